@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "backend/backend.h"
-#include "device/device.h"
+#include "bench.h"
 #include "rondo/rondo.h"
 
 enum { SHAPES_MAX = 256, ROUNDS_MAX = 64 };
@@ -45,14 +45,6 @@ typedef struct bench {
     uint64_t plan_bytes_peak;
     rondo_executor_stats stats;
 } bench;
-
-static void must(rondo_status status) {
-    if (status != RONDO_STATUS_OK) {
-        const rondo_error *error = rondo_error_get_last();
-        fprintf(stderr, "%s: %s (%s)\n", error->call, error->message, error->driver_name);
-        exit(1);
-    }
-}
 
 // Memory of this process that is in real memory; pages of files (the model) do not count.
 static double get_process_mib(void) {
@@ -114,11 +106,6 @@ static void run_round(bench *b, uint64_t round) {
     b->plan_bytes[round] = b->stats.plan_bytes;
 }
 
-static int compare_doubles(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
 static void print_shapes(const bench *b) {
     printf("| batch | first run, ms | of it compiling | settled, ms |\n|---:|---:|---:|---:|\n");
     for (uint64_t i = 0; i < b->set.shape_count; ++i) {
@@ -134,12 +121,11 @@ static void print_costs(const bench *b) {
     for (size_t i = 0; i < count; ++i) {
         costs[i] = b->first_ms[i + 1] - b->settled_ms[i + 1];
     }
-    qsort(costs, count, sizeof *costs, compare_doubles);
+    const double median = get_median(costs, count);  // which sorts them
     printf(
         "\nfirst run beyond a settled one: %.1f ms for the first shape; for a new one, median "
         "%.1f ms (%.3f of the first), at most %.1f ms (%.3f)\n",
-        first, costs[count / 2], costs[count / 2] / first, costs[count - 1],
-        costs[count - 1] / first);
+        first, median, median / first, costs[count - 1], costs[count - 1] / first);
     for (uint64_t r = 0; r < b->set.round_count; ++r) {
         printf("round %llu: %llu of %llu replayed, %llu plans dropped so far, plans %.1f MiB\n",
                (unsigned long long)r + 1, (unsigned long long)b->replayed[r],

@@ -13,6 +13,7 @@
 typedef struct inspect_settings {
     cli_model_settings model;
     const char *dot_path;
+    const char *svg_path;
     const char *json_path;
 } inspect_settings;
 
@@ -114,6 +115,10 @@ static bool write_dot(cli_session *session, FILE *file) {
     return describe(session, RONDO_TEXT_DOT, write_to_file, file);
 }
 
+static bool write_svg(cli_session *session, FILE *file) {
+    return describe(session, RONDO_TEXT_SVG, write_to_file, file);
+}
+
 // Lets `write` fill the file `path`; NULL is fine.
 static bool save(cli_session *session, const char *path,
                  bool (*write)(cli_session *session, FILE *file)) {
@@ -140,10 +145,12 @@ static int inspect_model(const cli_command *command, const char *path,
     cli_session session;
     int status = cli_session_begin(command, &settings->model, &session);
     if (status == CLI_DONE &&
-        (!cli_output_check(settings->dot_path) || !cli_output_check(settings->json_path) ||
+        (!cli_output_check(settings->dot_path) || !cli_output_check(settings->svg_path) ||
+         !cli_output_check(settings->json_path) ||
          !cli_session_open(path, &settings->model, &session) ||
          !describe(&session, RONDO_TEXT_PLAIN, write_to_console, NULL) ||
          !save(&session, settings->dot_path, write_dot) ||
+         !save(&session, settings->svg_path, write_svg) ||
          !save(&session, settings->json_path, write_json))) {
         status = CLI_FAILED;
     }
@@ -158,12 +165,16 @@ static int run_inspect(const cli_command *command, int argc, char **argv) {
     if (parsed != CLI_PARSE_RUN) {
         return parsed == CLI_PARSE_HELP ? CLI_DONE : CLI_MISUSE;
     }
-    const bool is_json_shown = settings.json_path != NULL && strcmp(settings.json_path, "-") == 0;
-    const bool is_dot_shown = settings.dot_path != NULL && strcmp(settings.dot_path, "-") == 0;
-    if (is_json_shown && is_dot_shown) {
-        return cli_fail_misuse(command, "--json and --dot cannot both go to standard output");
+    const char *const paths[] = {settings.json_path, settings.dot_path, settings.svg_path};
+    int shown_count = 0;
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        shown_count += paths[i] != NULL && strcmp(paths[i], "-") == 0 ? 1 : 0;
     }
-    if (is_json_shown || is_dot_shown) {
+    if (shown_count > 1) {
+        return cli_fail_misuse(command,
+                               "only one of --json, --dot and --svg can go to standard output");
+    }
+    if (shown_count == 1) {
         cli_set_level(CLI_SILENT);
     }
     return inspect_model(command, argv[0], &settings);
@@ -173,6 +184,8 @@ static const cli_option inspect_options[] = {
     CLI_DEVICE_OPTION_ROWS(inspect_settings, model),
     {"--dot", "FILE", CLI_TEXT, offsetof(inspect_settings, dot_path), NULL,
      "write the segments as a Graphviz graph; - is standard\noutput, in place of the text"},
+    {"--svg", "FILE", CLI_TEXT, offsetof(inspect_settings, svg_path), NULL,
+     "write the segments with their ops, and what is bypassed,\nas a picture; - likewise"},
     {"--json", "FILE", CLI_TEXT, offsetof(inspect_settings, json_path), NULL,
      "write everything as JSON; - likewise"},
 };
@@ -186,7 +199,7 @@ const cli_command cli_command_inspect = {
         "input).\n"
         "Segments are captured into graphs; bypassed ops run between them. Each cut stands with "
         "its\n"
-        "reason, and under If, Loop and Scan stand their bodies.",
+        "reason and with what would take it away; under If, Loop and Scan stand their bodies.",
     .operand_min = 1,
     .operand_max = 1,
     .options = inspect_options,

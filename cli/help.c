@@ -71,10 +71,12 @@ static const variable variables[] = {
      "where compiled GPU kernels and tuning results are kept;\ndefault: rondo in XDG_CACHE_HOME, "
      "or "
      "in ~/.cache"},
-    {"RONDO_TUNE", NULL, "off: the first GPU kernel that works instead of the fastest"},
+    {"RONDO_TUNE", "off|fast|full",
+     "how much is timed to find the fastest GPU kernels, unless\n--tune or the program says so; "
+     "default: fast"},
     {"RONDO_LIBRARY_PATH", NULL,
-     "folders, with : between, where NVRTC, cuBLASLt and cuDNN\nare looked for first; the system's "
-     "folders come next"},
+     "folders, with : between, where NVRTC, cuBLASLt, cuDNN and\nCUPTI are looked for first; the "
+     "system's folders come next"},
     {"CUDA_HOME", NULL, "a CUDA toolkit to look for them in after that"},
     {"CUDA_PATH", NULL, "the same, after CUDA_HOME"},
     {"VIRTUAL_ENV", NULL,

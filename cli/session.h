@@ -19,6 +19,7 @@ typedef struct cli_model_settings {
     int dtype;   // 0: fp32, 1: fp16
     uint64_t thread_count;
     int branches;           // a rondo_branches_mode
+    int tuning;             // a rondo_tuning
     uint64_t memory_limit;  // bytes; 0: the default
     cli_list dimensions;
     cli_list shapes;
@@ -68,6 +69,9 @@ typedef struct cli_model_settings {
     {"--branches", NULL, CLI_CHOICE, offsetof(type, member.branches), "auto|on|off",               \
      "run ops side by side that do not need each other: where\nmeasured to be faster (default), "  \
      "always, or never"},                                                                          \
+    {"--tune", NULL, CLI_CHOICE, offsetof(type, member.tuning), "auto|off|fast|full",              \
+     "how much is timed to find the fastest GPU kernels:\nnothing, the best guesses (default) or " \
+     "everything; what\nwas found is kept and used again"},                                        \
     CLI_MEMORY_OPTION_ROW(type, member.memory_limit),                                              \
     {"--set", "DIM=N", CLI_LIST, offsetof(type, member.dimensions), NULL,                          \
      "give a symbolic dimension a number (batch=4); those\nthat neither this, --shape nor a file " \

@@ -6,7 +6,10 @@
 # all. A line `#include "NAME.cuh"` is replaced by that file's text, which must stand beside the .cu
 # file; so a text is always whole, and its hash is its identity in the kernel cache.
 #
-# Run as a script (cmake -P) it makes one array: INPUT, OUTPUT, NAME are passed with -D.
+# rondo_embed_text(OUT_VARIABLE GENERATED_DIR SYMBOL HEADER FILE) does the same with any other text,
+# whose array HEADER declares.
+#
+# Run as a script (cmake -P) it makes one array: INPUT, OUTPUT, SYMBOL, HEADER are passed with -D.
 # SPDX-License-Identifier: Apache-2.0
 
 if(NOT CMAKE_SCRIPT_MODE_FILE)
@@ -23,8 +26,8 @@ if(NOT CMAKE_SCRIPT_MODE_FILE)
       file(GLOB headers CONFIGURE_DEPENDS ${folder}/*.cuh)
       add_custom_command(
         OUTPUT ${directory}/cu_${name}.c
-        COMMAND ${CMAKE_COMMAND} -DINPUT=${path} -DOUTPUT=${directory}/cu_${name}.c -DNAME=${name}
-                -P ${RONDO_EMBED_CUDA_SCRIPT}
+        COMMAND ${CMAKE_COMMAND} -DINPUT=${path} -DOUTPUT=${directory}/cu_${name}.c
+                -DSYMBOL=rondo__cu_${name} -DHEADER=cu_sources.h -P ${RONDO_EMBED_CUDA_SCRIPT}
         DEPENDS ${path} ${headers} ${RONDO_EMBED_CUDA_SCRIPT}
         VERBATIM)
       list(APPEND generated ${directory}/cu_${name}.c)
@@ -65,6 +68,16 @@ const size_t rondo__cu_source_count = @count@;
     list(APPEND generated ${directory}/cu_sources.c)
     set(${out_variable} ${generated} PARENT_SCOPE)
   endfunction()
+
+  function(rondo_embed_text out_variable directory symbol header path)
+    add_custom_command(
+      OUTPUT ${directory}/${symbol}.c
+      COMMAND ${CMAKE_COMMAND} -DINPUT=${path} -DOUTPUT=${directory}/${symbol}.c
+              -DSYMBOL=${symbol} -DHEADER=${header} -P ${RONDO_EMBED_CUDA_SCRIPT}
+      DEPENDS ${path} ${RONDO_EMBED_CUDA_SCRIPT}
+      VERBATIM)
+    set(${out_variable} ${${out_variable}} ${directory}/${symbol}.c PARENT_SCOPE)
+  endfunction()
   return()
 endif()
 
@@ -86,18 +99,19 @@ endforeach()
 
 string(REGEX MATCH "[^\t\n\r -~]" stranger "${text}")
 if(NOT stranger STREQUAL "")
-  message(FATAL_ERROR "${INPUT}: CUDA texts are plain ASCII, and this one is not")
+  message(FATAL_ERROR "${INPUT}: embedded texts are plain ASCII, and this one is not")
 endif()
 string(HEX "${text}" digits)
 # Twenty bytes a line.
 string(REGEX REPLACE "(..)" "0x\\1, " bytes "${digits}")
 string(REPEAT "......" 20 twenty)
 string(REGEX REPLACE "(${twenty})" "    \\1\n" bytes "${bytes}")
+get_filename_component(source ${INPUT} NAME)
 file(WRITE ${OUTPUT}
-"// Generated from ${NAME}.cu by cmake/embed_cuda.cmake.
-#include \"cu_sources.h\"
+"// Generated from ${source} by cmake/embed_cuda.cmake.
+#include \"${HEADER}\"
 
-const char rondo__cu_${NAME}[] = {
+const char ${SYMBOL}[] = {
 ${bytes}
     0x00,
 };

@@ -44,6 +44,17 @@ enum {
     RONDO_BRANCHES_OFF = 2,
 };
 
+// How much time making a plan may take to find the fastest kernels of a GPU. What was found is kept
+// on disk (RONDO_CACHE_DIR) for that GPU and driver, and used again whatever is said here.
+typedef int32_t rondo_tuning;
+enum {
+    RONDO_TUNING_AUTO =
+        0,  // what the environment variable RONDO_TUNE says (off, fast, full), or FAST
+    RONDO_TUNING_OFF = 1,   // the best guess
+    RONDO_TUNING_FAST = 2,  // the best guesses are timed
+    RONDO_TUNING_FULL = 3,  // all that may be the fastest are timed
+};
+
 // What a run does whose check found a difference (rondo/self_check.h).
 typedef int32_t rondo_self_check_action;
 enum {
@@ -89,6 +100,7 @@ typedef struct rondo_executor_options {
     size_t place_count;        // rondo/placement.h
     bool no_folding;           // nothing is computed ahead: all ops of the model run in each run,
                                // shapes and constants, too
+    rondo_tuning tuning;       // AUTO; no matter on the host
 } rondo_executor_options;
 
 // Branches. Ops of a graph that do not need each other may run side by side: on a GPU as branches
@@ -258,7 +270,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_executor_get_stats(const rondo_execu
                                                                rondo_executor_stats *out_stats);
 
 // Compiles the plan for the program's declared shapes (symbols not set count as 1) without running,
-// and writes ops, segments with the reason for each cut, bypassed ops, and the memory plan.
+// and writes ops, segments with the reason for each cut and what would take it away, and the
+// memory plan.
 //
 // Errors:    as rondo_executor_run.
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_describe(rondo_executor *executor,

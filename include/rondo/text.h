@@ -21,6 +21,7 @@ enum {
     RONDO_TEXT_PLAIN = 0,  // for people
     RONDO_TEXT_JSON = 1,
     RONDO_TEXT_DOT = 2,  // Graphviz
+    RONDO_TEXT_SVG = 3,  // a picture; of plans only
 };
 
 // Receives text piece by piece; returns false to stop early, which is no failure.

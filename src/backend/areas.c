@@ -3,10 +3,12 @@
 
 #include "backend/areas.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "backend/backend.h"
 #include "base/error.h"
+#include "base/hook.h"
 #include "base/memory.h"
 
 void rondo__areas_init(rondo__areas *areas) {
@@ -59,6 +61,7 @@ rondo_status rondo__areas_add(rondo_device *device, rondo_memory_kind kind, cons
                                            .kind = kind,
                                            .serial = ++areas->last_serial};
         ++areas->count;
+        areas->bytes_by_kind[kind] += bytes;
     }
     pthread_mutex_unlock(&areas->lock);
     return status;
@@ -75,6 +78,7 @@ static rondo__area_removal remove_area(rondo_device *device, const void *address
     } else if (area != NULL && area->begin == (uintptr_t)address) {
         result = RONDO__AREA_REMOVED;
         *out_kind = area->kind;
+        areas->bytes_by_kind[area->kind] -= area->bytes;
         size_t index = (size_t)(area - areas->list);
         --areas->count;
         memmove(area, area + 1, (areas->count - index) * sizeof *area);
@@ -121,9 +125,31 @@ bool rondo__areas_is_pageable(rondo_device *device, const void *address, size_t 
             device->backend->is_pageable(device, address, bytes));
 }
 
-rondo_status rondo__areas_allocate(rondo_device *device, rondo_memory_kind kind, size_t bytes,
-                                   void **out_address) {
-    *out_address = NULL;
+_Static_assert(RONDO_MEMORY_DEVICE == 0 && RONDO_MEMORY_PINNED == 1, "they are counted by kind");
+
+// Tells a profile how much there is of a kind.
+static void tell_amount(rondo_device *device, rondo_memory_kind kind) {
+    if (!rondo__hook_is_on(RONDO__HOOK_COUNTERS)) {
+        return;
+    }
+    char name[64];
+    (void)snprintf(name, sizeof name, "%s %s memory", device->name,
+                   kind == RONDO_MEMORY_PINNED ? "pinned" : "device");
+    pthread_mutex_lock(&device->areas.lock);
+    const uint64_t bytes = device->areas.bytes_by_kind[kind];
+    pthread_mutex_unlock(&device->areas.lock);
+    rondo__hook_post_counter(name, bytes);
+}
+
+static rondo__hook_scope enter(const char *name, size_t bytes) {
+    return rondo__hook_is_on(RONDO__HOOK_SPANS)
+               ? rondo__hook_begin(&(rondo__hook_span){
+                     .category = RONDO__SPAN_ALLOCATE, .name = name, .bytes = bytes})
+               : (rondo__hook_scope){0};
+}
+
+static rondo_status allocate(rondo_device *device, rondo_memory_kind kind, size_t bytes,
+                             void **out_address) {
     RETURN_IF_ERROR(device->backend->allocate(device, kind, bytes, out_address));
     rondo_status status = rondo__areas_add(device, kind, *out_address, bytes);
     if (status != RONDO_STATUS_OK) {
@@ -133,11 +159,25 @@ rondo_status rondo__areas_allocate(rondo_device *device, rondo_memory_kind kind,
     return status;
 }
 
+rondo_status rondo__areas_allocate(rondo_device *device, rondo_memory_kind kind, size_t bytes,
+                                   void **out_address) {
+    *out_address = NULL;
+    const rondo__hook_scope scope = enter(
+        kind == RONDO_MEMORY_PINNED ? "allocate pinned memory" : "allocate device memory", bytes);
+    const rondo_status status = allocate(device, kind, bytes, out_address);
+    rondo__hook_leave(&scope);
+    tell_amount(device, kind);
+    return status;
+}
+
 rondo__area_removal rondo__areas_free(rondo_device *device, void *address) {
     rondo_memory_kind kind = RONDO_MEMORY_DEVICE;
     rondo__area_removal result = remove_area(device, address, &kind);
     if (result == RONDO__AREA_REMOVED) {
+        const rondo__hook_scope scope = enter("free memory", 0);
         device->backend->deallocate(device, kind, address);
+        rondo__hook_leave(&scope);
+        tell_amount(device, kind);
     }
     return result;
 }

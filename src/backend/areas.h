@@ -30,6 +30,7 @@ typedef struct rondo__areas {
     size_t count;
     size_t capacity;
     uint64_t last_serial;
+    uint64_t bytes_by_kind[2];  // of all areas
 } rondo__areas;
 
 void rondo__areas_init(rondo__areas *areas);

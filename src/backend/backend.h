@@ -322,6 +322,10 @@ struct rondo__backend {
     rondo_status (*count_kinds)(rondo__template *template_, size_t counts[RONDO__NODE_KIND_COUNT]);
     rondo_status (*describe_node)(rondo__template *template_, size_t index,
                                   rondo__node_info *out_info);
+    // What the node `index` is called in profiles of the executables that are made of the template;
+    // the text lives as long as the graph that the template is of. (optional: profiles learn it
+    // elsewhere)
+    void (*label_node)(rondo__template *template_, size_t index, const char *label);
     // The handles that the nodes had while they were recorded, in the order of their indices;
     // `count` is what count_nodes says.
     rondo_status (*list_handles)(rondo__template *template_, rondo__node_handle *handles,
@@ -385,6 +389,10 @@ struct rondo__backend {
     rondo_status (*get_function)(rondo_device *device, const char *source,
                                  const char *const *options, size_t option_count,
                                  const char *kernel_name, void **out_function);
+    // Says that get_function will be called, so that the text is compiled meanwhile. (optional: it
+    // is compiled then)
+    void (*want_function)(rondo_device *device, const char *source, const char *const *options,
+                          size_t option_count, const char *kernel_name);
 };
 
 extern const rondo__backend rondo__backend_host;

@@ -12,6 +12,7 @@
 
 #include <pthread.h>
 
+#include "base/hook.h"
 #include "base/logging.h"
 #include "base/memory.h"
 
@@ -37,6 +38,7 @@ static void after_fork_in_child(void) {
         atomic_store(&open_devices[i]->is_lost, true);
     }
     open_count = 0;
+    rondo__hook_forget();
     pthread_mutex_unlock(&registry_lock);
 }
 

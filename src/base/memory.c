@@ -190,6 +190,14 @@ void *rondo__malloc_aligned(size_t bytes, size_t alignment) {
     return address;
 }
 
+void *rondo__calloc_lines(size_t bytes) {
+    void *address = rondo__malloc_aligned(bytes, RONDO__CACHE_LINE_BYTES);
+    if (address != NULL) {
+        memset(address, 0, bytes);
+    }
+    return address;
+}
+
 char *rondo__strdup(const char *text) {
     return rondo__strndup(text, strlen(text));
 }

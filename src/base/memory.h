@@ -16,6 +16,11 @@ void *rondo__malloc(size_t bytes);
 void *rondo__calloc(size_t count, size_t bytes);  // checked product, zero-filled
 void *rondo__realloc(void *address, size_t bytes);
 void *rondo__malloc_aligned(size_t bytes, size_t alignment);  // free with rondo__free
+
+enum { RONDO__CACHE_LINE_BYTES = 64 };
+// Zeroed, from the start of a line of the processor's cache on; free with rondo__free.
+void *rondo__calloc_lines(size_t bytes);
+
 char *rondo__strdup(const char *text);
 char *rondo__strndup(const char *text, size_t length);
 RONDO_PRINTF(1, 2) char *rondo__strformat(const char *format, ...);

@@ -4,12 +4,9 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/logging.h"
-
-enum { TEXT_BYTES = 256 };
 
 atomic_int rondo__nvtx_state = RONDO__NVTX_UNKNOWN;
 
@@ -151,15 +148,7 @@ void rondo__nvtx_pop(void) {
     }
 }
 
-void rondo__nvtx_push_named(const char *kind, const char *name) {
-    char text[TEXT_BYTES];
-    snprintf(text, sizeof text, "%s %s", kind, name);
-    rondo__nvtx_push(text);
-}
-
-uint64_t rondo__nvtx_start_range(const char *kind, const char *name) {
-    char text[TEXT_BYTES];
-    snprintf(text, sizeof text, "%s %s", kind, name);
+uint64_t rondo__nvtx_start_range(const char *text) {
     rondo__nvtx_function start = g_tool.core2[RONDO__NVTX_DOMAIN_RANGE_START];
     if (g_tool.domain != NULL && start != NULL) {
         rondo__nvtx_attributes attributes = describe(text);

@@ -9,7 +9,7 @@
 //                                         *table[11] = its RangePop, *table[10] = ...
 //   range push, pop, start, end      ->   the functions it wrote
 //
-// Without a tool everything here is one load and one predictable branch. The ABI is declared here
+// What is shown is decided in base/hook.c, which alone calls this. The ABI is declared here
 // in our own words and compared with NVIDIA's headers in tests/abi.
 //
 // Source: NVTX 3, nvToolsExt.h and nvtxDetail/nvtxTypes.h.
@@ -43,11 +43,9 @@ static inline bool rondo__nvtx_is_on(void) {
 // A range of this thread, nested in the ones that are open.
 void rondo__nvtx_push(const char *text);
 void rondo__nvtx_pop(void);
-// A range that may end on another thread or out of order. "kind name" is its text.
-uint64_t rondo__nvtx_start_range(const char *kind, const char *name);
+// A range that may end on another thread or out of order.
+uint64_t rondo__nvtx_start_range(const char *text);
 void rondo__nvtx_end_range(uint64_t range);
-// The same as push, with the text "kind name".
-void rondo__nvtx_push_named(const char *kind, const char *name);
 
 // ---- the ABI ----------------------------------------------------------------------------------
 

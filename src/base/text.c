@@ -62,6 +62,18 @@ void rondo__text_append_escaped(rondo__text *text, const char *string) {
     }
 }
 
+void rondo__text_append_markup(rondo__text *text, const char *string) {
+    while (*string != '\0') {
+        char piece[RONDO__ESCAPED_MAX];
+        string += rondo__escape_next(string, piece);
+        if (strchr("<>&\"'", piece[0]) != NULL) {  // never the first of a longer piece
+            rondo__text_append(text, "&#%d;", piece[0]);
+        } else {
+            rondo__text_append_bytes(text, piece, strlen(piece));
+        }
+    }
+}
+
 // As JSON writes characters that cannot stand for themselves: two halves beyond U+FFFF.
 static void append_json_number(rondo__text *text, uint32_t character) {
     if (character > 0xffff) {
@@ -83,7 +95,7 @@ void rondo__text_append_json(rondo__text *text, const char *string) {
             rondo__text_append(text, "\\%c", *string);
         } else if (character == '\n') {
             rondo__text_append_bytes(text, "\\n", 2);
-        } else if (!rondo__is_showable(character)) {
+        } else if (character == '<' || !rondo__is_showable(character)) {
             append_json_number(text, character);
         } else {
             rondo__text_append_bytes(text, string, length);

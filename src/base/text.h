@@ -19,7 +19,10 @@ typedef struct rondo__text {
 RONDO_PRINTF(2, 3) void rondo__text_append(rondo__text *text, const char *format, ...);
 void rondo__text_append_bytes(rondo__text *text, const char *bytes, size_t length);
 void rondo__text_append_escaped(rondo__text *text, const char *string);  // as rondo/text.h does
-void rondo__text_append_json(rondo__text *text, const char *string);     // quoted and escaped
+// Quoted and escaped, "<" too, so that JSON may stand in the script of a page.
+void rondo__text_append_json(rondo__text *text, const char *string);
+// Escaped as rondo/text.h does, and so that XML and HTML see nothing but text.
+void rondo__text_append_markup(rondo__text *text, const char *string);
 // Copies a terminated text into a field of at least 4 bytes, in whole characters, "..." at the end
 // of one that is cut. NULL is an empty text.
 void rondo__text_fit(char *field, size_t capacity, const char *text);

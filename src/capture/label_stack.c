@@ -6,8 +6,14 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/hook.h"
 #include "base/memory.h"
-#include "base/nvtx.h"
+
+// An open scope.
+typedef struct open_label {
+    size_t length;  // of the path before it
+    rondo__hook_scope hook;
+} open_label;
 
 struct rondo__label_stack {
     char *path;  // what was inherited, and all open scopes
@@ -16,7 +22,7 @@ struct rondo__label_stack {
     size_t inherited_length;
     size_t node_length;
     size_t capacity;
-    size_t *lengths;  // of the path before each open scope
+    open_label *open;
     size_t depth;
     size_t depth_capacity;
 };
@@ -24,7 +30,7 @@ struct rondo__label_stack {
 void rondo__label_stack_destroy(rondo__label_stack *stack) {
     if (stack != NULL) {
         rondo__free(stack->path);
-        rondo__free(stack->lengths);
+        rondo__free(stack->open);
         rondo__free(stack);
     }
 }
@@ -61,29 +67,27 @@ rondo_status rondo__label_reserve(rondo_stream *stream, size_t text_length) {
     RETURN_IF_ERROR(reserve_path(stream, strlen(rondo_label_get_path(stream)) + 1 + text_length));
     rondo__label_stack *stack = stream->labels;
     rondo_status status =
-        RONDO__ARRAY_RESERVE(stack->lengths, stack->depth_capacity, stack->depth + 1);
+        RONDO__ARRAY_RESERVE(stack->open, stack->depth_capacity, stack->depth + 1);
     return status;
 }
 
 void rondo__label_open(rondo_stream *stream, const char *text) {
     rondo__label_stack *stack = stream->labels;
     size_t length = strlen(stack->path);
-    stack->lengths[stack->depth++] = length;
+    open_label *label = &stack->open[stack->depth++];
+    label->length = length;
     if (length > 0) {
         stack->path[length++] = '/';
     }
     memcpy(stack->path + length, text, strlen(text) + 1);
-    if (rondo__nvtx_is_on()) {
-        rondo__nvtx_push(text);
-    }
+    label->hook = rondo__hook_enter(RONDO__SPAN_USER, text);
 }
 
 void rondo__label_close(rondo_stream *stream) {
     rondo__label_stack *stack = stream->labels;
-    stack->path[stack->lengths[--stack->depth]] = '\0';
-    if (rondo__nvtx_is_on()) {
-        rondo__nvtx_pop();
-    }
+    const open_label *label = &stack->open[--stack->depth];
+    stack->path[label->length] = '\0';
+    rondo__hook_leave(&label->hook);
 }
 
 // ---- bodies -----------------------------------------------------------------------------------

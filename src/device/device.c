@@ -10,6 +10,7 @@
 
 #include "backend/check.h"
 #include "backend/open_devices.h"
+#include "base/hook.h"
 #include "base/logging.h"
 #include "base/text.h"
 #include "base/write_struct.h"
@@ -195,8 +196,10 @@ bool rondo_device_is_host(const rondo_device *device) {
 rondo_status rondo_device_synchronize(rondo_device *device) {
     RETURN_IF_ERROR(rondo__check_device(device, __func__));
     RETURN_IF_ERROR(rondo__forbid_device_wait(device, __func__));
-    RETURN_IF_ERROR(rondo__mark_call(device, NULL, RONDO_CAUSE_SYNCHRONIZE,
-                                     device->backend->synchronize_device(device)));
+    const rondo__hook_scope scope = rondo__hook_enter(RONDO__SPAN_WAIT, "wait for a device");
+    const rondo_status status = device->backend->synchronize_device(device);
+    rondo__hook_leave(&scope);
+    RETURN_IF_ERROR(rondo__mark_call(device, NULL, RONDO_CAUSE_SYNCHRONIZE, status));
     return rondo__failure_take(&device->failure);
 }
 
@@ -245,6 +248,14 @@ void rondo_memory_free(rondo_device *device, void *address) {
                 "rondo_memory_free: %p is not memory that rondo_memory_allocate gave out on %s",
                 address, device->name);
             break;
+    }
+}
+
+void rondo__device_want_function(rondo_device *device, const char *source,
+                                 const char *const *options, size_t option_count,
+                                 const char *kernel_name) {
+    if (device->backend->want_function != NULL) {
+        device->backend->want_function(device, source, options, option_count, kernel_name);
     }
 }
 

@@ -23,4 +23,11 @@ RONDO_MUST_USE rondo_status rondo__device_get_function(rondo_device *device, con
                                                        size_t option_count, const char *kernel_name,
                                                        void **out_function);
 
+// Says that the call above will come with these texts, so that they are compiled meanwhile.
+//
+// Threads:   safe.
+void rondo__device_want_function(rondo_device *device, const char *source,
+                                 const char *const *options, size_t option_count,
+                                 const char *kernel_name);
+
 #endif  // RONDO_DEVICE_DEVICE_H

@@ -270,16 +270,22 @@ static void release_versioned(void *user_data) {
     }
 }
 
-rondo_status rondo_tensor_from_dlpack(rondo_dlpack_managed *managed, rondo_tensor *out_tensor,
-                                      rondo_dlpack_info *out_info) {
+// What both forms begin with.
+static rondo_status clear_results(const void *managed, rondo_tensor *out_tensor,
+                                  rondo_dlpack_info *out_info, const char *call) {
     if (managed == NULL || out_tensor == NULL) {
-        return RONDO_FAIL(INVALID, "a managed tensor and a place for the result are needed");
+        return RONDO_FAIL_AS(call, INVALID,
+                             "a managed tensor and a place for the result are needed");
     }
     *out_tensor = (rondo_tensor){0};
-    if (out_info != NULL) {
-        RETURN_IF_ERROR(
-            rondo__clear_struct(out_info, sizeof *out_info, __func__, "rondo_dlpack_info"));
-    }
+    return out_info != NULL
+               ? rondo__clear_struct(out_info, sizeof *out_info, call, "rondo_dlpack_info")
+               : RONDO_STATUS_OK;
+}
+
+rondo_status rondo_tensor_from_dlpack(rondo_dlpack_managed *managed, rondo_tensor *out_tensor,
+                                      rondo_dlpack_info *out_info) {
+    RETURN_IF_ERROR(clear_results(managed, out_tensor, out_info, __func__));
     rondo_dlpack_info info = {.device = managed->tensor.device, .type = managed->tensor.type};
     RETURN_IF_ERROR(
         import(&managed->tensor, false, out_info == NULL, release_managed, managed, out_tensor));
@@ -292,14 +298,7 @@ rondo_status rondo_tensor_from_dlpack(rondo_dlpack_managed *managed, rondo_tenso
 rondo_status rondo_tensor_from_dlpack_versioned(rondo_dlpack_versioned *managed,
                                                 rondo_tensor *out_tensor,
                                                 rondo_dlpack_info *out_info) {
-    if (managed == NULL || out_tensor == NULL) {
-        return RONDO_FAIL(INVALID, "a managed tensor and a place for the result are needed");
-    }
-    *out_tensor = (rondo_tensor){0};
-    if (out_info != NULL) {
-        RETURN_IF_ERROR(
-            rondo__clear_struct(out_info, sizeof *out_info, __func__, "rondo_dlpack_info"));
-    }
+    RETURN_IF_ERROR(clear_results(managed, out_tensor, out_info, __func__));
     if (managed->major != RONDO_DLPACK_MAJOR) {
         return RONDO_FAIL(UNSUPPORTED, "the tensor is of DLPack %u.%u; versions %d.x are read",
                           (unsigned)managed->major, (unsigned)managed->minor,

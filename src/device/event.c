@@ -4,6 +4,7 @@
 
 #include "backend/cause.h"
 #include "backend/check.h"
+#include "base/hook.h"
 #include "base/memory.h"
 #include "capture/capture.h"
 #include "capture/forbid.h"
@@ -151,8 +152,10 @@ rondo_status rondo_event_query(rondo_event *event, bool *out_is_complete) {
 rondo_status rondo_event_synchronize(rondo_event *event) {
     RETURN_IF_ERROR(rondo__check_event(event, __func__));
     RETURN_IF_ERROR(rondo__forbid_event_question(event, __func__));
-    return rondo__mark_call(event->device, NULL, RONDO_CAUSE_SYNCHRONIZE,
-                            event->device->backend->synchronize_event(event));
+    const rondo__hook_scope scope = rondo__hook_enter(RONDO__SPAN_WAIT, "wait for an event");
+    const rondo_status status = event->device->backend->synchronize_event(event);
+    rondo__hook_leave(&scope);
+    return rondo__mark_call(event->device, NULL, RONDO_CAUSE_SYNCHRONIZE, status);
 }
 
 rondo_status rondo_event_get_elapsed_ns(rondo_event *start, rondo_event *end, int64_t *out_ns) {

@@ -4,6 +4,7 @@
 
 #include "backend/cause.h"
 #include "backend/check.h"
+#include "base/hook.h"
 #include "base/read_options.h"
 #include "capture/capture.h"
 #include "capture/forbid.h"
@@ -73,8 +74,10 @@ rondo_status rondo_stream_synchronize(rondo_stream *stream) {
     RETURN_IF_ERROR(rondo__forbid_stream_question(
         stream, __func__,
         "nothing runs while the stream records, so there is nothing to wait for"));
-    RETURN_IF_ERROR(rondo__mark_call(stream->device, stream, RONDO_CAUSE_SYNCHRONIZE,
-                                     stream->device->backend->synchronize_stream(stream)));
+    const rondo__hook_scope scope = rondo__hook_enter(RONDO__SPAN_WAIT, "wait for a stream");
+    const rondo_status status = stream->device->backend->synchronize_stream(stream);
+    rondo__hook_leave(&scope);
+    RETURN_IF_ERROR(rondo__mark_call(stream->device, stream, RONDO_CAUSE_SYNCHRONIZE, status));
     return rondo__failure_take(&stream->device->failure);
 }
 

@@ -6,6 +6,7 @@
 #include "base/read_options.h"
 #include "capture/addresses.h"
 #include "capture/host_memory.h"
+#include "device/copy_note.h"
 #include "rondo/copy.h"
 
 enum { ARGUMENT_BYTES_MAX = 4096 };
@@ -32,22 +33,64 @@ rondo_status rondo__work_check_copy(const void *destination, const void *source,
     return RONDO_STATUS_OK;
 }
 
+static bool is_recording(rondo_stream *stream) {
+    rondo__capture_state state = RONDO__CAPTURE_NONE;
+    return rondo__stream_may_record(stream) &&
+           stream->device->backend->get_capture_state(stream, &state) == RONDO_STATUS_OK &&
+           state != RONDO__CAPTURE_NONE;
+}
+
+// Tells of a copy that is not recorded, if anybody wants to hear of it.
+static rondo__hook_scope tell_copy(rondo_stream *stream, const void *destination,
+                                   const void *source, size_t bytes, rondo_copy_kind kind,
+                                   const rondo__copy_note *note) {
+    static const rondo__way ways[] = {[RONDO_COPY_HOST_TO_DEVICE] = RONDO__WAY_H2D,
+                                      [RONDO_COPY_DEVICE_TO_HOST] = RONDO__WAY_D2H,
+                                      [RONDO_COPY_DEVICE_TO_DEVICE] = RONDO__WAY_D2D};
+    if (!rondo__copy_is_told() || is_recording(stream)) {
+        return (rondo__hook_scope){0};
+    }
+    const bool is_from_host = kind == RONDO_COPY_HOST_TO_DEVICE;
+    const bool is_to_host = kind == RONDO_COPY_DEVICE_TO_HOST;
+    const bool is_pageable =
+        (is_from_host && rondo__areas_is_pageable(stream->device, source, bytes)) ||
+        (is_to_host && rondo__areas_is_pageable(stream->device, destination, bytes));
+    const rondo__copy_tale tale = {.from = is_from_host ? "the host" : stream->device->name,
+                                   .to = is_to_host ? "the host" : stream->device->name,
+                                   .way = ways[kind],
+                                   .bytes = bytes,
+                                   .is_async = !is_pageable,
+                                   .stream = stream};
+    return rondo__copy_tell(&tale, note);
+}
+
 rondo_status rondo_stream_copy(rondo_stream *stream, void *destination, const void *source,
                                size_t bytes, rondo_copy_kind kind) {
-    RETURN_IF_ERROR(rondo__check_stream(stream, __func__));
-    rondo_status status = rondo__work_check_copy(destination, source, bytes, kind, __func__);
+    return rondo__stream_copy_noted(stream, destination, source, bytes, kind, NULL);
+}
+
+rondo_status rondo__stream_copy_noted(rondo_stream *stream, void *destination, const void *source,
+                                      size_t bytes, rondo_copy_kind kind,
+                                      const rondo__copy_note *note) {
+    static const char call[] = "rondo_stream_copy";
+    RETURN_IF_ERROR(rondo__check_stream(stream, call));
+    rondo_status status = rondo__work_check_copy(destination, source, bytes, kind, call);
     if (status == RONDO_STATUS_OK && bytes == 0) {
         return RONDO_STATUS_OK;
     }
     if (status == RONDO_STATUS_OK) {
-        status = rondo__capture_refuse_broken(stream, __func__);
+        status = rondo__capture_refuse_broken(stream, call);
     }
+    const rondo__hook_scope scope = status == RONDO_STATUS_OK
+                                        ? tell_copy(stream, destination, source, bytes, kind, note)
+                                        : (rondo__hook_scope){0};
     if (status == RONDO_STATUS_OK) {
         status = rondo__host_memory_prepare_copy(stream, &source, destination, bytes, kind);
     }
     if (status == RONDO_STATUS_OK) {
         status = stream->device->backend->copy(stream, destination, source, bytes, kind);
     }
+    rondo__hook_leave(&scope);
     if (status == RONDO_STATUS_OK) {
         status = rondo__addresses_note(stream, destination, "a copy");
     }
@@ -109,6 +152,29 @@ static rondo_status copy_between(rondo_stream *stream, rondo_device *to, void *d
     return stream->device->backend->copy(stream, destination, source, bytes, kind);
 }
 
+// The same for a copy between the memory of two devices.
+static rondo__hook_scope tell_between(rondo_stream *stream, const rondo_device *to,
+                                      const void *destination, const rondo_device *from,
+                                      const void *source, size_t bytes) {
+    if (!rondo__copy_is_told() || is_recording(stream)) {
+        return (rondo__hook_scope){0};
+    }
+    const bool is_from_host = rondo_device_is_host(from);
+    const bool is_to_host = rondo_device_is_host(to);
+    const bool is_pageable =
+        is_from_host != is_to_host &&
+        rondo__areas_is_pageable(stream->device, is_from_host ? source : destination, bytes);
+    const rondo__copy_tale tale = {.from = from->name,
+                                   .to = to->name,
+                                   .way = is_from_host == is_to_host ? RONDO__WAY_D2D
+                                          : is_from_host             ? RONDO__WAY_H2D
+                                                                     : RONDO__WAY_D2H,
+                                   .bytes = bytes,
+                                   .is_async = !is_pageable,
+                                   .stream = stream};
+    return rondo__copy_tell(&tale, NULL);
+}
+
 rondo_status rondo_stream_copy_between(rondo_stream *stream, rondo_device *to, void *destination,
                                        rondo_device *from, const void *source, size_t bytes) {
     RETURN_IF_ERROR(rondo__check_stream(stream, __func__));
@@ -124,7 +190,9 @@ rondo_status rondo_stream_copy_between(rondo_stream *stream, rondo_device *to, v
         status = rondo__capture_refuse_broken(stream, __func__);
     }
     if (status == RONDO_STATUS_OK) {
+        const rondo__hook_scope scope = tell_between(stream, to, destination, from, source, bytes);
         status = copy_between(stream, to, destination, from, source, bytes);
+        rondo__hook_leave(&scope);
     }
     if (status == RONDO_STATUS_OK) {
         status = rondo__addresses_note(stream, destination, "a copy");

@@ -9,13 +9,22 @@
 #include "base/error.h"
 #include "base/memory.h"
 
+typedef struct ordered {
+    rondo__block *block;
+    bool is_whole;  // needed in all steps
+} ordered;
+
 static int compare_by_size(const void *a, const void *b) {
-    const rondo__block *x = *(rondo__block *const *)a;
-    const rondo__block *y = *(rondo__block *const *)b;
-    if (x->bytes != y->bytes) {
-        return x->bytes > y->bytes ? -1 : 1;
+    const ordered *x = a;
+    const ordered *y = b;
+    if (x->is_whole != y->is_whole) {
+        return x->is_whole ? -1 : 1;
     }
-    return x < y ? -1 : x > y;  // the order of the list, so that plans are reproducible
+    if (x->block->bytes != y->block->bytes) {
+        return x->block->bytes > y->block->bytes ? -1 : 1;
+    }
+    // The order of the list, so that plans are reproducible.
+    return x->block < y->block ? -1 : x->block > y->block;
 }
 
 // Most values live for a few steps, so who looks for the neighbours of a block looks at those steps
@@ -109,7 +118,7 @@ static size_t find_gap(arena *a, const rondo__block *block, size_t need, size_t 
 }
 
 static void place(arena *a, const rondo__block *block, size_t block_end, size_t before) {
-    if (block->first == 0 && block->last == a->final && block->offset == a->floor) {
+    if (block->first == 0 && block->last == a->final) {
         a->floor = block_end;
         return;
     }
@@ -141,7 +150,7 @@ rondo_status rondo__arena_plan(rondo__block *blocks, size_t block_count, bool ha
         }
         a.final = blocks[i].last > a.final ? blocks[i].last : a.final;
     }
-    rondo__block **order = rondo__calloc(block_count + 1, sizeof *order);
+    ordered *order = rondo__calloc(block_count + 1, sizeof *order);
     a.placed = rondo__calloc(block_count + 1, sizeof *a.placed);
     a.near = rondo__calloc(block_count + 1, sizeof *a.near);
     a.short_heads = rondo__calloc(a.final + 1, sizeof *a.short_heads);
@@ -149,12 +158,13 @@ rondo_status rondo__arena_plan(rondo__block *blocks, size_t block_count, bool ha
         goto free_lists;
     }
     for (size_t i = 0; i < block_count; ++i) {
-        order[i] = &blocks[i];
+        order[i].block = &blocks[i];
+        order[i].is_whole = blocks[i].first == 0 && blocks[i].last == a.final;
     }
-    qsort(order, block_count, sizeof(rondo__block *), compare_by_size);
+    qsort(order, block_count, sizeof *order, compare_by_size);
     size_t arena_bytes = 0;
     for (size_t i = 0; i < block_count; ++i) {
-        rondo__block *block = order[i];
+        rondo__block *block = order[i].block;
         const size_t need = rondo__align_up(block->bytes, RONDO__ARENA_ALIGNMENT);
         size_t before;
         size_t block_end;

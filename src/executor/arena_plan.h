@@ -24,7 +24,9 @@ typedef struct rondo__block {
 
 // Sets the offsets so that no two blocks overlap in both time and place.
 //
-// Largest first, each at the lowest gap that fits among the blocks that live at the same time.
+// Blocks that live for all steps come first: the inputs of a model, among others, so that the ones
+// of a larger shape lie where smaller ones have been, in memory that is in use already. Then the
+// largest first, each at the lowest gap that fits among the blocks that live at the same time.
 //
 // has_levels  whether blocks keep apart whose levels overlap, although their steps do not
 //

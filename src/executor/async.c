@@ -3,6 +3,7 @@
 #include "backend/check.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/hook.h"
 #include "executor/feeds.h"
 #include "executor/lanes.h"
 #include "executor/limits.h"
@@ -47,9 +48,11 @@ rondo_status rondo_executor_run_async(rondo_executor *executor, const rondo_bind
                           done->device->name, rondo_device_get_name(executor->device));
     }
     RETURN_IF_ERROR(rondo__executor_refuse_recording(executor, __func__));
+    const rondo__hook_scope scope = rondo__hook_enter(RONDO__SPAN_RUN, "run, not waited for");
     rondo__budget *before = rondo__executor_begin_call(executor, feeds, feed_count);
     const rondo_status status = put_run(executor, done);
     rondo__executor_end_call(executor, before, status);
+    rondo__hook_leave(&scope);
     const rondo__call_lists *lists = &executor->lists;
     for (size_t f = 0; status == RONDO_STATUS_OK && f < fetch_count; ++f) {
         fetches[f].tensor = lists->results[lists->places[f]];

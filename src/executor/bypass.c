@@ -9,6 +9,7 @@
 #include "executor/control.h"
 #include "executor/device_control.h"
 #include "executor/generators.h"
+#include "executor/op_span.h"
 #include "op/draws.h"
 #include "program/specialise.h"
 
@@ -206,7 +207,7 @@ static rondo_status run_reference(bypass *b) {
     return rondo_generator_set_state(generator, &state);
 }
 
-rondo_status rondo__bypass_run(rondo_executor *executor, rondo__plan *plan, rondo__step *step,
+static rondo_status run_bypass(rondo_executor *executor, rondo__plan *plan, rondo__step *step,
                                rondo__body_runner run_body) {
     const rondo__node *node = &plan->program->nodes[step->node];
     bypass b;
@@ -234,7 +235,9 @@ rondo_status rondo__bypass_run(rondo_executor *executor, rondo__plan *plan, rond
         const rondo__control control = {executor, node, step, run_body};
         status = rondo__control_run(&control, b.input_pointers, b.outputs);
     } else if (status == RONDO_STATUS_OK) {
+        const rondo__hook_scope scope = rondo__hook_enter(RONDO__SPAN_COMPUTE, "compute");
         status = run_reference(&b);
+        rondo__hook_leave(&scope);
     }
     for (size_t i = 0; i < node->output_count && status == RONDO_STATUS_OK; ++i) {
         status = store_output(&b, i);
@@ -243,5 +246,14 @@ rondo_status rondo__bypass_run(rondo_executor *executor, rondo__plan *plan, rond
         rondo__node_blame(node);
     }
     bypass_deinit(&b);
+    return status;
+}
+
+rondo_status rondo__bypass_run(rondo_executor *executor, rondo__plan *plan, rondo__step *step,
+                               rondo__body_runner run_body) {
+    const rondo__hook_scope scope =
+        rondo__op_span_enter(&plan->program->nodes[step->node].op, NULL);
+    const rondo_status status = run_bypass(executor, plan, step, run_body);
+    rondo__hook_leave(&scope);
     return status;
 }

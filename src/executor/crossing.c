@@ -19,16 +19,18 @@ typedef struct transfer {
     rondo__kernel head;
     rondo__crossing way;
     size_t bytes;
-    const char *variable;  // the program's
+    rondo_shape shape;
+    rondo__copy_note note;  // for the first op that reads it; names are the program's
 } transfer;
 
-rondo_status rondo__crossing_copy(rondo_stream *stream, rondo__crossing way, const char *variable,
-                                  void *to, const void *from, size_t bytes) {
-    const rondo_status status = rondo_stream_copy(
+rondo_status rondo__crossing_copy(rondo_stream *stream, rondo__crossing way,
+                                  const rondo__copy_note *note, void *to, const void *from,
+                                  size_t bytes) {
+    const rondo_status status = rondo__stream_copy_noted(
         stream, to, from, bytes,
-        way == RONDO__TO_DEVICE ? RONDO_COPY_HOST_TO_DEVICE : RONDO_COPY_DEVICE_TO_HOST);
+        way == RONDO__TO_DEVICE ? RONDO_COPY_HOST_TO_DEVICE : RONDO_COPY_DEVICE_TO_HOST, note);
     if (status != RONDO_STATUS_OK) {
-        rondo__error_prefix("copying \"%.60s\" %s", variable,
+        rondo__error_prefix("copying \"%.60s\" %s", note->variable,
                             way == RONDO__TO_DEVICE ? "to the device" : "to the processor");
     }
     return status;
@@ -39,7 +41,7 @@ static rondo_status launch_transfer(rondo__kernel *head, rondo_stream *stream,
                                     void *workspace) {
     const transfer *t = (const transfer *)head;
     (void)workspace;
-    return rondo__crossing_copy(stream, t->way, t->variable, outputs[0], inputs[0], t->bytes);
+    return rondo__crossing_copy(stream, t->way, &t->note, outputs[0], inputs[0], t->bytes);
 }
 
 static void destroy_transfer(rondo__kernel *head) {
@@ -102,6 +104,7 @@ typedef struct insertion {
     uint8_t *read;       // by value: sides that read it
     int32_t *other;      // by value: its form on the side where it does not lie; -1: none yet
     size_t order_count;
+    size_t reader;  // the node at hand
 } insertion;
 
 static bool is_view(const insertion *in, size_t n) {
@@ -216,7 +219,10 @@ static rondo_status add_transfer(insertion *in, int32_t value, int side, int32_t
     *t = (transfer){.head = transfer_head,
                     .way = side == ON_HOST ? RONDO__TO_HOST : RONDO__TO_DEVICE,
                     .bytes = rondo_tensor_get_bytes(&shell),
-                    .variable = in->program->values[value].name};
+                    .shape = info.shape};
+    const rondo__op *reader = &in->program->nodes[in->reader].op;
+    t->note = (rondo__copy_note){reader->def->name, reader->name, in->program->values[value].name,
+                                 info.dtype, &t->shape};
     rondo_status status = add_form(in, value, side, out_form);
     if (status == RONDO_STATUS_OK) {
         status = rondo__program_add_simple(in->program, "rondo", "Transfer",
@@ -275,6 +281,7 @@ static rondo_status add_mirrors(insertion *in) {
 
 static rondo_status visit_node(insertion *in, size_t n) {
     const size_t input_count = in->program->nodes[n].input_count;
+    in->reader = n;
     for (size_t i = 0; in->class_of[n] >= 0 && i < input_count; ++i) {
         const int32_t value = in->program->nodes[n].inputs[i];
         int32_t form = value;

@@ -12,6 +12,7 @@
 #ifndef RONDO_EXECUTOR_CROSSING_H
 #define RONDO_EXECUTOR_CROSSING_H
 
+#include "device/copy_note.h"
 #include "executor/plan.h"
 
 // Whether the plans of this executor have two sides.
@@ -34,12 +35,12 @@ RONDO_MUST_USE rondo_status rondo__crossing_insert(const rondo_executor *executo
 
 bool rondo__kernel_is_transfer(const rondo__kernel *kernel);
 
-// Copies between the processor and the device, in stream order: of a value named `variable`.
+// Copies between the processor and the device, in stream order; the note says what and for whom.
 //
 // Errors:    those of rondo_stream_copy.
 RONDO_MUST_USE rondo_status rondo__crossing_copy(rondo_stream *stream, rondo__crossing way,
-                                                 const char *variable, void *to, const void *from,
-                                                 size_t bytes);
+                                                 const rondo__copy_note *note, void *to,
+                                                 const void *from, size_t bytes);
 
 // What a step copies.
 const rondo__crossing_counts *rondo__crossing_count_step(const rondo__plan *plan,

@@ -1,4 +1,4 @@
-// executor/describe.c — a plan as text, JSON or DOT.
+// executor/describe.c — a plan as text, JSON or DOT; as a picture: describe_svg.c.
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
@@ -7,10 +7,12 @@
 #include "base/text.h"
 #include "executor/crossing.h"
 #include "executor/describe_half.h"
-#include "executor/device_control.h"
+#include "executor/describe_steps.h"
+#include "executor/describe_svg.h"
 #include "executor/foresee.h"
 #include "executor/placement.h"
 #include "executor/plan_visit.h"
+#include "executor/schedule.h"
 #include "rondo/text.h"
 #include "tensor/elements.h"
 
@@ -49,19 +51,6 @@ static rondo_dtype get_output_dtype(const rondo__plan *plan, const rondo__node *
         }
     }
     return dtype;
-}
-
-static const char *get_implementation(const rondo__plan *plan, const rondo__step *step,
-                                      size_t item) {
-    return rondo__step_has_kernels(step) ? plan->items[item].kernel->implementation : "host";
-}
-
-static size_t count_step_nodes(const rondo__step *step) {
-    return rondo__step_has_kernels(step) ? step->item_count : 1;
-}
-
-static size_t get_step_node(const rondo__plan *plan, const rondo__step *step, size_t index) {
-    return rondo__step_has_kernels(step) ? plan->items[step->first_item + index].node : step->node;
 }
 
 // ---- text -------------------------------------------------------------------------------------
@@ -191,33 +180,11 @@ static void append_unplanned(rondo__text *text, const rondo_program *body, int i
     }
 }
 
-static bool has_bodies(const rondo__plan *plan, const rondo__step *step, size_t index) {
-    const size_t n = get_step_node(plan, step, index);
-    return (plan->program->nodes[n].op.def->flags & RONDO__OP_CONTROL) != 0;
-}
-
-// The plan of a body of op `index` of a step; NULL where there is none yet, or never (then
-// *out_is_dead).
-static rondo_status find_body(rondo_executor *executor, const rondo__plan *plan, rondo__step *step,
-                              size_t index, const char *name, rondo_executor **out_body,
-                              rondo__plan **out_plan, bool *out_is_dead) {
-    *out_is_dead = false;
-    if (step->kind == RONDO__STEP_BYPASS) {
-        return rondo__control_plan_body(executor, plan, step, name, out_body, out_plan);
-    }
-    const rondo__kernel *kernel = plan->items[step->first_item + index].kernel;
-    const rondo__device_part *part = rondo__device_control_get_part(kernel, name);
-    *out_is_dead = part == NULL;
-    *out_body = part != NULL ? part->executor : NULL;
-    *out_plan = part != NULL ? part->plan : NULL;
-    return RONDO_STATUS_OK;
-}
-
 // The bodies of If, Loop and Scan. What one cannot do with these shapes is said, and is no failure:
 // its turn may never come.
 static void append_bodies(rondo__text *text, rondo_executor *executor, rondo__plan *plan,
                           rondo__step *step, size_t index, int indent) {
-    const rondo__node *node = &plan->program->nodes[get_step_node(plan, step, index)];
+    const rondo__node *node = &plan->program->nodes[rondo__describe_get_node(plan, step, index)];
     bool is_dead;
     for (size_t a = 0; a < node->op.attribute_count; ++a) {
         const rondo__attribute *attribute = &node->op.attributes[a];
@@ -227,8 +194,8 @@ static void append_bodies(rondo__text *text, rondo_executor *executor, rondo__pl
         rondo_executor *body = NULL;
         rondo__plan *body_plan = NULL;
         rondo__text_append(text, "%*s%s: ", indent, "", attribute->name);
-        const rondo_status status =
-            find_body(executor, plan, step, index, attribute->name, &body, &body_plan, &is_dead);
+        const rondo_status status = rondo__describe_find_body(
+            executor, plan, step, index, attribute->name, &body, &body_plan, &is_dead);
         text->failed = text->failed || status == RONDO_STATUS_NO_MEMORY;
         if (status != RONDO_STATUS_OK) {
             rondo__text_append_escaped(text, rondo_error_get_last()->message);
@@ -241,6 +208,18 @@ static void append_bodies(rondo__text *text, rondo_executor *executor, rondo__pl
             append_counts(text, body_plan);
             append_steps(text, body, body_plan, indent + 2);
         }
+    }
+}
+
+// Said once: at the bypass, not at the segment that it ends.
+static void append_remedy(rondo__text *text, const rondo__plan *plan, size_t s) {
+    const rondo__step *step = &plan->steps[s];
+    const bool is_next = step->kind == RONDO__STEP_SEGMENT && s + 1 < plan->step_count &&
+                         plan->steps[s + 1].kind == RONDO__STEP_BYPASS &&
+                         strcmp(plan->steps[s + 1].reason, step->reason) == 0;
+    if (step->reason[0] != '\0' && !is_next) {
+        rondo__text_append(text, ". It would be captured with %s",
+                           rondo__step_get_remedy(plan, step));
     }
 }
 
@@ -268,13 +247,16 @@ static void append_steps(rondo__text *text, rondo_executor *executor, rondo__pla
             rondo__text_append(text, "%*sbypassed %zu: ", indent, "", s);
         }
         rondo__text_append_escaped(text, step->reason);
+        append_remedy(text, plan, s);
         rondo__text_append_bytes(text, "\n", 1);
-        for (size_t i = 0; i < count_step_nodes(step); ++i) {
-            const rondo__node *node = &plan->program->nodes[get_step_node(plan, step, i)];
+        for (size_t i = 0; i < rondo__describe_count_nodes(step); ++i) {
+            const rondo__node *node =
+                &plan->program->nodes[rondo__describe_get_node(plan, step, i)];
             rondo__text_append(text, "%*s", indent + 2, "");
             append_op_name(text, node);
-            rondo__text_append(text, "%-10s ",
-                               get_implementation(plan, step, step->first_item + i));
+            rondo__text_append(
+                text, "%-10s ",
+                rondo__describe_get_implementation(plan, step, step->first_item + i));
             append_column(text, node->op.name, 32);
             for (size_t k = 0; k < node->output_count; ++k) {
                 if (node->outputs[k] >= 0) {
@@ -284,7 +266,7 @@ static void append_steps(rondo__text *text, rondo_executor *executor, rondo__pla
                 }
             }
             rondo__text_append(text, "\n");
-            if (has_bodies(plan, step, i)) {
+            if (rondo__describe_has_bodies(plan, step, i)) {
                 append_bodies(text, executor, plan, step, i, indent + 4);
             }
         }
@@ -361,13 +343,13 @@ static const char *name_slot_kind(rondo__slot_kind kind) {
 // Leaves the object open: bodies may follow.
 static void append_json_node(rondo__text *text, const rondo_executor *executor,
                              const rondo__plan *plan, const rondo__step *step, size_t index) {
-    const rondo__node *node = &plan->program->nodes[get_step_node(plan, step, index)];
+    const rondo__node *node = &plan->program->nodes[rondo__describe_get_node(plan, step, index)];
     rondo__text_append(text, "%s\n      {\"op\": \"%s%s%s\", \"name\": ", index > 0 ? "," : "",
                        node->op.def->domain, node->op.def->domain[0] != '\0' ? "." : "",
                        node->op.def->name);
     rondo__text_append_json(text, node->op.name);
     rondo__text_append(text, ", \"implementation\": \"%s\", \"on\": \"%s\", \"inputs\": [",
-                       get_implementation(plan, step, step->first_item + index),
+                       rondo__describe_get_implementation(plan, step, step->first_item + index),
                        rondo__placement_get_side(executor, plan, step, index));
     for (size_t k = 0; k < node->input_count; ++k) {
         rondo__text_append(text, "%s", k > 0 ? ", " : "");
@@ -411,7 +393,7 @@ static void append_json_unplanned(rondo__text *text, const rondo_program *body) 
 // Each with its plan; with the model's ops where the plan waits for shapes, or is not possible.
 static void append_json_bodies(rondo__text *text, rondo_executor *executor, rondo__plan *plan,
                                rondo__step *step, size_t index) {
-    const rondo__node *node = &plan->program->nodes[get_step_node(plan, step, index)];
+    const rondo__node *node = &plan->program->nodes[rondo__describe_get_node(plan, step, index)];
     size_t count = 0;
     bool is_dead;
     rondo__text_append(text, ", \"bodies\": [");
@@ -424,8 +406,8 @@ static void append_json_bodies(rondo__text *text, rondo_executor *executor, rond
         rondo__plan *body_plan = NULL;
         rondo__text_append(text, "%s\n      {\"name\": ", count++ > 0 ? "," : "");
         rondo__text_append_json(text, attribute->name);
-        const rondo_status status =
-            find_body(executor, plan, step, index, attribute->name, &body, &body_plan, &is_dead);
+        const rondo_status status = rondo__describe_find_body(
+            executor, plan, step, index, attribute->name, &body, &body_plan, &is_dead);
         text->failed = text->failed || status == RONDO_STATUS_NO_MEMORY;
         if (status != RONDO_STATUS_OK) {
             rondo__text_append(text, ", \"error\": ");
@@ -462,10 +444,13 @@ static void append_json(rondo__text *text, rondo_executor *executor, rondo__plan
             step->kind == RONDO__STEP_SEGMENT ? "segment" : "bypassed",
             rondo__step_is_captured(step) ? "true" : "false");
         rondo__text_append_json(text, step->reason);
+        rondo__text_append(text, ", \"remedy\": ");
+        rondo__text_append_json(text,
+                                step->reason[0] != '\0' ? rondo__step_get_remedy(plan, step) : "");
         rondo__text_append(text, ", \"ops\": [");
-        for (size_t i = 0; i < count_step_nodes(step); ++i) {
+        for (size_t i = 0; i < rondo__describe_count_nodes(step); ++i) {
             append_json_node(text, executor, plan, step, i);
-            if (has_bodies(plan, step, i)) {
+            if (rondo__describe_has_bodies(plan, step, i)) {
                 append_json_bodies(text, executor, plan, step, i);
             }
             rondo__text_append_bytes(text, "}", 1);
@@ -488,8 +473,8 @@ static void append_dot(rondo__text *text, rondo_executor *executor, rondo__plan 
         rondo__text_append_json(text, step->kind == RONDO__STEP_SEGMENT ? "segment" : step->reason);
         rondo__text_append(text, ";\n    style=%s;\n",
                            rondo__step_is_captured(step) ? "solid" : "dashed");
-        for (size_t i = 0; i < count_step_nodes(step); ++i) {
-            size_t n = get_step_node(plan, step, i);
+        for (size_t i = 0; i < rondo__describe_count_nodes(step); ++i) {
+            size_t n = rondo__describe_get_node(plan, step, i);
             rondo__text_append(text, "    n%zu [label=\"%s\", tooltip=", n,
                                program->nodes[n].op.def->name);
             rondo__text_append_json(text, program->nodes[n].op.name);
@@ -526,7 +511,7 @@ typedef struct request {
 
 static rondo_status describe(rondo_executor *executor, rondo__plan *plan, void *user_data) {
     static void (*const writers[])(rondo__text *, rondo_executor *, rondo__plan *) = {
-        append_text, append_json, append_dot};
+        append_text, append_json, append_dot, rondo__describe_svg};
     const request *r = user_data;
     rondo__text text = {0};
     if (executor->options.dtype == RONDO_DTYPE_F16) {
@@ -550,7 +535,7 @@ rondo_status rondo_executor_describe_feeds(rondo_executor *executor, const rondo
                           : write == NULL  ? "write"
                                            : "feeds");
     }
-    if ((int)format < RONDO_TEXT_PLAIN || format > RONDO_TEXT_DOT) {
+    if ((int)format < RONDO_TEXT_PLAIN || format > RONDO_TEXT_SVG) {
         return RONDO_FAIL(INVALID, "format %d is not a rondo_text_format", (int)format);
     }
     request r = {format, write, user_data};

@@ -63,6 +63,9 @@ static rondo_status read_options(const rondo_executor_options *options,
         return RONDO_FAIL(INVALID, "options.branches is %d, not a rondo_branches_mode",
                           (int)merged.branches);
     }
+    if (merged.tuning < RONDO_TUNING_AUTO || merged.tuning > RONDO_TUNING_FULL) {
+        return RONDO_FAIL(INVALID, "options.tuning is %d, not a rondo_tuning", (int)merged.tuning);
+    }
     if (merged.dtype != RONDO_DTYPE_F32 && merged.dtype != RONDO_DTYPE_F16) {
         return RONDO_FAIL(INVALID, "options.dtype is %s; computing is possible in f32 and f16",
                           rondo_dtype_get_name(merged.dtype));

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/hook.h"
 #include "executor/declared.h"
 #include "executor/limits.h"
 #include "executor/self_check.h"
@@ -270,6 +271,7 @@ rondo_status rondo_executor_run(rondo_executor *executor, const rondo_binding *f
         rondo__executor_order_call(executor, feeds, feed_count, fetches, fetch_count, __func__));
     RETURN_IF_ERROR(rondo__executor_settle(executor, __func__));
     const rondo__call_lists *lists = &executor->lists;
+    const rondo__hook_scope scope = rondo__hook_enter(RONDO__SPAN_RUN, "run");
     rondo__budget *before = rondo__executor_begin_call(executor, feeds, feed_count);
     rondo_status status = rondo__executor_choose_variant(executor, lists->feeds);
     if (status == RONDO_STATUS_OK) {
@@ -281,6 +283,7 @@ rondo_status rondo_executor_run(rondo_executor *executor, const rondo_binding *f
     }
     rondo__self_check_end_run(executor);
     rondo__executor_end_call(executor, before, status);
+    rondo__hook_leave(&scope);
     for (size_t f = 0; status == RONDO_STATUS_OK && f < fetch_count; ++f) {
         fetches[f].tensor = lists->results[lists->places[f]];
     }

@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "executor/bound.h"
 #include "executor/objects.h"
+#include "executor/op_span.h"
 #include "tensor/elements.h"
 
 static bool is_wanted(const rondo__fetch *fetch, size_t i) {
@@ -148,8 +149,8 @@ static void run_host_copy(void *arguments) {
     memcpy(copy->to, copy->from, copy->bytes);
 }
 
-rondo_status rondo__fetch_put_host_copy(rondo_stream *stream, void *to, const void *from,
-                                        size_t bytes) {
+rondo_status rondo__fetch_put_bytes(rondo_stream *stream, void *to, const void *from,
+                                    size_t bytes) {
     const host_copy copy = {to, from, bytes};
     return rondo_stream_call_host(stream, "fetch", run_host_copy, &copy, sizeof copy);
 }
@@ -170,18 +171,23 @@ static rondo_status put_from_gpu(const rondo__fetch *fetch, size_t i, const rond
                                  const rondo_tensor *to, size_t bytes) {
     rondo_stream *stream = fetch->executor->stream;
     char *staged = fetch->plan->staging + fetch->plan->output_staging[i];
+    const rondo__copy_note note =
+        rondo__plan_note_copy(fetch->plan, fetch->plan->program->outputs[i], NULL, "fetch");
     if (!rondo_tensor_is_on_host(to)) {
-        return rondo_stream_copy(stream, to->data, view->data, bytes, RONDO_COPY_DEVICE_TO_DEVICE);
+        return rondo__stream_copy_noted(stream, to->data, view->data, bytes,
+                                        RONDO_COPY_DEVICE_TO_DEVICE, &note);
     }
     if (is_left_to_finish(fetch, to)) {
-        return rondo_stream_copy(stream, staged, view->data, bytes, RONDO_COPY_DEVICE_TO_HOST);
+        return rondo__stream_copy_noted(stream, staged, view->data, bytes,
+                                        RONDO_COPY_DEVICE_TO_HOST, &note);
     }
     if (!rondo__areas_is_pageable(fetch->executor->device, to->data, bytes)) {
-        return rondo_stream_copy(stream, to->data, view->data, bytes, RONDO_COPY_DEVICE_TO_HOST);
+        return rondo__stream_copy_noted(stream, to->data, view->data, bytes,
+                                        RONDO_COPY_DEVICE_TO_HOST, &note);
     }
-    RETURN_IF_ERROR(
-        rondo_stream_copy(stream, staged, view->data, bytes, RONDO_COPY_DEVICE_TO_HOST));
-    return rondo__fetch_put_host_copy(stream, to->data, staged, bytes);
+    RETURN_IF_ERROR(rondo__stream_copy_noted(stream, staged, view->data, bytes,
+                                             RONDO_COPY_DEVICE_TO_HOST, &note));
+    return rondo__fetch_put_bytes(stream, to->data, staged, bytes);
 }
 
 rondo_status rondo__fetch_put_output(const rondo__fetch *fetch, size_t i, const rondo_tensor *to) {
@@ -189,6 +195,8 @@ rondo_status rondo__fetch_put_output(const rondo__fetch *fetch, size_t i, const 
     RETURN_IF_ERROR(rondo__fetch_view(fetch, i, &view));
     const size_t bytes = rondo_tensor_get_bytes(&view);
     rondo_stream *stream = fetch->executor->stream;
+    const rondo__copy_note note =
+        rondo__plan_note_copy(fetch->plan, fetch->plan->program->outputs[i], NULL, "fetch");
     if (bytes == 0 || !rondo__dtype_is_plain(view.dtype) || to->data == view.data) {
         return RONDO_STATUS_OK;
     }
@@ -196,19 +204,21 @@ rondo_status rondo__fetch_put_output(const rondo__fetch *fetch, size_t i, const 
         return put_from_gpu(fetch, i, &view, to, bytes);
     }
     if (!rondo_tensor_is_on_host(to)) {
-        return rondo_stream_copy(stream, to->data, view.data, bytes, RONDO_COPY_HOST_TO_DEVICE);
+        return rondo__stream_copy_noted(stream, to->data, view.data, bytes,
+                                        RONDO_COPY_HOST_TO_DEVICE, &note);
     }
     if (is_left_to_finish(fetch, to)) {
         return RONDO_STATUS_OK;
     }
     if (view.device != NULL) {  // the host device's arena
-        return rondo_stream_copy(stream, to->data, view.data, bytes, RONDO_COPY_DEVICE_TO_DEVICE);
+        return rondo__stream_copy_noted(stream, to->data, view.data, bytes,
+                                        RONDO_COPY_DEVICE_TO_DEVICE, &note);
     }
     if (fetch->plan->slots[fetch->plan->program->outputs[i]].kind == RONDO__SLOT_DYNAMIC) {
         memcpy(to->data, view.data, bytes);  // a bypass made it, which has waited for all before
         return RONDO_STATUS_OK;
     }
-    return rondo__fetch_put_host_copy(stream, to->data, view.data, bytes);
+    return rondo__fetch_put_bytes(stream, to->data, view.data, bytes);
 }
 
 rondo_status rondo__fetch_put(const rondo__fetch *fetch) {

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "executor/fetch.h"
 #include "executor/limits.h"
+#include "executor/op_span.h"
 
 // ---- life -------------------------------------------------------------------------------------
 
@@ -164,15 +165,17 @@ rondo_status rondo__lanes_feed(rondo_executor *executor, const rondo__plan *plan
             continue;
         }
         if (!slot->is_on_host) {
-            RETURN_IF_ERROR(rondo_stream_copy(executor->stream, slot->address,
-                                              from + plan->input_staging[i], slot->bytes,
-                                              RONDO_COPY_DEVICE_TO_DEVICE));
+            const rondo__copy_note note =
+                rondo__plan_note_copy(plan, program->inputs[i], NULL, "feed");
+            RETURN_IF_ERROR(rondo__stream_copy_noted(executor->stream, slot->address,
+                                                     from + plan->input_staging[i], slot->bytes,
+                                                     RONDO_COPY_DEVICE_TO_DEVICE, &note));
         }
         if (host != NULL) {
             const char *pinned = lane->pinned;
             lane->is_read_late = true;
-            RETURN_IF_ERROR(rondo__fetch_put_host_copy(
-                executor->stream, host->address, pinned + plan->input_staging[i], host->bytes));
+            RETURN_IF_ERROR(rondo__fetch_put_bytes(executor->stream, host->address,
+                                                   pinned + plan->input_staging[i], host->bytes));
         }
     }
     lane->is_used = true;

@@ -49,6 +49,7 @@ static void fill_request(const rondo_executor *executor, rondo__plan *plan, size
                                            .output_count = node->output_count,
                                            .outputs = outputs,
                                            .weights = &plan->weights,
+                                           .tuning = executor->options.tuning,
                                            .use_reference = executor->options.reference};
 }
 
@@ -248,6 +249,11 @@ static rondo_status prepare_nodes(rondo_executor *executor, rondo__plan *plan, i
         goto free_lists;
     }
     rondo__program_count_uses(program, uses);
+    for (size_t n = 0; n < program->node_count && !rondo_device_is_host(executor->device); ++n) {
+        rondo__kernel_request request;
+        fill_request(executor, plan, n, infos, infos + widest, uses, &request);
+        rondo__kernel_survey(&request);
+    }
     for (size_t n = 0; n < program->node_count && status == RONDO_STATUS_OK; ++n) {
         rondo__kernel_request request;
         fill_request(executor, plan, n, infos, infos + widest, uses, &request);
@@ -363,7 +369,7 @@ static void explain_cuts(const rondo_executor *executor, rondo__plan *plan) {
         rondo__verdict_explain(executor->device, &plan->program->nodes[item->node].op, item->kernel,
                                step->reason, sizeof step->reason);
         if (s > 0 && plan->steps[s - 1].kind == RONDO__STEP_SEGMENT) {
-            memcpy(plan->steps[s - 1].reason, step->reason, sizeof step->reason);
+            rondo__step_end_at(&plan->steps[s - 1], step);
         }
     }
 }

@@ -72,11 +72,12 @@ typedef struct rondo__item {
 typedef enum rondo__step_kind { RONDO__STEP_SEGMENT, RONDO__STEP_BYPASS } rondo__step_kind;
 
 typedef enum rondo__bypass_kind {
-    RONDO__BYPASS_HOSTED,   // shapes known, no kernel that an item can have: the reference runs
-    RONDO__BYPASS_DYNAMIC,  // a shape depends on data
-    RONDO__BYPASS_CONTROL,  // If, Loop, Scan, SequenceMap
-    RONDO__BYPASS_OBJECTS,  // strings, sequences or optionals come in or go out
-    RONDO__BYPASS_EAGER,    // the device's kernel, which cannot be captured, is launched
+    RONDO__BYPASS_HOSTED,     // shapes known, no kernel that an item can have: the reference runs
+    RONDO__BYPASS_DYNAMIC,    // a shape depends on data
+    RONDO__BYPASS_CONTROL,    // If, Loop, Scan, SequenceMap
+    RONDO__BYPASS_OBJECTS,    // strings, sequences or optionals come in or go out
+    RONDO__BYPASS_EAGER,      // the device's kernel, which cannot be captured, is launched
+    RONDO__BYPASS_DIFFERENT,  // of a segment only: its replay computes something else
 } rondo__bypass_kind;
 
 // Copies between the processor and the device.
@@ -119,15 +120,15 @@ typedef struct rondo__step {
     uint64_t retry_run;      // run of the plan from which on a capture is tried
     uint32_t failure_count;  // captures that failed for want of memory, or for no lasting reason
     uint32_t branch_count;   // of its graph; 0: not tried yet
-    // bypass
+    // bypass, or the one that the segment ends at
     size_t node;
-    rondo__bypass_kind bypass;
     rondo_executor **bodies;  // one for each body attribute, made at first use
     size_t body_count;
     // both
     rondo__crossing_counts crossings;  // of its items, once has_crossings
     bool has_crossings;
-    char reason[320];  // why the step is not captured, or why the segment ends here
+    char reason[320];  // why the step is not captured, or why the segment ends here; "": nothing
+    rondo__bypass_kind bypass;  // the kind of that reason
 } rondo__step;
 
 // What an executor is for: calls, or one body of a control op that is an item of a segment. The

@@ -6,6 +6,7 @@
 #include "backend/thread_count.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/hook.h"
 #include "base/logging.h"
 #include "base/memory.h"
 #include "executor/base_form.h"
@@ -307,8 +308,8 @@ static rondo_status keep_plan(rondo_executor *executor, const rondo_tensor *feed
     return status;
 }
 
-static rondo_status make_plan(rondo_executor *executor, const rondo_tensor *feeds,
-                              rondo__plan **out_plan) {
+static rondo_status make_new_plan(rondo_executor *executor, const rondo_tensor *feeds,
+                                  rondo__plan **out_plan) {
     const uint64_t start_ns = rondo__clock_now_ns();
     rondo_tensor *keys = NULL;
     rondo_program *program = NULL;
@@ -333,6 +334,14 @@ static rondo_status make_plan(rondo_executor *executor, const rondo_tensor *feed
     plan->prepare_ns = rondo__clock_now_ns() - start_ns;
     status = keep_plan(executor, feeds, plan);
     *out_plan = status == RONDO_STATUS_OK ? plan : NULL;
+    return status;
+}
+
+static rondo_status make_plan(rondo_executor *executor, const rondo_tensor *feeds,
+                              rondo__plan **out_plan) {
+    const rondo__hook_scope scope = rondo__hook_enter(RONDO__SPAN_PLAN, "compile a plan");
+    const rondo_status status = make_new_plan(executor, feeds, out_plan);
+    rondo__hook_leave(&scope);
     return status;
 }
 

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/logging.h"
 #include "base/memory.h"
+#include "executor/schedule.h"
 #include "executor/verdict.h"
 
 enum {
@@ -157,6 +158,7 @@ static rondo_status judge(probe *p, rondo__step *good, size_t culprit, size_t *i
         (void)snprintf(good->reason, sizeof good->reason, "%.40s \"%.40s\": %.50s, but not alone",
                        get_op(p->plan, culprit)->def->name, get_op(p->plan, culprit)->name,
                        p->plan->failure);
+        good->bypass = RONDO__BYPASS_EAGER;
         append(p, good);
         *in_out_first = culprit;
         return RONDO_STATUS_OK;
@@ -222,11 +224,11 @@ static rondo_status replace(probe *p, size_t index) {
         plan->bypassed_count += is_bypass ? 1 : 0;
         plan->eager_count += is_bypass ? 1 : 0;
         if (is_bypass && s > index && steps[s - 1].kind == RONDO__STEP_SEGMENT) {
-            memcpy(steps[s - 1].reason, steps[s].reason, sizeof steps[s].reason);
+            rondo__step_end_at(&steps[s - 1], &steps[s]);
         }
     }
     if (last->kind == RONDO__STEP_SEGMENT) {
-        memcpy(last->reason, plan->steps[index].reason, sizeof last->reason);
+        rondo__step_end_at(last, &plan->steps[index]);
     }
     rondo__free(plan->steps);
     plan->steps = steps;

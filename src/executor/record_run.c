@@ -14,6 +14,7 @@
 #include "backend/check.h"
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/hook.h"
 #include "base/memory.h"
 #include "capture/capture.h"
 #include "device/device.h"
@@ -149,17 +150,6 @@ static rondo_status record_feeds(const recording *r) {
     return RONDO_STATUS_OK;
 }
 
-typedef struct host_copy {
-    void *to;
-    const void *from;
-    size_t bytes;
-} host_copy;
-
-static void run_host_copy(void *arguments) {
-    const host_copy *copy = arguments;
-    memcpy(copy->to, copy->from, copy->bytes);
-}
-
 // An output that is known ahead. `offset` counts what pinned memory was used.
 static rondo_status record_constant(const recording *r, size_t i, size_t *offset) {
     const rondo__plan *plan = r->plan;
@@ -168,8 +158,7 @@ static rondo_status record_constant(const recording *r, size_t i, size_t *offset
     const void *from =
         plan->program->values[plan->slots[plan->program->outputs[i]].root].constant.data;
     if (rondo_tensor_is_on_host(to)) {
-        const host_copy copy = {to->data, from, bytes};
-        return rondo_stream_call_host(r->stream, "fetch", run_host_copy, &copy, sizeof copy);
+        return rondo__fetch_put_bytes(r->stream, to->data, from, bytes);
     }
     char *pinned = (char *)r->run->constants + *offset;
     *offset += rondo__align_up(bytes, RONDO__ARENA_ALIGNMENT);
@@ -322,6 +311,7 @@ rondo_status rondo_executor_record(rondo_executor *executor, rondo_stream *strea
     RETURN_IF_ERROR(refuse_states(executor, feeds, feed_count));
     RETURN_IF_ERROR(check_stream(executor, stream));
     rondo_executor *active = executor->active;
+    const rondo__hook_scope scope = rondo__hook_enter(RONDO__SPAN_CAPTURE, "record a run");
     rondo__budget *before = rondo__executor_begin_call(executor, feeds, feed_count);
     rondo_status status = rondo__executor_choose_variant(executor, executor->lists.feeds);
     recording r = {.executor = executor->active, .stream = stream, .lists = &executor->lists};
@@ -330,5 +320,6 @@ rondo_status rondo_executor_record(rondo_executor *executor, rondo_stream *strea
     }
     executor->active = active;
     rondo__executor_end_call(executor, before, status);
+    rondo__hook_leave(&scope);
     return status;
 }

@@ -14,6 +14,7 @@
 #include "executor/hosted.h"
 #include "executor/lanes.h"
 #include "executor/limits.h"
+#include "executor/op_span.h"
 #include "executor/probe.h"
 #include "executor/self_check.h"
 #include "executor/verbose.h"
@@ -62,7 +63,11 @@ static rondo_status launch_items(rondo_executor *executor, rondo__plan *plan,
     const size_t end = step->first_item + step->item_count;
     size_t count;
     for (size_t i = step->first_item; i < end; i += count) {
-        RETURN_IF_ERROR(launch_group(executor, plan, i, end, &count));
+        const rondo__hook_scope scope =
+            rondo__op_span_enter(&plan->program->nodes[plan->items[i].node].op, executor->stream);
+        const rondo_status status = launch_group(executor, plan, i, end, &count);
+        rondo__hook_leave(&scope);
+        RETURN_IF_ERROR(status);
     }
     return RONDO_STATUS_OK;
 }
@@ -83,7 +88,7 @@ static rondo_status check_recording(rondo_executor *executor, const rondo__plan 
 static rondo_status open_label(rondo_executor *executor, const rondo__plan *plan, size_t i) {
     const rondo__op *op = &plan->program->nodes[plan->items[i].node].op;
     char label[112];
-    (void)snprintf(label, sizeof label, "%.40s %.64s", op->def->name, op->name);
+    (void)snprintf(label, sizeof label, RONDO__OP_TITLE, RONDO__OP_TITLE_OF(op));
     return rondo_label_push(executor->stream, label);
 }
 

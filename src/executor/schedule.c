@@ -46,18 +46,48 @@ static size_t heap_pop(heap *h) {
     return top;
 }
 
+// What a plan says of a bypass or the end of a segment: why, and what it would be captured with.
+static const struct {
+    const char *why;
+    const char *remedy;
+} texts[] = {
+    [RONDO__BYPASS_HOSTED] = {"the device has no kernel for it",
+                              "a kernel for the device, or types and attributes that have one"},
+    [RONDO__BYPASS_DYNAMIC] = {"its result shape depends on data",
+                               "extents that do not depend on data"},
+    [RONDO__BYPASS_CONTROL] = {"control flow runs on the host",
+                               "a body that can be captured, with the same shapes in every turn"},
+    [RONDO__BYPASS_OBJECTS] = {"strings and sequences stay on the host",
+                               "tensors of numbers in the place of strings and sequences"},
+    [RONDO__BYPASS_EAGER] = {"its kernel cannot be captured",
+                             "a launch that neither waits nor allocates nor fails while its stream "
+                             "records"},
+    [RONDO__BYPASS_DIFFERENT] = {"its replay computes something else",
+                                 "an op that a replay computes as an eager run does"},
+};
+
+void rondo__step_end_at(rondo__step *segment, const rondo__step *bypass) {
+    memcpy(segment->reason, bypass->reason, sizeof segment->reason);
+    segment->bypass = bypass->bypass;
+    segment->node = bypass->node;
+}
+
+static bool is_rest(const rondo__plan *plan, size_t node) {
+    return rondo__node_is(&plan->program->nodes[node], "rondo", "Rest");
+}
+
+const char *rondo__step_get_remedy(const rondo__plan *plan, const rondo__step *step) {
+    const bool waits_for_shapes =
+        step->bypass == RONDO__BYPASS_CONTROL && is_rest(plan, step->node);
+    return texts[waits_for_shapes ? RONDO__BYPASS_DYNAMIC : step->bypass].remedy;
+}
+
 static void describe_cut(const rondo__plan *plan, size_t n, int8_t class_of, char *buffer,
                          size_t bytes) {
     const rondo__node *node = &plan->program->nodes[n];
     const char *refusal = plan->refusals != NULL ? plan->refusals[n] : NULL;
-    static const char *const why[] = {
-        "the device has no kernel for it", "its result shape depends on data",
-        "control flow runs on the host",   "strings and sequences stay on the host",
-        "its kernel cannot be captured",
-    };
-    const char *const cause = rondo__node_is(node, "rondo", "Rest")
-                                  ? "ops that are planned when their shapes are known"
-                                  : why[class_of - 1];
+    const char *const cause = is_rest(plan, n) ? "ops that are planned when their shapes are known"
+                                               : texts[class_of - 1].why;
     (void)snprintf(buffer, bytes, "%.60s \"%.40s\": %s%s%s", node->op.def->name, node->op.name,
                    cause, refusal != NULL ? ": " : "", refusal != NULL ? refusal : "");
 }
@@ -98,7 +128,7 @@ static rondo_status emit(rondo__plan *plan, size_t *capacity, size_t node, int8_
     }
     describe_cut(plan, node, class_of, step.reason, sizeof step.reason);
     if (last != NULL && last->kind == RONDO__STEP_SEGMENT) {
-        (void)snprintf(last->reason, sizeof last->reason, "%s", step.reason);
+        rondo__step_end_at(last, &step);
     }
     plan->bypassed_count += 1;
     return add_step(plan, capacity, &step);

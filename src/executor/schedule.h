@@ -18,4 +18,10 @@
 // Threads:   one thread per executor.
 RONDO_MUST_USE rondo_status rondo__plan_schedule(rondo__plan *plan, const int8_t *class_of);
 
+// The segment ends at the bypass: takes over its reason.
+void rondo__step_end_at(rondo__step *segment, const rondo__step *bypass);
+
+// What would take away the reason of a step that has one: "extents that do not depend on data".
+const char *rondo__step_get_remedy(const rondo__plan *plan, const rondo__step *step);
+
 #endif  // RONDO_EXECUTOR_SCHEDULE_H

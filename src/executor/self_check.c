@@ -17,6 +17,7 @@
 #include "base/memory.h"
 #include "executor/check_memory.h"
 #include "executor/limits.h"
+#include "executor/schedule.h"
 #include "graph/part.h"
 #include "op/half.h"
 #include "tensor/elements.h"
@@ -417,6 +418,7 @@ static void give_up_graph(const checking *c) {
     (void)snprintf(c->step->reason, sizeof c->step->reason,
                    "the self-check found that a replay differs in %.40s \"%.60s\"", c->report->op,
                    c->report->node);
+    c->step->bypass = RONDO__BYPASS_DIFFERENT;
     RONDO_LOG_WARN_F("segment %zu runs without a graph: %s", (size_t)(c->step - c->plan->steps),
                      c->step->reason);
 }

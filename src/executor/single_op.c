@@ -12,6 +12,7 @@
 #include "capture/capture.h"
 #include "device/device.h"
 #include "executor/arena_plan.h"
+#include "executor/op_span.h"
 #include "executor/verdict.h"
 #include "kernel/kernel.h"
 #include "op/draws.h"
@@ -489,7 +490,10 @@ rondo_status rondo_op_put(rondo_op *op, rondo_stream *stream, const rondo_tensor
     if (op->was_launched && op->workspace != NULL) {
         RETURN_IF_ERROR(rondo_stream_wait_event(stream, op->launched));
     }
-    RETURN_IF_ERROR(op->kernel->launch(op->kernel, stream, op->inputs, op->outputs, op->workspace));
+    const rondo__hook_scope scope = rondo__op_span_enter(&op->program->nodes[0].op, stream);
+    status = op->kernel->launch(op->kernel, stream, op->inputs, op->outputs, op->workspace);
+    rondo__hook_leave(&scope);
+    RETURN_IF_ERROR(status);
     op->was_launched = true;
     return rondo_event_record(op->launched, stream);
 }

@@ -16,6 +16,7 @@
 #include "executor/lanes.h"
 #include "executor/limits.h"
 #include "executor/objects.h"
+#include "executor/op_span.h"
 #include "executor/plan_cache.h"
 #include "executor/run.h"
 #include "executor/self_check.h"
@@ -42,9 +43,10 @@ static rondo_status feed_host_side(rondo_executor *executor, const rondo__plan *
     counts.bytes[RONDO__TO_HOST] = slot->bytes;
     rondo__crossing_add(&executor->root->crossings.all, &counts);
     rondo__crossing_add(&executor->root->crossings.pending, &counts);
-    return rondo__crossing_copy(executor->stream, RONDO__TO_HOST,
-                                plan->program->values[plan->program->inputs[i]].name, slot->address,
-                                feed->data, slot->bytes);
+    const rondo__copy_note note =
+        rondo__plan_note_copy(plan, plan->program->inputs[i], NULL, "feed");
+    return rondo__crossing_copy(executor->stream, RONDO__TO_HOST, &note, slot->address, feed->data,
+                                slot->bytes);
 }
 
 // Puts the inputs where the plan wants them: device tensors in stream order, the others as they are
@@ -74,16 +76,19 @@ static rondo_status feed_inputs(rondo_executor *executor, rondo__plan *plan,
         if (slot->is_on_host) {
             continue;
         }
+        const rondo__copy_note note = rondo__plan_note_copy(plan, program->inputs[i], NULL, "feed");
         if (feeds[i].device == executor->device) {
-            RETURN_IF_ERROR(rondo_stream_copy(executor->stream, slot->address, feeds[i].data,
-                                              slot->bytes, RONDO_COPY_DEVICE_TO_DEVICE));
+            RETURN_IF_ERROR(rondo__stream_copy_noted(executor->stream, slot->address, feeds[i].data,
+                                                     slot->bytes, RONDO_COPY_DEVICE_TO_DEVICE,
+                                                     &note));
         } else if (waits && plan->staging == NULL) {
             memcpy(slot->address, feeds[i].data, slot->bytes);
         } else if (waits) {
             char *staged = plan->staging + plan->input_staging[i];
             memcpy(staged, feeds[i].data, slot->bytes);
-            RETURN_IF_ERROR(rondo_stream_copy(executor->stream, slot->address, staged, slot->bytes,
-                                              RONDO_COPY_HOST_TO_DEVICE));
+            RETURN_IF_ERROR(rondo__stream_copy_noted(executor->stream, slot->address, staged,
+                                                     slot->bytes, RONDO_COPY_HOST_TO_DEVICE,
+                                                     &note));
         }
     }
     return waits ? RONDO_STATUS_OK : rondo__lanes_feed(executor, plan, feeds);
@@ -229,6 +234,7 @@ rondo_status rondo_executor_rerun(rondo_executor *executor) {
                           "program's; run again with them");
     }
     rondo_run_times times = {0};
+    const rondo__hook_scope scope = rondo__hook_enter(RONDO__SPAN_RUN, "run again");
     uint64_t start_ns = rondo__clock_now_ns();
     rondo__budget *before = rondo__executor_begin_call(executor, NULL, 0);
     rondo_status status = rondo__self_check_begin_run(executor);
@@ -248,6 +254,7 @@ rondo_status rondo_executor_rerun(rondo_executor *executor) {
     }
     status = stopped != RONDO_STATUS_OK ? stopped : status != RONDO_STATUS_OK ? status : waited;
     rondo__executor_end_call(executor, before, status);
+    rondo__hook_leave(&scope);
     RETURN_IF_ERROR(status);
     times.latency_ns = rondo__clock_now_ns() - start_ns;
     times.compute_ns = times.latency_ns;

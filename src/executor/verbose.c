@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/logging.h"
+#include "executor/schedule.h"
 #include "rondo/inspect.h"
 
 enum { ENTRIES_DEFAULT = 1000, LEVEL_MAX = 2 };
@@ -55,19 +56,6 @@ RONDO_PRINTF(2, 3) static void tell(rondo_executor *executor, const char *format
     (void)vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
     rondo__log_asked("graphs: %s%s", executor->depth > 0 ? "in a body: " : "", line);
-}
-
-// What would spare a bypass.
-static const char *get_remedy(rondo__bypass_kind kind) {
-    static const char *const remedies[] = {
-        [RONDO__BYPASS_HOSTED] = "a kernel for the device, or types and attributes that have one",
-        [RONDO__BYPASS_DYNAMIC] = "extents that do not depend on data",
-        [RONDO__BYPASS_CONTROL] = "a body that can be captured, with the same shapes in every turn",
-        [RONDO__BYPASS_OBJECTS] = "tensors of numbers in the place of strings and sequences",
-        [RONDO__BYPASS_EAGER] =
-            "a launch that neither waits nor allocates nor fails while its stream records",
-    };
-    return remedies[kind];
 }
 
 static void tell_nodes(rondo_executor *executor, rondo_graph *graph) {
@@ -131,7 +119,7 @@ void rondo__verbose_tell_bypassed(rondo_executor *executor, rondo__plan *plan) {
         const rondo__step *step = &plan->steps[s];
         if (step->kind == RONDO__STEP_BYPASS) {
             tell(executor, "bypassed, step %zu: %s. It would be captured with %s", s, step->reason,
-                 get_remedy(step->bypass));
+                 rondo__step_get_remedy(plan, step));
         }
     }
 }

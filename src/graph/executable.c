@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/hook.h"
 #include "graph/images.h"
 #include "graph/template.h"
 
@@ -53,8 +54,10 @@ static void estimate_device_bytes(const rondo_graph *graph, rondo_graph_stats *s
 rondo_status rondo__graph_make_executable(rondo_graph *graph, rondo__template *recorded,
                                           rondo__executable **out_executable,
                                           rondo_graph_stats *in_out_stats) {
+    const rondo__hook_scope scope = rondo__hook_enter(RONDO__SPAN_INSTANTIATE, "instantiate");
     uint64_t start = rondo__clock_now_ns();
     rondo_status status = graph->device->backend->instantiate(recorded, out_executable);
+    rondo__hook_leave(&scope);
     if (status != RONDO_STATUS_OK) {
         rondo__error_set_op(graph->label);
         return status;

@@ -14,12 +14,13 @@
 // time, so nothing here is locked.
 // SPDX-License-Identifier: Apache-2.0
 
+#include <stdio.h>
 #include <string.h>
 
 #include "backend/check.h"
+#include "base/hook.h"
 #include "base/logging.h"
 #include "base/memory.h"
-#include "base/nvtx.h"
 #include "base/read_options.h"
 #include "base/write_struct.h"
 #include "device/stream.h"
@@ -52,7 +53,7 @@ rondo_status rondo_graph_create(rondo_device *device, const rondo_graph_options 
     if (wanted.arena != NULL) {
         RETURN_IF_ERROR(rondo__arena_check_device(wanted.arena, device));
     }
-    rondo_graph *graph = rondo__calloc(1, sizeof *graph);
+    rondo_graph *graph = rondo__calloc_lines(sizeof *graph);
     if (graph == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
@@ -183,7 +184,7 @@ static inline rondo_status replay(rondo_graph *graph, rondo_stream *stream) {
     if (graph->participants != NULL) {
         rondo__participants_note_replay(graph->participants, stream);
     }
-    ++graph->stats.replay_count;
+    ++graph->replay_count;
     if (__builtin_expect(graph->last_stream != stream->tag, 0)) {
         note_stream(graph, stream);
     }
@@ -191,12 +192,15 @@ static inline rondo_status replay(rondo_graph *graph, rondo_stream *stream) {
 }
 
 rondo_status rondo_graph_replay(rondo_graph *graph, rondo_stream *stream) {
-    if (__builtin_expect(!rondo__nvtx_is_on() || graph == NULL, 1)) {
+    if (!rondo__hook_is_on(RONDO__HOOK_SPANS | RONDO__HOOK_RANGES) || graph == NULL) {
         return replay(graph, stream);
     }
-    rondo__nvtx_push_named("replay", graph->label);
-    rondo_status status = replay(graph, stream);
-    rondo__nvtx_pop();
+    char name[256];
+    (void)snprintf(name, sizeof name, "replay %.240s", graph->label);
+    const rondo__hook_scope scope = rondo__hook_begin(&(rondo__hook_span){
+        .category = RONDO__SPAN_REPLAY, .name = name, .stream = stream, .graph = graph});
+    const rondo_status status = replay(graph, stream);
+    rondo__hook_leave(&scope);
     return status;
 }
 
@@ -210,8 +214,7 @@ rondo_status rondo_graph_upload(rondo_graph *graph, rondo_stream *stream) {
 rondo_status rondo_graph_instantiate(rondo_graph *graph) {
     RETURN_IF_ERROR(rondo__graph_check_template(graph, __func__));
     // The caller may have edited the template through its native handle.
-    rondo_graph_stats stats = {.replay_count = graph->stats.replay_count,
-                               .capture_ns = graph->stats.capture_ns};
+    rondo_graph_stats stats = {.capture_ns = graph->stats.capture_ns};
     RETURN_IF_ERROR(rondo__graph_count_kinds(graph->recorded, &stats));
     graph->has_kinds = true;
     RETURN_IF_ERROR(rondo__graph_instantiate(graph));
@@ -234,6 +237,7 @@ rondo_status rondo_graph_get_stats(const rondo_graph *graph, rondo_graph_stats *
         rondo__clear_struct(out_stats, sizeof *out_stats, __func__, "rondo_graph_stats"));
     RETURN_IF_ERROR(rondo__check_pointer(graph, __func__, "graph"));
     rondo_graph_stats stats = graph->stats;
+    stats.replay_count = graph->replay_count;
     if (graph->recorded != NULL && !graph->has_kinds) {
         RETURN_IF_ERROR(rondo__graph_count_kinds(graph->recorded, &stats));
     }

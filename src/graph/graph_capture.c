@@ -12,7 +12,6 @@
 #include "backend/check.h"
 #include "base/clock.h"
 #include "base/logging.h"
-#include "base/nvtx.h"
 #include "base/thread.h"
 #include "capture/label_stack.h"
 #include "device/scope_list.h"
@@ -35,10 +34,8 @@ static void close_capture(rondo_graph *graph, bool has_succeeded) {
     graph->participants = rondo__capture_close(graph->capture, has_succeeded, &kept);
     graph->capture = NULL;
     graph->stream = NULL;
-    if (graph->has_range) {
-        rondo__nvtx_end_range(graph->range);
-        graph->has_range = false;
-    }
+    rondo__hook_leave(&graph->scope);
+    graph->scope = (rondo__hook_scope){0};
     rondo__stream_destroy_kept(kept);
 }
 
@@ -151,9 +148,8 @@ rondo_status rondo_graph_capture_begin(rondo_graph *graph, rondo_stream *stream,
     graph->mode = mode;
     graph->thread_number = rondo__thread_get_number();
     graph->begin_ns = rondo__clock_now_ns();
-    graph->has_range = rondo__nvtx_is_on();
-    if (graph->has_range) {
-        graph->range = rondo__nvtx_start_range("capture", graph->label);
+    if (rondo__hook_is_on(RONDO__HOOK_SPANS | RONDO__HOOK_RANGES)) {
+        graph->scope = rondo__hook_begin_named(RONDO__SPAN_CAPTURE, "capture %s", graph->label);
     }
     return RONDO_STATUS_OK;
 }
@@ -271,12 +267,12 @@ static rondo_status look_at_template(rondo_graph *graph, const ending *it) {
     graph->has_kinds = false;
     graph->participants = graph->capture->participants;
     RETURN_IF_ERROR(warn_if_empty(graph, it));
-    // Without a template nobody can ask for a node's label.
+    // Without a template nobody but a profile can ask for a node's label.
     rondo__tracked *tracked = rondo__tracked_find(graph->participants);
     if (tracked != NULL) {
         RETURN_IF_ERROR(rondo__tracked_resolve(tracked, graph->recorded));
     }
-    if (graph->keeps_template || tracked != NULL) {
+    if (graph->keeps_template || tracked != NULL || rondo__hook_is_on(RONDO__HOOK_LABELS)) {
         RETURN_IF_ERROR(rondo__label_resolve(graph->capture, graph->recorded));
     }
     return graph->checks_addresses ? rondo__graph_guard_nodes(graph) : RONDO_STATUS_OK;

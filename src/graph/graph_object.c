@@ -37,6 +37,7 @@ void rondo__graph_clear(rondo_graph *graph) {
     rondo__participants_destroy(graph->participants);
     graph->participants = NULL;
     memset(&graph->stats, 0, sizeof graph->stats);
+    graph->replay_count = 0;
     graph->executed_before = 0;
     graph->state = RONDO__GRAPH_EMPTY;
 }

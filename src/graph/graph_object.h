@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "backend/backend.h"
+#include "base/hook.h"
 #include "capture/capture.h"
 #include "rondo/graph.h"
 #include "rondo/report.h"
@@ -25,7 +26,8 @@ struct rondo_graph {
     rondo__stream_tag *last_stream;  // of the last replay; retained
     // Who takes part in the graph: its memory, its generators. READY: owned; see capture/capture.h.
     rondo__participant *participants;
-    rondo_graph_stats stats;
+    uint64_t replay_count;    // what a replay looks at ends here: one line of the processor's cache
+    rondo_graph_stats stats;  // but for replay_count
     uint64_t executed_before;   // nodes that former executables ran
     rondo__template *recorded;  // READY and keeps_template, RECORDED: never NULL
     rondo_arena *arena;         // retained
@@ -50,8 +52,7 @@ struct rondo_graph {
     uint64_t thread_number;  // who began
     uint64_t begin_ns;       // of base/clock.h
     bool has_kinds;  // stats tells kernels and copies; otherwise they have not been counted yet
-    bool has_range;  // a tool of NVTX listens; `range` is what it said, 0 too
-    uint64_t range;
+    rondo__hook_scope scope;  // of the capture
 };
 
 // Waits for the last replay. What the graph holds may be freed then.

@@ -38,6 +38,7 @@ static void destroy_set(rondo__participant *participant) {
     }
     rondo__free(set->paths);
     rondo__free(set->path_of_id);
+    rondo__free(set->place_of_id);
     rondo__free(set->id_of_index);
     pthread_mutex_destroy(&set->lock);
     rondo__free(set);

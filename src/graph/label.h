@@ -68,4 +68,14 @@ RONDO_MUST_USE rondo_status rondo__label_resolve(rondo__capture *capture,
 const char *rondo__label_of_node(const rondo__participant *participants, size_t id);
 const char *rondo__label_of_index(const rondo__participant *participants, size_t index);
 
+// A number of these labels that no others of the process have; 0: there are none.
+uint64_t rondo__label_get_number(const rondo__participant *participants);
+
+// Shows the label of each node and where that is: `level` counts the levels that the walk of the
+// template (graph/template.h) enters, the graph itself being 0.
+void rondo__label_visit(const rondo__participant *participants,
+                        void (*visit)(void *user_data, uint32_t level, uint32_t index,
+                                      const char *label),
+                        void *user_data);
+
 #endif  // RONDO_GRAPH_LABEL_H

@@ -1,8 +1,10 @@
 // graph/label_resolve.c — from points to labels: which segment a node lies in, and its whole path.
 // SPDX-License-Identifier: Apache-2.0
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/hook.h"
 #include "base/logging.h"
 #include "base/memory.h"
 #include "graph/label_set.h"
@@ -312,14 +314,18 @@ static rondo_status label_level(naming *n, size_t first) {
     return body != 0 ? label_recorded(n, first, body, base) : RONDO_STATUS_OK;
 }
 
+static atomic_uint_fast64_t g_last_number;
+
 static rondo_status label_nodes(naming *n) {
     rondo__label_set *set = n->set;
     const rondo__node_table *table = &n->table;
     size_t root = 0;
     n->capture_ids = rondo__calloc(table->count, sizeof *n->capture_ids);
     set->path_of_id = rondo__calloc(table->count, sizeof *set->path_of_id);
+    set->place_of_id = rondo__calloc(table->count, sizeof *set->place_of_id);
     set->id_of_index = rondo__calloc(table->count, sizeof *set->id_of_index);
-    if (n->capture_ids == NULL || set->path_of_id == NULL || set->id_of_index == NULL) {
+    if (n->capture_ids == NULL || set->path_of_id == NULL || set->place_of_id == NULL ||
+        set->id_of_index == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
     memset(set->path_of_id, 0xff, table->count * sizeof *set->path_of_id);
@@ -335,9 +341,23 @@ static rondo_status label_nodes(naming *n) {
         if (key->parent == NONE) {
             set->id_of_index[set->index_count++] = id;
         }
+        set->place_of_id[id] = (rondo__label_place){key->level_number, (uint32_t)key->index};
     }
     set->id_count = table->count;
+    set->number = atomic_fetch_add(&g_last_number, 1) + 1;
     return RONDO_STATUS_OK;
+}
+
+// The backend may want labels for profiles of what it makes of the template.
+static void tell_backend(const naming *n, const rondo_device *device) {
+    const rondo__label_set *set = n->set;
+    if (device->backend->label_node == NULL || !rondo__hook_is_on(RONDO__HOOK_LABELS)) {
+        return;
+    }
+    for (size_t id = 0; id < set->id_count; ++id) {
+        const rondo__node_key *key = &n->table.keys[id];
+        device->backend->label_node(key->level, key->index, set->paths[set->path_of_id[id]]);
+    }
 }
 
 rondo_status rondo__label_resolve(rondo__capture *capture, rondo__template *recorded) {
@@ -348,6 +368,9 @@ rondo_status rondo__label_resolve(rondo__capture *capture, rondo__template *reco
     }
     RETURN_IF_ERROR(rondo__node_table_init(recorded, &n.table));
     rondo_status status = label_nodes(&n);
+    if (status == RONDO_STATUS_OK) {
+        tell_backend(&n, recorded->device);
+    }
     rondo__free(n.capture_ids);
     rondo__node_table_deinit(&n.table);
     rondo__label_free_points(n.set);
@@ -366,4 +389,20 @@ const char *rondo__label_of_index(const rondo__participant *participants, size_t
     return set != NULL && index < set->index_count
                ? rondo__label_of_node(participants, set->id_of_index[index])
                : "";
+}
+
+uint64_t rondo__label_get_number(const rondo__participant *participants) {
+    const rondo__label_set *set = rondo__label_find_set(participants);
+    return set != NULL ? set->number : 0;
+}
+
+void rondo__label_visit(const rondo__participant *participants,
+                        void (*visit)(void *user_data, uint32_t level, uint32_t index,
+                                      const char *label),
+                        void *user_data) {
+    const rondo__label_set *set = rondo__label_find_set(participants);
+    for (size_t id = 0; set != NULL && id < set->id_count; ++id) {
+        visit(user_data, set->place_of_id[id].level, set->place_of_id[id].index,
+              set->paths[set->path_of_id[id]]);
+    }
 }

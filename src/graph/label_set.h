@@ -31,6 +31,12 @@ typedef struct rondo__label_child {
     uint64_t hash;                          // of the template it came from
 } rondo__label_child;
 
+// Where a node is.
+typedef struct rondo__label_place {
+    uint32_t level;  // level_number of its key
+    uint32_t index;
+} rondo__label_place;
+
 // The participant.
 typedef struct rondo__label_set {
     rondo__participant head;
@@ -51,6 +57,8 @@ typedef struct rondo__label_set {
     size_t path_count;
     size_t path_capacity;
     size_t *path_of_id;  // of all nodes, by id; NULL: not resolved
+    rondo__label_place *place_of_id;
+    uint64_t number;  // that no other set of the process has; 0: not resolved
     size_t id_count;
     size_t *id_of_index;  // of the graph's own nodes
     size_t index_count;

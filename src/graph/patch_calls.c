@@ -8,6 +8,7 @@
 
 #include "backend/check.h"
 #include "base/checked.h"
+#include "base/hook.h"
 #include "base/memory.h"
 #include "base/read_options.h"
 #include "device/work.h"
@@ -295,12 +296,7 @@ static void take_back(patching *p, size_t done) {
     rondo__error_restore(&saved);
 }
 
-rondo_status rondo_graph_patch(rondo_graph *graph, const rondo_patch *patches, size_t count) {
-    RETURN_IF_ERROR(check_graph(graph));
-    if (count == 0) {
-        return RONDO_STATUS_OK;
-    }
-    RETURN_IF_ERROR(rondo__check_pointer(patches, __func__, "patches"));
+static rondo_status patch_nodes(rondo_graph *graph, const rondo_patch *patches, size_t count) {
     patching p;
     p.graph = graph;
     p.count = 0;
@@ -318,7 +314,7 @@ rondo_status rondo_graph_patch(rondo_graph *graph, const rondo_patch *patches, s
     }
     for (size_t i = 0; i < p.count && status == RONDO_STATUS_OK; ++i) {
         if (p.changes[i].changes_work) {
-            status = rondo__graph_admit_images(graph, &p.changes[i].image, 1, __func__);
+            status = rondo__graph_admit_images(graph, &p.changes[i].image, 1, patch_call);
         }
     }
     if (status != RONDO_STATUS_OK) {
@@ -338,6 +334,18 @@ rondo_status rondo_graph_patch(rondo_graph *graph, const rondo_patch *patches, s
         rondo__error_set_op(graph->label);
     }
     end_patching(&p);
+    return status;
+}
+
+rondo_status rondo_graph_patch(rondo_graph *graph, const rondo_patch *patches, size_t count) {
+    RETURN_IF_ERROR(check_graph(graph));
+    if (count == 0) {
+        return RONDO_STATUS_OK;
+    }
+    RETURN_IF_ERROR(rondo__check_pointer(patches, __func__, "patches"));
+    const rondo__hook_scope scope = rondo__hook_enter(RONDO__SPAN_PATCH, "patch nodes");
+    const rondo_status status = patch_nodes(graph, patches, count);
+    rondo__hook_leave(&scope);
     return status;
 }
 

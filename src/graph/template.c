@@ -95,13 +95,15 @@ rondo_status rondo__template_visit(rondo__template *recorded,
 // The levels around the node that is met, and its own.
 typedef struct table_depth {
     rondo__node_handle *handles;
-    size_t id;  // of the latest node
+    size_t id;        // of the latest node
+    uint32_t number;  // of the level
 } table_depth;
 
 typedef struct table_builder {
     rondo__node_table *table;
     table_depth *depths;
     size_t depth_count;
+    uint32_t level_count;  // entered so far
 } table_builder;
 
 static rondo_status list_handles(rondo__template *recorded, rondo__node_handle **out_handles,
@@ -130,6 +132,7 @@ static rondo_status add_keys(table_builder *builder, const rondo__template_level
             .kind = kind,
             .parent = level->depth > 0 ? builder->depths[level->depth - 1].id : SIZE_MAX,
             .branch = level->branch,
+            .level_number = builder->depths[level->depth].number,
             .index = i,
             .level = level->recorded,
             .handle = builder->depths[level->depth].handles[i]};
@@ -143,6 +146,7 @@ static rondo_status enter_table_level(void *user_data, rondo__template_level *le
     table_builder *builder = user_data;
     size_t counts[RONDO__NODE_KIND_COUNT] = {0};
     size_t count = 0;
+    const uint32_t number = builder->level_count++;
     if (level->recorded == NULL) {
         return RONDO_STATUS_OK;
     }
@@ -152,6 +156,7 @@ static rondo_status enter_table_level(void *user_data, rondo__template_level *le
     table_depth *depth = &builder->depths[level->depth];
     rondo__free(depth->handles);
     depth->handles = NULL;
+    depth->number = number;
     RETURN_IF_ERROR(list_handles(level->recorded, &depth->handles, &count));
     RETURN_IF_ERROR(level->recorded->device->backend->count_kinds(level->recorded, counts));
     level->skips_rest = counts[RONDO__NODE_CHILD] + counts[RONDO__NODE_CONDITIONAL] == 0;

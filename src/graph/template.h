@@ -73,6 +73,7 @@ typedef struct rondo__node_key {
     rondo__node_kind kind;  // CHILD or CONDITIONAL; OTHER for all that hold no levels
     size_t parent;          // id of the node around it; SIZE_MAX: none
     uint32_t branch;        // which level of that
+    uint32_t level_number;  // levels that the walk entered before its own, empty ones, too
     size_t index;           // in its level
     rondo__template *level;
     rondo__node_handle handle;  // CUDA: its CUgraphNode; host: its index in the level

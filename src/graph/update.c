@@ -7,6 +7,7 @@
 
 #include "backend/check.h"
 #include "base/clock.h"
+#include "base/hook.h"
 #include "base/logging.h"
 #include "base/write_struct.h"
 #include "graph/executable.h"
@@ -145,8 +146,12 @@ static rondo_status renew_executable(rondo_graph *graph, rondo_graph *source,
     rondo__template *recorded = source->recorded;
     *out_was_patched = false;
     if (graph->executable != NULL) {
+        const rondo__hook_scope scope =
+            rondo__hook_enter(RONDO__SPAN_INSTANTIATE, "update an executable");
         uint64_t start = rondo__clock_now_ns();
-        RETURN_IF_ERROR(patch_executable(graph, recorded, out_was_patched));
+        const rondo_status status = patch_executable(graph, recorded, out_was_patched);
+        rondo__hook_leave(&scope);
+        RETURN_IF_ERROR(status);
         if (*out_was_patched) {
             stats->instantiate_ns = rondo__clock_now_ns() - start;
             stats->device_bytes = graph->stats.device_bytes;
@@ -188,7 +193,6 @@ rondo_status rondo_graph_update(rondo_graph *graph, rondo_graph *source,
     if (!source->has_kinds) {
         RETURN_IF_ERROR(rondo__graph_count_kinds(source->recorded, &stats));
     }
-    stats.replay_count = graph->stats.replay_count;
     bool was_patched = false;
     RETURN_IF_ERROR(
         renew_executable(graph, source, &stats, out_report != NULL ? &report : NULL, &was_patched));

@@ -3,13 +3,13 @@
 #include "kernel/kernel.h"
 
 #include "base/error.h"
+#include "base/hook.h"
 #include "kernel/random_kernel.h"
 #include "kernel/user_kernel.h"
 #include "op/draws.h"
 #include "op/registered.h"
 
-rondo_status rondo__kernel_prepare(const rondo__kernel_request *request,
-                                   rondo__kernel **out_kernel) {
+static rondo_status prepare(const rondo__kernel_request *request, rondo__kernel **out_kernel) {
     *out_kernel = NULL;
     if (request->op->def->compute == NULL) {
         return rondo__op_fail_unsupported(request->op, "control flow is run by the executor");
@@ -40,6 +40,35 @@ rondo_status rondo__kernel_prepare(const rondo__kernel_request *request,
     }
     return rondo_device_is_host(request->device) ? rondo__kernel_prepare_host(request, out_kernel)
                                                  : rondo__kernel_prepare_cuda(request, out_kernel);
+}
+
+rondo_status rondo__kernel_prepare(const rondo__kernel_request *request,
+                                   rondo__kernel **out_kernel) {
+    rondo__hook_scope scope = {0};
+    if (rondo__hook_is_on(RONDO__HOOK_SPANS)) {
+        scope = rondo__hook_begin_named(RONDO__SPAN_TUNE, "prepare %.40s", request->op->def->name);
+    }
+    const rondo_status status = prepare(request, out_kernel);
+    rondo__hook_leave(&scope);
+    return status;
+}
+
+void rondo__kernel_survey(const rondo__kernel_request *request) {
+    rondo__kernel_request survey = *request;
+    rondo__kernel *kernel = NULL;
+    rondo_error saved;
+    const bool is_made_elsewhere =
+        request->op->def->compute == NULL || (request->op->def->flags & RONDO__OP_USER) != 0 ||
+        rondo__op_draws(request->op, request->inputs, request->input_count);
+    if (rondo_device_is_host(request->device) || is_made_elsewhere) {
+        return;
+    }
+    rondo__error_save(&saved);
+    survey.is_survey = true;
+    if (prepare(&survey, &kernel) == RONDO_STATUS_OK) {
+        rondo__kernel_destroy(kernel);
+    }
+    rondo__error_restore(&saved);
 }
 
 void rondo__kernel_get_traits(rondo_device *device, rondo_dtype dtype,

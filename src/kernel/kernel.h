@@ -15,6 +15,7 @@
 #include "kernel/weight_store.h"
 #include "op/op.h"
 #include "rondo/device.h"
+#include "rondo/executor.h"
 #include "rondo/random.h"
 #include "rondo/status.h"
 #include "rondo/tensor.h"
@@ -34,6 +35,8 @@ typedef struct rondo__kernel_request {
     bool use_reference;                 // host only: the plain C reference, nothing tuned
     rondo_generator *generator;         // for ops that draw; the kernel retains it
     rondo__weight_list *weights;        // where forms of constants come from; outlives the kernel
+    rondo_tuning tuning;
+    bool is_survey;  // for rondo__kernel_survey only
 } rondo__kernel_request;
 
 struct rondo__kernel {
@@ -70,6 +73,12 @@ struct rondo__kernel {
 // Capture:   not legal while a stream of the device records.
 RONDO_MUST_USE rondo_status rondo__kernel_prepare(const rondo__kernel_request *request,
                                                   rondo__kernel **out_kernel);
+
+// Says that the request will be prepared: what a GPU's kernel of it must compile is compiled
+// meanwhile, on threads of its own. Whether that works is seen when it is prepared.
+//
+// Threads:   safe.
+void rondo__kernel_survey(const rondo__kernel_request *request);
 
 static inline void rondo__kernel_destroy(rondo__kernel *kernel) {  // NULL is fine
     if (kernel != NULL) {

@@ -381,7 +381,7 @@ rondo_status rondo_learned_learn(rondo_learned *learned, rondo_stream *stream,
 static void change_words(rondo_learned *learned, size_t argument) {
     const rondo__solution *solution = &learned->lesson.solution;
     for (size_t i = learned->first_slots[argument]; i < learned->first_slots[argument + 1]; ++i) {
-        const rondo__slot *slot = &solution->slots[learned->slot_indices[i]];
+        const rondo__learned_slot *slot = &solution->slots[learned->slot_indices[i]];
         rondo__node_image *image = learned->images[slot->node];
         const uint64_t word =
             rondo__formula_evaluate(&slot->formula, &learned->arguments, &learned->values);
@@ -431,9 +431,12 @@ static rondo_status write_dirty(rondo_learned *learned) {
     }
     learned->stats.patched_node_count += done;
     learned->dirty_count -= done;
-    memmove(learned->dirty, learned->dirty + done, learned->dirty_count * sizeof *learned->dirty);
-    memmove(learned->dirty_nodes, learned->dirty_nodes + done,
-            learned->dirty_count * sizeof *learned->dirty_nodes);
+    if (learned->dirty_count > 0) {
+        memmove(learned->dirty, learned->dirty + done,
+                learned->dirty_count * sizeof *learned->dirty);
+        memmove(learned->dirty_nodes, learned->dirty_nodes + done,
+                learned->dirty_count * sizeof *learned->dirty_nodes);
+    }
     return status;
 }
 

@@ -88,7 +88,7 @@ rondo_status rondo_learned_get_report(const rondo_learned *learned,
     return RONDO_STATUS_OK;
 }
 
-static void fill_slot(const rondo_learned *learned, const rondo__slot *slot,
+static void fill_slot(const rondo_learned *learned, const rondo__learned_slot *slot,
                       rondo_learned_slot *out_slot) {
     const rondo__recorded_node *node = &learned->lesson.reference.nodes[slot->node];
     const bool has_second = slot->formula.second != RONDO__NO_ARGUMENT;

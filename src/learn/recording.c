@@ -71,13 +71,35 @@ static const unsigned char *find_word(const rondo__node_image *image, const rond
 }
 
 uint64_t rondo__image_read(const rondo__node_image *image, const rondo__word *word) {
+    const unsigned char *at = find_word(image, word);
     uint64_t value = 0;
-    memcpy(&value, find_word(image, word), word->width);
+    switch (word->width) {  // sizes that the compiler knows: each run of a learned step comes here
+        case 8:
+            memcpy(&value, at, 8);
+            break;
+        case 4:
+            memcpy(&value, at, 4);
+            break;
+        default:
+            memcpy(&value, at, word->width);
+            break;
+    }
     return value;
 }
 
 void rondo__image_write(rondo__node_image *image, const rondo__word *word, uint64_t value) {
-    memcpy((void *)(uintptr_t)find_word(image, word), &value, word->width);
+    void *at = (void *)(uintptr_t)find_word(image, word);
+    switch (word->width) {
+        case 8:
+            memcpy(at, &value, 8);
+            break;
+        case 4:
+            memcpy(at, &value, 4);
+            break;
+        default:
+            memcpy(at, &value, word->width);
+            break;
+    }
 }
 
 uint32_t rondo__region_get_width(const rondo__region *region, uint32_t offset) {

@@ -67,7 +67,7 @@ static bool add_slot(solving *s, size_t node, const rondo__word *word,
     rondo__solution *solution = s->solution;
     s->status = RONDO__ARRAY_RESERVE(solution->slots, solution->capacity, solution->count + 1);
     if (s->status == RONDO_STATUS_OK) {
-        solution->slots[solution->count++] = (rondo__slot){node, *word, *formula};
+        solution->slots[solution->count++] = (rondo__learned_slot){node, *word, *formula};
     }
     return s->status == RONDO_STATUS_OK;
 }
@@ -232,7 +232,7 @@ static bool check_slots(const solving *s, size_t node, size_t former_count) {
     if (s->solution->count == former_count) {
         return true;
     }
-    const rondo__slot *slot = &s->solution->slots[former_count];
+    const rondo__learned_slot *slot = &s->solution->slots[former_count];
     char formula[96];
     rondo__formula_format(&slot->formula, s->arguments, formula, sizeof formula);
     if (recorded->is_inner) {
@@ -383,7 +383,7 @@ static rondo_status check_node(const checking *c, size_t node, size_t *in_out_sl
     RETURN_IF_ERROR(rondo__node_image_copy(image, &foretold));
     for (; *in_out_slot < solution->count && solution->slots[*in_out_slot].node == node;
          ++*in_out_slot) {
-        const rondo__slot *slot = &solution->slots[*in_out_slot];
+        const rondo__learned_slot *slot = &solution->slots[*in_out_slot];
         rondo__image_write(
             &foretold, &slot->word,
             rondo__formula_evaluate(&slot->formula, c->arguments, &c->other->values));

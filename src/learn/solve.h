@@ -9,14 +9,14 @@
 #include "learn/recording.h"
 
 // A word that depends on arguments.
-typedef struct rondo__slot {
+typedef struct rondo__learned_slot {
     size_t node;
     rondo__word word;
     rondo__formula formula;
-} rondo__slot;
+} rondo__learned_slot;
 
 typedef struct rondo__solution {
-    rondo__slot *slots;  // by node
+    rondo__learned_slot *slots;  // by node
     size_t count;
     size_t capacity;
     uint64_t word_count;  // looked at

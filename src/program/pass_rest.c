@@ -21,8 +21,8 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "op/support.h"
-#include "program/edit.h"
 #include "program/passes.h"
+#include "program/rewrite.h"
 #include "program/specialise.h"
 #include "tensor/elements.h"
 
@@ -336,12 +336,8 @@ static rondo_status make_bodies(rondo_program *program, mark *marks) {
             status = make_body(&b, (int32_t)n, remove);
         }
     }
-    if (status == RONDO_STATUS_OK) {
-        rondo__program_remove_nodes(program, remove, node_count);
-        status = rondo__program_verify(program);
-    }
-    if (status == RONDO_STATUS_OK) {
-        status = rondo__program_remove_dead(program);
+    if (remove != NULL) {
+        status = rondo__program_finish_rewrite(program, remove, node_count, status);
     }
     rondo__free(remove);
     builder_deinit(&b);

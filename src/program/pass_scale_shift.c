@@ -10,10 +10,9 @@
 #include <math.h>
 
 #include "base/error.h"
-#include "base/memory.h"
-#include "program/edit.h"
 #include "program/match.h"
 #include "program/passes.h"
+#include "program/rewrite.h"
 
 static const float *get_floats(const rondo_program *program, int32_t value, int64_t count) {
     if (value < 0 || program->values[value].constant.dtype != RONDO_DTYPE_F32 ||
@@ -124,7 +123,8 @@ static rondo_status emit(rondo_program *program, size_t n, const int32_t *terms,
     return is_half ? rondo__op_set_int(op, "to", 10) : RONDO_STATUS_OK;
 }
 
-static rondo_status visit(rondo_program *program, const rondo__uses *uses, size_t n, bool *remove) {
+static rondo_status visit(rondo__rewriting *r, size_t n) {
+    rondo_program *program = r->program;
     rondo_shape shape;
     int32_t terms[2];
     bool is_possible;
@@ -135,35 +135,15 @@ static rondo_status visit(rondo_program *program, const rondo__uses *uses, size_
     if (!is_possible) {
         return RONDO_STATUS_OK;
     }
-    const ending e = find_ending(program, uses, program->nodes[n].outputs[0]);
+    const ending e = find_ending(program, &r->uses, program->nodes[n].outputs[0]);
     RETURN_IF_ERROR(emit(program, n, terms, &e));
-    remove[n] = true;
+    r->remove[n] = true;
     if (e.node >= 0) {
-        remove[e.node] = true;
+        r->remove[e.node] = true;
     }
     return RONDO_STATUS_OK;
 }
 
 rondo_status rondo__pass_scale_shift(rondo_program *program) {
-    rondo__uses uses = {0};
-    const size_t node_count = program->node_count;
-    rondo_status status = rondo__uses_init(program, &uses);
-    if (status != RONDO_STATUS_OK) {
-        return status;
-    }
-    bool *remove = rondo__calloc(node_count + 1, sizeof *remove);
-    status = remove != NULL ? RONDO_STATUS_OK : RONDO_STATUS_NO_MEMORY;
-    for (size_t n = 0; n < node_count && status == RONDO_STATUS_OK; ++n) {
-        status = visit(program, &uses, n, remove);
-    }
-    if (status == RONDO_STATUS_OK) {
-        rondo__program_remove_nodes(program, remove, node_count);
-        status = rondo__program_verify(program);
-    }
-    if (status == RONDO_STATUS_OK) {
-        status = rondo__program_remove_dead(program);
-    }
-    rondo__free(remove);
-    rondo__uses_deinit(&uses);
-    return status;
+    return rondo__program_rewrite(program, visit);
 }

@@ -121,6 +121,14 @@ def main(directory):
          [value("x", real, [1, 3]), value("y", real, [1, 3])], [value("z", real, [1, 3])],
          [numpy_helper.from_array(numpy.ones([1, 3], "float32"), "y")])
     # Outputs whose names no terminal and no file system should see as they are.
+    # Names that a page or a picture must not take for markup.
+    markup = ["</script><script>document.title='hit'</script>",
+              "<img src=x onerror=\"document.title='hit'\">",
+              "\" onload=\"document.title='hit'", "]]></title></svg><b>&lt;", "it's"]
+    save(directory, "markup_names",
+         [helper.make_node("Relu", ["x"], [name], name=name) for name in markup],
+         [value("x", real, ["batch", 3])],
+         [value(name, real, None) for name in markup])
     tricky = ["a/b", "a_b", "a b", "\x1b[31mRED\x1b[0m\a", "..", "\u202eabc\u009b1m", "a_b.2"]
     save(directory, "tricky_names",
          [helper.make_node("Relu", ["x"], [name], name="node " + name) for name in tricky],

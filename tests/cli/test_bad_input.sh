@@ -32,7 +32,7 @@ expect_error 1 'missing_weights\.onnx.*no_such_weights\.bin' run "$models/missin
 for model in huge_extent overflowing_product wrong_shapes wrong_types; do
     expect_error 1 '.' run "$models/$model.onnx"
 done
-for command in bench inspect; do
+for command in bench inspect profile; do
     expect_error 1 'cyclic\.onnx' "$command" "$models/cyclic.onnx"
 done
 

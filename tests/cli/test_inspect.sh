@@ -3,7 +3,8 @@
 . "$(dirname "$0")/helper.sh"
 model=$here/models/add_relu.onnx
 
-expect_status 0 inspect "$model" --device host --dot "$work/plan.dot" --json "$work/plan.json"
+expect_status 0 inspect "$model" --device host --dot "$work/plan.dot" --json "$work/plan.json" \
+    --svg "$work/plan.svg"
 expect_text '^inputs$'
 expect_text '^  x +f32 \[batch=1, 3\]$'
 expect_text '^outputs$'
@@ -12,6 +13,11 @@ expect_text '^device host, 1 op in 1 segment, 0 bypassed$'
 expect_text '^run by: simd \(own vector code\)'
 [ "$(grep -c ' f32 \[batch=1, 3\]$' "$work/stdout")" = 3 ] || fail "ports are not printed once"
 grep -q '^digraph' "$work/plan.dot" || fail "the DOT file is no digraph"
+grep -q 'segment 0: 1 op, captured</text>' "$work/plan.svg" || fail "the picture has no segment"
+[ "$(tail -n 1 "$work/plan.svg")" = '</svg>' ] || fail "the picture does not end"
+expect_status 0 inspect "$model" --device host --svg -
+expect_text '^<svg '
+expect_error 1 'no/such' inspect "$model" --device host --svg "$work/no/such/plan.svg"
 grep -q '"plan": ' "$work/plan.json" || fail "the JSON has no plan"
 # Every bracket that opens closes.
 for pair in '{}' '[]'; do

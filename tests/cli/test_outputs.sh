@@ -70,5 +70,5 @@ expect_status 0 bench "$model" --device host --duration 0.05 --warm-up 0 --json 
 expect_status 0 bench "$model" --device host --duration 0.05 --warm-up 0 --samples -
 [ "$(head -n 1 "$work/stdout" | cut -d, -f1-3)" = mode,run,turn ] || fail "bench --samples -"
 expect_error 2 'cannot both go to standard output' bench "$model" --json - --samples -
-expect_error 2 'cannot both go to standard output' inspect "$model" --json - --dot -
+expect_error 2 'only one of .* can go to standard output' inspect "$model" --json - --dot -
 finish_test

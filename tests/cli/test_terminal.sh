@@ -25,14 +25,20 @@ expect_harmless
 expect_text '\\x1b\[31mRED'
 expect_status 0 run "$tricky" --device host --graphs on --quiet
 expect_harmless
-expect_status 0 inspect "$tricky" --device host --json "$work/plan.json" --dot "$work/plan.dot"
-expect_harmless "$work/plan.json" "$work/plan.dot"
+expect_status 0 inspect "$tricky" --device host --json "$work/plan.json" --dot "$work/plan.dot" \
+    --svg "$work/plan.svg"
+expect_harmless "$work/plan.json" "$work/plan.dot" "$work/plan.svg"
 grep -q '\\u001b\[31mRED\\u001b\[0m\\u0007' "$work/plan.json" || fail "the JSON lacks the escaped name"
 grep -q '\\u202eabc\\u009b1m' "$work/plan.json" || fail "the JSON lacks the other escaped name"
 expect_status 0 inspect "$tricky" --device host --json -
 expect_harmless
 expect_status 0 bench "$tricky" --device host --duration 0.01 --warm-up 0 --json "$work/bench.json"
 expect_harmless "$work/bench.json"
+expect_status 0 profile "$tricky" --device host --runs 1 --json "$work/p.json" --trace "$work/p.trace" --html "$work/p.html"
+expect_harmless "$work/p.json" "$work/p.trace" "$work/p.html"
+expect_text '\\x1b\[31mRED'
+expect_status 0 profile --compare "$work/p.json" "$work/p.json" --verbose
+expect_harmless
 expect_error 1 '.' run "$tricky" --set q=2
 expect_harmless
 expect_error 1 '.' run "$tricky" --shape x=3x3x3

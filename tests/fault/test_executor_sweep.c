@@ -88,12 +88,16 @@ static bool skip_text(void *user_data, const char *text, size_t bytes) {
     return bytes > 0;
 }
 
-// What half precision adds: the description with its reasons, and the search for lost precision.
+// What half precision adds: the description with its reasons, and the search for lost precision;
+// and the picture.
 static rondo_status explain_half(rondo_program *program, rondo_executor *executor,
                                  rondo_device *device, const rondo_executor_options *options,
                                  const fixture *f) {
     rondo_precision_loss loss = {.struct_size = sizeof loss};
     rondo_status status = rondo_executor_describe(executor, RONDO_TEXT_JSON, skip_text, NULL);
+    if (status == RONDO_STATUS_OK) {
+        status = rondo_executor_describe(executor, RONDO_TEXT_SVG, skip_text, NULL);
+    }
     return status != RONDO_STATUS_OK ? status
                                      : rondo_executor_find_loss(program, device, options, f->feeds,
                                                                 f->feed_count, 0.01, &loss);

@@ -14,8 +14,6 @@
 #include "support/add_program.h"
 #include "support/sweep.h"
 
-static const rondo_shape add_shape = {.rank = 1, .extent = {ADD_COUNT}};
-
 typedef struct world {
     rondo_device *device;
     rondo_stream *stream;
@@ -27,10 +25,6 @@ typedef struct world {
     rondo_tensor x, y, s;
     float host_x[ADD_COUNT], host_y[ADD_COUNT], read[ADD_COUNT];
 } world;
-
-static rondo_tensor on_host(float *values) {
-    return (rondo_tensor){.dtype = RONDO_DTYPE_F32, .shape = add_shape, .data = values};
-}
 
 static bool open_world(world *w, const char *device_name) {
     rondo_executor_options options = {.struct_size = sizeof options, .op_by_op = true};
@@ -62,17 +56,17 @@ static void close_world(world *w) {
 
 static bool run_models(world *w) {
     const rondo_binding near_x = {"x", w->x};
-    const rondo_binding far_x = {"x", on_host(w->host_x)};
-    rondo_binding fetches[] = {{"y", w->y}, {"s", on_host(w->read)}};
+    const rondo_binding far_x = {"x", add_program_on_host(w->host_x)};
+    rondo_binding fetches[] = {{"y", w->y}, {"s", add_program_on_host(w->read)}};
     add_program_fill(w->host_x, 3);
-    const rondo_tensor start = on_host(w->host_x);
+    const rondo_tensor start = add_program_on_host(w->host_x);
     STEP(rondo_tensor_copy(w->stream, &start, &w->x));
     for (int run = 0; run < 5; ++run) {  // the fourth learns where addresses stand
         STEP(rondo_executor_run(w->executor, &near_x, 1, fetches, 2));
         assert_int_equal(add_program_check(w->read, 3, false), ADD_COUNT);
     }
     for (int run = 0; run < 3; ++run) {
-        rondo_binding made[] = {{"y", on_host(w->host_y)}, {.name = "s"}};
+        rondo_binding made[] = {{"y", add_program_on_host(w->host_y)}, {.name = "s"}};
         made[1].tensor.device = w->device;
         STEP(rondo_executor_run_async(w->executor, &far_x, 1, made, 2, w->done));
         rondo_event *const done = w->done;
@@ -101,8 +95,8 @@ static bool record_model(world *w) {
 }
 
 static bool keep_things(world *w) {
-    rondo_binding fetch = {"s", on_host(w->read)};
-    const rondo_binding feed = {"x", on_host(w->host_x)};
+    rondo_binding fetch = {"s", add_program_on_host(w->read)};
+    const rondo_binding feed = {"x", add_program_on_host(w->host_x)};
     STEP(rondo_executor_bind(w->executor, "s", "x"));
     for (int run = 0; run < 3; ++run) {
         STEP(rondo_executor_run(w->executor, &feed, run == 0, &fetch, 1));
@@ -113,7 +107,7 @@ static bool keep_things(world *w) {
     for (size_t i = 0; i < ADD_COUNT; ++i) {
         fresh[i] = (float)i / 2;  // what they were
     }
-    const rondo_tensor weights = on_host(fresh);
+    const rondo_tensor weights = add_program_on_host(fresh);
     STEP(rondo_executor_set_variable(w->executor, "w", &weights));
     STEP(rondo_executor_run(w->executor, &feed, 1, &fetch, 1));
     return true;
@@ -121,7 +115,7 @@ static bool keep_things(world *w) {
 
 static bool call_ops(world *w) {
     const rondo_tensor infos[] = {{.dtype = RONDO_DTYPE_F32, .shape = add_shape},
-                                  on_host(w->host_x)};
+                                  add_program_on_host(w->host_x)};
     const rondo_tensor inputs[] = {w->x, {0}};
     STEP(rondo_op_prepare(w->device, "Add", NULL, infos, 2, 1, &w->op));
     STEP(rondo_op_put(w->op, w->stream, inputs, 2, &w->s, 1));
@@ -138,8 +132,8 @@ static void check_recovery(world *w) {
     rondo_graph_capture_abort(w->graph);
     (void)!rondo_executor_bind(w->executor, NULL, "x");
     (void)!rondo_executor_wait(w->executor);  // what the failed call left
-    const rondo_binding feed = {"x", on_host(w->host_x)};
-    rondo_binding fetch = {"y", on_host(w->read)};
+    const rondo_binding feed = {"x", add_program_on_host(w->host_x)};
+    rondo_binding fetch = {"y", add_program_on_host(w->read)};
     add_program_fill(w->host_x, 8);
     OK(rondo_executor_run(w->executor, &feed, 1, &fetch, 1));
     assert_int_equal(add_program_check(w->read, 8, true), ADD_COUNT);

@@ -1,6 +1,7 @@
-// Fail the nth for an executor whose ops are on both sides: every driver call of the fake driver and
-// every allocation fails once while places are set, the plan is made, looked at, run, captured and
-// replayed. Whatever fails, the runs that succeed are right, the next ones work, and nothing is left.
+// Fail the nth for an executor whose ops are on both sides: every driver call of the fake driver
+// and every allocation fails once while places are set, the plan is made, looked at, run, captured
+// and replayed. Whatever fails, the runs that succeed are right, the next ones work, and nothing is
+// left.
 // SPDX-License-Identifier: Apache-2.0
 #include <stdlib.h>
 #include <string.h>

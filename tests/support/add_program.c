@@ -50,7 +50,6 @@ size_t add_program_check(const float *values, float first, bool is_y) {
 }
 
 static rondo_status fill(rondo_builder *builder) {
-    const rondo_shape shape = {.rank = 1, .extent = {ADD_COUNT}};
     const rondo_port x = {.struct_size = sizeof x,
                           .name = "x",
                           .dtype = RONDO_DTYPE_F32,
@@ -64,7 +63,7 @@ static rondo_status fill(rondo_builder *builder) {
     }
     rondo_status status = rondo_builder_add_input(builder, &x);
     if (status == RONDO_STATUS_OK) {
-        status = rondo_builder_add_constant(builder, "w", RONDO_DTYPE_F32, &shape, w);
+        status = rondo_builder_add_constant(builder, "w", RONDO_DTYPE_F32, &add_shape, w);
     }
     for (int i = 0; i < 2 && status == RONDO_STATUS_OK; ++i) {
         status = rondo_builder_add_node(builder, "Add", operands[i], 2, &results[i], 1, NULL);

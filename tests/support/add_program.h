@@ -10,6 +10,12 @@
 #include "rondo/executor.h"
 
 enum { ADD_COUNT = 64 };  // elements of each value
+static const rondo_shape add_shape = {.rank = 1, .extent = {ADD_COUNT}};
+
+// Such a value in host memory. Borrows `values`.
+static inline rondo_tensor add_program_on_host(float *values) {
+    return (rondo_tensor){.dtype = RONDO_DTYPE_F32, .shape = add_shape, .data = values};
+}
 
 // Lets the fake driver, which is installed, run additions. With options.op_by_op no two ops become
 // one kernel.

@@ -1,4 +1,5 @@
 // support/expect_ok.h — OK(call): the running test fails, with the error record, unless it is.
+// EXPECT(STATUS, "words", call): it fails unless the call does so, with these words.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_TESTS_SUPPORT_EXPECT_OK_H
 #define RONDO_TESTS_SUPPORT_EXPECT_OK_H
@@ -7,6 +8,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -18,6 +20,18 @@ static inline void expect_ok(rondo_status status, const char *text, const char *
     if (status != RONDO_STATUS_OK) {
         const rondo_error *error = rondo_error_get_last();
         print_error("%s: %s (%s in %s)\n", text, error->message, error->driver_name, error->call);
+        _fail(file, line);
+    }
+}
+
+#define EXPECT(status, words, call) \
+    expect_words((call), RONDO_STATUS_##status, (words), __FILE__, __LINE__)
+
+static inline void expect_words(rondo_status status, rondo_status wanted, const char *words,
+                                const char *file, int line) {
+    const char *message = status != RONDO_STATUS_OK ? rondo_error_get_last()->message : "";
+    if (status != wanted || strstr(message, words) == NULL) {
+        print_error("\"%s\" is not in %s: \"%s\"\n", words, rondo_status_get_name(status), message);
         _fail(file, line);
     }
 }

@@ -46,6 +46,9 @@ void *fake_new_object(fake_kind kind, size_t bytes) {
     object->kind = kind;
     object->context =
         g_fake_thread.depth > 0 ? g_fake_thread.contexts[g_fake_thread.depth - 1] : NULL;
+    if (kind == FAKE_GRAPH || kind == FAKE_EXEC) {
+        ((fake_graph *)object)->number = ++g_fake.last_graph_number;
+    }
     object->next = *list;
     if (object->next != NULL) {
         object->next->previous = object;
@@ -150,11 +153,12 @@ bool fake_has_context(const char *name) {
     return false;
 }
 
-bool fake_may_launch(rondo__cu_stream handle, const char *name) {
-    if ((uintptr_t)handle <= 2) {
-        return fake_has_context(name);
-    }
+bool fake_may_do_without_context(void) {
     return g_fake_thread.depth > 0 || g_fake.options.driver_version >= 13000;
+}
+
+bool fake_may_launch(rondo__cu_stream handle, const char *name) {
+    return (uintptr_t)handle <= 2 ? fake_has_context(name) : fake_may_do_without_context();
 }
 
 void fake_cuda_reset(const fake_cuda_options *options) {
@@ -250,6 +254,16 @@ void fake_cuda_set_kernel(const char *name, fake_cuda_kernel kernel) {
         abort();
     }
     g_fake.kernels[g_fake.kernel_count++] = (fake_kernel_entry){.name = name, .kernel = kernel};
+}
+
+void fake_cuda_run_host(rondo_host_function function, const void *arguments,
+                        size_t argument_bytes) {
+    _Alignas(16) unsigned char copy[256];
+    if (argument_bytes > sizeof copy) {
+        abort();
+    }
+    memcpy(copy, arguments, argument_bytes);
+    function(copy);
 }
 
 static rondo__cuda_api g_api;

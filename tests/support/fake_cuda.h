@@ -17,6 +17,7 @@
 #include <stddef.h>
 
 #include "backend/cuda/cuda_api.h"
+#include "rondo/device.h"
 
 enum { FAKE_CUDA_EXEC_BYTES = 4 << 20 };  // device memory that an executable takes, any of them
 
@@ -66,5 +67,7 @@ rondo__cu_result fake_cuda_allocate_in_order(rondo__cu_stream stream);
 // A kernel of every module: what cuLaunchKernel runs for this name.
 typedef void (*fake_cuda_kernel)(const void *arguments, size_t argument_bytes);
 void fake_cuda_set_kernel(const char *name, fake_cuda_kernel kernel);
+// For such kernels: calls what the host backend runs in their place, with at most 256 bytes.
+void fake_cuda_run_host(rondo_host_function function, const void *arguments, size_t argument_bytes);
 
 #endif  // RONDO_TESTS_SUPPORT_FAKE_CUDA_H

@@ -163,10 +163,7 @@ void fake_free_bodies(fake_node *node) {
 // ---- running and comparing --------------------------------------------------------------------
 
 static void run_body(const fake_node *node, size_t index) {
-    const fake_graph *body = body_of(node, index);
-    for (size_t i = 0; i < body->node_count; i++) {
-        fake_run_node(&body->nodes[i]);
-    }
+    fake_run_nodes(body_of(node, index));
 }
 
 void fake_run_conditional(const fake_node *node) {

@@ -459,6 +459,9 @@ rondo__cu_result fake_cuGraphExecKernelNodeSetParams(rondo__cu_graph_exec exec,
                                                      rondo__cu_graph_node handle,
                                                      const rondo__cu_kernel_node *params) {
     GET_EXEC_NODE("cuGraphExecKernelNodeSetParams", RONDO__CU_GRAPH_NODE_KERNEL);
+    if (!fake_may_do_without_context()) {
+        return fake_leave(RONDO__CU_ERROR_INVALID_CONTEXT);
+    }
     union {
         rondo__cu_function handle;
         const fake_kernel_entry *entry;
@@ -550,10 +553,11 @@ rondo__cu_result fake_cuGraphLaunch(rondo__cu_graph_exec exec_handle, rondo__cu_
     for (size_t i = 0; i < graph->node_count; i++) {
         graph->has_live_memory =
             graph->has_live_memory || graph->nodes[i].type == RONDO__CU_GRAPH_NODE_MEM_ALLOC;
-        if (!graph->nodes[i].is_disabled) {
-            fake_run_node(&graph->nodes[i]);
-        }
     }
+    if (g_fake_watcher != NULL) {
+        g_fake_watcher->launch();
+    }
+    fake_run_nodes(graph);
     return fake_leave(code);
 }
 

@@ -109,6 +109,7 @@ typedef struct fake_graph {
     unsigned long long flags;         // of an executable
     bool has_live_memory;             // of its allocating nodes
     bool is_body;                     // belongs to a conditional node
+    uint32_t number;                  // as CUPTI has it: of executables, too
     bool is_gone;  // freed by the end of its broken capture, though the node will free it again
 } fake_graph;
 
@@ -169,6 +170,7 @@ typedef struct fake_state {
     size_t condition_count;
     uint64_t last_capture_id;  // survives resets, as ids are never used twice
     uint64_t last_memory_id;   // the same
+    uint32_t last_graph_number;
 } fake_state;
 
 typedef struct fake_thread {
@@ -176,6 +178,15 @@ typedef struct fake_thread {
     int depth;
     int capture_mode;  // as cuThreadExchangeStreamCaptureMode keeps it
 } fake_thread;
+
+// Who wants to hear what the device does: the fake CUPTI. NULL: nobody.
+typedef struct fake_watcher {
+    // A call puts work on a stream.
+    void (*launch)(void);
+    // Work of that call was done. graph_node: its graph's number and its index there; 0: of none.
+    void (*work)(const fake_node *node, uint64_t graph_node, uint64_t begin_ns, uint64_t end_ns);
+} fake_watcher;
+extern const fake_watcher *g_fake_watcher;
 
 extern fake_state g_fake;
 extern _Thread_local fake_thread g_fake_thread;
@@ -202,12 +213,16 @@ void fake_check_launch(const fake_stream *stream, const fake_node *work);
 // Launches, and whatever begins, ends and looks at a capture, take the context of their stream: so
 // does driver 580 (CUDA 13). An older one here wants it current, and says so without harm.
 bool fake_may_launch(rondo__cu_stream handle, const char *name);
+bool fake_may_do_without_context(void);  // the same for changes of kernel nodes
 // The stream behind a handle; NULL and the code when it is dead. Special handles never record here.
 fake_stream *fake_get_stream(rondo__cu_stream handle, const char *name, rondo__cu_result *out_code);
 int fake_get_capture_status(const fake_stream *stream);  // RONDO__CU_CAPTURE_STATUS_*
 // The stream's next node will depend on these indices, too.
 void fake_add_dependencies(fake_stream *stream, const size_t *dependencies, size_t count);
-void fake_run_node(const fake_node *node);
+// Of a graph (NULL: eager work) the node with this index.
+void fake_run_node(const fake_node *node, const fake_graph *graph, size_t index);
+// All nodes that are not switched off.
+void fake_run_nodes(const fake_graph *graph);
 // Records the work or runs it, and leaves; `work` is filled in but for its place in a graph.
 rondo__cu_result fake_submit(rondo__cu_stream handle, const char *name, const fake_node *work);
 void fake_free_graph(fake_graph *graph);

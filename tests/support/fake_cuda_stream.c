@@ -8,6 +8,8 @@
 #include "base/clock.h"
 #include "support/fake_cuda_state.h"
 
+const fake_watcher *g_fake_watcher;
+
 // The handles NULL, legacy and per-thread are streams too: they never record here.
 fake_stream *fake_get_stream(rondo__cu_stream handle, const char *name,
                              rondo__cu_result *out_code) {
@@ -453,7 +455,7 @@ rondo__cu_result fake_cuEventElapsedTime(float *out_milliseconds, rondo__cu_even
 
 // ---- work -------------------------------------------------------------------------------------
 
-void fake_run_node(const fake_node *node) {
+static void run_node(const fake_node *node) {
     switch (node->type) {
         case RONDO__CU_GRAPH_NODE_KERNEL:
             if (node->kernel->text != NULL) {
@@ -484,9 +486,7 @@ void fake_run_node(const fake_node *node) {
             }
             break;
         case RONDO__CU_GRAPH_NODE_GRAPH:
-            for (size_t i = 0; i < node->child->node_count; i++) {
-                fake_run_node(&node->child->nodes[i]);
-            }
+            fake_run_nodes(node->child);
             break;
         case RONDO__CU_GRAPH_NODE_CONDITIONAL:
             fake_run_conditional(node);
@@ -496,13 +496,33 @@ void fake_run_node(const fake_node *node) {
     }
 }
 
+void fake_run_node(const fake_node *node, const fake_graph *graph, size_t index) {
+    const uint64_t begin_ns = g_fake_watcher != NULL ? rondo__clock_now_ns() : 0;
+    run_node(node);
+    if (g_fake_watcher != NULL) {
+        const uint64_t graph_node = graph != NULL ? (uint64_t)graph->number << 32 | index : 0;
+        g_fake_watcher->work(node, graph_node, begin_ns, rondo__clock_now_ns());
+    }
+}
+
+void fake_run_nodes(const fake_graph *graph) {
+    for (size_t i = 0; i < graph->node_count; i++) {
+        if (!graph->nodes[i].is_disabled) {
+            fake_run_node(&graph->nodes[i], graph, i);
+        }
+    }
+}
+
 rondo__cu_result fake_submit(rondo__cu_stream handle, const char *name, const fake_node *work) {
     GET_STREAM(name);
     if ((uintptr_t)handle <= 1 && fake_break_blocking()) {
         return fake_leave(RONDO__CU_ERROR_STREAM_CAPTURE_IMPLICIT);
     }
     if (stream->origin == NULL) {
-        fake_run_node(work);
+        if (g_fake_watcher != NULL) {
+            g_fake_watcher->launch();
+        }
+        fake_run_node(work, NULL, 0);
         return fake_leave(RONDO__CU_SUCCESS);
     }
     if (stream->origin->is_broken) {

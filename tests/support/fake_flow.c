@@ -2,19 +2,11 @@
 
 #include "support/fake_flow.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "kernel/flow.h"
 #include "support/fake_cuda.h"
 
 static void run(size_t kernel, const void *arguments, size_t argument_bytes) {
-    _Alignas(16) unsigned char copy[256];
-    if (argument_bytes > sizeof copy) {
-        abort();
-    }
-    memcpy(copy, arguments, argument_bytes);
-    rondo__flow_get_host_function(kernel)(copy);
+    fake_cuda_run_host(rondo__flow_get_host_function(kernel), arguments, argument_bytes);
 }
 
 #define FAKE_KERNEL(name, index)                                           \

@@ -49,13 +49,6 @@ static Onnx__NodeProto *add_node(maker *m, scope *s, const char *op, const char 
     return model_builder_add_node(m->b, s->graph, op, name_new(m, name), inputs, outputs);
 }
 
-static void set_int(maker *m, Onnx__NodeProto *node, const char *name, int64_t value) {
-    Onnx__AttributeProto *attribute =
-        model_builder_add_attribute(m->b, node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT);
-    attribute->has_i = 1;
-    attribute->i = value;
-}
-
 static void set_ints(maker *m, Onnx__NodeProto *node, const char *name, const int64_t *values,
                      size_t count) {
     Onnx__AttributeProto *attribute =
@@ -68,7 +61,8 @@ static void set_ints(maker *m, Onnx__NodeProto *node, const char *name, const in
 // A bool: whether the sum of a value is above zero.
 static const char *add_condition(maker *m, scope *s, char *buffer) {
     char sum[NAME_BYTES];
-    set_int(m, add_node(m, s, "ReduceSum", pick(m, s), name_new(m, sum)), "keepdims", 0);
+    model_builder_set_int(m->b, add_node(m, s, "ReduceSum", pick(m, s), name_new(m, sum)),
+                          "keepdims", 0);
     char wires[64];
     (void)snprintf(wires, sizeof wires, "%s zero", sum);
     add_node(m, s, "Greater", wires, name_new(m, buffer));
@@ -80,7 +74,8 @@ static void use_rows(maker *m, scope *s, const char *rows, const char *axis) {
     char wires[64];
     char value[NAME_BYTES];
     (void)snprintf(wires, sizeof wires, "%s %s", rows, axis);
-    set_int(m, add_node(m, s, "ReduceSum", wires, name_new(m, value)), "keepdims", 0);
+    model_builder_set_int(m->b, add_node(m, s, "ReduceSum", wires, name_new(m, value)), "keepdims",
+                          0);
     add_name(s, value);
 }
 
@@ -236,7 +231,7 @@ static void add_scan(maker *m, scope *s) {
     name_outputs(m, outputs, carried + rows, wires, sizeof wires);
     Onnx__NodeProto *node = add_node(m, s, "Scan", inputs, wires);
     model_builder_add_body(m->b, node, "body", body.graph);
-    set_int(m, node, "num_scan_inputs", (int64_t)scanned);
+    model_builder_set_int(m->b, node, "num_scan_inputs", (int64_t)scanned);
     set_ints(m, node, "scan_input_axes", axes, scanned);
     set_ints(m, node, "scan_input_directions", directions, scanned);
     set_ints(m, node, "scan_output_axes", row_axes, rows);
@@ -360,7 +355,7 @@ size_t flow_model_build_moves(model_builder *builder) {
     Onnx__NodeProto *scan =
         model_builder_add_node(b, b->graph, "Scan", "back", "out1 list", "out5 out6");
     model_builder_add_body(b, scan, "body", back);
-    set_int(&m, scan, "num_scan_inputs", 1);
+    model_builder_set_int(m.b, scan, "num_scan_inputs", 1);
     set_ints(&m, scan, "scan_input_directions", &one, 1);
     set_ints(&m, scan, "scan_output_axes", &one, 1);
     for (size_t i = 0; i < 7; ++i) {

@@ -165,6 +165,14 @@ Onnx__AttributeProto *model_builder_add_attribute(model_builder *builder, Onnx__
     return attribute;
 }
 
+void model_builder_set_int(model_builder *builder, Onnx__NodeProto *node, const char *name,
+                           int64_t value) {
+    Onnx__AttributeProto *attribute = model_builder_add_attribute(
+        builder, node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT);
+    attribute->has_i = 1;
+    attribute->i = value;
+}
+
 void model_builder_add_body(model_builder *builder, Onnx__NodeProto *node, const char *name,
                             Onnx__GraphProto *body) {
     model_builder_add_attribute(builder, node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__GRAPH)

@@ -42,6 +42,8 @@ Onnx__NodeProto *model_builder_add_function_node(model_builder *builder,
 Onnx__AttributeProto *model_builder_add_attribute(model_builder *builder, Onnx__NodeProto *node,
                                                   const char *name,
                                                   Onnx__AttributeProto__AttributeType type);
+void model_builder_set_int(model_builder *builder, Onnx__NodeProto *node, const char *name,
+                           int64_t value);
 void model_builder_add_body(model_builder *builder, Onnx__NodeProto *node, const char *name,
                             Onnx__GraphProto *body);
 

@@ -280,6 +280,11 @@ const op_case op_cases[] = {
     {"Conv", 11, "T[2,8,9,9] T[16,4,3,3]:w T[16]", "group=2 dilations=2,2", 1},
     {"Conv", 11, "T[2,6,20] T[4,6,5]:w T[4]", "auto_pad=SAME_UPPER", 1},
     {"Conv", 11, "T[1,2,5,6,7] T[3,2,2,3,3]:w", "", 1},
+    // Pictures of so many pixels that small tiles are far more than a chip runs at once.
+    {"rondo.Conv", 17, "T[1,230,230,3] T[8,3,1,1]:w T[8]",
+     "kernel_shape=1,1 strides=1,1 dilations=1,1 pads=0,0,0,0 group=1 channels_last=1 "
+     "activation=none",
+     1},
     {"Conv", 11, "T[1,4,6,6] T[6,4,1,1]", "", 1},
     {"rondo.Conv", 17, "T[1,14,14,64] T[64,64,1,1]:w T[64] T[1,14,14,64]",
      "kernel_shape=1,1 strides=1,1 dilations=1,1 pads=0,0,0,0 group=1 channels_last=1 "

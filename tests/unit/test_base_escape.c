@@ -157,6 +157,13 @@ static void test_base_escape__texts_and_json(void **state) {
     assert_string_equal(text.bytes,
                         "\"\\\"\\\\\\n\\u0009\\u009b\\u202e\\ufffd\\udb40\\udc41\xe7\xbd\x91\"");
     rondo__text_deinit(&text);
+    // In pages and pictures: no tags, no ends of attributes, no entities of the author's.
+    rondo__text_append_json(&text, "</script>");
+    assert_string_equal(text.bytes, "\"\\u003c/script>\"");
+    rondo__text_deinit(&text);
+    rondo__text_append_markup(&text, "<b a='x\">&lt;\n\x1b");
+    assert_string_equal(text.bytes, "&#60;b a=&#39;x&#34;&#62;&#38;lt;\\n\\x1b");
+    rondo__text_deinit(&text);
 }
 
 static void test_base_escape__fields_hold_whole_characters(void **state) {

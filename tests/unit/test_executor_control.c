@@ -11,25 +11,12 @@
 #include <cmocka.h>
 
 #include "rondo/rondo.h"
+#include "support/expect_ok.h"
 #include "support/model_builder.h"
 
 enum { FLOAT = 1, INT64 = 7, BOOL = 9 };
 
-static void check(rondo_status status) {
-    if (status != RONDO_STATUS_OK) {
-        print_error("%s: %s\n", rondo_error_get_last()->op, rondo_error_get_last()->message);
-    }
-    assert_int_equal(status, RONDO_STATUS_OK);
-}
-
 // ---- models -----------------------------------------------------------------------------------
-
-static void set_int(model_builder *b, Onnx__NodeProto *node, const char *name, int64_t value) {
-    Onnx__AttributeProto *attribute =
-        model_builder_add_attribute(b, node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT);
-    attribute->has_i = 1;
-    attribute->i = value;
-}
 
 // How much the body says of its row: dtype 0 nothing at all, shape NULL no shape.
 typedef struct declaration {
@@ -77,12 +64,13 @@ static void build(model_builder *b, bool is_scan, bool depends_on_data, declarat
                                                    is_scan ? "x list" : "n go x", "f sc");
     model_builder_add_body(b, node, "body", body);
     if (is_scan) {
-        set_int(b, node, "num_scan_inputs", 1);
+        model_builder_set_int(b, node, "num_scan_inputs", 1);
     }
     model_builder_add_output(b, b->graph, "sc", FLOAT, NULL)->type = NULL;
     model_builder_add_output(b, b->graph, "f", FLOAT, NULL);
     if (!depends_on_data) {
-        set_int(b, model_builder_add_node(b, b->graph, "Concat", "join", "sc q", "y"), "axis", 0);
+        model_builder_set_int(b, model_builder_add_node(b, b->graph, "Concat", "join", "sc q", "y"),
+                              "axis", 0);
         model_builder_add_output(b, b->graph, "y", FLOAT, NULL);
     }
 }
@@ -145,14 +133,14 @@ static void expect_rows(bool is_scan, declaration row) {
     model_builder_init(&b);
     build(&b, is_scan, false, row);
     const uint8_t *bytes = model_builder_pack(&b, &byte_count);
-    check(rondo_device_open("host", &device));
-    check(rondo_program_parse_onnx(bytes, byte_count, &program));
-    check(rondo_executor_create(program, device, NULL, &executor));
+    OK(rondo_device_open("host", &device));
+    OK(rondo_program_parse_onnx(bytes, byte_count, &program));
+    OK(rondo_executor_create(program, device, NULL, &executor));
     static const int64_t turns[] = {0, 2, -1, 0, 1, 0};
     for (size_t i = 0; i < sizeof turns / sizeof turns[0]; ++i) {
         const int64_t count = turns[i] < 0 ? 0 : turns[i];
         rondo_binding fetches[3];
-        check(run(executor, is_scan, turns[i], 3, fetches));
+        OK(run(executor, is_scan, turns[i], 3, fetches));
         expect_shape(&fetches[0].tensor, RONDO_DTYPE_F32,
                      (rondo_shape){.rank = 3, .extent = {count, 2, 3}});
         expect_shape(&fetches[1].tensor, RONDO_DTYPE_F32,
@@ -203,13 +191,13 @@ static void test_executor_control__rows_that_depend_on_data(void **state) {
             model_builder_init(&b);
             build(&b, is_scan != 0, true, rows[i].row);
             const uint8_t *bytes = model_builder_pack(&b, &byte_count);
-            check(rondo_device_open("host", &device));
-            check(rondo_program_parse_onnx(bytes, byte_count, &program));
-            check(rondo_executor_create(program, device, NULL, &executor));
-            check(run(executor, is_scan != 0, 0, 2, fetches));
+            OK(rondo_device_open("host", &device));
+            OK(rondo_program_parse_onnx(bytes, byte_count, &program));
+            OK(rondo_executor_create(program, device, NULL, &executor));
+            OK(run(executor, is_scan != 0, 0, 2, fetches));
             expect_shape(&fetches[0].tensor, RONDO_DTYPE_I64, rows[i].shape);
             free_fetches(fetches);
-            check(run(executor, is_scan != 0, 2, 2, fetches));
+            OK(run(executor, is_scan != 0, 2, 2, fetches));
             expect_shape(&fetches[0].tensor, RONDO_DTYPE_I64,
                          (rondo_shape){.rank = 3, .extent = {2, 2, 5}});
             free_fetches(fetches);

@@ -17,7 +17,7 @@ typedef struct fixture {
     rondo_device *device;
     rondo_program *program;
     rondo_executor *executor;
-    char text[16384];
+    char text[65536];
     size_t length;
 } fixture;
 
@@ -123,10 +123,42 @@ static void test_executor_describe__bodies(void **state) {
     close_model(&f);
 }
 
+// Segments with their ops, what is bypassed with its reason, bodies inside; names are only text.
+static void test_executor_describe__picture(void **state) {
+    (void)state;
+    fixture f;
+    open_model("tests/models/branch_and_loop/model.onnx", &f);
+    assert_int_equal(rondo_executor_describe(f.executor, RONDO_TEXT_SVG, keep, &f),
+                     RONDO_STATUS_OK);
+    expect_text(&f, "device host: 8 ops in 1 segment, 0 bypassed</text>");
+    expect_text(&f, "segment 0: 8 ops, captured</text>");
+    expect_text(&f, "Loop</tspan> <tspan class=\"rp-note\">/Loop</tspan>");
+    expect_text(&f, "body of /Loop</text>");
+    expect_text(&f, "else_branch of /If: no ops</text>");
+    close_model(&f);
+
+    open_model("tests/models/columns_and_classes/model.onnx", &f);
+    assert_int_equal(rondo_executor_describe(f.executor, RONDO_TEXT_SVG, keep, &f),
+                     RONDO_STATUS_OK);
+    expect_text(&f, "class=\"rp-bypass\"");
+    expect_text(&f, "cut: OneHotEncoder &#34;OneHotEncoder_4&#34;: strings and");
+    close_model(&f);
+
+    open_model("tests/cli/models/markup_names.onnx", &f);
+    assert_int_equal(rondo_executor_describe(f.executor, RONDO_TEXT_SVG, keep, &f),
+                     RONDO_STATUS_OK);
+    expect_text(&f, "Relu &#60;/script&#62;&#60;script&#62;");
+    expect_text(&f, "&#34; onload=&#34;");
+    assert_null(strstr(f.text, "<script"));
+    assert_null(strstr(f.text, "]]>"));
+    close_model(&f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_executor_describe__shapes_of_feeds),
         cmocka_unit_test(test_executor_describe__bodies),
+        cmocka_unit_test(test_executor_describe__picture),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,12 +16,11 @@
 
 #include "executor/plan.h"
 #include "support/flow_models.h"
-#include "support/gpu_present.h"
 #include "support/model_fixture.h"
+#include "support/on_devices.h"
+#include "support/text_sink.h"
 
 enum { FLOAT = 1, INT64 = 7, BOOL = 9, MODEL_COUNT = 120, GPU_MODEL_COUNT = 24, RUN_COUNT = 6 };
-
-static const char *device_name = "host";
 
 // Runs one executor and gives its outputs as one block of numbers.
 static void run(rondo_executor *executor, size_t output_count, uint64_t seed, int64_t n, bool go,
@@ -48,7 +47,7 @@ static rondo_executor *create(model_fixture *f, rondo_graphs_mode graphs, bool o
     options.op_by_op = op_by_op;
     rondo_executor *executor;
     rondo_device *device;
-    model_fixture_check(rondo_device_open(device_name, &device));
+    model_fixture_check(rondo_device_open(on_devices_get_name(), &device));
     model_fixture_check(rondo_executor_create(f->program, device, &options, &executor));
     rondo_device_release(device);
     executor->keeps_control_on_host = on_host;
@@ -61,7 +60,7 @@ static void test_executor_device_control__same_bits_as_on_the_host(void **state)
         int64_t n;
         bool go;
     } rows[RUN_COUNT] = {{2, true}, {0, true}, {1, true}, {5, false}, {7, true}, {2, true}};
-    const bool is_host = strcmp(device_name, "host") == 0;
+    const bool is_host = strcmp(on_devices_get_name(), "host") == 0;
     const uint64_t model_count = is_host ? MODEL_COUNT : GPU_MODEL_COUNT;
     size_t device_count = 0;
     for (uint64_t seed = 0; seed < model_count; ++seed) {
@@ -178,20 +177,6 @@ static void build_branches_agree(model_builder *b) {
     build_if(b, "go", true);
 }
 
-typedef struct text {
-    char bytes[8192];
-    size_t length;
-} text;
-
-static bool append(void *user_data, const char *bytes, size_t count) {
-    text *t = user_data;
-    assert_true(t->length + count < sizeof t->bytes);
-    memcpy(t->bytes + t->length, bytes, count);
-    t->length += count;
-    t->bytes[t->length] = '\0';
-    return true;
-}
-
 static void test_executor_device_control__says_what_hinders(void **state) {
     (void)state;
     static const struct {
@@ -209,7 +194,7 @@ static void test_executor_device_control__says_what_hinders(void **state) {
     };
     for (size_t r = 0; r < sizeof rows / sizeof rows[0]; ++r) {
         model_fixture f;
-        text t = {{0}, 0};
+        text_sink t = {{0}, 0};
         model_fixture_init(&f);
         model_builder *b = &f.builder;
         model_builder_add_input(b, b->graph, "x", FLOAT, "1 2 2");
@@ -218,9 +203,10 @@ static void test_executor_device_control__says_what_hinders(void **state) {
         rows[r].build(b);
         model_fixture_load(&f);
         rondo_executor *executor = create(&f, RONDO_GRAPHS_AUTO, false, false);
-        model_fixture_check(rondo_executor_describe(executor, RONDO_TEXT_PLAIN, append, &t));
-        if (strstr(t.bytes, rows[r].expected) == NULL) {
-            fail_msg("row %d: no \"%s\" in:\n%s", (int)r, rows[r].expected, t.bytes);
+        model_fixture_check(
+            rondo_executor_describe(executor, RONDO_TEXT_PLAIN, text_sink_append, &t));
+        if (strstr(t.text, rows[r].expected) == NULL) {
+            fail_msg("row %d: no \"%s\" in:\n%s", (int)r, rows[r].expected, t.text);
         }
         // Three runs: conventionally, captured, replayed.
         float x[4] = {1, -2, 3, -4};
@@ -403,7 +389,7 @@ static void test_executor_device_control__loops_without_end(void **state) {
         model_fixture_load(&f);
         rondo_executor *executor;
         rondo_device *device;
-        model_fixture_check(rondo_device_open(device_name, &device));
+        model_fixture_check(rondo_device_open(on_devices_get_name(), &device));
         model_fixture_check(rondo_executor_create(f.program, device, &f.options, &executor));
         for (int round = 0; round < 4; ++round) {  // the first run conventionally, then in a graph
             model_fixture_check(run_later(executor, 99 + round % 2));
@@ -433,10 +419,5 @@ int main(void) {
         cmocka_unit_test(test_executor_device_control__parts_of_other_graphs),
         cmocka_unit_test(test_executor_device_control__loops_without_end),
     };
-    int failed_count = cmocka_run_group_tests_name("host", tests, NULL, NULL);
-    device_name = "cuda:0";
-    if (gpu_is_present(&failed_count)) {
-        failed_count += cmocka_run_group_tests_name("cuda:0", tests, NULL, NULL);
-    }
-    return failed_count;
+    return ON_DEVICES(tests);
 }

@@ -13,29 +13,17 @@
 
 #include "executor/plan.h"
 #include "rondo/rondo.h"
-#include "support/model_builder.h"
+#include "support/expect_ok.h"
+#include "support/model_fixture.h"
+#include "support/text_sink.h"
 
 enum { FLOAT = 1, INT64 = 7, BOOL = 9, WIDTH = 80 };  // a value of so many elements is no key
-
-static void check(rondo_status status) {
-    if (status != RONDO_STATUS_OK) {
-        print_error("%s: %s\n", rondo_error_get_last()->op, rondo_error_get_last()->message);
-    }
-    assert_int_equal(status, RONDO_STATUS_OK);
-}
 
 // ---- models of x [WIDTH], y in any shape ------------------------------------------------------
 
 static Onnx__NodeProto *add(model_builder *b, const char *op, const char *inputs,
                             const char *output) {
     return model_builder_add_node(b, b->graph, op, output, inputs, output);
-}
-
-static void set_int(model_builder *b, Onnx__NodeProto *node, const char *name, int64_t value) {
-    Onnx__AttributeProto *attribute =
-        model_builder_add_attribute(b, node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT);
-    attribute->has_i = 1;
-    attribute->i = value;
 }
 
 static void add_ints(model_builder *b, const char *name, const int64_t *values, size_t count) {
@@ -95,7 +83,7 @@ static void build_shapes(model_builder *b) {
     add(b, "Sigmoid", "flat", "s");
     add(b, "Shape", "picked", "shape");
     add(b, "Gather", "shape zero", "k");
-    set_int(b, add(b, "Concat", "k eight", "back"), "axis", 0);
+    model_builder_set_int(b, add(b, "Concat", "k eight", "back"), "axis", 0);
     add(b, "Reshape", "s back", "m");
     add(b, "ConstantOfShape", "back", "zeros");
     add(b, "Add", "m zeros", "y");
@@ -114,14 +102,14 @@ static void build_durations(model_builder *b) {
     add(b, "Ceil", "x", "lengths");
     add(b, "CumSum", "lengths first0", "ends");
     add_scalar(b, "first0", 0);
-    set_int(b, add(b, "ReduceSum", "lengths", "total"), "keepdims", 0);
-    set_int(b, add(b, "Cast", "total", "count"), "to", INT64);
+    model_builder_set_int(b, add(b, "ReduceSum", "lengths", "total"), "keepdims", 0);
+    model_builder_set_int(b, add(b, "Cast", "total", "count"), "to", INT64);
     add(b, "Range", "begin count step", "places");
-    set_int(b, add(b, "Cast", "places", "times"), "to", FLOAT);
+    model_builder_set_int(b, add(b, "Cast", "places", "times"), "to", FLOAT);
     add(b, "Unsqueeze", "times last", "column");
     add(b, "Unsqueeze", "ends first", "row");
     add(b, "Less", "column row", "mask");
-    set_int(b, add(b, "Cast", "mask", "weights"), "to", FLOAT);
+    model_builder_set_int(b, add(b, "Cast", "mask", "weights"), "to", FLOAT);
     add(b, "Unsqueeze", "x last", "content");
     add(b, "MatMul", "weights content", "p");
     add(b, "Add", "p one", "y");
@@ -132,7 +120,7 @@ static void build_twice(model_builder *b) {
     static const int64_t last[] = {-1};
     build_rows(b);
     add(b, "Abs", "picked", "positive");
-    set_int(b, add(b, "ReduceMax", "positive", "most"), "keepdims", 0);
+    model_builder_set_int(b, add(b, "ReduceMax", "positive", "most"), "keepdims", 0);
     add(b, "Add", "most most", "twice");
     add(b, "Sub", "positive most", "less");
     add(b, "NonZero", "less", "others");
@@ -140,7 +128,7 @@ static void build_twice(model_builder *b) {
     add(b, "GatherND", "positive turned", "kept");
     add(b, "Mul", "kept twice", "m");
     add(b, "Exp", "positive", "e");
-    set_int(b, add(b, "ReduceSum", "e", "sum"), "keepdims", 0);
+    model_builder_set_int(b, add(b, "ReduceSum", "e", "sum"), "keepdims", 0);
     add_ints(b, "one", last, 1);
     add(b, "Add", "m sum", "y");
 }
@@ -151,7 +139,7 @@ static void build_control(model_builder *b) {
     build_rows(b);
     model_builder_add_floats(b, b->graph, "zero", zero, 1);
     add(b, "Neg", "rows", "n");
-    set_int(b, add(b, "ReduceSum", "n", "sum"), "keepdims", 0);
+    model_builder_set_int(b, add(b, "ReduceSum", "n", "sum"), "keepdims", 0);
     add(b, "Greater", "sum zero", "test");
     static const int64_t only[] = {0};
     add_ints(b, "only", only, 1);
@@ -183,35 +171,27 @@ static void build_random(model_builder *b) {
 // ---- runs -------------------------------------------------------------------------------------
 
 typedef struct fixture {
-    model_builder builder;
-    rondo_device *device;
-    rondo_program *program;
-    rondo_executor *executor;
+    model_fixture model;
     rondo_executor *reference;
 } fixture;
 
 static void open_model(fixture *f, void (*build)(model_builder *),
                        const rondo_executor_options *options) {
-    size_t byte_count = 0;
-    model_builder_init(&f->builder);
-    model_builder_add_input(&f->builder, f->builder.graph, "x", FLOAT, "k");
-    build(&f->builder);
-    model_builder_add_output(&f->builder, f->builder.graph, "y", FLOAT, NULL);
-    const uint8_t *bytes = model_builder_pack(&f->builder, &byte_count);
-    check(rondo_device_open("host", &f->device));
-    check(rondo_program_parse_onnx(bytes, byte_count, &f->program));
-    check(rondo_executor_create(f->program, f->device, options, &f->executor));
+    model_builder *b = &f->model.builder;
     const rondo_executor_options plain = {
         .struct_size = sizeof plain, .reference = true, .op_by_op = true};
-    check(rondo_executor_create(f->program, f->device, &plain, &f->reference));
+    model_fixture_init(&f->model);
+    model_builder_add_input(b, b->graph, "x", FLOAT, "k");
+    build(b);
+    model_builder_add_output(b, b->graph, "y", FLOAT, NULL);
+    f->model.options = options != NULL ? *options : f->model.options;
+    model_fixture_load(&f->model);
+    OK(rondo_executor_create(f->model.program, f->model.device, &plain, &f->reference));
 }
 
 static void close_model(fixture *f) {
-    rondo_executor_destroy(f->executor);
     rondo_executor_destroy(f->reference);
-    rondo_program_destroy(f->program);
-    rondo_device_release(f->device);
-    model_builder_deinit(&f->builder);
+    model_fixture_deinit(&f->model);
 }
 
 // x with `count` elements that are not 0, other ones for each `salt`.
@@ -252,8 +232,8 @@ static void expect_alike(const rondo_tensor *got, const rondo_tensor *wanted, fl
 static void expect_right(const fixture *f, float *x) {
     rondo_tensor y;
     rondo_tensor wanted;
-    check(run(f->executor, x, &y));
-    check(run(f->reference, x, &wanted));
+    OK(run(f->model.executor, x, &y));
+    OK(run(f->reference, x, &wanted));
     expect_alike(&y, &wanted, 1e-4f);
     rondo_tensor_deinit(&y);
     rondo_tensor_deinit(&wanted);
@@ -306,7 +286,7 @@ static void test_executor_rest__shapes_in_rotation(void **state) {
                 fill(x, 2 * k + 1, round);
                 expect_right(&f, x);
             }
-            rondo_executor *const body = get_body(f.executor);
+            rondo_executor *const body = get_body(f.model.executor);
             replays = body->replay_run_count;
             if (models[m].build != build_durations) {  // whose sums change with the salt
                 assert_int_equal(body->plans.stats.entry_count, SHAPES);
@@ -314,8 +294,8 @@ static void test_executor_rest__shapes_in_rotation(void **state) {
             }
         }
         rondo_executor *bodies[8];
-        assert_int_equal(find_bodies(f.executor, bodies, 8), models[m].bodies);
-        assert_int_equal(f.executor->current->bypassed_count, models[m].bypassed);
+        assert_int_equal(find_bodies(f.model.executor, bodies, 8), models[m].bodies);
+        assert_int_equal(f.model.executor->current->bypassed_count, models[m].bypassed);
         assert_int_equal(bodies[0]->current->bypassed_count, models[m].inner_bypassed);
         close_model(&f);
     }
@@ -330,19 +310,19 @@ static void test_executor_rest__replay_is_eager(void **state) {
         rondo_executor *other;
         float x[WIDTH];
         open_model(&f, models[m].build, NULL);
-        check(rondo_executor_create(f.program, f.device, &eager, &other));
+        OK(rondo_executor_create(f.model.program, f.model.device, &eager, &other));
         for (size_t k = 0; k < 12; ++k) {
             rondo_tensor y;
             rondo_tensor wanted;
             fill(x, 9 + k % 3, 0);
-            check(run(f.executor, x, &y));
-            check(run(other, x, &wanted));
+            OK(run(f.model.executor, x, &y));
+            OK(run(other, x, &wanted));
             assert_true(rondo_shape_is_equal(&y.shape, &wanted.shape));
             assert_memory_equal(y.data, wanted.data, rondo_tensor_get_bytes(&y));
             rondo_tensor_deinit(&y);
             rondo_tensor_deinit(&wanted);
         }
-        assert_true(get_body(f.executor)->replay_run_count > 0);
+        assert_true(get_body(f.model.executor)->replay_run_count > 0);
         assert_int_equal(get_body(other)->replay_run_count, 0);
         rondo_executor_destroy(other);
         close_model(&f);
@@ -372,7 +352,7 @@ static void test_executor_rest__plans_are_bounded(void **state) {
     for (size_t k = 0; k < 20; ++k) {
         fill(x, k % 10 + 1, 0);
         expect_right(&f, x);
-        assert_true(get_body(f.executor)->plans.stats.entry_count <= 3);
+        assert_true(get_body(f.model.executor)->plans.stats.entry_count <= 3);
     }
     close_model(&f);
 }
@@ -398,24 +378,24 @@ static void test_executor_rest__shapes_that_come_once(void **state) {
         for (size_t i = 0; i < SPARSE; ++i) {
             x[i] = i < k ? (float)(i + 1) : 0;
         }
-        check(rondo_executor_run(f.executor, &feed, 1, &fetch, 1));
+        OK(rondo_executor_run(f.model.executor, &feed, 1, &fetch, 1));
         assert_int_equal(rondo_shape_get_count(&fetch.tensor.shape), k);
         for (size_t i = 0; i < k; ++i) {
             assert_true(((const float *)fetch.tensor.data)[i] == -(float)(i + 1));
         }
         rondo_tensor_deinit(&fetch.tensor);
-        rondo_executor *const body = get_body(f.executor);
+        rondo_executor *const body = get_body(f.model.executor);
         direct += body->current->bypassed_count > 0 ? 1 : 0;
         assert_true(body->plans.stats.entry_count <= RONDO__WORTH_CREDIT + 1);
     }
     assert_int_equal(direct, SPARSE - RONDO__WORTH_CREDIT);
     // A shape that comes again gets its plan.
     for (size_t again = 0; again < 3; ++again) {
-        check(rondo_executor_run(f.executor, &feed, 1, &fetch, 1));
+        OK(rondo_executor_run(f.model.executor, &feed, 1, &fetch, 1));
         rondo_tensor_deinit(&fetch.tensor);
-        assert_int_equal(get_body(f.executor)->current->bypassed_count, 0);
+        assert_int_equal(get_body(f.model.executor)->current->bypassed_count, 0);
     }
-    assert_int_equal(get_body(f.executor)->replay_run_count, 2);
+    assert_int_equal(get_body(f.model.executor)->replay_run_count, 2);
     close_model(&f);
 }
 
@@ -442,7 +422,7 @@ static void test_executor_rest__misfits_are_named(void **state) {
             expect_right(&f, x);
             continue;
         }
-        assert_int_equal(run(f.executor, x, &y), RONDO_STATUS_BAD_DATA);
+        assert_int_equal(run(f.model.executor, x, &y), RONDO_STATUS_BAD_DATA);
         const rondo_error *error = rondo_error_get_last();
         if (strstr(error->message, "Add node \"sum\"") == NULL || strcmp(error->op, "sum") != 0) {
             print_error("op \"%s\": %s\n", error->op, error->message);
@@ -452,24 +432,21 @@ static void test_executor_rest__misfits_are_named(void **state) {
     close_model(&f);
 }
 
-static bool keep(void *user_data, const char *text, size_t bytes) {
-    char *const kept = user_data;
-    (void)snprintf(kept, 8192, "%.*s", (int)bytes, text);
-    return true;
-}
-
 static void test_executor_rest__is_described(void **state) {
     (void)state;
-    static char text[8192];
+    static text_sink text;
     fixture f;
     open_model(&f, build_network, NULL);
-    check(rondo_executor_describe(f.executor, RONDO_TEXT_PLAIN, keep, text));
-    assert_non_null(strstr(text,
-                           "Rest \"places\": ops that are planned when their shapes are "
-                           "known\n"));
-    assert_non_null(strstr(text, "    rest: 7 ops, planned at the first run\n"));
-    check(rondo_executor_describe(f.executor, RONDO_TEXT_JSON, keep, text));
-    assert_non_null(strstr(text, "\"ops\": [{\"op\": \"Transpose\", \"name\": \"places\"}, "));
+    text.length = 0;
+    OK(rondo_executor_describe(f.model.executor, RONDO_TEXT_PLAIN, text_sink_append, &text));
+    assert_non_null(
+        strstr(text.text,
+               "Rest \"places\": ops that are planned when their shapes are "
+               "known. It would be captured with extents that do not depend on data\n"));
+    assert_non_null(strstr(text.text, "    rest: 7 ops, planned at the first run\n"));
+    text.length = 0;
+    OK(rondo_executor_describe(f.model.executor, RONDO_TEXT_JSON, text_sink_append, &text));
+    assert_non_null(strstr(text.text, "\"ops\": [{\"op\": \"Transpose\", \"name\": \"places\"}, "));
     close_model(&f);
 }
 
@@ -485,13 +462,13 @@ static void test_executor_rest__half(void **state) {
         rondo_tensor y;
         rondo_tensor wanted;
         fill(x, 5 + k % 2, 0);
-        check(run(f.executor, x, &y));
-        check(run(f.reference, x, &wanted));
+        OK(run(f.model.executor, x, &y));
+        OK(run(f.reference, x, &wanted));
         expect_alike(&y, &wanted, 1e-2f);
         rondo_tensor_deinit(&y);
         rondo_tensor_deinit(&wanted);
     }
-    assert_true(get_body(f.executor)->current->halves.half_count > 0);
+    assert_true(get_body(f.model.executor)->current->halves.half_count > 0);
     close_model(&f);
 }
 
@@ -564,7 +541,7 @@ static void add_random(model_builder *b, pool *p) {
             if (p->kind_count < KINDS_MAX) {
                 p->kind[n] = p->kind_count++;
                 (void)snprintf(inputs, sizeof inputs, "v%zu v%zu", v, v);
-                set_int(b, add(b, "Concat", inputs, name[0]), "axis", 0);
+                model_builder_set_int(b, add(b, "Concat", inputs, name[0]), "axis", 0);
                 return;
             }
             (void)snprintf(inputs, sizeof inputs, "v%zu", v);
@@ -576,10 +553,10 @@ static void add_random(model_builder *b, pool *p) {
             if (p->kind_count < KINDS_MAX) {
                 p->kind[n] = p->kind_count++;
                 (void)snprintf(inputs, sizeof inputs, "v%zu %s", v, name[1]);
-                set_int(b, add(b, "Compress", inputs, name[0]), "axis", 0);
+                model_builder_set_int(b, add(b, "Compress", inputs, name[0]), "axis", 0);
                 return;
             }
-            set_int(b, add(b, "Cast", name[1], name[0]), "to", FLOAT);
+            model_builder_set_int(b, add(b, "Cast", name[1], name[0]), "to", FLOAT);
             return;
     }
 }
@@ -601,7 +578,7 @@ static void build_drawn(model_builder *b) {
         const size_t used = strlen(inputs);
         (void)snprintf(inputs + used, sizeof inputs - used, "%sv%zu", v > 0 ? " " : "", v);
     }
-    set_int(b, add(b, "Concat", inputs, "y"), "axis", 0);
+    model_builder_set_int(b, add(b, "Concat", inputs, "y"), "axis", 0);
 }
 
 static void test_executor_rest__random_models(void **state) {
@@ -619,7 +596,7 @@ static void test_executor_rest__random_models(void **state) {
             expect_right(&f, x);
         }
         rondo_executor *bodies[16];
-        body_count += find_bodies(f.executor, bodies, 16);
+        body_count += find_bodies(f.model.executor, bodies, 16);
         close_model(&f);
     }
     assert_true(body_count >= 100);

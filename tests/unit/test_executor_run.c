@@ -14,8 +14,8 @@
 
 #include "program/edit.h"
 #include "rondo/rondo.h"
-#include "support/gpu_present.h"
 #include "support/interpret.h"
+#include "support/on_devices.h"
 #include "support/source_dir.h"
 
 static void check(rondo_status status) {
@@ -25,11 +25,9 @@ static void check(rondo_status status) {
     assert_int_equal(status, RONDO_STATUS_OK);
 }
 
-static const char *device_name = "host";
-
 static rondo_device *open_device(void) {
     rondo_device *device;
-    check(rondo_device_open(device_name, &device));
+    check(rondo_device_open(on_devices_get_name(), &device));
     return device;
 }
 
@@ -150,7 +148,7 @@ static void test_executor_run__words_and_lists(void **state) {
 
 static void test_executor_run__flower_trees(void **state) {
     (void)state;
-    expect_model("tests/models/flower_trees", strcmp(device_name, "host") == 0);
+    expect_model("tests/models/flower_trees", strcmp(on_devices_get_name(), "host") == 0);
 }
 
 static void test_executor_run__replay_is_bit_equal_to_eager(void **state) {
@@ -375,10 +373,5 @@ int main(void) {
         cmocka_unit_test(test_executor_run__plans_are_bounded),
         cmocka_unit_test(test_executor_run__wrong_feeds_are_told_in_full),
     };
-    int failed_count = cmocka_run_group_tests_name("host", tests, NULL, NULL);
-    device_name = "cuda:0";
-    if (gpu_is_present(&failed_count)) {
-        failed_count += cmocka_run_group_tests_name("cuda:0", tests, NULL, NULL);
-    }
-    return failed_count;
+    return ON_DEVICES(tests);
 }

@@ -13,34 +13,24 @@
 
 #include "executor/plan.h"
 #include "rondo/rondo.h"
-#include "support/model_builder.h"
+#include "support/expect_ok.h"
+#include "support/model_fixture.h"
 #include "support/source_dir.h"
+#include "support/text_sink.h"
 
 enum { FLOAT = 1, INT64 = 7, BOOL = 9 };
 
-static void check(rondo_status status) {
-    if (status != RONDO_STATUS_OK) {
-        print_error("%s: %s\n", rondo_error_get_last()->op, rondo_error_get_last()->message);
-    }
-    assert_int_equal(status, RONDO_STATUS_OK);
-}
-
 // ---- models -----------------------------------------------------------------------------------
-
-static void set_int(model_builder *b, Onnx__NodeProto *node, const char *name, int64_t value) {
-    Onnx__AttributeProto *attribute =
-        model_builder_add_attribute(b, node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT);
-    attribute->has_i = 1;
-    attribute->i = value;
-}
 
 // y = Sqrt(Relu(2 * sum of the indices of what is not 0)).
 static void build_count(model_builder *b) {
     static const float two[] = {2};
     model_builder_add_floats(b, b->graph, "two", two, 1);
     model_builder_add_node(b, b->graph, "NonZero", "found", "x", "n");
-    set_int(b, model_builder_add_node(b, b->graph, "Cast", "cast", "n", "c"), "to", FLOAT);
-    set_int(b, model_builder_add_node(b, b->graph, "ReduceSum", "sum", "c", "s"), "keepdims", 0);
+    model_builder_set_int(b, model_builder_add_node(b, b->graph, "Cast", "cast", "n", "c"), "to",
+                          FLOAT);
+    model_builder_set_int(b, model_builder_add_node(b, b->graph, "ReduceSum", "sum", "c", "s"),
+                          "keepdims", 0);
     model_builder_add_node(b, b->graph, "Mul", "double", "s two", "d");
     model_builder_add_node(b, b->graph, "Relu", "relu", "d", "r");
     model_builder_add_node(b, b->graph, "Sqrt", "root", "r", "y");
@@ -60,17 +50,19 @@ static void build_if(model_builder *b, const char *then_op, const char *then_inp
                      const char *else_op) {
     static const float zero[] = {0};
     model_builder_add_floats(b, b->graph, "zero", zero, 1);
-    set_int(b, model_builder_add_node(b, b->graph, "ReduceMax", "max", "x", "m"), "keepdims", 0);
+    model_builder_set_int(b, model_builder_add_node(b, b->graph, "ReduceMax", "max", "x", "m"),
+                          "keepdims", 0);
     model_builder_add_node(b, b->graph, "Greater", "greater", "m zero", "c");
     Onnx__NodeProto *node = model_builder_add_node(b, b->graph, "If", "if", "c", "i");
     Onnx__GraphProto *branch = build_branch(b, then_op, then_inputs);
     if (strcmp(then_op, "Concat") == 0) {
-        set_int(b, branch->node[0], "axis", 0);
+        model_builder_set_int(b, branch->node[0], "axis", 0);
     }
     model_builder_add_body(b, node, "then_branch", branch);
     model_builder_add_body(b, node, "else_branch", build_branch(b, else_op, "x"));
     model_builder_add_node(b, b->graph, "Exp", "exp", "i", "e");
-    set_int(b, model_builder_add_node(b, b->graph, "ReduceSum", "sum", "e", "s"), "keepdims", 0);
+    model_builder_set_int(b, model_builder_add_node(b, b->graph, "ReduceSum", "sum", "e", "s"),
+                          "keepdims", 0);
     model_builder_add_node(b, b->graph, "Add", "add", "s x", "y");
 }
 
@@ -91,9 +83,10 @@ static void build_loop(model_builder *b, const char *op, const char *inputs) {
     model_builder_add_node(b, body, "Identity", "keep", "c", "c2");
     Onnx__NodeProto *step = model_builder_add_node(b, body, op, "step", inputs, "s2");
     if (strcmp(op, "Concat") == 0) {
-        set_int(b, step, "axis", 0);
+        model_builder_set_int(b, step, "axis", 0);
     }
-    set_int(b, model_builder_add_node(b, body, "ReduceSum", "row", "s2", "o"), "keepdims", 0);
+    model_builder_set_int(b, model_builder_add_node(b, body, "ReduceSum", "row", "s2", "o"),
+                          "keepdims", 0);
     model_builder_add_output(b, body, "c2", BOOL, "");
     model_builder_add_output(b, body, "s2", FLOAT, NULL);
     model_builder_add_output(b, body, "o", FLOAT, NULL);
@@ -103,9 +96,10 @@ static void build_loop(model_builder *b, const char *op, const char *inputs) {
     Onnx__NodeProto *node =
         model_builder_add_node(b, b->graph, "Loop", "loop", "turns - x", "f rows");
     model_builder_add_body(b, node, "body", body);
-    set_int(b, model_builder_add_node(b, b->graph, "ReduceSum", "sum", "f", "fs"), "keepdims", 0);
-    set_int(b, model_builder_add_node(b, b->graph, "ReduceMax", "most", "rows", "rs"), "keepdims",
-            0);
+    model_builder_set_int(b, model_builder_add_node(b, b->graph, "ReduceSum", "sum", "f", "fs"),
+                          "keepdims", 0);
+    model_builder_set_int(b, model_builder_add_node(b, b->graph, "ReduceMax", "most", "rows", "rs"),
+                          "keepdims", 0);
     model_builder_add_node(b, b->graph, "Add", "add", "fs rs", "a");
     model_builder_add_node(b, b->graph, "Neg", "negate", "a", "y");
 }
@@ -131,49 +125,32 @@ static void build_scan(model_builder *b) {
     model_builder_add_floats(b, b->graph, "zero", values, 1);
     Onnx__NodeProto *node = model_builder_add_node(b, b->graph, "Scan", "scan", "zero x", "f o");
     model_builder_add_body(b, node, "body", body);
-    set_int(b, node, "num_scan_inputs", 1);
+    model_builder_set_int(b, node, "num_scan_inputs", 1);
     model_builder_add_node(b, b->graph, "Neg", "negate", "o", "n");
-    set_int(b, model_builder_add_node(b, b->graph, "ReduceSum", "sum", "n", "y"), "keepdims", 0);
+    model_builder_set_int(b, model_builder_add_node(b, b->graph, "ReduceSum", "sum", "n", "y"),
+                          "keepdims", 0);
 }
 
 // ---- runs -------------------------------------------------------------------------------------
 
-typedef struct fixture {
-    model_builder builder;
-    rondo_device *device;
-    rondo_program *program;
-    rondo_executor *executor;
-} fixture;
-
-static void open_model(fixture *f, void (*build)(model_builder *)) {
-    size_t byte_count = 0;
-    model_builder_init(&f->builder);
+static void open_model(model_fixture *f, void (*build)(model_builder *)) {
+    model_fixture_init(f);
     model_builder_add_input(&f->builder, f->builder.graph, "x", FLOAT, "k");
     build(&f->builder);
     model_builder_add_output(&f->builder, f->builder.graph, "y", FLOAT, NULL);
-    const uint8_t *bytes = model_builder_pack(&f->builder, &byte_count);
-    check(rondo_device_open("host", &f->device));
-    check(rondo_program_parse_onnx(bytes, byte_count, &f->program));
-    check(rondo_executor_create(f->program, f->device, NULL, &f->executor));
+    model_fixture_load(f);
 }
 
-static void close_model(fixture *f) {
-    rondo_executor_destroy(f->executor);
-    rondo_program_destroy(f->program);
-    rondo_device_release(f->device);
-    model_builder_deinit(&f->builder);
-}
-
-static rondo_status run(const fixture *f, float *x, int64_t count, rondo_binding *out_y) {
+static rondo_status run(const model_fixture *f, float *x, int64_t count, rondo_binding *out_y) {
     const rondo_binding feed = {
         "x", {.dtype = RONDO_DTYPE_F32, .shape = {.rank = 1, .extent = {count}}, .data = x}};
     *out_y = (rondo_binding){.name = "y"};
     return rondo_executor_run(f->executor, &feed, 1, out_y, 1);
 }
 
-static void expect_first(const fixture *f, float *x, int64_t count, double wanted) {
+static void expect_first(const model_fixture *f, float *x, int64_t count, double wanted) {
     rondo_binding y;
-    check(run(f, x, count, &y));
+    OK(run(f, x, count, &y));
     const double got = (double)((const float *)y.tensor.data)[0];
     if (!(got - wanted <= 1e-4 && wanted - got <= 1e-4)) {
         print_error("got %g, wanted %g\n", got, wanted);
@@ -200,34 +177,31 @@ static void test_executor_shapes__fewer_are_bypassed(void **state) {
     (void)state;
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; ++c) {
         float x[3][3] = {{0, 1, 2}, {3, 0, -1}, {-1, -2, -3}};
-        fixture f;
+        model_fixture f;
         open_model(&f, cases[c].build);
         for (size_t i = 0; i < 9; ++i) {
             expect_first(&f, x[i % 3], 3, cases[c].wanted[i % 3]);
         }
         rondo_executor_stats stats = {.struct_size = sizeof stats};
-        check(rondo_executor_get_stats(f.executor, &stats));
+        OK(rondo_executor_get_stats(f.executor, &stats));
         if (stats.bypassed_count > cases[c].bypass_limit) {
             print_error("case %zu: %zu are bypassed\n", c, (size_t)stats.bypassed_count);
         }
         assert_true(stats.bypassed_count <= cases[c].bypass_limit);
         assert_true(stats.node_count > 0);
-        close_model(&f);
+        model_fixture_deinit(&f);
     }
-}
-
-static bool keep(void *user_data, const char *text, size_t bytes) {
-    char *const kept = user_data;
-    (void)snprintf(kept, 8192, "%.*s", (int)bytes, text);
-    return true;
 }
 
 // y = an If whose branches capture what NonZero found: nobody can plan them ahead.
 static void build_captured(model_builder *b) {
     model_builder_add_node(b, b->graph, "NonZero", "found", "x", "n");
-    set_int(b, model_builder_add_node(b, b->graph, "Cast", "cast", "n", "f"), "to", FLOAT);
-    set_int(b, model_builder_add_node(b, b->graph, "ReduceMax", "max", "x", "m"), "keepdims", 0);
-    set_int(b, model_builder_add_node(b, b->graph, "Cast", "test", "m", "c"), "to", BOOL);
+    model_builder_set_int(b, model_builder_add_node(b, b->graph, "Cast", "cast", "n", "f"), "to",
+                          FLOAT);
+    model_builder_set_int(b, model_builder_add_node(b, b->graph, "ReduceMax", "max", "x", "m"),
+                          "keepdims", 0);
+    model_builder_set_int(b, model_builder_add_node(b, b->graph, "Cast", "test", "m", "c"), "to",
+                          BOOL);
     Onnx__NodeProto *node = model_builder_add_node(b, b->graph, "If", "if", "c", "y");
     model_builder_add_body(b, node, "then_branch", build_branch(b, "Neg", "f"));
     model_builder_add_body(b, node, "else_branch", build_branch(b, "Abs", "f"));
@@ -235,22 +209,25 @@ static void build_captured(model_builder *b) {
 
 static void test_executor_shapes__bodies_that_wait_for_shapes(void **state) {
     (void)state;
-    static char text[8192];
-    fixture f;
+    static text_sink text;
+    model_fixture f;
     open_model(&f, build_captured);
-    check(rondo_executor_describe(f.executor, RONDO_TEXT_PLAIN, keep, text));
-    assert_non_null(strstr(text,
+    text.length = 0;
+    OK(rondo_executor_describe(f.executor, RONDO_TEXT_PLAIN, text_sink_append, &text));
+    assert_non_null(strstr(text.text,
                            "    then_branch: 1 op, planned at the first run\n"
                            "      Neg                  Neg\n"));
-    check(rondo_executor_describe(f.executor, RONDO_TEXT_JSON, keep, text));
-    assert_non_null(strstr(text, "\"ops\": [{\"op\": \"Neg\", \"name\": \"Neg\"}]}"));
+    text.length = 0;
+    OK(rondo_executor_describe(f.executor, RONDO_TEXT_JSON, text_sink_append, &text));
+    assert_non_null(strstr(text.text, "\"ops\": [{\"op\": \"Neg\", \"name\": \"Neg\"}]}"));
     rondo_executor_destroy(f.executor);
     rondo_executor_options options = {.struct_size = sizeof options};
     options.dtype = RONDO_DTYPE_F16;
-    check(rondo_executor_create(f.program, f.device, &options, &f.executor));
-    check(rondo_executor_describe(f.executor, RONDO_TEXT_PLAIN, keep, text));
-    assert_non_null(strstr(text, "of if: decided when it runs"));
-    close_model(&f);
+    OK(rondo_executor_create(f.program, f.device, &options, &f.executor));
+    text.length = 0;
+    OK(rondo_executor_describe(f.executor, RONDO_TEXT_PLAIN, text_sink_append, &text));
+    assert_non_null(strstr(text.text, "of if: decided when it runs"));
+    model_fixture_deinit(&f);
 }
 
 static void test_executor_shapes__branch_and_loop(void **state) {
@@ -266,14 +243,14 @@ static void test_executor_shapes__branch_and_loop(void **state) {
         {"steps", {.dtype = RONDO_DTYPE_I64, .data = &steps}}};
     (void)snprintf(path, sizeof path, "%s/tests/models/branch_and_loop/model.onnx",
                    get_source_dir());
-    check(rondo_device_open("host", &device));
-    check(rondo_program_load_onnx(path, &program));
-    check(rondo_executor_create(program, device, NULL, &executor));
+    OK(rondo_device_open("host", &device));
+    OK(rondo_program_load_onnx(path, &program));
+    OK(rondo_executor_create(program, device, NULL, &executor));
     rondo_binding fetch = {.name = "turns"};
-    check(rondo_executor_run(executor, feeds, 2, &fetch, 1));
+    OK(rondo_executor_run(executor, feeds, 2, &fetch, 1));
     rondo_tensor_deinit(&fetch.tensor);
     rondo_executor_stats stats = {.struct_size = sizeof stats};
-    check(rondo_executor_get_stats(executor, &stats));
+    OK(rondo_executor_get_stats(executor, &stats));
     assert_true(stats.bypassed_count <= 3);
     rondo_executor_destroy(executor);
     rondo_program_destroy(program);
@@ -283,7 +260,7 @@ static void test_executor_shapes__branch_and_loop(void **state) {
 // A plan that foresees another shape than comes out says so, and names the node.
 static void test_executor_shapes__wrong_foresight_is_an_error(void **state) {
     (void)state;
-    fixture f;
+    model_fixture f;
     float x[3] = {0, 1, 2};
     rondo_binding y;
     open_model(&f, build_count);
@@ -304,7 +281,7 @@ static void test_executor_shapes__wrong_foresight_is_an_error(void **state) {
     }
     program->values[n].dims[0].number = 1;
     expect_first(&f, x, 3, 2.4494897);
-    close_model(&f);
+    model_fixture_deinit(&f);
 }
 
 int main(void) {

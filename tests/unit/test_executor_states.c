@@ -12,12 +12,7 @@
 
 #include "rondo/rondo.h"
 #include "support/add_program.h"
-#include "support/expect_ok.h"
-#include "support/fake_cuda.h"
-
-static const char *device_name = "host";
-
-static const rondo_shape add_shape = {.rank = 1, .extent = {ADD_COUNT}};
+#include "support/on_devices.h"
 
 typedef struct world {
     rondo_device *device;
@@ -29,7 +24,7 @@ typedef struct world {
 static world *open_world(void) {
     static world w;
     w = (world){0};
-    OK(rondo_device_open(device_name, &w.device));
+    OK(rondo_device_open(on_devices_get_name(), &w.device));
     OK(add_program_build(&w.program));
     rondo_executor_options options = {.struct_size = sizeof options, .op_by_op = true};
     OK(rondo_executor_create(w.program, w.device, &options, &w.executor));
@@ -43,20 +38,9 @@ static void close_world(world *w) {
     assert_string_equal(fake_cuda_get_violations(), "");
 }
 
-static rondo_tensor on_host(float *values) {
-    return (rondo_tensor){.dtype = RONDO_DTYPE_F32, .shape = add_shape, .data = values};
-}
-
-static void expect_message(rondo_status status, rondo_status wanted, const char *text) {
-    assert_int_equal(status, wanted);
-    if (strstr(rondo_error_get_last()->message, text) == NULL) {
-        fail_msg("\"%s\" is not in \"%s\"", text, rondo_error_get_last()->message);
-    }
-}
-
 static rondo_status run(world *w, bool feeds_x, bool waits) {
-    const rondo_binding feed = {"x", on_host(w->x)};
-    rondo_binding fetches[] = {{"y", on_host(w->y)}, {"s", on_host(w->s)}};
+    const rondo_binding feed = {"x", add_program_on_host(w->x)};
+    rondo_binding fetches[] = {{"y", add_program_on_host(w->y)}, {"s", add_program_on_host(w->s)}};
     const size_t count = feeds_x ? 1 : 0;
     if (waits) {
         return rondo_executor_run(w->executor, &feed, count, fetches, 2);
@@ -76,8 +60,8 @@ static void test_executor_states__an_output_is_the_next_input(void **state) {
     for (int waits = 0; waits < 2; ++waits) {
         world *w = open_world();
         OK(rondo_executor_bind(w->executor, "s", "x"));
-        expect_message(run(w, false, waits != 0), RONDO_STATUS_INVALID,
-                       "\"x\" is not fed, and its state has no value yet");
+        EXPECT(INVALID, "\"x\" is not fed, and its state has no value yet",
+               run(w, false, waits != 0));
         add_program_fill(w->x, 2);
         OK(run(w, true, waits != 0));  // starts it
         assert_int_equal(add_program_check(w->s, 2, false), ADD_COUNT);
@@ -91,7 +75,7 @@ static void test_executor_states__an_output_is_the_next_input(void **state) {
         assert_true(stats.in_place_run_count >= 2);
         // Set, read, and fed again.
         add_program_fill(w->x, 40);
-        const rondo_tensor start = on_host(w->x);
+        const rondo_tensor start = add_program_on_host(w->x);
         OK(rondo_executor_set_variable(w->executor, "x", &start));
         OK(run(w, false, waits != 0));
         assert_int_equal(add_program_check(w->s, 40, false), ADD_COUNT);
@@ -99,7 +83,7 @@ static void test_executor_states__an_output_is_the_next_input(void **state) {
         OK(rondo_executor_get_variable(w->executor, "x", &now));
         assert_ptr_equal(now.device, w->device);
         float values[ADD_COUNT];
-        const rondo_tensor to = on_host(values);
+        const rondo_tensor to = add_program_on_host(values);
         OK(rondo_tensor_copy(rondo_executor_get_stream(w->executor), &now, &to));
         OK(rondo_stream_synchronize(rondo_executor_get_stream(w->executor)));
         assert_memory_equal(values, w->s, sizeof values);
@@ -108,13 +92,13 @@ static void test_executor_states__an_output_is_the_next_input(void **state) {
         OK(run(w, true, waits != 0));
         assert_int_equal(add_program_check(w->y, 1, true), ADD_COUNT);
         // A run that fails leaves it.
-        rondo_binding bad = {"y", on_host(w->y)};
+        rondo_binding bad = {"y", add_program_on_host(w->y)};
         bad.tensor.dtype = RONDO_DTYPE_I32;
         assert_int_equal(rondo_executor_run(w->executor, NULL, 0, &bad, 1), RONDO_STATUS_INVALID);
         OK(run(w, false, waits != 0));
         assert_true(w->s[10] == get_tenth(1, 2));
         OK(rondo_executor_bind(w->executor, NULL, "x"));
-        expect_message(run(w, false, waits != 0), RONDO_STATUS_INVALID, "\"x\" is not fed");
+        EXPECT(INVALID, "\"x\" is not fed", run(w, false, waits != 0));
         close_world(w);
     }
 }
@@ -122,21 +106,17 @@ static void test_executor_states__an_output_is_the_next_input(void **state) {
 static void test_executor_states__wrong_bindings_are_named(void **state) {
     (void)state;
     world *w = open_world();
-    expect_message(rondo_executor_bind(NULL, "s", "x"), RONDO_STATUS_INVALID, "executor");
-    expect_message(rondo_executor_bind(w->executor, "s", "w"), RONDO_STATUS_INVALID,
-                   "no input without a default \"w\"");
-    expect_message(rondo_executor_bind(w->executor, "x", "x"), RONDO_STATUS_INVALID,
-                   "no output \"x\"");
+    EXPECT(INVALID, "executor", rondo_executor_bind(NULL, "s", "x"));
+    EXPECT(INVALID, "no input without a default \"w\"", rondo_executor_bind(w->executor, "s", "w"));
+    EXPECT(INVALID, "no output \"x\"", rondo_executor_bind(w->executor, "x", "x"));
     OK(rondo_executor_bind(w->executor, "s", "x"));
-    expect_message(rondo_executor_bind(w->executor, "y", "x"), RONDO_STATUS_INVALID,
-                   "bound already");
+    EXPECT(INVALID, "bound already", rondo_executor_bind(w->executor, "y", "x"));
     rondo_tensor tensor;
-    expect_message(rondo_executor_get_variable(w->executor, "x", &tensor), RONDO_STATUS_STATE,
-                   "no value yet");
-    tensor = on_host(w->x);
+    EXPECT(STATE, "no value yet", rondo_executor_get_variable(w->executor, "x", &tensor));
+    tensor = add_program_on_host(w->x);
     tensor.dtype = RONDO_DTYPE_I32;
-    expect_message(rondo_executor_set_variable(w->executor, "x", &tensor), RONDO_STATUS_INVALID,
-                   "\"x\" is f32, the tensor i32");
+    EXPECT(INVALID, "\"x\" is f32, the tensor i32",
+           rondo_executor_set_variable(w->executor, "x", &tensor));
     close_world(w);
 }
 
@@ -153,7 +133,7 @@ static void test_executor_states__weights_are_read_and_replaced(void **state) {
     for (int round = 0; round < 3; ++round) {
         float fresh[ADD_COUNT];
         add_program_fill(fresh, (float)(100 * round));
-        const rondo_tensor tensor = on_host(fresh);
+        const rondo_tensor tensor = add_program_on_host(fresh);
         OK(rondo_executor_set_variable(w->executor, "w", &tensor));
         memset(fresh, 0xFF, sizeof fresh);
         add_program_fill(w->x, 1);
@@ -170,18 +150,16 @@ static void test_executor_states__weights_are_read_and_replaced(void **state) {
         assert_int_equal(add_program_check(w->y, 1, true), ADD_COUNT);
         w->executor = own;
     }
-    rondo_tensor wrong = on_host(w->x);
+    rondo_tensor wrong = add_program_on_host(w->x);
     wrong.shape.extent[0] = 3;
-    expect_message(rondo_executor_set_variable(w->executor, "w", &wrong), RONDO_STATUS_INVALID,
-                   "\"w\" is f32 [64], the tensor f32 [3]");
-    wrong = on_host(NULL);
-    expect_message(rondo_executor_set_variable(w->executor, "w", &wrong), RONDO_STATUS_INVALID,
-                   "no data");
-    wrong = on_host(w->x);
-    expect_message(rondo_executor_set_variable(w->executor, "nothing", &wrong),
-                   RONDO_STATUS_INVALID, "no parameter, constant or bound input \"nothing\"");
-    expect_message(rondo_executor_set_variable(w->executor, "x", &wrong), RONDO_STATUS_INVALID,
-                   "\"x\"");
+    EXPECT(INVALID, "\"w\" is f32 [64], the tensor f32 [3]",
+           rondo_executor_set_variable(w->executor, "w", &wrong));
+    wrong = add_program_on_host(NULL);
+    EXPECT(INVALID, "no data", rondo_executor_set_variable(w->executor, "w", &wrong));
+    wrong = add_program_on_host(w->x);
+    EXPECT(INVALID, "no parameter, constant or bound input \"nothing\"",
+           rondo_executor_set_variable(w->executor, "nothing", &wrong));
+    EXPECT(INVALID, "\"x\"", rondo_executor_set_variable(w->executor, "x", &wrong));
     OK(run(w, true, true));
     assert_true(w->s[10] == 221);
     rondo_executor_destroy(other);
@@ -204,16 +182,16 @@ static void test_executor_states__recorded_runs_keep_their_weights(void **state)
     OK(rondo_graph_capture_begin(graph, stream, RONDO_CAPTURE_THREAD_LOCAL));
     OK(rondo_executor_record(w->executor, stream, &feed, 1, &fetch, 1));
     OK(rondo_graph_capture_end(graph));
-    const rondo_tensor tensor = on_host(w->x);
-    expect_message(rondo_executor_set_variable(w->executor, "w", &tensor), RONDO_STATUS_STATE,
-                   "reset or destroy the graph first");
+    const rondo_tensor tensor = add_program_on_host(w->x);
+    EXPECT(STATE, "reset or destroy the graph first",
+           rondo_executor_set_variable(w->executor, "w", &tensor));
     OK(rondo_graph_reset(graph));
     OK(rondo_executor_set_variable(w->executor, "w", &tensor));
     OK(rondo_executor_bind(w->executor, "s", "x"));
     OK(run(w, true, true));
     OK(rondo_graph_capture_begin(graph, stream, RONDO_CAPTURE_THREAD_LOCAL));
-    expect_message(rondo_executor_record(w->executor, stream, NULL, 0, &fetch, 1),
-                   RONDO_STATUS_INVALID, "input \"x\" is bound to an output");
+    EXPECT(INVALID, "input \"x\" is bound to an output",
+           rondo_executor_record(w->executor, stream, NULL, 0, &fetch, 1));
     OK(rondo_executor_record(w->executor, stream, &feed, 1, &fetch, 1));
     OK(rondo_graph_capture_end(graph));
     rondo_graph_destroy(graph);
@@ -230,18 +208,5 @@ int main(void) {
         cmocka_unit_test(test_executor_states__weights_are_read_and_replaced),
         cmocka_unit_test(test_executor_states__recorded_runs_keep_their_weights),
     };
-    fake_cuda_reset(NULL);
-    int failed_count = cmocka_run_group_tests_name("host", tests, NULL, NULL);
-    rondo_device *gpu;
-    device_name = "cuda:0";
-    if (rondo_device_open(device_name, &gpu) == RONDO_STATUS_OK) {
-        failed_count += cmocka_run_group_tests_name("cuda:0", tests, NULL, NULL);
-        rondo_device_release(gpu);
-    }
-    setenv("RONDO_CACHE_DIR", "", 1);
-    fake_cuda_install();
-    add_program_prepare_fake();
-    failed_count += cmocka_run_group_tests_name("fake", tests, NULL, NULL);
-    fake_cuda_uninstall();
-    return failed_count;
+    return ON_DEVICES(tests) + OVER_THE_FAKE(tests, NULL);
 }

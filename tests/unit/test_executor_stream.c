@@ -14,13 +14,9 @@
 #include <cmocka.h>
 
 #include "rondo/rondo.h"
-#include "support/add_program.h"
-#include "support/expect_ok.h"
-#include "support/fake_cuda.h"
-
-static const char *device_name = "host";
-
-static const rondo_shape add_shape = {.rank = 1, .extent = {ADD_COUNT}};
+#include "support/add_world.h"
+#include "support/on_devices.h"
+#include "support/one_op.h"
 
 // ---- a heap that counts -----------------------------------------------------------------------
 
@@ -49,136 +45,68 @@ static void give(void *user_data, void *address) {
 
 // ---- a device, a program, an executor ---------------------------------------------------------
 
-typedef struct world {
-    rondo_device *device;
-    rondo_stream *stream;  // of the program
-    rondo_program *program;
-    rondo_executor *executor;
-    rondo_tensor x, y, s;  // on the device
-} world;
-
-static world *open_with(rondo_graphs_mode graphs, bool on_own_stream) {
-    static world w;
-    w = (world){0};
-    OK(rondo_device_open(device_name, &w.device));
-    OK(rondo_stream_create(w.device, NULL, &w.stream));
-    OK(add_program_build(&w.program));
-    rondo_executor_options options = {.struct_size = sizeof options, .op_by_op = true};
-    options.graphs = graphs;
-    options.stream = on_own_stream ? NULL : w.stream;
-    OK(rondo_executor_create(w.program, w.device, &options, &w.executor));
-    rondo_tensor *const tensors[] = {&w.x, &w.y, &w.s};
-    for (size_t i = 0; i < 3; ++i) {
-        OK(rondo_tensor_init_device(w.device, RONDO_DTYPE_F32, &add_shape, tensors[i]));
-        assert_ptr_equal(tensors[i]->device, w.device);
-    }
-    return &w;
-}
-
-static world *open_world(void) {
-    return open_with(RONDO_GRAPHS_ON, true);
-}
-
-static void close_world(world *w) {
-    rondo_executor_destroy(w->executor);
-    rondo_program_destroy(w->program);
-    rondo_tensor_deinit(&w->x);
-    rondo_tensor_deinit(&w->y);
-    rondo_tensor_deinit(&w->s);
-    rondo_stream_destroy(w->stream);
-    rondo_device_release(w->device);
-    assert_string_equal(fake_cuda_get_violations(), "");
-}
-
-static rondo_tensor on_host(float *values) {
-    return (rondo_tensor){.dtype = RONDO_DTYPE_F32, .shape = add_shape, .data = values};
-}
-
-static void write_x(const world *w, const rondo_tensor *to, float first) {
-    float values[ADD_COUNT];
-    add_program_fill(values, first);
-    const rondo_tensor from = on_host(values);
-    OK(rondo_tensor_copy(w->stream, &from, to));
-    OK(rondo_stream_synchronize(w->stream));
-}
-
-static void expect_values(const world *w, const rondo_tensor *tensor, float first, bool is_y) {
-    float values[ADD_COUNT] = {0};
-    const rondo_tensor to = on_host(values);
-    OK(rondo_tensor_copy(w->stream, tensor, &to));
-    OK(rondo_stream_synchronize(w->stream));
-    assert_int_equal(add_program_check(values, first, is_y), ADD_COUNT);
-}
-
-static void expect_message(rondo_status status, rondo_status wanted, const char *text) {
-    assert_int_equal(status, wanted);
-    if (strstr(rondo_error_get_last()->message, text) == NULL) {
-        fail_msg("\"%s\" is not in \"%s\"", text, rondo_error_get_last()->message);
-    }
-}
-
-static void expect_invalid(rondo_status status, const char *text) {
-    expect_message(status, RONDO_STATUS_INVALID, text);
+static add_world *open_world(void) {
+    return add_world_open(RONDO_GRAPHS_ON, false);
 }
 
 // ---- device tensors ---------------------------------------------------------------------------
 
 static void test_executor_stream__device_tensors(void **state) {
     (void)state;
-    world *w = open_world();
+    add_world *w = open_world();
     assert_int_equal((uintptr_t)w->x.data % 256, 0);
     assert_int_equal(rondo_tensor_is_on_host(&w->x), rondo_device_is_host(w->device));
     assert_true(rondo_tensor_is_on_host(NULL));
-    write_x(w, &w->x, 3);
+    add_world_write(w->stream, &w->x, 3);
     OK(rondo_tensor_copy(w->stream, &w->x, &w->y));  // on the device
     float values[ADD_COUNT];
-    rondo_tensor to = on_host(values);
+    rondo_tensor to = add_program_on_host(values);
     OK(rondo_tensor_copy(w->stream, &w->y, &to));
     OK(rondo_stream_synchronize(w->stream));
     assert_true(values[0] == 3 && values[ADD_COUNT - 1] == ADD_COUNT + 2);
     to.shape.extent[0] = 3;
-    expect_invalid(rondo_tensor_copy(w->stream, &w->y, &to), "source is f32 [64], destination is");
+    EXPECT(INVALID, "source is f32 [64], destination is", rondo_tensor_copy(w->stream, &w->y, &to));
     to.shape = add_shape;
     to.dtype = RONDO_DTYPE_I32;
-    expect_invalid(rondo_tensor_copy(w->stream, &w->y, &to), "destination is i32 [64]");
-    expect_invalid(rondo_tensor_copy(NULL, &w->y, &w->x), "stream");
-    expect_invalid(rondo_tensor_copy(w->stream, NULL, &w->x), "source");
-    expect_invalid(rondo_tensor_init_device(w->device, RONDO_DTYPE_STRING, &add_shape, &to),
-                   "always in host memory");
-    expect_invalid(rondo_tensor_init_device(w->device, 99, &add_shape, &to), "99");
+    EXPECT(INVALID, "destination is i32 [64]", rondo_tensor_copy(w->stream, &w->y, &to));
+    EXPECT(INVALID, "stream", rondo_tensor_copy(NULL, &w->y, &w->x));
+    EXPECT(INVALID, "source", rondo_tensor_copy(w->stream, NULL, &w->x));
+    EXPECT(INVALID, "always in host memory",
+           rondo_tensor_init_device(w->device, RONDO_DTYPE_STRING, &add_shape, &to));
+    EXPECT(INVALID, "99", rondo_tensor_init_device(w->device, 99, &add_shape, &to));
     const rondo_shape none = {.rank = 1, .extent = {0}};
     OK(rondo_tensor_init_device(w->device, RONDO_DTYPE_F32, &none, &to));
     assert_non_null(to.data);
     rondo_tensor_deinit(&to);
     if (!rondo_device_is_host(w->device)) {
-        expect_invalid(rondo_tensor_init_sequence(&w->x, 1, &to), "item 0 lies on cuda:0");
+        EXPECT(INVALID, "item 0 lies on cuda:0", rondo_tensor_init_sequence(&w->x, 1, &to));
         rondo_builder *builder;
         OK(rondo_builder_create(NULL, &builder));
-        expect_invalid(rondo_builder_add_parameter(builder, "w", &w->x, RONDO_PARAMETER_COPIED),
-                       "lies on cuda:0");
+        EXPECT(INVALID, "lies on cuda:0",
+               rondo_builder_add_parameter(builder, "w", &w->x, RONDO_PARAMETER_COPIED));
         rondo_builder_destroy(builder);
     }
-    close_world(w);
+    add_world_close(w);
 }
 
 static void test_executor_stream__feeds_and_fetches_on_the_device(void **state) {
     (void)state;
-    world *w = open_world();
+    add_world *w = open_world();
     rondo_tensor other;
     OK(rondo_tensor_init_device(w->device, RONDO_DTYPE_F32, &add_shape, &other));
     for (int run = 0; run < 6; ++run) {
         const float first = (float)(10 * run);
         rondo_tensor *x = run % 2 == 0 ? &w->x : &other;
-        write_x(w, x, first);
+        add_world_write(w->stream, x, first);
         float host_s[ADD_COUNT];
         const rondo_binding feed = {"x", *x};
-        rondo_binding fetches[] = {{"y", w->y}, {"s", on_host(host_s)}};
+        rondo_binding fetches[] = {{"y", w->y}, {"s", add_program_on_host(host_s)}};
         if (run % 3 == 2) {
             fetches[0].tensor = (rondo_tensor){.device = w->device};  // to be allocated there
         }
         OK(rondo_executor_run(w->executor, &feed, 1, fetches, 2));
         assert_ptr_equal(fetches[0].tensor.device, w->device);
-        expect_values(w, &fetches[0].tensor, first, true);
+        add_world_expect(w->stream, &fetches[0].tensor, first, true);
         assert_int_equal(add_program_check(host_s, first, false), ADD_COUNT);
         if (run % 3 == 2) {
             rondo_tensor_deinit(&fetches[0].tensor);
@@ -187,12 +115,12 @@ static void test_executor_stream__feeds_and_fetches_on_the_device(void **state) 
     rondo_executor_stats stats = {.struct_size = sizeof stats};
     OK(rondo_executor_get_stats(w->executor, &stats));
     assert_int_equal(stats.replay_run_count, 5);
-    expect_message(rondo_executor_rerun(w->executor), RONDO_STATUS_STATE, "device tensors");
+    EXPECT(STATE, "device tensors", rondo_executor_rerun(w->executor));
     rondo_tensor_deinit(&other);
-    close_world(w);
+    add_world_close(w);
 }
 
-static uint64_t count_in_place(const world *w) {
+static uint64_t count_in_place(const add_world *w) {
     rondo_executor_stats stats = {.struct_size = sizeof stats};
     OK(rondo_executor_get_stats(w->executor, &stats));
     return stats.in_place_run_count;
@@ -202,7 +130,7 @@ enum { TENSORS = 3 };
 
 static void test_executor_stream__addresses_are_patched(void **state) {
     (void)state;
-    world *w = open_world();
+    add_world *w = open_world();
     rondo_tensor x[TENSORS];
     rondo_tensor y[TENSORS];
     for (int i = 0; i < TENSORS; ++i) {
@@ -212,9 +140,9 @@ static void test_executor_stream__addresses_are_patched(void **state) {
     for (int run = 0; run < 12; ++run) {
         const float first = (float)(3 * run);
         float s[ADD_COUNT];
-        write_x(w, &x[run % TENSORS], first);
+        add_world_write(w->stream, &x[run % TENSORS], first);
         const rondo_binding feed = {"x", x[run % TENSORS]};
-        rondo_binding fetches[] = {{"y", y[run % TENSORS]}, {"s", on_host(s)}};
+        rondo_binding fetches[] = {{"y", y[run % TENSORS]}, {"s", add_program_on_host(s)}};
         const size_t copies = fake_cuda_count_calls("cuMemcpyDtoDAsync");
         if (run % 2 == 0) {
             OK(rondo_executor_run(w->executor, &feed, 1, fetches, 2));
@@ -223,7 +151,7 @@ static void test_executor_stream__addresses_are_patched(void **state) {
             OK(rondo_executor_wait(w->executor));
         }
         assert_true(run < 4 || fake_cuda_count_calls("cuMemcpyDtoDAsync") == copies);
-        expect_values(w, &y[run % TENSORS], first, true);
+        add_world_expect(w->stream, &y[run % TENSORS], first, true);
         assert_int_equal(add_program_check(s, first, false), ADD_COUNT);
     }
     assert_int_equal(count_in_place(w), 9);
@@ -233,81 +161,81 @@ static void test_executor_stream__addresses_are_patched(void **state) {
     // Other ports, and back.
     float values[ADD_COUNT];
     add_program_fill(values, 1);
-    rondo_binding feed = {"x", on_host(values)};
+    rondo_binding feed = {"x", add_program_on_host(values)};
     rondo_binding fetch = {"y", y[0]};
     for (int run = 0; run < 3; ++run) {
         OK(rondo_executor_run(w->executor, &feed, 1, &fetch, 1));
-        expect_values(w, &y[0], 1, true);
+        add_world_expect(w->stream, &y[0], 1, true);
     }
     assert_int_equal(count_in_place(w), 11);
     feed.tensor = x[0];
     for (int run = 0; run < 3; ++run) {
-        write_x(w, &x[0], (float)run);
+        add_world_write(w->stream, &x[0], (float)run);
         OK(rondo_executor_run(w->executor, &feed, 1, &fetch, 1));
-        expect_values(w, &y[0], (float)run, true);
+        add_world_expect(w->stream, &y[0], (float)run, true);
     }
     assert_int_equal(count_in_place(w), 13);
     OK(rondo_executor_set_graphs(w->executor, RONDO_GRAPHS_OFF));
-    write_x(w, &x[0], 77);
+    add_world_write(w->stream, &x[0], 77);
     OK(rondo_executor_run(w->executor, &feed, 1, &fetch, 1));
-    expect_values(w, &y[0], 77, true);
+    add_world_expect(w->stream, &y[0], 77, true);
     assert_int_equal(count_in_place(w), 13);
     for (int i = 0; i < TENSORS; ++i) {
         rondo_tensor_deinit(&x[i]);
         rondo_tensor_deinit(&y[i]);
     }
-    close_world(w);
+    add_world_close(w);
 }
 
 static void test_executor_stream__addresses_in_the_middle(void **state) {
     (void)state;
-    world *w = open_world();
+    add_world *w = open_world();
     const rondo_shape large = {.rank = 1, .extent = {2 * ADD_COUNT}};
     rondo_tensor block;
     OK(rondo_tensor_init_device(w->device, RONDO_DTYPE_F32, &large, &block));
     rondo_tensor x = {.dtype = RONDO_DTYPE_F32, .shape = add_shape, .device = w->device};
     x.data = (char *)block.data + 3 * sizeof(float);
     for (int run = 0; run < 4; ++run) {
-        write_x(w, &x, (float)run);
+        add_world_write(w->stream, &x, (float)run);
         const rondo_binding feed = {"x", x};
         rondo_binding fetches[] = {{"y", x}, {"s", w->s}};  // y in place of x
         OK(rondo_executor_run(w->executor, &feed, 1, fetches, 2));
-        expect_values(w, &x, (float)run, true);
-        expect_values(w, &w->s, (float)run, false);
+        add_world_expect(w->stream, &x, (float)run, true);
+        add_world_expect(w->stream, &w->s, (float)run, false);
     }
     rondo_tensor_deinit(&block);
-    close_world(w);
+    add_world_close(w);
 }
 
 static void test_executor_stream__wrong_tensors_are_named(void **state) {
     (void)state;
-    world *w = open_world();
+    add_world *w = open_world();
     float values[ADD_COUNT];
     add_program_fill(values, 1);
-    const rondo_binding good = {"x", on_host(values)};
+    const rondo_binding good = {"x", add_program_on_host(values)};
     rondo_binding fetch = {"y", w->y};
     rondo_binding bad = {"x", w->x};
     bad.tensor.shape.extent[0] = 3;
-    expect_invalid(rondo_executor_run(w->executor, &bad, 1, &fetch, 1),
-                   "feed \"x\" has shape [3], the model takes [64]");
+    EXPECT(INVALID, "feed \"x\" has shape [3], the model takes [64]",
+           rondo_executor_run(w->executor, &bad, 1, &fetch, 1));
     bad = (rondo_binding){"x", w->x};
     bad.tensor.dtype = RONDO_DTYPE_I32;
-    expect_invalid(rondo_executor_run(w->executor, &bad, 1, &fetch, 1), "feed \"x\" is i32");
+    EXPECT(INVALID, "feed \"x\" is i32", rondo_executor_run(w->executor, &bad, 1, &fetch, 1));
     bad = (rondo_binding){"x", w->x};
     bad.tensor.data = NULL;
-    expect_invalid(rondo_executor_run_async(w->executor, &bad, 1, &fetch, 1, NULL),
-                   "feed \"x\": its data is NULL");
+    EXPECT(INVALID, "feed \"x\": its data is NULL",
+           rondo_executor_run_async(w->executor, &bad, 1, &fetch, 1, NULL));
     fetch.tensor.shape.extent[0] = 3;
-    expect_invalid(rondo_executor_run_async(w->executor, &good, 1, &fetch, 1, NULL),
-                   "fetch \"y\": the tensor given is f32 [3], the output is f32 [64]");
-    expect_invalid(rondo_executor_run_async(NULL, &good, 1, &fetch, 1, NULL), "executor is NULL");
-    expect_invalid(rondo_executor_run_async(w->executor, NULL, 1, &fetch, 1, NULL),
-                   "feeds is NULL");
-    expect_invalid(rondo_executor_wait(NULL), "executor is NULL");
+    EXPECT(INVALID, "fetch \"y\": the tensor given is f32 [3], the output is f32 [64]",
+           rondo_executor_run_async(w->executor, &good, 1, &fetch, 1, NULL));
+    EXPECT(INVALID, "executor is NULL", rondo_executor_run_async(NULL, &good, 1, &fetch, 1, NULL));
+    EXPECT(INVALID, "feeds is NULL",
+           rondo_executor_run_async(w->executor, NULL, 1, &fetch, 1, NULL));
+    EXPECT(INVALID, "executor is NULL", rondo_executor_wait(NULL));
     fetch.tensor = w->y;
     OK(rondo_executor_run(w->executor, &good, 1, &fetch, 1));
-    expect_values(w, &w->y, 1, true);
-    close_world(w);
+    add_world_expect(w->stream, &w->y, 1, true);
+    add_world_close(w);
 }
 
 // ---- the program's stream ---------------------------------------------------------------------
@@ -322,12 +250,12 @@ static void fill_later(void *arguments) {
 
 static void test_executor_stream__order_on_the_programs_stream(void **state) {
     (void)state;
-    world *w = open_with(RONDO_GRAPHS_ON, false);
+    add_world *w = add_world_open(RONDO_GRAPHS_ON, true);
     assert_ptr_equal(rondo_executor_get_stream(w->executor), w->stream);
     float *later = NULL;
     OK(rondo_memory_allocate(w->device, RONDO_MEMORY_PINNED, sizeof(float) * ADD_COUNT,
                              (void **)&later));
-    const rondo_tensor from = on_host(later);
+    const rondo_tensor from = add_program_on_host(later);
     for (int run = 0; run < 4; ++run) {
         memset(later, 0, sizeof(float) * ADD_COUNT);
         OK(rondo_stream_call_host(w->stream, "fill", fill_later, &later, sizeof later));
@@ -339,37 +267,36 @@ static void test_executor_stream__order_on_the_programs_stream(void **state) {
         } else {
             OK(rondo_executor_run(w->executor, &feed, 1, fetches, 2));
         }
-        expect_values(w, &w->y, 5, true);  // by a copy behind the run
-        expect_values(w, &w->s, 5, false);
+        add_world_expect(w->stream, &w->y, 5, true);  // by a copy behind the run
+        add_world_expect(w->stream, &w->s, 5, false);
     }
     rondo_memory_free(w->device, later);
-    close_world(w);
+    add_world_close(w);
 }
 
 static void test_executor_stream__a_stream_that_records_runs_nothing(void **state) {
     (void)state;
-    world *w = open_with(RONDO_GRAPHS_ON, false);
+    add_world *w = add_world_open(RONDO_GRAPHS_ON, true);
     rondo_graph *graph;
     OK(rondo_graph_create(w->device, NULL, &graph));
     const rondo_binding feed = {"x", w->x};
     rondo_binding fetch = {"y", w->y};
-    write_x(w, &w->x, 2);
+    add_world_write(w->stream, &w->x, 2);
     for (int run = 0; run < 3; ++run) {
         OK(rondo_graph_capture_begin(graph, w->stream, RONDO_CAPTURE_THREAD_LOCAL));
         OK(rondo_stream_fill(w->stream, w->s.data, 0, 4, ADD_COUNT));
-        expect_message(rondo_executor_run(w->executor, &feed, 1, &fetch, 1), RONDO_STATUS_STATE,
-                       "records");
-        expect_message(rondo_executor_run_async(w->executor, &feed, 1, &fetch, 1, NULL),
-                       RONDO_STATUS_STATE, "rondo_executor_record");
-        expect_message(rondo_executor_wait(w->executor), RONDO_STATUS_STATE, "records");
+        EXPECT(STATE, "records", rondo_executor_run(w->executor, &feed, 1, &fetch, 1));
+        EXPECT(STATE, "rondo_executor_record",
+               rondo_executor_run_async(w->executor, &feed, 1, &fetch, 1, NULL));
+        EXPECT(STATE, "records", rondo_executor_wait(w->executor));
         rondo_executor *another;
         rondo_executor_options on_it = {.struct_size = sizeof on_it, .stream = w->stream};
-        expect_message(rondo_executor_create(w->program, w->device, &on_it, &another),
-                       RONDO_STATUS_STATE, "options.stream records");
+        EXPECT(STATE, "options.stream records",
+               rondo_executor_create(w->program, w->device, &on_it, &another));
         OK(rondo_graph_capture_end(graph));  // the capture is whole
         OK(rondo_graph_reset(graph));
         OK(rondo_executor_run(w->executor, &feed, 1, &fetch, 1));
-        expect_values(w, &w->y, 2, true);
+        add_world_expect(w->stream, &w->y, 2, true);
     }
     rondo_graph_destroy(graph);
     if (!rondo_device_is_host(w->device)) {
@@ -377,11 +304,11 @@ static void test_executor_stream__a_stream_that_records_runs_nothing(void **stat
         rondo_executor *executor;
         rondo_executor_options options = {.struct_size = sizeof options, .stream = w->stream};
         OK(rondo_device_open("host", &host));
-        expect_invalid(rondo_executor_create(w->program, host, &options, &executor),
-                       "options.stream is of cuda:0, the executor is to run on host");
+        EXPECT(INVALID, "options.stream is of cuda:0, the executor is to run on host",
+               rondo_executor_create(w->program, host, &options, &executor));
         rondo_device_release(host);
     }
-    close_world(w);
+    add_world_close(w);
 }
 
 // ---- runs that do not wait --------------------------------------------------------------------
@@ -389,7 +316,7 @@ static void test_executor_stream__a_stream_that_records_runs_nothing(void **stat
 enum { RUNS = 7 };
 
 // Inputs and outputs in the program's memory, all runs put on the stream one behind the other.
-static void run_behind_each_other(world *w) {
+static void run_behind_each_other(add_world *w) {
     float x[ADD_COUNT];
     static float y[RUNS][ADD_COUNT];
     rondo_tensor allocated[RUNS];
@@ -398,8 +325,8 @@ static void run_behind_each_other(world *w) {
     memset(y, 0, sizeof y);
     for (int run = 0; run < RUNS; ++run) {
         add_program_fill(x, (float)run);
-        const rondo_binding feed = {"x", on_host(x)};
-        rondo_binding fetches[] = {{"y", on_host(y[run])}, {.name = "s"}};
+        const rondo_binding feed = {"x", add_program_on_host(x)};
+        rondo_binding fetches[] = {{"y", add_program_on_host(y[run])}, {.name = "s"}};
         OK(rondo_executor_run_async(w->executor, &feed, 1, fetches, 2, done));
         memset(x, 0xFF, sizeof x);  // free again
         allocated[run] = fetches[1].tensor;
@@ -417,7 +344,7 @@ static void test_executor_stream__runs_that_do_not_wait(void **state) {
     (void)state;
     for (rondo_graphs_mode mode = RONDO_GRAPHS_ON; mode <= RONDO_GRAPHS_OFF; ++mode) {
         for (int own = 0; own < 2; ++own) {
-            world *w = open_with(mode, own != 0);
+            add_world *w = add_world_open(mode, own == 0);
             run_behind_each_other(w);
             OK(rondo_executor_wait(w->executor));
             OK(rondo_executor_wait(w->executor));
@@ -426,19 +353,19 @@ static void test_executor_stream__runs_that_do_not_wait(void **state) {
             assert_int_equal(times.was_replayed, mode == RONDO_GRAPHS_ON);
             assert_true(times.latency_ns > 0);
             run_behind_each_other(w);
-            close_world(w);
+            add_world_close(w);
         }
     }
 }
 
 static void test_executor_stream__other_calls_come_behind(void **state) {
     (void)state;
-    world *w = open_world();
+    add_world *w = open_world();
     float x[ADD_COUNT];
     float y[2][ADD_COUNT];
     add_program_fill(x, 1);
-    rondo_binding feed = {"x", on_host(x)};
-    rondo_binding fetches[] = {{"y", on_host(y[0])}, {"y", on_host(y[1])}};
+    rondo_binding feed = {"x", add_program_on_host(x)};
+    rondo_binding fetches[] = {{"y", add_program_on_host(y[0])}, {"y", add_program_on_host(y[1])}};
     OK(rondo_executor_run_async(w->executor, &feed, 1, &fetches[0], 1, NULL));
     add_program_fill(x, 2);
     OK(rondo_executor_run(w->executor, &feed, 1, &fetches[1], 1));
@@ -452,7 +379,7 @@ static void test_executor_stream__other_calls_come_behind(void **state) {
     rondo_executor_destroy(w->executor);  // waits
     w->executor = NULL;
     assert_int_equal(add_program_check(y[0], 2, true), ADD_COUNT);
-    close_world(w);
+    add_world_close(w);
 }
 
 // Holds a stream of the host up, so that one can see who waits for it.
@@ -468,10 +395,10 @@ static void wait_for_gate(void *arguments) {
 
 static void test_executor_stream__nothing_waits_for_the_device(void **state) {
     (void)state;
-    if (strcmp(device_name, "host") != 0) {
+    if (strcmp(on_devices_get_name(), "host") != 0) {
         return;  // the fake driver runs everything at once
     }
-    world *w = open_with(RONDO_GRAPHS_ON, false);
+    add_world *w = add_world_open(RONDO_GRAPHS_ON, true);
     run_behind_each_other(w);
     OK(rondo_executor_wait(w->executor));
     atomic_store(&is_open, false);
@@ -482,8 +409,8 @@ static void test_executor_stream__nothing_waits_for_the_device(void **state) {
     OK(rondo_event_create(w->device, 0, &done));
     for (int run = 0; run < 2; ++run) {
         add_program_fill(x, (float)(7 + run));
-        const rondo_binding feed = {"x", on_host(x)};
-        rondo_binding fetch = {"y", on_host(y[run])};
+        const rondo_binding feed = {"x", add_program_on_host(x)};
+        rondo_binding fetch = {"y", add_program_on_host(y[run])};
         OK(rondo_executor_run_async(w->executor, &feed, 1, &fetch, 1, done));
     }
     bool is_complete = true;
@@ -495,37 +422,31 @@ static void test_executor_stream__nothing_waits_for_the_device(void **state) {
     assert_int_equal(add_program_check(y[0], 7, true), ADD_COUNT);
     assert_int_equal(add_program_check(y[1], 8, true), ADD_COUNT);
     rondo_event_destroy(done);
-    close_world(w);
+    add_world_close(w);
 }
 
 // y = x[i] for whole numbers i, which may be out of range.
 static rondo_program *build_gather(void) {
-    rondo_builder *builder;
-    rondo_program *program;
-    rondo_port port = {
-        .struct_size = sizeof port, .name = "x", .dtype = RONDO_DTYPE_F32, .rank = 1};
-    static const char *const operands[] = {"x", "i"};
-    static const char *const result = "y";
-    OK(rondo_builder_create(NULL, &builder));
-    port.extent[0] = ADD_COUNT;
-    OK(rondo_builder_add_input(builder, &port));
-    port.name = "i";
-    port.dtype = RONDO_DTYPE_I64;
-    port.extent[0] = 2;
-    OK(rondo_builder_add_input(builder, &port));
-    OK(rondo_builder_add_node(builder, "Gather", operands, 2, &result, 1, NULL));
-    OK(rondo_builder_add_output(builder, "y", NULL));
-    OK(rondo_builder_finish(builder, &program));
-    rondo_builder_destroy(builder);
-    return program;
+    const rondo_port inputs[] = {{.struct_size = sizeof inputs[0],
+                                  .name = "x",
+                                  .dtype = RONDO_DTYPE_F32,
+                                  .rank = 1,
+                                  .extent = {ADD_COUNT}},
+                                 {.struct_size = sizeof inputs[0],
+                                  .name = "i",
+                                  .dtype = RONDO_DTYPE_I64,
+                                  .rank = 1,
+                                  .extent = {2}}};
+    static const char *const operands[] = {"x", "i", NULL};
+    return one_op_build("Gather", inputs, 2, operands, "y");
 }
 
 static void test_executor_stream__what_only_the_device_finds_out(void **state) {
     (void)state;
-    if (strcmp(device_name, "host") != 0) {
+    if (strcmp(on_devices_get_name(), "host") != 0) {
         return;  // kernels of a GPU take what is out of range for something else
     }
-    world *w = open_world();
+    add_world *w = open_world();
     rondo_program *program = build_gather();
     rondo_executor *executor;
     OK(rondo_executor_create(program, w->device, NULL, &executor));
@@ -533,7 +454,7 @@ static void test_executor_stream__what_only_the_device_finds_out(void **state) {
     float y[2];
     int64_t i[2] = {0, 5};
     add_program_fill(x, 1);
-    const rondo_binding feeds[] = {{"x", on_host(x)},
+    const rondo_binding feeds[] = {{"x", add_program_on_host(x)},
                                    {"i", {.dtype = RONDO_DTYPE_I64, .shape = {1, {2}}, .data = i}}};
     rondo_binding fetch = {"y", {.dtype = RONDO_DTYPE_F32, .shape = {1, {2}}, .data = y}};
     for (int run = 0; run < 6; ++run) {
@@ -543,22 +464,21 @@ static void test_executor_stream__what_only_the_device_finds_out(void **state) {
             OK(rondo_executor_wait(executor));
             assert_true(y[0] == 1 && y[1] == 6);
         } else if (run == 3) {  // another call waits first, and tells
-            expect_message(rondo_executor_run(executor, feeds, 2, &fetch, 1), RONDO_STATUS_BAD_DATA,
-                           "64");
+            EXPECT(BAD_DATA, "64", rondo_executor_run(executor, feeds, 2, &fetch, 1));
         } else {
-            expect_message(rondo_executor_wait(executor), RONDO_STATUS_BAD_DATA, "64");
+            EXPECT(BAD_DATA, "64", rondo_executor_wait(executor));
         }
     }
     rondo_executor_destroy(executor);
     rondo_program_destroy(program);
-    close_world(w);
+    add_world_close(w);
 }
 
 // ---- the heap ---------------------------------------------------------------------------------
 
 static void test_executor_stream__a_replayed_run_takes_no_memory(void **state) {
     (void)state;
-    world *w = open_world();
+    add_world *w = open_world();
     float x[ADD_COUNT];
     // Pinned: behind a run that is not waited for, CUDA copies to pageable memory by a host
     // function, of which it keeps the arguments.
@@ -566,9 +486,9 @@ static void test_executor_stream__a_replayed_run_takes_no_memory(void **state) {
     OK(rondo_memory_allocate(w->device, RONDO_MEMORY_PINNED, sizeof(float) * ADD_COUNT,
                              (void **)&y));
     add_program_fill(x, 1);
-    const rondo_binding feeds[] = {{"x", on_host(x)}, {"x", w->x}};
-    rondo_binding fetches[] = {{"y", on_host(y)}, {"s", w->s}};
-    write_x(w, &w->x, 1);
+    const rondo_binding feeds[] = {{"x", add_program_on_host(x)}, {"x", w->x}};
+    rondo_binding fetches[] = {{"y", add_program_on_host(y)}, {"s", w->s}};
+    add_world_write(w->stream, &w->x, 1);
     for (int run = 0; run < 12; ++run) {
         const size_t before = atomic_load(&taken_count);
         if (run % 4 < 2) {
@@ -585,7 +505,7 @@ static void test_executor_stream__a_replayed_run_takes_no_memory(void **state) {
     }
     assert_true(atomic_load(&taken_count) > 0);
     rondo_memory_free(w->device, y);
-    close_world(w);
+    add_world_close(w);
 }
 
 // ---- two GPUs ---------------------------------------------------------------------------------
@@ -596,27 +516,27 @@ static void test_executor_stream__tensors_of_another_gpu(void **state) {
     if (rondo_device_open("cuda:1", &second) != RONDO_STATUS_OK) {
         return;
     }
-    world *w = open_world();
+    add_world *w = open_world();
     rondo_tensor far;
     OK(rondo_tensor_init_device(second, RONDO_DTYPE_F32, &add_shape, &far));
     rondo_binding feed = {"x", far};
     rondo_binding fetch = {"y", w->y};
-    expect_invalid(rondo_executor_run(w->executor, &feed, 1, &fetch, 1),
-                   "feed \"x\" lies on cuda:1, the executor runs on cuda:0");
+    EXPECT(INVALID, "feed \"x\" lies on cuda:1, the executor runs on cuda:0",
+           rondo_executor_run(w->executor, &feed, 1, &fetch, 1));
     feed.tensor = w->x;
     fetch.tensor = far;
-    write_x(w, &w->x, 4);
-    expect_invalid(rondo_executor_run(w->executor, &feed, 1, &fetch, 1),
-                   "fetch \"y\": the tensor given lies on cuda:1, the executor runs on cuda:0");
+    add_world_write(w->stream, &w->x, 4);
+    EXPECT(INVALID, "fetch \"y\": the tensor given lies on cuda:1, the executor runs on cuda:0",
+           rondo_executor_run(w->executor, &feed, 1, &fetch, 1));
     OK(rondo_tensor_copy(w->stream, &w->x, &far));  // and back
     OK(rondo_tensor_copy(w->stream, &far, &w->s));
     feed.tensor = w->s;
     fetch.tensor = w->y;
     OK(rondo_executor_run(w->executor, &feed, 1, &fetch, 1));
-    expect_values(w, &w->y, 4, true);
+    add_world_expect(w->stream, &w->y, 4, true);
     rondo_tensor_deinit(&far);
     rondo_device_release(second);
-    close_world(w);
+    add_world_close(w);
 }
 
 int main(void) {
@@ -640,21 +560,7 @@ int main(void) {
     if (rondo_set_allocator(&counting) != RONDO_STATUS_OK) {
         return 1;
     }
-    fake_cuda_reset(NULL);
-    int failed_count = cmocka_run_group_tests_name("host", tests, NULL, NULL);
-    rondo_device *gpu;
-    device_name = "cuda:0";
-    if (rondo_device_open(device_name, &gpu) == RONDO_STATUS_OK) {
-        failed_count += cmocka_run_group_tests_name("cuda:0", tests, NULL, NULL);
-        rondo_device_release(gpu);
-    }
     const fake_cuda_options two = {
         .device_count = 2, .driver_version = 13000, .has_get_proc_address = true};
-    fake_cuda_reset(&two);
-    setenv("RONDO_CACHE_DIR", "", 1);
-    fake_cuda_install();
-    add_program_prepare_fake();
-    failed_count += cmocka_run_group_tests_name("fake", tests, NULL, NULL);
-    fake_cuda_uninstall();
-    return failed_count;
+    return ON_DEVICES(tests) + OVER_THE_FAKE(tests, &two);
 }

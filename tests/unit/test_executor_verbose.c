@@ -98,6 +98,30 @@ static void test_executor_verbose__graphs_and_bypasses(void **state) {
     close_world(&w);
 }
 
+static bool keep_text(void *user_data, const char *text, size_t bytes) {
+    (void)bytes;
+    keep_line(user_data, RONDO_LOG_INFO, text);
+    return true;
+}
+
+// The description of a plan says it, too: once as text, at the bypass; as data for each step that a
+// bypass is the end of.
+static void test_executor_verbose__descriptions_say_what_would_help(void **state) {
+    (void)state;
+    world w;
+    open_world(&w, NULL, NULL, 5, faults);
+    run(&w, 4);
+    told_length = 0;
+    OK(rondo_executor_describe(w.executor, RONDO_TEXT_PLAIN, keep_text, NULL));
+    expect("a call waited for", 2);
+    expect("It would be captured with a launch that neither waits", 1);
+    told_length = 0;
+    OK(rondo_executor_describe(w.executor, RONDO_TEXT_JSON, keep_text, NULL));
+    expect("\"remedy\": \"a launch that neither waits", 2);
+    expect("\"remedy\": \"\"", 1);
+    close_world(&w);
+}
+
 // Each node says which op it is of.
 static void test_executor_verbose__nodes(void **state) {
     (void)state;
@@ -165,6 +189,7 @@ static void test_executor_verbose__share(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_executor_verbose__graphs_and_bypasses),
+        cmocka_unit_test(test_executor_verbose__descriptions_say_what_would_help),
         cmocka_unit_test(test_executor_verbose__nodes),
         cmocka_unit_test(test_executor_verbose__limit),
         cmocka_unit_test(test_executor_verbose__quiet),

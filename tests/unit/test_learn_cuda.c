@@ -16,13 +16,10 @@
 #include "rondo/rondo.h"
 #include "support/expect_ok.h"
 #include "support/fake_cuda_state.h"
+#include "support/learn_world.h"
 
-enum { BYTES = 4096 };
-
-static rondo_device *g_device;
-static rondo_stream *g_stream;
+static learn_world g;
 static void *g_function;
-static unsigned char *g_buffers[3];
 
 typedef struct work {
     unsigned char *out;
@@ -40,80 +37,30 @@ static void run_kernel(const void *arguments, size_t byte_count) {
     }
 }
 
-static const rondo_argument usual[] = {
-    {.struct_size = sizeof(rondo_argument), .name = "x", .extent = BYTES},
-    {.struct_size = sizeof(rondo_argument), .name = "y", .extent = BYTES},
-    {.struct_size = sizeof(rondo_argument),
-     .name = "n",
-     .kind = RONDO_ARGUMENT_INT32,
-     .least.integer = 1,
-     .most.integer = 512},
-};
-
 // ---- the world --------------------------------------------------------------------------------
 
-static int open_world(void **state) {
-    (void)state;
-    fake_cuda_reset(NULL);
+static void open_world_of(const fake_cuda_options *options) {
+    fake_cuda_reset(options);
     fake_cuda_install();
     fake_cuda_install_compiler();
     fake_cuda_set_kernel("work", run_kernel);
-    OK(rondo_device_open("cuda:0", &g_device));
-    OK(rondo__device_get_function(g_device, "", NULL, 0, "work", &g_function));
-    OK(rondo_stream_create(g_device, NULL, &g_stream));
-    for (size_t i = 0; i < 3; ++i) {
-        OK(rondo_memory_allocate(g_device, RONDO_MEMORY_DEVICE, BYTES, (void **)&g_buffers[i]));
-    }
+    learn_world_open(&g, "cuda:0");
+    OK(rondo__device_get_function(g.device, "", NULL, 0, "work", &g_function));
+}
+
+static int open_world(void **state) {
+    (void)state;
+    open_world_of(NULL);
     return 0;
 }
 
 static int close_world(void **state) {
     (void)state;
-    OK(rondo_device_synchronize(g_device));
-    for (size_t i = 0; i < 3; ++i) {
-        rondo_memory_free(g_device, g_buffers[i]);
-    }
-    rondo_stream_destroy(g_stream);
-    rondo_device_release(g_device);
+    learn_world_close(&g);
     assert_string_equal(fake_cuda_get_violations(), "");
     assert_int_equal(fake_cuda_count_objects(), 0);
     fake_cuda_uninstall();
     return 0;
-}
-
-static void set_values(rondo_value *values, size_t x, size_t y, int64_t n) {
-    values[0].pointer = g_buffers[x];
-    values[1].pointer = g_buffers[y];
-    values[2].integer = n;
-}
-
-static rondo_learned_report get_report(const rondo_learned *learned) {
-    rondo_learned_report report = {.struct_size = sizeof report};
-    OK(rondo_learned_get_report(learned, &report));
-    return report;
-}
-
-static void fill_buffers(void) {
-    for (size_t i = 0; i < 3; ++i) {
-        for (size_t k = 0; k < BYTES; ++k) {
-            g_buffers[i][k] = (unsigned char)(k * (7 + i));
-        }
-    }
-}
-
-static void expect_same_as_eager(rondo_learned *learned, rondo_learned_function step,
-                                 void *user_data, const rondo_value *values) {
-    static unsigned char expected[3][BYTES];
-    fill_buffers();
-    OK(step(g_stream, values, user_data));
-    for (size_t i = 0; i < 3; ++i) {
-        memcpy(expected[i], g_buffers[i], BYTES);
-    }
-    fill_buffers();
-    OK(rondo_learned_run(learned, g_stream, values, 3));
-    for (size_t i = 0; i < 3; ++i) {
-        assert_memory_equal(expected[i], g_buffers[i], BYTES);
-    }
 }
 
 // ---- launch attributes ------------------------------------------------------------------------
@@ -168,13 +115,14 @@ static void attributes_are_no_words(void **state) {
     for (size_t i = 0; i < ATTRIBUTE_CASE_COUNT; ++i) {
         attribute_case c = attribute_cases[i];
         rondo_learned *learned = NULL;
-        rondo_value values[3];
-        OK(rondo_learned_create(g_device, NULL, usual, 3, step_with_attribute, &c, &learned));
+        rondo_value values[LEARN_ARGUMENTS];
+        OK(rondo_learned_create(g.device, NULL, learn_arguments, 3, step_with_attribute, &c,
+                                &learned));
         for (int64_t n = 10; n < 14; ++n) {
-            set_values(values, (size_t)n % 2, 2, n);
-            expect_same_as_eager(learned, step_with_attribute, &c, values);
+            learn_world_set(&g, values, (size_t)n % 2, 2, n, 0);
+            learn_world_expect_same(&g, learned, step_with_attribute, &c, values, 3);
         }
-        const rondo_learned_report report = get_report(learned);
+        const rondo_learned_report report = learn_world_report(learned);
         assert_int_equal(report.refusal, c.changes ? RONDO_REFUSAL_LAUNCH : RONDO_REFUSAL_NONE);
         assert_int_equal(report.has_node, c.changes);
         if (c.changes) {
@@ -189,11 +137,11 @@ static rondo_graph *record_with(attribute_case *c, int64_t n) {
     const rondo_graph_options options = {.struct_size = sizeof options,
                                          .keep = RONDO_KEEP_TEMPLATE};
     rondo_graph *graph = NULL;
-    rondo_value values[3];
-    set_values(values, 0, 1, n);
-    OK(rondo_graph_create(g_device, &options, &graph));
-    OK(rondo_graph_capture_begin(graph, g_stream, RONDO_CAPTURE_THREAD_LOCAL));
-    OK(step_with_attribute(g_stream, values, c));
+    rondo_value values[LEARN_ARGUMENTS];
+    learn_world_set(&g, values, 0, 1, n, 0);
+    OK(rondo_graph_create(g.device, &options, &graph));
+    OK(rondo_graph_capture_begin(graph, g.stream, RONDO_CAPTURE_THREAD_LOCAL));
+    OK(step_with_attribute(g.stream, values, c));
     OK(rondo_graph_capture_end(graph));
     return graph;
 }
@@ -292,13 +240,13 @@ static void cut_addresses_are_refused(void **state) {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         cut_case c = rows[i];
         rondo_learned *learned = NULL;
-        rondo_value values[3];
-        OK(rondo_learned_create(g_device, NULL, usual, 3, step_with_word, &c, &learned));
+        rondo_value values[LEARN_ARGUMENTS];
+        OK(rondo_learned_create(g.device, NULL, learn_arguments, 3, step_with_word, &c, &learned));
         for (int64_t n = 10; n < 14; ++n) {
-            set_values(values, (size_t)n % 2, 2, n);
-            expect_same_as_eager(learned, step_with_word, &c, values);
+            learn_world_set(&g, values, (size_t)n % 2, 2, n, 0);
+            learn_world_expect_same(&g, learned, step_with_word, &c, values, 3);
         }
-        const rondo_learned_report report = get_report(learned);
+        const rondo_learned_report report = learn_world_report(learned);
         if ((report.refusal == RONDO_REFUSAL_NONE) != c.is_learned) {
             print_error("%s: %s\n", c.name, report.message);
         }
@@ -310,6 +258,44 @@ static void cut_addresses_are_refused(void **state) {
             assert_non_null(strstr(report.message, "address of \"x\" that was cut to 32 bits"));
             assert_string_equal(report.word, "arguments, bytes 16 to 23");
         }
+        rondo_learned_destroy(learned);
+    }
+}
+
+// ---- what a run asks of the driver -------------------------------------------------------------
+
+static rondo_status step_of_two(rondo_stream *stream, const rondo_value *a, void *user_data) {
+    cut_case whole = {.cut = get_far_inside};
+    (void)user_data;
+    RETURN_IF_ERROR(step_with_word(stream, a, &whole));
+    return step_with_word(stream, a, &whole);
+}
+
+// A patch of a kernel selects no context where the driver takes the function's own, and where it
+// does not, the patch is asked for again inside it.
+static void changed_values_cost_patches_and_a_launch(void **state) {
+    static const struct {
+        int version;
+        size_t calls;
+        size_t pushes;
+    } rows[] = {{13000, 3, 0}, {12040, 6 + 3 * 3, 3}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        rondo_learned *learned = NULL;
+        rondo_value values[LEARN_ARGUMENTS];
+        close_world(state);
+        open_world_of(&(fake_cuda_options){
+            .device_count = 1, .driver_version = rows[i].version, .has_get_proc_address = true});
+        OK(rondo_learned_create(g.device, NULL, learn_arguments, 3, step_of_two, NULL, &learned));
+        learn_world_set(&g, values, 0, 1, 100, 0);
+        learn_world_expect_same(&g, learned, step_of_two, NULL, values, 3);
+        OK(rondo_learned_run(learned, g.stream, values, 3));
+        const size_t calls = fake_cuda_count_calls(NULL);
+        const size_t pushes = fake_cuda_count_calls("cuCtxPushCurrent");
+        learn_world_set(&g, values, 0, 1, 101, 0);
+        OK(rondo_learned_run(learned, g.stream, values, 3));
+        assert_int_equal(fake_cuda_count_calls(NULL) - calls, rows[i].calls);
+        assert_int_equal(fake_cuda_count_calls("cuCtxPushCurrent") - pushes, rows[i].pushes);
+        learn_world_expect_same(&g, learned, step_of_two, NULL, values, 3);
         rondo_learned_destroy(learned);
     }
 }
@@ -349,10 +335,10 @@ static void many_host_nodes_are_patched(void **state) {
     rondo_learned *learned = NULL;
     int64_t sum = 0;
     int64_t expected = 0;
-    OK(rondo_learned_create(g_device, NULL, &argument, 1, step_of_calls, &sum, &learned));
+    OK(rondo_learned_create(g.device, NULL, &argument, 1, step_of_calls, &sum, &learned));
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; ++i) {
         const rondo_value value = {.integer = numbers[i]};
-        OK(rondo_learned_run(learned, g_stream, &value, 1));
+        OK(rondo_learned_run(learned, g.stream, &value, 1));
         expected += CALLS * numbers[i] + (int64_t)CALLS * (CALLS - 1) / 2;
         assert_int_equal(sum, expected);
     }
@@ -365,9 +351,8 @@ static void many_host_nodes_are_patched(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
-        CASE(attributes_are_no_words),
-        CASE(attributes_are_differences),
-        CASE(cut_addresses_are_refused),
+        CASE(attributes_are_no_words),     CASE(attributes_are_differences),
+        CASE(cut_addresses_are_refused),   CASE(changed_values_cost_patches_and_a_launch),
         CASE(many_host_nodes_are_patched),
 #undef CASE
     };

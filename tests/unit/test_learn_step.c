@@ -16,14 +16,11 @@
 #include "learn/learned.h"
 #include "rondo/rondo.h"
 #include "support/expect_ok.h"
+#include "support/learn_world.h"
 
-enum { BYTES = 4096 };
-
-static rondo_device *g_device;
-static rondo_stream *g_stream;
+static learn_world g;
 static rondo_pool *g_pool;
 static rondo_generator *g_generator;
-static unsigned char *g_buffers[3];
 static unsigned char *g_pinned;
 
 // ---- kernels and steps ------------------------------------------------------------------------
@@ -63,18 +60,6 @@ static rondo_status launch(rondo_stream *stream, rondo_host_function function, u
     return rondo_stream_launch(stream, &wanted);
 }
 
-// Arguments of most steps: x, y, n, f.
-static const rondo_argument usual[] = {
-    {.struct_size = sizeof(rondo_argument), .name = "x", .extent = BYTES},
-    {.struct_size = sizeof(rondo_argument), .name = "y", .extent = BYTES},
-    {.struct_size = sizeof(rondo_argument),
-     .name = "n",
-     .kind = RONDO_ARGUMENT_INT32,
-     .least.integer = 1,
-     .most.integer = 512},
-    {.struct_size = sizeof(rondo_argument), .name = "f", .kind = RONDO_ARGUMENT_FLOAT},
-};
-
 static int64_t get_n(const rondo_value *a) {
     return a[2].integer;
 }
@@ -112,7 +97,7 @@ static rondo_status step_aligned(rondo_stream *stream, const rondo_value *a, voi
 
 // An address that lost its high bits on the way: near the base it looks right.
 static rondo_status step_truncated(rondo_stream *stream, const rondo_value *a, void *user_data) {
-    const uintptr_t base = (uintptr_t)g_buffers[0];
+    const uintptr_t base = (uintptr_t)g.buffers[0];
     const uint32_t distance = (uint32_t)((uintptr_t)a[0].pointer - base);
     const work w = {a[1].pointer, (const unsigned char *)(base + distance), get_n(a), a[3].single,
                     0};
@@ -125,16 +110,16 @@ static rondo_status step_host_table(rondo_stream *stream, const rondo_value *a, 
     const work w = {a[1].pointer, a[1].pointer, get_n(a), a[3].single, 0};
     (void)user_data;
     memcpy(g_pinned, &a[0].pointer, sizeof a[0].pointer);
-    RETURN_IF_ERROR(rondo_stream_copy(stream, g_buffers[2], g_pinned, sizeof(void *),
+    RETURN_IF_ERROR(rondo_stream_copy(stream, g.buffers[2], g_pinned, sizeof(void *),
                                       RONDO_COPY_HOST_TO_DEVICE));
     return launch(stream, run_kernel, 1, &w, sizeof w);
 }
 
 // The same table in device memory that a kernel reads: no node shows the address.
 static rondo_status step_device_table(rondo_stream *stream, const rondo_value *a, void *user_data) {
-    const work w = {a[1].pointer, g_buffers[2], get_n(a), a[3].single, 0};
+    const work w = {a[1].pointer, g.buffers[2], get_n(a), a[3].single, 0};
     (void)user_data;
-    memcpy(g_buffers[2], &a[0].pointer, sizeof a[0].pointer);
+    memcpy(g.buffers[2], &a[0].pointer, sizeof a[0].pointer);
     return launch(stream, run_kernel, 1, &w, sizeof w);
 }
 
@@ -196,77 +181,30 @@ static rondo_status step_ends_itself(rondo_stream *stream, const rondo_value *a,
 
 static int open_world(void **state) {
     (void)state;
-    OK(rondo_device_open("host", &g_device));
-    OK(rondo_stream_create(g_device, NULL, &g_stream));
-    OK(rondo_pool_create(g_device, NULL, &g_pool));
-    OK(rondo_generator_create(g_device, 1, &g_generator));
-    for (size_t i = 0; i < 3; ++i) {
-        OK(rondo_memory_allocate(g_device, RONDO_MEMORY_DEVICE, BYTES, (void **)&g_buffers[i]));
-        memset(g_buffers[i], 0, BYTES);
-    }
-    OK(rondo_memory_allocate(g_device, RONDO_MEMORY_PINNED, BYTES, (void **)&g_pinned));
-    memset(g_pinned, 0, BYTES);
+    learn_world_open(&g, "host");
+    OK(rondo_pool_create(g.device, NULL, &g_pool));
+    OK(rondo_generator_create(g.device, 1, &g_generator));
+    OK(rondo_memory_allocate(g.device, RONDO_MEMORY_PINNED, LEARN_BYTES, (void **)&g_pinned));
+    memset(g_pinned, 0, LEARN_BYTES);
     return 0;
 }
 
 static int close_world(void **state) {
     (void)state;
-    OK(rondo_device_synchronize(g_device));
-    rondo_memory_free(g_device, g_pinned);
-    for (size_t i = 0; i < 3; ++i) {
-        rondo_memory_free(g_device, g_buffers[i]);
-    }
+    OK(rondo_device_synchronize(g.device));
+    rondo_memory_free(g.device, g_pinned);
     rondo_generator_release(g_generator);
     rondo_pool_release(g_pool);
-    rondo_stream_destroy(g_stream);
-    rondo_device_release(g_device);
+    learn_world_close(&g);
     return 0;
 }
 
 static rondo_learned *create(rondo_learned_function step, void *user_data,
                              const rondo_learned_options *options) {
     rondo_learned *learned = NULL;
-    OK(rondo_learned_create(g_device, options, usual, 4, step, user_data, &learned));
+    OK(rondo_learned_create(g.device, options, learn_arguments, LEARN_ARGUMENTS, step, user_data,
+                            &learned));
     return learned;
-}
-
-static void set_values(rondo_value *values, size_t x, size_t y, int64_t n, float f) {
-    values[0].pointer = g_buffers[x];
-    values[1].pointer = g_buffers[y];
-    values[2].integer = n;
-    values[3].single = f;
-}
-
-static void fill_buffers(void) {
-    for (size_t i = 0; i < 3; ++i) {
-        for (size_t k = 0; k < BYTES; ++k) {
-            g_buffers[i][k] = (unsigned char)(k * (7 + i));
-        }
-    }
-}
-
-static rondo_learned_report get_report(const rondo_learned *learned) {
-    rondo_learned_report report = {.struct_size = sizeof report};
-    OK(rondo_learned_get_report(learned, &report));
-    return report;
-}
-
-// Runs and compares every byte with what the step does eagerly.
-static void expect_same_as_eager(rondo_learned *learned, rondo_learned_function step,
-                                 const rondo_value *values) {
-    static unsigned char expected[3][BYTES];
-    fill_buffers();
-    OK(step(g_stream, values, NULL));
-    OK(rondo_stream_synchronize(g_stream));
-    for (size_t i = 0; i < 3; ++i) {
-        memcpy(expected[i], g_buffers[i], BYTES);
-    }
-    fill_buffers();
-    OK(rondo_learned_run(learned, g_stream, values, 4));
-    OK(rondo_stream_synchronize(g_stream));
-    for (size_t i = 0; i < 3; ++i) {
-        assert_memory_equal(expected[i], g_buffers[i], BYTES);
-    }
 }
 
 static bool append_text(void *user_data, const char *text, size_t bytes) {
@@ -287,9 +225,9 @@ static void a_step_is_learned_and_runs_with_any_values(void **state) {
     } rows[] = {{0, 1, 100, 1.5f}, {0, 1, 100, 2.5f}, {1, 2, 512, 1.5f}, {0, 1, 1, 0.0f},
                 {2, 0, 64, 1.5f},  {2, 0, 65, 1.5f},  {0, 1, 100, 1.5f}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
-        set_values(values, rows[i].x, rows[i].y, rows[i].n, rows[i].f);
-        expect_same_as_eager(learned, step_usual, values);
-        expect_same_as_eager(learned, step_usual, values);
+        learn_world_set(&g, values, rows[i].x, rows[i].y, rows[i].n, rows[i].f);
+        learn_world_expect_same(&g, learned, step_usual, NULL, values, LEARN_ARGUMENTS);
+        learn_world_expect_same(&g, learned, step_usual, NULL, values, LEARN_ARGUMENTS);
     }
     static char text[8192];
     text[0] = '\0';
@@ -297,7 +235,7 @@ static void a_step_is_learned_and_runs_with_any_values(void **state) {
     assert_non_null(strstr(text, "grid.x: ceil(n / 64)"));
     assert_non_null(strstr(text, "source: x + 8"));
     assert_non_null(strstr(text, "bytes: n * 2"));
-    const rondo_learned_report report = get_report(learned);
+    const rondo_learned_report report = learn_world_report(learned);
     assert_int_equal(report.state, RONDO_LEARNED_PROVED);
     assert_int_equal(report.node_count, 4);
     assert_int_equal(report.changing_count, 4);
@@ -331,12 +269,12 @@ static void trials_leave_nothing_behind(void **state) {
     rondo_pool_stats pool_after = {.struct_size = sizeof pool_after};
     rondo_learned *learned = create(step_with_state, NULL, NULL);
     rondo_value values[4];
-    set_values(values, 0, 1, 100, 1.0f);
-    const size_t area_count = g_device->areas.count;
+    learn_world_set(&g, values, 0, 1, 100, 1.0f);
+    const size_t area_count = g.device->areas.count;
     OK(rondo_generator_get_state(g_generator, &before));
     OK(rondo_pool_get_stats(g_pool, &pool_before));
-    OK(rondo_learned_learn(learned, g_stream, values, 4));
-    assert_int_equal(get_report(learned).state, RONDO_LEARNED_PROVED);
+    OK(rondo_learned_learn(learned, g.stream, values, 4));
+    assert_int_equal(learn_world_report(learned).state, RONDO_LEARNED_PROVED);
     OK(rondo_generator_get_state(g_generator, &after));
     assert_int_equal(before.offset, after.offset);
     OK(rondo_pool_get_stats(g_pool, &pool_after));
@@ -347,22 +285,22 @@ static void trials_leave_nothing_behind(void **state) {
     assert_int_equal(stats.arena_live_bytes, 0);
     assert_int_equal(stats.replay_count, 0);
     // The graph's own block may be a new area of the pool; no trial's is left.
-    assert_true(g_device->areas.count <= area_count + 1);
+    assert_true(g.device->areas.count <= area_count + 1);
     bool is_recording = true;
-    OK(rondo_stream_is_recording(g_stream, &is_recording));
+    OK(rondo_stream_is_recording(g.stream, &is_recording));
     assert_false(is_recording);
     // Two runs draw what two eager calls would.
     float drawn[2][16];
     for (int i = 0; i < 2; ++i) {
-        OK(rondo_learned_run(learned, g_stream, values, 4));
-        OK(rondo_stream_synchronize(g_stream));
-        memcpy(drawn[i], g_buffers[1], sizeof drawn[i]);
+        OK(rondo_learned_run(learned, g.stream, values, 4));
+        OK(rondo_stream_synchronize(g.stream));
+        memcpy(drawn[i], g.buffers[1], sizeof drawn[i]);
     }
     OK(rondo_generator_set_state(g_generator, &before));
     for (int i = 0; i < 2; ++i) {
-        OK(rondo_random_uniform(g_generator, g_stream, RONDO_DTYPE_F32, g_buffers[1], 16, 0, 1));
-        OK(rondo_stream_synchronize(g_stream));
-        assert_memory_equal(drawn[i], g_buffers[1], sizeof drawn[i]);
+        OK(rondo_random_uniform(g_generator, g.stream, RONDO_DTYPE_F32, g.buffers[1], 16, 0, 1));
+        OK(rondo_stream_synchronize(g.stream));
+        assert_memory_equal(drawn[i], g.buffers[1], sizeof drawn[i]);
     }
     rondo_learned_destroy(learned);
 }
@@ -383,12 +321,12 @@ static void blocks_of_trials_are_taken_back(void **state) {
     rondo_pool_stats stats = {.struct_size = sizeof stats};
     rondo_learned *learned = create(step_keeps_block, &kept, NULL);
     rondo_value values[4];
-    set_values(values, 0, 1, 100, 2.0f);
-    OK(rondo_learned_run(learned, g_stream, values, 4));
-    set_values(values, 2, 1, 200, 3.0f);
-    OK(rondo_learned_run(learned, g_stream, values, 4));
-    OK(rondo_stream_synchronize(g_stream));
-    assert_int_equal(get_report(learned).state, RONDO_LEARNED_PROVED);
+    learn_world_set(&g, values, 0, 1, 100, 2.0f);
+    OK(rondo_learned_run(learned, g.stream, values, 4));
+    learn_world_set(&g, values, 2, 1, 200, 3.0f);
+    OK(rondo_learned_run(learned, g.stream, values, 4));
+    OK(rondo_stream_synchronize(g.stream));
+    assert_int_equal(learn_world_report(learned).state, RONDO_LEARNED_PROVED);
     OK(rondo_pool_get_stats(g_pool, &stats));
     assert_int_equal(stats.live_count, 1);
     OK(rondo_pool_free(g_pool, kept));
@@ -401,35 +339,35 @@ static void blocks_of_trials_are_taken_back(void **state) {
 static rondo_status step_reads_pinned(rondo_stream *stream, const rondo_value *a, void *user_data) {
     (void)user_data;
     RETURN_IF_ERROR(
-        rondo_stream_copy(stream, g_buffers[0], g_pinned, 64, RONDO_COPY_HOST_TO_DEVICE));
+        rondo_stream_copy(stream, g.buffers[0], g_pinned, 64, RONDO_COPY_HOST_TO_DEVICE));
     return rondo_stream_copy(stream, a[1].pointer, (const char *)a[0].pointer + 16, 1024,
                              RONDO_COPY_HOST_TO_DEVICE);
 }
 
 static void pinned_sources_are_learned(void **state) {
     (void)state;
-    rondo_argument arguments[2] = {usual[0], usual[1]};
+    rondo_argument arguments[2] = {learn_arguments[0], learn_arguments[1]};
     rondo_learned *learned = NULL;
     unsigned char *pinned[2];
     arguments[0].memory = RONDO_MEMORY_PINNED;
     for (size_t i = 0; i < 2; ++i) {
-        OK(rondo_memory_allocate(g_device, RONDO_MEMORY_PINNED, BYTES, (void **)&pinned[i]));
+        OK(rondo_memory_allocate(g.device, RONDO_MEMORY_PINNED, LEARN_BYTES, (void **)&pinned[i]));
     }
-    OK(rondo_learned_create(g_device, NULL, arguments, 2, step_reads_pinned, NULL, &learned));
+    OK(rondo_learned_create(g.device, NULL, arguments, 2, step_reads_pinned, NULL, &learned));
     for (int i = 0; i < 4; ++i) {
         const rondo_value values[] = {{.pointer = pinned[i % 2]},
-                                      {.pointer = g_buffers[1 + i / 2]}};
-        memset(pinned[i % 2], 10 + i, BYTES);
-        memset(g_pinned, 20 + i, BYTES);
-        OK(rondo_learned_run(learned, g_stream, values, 2));
-        OK(rondo_stream_synchronize(g_stream));
-        assert_memory_equal(pinned[i % 2], g_buffers[1 + i / 2], 1024);
-        assert_memory_equal(g_pinned, g_buffers[0], 64);
+                                      {.pointer = g.buffers[1 + i / 2]}};
+        memset(pinned[i % 2], 10 + i, LEARN_BYTES);
+        memset(g_pinned, 20 + i, LEARN_BYTES);
+        OK(rondo_learned_run(learned, g.stream, values, 2));
+        OK(rondo_stream_synchronize(g.stream));
+        assert_memory_equal(pinned[i % 2], g.buffers[1 + i / 2], 1024);
+        assert_memory_equal(g_pinned, g.buffers[0], 64);
     }
-    assert_int_equal(get_report(learned).state, RONDO_LEARNED_PROVED);
+    assert_int_equal(learn_world_report(learned).state, RONDO_LEARNED_PROVED);
     rondo_learned_destroy(learned);
-    rondo_memory_free(g_device, pinned[0]);
-    rondo_memory_free(g_device, pinned[1]);
+    rondo_memory_free(g.device, pinned[0]);
+    rondo_memory_free(g.device, pinned[1]);
 }
 
 static void adversaries_are_refused(void **state) {
@@ -457,9 +395,9 @@ static void adversaries_are_refused(void **state) {
         int32_t calls = 0;
         rondo_learned *learned = create(rows[i].step, &calls, &options);
         rondo_value values[4];
-        set_values(values, 0, 1, 100, 1.5f);
-        assert_int_equal(rondo_learned_run(learned, g_stream, values, 4), RONDO_STATUS_UNSUPPORTED);
-        const rondo_learned_report report = get_report(learned);
+        learn_world_set(&g, values, 0, 1, 100, 1.5f);
+        assert_int_equal(rondo_learned_run(learned, g.stream, values, 4), RONDO_STATUS_UNSUPPORTED);
+        const rondo_learned_report report = learn_world_report(learned);
         if (report.refusal != rows[i].refusal) {
             print_error("%s: %s\n", rows[i].name, report.message);
         }
@@ -475,18 +413,18 @@ static void adversaries_are_refused(void **state) {
 static void a_choice_by_alignment_is_found(void **state) {
     (void)state;
     rondo_argument arguments[4];
-    memcpy(arguments, usual, sizeof usual);
+    memcpy(arguments, learn_arguments, sizeof learn_arguments);
     const rondo_learned_options options = {.struct_size = sizeof options,
                                            .fallback = RONDO_LEARN_REFUSE};
     rondo_value values[4];
-    set_values(values, 0, 1, 100, 1.5f);
+    learn_world_set(&g, values, 0, 1, 100, 1.5f);
     for (int i = 0; i < 2; ++i) {
         rondo_learned *learned = NULL;
         arguments[0].alignment = i == 0 ? 4 : 0;
-        OK(rondo_learned_create(g_device, &options, arguments, 4, step_aligned, NULL, &learned));
-        const rondo_status status = rondo_learned_run(learned, g_stream, values, 4);
+        OK(rondo_learned_create(g.device, &options, arguments, 4, step_aligned, NULL, &learned));
+        const rondo_status status = rondo_learned_run(learned, g.stream, values, 4);
         assert_int_equal(status, i == 0 ? RONDO_STATUS_UNSUPPORTED : RONDO_STATUS_OK);
-        assert_int_equal(get_report(learned).refusal,
+        assert_int_equal(learn_world_report(learned).refusal,
                          i == 0 ? RONDO_REFUSAL_FUNCTION : RONDO_REFUSAL_NONE);
         rondo_learned_destroy(learned);
     }
@@ -508,9 +446,9 @@ static void refused_steps_fall_back(void **state) {
         rondo_learned *learned = create(step_refused, NULL, &options);
         rondo_value values[4];
         for (int64_t n = 1; n < 20; n += 3) {
-            set_values(values, n % 2 == 0, 2, n, 1.5f);
-            expect_same_as_eager(learned, step_refused, values);
-            expect_same_as_eager(learned, step_refused, values);
+            learn_world_set(&g, values, n % 2 == 0, 2, n, 1.5f);
+            learn_world_expect_same(&g, learned, step_refused, NULL, values, LEARN_ARGUMENTS);
+            learn_world_expect_same(&g, learned, step_refused, NULL, values, LEARN_ARGUMENTS);
         }
         rondo_learned_stats stats = {.struct_size = sizeof stats};
         OK(rondo_learned_get_stats(learned, &stats));
@@ -533,18 +471,18 @@ static void checks_find_rare_cases(void **state) {
     rondo_learned *learned = create(step_rare, NULL, &options);
     rondo_value values[4];
     for (int64_t n = 330; n < 340; ++n) {
-        set_values(values, 0, 1, n, 1.5f);
-        expect_same_as_eager(learned, step_rare, values);
-        assert_int_equal(get_report(learned).state,
+        learn_world_set(&g, values, 0, 1, n, 1.5f);
+        learn_world_expect_same(&g, learned, step_rare, NULL, values, LEARN_ARGUMENTS);
+        assert_int_equal(learn_world_report(learned).state,
                          n < 333 ? RONDO_LEARNED_PROVED : RONDO_LEARNED_REFUSED);
     }
-    assert_int_equal(get_report(learned).refusal, RONDO_REFUSAL_CHANGED);
+    assert_int_equal(learn_world_report(learned).refusal, RONDO_REFUSAL_CHANGED);
     rondo_learned_destroy(learned);
 }
 
 static void expect_invalid(rondo_learned *learned, const rondo_value *values, size_t count,
                            const char *text) {
-    assert_int_equal(rondo_learned_run(learned, g_stream, values, count), RONDO_STATUS_INVALID);
+    assert_int_equal(rondo_learned_run(learned, g.stream, values, count), RONDO_STATUS_INVALID);
     if (strstr(rondo_error_get_last()->message, text) == NULL) {
         print_error("%s\n", rondo_error_get_last()->message);
     }
@@ -556,38 +494,38 @@ static void bad_values_are_refused_and_nothing_is_lost(void **state) {
     rondo_learned *learned = create(step_usual, NULL, NULL);
     rondo_value values[4];
     for (int is_learned = 0; is_learned < 2; ++is_learned) {
-        set_values(values, 0, 1, 100, 1.5f);
+        learn_world_set(&g, values, 0, 1, 100, 1.5f);
         expect_invalid(learned, values, 3, "3 values; the step has 4");
         expect_invalid(learned, NULL, 4, "values");
         values[2].integer = 513;
         expect_invalid(learned, values, 4, "\"n\" is 513; its domain is from 1 to 512");
-        set_values(values, 0, 1, 100, 1.5f);
+        learn_world_set(&g, values, 0, 1, 100, 1.5f);
         values[0].pointer = NULL;
         expect_invalid(learned, values, 4, "\"x\" is NULL");
-        values[0].pointer = g_buffers[0] + 1;
+        values[0].pointer = g.buffers[0] + 1;
         expect_invalid(learned, values, 4, "no multiple of 256");
-        values[0].pointer = g_buffers[0] + 256;
+        values[0].pointer = g.buffers[0] + 256;
         expect_invalid(learned, values, 4, "its extent is 4096");
         values[0].pointer = g_pinned;
         expect_invalid(learned, values, 4, "pinned");
         void *freed = NULL;
-        OK(rondo_memory_allocate(g_device, RONDO_MEMORY_DEVICE, BYTES, &freed));
-        rondo_memory_free(g_device, freed);
+        OK(rondo_memory_allocate(g.device, RONDO_MEMORY_DEVICE, LEARN_BYTES, &freed));
+        rondo_memory_free(g.device, freed);
         values[0].pointer = freed;
         expect_invalid(learned, values, 4, "freed since");
-        assert_int_equal(rondo_learned_run(NULL, g_stream, values, 4), RONDO_STATUS_INVALID);
-        set_values(values, 1, 2, 77, 2.5f);
-        expect_same_as_eager(learned, step_usual, values);
+        assert_int_equal(rondo_learned_run(NULL, g.stream, values, 4), RONDO_STATUS_INVALID);
+        learn_world_set(&g, values, 1, 2, 77, 2.5f);
+        learn_world_expect_same(&g, learned, step_usual, NULL, values, LEARN_ARGUMENTS);
     }
     // While the stream records, nothing runs, and the capture goes on.
     rondo_graph *graph = NULL;
-    OK(rondo_graph_create(g_device, NULL, &graph));
-    OK(rondo_graph_capture_begin(graph, g_stream, RONDO_CAPTURE_THREAD_LOCAL));
-    set_values(values, 1, 2, 78, 2.5f);
-    assert_int_equal(rondo_learned_run(learned, g_stream, values, 4), RONDO_STATUS_STATE);
+    OK(rondo_graph_create(g.device, NULL, &graph));
+    OK(rondo_graph_capture_begin(graph, g.stream, RONDO_CAPTURE_THREAD_LOCAL));
+    learn_world_set(&g, values, 1, 2, 78, 2.5f);
+    assert_int_equal(rondo_learned_run(learned, g.stream, values, 4), RONDO_STATUS_STATE);
     OK(rondo_graph_capture_end(graph));
     rondo_graph_destroy(graph);
-    expect_same_as_eager(learned, step_usual, values);
+    learn_world_expect_same(&g, learned, step_usual, NULL, values, LEARN_ARGUMENTS);
     rondo_learned_destroy(learned);
 }
 
@@ -625,7 +563,7 @@ static void bad_descriptions_are_refused(void **state) {
         rondo_argument argument = rows[i].argument;
         argument.struct_size = sizeof argument;
         assert_int_equal(
-            rondo_learned_create(g_device, NULL, &argument, 1, step_usual, NULL, &learned),
+            rondo_learned_create(g.device, NULL, &argument, 1, step_usual, NULL, &learned),
             RONDO_STATUS_INVALID);
         assert_null(learned);
         if (strstr(rondo_error_get_last()->message, rows[i].text) == NULL) {

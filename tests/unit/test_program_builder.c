@@ -6,20 +6,12 @@
 
 #include "support/code_programs.h"
 #include "support/expect_ok.h"
+#include "support/text_sink.h"
 
 #define NAMES(...)          \
     (const char *const[]) { \
         __VA_ARGS__         \
     }
-#define EXPECT(status, words, call) expect_failure((call), RONDO_STATUS_##status, (words), __LINE__)
-
-static void expect_failure(rondo_status status, rondo_status wanted, const char *words, int line) {
-    const char *message = rondo_error_get_last()->message;
-    if (status != wanted || strstr(message, words) == NULL) {
-        fail_msg("line %d: %s: %s", line, rondo_status_get_name(status),
-                 status == RONDO_STATUS_OK ? "" : message);
-    }
-}
 
 // ---- results
 
@@ -411,27 +403,13 @@ static void test_program_builder__programs_are_read_back(void **state) {
     rondo_program_destroy(program);
 }
 
-typedef struct text_buffer {
-    char bytes[8192];
-    size_t length;
-} text_buffer;
-
-static bool append(void *user_data, const char *text, size_t bytes) {
-    text_buffer *buffer = user_data;
-    assert_true(buffer->length + bytes < sizeof buffer->bytes);
-    memcpy(buffer->bytes + buffer->length, text, bytes);
-    buffer->length += bytes;
-    buffer->bytes[buffer->length] = '\0';
-    return true;
-}
-
 static void test_program_builder__programs_are_printed(void **state) {
     (void)state;
-    static text_buffer text;
+    static text_sink text;
     rondo_program *program = NULL;
     OK(code_program_build(&code_programs[0], &program));
-    OK(rondo_program_describe(program, RONDO_TEXT_PLAIN, append, &text));
-    assert_string_equal(text.bytes,
+    OK(rondo_program_describe(program, RONDO_TEXT_PLAIN, text_sink_append, &text));
+    assert_string_equal(text.text,
                         "program perceptron\n"
                         "  inputs\n"
                         "    x  f32 [batch, 4]\n"
@@ -448,19 +426,20 @@ static void test_program_builder__programs_are_printed(void **state) {
     rondo_program_destroy(program);
     OK(code_program_build(&code_programs[3], &program));
     text.length = 0;
-    OK(rondo_program_describe(program, RONDO_TEXT_PLAIN, append, &text));
-    assert_non_null(strstr(text.bytes, "chosen = If(flag) then_branch=\n    body body"));
-    assert_non_null(strstr(text.bytes, "\n        scaled = Mul(h, p)"));
+    OK(rondo_program_describe(program, RONDO_TEXT_PLAIN, text_sink_append, &text));
+    assert_non_null(strstr(text.text, "chosen = If(flag) then_branch=\n    body body"));
+    assert_non_null(strstr(text.text, "\n        scaled = Mul(h, p)"));
     text.length = 0;
-    OK(rondo_program_describe(program, RONDO_TEXT_JSON, append, &text));
-    assert_non_null(strstr(text.bytes, "{\"op\": \"If\", \"domain\": \"\", \"version\": 17"));
+    OK(rondo_program_describe(program, RONDO_TEXT_JSON, text_sink_append, &text));
+    assert_non_null(strstr(text.text, "{\"op\": \"If\", \"domain\": \"\", \"version\": 17"));
     long depth = 0;
     for (size_t i = 0; i < text.length; ++i) {
-        depth += text.bytes[i] == '{' || text.bytes[i] == '[';
-        depth -= text.bytes[i] == '}' || text.bytes[i] == ']';
+        depth += text.text[i] == '{' || text.text[i] == '[';
+        depth -= text.text[i] == '}' || text.text[i] == ']';
     }
     assert_int_equal(depth, 0);
-    EXPECT(INVALID, "format 2", rondo_program_describe(program, RONDO_TEXT_DOT, append, &text));
+    EXPECT(INVALID, "format 2",
+           rondo_program_describe(program, RONDO_TEXT_DOT, text_sink_append, &text));
     rondo_program_destroy(program);
 }
 

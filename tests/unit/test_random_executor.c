@@ -14,11 +14,9 @@
 
 #include "program/edit.h"
 #include "rondo/rondo.h"
-#include "support/gpu_present.h"
+#include "support/on_devices.h"
 
 enum { COUNT = 1001, RUNS = 5, SEED = 12 };
-
-static const char *device_name = "host";
 
 static void check(rondo_status status) {
     if (status != RONDO_STATUS_OK) {
@@ -29,7 +27,7 @@ static void check(rondo_status status) {
 
 static rondo_device *open_device(void) {
     rondo_device *device;
-    check(rondo_device_open(device_name, &device));
+    check(rondo_device_open(on_devices_get_name(), &device));
     return device;
 }
 
@@ -362,10 +360,5 @@ int main(void) {
         cmocka_unit_test(test_random_executor__kernels_agree_with_the_references),
         cmocka_unit_test(test_random_executor__training_can_be_an_input),
     };
-    int failed_count = cmocka_run_group_tests_name("host", tests, NULL, NULL);
-    device_name = "cuda:0";
-    if (gpu_is_present(&failed_count)) {
-        failed_count += cmocka_run_group_tests_name("cuda:0", tests, NULL, NULL);
-    }
-    return failed_count;
+    return ON_DEVICES(tests);
 }

@@ -172,6 +172,12 @@ static rondo_status open_device(int32_t ordinal, rondo_device **out_device) {
                                   device->head.name);
         goto free_device;
     }
+    status = rondo__compile_ahead_create(&device->ahead);
+    if (status != RONDO_STATUS_OK) {
+        rondo__cuda_log_failure(device, device->api->cuDevicePrimaryCtxRelease(device->ordinal),
+                                "cuDevicePrimaryCtxRelease");
+        goto free_device;
+    }
     pthread_mutex_init(&device->lock, NULL);
     pthread_mutex_init(&device->capture_lock, NULL);
     pthread_cond_init(&device->has_waited, NULL);
@@ -187,6 +193,7 @@ static void close_device(rondo_device *device_) {
     rondo__cuda_device *device = rondo__cuda_device_of(device_);
     rondo_error saved;
     rondo__error_save(&saved);
+    rondo__compile_ahead_destroy(device->ahead);
     bool was_pushed = false;
     rondo__cuda_enter_cleanup(device, &was_pushed);
     // Host functions still in flight use their arguments until they have run.
@@ -322,4 +329,5 @@ const rondo__backend rondo__backend_cuda = {
     .get_native_template = rondo__cuda_get_native_template,
     .get_native_executable = rondo__cuda_get_native_executable,
     .get_function = rondo__cuda_get_function,
+    .want_function = rondo__cuda_want_function,
 };

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "backend/backend.h"
+#include "backend/cuda/compile_ahead.h"
 #include "backend/cuda/cuda_api.h"
 #include "backend/cuda/cuda_error.h"
 #include "base/hash.h"
@@ -51,6 +52,7 @@ struct rondo__cuda_device {
     rondo__cuda_module *modules;           // guarded by lock
     size_t module_count;                   // guarded by lock
     size_t module_capacity;                // guarded by lock
+    rondo__compile_ahead *ahead;
     _Atomic(rondo__cu_address) scratch;    // for cuda_patch.c; 0: not yet
     rondo__cuda_host_call *pending_calls;  // eager host calls not yet run; guarded by lock
     rondo__cu_function condition;          // the kernel of cuda_conditional.c; guarded by lock

@@ -109,7 +109,8 @@ static rondo_status get_module(rondo__cuda_device *device, const char *source,
     }
     rondo__cuda_image image = {0};
     bool is_loaded = false;
-    if (rondo__kernel_cache_load(key, &image)) {
+    if (rondo__compile_ahead_take(device->ahead, key, &image) ||
+        rondo__kernel_cache_load(key, &image)) {
         // Sound bytes that the driver refuses all the same (made by hand, say) are compiled again.
         is_loaded = load_image(device, &image, out_module) == RONDO_STATUS_OK;
         rondo__cuda_image_deinit(&image);
@@ -175,6 +176,29 @@ leave:
     rondo__cuda_restore(device, mode);
     rondo__cuda_leave(device, was_pushed);
     return status;
+}
+
+void rondo__cuda_want_function(rondo_device *device_, const char *source,
+                               const char *const *options, size_t option_count,
+                               const char *kernel_name) {
+    rondo__cuda_device *device = rondo__cuda_device_of(device_);
+    rondo__compile_want want = {.device = device->head.name,
+                                .source = source,
+                                .options = options,
+                                .option_count = option_count,
+                                .kernel_name = kernel_name,
+                                .arch = device->arch};
+    rondo__cu_module module = NULL;
+    int32_t version = 0;
+    rondo_error saved;
+    rondo__error_save(&saved);
+    if (rondo__cuda_get_compiler_version(&version) == RONDO_STATUS_OK &&
+        make_key(source, options, option_count, device->arch, version, &want.key) ==
+            RONDO_STATUS_OK &&
+        !find_module(device, want.key, &module)) {
+        rondo__compile_ahead_want(device->ahead, &want);
+    }
+    rondo__error_restore(&saved);
 }
 
 rondo_status rondo__cuda_load_ptx(rondo__cuda_device *device, const char *text,

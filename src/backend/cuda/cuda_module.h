@@ -11,6 +11,8 @@ rondo_status rondo__cuda_load_ptx(rondo__cuda_device *device, const char *text,
 rondo_status rondo__cuda_get_function(rondo_device *device, const char *source,
                                       const char *const *options, size_t option_count,
                                       const char *kernel_name, void **out_function);
+void rondo__cuda_want_function(rondo_device *device, const char *source, const char *const *options,
+                               size_t option_count, const char *kernel_name);
 void rondo__cuda_unload_modules(rondo__cuda_device *device);
 
 #endif  // RONDO_BACKEND_CUDA_CUDA_MODULE_H

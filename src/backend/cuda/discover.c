@@ -44,6 +44,9 @@ static const known_library g_libraries[] = {
      .names = {{"libcudnn.so.9", 0}},
      .needs = {"cublasLt", "nvrtc"},
      .wheel = "nvidia-cudnn-cu13"},
+    {.short_name = "cupti",
+     .names = {{"libcupti.so.13", 13}, {"libcupti.so.12", 12}},
+     .wheel = "nvidia-cuda-cupti"},
 };
 
 // One search. Folders are offered to it until it has found the library.
@@ -134,12 +137,16 @@ static void try_toolkits(search *s) {
         "/usr/local/cuda-*/lib64",
         "/usr/local/cuda*/targets/*/lib",
         "/opt/cuda/lib64",
+        "/usr/local/cuda/extras/CUPTI/lib64",
+        "/usr/local/cuda-*/extras/CUPTI/lib64",
+        "/opt/cuda/extras/CUPTI/lib64",
     };
+    static const char *const folders[] = {"lib64", "extras/CUPTI/lib64"};
     char folder[PATH_BYTES];
-    for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
-        const char *home = getenv(variables[i]);
-        if (home != NULL && home[0] == '/' && strlen(home) < sizeof(folder) - 8) {
-            snprintf(folder, sizeof(folder), "%.900s/lib64", home);
+    for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]) * 2; i++) {
+        const char *home = getenv(variables[i / 2]);
+        if (home != NULL && home[0] == '/' && strlen(home) < sizeof(folder) - 24) {
+            snprintf(folder, sizeof(folder), "%.900s/%s", home, folders[i % 2]);
             try_folder(s, folder);
         }
     }

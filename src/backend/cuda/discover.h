@@ -1,6 +1,6 @@
 // backend/cuda/discover.h — finding NVIDIA's libraries wherever they were put.
 //
-// NVRTC, cuBLASLt and cuDNN are not part of the driver. They come with a toolkit, with a
+// NVRTC, cuBLASLt, cuDNN and CUPTI are not part of the driver. They come with a toolkit, with a
 // distribution's packages, or inside Python wheels (site-packages/nvidia/*/lib), and cuDNN is a
 // family of libraries that load each other by name. One helper knows all those places.
 // SPDX-License-Identifier: Apache-2.0
@@ -13,12 +13,13 @@
 #include "base/library.h"
 #include "rondo/status.h"
 
-// Opens a library of NVIDIA's by its short name: "nvrtc", "cublasLt", "cudnn".
+// Opens a library of NVIDIA's by its short name: "nvrtc", "cublasLt", "cudnn", "cupti".
 //
 // Looked at in this order: the folders of RONDO_LIBRARY_PATH (colon separated), what the dynamic
 // loader finds by itself (LD_LIBRARY_PATH, its cache), toolkits (/usr/local/cuda*/lib64,
-// /opt/cuda/lib64, CUDA_HOME), and the wheels of the python3 on PATH. In each place the newest
-// known major version first; libraries it depends on are loaded from the same places.
+// /opt/cuda/lib64, CUDA_HOME; extras/CUPTI/lib64 in each), and the wheels of the python3 on PATH.
+// In each place the newest known major version first; libraries it depends on are loaded from the
+// same places.
 //
 // Errors:    UNAVAILABLE (names the library, where it was looked for, and how to get it),
 // NO_MEMORY.

@@ -10,6 +10,7 @@
 
 #include "backend/cuda/discover.h"
 #include "base/error.h"
+#include "base/hook.h"
 #include "base/library.h"
 #include "base/logging.h"
 #include "base/memory.h"
@@ -109,6 +110,10 @@ static _Atomic(rondo__cuda_compiler) substitute;
 
 void rondo__cuda_set_compiler(rondo__cuda_compiler compiler) {
     atomic_store(&substitute, compiler);
+}
+
+bool rondo__cuda_is_substituted(void) {
+    return atomic_load(&substitute) != NULL;
 }
 
 rondo_status rondo__cuda_get_compiler_version(int32_t *out_version) {
@@ -271,7 +276,9 @@ rondo_status rondo__cuda_compile(const char *source, const char *const *options,
         return fail(api, result, "nvrtcCreateProgram");
     }
     rondo_status status = RONDO_STATUS_OK;
+    const rondo__hook_scope scope = rondo__hook_enter(RONDO__SPAN_TUNE, "compile a kernel");
     result = api->nvrtcCompileProgram(program, count, all);
+    rondo__hook_leave(&scope);
     if (result == NVRTC_ERROR_COMPILATION) {
         status = fail_compilation(api, program);
     } else if (result != 0) {

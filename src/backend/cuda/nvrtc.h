@@ -6,6 +6,7 @@
 #ifndef RONDO_BACKEND_CUDA_NVRTC_H
 #define RONDO_BACKEND_CUDA_NVRTC_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -36,6 +37,7 @@ void rondo__cuda_image_deinit(rondo__cuda_image *image);
 // rondo__free can free.
 typedef rondo_status (*rondo__cuda_compiler)(const char *source, rondo__cuda_image *out_image);
 void rondo__cuda_set_compiler(rondo__cuda_compiler compiler);
+bool rondo__cuda_is_substituted(void);
 
 // NVRTC's version, 1000 * major + 10 * minor.
 //

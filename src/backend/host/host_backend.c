@@ -58,6 +58,7 @@ const rondo__backend rondo__backend_host = {
     .count_nodes = rondo__host_count_nodes,
     .count_kinds = rondo__host_count_kinds,
     .describe_node = rondo__host_describe_node,
+    .label_node = rondo__host_label_node,
     .list_handles = rondo__host_list_handles,
     .list_edges = rondo__host_list_edges,
     .visit_arguments = rondo__host_visit_arguments,

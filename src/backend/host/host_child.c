@@ -36,6 +36,7 @@ static rondo_status copy_template(const rondo__host_template *recorded,
     for (size_t i = 0; i < recorded->node_count && status == RONDO_STATUS_OK; ++i) {
         rondo__host_node node = recorded->nodes[i];
         rondo__host_child child = {0};
+        node.label = NULL;  // that is of the other graph
         if (node.kind == RONDO__NODE_CHILD) {
             status = copy_template(child_of(&node), &child.recorded);
             node.arguments = &child;

@@ -14,6 +14,8 @@
 #include "backend/host/host_external.h"
 #include "backend/host/host_patch.h"
 #include "backend/host/host_team.h"
+#include "backend/host/host_timing.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
 
@@ -69,7 +71,7 @@ static rondo_status append_shape(rondo__host_shape *shape, const rondo__host_tem
 rondo_status rondo__host_instantiate(rondo__template *template_,
                                      rondo__executable **out_executable) {
     const rondo__host_template *recorded = (const rondo__host_template *)template_;
-    rondo__host_executable *executable = rondo__calloc(1, sizeof *executable);
+    rondo__host_executable *executable = rondo__calloc_lines(sizeof *executable);
     if (executable == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
@@ -129,10 +131,12 @@ static void run_program(void *data) {
     run_and_release(*(rondo__host_program **)data);
 }
 
-// The same for a program that is patched first, or uses external events: their serials follow.
+// The same for a program that is patched first, or timed, or uses external events: their serials
+// follow.
 typedef struct prepared_run {
     rondo__host_program *program;
     rondo__host_changes *changes;  // owned; NULL: none
+    rondo__host_timing timing;
     uint64_t serials[];
 } prepared_run;
 
@@ -142,13 +146,25 @@ static void run_prepared_program(void *data) {
     for (size_t i = 0; i < run->program->external_count; ++i) {
         run->program->externals[i]->serial = run->serials[i];
     }
+    if (run->timing.is_wanted) {
+        rondo__host_program *program = run->program;
+        const uint64_t begin_ns = rondo__clock_now_ns();
+        atomic_fetch_add_explicit(&program->reference_count, 1, memory_order_relaxed);
+        rondo__host_timing_now = &run->timing;
+        run_and_release(program);
+        rondo__host_tell_program(program, begin_ns);
+        rondo__host_timing_now = NULL;
+        rondo__host_program_release(program);
+        return;
+    }
     run_and_release(run->program);
 }
 
 static rondo_status submit_program(rondo__host_stream *stream, rondo__host_executable *executable) {
     rondo__host_program *program = executable->program;
     void *room;
-    if (program->external_count == 0 && executable->changes == NULL) {
+    const bool is_plain = program->external_count == 0 && executable->changes == NULL;
+    if (is_plain && !rondo__hook_is_on(RONDO__HOOK_WORK)) {
         RETURN_IF_ERROR(rondo__host_submit(stream, run_program, sizeof program, &room));
         *(rondo__host_program **)room = program;
     } else {
@@ -162,6 +178,7 @@ static rondo_status submit_program(rondo__host_stream *stream, rondo__host_execu
         prepared_run *run = room;
         run->program = program;
         run->changes = executable->changes;
+        run->timing = rondo__host_timing_make(stream);
         executable->changes = NULL;
         rondo__host_ask_externals(program->externals, program->external_count, run->serials);
     }

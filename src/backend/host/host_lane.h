@@ -9,8 +9,7 @@
 #include <stdint.h>
 
 #include "backend/backend.h"
-
-enum { RONDO__CACHE_LINE_BYTES = 64 };
+#include "base/memory.h"
 
 // How far a stream's work has come. Outlives the stream, so that events and executables may ask.
 // Positions are bytes of commands put into the stream's ring since its beginning; they only grow.

@@ -35,6 +35,7 @@
 #include "backend/host/host_device.h"
 #include "backend/host/host_external.h"
 #include "backend/host/host_team.h"
+#include "backend/host/host_timing.h"
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/memory.h"
@@ -180,7 +181,9 @@ static rondo_status place_instructions(const rondo__host_template *recorded, seg
     // Order of execution: which node stands at each place.
     uint32_t *order = rondo__calloc(recorded->node_count, sizeof *order);
     program->arguments = rondo__malloc_aligned(total, RONDO__CACHE_LINE_BYTES);
-    if (order == NULL || program->arguments == NULL) {
+    const bool has_notes = rondo__hook_is_on(RONDO__HOOK_LABELS);
+    program->notes = has_notes ? rondo__host_notes_create(recorded) : NULL;
+    if (order == NULL || program->arguments == NULL || (has_notes && program->notes == NULL)) {
         rondo__free(order);
         return RONDO_STATUS_NO_MEMORY;
     }
@@ -194,6 +197,9 @@ static rondo_status place_instructions(const rondo__host_template *recorded, seg
         const size_t origin = recorded->borrows_branches ? node->origin : order[place];
         if (origin != SIZE_MAX) {
             program->places[origin] = (uint32_t)place;
+        }
+        if (program->notes != NULL) {
+            rondo__host_notes_set(program->notes, place, node);
         }
         if (node->branches != NULL) {
             status = place_choice(node->branches, program, &program->instructions[place]);
@@ -318,11 +324,10 @@ static rondo_status create_flat(const rondo__host_template *recorded, size_t ori
                              "a graph of %zu nodes and %zu edges is too large",
                              recorded->node_count, recorded->edge_count);
     }
-    rondo__host_program *program = rondo__malloc_aligned(sizeof *program, RONDO__CACHE_LINE_BYTES);
+    rondo__host_program *program = rondo__calloc_lines(sizeof *program);
     if (program == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
-    memset(program, 0, sizeof *program);
     atomic_init(&program->reference_count, 1);
     program->count = recorded->node_count;
     program->team = rondo__host_device_of(recorded->head.device)->team;
@@ -394,12 +399,18 @@ void rondo__host_program_release(rondo__host_program *program) {
     rondo__free(program->externals);
     rondo__free(program->job.pending);
     rondo__free(program->job.ready);
+    rondo__free(program->notes);
     rondo__free(program);
 }
 
 void rondo__host_program_run(rondo__host_program *program) {
     if (program->width > 1) {
         rondo__host_team_run(program->team, &program->job);
+        return;
+    }
+    if (rondo__host_is_timed(program)) {
+        rondo__host_run_timed(program, 0, (uint32_t)program->count);
+        rondo__host_executed_count += program->count;
         return;
     }
     const rondo__host_instruction *instruction = program->instructions;

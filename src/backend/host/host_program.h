@@ -8,6 +8,7 @@
 #include "backend/host/host_template.h"
 
 typedef struct rondo__host_program rondo__host_program;
+typedef struct rondo__host_notes rondo__host_notes;  // host_timing.h
 typedef struct rondo__host_team rondo__host_team;
 
 typedef struct rondo__host_instruction {
@@ -38,6 +39,7 @@ typedef struct rondo__host_job {
     atomic_bool is_owner_asleep;
     atomic_int helper_count;  // helpers inside
     rondo__failure_slot *failure;
+    const struct rondo__host_timing *timing;  // of the owner's thread
 } rondo__host_job;
 
 // A conditional node: what it chooses from.
@@ -52,23 +54,25 @@ typedef struct rondo__host_choice {
 // The runnable form; replays in flight hold a reference. Once made only the replays themselves
 // change it, which run one after the other: the job, serials, and what they were told to patch.
 struct rondo__host_program {
+    // What a replay looks at is one line of the processor's cache, to "places".
     atomic_int reference_count;
+    size_t external_count;
+    size_t width;  // most segments that may run at once; 1: a straight line
+    rondo__host_team *team;
     size_t count;
     rondo__host_instruction *instructions;
     uint32_t *places;  // by the index of a node in the template: its instruction
     unsigned char *arguments;
     size_t segment_count;
-    size_t width;  // most segments that may run at once; 1: a straight line
     rondo__host_segment *segments;
     uint32_t *successors;
     rondo__host_job job;
-    rondo__host_team *team;
     // Of the executable, which outlives the replays; NULL for what runs inside another program.
     _Atomic(uint64_t) *executed_count;
     // Arguments of the nodes that use external events; each replay sets their serials first.
-    rondo__host_external **externals;
-    size_t external_count;
-    rondo__host_choice *choices;  // of the conditional nodes
+    rondo__host_external **externals;  // external_count
+    rondo__host_choice *choices;       // of the conditional nodes
+    rondo__host_notes *notes;          // what its nodes are called; NULL: not kept
 };
 
 RONDO_MUST_USE rondo_status rondo__host_program_create(const rondo__host_template *recorded,

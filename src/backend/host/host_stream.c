@@ -201,11 +201,10 @@ rondo_status rondo__host_create_stream(rondo_device *device_, int32_t priority,
     (void)priority;  // all threads of a processor are alike
     rondo__host_device *device = rondo__host_device_of(device_);
     rondo_status status = RONDO_STATUS_NO_MEMORY;
-    rondo__host_stream *stream = rondo__malloc_aligned(sizeof *stream, RONDO__CACHE_LINE_BYTES);
+    rondo__host_stream *stream = rondo__calloc_lines(sizeof *stream);
     if (stream == NULL) {
         return status;
     }
-    memset(stream, 0, sizeof *stream);
     stream->head.device = device_;
     stream->lane = rondo__host_lane_create();
     if (stream->lane == NULL) {

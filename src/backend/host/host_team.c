@@ -27,6 +27,7 @@
 #include "backend/failure.h"
 #include "backend/host/futex.h"
 #include "backend/host/host_team.h"
+#include "backend/host/host_timing.h"
 #include "backend/thread_count.h"
 #include "base/clock.h"
 #include "base/logging.h"
@@ -102,7 +103,11 @@ static void run_chain(rondo__host_team *team, rondo__host_job *job, uint32_t seg
     while (segment_index != NO_SEGMENT) {
         const rondo__host_segment *segment = &program->segments[segment_index];
         const rondo__host_instruction *instruction = program->instructions + segment->first;
-        for (uint32_t i = 0; i < segment->count; ++i) {
+        const bool is_timed = rondo__host_is_timed(program);
+        if (is_timed) {
+            rondo__host_run_timed(program, segment->first, segment->count);
+        }
+        for (uint32_t i = 0; i < segment->count && !is_timed; ++i) {
             instruction[i].run(instruction[i].arguments);
         }
         rondo__host_executed_count += segment->count;
@@ -199,7 +204,9 @@ static void *run_helper(void *argument) {
         // Branches share the processors, so an op inside one gets its share only.
         rondo__host_set_thread_share((int32_t)job->program->width);
         uint64_t executed = rondo__host_executed_count;
+        rondo__host_timing_now = job->timing;
         help(team, job);
+        rondo__host_timing_now = NULL;
         executed = rondo__host_executed_count - executed;
         atomic_fetch_add_explicit(&job->helped_count, executed, memory_order_relaxed);
         rondo__host_set_thread_share(1);
@@ -272,6 +279,7 @@ void rondo__host_team_rouse(rondo__host_team *team, const rondo__host_program *p
 
 void rondo__host_team_run(rondo__host_team *team, rondo__host_job *job) {
     const rondo__host_program *program = job->program;
+    job->timing = rondo__host_timing_now;
     job->failure = rondo__failure_enter(NULL);
     rondo__failure_enter(job->failure);
     int32_t former_share = rondo__host_set_thread_share((int32_t)program->width);

@@ -148,6 +148,13 @@ rondo_status rondo__host_describe_node(rondo__template *template_, size_t index,
     return RONDO_STATUS_OK;
 }
 
+void rondo__host_label_node(rondo__template *template_, size_t index, const char *label) {
+    rondo__host_template *recorded = (rondo__host_template *)template_;
+    if (index < recorded->node_count) {
+        recorded->nodes[index].label = label;
+    }
+}
+
 rondo_status rondo__host_visit_arguments(rondo__template *template_, size_t index,
                                          rondo__visit_bytes visit, void *user_data) {
     const rondo__host_node *node = &((const rondo__host_template *)template_)->nodes[index];

@@ -55,6 +55,7 @@ typedef struct rondo__host_node {
     rondo__node_kind kind;
     void (*run)(void *);
     const char *name;
+    const char *label;  // whole path of its scopes; NULL: none, or nobody wanted it
     const void *arguments;
     size_t argument_bytes;
     uint32_t grid[3];
@@ -99,6 +100,7 @@ rondo_status rondo__host_list_edges(rondo__template *template_, size_t *out_pair
                                     size_t *out_count);
 rondo_status rondo__host_visit_arguments(rondo__template *template_, size_t index,
                                          rondo__visit_bytes visit, void *user_data);
+void rondo__host_label_node(rondo__template *template_, size_t index, const char *label);
 rondo_status rondo__host_get_body(rondo__template *template_, size_t index, uint32_t branch,
                                   rondo__template **out_body);
 

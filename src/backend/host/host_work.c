@@ -5,6 +5,7 @@
 
 #include "backend/backend.h"
 #include "backend/host/host_capture.h"
+#include "backend/host/host_timing.h"
 #include "backend/host/host_work.h"
 #include "base/error.h"
 
@@ -59,7 +60,7 @@ static rondo_status run_or_record(rondo__host_stream *stream, const rondo__host_
         return status;
     }
     void *room;
-    RETURN_IF_ERROR(rondo__host_submit(stream, node->run, node->argument_bytes, &room));
+    RETURN_IF_ERROR(rondo__host_submit_node(stream, node, 0, &room));
     if (node->argument_bytes > 0) {
         memcpy(room, node->arguments, node->argument_bytes);
     }
@@ -89,8 +90,8 @@ rondo_status rondo__host_copy(rondo_stream *stream_, void *destination, const vo
     // A stream that records never gets here with such memory (capture/host_memory.c).
     if (kind == RONDO_COPY_HOST_TO_DEVICE && bytes <= INLINE_COPY_BYTES) {
         void *room;
-        RETURN_IF_ERROR(
-            rondo__host_submit(stream, run_inline_copy, sizeof arguments + bytes, &room));
+        node.run = run_inline_copy;
+        RETURN_IF_ERROR(rondo__host_submit_node(stream, &node, bytes, &room));
         memcpy(room, &arguments, sizeof arguments);
         memcpy((char *)room + sizeof arguments, source, bytes);
         rondo__host_publish(stream);

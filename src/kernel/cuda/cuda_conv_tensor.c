@@ -1,38 +1,53 @@
 // kernel/cuda/cuda_conv_tensor.c — the plans of conv_tensor.cu: which tiles and splits are worth
-// timing for a convolution.
+// timing for a convolution, and what each may take.
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel/cuda/cuda_conv_tensor.h"
 
 #include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "cu_sources.h"
 
+// Times are what an H200 takes, in nanoseconds, fitted to 3104 measured plans of 198 convolutions and
+// products (bench/results/tuning_h200.md): from one step along K to the next at least `latency`, and
+// `share` more for each block on the same multiprocessor; `block` to begin and to write results. On
+// other chips they serve to put plans in an order.
 typedef struct tensor_tile {
     int64_t m, n;
     int32_t warps_m, warps_n;
     int32_t stages;
     bool is_wgmma;  // Hopper's own instruction; other chips take the rest
+    double latency, share, block;
 } tensor_tile;
 
 static const tensor_tile tensor_tiles[] = {
-    {64, 32, 4, 2, 6, true},   {64, 64, 4, 2, 5, true},   {64, 64, 4, 4, 5, true},
-    {64, 32, 4, 1, 6, true},   {64, 64, 4, 1, 5, true},   {64, 128, 4, 2, 4, true},
-    {128, 64, 8, 1, 4, true},  {128, 128, 8, 1, 4, true}, {32, 64, 1, 4, 4, false},
-    {64, 32, 2, 2, 4, false},  {32, 32, 2, 2, 4, false},  {64, 64, 2, 2, 4, false},
-    {128, 64, 4, 2, 3, false}, {64, 128, 2, 4, 3, false}, {128, 128, 2, 4, 3, false},
-    {16, 64, 1, 4, 4, false},
+    {64, 32, 4, 2, 6, true, 133, 302, 1591},    {64, 64, 4, 2, 5, true, 141, 309, 1885},
+    {64, 64, 4, 4, 5, true, 177, 392, 2469},    {64, 32, 4, 1, 6, true, 264, 204, 1423},
+    {64, 64, 4, 1, 5, true, 135, 269, 1841},    {64, 128, 4, 2, 4, true, 615, 84, 2529},
+    {128, 64, 8, 1, 4, true, 590, 85, 2843},    {128, 128, 8, 1, 4, true, 574, 50, 3780},
+    {32, 64, 1, 4, 4, false, 138, 314, 1403},   {64, 32, 2, 2, 4, false, 440, 283, 1424},
+    {32, 32, 2, 2, 4, false, 172, 197, 1419},   {64, 64, 2, 2, 4, false, 85, 344, 2003},
+    {128, 64, 4, 2, 3, false, 797, 672, 2553},  {64, 128, 2, 4, 3, false, 320, 610, 2371},
+    {128, 128, 2, 4, 3, false, 1619, 59, 3909}, {16, 64, 1, 4, 4, false, 95, 201, 1264},
 };
+static const double bytes_per_ns = 2871;
+static const double split_ns = 1105;  // for each doubling
 
 enum {
     TILE_K = 64,
     SPLIT_MAX = 8,  // blocks of a cluster that every chip with clusters takes
-    PLANS_MAX = 24,
+    PLANS_MAX = RONDO__CUDA_TENSOR_PLANS,
+    LISTED_MAX = 64,
+    GRID_MAX = 65535,
     HOPPER = 9,  // compute capability 9.0, the one with wgmma
 };
 
 typedef struct tensor_plan {
     const tensor_tile *tile;
     int32_t split;
+    double cost_ns;  // estimated
 } tensor_plan;
 
 static int64_t divide_up(int64_t a, int64_t b) {
@@ -55,7 +70,8 @@ bool rondo__cuda_is_stem(const rondo__cuda_kernel *kernel,
     const rondo__window *window = &convolution->window;
     return convolution->dtype == RONDO_DTYPE_F16 && window->channels_last &&
            convolution->groups == 1 && window->channels_in % 8 != 0 && window->channels_in <= 16 &&
-           window->in[0] == 1 && window->kernel[0] == 1 &&
+           divide_up(convolution->pixels, 128) <= GRID_MAX && window->in[0] == 1 &&
+           window->kernel[0] == 1 &&
            rondo_device_get_info(kernel->device, &info) == RONDO_STATUS_OK && info.arch_major >= 8;
 }
 
@@ -78,43 +94,115 @@ static bool suits(const rondo__cuda_kernel *kernel, const rondo__cuda_convolutio
            out_info->arch_major >= 8;
 }
 
-// Tiles whose blocks fill the chip without a split, and splits that fill it where they do not.
+static int64_t get_shared_bytes(const tensor_tile *tile) {
+    const int64_t buffer_bytes = (tile->m + tile->n) * TILE_K * 2 * tile->stages;
+    const int64_t sum_bytes = tile->m * (tile->n + 4) * 4;
+    return buffer_bytes > sum_bytes ? buffer_bytes : sum_bytes;
+}
+
+static int64_t count_tiles(const rondo__cuda_convolution *convolution, const tensor_tile *tile) {
+    return divide_up(convolution->pixels, tile->m) *
+           divide_up(convolution->window.channels_out, tile->n);
+}
+
+// A multiprocessor takes its blocks in rounds of as many as its memory and threads allow; what they
+// read and write takes its time, too.
+static double estimate_ns(const rondo_device_info *info, const rondo__cuda_convolution *convolution,
+                          const tensor_tile *tile, int32_t split) {
+    const rondo__window *window = &convolution->window;
+    const int64_t shared_bytes = info->arch_major >= 9                            ? 227 << 10
+                                 : info->arch_major == 8 && info->arch_minor == 0 ? 163 << 10
+                                                                                  : 99 << 10;
+    const int64_t units = info->compute_units > 0 ? info->compute_units : 1;
+    const int64_t by_threads = 2048 / (32 * tile->warps_m * tile->warps_n);
+    const int64_t by_memory = shared_bytes / (get_shared_bytes(tile) + 1024);
+    int64_t beside = by_memory < by_threads ? by_memory : by_threads;
+    beside = beside > 0 ? beside : 1;
+    const int64_t blocks = divide_up(count_tiles(convolution, tile) * split, units);
+    const double steps =
+        (double)divide_up(divide_up(convolution->weight_pitch, TILE_K), (int64_t)split);
+    double time_ns = 0;
+    const int64_t rounds[] = {blocks / beside, blocks % beside > 0 ? 1 : 0};
+    const int64_t blocks_of[] = {beside, blocks % beside};
+    for (size_t i = 0; i < 2; i++) {
+        const double shared = tile->share * (double)blocks_of[i];
+        const double step_ns = shared > tile->latency ? shared : tile->latency;
+        time_ns += (double)rounds[i] * (steps * step_ns + tile->block);
+    }
+    const double pixels_in = (double)window->batch * (double)window->in[1] * (double)window->in[2];
+    const double results = (double)convolution->pixels * (double)window->channels_out;
+    const double bytes = 2 * (pixels_in * (double)window->channels_in +
+                              (double)convolution->weight_pitch * (double)window->channels_out +
+                              results * (convolution->epilogue.has_residual ? 2 : 1));
+    const double memory_ns = bytes / bytes_per_ns;
+    double joining_ns = 0;
+    for (int32_t part = 1; part < split; part *= 2) {
+        joining_ns += split_ns;
+    }
+    return (time_ns > memory_ns ? time_ns : memory_ns) + joining_ns;
+}
+
+static int compare_costs(const void *a, const void *b) {
+    const tensor_plan *x = a;
+    const tensor_plan *y = b;
+    if (x->cost_ns != y->cost_ns) {
+        return x->cost_ns < y->cost_ns ? -1 : 1;
+    }
+    return x->tile != y->tile ? (x->tile < y->tile ? -1 : 1) : x->split - y->split;
+}
+
+// Whether the tile is much larger than the work, or much too small for it.
+static bool is_odd(const rondo__cuda_convolution *convolution, const tensor_tile *tile,
+                   int64_t units) {
+    return (tile->m > 32 && tile->m >= 2 * convolution->pixels) ||
+           (tile->n > 32 && tile->n >= 2 * convolution->window.channels_out) ||
+           (tile->m * tile->n < 64 * 64 && count_tiles(convolution, tile) > 6 * units);
+}
+
+// Plans with the tile: as it is, and split where its blocks do not fill the chip.
+static size_t add_plans(const rondo_device_info *info, const rondo__cuda_convolution *convolution,
+                        const tensor_tile *tile, size_t count, tensor_plan *plans) {
+    const int64_t units = info->compute_units > 0 ? info->compute_units : 1;
+    const int64_t steps = divide_up(convolution->weight_pitch, TILE_K);
+    const int64_t tiles = count_tiles(convolution, tile);
+    const bool has_clusters = info->arch_major >= 9;
+    for (int32_t split = 1; split <= SPLIT_MAX && count < LISTED_MAX; split *= 2) {
+        if (split > 1 && (!has_clusters || steps < split || tiles * split > 3 * units)) {
+            break;
+        }
+        if (tiles * split * 4 < units && split < SPLIT_MAX && steps >= split * 2 && has_clusters) {
+            continue;  // too few blocks; a larger split is coming
+        }
+        plans[count++] = (tensor_plan){tile, split, estimate_ns(info, convolution, tile, split)};
+    }
+    return count;
+}
+
+// The plans that are worth timing, the best by estimate first.
 static size_t list_plans(const rondo__cuda_kernel *kernel,
                          const rondo__cuda_convolution *convolution, tensor_plan *out_plans) {
+    tensor_plan plans[LISTED_MAX];
     rondo_device_info info = {.struct_size = sizeof info};
     size_t count = 0;
     if (!suits(kernel, convolution, &info)) {
         return 0;
     }
     const int64_t units = info.compute_units > 0 ? info.compute_units : 1;
-    const int64_t steps = divide_up(convolution->weight_pitch, TILE_K);
-    const bool has_clusters = info.arch_major >= 9;
-
-    for (size_t t = 0; t < sizeof(tensor_tiles) / sizeof(tensor_tiles[0]); t++) {
-        const tensor_tile *tile = &tensor_tiles[t];
-        const bool is_hopper = info.arch_major == HOPPER && info.arch_minor == 0;
-        if (tile->is_wgmma && !is_hopper) {
-            continue;
-        }
-        const int64_t tiles = divide_up(convolution->pixels, tile->m) *
-                              divide_up(convolution->window.channels_out, tile->n);
-        // Tiles much larger than the work, or far more of them than the chip runs at once.
-        if ((tile->m > 32 && tile->m >= 2 * convolution->pixels) ||
-            (tile->n > 32 && tile->n >= 2 * convolution->window.channels_out) ||
-            (tile->m * tile->n < 64 * 64 && tiles > 6 * units)) {
-            continue;
-        }
-        for (int32_t split = 1; split <= SPLIT_MAX && count < PLANS_MAX; split *= 2) {
-            if (split > 1 && (!has_clusters || steps < split || tiles * split > 3 * units)) {
-                break;
+    const bool is_hopper = info.arch_major == HOPPER && info.arch_minor == 0;
+    for (int takes_odd = 0; takes_odd < 2 && count == 0; takes_odd++) {
+        for (size_t t = 0; t < sizeof(tensor_tiles) / sizeof(tensor_tiles[0]); t++) {
+            const tensor_tile *tile = &tensor_tiles[t];
+            const bool has_grid = divide_up(convolution->pixels, tile->m) <= GRID_MAX &&
+                                  divide_up(convolution->window.channels_out, tile->n) <= GRID_MAX;
+            if (has_grid && (is_hopper || !tile->is_wgmma) &&
+                (takes_odd != 0 || !is_odd(convolution, tile, units))) {
+                count = add_plans(&info, convolution, tile, count, plans);
             }
-            if (tiles * split * 4 < units && split < SPLIT_MAX && steps >= split * 2 &&
-                has_clusters) {
-                continue;  // too few blocks; a larger split is coming
-            }
-            out_plans[count++] = (tensor_plan){tile, split};
         }
     }
+    qsort(plans, count, sizeof plans[0], compare_costs);
+    count = count < PLANS_MAX ? count : PLANS_MAX;
+    memcpy(out_plans, plans, count * sizeof plans[0]);
     return count;
 }
 
@@ -122,6 +210,21 @@ size_t rondo__cuda_count_tensor_plans(const rondo__cuda_kernel *kernel,
                                       const rondo__cuda_convolution *convolution) {
     tensor_plan plans[PLANS_MAX];
     return list_plans(kernel, convolution, plans);
+}
+
+void rondo__cuda_describe_tensor_plan(const rondo__cuda_kernel *kernel,
+                                      const rondo__cuda_convolution *convolution, size_t plan,
+                                      char *text, size_t text_bytes) {
+    tensor_plan plans[PLANS_MAX];
+    const size_t count = list_plans(kernel, convolution, plans);
+    const tensor_tile *tile = plan < count ? plans[plan].tile : NULL;
+    if (tile == NULL) {
+        (void)snprintf(text, text_bytes, "tensor ?");
+        return;
+    }
+    (void)snprintf(text, text_bytes, "tensor %lldx%lld %d %d %s split %d", (long long)tile->m,
+                   (long long)tile->n, (int)tile->warps_m, (int)tile->warps_n,
+                   tile->is_wgmma ? "wgmma" : "mma", (int)plans[plan].split);
 }
 
 void rondo__cuda_add_tensor_plan(rondo__cuda_kernel *kernel,
@@ -156,15 +259,9 @@ void rondo__cuda_add_tensor_plan(rondo__cuda_kernel *kernel,
         rondo__cuda_add_launch(kernel, rondo__cu_conv_tensor, &defines, "conv_tensor", split,
                                (uint32_t)(32 * tile->warps_m * tile->warps_n));
     if (step != NULL) {
-        const int64_t stage_bytes = (tile->m + tile->n) * TILE_K * 2;
-        const int64_t buffer_bytes = stage_bytes * tile->stages;
-        const int64_t sum_bytes = tile->m * (tile->n + 4) * 4;
         step->launch.grid[1] = (uint32_t)divide_up(window->channels_out, tile->n);
         step->launch.grid[2] = (uint32_t)divide_up(convolution->pixels, tile->m);
-        step->launch.shared_bytes = (uint32_t)(buffer_bytes > sum_bytes ? buffer_bytes : sum_bytes);
-        if (step->launch.grid[2] > 65535 || step->launch.grid[1] > 65535) {
-            rondo__cuda_refuse(kernel, "more tiles than a grid holds");
-        }
+        step->launch.shared_bytes = (uint32_t)get_shared_bytes(tile);
     }
     rondo__step_address(step, convolution->x);
     rondo__step_address(step, convolution->w);

@@ -272,14 +272,20 @@ typedef struct matmul_problem {
     struct {
         matmul_way way;
         size_t plan;
-    } candidates[32];
+    } candidates[48];
+    uint64_t fast, last;  // bits as in rondo__tuning
 } matmul_problem;
 
-static void add_candidate(matmul_problem *problem, matmul_way way, size_t plan) {
+// Of each way, what a fast contest tries; see cuda_convolution.c.
+enum { TENSOR_FAST = 4, CUBLASLT_FAST = 2 };
+
+static void add_candidates(matmul_problem *problem, matmul_way way, size_t plan_count,
+                           size_t fast_count) {
     const size_t most = sizeof(problem->candidates) / sizeof(problem->candidates[0]);
-    if (problem->count < most) {
+    for (size_t i = 0; i < plan_count && problem->count < most; i++) {
         problem->candidates[problem->count].way = way;
-        problem->candidates[problem->count].plan = plan;
+        problem->candidates[problem->count].plan = i;
+        problem->fast |= i < fast_count ? UINT64_C(1) << problem->count : 0;
         problem->count++;
     }
 }
@@ -295,7 +301,9 @@ static void build_candidate(rondo__cuda_kernel *kernel, const void *data, size_t
             rondo__cuda_add_tensor_plan(kernel, &problem->convolution, plan);
             break;
         case WAY_CUBLASLT:
-            rondo__cuda_add_cublaslt_plan(kernel, &problem->matmul, plan);
+            if (!kernel->request->is_survey) {
+                rondo__cuda_add_cublaslt_plan(kernel, &problem->matmul, plan);
+            }
             break;
         case WAY_PLAIN:
             add_plain(kernel, &problem->matmul);
@@ -303,27 +311,36 @@ static void build_candidate(rondo__cuda_kernel *kernel, const void *data, size_t
     }
 }
 
+static void describe_candidate(const rondo__cuda_kernel *kernel, const void *data, size_t index,
+                               char *text, size_t text_bytes) {
+    static const char *const names[] = {
+        [WAY_VECTOR] = "vector", [WAY_CUBLASLT] = "cublaslt", [WAY_PLAIN] = "plain"};
+    const matmul_problem *problem = data;
+    const matmul_way way = problem->candidates[index].way;
+    const size_t plan = problem->candidates[index].plan;
+    if (way == WAY_TENSOR) {
+        rondo__cuda_describe_tensor_plan(kernel, &problem->convolution, plan, text, text_bytes);
+    } else {
+        (void)snprintf(text, text_bytes, "%s %zu", names[way], plan);
+    }
+}
+
 static void list_candidates(const rondo__cuda_kernel *kernel, matmul_problem *problem) {
     const rondo__cuda_matmul *p = &problem->matmul;
     const double work = (double)p->m * (double)p->n * (double)p->k * (double)p->batch_count;
     if (suits_vector(p)) {
-        add_candidate(problem, WAY_VECTOR, 0);
+        add_candidates(problem, WAY_VECTOR, 1, 1);
     }
     if (make_convolution(p, &problem->convolution)) {
-        const size_t plans = rondo__cuda_count_tensor_plans(kernel, &problem->convolution);
-        for (size_t i = 0; i < plans; i++) {
-            add_candidate(problem, WAY_TENSOR, i);
-        }
+        add_candidates(problem, WAY_TENSOR,
+                       rondo__cuda_count_tensor_plans(kernel, &problem->convolution), TENSOR_FAST);
     }
     if (rondo__cuda_suits_cublaslt(p) && rondo__cuda_get_cublaslt_version(kernel) != 0) {
-        for (size_t i = 0; i < RONDO__CUBLASLT_PLANS; i++) {
-            add_candidate(problem, WAY_CUBLASLT, i);
-        }
+        add_candidates(problem, WAY_CUBLASLT, RONDO__CUBLASLT_PLANS, CUBLASLT_FAST);
     }
     // The plain kernel is slow where there is much to do, and always there.
-    if (problem->count == 0 || work < 1e7) {
-        add_candidate(problem, WAY_PLAIN, 0);
-    }
+    problem->last |= problem->count > 0 && work >= 1e7 ? UINT64_C(1) << problem->count : 0;
+    add_candidates(problem, WAY_PLAIN, 1, 1);
 }
 
 // ---- weights ----------------------------------------------------------------------------------
@@ -395,8 +412,11 @@ void rondo__cuda_prepare_matmul(rondo__cuda_kernel *kernel) {
     const rondo__tuning tuning = {
         .key = key,
         .candidate_count = problem.count,
+        .fast = problem.fast,
+        .last = problem.last,
         .problem = &problem,
         .build = build_candidate,
+        .describe = describe_candidate,
     };
     rondo__cuda_add_fastest(kernel, &tuning);
 }

@@ -29,8 +29,9 @@ bool rondo__cuda_own_input(rondo__cuda_kernel *kernel, size_t index, rondo__weig
     void *memory = NULL;
     want->constant = rondo__cuda_input(kernel, index)->constant;
     if (kernel->status != RONDO_STATUS_OK ||
-        !rondo__cuda_check(kernel,
-                           rondo__weight_list_add(kernel->request->weights, want, &memory))) {
+        (!kernel->request->is_survey &&
+         !rondo__cuda_check(kernel,
+                            rondo__weight_list_add(kernel->request->weights, want, &memory)))) {
         return false;
     }
     kernel->head.owned_inputs |= UINT64_C(1) << index;
@@ -125,10 +126,14 @@ rondo__step *rondo__cuda_add_launch(rondo__cuda_kernel *kernel, const char *text
                                     uint32_t threads) {
     void *function = NULL;
 
-    if (kernel->status != RONDO_STATUS_OK ||
-        !rondo__cuda_check(kernel,
-                           rondo__device_get_function(kernel->device, text, defines->options,
-                                                      defines->count, name, &function))) {
+    if (kernel->status != RONDO_STATUS_OK) {
+        return NULL;
+    }
+    if (kernel->request->is_survey) {
+        rondo__device_want_function(kernel->device, text, defines->options, defines->count, name);
+    } else if (!rondo__cuda_check(kernel,
+                                  rondo__device_get_function(kernel->device, text, defines->options,
+                                                             defines->count, name, &function))) {
         return NULL;
     }
     rondo__step *step = add_step(kernel, RONDO__STEP_LAUNCH);

@@ -7,6 +7,7 @@
 #include "backend/cuda/kernel_cache.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/hook.h"
 #include "base/logging.h"
 #include "base/memory.h"
 #include "cu_sources.h"
@@ -178,6 +179,24 @@ static rondo_status time_kernel(rondo__kernel *kernel, tune_buffers *buffers,
     return status != RONDO_STATUS_OK ? status : settled;
 }
 
+static rondo_tuning get_mode(const rondo__cuda_kernel *kernel) {
+    static const char *const names[] = {
+        [RONDO_TUNING_OFF] = "off", [RONDO_TUNING_FAST] = "fast", [RONDO_TUNING_FULL] = "full"};
+    const char *setting = getenv("RONDO_TUNE");
+    rondo_tuning mode = kernel->request->tuning;
+    for (size_t i = RONDO_TUNING_OFF;
+         mode == RONDO_TUNING_AUTO && setting != NULL && i < sizeof names / sizeof names[0]; i++) {
+        mode = strcmp(setting, names[i]) == 0 ? (rondo_tuning)i : mode;
+    }
+    return mode == RONDO_TUNING_AUTO ? RONDO_TUNING_FAST : mode;
+}
+
+// Whether a contest times the candidate, or may have to.
+static bool is_tried(const rondo__cuda_kernel *kernel, const rondo__tuning *tuning, size_t index) {
+    return get_mode(kernel) == RONDO_TUNING_FULL ||
+           ((tuning->fast | tuning->last) >> index & 1) != 0;
+}
+
 // A candidate that cannot be built or run just loses; only a lost device ends the contest.
 static rondo_status run_contest(rondo__cuda_kernel *kernel, const rondo__tuning *tuning,
                                 size_t *out_winner) {
@@ -187,6 +206,10 @@ static rondo_status run_contest(rondo__cuda_kernel *kernel, const rondo__tuning 
 
     *out_winner = tuning->candidate_count;
     for (size_t i = 0; i < tuning->candidate_count && status == RONDO_STATUS_OK; i++) {
+        const bool is_late = *out_winner < tuning->candidate_count && (tuning->last >> i & 1) != 0;
+        if (is_late || !is_tried(kernel, tuning, i)) {
+            continue;
+        }
         rondo__cuda_kernel *trial = NULL;
         rondo__kernel *ready = NULL;
         float milliseconds = 0.0f;
@@ -203,7 +226,9 @@ static rondo_status run_contest(rondo__cuda_kernel *kernel, const rondo__tuning 
             rondo__kernel_destroy(ready);
         }
         if (outcome == RONDO_STATUS_OK) {
-            RONDO_LOG_DEBUG_F("tune %s: candidate %zu takes %.2f us", tuning->key, i,
+            char name[64];
+            tuning->describe(kernel, tuning->problem, i, name, sizeof name);
+            RONDO_LOG_DEBUG_F("tune %s: %s takes %.2f us", tuning->key, name,
                               (double)milliseconds * 1000.0 / TUNE_LAUNCHES);
             if (best < 0.0f || milliseconds < best) {
                 best = milliseconds;
@@ -217,23 +242,25 @@ static rondo_status run_contest(rondo__cuda_kernel *kernel, const rondo__tuning 
     }
     free_buffers(&buffers);
     if (status == RONDO_STATUS_OK && *out_winner < tuning->candidate_count) {
-        RONDO_LOG_INFO_F("tune %s: candidate %zu of %zu wins with %.2f us", tuning->key,
-                         *out_winner, tuning->candidate_count,
-                         (double)best * 1000.0 / TUNE_LAUNCHES);
+        char name[64];
+        tuning->describe(kernel, tuning->problem, *out_winner, name, sizeof name);
+        RONDO_LOG_INFO_F("tune %s: %s, of %zu, wins with %.2f us", tuning->key, name,
+                         tuning->candidate_count, (double)best * 1000.0 / TUNE_LAUNCHES);
     }
     return status;
 }
 
 static bool make_key(const rondo__cuda_kernel *kernel, const rondo__tuning *tuning,
-                     rondo__hash128 *out_key) {
+                     rondo_tuning mode, rondo__hash128 *out_key) {
     rondo_device_info info = {.struct_size = sizeof info};
     char text[640];
     if (rondo_device_get_info(kernel->device, &info) != RONDO_STATUS_OK) {
         return false;
     }
     const int length =
-        snprintf(text, sizeof(text), "tune 6|%s|%d|%d|%s|%zu", info.description, info.compute_units,
-                 info.driver_version, tuning->key, tuning->candidate_count);
+        snprintf(text, sizeof(text), "tune 7|%s|%d|%d|%s|%zu|%s", info.description,
+                 info.compute_units, info.driver_version, tuning->key, tuning->candidate_count,
+                 mode == RONDO_TUNING_FULL ? "full" : "fast");
     if (length < 0 || (size_t)length >= sizeof(text)) {
         return false;
     }
@@ -241,8 +268,8 @@ static bool make_key(const rondo__cuda_kernel *kernel, const rondo__tuning *tuni
     return true;
 }
 
-// The remembered winner, or the number of candidates.
-static size_t recall_winner(rondo__hash128 key, size_t candidate_count) {
+// The winner that was kept under the key, or the number of candidates.
+static size_t load_winner(rondo__hash128 key, size_t candidate_count) {
     rondo__cuda_image image = {0};
     size_t winner = candidate_count;
     if (rondo__kernel_cache_load(key, &image)) {
@@ -256,10 +283,39 @@ static size_t recall_winner(rondo__hash128 key, size_t candidate_count) {
     return winner;
 }
 
+// The winner of an earlier contest that was as wide as the mode asks, or wider; or the number of
+// candidates.
+static size_t recall_winner(const rondo__cuda_kernel *kernel, const rondo__tuning *tuning) {
+    const size_t count = tuning->candidate_count;
+    size_t winner = count;
+    rondo__hash128 key;
+    if (make_key(kernel, tuning, RONDO_TUNING_FULL, &key)) {
+        winner = load_winner(key, count);
+    }
+    if (winner == count && get_mode(kernel) != RONDO_TUNING_FULL &&
+        make_key(kernel, tuning, RONDO_TUNING_FAST, &key)) {
+        winner = load_winner(key, count);
+    }
+    return winner;
+}
+
 static void remember_winner(rondo__hash128 key, size_t winner) {
     uint32_t value = (uint32_t)winner;
     const rondo__cuda_image image = {.bytes = (char *)&value, .byte_count = sizeof(value)};
     rondo__kernel_cache_store(key, &image);
+}
+
+// What the candidate's texts are, for threads that compile ahead.
+static void survey_candidate(rondo__cuda_kernel *kernel, const rondo__tuning *tuning,
+                             size_t index) {
+    rondo__cuda_kernel *trial = NULL;
+    rondo__kernel *ready = NULL;
+    if (rondo__cuda_begin_kernel(kernel->request, &trial) == RONDO_STATUS_OK) {
+        tuning->build(trial, tuning->problem, index);
+        if (rondo__cuda_finish_kernel(trial, &ready) == RONDO_STATUS_OK) {
+            rondo__kernel_destroy(ready);
+        }
+    }
 }
 
 // The first candidate that can be built, without timing.
@@ -279,10 +335,22 @@ static size_t find_buildable(rondo__cuda_kernel *kernel, const rondo__tuning *tu
     return tuning->candidate_count;
 }
 
+static void survey(rondo__cuda_kernel *kernel, const rondo__tuning *tuning) {
+    const size_t winner = recall_winner(kernel, tuning);
+    if (winner < tuning->candidate_count) {
+        survey_candidate(kernel, tuning, winner);
+        return;
+    }
+    const bool is_off = get_mode(kernel) == RONDO_TUNING_OFF;
+    for (size_t i = 0; i < (is_off ? 1 : tuning->candidate_count); i++) {
+        if (is_off || (is_tried(kernel, tuning, i) && (tuning->last >> i & 1) == 0)) {
+            survey_candidate(kernel, tuning, i);
+        }
+    }
+}
+
 void rondo__cuda_add_fastest(rondo__cuda_kernel *kernel, const rondo__tuning *tuning) {
-    const char *setting = getenv("RONDO_TUNE");
     rondo__hash128 key;
-    size_t winner = tuning->candidate_count;
 
     if (kernel->status != RONDO_STATUS_OK) {
         return;
@@ -291,18 +359,23 @@ void rondo__cuda_add_fastest(rondo__cuda_kernel *kernel, const rondo__tuning *tu
         tuning->build(kernel, tuning->problem, 0);
         return;
     }
-    if (setting != NULL && strcmp(setting, "off") == 0) {
+    if (kernel->request->is_survey) {
+        survey(kernel, tuning);
+        return;
+    }
+    const rondo_tuning mode = get_mode(kernel);
+    size_t winner = recall_winner(kernel, tuning);
+    if (winner == tuning->candidate_count && mode == RONDO_TUNING_OFF) {
         winner = find_buildable(kernel, tuning);
-    } else {
-        const bool has_key = make_key(kernel, tuning, &key);
-        winner = has_key ? recall_winner(key, tuning->candidate_count) : tuning->candidate_count;
-        if (winner == tuning->candidate_count) {
-            if (!rondo__cuda_check(kernel, run_contest(kernel, tuning, &winner))) {
-                return;
-            }
-            if (has_key && winner < tuning->candidate_count) {
-                remember_winner(key, winner);
-            }
+    } else if (winner == tuning->candidate_count) {
+        const rondo__hook_scope scope = rondo__hook_enter(RONDO__SPAN_TUNE, "tune");
+        const rondo_status status = run_contest(kernel, tuning, &winner);
+        rondo__hook_leave(&scope);
+        if (!rondo__cuda_check(kernel, status)) {
+            return;
+        }
+        if (winner < tuning->candidate_count && make_key(kernel, tuning, mode, &key)) {
+            remember_winner(key, winner);
         }
     }
     if (winner == tuning->candidate_count) {

@@ -12,15 +12,20 @@
 #include "kernel/cuda/cuda_steps.h"
 
 typedef struct rondo__tuning {
-    const char *key;  // the problem and all that numbers the candidates
-    size_t candidate_count;
+    const char *key;         // the problem and all that numbers the candidates
+    size_t candidate_count;  // at most 64, the first the best guess
+    uint64_t fast;           // bit i: RONDO_TUNING_FAST tries candidate i, too
+    uint64_t last;           // bit i: tried only where none before it works
     const void *problem;
     // Adds candidate `index` to the kernel. A candidate that cannot be built refuses.
     void (*build)(rondo__cuda_kernel *kernel, const void *problem, size_t index);
+    // What candidate `index` is, for the log.
+    void (*describe)(const rondo__cuda_kernel *kernel, const void *problem, size_t index,
+                     char *text, size_t text_bytes);
 } rondo__tuning;
 
-// Adds the fastest candidate to the kernel. RONDO_TUNE=off in the environment takes the first that
-// can be built, and nothing is kept.
+// Adds the fastest candidate to the kernel, as far as the request's rondo_tuning goes: a choice that
+// was kept, otherwise that of a contest, and without one the first that can be built.
 void rondo__cuda_add_fastest(rondo__cuda_kernel *kernel, const rondo__tuning *tuning);
 
 #endif  // RONDO_KERNEL_CUDA_TUNE_H

@@ -1,0 +1,32 @@
+// executor/op_span.h — an op in profiles, and copies for it.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_EXECUTOR_OP_SPAN_H
+#define RONDO_EXECUTOR_OP_SPAN_H
+
+#include "base/hook.h"
+#include "device/copy_note.h"
+#include "executor/plan.h"
+
+// "Conv /layer1/conv", as the labels of recorded nodes have it; what is longer is cut.
+#define RONDO__OP_TITLE "%.40s%s%.64s"
+#define RONDO__OP_TITLE_OF(op) (op)->def->name, (op)->name[0] != '\0' ? " " : "", (op)->name
+
+// `stream`: where its kernels are launched; NULL: the processor computes it.
+static inline rondo__hook_scope rondo__op_span_enter(const rondo__op *op, rondo_stream *stream) {
+    return rondo__hook_is_on(RONDO__HOOK_SPANS)
+               ? rondo__hook_begin_on(RONDO__SPAN_OP, stream, RONDO__OP_TITLE,
+                                      RONDO__OP_TITLE_OF(op))
+               : (rondo__hook_scope){0};
+}
+
+// What a copy of a value is for: an op, or, where `op` is NULL, `what`.
+static inline rondo__copy_note rondo__plan_note_copy(const rondo__plan *plan, int32_t value,
+                                                     const rondo__op *op, const char *what) {
+    return (rondo__copy_note){.op = op != NULL ? op->def->name : what,
+                              .name = op != NULL ? op->name : NULL,
+                              .variable = plan->program->values[value].name,
+                              .dtype = plan->slots[value].dtype,
+                              .shape = &plan->slots[value].shape};
+}
+
+#endif  // RONDO_EXECUTOR_OP_SPAN_H
