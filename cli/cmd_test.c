@@ -19,6 +19,7 @@ typedef struct test_settings {
     double absolute;
     bool is_list_wanted;
     bool is_quiet;
+    cli_list place;
     cli_list keep_f32;
     cli_list use_f16;
 } test_settings;
@@ -86,6 +87,7 @@ static int test_directories(const test_settings *settings, char *const *director
         .memory_limit = settings->memory_limit,
         .relative = settings->relative,
         .absolute = settings->absolute,
+        .place = settings->place,
         .keep_f32 = settings->keep_f32,
         .use_f16 = settings->use_f16,
     };
@@ -135,6 +137,7 @@ static const cli_option test_options[] = {
     {"--dtype", NULL, CLI_CHOICE, offsetof(test_settings, dtype), "fp32|fp16",
      "compute in single (default) or half precision"},
     CLI_PRECISION_OPTION_ROWS(test_settings, keep_f32, use_f16),
+    CLI_PLACE_OPTION_ROW(test_settings, place),
     {"--threads", "N", CLI_COUNT, offsetof(test_settings, thread_count), NULL,
      "threads for one op on the host, 1 to 1024\n(default: see rondo help environment)"},
     CLI_MEMORY_OPTION_ROW(test_settings, memory_limit),

@@ -117,6 +117,9 @@ static bool make_executor(const cli_model_settings *settings, cli_session *sessi
     rondo_executor_options options = {.struct_size = sizeof options};
     cli_set_precision(&options, settings->dtype == 1 ? RONDO_DTYPE_F16 : RONDO_DTYPE_F32,
                       &settings->keep_f32, &settings->use_f16);
+    options.place = settings->place.items;
+    options.place_count = settings->place.count;
+    options.no_folding = settings->is_unfolded;
     options.seed = settings->seed;
     options.progress = cli_progress_show;
     options.thread_count = (uint32_t)settings->thread_count;

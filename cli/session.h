@@ -30,6 +30,8 @@ typedef struct cli_model_settings {
     bool is_verbose;
     cli_list keep_f32;  // patterns; with fp16 only
     cli_list use_f16;
+    cli_list place;
+    bool is_unfolded;
 } cli_model_settings;
 
 #define CLI_MODEL_SETTINGS_DEFAULT \
@@ -45,6 +47,10 @@ typedef struct cli_model_settings {
     {"--use-f16", "PATTERN", CLI_LIST, offsetof(type, use), NULL,                                  \
      "with fp16: ops that become half precision against the\nrules that keep them; may be "        \
      "repeated"}
+#define CLI_PLACE_OPTION_ROW(type, field)                                                          \
+    {"--place", "PATTERN=PLACE", CLI_LIST, offsetof(type, field), NULL,                            \
+     "where ops run, by name or type (* any characters, ? one):\n'Gather*=cpu', or =gpu, =gpu:1, " \
+     "=all; may be repeated"}
 #define CLI_MEMORY_OPTION_ROW(type, field)                                                         \
     {"--memory-limit", "SIZE", CLI_BYTES, offsetof(type, field), NULL,                             \
      "memory for loading, for plans and for runs: 512MiB, 4GiB\n(default: in proportion to the "   \
@@ -55,6 +61,9 @@ typedef struct cli_model_settings {
     {"--dtype", NULL, CLI_CHOICE, offsetof(type, member.dtype), "fp32|fp16",                       \
      "compute in single (default) or half precision"},                                             \
     CLI_PRECISION_OPTION_ROWS(type, member.keep_f32, member.use_f16),                              \
+    CLI_PLACE_OPTION_ROW(type, member.place),                                                      \
+    {"--no-folding", NULL, CLI_SWITCH, offsetof(type, member.is_unfolded), NULL,                   \
+     "compute nothing ahead: all ops of the model run each time,\nshapes and constants, too"},     \
     {"--threads", "N", CLI_COUNT, offsetof(type, member.thread_count), NULL,                       \
      "threads for one op on the host, 1 to 1024\n(default: see rondo help environment)"},          \
     {"--branches", NULL, CLI_CHOICE, offsetof(type, member.branches), "auto|on|off",               \

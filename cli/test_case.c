@@ -111,6 +111,8 @@ static bool open_model(test_case *test) {
     options.graphs = RONDO_GRAPHS_AUTO;
     cli_set_precision(&options, test->settings->dtype, &test->settings->keep_f32,
                       &test->settings->use_f16);
+    options.place = test->settings->place.items;
+    options.place_count = test->settings->place.count;
     options.thread_count = test->settings->thread_count;
     options.memory_limit_bytes = test->settings->memory_limit;
     if (rondo_program_load_onnx_limited(path, test->settings->memory_limit, &test->program) !=

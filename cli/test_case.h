@@ -21,6 +21,7 @@ typedef struct cli_test_settings {
     double relative;        // tolerances; see test_case.c
     double absolute;
     size_t data_set_limit;  // 0: all
+    cli_list place;         // "pattern=place"
     cli_list keep_f32;      // patterns; with f16 only
     cli_list use_f16;
 } cli_test_settings;

@@ -133,6 +133,19 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_builder_add_node(
     rondo_builder *builder, const char *op, const char *const *inputs, size_t input_count,
     const char *const *outputs, size_t output_count, const rondo_builder_node_options *options);
 
+// Opens a scope: nodes that are added until its end, those of bodies included, run at `place`:
+// "cpu", "gpu", "gpu:1", or "all" for wherever the executor likes, as outside of all scopes. The
+// innermost scope counts. The place is part of the program, and kept in ONNX files.
+//
+// Errors:    INVALID (no such place; more than 64 scopes inside each other).
+RONDO_API RONDO_MUST_USE rondo_status rondo_builder_begin_place(rondo_builder *builder,
+                                                                const char *place);
+
+// Ends the innermost scope.
+//
+// Errors:    STATE (none is open in this builder).
+RONDO_API RONDO_MUST_USE rondo_status rondo_builder_end_place(rondo_builder *builder);
+
 // Starts a body of an If, Loop or Scan that will be a node of `builder`. It has inputs, parameters,
 // nodes and outputs of its own, and its nodes use values of the builders around by name. It ends by
 // being an attribute of the node.
@@ -160,7 +173,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_builder_add_output(rondo_builder *bu
 // of the inputs are numbers, otherwise when an executor meets the first shapes.
 //
 // Errors:    BAD_DATA (types or shapes that do not fit, bodies without what their node needs: the
-//            message names the node), UNSUPPORTED, INVALID (no outputs; a body).
+//            message names the node), UNSUPPORTED, INVALID (no outputs; a body), STATE (a scope of
+//            rondo_builder_begin_place is open).
 // Ownership: caller destroys *out_program. The builder is empty then: all but its end is STATE.
 RONDO_API RONDO_MUST_USE rondo_status rondo_builder_finish(rondo_builder *builder,
                                                            rondo_program **out_program);
@@ -252,6 +266,7 @@ typedef struct rondo_program_node {
     size_t input_count;
     size_t output_count;
     size_t attribute_count;
+    const char *place;  // "cpu", "gpu", "gpu:1", or "all" where nothing says so
 } rondo_program_node;
 
 // Nodes stand in an order in which each uses what those before it make.

@@ -96,7 +96,11 @@ typedef struct rondo_executor_options {
                            // outlives the executor. NULL: one of its own
     bool training;         // what ops do that leave it open; see below
     rondo_branches_mode branches;  // see below
-    rondo_tuning tuning;           // AUTO; no matter on the host
+    const char *const *place;  // where ops run, "Gather*=cpu": a pattern as above and a place; see
+    size_t place_count;        // rondo/placement.h
+    bool no_folding;           // nothing is computed ahead: all ops of the model run in each run,
+                               // shapes and constants, too
+    rondo_tuning tuning;       // AUTO; no matter on the host
 } rondo_executor_options;
 
 // Branches. Ops of a graph that do not need each other may run side by side: on a GPU as branches

@@ -75,6 +75,21 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_program_set_dimension(rondo_program 
                                                                   const char *symbol,
                                                                   int64_t extent);
 
+// Places ops: says where executors made from now on run those whose name or type matches.
+//
+// pattern    * stands for any characters, ? for one. Nodes in bodies match, too; a control op takes
+//            its bodies along.
+// place      "cpu", "gpu" (that of the executor), "gpu:1" (that GPU), or "all": wherever the
+//            executor likes, which takes back what was said before.
+//
+// See rondo/placement.h for what places mean; a scope of the builder sets them, too.
+//
+// Errors:    INVALID (no such place; a pattern that matches nothing).
+// Threads:   not safe against other calls on the same program.
+RONDO_API RONDO_MUST_USE rondo_status rondo_program_set_place(rondo_program *program,
+                                                              const char *pattern,
+                                                              const char *place);
+
 RONDO_EXTERN_C_END
 
 #endif  // RONDO_PROGRAM_H

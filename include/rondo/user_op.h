@@ -131,7 +131,7 @@ typedef struct rondo_op_definition {
     rondo_op_infer_function infer;      // required
     rondo_op_compute_function compute;  // NULL: there is no plain C; then a kernel is required
     rondo_op_kernel host;               // without a launch, `compute` is the kernel
-    rondo_op_kernel cuda;               // without a launch, `compute` runs between two graphs
+    rondo_op_kernel cuda;               // without a launch, `compute` runs on the processor
     rondo_op_capture capture;           // of the two kernels; `compute` can always be captured
     uint32_t flags;                     // RONDO_OP_*
     void *data;                         // for rondo_op_get_data

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "executor/homes.h"
 #include "executor/precision.h"
 #include "program/passes.h"
 #include "program/specialise.h"
@@ -16,7 +17,9 @@ enum { BASE_FOLD_BYTES_MAX = 256 << 20 };
 static rondo_status make_base_program(void *user_data, rondo_program **out_program,
                                       rondo__half_cache **out_halves) {
     const rondo_executor *executor = user_data;
-    const size_t fold_bytes = executor->is_lean ? RONDO__LEAN_FOLD_BYTES : BASE_FOLD_BYTES_MAX;
+    const size_t fold_bytes = executor->options.no_folding ? 0
+                              : executor->is_lean          ? RONDO__LEAN_FOLD_BYTES
+                                                           : BASE_FOLD_BYTES_MAX;
     rondo_program *base;
     rondo__half_cache *halves = NULL;
     rondo_program *source = executor->source;
@@ -31,6 +34,9 @@ static rondo_status make_base_program(void *user_data, rondo_program **out_progr
     RETURN_IF_ERROR(status);
     if (executor->depth == 0) {  // bodies come marked
         status = rondo__precision_mark(base, executor->source, &executor->options);
+        if (status == RONDO_STATUS_OK) {
+            status = rondo__homes_mark(executor, base);
+        }
     }
     if (status == RONDO_STATUS_OK && !executor->options.op_by_op) {
         status = rondo__program_simplify(base);
@@ -51,9 +57,13 @@ static rondo_status make_base_program(void *user_data, rondo_program **out_progr
 static char *write_base_key(const rondo_executor *executor) {
     const rondo_executor_options *options = &executor->options;
     const size_t keep = options->keep_f32 != NULL ? options->keep_f32_count : 0;
-    char *key =
-        rondo__strformat("%d %d %d %zu %" PRIu64, (int)options->op_by_op, (int)options->training,
-                         (int)options->dtype, keep, rondo__budget_get_limit(executor->budget));
+    const size_t use = options->use_f16 != NULL ? options->use_f16_count : 0;
+    const char *device =
+        rondo__homes_has_marks(executor) ? rondo_device_get_name(executor->device) : "";
+    char *key = rondo__strformat(
+        "%d %d %d %d %zu %zu %s %" PRIu64 " %" PRIu64, (int)options->op_by_op,
+        (int)options->training, (int)options->no_folding, (int)options->dtype, keep, use, device,
+        executor->source->place_revision, rondo__budget_get_limit(executor->budget));
     for (size_t i = 0; key != NULL && i < executor->pattern_count; ++i) {
         const char *pattern = executor->patterns[i] != NULL ? executor->patterns[i] : "";
         char *longer = rondo__strformat("%s\n%zu %s", key, strlen(pattern), pattern);

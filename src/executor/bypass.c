@@ -51,7 +51,8 @@ static rondo_status bypass_init(rondo_executor *executor, rondo__plan *plan,
     return RONDO_STATUS_OK;
 }
 
-// Makes input `i` readable on the host.
+// Makes input `i` readable on the host. In a plan of a GPU it has been copied there (crossing.h),
+// or is empty.
 static rondo_status fetch_input(bypass *b, size_t i) {
     int32_t value = b->node->inputs[i];
     if (value < 0) {
@@ -75,19 +76,8 @@ static rondo_status fetch_input(bypass *b, size_t i) {
             rondo_tensor_share(root, &b->inputs[i]);
             break;
         case RONDO__SLOT_ARENA:
-            if (rondo_device_is_host(b->executor->device)) {
-                b->inputs[i] = (rondo_tensor){
-                    .dtype = slot->dtype, .shape = slot->shape, .data = slot->address};
-                break;
-            }
-            RETURN_IF_ERROR(rondo_tensor_init(slot->dtype, &slot->shape, &b->inputs[i]));
-            if (slot->bytes > 0) {
-                const rondo__copy_note note =
-                    rondo__plan_note_copy(b->plan, value, &b->node->op, NULL);
-                RETURN_IF_ERROR(rondo__stream_copy_noted(b->executor->stream, b->inputs[i].data,
-                                                         slot->address, slot->bytes,
-                                                         RONDO_COPY_DEVICE_TO_HOST, &note));
-            }
+            b->inputs[i] =
+                (rondo_tensor){.dtype = slot->dtype, .shape = slot->shape, .data = slot->address};
             break;
         case RONDO__SLOT_NONE:
             return RONDO_FAIL(INTERNAL, "input %zu of %s has no place", i,
@@ -97,8 +87,7 @@ static rondo_status fetch_input(bypass *b, size_t i) {
     return RONDO_STATUS_OK;
 }
 
-// Prepares output `i` for the reference: known shapes are preallocated, on the host device in
-// place.
+// Prepares output `i` for the reference: one of a known shape is written where it is to lie.
 static rondo_status prepare_output(bypass *b, size_t i) {
     int32_t value = b->node->outputs[i];
     b->wants[i] = value >= 0 && b->plan->slots[value].kind != RONDO__SLOT_NONE;
@@ -106,12 +95,9 @@ static rondo_status prepare_output(bypass *b, size_t i) {
         return RONDO_STATUS_OK;
     }
     const rondo__slot *slot = &b->plan->slots[value];
-    if (rondo_device_is_host(b->executor->device)) {
-        b->outputs[i] =
-            (rondo_tensor){.dtype = slot->dtype, .shape = slot->shape, .data = slot->address};
-        return RONDO_STATUS_OK;
-    }
-    return rondo_tensor_init(slot->dtype, &slot->shape, &b->outputs[i]);
+    b->outputs[i] =
+        (rondo_tensor){.dtype = slot->dtype, .shape = slot->shape, .data = slot->address};
+    return RONDO_STATUS_OK;
 }
 
 // Whether extents are those foreseen; -1 stands for any.
@@ -186,16 +172,10 @@ static rondo_status store_output(bypass *b, size_t i) {
     if (slot->kind != RONDO__SLOT_ARENA || slot->bytes == 0) {
         return RONDO_STATUS_OK;
     }
-    if (b->outputs[i].data == slot->address) {
-        return RONDO_STATUS_OK;
-    }
-    if (rondo_device_is_host(b->executor->device)) {
+    if (b->outputs[i].data != slot->address) {
         memcpy(slot->address, b->outputs[i].data, slot->bytes);
-        return RONDO_STATUS_OK;
     }
-    const rondo__copy_note note = rondo__plan_note_copy(b->plan, value, &b->node->op, NULL);
-    return rondo__stream_copy_noted(b->executor->stream, slot->address, b->outputs[i].data,
-                                    slot->bytes, RONDO_COPY_HOST_TO_DEVICE, &note);
+    return RONDO_STATUS_OK;
 }
 
 // Runs the reference. One that draws does so from where its generator stands, and moves that on.
@@ -261,10 +241,6 @@ static rondo_status run_bypass(rondo_executor *executor, rondo__plan *plan, rond
     }
     for (size_t i = 0; i < node->output_count && status == RONDO_STATUS_OK; ++i) {
         status = store_output(&b, i);
-    }
-    if (status == RONDO_STATUS_OK && !rondo_device_is_host(executor->device)) {
-        status =
-            rondo_stream_synchronize(executor->stream);  // the results' host copies are freed below
     }
     if (status != RONDO_STATUS_OK) {
         rondo__node_blame(node);

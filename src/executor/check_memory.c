@@ -27,7 +27,8 @@ size_t rondo__check_memory_find(const rondo__check_memory *memory, const void *a
     return SIZE_MAX;
 }
 
-static rondo_status add_region(rondo__check_memory *memory, void *address, size_t bytes) {
+static rondo_status add_region(rondo__check_memory *memory, void *address, size_t bytes,
+                               bool is_on_host) {
     if (bytes == 0 || rondo__check_memory_find(memory, address, bytes) != SIZE_MAX) {
         return RONDO_STATUS_OK;
     }
@@ -35,15 +36,15 @@ static rondo_status add_region(rondo__check_memory *memory, void *address, size_
     if (!rondo__add_size(memory->bytes, rondo__align_up(bytes, (size_t)ALIGNMENT), &end)) {
         return RONDO_FAIL(NO_MEMORY, "the values of a segment take more than memory has");
     }
-    memory->regions[memory->region_count++] =
-        (rondo__check_region){.address = address, .bytes = bytes, .place = memory->bytes};
+    memory->regions[memory->region_count++] = (rondo__check_region){
+        .address = address, .bytes = bytes, .place = memory->bytes, .is_on_host = is_on_host};
     memory->bytes = end;
     return RONDO_STATUS_OK;
 }
 
 static rondo_status find_regions(rondo__check_memory *memory, const rondo__plan *plan,
                                  const rondo__step *step) {
-    size_t count = 1;
+    size_t count = 2;
     for (size_t i = step->first_item; i < step->first_item + step->item_count; ++i) {
         count += plan->program->nodes[plan->items[i].node].output_count;
     }
@@ -52,15 +53,19 @@ static rondo_status find_regions(rondo__check_memory *memory, const rondo__plan 
         return RONDO_STATUS_NO_MEMORY;
     }
     if (plan->arena != NULL) {
-        RETURN_IF_ERROR(add_region(memory, plan->arena->address, plan->arena_bytes));
+        RETURN_IF_ERROR(add_region(memory, plan->arena->address, plan->arena_bytes, false));
+    }
+    if (plan->host_arena != NULL) {
+        RETURN_IF_ERROR(add_region(memory, plan->host_arena, plan->host_arena_bytes, true));
     }
     for (size_t i = step->first_item; i < step->first_item + step->item_count; ++i) {
         const rondo__item *item = &plan->items[i];
         const rondo__node *node = &plan->program->nodes[item->node];
         for (size_t k = 0; k < node->output_count; ++k) {
             if (item->outputs[k] != NULL) {
-                RETURN_IF_ERROR(
-                    add_region(memory, item->outputs[k], plan->slots[node->outputs[k]].bytes));
+                RETURN_IF_ERROR(add_region(memory, item->outputs[k],
+                                           plan->slots[node->outputs[k]].bytes,
+                                           plan->slots[node->outputs[k]].is_on_host));
             }
         }
     }
@@ -71,12 +76,33 @@ static rondo_status find_regions(rondo__check_memory *memory, const rondo__plan 
 
 typedef enum direction { TO_BEFORE, FROM_BEFORE, TO_HOST, FROM_HOST } direction;
 
+// A region in pinned memory; `before` is on the device.
+static rondo_status copy_pinned(rondo_stream *stream, const rondo__check_region *region,
+                                char *place, direction way) {
+    if (way == TO_BEFORE) {
+        return rondo_stream_copy(stream, place, region->address, region->bytes,
+                                 RONDO_COPY_HOST_TO_DEVICE);
+    }
+    if (way == FROM_BEFORE) {
+        return rondo_stream_copy(stream, region->address, place, region->bytes,
+                                 RONDO_COPY_DEVICE_TO_HOST);
+    }
+    RETURN_IF_ERROR(rondo_stream_synchronize(stream));
+    memcpy(way == TO_HOST ? place : region->address, way == TO_HOST ? region->address : place,
+           region->bytes);
+    return RONDO_STATUS_OK;
+}
+
 static rondo_status copy_regions(rondo__check_memory *memory, char *copy, direction way) {
     rondo_stream *stream = memory->executor->stream;
     for (size_t r = 0; r < memory->region_count; ++r) {
         const rondo__check_region *region = &memory->regions[r];
         char *place = copy + region->place;
         const bool is_out = way == TO_BEFORE || way == TO_HOST;
+        if (region->is_on_host) {
+            RETURN_IF_ERROR(copy_pinned(stream, region, place, way));
+            continue;
+        }
         const rondo_copy_kind kind = way == TO_HOST     ? RONDO_COPY_DEVICE_TO_HOST
                                      : way == FROM_HOST ? RONDO_COPY_HOST_TO_DEVICE
                                                         : RONDO_COPY_DEVICE_TO_DEVICE;

@@ -12,7 +12,8 @@
 typedef struct rondo__check_region {
     char *address;
     size_t bytes;
-    size_t place;  // in each copy
+    size_t place;     // in each copy
+    bool is_on_host;  // pinned memory of a plan for a GPU
 } rondo__check_region;
 
 typedef struct rondo__check_memory {

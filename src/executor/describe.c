@@ -5,16 +5,14 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "executor/crossing.h"
 #include "executor/describe_half.h"
 #include "executor/describe_steps.h"
 #include "executor/describe_svg.h"
-#include "executor/feeds.h"
 #include "executor/foresee.h"
-#include "executor/limits.h"
-#include "executor/plan_cache.h"
+#include "executor/placement.h"
+#include "executor/plan_visit.h"
 #include "executor/schedule.h"
-#include "executor/settle.h"
-#include "executor/variants.h"
 #include "rondo/text.h"
 #include "tensor/elements.h"
 
@@ -230,8 +228,15 @@ static void append_steps(rondo__text *text, rondo_executor *executor, rondo__pla
     for (size_t s = 0; s < plan->step_count; ++s) {
         rondo__step *step = &plan->steps[s];
         if (step->kind == RONDO__STEP_SEGMENT) {
-            rondo__text_append(text, "%*ssegment %zu: %zu op%s, %s", indent, "", s,
-                               step->item_count, plural(step->item_count),
+            const rondo__crossing_counts *copied = rondo__crossing_count_step(plan, step);
+            const size_t copies =
+                (size_t)(copied->count[RONDO__TO_DEVICE] + copied->count[RONDO__TO_HOST]);
+            const size_t ops = step->item_count - copies;
+            rondo__text_append(text, "%*ssegment %zu: %zu op%s, ", indent, "", s, ops, plural(ops));
+            if (copies > 0) {
+                rondo__text_append(text, "%zu %s, ", copies, copies == 1 ? "copy" : "copies");
+            }
+            rondo__text_append(text, "%s",
                                rondo__step_is_captured(step) ? "captured" : "not captured for now");
             if (step->branch_count > 1) {
                 rondo__text_append(text, " in %u branches", (unsigned)step->branch_count);
@@ -272,13 +277,14 @@ static void append_steps(rondo__text *text, rondo_executor *executor, rondo__pla
 static void append_legend(rondo__text *text, bool is_host) {
     rondo__text_append(
         text, "%s",
-        is_host ? "run by: simd (own vector code), onednn (oneDNN), reference (plain C, slow), "
-                  "copy (moves bytes),\n        philox (random numbers), trees (decision trees), "
-                  "own (the program's),\n        control (branches and loops on the device); host: "
-                  "bypassed, plain C between segments\n"
-                : "run by: nvrtc (own kernels), cublaslt, cudnn (NVIDIA's libraries), philox "
-                  "(random numbers),\n        own (the program's), control (branches and loops on "
-                  "the device);\n        host: bypassed, plain C on the processor\n");
+        is_host
+            ? "run by: simd (own vector code), onednn (oneDNN), reference (plain C, slow), "
+              "copy (moves bytes),\n        philox (random numbers), trees (decision trees), "
+              "own (the program's),\n        control (branches and loops on the device); host: "
+              "bypassed, plain C between segments\n"
+            : "run by: nvrtc (own kernels), cublaslt, cudnn (NVIDIA's libraries), philox "
+              "(random numbers),\n        own (the program's), control (branches and loops on "
+              "the device);\n        host: on the processor; copy: between it and the device\n");
 }
 
 static void append_text(rondo__text *text, rondo_executor *executor, rondo__plan *plan) {
@@ -292,6 +298,7 @@ static void append_text(rondo__text *text, rondo_executor *executor, rondo__plan
     append_counts(text, plan);
     append_steps(text, executor, plan, 0);
     rondo__describe_half(text, executor, plan, false);
+    rondo__placement_describe(text, executor, plan);
     rondo__text_append(
         text, "memory: arena %zu bytes (%zu without sharing), constants on the device %zu bytes\n",
         plan->arena_bytes, plan->arena_naive_bytes, rondo__plan_get_constant_bytes(plan));
@@ -334,15 +341,16 @@ static const char *name_slot_kind(rondo__slot_kind kind) {
 }
 
 // Leaves the object open: bodies may follow.
-static void append_json_node(rondo__text *text, const rondo__plan *plan, const rondo__step *step,
-                             size_t index) {
+static void append_json_node(rondo__text *text, const rondo_executor *executor,
+                             const rondo__plan *plan, const rondo__step *step, size_t index) {
     const rondo__node *node = &plan->program->nodes[rondo__describe_get_node(plan, step, index)];
     rondo__text_append(text, "%s\n      {\"op\": \"%s%s%s\", \"name\": ", index > 0 ? "," : "",
                        node->op.def->domain, node->op.def->domain[0] != '\0' ? "." : "",
                        node->op.def->name);
     rondo__text_append_json(text, node->op.name);
-    rondo__text_append(text, ", \"implementation\": \"%s\", \"inputs\": [",
-                       rondo__describe_get_implementation(plan, step, step->first_item + index));
+    rondo__text_append(text, ", \"implementation\": \"%s\", \"on\": \"%s\", \"inputs\": [",
+                       rondo__describe_get_implementation(plan, step, step->first_item + index),
+                       rondo__placement_get_side(executor, plan, step, index));
     for (size_t k = 0; k < node->input_count; ++k) {
         rondo__text_append(text, "%s", k > 0 ? ", " : "");
         if (node->inputs[k] >= 0) {
@@ -441,7 +449,7 @@ static void append_json(rondo__text *text, rondo_executor *executor, rondo__plan
                                 step->reason[0] != '\0' ? rondo__step_get_remedy(plan, step) : "");
         rondo__text_append(text, ", \"ops\": [");
         for (size_t i = 0; i < rondo__describe_count_nodes(step); ++i) {
-            append_json_node(text, plan, step, i);
+            append_json_node(text, executor, plan, step, i);
             if (rondo__describe_has_bodies(plan, step, i)) {
                 append_json_bodies(text, executor, plan, step, i);
             }
@@ -493,92 +501,26 @@ static void append_dot(rondo__text *text, rondo_executor *executor, rondo__plan 
     rondo__text_append(text, "}\n");
 }
 
-// ---- what the plan is made for ----------------------------------------------------------------
+// ---- the call ---------------------------------------------------------------------------------
 
-// The declared shape, without data yet; extents that nothing fixes count as 1.
-static rondo_status declare_feed(const rondo_program *program, size_t index,
-                                 rondo_tensor *out_tensor) {
-    const rondo__value *value = &program->values[program->inputs[index]];
-    if (value->dtype == RONDO_DTYPE_NONE) {
-        return RONDO_FAIL(UNSUPPORTED, "input \"%s\" declares no element type", value->name);
-    }
-    rondo_shape shape = {.rank = value->has_shape ? value->rank : 0};
-    for (int32_t d = 0; d < shape.rank; ++d) {
-        int64_t extent = value->dims[d].number;
-        if (extent < 0 && value->dims[d].symbol >= 0) {
-            extent = program->symbols[value->dims[d].symbol].extent;
-        }
-        shape.extent[d] = extent >= 0 ? extent : 1;
-    }
-    *out_tensor = (rondo_tensor){.dtype = value->dtype, .shape = shape};
-    return RONDO_STATUS_OK;
-}
+typedef struct request {
+    rondo_text_format format;
+    rondo_write_function write;
+    void *user_data;
+} request;
 
-// All inputs: those given, then the others, which have no data yet.
-static rondo_status complete_feeds(const rondo_executor *executor, const rondo_binding *given,
-                                   size_t given_count, rondo_binding *feeds, size_t *out_count) {
-    const rondo_program *program = executor->source;
-    size_t count = 0;
-    rondo_status status = RONDO_STATUS_OK;
-    bool *is_given = rondo__calloc(program->value_count + 1, sizeof *is_given);
-    if (is_given == NULL) {
-        return RONDO_STATUS_NO_MEMORY;
-    }
-    for (size_t f = 0; f < given_count; ++f) {
-        if (given[f].tensor.dtype == RONDO_DTYPE_NONE) {
-            continue;
-        }
-        const int32_t value =
-            given[f].name != NULL ? rondo__program_find_value(program, given[f].name) : -1;
-        is_given[value >= 0 ? (size_t)value : program->value_count] = true;
-        feeds[count] = given[f];
-        feeds[count++].tensor.storage = NULL;
-    }
-    for (size_t i = 0; i < program->input_count && status == RONDO_STATUS_OK; ++i) {
-        if (!is_given[program->inputs[i]]) {
-            feeds[count].name = program->values[program->inputs[i]].name;
-            status = declare_feed(program, i, &feeds[count++].tensor);
-        }
-    }
-    *out_count = count;
-    rondo__free(is_given);
-    return status;
-}
-
-// Gives zeros to those that have no data, and no items to sequences and optionals.
-static rondo_status fill_feeds(rondo_binding *feeds, size_t count) {
-    for (size_t f = 0; f < count; ++f) {
-        const rondo_tensor shell = feeds[f].tensor;
-        if (shell.data != NULL) {
-            continue;
-        }
-        rondo_tensor *items;
-        rondo_status status = rondo__dtype_is_nested(shell.dtype)
-                                  ? rondo__nested_create(shell.dtype, 0, &feeds[f].tensor, &items)
-                                  : rondo_tensor_init(shell.dtype, &shell.shape, &feeds[f].tensor);
-        if (status != RONDO_STATUS_OK) {
-            rondo__error_prefix("input \"%.60s\"", feeds[f].name != NULL ? feeds[f].name : "");
-            return status;
-        }
-    }
-    return RONDO_STATUS_OK;
-}
-
-static rondo_status describe(rondo_executor *executor, const rondo_tensor *tensors,
-                             rondo_text_format format, rondo_write_function write,
-                             void *user_data) {
+static rondo_status describe(rondo_executor *executor, rondo__plan *plan, void *user_data) {
     static void (*const writers[])(rondo__text *, rondo_executor *, rondo__plan *) = {
         append_text, append_json, append_dot, rondo__describe_svg};
-    rondo__plan *plan;
+    const request *r = user_data;
     rondo__text text = {0};
-    RETURN_IF_ERROR(rondo__executor_find_plan(executor, tensors, &plan));
     if (executor->options.dtype == RONDO_DTYPE_F16) {
         RETURN_IF_ERROR(rondo__control_foresee(executor, plan));
     }
-    writers[format](&text, executor, plan);
-    rondo_status status = rondo__text_get_status(&text);
+    writers[r->format](&text, executor, plan);
+    const rondo_status status = rondo__text_get_status(&text);
     if (status == RONDO_STATUS_OK) {
-        (void)write(user_data, text.bytes, text.length);
+        (void)r->write(r->user_data, text.bytes, text.length);
     }
     rondo__text_deinit(&text);
     return status;
@@ -596,38 +538,8 @@ rondo_status rondo_executor_describe_feeds(rondo_executor *executor, const rondo
     if ((int)format < RONDO_TEXT_PLAIN || format > RONDO_TEXT_SVG) {
         return RONDO_FAIL(INVALID, "format %d is not a rondo_text_format", (int)format);
     }
-    RETURN_IF_ERROR(rondo__executor_settle(executor, __func__));
-    const size_t input_count = executor->source->input_count + executor->source->optional_count;
-    size_t count = 0;
-    rondo_status status = RONDO_STATUS_NO_MEMORY;
-    rondo_tensor *tensors = rondo__calloc(input_count + 1, sizeof *tensors);
-    rondo_binding *all = rondo__calloc(input_count + feed_count + 1, sizeof *all);
-    if (tensors == NULL || all == NULL) {
-        goto free_lists;
-    }
-    status = complete_feeds(executor, feeds, feed_count, all, &count);
-    rondo__budget *before = rondo__executor_begin_call(executor, all, count);
-    if (status == RONDO_STATUS_OK) {
-        status = fill_feeds(all, count);
-    }
-    if (status == RONDO_STATUS_OK) {
-        status = rondo__executor_order_feeds(executor, all, count, tensors);
-    }
-    if (status == RONDO_STATUS_OK) {
-        status = rondo__executor_choose_variant(executor, tensors);
-    }
-    if (status == RONDO_STATUS_OK) {
-        status = describe(executor->active, tensors, format, write, user_data);
-    }
-    rondo__executor_end_call(executor, before, status);
-    for (size_t i = 0; i < count; ++i) {
-        rondo_tensor_deinit(&all[i].tensor);
-    }
-
-free_lists:
-    rondo__free(tensors);
-    rondo__free(all);
-    return status;
+    request r = {format, write, user_data};
+    return rondo__executor_visit_plan(executor, feeds, feed_count, __func__, describe, &r);
 }
 
 rondo_status rondo_executor_describe(rondo_executor *executor, rondo_text_format format,

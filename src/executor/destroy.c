@@ -6,6 +6,7 @@
 #include "capture/capture.h"
 #include "executor/bound.h"
 #include "executor/generators.h"
+#include "executor/hosted.h"
 #include "executor/lanes.h"
 #include "executor/run_memory.h"
 #include "executor/self_check.h"
@@ -41,6 +42,13 @@ void rondo__plan_destroy(rondo_executor *executor, rondo__plan *plan) {
     rondo__free(plan->refusals);
     rondo__free(plan->slots);
     rondo__weight_list_cut(&plan->weights, 0);
+    if (plan->host_weights.account != NULL) {
+        rondo__weight_list_cut(&plan->host_weights, 0);
+    }
+    rondo__free(plan->homes);
+    rondo__free(plan->order);
+    rondo__free(plan->sides);
+    rondo__free(plan->mirrors);
     rondo__run_memory_release(executor, plan->arena);
     rondo__run_memory_release(executor, plan->staging_memory);
     rondo__free(plan->input_staging);
@@ -106,6 +114,7 @@ void rondo__executor_release(rondo_executor *executor) {
     rondo_memory_free(executor->device, executor->watch);
     rondo__shared_release_base(executor->source, executor->base_form, executor->root->budget);
     rondo__shared_release_store(executor->source, executor->weights.store);
+    rondo__hosted_free(executor);
     rondo_program_destroy(executor->source);
     rondo__free(executor->worth);
     rondo__free(executor->keyed);

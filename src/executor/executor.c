@@ -92,22 +92,33 @@ static void choose_threads(void *arguments) {
 // Copies the caller's patterns, which bases and variants made later need again.
 static rondo_status own_patterns(rondo_executor *executor) {
     rondo_executor_options *options = &executor->options;
-    const size_t keep = options->keep_f32 != NULL ? options->keep_f32_count : 0;
-    const size_t use = options->use_f16 != NULL ? options->use_f16_count : 0;
-    executor->patterns = rondo__calloc(keep + use + 1, sizeof *executor->patterns);
+    struct {
+        const char *const **list;
+        size_t count;
+    } groups[] = {{&options->keep_f32, options->keep_f32_count},
+                  {&options->use_f16, options->use_f16_count},
+                  {&options->place, options->place_count}};
+    size_t count = 0;
+    for (size_t g = 0; g < sizeof groups / sizeof *groups; ++g) {
+        groups[g].count = *groups[g].list != NULL ? groups[g].count : 0;
+        count += groups[g].count;
+    }
+    executor->patterns = rondo__calloc(count + 1, sizeof *executor->patterns);
     if (executor->patterns == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
-    for (size_t i = 0; i < keep + use; ++i) {
-        const char *pattern = i < keep ? options->keep_f32[i] : options->use_f16[i - keep];
-        executor->patterns[i] = pattern != NULL ? rondo__strdup(pattern) : NULL;
-        if (pattern != NULL && executor->patterns[i] == NULL) {
-            return RONDO_STATUS_NO_MEMORY;
+    for (size_t g = 0; g < sizeof groups / sizeof *groups; ++g) {
+        char **first = executor->patterns + executor->pattern_count;
+        for (size_t i = 0; i < groups[g].count; ++i) {
+            const char *pattern = (*groups[g].list)[i];
+            first[i] = pattern != NULL ? rondo__strdup(pattern) : NULL;
+            if (pattern != NULL && first[i] == NULL) {
+                return RONDO_STATUS_NO_MEMORY;
+            }
+            executor->pattern_count += 1;
         }
-        executor->pattern_count = i + 1;
+        *groups[g].list = groups[g].count > 0 ? (const char *const *)first : NULL;
     }
-    options->keep_f32 = keep > 0 ? (const char *const *)executor->patterns : NULL;
-    options->use_f16 = use > 0 ? (const char *const *)executor->patterns + keep : NULL;
     return RONDO_STATUS_OK;
 }
 

@@ -39,7 +39,7 @@ rondo_status rondo__fetch_view(const rondo__fetch *fetch, size_t i, rondo_tensor
             break;
         case RONDO__SLOT_ARENA:
             out_view->data = rondo__bound_find(plan, value);
-            out_view->device = fetch->executor->device;
+            out_view->device = slot->is_on_host ? NULL : fetch->executor->device;
             return RONDO_STATUS_OK;
         case RONDO__SLOT_NONE:
             break;

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "executor/fetch.h"
 #include "executor/limits.h"
 #include "executor/op_span.h"
 
@@ -88,7 +89,8 @@ static rondo_status take_lane(rondo_executor *root, size_t bytes, rondo__lane **
     const bool is_host = rondo_device_is_host(root->device);
     rondo__lane *lane = &async->lanes[async->next];
     if (lane->is_used) {
-        RETURN_IF_ERROR(rondo_event_synchronize(is_host ? lane->consumed : lane->uploaded));
+        const bool is_read_late = is_host || lane->is_read_late;
+        RETURN_IF_ERROR(rondo_event_synchronize(is_read_late ? lane->consumed : lane->uploaded));
     }
     if (lane->bytes < bytes) {
         if (lane->is_used) {
@@ -154,15 +156,26 @@ rondo_status rondo__lanes_feed(rondo_executor *executor, const rondo__plan *plan
     if (lane->device != NULL) {
         RETURN_IF_ERROR(upload(executor, lane, end));
     }
+    lane->is_read_late = false;
     const char *from = lane->device != NULL ? lane->device : lane->pinned;
     for (size_t i = 0; i < program->input_count; ++i) {
         const rondo__slot *slot = &plan->slots[program->inputs[i]];
-        if (goes_through(executor, plan, i, &feeds[i])) {
+        const rondo__slot *host = rondo__plan_get_host_input(plan, i);
+        if (!goes_through(executor, plan, i, &feeds[i])) {
+            continue;
+        }
+        if (!slot->is_on_host) {
             const rondo__copy_note note =
                 rondo__plan_note_copy(plan, program->inputs[i], NULL, "feed");
             RETURN_IF_ERROR(rondo__stream_copy_noted(executor->stream, slot->address,
                                                      from + plan->input_staging[i], slot->bytes,
                                                      RONDO_COPY_DEVICE_TO_DEVICE, &note));
+        }
+        if (host != NULL) {
+            const char *pinned = lane->pinned;
+            lane->is_read_late = true;
+            RETURN_IF_ERROR(rondo__fetch_put_bytes(executor->stream, host->address,
+                                                   pinned + plan->input_staging[i], host->bytes));
         }
     }
     lane->is_used = true;

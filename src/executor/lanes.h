@@ -23,6 +23,7 @@ typedef struct rondo__lane {
     rondo_event *uploaded;  // GPU: the copy stream has read `pinned`
     rondo_event *consumed;  // the run's stream has read the lane
     bool is_used;
+    bool is_read_late;  // GPU: the run's stream reads `pinned`, for ops of the processor
 } rondo__lane;
 
 struct rondo__async {

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "executor/hosted.h"
 
 bool rondo__levels_may_branch(const rondo_executor *executor, const rondo__plan *plan) {
     const uint32_t refused = RONDO__OP_CONTROL | RONDO__OP_USER | RONDO__OP_RANDOM;
@@ -12,7 +13,8 @@ bool rondo__levels_may_branch(const rondo_executor *executor, const rondo__plan 
                executor->root->states == NULL;
     for (size_t i = 0; i < plan->item_count && may; ++i) {
         // What a body or an op of the program's does beside its outputs is not known here.
-        may = (plan->program->nodes[plan->items[i].node].op.def->flags & refused) == 0;
+        may = (plan->program->nodes[plan->items[i].node].op.def->flags & refused) == 0 &&
+              !rondo__kernel_is_hosted(plan->items[i].kernel);  // one host function runs several
     }
     return may;
 }

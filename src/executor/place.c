@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "executor/arena_plan.h"
+#include "executor/hosted.h"
 #include "executor/levels.h"
 #include "executor/run_memory.h"
 #include "program/specialise.h"
@@ -37,12 +38,14 @@ static void describe_slots(rondo__plan *plan, const int8_t *class_of) {
                      : info.is_shape_known && rondo__dtype_is_plain(info.dtype)
                          ? RONDO__SLOT_ARENA
                          : RONDO__SLOT_DYNAMIC;
+        slot->is_on_host = plan->sides != NULL && plan->sides[v] != 0;
         if (slot->kind == RONDO__SLOT_ARENA) {
             rondo_tensor shell = {.dtype = info.dtype, .shape = info.shape};
             slot->bytes = rondo_tensor_get_bytes(&shell);
         }
     }
-    for (size_t n = 0; n < program->node_count; ++n) {
+    for (size_t i = 0; i < program->node_count; ++i) {
+        const size_t n = plan->order != NULL ? plan->order[i] : i;
         const rondo__node *node = &program->nodes[n];
         if (is_view(plan, n, class_of)) {
             rondo__slot *slot = &plan->slots[node->outputs[0]];
@@ -108,6 +111,10 @@ static void measure_lifetimes(lifetimes *l, const rondo__plan *plan, const int8_
     for (size_t i = 0; i < program->input_count; ++i) {
         touch(l, plan, program->inputs[i], 0);
         touch(l, plan, program->inputs[i], l->end);
+        if (plan->mirrors != NULL && plan->mirrors[i] >= 0) {
+            touch(l, plan, plan->mirrors[i], 0);
+            touch(l, plan, plan->mirrors[i], l->end);
+        }
     }
     for (size_t i = 0; i < program->output_count; ++i) {
         touch(l, plan, program->outputs[i], 0);
@@ -201,7 +208,8 @@ static void mark_bound(const rondo_executor *executor, rondo__plan *plan) {
     }
 }
 
-// Staging areas, one place for each input and output that travels.
+// Pinned memory, one piece for a plan, because plans share pieces: staging areas with one place for
+// each input and output that travels, and the arena of the processor's side.
 static rondo_status place_staging(rondo_executor *executor, rondo__plan *plan) {
     const rondo_program *program = plan->program;
     plan->input_staging = rondo__calloc(program->input_count + 1, sizeof *plan->input_staging);
@@ -219,12 +227,18 @@ static rondo_status place_staging(rondo_executor *executor, rondo__plan *plan) {
         return RONDO_STATUS_OK;
     }
     for (size_t i = 0; i < program->output_count; ++i) {
+        const rondo__slot *slot = &plan->slots[program->outputs[i]];
         plan->output_staging[i] = total;
-        total += rondo__align_up(plan->slots[program->outputs[i]].bytes, RONDO__ARENA_ALIGNMENT);
+        total += slot->is_on_host ? 0 : rondo__align_up(slot->bytes, RONDO__ARENA_ALIGNMENT);
+    }
+    size_t bytes;
+    if (!rondo__add_size(total, plan->host_arena_bytes, &bytes)) {
+        return RONDO_FAIL(NO_MEMORY, "values on the processor take more than memory has");
     }
     RETURN_IF_ERROR(
-        rondo__run_memory_acquire(executor, RONDO_MEMORY_PINNED, total, &plan->staging_memory));
+        rondo__run_memory_acquire(executor, RONDO_MEMORY_PINNED, bytes, &plan->staging_memory));
     plan->staging = plan->staging_memory->address;
+    plan->host_arena = plan->staging + total;
     return RONDO_STATUS_OK;
 }
 
@@ -253,15 +267,23 @@ static void blame_largest(const rondo__plan *plan) {
     }
 }
 
+// Whether item `i` works in the arena of the processor's side.
+static bool is_item_on_host(const rondo__plan *plan, size_t i) {
+    return rondo__kernel_is_hosted(plan->items[i].kernel);
+}
+
 static void set_addresses(rondo__plan *plan) {
-    char *const arena = plan->arena->address;
+    char *const arenas[] = {plan->arena->address, plan->host_arena};
     for (size_t i = 0; i < plan->item_count; ++i) {
         rondo__item *item = &plan->items[i];
-        item->workspace = item->kernel->workspace_bytes > 0 ? arena + item->workspace_offset : NULL;
+        item->workspace = item->kernel->workspace_bytes > 0
+                              ? arenas[is_item_on_host(plan, i)] + item->workspace_offset
+                              : NULL;
     }
     for (size_t v = 0; v < plan->program->value_count; ++v) {
         rondo__slot *slot = &plan->slots[v];
-        slot->address = slot->kind == RONDO__SLOT_ARENA ? arena + slot->offset : NULL;
+        slot->address =
+            slot->kind == RONDO__SLOT_ARENA ? arenas[slot->is_on_host] + slot->offset : NULL;
     }
 }
 
@@ -272,11 +294,14 @@ typedef struct block_list {
     int32_t *owners;  // value; or -1 - item for workspaces
 } block_list;
 
-static void list_blocks(const lifetimes *l, rondo__plan *plan, block_list *out_blocks) {
+// Lists the blocks of one side.
+static void list_blocks(const lifetimes *l, rondo__plan *plan, bool is_on_host,
+                        block_list *out_blocks) {
     size_t count = 0;
     for (size_t v = 0; v < plan->program->value_count; ++v) {
         rondo__slot *slot = &plan->slots[v];
-        if (slot->kind != RONDO__SLOT_ARENA || slot->root != (int32_t)v || slot->is_bound) {
+        if (slot->kind != RONDO__SLOT_ARENA || slot->root != (int32_t)v || slot->is_bound ||
+            slot->is_on_host != is_on_host) {
             continue;
         }
         if (l->first[v] == SIZE_MAX) {
@@ -294,7 +319,7 @@ static void list_blocks(const lifetimes *l, rondo__plan *plan, block_list *out_b
         place += rondo__step_has_kernels(step) ? 0 : 1;
         for (size_t i = step->first_item; i < step->first_item + step->item_count; ++i, ++place) {
             const size_t bytes = plan->items[i].kernel->workspace_bytes;
-            if (bytes > 0) {
+            if (bytes > 0 && is_item_on_host(plan, i) == is_on_host) {
                 out_blocks->owners[count] = -1 - (int32_t)i;
                 out_blocks->list[count++] =
                     (rondo__block){.bytes = bytes, .first = place, .last = place};
@@ -322,6 +347,7 @@ static rondo_status plan_arena(const rondo_executor *executor, rondo__plan *plan
                                block_list *blocks) {
     size_t bytes = 0;
     bool has_levels = levels != NULL;
+    list_blocks(l, plan, false, blocks);
     RETURN_IF_ERROR(rondo__arena_plan(blocks->list, blocks->count, false, &plan->arena_bytes));
     if (!has_levels) {
         return RONDO_STATUS_OK;
@@ -361,6 +387,29 @@ static rondo_status find_levels(const rondo_executor *executor, const rondo__pla
     return status;
 }
 
+static void take_offsets(rondo__plan *plan, const block_list *blocks) {
+    for (size_t b = 0; b < blocks->count; ++b) {
+        if (blocks->owners[b] < 0) {
+            plan->items[-1 - blocks->owners[b]].workspace_offset = blocks->list[b].offset;
+        } else {
+            plan->slots[blocks->owners[b]].offset = blocks->list[b].offset;
+        }
+    }
+}
+
+static rondo_status plan_host_arena(rondo__plan *plan, const int8_t *class_of, lifetimes *l,
+                                    const size_t *levels, block_list *blocks) {
+    list_blocks(l, plan, true, blocks);
+    if (levels != NULL) {
+        set_levels(l, plan, class_of, levels, blocks);
+        measure_lifetimes(l, plan, class_of, NULL);
+    }
+    RETURN_IF_ERROR(
+        rondo__arena_plan(blocks->list, blocks->count, levels != NULL, &plan->host_arena_bytes));
+    take_offsets(plan, blocks);
+    return RONDO_STATUS_OK;
+}
+
 rondo_status rondo__plan_place_values(rondo_executor *executor, rondo__plan *plan,
                                       const int8_t *class_of) {
     const rondo_program *program = plan->program;
@@ -387,18 +436,18 @@ rondo_status rondo__plan_place_values(rondo_executor *executor, rondo__plan *pla
     measure_lifetimes(&l, plan, class_of, NULL);
     join_in_place(&l, plan);
     mark_bound(executor, plan);
-    list_blocks(&l, plan, &blocks);
-    status = plan_arena(executor, plan, class_of, &l, levels, &blocks);
+    if (plan->sides != NULL) {
+        status = plan_host_arena(plan, class_of, &l, levels, &blocks);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = plan_arena(executor, plan, class_of, &l, levels, &blocks);
+    }
     if (status != RONDO_STATUS_OK) {
         goto free_lists;
     }
+    take_offsets(plan, &blocks);
     for (size_t b = 0; b < blocks.count; ++b) {
         plan->arena_naive_bytes += rondo__align_up(blocks.list[b].bytes, RONDO__ARENA_ALIGNMENT);
-        if (blocks.owners[b] < 0) {
-            plan->items[-1 - blocks.owners[b]].workspace_offset = blocks.list[b].offset;
-        } else {
-            plan->slots[blocks.owners[b]].offset = blocks.list[b].offset;
-        }
     }
     for (size_t v = 0; v < program->value_count; ++v) {
         rondo__slot *slot = &plan->slots[v];
@@ -413,12 +462,14 @@ rondo_status rondo__plan_place_values(rondo_executor *executor, rondo__plan *pla
     }
     status =
         rondo__run_memory_acquire(executor, RONDO_MEMORY_DEVICE, plan->arena_bytes, &plan->arena);
+    if (status == RONDO_STATUS_OK) {
+        status = place_staging(executor, plan);
+    }
     if (status != RONDO_STATUS_OK) {
         blame_largest(plan);
         goto free_lists;
     }
     set_addresses(plan);
-    status = place_staging(executor, plan);
 
 free_lists:
     rondo__free(blocks.list);

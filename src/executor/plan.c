@@ -9,9 +9,12 @@
 #include "base/error.h"
 #include "base/logging.h"
 #include "base/memory.h"
+#include "executor/crossing.h"
 #include "executor/destroy.h"
 #include "executor/device_control.h"
 #include "executor/generators.h"
+#include "executor/homes.h"
+#include "executor/hosted.h"
 #include "executor/limits.h"
 #include "executor/place.h"
 #include "executor/precision.h"
@@ -21,6 +24,7 @@
 #include "op/registered.h"
 #include "program/edit.h"
 #include "program/passes.h"
+#include "program/place_mark.h"
 #include "program/specialise.h"
 #include "tensor/elements.h"
 
@@ -115,6 +119,72 @@ static rondo_status classify_control(rondo_executor *executor, rondo__plan *plan
                                                                : RONDO_STATUS_NO_MEMORY;
 }
 
+// Where a kernel of the device or the processor was wanted, and there is none: the reference runs
+// between segments, if that is allowed.
+static rondo_status bypass(rondo__plan *plan, size_t n, int8_t *out_class) {
+    const rondo__node *node = &plan->program->nodes[n];
+    if (!rondo__op_has_compute(node->op.def)) {
+        return rondo__op_fail_unsupported(&node->op, "there is neither a kernel nor a reference");
+    }
+    RONDO_LOG_INFO_F("%s runs on the host, between segments: %s", rondo__node_describe(node),
+                     plan->homes[n].reason != NULL ? plan->homes[n].reason : "");
+    *out_class = 1 + RONDO__BYPASS_HOSTED;
+    return RONDO_STATUS_OK;
+}
+
+// An item of the processor in a plan of a GPU. What draws, and what is in a body that a graph
+// holds, runs between segments.
+static rondo_status host_node(rondo_executor *executor, rondo__plan *plan, size_t n,
+                              const rondo__kernel_request *request, bool draws, int8_t *out_class,
+                              rondo__kernel **out_kernel) {
+    if (draws || !rondo__crossing_is_possible(executor)) {
+        return bypass(plan, n, out_class);
+    }
+    *out_class = 0;
+    return rondo__hosted_prepare(executor, plan, request, &plan->program->nodes[n], out_kernel);
+}
+
+// Prepares the kernel of a node whose shapes are known and which has work to do.
+static rondo_status prepare_kernel(rondo_executor *executor, rondo__plan *plan, size_t n,
+                                   rondo__kernel_request *request, int8_t *out_class,
+                                   rondo__kernel **out_kernel) {
+    const rondo__node *node = &plan->program->nodes[n];
+    rondo__home *home = &plan->homes[n];
+    const bool is_host = rondo_device_is_host(executor->device);
+    const bool draws = rondo__op_draws(&node->op, request->inputs, request->input_count);
+    if (draws) {
+        RETURN_IF_ERROR(rondo__executor_get_generator(executor, node, &request->generator));
+    }
+    if (home->place == RONDO__PLACE_CPU && !is_host) {
+        return host_node(executor, plan, n, request, draws, out_class, out_kernel);
+    }
+    const size_t weight_count = plan->weights.count;
+    const uint64_t used = get_private_bytes(executor);
+    rondo_status status = rondo__kernel_prepare(request, out_kernel);
+    if (status == RONDO_STATUS_OK) {
+        plan->private_bytes += get_private_bytes(executor) - used;
+        *out_class = rondo__verdict_allows(executor->device, &node->op, *out_kernel)
+                         ? 0
+                         : 1 + RONDO__BYPASS_EAGER;
+        return RONDO_STATUS_OK;
+    }
+    rondo__weight_list_cut(&plan->weights, weight_count);
+    if (status != RONDO_STATUS_UNSUPPORTED || (is_host && !draws)) {
+        return status;
+    }
+    if (home->place == RONDO__PLACE_GPU) {
+        return rondo__homes_refuse(node, home, rondo_error_get_last()->message);
+    }
+    if (!rondo__op_has_compute(node->op.def)) {
+        return status;
+    }
+    RONDO_LOG_INFO_F("%s runs on the host: %s", rondo__node_describe(node),
+                     rondo_error_get_last()->message);
+    *home =
+        (rondo__home){RONDO__PLACE_CPU, RONDO__PLACED_BY_NOBODY, "the device has no kernel for it"};
+    return host_node(executor, plan, n, request, draws, out_class, out_kernel);
+}
+
 // Decides how node `n` runs, and prepares its kernel when it has one.
 static rondo_status classify(rondo_executor *executor, rondo__plan *plan, size_t n,
                              rondo__kernel_request *request, int8_t *out_class,
@@ -141,6 +211,11 @@ static rondo_status classify(rondo_executor *executor, rondo__plan *plan, size_t
         is_single = is_single && (i == 0 || request->outputs[i].dtype == RONDO_DTYPE_NONE);
     }
     if (!all_known || has_objects(request)) {
+        const char *why = has_objects(request) ? "strings and sequences stay on the processor"
+                                               : "its result shape depends on data";
+        if (plan->homes[n].place == RONDO__PLACE_GPU) {
+            return rondo__homes_refuse(node, &plan->homes[n], why);
+        }
         *out_class = 1 + (has_objects(request) ? RONDO__BYPASS_OBJECTS : RONDO__BYPASS_DYNAMIC);
         return RONDO_STATUS_OK;
     }
@@ -150,28 +225,10 @@ static rondo_status classify(rondo_executor *executor, rondo__plan *plan, size_t
         *out_class = -1;
         return RONDO_STATUS_OK;
     }
-    if (draws) {
-        RETURN_IF_ERROR(rondo__executor_get_generator(executor, node, &request->generator));
+    const rondo_status status = prepare_kernel(executor, plan, n, request, out_class, out_kernel);
+    if (status != RONDO_STATUS_OK) {
+        blame_weights(node, status, request);
     }
-    const size_t weight_count = plan->weights.count;
-    const uint64_t used = get_private_bytes(executor);
-    rondo_status status = rondo__kernel_prepare(request, out_kernel);
-    if (status == RONDO_STATUS_OK) {
-        plan->private_bytes += get_private_bytes(executor) - used;
-        *out_class = rondo__verdict_allows(executor->device, &node->op, *out_kernel)
-                         ? 0
-                         : 1 + RONDO__BYPASS_EAGER;
-        return RONDO_STATUS_OK;
-    }
-    rondo__weight_list_cut(&plan->weights, weight_count);
-    if (status == RONDO_STATUS_UNSUPPORTED && (draws || !rondo_device_is_host(executor->device)) &&
-        rondo__op_has_compute(node->op.def)) {
-        RONDO_LOG_INFO_F("%s runs on the host: %s", rondo__node_describe(node),
-                         rondo_error_get_last()->message);
-        *out_class = 1 + RONDO__BYPASS_HOSTED;
-        return RONDO_STATUS_OK;
-    }
-    blame_weights(node, status, request);
     return status;
 }
 
@@ -234,6 +291,9 @@ static rondo_status place_constants(rondo_executor *executor, rondo__plan *plan)
     const rondo_program *program = plan->program;
     for (size_t i = 0; i < plan->item_count; ++i) {
         const rondo__node *node = &program->nodes[plan->items[i].node];
+        if (rondo__kernel_is_hosted(plan->items[i].kernel)) {
+            continue;  // it reads them where they are
+        }
         for (size_t k = 0; k < node->input_count; ++k) {
             bool is_owned = k < 64 && (plan->items[i].kernel->owned_inputs >> k & 1u) != 0;
             if (node->inputs[k] >= 0 && !is_owned) {
@@ -374,7 +434,9 @@ static rondo_status rewrite(rondo_executor *executor, rondo__plan *plan) {
 
 rondo_status rondo__plan_specialise(const rondo_executor *executor, const rondo_tensor *feeds,
                                     rondo_program **out_program, bool *out_wanted) {
-    const size_t fold_bytes = executor->is_lean ? RONDO__LEAN_FOLD_BYTES : PLAN_FOLD_BYTES_MAX;
+    const size_t fold_bytes = executor->options.no_folding ? 0
+                              : executor->is_lean          ? RONDO__LEAN_FOLD_BYTES
+                                                           : PLAN_FOLD_BYTES_MAX;
     return rondo__program_specialise(executor->base, feeds, fold_bytes, out_program, out_wanted);
 }
 
@@ -399,14 +461,23 @@ rondo_status rondo__plan_create(rondo_executor *executor, rondo_program *program
     if (status != RONDO_STATUS_OK) {
         goto free_plan;
     }
-    node_count = plan->program->node_count;
+    node_count = plan->program->node_count + 2 * plan->program->value_count;  // with copies
     class_of = rondo__calloc(node_count + 1, sizeof *class_of);
     kernels = rondo__calloc(node_count + 1, sizeof(rondo__kernel *));
     if (class_of == NULL || kernels == NULL) {
         status = RONDO_STATUS_NO_MEMORY;
         goto free_lists;
     }
-    status = prepare_nodes(executor, plan, class_of, kernels);
+    status = rondo__homes_decide(executor, plan);
+    if (status == RONDO_STATUS_OK && rondo__crossing_is_possible(executor)) {
+        status = rondo__crossing_reserve(plan->program);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = prepare_nodes(executor, plan, class_of, kernels);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__crossing_insert(executor, plan, class_of, kernels);
+    }
     if (status != RONDO_STATUS_OK) {
         goto free_lists;
     }

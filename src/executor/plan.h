@@ -3,13 +3,15 @@
 // A plan is an ordered list of plan steps. A segment is a run of ops with kernels on the device: it
 // is launched op by op the first time, captured the second, replayed from then on. A bypass is one
 // op between segments that cannot be captured: control flow, an op whose result shape depends on
-// data, one the device has no kernel for, or one whose kernel does what a capture forbids. Only the
-// last kind leaves the stream going: its kernel is launched between two graphs. For the others the
-// processor waits.
+// data, or one whose kernel does what a capture forbids. Only the last kind leaves the stream
+// going: its kernel is launched between two graphs. For the others the processor waits. An op that
+// runs on the processor because it is placed there, or because a GPU has no kernel for it, is an
+// item of a segment, too (hosted.h), and copies between the two sides are (crossing.h).
 //
 // Where a value lives is decided once (value slots): in a constant on the device, at an offset of
-// the arena, or, when its shape depends on data or its elements are strings or tensors, in a tensor
-// in host memory that is made anew each run.
+// the arena or, on the processor's side of a GPU's plan, of a second one in pinned memory, or, when
+// its shape depends on data or its elements are strings or tensors, in a tensor in host memory that
+// is made anew each run.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_PLAN_H
 #define RONDO_EXECUTOR_PLAN_H
@@ -50,7 +52,8 @@ typedef struct rondo__slot {
     size_t bytes;
     int32_t root;       // value whose bytes this one shares (views); itself otherwise
     size_t offset;      // ARENA: from the arena's start
-    void *address;      // ARENA and CONSTANT: on the device
+    void *address;      // ARENA and CONSTANT: on the device; with is_on_host in pinned memory
+    bool is_on_host;    // ARENA: lies in plan->host_arena
     bool needs_device;  // CONSTANT: some kernel reads it there
     bool is_bound;      // ARENA, of a part: lies where the plan around it says; see device_part.h
 } rondo__slot;
@@ -69,13 +72,44 @@ typedef struct rondo__item {
 typedef enum rondo__step_kind { RONDO__STEP_SEGMENT, RONDO__STEP_BYPASS } rondo__step_kind;
 
 typedef enum rondo__bypass_kind {
-    RONDO__BYPASS_HOSTED,   // shapes known, no kernel on the device: the reference runs on the host
-    RONDO__BYPASS_DYNAMIC,  // a shape depends on data
-    RONDO__BYPASS_CONTROL,  // If, Loop, Scan, SequenceMap
-    RONDO__BYPASS_OBJECTS,  // strings, sequences or optionals come in or go out
-    RONDO__BYPASS_EAGER,    // the device's kernel, which cannot be captured, is launched
+    RONDO__BYPASS_HOSTED,     // shapes known, no kernel that an item can have: the reference runs
+    RONDO__BYPASS_DYNAMIC,    // a shape depends on data
+    RONDO__BYPASS_CONTROL,    // If, Loop, Scan, SequenceMap
+    RONDO__BYPASS_OBJECTS,    // strings, sequences or optionals come in or go out
+    RONDO__BYPASS_EAGER,      // the device's kernel, which cannot be captured, is launched
     RONDO__BYPASS_DIFFERENT,  // of a segment only: its replay computes something else
 } rondo__bypass_kind;
+
+// Copies between the processor and the device.
+typedef enum rondo__crossing { RONDO__TO_DEVICE, RONDO__TO_HOST } rondo__crossing;
+
+typedef struct rondo__crossing_counts {
+    uint64_t count[2];  // by rondo__crossing
+    uint64_t bytes[2];
+} rondo__crossing_counts;
+
+static inline void rondo__crossing_add(rondo__crossing_counts *sum,
+                                       const rondo__crossing_counts *counts) {
+    for (int way = RONDO__TO_DEVICE; way <= RONDO__TO_HOST; ++way) {
+        sum->count[way] += counts->count[way];
+        sum->bytes[way] += counts->bytes[way];
+    }
+}
+
+// Copies of all runs of a caller's executor.
+typedef struct rondo__crossing_log {
+    uint64_t run_count;
+    rondo__crossing_counts all;
+    rondo__crossing_counts stopped;  // of these, that a run waited for on its way
+    rondo__crossing_counts pending;  // of the run at hand, that nobody has waited for yet
+} rondo__crossing_log;
+
+// Where a node runs, and why.
+typedef struct rondo__home {
+    uint8_t place;       // RONDO__PLACE_...; ANY: nobody has decided yet
+    uint8_t by;          // RONDO__PLACED_BY_...
+    const char *reason;  // static
+} rondo__home;
 
 typedef struct rondo__step {
     rondo__step_kind kind;
@@ -91,6 +125,8 @@ typedef struct rondo__step {
     rondo_executor **bodies;  // one for each body attribute, made at first use
     size_t body_count;
     // both
+    rondo__crossing_counts crossings;  // of its items, once has_crossings
+    bool has_crossings;
     char reason[320];  // why the step is not captured, or why the segment ends here; "": nothing
     rondo__bypass_kind bypass;  // the kind of that reason
 } rondo__step;
@@ -154,6 +190,16 @@ struct rondo__plan {
     size_t random_count;  // nodes that draw
     char **refusals;      // one for each node: why a control op is bypassed; NULL entries, or NULL
 
+    // On a GPU; NULL otherwise.
+    rondo__home *homes;     // one for each node
+    size_t *order;          // nodes in an order in which makers precede users
+    uint8_t *sides;         // one for each value: 1 on the processor's side
+    int32_t *mirrors;       // one for each input: its second place, on the host; -1: none
+    size_t transfer_count;  // items that copy between the sides
+    char *host_arena;       // pinned, behind `staging`; of `host_arena_bytes`
+    size_t host_arena_bytes;
+    rondo__weight_list host_weights;  // what kernels of the processor read of constants
+
     rondo__run_memory *arena;  // used up to `arena_bytes`
     size_t arena_bytes;
     size_t arena_naive_bytes;
@@ -178,7 +224,17 @@ struct rondo__plan {
 };
 
 static inline size_t rondo__plan_count_ops(const rondo__plan *plan) {
-    return plan->item_count + plan->bypassed_count - plan->eager_count;
+    return plan->item_count + plan->bypassed_count - plan->eager_count - plan->transfer_count;
+}
+
+// Where input `i` lies for ops of the processor in a plan of a GPU; NULL: nowhere.
+static inline const rondo__slot *rondo__plan_get_host_input(const rondo__plan *plan, size_t i) {
+    const rondo__slot *slot = &plan->slots[plan->program->inputs[i]];
+    const int32_t mirror = plan->mirrors != NULL ? plan->mirrors[i] : -1;
+    if (slot->is_on_host) {
+        return slot->kind == RONDO__SLOT_ARENA && slot->bytes > 0 ? slot : NULL;
+    }
+    return mirror >= 0 ? &plan->slots[mirror] : NULL;
 }
 
 // Whether the step is an op, or ops, of the device's kernels.
@@ -242,6 +298,9 @@ struct rondo_executor {
     rondo__budget *budget;         // host memory
     rondo__budget *device_budget;  // memory of a GPU; NULL on the host
     rondo__weight_account weights;
+    rondo_device *host_device;  // for ops of the processor in plans of a GPU; NULL: none yet
+    rondo__weight_account host_weights;  // what they read of constants
+    rondo__crossing_log crossings;
     uint64_t fed_bytes;  // the most that was fed at once
     int32_t *input_of;   // by value of the source: index among inputs and, behind them, optionals;
     int32_t *output_of;  // index of its first place among outputs; -1 for other values
@@ -262,7 +321,7 @@ struct rondo_executor {
     rondo__flow_watch *watch;  // of a caller's executor with loops; NULL otherwise
     struct rondo__self_check *self_check;  // of a caller's executor; NULL: never checked
     size_t pattern_count;                  // of a caller's executor:
-    char **patterns;  // copies of keep_f32, then of use_f16, which the options point at
+    char **patterns;  // copies of keep_f32, use_f16 and place, which the options point at
     rondo__call_lists lists;
     rondo_tensor *fresh;  // results that a run allocates, one for each output; see fetch.c
     rondo__async *async;  // of a caller's executor: runs that were not waited for; NULL: none yet

@@ -3,6 +3,7 @@
 #include "executor/precision.h"
 
 #include "base/error.h"
+#include "program/node_pattern.h"
 
 static rondo_status mark_all(rondo_program *program, const rondo_program *source,
                              const char *option, const char *const *patterns, size_t count,
@@ -12,7 +13,7 @@ static rondo_status mark_all(rondo_program *program, const rondo_program *source
             return RONDO_FAIL(INVALID, "options.%s: pattern %zu is NULL", option, i);
         }
         // Counted where nothing is folded yet: an op that folds away is no mistake of the caller's.
-        if (rondo__half_count(source, patterns[i]) == 0) {
+        if (rondo__program_count_matches(source, patterns[i]) == 0) {
             return RONDO_FAIL(INVALID,
                               "%s \"%.80s\" matches no op: neither a name of a node nor a type of "
                               "op (* stands for any characters, ? for one)",

@@ -10,6 +10,8 @@
 #include "base/logging.h"
 #include "base/memory.h"
 #include "executor/bypass.h"
+#include "executor/crossing.h"
+#include "executor/hosted.h"
 #include "executor/lanes.h"
 #include "executor/limits.h"
 #include "executor/op_span.h"
@@ -40,12 +42,30 @@ static rondo_status launch_item(rondo_executor *executor, rondo__plan *plan, siz
     return status;
 }
 
+// Launches item `i` and, where it is one of the processor, those of the processor right behind it,
+// but none from `end` on.
+static rondo_status launch_group(rondo_executor *executor, rondo__plan *plan, size_t i, size_t end,
+                                 size_t *out_count) {
+    *out_count = rondo__hosted_count(plan, i, end);
+    if (*out_count == 0) {
+        *out_count = 1;
+        return launch_item(executor, plan, i);
+    }
+    const rondo_status status = rondo__hosted_launch(executor->stream, &plan->items[i], *out_count);
+    if (status != RONDO_STATUS_OK) {
+        blame_launch(plan, &plan->program->nodes[plan->items[i].node]);
+    }
+    return status;
+}
+
 static rondo_status launch_items(rondo_executor *executor, rondo__plan *plan,
                                  const rondo__step *step) {
-    for (size_t i = step->first_item; i < step->first_item + step->item_count; ++i) {
+    const size_t end = step->first_item + step->item_count;
+    size_t count;
+    for (size_t i = step->first_item; i < end; i += count) {
         const rondo__hook_scope scope =
             rondo__op_span_enter(&plan->program->nodes[plan->items[i].node].op, executor->stream);
-        const rondo_status status = launch_item(executor, plan, i);
+        const rondo_status status = launch_group(executor, plan, i, end, &count);
         rondo__hook_leave(&scope);
         RETURN_IF_ERROR(status);
     }
@@ -74,10 +94,12 @@ static rondo_status open_label(rondo_executor *executor, const rondo__plan *plan
 
 static rondo_status record_items(rondo_executor *executor, rondo__plan *plan,
                                  const rondo__step *step) {
-    for (size_t i = step->first_item; i < step->first_item + step->item_count; ++i) {
+    const size_t end = step->first_item + step->item_count;
+    size_t count = 1;
+    for (size_t i = step->first_item; i < end; i += count) {
         rondo_status status = open_label(executor, plan, i);
         if (status == RONDO_STATUS_OK) {
-            status = launch_item(executor, plan, i);
+            status = launch_group(executor, plan, i, end, &count);
         }
         if (status == RONDO_STATUS_OK && plan->is_probed) {
             status = check_recording(executor, plan, i);
@@ -90,7 +112,9 @@ static rondo_status record_items(rondo_executor *executor, rondo__plan *plan,
             return status;
         }
         if (rondo__self_check_is_expected(executor)) {
-            rondo__self_check_mark(executor, &plan->items[i]);
+            for (size_t k = 0; k < count; ++k) {
+                rondo__self_check_mark(executor, &plan->items[i + k]);
+            }
         }
     }
     return RONDO_STATUS_OK;
@@ -264,6 +288,28 @@ static rondo_status prepare_check(rondo_executor *executor, rondo__plan *plan, s
     return capture_counted(executor, plan, &index);
 }
 
+// Ops of a step; copies between the sides are none.
+static size_t count_ops(const rondo__plan *plan, rondo__step *step) {
+    const rondo__crossing_counts *counts = rondo__crossing_count_step(plan, step);
+    return !rondo__step_has_kernels(step)
+               ? 1
+               : step->item_count -
+                     (size_t)(counts->count[RONDO__TO_DEVICE] + counts->count[RONDO__TO_HOST]);
+}
+
+// Counts what the step copies. For what is copied before a bypass the run waits there.
+static void note_crossings(rondo_executor *root, const rondo__plan *plan, rondo__step *step) {
+    rondo__crossing_log *log = &root->crossings;
+    if (rondo__step_has_kernels(step)) {
+        const rondo__crossing_counts *counts = rondo__crossing_count_step(plan, step);
+        rondo__crossing_add(&log->all, counts);
+        rondo__crossing_add(&log->pending, counts);
+    } else {
+        rondo__crossing_add(&log->stopped, &log->pending);
+        log->pending = (rondo__crossing_counts){0};
+    }
+}
+
 rondo_status rondo__plan_run_steps(rondo_executor *executor, rondo__plan *plan,
                                    rondo__body_runner run_body, bool *out_was_replayed) {
     *out_was_replayed = false;
@@ -289,16 +335,18 @@ rondo_status rondo__plan_run_steps(rondo_executor *executor, rondo__plan *plan,
             return status;
         }
         rondo__step *step = &plan->steps[s];
-        root->ran_count += rondo__step_has_kernels(step) ? step->item_count : 1;
+        const size_t op_count = count_ops(plan, step);
+        root->ran_count += op_count;
+        note_crossings(root, plan, step);
         if (!rondo__step_has_kernels(step)) {
             status = rondo__bypass_run(executor, plan, step, run_body);
         } else if (is_checked && step->graph != NULL) {
             status = rondo__self_check_segment(executor, plan, step, launch_items);
-            root->replayed_count += step->graph != NULL ? step->item_count : 0;
+            root->replayed_count += step->graph != NULL ? op_count : 0;
             graph_count += step->graph != NULL ? 1 : 0;
         } else if (use_graphs && step->graph != NULL) {
             status = rondo_graph_replay(step->graph, executor->stream);
-            root->replayed_count += step->item_count;
+            root->replayed_count += op_count;
             graph_count += 1;
         } else {
             status = launch_items(executor, plan, step);

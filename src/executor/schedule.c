@@ -7,8 +7,9 @@
 
 #include "base/memory.h"
 #include "program/edit.h"
+#include "program/place_mark.h"
 
-// A binary heap of node numbers, smallest first.
+// A binary heap of places in the plan's order of nodes, smallest first.
 typedef struct heap {
     size_t *nodes;
     size_t count;
@@ -133,6 +134,33 @@ static rondo_status emit(rondo__plan *plan, size_t *capacity, size_t node, int8_
     return add_step(plan, capacity, &step);
 }
 
+// With a kernel of the device, or free; with one of the processor; bypassed.
+enum { WITH_KERNEL, HOSTED, BYPASSED, KINDS };
+
+typedef struct ready_lists {
+    heap heaps[KINDS];
+    int last;  // kind of the latest node
+} ready_lists;
+
+static int get_kind(const rondo__plan *plan, size_t n, int8_t class_of) {
+    const bool is_hosted =
+        class_of == 0 && plan->order != NULL && plan->homes[n].place == RONDO__PLACE_CPU;
+    return class_of > 0 ? BYPASSED : is_hosted ? HOSTED : WITH_KERNEL;
+}
+
+// Nodes of the processor one behind the other are one host function: they stay together. KINDS: no
+// node is ready.
+static int choose_kind(const ready_lists *ready) {
+    if (ready->last == HOSTED && ready->heaps[HOSTED].count > 0) {
+        return HOSTED;
+    }
+    int kind = WITH_KERNEL;
+    while (kind < KINDS && ready->heaps[kind].count == 0) {
+        kind += 1;
+    }
+    return kind;
+}
+
 rondo_status rondo__plan_schedule(rondo__plan *plan, const int8_t *class_of) {
     const rondo_program *program = plan->program;
     rondo_status status = RONDO_STATUS_OK;
@@ -141,17 +169,24 @@ rondo_status rondo__plan_schedule(rondo__plan *plan, const int8_t *class_of) {
     for (size_t n = 0; n < program->node_count; ++n) {
         edge_count += program->nodes[n].input_count;
     }
-    heap ready[2] = {{0}, {0}};  // with a kernel or free; bypassed
+    ready_lists ready = {.last = WITH_KERNEL};
     size_t *pending = rondo__calloc(program->node_count + 1, sizeof *pending);
     size_t *first = rondo__calloc(program->node_count + 2, sizeof *first);
     size_t *users = rondo__calloc(edge_count + 1, sizeof *users);
-    ready[0].nodes = rondo__calloc(program->node_count + 1, sizeof(size_t));
-    ready[1].nodes = rondo__calloc(program->node_count + 1, sizeof(size_t));
+    size_t *rank = rondo__calloc(program->node_count + 1, sizeof *rank);
+    bool has_heaps = true;
+    for (int k = 0; k < KINDS; ++k) {
+        ready.heaps[k].nodes = rondo__calloc(program->node_count + 1, sizeof(size_t));
+        has_heaps = has_heaps && ready.heaps[k].nodes != NULL;
+    }
     plan->items = rondo__calloc(program->node_count + 1, sizeof *plan->items);
-    if (pending == NULL || first == NULL || users == NULL || ready[0].nodes == NULL ||
-        ready[1].nodes == NULL || plan->items == NULL) {
+    if (pending == NULL || first == NULL || users == NULL || rank == NULL || !has_heaps ||
+        plan->items == NULL) {
         status = RONDO_STATUS_NO_MEMORY;
         goto free_lists;
+    }
+    for (size_t i = 0; i < program->node_count; ++i) {
+        rank[plan->order != NULL ? plan->order[i] : i] = i;
     }
     for (int pass = 0; pass < 2; ++pass) {
         for (size_t n = 0; n < program->node_count; ++n) {
@@ -176,15 +211,19 @@ rondo_status rondo__plan_schedule(rondo__plan *plan, const int8_t *class_of) {
     }
     for (size_t n = 0; n < program->node_count; ++n) {
         if (pending[n] == 0) {
-            heap_push(&ready[class_of[n] > 0], n);
+            heap_push(&ready.heaps[get_kind(plan, n, class_of[n])], rank[n]);
         }
     }
-    while (status == RONDO_STATUS_OK && ready[0].count + ready[1].count > 0) {
-        size_t node = heap_pop(&ready[ready[0].count == 0]);
+    for (int kind = choose_kind(&ready); status == RONDO_STATUS_OK && kind < KINDS;
+         kind = choose_kind(&ready)) {
+        const size_t place = heap_pop(&ready.heaps[kind]);
+        const size_t node = plan->order != NULL ? plan->order[place] : place;
+        ready.last = kind;
         status = emit(plan, &step_capacity, node, class_of[node]);
         for (size_t u = first[node]; u < first[node + 1]; ++u) {
             if (--pending[users[u]] == 0) {
-                heap_push(&ready[class_of[users[u]] > 0], users[u]);
+                heap_push(&ready.heaps[get_kind(plan, users[u], class_of[users[u]])],
+                          rank[users[u]]);
             }
         }
     }
@@ -193,7 +232,9 @@ free_lists:
     rondo__free(pending);
     rondo__free(first);
     rondo__free(users);
-    rondo__free(ready[0].nodes);
-    rondo__free(ready[1].nodes);
+    rondo__free(rank);
+    for (int k = 0; k < KINDS; ++k) {
+        rondo__free(ready.heaps[k].nodes);
+    }
     return status;
 }

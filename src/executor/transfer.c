@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "executor/bound.h"
 #include "executor/branch_trial.h"
+#include "executor/crossing.h"
 #include "executor/declared.h"
 #include "executor/device_control.h"
 #include "executor/fetch.h"
@@ -22,6 +23,31 @@
 #include "executor/settle.h"
 #include "executor/spans.h"
 #include "executor/states.h"
+
+// Puts an input that ops of the processor read, in a plan of a GPU, where those find it. Where
+// nobody waits for the run, a lane brings one that is in host memory.
+static rondo_status feed_host_side(rondo_executor *executor, const rondo__plan *plan, size_t i,
+                                   const rondo_tensor *feed, bool waits) {
+    const rondo__slot *slot = rondo__plan_get_host_input(plan, i);
+    if (slot == NULL) {
+        return RONDO_STATUS_OK;
+    }
+    if (feed->device != executor->device) {
+        if (waits) {
+            memcpy(slot->address, feed->data, slot->bytes);
+        }
+        return RONDO_STATUS_OK;
+    }
+    rondo__crossing_counts counts = {0};
+    counts.count[RONDO__TO_HOST] = 1;
+    counts.bytes[RONDO__TO_HOST] = slot->bytes;
+    rondo__crossing_add(&executor->root->crossings.all, &counts);
+    rondo__crossing_add(&executor->root->crossings.pending, &counts);
+    const rondo__copy_note note =
+        rondo__plan_note_copy(plan, plan->program->inputs[i], NULL, "feed");
+    return rondo__crossing_copy(executor->stream, RONDO__TO_HOST, &note, slot->address, feed->data,
+                                slot->bytes);
+}
 
 // Puts the inputs where the plan wants them: device tensors in stream order, the others as they are
 // now. On CUDA those go through pinned memory that the plan owns, so that the caller's memory is
@@ -44,6 +70,10 @@ static rondo_status feed_inputs(rondo_executor *executor, rondo__plan *plan,
             continue;  // its value is part of the plan
         }
         if (plan->is_bound && rondo__bound_find(plan, program->inputs[i]) == feeds[i].data) {
+            continue;
+        }
+        RETURN_IF_ERROR(feed_host_side(executor, plan, i, &feeds[i], waits));
+        if (slot->is_on_host) {
             continue;
         }
         const rondo__copy_note note = rondo__plan_note_copy(plan, program->inputs[i], NULL, "feed");
@@ -82,6 +112,7 @@ static void count_run(rondo_executor *executor, rondo__plan *plan, bool was_repl
     executor->eager_run_count += was_replayed ? 0 : 1;
     executor->replay_run_count += was_replayed ? 1 : 0;
     executor->has_run = true;
+    executor->root->crossings.run_count += executor->depth == 0 ? 1 : 0;
 }
 
 // What is on the stream still uses the plan's memory; the first failure stays the one reported.
@@ -103,10 +134,18 @@ static rondo_status run_steps(rondo_executor *executor, rondo__plan *plan, bool 
     return rondo__bound_run(executor, plan);
 }
 
+// Nothing of this run has been copied yet; a body's copies are those of the run around it.
+static void begin_crossings(rondo_executor *executor) {
+    if (executor->depth == 0) {
+        executor->root->crossings.pending = (rondo__crossing_counts){0};
+    }
+}
+
 // Puts inputs, steps and outputs on the stream.
 static rondo_status put_run(const rondo__fetch *fetch, rondo__plan *plan, const rondo_tensor *feeds,
                             rondo_run_times *out_times) {
     rondo_executor *executor = fetch->executor;
+    begin_crossings(executor);
     RETURN_IF_ERROR(rondo__bound_begin(fetch, plan, feeds));
     RETURN_IF_ERROR(rondo__executor_mark(executor, 0));
     RETURN_IF_ERROR(feed_inputs(executor, plan, feeds, fetch->waits));
@@ -199,6 +238,7 @@ rondo_status rondo_executor_rerun(rondo_executor *executor) {
     uint64_t start_ns = rondo__clock_now_ns();
     rondo__budget *before = rondo__executor_begin_call(executor, NULL, 0);
     rondo_status status = rondo__self_check_begin_run(executor);
+    begin_crossings(active);
     if (status == RONDO_STATUS_OK) {
         status = rondo__plan_run_steps(active, active->current, rondo__executor_run_tensors,
                                        &times.was_replayed);

@@ -46,6 +46,9 @@ struct rondo__kernel {
     // Must not allocate, wait or touch the default stream once it ran one time (capture rule).
     rondo_status (*launch)(rondo__kernel *kernel, rondo_stream *stream, const void *const *inputs,
                            void *const *outputs, void *workspace);
+    // (optional, host only) Does the work now, on the calling thread, with no stream.
+    rondo_status (*run)(rondo__kernel *kernel, const void *const *inputs, void *const *outputs,
+                        void *workspace);
     void (*destroy)(rondo__kernel *kernel);
     size_t workspace_bytes;    // device memory needed during launch, aligned to 256; shared with
                                // other kernels

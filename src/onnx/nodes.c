@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "program/place_mark.h"
 
 enum { ATTRIBUTE_COUNT_MAX = 256 };
 
@@ -304,10 +305,42 @@ rondo_status rondo__node_begin(rondo__importer *importer, rondo__scope *scope,
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo__node_end(rondo__node_builder *builder) {
+static rondo_status add_to_program(rondo__node_builder *builder) {
     rondo__node *node = &builder->node;
-    RETURN_IF_ERROR(rondo__op_check(&node->op));
     return rondo__program_add_node(builder->scope->program, &node->op, node->inputs,
                                    node->input_count, node->explicit_count, node->outputs,
                                    node->output_count);
+}
+
+// A line of the node's text may give it a place.
+static rondo_status read_place(const Onnx__NodeProto *proto, rondo__place_mark *out_mark) {
+    static const char key[] = RONDO__PLACE_TEXT_KEY;
+    const char *line = proto->doc_string;
+    while (line != NULL && strncmp(line, key, sizeof key - 1) != 0) {
+        line = strchr(line, '\n');
+        line = line != NULL ? line + 1 : NULL;
+    }
+    if (line == NULL) {
+        return RONDO_STATUS_OK;
+    }
+    char place[16] = {0};
+    const char *begin = line + sizeof key - 1;
+    const size_t length = strcspn(begin, "\r\n");
+    memcpy(place, begin, length < sizeof place ? length : sizeof place - 1);
+    if (rondo__place_parse(place, __func__, &out_mark->place) != RONDO_STATUS_OK) {
+        return RONDO_FAIL(BAD_DATA, "its text says %s%s, which is no place", key, place);
+    }
+    out_mark->by = RONDO__PLACED_BY_PROGRAM;
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__node_end(rondo__node_builder *builder) {
+    rondo__node *node = &builder->node;
+    rondo__place_mark mark = {0};
+    RETURN_IF_ERROR(rondo__op_check(&node->op));
+    RETURN_IF_ERROR(read_place(builder->proto, &mark));
+    RETURN_IF_ERROR(add_to_program(builder));
+    rondo_program *program = builder->scope->program;
+    program->nodes[program->node_count - 1].place = mark;
+    return RONDO_STATUS_OK;
 }

@@ -16,6 +16,7 @@
 #include "onnx/namemap.h"
 #include "onnx/tensors.h"
 #include "program/edit.h"
+#include "program/place_mark.h"
 #include "program/program.h"
 #include "rondo/onnx.h"
 #include "rondo/version.h"
@@ -395,6 +396,18 @@ static rondo_status check_lost(const rondo__node *node) {
     return RONDO_STATUS_OK;
 }
 
+// The place of a node is a line of its text, which other readers pass over.
+static rondo_status write_place(writer *w, const rondo__node *node, Onnx__NodeProto *proto) {
+    enum { LINE_MAX_BYTES = 32 };
+    if (node->place.place == RONDO__PLACE_ANY) {
+        return RONDO_STATUS_OK;
+    }
+    RETURN_IF_ERROR(TAKE(w, LINE_MAX_BYTES, proto->doc_string));
+    (void)snprintf(proto->doc_string, LINE_MAX_BYTES, "%s%s", RONDO__PLACE_TEXT_KEY,
+                   rondo__place_get_name(node->place.place));
+    return RONDO_STATUS_OK;
+}
+
 static rondo_status write_node(writer *w, const written *at, const rondo__node *node,
                                Onnx__NodeProto **out_proto) {
     Onnx__NodeProto *proto = NULL;
@@ -410,6 +423,7 @@ static rondo_status write_node(writer *w, const written *at, const rondo__node *
     RETURN_IF_ERROR(write_names(w, at, node->inputs, node->explicit_count, &proto->input));
     proto->n_output = node->output_count;
     RETURN_IF_ERROR(write_names(w, at, node->outputs, node->output_count, &proto->output));
+    RETURN_IF_ERROR(write_place(w, node, proto));
     return write_attributes(w, at, node, proto);
 }
 

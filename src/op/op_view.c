@@ -261,5 +261,18 @@ const rondo__op_def rondo__op_table_view[] = {
     ENTRY("Squeeze", 13, 21, 1, 2, 1, no_attributes, infer_squeeze, compute_view),
     ENTRY("Unsqueeze", 1, 12, 1, 1, 1, axes_attributes, infer_unsqueeze, compute_view),
     ENTRY("Unsqueeze", 13, 21, 2, 2, 1, no_attributes, infer_unsqueeze, compute_view),
+    // A copy on the other side of a plan for processor and GPU.
+    {.domain = "rondo",
+     .name = "Transfer",
+     .opset_min = 1,
+     .opset_max = RONDO_OP_OPSET_MAX,
+     .input_min = 1,
+     .input_max = 1,
+     .output_min = 1,
+     .output_max = 1,
+     .flags = RONDO__OP_INTERNAL,
+     .attributes = no_attributes,
+     .infer = rondo__infer_like_input,
+     .compute = compute_view},
     {0},
 };

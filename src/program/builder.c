@@ -12,6 +12,7 @@
 #include "base/read_options.h"
 #include "program/builder_parts.h"
 #include "program/names.h"
+#include "program/place_mark.h"
 #include "tensor/elements.h"
 
 // ---- life
@@ -107,6 +108,39 @@ int32_t rondo__builder_get_opset(const rondo_builder *builder) {
         builder = builder->parent;
     }
     return builder->domains[0].version;
+}
+
+// ---- places
+
+rondo_status rondo_builder_begin_place(rondo_builder *builder, const char *place) {
+    uint8_t parsed;
+    RETURN_IF_ERROR(rondo__builder_check(builder, __func__));
+    RETURN_IF_ERROR(rondo__place_parse(place, __func__, &parsed));
+    if (builder->place_count == RONDO__BUILDER_PLACE_MAX) {
+        return RONDO_FAIL(INVALID, "more than %d scopes of places are open",
+                          RONDO__BUILDER_PLACE_MAX);
+    }
+    builder->places[builder->place_count++] = parsed;
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo_builder_end_place(rondo_builder *builder) {
+    RETURN_IF_ERROR(rondo__builder_check(builder, __func__));
+    if (builder->place_count == 0) {
+        return RONDO_FAIL(STATE, "no scope of a place is open in this builder");
+    }
+    builder->place_count -= 1;
+    return RONDO_STATUS_OK;
+}
+
+void rondo__builder_place_node(rondo_builder *builder) {
+    const rondo_builder *at = builder;
+    while (at->place_count == 0 && at->parent != NULL) {
+        at = at->parent;
+    }
+    const uint8_t place = at->place_count > 0 ? at->places[at->place_count - 1] : RONDO__PLACE_ANY;
+    builder->program->nodes[builder->program->node_count - 1].place = (rondo__place_mark){
+        place, place != RONDO__PLACE_ANY ? RONDO__PLACED_BY_PROGRAM : RONDO__PLACED_BY_NOBODY};
 }
 
 // ---- marks

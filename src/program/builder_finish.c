@@ -140,6 +140,12 @@ rondo_status rondo_builder_finish(rondo_builder *builder, rondo_program **out_pr
     if (builder->parent != NULL) {
         return RONDO_FAIL(INVALID, "a body ends by being an attribute of a node");
     }
+    if (builder->place_count > 0) {
+        return RONDO_FAIL(STATE,
+                          "%zu scopes of places are open; end each with "
+                          "rondo_builder_end_place",
+                          builder->place_count);
+    }
     rondo_program *program = builder->program;
     if (program->output_count == 0) {
         return RONDO_FAIL(INVALID, "the program has no outputs");

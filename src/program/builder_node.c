@@ -253,6 +253,7 @@ static rondo_status make_node(rondo_builder *builder, node_request *request) {
     RETURN_IF_ERROR(rondo__program_add_node(builder->program, op, request->node.inputs,
                                             request->node.input_count, request->node.explicit_count,
                                             request->node.outputs, request->node.output_count));
+    rondo__builder_place_node(builder);
     return is_new ? enter_domain(builder, request->domain, version) : RONDO_STATUS_OK;
 }
 

@@ -25,6 +25,8 @@ typedef struct rondo__builder_domain {
     int32_t version;
 } rondo__builder_domain;
 
+enum { RONDO__BUILDER_PLACE_MAX = 64 };  // scopes inside each other
+
 struct rondo_builder {
     rondo_builder *parent;   // of a body; NULL otherwise
     rondo_program *program;  // NULL once it was given out
@@ -33,6 +35,8 @@ struct rondo_builder {
     rondo__builder_capture *captures;
     size_t domain_count, domain_capacity;  // of the outermost builder; the first is ai.onnx
     rondo__builder_domain *domains;
+    size_t place_count;  // open scopes of places
+    uint8_t places[RONDO__BUILDER_PLACE_MAX];
 };
 
 // Refuses NULL, and builders that are finished or lie in one that is.
@@ -58,6 +62,8 @@ RONDO_MUST_USE rondo_status rondo__builder_check_name(const rondo_builder *build
 // Errors:    INVALID (nobody makes it), NO_MEMORY.
 RONDO_MUST_USE rondo_status rondo__builder_find(rondo_builder *builder, const char *name,
                                                 const char *call, int32_t *out_value);
+// Gives the latest node the place of the innermost scope, of this builder or one around.
+void rondo__builder_place_node(rondo_builder *builder);
 // The version of ai.onnx.
 int32_t rondo__builder_get_opset(const rondo_builder *builder);
 

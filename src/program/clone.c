@@ -48,6 +48,7 @@ static rondo_status clone_nodes(const rondo_program *source, rondo_program *copy
         RETURN_IF_ERROR(status);
         RETURN_IF_ERROR(clone_bodies(node, &copy->nodes[i].op));
         copy->nodes[i].precision = source->nodes[i].precision;
+        copy->nodes[i].place = source->nodes[i].place;
     }
     return RONDO_STATUS_OK;
 }

@@ -74,10 +74,8 @@ bool rondo__half_is_fixed_input(const rondo__node *node, size_t input);
 
 // ---- names ------------------------------------------------------------------------------------
 
-// How many nodes, those in bodies included, have a name or an op type that matches `pattern`
-// (* any characters, ? one).
-size_t rondo__half_count(const rondo_program *program, const char *pattern);
-// Marks them with RONDO__PRECISION_...; a control node that matches takes all of its bodies along.
+// Marks nodes that match (node_pattern.h) with RONDO__PRECISION_...; a control node that does takes
+// all of its bodies along.
 void rondo__half_mark(rondo_program *program, const char *pattern, uint8_t precision);
 
 // ---- the pass ---------------------------------------------------------------------------------

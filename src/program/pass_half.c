@@ -16,6 +16,7 @@
 #include "base/memory.h"
 #include "program/edit.h"
 #include "program/half_pass.h"
+#include "program/node_pattern.h"
 #include "program/specialise.h"
 
 enum { ONNX_FLOAT = 1, ONNX_FLOAT16 = 10 };  // TensorProto.DataType
@@ -244,53 +245,10 @@ free_lists:
 
 // ---- marks ------------------------------------------------------------------------------------
 
-static bool matches(const char *pattern, const char *text) {
-    const char *star = NULL;  // behind the last '*', and where the text stood then
-    const char *resume = NULL;
-    while (*text != '\0') {
-        if (*pattern == '*') {
-            star = ++pattern;
-            resume = text;
-        } else if (*pattern == '?' || *pattern == *text) {
-            ++pattern;
-            ++text;
-        } else if (star != NULL) {
-            pattern = star;
-            text = ++resume;
-        } else {
-            return false;
-        }
-    }
-    while (*pattern == '*') {
-        ++pattern;
-    }
-    return *pattern == '\0';
-}
-
-// `pattern` NULL matches everything.
-static bool is_named_by(const rondo__node *node, const char *pattern) {
-    return pattern == NULL || matches(pattern, node->op.def->name) ||
-           (node->op.name != NULL && matches(pattern, node->op.name));
-}
-
-size_t rondo__half_count(const rondo_program *program, const char *pattern) {
-    size_t count = 0;
-    for (size_t n = 0; n < program->node_count; ++n) {
-        const rondo__node *node = &program->nodes[n];
-        count += is_named_by(node, pattern) ? 1 : 0;
-        for (size_t i = 0; i < node->op.attribute_count; ++i) {
-            if (node->op.attributes[i].kind == RONDO__ATTRIBUTE_BODY) {
-                count += rondo__half_count(node->op.attributes[i].body, pattern);
-            }
-        }
-    }
-    return count;
-}
-
 void rondo__half_mark(rondo_program *program, const char *pattern, uint8_t precision) {
     for (size_t n = 0; n < program->node_count; ++n) {
         rondo__node *node = &program->nodes[n];
-        const bool is_match = is_named_by(node, pattern);
+        const bool is_match = rondo__node_matches(node, pattern);
         node->precision = is_match ? precision : node->precision;
         for (size_t i = 0; i < node->op.attribute_count; ++i) {
             if (node->op.attributes[i].kind == RONDO__ATTRIBUTE_BODY) {

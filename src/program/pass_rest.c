@@ -269,6 +269,7 @@ static rondo_status move_node(builder *b, size_t n, int32_t first) {
     RETURN_IF_ERROR(rondo__program_add_node(b->body, &node->op, b->list, node->input_count,
                                             node->explicit_count, outputs, node->output_count));
     b->body->nodes[b->body->node_count - 1].precision = node->precision;
+    b->body->nodes[b->body->node_count - 1].place = node->place;
     return RONDO_STATUS_OK;
 }
 

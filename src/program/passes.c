@@ -3,15 +3,16 @@
 #include "program/passes.h"
 
 #include "base/error.h"
+#include "program/place_mark.h"
 
-rondo_status rondo__program_simplify(rondo_program *program) {
+static rondo_status simplify(rondo_program *program) {
     RETURN_IF_ERROR(rondo__pass_identity(program));
     RETURN_IF_ERROR(rondo__pass_batch_norm(program));
     RETURN_IF_ERROR(rondo__pass_labels(program));
     return rondo__pass_gelu(program);
 }
 
-rondo_status rondo__program_optimise(rondo_program *program, const rondo__pass_options *options) {
+static rondo_status optimise(rondo_program *program, const rondo__pass_options *options) {
     // Products and convolutions first: they take element-wise neighbours that would otherwise form
     // chains.
     if (options->fuse_convolution) {
@@ -30,4 +31,19 @@ rondo_status rondo__program_optimise(rondo_program *program, const rondo__pass_o
         RETURN_IF_ERROR(rondo__pass_elementwise(program));
     }
     return RONDO_STATUS_OK;
+}
+
+// Nodes with a place of their own stay as they are.
+rondo_status rondo__program_simplify(rondo_program *program) {
+    rondo__program_hide_placed(program);
+    const rondo_status status = simplify(program);
+    rondo__program_show_placed(program);
+    return status;
+}
+
+rondo_status rondo__program_optimise(rondo_program *program, const rondo__pass_options *options) {
+    rondo__program_hide_placed(program);
+    const rondo_status status = optimise(program, options);
+    rondo__program_show_placed(program);
+    return status;
 }

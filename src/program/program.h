@@ -57,6 +57,12 @@ typedef struct rondo__optional {
     rondo__value declared;  // dtype and dims of the input; the name is the value's
 } rondo__optional;
 
+// Where a node is to run, and who says so; zeroed: nobody does.
+typedef struct rondo__place_mark {
+    uint8_t place;  // RONDO__PLACE_...
+    uint8_t by;     // RONDO__PLACED_BY_...
+} rondo__place_mark;
+
 typedef struct rondo__node {
     rondo__op op;        // the node owns the bodies among its attributes
     size_t input_count;  // explicit inputs plus captured values of all bodies
@@ -65,6 +71,8 @@ typedef struct rondo__node {
     int32_t *outputs;       // value numbers or RONDO__VALUE_NONE
     size_t explicit_count;  // inputs the file lists; the rest are captured values
     uint8_t precision;      // RONDO__PRECISION_... of program/half_pass.h: what the caller asks for
+    rondo__place_mark place;          // where the caller wants it; see program/place_mark.h
+    const rondo__op_def *hidden_def;  // its op while passes run that must leave it alone; or NULL
 } rondo__node;
 
 typedef struct rondo__symbol {
@@ -95,9 +103,10 @@ struct rondo_program {
     rondo__symbol *symbols;  // bodies have none of their own
     // What the users of the program share; a clone has none. NULL until the first user sets it.
     _Atomic(rondo__program_attachment *) attachment;
-    uint64_t file_bytes;     // of the model and what lies beside it; 0 when there is no file
-    int32_t *name_slots;     // value number + 1; 0 for a free slot
-    size_t name_slot_count;  // 0 or a power of two
+    uint64_t place_revision;  // changes of rondo_program_set_place
+    uint64_t file_bytes;      // of the model and what lies beside it; 0 when there is no file
+    int32_t *name_slots;      // value number + 1; 0 for a free slot
+    size_t name_slot_count;   // 0 or a power of two
     uint64_t name_seed;  // differs from program to program, so that no file can choose collisions
 };
 

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/write_struct.h"
 #include "op/registered.h"
+#include "program/place_mark.h"
 #include "program/program.h"
 #include "rondo/builder.h"
 
@@ -78,6 +79,7 @@ rondo_status rondo_program_get_node(const rondo_program *program, size_t index,
         .input_count = node->explicit_count,
         .output_count = node->output_count,
         .attribute_count = node->op.attribute_count,
+        .place = rondo__place_get_name(node->place.place),
     };
     rondo__write_struct(out_node, &facts);
     return RONDO_STATUS_OK;

@@ -13,6 +13,7 @@
 
 #include "program/edit.h"
 #include "program/half_pass.h"
+#include "program/node_pattern.h"
 #include "program/specialise.h"
 #include "support/interpret.h"
 
@@ -346,9 +347,9 @@ static void test_program_half__patterns(void **state) {
     rondo_program *program =
         make_program("Relu enc/relu x > a;Mul enc/mul a half > b;Relu dec/relu b > y");
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
-        if (rondo__half_count(program, rows[i].pattern) != rows[i].count) {
+        if (rondo__program_count_matches(program, rows[i].pattern) != rows[i].count) {
             fail_msg("\"%s\" matches %zu nodes, expected %zu", rows[i].pattern,
-                     rondo__half_count(program, rows[i].pattern), rows[i].count);
+                     rondo__program_count_matches(program, rows[i].pattern), rows[i].count);
         }
     }
     rondo__half_decision decisions[3];

@@ -22,6 +22,15 @@ typedef struct host_call {
 
 static_assert(sizeof(host_call) <= 4096, "a launch carries at most 4096 bytes");
 
+static rondo_status run_locked(rondo__host_kernel *kernel, void *const *addresses,
+                               void *workspace) {
+    (void)pthread_mutex_lock(&kernel->lock);
+    const rondo_status status = kernel->run(kernel, (const void *const *)addresses,
+                                            addresses + kernel->input_count, workspace);
+    (void)pthread_mutex_unlock(&kernel->lock);
+    return status;
+}
+
 static void run_call(void *arguments) {
     enum { CALLS_PER_LOOK = 16 };
     static _Thread_local uint32_t calls;
@@ -32,11 +41,7 @@ static void run_call(void *arguments) {
     rondo__host_kernel *kernel = call->kernel;
     void *const *addresses = kernel->table != NULL ? kernel->table : call->addresses;
     (void)rondo__host_threads_use(rondo__host_get_thread_count());
-    (void)pthread_mutex_lock(&kernel->lock);
-    rondo_status status = kernel->run(kernel, (const void *const *)addresses,
-                                      addresses + kernel->input_count, call->workspace);
-    (void)pthread_mutex_unlock(&kernel->lock);
-    if (status != RONDO_STATUS_OK) {
+    if (run_locked(kernel, addresses, call->workspace) != RONDO_STATUS_OK) {
         rondo__error_set_op(kernel->op->name);
         rondo__host_report_failure();
     }
@@ -92,6 +97,22 @@ static rondo_status launch_call(rondo__kernel *base, rondo_stream *stream,
     return rondo_stream_call_host(stream, kernel->op->def->name, run_call, &call, bytes);
 }
 
+static rondo_status run_here(rondo__kernel *base, const void *const *inputs, void *const *outputs,
+                             void *workspace) {
+    rondo__host_kernel *kernel = (rondo__host_kernel *)base;
+    void *own[RONDO__HOST_ADDRESS_MAX];
+    if (kernel->table != NULL) {
+        RETURN_IF_ERROR(fill_table(kernel, inputs, outputs));
+    } else {
+        gather_addresses(kernel, inputs, outputs, own);
+    }
+    const int32_t former = rondo__host_threads_use(rondo__host_get_thread_count());
+    const rondo_status status =
+        run_locked(kernel, kernel->table != NULL ? kernel->table : own, workspace);
+    (void)rondo__host_threads_use(former);  // the thread is not the library's own
+    return status;
+}
+
 static void destroy_kernel(rondo__kernel *base) {
     rondo__host_kernel *kernel = (rondo__host_kernel *)base;
     if (kernel->deinit != NULL) {
@@ -122,6 +143,7 @@ rondo__host_kernel *rondo__host_kernel_create(const rondo__kernel_request *reque
     }
     kernel->base = (rondo__kernel){
         .launch = launch_call,
+        .run = run_here,
         .destroy = destroy_kernel,
         .keeps_addresses = kernel->table != NULL,
         .implementation = implementation,

@@ -1,0 +1,335 @@
+// executor/crossing.c — see crossing.h.
+// SPDX-License-Identifier: Apache-2.0
+#include "executor/crossing.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "executor/hosted.h"
+#include "program/edit.h"
+#include "program/names.h"
+#include "program/specialise.h"
+#include "tensor/elements.h"
+
+// ---- the copy ---------------------------------------------------------------------------------
+
+typedef struct transfer {
+    rondo__kernel head;
+    rondo__crossing way;
+    size_t bytes;
+    rondo_shape shape;
+    rondo__copy_note note;  // for the first op that reads it; names are the program's
+} transfer;
+
+rondo_status rondo__crossing_copy(rondo_stream *stream, rondo__crossing way,
+                                  const rondo__copy_note *note, void *to, const void *from,
+                                  size_t bytes) {
+    const rondo_status status = rondo__stream_copy_noted(
+        stream, to, from, bytes,
+        way == RONDO__TO_DEVICE ? RONDO_COPY_HOST_TO_DEVICE : RONDO_COPY_DEVICE_TO_HOST, note);
+    if (status != RONDO_STATUS_OK) {
+        rondo__error_prefix("copying \"%.60s\" %s", note->variable,
+                            way == RONDO__TO_DEVICE ? "to the device" : "to the processor");
+    }
+    return status;
+}
+
+static rondo_status launch_transfer(rondo__kernel *head, rondo_stream *stream,
+                                    const void *const *inputs, void *const *outputs,
+                                    void *workspace) {
+    const transfer *t = (const transfer *)head;
+    (void)workspace;
+    return rondo__crossing_copy(stream, t->way, &t->note, outputs[0], inputs[0], t->bytes);
+}
+
+static void destroy_transfer(rondo__kernel *head) {
+    rondo__free(head);
+}
+
+static const rondo__kernel transfer_head = {.launch = launch_transfer,
+                                            .destroy = destroy_transfer,
+                                            .keeps_addresses = true,
+                                            .implementation = "copy"};
+
+bool rondo__kernel_is_transfer(const rondo__kernel *kernel) {
+    return kernel->launch == launch_transfer;
+}
+
+const rondo__crossing_counts *rondo__crossing_count_step(const rondo__plan *plan,
+                                                         rondo__step *step) {
+    rondo__crossing_counts *counts = &step->crossings;
+    if (step->has_crossings) {
+        return counts;
+    }
+    *counts = (rondo__crossing_counts){0};
+    for (size_t i = step->first_item; i < step->first_item + step->item_count; ++i) {
+        if (rondo__kernel_is_transfer(plan->items[i].kernel)) {
+            const transfer *t = (const transfer *)plan->items[i].kernel;
+            counts->count[t->way] += 1;
+            counts->bytes[t->way] += t->bytes;
+        }
+    }
+    step->has_crossings = true;
+    return counts;
+}
+
+// ---- room -------------------------------------------------------------------------------------
+
+bool rondo__crossing_is_possible(const rondo_executor *executor) {
+    return executor->part == RONDO__PART_NONE && !rondo_device_is_host(executor->device);
+}
+
+rondo_status rondo__crossing_reserve(rondo_program *program) {
+    const size_t values = program->value_count;
+    RETURN_IF_ERROR(RONDO__ARRAY_RESERVE(program->values, program->value_capacity, 2 * values));
+    RETURN_IF_ERROR(
+        RONDO__ARRAY_RESERVE(program->nodes, program->node_capacity, program->node_count + values));
+    return rondo__names_reserve(program, 2 * values);
+}
+
+// ---- the insertion ----------------------------------------------------------------------------
+
+enum { ON_DEVICE = 0, ON_HOST = 1, READ_ON_DEVICE = 1 << ON_DEVICE, READ_ON_HOST = 1 << ON_HOST };
+
+typedef struct insertion {
+    const rondo_executor *executor;
+    rondo__plan *plan;
+    rondo_program *program;
+    int8_t *class_of;
+    rondo__kernel **kernels;
+    size_t node_count;   // before
+    size_t value_count;  // before
+    uint8_t *read;       // by value: sides that read it
+    int32_t *other;      // by value: its form on the side where it does not lie; -1: none yet
+    size_t order_count;
+    size_t reader;  // the node at hand
+} insertion;
+
+static bool is_view(const insertion *in, size_t n) {
+    return in->class_of[n] < 0 && (in->program->nodes[n].op.def->flags & RONDO__OP_VIEW) != 0;
+}
+
+// The side of a node that does something.
+static int get_side(const insertion *in, size_t n) {
+    const int8_t c = in->class_of[n];
+    const bool is_device =
+        c == 0 ? !rondo__kernel_is_hosted(in->kernels[n]) : c < 0 || c == 1 + RONDO__BYPASS_EAGER;
+    return is_device ? ON_DEVICE : ON_HOST;
+}
+
+// Whether the value has bytes that lie on one side only.
+static bool has_side(const insertion *in, int32_t value) {
+    rondo__tensor_info info;
+    if (value < 0) {
+        return false;
+    }
+    rondo__program_get_info(in->program, value, &info);
+    return info.constant == NULL && info.is_shape_known && rondo__dtype_is_plain(info.dtype) &&
+           rondo_shape_get_count(&info.shape) > 0;
+}
+
+// Backwards, so that a view passes on who reads it.
+static void find_readers(insertion *in) {
+    for (size_t n = in->node_count; n-- > 0;) {
+        const rondo__node *node = &in->program->nodes[n];
+        if (is_view(in, n)) {
+            in->read[node->inputs[0]] |= in->read[node->outputs[0]];
+            continue;
+        }
+        const uint8_t side = (uint8_t)(1u << get_side(in, n));
+        for (size_t i = 0; in->class_of[n] >= 0 && i < node->input_count; ++i) {
+            if (node->inputs[i] >= 0) {
+                in->read[node->inputs[i]] |= side;
+            }
+        }
+    }
+}
+
+static void set_sides(insertion *in) {
+    uint8_t *sides = in->plan->sides;
+    for (size_t i = 0; i < in->program->input_count; ++i) {
+        const int32_t value = in->program->inputs[i];
+        sides[value] = in->read[value] == READ_ON_HOST ? ON_HOST : ON_DEVICE;
+    }
+    for (size_t n = 0; n < in->node_count; ++n) {
+        const rondo__node *node = &in->program->nodes[n];
+        for (size_t i = 0; i < node->output_count; ++i) {
+            if (node->outputs[i] >= 0) {
+                sides[node->outputs[i]] =
+                    is_view(in, n) ? sides[node->inputs[0]] : (uint8_t)get_side(in, n);
+            }
+        }
+    }
+}
+
+static rondo_status add_form(insertion *in, int32_t value, int side, int32_t *out_form) {
+    rondo__tensor_info info;
+    char name[160];
+    rondo__program_get_info(in->program, value, &info);
+    (void)snprintf(name, sizeof name, "%.140s.%s", in->program->values[value].name,
+                   side == ON_HOST ? "cpu" : "gpu");
+    RETURN_IF_ERROR(
+        rondo__program_add_shaped(in->program, name, info.dtype, &info.shape, out_form));
+    in->plan->sides[*out_form] = (uint8_t)side;
+    in->other[value] = *out_form;
+    return RONDO_STATUS_OK;
+}
+
+// Puts the latest node behind those in order.
+static void note_node(insertion *in, int8_t class_of, rondo__kernel *kernel) {
+    const size_t n = in->program->node_count - 1;
+    in->class_of[n] = class_of;
+    in->kernels[n] = kernel;
+    in->plan->order[in->order_count++] = n;
+}
+
+// The view `value` on the other side: the same view of what `input` has there.
+static rondo_status add_view(insertion *in, int32_t value, int32_t input, int side,
+                             int32_t *out_form) {
+    const rondo__node *maker = &in->program->nodes[in->program->values[value].producer];
+    rondo__op op = {0};
+    RETURN_IF_ERROR(add_form(in, value, side, out_form));
+    RETURN_IF_ERROR(rondo__op_copy(&maker->op, &op));
+    int32_t *inputs = rondo__calloc(maker->input_count + 1, sizeof *inputs);
+    rondo_status status = inputs == NULL ? RONDO_STATUS_NO_MEMORY : RONDO_STATUS_OK;
+    if (status == RONDO_STATUS_OK) {
+        memcpy(inputs, maker->inputs, maker->input_count * sizeof *inputs);
+        inputs[0] = input;
+        status = rondo__program_add_node(in->program, &op, inputs, maker->input_count,
+                                         maker->explicit_count, out_form, 1);
+    }
+    rondo__free(inputs);
+    rondo__op_deinit(&op);
+    if (status == RONDO_STATUS_OK) {
+        note_node(in, -1, NULL);
+    }
+    return status;
+}
+
+static rondo_status add_transfer(insertion *in, int32_t value, int side, int32_t *out_form) {
+    rondo__tensor_info info;
+    rondo__program_get_info(in->program, value, &info);
+    const rondo_tensor shell = {.dtype = info.dtype, .shape = info.shape};
+    transfer *t = rondo__calloc(1, sizeof *t);
+    if (t == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    *t = (transfer){.head = transfer_head,
+                    .way = side == ON_HOST ? RONDO__TO_HOST : RONDO__TO_DEVICE,
+                    .bytes = rondo_tensor_get_bytes(&shell),
+                    .shape = info.shape};
+    const rondo__op *reader = &in->program->nodes[in->reader].op;
+    t->note = (rondo__copy_note){reader->def->name, reader->name, in->program->values[value].name,
+                                 info.dtype, &t->shape};
+    rondo_status status = add_form(in, value, side, out_form);
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__program_add_simple(in->program, "rondo", "Transfer",
+                                           in->program->values[value].name, &value, 1, out_form, 1);
+    }
+    if (status != RONDO_STATUS_OK) {
+        rondo__free(t);
+        return status;
+    }
+    in->plan->transfer_count += 1;
+    note_node(in, 0, &t->head);
+    return RONDO_STATUS_OK;
+}
+
+// The form of `value` that lies on `side`, made where there is none. A view is made of its input's
+// form: a chain of views is followed down to what it looks at, and built up again.
+static rondo_status find_form(insertion *in, int32_t value, int side, int32_t *out_form) {
+    const uint8_t *sides = in->plan->sides;
+    int32_t base = value;
+    *out_form = value;
+    if (!has_side(in, value) || sides[value] == side) {
+        return RONDO_STATUS_OK;
+    }
+    while (in->other[base] < 0 && in->program->values[base].producer >= 0 &&
+           is_view(in, (size_t)in->program->values[base].producer)) {
+        base = in->program->nodes[in->program->values[base].producer].inputs[0];
+    }
+    if (in->other[base] < 0) {
+        int32_t form;
+        RETURN_IF_ERROR(add_transfer(in, base, side, &form));
+    }
+    while (base != value) {  // up again, by one view at a time
+        int32_t above = value;
+        int32_t form;
+        while (in->program->nodes[in->program->values[above].producer].inputs[0] != base) {
+            above = in->program->nodes[in->program->values[above].producer].inputs[0];
+        }
+        RETURN_IF_ERROR(add_view(in, above, in->other[base], side, &form));
+        base = above;
+    }
+    *out_form = in->other[value];
+    return RONDO_STATUS_OK;
+}
+
+// Inputs that both sides read have a second place, which is fed, too.
+static rondo_status add_mirrors(insertion *in) {
+    for (size_t i = 0; i < in->program->input_count; ++i) {
+        const int32_t value = in->program->inputs[i];
+        in->plan->mirrors[i] = -1;
+        if (in->read[value] == (READ_ON_HOST | READ_ON_DEVICE) && has_side(in, value)) {
+            RETURN_IF_ERROR(add_form(in, value, ON_HOST, &in->plan->mirrors[i]));
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status visit_node(insertion *in, size_t n) {
+    const size_t input_count = in->program->nodes[n].input_count;
+    in->reader = n;
+    for (size_t i = 0; in->class_of[n] >= 0 && i < input_count; ++i) {
+        const int32_t value = in->program->nodes[n].inputs[i];
+        int32_t form = value;
+        if (value >= 0) {
+            RETURN_IF_ERROR(find_form(in, value, get_side(in, n), &form));
+        }
+        in->program->nodes[n].inputs[i] = form;
+    }
+    in->plan->order[in->order_count++] = n;
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status insert_all(insertion *in) {
+    find_readers(in);
+    set_sides(in);
+    RETURN_IF_ERROR(add_mirrors(in));
+    for (size_t n = 0; n < in->node_count; ++n) {
+        RETURN_IF_ERROR(visit_node(in, n));
+    }
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__crossing_insert(const rondo_executor *executor, rondo__plan *plan,
+                                    int8_t *class_of, rondo__kernel **kernels) {
+    rondo_program *program = plan->program;
+    insertion in = {.executor = executor,
+                    .plan = plan,
+                    .program = program,
+                    .class_of = class_of,
+                    .kernels = kernels,
+                    .node_count = program->node_count,
+                    .value_count = program->value_count};
+    if (!rondo__crossing_is_possible(executor)) {
+        return RONDO_STATUS_OK;
+    }
+    in.read = rondo__calloc(2 * program->value_count + 1, sizeof *in.read);
+    in.other = rondo__calloc(2 * program->value_count + 1, sizeof *in.other);
+    plan->sides = rondo__calloc(2 * program->value_count + 1, sizeof *plan->sides);
+    plan->order =
+        rondo__calloc(program->node_count + program->value_count + 1, sizeof *plan->order);
+    plan->mirrors = rondo__calloc(program->input_count + 1, sizeof *plan->mirrors);
+    rondo_status status = RONDO_STATUS_NO_MEMORY;
+    if (in.read != NULL && in.other != NULL && plan->sides != NULL && plan->order != NULL &&
+        plan->mirrors != NULL) {
+        memset(in.other, 0xff, (2 * program->value_count + 1) * sizeof *in.other);  // -1
+        status = insert_all(&in);
+    }
+    rondo__free(in.read);
+    rondo__free(in.other);
+    return status;
+}

@@ -1,0 +1,49 @@
+// executor/crossing.h — where values cross between the processor and a GPU.
+//
+//   before   x ── Gather ── MatMul ── y     after   x ── Gather ── [copy] ── MatMul ── y
+//                  cpu       gpu                          cpu                 gpu
+//
+// Once it is known where each node of a plan runs, each value has a side. Where a node reads a
+// value that lies on the other side, the program gets a node rondo.Transfer, an item of a segment
+// like others, so that each value crosses at most once in a run, in stream order, captured and
+// planned like all else. Nothing crosses that need not: constants are read where they are, an input
+// that both sides read is fed to both, a view is made anew on the other side of what it looks at.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_EXECUTOR_CROSSING_H
+#define RONDO_EXECUTOR_CROSSING_H
+
+#include "device/copy_note.h"
+#include "executor/plan.h"
+
+// Whether the plans of this executor have two sides.
+bool rondo__crossing_is_possible(const rondo_executor *executor);
+
+// Makes room for what the insertion adds, so that nodes and values stay where they are: kernels
+// point at them. Before any kernel is prepared.
+//
+// Errors:    NO_MEMORY.
+// Threads:   one thread per executor; as all functions below.
+RONDO_MUST_USE rondo_status rondo__crossing_reserve(rondo_program *program);
+
+// Inserts the copies. `class_of`, `kernels` and the plan's homes have room for twice the values
+// behind the nodes there are. Fills the plan's order, sides and mirrors.
+//
+// Errors:    NO_MEMORY.
+RONDO_MUST_USE rondo_status rondo__crossing_insert(const rondo_executor *executor,
+                                                   rondo__plan *plan, int8_t *class_of,
+                                                   rondo__kernel **kernels);
+
+bool rondo__kernel_is_transfer(const rondo__kernel *kernel);
+
+// Copies between the processor and the device, in stream order; the note says what and for whom.
+//
+// Errors:    those of rondo_stream_copy.
+RONDO_MUST_USE rondo_status rondo__crossing_copy(rondo_stream *stream, rondo__crossing way,
+                                                 const rondo__copy_note *note, void *to,
+                                                 const void *from, size_t bytes);
+
+// What a step copies.
+const rondo__crossing_counts *rondo__crossing_count_step(const rondo__plan *plan,
+                                                         rondo__step *step);
+
+#endif  // RONDO_EXECUTOR_CROSSING_H

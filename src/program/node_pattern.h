@@ -1,0 +1,17 @@
+// program/node_pattern.h — patterns by which callers name nodes: * any characters, ? one.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_PROGRAM_NODE_PATTERN_H
+#define RONDO_PROGRAM_NODE_PATTERN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "program/program.h"
+
+// Whether the node's name or its type of op matches. NULL matches everything.
+bool rondo__node_matches(const rondo__node *node, const char *pattern);
+
+// How many nodes match, those in bodies included.
+size_t rondo__program_count_matches(const rondo_program *program, const char *pattern);
+
+#endif  // RONDO_PROGRAM_NODE_PATTERN_H

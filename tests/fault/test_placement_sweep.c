@@ -1,0 +1,130 @@
+// Fail the nth for an executor whose ops are on both sides: every driver call of the fake driver
+// and every allocation fails once while places are set, the plan is made, looked at, run, captured
+// and replayed. Whatever fails, the runs that succeed are right, the next ones work, and nothing is
+// left.
+// SPDX-License-Identifier: Apache-2.0
+#include <stdlib.h>
+#include <string.h>
+
+#include "rondo/rondo.h"
+#include "support/sweep.h"
+
+#define RETURN_UNLESS_OK(call)               \
+    do {                                     \
+        const rondo_status status_ = (call); \
+        if (status_ != RONDO_STATUS_OK) {    \
+            return status_;                  \
+        }                                    \
+    } while (0)
+
+enum { COUNT = 8, SHOWN_MAX = 32 };
+
+typedef struct world {
+    rondo_device *device;
+    rondo_builder *builder;
+    rondo_program *program;
+    rondo_executor *executor;
+} world;
+
+static rondo_status add(rondo_builder *builder, const char *op, const char *from, const char *to) {
+    return rondo_builder_add_node(builder, op, &from, 1, &to, 1, NULL);
+}
+
+// y = |-relu(x)|; z: where relu(x) is not 0, a shape that depends on data.
+static rondo_status build(world *w) {
+    const rondo_port x = {.struct_size = sizeof x,
+                          .name = "x",
+                          .dtype = RONDO_DTYPE_F32,
+                          .rank = 1,
+                          .extent = {COUNT}};
+    RETURN_UNLESS_OK(rondo_builder_create(NULL, &w->builder));
+    RETURN_UNLESS_OK(rondo_builder_add_input(w->builder, &x));
+    RETURN_UNLESS_OK(add(w->builder, "Relu", "x", "a"));
+    RETURN_UNLESS_OK(rondo_builder_begin_place(w->builder, "cpu"));
+    RETURN_UNLESS_OK(add(w->builder, "Neg", "a", "b"));
+    RETURN_UNLESS_OK(rondo_builder_end_place(w->builder));
+    RETURN_UNLESS_OK(add(w->builder, "Abs", "b", "y"));
+    RETURN_UNLESS_OK(add(w->builder, "NonZero", "a", "z"));
+    RETURN_UNLESS_OK(rondo_builder_add_output(w->builder, "y", NULL));
+    RETURN_UNLESS_OK(rondo_builder_add_output(w->builder, "z", NULL));
+    return rondo_builder_finish(w->builder, &w->program);
+}
+
+static rondo_status run_once(rondo_executor *executor, bool waits) {
+    float x[COUNT];
+    float y[COUNT];
+    rondo_binding feed = {"x", {RONDO_DTYPE_F32, {1, {COUNT}}, x, NULL, NULL}};
+    rondo_binding fetches[] = {{"y", {RONDO_DTYPE_F32, {1, {COUNT}}, y, NULL, NULL}},
+                               {.name = "z"}};
+    for (int i = 0; i < COUNT; ++i) {
+        x[i] = (float)(i - 3);
+    }
+    rondo_status status = waits ? rondo_executor_run(executor, &feed, 1, fetches, 2)
+                                : rondo_executor_run_async(executor, &feed, 1, fetches, 2, NULL);
+    if (!waits && status == RONDO_STATUS_OK) {
+        status = rondo_executor_wait(executor);
+    }
+    for (int i = 0; i < COUNT && status == RONDO_STATUS_OK; ++i) {
+        assert_true(y[i] == (i > 3 ? (float)(i - 3) : 0.0f));
+    }
+    rondo_tensor_deinit(&fetches[1].tensor);
+    return status;
+}
+
+static void work(world *w, const char *device_name) {
+    const char *const place = "Abs=gpu";
+    const rondo_executor_options options = {.struct_size = sizeof options,
+                                            .thread_count = 1,
+                                            .place = &place,
+                                            .place_count = 1,
+                                            .self_check_every = 4};
+    rondo_placement shown[SHOWN_MAX];
+    rondo_transfer_stats copied = {.struct_size = sizeof copied};
+    size_t count;
+    STEP(rondo_device_open(device_name, &w->device));
+    STEP(build(w));
+    STEP(rondo_program_set_place(w->program, "Relu", "gpu"));
+    STEP(rondo_executor_create(w->program, w->device, &options, &w->executor));
+    STEP(rondo_executor_list_placements(w->executor, NULL, 0, SHOWN_MAX, shown, &count));
+    for (int run = 0; run < 5; ++run) {
+        STEP(run_once(w->executor, run % 3 != 2));
+    }
+    STEP(rondo_executor_get_transfers(w->executor, &copied));
+    assert_true(count < SHOWN_MAX && copied.to_host.count >= 5 && copied.to_device.count >= 5);
+}
+
+static void run_round(const sweep_point *point) {
+    world w = {0};
+    work(&w, point->device_name);
+    (void)sweep_lift();
+    for (int run = 0; run < 2 && w.executor != NULL; ++run) {
+        const rondo_status status = run_once(w.executor, true);
+        const bool is_lost = point->code == RONDO__CU_ERROR_LAUNCH_FAILED;
+        if (status != RONDO_STATUS_OK && !(is_lost && status == RONDO_STATUS_LOST)) {
+            sweep_fail(point, "afterwards run %d: %s", run, rondo_error_get_last()->message);
+        }
+    }
+    rondo_executor_destroy(w.executor);
+    rondo_builder_destroy(w.builder);
+    rondo_program_destroy(w.program);
+    rondo_device_release(w.device);
+}
+
+static void prepare_fake(void) {
+    fake_cuda_install_compiler();
+}
+
+static void test_placement_sweep__fake(void **state) {
+    (void)state;
+    setenv("RONDO_CACHE_DIR", "", 1);
+    const sweep_subject subject = {.run = run_round, .prepare = prepare_fake, .dense = 60};
+    const sweep_count count = sweep_on_fake("places", &subject);
+    assert_true(count.driver_calls > 50 && count.allocations > 50);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_placement_sweep__fake),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

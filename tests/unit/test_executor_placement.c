@@ -1,0 +1,602 @@
+// Where ops run, on a GPU of the fake driver: results equal those of the host bit for bit, eager
+// and replayed; each tensor crosses once in a run and direction, and only where it must; what
+// cannot be done is refused by name.
+// SPDX-License-Identifier: Apache-2.0
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "rondo/rondo.h"
+#include "support/expect_ok.h"
+#include "support/fake_cuda.h"
+
+enum { COUNT = 8, RUNS = 5, NODES_MAX = 8, BYTES = COUNT * sizeof(float) };
+
+static rondo_device *g_gpu;
+static rondo_device *g_host;
+
+static int open_all(void **state) {
+    static const fake_cuda_options options = {
+        .device_count = 1, .driver_version = 13000, .has_get_proc_address = true};
+    (void)state;
+    fake_cuda_reset(&options);
+    fake_cuda_install();
+    fake_cuda_install_compiler();
+    OK(rondo_device_open("cuda:0", &g_gpu));
+    OK(rondo_device_open("host", &g_host));
+    return 0;
+}
+
+static int close_all(void **state) {
+    (void)state;
+    rondo_device_release(g_gpu);
+    rondo_device_release(g_host);
+    assert_string_equal(fake_cuda_get_violations(), "");
+    assert_int_equal(fake_cuda_count_objects(), 0);
+    fake_cuda_uninstall();
+    return 0;
+}
+
+// ---- programs -----------------------------------------------------------------------------------
+
+typedef struct node {
+    const char *op;
+    const char *inputs[3];
+    const char *output;  // and the node's name
+    const char *place;   // NULL: nobody says
+} node;
+
+static void add_constants(rondo_builder *builder) {
+    const int64_t whole[] = {2, 4};
+    const int64_t zero = 0;
+    float table[4 * COUNT];
+    for (int i = 0; i < 4 * COUNT; ++i) {
+        table[i] = (float)i / 4;
+    }
+    OK(rondo_builder_add_constant(builder, "table", RONDO_DTYPE_F32, &(rondo_shape){2, {4, COUNT}},
+                                  table));
+    OK(rondo_builder_add_constant(builder, "square", RONDO_DTYPE_I64, &(rondo_shape){1, {2}},
+                                  whole));
+    OK(rondo_builder_add_constant(builder, "zero", RONDO_DTYPE_I64, &(rondo_shape){1, {1}}, &zero));
+}
+
+// Inputs x [COUNT] f32 and i [1] i64; each node has the output of its name.
+static rondo_program *build(const node *nodes, const char *const *outputs) {
+    rondo_builder *builder;
+    rondo_program *program;
+    rondo_port x = {.struct_size = sizeof x, .name = "x", .dtype = RONDO_DTYPE_F32, .rank = 1};
+    rondo_port i = {.struct_size = sizeof i, .name = "i", .dtype = RONDO_DTYPE_I64, .rank = 1};
+    x.extent[0] = COUNT;
+    i.extent[0] = 1;
+    OK(rondo_builder_create(NULL, &builder));
+    OK(rondo_builder_add_input(builder, &x));
+    OK(rondo_builder_add_input(builder, &i));
+    add_constants(builder);
+    for (const node *n = nodes; n < nodes + NODES_MAX && n->op != NULL; ++n) {
+        const rondo_builder_node_options options = {.struct_size = sizeof options,
+                                                    .name = n->output};
+        size_t count = 0;
+        while (count < 3 && n->inputs[count] != NULL) {
+            count += 1;
+        }
+        OK(rondo_builder_begin_place(builder, n->place != NULL ? n->place : "all"));
+        OK(rondo_builder_add_node(builder, n->op, n->inputs, count, &n->output, 1, &options));
+        OK(rondo_builder_end_place(builder));
+    }
+    for (; *outputs != NULL; ++outputs) {
+        OK(rondo_builder_add_output(builder, *outputs, NULL));
+    }
+    OK(rondo_builder_finish(builder, &program));
+    rondo_builder_destroy(builder);
+    return program;
+}
+
+typedef struct feeds {
+    float x[COUNT];
+    int64_t i;
+    rondo_binding list[2];
+} feeds;
+
+static void fill(feeds *f, int run) {
+    for (int k = 0; k < COUNT; ++k) {
+        f->x[k] = (float)(k - 3 + run);
+    }
+    f->i = run % 4;
+    f->list[0] = (rondo_binding){"x", {RONDO_DTYPE_F32, {1, {COUNT}}, f->x, NULL, NULL}};
+    f->list[1] = (rondo_binding){"i", {RONDO_DTYPE_I64, {1, {1}}, &f->i, NULL, NULL}};
+}
+
+static void expect_same(const rondo_tensor *have, const rondo_tensor *want, const char *what) {
+    const size_t bytes = rondo_tensor_get_bytes(want);
+    assert_true(rondo_shape_is_equal(&have->shape, &want->shape));
+    if (memcmp(have->data, want->data, bytes) != 0) {
+        fail_msg("%s: another result than on the host, the first %g, not %g", what,
+                 (double)*(const float *)have->data, (double)*(const float *)want->data);
+    }
+}
+
+static size_t count_outputs(const char *const *outputs) {
+    size_t count = 0;
+    while (outputs[count] != NULL) {
+        count += 1;
+    }
+    return count;
+}
+
+// Runs both executors a few times, with other inputs each time, and compares.
+static void compare(rondo_executor *gpu, rondo_executor *host, const char *const *outputs,
+                    const char *what, bool waits) {
+    const size_t count = count_outputs(outputs);
+    for (int run = 0; run < RUNS; ++run) {
+        feeds f;
+        rondo_binding have[3] = {{0}};
+        rondo_binding want[3] = {{0}};
+        fill(&f, run);
+        for (size_t k = 0; k < count; ++k) {
+            have[k].name = want[k].name = outputs[k];
+        }
+        OK(rondo_executor_run(host, f.list, 2, want, count));
+        if (waits) {
+            OK(rondo_executor_run(gpu, f.list, 2, have, count));
+        } else {
+            OK(rondo_executor_run_async(gpu, f.list, 2, have, count, NULL));
+            memset(f.x, 0, sizeof f.x);
+            f.i = 0;
+            OK(rondo_executor_wait(gpu));
+        }
+        for (size_t k = 0; k < count; ++k) {
+            expect_same(&have[k].tensor, &want[k].tensor, what);
+            rondo_tensor_deinit(&have[k].tensor);
+            rondo_tensor_deinit(&want[k].tensor);
+        }
+    }
+}
+
+typedef struct counts {
+    uint64_t to_device, to_host, stopped;  // copies of one run
+    uint64_t segments, bypassed;
+    uint64_t nodes;  // of the graphs, op by op; 0: any
+} counts;
+
+static void expect_counts(const rondo_executor *executor, const counts *want, const char *what) {
+    rondo_transfer_stats have = {.struct_size = sizeof have};
+    rondo_executor_stats stats = {.struct_size = sizeof stats};
+    OK(rondo_executor_get_transfers(executor, &have));
+    OK(rondo_executor_get_stats(executor, &stats));
+    assert_int_equal(have.run_count, RUNS);
+    const uint64_t stopped = have.synchronous_to_device.count + have.synchronous_to_host.count;
+    if (have.to_device.count != RUNS * want->to_device ||
+        have.to_host.count != RUNS * want->to_host || stopped != RUNS * want->stopped ||
+        stats.segment_count != want->segments || stats.bypassed_count != want->bypassed ||
+        (want->nodes != 0 && stats.node_count != 0 && stats.node_count != want->nodes)) {
+        fail_msg(
+            "%s: in %d runs %d copies to the GPU, %d to the host, %d of them waited for; %d "
+            "segments, %d bypassed, %d nodes",
+            what, RUNS, (int)have.to_device.count, (int)have.to_host.count, (int)stopped,
+            (int)stats.segment_count, (int)stats.bypassed_count, (int)stats.node_count);
+    }
+}
+
+// ---- what crosses -------------------------------------------------------------------------------
+
+typedef struct story {
+    const char *what;
+    node nodes[NODES_MAX];
+    const char *outputs[4];
+    counts want;
+} story;
+
+static const story stories[] = {
+    {"there and back",
+     {{"Relu", {"x"}, "a", NULL}, {"Neg", {"a"}, "b", "cpu"}, {"Abs", {"b"}, "y", NULL}},
+     {"y"},
+     {1, 1, 0, 1, 0, 0}},
+    {"read twice",
+     {{"Relu", {"x"}, "a", NULL},
+      {"Neg", {"a"}, "b", "cpu"},
+      {"Add", {"a", "b"}, "c", "cpu"},
+      {"Abs", {"b"}, "d", NULL},
+      {"Add", {"c", "d"}, "y", NULL},
+      {"Neg", {"c"}, "z", NULL}},
+     {"y", "z"},
+     {2, 1, 0, 1, 0, 0}},
+    {"through views",
+     {{"Relu", {"x"}, "a", NULL},
+      {"Reshape", {"a", "square"}, "s", NULL},
+      {"Neg", {"s"}, "b", "cpu"},
+      {"Neg", {"a"}, "c", "cpu"},
+      {"Flatten", {"b"}, "f", NULL},
+      {"Abs", {"f"}, "y", NULL},
+      {"Abs", {"c"}, "z", NULL}},
+     {"y", "z"},
+     {2, 1, 0, 1, 0, 0}},
+    {"an input for both",
+     {{"Relu", {"x"}, "y", NULL}, {"Neg", {"x"}, "z", "cpu"}},
+     {"y", "z"},
+     {0, 0, 0, 1, 0, 0}},
+    {"only the processor",
+     {{"Relu", {"x"}, "a", "cpu"}, {"Neg", {"a"}, "y", "cpu"}},
+     {"y"},
+     {0, 0, 0, 1, 0, 1}},  // one host function
+    {"in turn",
+     {{"Relu", {"x"}, "a", "cpu"},
+      {"Neg", {"a"}, "b", NULL},
+      {"Neg", {"x"}, "c", "cpu"},
+      {"Abs", {"c"}, "d", "cpu"}},
+     {"b", "d"},
+     {1, 0, 0, 1, 0, 3}},  // those of the processor stay together
+    {"a table",
+     {{"Gather", {"table", "i"}, "a", "cpu"}, {"Add", {"a", "x"}, "y", NULL}},
+     {"y"},
+     {1, 0, 0, 1, 0, 0}},
+    {"no kernel on the GPU",
+     {{"Relu", {"x"}, "a", NULL}, {"Hardmax", {"a"}, "s", NULL}, {"Neg", {"s"}, "y", NULL}},
+     {"y"},
+     {1, 1, 0, 1, 0, 0}},
+    {"a shape that depends on data",
+     {{"Relu", {"x"}, "a", NULL}, {"NonZero", {"a"}, "y", NULL}, {"Neg", {"a"}, "z", NULL}},
+     {"y", "z"},
+     {0, 1, 1, 1, 1, 0}},
+};
+
+static void run_story(const story *s, const rondo_executor_options *options, bool waits) {
+    rondo_program *program = build(s->nodes, s->outputs);
+    rondo_executor *gpu;
+    rondo_executor *host;
+    OK(rondo_executor_create(program, g_gpu, options, &gpu));
+    OK(rondo_executor_create(program, g_host, NULL, &host));
+    compare(gpu, host, s->outputs, s->what, waits);
+    expect_counts(gpu, &s->want, s->what);
+    rondo_executor_destroy(gpu);
+    rondo_executor_destroy(host);
+    rondo_program_destroy(program);
+}
+
+static void test_executor_placement__stories(void **state) {
+    (void)state;
+    static const rondo_executor_options rows[] = {
+        {.struct_size = sizeof rows[0]},
+        {.struct_size = sizeof rows[0], .graphs = RONDO_GRAPHS_OFF},
+        {.struct_size = sizeof rows[0], .graphs = RONDO_GRAPHS_ON, .op_by_op = true},
+    };
+    for (size_t i = 0; i < sizeof stories / sizeof *stories; ++i) {
+        for (size_t o = 0; o < sizeof rows / sizeof *rows; ++o) {
+            run_story(&stories[i], &rows[o], true);
+        }
+        run_story(&stories[i], NULL, false);
+    }
+}
+
+// ---- who says so --------------------------------------------------------------------------------
+
+static const node chain[] = {
+    {"Relu", {"x"}, "a", NULL}, {"Neg", {"a"}, "b", NULL}, {"Abs", {"b"}, "y", NULL}, {0}};
+static const char *const only_y[] = {"y", NULL};
+
+// The place and the reason of an op or a tensor; fails where there is none of this name.
+static rondo_placement find(rondo_executor *executor, rondo_placement_kind kind, const char *name) {
+    rondo_placement list[48];
+    size_t count;
+    OK(rondo_executor_list_placements(executor, NULL, 0, 48, list, &count));
+    assert_true(count <= 48);
+    for (size_t i = 0; i < count; ++i) {
+        if (list[i].kind == kind && strcmp(list[i].name, name) == 0) {
+            return list[i];
+        }
+    }
+    fail_msg("nothing is said of \"%s\"", name);
+    return (rondo_placement){0};
+}
+
+static void expect_place(rondo_executor *executor, rondo_placement_kind kind, const char *name,
+                         const char *place, const char *reason) {
+    const rondo_placement found = find(executor, kind, name);
+    if (strcmp(found.place, place) != 0 || strstr(found.reason, reason) == NULL) {
+        fail_msg("\"%s\" is on %s because %s", name, found.place, found.reason);
+    }
+}
+
+// A scope, a call, an option: the later wins, and says so, before the first run and after it.
+static void test_executor_placement__askers(void **state) {
+    (void)state;
+    static const struct {
+        const char *call;
+        const char *option;
+        const char *place;
+        const char *reason;
+    } rows[] = {
+        {NULL, NULL, "cpu", "rondo_builder_begin_place"},
+        {"gpu", NULL, "gpu", "rondo_program_set_place"},
+        {"gpu:0", "b=cpu", "cpu", "options.place"},
+        {"all", NULL, "gpu", ""},
+        {NULL, "N?g=all", "gpu", ""},
+        {"cpu", "*=gpu", "gpu", "options.place"},
+    };
+    const node nodes[] = {chain[0], {"Neg", {"a"}, "b", "cpu"}, chain[2], {0}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        rondo_program *program = build(nodes, only_y);
+        const rondo_executor_options options = {.struct_size = sizeof options,
+                                                .place = &rows[i].option,
+                                                .place_count = rows[i].option != NULL ? 1 : 0,
+                                                .op_by_op = true};
+        rondo_executor *gpu;
+        rondo_executor *host;
+        if (rows[i].call != NULL) {
+            OK(rondo_program_set_place(program, "Neg", rows[i].call));
+        }
+        OK(rondo_executor_create(program, g_gpu, &options, &gpu));
+        expect_place(gpu, RONDO_PLACEMENT_OP, "b", rows[i].place, rows[i].reason);
+        OK(rondo_program_set_place(program, "*", "all"));
+        OK(rondo_executor_create(program, g_host, NULL, &host));
+        compare(gpu, host, only_y, "askers", true);
+        expect_place(gpu, RONDO_PLACEMENT_OP, "b", rows[i].place, rows[i].reason);
+        expect_place(gpu, RONDO_PLACEMENT_TENSOR, "b", rows[i].place, "make or read it");
+        expect_place(gpu, RONDO_PLACEMENT_TENSOR, "y", "gpu", "make or read it");
+        expect_place(host, RONDO_PLACEMENT_TENSOR, "y", "cpu", "make or read it");
+        rondo_executor_destroy(gpu);
+        rondo_executor_destroy(host);
+        rondo_program_destroy(program);
+    }
+}
+
+// Places are kept in files.
+static void test_executor_placement__files(void **state) {
+    (void)state;
+    char path[] = "/tmp/rondo_place_XXXXXX";
+    const node nodes[] = {chain[0], {"Neg", {"a"}, "b", "cpu"}, {"Abs", {"b"}, "y", "gpu:3"}, {0}};
+    static const char *const want[] = {"all", "cpu", "gpu:3"};
+    rondo_program *built = build(nodes, only_y);
+    rondo_program *loaded;
+    const int file = mkstemp(path);
+    assert_true(file >= 0);
+    (void)close(file);
+    OK(rondo_program_save_onnx(built, path));
+    OK(rondo_program_load_onnx(path, &loaded));
+    (void)unlink(path);
+    for (size_t n = 0; n < 3; ++n) {
+        rondo_program_node facts = {.struct_size = sizeof facts};
+        OK(rondo_program_get_node(loaded, n, &facts));
+        assert_string_equal(facts.place, want[n]);
+    }
+    rondo_program_destroy(built);
+    rondo_program_destroy(loaded);
+}
+
+// ---- by themselves ------------------------------------------------------------------------------
+
+// Whole numbers that only decide a shape are computed where they are read; nothing is copied for
+// them.
+static void test_executor_placement__shape_arithmetic(void **state) {
+    (void)state;
+    const node nodes[] = {{"Relu", {"x"}, "a", NULL},        {"Shape", {"a"}, "s", NULL},
+                          {"Add", {"s", "i"}, "t", NULL},    {"Sub", {"t", "i"}, "u", NULL},
+                          {"Expand", {"a", "u"}, "y", NULL}, {0}};
+    rondo_program *program = build(nodes, only_y);
+    const rondo_executor_options options = {
+        .struct_size = sizeof options, .no_folding = true, .op_by_op = true};
+    rondo_executor *gpu;
+    rondo_executor *host;
+    OK(rondo_executor_create(program, g_gpu, &options, &gpu));
+    OK(rondo_executor_create(program, g_host, NULL, &host));
+    compare(gpu, host, only_y, "shape arithmetic", true);
+    expect_place(gpu, RONDO_PLACEMENT_OP, "u", "cpu", "ops of the processor read");
+    expect_place(gpu, RONDO_PLACEMENT_OP, "a", "gpu", "has a kernel");
+    rondo_executor_destroy(gpu);
+    rondo_executor_destroy(host);
+    rondo_program_destroy(program);
+}
+
+// A table that is larger than the limit stays where it is; only its rows go to the GPU.
+static void test_executor_placement__large_table(void **state) {
+    (void)state;
+    enum { ROWS = 65536 };
+    static float table[ROWS * COUNT];
+    const rondo_tensor large = {RONDO_DTYPE_F32, {2, {ROWS, COUNT}}, table, NULL, NULL};
+    rondo_port ids = {
+        .struct_size = sizeof ids, .name = "ids", .dtype = RONDO_DTYPE_I64, .rank = 1};
+    ids.extent[0] = 2;
+    rondo_builder *builder;
+    rondo_program *program;
+    rondo_executor *gpu;
+    OK(rondo_builder_create(NULL, &builder));
+    OK(rondo_builder_add_input(builder, &ids));
+    OK(rondo_builder_add_parameter(builder, "table", &large, RONDO_PARAMETER_SHARED));
+    OK(rondo_builder_add_embedding(builder, "ids", "table", "rows"));
+    OK(rondo_builder_add_node(builder, "Neg", (const char *[]){"rows"}, 1, (const char *[]){"y"}, 1,
+                              NULL));
+    OK(rondo_builder_add_output(builder, "y", NULL));
+    OK(rondo_builder_finish(builder, &program));
+    rondo_builder_destroy(builder);
+    const rondo_executor_options options = {.struct_size = sizeof options,
+                                            .memory_limit_bytes = sizeof table / 2};
+    OK(rondo_executor_create(program, g_gpu, &options, &gpu));
+    for (int run = 0; run < RUNS; ++run) {
+        int64_t rows[] = {run, ROWS - 1};
+        float y[2 * COUNT];
+        rondo_binding feed = {"ids", {RONDO_DTYPE_I64, {1, {2}}, rows, NULL, NULL}};
+        rondo_binding fetch = {"y", {RONDO_DTYPE_F32, {2, {2, COUNT}}, y, NULL, NULL}};
+        table[run * COUNT] = (float)run;  // shared: it is read in each run
+        table[(ROWS - 1) * COUNT + 1] = (float)(2 * run);
+        OK(rondo_executor_run(gpu, &feed, 1, &fetch, 1));
+        assert_true(y[0] == (float)-run && y[COUNT + 1] == (float)(-2 * run));
+    }
+    expect_counts(gpu, &(counts){1, 0, 0, 1, 0, 0}, "a large table");
+    expect_place(gpu, RONDO_PLACEMENT_TENSOR, "table", "cpu", "read where the program has it");
+    rondo_executor_stats stats = {.struct_size = sizeof stats};
+    OK(rondo_executor_get_stats(gpu, &stats));
+    assert_int_equal(stats.constant_bytes, 0);
+    rondo_executor_destroy(gpu);
+    rondo_program_destroy(program);
+}
+
+// ---- what cannot be done ------------------------------------------------------------------------
+
+static void expect_message(rondo_status status, rondo_status want, const char *text) {
+    const char *message = rondo_error_get_last()->message;
+    if (status != want || strstr(message, text) == NULL) {
+        fail_msg("status %d, \"%s\": not %d, \"%s\"", (int)status, message, (int)want, text);
+    }
+}
+
+static void test_executor_placement__refusals(void **state) {
+    (void)state;
+    static const struct {
+        bool is_host;
+        const char *entries[2];
+        rondo_status status;
+        const char *text;
+    } rows[] = {
+        {true,
+         {"b=gpu"},
+         RONDO_STATUS_UNSUPPORTED,
+         "Neg node \"b\" is placed on \"gpu\" by options"},
+        {false, {"b=gpu:7"}, RONDO_STATUS_UNSUPPORTED, "the executor runs on cuda:0"},
+        {false, {"Hardmax=gpu"}, RONDO_STATUS_UNSUPPORTED, "Hardmax node \"h\" is placed on"},
+        {false, {"y=gpu"}, RONDO_STATUS_UNSUPPORTED, "its result shape depends on data"},
+        {false, {"b=cpu", "N*=gpu"}, RONDO_STATUS_INVALID, "\"cpu\" of it, and \"N*=gpu\""},
+        {false, {"Frob=cpu"}, RONDO_STATUS_INVALID, "matches no op"},
+        {false, {"b"}, RONDO_STATUS_INVALID, "no pattern and place"},
+        {false, {"b=tpu"}, RONDO_STATUS_INVALID, "\"tpu\" is none of"},
+    };
+    const node nodes[] = {
+        chain[0], chain[1], {"Hardmax", {"b"}, "h", NULL}, {"NonZero", {"h"}, "y", NULL}, {0}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        rondo_program *program = build(nodes, only_y);
+        const rondo_executor_options options = {.struct_size = sizeof options,
+                                                .place = rows[i].entries,
+                                                .place_count = rows[i].entries[1] != NULL ? 2 : 1};
+        rondo_executor *executor = NULL;
+        rondo_status status =
+            rondo_executor_create(program, rows[i].is_host ? g_host : g_gpu, &options, &executor);
+        if (status == RONDO_STATUS_OK) {
+            feeds f;
+            fill(&f, 0);
+            status = rondo_executor_run(executor, f.list, 2, NULL, 0);
+        }
+        expect_message(status, rows[i].status, rows[i].text);
+        rondo_executor_destroy(executor);
+        // The same program, asked by itself, beside an executor that has the GPU.
+        OK(rondo_program_set_place(program, "Neg", "gpu"));
+        OK(rondo_executor_create(program, g_gpu, NULL, &executor));
+        rondo_executor *host = NULL;
+        expect_message(rondo_executor_create(program, g_host, NULL, &host),
+                       RONDO_STATUS_UNSUPPORTED, "by rondo_program_set_place");
+        rondo_executor_destroy(executor);
+        expect_message(rondo_program_set_place(program, "Frob", "cpu"), RONDO_STATUS_INVALID,
+                       "matches no op");
+        expect_message(rondo_program_set_place(program, "b", "cpu:1"), RONDO_STATUS_INVALID,
+                       "\"cpu:1\" is none of");
+        rondo_program_destroy(program);
+    }
+}
+
+static void test_executor_placement__builder(void **state) {
+    (void)state;
+    rondo_builder *builder;
+    rondo_program *program;
+    rondo_port x = {.struct_size = sizeof x, .name = "x", .dtype = RONDO_DTYPE_F32};
+    OK(rondo_builder_create(NULL, &builder));
+    OK(rondo_builder_add_input(builder, &x));
+    expect_message(rondo_builder_end_place(builder), RONDO_STATUS_STATE, "no scope");
+    expect_message(rondo_builder_begin_place(builder, "here"), RONDO_STATUS_INVALID, "\"here\"");
+    OK(rondo_builder_begin_place(builder, "gpu"));
+    OK(rondo_builder_begin_place(builder, "cpu"));
+    OK(rondo_builder_add_node(builder, "Neg", (const char *[]){"x"}, 1, (const char *[]){"a"}, 1,
+                              NULL));
+    OK(rondo_builder_end_place(builder));
+    OK(rondo_builder_add_node(builder, "Neg", (const char *[]){"a"}, 1, (const char *[]){"b"}, 1,
+                              NULL));
+    OK(rondo_builder_add_output(builder, "b", NULL));
+    expect_message(rondo_builder_finish(builder, &program), RONDO_STATUS_STATE,
+                   "1 scopes of places are open");
+    OK(rondo_builder_end_place(builder));
+    OK(rondo_builder_finish(builder, &program));
+    for (size_t n = 0; n < 2; ++n) {
+        rondo_program_node facts = {.struct_size = sizeof facts};
+        OK(rondo_program_get_node(program, n, &facts));
+        assert_string_equal(facts.place, n == 0 ? "cpu" : "gpu");
+    }
+    rondo_builder_destroy(builder);
+    rondo_program_destroy(program);
+}
+
+// An op of the processor that fails in a graph is named by the wait, and the next run works.
+static void test_executor_placement__failure(void **state) {
+    (void)state;
+    const node nodes[] = {{"Gather", {"table", "i"}, "g", "cpu"},
+                          {"Neg", {"g"}, "h", "cpu"},
+                          {"Add", {"h", "x"}, "y", NULL},
+                          {0}};
+    rondo_program *program = build(nodes, only_y);
+    rondo_executor *gpu;
+    OK(rondo_executor_create(program, g_gpu, NULL, &gpu));
+    for (int run = 0; run < RUNS; ++run) {
+        feeds f;
+        fill(&f, run);
+        OK(rondo_executor_run(gpu, f.list, 2, NULL, 0));
+        f.i = 4;
+        expect_message(rondo_executor_run(gpu, f.list, 2, NULL, 0), RONDO_STATUS_BAD_DATA,
+                       "Gather node \"g\"");
+        assert_string_equal(rondo_error_get_last()->op, "g");
+    }
+    rondo_executor_destroy(gpu);
+    rondo_program_destroy(program);
+}
+
+// Inputs in the GPU's memory, states, and runs that check themselves.
+static void test_executor_placement__device_feeds(void **state) {
+    (void)state;
+    const node nodes[] = {
+        {"Neg", {"x"}, "b", "cpu"}, {"Abs", {"x"}, "c", NULL}, {"Add", {"b", "c"}, "y", NULL}, {0}};
+    rondo_program *program = build(nodes, only_y);
+    const rondo_executor_options options = {.struct_size = sizeof options, .self_check_every = 2};
+    rondo_executor *gpu;
+    rondo_stream *stream;
+    rondo_tensor x;
+    feeds f;
+    OK(rondo_stream_create(g_gpu, NULL, &stream));
+    OK(rondo_executor_create(program, g_gpu, &options, &gpu));
+    OK(rondo_tensor_init_device(g_gpu, RONDO_DTYPE_F32, &(rondo_shape){1, {COUNT}}, &x));
+    for (int run = 0; run < RUNS; ++run) {
+        rondo_binding y = {.name = "y"};
+        fill(&f, run);
+        OK(rondo_tensor_copy(stream, &f.list[0].tensor, &x));
+        OK(rondo_stream_synchronize(stream));
+        f.list[0].tensor = x;
+        OK(rondo_executor_run(gpu, f.list, 2, &y, 1));
+        for (int k = 0; k < COUNT; ++k) {
+            const float value = (float)(k - 3 + run);
+            assert_true(((const float *)y.tensor.data)[k] == (value < 0 ? -2 * value : 0));
+        }
+        rondo_tensor_deinit(&y.tensor);
+    }
+    expect_counts(gpu, &(counts){1, 1, 0, 1, 0, 0}, "device feeds");
+    rondo_tensor_deinit(&x);
+    rondo_stream_destroy(stream);
+    rondo_executor_destroy(gpu);
+    rondo_program_destroy(program);
+}
+
+int main(void) {
+    rondo_log_set_level(RONDO_LOG_ERROR);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_executor_placement__stories, open_all, close_all),
+        cmocka_unit_test_setup_teardown(test_executor_placement__askers, open_all, close_all),
+        cmocka_unit_test_setup_teardown(test_executor_placement__files, open_all, close_all),
+        cmocka_unit_test_setup_teardown(test_executor_placement__shape_arithmetic, open_all,
+                                        close_all),
+        cmocka_unit_test_setup_teardown(test_executor_placement__large_table, open_all, close_all),
+        cmocka_unit_test_setup_teardown(test_executor_placement__refusals, open_all, close_all),
+        cmocka_unit_test_setup_teardown(test_executor_placement__builder, open_all, close_all),
+        cmocka_unit_test_setup_teardown(test_executor_placement__failure, open_all, close_all),
+        cmocka_unit_test_setup_teardown(test_executor_placement__device_feeds, open_all, close_all),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
