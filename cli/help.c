@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "rondo/log_record.h"
 
 enum { HELP_INDENT = 26 };
 
@@ -58,8 +59,10 @@ static const variable variables[] = {
      "the log; 2: of all nodes, too"},
     {"RONDO_GRAPHS_MAX_LOG_ENTRIES", NULL,
      "how many such lines one executor writes; default: 1000"},
-    {"RONDO_LOG", "error|warning|info|debug",
-     "what the library logs (to stderr, unless the program takes\nit); default: warning"},
+    {"RONDO_LOG", NULL,
+     "what the library logs (to stderr, unless the program takes\nit): error, warning, info or "
+     "debug, for all or by room, as\ninfo,executor=debug; device=debug: each transfer; default:\n"
+     "warning"},
     {"RONDO_NUM_THREADS", NULL,
      "threads for one op on the host, unless --threads or the\nprogram says so; default: all "
      "processors"},
@@ -137,5 +140,11 @@ void cli_check_environment(void) {
                               variables[i].name, text, variables[i].choices);
             (void)unsetenv(variables[i].name);  // the library would say it again
         }
+    }
+    const char *levels = getenv("RONDO_LOG");
+    if (levels != NULL && rondo_log_set_levels(levels) != RONDO_STATUS_OK) {
+        cli_print_warning("RONDO_LOG is \"%s\": %s; it is ignored", levels,
+                          rondo_error_get_last()->message);
+        (void)unsetenv("RONDO_LOG");
     }
 }

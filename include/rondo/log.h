@@ -26,7 +26,8 @@ typedef void (*rondo_log_function)(void *user_data, rondo_log_level level, const
 RONDO_API void rondo_log_set_sink(rondo_log_function function, void *user_data);
 
 // Sets the most detailed level that is delivered. The default is what the environment variable
-// RONDO_LOG names (error, warning, info, debug), or RONDO_LOG_WARNING.
+// RONDO_LOG names (error, warning, info, debug), or RONDO_LOG_WARNING. (Levels by part of the
+// library, and messages with time, thread and place: rondo/log_record.h.)
 RONDO_API void rondo_log_set_level(rondo_log_level level);
 
 RONDO_EXTERN_C_END

@@ -59,6 +59,7 @@
 #include "rondo/stepper.h"    // one call at the place of each launch
 #include "rondo/label.h"      // scopes that name what is put on a stream
 #include "rondo/profile.h"    // where the time of a region goes
+#include "rondo/log_record.h" // messages with time, thread and place; levels by room
 #include "rondo/pool.h"       // memory in stream order, cached
 #include "rondo/copy.h"       // copies from one device to another
 #include "rondo/random.h"     // random numbers that replays draw anew

@@ -8,7 +8,7 @@
 #include "base/logging.h"
 
 bool rondo__copy_is_told(void) {
-    return rondo__hook_is_on(RONDO__HOOK_SPANS) || rondo__log_is_wanted(RONDO_LOG_DEBUG);
+    return rondo__hook_is_on(RONDO__HOOK_SPANS) || RONDO_LOG_IS_WANTED(RONDO_LOG_DEBUG);
 }
 
 // "x" f32 [1, 3, 224, 224]
@@ -46,7 +46,7 @@ static const char *const g_names[][2] = {
 rondo__hook_scope rondo__copy_tell(const rondo__copy_tale *tale, const rondo__copy_note *note) {
     char variable[240];
     describe_variable(note, variable, sizeof variable);
-    if (rondo__log_is_wanted(RONDO_LOG_DEBUG)) {
+    if (RONDO_LOG_IS_WANTED(RONDO_LOG_DEBUG)) {
         log_copy(tale, note, variable);
     }
     if (!rondo__hook_is_on(RONDO__HOOK_SPANS)) {

@@ -44,7 +44,7 @@ RONDO_PRINTF(2, 3) static void tell(rondo_executor *executor, const char *format
         return;
     }
     if (verbose->count++ == verbose->limit) {
-        rondo__log_asked(
+        RONDO_LOG_ASKED_F(
             "graphs: that is all of this executor: RONDO_GRAPHS_MAX_LOG_ENTRIES is "
             "%" PRIu64,
             verbose->limit);
@@ -55,7 +55,7 @@ RONDO_PRINTF(2, 3) static void tell(rondo_executor *executor, const char *format
     va_start(arguments, format);
     (void)vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
-    rondo__log_asked("graphs: %s%s", executor->depth > 0 ? "in a body: " : "", line);
+    RONDO_LOG_ASKED_F("graphs: %s%s", executor->depth > 0 ? "in a body: " : "", line);
 }
 
 static void tell_nodes(rondo_executor *executor, rondo_graph *graph) {

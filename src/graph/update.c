@@ -51,7 +51,7 @@ static void find_difference(const rondo_graph *graph, const rondo_graph *source,
                             rondo_update_report *report) {
     rondo_error saved;
     rondo__template_diff diff;
-    if (graph->recorded == NULL || (report == NULL && !rondo__log_is_wanted(RONDO_LOG_DEBUG))) {
+    if (graph->recorded == NULL || (report == NULL && !RONDO_LOG_IS_WANTED(RONDO_LOG_DEBUG))) {
         return;
     }
     rondo__error_save(&saved);

@@ -2,7 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pool/pool_blocks.h"
 
+#include <stdio.h>
+
 #include "base/error.h"
+#include "base/hook.h"
 #include "base/memory.h"
 #include "capture/host_memory.h"
 #include "device/stream_tag.h"
@@ -74,6 +77,21 @@ rondo_status rondo__block_add_user(rondo__block *block, rondo_stream *stream, ui
     return status;
 }
 
+// Tells a profile how much is handed out.
+static void tell_amount(rondo_pool *pool) {
+    static atomic_uint last_number;
+    char name[64];
+    if (!rondo__hook_is_on(RONDO__HOOK_COUNTERS)) {
+        return;
+    }
+    if (pool->number == 0) {
+        pool->number = atomic_fetch_add(&last_number, 1) + 1;
+    }
+    (void)snprintf(name, sizeof name, "%s pool %u in use", pool->device->name,
+                   (unsigned)pool->number);
+    rondo__hook_post_counter(name, pool->stats.live_bytes);
+}
+
 void rondo__pool_hand_out(rondo_pool *pool, rondo__block *block) {
     block->serial = ++pool->last_serial;
     rondo__live_table_put(&pool->live, rondo__pool_get_address(block->piece), block);
@@ -83,12 +101,14 @@ void rondo__pool_hand_out(rondo_pool *pool, rondo__block *block) {
     if (pool->stats.live_bytes > pool->stats.live_peak_bytes) {
         pool->stats.live_peak_bytes = pool->stats.live_bytes;
     }
+    tell_amount(pool);
 }
 
 void rondo__pool_take_in(rondo_pool *pool, rondo__block *block) {
     (void)rondo__live_table_take(&pool->live, rondo__pool_get_address(block->piece));
     pool->stats.live_bytes -= block->piece->bytes;
     pool->stats.live_count -= 1;
+    tell_amount(pool);
 }
 
 // ---- blocks that streams may still use --------------------------------------------------------

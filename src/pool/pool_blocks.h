@@ -75,6 +75,7 @@ struct rondo_pool {
     size_t held_pool_count;  // those with replays in flight; see arena.h
     uint64_t last_serial;
     rondo_pool_stats stats;
+    uint32_t number;   // in profiles; 0: none has met it yet
     bool is_released;  // no references; blocks handed out keep it
 };
 

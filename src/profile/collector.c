@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/logging.h"
 #include "base/thread.h"
 #include "profile/thread_log.h"
 
@@ -33,9 +34,24 @@ static _Thread_local rondo__profile_log *t_log;
 
 // ---- logs -------------------------------------------------------------------------------------
 
+// In the child of a fork: locks may be held, and records half written, by threads that it has not
+// got. What its parent had gathered stays where it is, and is nobody's.
+static void forget_logs(void) {
+    atomic_store(&g_session, 0);
+    g_log_count = 0;
+    pthread_mutex_init(&g_lock, NULL);
+    for (size_t i = 0; i < LOG_COUNT; ++i) {
+        memset(&g_logs[i], 0, sizeof g_logs[i]);
+        pthread_mutex_init(&g_logs[i].lock, NULL);
+    }
+}
+
 static void init_logs(void) {
     for (size_t i = 0; i < LOG_COUNT; ++i) {
         pthread_mutex_init(&g_logs[i].lock, NULL);
+    }
+    if (pthread_atfork(NULL, NULL, forget_logs) != 0) {
+        RONDO_LOG_WARN_F("no memory for a fork handler: do not profile in the child of a fork");
     }
 }
 

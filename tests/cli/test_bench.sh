@@ -54,7 +54,7 @@ export RONDO_LOG
 expect_status 0 run "$model" --device host
 [ "$(grep -c 'warning: RONDO_GRAPHS is "perhaps", which is none of auto|on|off' "$work/stderr")" = 1 ] ||
     fail "no warning of RONDO_GRAPHS"
-[ "$(grep -c 'warning: RONDO_LOG is "loud", which is none of error|warning|info|debug' "$work/stderr")" = 1 ] ||
+[ "$(grep -c 'warning: RONDO_LOG is "loud": "loud" is none of error, warning, info and debug' "$work/stderr")" = 1 ] ||
     fail "no warning of RONDO_LOG"
 [ "$(wc -l <"$work/stderr")" = 2 ] || fail "other warnings"
 unset RONDO_GRAPHS RONDO_LOG

@@ -128,7 +128,7 @@ static void test_base_error__log_goes_to_the_sink_and_keeps_the_record(void **st
     assert_int_equal(record.count, 1);
     assert_int_equal(record.level, RONDO_LOG_INFO);
     assert_string_equal(record.message, "line 3 with a break");
-    assert_false(rondo__log_is_wanted(RONDO_LOG_DEBUG));
+    assert_false(RONDO_LOG_IS_WANTED(RONDO_LOG_DEBUG));
     rondo_log_set_sink(NULL, NULL);
     rondo_log_set_level(RONDO_LOG_WARNING);
 }

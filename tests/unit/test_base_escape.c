@@ -124,7 +124,7 @@ static void test_base_escape__record_and_log_are_harmless(void **state) {
     assert_true(is_harmless(rondo_error_get_last()->op));
     assert_non_null(strstr(rondo_error_get_last()->message, "\\x1b[31m\\x9b2J\\u202eabc"));
     rondo_log_set_sink(keep_message, NULL);
-    rondo__log(RONDO_LOG_ERROR, "node %s", HOSTILE);
+    rondo__log(RONDO_LOG_ERROR, __FILE__, __LINE__, "node %s", HOSTILE);
     rondo_log_set_sink(NULL, NULL);
     assert_true(is_harmless(logged));
     assert_non_null(strstr(logged, "node \\x1b[31m"));

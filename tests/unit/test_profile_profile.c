@@ -489,6 +489,21 @@ static void test_profile__copies_by_kind(void **state) {
     rondo_memory_free(device, memory);
 }
 
+typedef struct transfers {
+    size_t count;
+    char latest[256];
+} transfers;
+
+static transfers told;
+
+static void see_transfer(void *user_data, const rondo_log_record *record) {
+    (void)user_data;
+    if (strncmp(record->message, "transfer: ", 10) == 0) {
+        told.count += 1;
+        (void)snprintf(told.latest, sizeof told.latest, "%s", record->message);
+    }
+}
+
 // An op without a kernel on a GPU: its copies stand under it, named, and are waited for.
 static void test_profile__copies_under_their_op(void **state) {
     (void)state;
@@ -517,6 +532,9 @@ static void test_profile__copies_under_their_op(void **state) {
     OK(rondo_builder_finish(builder, &program));
     rondo_builder_destroy(builder);
     OK(rondo_executor_create(program, gpu, NULL, &executor));
+    told = (transfers){0};
+    rondo_log_set_record_sink(see_transfer, NULL);
+    OK(rondo_log_set_levels("device=debug"));
     OK(rondo_profile_start(profile));
     enum { RUNS = 10 };
     for (int i = 0; i < RUNS; ++i) {
@@ -539,6 +557,13 @@ static void test_profile__copies_under_their_op(void **state) {
     assert_int_equal(get_row("run", "")->calls, RUNS);
     assert_int_equal(get_row("compile a plan", "run")->calls, 1);
     assert_int_equal(get_summary().sync_calls, RUNS);
+    // The same in the log: a feed there, and back for the op. The result is made on the processor.
+    rondo_log_set_level(RONDO_LOG_WARNING);
+    rondo_log_set_record_sink(NULL, NULL);
+    assert_int_equal(told.count, 2 * RUNS);
+    assert_string_equal(told.latest,
+                        "transfer: Positive \"keep\" takes \"x\" f32 [4] from cuda:0 to the host, "
+                        "16 bytes, waited for");
     rondo_executor_destroy(executor);
     rondo_program_destroy(program);
     rondo_device_release(gpu);
