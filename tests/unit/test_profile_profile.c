@@ -504,7 +504,8 @@ static void see_transfer(void *user_data, const rondo_log_record *record) {
     }
 }
 
-// An op without a kernel on a GPU: its copies stand under it, named, and are waited for.
+// An op whose shapes depend on data, behind one of a GPU: the copy that it needs is an event by the
+// variable's name, in the order of the stream, and the log names the op.
 static void test_profile__copies_under_their_op(void **state) {
     (void)state;
     rondo_device *gpu = NULL;
@@ -524,14 +525,18 @@ static void test_profile__copies_under_their_op(void **state) {
                           .extent = {USER_OPS_WIDTH}};
     OK(rondo_builder_create(NULL, &builder));
     OK(rondo_builder_add_input(builder, &x));
-    const rondo_builder_node_options options = {
-        .struct_size = sizeof options, .domain = "test", .name = "keep"};
-    OK(rondo_builder_add_node(builder, "Positive", &(const char *){"x"}, 1, &(const char *){"y"}, 1,
+    rondo_builder_node_options options = {
+        .struct_size = sizeof options, .domain = "test", .name = "step"};
+    OK(rondo_builder_add_node(builder, "Step", &(const char *){"x"}, 1, &(const char *){"h"}, 1,
+                              &options));
+    options.name = "keep";
+    OK(rondo_builder_add_node(builder, "Positive", &(const char *){"h"}, 1, &(const char *){"y"}, 1,
                               &options));
     OK(rondo_builder_add_output(builder, "y", NULL));
     OK(rondo_builder_finish(builder, &program));
     rondo_builder_destroy(builder);
-    OK(rondo_executor_create(program, gpu, NULL, &executor));
+    const rondo_executor_options eager = {.struct_size = sizeof eager, .graphs = RONDO_GRAPHS_OFF};
+    OK(rondo_executor_create(program, gpu, &eager, &executor));
     told = (transfers){0};
     rondo_log_set_record_sink(see_transfer, NULL);
     OK(rondo_log_set_levels("device=debug"));
@@ -549,21 +554,21 @@ static void test_profile__copies_under_their_op(void **state) {
     }
     OK(rondo_profile_stop(profile));
     check_numbers();
-    const rondo_profile_row *copy = get_row("copy device to host, sync", "Positive keep");
+    const rondo_profile_row *copy = get_row("copy device to host", "Transfer h");
     assert_int_equal(copy->calls, RUNS);
-    assert_string_equal(copy->detail, "\"x\" f32 [4]");
+    assert_string_equal(copy->detail, "\"h\" f32 [4]");
     assert_int_equal(get_row("compute", "Positive keep")->calls, RUNS);
     assert_int_equal(get_row("Positive keep", "run")->calls, RUNS);
     assert_int_equal(get_row("run", "")->calls, RUNS);
     assert_int_equal(get_row("compile a plan", "run")->calls, 1);
-    assert_int_equal(get_summary().sync_calls, RUNS);
+    assert_int_equal(get_summary().async_calls, 2 * RUNS);
     // The same in the log: a feed there, and back for the op. The result is made on the processor.
     rondo_log_set_level(RONDO_LOG_WARNING);
     rondo_log_set_record_sink(NULL, NULL);
     assert_int_equal(told.count, 2 * RUNS);
     assert_string_equal(told.latest,
-                        "transfer: Positive \"keep\" takes \"x\" f32 [4] from cuda:0 to the host, "
-                        "16 bytes, waited for");
+                        "transfer: Positive \"keep\" takes \"h\" f32 [4] from cuda:0 to the host, "
+                        "16 bytes, in the background");
     rondo_executor_destroy(executor);
     rondo_program_destroy(program);
     rondo_device_release(gpu);
