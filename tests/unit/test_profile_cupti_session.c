@@ -116,10 +116,11 @@ static void test_profile_cupti_session__joins_records_in_any_order(void **state)
 static void test_profile_cupti_session__takes_many_records(void **state) {
     (void)state;
     enum { COUNT = 20000 };
+    static char names[7][8];
     start(NULL);
     for (uint32_t i = 0; i < COUNT; ++i) {
-        char name[16];
-        (void)snprintf(name, sizeof name, "k%u", (unsigned)(i % 7));
+        char *name = names[i % 7];
+        (void)snprintf(name, sizeof names[0], "k%u", (unsigned)(i % 7));
         rondo__cupti_session_push(i + 1);
         fake_cupti_add_kernel(fake_cupti_launch(), name, 0, i + 1, i + 2);
         rondo__cupti_session_pop(i + 1);

@@ -49,9 +49,9 @@ struct rondo__cuda_device {
     int32_t arch;               // 10 * major + minor
     int32_t shared_bytes_max;   // dynamic shared memory a block may ask for
     pthread_mutex_t lock;
-    rondo__cuda_module *modules;           // guarded by lock
-    size_t module_count;                   // guarded by lock
-    size_t module_capacity;                // guarded by lock
+    rondo__cuda_module *modules;  // guarded by lock
+    size_t module_count;          // guarded by lock
+    size_t module_capacity;       // guarded by lock
     rondo__compile_ahead *ahead;
     _Atomic(rondo__cu_address) scratch;    // for cuda_patch.c; 0: not yet
     rondo__cuda_host_call *pending_calls;  // eager host calls not yet run; guarded by lock

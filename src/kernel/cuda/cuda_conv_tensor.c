@@ -10,10 +10,10 @@
 
 #include "cu_sources.h"
 
-// Times are what an H200 takes, in nanoseconds, fitted to 3104 measured plans of 198 convolutions and
-// products (bench/results/tuning_h200.md): from one step along K to the next at least `latency`, and
-// `share` more for each block on the same multiprocessor; `block` to begin and to write results. On
-// other chips they serve to put plans in an order.
+// Times are what an H200 takes, in nanoseconds, fitted to 3104 measured plans of 198 convolutions
+// and products (bench/results/tuning_h200.md): a step along K takes `latency`, or `share` for each
+// block on the same multiprocessor where that is more; to begin and to write results takes `block`.
+// On other chips they serve to put plans in an order.
 typedef struct tensor_tile {
     int64_t m, n;
     int32_t warps_m, warps_n;

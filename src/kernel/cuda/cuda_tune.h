@@ -24,8 +24,8 @@ typedef struct rondo__tuning {
                      char *text, size_t text_bytes);
 } rondo__tuning;
 
-// Adds the fastest candidate to the kernel, as far as the request's rondo_tuning goes: a choice that
-// was kept, otherwise that of a contest, and without one the first that can be built.
+// Adds the fastest candidate to the kernel, as far as the request's rondo_tuning goes: a choice
+// that was kept, otherwise that of a contest, and without one the first that can be built.
 void rondo__cuda_add_fastest(rondo__cuda_kernel *kernel, const rondo__tuning *tuning);
 
 #endif  // RONDO_KERNEL_CUDA_TUNE_H
