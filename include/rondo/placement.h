@@ -7,10 +7,10 @@
 //   rondo_program_set_place(program, "Gather*", "cpu");  // by name or type, of any program
 //   options.place = (const char *[]){"Gather*=cpu"};     // for one executor
 //
-// What comes later in this list wins. A place is "cpu", "gpu" (the executor's), "gpu:1" (that GPU),
-// or "all": wherever the executor likes. An executor on the host runs all on the processor, and
-// refuses ops that are placed on a GPU; one on a GPU refuses ops on that GPU that it has no kernel
-// for.
+// What comes later in this list wins. A place is "cpu", "gpu" (the executor's), "gpu:1" (that GPU,
+// which must be the executor's), or "all": wherever the executor likes. An executor on the host
+// runs all on the processor, and refuses ops that are placed on a GPU; one on a GPU refuses ops on
+// another one, and those on its own that it has no kernel for.
 //
 // Where nobody says anything, ops run on the executor's device if it has a kernel for them. On the
 // processor stay by themselves: shape arithmetic (small whole numbers that only ops of the
