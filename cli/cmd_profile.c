@@ -48,10 +48,13 @@ static bool write_to_console(void *user_data, const char *text, size_t bytes) {
 
 static rondo_profile_write_options get_options(const profile_result *result,
                                                rondo_profile_format format, const char *event) {
+    static const rondo_profile_key keys[] = {RONDO_PROFILE_BY_GPU,   RONDO_PROFILE_BY_TOTAL,
+                                             RONDO_PROFILE_BY_CALLS, RONDO_PROFILE_BY_MIN,
+                                             RONDO_PROFILE_BY_MAX,   RONDO_PROFILE_BY_AVERAGE};
     return (rondo_profile_write_options){
         .struct_size = sizeof(rondo_profile_write_options),
         .format = format,
-        .key = (rondo_profile_key)result->settings->key,
+        .key = keys[result->settings->key],
         .per_thread = result->settings->per_thread,
         .event = event,
     };
@@ -296,8 +299,9 @@ static const cli_option profile_options[] = {
      "runs of each mode that are shown (10)"},
     {"--warm-up", "N", CLI_COUNT, offsetof(profile_settings, warm_up_count), NULL,
      "runs of each mode before those (5)"},
-    {"--sort", NULL, CLI_CHOICE, offsetof(profile_settings, key), "total|calls|min|max|ave",
-     "what the events of the report are sorted by, the largest\nfirst (total)"},
+    {"--sort", NULL, CLI_CHOICE, offsetof(profile_settings, key), "gpu|total|calls|min|max|ave",
+     "what the events of the report are sorted by, the largest\nfirst: GPU time (default), total "
+     "and so on"},
     {"--per-thread", NULL, CLI_SWITCH, offsetof(profile_settings, per_thread), NULL,
      "a table for each thread; otherwise they are merged"},
     {"--source", NULL, CLI_CHOICE, offsetof(profile_settings, source), "auto|cupti|events|none",

@@ -142,6 +142,7 @@ enum {
     RONDO_PROFILE_BY_MIN = 2,
     RONDO_PROFILE_BY_MAX = 3,
     RONDO_PROFILE_BY_AVERAGE = 4,
+    RONDO_PROFILE_BY_GPU = 5,  // GPU time; of rows without any, the total
 };
 
 // What an event is.

@@ -305,6 +305,7 @@ typedef struct sorted_row {
     size_t parent;
     uint32_t thread;
     uint64_t weight;
+    uint64_t total_ns;  // where weights are equal
 } sorted_row;
 
 static uint64_t weigh(const rondo__profile_row *row, rondo_profile_key key) {
@@ -317,6 +318,8 @@ static uint64_t weigh(const rondo__profile_row *row, rondo_profile_key key) {
             return row->max_ns;
         case RONDO_PROFILE_BY_AVERAGE:
             return row->total_ns / row->calls;
+        case RONDO_PROFILE_BY_GPU:
+            return row->gpu_ns;
         default:
             return row->total_ns;
     }
@@ -333,6 +336,9 @@ static int compare_rows(const void *a, const void *b) {
     }
     if (left->weight != right->weight) {
         return left->weight > right->weight ? -1 : 1;
+    }
+    if (left->total_ns != right->total_ns) {
+        return left->total_ns > right->total_ns ? -1 : 1;
     }
     return left->row < right->row ? -1 : left->row > right->row;
 }
@@ -390,7 +396,8 @@ static rondo_status sort_rows(builder *b, rondo__profile_table *table) {
                 row->min_ns = 0;  // it only holds work of no span
                 row->calls = 1;
             }
-            sorted[i] = (sorted_row){i, row->parent, row->thread, weigh(row, b->key)};
+            sorted[i] =
+                (sorted_row){i, row->parent, row->thread, weigh(row, b->key), row->total_ns};
         }
         qsort(sorted, b->row_count, sizeof *sorted, compare_rows);
         lay_out(b, sorted, scratch, table->rows);

@@ -8,8 +8,8 @@
 enum { NAME_WIDTH = 56 };
 
 static const char *get_key_name(rondo_profile_key key) {
-    static const char *const names[] = {"total time", "number of calls", "shortest call",
-                                        "longest call", "average time"};
+    static const char *const names[] = {"total time",   "number of calls", "shortest call",
+                                        "longest call", "average time",    "GPU time"};
     return names[key];
 }
 

@@ -19,7 +19,7 @@ static rondo_status check_stopped(const rondo_profile *profile, const char *call
 }
 
 static rondo_status check_key(rondo_profile_key key, const char *call) {
-    return key >= RONDO_PROFILE_BY_TOTAL && key <= RONDO_PROFILE_BY_AVERAGE
+    return key >= RONDO_PROFILE_BY_TOTAL && key <= RONDO_PROFILE_BY_GPU
                ? RONDO_STATUS_OK
                : RONDO_FAIL_AS(call, INVALID, "%d is not a rondo_profile_key", (int)key);
 }

@@ -24,6 +24,8 @@ expect_status 0 profile "$model" --device host --graphs off --runs 2 --sort call
 expect_text '^Sorted by: number of calls$'
 expect_text '^---- Event summary of thread 0'
 grep -q 'replay' "$work/stdout" && fail "replayed although graphs are off"
+expect_status 0 profile "$model" --device host --graphs off --runs 2
+expect_text '^Sorted by: GPU time$'
 expect_status 0 profile "$model" --device host --runs 2 --source none --quiet
 [ "$(wc -l <"$work/stdout")" = 2 ] || fail "--quiet says more than the conclusion"
 expect_status 0 profile "$model" --device host --runs 2 --json -
@@ -48,7 +50,7 @@ expect_error 2 '--runs is 1 to 1000000' profile "$model" --runs 0
 expect_error 2 'only one of --json, --trace and --html' profile "$model" --json - --trace -
 expect_error 2 '--compare wants two files' profile --compare "$work/a.json"
 expect_error 2 'two files are compared with --compare' profile "$work/a.json" "$work/a.json"
-expect_error 2 'option --sort is one of total, calls|--sort.*total\|calls' profile "$model" --sort time
+expect_error 2 'option --sort is one of gpu, total|--sort.*gpu\|total' profile "$model" --sort time
 
 # Comparing: with itself all is the same; with what was made faster, slower, new and gone.
 expect_status 0 profile --compare "$work/a.json" "$work/a.json"

@@ -164,6 +164,7 @@ static uint64_t weigh(const rondo_profile_row *row, rondo_profile_key key) {
            : key == RONDO_PROFILE_BY_MIN     ? row->min_ns
            : key == RONDO_PROFILE_BY_MAX     ? row->max_ns
            : key == RONDO_PROFILE_BY_AVERAGE ? row->total_ns / row->calls
+           : key == RONDO_PROFILE_BY_GPU     ? row->gpu_ns
                                              : row->total_ns;
 }
 
@@ -209,7 +210,7 @@ static void check_numbers(void) {
     const rondo_profile_summary summary = get_summary();
     assert_true(summary.computation_ns + summary.framework_ns == summary.total_ns);
     assert_true(summary.computation_ns <= summary.device_ns + summary.total_ns);
-    for (rondo_profile_key key = RONDO_PROFILE_BY_TOTAL; key <= RONDO_PROFILE_BY_AVERAGE; ++key) {
+    for (rondo_profile_key key = RONDO_PROFILE_BY_TOTAL; key <= RONDO_PROFILE_BY_GPU; ++key) {
         for (int per_thread = 0; per_thread < 2; ++per_thread) {
             uint64_t top_ns = 0;
             get_rows(key, per_thread != 0);
