@@ -18,7 +18,9 @@
 
 static atomic_int g_compiled;
 static atomic_int g_running;
-static atomic_int g_most;  // at once
+static atomic_int g_most;         // at once
+static atomic_int g_sleep_us;     // of each
+static atomic_int g_wanted_most;  // the first ones wait for each other until so many run
 
 // The image is the text; one with "bad" in it does not compile.
 static rondo_status compile(const char *source, rondo__cuda_image *out_image) {
@@ -26,7 +28,10 @@ static rondo_status compile(const char *source, rondo__cuda_image *out_image) {
     int most = atomic_load(&g_most);
     while (running > most && !atomic_compare_exchange_weak(&g_most, &most, running)) {
     }
-    (void)usleep(3000);
+    for (int i = 0; i < 20000 && atomic_load(&g_most) < atomic_load(&g_wanted_most); ++i) {
+        (void)usleep(1000);
+    }
+    (void)usleep((useconds_t)atomic_load(&g_sleep_us));
     atomic_fetch_sub(&g_running, 1);
     atomic_fetch_add(&g_compiled, 1);
     if (strstr(source, "bad") != NULL) {
@@ -65,6 +70,7 @@ static void test_cuda_compile_ahead__each_once(void **state) {
     (void)state;
     enum { COUNT = 40 };
     rondo__compile_ahead *ahead = open_ahead(4);
+    atomic_store(&g_wanted_most, 4);
     for (uint64_t i = 0; i < 2 * COUNT; ++i) {
         char text[32];  // copied: it is another one at the next turn
         (void)snprintf(text, sizeof text, "text %d", (int)(i % COUNT));
@@ -72,6 +78,10 @@ static void test_cuda_compile_ahead__each_once(void **state) {
         rondo__compile_ahead_want(ahead, &want);
     }
     int taken = 0;
+    while (atomic_load(&g_compiled) < 4) {
+        (void)usleep(100);
+    }
+    atomic_store(&g_wanted_most, 0);
     for (uint64_t i = COUNT; i-- > 0;) {
         rondo__cuda_image image = {0};
         char text[32];
@@ -87,7 +97,8 @@ static void test_cuda_compile_ahead__each_once(void **state) {
     rondo__compile_ahead_destroy(ahead);
     // Those that no thread had begun were left to the caller.
     assert_int_equal(atomic_load(&g_compiled), taken);
-    assert_true(taken >= 4 && atomic_load(&g_most) > 1 && atomic_load(&g_most) <= 4);
+    assert_true(taken >= 4);
+    assert_int_equal(atomic_load(&g_most), 4);
 }
 
 static void test_cuda_compile_ahead__failures_are_left_to_the_caller(void **state) {
@@ -115,6 +126,7 @@ static void test_cuda_compile_ahead__failures_are_left_to_the_caller(void **stat
 static void test_cuda_compile_ahead__ends_in_the_middle(void **state) {
     (void)state;
     rondo__compile_ahead *ahead = open_ahead(2);
+    atomic_store(&g_sleep_us, 20000);
     for (uint64_t i = 0; i < 100; ++i) {
         const rondo__compile_want want = make_want("text", i);
         rondo__compile_ahead_want(ahead, &want);
@@ -123,6 +135,7 @@ static void test_cuda_compile_ahead__ends_in_the_middle(void **state) {
     assert_int_equal(atomic_load(&g_running), 0);
     assert_true(atomic_load(&g_compiled) < 100);
     rondo__compile_ahead_destroy(NULL);
+    atomic_store(&g_sleep_us, 0);
 }
 
 static void test_cuda_compile_ahead__without_threads(void **state) {
