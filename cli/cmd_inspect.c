@@ -17,16 +17,6 @@ typedef struct inspect_settings {
     const char *json_path;
 } inspect_settings;
 
-static bool write_to_file(void *user_data, const char *text, size_t bytes) {
-    return fwrite(text, 1, bytes, user_data) == bytes;
-}
-
-static bool write_to_console(void *user_data, const char *text, size_t bytes) {
-    (void)user_data;
-    cli_say_text(text, bytes);
-    return true;
-}
-
 static bool describe(cli_session *session, rondo_text_format format, rondo_write_function write,
                      void *user_data) {
     const rondo_status status = rondo_executor_describe_feeds(
@@ -91,7 +81,8 @@ static bool write_json_ports(cli_json *json, const rondo_program *program, const
     return true;
 }
 
-static bool write_json(cli_session *session, FILE *file) {
+static bool write_json(void *data, FILE *file) {
+    cli_session *session = data;
     const rondo_program *program = session->program;
     cli_json json = {.file = file};
     cli_json_begin(&json, NULL, '{');
@@ -104,40 +95,19 @@ static bool write_json(cli_session *session, FILE *file) {
         return false;
     }
     cli_json_key(&json, "plan");
-    if (!describe(session, RONDO_TEXT_JSON, write_to_file, file)) {
+    if (!describe(session, RONDO_TEXT_JSON, cli_output_write_text, file)) {
         return false;
     }
     cli_json_end(&json, '}');
     return true;
 }
 
-static bool write_dot(cli_session *session, FILE *file) {
-    return describe(session, RONDO_TEXT_DOT, write_to_file, file);
+static bool write_dot(void *session, FILE *file) {
+    return describe(session, RONDO_TEXT_DOT, cli_output_write_text, file);
 }
 
-static bool write_svg(cli_session *session, FILE *file) {
-    return describe(session, RONDO_TEXT_SVG, write_to_file, file);
-}
-
-// Lets `write` fill the file `path`; NULL is fine.
-static bool save(cli_session *session, const char *path,
-                 bool (*write)(cli_session *session, FILE *file)) {
-    cli_output output;
-    if (path == NULL) {
-        return true;
-    }
-    if (!cli_output_open(path, &output)) {
-        return false;
-    }
-    if (!write(session, output.file)) {
-        cli_output_discard(&output);
-        return false;
-    }
-    if (!cli_output_close(&output)) {
-        return false;
-    }
-    cli_say(CLI_NORMAL, "%s written", path);
-    return true;
+static bool write_svg(void *session, FILE *file) {
+    return describe(session, RONDO_TEXT_SVG, cli_output_write_text, file);
 }
 
 static int inspect_model(const cli_command *command, const char *path,
@@ -148,10 +118,10 @@ static int inspect_model(const cli_command *command, const char *path,
         (!cli_output_check(settings->dot_path) || !cli_output_check(settings->svg_path) ||
          !cli_output_check(settings->json_path) ||
          !cli_session_open(path, &settings->model, &session) ||
-         !describe(&session, RONDO_TEXT_PLAIN, write_to_console, NULL) ||
-         !save(&session, settings->dot_path, write_dot) ||
-         !save(&session, settings->svg_path, write_svg) ||
-         !save(&session, settings->json_path, write_json))) {
+         !describe(&session, RONDO_TEXT_PLAIN, cli_write_to_console, NULL) ||
+         !cli_output_save(settings->dot_path, write_dot, &session) ||
+         !cli_output_save(settings->svg_path, write_svg, &session) ||
+         !cli_output_save(settings->json_path, write_json, &session))) {
         status = CLI_FAILED;
     }
     cli_session_close(&session);

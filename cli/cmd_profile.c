@@ -36,16 +36,6 @@ typedef struct profile_result {
 
 // ---- text -------------------------------------------------------------------------------------
 
-static bool write_to_file(void *user_data, const char *text, size_t bytes) {
-    return fwrite(text, 1, bytes, user_data) == bytes;
-}
-
-static bool write_to_console(void *user_data, const char *text, size_t bytes) {
-    (void)user_data;
-    cli_say_text(text, bytes);
-    return true;
-}
-
 static rondo_profile_write_options get_options(const profile_result *result,
                                                rondo_profile_format format, const char *event) {
     static const rondo_profile_key keys[] = {RONDO_PROFILE_BY_GPU,   RONDO_PROFILE_BY_TOTAL,
@@ -72,7 +62,7 @@ static bool print_reports(const profile_result *result) {
                  phase->name, phase->run_count, phase->run_count == 1 ? "" : "s");
         rondo_profile_write_options options = get_options(result, RONDO_PROFILE_PLAIN, phase->name);
         options.title = title;
-        if (rondo_profile_write(result->profile, &options, write_to_console, NULL) !=
+        if (rondo_profile_write(result->profile, &options, cli_write_to_console, NULL) !=
             RONDO_STATUS_OK) {
             cli_fail_with_record();
             return false;
@@ -97,7 +87,8 @@ static void print_medians(profile_phases *phases) {
 
 // Each of these writes one file; on failure prints why.
 
-static bool write_json(profile_result *result, FILE *file) {
+static bool write_json(void *data, FILE *file) {
+    const profile_result *result = data;
     cli_json json = {.file = file};
     bool is_written = true;
     cli_json_begin(&json, NULL, '{');
@@ -119,8 +110,8 @@ static bool write_json(profile_result *result, FILE *file) {
         cli_json_begin(&json, phase->name, '{');
         cli_json_count(&json, "runs", phase->run_count);
         cli_json_key(&json, "profile");
-        is_written =
-            rondo_profile_write(result->profile, &options, write_to_file, file) == RONDO_STATUS_OK;
+        is_written = rondo_profile_write(result->profile, &options, cli_output_write_text, file) ==
+                     RONDO_STATUS_OK;
         cli_json_end(&json, '}');
     }
     cli_json_end(&json, '}');
@@ -139,18 +130,20 @@ static bool write_form(profile_result *result, FILE *file, rondo_profile_format 
              result->session->device_info.name);
     options.title = title;
     options.picture = picture;
-    if (rondo_profile_write(result->profile, &options, write_to_file, file) != RONDO_STATUS_OK) {
+    if (rondo_profile_write(result->profile, &options, cli_output_write_text, file) !=
+        RONDO_STATUS_OK) {
         cli_fail_with_record();
         return false;
     }
     return true;
 }
 
-static bool write_trace(profile_result *result, FILE *file) {
-    return write_form(result, file, RONDO_PROFILE_TRACE, NULL);
+static bool write_trace(void *data, FILE *file) {
+    return write_form(data, file, RONDO_PROFILE_TRACE, NULL);
 }
 
-static bool write_html(profile_result *result, FILE *file) {
+static bool write_html(void *data, FILE *file) {
+    profile_result *result = data;
     cli_session *session = result->session;
     char *picture = NULL;
     size_t picture_bytes = 0;
@@ -162,7 +155,7 @@ static bool write_html(profile_result *result, FILE *file) {
     }
     const rondo_status described =
         rondo_executor_describe_feeds(session->executor, session->feeds, session->feed_count,
-                                      RONDO_TEXT_SVG, write_to_file, memory);
+                                      RONDO_TEXT_SVG, cli_output_write_text, memory);
     if (described != RONDO_STATUS_OK) {
         cli_session_fail(session);
     }
@@ -175,34 +168,13 @@ static bool write_html(profile_result *result, FILE *file) {
     return is_written;
 }
 
-// NULL is fine. What cannot be written is said, and the others are written all the same.
-static bool save(profile_result *result, const char *path,
-                 bool (*write)(profile_result *result, FILE *file)) {
-    cli_output output;
-    if (path == NULL) {
-        return true;
-    }
-    if (!cli_output_open(path, &output)) {
-        return false;
-    }
-    if (!write(result, output.file)) {
-        cli_output_discard(&output);
-        return false;
-    }
-    if (!cli_output_close(&output)) {
-        return false;
-    }
-    cli_say(CLI_NORMAL, "%s written", path);
-    return true;
-}
-
 static bool report(profile_result *result) {
     const profile_settings *settings = result->settings;
     bool is_fine = print_reports(result);
     print_medians(&result->phases);
-    is_fine = save(result, settings->json_path, write_json) && is_fine;
-    is_fine = save(result, settings->trace_path, write_trace) && is_fine;
-    return save(result, settings->html_path, write_html) && is_fine;
+    is_fine = cli_output_save(settings->json_path, write_json, result) && is_fine;
+    is_fine = cli_output_save(settings->trace_path, write_trace, result) && is_fine;
+    return cli_output_save(settings->html_path, write_html, result) && is_fine;
 }
 
 // ---- the command ------------------------------------------------------------------------------

@@ -64,6 +64,12 @@ void cli_say_text(const char *text, size_t bytes) {
     }
 }
 
+bool cli_write_to_console(void *data, const char *text, size_t bytes) {
+    (void)data;
+    cli_say_text(text, bytes);
+    return true;
+}
+
 void cli_print_error(const char *format, ...) {
     va_list arguments;
     cli_progress_clear();

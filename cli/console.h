@@ -48,6 +48,9 @@ int cli_fail_with_record(void);
 // Prints a text of several lines that the library made, each escaped like others, at level NORMAL.
 void cli_say_text(const char *text, size_t bytes);
 
+// The same as a rondo_write_function, which looks at no data.
+bool cli_write_to_console(void *data, const char *text, size_t bytes);
+
 // Formats bytes as "512 B", "4.7 MiB". Returns `buffer`.
 char *cli_format_bytes(uint64_t bytes, char *buffer, size_t buffer_bytes);
 

@@ -103,6 +103,29 @@ void cli_output_discard(cli_output *output) {
     forget(output);
 }
 
+bool cli_output_save(const char *path, bool (*write)(void *data, FILE *file), void *data) {
+    cli_output output;
+    if (path == NULL) {
+        return true;
+    }
+    if (!cli_output_open(path, &output)) {
+        return false;
+    }
+    if (!write(data, output.file)) {
+        cli_output_discard(&output);
+        return false;
+    }
+    if (!cli_output_close(&output)) {
+        return false;
+    }
+    cli_say(CLI_NORMAL, "%s written", path);
+    return true;
+}
+
+bool cli_output_write_text(void *file, const char *text, size_t bytes) {
+    return fwrite(text, 1, bytes, file) == bytes;
+}
+
 bool cli_output_close(cli_output *output) {
     bool is_written = fflush(output->file) == 0 && ferror(output->file) == 0;
     int reason = errno;

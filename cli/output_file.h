@@ -8,6 +8,7 @@
 #define RONDO_CLI_OUTPUT_FILE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 
 typedef struct cli_output {
@@ -31,6 +32,12 @@ bool cli_output_close(cli_output *output);
 
 // Drops what was written.
 void cli_output_discard(cli_output *output);
+
+// Lets `write` fill the file `path` and says so; what fails halfway is dropped. NULL is fine.
+bool cli_output_save(const char *path, bool (*write)(void *data, FILE *file), void *data);
+
+// A rondo_write_function: `file` is a FILE.
+bool cli_output_write_text(void *file, const char *text, size_t bytes);
 
 // Makes a folder and those around it, unless they are there.
 bool cli_make_folders(const char *path);

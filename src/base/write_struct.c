@@ -28,6 +28,23 @@ rondo_status rondo__clear_struct(void *out, size_t bytes, const char *call, cons
     return RONDO_STATUS_OK;
 }
 
+rondo_status rondo__read_stride(const void *list, size_t capacity, size_t bytes, const char *call,
+                                const char *type, size_t *out_stride) {
+    size_t given = 0;
+    *out_stride = 0;
+    if (capacity == 0) {
+        return RONDO_STATUS_OK;
+    }
+    if (list == NULL) {
+        return RONDO_FAIL_AS(call, INVALID, "the list of %s is NULL, but has room for %zu", type,
+                             capacity);
+    }
+    memcpy(&given, list, sizeof given);
+    RETURN_IF_ERROR(rondo__check_struct_size(given, bytes, call, type));
+    *out_stride = given;
+    return RONDO_STATUS_OK;
+}
+
 void rondo__write_struct(void *out, const void *ours) {
     size_t given;
     memcpy(&given, out, sizeof given);

@@ -25,6 +25,14 @@ RONDO_MUST_USE rondo_status rondo__check_struct_size(size_t given, size_t bytes,
 RONDO_MUST_USE rondo_status rondo__clear_struct(void *out, size_t bytes, const char *call,
                                                 const char *type);
 
+// How far apart the entries of a list lie that the caller has given room for: the struct_size of the
+// first. *out_stride is 0 where there is no room for any.
+//
+// Errors:    INVALID (NULL with a capacity, or as rondo__check_struct_size).
+RONDO_MUST_USE rondo_status rondo__read_stride(const void *list, size_t capacity, size_t bytes,
+                                               const char *call, const char *type,
+                                               size_t *out_stride);
+
 // Copies as much of `ours` as the caller's struct, which was cleared, has room for.
 void rondo__write_struct(void *out, const void *ours);
 

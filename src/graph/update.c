@@ -244,12 +244,8 @@ rondo_status rondo_graph_compare(rondo_graph *before, rondo_graph *after,
                           before->device->name, after->label, after->device->name);
     }
     size_t stride = 0;
-    if (capacity > 0) {
-        RETURN_IF_ERROR(rondo__check_pointer(differences, __func__, "differences"));
-        stride = differences->struct_size;
-        RETURN_IF_ERROR(
-            rondo__check_struct_size(stride, sizeof *differences, __func__, "rondo_difference"));
-    }
+    RETURN_IF_ERROR(rondo__read_stride(differences, capacity, sizeof *differences, __func__,
+                                       "rondo_difference", &stride));
     rondo__template_diff diff;
     RETURN_IF_ERROR(rondo__template_compare(before->recorded, after->recorded,
                                             rondo__graph_get_participants(after), SIZE_MAX, &diff));

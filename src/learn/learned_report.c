@@ -115,19 +115,15 @@ rondo_status rondo_learned_list_slots(const rondo_learned *learned, rondo_learne
     RETURN_IF_ERROR(rondo__check_pointer(out_count, __func__, "out_count"));
     *out_count = 0;
     RETURN_IF_ERROR(rondo__check_pointer(learned, __func__, "learned"));
-    if (slots == NULL && capacity > 0) {
-        return rondo__check_fail_null(__func__, "slots");
-    }
+    size_t stride = 0;
+    RETURN_IF_ERROR(rondo__read_stride(slots, capacity, sizeof *slots, __func__,
+                                       "rondo_learned_slot", &stride));
     const size_t count = count_slots(learned);
-    const size_t stride = capacity > 0 ? slots->struct_size : 0;
     for (size_t i = 0; i < count && i < capacity; ++i) {
-        char *at = (char *)slots + i * stride;
-        rondo_learned_slot *out = (rondo_learned_slot *)(void *)at;
-        out->struct_size = stride;
-        RETURN_IF_ERROR(rondo__clear_struct(out, sizeof *out, __func__, "rondo_learned_slot"));
         rondo_learned_slot slot;
         fill_slot(learned, &learned->lesson.solution.slots[i], &slot);
-        rondo__write_struct(out, &slot);
+        slot.struct_size = stride;
+        memcpy((char *)slots + i * stride, &slot, stride);
     }
     *out_count = count;
     return RONDO_STATUS_OK;

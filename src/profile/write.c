@@ -79,12 +79,8 @@ rondo_status rondo_profile_get_rows(rondo_profile *profile, rondo_profile_key ke
     RETURN_IF_ERROR(check_stopped(profile, __func__));
     RETURN_IF_ERROR(check_key(key, __func__));
     size_t stride = 0;
-    if (capacity > 0) {
-        RETURN_IF_ERROR(rondo__check_pointer(rows, __func__, "rows"));
-        stride = rows->struct_size;
-        RETURN_IF_ERROR(
-            rondo__check_struct_size(stride, sizeof *rows, __func__, "rondo_profile_row"));
-    }
+    RETURN_IF_ERROR(
+        rondo__read_stride(rows, capacity, sizeof *rows, __func__, "rondo_profile_row", &stride));
     rondo__profile_table table;
     RETURN_IF_ERROR(rondo__profile_table_init(&profile->store.records, key, per_thread, &table));
     for (size_t i = 0; i < table.row_count && i < capacity; ++i) {

@@ -87,3 +87,24 @@ rondo_status add_program_build(rondo_program **out_program) {
     rondo_builder_destroy(builder);
     return status;
 }
+
+rondo_status add_program_create(rondo_device *device, rondo_graphs_mode graphs,
+                                rondo_program **out_program, rondo_executor **out_executor) {
+    const rondo_executor_options options = {
+        .struct_size = sizeof options, .graphs = graphs, .op_by_op = true};
+    *out_executor = NULL;
+    const rondo_status status = add_program_build(out_program);
+    return status != RONDO_STATUS_OK
+               ? status
+               : rondo_executor_create(*out_program, device, &options, out_executor);
+}
+
+rondo_status add_program_run(rondo_executor *executor, float first) {
+    float x[ADD_COUNT];
+    const rondo_binding feed = {.name = "x", .tensor = add_program_on_host(x)};
+    rondo_binding fetch = {.name = "y"};
+    add_program_fill(x, first);
+    const rondo_status status = rondo_executor_run(executor, &feed, 1, &fetch, 1);
+    rondo_tensor_deinit(&fetch.tensor);
+    return status;
+}

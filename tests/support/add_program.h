@@ -23,6 +23,13 @@ void add_program_prepare_fake(void);
 
 rondo_status add_program_build(rondo_program **out_program);
 
+// The program and its executor, where no two ops become one kernel. Both are the caller's.
+rondo_status add_program_create(rondo_device *device, rondo_graphs_mode graphs,
+                                rondo_program **out_program, rondo_executor **out_executor);
+
+// One run, which feeds first, first + 1, ... from host memory and fetches y.
+rondo_status add_program_run(rondo_executor *executor, float first);
+
 // Element i of y, for an x of which it is `x`.
 float add_program_y(float x, size_t i);
 

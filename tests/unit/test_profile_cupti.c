@@ -88,24 +88,14 @@ static void check_spans(const rondo_profile *profile, rondo__work_kind kind,
 
 static void test_profile_cupti__knows_an_executors_kernels(void **state) {
     (void)state;
-    float x[ADD_COUNT];
     rondo_program *program = NULL;
     rondo_executor *executor = NULL;
-    rondo_binding fetch = {.name = "y"};
-    const rondo_executor_options options = {
-        .struct_size = sizeof options, .graphs = RONDO_GRAPHS_ON, .op_by_op = true};
-    const rondo_binding feed = {
-        .name = "x",
-        .tensor = {
-            .dtype = RONDO_DTYPE_F32, .shape = {.rank = 1, .extent = {ADD_COUNT}}, .data = x}};
-    add_program_fill(x, 1);
     add_program_prepare_fake();
-    OK(add_program_build(&program));
-    OK(rondo_executor_create(program, g_device, &options, &executor));
+    OK(add_program_create(g_device, RONDO_GRAPHS_ON, &program, &executor));
     rondo_profile *profile = create(RONDO_PROFILE_SOURCE_CUPTI);
     for (int run = 0; run < 3; ++run) {
         OK(rondo_profile_start(profile));
-        OK(rondo_executor_run(executor, &feed, 1, &fetch, 1));
+        OK(add_program_run(executor, 1));
         OK(rondo_profile_stop(profile));
         assert_int_equal(count_work(profile, RONDO__WORK_KERNEL, run > 0 ? "Add Add_0" : ""),
                          run > 0 ? 1 : 2);
@@ -117,7 +107,6 @@ static void test_profile_cupti__knows_an_executors_kernels(void **state) {
         assert_int_equal(profile->store.records.dropped_count, 0);
     }
     rondo_profile_destroy(profile);
-    rondo_tensor_deinit(&fetch.tensor);
     rondo_executor_destroy(executor);
     rondo_program_destroy(program);
 }

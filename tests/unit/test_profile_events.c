@@ -161,23 +161,13 @@ static size_t count_kind(const rondo_profile *profile, rondo__work_kind kind) {
 // An executor's ops where it launches them, its graphs where it replays, and its copies.
 static void test_profile_events__measures_an_executor(void **state) {
     (void)state;
-    float x[ADD_COUNT];
     rondo_program *program = NULL;
     rondo_executor *executor = NULL;
-    rondo_binding fetch = {.name = "y"};
-    const rondo_executor_options options = {
-        .struct_size = sizeof options, .graphs = RONDO_GRAPHS_ON, .op_by_op = true};
-    const rondo_binding feed = {
-        .name = "x",
-        .tensor = {
-            .dtype = RONDO_DTYPE_F32, .shape = {.rank = 1, .extent = {ADD_COUNT}}, .data = x}};
-    add_program_fill(x, 1);
     add_program_prepare_fake();
-    OK(add_program_build(&program));
-    OK(rondo_executor_create(program, g_device, &options, &executor));
+    OK(add_program_create(g_device, RONDO_GRAPHS_ON, &program, &executor));
     for (int is_replayed = 0; is_replayed < 2; ++is_replayed) {
         rondo_profile *profile = start();
-        OK(rondo_executor_run(executor, &feed, 1, &fetch, 1));
+        OK(add_program_run(executor, 1));
         OK(rondo_profile_stop(profile));
         assert_int_equal(count_kind(profile, RONDO__WORK_KERNEL), is_replayed ? 0 : 2);
         assert_int_equal(count_kind(profile, RONDO__WORK_GRAPH), is_replayed ? 1 : 0);
@@ -185,7 +175,6 @@ static void test_profile_events__measures_an_executor(void **state) {
         assert_int_equal(profile->store.records.dropped_count, 0);
         rondo_profile_destroy(profile);
     }
-    rondo_tensor_deinit(&fetch.tensor);
     rondo_executor_destroy(executor);
     rondo_program_destroy(program);
 }
