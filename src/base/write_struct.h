@@ -25,7 +25,7 @@ RONDO_MUST_USE rondo_status rondo__check_struct_size(size_t given, size_t bytes,
 RONDO_MUST_USE rondo_status rondo__clear_struct(void *out, size_t bytes, const char *call,
                                                 const char *type);
 
-// How far apart the entries of a list lie that the caller has given room for: the struct_size of the
+// How far apart the entries of a list lie that the caller has given room for: struct_size of the
 // first. *out_stride is 0 where there is no room for any.
 //
 // Errors:    INVALID (NULL with a capacity, or as rondo__check_struct_size).
