@@ -58,8 +58,8 @@ static int tune_model(const cli_command *command, const char *path, tune_setting
         settings->model.tuning_file = save;
     }
     int status = cli_session_begin(command, &settings->model, &session);
-    if (status == CLI_DONE && (!cli_output_check(save) ||
-                               !cli_session_open(path, &settings->model, &session))) {
+    if (status == CLI_DONE &&
+        (!cli_output_check(save) || !cli_session_open(path, &settings->model, &session))) {
         status = CLI_FAILED;
     }
     if (status == CLI_DONE && strcmp(session.device_info.name, "host") == 0) {
@@ -68,9 +68,8 @@ static int tune_model(const cli_command *command, const char *path, tune_setting
             "with --device cuda:0");
         status = CLI_FAILED;
     }
-    if (status == CLI_DONE &&
-        (!make_plan(&session) || (save == NULL && !show_choices(&session)) ||
-         !cli_output_save(save, write_choices, &session))) {
+    if (status == CLI_DONE && (!make_plan(&session) || (save == NULL && !show_choices(&session)) ||
+                               !cli_output_save(save, write_choices, &session))) {
         status = CLI_FAILED;
     }
     cli_session_close(&session);
@@ -106,7 +105,8 @@ const cli_command cli_command_tune = {
         "fast:\n"
         "the best guesses; off: nothing, only what is known already is written). The file goes "
         "along\n"
-        "with the model: run, bench, profile and inspect take it with --tuning-file, programs with\n"
+        "with the model: run, bench, profile and inspect take it with --tuning-file, programs "
+        "with\n"
         "rondo_executor_options.tuning_file, and nothing is timed on GPUs of that kind. What was "
         "found is\n"
         "also kept in RONDO_CACHE_DIR.",

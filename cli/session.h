@@ -18,8 +18,8 @@ typedef struct cli_model_settings {
     int graphs;  // a rondo_graphs_mode; -1: not said
     int dtype;   // 0: fp32, 1: fp16
     uint64_t thread_count;
-    int branches;           // a rondo_branches_mode
-    int tuning;             // a rondo_tuning
+    int branches;  // a rondo_branches_mode
+    int tuning;    // a rondo_tuning
     const char *tuning_file;
     uint64_t memory_limit;  // bytes; 0: the default
     cli_list dimensions;

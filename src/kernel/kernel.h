@@ -38,7 +38,7 @@ typedef struct rondo__kernel_request {
     rondo__weight_list *weights;        // where forms of constants come from; outlives the kernel
     rondo_tuning tuning;
     rondo__tuning_choices *choices;  // where they are looked for and noted; NULL: nowhere
-    bool is_survey;  // for rondo__kernel_survey only
+    bool is_survey;                  // for rondo__kernel_survey only
 } rondo__kernel_request;
 
 struct rondo__kernel {

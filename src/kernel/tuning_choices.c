@@ -76,8 +76,8 @@ static rondo_status put(rondo__tuning_choices *choices, const char *const field[
         return RONDO_STATUS_OK;
     }
     if (!is_there) {
-        RETURN_IF_ERROR(RONDO__ARRAY_RESERVE(choices->lines, choices->line_capacity,
-                                             choices->line_count + 1));
+        RETURN_IF_ERROR(
+            RONDO__ARRAY_RESERVE(choices->lines, choices->line_capacity, choices->line_count + 1));
     }
     RETURN_IF_ERROR(make_line(field, &line));
     if (is_there) {

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "base/memory.h"
 #include "base/text.h"
 #include "kernel/tuning_choices.h"
 #include "support/expect_ok.h"
@@ -53,9 +54,10 @@ static void expect_text(const rondo__tuning_choices *choices, const char *wanted
 static void test_kernel_tuning_choices__read_and_note(void **state) {
     (void)state;
     rondo__tuning_choices *choices = NULL;
-    OK(create("rondo tuning 1\r\n# a comment\n\nB\tmatmul 2\tplain\nA\tmatmul 1\ttensor 1\r\n"
-                     "A\tmatmul 1\ttensor 2\nA\tmatmul 0\tvector",
-                     &choices));
+    OK(
+        create("rondo tuning 1\r\n# a comment\n\nB\tmatmul 2\tplain\nA\tmatmul 1\ttensor 1\r\n"
+               "A\tmatmul 1\ttensor 2\nA\tmatmul 0\tvector",
+               &choices));
     expect_choice(choices, "A", "matmul 0", "vector");
     expect_choice(choices, "A", "matmul 1", "tensor 2");  // the later line
     expect_choice(choices, "B", "matmul 2", "plain");
@@ -142,12 +144,45 @@ static void test_kernel_tuning_choices__refused(void **state) {
     assert_int_equal(rondo__tuning_choices_create(g_path, &choices), RONDO_STATUS_UNAVAILABLE);
 }
 
+static bool fail_nth(void *count) {
+    size_t *left = count;
+    return (*left)-- == 0;
+}
+
+// Each allocation fails once: nothing is left, and what was noted before stands.
+static void test_kernel_tuning_choices__no_memory(void **state) {
+    (void)state;
+    static const char text[] = "rondo tuning 1\nA\tmatmul 0\tplain\nA\tmatmul 1\tplain\n";
+    rondo_status status = RONDO_STATUS_NO_MEMORY;
+    size_t n = 0;
+    write_file(text, sizeof text - 1);
+    for (; status != RONDO_STATUS_OK; ++n) {
+        rondo__tuning_choices *choices = NULL;
+        size_t left = n;
+        rondo__memory_set_fault(fail_nth, &left);
+        status = rondo__tuning_choices_create(g_path, &choices);
+        rondo__memory_set_fault(NULL, NULL);
+        assert_true(status == RONDO_STATUS_OK || status == RONDO_STATUS_NO_MEMORY);
+        for (left = 0; status == RONDO_STATUS_OK && left < 2;) {
+            size_t at = left++;
+            rondo__memory_set_fault(fail_nth, &at);
+            rondo__tuning_choices_note(choices, "A", "matmul 2", "plain");
+            rondo__memory_set_fault(NULL, NULL);
+            expect_choice(choices, "A", "matmul 1", "plain");
+        }
+        rondo__tuning_choices_destroy(choices);
+        assert_int_equal(rondo__memory_get_balance(), 0);
+    }
+    assert_true(n > 4);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernel_tuning_choices__read_and_note),
         cmocka_unit_test(test_kernel_tuning_choices__empty),
         cmocka_unit_test(test_kernel_tuning_choices__round_trip),
         cmocka_unit_test(test_kernel_tuning_choices__refused),
+        cmocka_unit_test(test_kernel_tuning_choices__no_memory),
     };
     const int file = mkstemp(g_path);
     if (file < 0) {

@@ -313,8 +313,8 @@ static bool name_device(const rondo__cuda_kernel *kernel, char *text, size_t tex
     if (rondo_device_get_info(kernel->device, &info) != RONDO_STATUS_OK) {
         return false;
     }
-    const int length = snprintf(text, text_bytes, "%s, %d multiprocessors", info.description,
-                                info.compute_units);
+    const int length =
+        snprintf(text, text_bytes, "%s, %d multiprocessors", info.description, info.compute_units);
     return length >= 0 && (size_t)length < text_bytes;
 }
 
