@@ -43,7 +43,9 @@
     X(pool)                      \
     X(convolution)               \
     X(matmul)                    \
-    X(recurrent)
+    X(recurrent)                 \
+    X(resize)                    \
+    X(conv_transpose)
 
 #define RONDO_CUDA_FAMILY_DECLARE(family) \
     void rondo__cuda_prepare_##family(rondo__cuda_kernel *kernel);

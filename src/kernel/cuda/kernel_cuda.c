@@ -140,6 +140,9 @@ static const family_entry family_entries[] = {
     // windows
     ENTRY("Conv", convolution),
     FUSED("Conv", convolution),
+    ENTRY("ConvTranspose", conv_transpose),
+    ENTRY("Resize", resize),
+    ENTRY("Upsample", resize),
     // sequences
     ENTRY("GRU", recurrent),
     ENTRY("LSTM", recurrent),
