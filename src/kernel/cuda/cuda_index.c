@@ -4,6 +4,7 @@
 
 #include "cu_sources.h"
 #include "kernel/cuda/cuda_families.h"
+#include "kernel/cuda/cuda_order.h"
 
 static int64_t count_of(const rondo__tensor_info *info) {
     return rondo_shape_get_count(&info->shape);
@@ -105,18 +106,13 @@ void rondo__cuda_prepare_gather_elements(rondo__cuda_kernel *kernel) {
     add_elements(kernel, "gather_elements", &rondo__cuda_input(kernel, 0)->shape, 1, 0);
 }
 
-static bool has_reduction(const rondo__op *op) {
-    return strcmp(rondo__op_get_string(op, "reduction", "none"), "none") != 0;
-}
-
 void rondo__cuda_prepare_scatter_elements(rondo__cuda_kernel *kernel) {
     const rondo__tensor_info *y = rondo__cuda_output(kernel, 0);
-    if (has_reduction(kernel->request->op)) {
-        rondo__cuda_refuse(kernel, "attribute reduction");
-        return;
-    }
     (void)rondo__cuda_add_copy(kernel, rondo__address_input(0), rondo__address_output(0),
                                (size_t)count_of(y) * bytes_of(y));
+    if (rondo__cuda_add_reduction(kernel)) {
+        return;
+    }
     add_elements(kernel, "scatter_elements", &y->shape, 1, 2);
 }
 
@@ -162,12 +158,11 @@ void rondo__cuda_prepare_gather_nd(rondo__cuda_kernel *kernel) {
 
 void rondo__cuda_prepare_scatter_nd(rondo__cuda_kernel *kernel) {
     const rondo__tensor_info *y = rondo__cuda_output(kernel, 0);
-    if (has_reduction(kernel->request->op)) {
-        rondo__cuda_refuse(kernel, "attribute reduction");
-        return;
-    }
     (void)rondo__cuda_add_copy(kernel, rondo__address_input(0), rondo__address_output(0),
                                (size_t)count_of(y) * bytes_of(y));
+    if (rondo__cuda_add_reduction(kernel)) {
+        return;
+    }
     add_nd(kernel, "scatter_nd", &y->shape, 0, 2, count_of(rondo__cuda_input(kernel, 2)));
 }
 
@@ -347,35 +342,4 @@ void rondo__cuda_prepare_eye_like(rondo__cuda_kernel *kernel) {
     rondo__step_output(step, 0);
     rondo__step_int(step, y->shape.extent[1]);
     rondo__step_int(step, rondo__op_get_int(kernel->request->op, "k", 0));
-}
-
-void rondo__cuda_prepare_top_k(rondo__cuda_kernel *kernel) {
-    const rondo__op *op = kernel->request->op;
-    const rondo__tensor_info *x = rondo__cuda_input(kernel, 0);
-    const rondo__tensor_info *y = rondo__cuda_output(kernel, 0);
-    rondo__defines defines = {0};
-    const int32_t rank = x->shape.rank;
-    const int32_t axis = rondo__cuda_wrap_axis(rondo__op_get_int(op, "axis", -1), rank);
-    const int64_t length = x->shape.extent[axis];
-
-    if (length > 4096 || y->dtype == RONDO_DTYPE_NONE) {
-        rondo__cuda_refuse(kernel, "an axis of more than 4096 elements");
-        return;
-    }
-    rondo__define_type(&defines, "T", x->dtype);
-    const int64_t lines = count_of(x) / length;
-    rondo__step *step = rondo__cuda_add_launch(kernel, rondo__cu_top_k, &defines, "top_k", lines,
-                                               RONDO__CUDA_BLOCK);
-    rondo__step_int(step, lines);
-    rondo__step_input(step, 0);
-    rondo__step_output(step, 0);
-    if (rondo__cuda_wants_output(kernel, 1)) {
-        rondo__step_output(step, 1);
-    } else {
-        rondo__step_int(step, 0);
-    }
-    rondo__step_int(step, length);
-    rondo__step_int(step, rondo__cuda_product(&x->shape, axis + 1, rank));
-    rondo__step_int(step, y->shape.extent[axis]);
-    rondo__step_int(step, rondo__op_get_int(op, "largest", 1));
 }

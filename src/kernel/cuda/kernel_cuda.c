@@ -186,6 +186,11 @@ static bool has_empty_input(const rondo__kernel_request *request) {
     return false;
 }
 
+static bool takes_empty_input(const char *name) {
+    return strcmp(name, "Concat") == 0 || strcmp(name, "Pad") == 0 ||
+           strcmp(name, "CenterCropPad") == 0 || strncmp(name, "Scatter", 7) == 0;
+}
+
 static const family_entry *find_family(const rondo__op_def *def) {
     for (size_t i = 0; i < sizeof(family_entries) / sizeof(family_entries[0]); i++) {
         if (strcmp(family_entries[i].name, def->name) == 0 &&
@@ -204,7 +209,7 @@ rondo_status rondo__kernel_prepare_cuda(const rondo__kernel_request *request,
         return rondo__op_fail_unsupported(request->op, "no CUDA kernel");
     }
     const bool works = has_work(request);
-    if (works && has_empty_input(request) && strcmp(request->op->def->name, "Concat") != 0) {
+    if (works && has_empty_input(request) && !takes_empty_input(request->op->def->name)) {
         return rondo__op_fail_unsupported(request->op, "CUDA kernel for an input without elements");
     }
     rondo__cuda_kernel *kernel = NULL;
