@@ -45,6 +45,14 @@
     X(matmul)                    \
     X(recurrent)                 \
     X(resize)                    \
+    X(grid_sample)               \
+    X(affine_grid)               \
+    X(roi_align)                 \
+    X(max_roi_pool)              \
+    X(max_unpool)                \
+    X(columns)                   \
+    X(reverse_sequence)          \
+    X(center_crop_pad)           \
     X(conv_transpose)
 
 #define RONDO_CUDA_FAMILY_DECLARE(family) \
