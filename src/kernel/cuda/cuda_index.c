@@ -281,6 +281,25 @@ void rondo__cuda_prepare_constant_of_shape(rondo__cuda_kernel *kernel) {
     rondo__step_int(step, bits);
 }
 
+// In inference: the input as it is, and a mask of ones.
+void rondo__cuda_prepare_dropout(rondo__cuda_kernel *kernel) {
+    const rondo__tensor_info *mask = rondo__cuda_output(kernel, 1);
+    const uint8_t one = 1;
+    int64_t bits = 0;
+    rondo__defines defines = {0};
+    if (rondo__cuda_wants_output(kernel, 0)) {
+        rondo__cuda_prepare_view(kernel);
+    }
+    if (!rondo__cuda_wants_output(kernel, 1)) {
+        return;
+    }
+    rondo__convert_elements(RONDO_DTYPE_U8, &one, mask->dtype, &bits, 1);
+    rondo__define_type(&defines, "T", mask->dtype);
+    rondo__step *step = add_generator(kernel, &defines, "fill", count_of(mask));
+    rondo__step_output(step, 1);
+    rondo__step_int(step, bits);
+}
+
 void rondo__cuda_prepare_range(rondo__cuda_kernel *kernel) {
     const rondo__tensor_info *y = rondo__cuda_output(kernel, 0);
     rondo__defines defines = {0};

@@ -16,6 +16,9 @@ typedef struct family_entry {
 #define FUSED(name_, family) \
     { "rondo", name_, rondo__cuda_prepare_##family }
 
+#define TRAINING(name_, family) \
+    { "ai.onnx.preview.training", name_, rondo__cuda_prepare_##family }
+
 static const family_entry family_entries[] = {
     // one operand
     ENTRY("Abs", elementwise),
@@ -90,6 +93,7 @@ static const family_entry family_entries[] = {
     FUSED("Elementwise", fused_elementwise),
     ENTRY("BatchNormalization", batch_normalization),
     // rearranging
+    ENTRY("Dropout", dropout),
     ENTRY("Flatten", view),
     ENTRY("Identity", view),
     ENTRY("Reshape", view),
@@ -139,10 +143,26 @@ static const family_entry family_entries[] = {
     ENTRY("InstanceNormalization", group_normalization),
     ENTRY("LayerNormalization", layer_normalization),
     ENTRY("LRN", lrn),
+    ENTRY("Hardmax", hardmax),
+    ENTRY("LpNormalization", lp_normalization),
+    ENTRY("MeanVarianceNormalization", axes_normalization),
+    // losses and optimisers
+    ENTRY("NegativeLogLikelihoodLoss", loss),
+    ENTRY("SoftmaxCrossEntropyLoss", loss),
+    TRAINING("Adagrad", optimize),
+    TRAINING("Adam", optimize),
+    TRAINING("Momentum", optimize),
+    // signals
+    ENTRY("BlackmanWindow", cosine_window),
+    ENTRY("DFT", dft),
+    ENTRY("HammingWindow", cosine_window),
+    ENTRY("HannWindow", cosine_window),
+    ENTRY("STFT", stft),
     // windows
     ENTRY("Conv", convolution),
     FUSED("Conv", convolution),
     ENTRY("ConvTranspose", conv_transpose),
+    ENTRY("DeformConv", deform_conv),
     ENTRY("Resize", resize),
     ENTRY("Upsample", resize),
     // sequences
@@ -150,6 +170,8 @@ static const family_entry family_entries[] = {
     ENTRY("LSTM", recurrent),
     ENTRY("RNN", recurrent),
     // products
+    ENTRY("Det", determinant),
+    ENTRY("Einsum", einsum),
     ENTRY("Gemm", matmul),
     ENTRY("MatMul", matmul),
     FUSED("MatMul", matmul),
@@ -172,6 +194,7 @@ static const family_entry family_entries[] = {
 
 #undef ENTRY
 #undef FUSED
+#undef TRAINING
 
 // ---- preparing --------------------------------------------------------------------------------
 
