@@ -256,12 +256,14 @@ static void free_case(parsed_case *parsed) {
 static bool parse_case(const op_case *source, rondo_dtype real, op_case_values how,
                        parsed_case *out_parsed) {
     char text[512], *keep = NULL;
-    const bool is_internal = strncmp(source->op, "rondo.", 6) == 0;
+    const char *dot = strrchr(source->op, '.');
+    char domain[40] = "";
     parsed_case parsed = {.output_count = (size_t)source->outputs};
     bool is_good = true;
 
-    parsed.op.def = rondo__op_lookup(is_internal ? "rondo" : "",
-                                     is_internal ? source->op + 6 : source->op, source->opset);
+    (void)snprintf(domain, sizeof domain, "%.*s", dot != NULL ? (int)(dot - source->op) : 0,
+                   source->op);
+    parsed.op.def = rondo__op_lookup(domain, dot != NULL ? dot + 1 : source->op, source->opset);
     if (parsed.op.def == NULL) {
         return false;
     }

@@ -2,7 +2,7 @@
 //
 // A case is text, so that adding one is one line:
 //
-//   op          "Conv", or "rondo.Conv" for an internal op
+//   op          "Conv", or with its domain in front: "rondo.Conv"
 //   opset       the model opset that selects the entry
 //   inputs      "T[2,3,4] i64[2]:=0,1 - T[8]:w"
 //                 types     T stands for f32, then f16; others as rondo_dtype_get_name says
