@@ -121,13 +121,25 @@ static void test_kernel_cuda_compile__blackwell(void **state) {
     compile_all(100, NULL);
 }
 
-int main(void) {
+// With two arguments (70, 80, 90 ... and a part of an op's name) it compiles no more than those.
+static const char *const *g_arguments;
+static void test_kernel_cuda_compile__asked_for(void **state) {
+    (void)state;
+    compile_all(atoi(g_arguments[1]), g_arguments[2]);
+}
+
+int main(int argc, char **argv) {
     int32_t version = 0;
     if (rondo__cuda_get_compiler_version(&version) != RONDO_STATUS_OK) {
         printf("skipped: %s\n", rondo_error_get_last()->message);
         return SKIP;
     }
     (void)setenv("RONDO_TUNE", "off", 1);
+    if (argc == 3) {
+        g_arguments = (const char *const *)argv;
+        const struct CMUnitTest asked[] = {cmocka_unit_test(test_kernel_cuda_compile__asked_for)};
+        return cmocka_run_group_tests(asked, NULL, NULL);
+    }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernel_cuda_compile__hopper),
         cmocka_unit_test(test_kernel_cuda_compile__ampere),

@@ -43,7 +43,15 @@
     X(pool)                      \
     X(convolution)               \
     X(matmul)                    \
-    X(recurrent)
+    X(recurrent)                 \
+    X(quantize)                  \
+    X(dequantize)                \
+    X(dynamic_quantize)          \
+    X(quantize_lstm)             \
+    X(matmul_integer)            \
+    X(qlinear_matmul)            \
+    X(conv_integer)              \
+    X(qlinear_conv)
 
 #define RONDO_CUDA_FAMILY_DECLARE(family) \
     void rondo__cuda_prepare_##family(rondo__cuda_kernel *kernel);

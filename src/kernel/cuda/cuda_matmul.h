@@ -23,4 +23,9 @@ typedef struct rondo__cuda_matmul {
     rondo__cuda_epilogue epilogue;
 } rondo__cuda_matmul;
 
+// A bare product of two inputs, neither of them transposed, into output 0. False, and refused, for
+// scalars and batches that broadcast in more ways than the kernels take.
+bool rondo__cuda_read_product(rondo__cuda_kernel *kernel, size_t input_a, size_t input_b,
+                              rondo__cuda_matmul *out_matmul);
+
 #endif  // RONDO_KERNEL_CUDA_MATMUL_H
