@@ -93,8 +93,9 @@ struct finisher<i32> {
 template <>
 struct finisher<float> {  // the gates of DynamicQuantizeLSTM
     static __device__ __forceinline__ float run(const ending &e, i64 value, i64, i64 column) {
+        const float a = convert<float>(e.a_scale[0]);
         return (float)value *
-               (e.a_scale[0] * e.b_scale[e.b_scales == 1 ? 0 : column % e.b_scales]);
+               (a * convert<float>(e.b_scale[e.b_scales == 1 ? 0 : column % e.b_scales]));
     }
 };
 
