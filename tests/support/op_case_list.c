@@ -464,6 +464,21 @@ const op_case op_cases[] = {
      "i8[1,32]:k128 "
      "f32[1,32]:=0.005,0.004,0.003 i8[1,32]:k128",
      "hidden_size=8 direction=reverse", 3},
+// ---- attention, in each of its ways (their number wraps)
+#define ATTENTION(inputs, attributes)                                         \
+    {"rondo.Attention", 17, inputs, "scale=0.25 way=0 " attributes, 1},       \
+        {"rondo.Attention", 17, inputs, "scale=0.25 way=1 " attributes, 1},   \
+        {"rondo.Attention", 17, inputs, "scale=0.25 way=2 " attributes, 1},   \
+        {"rondo.Attention", 17, inputs, "scale=0.25 way=3 " attributes, 1},   \
+        {"rondo.Attention", 17, inputs, "scale=0.25 way=4 " attributes, 1}, { \
+        "rondo.Attention", 17, inputs, "scale=0.25 way=5 " attributes, 1      \
+    }
+    ATTENTION("T[2,3,37,20] T[2,3,45,20] T[2,3,45,24] T[2,1,1,45]", ""),
+    ATTENTION("T[2,70,3,16] T[2,70,3,16] T[2,70,3,16] T[1,1,70,70]", "layouts=1,1,1,1"),
+    ATTENTION("T[1,2,1,64] T[1,2,64,300] T[1,2,300,64]", "layouts=0,2,0,1"),
+    ATTENTION("T[6,24,33,8] T[6,24,20,8] T[6,24,20,8]", ""),
+    ATTENTION("T[4,5,3] T[4,7,3] T[4,7,1]", ""),
+    ATTENTION("T[1,1,20,256] T[1,1,33,256] T[1,1,250,33] T[33]", "layouts=0,0,2,0"),
     // ---- recurrent
     {"LSTM", 14, "f32[5,2,6] f32[1,32,6]:w f32[1,32,8]:w f32[1,64]:w", "hidden_size=8", 3},
     {"LSTM", 14, "T[5,2,16] T[2,64,16]:w T[2,64,16]:w T[2,128]:w - T[2,2,16] T[2,2,16]",

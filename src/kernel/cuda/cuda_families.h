@@ -44,6 +44,7 @@
     X(convolution)               \
     X(matmul)                    \
     X(recurrent)                 \
+    X(attention)                 \
     X(quantize)                  \
     X(dequantize)                \
     X(dynamic_quantize)          \

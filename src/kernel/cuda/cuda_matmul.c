@@ -381,6 +381,20 @@ static void list_candidates(const rondo__cuda_kernel *kernel, matmul_problem *pr
     add_candidates(problem, WAY_PLAIN, 1, 1);
 }
 
+size_t rondo__cuda_count_product_ways(const rondo__cuda_kernel *kernel,
+                                      const rondo__cuda_matmul *matmul) {
+    matmul_problem problem = {.matmul = *matmul};
+    list_candidates(kernel, &problem);
+    return problem.count;
+}
+
+void rondo__cuda_add_product(rondo__cuda_kernel *kernel, const rondo__cuda_matmul *matmul,
+                             size_t way) {
+    matmul_problem problem = {.matmul = *matmul};
+    list_candidates(kernel, &problem);
+    build_candidate(kernel, &problem, way);
+}
+
 // ---- weights ----------------------------------------------------------------------------------
 
 // A constant b of [k, n] is turned into [n, k] once: our kernels read along k, and cuBLASLt takes
