@@ -71,7 +71,7 @@ typedef struct rondo__simd {
     void (*multiply_tile)(const rondo__tile *tile);
 } rondo__simd;
 
-// The best table for this processor.  Threads: safe.
+// The best table for this processor that ONEDNN_MAX_CPU_ISA allows.  Threads: safe.
 const rondo__simd *rondo__simd_get(void);
 
 // Applies an activation in place; NONE does nothing.
