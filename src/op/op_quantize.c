@@ -100,7 +100,8 @@ static rondo_status infer_quantize(rondo__infer *infer) {
         }
     }
     rondo__scale_grid ignored;
-    RETURN_IF_ERROR(rondo__scale_grid_init(infer->op, &inputs[0].shape, &inputs[1].shape, &ignored));
+    RETURN_IF_ERROR(
+        rondo__scale_grid_init(infer->op, &inputs[0].shape, &inputs[1].shape, &ignored));
     RETURN_IF_ERROR(check_zero_point(infer));
     return rondo__infer_set_output(infer, 0, dtype, &inputs[0].shape);
 }
@@ -108,7 +109,8 @@ static rondo_status infer_quantize(rondo__infer *infer) {
 static rondo_status compute_quantize(rondo__compute *compute) {
     const rondo_tensor *const *inputs = compute->inputs;
     rondo__scale_grid places;
-    RETURN_IF_ERROR(rondo__scale_grid_init(compute->op, &inputs[0]->shape, &inputs[1]->shape, &places));
+    RETURN_IF_ERROR(
+        rondo__scale_grid_init(compute->op, &inputs[0]->shape, &inputs[1]->shape, &places));
     const rondo_dtype dtype = compute->inferred[0].dtype;
     rondo__scratch scratch = {0};
     double *x = rondo__scratch_widen(&scratch, inputs[0]);
@@ -141,7 +143,8 @@ static rondo_status infer_dequantize(rondo__infer *infer) {
         RETURN_IF_ERROR(rondo__infer_check_same_dtype(infer, 0, 2));
     }
     rondo__scale_grid ignored;
-    RETURN_IF_ERROR(rondo__scale_grid_init(infer->op, &inputs[0].shape, &inputs[1].shape, &ignored));
+    RETURN_IF_ERROR(
+        rondo__scale_grid_init(infer->op, &inputs[0].shape, &inputs[1].shape, &ignored));
     RETURN_IF_ERROR(check_zero_point(infer));
     return rondo__infer_set_output(infer, 0, inputs[1].dtype, &inputs[0].shape);
 }
@@ -149,7 +152,8 @@ static rondo_status infer_dequantize(rondo__infer *infer) {
 static rondo_status compute_dequantize(rondo__compute *compute) {
     const rondo_tensor *const *inputs = compute->inputs;
     rondo__scale_grid places;
-    RETURN_IF_ERROR(rondo__scale_grid_init(compute->op, &inputs[0]->shape, &inputs[1]->shape, &places));
+    RETURN_IF_ERROR(
+        rondo__scale_grid_init(compute->op, &inputs[0]->shape, &inputs[1]->shape, &places));
     rondo__scratch scratch = {0};
     double *x = rondo__scratch_widen(&scratch, inputs[0]);
     const double *scale = rondo__scratch_widen(&scratch, inputs[1]);

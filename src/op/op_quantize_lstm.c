@@ -48,8 +48,7 @@ static rondo_status compute_quantize_lstm(rondo__compute *compute) {
                                     rondo__compute_get_input(compute, RONDO__QLSTM_W_ZERO), w);
         rondo__quantize_lstm_unpack(&plan, weights[1],
                                     rondo__compute_get_input(compute, RONDO__QLSTM_R_ZERO), r);
-        status =
-            rondo__quantize_lstm_run(compute->op, &plan, w, r, inputs, outputs, work);
+        status = rondo__quantize_lstm_run(compute->op, &plan, w, r, inputs, outputs, work);
     }
     rondo__free(work);
     rondo__free(r);

@@ -74,8 +74,10 @@ size_t rondo__quantize_lstm_get_work_bytes(const rondo__quantize_lstm *plan);
 //
 // Errors:    BAD_DATA (a sequence length that is out of range).
 // Threads:   safe, with work of its own.
-RONDO_MUST_USE rondo_status rondo__quantize_lstm_run(
-    const rondo__op *op, const rondo__quantize_lstm *plan, const int16_t *w, const int16_t *r,
-    const void *const *inputs, void *const *outputs, void *work);
+RONDO_MUST_USE rondo_status rondo__quantize_lstm_run(const rondo__op *op,
+                                                     const rondo__quantize_lstm *plan,
+                                                     const int16_t *w, const int16_t *r,
+                                                     const void *const *inputs,
+                                                     void *const *outputs, void *work);
 
 #endif  // RONDO_OP_QUANTIZE_LSTM_H

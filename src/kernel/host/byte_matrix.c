@@ -30,9 +30,8 @@ void rondo__byte_pack_panel(const rondo__byte_form *form, const uint8_t *b, int6
     const int64_t first = panel * width;
     const int64_t columns = form->n - first < width ? form->n - first : width;
     int8_t *to = (int8_t *)matrix + (size_t)panel * form->panel_bytes;
-    int32_t *sums = (int32_t *)(void *)((char *)matrix +
-                                        (size_t)form->panel_count * form->panel_bytes) +
-                    first;
+    int32_t *sums =
+        (int32_t *)(void *)((char *)matrix + (size_t)form->panel_count * form->panel_bytes) + first;
     uint8_t rows[RONDO__BYTE_GROUP_MAX * RONDO__BYTE_COLUMNS_MAX];
     memset(sums, 0, (size_t)width * sizeof *sums);
     for (int64_t block = 0; block < form->blocks; ++block) {
@@ -108,9 +107,7 @@ bool rondo__byte_spread_zeros(const rondo__byte_form *form, const uint8_t *zeros
         int32_t zero = 0;
         if (c < form->n) {
             zero = offset;
-            zero += zeros != NULL
-                        ? rondo__byte_get(zeros, form->is_signed, count == 1 ? 0 : c)
-                        : 0;
+            zero += zeros != NULL ? rondo__byte_get(zeros, form->is_signed, count == 1 ? 0 : c) : 0;
         }
         out_zeros[c] = zero;
         is_any = is_any || zero != 0;
@@ -142,13 +139,12 @@ static int32_t find_rest(int64_t k, int32_t zero, int32_t sum) {
 
 rondo__byte_rows rondo__byte_rows_prepare(const rondo__byte_simd *simd, const uint8_t *x,
                                           bool is_signed, int64_t k, int64_t count,
-                                          const uint8_t *zeros, int64_t zero_count,
-                                          bool needs_sums, bool is_parallel, void *work) {
+                                          const uint8_t *zeros, int64_t zero_count, bool needs_sums,
+                                          bool is_parallel, void *work) {
     const int64_t row_bytes = get_row_bytes(simd, k);
     const bool stays = simd->group == 4 && !is_signed && k % 4 == 0;
     char *rows = work;
-    int32_t *factors =
-        (int32_t *)(void *)(rows + rondo__align_up((size_t)(row_bytes * count), 64));
+    int32_t *factors = (int32_t *)(void *)(rows + rondo__align_up((size_t)(row_bytes * count), 64));
     int32_t *rests = factors + count;
     RONDO_PARALLEL(parallel for schedule(static) if (is_parallel))
     for (int64_t r = 0; r < count; ++r) {
@@ -156,8 +152,7 @@ rondo__byte_rows rondo__byte_rows_prepare(const rondo__byte_simd *simd, const ui
         factors[r] = -zero;
         if (!stays || needs_sums) {
             // Where the row stays, what is written is the same and thrown away.
-            const int32_t sum =
-                simd->prepare_row(x + r * k, is_signed, k, rows + r * row_bytes);
+            const int32_t sum = simd->prepare_row(x + r * k, is_signed, k, rows + r * row_bytes);
             rests[r] = find_rest(k, zero, sum);
         }
     }

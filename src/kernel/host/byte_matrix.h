@@ -67,8 +67,8 @@ size_t rondo__byte_rows_get_bytes(const rondo__byte_simd *simd, int64_t k, int64
 // needs_sums   whether zero points of b are not 0.
 rondo__byte_rows rondo__byte_rows_prepare(const rondo__byte_simd *simd, const uint8_t *x,
                                           bool is_signed, int64_t k, int64_t count,
-                                          const uint8_t *zeros, int64_t zero_count,
-                                          bool needs_sums, bool is_parallel, void *work);
+                                          const uint8_t *zeros, int64_t zero_count, bool needs_sums,
+                                          bool is_parallel, void *work);
 
 // Prepares a constant [count, k] once for the program, for rondo__byte_rows_use.
 //

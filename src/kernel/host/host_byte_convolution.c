@@ -36,14 +36,14 @@ typedef struct byte_convolution_kernel {
     int64_t batch, group, channels, filters;  // of one group
     int64_t height, width, out_height, out_width;
     int64_t kernel[2], stride[2], dilation[2], pad[2];
-    int64_t k;             // taps
+    int64_t k;  // taps
     int64_t padded_height, phase_width;
     int64_t channel_bytes;  // of the padded copy
     int64_t chunk_places;
     bool is_x_signed, is_w_signed, is_y_signed, is_requantized, is_parallel;
     uint32_t w, x_zero, w_zero, bias;
     int64_t w_zero_count, w_scale_count;
-    const void *prepared;  // constant filters; NULL: prepared in each run
+    const void *prepared;                           // constant filters; NULL: prepared in each run
     size_t padded_at, chunk_at, zeros_at, sums_at;  // work; filters come first
 } byte_convolution_kernel;
 
@@ -91,9 +91,8 @@ static void pad_image(const byte_convolution_kernel *kernel, const uint8_t *x, u
     for (int64_t i = 0; i < kernel->group * kernel->channels * rows; ++i) {
         const int64_t y = i % rows - kernel->pad[0];
         const bool is_inside = y >= 0 && y < kernel->height;
-        pad_row(kernel,
-                is_inside ? x + (i / rows * kernel->height + y) * kernel->width : NULL, zero,
-                to + i * row_bytes);
+        pad_row(kernel, is_inside ? x + (i / rows * kernel->height + y) * kernel->width : NULL,
+                zero, to + i * row_bytes);
     }
 }
 
@@ -105,8 +104,7 @@ typedef struct place_run {
 
 static int32_t find_runs(const byte_convolution_kernel *kernel, int64_t first, int64_t count,
                          place_run *out_runs) {
-    const int64_t row_step =
-        kernel->stride[0] * kernel->phase_width * kernel->stride[1];
+    const int64_t row_step = kernel->stride[0] * kernel->phase_width * kernel->stride[1];
     int32_t runs = 0;
     for (int64_t done = 0; done < count;) {
         const int64_t row = (first + done) / kernel->out_width;
@@ -118,8 +116,8 @@ static int32_t find_runs(const byte_convolution_kernel *kernel, int64_t first, i
 }
 
 // Packs the panel of places [first, first + count), seen from one group's channels.
-static void pack_places(const byte_convolution_kernel *kernel, const uint8_t *padded,
-                        int64_t first, int64_t count, int8_t *panel, int32_t *sums) {
+static void pack_places(const byte_convolution_kernel *kernel, const uint8_t *padded, int64_t first,
+                        int64_t count, int8_t *panel, int32_t *sums) {
     const rondo__byte_simd *simd = kernel->simd;
     const int64_t columns = simd->panel_columns, group = simd->group;
     uint8_t rows[RONDO__BYTE_GROUP_MAX * RONDO__BYTE_COLUMNS_MAX + COPY_BYTES];
@@ -170,8 +168,7 @@ static void run_group(const byte_convolution_kernel *kernel, const rondo__byte_r
         const rondo__byte_form form = rondo__byte_form_make(
             kernel->simd, kernel->k, rest < kernel->chunk_places ? rest : kernel->chunk_places,
             kernel->is_x_signed);
-        int32_t *sums =
-            (int32_t *)(void *)(chunk + (size_t)form.panel_count * form.panel_bytes);
+        int32_t *sums = (int32_t *)(void *)(chunk + (size_t)form.panel_count * form.panel_bytes);
         RONDO_PARALLEL(parallel for schedule(static) if (kernel->is_parallel))
         for (int64_t panel = 0; panel < form.panel_count; ++panel) {
             const int64_t left = form.n - panel * width;
@@ -204,8 +201,7 @@ static void requantize(const byte_convolution_kernel *kernel, const void *const 
     RONDO_PARALLEL(parallel for schedule(static) if (kernel->is_parallel))
     for (int64_t r = 0; r < kernel->filters; ++r) {
         const int64_t filter = group * kernel->filters + r;
-        const double scale =
-            x_scale * (double)w_scale[kernel->w_scale_count == 1 ? 0 : filter];
+        const double scale = x_scale * (double)w_scale[kernel->w_scale_count == 1 ? 0 : filter];
         kernel->simd->requantize(sums + r * places, bias != NULL ? (double)bias[filter] : 0.0,
                                  scale, NULL, y_scale, y_zero, kernel->is_y_signed, places,
                                  y + r * places);
@@ -244,8 +240,8 @@ static rondo_status run_convolution(rondo__host_kernel *head, const void *const 
     for (int64_t i = 0; i < kernel->batch * kernel->group; ++i) {
         const int64_t group = i % kernel->group;
         if (group == 0) {
-            pad_image(kernel, (const uint8_t *)inputs[0] + i / kernel->group * image,
-                      (uint8_t)zero, padded);
+            pad_image(kernel, (const uint8_t *)inputs[0] + i / kernel->group * image, (uint8_t)zero,
+                      padded);
         }
         int32_t *y = kernel->is_requantized ? (int32_t *)(void *)(work + kernel->sums_at)
                                             : (int32_t *)outputs[0] + i * plane;

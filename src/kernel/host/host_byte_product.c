@@ -28,9 +28,9 @@ typedef struct byte_product_kernel {
     bool is_parallel;
     uint32_t a, b, a_zero, b_zero;  // inputs; NO_INPUT: absent
     int64_t a_zero_count, b_zero_count;
-    int64_t a_rows;       // of all matrices a
-    int64_t b_count;      // matrices
-    const void *packed;   // constant b; NULL: packed in each run
+    int64_t a_rows;                                  // of all matrices a
+    int64_t b_count;                                 // matrices
+    const void *packed;                              // constant b; NULL: packed in each run
     size_t zeros_at, packed_at, sums_at, scales_at;  // work; rows of a come first
     // QLinearMatMul
     bool is_requantized;
@@ -99,13 +99,13 @@ static rondo_status run_product(rondo__host_kernel *head, const void *const *inp
     const rondo__byte_form *form = &kernel->form;
     char *work = workspace;
     int32_t *zeros = (int32_t *)(void *)(work + kernel->zeros_at);
-    const bool has_zeros = rondo__byte_spread_zeros(
-        form, get_input(kernel, inputs, kernel->b_zero), kernel->b_zero_count, zeros);
+    const bool has_zeros = rondo__byte_spread_zeros(form, get_input(kernel, inputs, kernel->b_zero),
+                                                    kernel->b_zero_count, zeros);
     const char *matrices = pack(kernel, inputs[kernel->b], work + kernel->packed_at);
-    const rondo__byte_rows rows = rondo__byte_rows_prepare(
-        form->simd, inputs[kernel->a], kernel->is_a_signed, form->k, kernel->a_rows,
-        get_input(kernel, inputs, kernel->a_zero), kernel->a_zero_count, has_zeros,
-        kernel->is_parallel, work);
+    const rondo__byte_rows rows =
+        rondo__byte_rows_prepare(form->simd, inputs[kernel->a], kernel->is_a_signed, form->k,
+                                 kernel->a_rows, get_input(kernel, inputs, kernel->a_zero),
+                                 kernel->a_zero_count, has_zeros, kernel->is_parallel, work);
     int32_t *y = kernel->is_requantized ? (int32_t *)(void *)(work + kernel->sums_at) : outputs[0];
     for (int64_t batch = 0; batch < product->batch_count; ++batch) {
         int64_t a_matrix, b_matrix;
@@ -187,8 +187,8 @@ static void measure_work(byte_product_kernel *kernel) {
     }
     if (kernel->is_requantized) {
         kernel->sums_at = at;
-        at += rondo__align_up((size_t)rondo_shape_get_count(&kernel->product.output) *
-                                  sizeof(int32_t), 64);
+        at += rondo__align_up(
+            (size_t)rondo_shape_get_count(&kernel->product.output) * sizeof(int32_t), 64);
         kernel->scales_at = at;
         at += columns * sizeof(double);
     }
@@ -232,8 +232,8 @@ static rondo_status init_kernel(const rondo__kernel_request *request, byte_produ
 
 rondo_status rondo__host_prepare_byte_product(const rondo__kernel_request *request,
                                               rondo__kernel **out_kernel) {
-    rondo__host_kernel *head = rondo__host_kernel_create(request, sizeof(byte_product_kernel),
-                                                         "simd", run_product, NULL);
+    rondo__host_kernel *head =
+        rondo__host_kernel_create(request, sizeof(byte_product_kernel), "simd", run_product, NULL);
     if (head == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }

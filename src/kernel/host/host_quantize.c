@@ -35,11 +35,12 @@ typedef struct range {
 
 // The scale where not all values are finite: NaN wins, as in sums.
 static float find_strange_scale(const float *x, int64_t count) {
-    float scale = INFINITY;
     for (int64_t i = 0; i < count; ++i) {
-        scale = isnan(x[i]) ? NAN : scale;
+        if (isnan(x[i])) {
+            return NAN;
+        }
     }
-    return scale;
+    return INFINITY;
 }
 
 static rondo_status run_dynamic(rondo__host_kernel *head, const void *const *inputs,
@@ -54,8 +55,8 @@ static rondo_status run_dynamic(rondo__host_kernel *head, const void *const *inp
     bool is_finite = true;
     RONDO_PARALLEL(parallel for schedule(static) reduction(&& : is_finite) if (chunks > 1))
     for (int64_t i = 0; i < chunks; ++i) {
-        const bool is_fine = simd->range(x + i * CHUNK, get_chunk(kernel->count, i), &parts[i].low,
-                                         &parts[i].high);
+        const bool is_fine =
+            simd->range(x + i * CHUNK, get_chunk(kernel->count, i), &parts[i].low, &parts[i].high);
         is_finite = is_finite && is_fine;
     }
     for (int64_t i = 0; i < chunks; ++i) {
@@ -208,8 +209,8 @@ rondo_status rondo__host_prepare_quantize(const rondo__kernel_request *request,
     kernel->is_signed = bytes->dtype == RONDO_DTYPE_I8;
     kernel->count = rondo_shape_get_count(&x->shape);
     kernel->scale_count = rondo_shape_get_count(&request->inputs[1].shape);
-    const rondo_status status = rondo__scale_grid_init(request->op, &x->shape,
-                                                       &request->inputs[1].shape, &kernel->grid);
+    const rondo_status status =
+        rondo__scale_grid_init(request->op, &x->shape, &request->inputs[1].shape, &kernel->grid);
     if (status != RONDO_STATUS_OK) {
         rondo__kernel_destroy(&head->base);
         return status;

@@ -111,15 +111,13 @@ static void multiply(const packed_weights *weights, const walk *w, int32_t d, co
     for (int64_t n = 0; n < form->n; ++n) {
         w->scales[n] = scale * scales[weights->has_scale_for_each ? n : 0];
     }
-    const rondo__byte_rows prepared =
-        rondo__byte_rows_prepare(simd, w->steps, false, form->k, rows, &step_of_0, 1,
-                                 weights->has_zeros, false, w->rows);
+    const rondo__byte_rows prepared = rondo__byte_rows_prepare(
+        simd, w->steps, false, form->k, rows, &step_of_0, 1, weights->has_zeros, false, w->rows);
     const rondo__byte_product product = {
         .form = form,
         .matrix = (const char *)weights->matrices + (size_t)d * form->matrix_bytes,
-        .b_zeros = weights->has_zeros
-                       ? weights->zeros + d * form->panel_count * simd->panel_columns
-                       : NULL,
+        .b_zeros = weights->has_zeros ? weights->zeros + d * form->panel_count * simd->panel_columns
+                                      : NULL,
         .a = &prepared,
         .rows = rows,
         .scales = w->scales,
@@ -128,8 +126,8 @@ static void multiply(const packed_weights *weights, const walk *w, int32_t d, co
         .y = y,
         .y_row = form->n,
     };
-    rondo__byte_product_run(&product, weights->is_parallel &&
-                                          rows * form->k * form->n > PARALLEL_MULTIPLY_ADDS);
+    rondo__byte_product_run(
+        &product, weights->is_parallel && rows * form->k * form->n > PARALLEL_MULTIPLY_ADDS);
 }
 
 // Gates i, o, f, c of one row; h and c are updated in place.
@@ -272,14 +270,10 @@ static rondo_status init_weights(const rondo__kernel_request *request,
                                  int64_t depth, packed_weights *weights) {
     const rondo_tensor *constant = request->inputs[input].constant;
     const int64_t n = 4 * plan->hidden;
-    const rondo__matrix_places places = {.step = depth * n,
-                                         .row = n,
-                                         .column = 1,
-                                         .count = plan->directions,
-                                         .k = depth,
-                                         .n = n};
-    weights->form = rondo__byte_form_make(rondo__byte_simd_get(), depth, n,
-                                          constant->dtype == RONDO_DTYPE_I8);
+    const rondo__matrix_places places = {
+        .step = depth * n, .row = n, .column = 1, .count = plan->directions, .k = depth, .n = n};
+    weights->form =
+        rondo__byte_form_make(rondo__byte_simd_get(), depth, n, constant->dtype == RONDO_DTYPE_I8);
     const int64_t columns = weights->form.panel_count * weights->form.simd->panel_columns;
     weights->zeros = rondo__calloc((size_t)(plan->directions * columns), sizeof(int32_t));
     if (weights->zeros == NULL) {
@@ -290,8 +284,8 @@ static rondo_status init_weights(const rondo__kernel_request *request,
     const int64_t count = zeros != NULL && zeros->shape.rank == 2 ? n : 1;
     for (int64_t d = 0; d < plan->directions; ++d) {
         const uint8_t *values = zeros != NULL ? (const uint8_t *)zeros->data + d * count : NULL;
-        const bool is_any = rondo__byte_spread_zeros(&weights->form, values, count,
-                                                     weights->zeros + d * columns);
+        const bool is_any =
+            rondo__byte_spread_zeros(&weights->form, values, count, weights->zeros + d * columns);
         weights->has_zeros = weights->has_zeros || is_any;
     }
     return rondo__byte_pack_constant(request->weights, &weights->form, constant, &places,
@@ -302,17 +296,17 @@ static rondo_status init_kernel(const rondo__kernel_request *request, lstm_kerne
     rondo__quantize_lstm *plan = &kernel->plan;
     RETURN_IF_ERROR(
         rondo__quantize_lstm_plan(request->op, request->inputs, request->input_count, plan));
-    if (plan->has_coupled_gates || isfinite(plan->clip) || plan->input > RONDO__BYTE_PRODUCT_K_MAX ||
-        plan->hidden > RONDO__BYTE_PRODUCT_K_MAX) {
+    if (plan->has_coupled_gates || isfinite(plan->clip) ||
+        plan->input > RONDO__BYTE_PRODUCT_K_MAX || plan->hidden > RONDO__BYTE_PRODUCT_K_MAX) {
         return RONDO_STATUS_UNSUPPORTED;
     }
     kernel->simd = rondo__simd_get();
     kernel->w.has_scale_for_each = plan->has_scale_for_each[0];
     kernel->r.has_scale_for_each = plan->has_scale_for_each[1];
-    RETURN_IF_ERROR(init_weights(request, plan, RONDO__QLSTM_W, RONDO__QLSTM_W_ZERO, plan->input,
-                                 &kernel->w));
-    RETURN_IF_ERROR(init_weights(request, plan, RONDO__QLSTM_R, RONDO__QLSTM_R_ZERO, plan->hidden,
-                                 &kernel->r));
+    RETURN_IF_ERROR(
+        init_weights(request, plan, RONDO__QLSTM_W, RONDO__QLSTM_W_ZERO, plan->input, &kernel->w));
+    RETURN_IF_ERROR(
+        init_weights(request, plan, RONDO__QLSTM_R, RONDO__QLSTM_R_ZERO, plan->hidden, &kernel->r));
     const double work = (double)plan->seq * (double)plan->batch * 4.0 * (double)plan->hidden *
                         (double)(plan->input + plan->hidden);
     kernel->is_parallel = plan->directions > 1 && work > PARALLEL_MULTIPLY_ADDS;

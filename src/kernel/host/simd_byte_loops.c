@@ -32,22 +32,22 @@ static bool find_range(const float *x, int64_t count, float *out_low, float *out
 }
 
 // Steps of 8 bits lie within +-512 of 0 before the zero point is added.
-#define DEFINE_QUANTIZE_LOOP(name, type, low, high, divisor, shift)                   \
-    static void name(const float *x, const float *scale, const int32_t *zero,         \
-                     int64_t count, type *y) {                                        \
-        RONDO_VECTORISE                                                               \
-        for (int64_t i = 0; i < count; ++i) {                                         \
-            const float quotient = x[i] / scale[divisor];                             \
-            float step = quotient > -512.0f ? quotient : -512.0f;                     \
-            step = step < 512.0f ? step : 512.0f;                                     \
-            step = ROUND(step) + (float)zero[shift];                                  \
-            step = step < (low) ? (low) : step;                                       \
-            step = step > (high) ? (high) : step;                                     \
-            y[i] = (type)(int32_t)(quotient == quotient ? step : 0.0f);               \
-        }                                                                             \
+#define DEFINE_QUANTIZE_LOOP(name, type, low, high, divisor, shift)                          \
+    static void name(const float *x, const float *scale, const int32_t *zero, int64_t count, \
+                     type *y) {                                                              \
+        RONDO_VECTORISE                                                                      \
+        for (int64_t i = 0; i < count; ++i) {                                                \
+            const float quotient = x[i] / scale[divisor];                                    \
+            float step = quotient > -512.0f ? quotient : -512.0f;                            \
+            step = step < 512.0f ? step : 512.0f;                                            \
+            step = ROUND(step) + (float)zero[shift];                                         \
+            step = step < (low) ? (low) : step;                                              \
+            step = step > (high) ? (high) : step;                                            \
+            y[i] = (type)(int32_t)(quotient == quotient ? step : 0.0f);                      \
+        }                                                                                    \
     }
-#define DEFINE_QUANTIZE(name, type, low, high)                               \
-    DEFINE_QUANTIZE_LOOP(quantize_##name, type, low, high, 0, 0)             \
+#define DEFINE_QUANTIZE(name, type, low, high)                   \
+    DEFINE_QUANTIZE_LOOP(quantize_##name, type, low, high, 0, 0) \
     DEFINE_QUANTIZE_LOOP(quantize_each_##name, type, low, high, i, i)
 DEFINE_QUANTIZE(i8, int8_t, -128.0f, 127.0f)
 DEFINE_QUANTIZE(u8, uint8_t, 0.0f, 255.0f)
@@ -63,22 +63,22 @@ static void quantize(const float *x, const float *scale, int64_t scale_step, con
     }
 }
 
-#define DEFINE_DEQUANTIZE(name, type)                                                              \
-    static void dequantize_##name(const type *x, const float *scale, int64_t step,                 \
-                                  const int32_t *zero, int64_t count, float *y) {                  \
-        if (step == 0) {                                                                           \
-            const float factor = *scale;                                                           \
-            const int32_t shift = *zero;                                                           \
-            RONDO_VECTORISE                                                                        \
-            for (int64_t i = 0; i < count; ++i) {                                                  \
-                y[i] = (float)(x[i] - shift) * factor;                                             \
-            }                                                                                      \
-            return;                                                                                \
-        }                                                                                          \
-        RONDO_VECTORISE                                                                            \
-        for (int64_t i = 0; i < count; ++i) {                                                      \
-            y[i] = (float)(x[i] - zero[i]) * scale[i];                                             \
-        }                                                                                          \
+#define DEFINE_DEQUANTIZE(name, type)                                              \
+    static void dequantize_##name(const type *x, const float *scale, int64_t step, \
+                                  const int32_t *zero, int64_t count, float *y) {  \
+        if (step == 0) {                                                           \
+            const float factor = *scale;                                           \
+            const int32_t shift = *zero;                                           \
+            RONDO_VECTORISE                                                        \
+            for (int64_t i = 0; i < count; ++i) {                                  \
+                y[i] = (float)(x[i] - shift) * factor;                             \
+            }                                                                      \
+            return;                                                                \
+        }                                                                          \
+        RONDO_VECTORISE                                                            \
+        for (int64_t i = 0; i < count; ++i) {                                      \
+            y[i] = (float)(x[i] - zero[i]) * scale[i];                             \
+        }                                                                          \
     }
 DEFINE_DEQUANTIZE(i8, int8_t)
 DEFINE_DEQUANTIZE(u8, uint8_t)
@@ -102,24 +102,24 @@ static inline int32_t find_step(double value, double zero, double low, double hi
     return (int32_t)(value == value ? step : 0.0);
 }
 
-#define DEFINE_REQUANTIZE(name, type, low, high)                                                   \
-    static void requantize_##name(const int32_t *sums, double bias, double row_scale,              \
-                                  const double *column_scale, double y_scale, double y_zero,       \
-                                  int64_t count, type *y) {                                        \
-        if (column_scale == NULL) {                                                                \
-            RONDO_VECTORISE                                                                        \
-            for (int64_t i = 0; i < count; ++i) {                                                  \
-                const double value = ((double)sums[i] + bias) * row_scale / y_scale;               \
-                y[i] = (type)find_step(value, y_zero, low, high);                                  \
-            }                                                                                      \
-            return;                                                                                \
-        }                                                                                          \
-        RONDO_VECTORISE                                                                            \
-        for (int64_t i = 0; i < count; ++i) {                                                      \
-            const double value =                                                                   \
-                ((double)sums[i] + bias) * (row_scale * column_scale[i]) / y_scale;                \
-            y[i] = (type)find_step(value, y_zero, low, high);                                      \
-        }                                                                                          \
+#define DEFINE_REQUANTIZE(name, type, low, high)                                             \
+    static void requantize_##name(const int32_t *sums, double bias, double row_scale,        \
+                                  const double *column_scale, double y_scale, double y_zero, \
+                                  int64_t count, type *y) {                                  \
+        if (column_scale == NULL) {                                                          \
+            RONDO_VECTORISE                                                                  \
+            for (int64_t i = 0; i < count; ++i) {                                            \
+                const double value = ((double)sums[i] + bias) * row_scale / y_scale;         \
+                y[i] = (type)find_step(value, y_zero, low, high);                            \
+            }                                                                                \
+            return;                                                                          \
+        }                                                                                    \
+        RONDO_VECTORISE                                                                      \
+        for (int64_t i = 0; i < count; ++i) {                                                \
+            const double value =                                                             \
+                ((double)sums[i] + bias) * (row_scale * column_scale[i]) / y_scale;          \
+            y[i] = (type)find_step(value, y_zero, low, high);                                \
+        }                                                                                    \
     }
 DEFINE_REQUANTIZE(i8, int8_t, -128.0, 127.0)
 DEFINE_REQUANTIZE(u8, uint8_t, 0.0, 255.0)
