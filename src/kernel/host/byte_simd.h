@@ -1,17 +1,17 @@
-// kernel/host/byte_simd.h — inner loops on 8-bit numbers, compiled once for each instruction set, as
-// those of simd.h are; AVX-512 with VNNI has a level of its own.
+// kernel/host/byte_simd.h — inner loops on 8-bit numbers, compiled once for each instruction set,
+// as those of simd.h are; AVX-512 with VNNI has a level of its own.
 //
 // A product is made of numbers as they are stored, and put right by sums that are known beforehand:
 //
 //   sum (a - za)(b - zb) = sum a b - za * sum b - zb * (sum a - k * za)
 //
 // b is signed: of unsigned bytes 128 is taken, and of their zero points, too. a is stored as the
-// level's instruction wants it: bytes, of signed ones with 128 more (VNNI), or 16-bit numbers. All
-// instructions used are exact, and sums wrap, so that every level yields the same 32-bit numbers.
+// level's instruction wants it: bytes, of signed ones with 128 more (VNNI), or 16-bit numbers.
+// All instructions used are exact, and sums wrap, so that every level yields the same numbers.
 // (vpmaddubsw, which AVX2 has for bytes, saturates in between, and is not used.)
 //
-//   panel of b   [depth / group][panel_columns][group] bytes: group neighbours of a column together,
-//                zeros behind the depth
+//   panel of b   [depth / group][panel_columns][group] bytes: neighbours of a column together, zeros
+//                behind the depth
 //   row of a     depth / group times 4 bytes
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_KERNEL_HOST_BYTE_SIMD_H
@@ -26,7 +26,7 @@ enum {
     RONDO__BYTE_LEVEL_MAX = 4,  // tables there are
 };
 
-// y[rows, columns]: sums, or where `scales` is given (float)sum * scale + addend, each step rounded.
+// y[rows, columns]: sums, or where there are scales (float)sum * scale + addend, each step rounded.
 typedef struct rondo__byte_tile {
     int64_t blocks;  // of the depth, each of `group` numbers
     const void *a;   // prepared rows

@@ -188,7 +188,10 @@ static void run_step(const lstm_kernel *kernel, int32_t d, int64_t i, const walk
 }
 
 static void run_direction(const lstm_kernel *kernel, int32_t d, const void *const *inputs,
-                          void *const *outputs, const walk *w) {
+                          void *const *outputs, void *workspace) {
+    walk places;
+    const walk *const w = &places;
+    (void)place_walk(kernel, (char *)workspace + (size_t)d * kernel->direction_bytes, &places);
     const rondo__quantize_lstm *plan = &kernel->plan;
     const int64_t columns = 4 * plan->hidden;
     const int64_t state = plan->batch * plan->hidden;
@@ -243,11 +246,17 @@ static rondo_status run_lstm(rondo__host_kernel *head, const void *const *given,
         memset(outputs[0], 0,
                (size_t)(plan->seq * plan->directions * plan->batch * plan->hidden) * sizeof(float));
     }
-    RONDO_PARALLEL(parallel for schedule(static) if (kernel->is_parallel))
+    // Products that are cut by their columns must not stand in a region: OpenMP would make a team of
+    // threads for each.
+    if (kernel->is_parallel) {
+        RONDO_PARALLEL(parallel for schedule(static))
+        for (int32_t d = 0; d < plan->directions; ++d) {
+            run_direction(kernel, d, inputs, outputs, workspace);
+        }
+        return RONDO_STATUS_OK;
+    }
     for (int32_t d = 0; d < plan->directions; ++d) {
-        walk w;
-        (void)place_walk(kernel, (char *)workspace + (size_t)d * kernel->direction_bytes, &w);
-        run_direction(kernel, d, inputs, outputs, &w);
+        run_direction(kernel, d, inputs, outputs, workspace);
     }
     return RONDO_STATUS_OK;
 }
