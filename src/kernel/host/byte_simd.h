@@ -10,8 +10,8 @@
 // All instructions used are exact, and sums wrap, so that every level yields the same numbers.
 // (vpmaddubsw, which AVX2 has for bytes, saturates in between, and is not used.)
 //
-//   panel of b   [depth / group][panel_columns][group] bytes: neighbours of a column together, zeros
-//                behind the depth
+//   panel of b   [depth / group][panel_columns][group] bytes: neighbours of a column together,
+//                zeros behind the depth
 //   row of a     depth / group times 4 bytes
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_KERNEL_HOST_BYTE_SIMD_H
