@@ -280,6 +280,28 @@ static void row_maximum_of_rows(const float *const *rows, int64_t row_count, flo
     }
 }
 
+static void row_sum_of_rows(const float *const *rows, const float *weights, int64_t row_count,
+                            float *y, int64_t count) {
+    int64_t i = 0;
+    for (; i + RONDO_SIMD_WIDTH <= count; i += RONDO_SIMD_WIDTH) {
+        vector sum, next;
+        memcpy(&sum, rows[0] + i, sizeof sum);
+        sum *= weights[0];
+        for (int64_t r = 1; r < row_count; ++r) {
+            memcpy(&next, rows[r] + i, sizeof next);
+            sum += weights[r] * next;
+        }
+        memcpy(y + i, &sum, sizeof sum);
+    }
+    for (; i < count; ++i) {
+        float sum = weights[0] * rows[0][i];
+        for (int64_t r = 1; r < row_count; ++r) {
+            sum += weights[r] * rows[r][i];
+        }
+        y[i] = sum;
+    }
+}
+
 // ---- the table --------------------------------------------------------------------------------
 
 #define UNARY_ENTRY(name) [RONDO__SCALAR_##name] = unary_##name
@@ -325,6 +347,7 @@ const rondo__simd RONDO_SIMD_NAME(rondo__simd) = {
     .accumulate_maximum = row_accumulate_maximum,
     .dot_i16 = row_dot_i16,
     .maximum_of_rows = row_maximum_of_rows,
+    .sum_of_rows = row_sum_of_rows,
     .tile_rows = RONDO_TILE_ROWS,
     .panel_columns = 2 * RONDO_SIMD_WIDTH,
     .multiply_tile = RONDO_SIMD_NAME(rondo__simd_multiply_tile),
