@@ -32,6 +32,8 @@
 enum {
     // Work (in bytes moved, roughly) below which a second thread costs more than it brings.
     RONDO__HOST_PARALLEL_BYTES = 64 * 1024,
+    // The same of multiply-adds: some 20 us of work.
+    RONDO__HOST_PARALLEL_MULTIPLY_ADDS = 1024 * 1024,
 };
 
 // Sets how many threads OpenMP regions of this thread use, ours and oneDNN's; returns the former
