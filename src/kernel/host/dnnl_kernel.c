@@ -141,8 +141,8 @@ static rondo_status run_kernel(rondo__host_kernel *head, const void *const *inpu
 
 int32_t rondo__dnnl_kernel_describe_begin(rondo__dnnl_kernel *kernel, double multiply_adds,
                                           double bytes) {
-    kernel->is_single = multiply_adds < RONDO__HOST_PARALLEL_MULTIPLY_ADDS &&
-                        bytes < 4 * RONDO__HOST_PARALLEL_BYTES;
+    kernel->is_single =
+        multiply_adds < RONDO__HOST_PARALLEL_MULTIPLY_ADDS && bytes < RONDO__HOST_PARALLEL_BYTES;
     return rondo__host_threads_use(kernel->is_single ? 1 : rondo__host_get_thread_count());
 }
 

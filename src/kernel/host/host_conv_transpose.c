@@ -207,9 +207,10 @@ static rondo_status init_kernel(const rondo__kernel_request *request, transposed
     kernel->leading_outputs = shape->output_span / window->output[last];
     const int64_t rows = kernel->filters * window->kernel[last];
     const int64_t count = shape->batch * shape->group * kernel->leading_outputs;
-    const double bytes = (double)shape->batch * (double)shape->input_span *
-                         (double)shape->channels * (double)rows * (double)kernel->leading_taps;
-    const int64_t threads = bytes > RONDO__HOST_PARALLEL_BYTES ? rondo__host_get_thread_count() : 1;
+    const double work = (double)shape->batch * (double)shape->input_span * (double)shape->channels *
+                        (double)rows * (double)kernel->leading_taps;
+    const int64_t threads =
+        work > RONDO__HOST_PARALLEL_MULTIPLY_ADDS ? rondo__host_get_thread_count() : 1;
     kernel->part_count = threads < count ? threads : count;
     kernel->scratch_floats =
         (kernel->channels * kernel->simd->panel_columns + rows * window->input[last] + 15) / 16 *
