@@ -163,6 +163,14 @@ const op_case op_cases[] = {
     {"Concat", 13, "i64[3]:n9 i64[2]:n9", "axis=0", 1},
     {"Split", 13, "T[6,8] i64[2]:=2,4", "axis=0", 2},
     {"Split", 13, "T[2,12]", "axis=-1", 3},
+    // ---- resizing with channels last
+    {"Resize", 13, "T[2,5,6,40] - f32[4]:=1,2,2,1", "mode=nearest", 1},
+    {"Resize", 13, "T[1,33,41,19] - f32[4]:=1,1.5,2,1", "mode=linear", 1},
+    {"Resize", 13, "T[2,9,6,17] - - i64[4]:=2,5,11,17", "mode=cubic", 1},
+    {"Resize", 13, "T[3,64,37] - f32[3]:=1,1,0.5", "mode=nearest", 1},
+    {"Resize", 13, "T[2,5,6,40] f32[0]:w f32[4]:=1,2,2,1", "mode=nearest", 1},
+    {"Resize", 13, "T[2,3,4,5] - f32[4]:=2,1.5,2,3", "mode=nearest", 1},
+    {"Resize", 13, "u8[2,13,4,5]:i256 - f32[4]:=1,2,1,1", "mode=nearest", 1},
     {"Slice", 13, "T[5,6,7] i64[2]:=1,0 i64[2]:=4,5 i64[2]:=0,2", "", 1},
     {"Slice", 13, "T[5,6] i64[2]:=-1,-2 i64[2]:=-100,0 i64[2]:=0,1 i64[2]:=-1,-2", "", 1},
     {"Slice", 13, "T[5,6] i64[1]:=-1 i64[1]:=-9 i64[1]:=0 i64[1]:=-9223372036854774784", "", 1},
@@ -417,6 +425,7 @@ const op_case op_cases[] = {
     {"Upsample", 9, "T[2,3,5,4] f32[4]:=1,1,2,1", "mode=linear", 1},
     // ---- transposed convolutions
     {"ConvTranspose", 11, "T[1,3,4,5] T[3,6,3,3]:w T[6]", "", 1},
+    {"ConvTranspose", 11, "T[1,3,4,5] T[3,6,3,3] T[6]", "", 1},
     {"ConvTranspose", 11, "T[2,20,9,11] T[20,33,2,2]:w T[33]", "strides=2,2", 1},
     {"ConvTranspose", 11, "T[1,8,9,7] T[8,70,4,4]:w T[70]", "strides=2,2 pads=1,1,1,1", 1},
     {"ConvTranspose", 11, "T[2,6,7,5] T[6,8,3,3]:w T[24]",
@@ -430,6 +439,7 @@ const op_case op_cases[] = {
      "strides=2,1,2 pads=0,1,1,1,1,0 output_padding=1,0,0", 1},
     {"ConvTranspose", 11, "T[1,3,4,4] T[3,5,3,3]:w", "strides=3,2 output_shape=10,8", 1},
     {"ConvTranspose", 11, "f64[1,3,4,4] f64[3,5,3,3]:w", "strides=2,2", 1},
+    {"ConvTranspose", 11, "f64[1,3,4,4] f64[3,5,3,3]", "strides=2,2", 1},
     {"ConvTranspose", 11, "T[0,3,4,4] T[3,5,3,3]", "strides=2,2", 1},
     // ---- convolutions
     {"Conv", 11, "T[1,3,9,9] T[8,3,3,3]:w T[8]", "pads=1,1,1,1", 1},
