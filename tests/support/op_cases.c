@@ -232,6 +232,9 @@ static rondo_status parse_attribute(rondo__op *op, char *token) {
     size_t count = 0;
     char *end = NULL;
     *value++ = '\0';
+    if (*value == '\'') {
+        return rondo__op_set_string(op, token, value + 1);
+    }
     const long long number = strtoll(value, &end, 10);
     if (end != value && *end == '\0') {
         return rondo__op_set_int(op, token, number);

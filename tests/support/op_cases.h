@@ -13,7 +13,8 @@
 //                           :=  the listed values over and over, known when it is prepared
 //                           -   absent
 //   attributes  "axis=1 pads=1,1,1,1 axes=1, alpha=0.5 mode=edge ops=Mul,Add," (a comma makes a
-//               list, a point a float, anything else that is no number a string)
+//               list, a point a float, anything else that is no number a string, and so does a ' in
+//               front)
 //   outputs     how many are wanted
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_TEST_OP_CASES_H

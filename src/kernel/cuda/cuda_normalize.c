@@ -85,6 +85,26 @@ void rondo__cuda_prepare_layer_normalization(rondo__cuda_kernel *kernel) {
     }
 }
 
+enum { HELD_THREADS = 1024, HELD_MAX = 64 };  // of a block, elements of a thread
+
+typedef struct held_rows {
+    int64_t threads, packs, width;  // threads 0: the registers of a block do not hold a row
+} held_rows;
+
+// A pack lies within one channel.
+static held_rows hold_rows(rondo_dtype dtype, int64_t length, int64_t spatial) {
+    held_rows held = {.threads = 32, .width = 16 / (int64_t)rondo_dtype_get_bytes(dtype)};
+    const int64_t packs = length / held.width;
+    while (held.threads < HELD_THREADS && held.threads * 2 < packs) {
+        held.threads *= 2;
+    }
+    held.packs = (packs + held.threads - 1) / held.threads;
+    if (spatial % held.width != 0 || held.packs * held.width > HELD_MAX) {
+        held.threads = 0;
+    }
+    return held;
+}
+
 void rondo__cuda_prepare_group_normalization(rondo__cuda_kernel *kernel) {
     const rondo__op *op = kernel->request->op;
     const rondo__tensor_info *x = rondo__cuda_input(kernel, 0);
@@ -101,9 +121,18 @@ void rondo__cuda_prepare_group_normalization(rondo__cuda_kernel *kernel) {
     }
     const int64_t rows = x->shape.extent[0] * groups;
     const int64_t length = rondo_shape_get_count(&x->shape) / rows;
+    const int64_t spatial = rondo__cuda_product(&x->shape, 2, x->shape.rank);
+    const held_rows held = hold_rows(x->dtype, length, spatial);
     rondo__define_type(&defines, "T", x->dtype);
-    rondo__step *step = rondo__cuda_add_launch(kernel, rondo__cu_normalize, &defines,
-                                               "group_normalization", rows, choose_threads(length));
+    if (held.threads > 0) {
+        rondo__define_int(&defines, "THREADS", held.threads);
+        rondo__define_int(&defines, "PACKS", held.packs);
+        rondo__define_int(&defines, "WIDTH", held.width);
+    }
+    rondo__step *step = rondo__cuda_add_launch(
+        kernel, rondo__cu_normalize, &defines,
+        held.threads > 0 ? "group_normalization_held" : "group_normalization", rows,
+        held.threads > 0 ? (uint32_t)held.threads : choose_threads(length));
     rondo__step_int(step, rows);
     rondo__step_input(step, 0);
     rondo__step_input(step, 1);
@@ -111,7 +140,7 @@ void rondo__cuda_prepare_group_normalization(rondo__cuda_kernel *kernel) {
     rondo__step_output(step, 0);
     rondo__step_int(step, groups);
     rondo__step_int(step, length);
-    rondo__step_int(step, rondo__cuda_product(&x->shape, 2, x->shape.rank));
+    rondo__step_int(step, spatial);
     rondo__step_int(step, scales != channels);
     rondo__step_float(step, (double)rondo__op_get_float(op, "epsilon", 1e-5f));
 }

@@ -26,7 +26,7 @@ typedef struct recurrence {
     bool is_reset_first, is_usual, is_batch_first;
     rondo__recurrent_function functions[2][3];
     double clip;
-    rondo__address parts, states[2], cells, update, reset;
+    rondo__address parts, states[2], cells, update_gate, reset_gate;
     rondo__defines defines;
 } recurrence;
 
@@ -114,8 +114,8 @@ static void push_recurrence(rondo__step *step, const rondo__cuda_kernel *kernel,
     rondo__step_address(step, r->states[now->from]);
     rondo__step_address(step, r->states[1 - now->from]);
     rondo__step_address(step, r->cells);
-    rondo__step_address(step, r->update);
-    rondo__step_address(step, r->reset);
+    rondo__step_address(step, r->update_gate);
+    rondo__step_address(step, r->reset_gate);
     rondo__step_int(step, r->steps);
     rondo__step_int(step, r->batch);
     rondo__step_int(step, r->inputs);
@@ -197,8 +197,8 @@ void rondo__cuda_prepare_recurrent(rondo__cuda_kernel *kernel) {
     r.states[0] = reserve(kernel, (size_t)state_bytes);
     r.states[1] = reserve(kernel, (size_t)state_bytes);
     r.cells = reserve(kernel, (size_t)state_bytes);
-    r.update = reserve(kernel, (size_t)state_bytes);
-    r.reset = reserve(kernel, (size_t)state_bytes);
+    r.update_gate = reserve(kernel, (size_t)state_bytes);
+    r.reset_gate = reserve(kernel, (size_t)state_bytes);
     if (is_small) {
         rondo__define_int(&r.defines, "HIDDEN", r.hidden);
     }

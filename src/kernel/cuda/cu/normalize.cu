@@ -23,6 +23,16 @@ typedef RONDO_G G;
 #ifndef RANK
 #define RANK 1
 #endif
+// Of group_normalization_held: threads of a block, packs that each holds, elements of a pack.
+#ifndef THREADS
+#define THREADS 256
+#endif
+#ifndef PACKS
+#define PACKS 1
+#endif
+#ifndef WIDTH
+#define WIDTH 1
+#endif
 
 struct moments {
     float mean, variance;
@@ -145,6 +155,65 @@ extern "C" __global__ void __launch_bounds__(256) group_normalization(const grou
             const i64 c = a.per_group ? group : group * channels + i / a.spatial;
             y[i] = convert<T>((convert<float>(x[i]) - mean) * inverse * convert<float>(a.gain[c]) +
                               convert<float>(a.shift[c]));
+        }
+    }
+}
+
+// The same for rows that a block's registers hold: x is read once, in whole packs.
+extern "C" __global__ void __launch_bounds__(THREADS)
+group_normalization_held(const group_arguments a) {
+    take_turn();
+    __shared__ float scratch[33];
+    const int packs = (int)(a.length / WIDTH);
+    for (i64 row = blockIdx.x; row < a.rows; row += gridDim.x) {
+        const pack<T, WIDTH> *x = (const pack<T, WIDTH> *)(a.x + row * a.length);
+        pack<T, WIDTH> *y = (pack<T, WIDTH> *)(a.y + row * a.length);
+        float value[PACKS][WIDTH];
+        float sum = 0.0f, rest = 0.0f, square = 0.0f;
+#pragma unroll
+        for (int p = 0; p < PACKS; p++) {
+            const int i = (int)threadIdx.x + p * THREADS;
+            pack<T, WIDTH> in;
+            if (i < packs) {
+                in = x[i];
+            }
+#pragma unroll
+            for (int v = 0; v < WIDTH; v++) {
+                value[p][v] = i < packs ? convert<float>(in.value[v]) : 0.0f;
+                sum += value[p][v];
+            }
+        }
+        float mean = block_sum(sum, scratch) / (float)a.length;
+#pragma unroll
+        for (int p = 0; p < PACKS; p++) {
+            const bool is_there = (int)threadIdx.x + p * THREADS < packs;
+#pragma unroll
+            for (int v = 0; v < WIDTH; v++) {
+                const float d = is_there ? value[p][v] - mean : 0.0f;
+                rest += d;
+                square += d * d;
+            }
+        }
+        const float shift = block_sum(rest, scratch) / (float)a.length;
+        const float variance = block_sum(square, scratch) / (float)a.length - shift * shift;
+        mean = fabsf(shift) < infinity() ? mean + shift : mean;
+        const float inverse = 1.0f / sqrtf((variance < 0.0f ? 0.0f : variance) + (float)a.epsilon);
+        const i64 group = row % a.groups, channels = a.length / a.spatial;
+#pragma unroll
+        for (int p = 0; p < PACKS; p++) {
+            const int i = (int)threadIdx.x + p * THREADS;
+            if (i < packs) {
+                const i64 c =
+                    a.per_group ? group : group * channels + (u32)i * WIDTH / (u32)a.spatial;
+                const float scale = inverse * convert<float>(a.gain[c]);
+                const float offset = convert<float>(a.shift[c]);
+                pack<T, WIDTH> out;
+#pragma unroll
+                for (int v = 0; v < WIDTH; v++) {
+                    out.value[v] = convert<T>((value[p][v] - mean) * scale + offset);
+                }
+                y[i] = out;
+            }
         }
     }
 }
