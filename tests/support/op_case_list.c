@@ -711,7 +711,7 @@ const op_case op_cases[] = {
      3},
     {"RNN", 14, "T[5,2,6] T[1,8,6]:w T[1,8,8]:w T[1,16]:w i32[2]:=4,2",
      "hidden_size=8 activations=Elu,", 2},
-    {"RNN", 14, "T[5,2,6] T[1,230,6]:w T[1,230,230]:w", "hidden_size=230 direction=reverse", 2},
+    {"RNN", 14, "T[2,2,6] T[1,230,6]:w T[1,230,230]:w", "hidden_size=230 direction=reverse", 2},
     {"RNN", 14, "T[5,2,6] T[2,8,6]:w T[2,8,8]:w",
      "hidden_size=8 direction=bidirectional activations=Affine,Softplus activation_alpha=0.5,", 2},
 };
