@@ -10,6 +10,8 @@
 #include "op/half.h"
 #include "program/half_pass.h"
 
+enum { HALF_INFINITY = 0x7c00 };
+
 static const float half_largest = 65504.0f;
 static const float half_least_normal = 6.103515625e-05f;  // 2^-14
 
@@ -130,9 +132,11 @@ static rondo_status round_fresh(const rondo_tensor *tensor, rondo_tensor *out_ha
     const float *from = tensor->data;
     uint16_t *to = out_half->data;
     const int64_t count = rondo_shape_get_count(&tensor->shape);
+    rondo__half_from_float_array(RONDO_DTYPE_F16, from, to, (size_t)count);
     for (int64_t i = 0; i < count; ++i) {
-        const bool overflows = fabsf(from[i]) > half_largest && isfinite(from[i]);
-        to[i] = rondo_f16_from_float(overflows ? copysignf(half_largest, from[i]) : from[i]);
+        if ((to[i] & 0x7fffu) == HALF_INFINITY && isfinite(from[i])) {
+            to[i] = (uint16_t)(to[i] - 1);  // the largest of that sign
+        }
     }
     return RONDO_STATUS_OK;
 }

@@ -74,7 +74,8 @@ float rondo_f16_to_float(uint16_t bits) {
         float magnitude = ldexpf((float)fraction, -24);
         return sign != 0 ? -magnitude : magnitude;
     }
-    uint32_t wide = exponent == 31 ? (sign | UINT32_C(0x7f800000) | (fraction << 13))
+    const uint32_t quiet = fraction != 0 ? UINT32_C(0x400000) : 0;  // as processors convert NaN
+    uint32_t wide = exponent == 31 ? (sign | UINT32_C(0x7f800000) | quiet | (fraction << 13))
                                    : (sign | ((exponent + 112) << 23) | (fraction << 13));
     float value;
     memcpy(&value, &wide, sizeof value);
