@@ -49,10 +49,7 @@ void rondo__cuda_refuse(rondo__cuda_kernel *kernel, const char *detail) {
 
 void rondo__define_option(rondo__defines *defines, const char *option) {
     if (defines->count < RONDO__DEFINES_MAX) {
-        char *text = defines->text[defines->count];
-        (void)snprintf(text, sizeof(defines->text[0]), "%s", option);
-        defines->options[defines->count] = text;
-        defines->count++;
+        (void)snprintf(defines->text[defines->count++], sizeof(defines->text[0]), "%s", option);
     }
 }
 
@@ -122,18 +119,22 @@ static rondo__step *add_step(rondo__cuda_kernel *kernel, rondo__step_kind kind) 
 }
 
 rondo__step *rondo__cuda_add_launch(rondo__cuda_kernel *kernel, const char *text,
-                                    rondo__defines *defines, const char *name, int64_t blocks,
+                                    const rondo__defines *defines, const char *name, int64_t blocks,
                                     uint32_t threads) {
+    const char *options[RONDO__DEFINES_MAX];
     void *function = NULL;
 
     if (kernel->status != RONDO_STATUS_OK) {
         return NULL;
     }
+    for (size_t i = 0; i < defines->count; i++) {
+        options[i] = defines->text[i];
+    }
     if (kernel->request->is_survey) {
-        rondo__device_want_function(kernel->device, text, defines->options, defines->count, name);
-    } else if (!rondo__cuda_check(kernel,
-                                  rondo__device_get_function(kernel->device, text, defines->options,
-                                                             defines->count, name, &function))) {
+        rondo__device_want_function(kernel->device, text, options, defines->count, name);
+    } else if (!rondo__cuda_check(
+                   kernel, rondo__device_get_function(kernel->device, text, options, defines->count,
+                                                      name, &function))) {
         return NULL;
     }
     rondo__step *step = add_step(kernel, RONDO__STEP_LAUNCH);

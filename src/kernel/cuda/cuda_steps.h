@@ -120,7 +120,6 @@ void rondo__cuda_refuse(rondo__cuda_kernel *kernel, const char *detail);
 typedef struct rondo__defines {
     size_t count;
     char text[RONDO__DEFINES_MAX][96];
-    const char *options[RONDO__DEFINES_MAX];
 } rondo__defines;
 
 void rondo__define_int(rondo__defines *defines, const char *name, int64_t value);
@@ -140,7 +139,7 @@ const char *rondo__cuda_type_name(rondo_dtype dtype);
 // A launch of `name` from CUDA C `text`. `blocks` is clamped to at least 1 and to what a grid can
 // hold, so kernels over elements loop with a grid stride. NULL after a failure.
 rondo__step *rondo__cuda_add_launch(rondo__cuda_kernel *kernel, const char *text,
-                                    rondo__defines *defines, const char *name, int64_t blocks,
+                                    const rondo__defines *defines, const char *name, int64_t blocks,
                                     uint32_t threads);
 rondo__step *rondo__cuda_add_copy(rondo__cuda_kernel *kernel, rondo__address from,
                                   rondo__address to, size_t bytes);
