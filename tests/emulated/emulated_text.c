@@ -57,8 +57,8 @@ static const char *skip_parentheses(const char *text) {
 
 // ---- kernels ----------------------------------------------------------------------------------
 
-// Between `__global__` and the name stand void, bounds, and perhaps lines of the preprocessor. NULL:
-// this is no definition. The words in `*out_cluster` say how many blocks work together.
+// Between `__global__` and the name stand void, bounds, and perhaps lines of the preprocessor.
+// NULL: this is no definition. What stands at `*out_cluster` says how many blocks work together.
 static const char *find_name(const char *text, const char **out_cluster) {
     static const char *const bounds[] = {"__launch_bounds__", "__cluster_dims__"};
     *out_cluster = NULL;
