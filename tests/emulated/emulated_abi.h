@@ -3,29 +3,43 @@
 #ifndef RONDO_TESTS_EMULATED_ABI_H
 #define RONDO_TESTS_EMULATED_ABI_H
 
-enum { EMULATED_WARP = 32 };
+enum {
+    EMULATED_WARP = 32,
+    EMULATED_THREADS = 8192,         // of a cluster, at most
+    EMULATED_BLOCK_SHARED = 1 << 18  // bytes from one block's to the next one's
+};
 
 typedef struct emulated_extent {
     unsigned int x, y, z;
 } emulated_extent;
 
+// What a lane brings to a meeting of its warp.
+typedef struct emulated_words {
+    unsigned long long word[3];
+} emulated_words;
+
 // One for the process, as one thread of one block runs at a time.
 typedef struct emulated_machine {
     emulated_extent thread, block;          // threadIdx, blockIdx
     emulated_extent block_size, grid_size;  // blockDim, gridDim
-    unsigned char *shared;                  // extern __shared__
+    unsigned int index;                     // of the thread in its cluster
+    unsigned char *shared;                  // extern __shared__ of this block
+    unsigned char *cluster_shared;          // of the first block of the cluster; see below
     // __syncthreads: returns when every thread of the block that goes on has come.
     void (*meet_block)(void);
-    // The same for these lanes of the thread's warp; each brings a word. Returns the words of all,
+    void (*meet_cluster)(void);  // the same for all blocks of a cluster
+    // The same for these lanes of the thread's warp; each brings words. Returns the words of all,
     // valid until the lane's next meeting but one, and a bit for each lane that came.
-    const unsigned long long *(*meet_warp)(unsigned int lanes, unsigned long long word,
-                                           unsigned int *out_lanes);
+    const emulated_words *(*meet_warp)(unsigned int lanes, const emulated_words *words,
+                                       unsigned int *out_lanes);
+    unsigned long long (*now_ns)(void);
 } emulated_machine;
 
 // A kernel: runs one thread. `arguments` are packed as the driver packs them.
 typedef void (*emulated_thread)(emulated_machine *machine, const unsigned char *arguments);
 
-#define EMULATED_PREFIX "emulated_thread_"
+#define EMULATED_THREAD "emulated_thread_"
+#define EMULATED_CLUSTER "emulated_cluster_"  // how many blocks run together
 
 // An image, NVRTC's "machine code": this, the size in eight bytes (lowest first), a shared object.
 #define EMULATED_MAGIC "emulated"

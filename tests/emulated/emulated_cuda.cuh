@@ -6,8 +6,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emulated_abi.h"
 
-#define RONDO_EMULATED 1
-
 static emulated_machine *emulated;
 
 #define threadIdx (emulated->thread)
@@ -24,6 +22,7 @@ static emulated_machine *emulated;
 #define __forceinline__ inline
 #define __noinline__ __attribute__((noinline))
 #define __launch_bounds__(...)
+#define __cluster_dims__(...)
 #define __align__(bytes) alignas(bytes)
 #define __grid_constant__
 
@@ -352,17 +351,18 @@ static inline unsigned int __float2uint_rz(float x) {
 }
 
 // The instructions cvt.f32.f16 and cvt.rn.f16.f32 (every NaN becomes 0x7fff).
-static inline float emulated_half_to_float(unsigned short bits) {
+static inline void emulated_cvt_f32_f16(float &y, unsigned short bits) {
     const unsigned int sign = (unsigned int)(bits & 0x8000u) << 16;
     const unsigned int exponent = bits >> 10 & 31u, fraction = bits & 1023u;
     if (exponent == 0) {
         const float size = (float)fraction * 0x1p-24f;
-        return sign != 0 ? -size : size;
+        y = sign != 0 ? -size : size;
+        return;
     }
     const unsigned int moved = exponent == 31 ? 255u : exponent + 112u;
-    return __uint_as_float(sign | moved << 23 | fraction << 13);
+    y = __uint_as_float(sign | moved << 23 | fraction << 13);
 }
-static inline unsigned short emulated_half_from_float(float x) {
+static inline unsigned short emulated_half(float x) {
     const unsigned int all = __float_as_uint(x), sign = all >> 16 & 0x8000u;
     const float size = fabsf(x);
     if (x != x) {
@@ -378,6 +378,18 @@ static inline unsigned short emulated_half_from_float(float x) {
     const unsigned int kept = all & 0x7fffffffu;
     const unsigned int rounded = kept + 0xfffu + (kept >> 13 & 1u);
     return (unsigned short)(sign | ((rounded >> 13) - (112u << 10)));
+}
+static inline void emulated_cvt_rn_f16_f32(unsigned short &y, float x) {
+    y = emulated_half(x);
+}
+
+// Clocks, and launches that overlap: here nothing does.
+static inline void emulated_mov_u64_globaltimer(unsigned long long &ns) {
+    ns = emulated->now_ns();
+}
+static inline void emulated_griddepcontrol_launch_dependents(void) {
+}
+static inline void emulated_griddepcontrol_wait(void) {
 }
 
 // ---- memory and threads -----------------------------------------------------------------------
@@ -444,16 +456,17 @@ static inline unsigned int emulated_get_lane(void) {
 }
 static inline void __syncwarp(unsigned int mask = ~0u) {
     unsigned int lanes;
-    emulated->meet_warp(mask, 0, &lanes);
+    const emulated_words nothing = {};
+    emulated->meet_warp(mask, &nothing, &lanes);
 }
 // The value of another lane of this group of `width`; one that is not there yields the own one.
 template <typename T>
 static inline T emulated_shuffle(unsigned int mask, T value, int source, bool is_inside) {
     static_assert(sizeof(T) <= 8, "a shuffle moves a word");
-    unsigned long long word = 0;
+    emulated_words word = {};
     unsigned int lanes;
     memcpy(&word, &value, sizeof(T));
-    const unsigned long long *words = emulated->meet_warp(mask, word, &lanes);
+    const emulated_words *words = emulated->meet_warp(mask, &word, &lanes);
     if (is_inside && (lanes >> source & 1u) != 0) {
         memcpy(&value, &words[source], sizeof(T));
     }
@@ -481,9 +494,10 @@ static inline T __shfl_up_sync(unsigned int mask, T value, unsigned int distance
 }
 static inline unsigned int __ballot_sync(unsigned int mask, int predicate) {
     unsigned int lanes, ballot = 0;
-    const unsigned long long *words = emulated->meet_warp(mask, predicate != 0 ? 1 : 0, &lanes);
+    const emulated_words word = {{predicate != 0 ? 1ull : 0ull}};
+    const emulated_words *words = emulated->meet_warp(mask, &word, &lanes);
     for (int lane = 0; lane < EMULATED_WARP; lane++) {
-        ballot |= (lanes >> lane & 1u) != 0 && words[lane] != 0 ? 1u << lane : 0;
+        ballot |= (lanes >> lane & 1u) != 0 && words[lane].word[0] != 0 ? 1u << lane : 0;
     }
     return ballot & mask;
 }
@@ -527,9 +541,204 @@ static inline void emulated_call(void (*kernel)(P...), const unsigned char *argu
     (void)at;
     emulated_taken<P...>{kernel, emulated_take<typename emulated_plain<P>::type>(arguments, at)...};
 }
-#define EMULATED_KERNEL(name)                                                                  \
+static constexpr unsigned int emulated_count_blocks(unsigned int x, unsigned int y = 1,
+                                                   unsigned int z = 1) {
+    return x * y * z;
+}
+// `blocks` of the grid run together, as a cluster.
+#define EMULATED_KERNEL(name, blocks)                                                          \
     extern "C" __attribute__((visibility("default"))) void emulated_thread_##name(             \
         emulated_machine *machine, const unsigned char *arguments) {                           \
         emulated = machine;                                                                    \
         emulated_call(name, arguments);                                                        \
+    }                                                                                          \
+    extern "C" __attribute__((visibility("default")))                                          \
+    const unsigned int emulated_cluster_##name = (blocks);
+
+// ---- instructions of the tensor cores ---------------------------------------------------------
+
+static inline float2 make_float2(float x, float y) {
+    const float2 v = {x, y};
+    return v;
+}
+static inline float4 make_float4(float x, float y, float z, float w) {
+    const float4 v = {x, y, z, w};
+    return v;
+}
+
+// Addresses in shared memory are offsets into the dynamic one of this block.
+static inline unsigned long __cvta_generic_to_shared(const void *address) {
+    return (unsigned long)((const unsigned char *)address - emulated->shared);
+}
+static inline float emulated_read_half(const unsigned char *bytes) {
+    unsigned short bits;
+    float value;
+    memcpy(&bits, bytes, sizeof(bits));
+    emulated_cvt_f32_f16(value, bits);
+    return value;
+}
+static inline float emulated_low_half(unsigned long long word, unsigned int index) {
+    float value;
+    emulated_cvt_f32_f16(value, (unsigned short)(word >> (16 * index)));
+    return value;
+}
+
+// Copies happen when their group is waited for, as late as they may.
+struct emulated_copies {
+    struct {
+        unsigned char *to;
+        const void *from;
+        int bytes;
+        unsigned int group;
+    } copy[64];
+    unsigned int count, group;
+};
+static inline emulated_copies &emulated_own_copies(void) {
+    static emulated_copies all[EMULATED_THREADS];
+    return all[emulated->index];
+}
+static inline void emulated_cp_async_cg_shared_global(unsigned int to, const void *from, int bytes) {
+    emulated_copies &own = emulated_own_copies();
+    if (own.count == 64 || to % 16 != 0 || (unsigned long)from % 16 != 0) {
+        __builtin_trap();
     }
+    own.copy[own.count++] = {emulated->shared + to, from, bytes, own.group};
+}
+static inline void emulated_cp_async_commit_group(void) {
+    emulated_own_copies().group++;
+}
+// All but the last `left` groups.
+static inline void emulated_cp_async_wait_group(int left = 0) {
+    emulated_copies &own = emulated_own_copies();
+    unsigned int kept = 0;
+    for (unsigned int i = 0; i < own.count; i++) {
+        if (own.copy[i].group + (unsigned int)left >= own.group) {
+            own.copy[kept++] = own.copy[i];
+        } else {
+            memset(own.copy[i].to, 0, 16);
+            memcpy(own.copy[i].to, own.copy[i].from, (unsigned long)own.copy[i].bytes);
+        }
+    }
+    own.count = kept;
+}
+
+// Four matrices of 8 x 8 halves: lane i brings the address of row i % 8 of matrix i / 8, and takes two
+// neighbours of row i / 4 of each.
+static inline void emulated_ldmatrix_sync_aligned_m8n8_x4_shared_b16(unsigned int &r0,
+                                                                     unsigned int &r1,
+                                                                     unsigned int &r2,
+                                                                     unsigned int &r3,
+                                                                     unsigned int from) {
+    const emulated_words own = {{from}};
+    unsigned int lanes, r[4];
+    const emulated_words *all = emulated->meet_warp(~0u, &own, &lanes);
+    const unsigned int lane = emulated_get_lane();
+    for (unsigned int i = 0; i < 4; i++) {
+        memcpy(&r[i], emulated->shared + all[i * 8 + lane / 4].word[0] + lane % 4 * 4, 4);
+    }
+    r0 = r[0], r1 = r[1], r2 = r[2], r3 = r[3];
+}
+
+// d += A B, with A 16 x 16 and B 16 x 8. Lane i has of A rows i / 4 and that + 8, columns i % 4 * 2 and
+// its neighbour, and those + 8; of B columns i / 4; of d what A's rows and B's columns are.
+static inline void emulated_mma_sync_aligned_m16n8k16_row_col_f32_f16_f16_f32(
+    float &d0, float &d1, float &d2, float &d3, unsigned int a0, unsigned int a1, unsigned int a2,
+    unsigned int a3, unsigned int b0, unsigned int b1) {
+    const emulated_words own = {{a0 | (unsigned long long)a1 << 32,
+                                 a2 | (unsigned long long)a3 << 32,
+                                 b0 | (unsigned long long)b1 << 32}};
+    unsigned int lanes;
+    const emulated_words *all = emulated->meet_warp(~0u, &own, &lanes);
+    const unsigned int lane = emulated_get_lane(), row = lane / 4, column = lane % 4 * 2;
+    float sum[4] = {d0, d1, d2, d3};
+    for (unsigned int k = 0; k < 16; k++) {
+        // The lane with this k among the four of a row or column, its half in the lower or upper
+        // eight columns.
+        const unsigned int holder = k % 8 / 2, upper = k / 8, half = k % 2;
+        const emulated_words *const of_a = &all[row * 4 + holder];
+        const float low = emulated_low_half(of_a->word[upper], half);
+        const float high = emulated_low_half(of_a->word[upper], 2 + half);
+        for (unsigned int c = 0; c < 2; c++) {
+            const float b =
+                emulated_low_half(all[(column + c) * 4 + holder].word[2], 2 * upper + half);
+            sum[c] += low * b;
+            sum[2 + c] += high * b;
+        }
+    }
+    d0 = sum[0], d1 = sum[1], d2 = sum[2], d3 = sum[3];
+}
+
+// Hopper's product of 64 rows: both operands lie in shared memory, their rows 128 bytes long, with
+// 16-byte pieces permuted by the row.
+static inline float emulated_read_tile(unsigned long long tile, unsigned int row, unsigned int k) {
+    const unsigned int start = (unsigned int)(tile & 0x3fff) << 4;
+    const unsigned int stride = (unsigned int)(tile >> 32 & 0x3fff) << 4;
+    if (tile >> 62 != 1) {
+        __builtin_trap();
+    }
+    const unsigned int at = start + row / 8 * stride + row % 8 * 128 + k * 2;
+    return emulated_read_half(emulated->shared + (at ^ (at >> 7 & 7u) << 4));
+}
+static inline void emulated_multiply_group(float *const *d, unsigned int columns,
+                                           unsigned long long a, unsigned long long b) {
+    const unsigned int lane = emulated_get_lane();
+    const unsigned int row = emulated->thread.x / 32 % 4 * 16 + lane / 4, column = lane % 4 * 2;
+    for (unsigned int k = 0; k < 16; k++) {
+        const float low = emulated_read_tile(a, row, k), high = emulated_read_tile(a, row + 8, k);
+        for (unsigned int j = 0; j < columns; j += 8) {
+            for (unsigned int c = 0; c < 2; c++) {
+                const float other = emulated_read_tile(b, j + column + c, k);
+                *d[j / 2 + c] += low * other;
+                *d[j / 2 + 2 + c] += high * other;
+            }
+        }
+    }
+}
+template <unsigned int COLUMNS, typename... D>
+static inline void emulated_wgmma(unsigned long long a, unsigned long long b, D &...d) {
+    static_assert(sizeof...(D) == COLUMNS / 2, "the sums of one lane");
+    float *const sums[] = {&d...};
+    emulated_multiply_group(sums, COLUMNS, a, b);
+}
+// The sums come first, the tiles last.
+template <unsigned int COLUMNS, unsigned int TAKEN, typename First, typename... Rest>
+static inline void emulated_wgmma_turn(First &first, Rest &...rest) {
+    if constexpr (TAKEN == COLUMNS / 2) {
+        emulated_wgmma<COLUMNS>(first, rest...);
+    } else {
+        emulated_wgmma_turn<COLUMNS, TAKEN + 1>(rest..., first);
+    }
+}
+#define EMULATED_WGMMA(n)                                                                         \
+    template <typename... T>                                                                      \
+    static inline void emulated_wgmma_mma_async_sync_aligned_m64n##n##k16_f32_f16_f16(T &...t) { \
+        emulated_wgmma_turn<n, 0>(t...);                                                          \
+    }
+EMULATED_WGMMA(16)
+EMULATED_WGMMA(32)
+EMULATED_WGMMA(64)
+EMULATED_WGMMA(128)
+#undef EMULATED_WGMMA
+static inline void emulated_wgmma_fence_sync_aligned(void) {
+}
+static inline void emulated_wgmma_commit_group_sync_aligned(void) {
+}
+static inline void emulated_wgmma_wait_group_sync_aligned(int = 0) {
+}
+static inline void emulated_fence_proxy_async_shared__cta(void) {
+}
+
+// Clusters.
+static inline void emulated_barrier_cluster_arrive_release_aligned(void) {
+    emulated->meet_cluster();
+}
+static inline void emulated_mapa_shared__cluster_u32(unsigned int &remote, unsigned int address,
+                                                     unsigned int rank) {
+    remote = address + rank * EMULATED_BLOCK_SHARED;
+}
+static inline void emulated_ld_shared__cluster_v4_f32(float &x, float &y, float &z, float &w,
+                                                      unsigned int remote) {
+    float4 v;
+    memcpy(&v, emulated->cluster_shared + remote, sizeof(v));
+    x = v.x, y = v.y, z = v.z, w = v.w;
+}

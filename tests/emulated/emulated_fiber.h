@@ -4,7 +4,7 @@
 #define RONDO_TESTS_EMULATED_FIBER_H
 
 // 0 is the caller's own stack, the others run `main` from its beginning.
-enum { EMULATED_FIBERS = 1 + 1024 };
+enum { EMULATED_FIBERS = 1 + 8192 };
 
 // Prepares fiber `index` to run `main`, which must switch away at its end and never return.
 void emulated_fiber_start(unsigned int index, void (*main)(void));

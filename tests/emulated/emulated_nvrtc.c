@@ -5,10 +5,8 @@
 // RONDO_EMULATED_CXX names another compiler; RONDO_EMULATED_KEEP a folder that keeps the texts and
 // the objects, for a debugger.
 // SPDX-License-Identifier: Apache-2.0
-#include <ctype.h>
 #include <fcntl.h>
 #include <spawn.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -19,6 +17,7 @@
 #include <unistd.h>
 
 #include "emulated/emulated_abi.h"
+#include "emulated/emulated_text.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define ARRAY_COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -51,50 +50,19 @@ static const char *const g_options[] = {
 #endif
 };
 
-typedef struct buffer {
-    char *bytes;
-    size_t count;
-} buffer;
-
 typedef struct kernel_text {
     char *source;
-    buffer log, image;
+    emulated_buffer log, image;
 } kernel_text;
 
-static char *format(const char *text, ...) __attribute__((format(printf, 1, 2)));
-static char *format(const char *text, ...) {
-    char *result = NULL;
-    va_list arguments;
-    va_start(arguments, text);
-    if (vasprintf(&result, text, arguments) < 0) {
-        abort();
-    }
-    va_end(arguments);
-    return result;
-}
-
-static void append(buffer *to, const void *bytes, size_t count) {
-    to->bytes = realloc(to->bytes, to->count + count + 1);
-    if (to->bytes == NULL) {
-        abort();
-    }
-    memcpy(to->bytes + to->count, bytes, count);
-    to->count += count;
-    to->bytes[to->count] = '\0';
-}
-
-static void append_text(buffer *to, const char *text) {
-    append(to, text, strlen(text));
-}
-
-static buffer read_file(const char *path) {
-    buffer all = {0};
+static emulated_buffer read_file(const char *path) {
+    emulated_buffer all = {0};
     char part[4096];
     FILE *file = fopen(path, "rb");
-    append(&all, "", 0);
+    emulated_append(&all, "", 0);
     for (size_t count = 1; file != NULL && count > 0;) {
         count = fread(part, 1, sizeof(part), file);
-        append(&all, part, count);
+        emulated_append(&all, part, count);
     }
     if (file != NULL) {
         (void)fclose(file);
@@ -102,7 +70,7 @@ static buffer read_file(const char *path) {
     return all;
 }
 
-static bool write_file(const char *path, const buffer *text) {
+static bool write_file(const char *path, const emulated_buffer *text) {
     FILE *file = fopen(path, "wb");
     bool is_whole = file != NULL && fwrite(text->bytes, 1, text->count, file) == text->count;
     return file != NULL && fclose(file) == 0 && is_whole;
@@ -111,71 +79,6 @@ static bool write_file(const char *path, const buffer *text) {
 static const char *get_compiler(void) {
     const char *compiler = getenv("RONDO_EMULATED_CXX");
     return compiler != NULL && compiler[0] != '\0' ? compiler : "g++";
-}
-
-// ---- the text ---------------------------------------------------------------------------------
-
-// After `__global__ void __launch_bounds__(...)` stands the name. NULL: this is no definition.
-static const char *skip_to_name(const char *text) {
-    text += strspn(text, " \n\t");
-    for (;;) {
-        if (strncmp(text, "void", 4) == 0 && !isalnum((unsigned char)text[4]) && text[4] != '_') {
-            text += 4;
-        } else if (strncmp(text, "__launch_bounds__", 17) == 0) {
-            text = strchr(text, ')');
-            if (text == NULL) {
-                return NULL;
-            }
-            text++;
-        } else {
-            break;
-        }
-        text += strspn(text, " \n\t");
-    }
-    const size_t length = strspn(text,
-                                 "abcdefghijklmnopqrstuvwxyz"
-                                 "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
-    return length > 0 && text[length + strspn(text + length, " \n\t")] == '(' ? text : NULL;
-}
-
-// An entry for each kernel with a name of C; templates are not called by name.
-static void append_entries(buffer *to, const char *source) {
-    static const char mark[] = "extern \"C\" __global__";
-    for (const char *at = strstr(source, mark); at != NULL; at = strstr(at, mark)) {
-        at += sizeof(mark) - 1;
-        const char *name = skip_to_name(at);
-        if (name != NULL) {
-            const size_t length = strcspn(name, " \n\t(");
-            append_text(to, "EMULATED_KERNEL(");
-            append(to, name, length);
-            append_text(to, ")\n");
-        }
-    }
-}
-
-// "extern __shared__ __align__(16) T name[];" becomes "T *const name = (T *)emulated->shared;".
-static void append_source(buffer *to, const char *source) {
-    static const char mark[] = "extern __shared__";
-    for (;;) {
-        const char *at = strstr(source, mark);
-        if (at == NULL) {
-            break;
-        }
-        append(to, source, (size_t)(at - source));
-        source = at + sizeof(mark) - 1;
-        source += strspn(source, " ");
-        if (strncmp(source, "__align__", 9) == 0) {
-            source = strchr(source, ')') + 1;
-            source += strspn(source, " ");
-        }
-        const size_t type = strcspn(source, " "), name = strcspn(source + type + 1, "[");
-        char *line = format("%.*s *const %.*s = (%.*s *)emulated->shared", (int)type, source,
-                            (int)name, source + type + 1, (int)type, source);
-        append_text(to, line);
-        free(line);
-        source += strcspn(source, ";");
-    }
-    append_text(to, source);
 }
 
 // ---- the compiler -----------------------------------------------------------------------------
@@ -200,14 +103,14 @@ static bool run(const char *const *arguments, const char *log_path) {
            WEXITSTATUS(status) == 0;
 }
 
-static void append_image(kernel_text *program, const buffer *object) {
+static void append_image(kernel_text *program, const emulated_buffer *object) {
     unsigned char size[8];
     for (size_t i = 0; i < sizeof(size); i++) {
         size[i] = (unsigned char)((uint64_t)object->count >> (8 * i));
     }
-    append_text(&program->image, EMULATED_MAGIC);
-    append(&program->image, size, sizeof(size));
-    append(&program->image, object->bytes, object->count);
+    emulated_append_text(&program->image, EMULATED_MAGIC);
+    emulated_append(&program->image, size, sizeof(size));
+    emulated_append(&program->image, object->bytes, object->count);
 }
 
 static int compile(kernel_text *program, int option_count, const char *const *options,
@@ -215,7 +118,7 @@ static int compile(kernel_text *program, int option_count, const char *const *op
     char text_path[PATH_BYTES], object_path[PATH_BYTES], log_path[PATH_BYTES];
     const char *arguments[8 + ARRAY_COUNT(g_options) + OPTIONS_MAX];
     size_t count = 0;
-    buffer text = {0};
+    emulated_buffer text = {0};
     (void)snprintf(text_path, sizeof(text_path), "%s/rondo.cpp", folder);
     (void)snprintf(object_path, sizeof(object_path), "%s/rondo.so", folder);
     (void)snprintf(log_path, sizeof(log_path), "%s/log", folder);
@@ -223,31 +126,34 @@ static int compile(kernel_text *program, int option_count, const char *const *op
     for (size_t i = 0; i < ARRAY_COUNT(g_options); i++) {
         arguments[count++] = g_options[i];
     }
+    char arch[32] = "-D__CUDA_ARCH__=750";
     for (int i = 0; i < option_count; i++) {
+        const char *number = strpbrk(options[i], "_");
+        if (strncmp(options[i], "--gpu-architecture=", 19) == 0 && number != NULL) {
+            (void)snprintf(arch, sizeof(arch), "-D__CUDA_ARCH__=%d0", atoi(number + 1));
+        }
         if (strncmp(options[i], "-D", 2) == 0 && i < OPTIONS_MAX) {
             arguments[count++] = options[i];
         }
     }
+    arguments[count++] = arch;
     arguments[count++] = "-o";
     arguments[count++] = object_path;
     arguments[count++] = text_path;
     arguments[count] = NULL;
 
-    append_text(&text, "#include \"emulated_cuda.cuh\"\n#line 1 \"rondo.cu\"\n");
-    append_source(&text, program->source);
-    append_text(&text, "\n");
-    append_entries(&text, program->source);
+    emulated_translate(&text, program->source);
     const bool is_compiled = write_file(text_path, &text) && run(arguments, log_path);
     free(text.bytes);
     program->log = read_file(log_path);
     if (!is_compiled && program->log.count == 0) {
-        append_text(&program->log, "error: the emulation cannot run ");
-        append_text(&program->log, get_compiler());
-        append_text(&program->log,
-                    "; install it or name another C++ compiler in RONDO_EMULATED_CXX");
+        emulated_append_text(&program->log, "error: the emulation cannot run ");
+        emulated_append_text(&program->log, get_compiler());
+        emulated_append_text(&program->log,
+                             "; install it or name another C++ compiler in RONDO_EMULATED_CXX");
     }
     if (is_compiled) {
-        buffer object = read_file(object_path);
+        emulated_buffer object = read_file(object_path);
         append_image(program, &object);
         free(object.bytes);
     }
@@ -267,14 +173,14 @@ EXPORT int nvrtcVersion(int *out_major, int *out_minor) {
     static const char *const files[] = {EMULATED_FOLDER "/emulated_cuda.cuh",
                                         EMULATED_FOLDER "/emulated_abi.h"};
     uint32_t sum = 2166136261u;  // FNV-1a
-    buffer all = {0};
-    append_text(&all, get_compiler());
+    emulated_buffer all = {0};
+    emulated_append_text(&all, get_compiler());
     for (size_t i = 0; i < ARRAY_COUNT(g_options); i++) {
-        append_text(&all, g_options[i]);
+        emulated_append_text(&all, g_options[i]);
     }
     for (size_t i = 0; i < ARRAY_COUNT(files); i++) {
-        const buffer part = read_file(files[i]);
-        append(&all, part.bytes, part.count);
+        const emulated_buffer part = read_file(files[i]);
+        emulated_append(&all, part.bytes, part.count);
         free(part.bytes);
     }
     for (size_t i = 0; i < all.count; i++) {
@@ -338,14 +244,14 @@ EXPORT int nvrtcCompileProgram(kernel_text *program, int option_count, const cha
     const char *parent = kept != NULL ? kept : temporary != NULL ? temporary : "/tmp";
     const int length = snprintf(folder, sizeof(folder), "%s/rondo-compile-XXXXXX", parent);
     if (length < 0 || (size_t)length >= sizeof(folder) || mkdtemp(folder) == NULL) {
-        append_text(&program->log, "error: the emulation cannot make a folder in ");
-        append_text(&program->log, parent);
+        emulated_append_text(&program->log, "error: the emulation cannot make a folder in ");
+        emulated_append_text(&program->log, parent);
         return COMPILATION;
     }
     return compile(program, option_count, options, folder);
 }
 
-static int give(const buffer *from, char *out_bytes) {
+static int give(const emulated_buffer *from, char *out_bytes) {
     memcpy(out_bytes, from->bytes != NULL ? from->bytes : "", from->count);
     return SUCCESS;
 }

@@ -11,13 +11,26 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "emulated/emulated_fiber.h"
 
-enum { THREADS_MAX = 1024, SHARED_BYTES_MAX = 232448, POISON = 0xcd };
+enum {
+    CLUSTER_MAX = 8,
+    BLOCK_MAX = 1024,
+    THREADS_MAX = EMULATED_THREADS,
+    SHARED_BYTES_MAX = 232448,
+    POISON = 0xcd,
+};
 
-typedef enum thread_state { RUNS, WAITS_FOR_WARP, WAITS_FOR_BLOCK, HAS_ENDED } thread_state;
+typedef enum thread_state {
+    RUNS,
+    WAITS_FOR_WARP,
+    WAITS_FOR_BLOCK,
+    WAITS_FOR_CLUSTER,
+    HAS_ENDED,
+} thread_state;
 
 typedef struct thread_place {
     thread_state state;
@@ -27,23 +40,24 @@ typedef struct thread_place {
 } thread_place;
 
 static emulated_machine g_machine;
-static thread_place g_threads[THREADS_MAX];
-static unsigned long long g_words[THREADS_MAX / EMULATED_WARP][2][EMULATED_WARP];
-static unsigned int g_lanes[THREADS_MAX / EMULATED_WARP];  // that came to the last meeting
-static unsigned int g_thread_count, g_next_thread, g_fiber;
+static thread_place g_threads[THREADS_MAX];  // of the cluster, block by block
+static emulated_words g_words[THREADS_MAX / EMULATED_WARP][2][EMULATED_WARP];
+static unsigned int g_lanes;  // that came to the last meeting
+static unsigned int g_block_threads, g_thread_count, g_next_thread, g_thread, g_fiber;
+static unsigned int g_first_block;  // x of the cluster's first block
 static emulated_thread g_kernel;
 static const unsigned char *g_arguments;
 
 static void select_thread(unsigned int index) {
     const emulated_extent size = g_machine.block_size;
-    g_machine.thread.x = index % size.x;
-    g_machine.thread.y = index / size.x % size.y;
-    g_machine.thread.z = index / size.x / size.y;
-}
-
-static unsigned int get_thread(void) {
-    const emulated_extent at = g_machine.thread, size = g_machine.block_size;
-    return at.x + size.x * (at.y + size.y * at.z);
+    const unsigned int block = index / g_block_threads, at = index % g_block_threads;
+    g_thread = index;
+    g_machine.index = index;
+    g_machine.thread.x = at % size.x;
+    g_machine.thread.y = at / size.x % size.y;
+    g_machine.thread.z = at / size.x / size.y;
+    g_machine.block.x = g_first_block + block;
+    g_machine.shared = g_machine.cluster_shared + (size_t)EMULATED_BLOCK_SHARED * block;
 }
 
 static void fiber_main(void) {
@@ -51,32 +65,47 @@ static void fiber_main(void) {
         const unsigned int index = g_next_thread++;
         select_thread(index);
         g_kernel(&g_machine, g_arguments);
-        g_threads[get_thread()].state = HAS_ENDED;
+        g_threads[g_thread].state = HAS_ENDED;
     }
     emulated_fiber_switch(g_fiber, 0);
     abort();
 }
 
-static void wait_for(unsigned int index, thread_state state) {
-    g_threads[index].state = state;
-    g_threads[index].fiber = g_fiber;
+static void wait_for(thread_state state) {
+    g_threads[g_thread].state = state;
+    g_threads[g_thread].fiber = g_fiber;
     emulated_fiber_switch(g_fiber, 0);
 }
 
 static void meet_block(void) {
-    wait_for(get_thread(), WAITS_FOR_BLOCK);
+    wait_for(WAITS_FOR_BLOCK);
+}
+
+static void meet_cluster(void) {
+    wait_for(WAITS_FOR_CLUSTER);
+}
+
+static unsigned int get_warp(unsigned int index) {
+    const unsigned int warps = (g_block_threads + EMULATED_WARP - 1) / EMULATED_WARP;
+    return index / g_block_threads * warps + index % g_block_threads / EMULATED_WARP;
 }
 
 // Two sets of words: a lane may bring its next word while others have not read the last ones.
-static const unsigned long long *meet_warp(unsigned int lanes, unsigned long long word,
-                                           unsigned int *out_lanes) {
-    const unsigned int index = get_thread(), warp = index / EMULATED_WARP;
-    unsigned long long *words = g_words[warp][g_threads[index].meeting_count++ % 2];
-    words[index % EMULATED_WARP] = word;
-    g_threads[index].lanes = lanes;
-    wait_for(index, WAITS_FOR_WARP);
-    *out_lanes = g_lanes[warp];
-    return words;
+static const emulated_words *meet_warp(unsigned int lanes, const emulated_words *words,
+                                       unsigned int *out_lanes) {
+    thread_place *place = &g_threads[g_thread];
+    emulated_words *all = g_words[get_warp(g_thread)][place->meeting_count++ % 2];
+    all[g_thread % g_block_threads % EMULATED_WARP] = *words;
+    place->lanes = lanes;
+    wait_for(WAITS_FOR_WARP);
+    *out_lanes = g_lanes;
+    return all;
+}
+
+static unsigned long long now_ns(void) {
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (unsigned long long)now.tv_sec * 1000000000ull + (unsigned long long)now.tv_nsec;
 }
 
 static void resume(unsigned int index) {
@@ -103,37 +132,42 @@ static unsigned int find_meeting(const thread_place *warp, unsigned int lane_cou
     return meeting;
 }
 
-static bool release_warp(unsigned int first, bool is_backward) {
-    const unsigned int rest = g_thread_count - first;
-    const unsigned int lane_count = rest < EMULATED_WARP ? rest : EMULATED_WARP;
-    bool is_any = false;
-    for (unsigned int lane = 0; lane < lane_count; lane++) {
-        const thread_place *warp = &g_threads[first];
-        const unsigned int meeting =
-            warp[lane].state == WAITS_FOR_WARP ? find_meeting(warp, lane_count, lane) : 0;
-        g_lanes[first / EMULATED_WARP] = meeting;
-        for (unsigned int n = 0; n < lane_count && meeting != 0; n++) {
-            const unsigned int i = is_backward ? lane_count - 1 - n : n;
-            if ((meeting >> i & 1u) != 0) {
-                resume(first + i);
-                is_any = true;
-            }
+static bool release_warp(unsigned int first, unsigned int end, bool is_backward) {
+    const unsigned int lane_count = end - first < EMULATED_WARP ? end - first : EMULATED_WARP;
+    const thread_place *warp = &g_threads[first];
+    unsigned int meeting = 0;
+    for (unsigned int lane = 0; lane < lane_count && meeting == 0; lane++) {
+        if (warp[lane].state == WAITS_FOR_WARP) {
+            meeting = find_meeting(warp, lane_count, lane);
         }
-        if (meeting != 0) {
-            break;
+    }
+    g_lanes = meeting;
+    for (unsigned int n = 0; n < lane_count && meeting != 0; n++) {
+        const unsigned int i = is_backward ? lane_count - 1 - n : n;
+        if ((meeting >> i & 1u) != 0) {
+            resume(first + i);
+        }
+    }
+    return meeting != 0;
+}
+
+// Lets threads go on when all of [first, end) that have not ended wait for `state`.
+static bool release_range(unsigned int first, unsigned int end, thread_state state,
+                          bool is_backward) {
+    bool is_any = false;
+    for (unsigned int i = first; i < end; i++) {
+        if (g_threads[i].state != state && g_threads[i].state != HAS_ENDED) {
+            return false;
+        }
+        is_any = is_any || g_threads[i].state == state;
+    }
+    for (unsigned int n = first; n < end && is_any; n++) {
+        const unsigned int i = is_backward ? end - 1 - (n - first) : n;
+        if (g_threads[i].state == state) {
+            resume(i);
         }
     }
     return is_any;
-}
-
-// Whether all threads that have not ended wait for the block.
-static bool is_block_complete(void) {
-    for (unsigned int i = 0; i < g_thread_count; i++) {
-        if (g_threads[i].state != WAITS_FOR_BLOCK && g_threads[i].state != HAS_ENDED) {
-            return false;
-        }
-    }
-    return true;
 }
 
 static bool has_ended(void) {
@@ -148,22 +182,18 @@ static bool has_ended(void) {
 // One step for all that can go on. False: none can.
 static bool release_all(bool is_backward) {
     bool is_any = false;
-    for (unsigned int first = 0; first < g_thread_count; first += EMULATED_WARP) {
-        is_any = release_warp(first, is_backward) || is_any;
-    }
-    if (is_any || !is_block_complete()) {
-        return is_any;
-    }
-    for (unsigned int n = 0; n < g_thread_count; n++) {
-        const unsigned int i = is_backward ? g_thread_count - 1 - n : n;
-        if (g_threads[i].state != HAS_ENDED) {
-            resume(i);
+    for (unsigned int block = 0; block < g_thread_count; block += g_block_threads) {
+        const unsigned int end = block + g_block_threads;
+        bool is_warp = false;
+        for (unsigned int first = block; first < end; first += EMULATED_WARP) {
+            is_warp = release_warp(first, end, is_backward) || is_warp;
         }
+        is_any = is_any || is_warp || release_range(block, end, WAITS_FOR_BLOCK, is_backward);
     }
-    return true;
+    return is_any || release_range(0, g_thread_count, WAITS_FOR_CLUSTER, is_backward);
 }
 
-static bool run_block(void) {
+static bool run_cluster(void) {
     memset(g_threads, 0, g_thread_count * sizeof(g_threads[0]));
     g_next_thread = 0;
     for (unsigned int fiber = 1; g_next_thread < g_thread_count; fiber++) {
@@ -179,32 +209,38 @@ static bool run_block(void) {
     return true;
 }
 
-bool emulated_run(emulated_thread thread, const unsigned int shape[7],
+bool emulated_run(const emulated_kernel *kernel, const unsigned int shape[7],
                   const unsigned char *arguments, const char **out_problem) {
-    static _Alignas(1024) unsigned char shared[SHARED_BYTES_MAX];
+    static _Alignas(1024) unsigned char shared[CLUSTER_MAX][EMULATED_BLOCK_SHARED];
     const unsigned long long threads = (unsigned long long)shape[3] * shape[4] * shape[5];
     *out_problem = NULL;
-    if (threads == 0 || threads > THREADS_MAX || shape[6] > SHARED_BYTES_MAX || shape[0] == 0 ||
-        shape[1] == 0 || shape[2] == 0 || shape[1] > 65535 || shape[2] > 65535) {
+    if (threads == 0 || threads > BLOCK_MAX || shape[6] > SHARED_BYTES_MAX || shape[0] == 0 ||
+        shape[1] == 0 || shape[2] == 0 || shape[1] > 65535 || shape[2] > 65535 ||
+        kernel->cluster > CLUSTER_MAX || shape[0] % kernel->cluster != 0) {
         *out_problem = "a grid or a block of this shape cannot be launched";
         return false;
     }
-    g_kernel = thread;
+    g_kernel = kernel->thread;
     g_arguments = arguments;
-    g_thread_count = (unsigned int)threads;
+    g_block_threads = (unsigned int)threads;
+    g_thread_count = g_block_threads * kernel->cluster;
     g_machine = (emulated_machine){
         .block_size = {shape[3], shape[4], shape[5]},
         .grid_size = {shape[0], shape[1], shape[2]},
-        .shared = shared,
+        .cluster_shared = shared[0],
         .meet_block = meet_block,
+        .meet_cluster = meet_cluster,
         .meet_warp = meet_warp,
+        .now_ns = now_ns,
     };
     emulated_extent *block = &g_machine.block;
     for (block->z = 0; block->z < shape[2]; block->z++) {
         for (block->y = 0; block->y < shape[1]; block->y++) {
-            for (block->x = 0; block->x < shape[0]; block->x++) {
-                memset(shared, POISON, shape[6]);
-                if (!run_block()) {
+            for (g_first_block = 0; g_first_block < shape[0]; g_first_block += kernel->cluster) {
+                for (unsigned int i = 0; i < kernel->cluster; i++) {
+                    memset(shared[i], POISON, shape[6]);
+                }
+                if (!run_cluster()) {
                     *out_problem =
                         "some threads of a block wait for a barrier and others of their "
                         "warp for a shuffle";
@@ -247,13 +283,21 @@ void *emulated_load(const void *image, const char **out_problem) {
     return module;
 }
 
-emulated_thread emulated_find(void *module, const char *kernel_name) {
-    char name[256];
-    emulated_thread thread = NULL;
-    (void)snprintf(name, sizeof(name), EMULATED_PREFIX "%s", kernel_name);
-    void *address = dlsym(module, name);
-    memcpy(&thread, &address, sizeof(thread));
-    return thread;
+static void *find_symbol(void *module, const char *prefix, const char *name) {
+    char symbol[256];
+    (void)snprintf(symbol, sizeof(symbol), "%s%s", prefix, name);
+    return dlsym(module, symbol);
+}
+
+emulated_kernel emulated_find(void *module, const char *kernel_name) {
+    emulated_kernel kernel = {.cluster = 1};
+    void *thread = find_symbol(module, EMULATED_THREAD, kernel_name);
+    const unsigned int *cluster = find_symbol(module, EMULATED_CLUSTER, kernel_name);
+    memcpy(&kernel.thread, &thread, sizeof(thread));
+    if (cluster != NULL && *cluster > 0) {
+        kernel.cluster = *cluster;
+    }
+    return kernel;
 }
 
 void emulated_unload(void *module) {

@@ -7,14 +7,19 @@
 
 #include "emulated/emulated_abi.h"
 
+typedef struct emulated_kernel {
+    emulated_thread thread;  // NULL: there is none
+    unsigned int cluster;    // blocks that run together, neighbours in x
+} emulated_kernel;
+
 // `shape` is grid and block, three extents each, and the bytes of dynamic shared memory. False,
 // with what is wrong: threads wait for others that wait elsewhere.
-bool emulated_run(emulated_thread thread, const unsigned int shape[7],
+bool emulated_run(const emulated_kernel *kernel, const unsigned int shape[7],
                   const unsigned char *arguments, const char **out_problem);
 
 // Loads an image; NULL, with what is wrong, when it is none.
 void *emulated_load(const void *image, const char **out_problem);
-emulated_thread emulated_find(void *module, const char *kernel_name);  // NULL: there is none
+emulated_kernel emulated_find(void *module, const char *kernel_name);
 void emulated_unload(void *module);
 
 #endif  // RONDO_TESTS_EMULATED_RUN_H

@@ -573,9 +573,10 @@ static fake_kernel_entry *find_own_kernel(fake_module *module, const char *name)
             return entry;
         }
     }
-    const emulated_thread thread = module->code != NULL ? emulated_find(module->code, name) : NULL;
+    const emulated_kernel none = {0};
+    const emulated_kernel code = module->code != NULL ? emulated_find(module->code, name) : none;
     const bool is_text = strcmp(name, "pointwise") == 0 && fake_pointwise_is_known(module->text);
-    if (thread == NULL && !is_text) {
+    if (code.thread == NULL && !is_text) {
         return NULL;
     }
     fake_kernel_entry *entry = malloc(sizeof(*entry) + strlen(name) + 1);
@@ -586,8 +587,8 @@ static fake_kernel_entry *find_own_kernel(fake_module *module, const char *name)
     strcpy(own_name, name);
     *entry = (fake_kernel_entry){.name = own_name,
                                  .module = module,
-                                 .text = thread == NULL ? module->text : NULL,
-                                 .thread = thread,
+                                 .text = code.thread == NULL ? module->text : NULL,
+                                 .code = code,
                                  .next = module->kernels};
     module->kernels = entry;
     return entry;

@@ -64,7 +64,7 @@ typedef struct fake_kernel_entry {
     // Of a module's own, in place of `kernel`: what fake_pointwise.c runs, or compiled code.
     const struct fake_module *module;
     const char *text;
-    emulated_thread thread;
+    emulated_kernel code;
     struct fake_kernel_entry *next;
 } fake_kernel_entry;
 

@@ -459,8 +459,8 @@ static void run_node(const fake_node *node) {
     const char *problem = NULL;
     switch (node->type) {
         case RONDO__CU_GRAPH_NODE_KERNEL:
-            if (node->kernel->thread != NULL) {
-                if (!emulated_run(node->kernel->thread, node->shape, node->arguments, &problem)) {
+            if (node->kernel->code.thread != NULL) {
+                if (!emulated_run(&node->kernel->code, node->shape, node->arguments, &problem)) {
                     fake_violation("kernel %s: %s", node->kernel->name, problem);
                 }
             } else if (node->kernel->text != NULL) {

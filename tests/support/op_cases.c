@@ -661,6 +661,11 @@ static void run_case(rondo_stream *stream, run_mode mode, const op_case *source,
     }
 }
 
+static bool is_wanted(const char *filter, const op_case *c, size_t index) {
+    const unsigned long every = filter != NULL ? strtoul(filter, NULL, 10) : 1;
+    return every != 0 ? index % every == 0 : strstr(c->op, filter) != NULL;
+}
+
 bool op_cases_run(const char *device_name, const char *filter, op_case_values values,
                   op_case_counts *out_counts) {
     rondo_device *device = NULL;
@@ -679,7 +684,7 @@ bool op_cases_run(const char *device_name, const char *filter, op_case_values va
     const op_case *cases = values == OP_CASE_LONG ? op_long_cases : op_cases;
     const size_t count = values == OP_CASE_LONG ? op_long_case_count : op_case_count;
     for (size_t i = 0; i < count; i++) {
-        if (filter == NULL || strstr(cases[i].op, filter) != NULL) {
+        if (is_wanted(filter, &cases[i], i)) {
             run_case(stream, COMPARE, &cases[i], values, out_counts);
         }
     }
@@ -691,12 +696,12 @@ bool op_cases_run(const char *device_name, const char *filter, op_case_values va
 void op_cases_issue(rondo_stream *stream, const char *filter, op_case_counts *out_counts) {
     *out_counts = (op_case_counts){0};
     for (size_t i = 0; i < op_case_count; i++) {
-        if (filter == NULL || strstr(op_cases[i].op, filter) != NULL) {
+        if (is_wanted(filter, &op_cases[i], i)) {
             run_case(stream, ISSUE, &op_cases[i], OP_CASE_PLAIN, out_counts);
         }
     }
     for (size_t i = 0; i < op_long_case_count; i++) {
-        if (filter == NULL || strstr(op_long_cases[i].op, filter) != NULL) {
+        if (is_wanted(filter, &op_long_cases[i], i)) {
             run_case(stream, ISSUE, &op_long_cases[i], OP_CASE_LONG, out_counts);
         }
     }

@@ -40,23 +40,14 @@ struct compute_of<b8> {
     typedef bool type;
 };
 
-// RONDO_EMULATED: tests compile the kernels for the CPU (tests/emulated).
 __device__ __forceinline__ float half_to_float(f16 x) {
-#ifdef RONDO_EMULATED
-    return emulated_half_to_float(x.bits);
-#else
     float y;
     asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x.bits));
     return y;
-#endif
 }
 __device__ __forceinline__ f16 half_from_float(float x) {
     f16 y;
-#ifdef RONDO_EMULATED
-    y.bits = emulated_half_from_float(x);
-#else
     asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));
-#endif
     return y;
 }
 __device__ __forceinline__ float bfloat_to_float(bf16 x) {
