@@ -284,6 +284,8 @@ const op_case op_cases[] = {
     {"ReduceLogSum", 18, "T[3,0,4] i64[1]:=1", "", 1},
     {"ReduceLogSumExp", 18, "T[3,0,4] i64[1]:=1", "", 1},
     {"ReduceSum", 13, "T[3,0,4]", "", 1},
+    {"ReduceSum", 13, "T[3,4] i64[0]", "", 1},
+    {"ReduceSum", 13, "T[3,4] i64[0]", "noop_with_empty_axes=1", 1},
     {"LpNormalization", 1, "T[3,40]", "", 1},
     {"LpNormalization", 1, "T[3,7,5]", "axis=1 p=1", 1},
     {"Hardmax", 13, "T[5,70]", "", 1},
