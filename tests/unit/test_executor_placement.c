@@ -80,8 +80,12 @@ static rondo_program *build(const node *nodes, const char *const *outputs) {
     OK(rondo_builder_add_input(builder, &i));
     add_constants(builder);
     for (const node *n = nodes; n < nodes + NODES_MAX && n->op != NULL; ++n) {
-        const rondo_builder_node_options options = {.struct_size = sizeof options,
-                                                    .name = n->output};
+        const rondo_builder_node_options options = {
+            .struct_size = sizeof options,
+            .name = n->output,
+            // The one without a kernel on a GPU.
+            .domain = strcmp(n->op, "Binarizer") == 0 ? "ai.onnx.ml" : NULL,
+        };
         size_t count = 0;
         while (count < 3 && n->inputs[count] != NULL) {
             count += 1;
@@ -237,7 +241,7 @@ static const story stories[] = {
      {"y"},
      {1, 0, 0, 1, 0, 0}},
     {"no kernel on the GPU",
-     {{"Relu", {"x"}, "a", NULL}, {"Hardmax", {"a"}, "s", NULL}, {"Neg", {"s"}, "y", NULL}},
+     {{"Relu", {"x"}, "a", NULL}, {"Binarizer", {"a"}, "s", NULL}, {"Neg", {"s"}, "y", NULL}},
      {"y"},
      {1, 1, 0, 1, 0, 0}},
     {"a shape that depends on data",
@@ -458,7 +462,7 @@ static void test_executor_placement__refusals(void **state) {
          RONDO_STATUS_UNSUPPORTED,
          "Neg node \"b\" is placed on \"gpu\" by options"},
         {false, {"b=gpu:7"}, RONDO_STATUS_UNSUPPORTED, "the executor runs on cuda:0"},
-        {false, {"Hardmax=gpu"}, RONDO_STATUS_UNSUPPORTED, "Hardmax node \"h\" is placed on"},
+        {false, {"Binarizer=gpu"}, RONDO_STATUS_UNSUPPORTED, "Binarizer node \"h\" is placed on"},
         {false, {"y=gpu"}, RONDO_STATUS_UNSUPPORTED, "its result shape depends on data"},
         {false, {"b=cpu", "N*=gpu"}, RONDO_STATUS_INVALID, "\"cpu\" of it, and \"N*=gpu\""},
         {false, {"Frob=cpu"}, RONDO_STATUS_INVALID, "matches no op"},
@@ -466,7 +470,7 @@ static void test_executor_placement__refusals(void **state) {
         {false, {"b=tpu"}, RONDO_STATUS_INVALID, "\"tpu\" is none of"},
     };
     const node nodes[] = {
-        chain[0], chain[1], {"Hardmax", {"b"}, "h", NULL}, {"NonZero", {"h"}, "y", NULL}, {0}};
+        chain[0], chain[1], {"Binarizer", {"b"}, "h", NULL}, {"NonZero", {"h"}, "y", NULL}, {0}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         rondo_program *program = build(nodes, only_y);
         const rondo_executor_options options = {.struct_size = sizeof options,
