@@ -163,6 +163,14 @@ const op_case op_cases[] = {
     {"Concat", 13, "i64[3]:n9 i64[2]:n9", "axis=0", 1},
     {"Split", 13, "T[6,8] i64[2]:=2,4", "axis=0", 2},
     {"Split", 13, "T[2,12]", "axis=-1", 3},
+    // ---- resizing with channels last
+    {"Resize", 13, "T[2,5,6,40] - f32[4]:=1,2,2,1", "mode=nearest", 1},
+    {"Resize", 13, "T[1,33,41,19] - f32[4]:=1,1.5,2,1", "mode=linear", 1},
+    {"Resize", 13, "T[2,9,6,17] - - i64[4]:=2,5,11,17", "mode=cubic", 1},
+    {"Resize", 13, "T[3,64,37] - f32[3]:=1,1,0.5", "mode=nearest", 1},
+    {"Resize", 13, "T[2,5,6,40] f32[0]:w f32[4]:=1,2,2,1", "mode=nearest", 1},
+    {"Resize", 13, "T[2,3,4,5] - f32[4]:=2,1.5,2,3", "mode=nearest", 1},
+    {"Resize", 13, "u8[2,13,4,5]:i256 - f32[4]:=1,2,1,1", "mode=nearest", 1},
     {"Slice", 13, "T[5,6,7] i64[2]:=1,0 i64[2]:=4,5 i64[2]:=0,2", "", 1},
     {"Slice", 13, "T[5,6] i64[2]:=-1,-2 i64[2]:=-100,0 i64[2]:=0,1 i64[2]:=-1,-2", "", 1},
     {"Slice", 13, "T[5,6] i64[1]:=-1 i64[1]:=-9 i64[1]:=0 i64[1]:=-9223372036854774784", "", 1},
@@ -431,6 +439,7 @@ const op_case op_cases[] = {
     {"Upsample", 9, "T[2,3,5,4] f32[4]:=1,1,2,1", "mode=linear", 1},
     // ---- transposed convolutions
     {"ConvTranspose", 11, "T[1,3,4,5] T[3,6,3,3]:w T[6]", "", 1},
+    {"ConvTranspose", 11, "T[1,3,4,5] T[3,6,3,3] T[6]", "", 1},
     {"ConvTranspose", 11, "T[2,20,9,11] T[20,33,2,2]:w T[33]", "strides=2,2", 1},
     {"ConvTranspose", 11, "T[1,8,9,7] T[8,70,4,4]:w T[70]", "strides=2,2 pads=1,1,1,1", 1},
     {"ConvTranspose", 11, "T[2,6,7,5] T[6,8,3,3]:w T[24]",
@@ -444,6 +453,7 @@ const op_case op_cases[] = {
      "strides=2,1,2 pads=0,1,1,1,1,0 output_padding=1,0,0", 1},
     {"ConvTranspose", 11, "T[1,3,4,4] T[3,5,3,3]:w", "strides=3,2 output_shape=10,8", 1},
     {"ConvTranspose", 11, "f64[1,3,4,4] f64[3,5,3,3]:w", "strides=2,2", 1},
+    {"ConvTranspose", 11, "f64[1,3,4,4] f64[3,5,3,3]", "strides=2,2", 1},
     {"ConvTranspose", 11, "T[0,3,4,4] T[3,5,3,3]", "strides=2,2", 1},
     // ---- convolutions
     {"Conv", 11, "T[1,3,9,9] T[8,3,3,3]:w T[8]", "pads=1,1,1,1", 1},
@@ -573,6 +583,100 @@ const op_case op_cases[] = {
     {"Gemm", 13, "T[4,5] T[5,3] T[3]", "beta=0.5", 1},
     {"rondo.MatMul", 17, "T[90,200] T[200,170]:w T[170] T[90,170]", "activation=silu", 1},
     {"rondo.MatMul", 17, "T[2,4,31,32] T[2,4,31,32]", "trans_b=1 alpha_scale=0.125", 1},
+    // ---- quantised
+    {"QuantizeLinear", 13, "T[7,33]:n200 T[]:=0.75 u8[]:=131", "", 1},
+    {"QuantizeLinear", 13, "f32[9]:=-2.5,-1.5,-0.5,0.5,1.5,2.5,3.5,300,-300 f32[]:=1 i8[]:=-128",
+     "", 1},
+    {"QuantizeLinear", 13, "T[2,5,7]:n300 T[5]:p i8[5]:n100", "axis=1", 1},
+    {"QuantizeLinear", 13, "i32[6,16]:n3000 f32[1]:=9.5 i8[1]:=-3", "", 1},
+    {"QuantizeLinear", 19, "T[3,40]:n400 T[]:=1.5", "", 1},
+    {"QuantizeLinear", 19, "bf16[16] bf16[]:=0.0078125 u8[]:=200", "", 1},
+    {"QuantizeLinear", 21, "T[4,9,3]:n20 T[4,3,3]:p i16[4,3,3]:n1000", "axis=1 block_size=3", 1},
+    {"QuantizeLinear", 21, "T[4,10,3]:n20 T[4,4,3]:p u8[4,4,3]:i256", "axis=1 block_size=3", 1},
+    {"QuantizeLinear", 21, "f32[5,6]:n60000 f32[5]:p u16[5]:i60000", "axis=0", 1},
+    {"QuantizeLinear", 21, "f32[3,0] f32[]:=1.0", "", 1},
+    {"DequantizeLinear", 13, "u8[7,33]:i256 T[]:=0.7 u8[]:=131", "", 1},
+    {"DequantizeLinear", 13, "i8[2,5,7]:n128 T[5]:p i8[5]:n128", "axis=-2", 1},
+    {"DequantizeLinear", 13, "i32[4,8]:n9999999 f32[8]:p", "", 1},
+    {"DequantizeLinear", 21, "i16[4,9,3]:n9999 T[4,3,3]:p i16[4,3,3]:n1000", "axis=1 block_size=3",
+     1},
+    {"DequantizeLinear", 21, "u16[4,10,3]:i60000 f32[4,4,3]:p", "axis=1 block_size=3", 1},
+    {"DynamicQuantizeLinear", 11, "f32[4,33]:n9", "", 3},
+    {"DynamicQuantizeLinear", 11, "f32[3,5001]:n200", "", 3},
+    {"DynamicQuantizeLinear", 11, "f32[70]:p", "", 3},
+    {"DynamicQuantizeLinear", 11, "f32[3]:=-4.5,-1.25,-0.5", "", 3},
+    {"DynamicQuantizeLinear", 11, "f32[6]:=0,0,0,0,0,0", "", 3},
+    {"MatMulInteger", 10, "u8[5,33]:i256 i8[33,17]:n128", "", 1},
+    {"MatMulInteger", 10, "i8[70,64]:n128 i8[64,130]:n128", "", 1},
+    {"MatMulInteger", 10, "u8[4,40]:i256 u8[40,9]:k128 u8[]:=255 u8[]:=3", "", 1},
+    {"MatMulInteger", 10, "u8[1,67]:i256 i8[67,9]:k128 u8[1]:i256 i8[9]:n128", "", 1},
+    {"MatMulInteger", 10, "u8[66,36]:i256 i8[36,65]:k128 u8[]:=128 i8[]:=0", "", 1},
+    {"MatMulInteger", 10, "i8[5,8]:n128 u8[8,3]:i256 i8[5]:n128 u8[3]:i256", "", 1},
+    {"MatMulInteger", 10, "u8[2,3,7,16]:i256 u8[16,9]:k128 u8[42]:i256", "", 1},
+    {"MatMulInteger", 10, "u8[2,1,7,17]:i256 i8[3,17,9]:n128 u8[14]:i256 i8[27]:n128", "", 1},
+    {"MatMulInteger", 10, "u8[2,1,7,17]:i256 i8[3,17,9]:k128 u8[7]:i256 i8[9]:n128", "", 1},
+    {"MatMulInteger", 10, "u8[16]:i256 i8[16]:n128", "", 1},
+    {"MatMulInteger", 10, "u8[1,140000]:i256 u8[140000,2]:k128", "", 1},
+    {"MatMulInteger", 10, "u8[5,140000]:i256 u8[140000,2]:i256", "", 1},
+    {"QLinearMatMul", 10,
+     "u8[5,33]:i256 f32[]:=0.01 u8[]:=120 u8[33,17]:k128 f32[]:=0.02 u8[]:=9 f32[]:=0.5 u8[]:=100",
+     "", 1},
+    {"QLinearMatMul", 10,
+     "i8[2,70,36]:n128 f32[140]:=0.5,1.25,0.75 i8[140]:n128 i8[36,67]:n128 f32[67]:=1.5,0.1,0.9 "
+     "i8[67]:n128 f32[]:=900 "
+     "i8[]:=-7",
+     "", 1},
+    {"QLinearMatMul", 21,
+     "u8[2,4,8]:i256 f16[]:=0.5 u8[]:=120 i8[2,8,3]:n128 f16[]:=0.25 i8[]:=0 f16[]:=8.0 u8[]:=1",
+     "", 1},
+    {"ConvInteger", 10, "u8[2,3,9,7]:i256 i8[10,3,3,3]:k128 u8[]:=127", "pads=1,1,1,1", 1},
+    {"ConvInteger", 10, "u8[1,5,8,8]:i256 u8[70,5,1,1]:k128 u8[]:=3 u8[70]:i256", "", 1},
+    {"ConvInteger", 10, "i8[1,8,12,12]:n128 i8[16,4,3,3]:n128 i8[]:=-128",
+     "group=2 strides=2,2 pads=0,1,1,0", 1},
+    {"ConvInteger", 10, "u8[2,6,9,9]:i256 i8[6,1,3,3]:k128 u8[]:=7 i8[6]:n128",
+     "group=6 pads=1,1,1,1 dilations=2,2", 1},
+    {"ConvInteger", 10, "u8[2,8,30]:i256 i8[12,8,5]:n128", "auto_pad=SAME_UPPER strides=2", 1},
+    {"ConvInteger", 10, "u8[1,2,4,5,6]:i256 i8[9,2,2,3,2]:k128 u8[]:=200", "", 1},
+    {"QLinearConv", 10,
+     "u8[1,16,10,10]:i256 f32[]:=0.02 u8[]:=120 i8[24,16,3,3]:k128 f32[24]:p i8[24]:n128 "
+     "f32[]:=80.0 u8[]:=128 i32[24]:n20000",
+     "pads=1,1,1,1", 1},
+    {"QLinearConv", 10,
+     "u8[2,3,11,11]:i256 f32[]:=0.02 u8[]:=120 u8[66,3,3,3]:i256 f32[]:=0.01 u8[]:=99 f32[]:=0.7 "
+     "u8[]:=3",
+     "strides=2,2", 1},
+    {"QLinearConv", 10,
+     "i8[1,8,9,9]:n128 f32[]:=0.02 i8[]:=-5 i8[8,1,5,5]:k128 f32[8]:p i8[8]:k1 f32[]:=40.0 i8[]:=9 "
+     "i32[8]:n9000",
+     "group=8 pads=2,2,2,2", 1},
+    {"com.microsoft.DynamicQuantizeLSTM", 1,
+     "f32[5,2,6] i8[1,6,32]:k128 i8[1,8,32]:k128 f32[1,64]:w - - - - f32[1]:=0.004 i8[1]:=3 "
+     "f32[1]:=0.005",
+     "hidden_size=8", 3},
+    {"com.microsoft.DynamicQuantizeLSTM", 1,
+     "f32[4,3,9] u8[2,9,44]:k128 u8[2,11,44]:k128 - - f32[2,3,11] f32[2,3,11] f32[2,33]:w "
+     "f32[2]:=0.004,0.002 u8[2]:=128,9 f32[2]:=0.005,0.003 u8[2]:=100,140",
+     "hidden_size=11 direction=bidirectional clip=0.4 input_forget=1", 3},
+    {"com.microsoft.DynamicQuantizeLSTM", 1,
+     "f32[3,1,3000] i8[1,3000,32]:k128 i8[1,8,32]:k128 - - - - - f32[1,32]:=0.0001,0.0002,0.0003 "
+     "i8[1,32]:k128 "
+     "f32[1,32]:=0.005,0.004,0.003 i8[1,32]:k128",
+     "hidden_size=8 direction=reverse", 3},
+// ---- attention, in each of its ways (their number wraps)
+#define ATTENTION(inputs, attributes)                                         \
+    {"rondo.Attention", 17, inputs, "scale=0.25 way=0 " attributes, 1},       \
+        {"rondo.Attention", 17, inputs, "scale=0.25 way=1 " attributes, 1},   \
+        {"rondo.Attention", 17, inputs, "scale=0.25 way=2 " attributes, 1},   \
+        {"rondo.Attention", 17, inputs, "scale=0.25 way=3 " attributes, 1},   \
+        {"rondo.Attention", 17, inputs, "scale=0.25 way=4 " attributes, 1}, { \
+        "rondo.Attention", 17, inputs, "scale=0.25 way=5 " attributes, 1      \
+    }
+    ATTENTION("T[2,3,37,20] T[2,3,45,20] T[2,3,45,24] T[2,1,1,45]", ""),
+    ATTENTION("T[2,70,3,16] T[2,70,3,16] T[2,70,3,16] T[1,1,70,70]", "layouts=1,1,1,1"),
+    ATTENTION("T[1,2,1,64] T[1,2,64,300] T[1,2,300,64]", "layouts=0,2,0,1"),
+    ATTENTION("T[6,24,33,8] T[6,24,20,8] T[6,24,20,8]", ""),
+    ATTENTION("T[4,5,3] T[4,7,3] T[4,7,1]", ""),
+    ATTENTION("T[1,1,20,256] T[1,1,33,256] T[1,1,250,33] T[33]", "layouts=0,0,2,0"),
     // ---- recurrent
     {"LSTM", 14, "f32[5,2,6] f32[1,32,6]:w f32[1,32,8]:w f32[1,64]:w", "hidden_size=8", 3},
     {"LSTM", 14, "T[5,2,16] T[2,64,16]:w T[2,64,16]:w T[2,128]:w - T[2,2,16] T[2,2,16]",
@@ -618,7 +722,7 @@ const op_case op_cases[] = {
      3},
     {"RNN", 14, "T[5,2,6] T[1,8,6]:w T[1,8,8]:w T[1,16]:w i32[2]:=4,2",
      "hidden_size=8 activations=Elu,", 2},
-    {"RNN", 14, "T[5,2,6] T[1,230,6]:w T[1,230,230]:w", "hidden_size=230 direction=reverse", 2},
+    {"RNN", 14, "T[2,2,6] T[1,230,6]:w T[1,230,230]:w", "hidden_size=230 direction=reverse", 2},
     {"RNN", 14, "T[5,2,6] T[2,8,6]:w T[2,8,8]:w",
      "hidden_size=8 direction=bidirectional activations=Affine,Softplus activation_alpha=0.5,", 2},
 };

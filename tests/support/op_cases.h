@@ -9,7 +9,8 @@
 //                 values    none: uniform in -1 .. 1       :p  uniform in 0.1 .. 2
 //                           :iN integers in 0 .. N-1       :nN integers in -N .. N-1
 //                           :w  as none, and known when the kernel is prepared
-//                           :=  the listed values, known when the kernel is prepared
+//                           :kN as :nN, and known when the kernel is prepared; unsigned wrap
+//                           :=  the listed values over and over, known when it is prepared
 //                           -   absent
 //   attributes  "axis=1 pads=1,1,1,1 axes=1, alpha=0.5 mode=edge ops=Mul,Add," (a comma makes a
 //               list, a point a float, anything else that is no number a string, and so does a ' in

@@ -65,7 +65,16 @@
     X(determinant)               \
     X(axes_normalization)        \
     X(dropout)                   \
-    X(conv_transpose)
+    X(conv_transpose)            \
+    X(attention)                 \
+    X(quantize)                  \
+    X(dequantize)                \
+    X(dynamic_quantize)          \
+    X(quantize_lstm)             \
+    X(matmul_integer)            \
+    X(qlinear_matmul)            \
+    X(conv_integer)              \
+    X(qlinear_conv)
 
 #define RONDO_CUDA_FAMILY_DECLARE(family) \
     void rondo__cuda_prepare_##family(rondo__cuda_kernel *kernel);
