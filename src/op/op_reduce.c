@@ -57,7 +57,8 @@ static rondo_status infer_reduce(rondo__infer *infer, const rondo_dtype *dtypes)
     infer->outputs[0].dtype = dtype;
     if (rondo__infer_has_input(infer, 1)) {
         axes = infer->inputs[1].constant;
-        if (axes == NULL) {
+        // Of an input without elements, the value is known.
+        if (axes == NULL && rondo_shape_get_count(&infer->inputs[1].shape) > 0) {
             return rondo__infer_needs_value(infer, 1);
         }
     }

@@ -107,6 +107,12 @@ void rondo__cuda_prepare_reduce(rondo__cuda_kernel *kernel) {
             kind = (int32_t)i;
         }
     }
+    const bool is_extreme =
+        strcmp(op->def->name, "ReduceMax") == 0 || strcmp(op->def->name, "ReduceMin") == 0;
+    if (length == 0 && is_extreme && !rondo__cuda_is_float(x->dtype)) {
+        rondo__cuda_refuse(kernel, "the extreme of no whole numbers");
+        return;
+    }
     rondo__define_type(&defines, "T", x->dtype);
     rondo__define_word(&defines, "A", get_accumulator(x->dtype, op->def->name));
     rondo__define_int(&defines, "KIND", kind);

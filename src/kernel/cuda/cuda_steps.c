@@ -300,6 +300,10 @@ bool rondo__cuda_wants_output(const rondo__cuda_kernel *kernel, size_t index) {
 int64_t rondo__cuda_read_ints(rondo__cuda_kernel *kernel, size_t index, int64_t *out_values,
                               int64_t capacity) {
     const rondo_tensor *tensor = rondo__cuda_input(kernel, index)->constant;
+    if (tensor == NULL && rondo__cuda_has_input(kernel, index) &&
+        rondo_shape_get_count(&rondo__cuda_input(kernel, index)->shape) == 0) {
+        return 0;
+    }
     if (tensor == NULL) {
         rondo__cuda_refuse(kernel, "a parameter that is computed on the device");
         return -1;

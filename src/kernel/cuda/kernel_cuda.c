@@ -229,9 +229,23 @@ static bool has_empty_input(const rondo__kernel_request *request) {
     return false;
 }
 
+// Whose kernels know what none of the elements come to.
 static bool takes_empty_input(const char *name) {
-    return strcmp(name, "Concat") == 0 || strcmp(name, "Pad") == 0 ||
-           strcmp(name, "CenterCropPad") == 0 || strncmp(name, "Scatter", 7) == 0;
+    static const char *const families[] = {"Concat", "Pad", "CenterCropPad", "Scatter", "Reduce"};
+    for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
+        if (strncmp(name, families[i], strlen(families[i])) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// A product over no elements.
+static void add_zeros(rondo__cuda_kernel *kernel) {
+    const rondo__tensor_info *y = rondo__cuda_output(kernel, 0);
+    (void)rondo__cuda_add_zero(
+        kernel, rondo__address_output(0),
+        (size_t)rondo_shape_get_count(&y->shape) * rondo_dtype_get_bytes(y->dtype));
 }
 
 static const family_entry *find_family(const rondo__op_def *def) {
@@ -252,12 +266,17 @@ rondo_status rondo__kernel_prepare_cuda(const rondo__kernel_request *request,
         return rondo__op_fail_unsupported(request->op, "no CUDA kernel");
     }
     const bool works = has_work(request);
-    if (works && has_empty_input(request) && !takes_empty_input(request->op->def->name)) {
+    const bool is_empty = works && has_empty_input(request);
+    const bool is_product =
+        strcmp(request->op->def->name, "MatMul") == 0 && request->op->def->domain[0] == '\0';
+    if (is_empty && !is_product && !takes_empty_input(request->op->def->name)) {
         return rondo__op_fail_unsupported(request->op, "CUDA kernel for an input without elements");
     }
     rondo__cuda_kernel *kernel = NULL;
     RETURN_IF_ERROR(rondo__cuda_begin_kernel(request, &kernel));
-    if (works) {
+    if (is_empty && is_product) {
+        add_zeros(kernel);
+    } else if (works) {
         family->prepare(kernel);
     }
     return rondo__cuda_finish_kernel(kernel, out_kernel);

@@ -32,6 +32,9 @@ struct reduce_arguments {
 };
 
 __device__ __forceinline__ A first_value() {
+    if (KIND == MAXIMUM || KIND == MINIMUM) {  // of real numbers; whole ones come without none
+        return (A)(KIND == MAXIMUM ? -infinity() : infinity());
+    }
     return KIND == PRODUCT ? (A)1 : (A)0;
 }
 __device__ __forceinline__ A take(A x, A shift) {
@@ -107,7 +110,7 @@ extern "C" __global__ void __launch_bounds__(256) reduce_columns(const reduce_ar
     for (i64 n = (i64)blockIdx.x * 256 + threadIdx.x; n < a.outputs; n += (i64)gridDim.x * 256) {
         const T *x = a.x + kept_offset(a, n);
         A shift = (A)0;
-        if (KIND == LOG_SUM_EXP) {
+        if (KIND == LOG_SUM_EXP && a.length > 0) {
             shift = load(x + reduced_offset(a, 0));
             for (i64 k = 1; k < a.length; k++) {
                 shift = larger(shift, load(x + reduced_offset(a, k)));
