@@ -1,4 +1,4 @@
-// emulated/emulated_cuda.h — CUDA C++ as a host compiler takes it: stands before each kernel text.
+// emulated/emulated_cuda.cuh — CUDA C++ as a host compiler takes it: stands before each kernel text.
 //
 // Only what NVRTC knows without header files, and of that what kernels here use. A thread finds its
 // place in the machine, one for all; __shared__ is static, as blocks run one after the other. What

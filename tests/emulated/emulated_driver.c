@@ -1,5 +1,5 @@
-// libcuda.so.1 of the emulated GPU: the fake driver, for programs that load it as they load the real
-// one. What was illegal is printed when the process ends, which then fails.
+// libcuda.so.1 of the emulated GPU: the fake driver, for programs that load it like the real one.
+// What was illegal is printed when the process ends, which then fails.
 //
 // RONDO_EMULATED_DEVICES is how many GPUs there are; 1 without it.
 // SPDX-License-Identifier: Apache-2.0

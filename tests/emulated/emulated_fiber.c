@@ -1,5 +1,5 @@
-// Fibers: on x86-64 a switch saves what a function call must keep; elsewhere ucontext does it, with a
-// system call each time.
+// Fibers: on x86-64 a switch saves what a function call must keep; elsewhere ucontext does it, with
+// a system call each time.
 // SPDX-License-Identifier: Apache-2.0
 #include "emulated/emulated_fiber.h"
 
@@ -41,8 +41,8 @@ __asm__(
     ".size emulated_fiber_swap, . - emulated_fiber_swap\n");
 
 void emulated_fiber_start(unsigned int index, void (*main)(void)) {
-    // As if the swap had saved six registers, with `main` to return to; its stack is then as after a
-    // call.
+    // As if the swap had saved six registers, with `main` to return to; its stack is then as after
+    // a call.
     uint64_t *top = (uint64_t *)(void *)(get_stack(index) + STACK_BYTES) - 2;
     top[0] = (uint64_t)(uintptr_t)main;
     top[1] = 0;

@@ -1,9 +1,9 @@
-// libnvrtc.so.13 of the emulated GPU: kernel texts go to g++, behind emulated_cuda.cuh and before an
-// entry for each kernel; the "machine code" is a shared object. Rondo keeps it in its cache of kernels,
-// under a version that stands for the compiler, its options and the prelude.
+// libnvrtc.so.13 of the emulated GPU: kernel texts go to g++, behind emulated_cuda.cuh and before
+// an entry for each kernel; the "machine code" is a shared object. Rondo keeps it in its cache of
+// kernels, under a version that stands for the compiler, its options and the prelude.
 //
-// RONDO_EMULATED_CXX names another compiler; RONDO_EMULATED_KEEP a folder that keeps the texts and the
-// objects, for a debugger.
+// RONDO_EMULATED_CXX names another compiler; RONDO_EMULATED_KEEP a folder that keeps the texts and
+// the objects, for a debugger.
 // SPDX-License-Identifier: Apache-2.0
 #include <ctype.h>
 #include <fcntl.h>
@@ -56,10 +56,10 @@ typedef struct buffer {
     size_t count;
 } buffer;
 
-typedef struct program {
+typedef struct kernel_text {
     char *source;
     buffer log, image;
-} program;
+} kernel_text;
 
 static char *format(const char *text, ...) __attribute__((format(printf, 1, 2)));
 static char *format(const char *text, ...) {
@@ -200,7 +200,7 @@ static bool run(const char *const *arguments, const char *log_path) {
            WEXITSTATUS(status) == 0;
 }
 
-static void append_image(program *program, const buffer *object) {
+static void append_image(kernel_text *program, const buffer *object) {
     unsigned char size[8];
     for (size_t i = 0; i < sizeof(size); i++) {
         size[i] = (unsigned char)((uint64_t)object->count >> (8 * i));
@@ -210,7 +210,7 @@ static void append_image(program *program, const buffer *object) {
     append(&program->image, object->bytes, object->count);
 }
 
-static int compile(program *program, int option_count, const char *const *options,
+static int compile(kernel_text *program, int option_count, const char *const *options,
                    const char *folder) {
     char text_path[PATH_BYTES], object_path[PATH_BYTES], log_path[PATH_BYTES];
     const char *arguments[8 + ARRAY_COUNT(g_options) + OPTIONS_MAX];
@@ -299,16 +299,16 @@ EXPORT int nvrtcGetSupportedArchs(int *out_archs) {
     return SUCCESS;
 }
 
-EXPORT int nvrtcCreateProgram(program **out_program, const char *source, const char *name,
+EXPORT int nvrtcCreateProgram(kernel_text **out_program, const char *source, const char *name,
                               int header_count, const char *const *headers,
                               const char *const *names);
-EXPORT int nvrtcCreateProgram(program **out_program, const char *source, const char *name,
+EXPORT int nvrtcCreateProgram(kernel_text **out_program, const char *source, const char *name,
                               int header_count, const char *const *headers,
                               const char *const *names) {
     (void)name;
     (void)headers;
     (void)names;
-    program *made = calloc(1, sizeof(*made));
+    kernel_text *made = calloc(1, sizeof(*made));
     *out_program = made;
     if (header_count != 0) {
         free(made);
@@ -320,8 +320,8 @@ EXPORT int nvrtcCreateProgram(program **out_program, const char *source, const c
     return made != NULL && made->source != NULL ? SUCCESS : OUT_OF_MEMORY;
 }
 
-EXPORT int nvrtcDestroyProgram(program **in_out_program);
-EXPORT int nvrtcDestroyProgram(program **in_out_program) {
+EXPORT int nvrtcDestroyProgram(kernel_text **in_out_program);
+EXPORT int nvrtcDestroyProgram(kernel_text **in_out_program) {
     free((*in_out_program)->source);
     free((*in_out_program)->log.bytes);
     free((*in_out_program)->image.bytes);
@@ -330,8 +330,8 @@ EXPORT int nvrtcDestroyProgram(program **in_out_program) {
     return SUCCESS;
 }
 
-EXPORT int nvrtcCompileProgram(program *program, int option_count, const char *const *options);
-EXPORT int nvrtcCompileProgram(program *program, int option_count, const char *const *options) {
+EXPORT int nvrtcCompileProgram(kernel_text *program, int option_count, const char *const *options);
+EXPORT int nvrtcCompileProgram(kernel_text *program, int option_count, const char *const *options) {
     char folder[PATH_BYTES / 2];
     const char *kept = getenv("RONDO_EMULATED_KEEP");
     const char *temporary = getenv("TMPDIR");
@@ -350,35 +350,35 @@ static int give(const buffer *from, char *out_bytes) {
     return SUCCESS;
 }
 
-EXPORT int nvrtcGetCUBINSize(program *program, size_t *out_bytes);
-EXPORT int nvrtcGetCUBINSize(program *program, size_t *out_bytes) {
+EXPORT int nvrtcGetCUBINSize(kernel_text *program, size_t *out_bytes);
+EXPORT int nvrtcGetCUBINSize(kernel_text *program, size_t *out_bytes) {
     *out_bytes = program->image.count;
     return SUCCESS;
 }
 
-EXPORT int nvrtcGetCUBIN(program *program, char *out_code);
-EXPORT int nvrtcGetCUBIN(program *program, char *out_code) {
+EXPORT int nvrtcGetCUBIN(kernel_text *program, char *out_code);
+EXPORT int nvrtcGetCUBIN(kernel_text *program, char *out_code) {
     return give(&program->image, out_code);
 }
 
-EXPORT int nvrtcGetPTXSize(program *program, size_t *out_bytes);
-EXPORT int nvrtcGetPTXSize(program *program, size_t *out_bytes) {
+EXPORT int nvrtcGetPTXSize(kernel_text *program, size_t *out_bytes);
+EXPORT int nvrtcGetPTXSize(kernel_text *program, size_t *out_bytes) {
     return nvrtcGetCUBINSize(program, out_bytes);
 }
 
-EXPORT int nvrtcGetPTX(program *program, char *out_code);
-EXPORT int nvrtcGetPTX(program *program, char *out_code) {
+EXPORT int nvrtcGetPTX(kernel_text *program, char *out_code);
+EXPORT int nvrtcGetPTX(kernel_text *program, char *out_code) {
     return give(&program->image, out_code);
 }
 
-EXPORT int nvrtcGetProgramLogSize(program *program, size_t *out_bytes);
-EXPORT int nvrtcGetProgramLogSize(program *program, size_t *out_bytes) {
+EXPORT int nvrtcGetProgramLogSize(kernel_text *program, size_t *out_bytes);
+EXPORT int nvrtcGetProgramLogSize(kernel_text *program, size_t *out_bytes) {
     *out_bytes = program->log.count;
     return SUCCESS;
 }
 
-EXPORT int nvrtcGetProgramLog(program *program, char *out_log);
-EXPORT int nvrtcGetProgramLog(program *program, char *out_log) {
+EXPORT int nvrtcGetProgramLog(kernel_text *program, char *out_log);
+EXPORT int nvrtcGetProgramLog(kernel_text *program, char *out_log) {
     return give(&program->log, out_log);
 }
 

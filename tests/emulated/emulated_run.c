@@ -86,7 +86,8 @@ static void resume(unsigned int index) {
     emulated_fiber_switch(0, g_fiber);
 }
 
-// The lanes that wait for each other as `lane` does; 0 when one of them neither waits so nor has ended.
+// The lanes that wait for each other as `lane` does; 0 when one of them neither waits so nor has
+// ended.
 static unsigned int find_meeting(const thread_place *warp, unsigned int lane_count,
                                  unsigned int lane) {
     unsigned int meeting = 0;

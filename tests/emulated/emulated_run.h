@@ -7,8 +7,8 @@
 
 #include "emulated/emulated_abi.h"
 
-// `shape` is grid and block, three extents each, and the bytes of dynamic shared memory. False, with
-// what is wrong: threads wait for others that wait elsewhere.
+// `shape` is grid and block, three extents each, and the bytes of dynamic shared memory. False,
+// with what is wrong: threads wait for others that wait elsewhere.
 bool emulated_run(emulated_thread thread, const unsigned int shape[7],
                   const unsigned char *arguments, const char **out_problem);
 

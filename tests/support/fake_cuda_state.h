@@ -61,7 +61,7 @@ typedef struct fake_user_object {
 typedef struct fake_kernel_entry {
     const char *name;
     fake_cuda_kernel kernel;
-    // Of a module's own kernels, in place of `kernel`: what fake_pointwise.c runs, or compiled code.
+    // Of a module's own, in place of `kernel`: what fake_pointwise.c runs, or compiled code.
     const struct fake_module *module;
     const char *text;
     emulated_thread thread;
