@@ -1,7 +1,8 @@
 // libcuda.so.1 of the emulated GPU: the fake driver, for programs that load it like the real one.
 // What was illegal is printed when the process ends, which then fails.
 //
-// RONDO_EMULATED_DEVICES is how many GPUs there are; 1 without it.
+// RONDO_EMULATED_DEVICES is how many GPUs there are; 1 without it. RONDO_EMULATED_CAPABILITY=80 makes
+// them of that compute capability, for kernels with an emulated form of what that brings.
 // SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,11 +28,12 @@ rondo__cu_result emulated_get_proc_address(const char *symbol, void **out_functi
 __attribute__((constructor)) static void start(void) {
     const char *devices = getenv("RONDO_EMULATED_DEVICES");
     const int count = devices != NULL ? atoi(devices) : 1;
+    const char *capability = getenv("RONDO_EMULATED_CAPABILITY");
     // Older than what conv_tensor.cu needs, whose instructions are not emulated.
     const fake_cuda_options options = {
         .device_count = count > 0 && count <= FAKE_DEVICES_MAX ? count : 1,
         .driver_version = 13000,
-        .compute_capability = 75,
+        .compute_capability = capability != NULL ? atoi(capability) : 75,
         .name = "Emulated GPU",
         .has_get_proc_address = true,
     };

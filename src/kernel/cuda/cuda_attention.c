@@ -1,5 +1,5 @@
-// rondo.Attention: one kernel, one with the keys in parts, or two products around a softmax; the
-// fastest of them is taken.
+// rondo.Attention: one kernel, on tensor cores or not, one with the keys in parts, or two products
+// around a softmax; the fastest of them is taken.
 // SPDX-License-Identifier: Apache-2.0
 #include "op/attention.h"
 
@@ -22,13 +22,15 @@ enum {
     PARTS_MOST = 32,
     PRODUCT_WAYS_MOST = 2,
     WAYS_MAX = 16,
+    KEY_WARPS_MOST = 4,
+    TENSOR_THREADS = 128,
 };
 
-typedef enum way_kind { WAY_TILES, WAY_PARTS, WAY_PRODUCTS } way_kind;
+typedef enum way_kind { WAY_TILES, WAY_PARTS, WAY_TENSOR, WAY_PRODUCTS } way_kind;
 
 typedef struct way {
     way_kind kind;
-    int64_t rows;   // of a thread
+    int64_t rows;   // of a thread; with tensor cores warps that share their rows
     int64_t parts;  // of the keys
     size_t number;  // of the ways of both products
 } way;
@@ -62,21 +64,11 @@ static void push_strides(rondo__step *step, const rondo__attention_strides *stri
     rondo__step_int(step, strides->column);
 }
 
-// A launch over q, k, v into `y`, with parts of the keys in `parts` (NULL: one).
-static rondo__step *add_kernel(rondo__cuda_kernel *kernel, const attention_problem *problem,
-                               const way *w, const char *name, int64_t blocks, rondo__address y,
-                               const rondo__address *parts) {
+// What all kernels are told: q, k and v go into `y`, with parts of the keys in `parts` (NULL: one).
+static void push_attention(rondo__step *step, const rondo__cuda_kernel *kernel,
+                           const attention_problem *problem, const way *w, rondo__address y,
+                           const rondo__address *parts) {
     const rondo__attention *a = &problem->attention;
-    const int64_t part_keys = (a->n + w->parts - 1) / w->parts;
-    rondo__defines defines = {0};
-    rondo__define_type(&defines, "T", problem->dtype);
-    rondo__define_int(&defines, "WIDTH", a->width);
-    rondo__define_int(&defines, "V_WIDTH", a->v_width);
-    rondo__define_int(&defines, "ROWS", w->rows);
-    rondo__define_int(&defines, "KEYS", get_keys(a, w->rows));
-    rondo__define_int(&defines, "HAS_PARTS", parts != NULL);
-    rondo__step *step = rondo__cuda_add_launch(kernel, rondo__cu_attention, &defines, name, blocks,
-                                               RONDO__CUDA_BLOCK);
     rondo__step_input(step, 0);
     rondo__step_input(step, 1);
     rondo__step_input(step, 2);
@@ -93,8 +85,24 @@ static rondo__step *add_kernel(rondo__cuda_kernel *kernel, const attention_probl
     push_strides(step, &a->mask);
     push_strides(step, &a->y);
     rondo__step_int(step, w->parts);
-    rondo__step_int(step, part_keys);
+    rondo__step_int(step, (a->n + w->parts - 1) / w->parts);
     rondo__step_float(step, (double)a->scale);
+}
+
+static rondo__step *add_kernel(rondo__cuda_kernel *kernel, const attention_problem *problem,
+                               const way *w, const char *name, int64_t blocks, rondo__address y,
+                               const rondo__address *parts) {
+    const rondo__attention *a = &problem->attention;
+    rondo__defines defines = {0};
+    rondo__define_type(&defines, "T", problem->dtype);
+    rondo__define_int(&defines, "WIDTH", a->width);
+    rondo__define_int(&defines, "V_WIDTH", a->v_width);
+    rondo__define_int(&defines, "ROWS", w->rows);
+    rondo__define_int(&defines, "KEYS", get_keys(a, w->rows));
+    rondo__define_int(&defines, "HAS_PARTS", parts != NULL);
+    rondo__step *step = rondo__cuda_add_launch(kernel, rondo__cu_attention, &defines, name, blocks,
+                                               RONDO__CUDA_BLOCK);
+    push_attention(step, kernel, problem, w, y, parts);
     return step;
 }
 
@@ -122,6 +130,52 @@ static void add_tiles(rondo__cuda_kernel *kernel, const attention_problem *probl
         (void)add_kernel(kernel, problem, w, "attention_merge",
                          rondo__cuda_blocks(lines * a->v_width), rondo__address_output(0), &parts);
     }
+}
+
+// ---- tensor cores -----------------------------------------------------------------------------
+
+// Keys of a warp and tile; 0: what the block needs does not fit.
+static int64_t get_tensor_keys(const rondo__attention *a, int64_t key_warps) {
+    const int64_t pitch = (a->width + 15) / 16 * 16 + 8, columns = (a->v_width + 7) / 8 * 8;
+    const int64_t merge_bytes = key_warps > 1 ? 64 * (a->v_width + 2) * 4 : 0;
+    for (int64_t keys = KEYS_MOST; keys >= KEYS_LEAST; keys /= 2) {
+        const int64_t tile = keys * key_warps;
+        if ((tile * pitch + columns * (tile + 8)) * 2 <= SHARED_BYTES &&
+            merge_bytes <= SHARED_BYTES) {
+            return keys;
+        }
+    }
+    return 0;
+}
+
+// Whether rows are whole 16 bytes.
+static bool is_wide(const rondo__attention_strides *strides, int64_t width) {
+    return strides->column == 1 && width % 8 == 0 && strides->row % 8 == 0 &&
+           strides->head % 8 == 0 && strides->batch % 8 == 0;
+}
+
+static int64_t count_tensor_tiles(const rondo__attention *a, int64_t key_warps) {
+    const int64_t rows = 64 / key_warps;
+    return (a->m + rows - 1) / rows;
+}
+
+static void add_tensor(rondo__cuda_kernel *kernel, const attention_problem *problem, const way *w) {
+    const rondo__attention *a = &problem->attention;
+    rondo__defines defines = {0};
+    rondo__define_int(&defines, "WIDTH", a->width);
+    rondo__define_int(&defines, "V_WIDTH", a->v_width);
+    rondo__define_int(&defines, "KEY_WARPS", w->rows);
+    rondo__define_int(&defines, "KEYS", get_tensor_keys(a, w->rows));
+    rondo__define_int(&defines, "K_IS_WIDE", is_wide(&a->k, a->width));
+    rondo__define_int(&defines, "V_IS_WIDE", is_wide(&a->v, a->v_width));
+    rondo__step *step =
+        rondo__cuda_add_launch(kernel, rondo__cu_attention_tensor, &defines, "attention_tensor",
+                               count_tensor_tiles(a, w->rows), TENSOR_THREADS);
+    if (step != NULL) {
+        step->launch.grid[1] = (uint32_t)a->heads;
+        step->launch.grid[2] = (uint32_t)a->batch;
+    }
+    push_attention(step, kernel, problem, w, rondo__address_output(0), NULL);
 }
 
 // ---- two products -----------------------------------------------------------------------------
@@ -250,9 +304,19 @@ static void list_ways(const rondo__cuda_kernel *kernel, attention_problem *probl
         add_way(problem, (way){.kind = WAY_PARTS, .rows = 1, .parts = parts});
     }
     // Large blocks reuse more; small ones fill the chip.
+    const bool has_tensor = problem->dtype == RONDO_DTYPE_F16 && info.arch_major >= 8;
+    for (int64_t pass = 0; pass < 2 && has_tensor; pass++) {
+        for (int64_t warps = 1; warps <= KEY_WARPS_MOST; warps *= 2) {
+            const bool fills =
+                count_tensor_tiles(a, warps) * heads >= units || warps == KEY_WARPS_MOST;
+            if (fills == (pass == 0) && get_tensor_keys(a, warps) > 0) {
+                add_way(problem, (way){.kind = WAY_TENSOR, .rows = warps, .parts = 1});
+            }
+        }
+    }
     for (int64_t rows = ROWS_MOST; rows >= 1; rows /= 2) {
         const bool fills = count_row_tiles(a, rows) * heads >= units;
-        if (rows == 1 || (fills && get_keys(a, rows) > 0)) {
+        if (!has_tensor && (rows == 1 || (fills && get_keys(a, rows) > 0))) {
             add_way(problem, (way){.kind = WAY_TILES, .rows = rows, .parts = 1});
         }
     }
@@ -271,6 +335,8 @@ static void build_way(rondo__cuda_kernel *kernel, const void *data, size_t index
     const way *w = &problem->ways[index];
     if (w->kind == WAY_PRODUCTS) {
         add_products(kernel, problem, w);
+    } else if (w->kind == WAY_TENSOR) {
+        add_tensor(kernel, problem, w);
     } else {
         add_tiles(kernel, problem, w);
     }
@@ -283,6 +349,8 @@ static void describe_way(const rondo__cuda_kernel *kernel, const void *data, siz
     (void)kernel;
     if (w->kind == WAY_PRODUCTS) {
         (void)snprintf(text, text_bytes, "two products %zu", w->number);
+    } else if (w->kind == WAY_TENSOR) {
+        (void)snprintf(text, text_bytes, "tensor cores, %lld warps share rows", (long long)w->rows);
     } else {
         (void)snprintf(text, text_bytes, "tiles of %lld rows, %lld parts", (long long)w->rows * 16,
                        (long long)w->parts);
