@@ -43,6 +43,9 @@ typedef struct attention_problem {
     way ways[WAYS_MAX];
 } attention_problem;
 
+// Multiply-adds from which on two products come first; a guess from what both reach elsewhere.
+static const double PRODUCTS_WORK_LEAST = 1e9;
+
 // ---- our kernels ------------------------------------------------------------------------------
 
 static int64_t get_keys(const rondo__attention *a, int64_t rows) {
@@ -285,48 +288,89 @@ static void add_way(attention_problem *problem, way w) {
     }
 }
 
-// The best guess first.
-static void list_ways(const rondo__cuda_kernel *kernel, attention_problem *problem) {
+static int64_t get_units(const rondo_device_info *info) {
+    return info->compute_units > 0 ? info->compute_units : 1;
+}
+
+// Few blocks and many keys: as many parts as fill the chip twice.
+static void list_parts(attention_problem *problem, const rondo_device_info *info) {
     const rondo__attention *a = &problem->attention;
-    rondo_device_info info = {.struct_size = sizeof info};
-    int64_t units = 1;
-    if (rondo_device_get_info(kernel->device, &info) == RONDO_STATUS_OK && info.compute_units > 0) {
-        units = info.compute_units;
-    }
-    // Few blocks and many keys: as many parts as fill the chip twice.
-    const int64_t heads = a->batch * a->heads;
-    const int64_t blocks = count_row_tiles(a, 1) * heads;
-    int64_t parts = (2 * units + blocks - 1) / blocks;
-    const int64_t parts_most = a->n / PART_KEYS_LEAST;
-    parts = parts > parts_most ? parts_most : parts;
+    const int64_t blocks = count_row_tiles(a, 1) * a->batch * a->heads;
+    const int64_t most = a->n / PART_KEYS_LEAST;
+    int64_t parts = (2 * get_units(info) + blocks - 1) / blocks;
+    parts = parts > most ? most : parts;
     parts = parts > PARTS_MOST ? PARTS_MOST : parts;
     if (parts > 1) {
         add_way(problem, (way){.kind = WAY_PARTS, .rows = 1, .parts = parts});
     }
-    // Large blocks reuse more; small ones fill the chip.
-    const bool has_tensor = problem->dtype == RONDO_DTYPE_F16 && info.arch_major >= 8;
-    for (int64_t pass = 0; pass < 2 && has_tensor; pass++) {
+}
+
+// Large blocks reuse more; small ones fill the chip. Those that fill it come first.
+static void list_tensor(attention_problem *problem, const rondo_device_info *info) {
+    const rondo__attention *a = &problem->attention;
+    for (int turn = 0; turn < 2; turn++) {
         for (int64_t warps = 1; warps <= KEY_WARPS_MOST; warps *= 2) {
-            const bool fills =
-                count_tensor_tiles(a, warps) * heads >= units || warps == KEY_WARPS_MOST;
-            if (fills == (pass == 0) && get_tensor_keys(a, warps) > 0) {
+            const int64_t blocks = count_tensor_tiles(a, warps) * a->batch * a->heads;
+            const bool fills = blocks >= get_units(info) || warps == KEY_WARPS_MOST;
+            if (fills == (turn == 0) && get_tensor_keys(a, warps) > 0) {
                 add_way(problem, (way){.kind = WAY_TENSOR, .rows = warps, .parts = 1});
             }
         }
     }
+}
+
+static void list_tiles(attention_problem *problem, const rondo_device_info *info) {
+    const rondo__attention *a = &problem->attention;
     for (int64_t rows = ROWS_MOST; rows >= 1; rows /= 2) {
-        const bool fills = count_row_tiles(a, rows) * heads >= units;
-        if (!has_tensor && (rows == 1 || (fills && get_keys(a, rows) > 0))) {
+        const int64_t blocks = count_row_tiles(a, rows) * a->batch * a->heads;
+        if (rows == 1 || (blocks >= get_units(info) && get_keys(a, rows) > 0)) {
             add_way(problem, (way){.kind = WAY_TILES, .rows = rows, .parts = 1});
         }
     }
-    rondo__cuda_matmul first, second;
-    make_products(problem, rondo__address_output(0), &first, &second);
-    const size_t counts[2] = {rondo__cuda_count_product_ways(kernel, &first),
-                              rondo__cuda_count_product_ways(kernel, &second)};
-    const size_t most = counts[0] < counts[1] ? counts[0] : counts[1];
-    for (size_t i = 0; i < most && i < PRODUCT_WAYS_MOST; i++) {
+}
+
+static void list_products(const rondo__cuda_kernel *kernel, attention_problem *problem) {
+    rondo__cuda_matmul products[2];
+    size_t count = PRODUCT_WAYS_MOST;
+    make_products(problem, rondo__address_output(0), &products[0], &products[1]);
+    for (int i = 0; i < 2; i++) {
+        const size_t ways = rondo__cuda_count_product_ways(kernel, &products[i]);
+        count = ways < count ? ways : count;
+    }
+    for (size_t i = 0; i < count; i++) {
         add_way(problem, (way){.kind = WAY_PRODUCTS, .rows = 1, .parts = 1, .number = i});
+    }
+}
+
+// The best guess first: it runs where nothing is timed. Without tensor cores a library's products
+// win where there is much to compute.
+static void list_ways(const rondo__cuda_kernel *kernel, attention_problem *problem) {
+    const rondo__attention *a = &problem->attention;
+    const double work = (double)(a->batch * a->heads) * (double)a->m * (double)a->n *
+                        (double)(a->width + a->v_width);
+    rondo_device_info info = {.struct_size = sizeof info};
+    if (rondo_device_get_info(kernel->device, &info) != RONDO_STATUS_OK) {
+        info = (rondo_device_info){.struct_size = sizeof info};
+    }
+    const bool has_tensor = problem->dtype == RONDO_DTYPE_F16 && info.arch_major >= 8;
+    const bool is_large =
+        !has_tensor && work >= PRODUCTS_WORK_LEAST && rondo__cuda_get_cublaslt_version(kernel) != 0;
+    if (is_large) {
+        list_products(kernel, problem);
+    }
+    if (a->m <= 16 || !has_tensor) {
+        list_parts(problem, &info);
+    }
+    if (has_tensor) {
+        list_tensor(problem, &info);
+    } else {
+        list_tiles(problem, &info);
+    }
+    if (problem->count == 0) {  // widths for which tensor cores lack room
+        list_tiles(problem, &info);
+    }
+    if (!is_large) {
+        list_products(kernel, problem);
     }
 }
 
