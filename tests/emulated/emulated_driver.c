@@ -1,8 +1,8 @@
 // libcuda.so.1 of the emulated GPU: the fake driver, for programs that load it like the real one.
 // What was illegal is printed when the process ends, which then fails.
 //
-// RONDO_EMULATED_DEVICES is how many GPUs there are; 1 without it. RONDO_EMULATED_CAPABILITY=80 makes
-// them of that compute capability, for kernels with an emulated form of what that brings.
+// RONDO_EMULATED_DEVICES is how many GPUs there are; 1 without it. RONDO_EMULATED_CAPABILITY=80
+// makes them of that compute capability, for kernels with an emulated form of what that brings.
 // SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
 #include <stdlib.h>
