@@ -232,6 +232,9 @@ static rondo_status parse_attribute(rondo__op *op, char *token) {
     size_t count = 0;
     char *end = NULL;
     *value++ = '\0';
+    if (*value == '\'') {
+        return rondo__op_set_string(op, token, value + 1);
+    }
     const long long number = strtoll(value, &end, 10);
     if (end != value && *end == '\0') {
         return rondo__op_set_int(op, token, number);
@@ -267,13 +270,13 @@ static bool parse_case(const op_case *source, rondo_dtype real, op_case_values h
                        parsed_case *out_parsed) {
     char text[512], *keep = NULL;
     const char *dot = strrchr(source->op, '.');
-    char domain[32];
+    char domain[40] = "";
     parsed_case parsed = {.output_count = (size_t)source->outputs};
     bool is_good = true;
 
-    (void)snprintf(domain, sizeof domain, "%.*s", dot == NULL ? 0 : (int)(dot - source->op),
+    (void)snprintf(domain, sizeof domain, "%.*s", dot != NULL ? (int)(dot - source->op) : 0,
                    source->op);
-    parsed.op.def = rondo__op_lookup(domain, dot == NULL ? source->op : dot + 1, source->opset);
+    parsed.op.def = rondo__op_lookup(domain, dot != NULL ? dot + 1 : source->op, source->opset);
     if (parsed.op.def == NULL) {
         return false;
     }
