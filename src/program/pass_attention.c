@@ -1,6 +1,8 @@
 // program/pass_attention.c — two products with a softmax between them become rondo.Attention.
 //
-//   scores = rondo.MatMul(q, k)    shares = Softmax(Add(scores, mask)?)    y = rondo.MatMul(shares, v)
+//   scores = rondo.MatMul(q, k)
+//   shares = Softmax(scores), or Softmax(Add(scores, mask))
+//   y      = rondo.MatMul(shares, v)
 //
 // rondo.MatMul has taken the factor in, and perhaps the mask (as its residual or bias). A Transpose
 // that brings the heads in front of q, k or v, or back behind y, is looked through: the kernel

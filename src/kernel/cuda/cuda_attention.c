@@ -1,5 +1,5 @@
-// rondo.Attention: one kernel, one with the keys in parts, or two products around a softmax; the
-// fastest of them is taken.
+// rondo.Attention: one kernel, on tensor cores or not, one with the keys in parts, or two products
+// around a softmax; the fastest of them is taken.
 // SPDX-License-Identifier: Apache-2.0
 #include "op/attention.h"
 
@@ -22,13 +22,15 @@ enum {
     PARTS_MOST = 32,
     PRODUCT_WAYS_MOST = 2,
     WAYS_MAX = 16,
+    KEY_WARPS_MOST = 4,
+    TENSOR_THREADS = 128,
 };
 
-typedef enum way_kind { WAY_TILES, WAY_PARTS, WAY_PRODUCTS } way_kind;
+typedef enum way_kind { WAY_TILES, WAY_PARTS, WAY_TENSOR, WAY_PRODUCTS } way_kind;
 
 typedef struct way {
     way_kind kind;
-    int64_t rows;   // of a thread
+    int64_t rows;   // of a thread; with tensor cores warps that share their rows
     int64_t parts;  // of the keys
     size_t number;  // of the ways of both products
 } way;
@@ -40,6 +42,9 @@ typedef struct attention_problem {
     size_t count;
     way ways[WAYS_MAX];
 } attention_problem;
+
+// Multiply-adds from which on two products come first; a guess from what both reach elsewhere.
+static const double PRODUCTS_WORK_LEAST = 1e9;
 
 // ---- our kernels ------------------------------------------------------------------------------
 
@@ -62,21 +67,11 @@ static void push_strides(rondo__step *step, const rondo__attention_strides *stri
     rondo__step_int(step, strides->column);
 }
 
-// A launch over q, k, v into `y`, with parts of the keys in `parts` (NULL: one).
-static rondo__step *add_kernel(rondo__cuda_kernel *kernel, const attention_problem *problem,
-                               const way *w, const char *name, int64_t blocks, rondo__address y,
-                               const rondo__address *parts) {
+// What all kernels are told: q, k and v go into `y`, with parts of the keys in `parts` (NULL: one).
+static void push_attention(rondo__step *step, const rondo__cuda_kernel *kernel,
+                           const attention_problem *problem, const way *w, rondo__address y,
+                           const rondo__address *parts) {
     const rondo__attention *a = &problem->attention;
-    const int64_t part_keys = (a->n + w->parts - 1) / w->parts;
-    rondo__defines defines = {0};
-    rondo__define_type(&defines, "T", problem->dtype);
-    rondo__define_int(&defines, "WIDTH", a->width);
-    rondo__define_int(&defines, "V_WIDTH", a->v_width);
-    rondo__define_int(&defines, "ROWS", w->rows);
-    rondo__define_int(&defines, "KEYS", get_keys(a, w->rows));
-    rondo__define_int(&defines, "HAS_PARTS", parts != NULL);
-    rondo__step *step = rondo__cuda_add_launch(kernel, rondo__cu_attention, &defines, name, blocks,
-                                               RONDO__CUDA_BLOCK);
     rondo__step_input(step, 0);
     rondo__step_input(step, 1);
     rondo__step_input(step, 2);
@@ -93,8 +88,24 @@ static rondo__step *add_kernel(rondo__cuda_kernel *kernel, const attention_probl
     push_strides(step, &a->mask);
     push_strides(step, &a->y);
     rondo__step_int(step, w->parts);
-    rondo__step_int(step, part_keys);
+    rondo__step_int(step, (a->n + w->parts - 1) / w->parts);
     rondo__step_float(step, (double)a->scale);
+}
+
+static rondo__step *add_kernel(rondo__cuda_kernel *kernel, const attention_problem *problem,
+                               const way *w, const char *name, int64_t blocks, rondo__address y,
+                               const rondo__address *parts) {
+    const rondo__attention *a = &problem->attention;
+    rondo__defines defines = {0};
+    rondo__define_type(&defines, "T", problem->dtype);
+    rondo__define_int(&defines, "WIDTH", a->width);
+    rondo__define_int(&defines, "V_WIDTH", a->v_width);
+    rondo__define_int(&defines, "ROWS", w->rows);
+    rondo__define_int(&defines, "KEYS", get_keys(a, w->rows));
+    rondo__define_int(&defines, "HAS_PARTS", parts != NULL);
+    rondo__step *step = rondo__cuda_add_launch(kernel, rondo__cu_attention, &defines, name, blocks,
+                                               RONDO__CUDA_BLOCK);
+    push_attention(step, kernel, problem, w, y, parts);
     return step;
 }
 
@@ -122,6 +133,52 @@ static void add_tiles(rondo__cuda_kernel *kernel, const attention_problem *probl
         (void)add_kernel(kernel, problem, w, "attention_merge",
                          rondo__cuda_blocks(lines * a->v_width), rondo__address_output(0), &parts);
     }
+}
+
+// ---- tensor cores -----------------------------------------------------------------------------
+
+// Keys of a warp and tile; 0: what the block needs does not fit.
+static int64_t get_tensor_keys(const rondo__attention *a, int64_t key_warps) {
+    const int64_t pitch = (a->width + 15) / 16 * 16 + 8, columns = (a->v_width + 7) / 8 * 8;
+    const int64_t merge_bytes = key_warps > 1 ? 64 * (a->v_width + 2) * 4 : 0;
+    for (int64_t keys = KEYS_MOST; keys >= KEYS_LEAST; keys /= 2) {
+        const int64_t tile = keys * key_warps;
+        if ((tile * pitch + columns * (tile + 8)) * 2 <= SHARED_BYTES &&
+            merge_bytes <= SHARED_BYTES) {
+            return keys;
+        }
+    }
+    return 0;
+}
+
+// Whether rows are whole 16 bytes.
+static bool is_wide(const rondo__attention_strides *strides, int64_t width) {
+    return strides->column == 1 && width % 8 == 0 && strides->row % 8 == 0 &&
+           strides->head % 8 == 0 && strides->batch % 8 == 0;
+}
+
+static int64_t count_tensor_tiles(const rondo__attention *a, int64_t key_warps) {
+    const int64_t rows = 64 / key_warps;
+    return (a->m + rows - 1) / rows;
+}
+
+static void add_tensor(rondo__cuda_kernel *kernel, const attention_problem *problem, const way *w) {
+    const rondo__attention *a = &problem->attention;
+    rondo__defines defines = {0};
+    rondo__define_int(&defines, "WIDTH", a->width);
+    rondo__define_int(&defines, "V_WIDTH", a->v_width);
+    rondo__define_int(&defines, "KEY_WARPS", w->rows);
+    rondo__define_int(&defines, "KEYS", get_tensor_keys(a, w->rows));
+    rondo__define_int(&defines, "K_IS_WIDE", is_wide(&a->k, a->width));
+    rondo__define_int(&defines, "V_IS_WIDE", is_wide(&a->v, a->v_width));
+    rondo__step *step =
+        rondo__cuda_add_launch(kernel, rondo__cu_attention_tensor, &defines, "attention_tensor",
+                               count_tensor_tiles(a, w->rows), TENSOR_THREADS);
+    if (step != NULL) {
+        step->launch.grid[1] = (uint32_t)a->heads;
+        step->launch.grid[2] = (uint32_t)a->batch;
+    }
+    push_attention(step, kernel, problem, w, rondo__address_output(0), NULL);
 }
 
 // ---- two products -----------------------------------------------------------------------------
@@ -231,38 +288,89 @@ static void add_way(attention_problem *problem, way w) {
     }
 }
 
-// The best guess first.
-static void list_ways(const rondo__cuda_kernel *kernel, attention_problem *problem) {
+static int64_t get_units(const rondo_device_info *info) {
+    return info->compute_units > 0 ? info->compute_units : 1;
+}
+
+// Few blocks and many keys: as many parts as fill the chip twice.
+static void list_parts(attention_problem *problem, const rondo_device_info *info) {
     const rondo__attention *a = &problem->attention;
-    rondo_device_info info = {.struct_size = sizeof info};
-    int64_t units = 1;
-    if (rondo_device_get_info(kernel->device, &info) == RONDO_STATUS_OK && info.compute_units > 0) {
-        units = info.compute_units;
-    }
-    // Few blocks and many keys: as many parts as fill the chip twice.
-    const int64_t heads = a->batch * a->heads;
-    const int64_t blocks = count_row_tiles(a, 1) * heads;
-    int64_t parts = (2 * units + blocks - 1) / blocks;
-    const int64_t parts_most = a->n / PART_KEYS_LEAST;
-    parts = parts > parts_most ? parts_most : parts;
+    const int64_t blocks = count_row_tiles(a, 1) * a->batch * a->heads;
+    const int64_t most = a->n / PART_KEYS_LEAST;
+    int64_t parts = (2 * get_units(info) + blocks - 1) / blocks;
+    parts = parts > most ? most : parts;
     parts = parts > PARTS_MOST ? PARTS_MOST : parts;
     if (parts > 1) {
         add_way(problem, (way){.kind = WAY_PARTS, .rows = 1, .parts = parts});
     }
-    // Large blocks reuse more; small ones fill the chip.
+}
+
+// Large blocks reuse more; small ones fill the chip. Those that fill it come first.
+static void list_tensor(attention_problem *problem, const rondo_device_info *info) {
+    const rondo__attention *a = &problem->attention;
+    for (int turn = 0; turn < 2; turn++) {
+        for (int64_t warps = 1; warps <= KEY_WARPS_MOST; warps *= 2) {
+            const int64_t blocks = count_tensor_tiles(a, warps) * a->batch * a->heads;
+            const bool fills = blocks >= get_units(info) || warps == KEY_WARPS_MOST;
+            if (fills == (turn == 0) && get_tensor_keys(a, warps) > 0) {
+                add_way(problem, (way){.kind = WAY_TENSOR, .rows = warps, .parts = 1});
+            }
+        }
+    }
+}
+
+static void list_tiles(attention_problem *problem, const rondo_device_info *info) {
+    const rondo__attention *a = &problem->attention;
     for (int64_t rows = ROWS_MOST; rows >= 1; rows /= 2) {
-        const bool fills = count_row_tiles(a, rows) * heads >= units;
-        if (rows == 1 || (fills && get_keys(a, rows) > 0)) {
+        const int64_t blocks = count_row_tiles(a, rows) * a->batch * a->heads;
+        if (rows == 1 || (blocks >= get_units(info) && get_keys(a, rows) > 0)) {
             add_way(problem, (way){.kind = WAY_TILES, .rows = rows, .parts = 1});
         }
     }
-    rondo__cuda_matmul first, second;
-    make_products(problem, rondo__address_output(0), &first, &second);
-    const size_t counts[2] = {rondo__cuda_count_product_ways(kernel, &first),
-                              rondo__cuda_count_product_ways(kernel, &second)};
-    const size_t most = counts[0] < counts[1] ? counts[0] : counts[1];
-    for (size_t i = 0; i < most && i < PRODUCT_WAYS_MOST; i++) {
+}
+
+static void list_products(const rondo__cuda_kernel *kernel, attention_problem *problem) {
+    rondo__cuda_matmul products[2];
+    size_t count = PRODUCT_WAYS_MOST;
+    make_products(problem, rondo__address_output(0), &products[0], &products[1]);
+    for (int i = 0; i < 2; i++) {
+        const size_t ways = rondo__cuda_count_product_ways(kernel, &products[i]);
+        count = ways < count ? ways : count;
+    }
+    for (size_t i = 0; i < count; i++) {
         add_way(problem, (way){.kind = WAY_PRODUCTS, .rows = 1, .parts = 1, .number = i});
+    }
+}
+
+// The best guess first: it runs where nothing is timed. Without tensor cores a library's products
+// win where there is much to compute.
+static void list_ways(const rondo__cuda_kernel *kernel, attention_problem *problem) {
+    const rondo__attention *a = &problem->attention;
+    const double work = (double)(a->batch * a->heads) * (double)a->m * (double)a->n *
+                        (double)(a->width + a->v_width);
+    rondo_device_info info = {.struct_size = sizeof info};
+    if (rondo_device_get_info(kernel->device, &info) != RONDO_STATUS_OK) {
+        info = (rondo_device_info){.struct_size = sizeof info};
+    }
+    const bool has_tensor = problem->dtype == RONDO_DTYPE_F16 && info.arch_major >= 8;
+    const bool is_large =
+        !has_tensor && work >= PRODUCTS_WORK_LEAST && rondo__cuda_get_cublaslt_version(kernel) != 0;
+    if (is_large) {
+        list_products(kernel, problem);
+    }
+    if (a->m <= 16 || !has_tensor) {
+        list_parts(problem, &info);
+    }
+    if (has_tensor) {
+        list_tensor(problem, &info);
+    } else {
+        list_tiles(problem, &info);
+    }
+    if (problem->count == 0) {  // widths for which tensor cores lack room
+        list_tiles(problem, &info);
+    }
+    if (!is_large) {
+        list_products(kernel, problem);
     }
 }
 
@@ -271,6 +379,8 @@ static void build_way(rondo__cuda_kernel *kernel, const void *data, size_t index
     const way *w = &problem->ways[index];
     if (w->kind == WAY_PRODUCTS) {
         add_products(kernel, problem, w);
+    } else if (w->kind == WAY_TENSOR) {
+        add_tensor(kernel, problem, w);
     } else {
         add_tiles(kernel, problem, w);
     }
@@ -283,6 +393,8 @@ static void describe_way(const rondo__cuda_kernel *kernel, const void *data, siz
     (void)kernel;
     if (w->kind == WAY_PRODUCTS) {
         (void)snprintf(text, text_bytes, "two products %zu", w->number);
+    } else if (w->kind == WAY_TENSOR) {
+        (void)snprintf(text, text_bytes, "tensor cores, %lld warps share rows", (long long)w->rows);
     } else {
         (void)snprintf(text, text_bytes, "tiles of %lld rows, %lld parts", (long long)w->rows * 16,
                        (long long)w->parts);

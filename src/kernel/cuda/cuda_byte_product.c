@@ -104,7 +104,7 @@ void rondo__byte_product_push(rondo__step *step, const rondo__cuda_kernel *kerne
 
 // ---- matrices ---------------------------------------------------------------------------------
 
-// A constant b of [batches, k, n] becomes [batches, n, words of k], signed: the kernels read along k.
+// A constant b of [batches, k, n] becomes [batches, n, words of k], signed: kernels read along k.
 typedef struct packed_form {
     char kind[8];
     int64_t batches, k, n, pitch;

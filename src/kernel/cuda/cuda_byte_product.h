@@ -33,13 +33,13 @@ rondo__step *rondo__byte_product_add(rondo__cuda_kernel *kernel, const rondo__by
 void rondo__byte_product_push(rondo__step *step, const rondo__cuda_kernel *kernel,
                               const rondo__byte_product *product);
 
-// Puts constant matrices [count][k][n] at input `index` into the form that the kernels read along k:
+// Puts constant matrices [count][k][n] at input `index` into the form that kernels read along k:
 // [count][n][words of k], signed, zeros behind the end of each row. False after a failure.
 bool rondo__byte_product_pack(rondo__cuda_kernel *kernel, size_t index, int64_t k, int64_t n,
                               rondo__address *out_packed);
 
-// y, scale and zero (NULL: not wanted) of x as a whole, as DynamicQuantizeLinear has it. is_lstm: as
-// DynamicQuantizeLSTM has it, where NaN is passed over and the scale of nothing but zeros is 1.
+// y, scale and zero (NULL: not wanted) of x as a whole, as DynamicQuantizeLinear has it. is_lstm:
+// as DynamicQuantizeLSTM has it; NaN is passed over, the scale of nothing but zeros is 1.
 typedef struct rondo__dynamic_quantize {
     int64_t count;
     rondo__address x;

@@ -28,32 +28,13 @@ typedef RONDO_T T;
 #define HAS_PARTS 0
 #endif
 
+#include "rondo_attention.cuh"
+
 enum {
     BLOCK_ROWS = 16 * ROWS,
     COLUMNS = (V_WIDTH + 15) / 16,  // of a thread
     WIDEST = WIDTH > V_WIDTH ? WIDTH : V_WIDTH,
 };
-
-struct strides {
-    i64 batch, head, row, column;
-};
-
-struct attention_arguments {
-    const T *q;
-    const T *k;
-    const T *v;
-    const T *mask;  // may be NULL
-    T *y;
-    float *parts;  // [batch, heads, m, part_count, V_WIDTH + 2]: sums, their peak, their total
-    i64 batch, heads, m, n;
-    strides at_q, at_k, at_v, at_mask, at_y;
-    i64 part_count, part_keys;
-    double scale;
-};
-
-__device__ __forceinline__ i64 find(const strides &s, i64 batch, i64 head, i64 row) {
-    return batch * s.batch + head * s.head + row * s.row;
-}
 
 // Over the 16 threads of a row.
 __device__ __forceinline__ float row_max(float x) {
@@ -69,11 +50,6 @@ __device__ __forceinline__ float row_sum(float x) {
         x += __shfl_xor_sync(0xffffffffu, x, step);
     }
     return x;
-}
-
-// exp(x - peak), where no peak (all before was -inf) takes nothing away.
-__device__ __forceinline__ float weight_of(float x, float peak) {
-    return expf(x - (peak == -infinity() ? 0.0f : peak));
 }
 
 // Rows `first` on of a matrix into shared memory, zeros behind its end. Neighbouring threads take
