@@ -246,7 +246,7 @@ static rondo_status run_lstm(rondo__host_kernel *head, const void *const *given,
         memset(outputs[0], 0,
                (size_t)(plan->seq * plan->directions * plan->batch * plan->hidden) * sizeof(float));
     }
-    // Products that are cut by their columns must not stand in a region: OpenMP would make a team of
+    // Products that are cut by columns must not stand in a region: OpenMP would make a team of
     // threads for each.
     if (kernel->is_parallel) {
         RONDO_PARALLEL(parallel for schedule(static))
