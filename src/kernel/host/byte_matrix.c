@@ -137,6 +137,27 @@ static int32_t find_rest(int64_t k, int32_t zero, int32_t sum) {
     return (int32_t)((uint32_t)k * (uint32_t)zero - (uint32_t)sum);
 }
 
+typedef struct row_source {
+    const rondo__byte_simd *simd;
+    const uint8_t *x;
+    bool is_signed, is_wanted;  // is_wanted: the prepared row, or its sum
+    int64_t k, row_bytes;
+    const uint8_t *zeros;
+    int64_t zero_count;
+    char *rows;
+    int32_t *factors, *rests;
+} row_source;
+
+static void prepare_row(const row_source *from, int64_t r) {
+    const int32_t zero = get_zero(from->simd, from->is_signed, from->zeros, from->zero_count, r);
+    from->factors[r] = -zero;
+    if (from->is_wanted) {
+        const int32_t sum = from->simd->prepare_row(from->x + r * from->k, from->is_signed, from->k,
+                                                    from->rows + r * from->row_bytes);
+        from->rests[r] = find_rest(from->k, zero, sum);
+    }
+}
+
 rondo__byte_rows rondo__byte_rows_prepare(const rondo__byte_simd *simd, const uint8_t *x,
                                           bool is_signed, int64_t k, int64_t count,
                                           const uint8_t *zeros, int64_t zero_count, bool needs_sums,
@@ -145,22 +166,24 @@ rondo__byte_rows rondo__byte_rows_prepare(const rondo__byte_simd *simd, const ui
     const bool stays = simd->group == 4 && !is_signed && k % 4 == 0;
     char *rows = work;
     int32_t *factors = (int32_t *)(void *)(rows + rondo__align_up((size_t)(row_bytes * count), 64));
-    int32_t *rests = factors + count;
-    RONDO_PARALLEL(parallel for schedule(static) if (is_parallel))
-    for (int64_t r = 0; r < count; ++r) {
-        const int32_t zero = get_zero(simd, is_signed, zeros, zero_count, r);
-        factors[r] = -zero;
-        if (!stays || needs_sums) {
-            // Where the row stays, what is written is the same and thrown away.
-            const int32_t sum = simd->prepare_row(x + r * k, is_signed, k, rows + r * row_bytes);
-            rests[r] = find_rest(k, zero, sum);
+    // Where the rows stay, a prepared row is the same once more, and thrown away.
+    const row_source from = {simd,       x,    is_signed, !stays || needs_sums, k, row_bytes, zeros,
+                             zero_count, rows, factors,   factors + count};
+    if (is_parallel) {
+        RONDO_PARALLEL(parallel for schedule(static))
+        for (int64_t r = 0; r < count; ++r) {
+            prepare_row(&from, r);
+        }
+    } else {  // without a region, even of one thread: recurrent layers come here at each step
+        for (int64_t r = 0; r < count; ++r) {
+            prepare_row(&from, r);
         }
     }
     return (rondo__byte_rows){
         .data = stays ? (const void *)x : rows,
         .row_bytes = row_bytes,
         .factors = factors,
-        .rests = rests,
+        .rests = factors + count,
     };
 }
 
@@ -250,8 +273,16 @@ static void run_tile(const rondo__byte_product *p, int64_t panel, int64_t row_bl
 void rondo__byte_product_run(const rondo__byte_product *product, bool is_parallel) {
     const int64_t height = product->form->simd->tile_rows;
     const int64_t row_blocks = (product->rows + height - 1) / height;
-    RONDO_PARALLEL(parallel for schedule(static) if (is_parallel))
-    for (int64_t unit = 0; unit < product->form->panel_count * row_blocks; ++unit) {
-        run_tile(product, unit / row_blocks, unit % row_blocks);
+    if (is_parallel) {
+        RONDO_PARALLEL(parallel for schedule(static))
+        for (int64_t unit = 0; unit < product->form->panel_count * row_blocks; ++unit) {
+            run_tile(product, unit / row_blocks, unit % row_blocks);
+        }
+        return;
+    }
+    for (int64_t panel = 0; panel < product->form->panel_count; ++panel) {
+        for (int64_t row_block = 0; row_block < row_blocks; ++row_block) {
+            run_tile(product, panel, row_block);
+        }
     }
 }

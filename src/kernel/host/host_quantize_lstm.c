@@ -108,8 +108,12 @@ static void multiply(const packed_weights *weights, const walk *w, int32_t d, co
     const int32_t zero = (int32_t)rintf(fminf(fmaxf(-low / scale, 0.0f), 255.0f));
     const uint8_t step_of_0 = (uint8_t)zero;
     simd->quantize(values, &scale, 0, &zero, false, rows * form->k, w->steps);
+    const float all = scale * scales[0];
     for (int64_t n = 0; n < form->n; ++n) {
-        w->scales[n] = scale * scales[weights->has_scale_for_each ? n : 0];
+        w->scales[n] = all;
+    }
+    for (int64_t n = 0; weights->has_scale_for_each && n < form->n; ++n) {
+        w->scales[n] = scale * scales[n];
     }
     const rondo__byte_rows prepared = rondo__byte_rows_prepare(
         simd, w->steps, false, form->k, rows, &step_of_0, 1, weights->has_zeros, false, w->rows);
