@@ -13,14 +13,74 @@ static const int32_t *get_sums(const rondo__byte_form *form, const void *matrix)
 }
 
 rondo__byte_form rondo__byte_form_make(const rondo__byte_simd *simd, int64_t k, int64_t n,
-                                       bool is_signed) {
+                                       bool is_signed, bool is_kept) {
+    enum { WEIGHTS_OF_A_CUT = 256 };  // with more cuts, widening is quicker
     rondo__byte_form form = {.simd = simd, .k = k, .n = n, .is_signed = is_signed};
     form.blocks = (k + simd->group - 1) / simd->group;
     form.panel_count = (n + simd->panel_columns - 1) / simd->panel_columns;
     form.panel_bytes = (size_t)form.blocks * (size_t)simd->group * (size_t)simd->panel_columns;
     form.matrix_bytes = (size_t)form.panel_count *
                         (form.panel_bytes + (size_t)simd->panel_columns * sizeof(int32_t));
+    if (is_kept && simd->wants_cuts) {
+        form.cut_limit = (int32_t)(form.panel_bytes / WEIGHTS_OF_A_CUT) + 1;
+        form.matrix_bytes +=
+            rondo__align_up((size_t)form.panel_count * sizeof(int32_t), 64) +
+            (size_t)form.panel_count * (size_t)form.cut_limit * sizeof(rondo__byte_cut);
+        form.matrix_bytes = rondo__align_up(form.matrix_bytes, 64);
+    }
     return form;
+}
+
+// ---- cuts -------------------------------------------------------------------------------------
+
+static int32_t *get_cut_counts(const rondo__byte_form *form, const void *matrix) {
+    const int32_t *sums = get_sums(form, matrix);
+    return (int32_t *)(uintptr_t)(sums + form->panel_count * form->simd->panel_columns);
+}
+
+static rondo__byte_cut *get_cuts(const rondo__byte_form *form, const void *matrix, int64_t panel) {
+    char *counts = (char *)get_cut_counts(form, matrix);
+    counts += rondo__align_up((size_t)form->panel_count * sizeof(int32_t), 64);
+    return (rondo__byte_cut *)(void *)counts + panel * form->cut_limit;
+}
+
+// What must go from the larger of two neighbours, so that 255 times each of one sign stays within
+// 16 bits.
+static int32_t find_excess(int32_t x, int32_t y) {
+    const int32_t above = (x > 0 ? x : 0) + (y > 0 ? y : 0);
+    const int32_t below = (x < 0 ? x : 0) + (y < 0 ? y : 0);
+    return above > 128 ? above - 128 : below < -128 ? below + 128 : 0;
+}
+
+// Cuts a packed panel; where that would be too much, it stays as it is.
+static void cut_panel(const rondo__byte_form *form, int64_t panel, void *matrix) {
+    const int64_t group = form->simd->group, columns = form->simd->panel_columns;
+    int8_t *b = (int8_t *)matrix + (size_t)panel * form->panel_bytes;
+    int32_t *count = get_cut_counts(form, matrix) + panel;
+    rondo__byte_cut *cuts = get_cuts(form, matrix, panel);
+    *count = 0;
+    for (size_t i = 0; i < form->panel_bytes; i += 2) {
+        const int32_t excess = find_excess(b[i], b[i + 1]);
+        if (excess == 0) {
+            continue;
+        }
+        if (*count == form->cut_limit) {
+            *count = -1;
+            break;
+        }
+        const size_t at = (excess > 0) == (b[i] >= b[i + 1]) ? i : i + 1;
+        b[at] = (int8_t)(b[at] - excess);
+        cuts[(*count)++] = (rondo__byte_cut){
+            .k = (int32_t)((int64_t)at / (group * columns) * group + (int64_t)at % group),
+            .column = (int16_t)((int64_t)at / group % columns),
+            .rest = (int16_t)excess,
+        };
+    }
+    for (int32_t i = 0; *count < 0 && i < form->cut_limit; ++i) {
+        const int64_t k = cuts[i].k;
+        int8_t *from = b + k / group * group * columns + cuts[i].column * group + k % group;
+        *from = (int8_t)(*from + cuts[i].rest);
+    }
 }
 
 void rondo__byte_pack_panel(const rondo__byte_form *form, const uint8_t *b, int64_t b_row,
@@ -53,12 +113,15 @@ void rondo__byte_pack_panel(const rondo__byte_form *form, const uint8_t *b, int6
         simd->pack_block(rows, form->is_signed, to, sums);
         to += group * width;
     }
+    if (form->cut_limit > 0) {
+        cut_panel(form, panel, matrix);
+    }
 }
 
 // What decides the packed form.
 typedef struct weight_form {
     char kind[8];
-    int64_t width, group, is_signed;
+    int64_t width, group, is_signed, cut_limit;
     rondo__matrix_places places;
 } weight_form;
 
@@ -83,6 +146,7 @@ rondo_status rondo__byte_pack_constant(rondo__weight_list *list, const rondo__by
                              .width = form->simd->panel_columns,
                              .group = form->simd->group,
                              .is_signed = form->is_signed,
+                             .cut_limit = form->cut_limit,
                              .places = *places};
     const rondo__weight_want want = {
         .constant = constant,
@@ -255,6 +319,8 @@ static void run_tile(const rondo__byte_product *p, int64_t panel, int64_t row_bl
         .a = (const char *)p->a->data + (p->first + row) * p->a->row_bytes,
         .a_row = p->a->row_bytes,
         .b = (const int8_t *)p->matrix + (size_t)panel * form->panel_bytes,
+        .cuts = form->cut_limit > 0 ? get_cuts(form, p->matrix, panel) : NULL,
+        .cut_count = form->cut_limit > 0 ? get_cut_counts(form, p->matrix)[panel] : -1,
         .rows = (int32_t)rows,
         .columns = (int32_t)(form->n - column < width ? form->n - column : width),
         .b_sums = get_sums(form, p->matrix) + column,

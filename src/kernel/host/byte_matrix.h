@@ -21,11 +21,14 @@ typedef struct rondo__byte_form {
     int64_t blocks;  // of the depth
     int64_t panel_count;
     size_t panel_bytes;
-    size_t matrix_bytes;  // panels, then the sums of the columns [panel_count * panel_columns] i32
+    int32_t cut_limit;    // of each panel; 0: nothing is cut
+    size_t matrix_bytes;  // panels, then the sums of the columns [panel_count * panel_columns] i32,
+                          // and where a panel may be cut, counts [panel_count] i32 and cuts
 } rondo__byte_form;
 
+// is_kept   the matrices are packed once: it is worth while to cut them (byte_simd.h).
 rondo__byte_form rondo__byte_form_make(const rondo__byte_simd *simd, int64_t k, int64_t n,
-                                       bool is_signed);
+                                       bool is_signed, bool is_kept);
 
 // Packs panel number `panel` of b, where element (p, c) stands at p * b_row + c * b_column.
 //

@@ -6,9 +6,15 @@
 //   sum (a - za)(b - zb) = sum a b - za * sum b - zb * (sum a - k * za)
 //
 // b is signed: of unsigned bytes 128 is taken, and of their zero points, too. a is stored as the
-// level's instruction wants it: bytes, of signed ones with 128 more (VNNI), or 16-bit numbers.
-// All instructions used are exact, and sums wrap, so that every level yields the same numbers.
-// (vpmaddubsw, which AVX2 has for bytes, saturates in between, and is not used.)
+// level wants it: bytes, of signed ones with 128 more, or 16-bit numbers (baseline). Every level
+// yields the same sums, which wrap at 32 bits:
+//
+//   VNNI             vpdpbusd is exact
+//   AVX2, AVX-512    vpmaddubsw adds two products of bytes and saturates at 16 bits, which cannot
+//                    happen where two neighbours of b of one sign have a sum within +-128. The few
+//                    weights beyond that are cut, and what was cut is a list for each panel. Other
+//                    panels, and operands that nobody has looked through, are widened and take
+//                    vpmaddwd, which is exact, as the baseline does.
 //
 //   panel of b   [depth / group][panel_columns][group] bytes: neighbours of a column together,
 //                zeros behind the depth
@@ -26,12 +32,21 @@ enum {
     RONDO__BYTE_LEVEL_MAX = 4,  // tables there are
 };
 
+// What was cut from a weight.
+typedef struct rondo__byte_cut {
+    int32_t k;
+    int16_t column;  // of the panel
+    int16_t rest;
+} rondo__byte_cut;
+
 // y[rows, columns]: sums, or where there are scales (float)sum * scale + addend, each step rounded.
 typedef struct rondo__byte_tile {
     int64_t blocks;  // of the depth, each of `group` numbers
     const void *a;   // prepared rows
     int64_t a_row;   // bytes from one row to the next
     const int8_t *b;
+    const rondo__byte_cut *cuts;
+    int32_t cut_count;         // -1: b may be anything
     int32_t rows;              // 1 to tile_rows
     int32_t columns;           // 1 to panel_columns; what follows has values for a whole panel
     const int32_t *b_sums;     // what each row's a_factor is multiplied with
@@ -50,6 +65,7 @@ typedef struct rondo__byte_simd {
     int32_t group;
     int32_t panel_columns;
     int32_t tile_rows;
+    bool wants_cuts;
     int32_t signed_offset;  // what prepare_row adds to signed numbers, and so to their zero point
 
     void (*multiply)(const rondo__byte_tile *tile);

@@ -285,8 +285,8 @@ static rondo_status init_weights(const rondo__kernel_request *request,
     const int64_t n = 4 * plan->hidden;
     const rondo__matrix_places places = {
         .step = depth * n, .row = n, .column = 1, .count = plan->directions, .k = depth, .n = n};
-    weights->form =
-        rondo__byte_form_make(rondo__byte_simd_get(), depth, n, constant->dtype == RONDO_DTYPE_I8);
+    weights->form = rondo__byte_form_make(rondo__byte_simd_get(), depth, n,
+                                          constant->dtype == RONDO_DTYPE_I8, true);
     const int64_t columns = weights->form.panel_count * weights->form.simd->panel_columns;
     weights->zeros = rondo__calloc((size_t)(plan->directions * columns), sizeof(int32_t));
     if (weights->zeros == NULL) {

@@ -154,6 +154,9 @@ const rondo__byte_simd RONDO_SIMD_NAME(rondo__byte_simd) = {
     .group = RONDO_BYTE_GROUP,
     .panel_columns = 2 * RONDO_BYTE_WIDTH,
     .tile_rows = RONDO_BYTE_ROWS,
+#if defined(RONDO_BYTE_CUTS)
+    .wants_cuts = true,
+#endif
     .signed_offset = RONDO_BYTE_GROUP == 4 ? 128 : 0,
     .multiply = RONDO_SIMD_NAME(rondo__byte_multiply),
     .prepare_row = RONDO_SIMD_NAME(rondo__byte_prepare_row),
