@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernel/tuning_choices.h"
 #include "kernel/weight_store.h"
 #include "op/op.h"
 #include "rondo/device.h"
@@ -36,7 +37,8 @@ typedef struct rondo__kernel_request {
     rondo_generator *generator;         // for ops that draw; the kernel retains it
     rondo__weight_list *weights;        // where forms of constants come from; outlives the kernel
     rondo_tuning tuning;
-    bool is_survey;  // for rondo__kernel_survey only
+    rondo__tuning_choices *choices;  // where they are looked for and noted; NULL: nowhere
+    bool is_survey;                  // for rondo__kernel_survey only
 } rondo__kernel_request;
 
 struct rondo__kernel {
@@ -98,6 +100,7 @@ typedef struct rondo__kernel_traits {
     bool prefers_channels_last;  // convolutions, pools and resizes want NHWC activations
     bool fuses_convolution;      // rondo.Conv with bias, residual and activation in one kernel
     bool fuses_matmul;       // rondo.MatMul with bias, activation, transposed or strided operands
+    bool fuses_attention;    // rondo.Attention: scores, softmax and their product in one kernel
     bool fuses_elementwise;  // rondo.Elementwise: a chain of element-wise ops in one kernel
 } rondo__kernel_traits;
 void rondo__kernel_get_traits(rondo_device *device, rondo_dtype dtype,

@@ -79,6 +79,51 @@ static void merge_batches_into_rows(rondo__cuda_matmul *p) {
     p->a_batch[last] = 0;
 }
 
+// Vectors as matrices of one row or one column.
+static bool make_matrices(rondo__cuda_kernel *kernel, rondo_shape *a, rondo_shape *b) {
+    if (a->rank == 0 || b->rank == 0) {
+        rondo__cuda_refuse(kernel, "a scalar operand");
+        return false;
+    }
+    if (a->rank == 1) {
+        *a = (rondo_shape){.rank = 2, .extent = {1, a->extent[0]}};
+    }
+    if (b->rank == 1) {
+        *b = (rondo_shape){.rank = 2, .extent = {b->extent[0], 1}};
+    }
+    return true;
+}
+
+bool rondo__cuda_read_product(rondo__cuda_kernel *kernel, size_t input_a, size_t input_b,
+                              rondo__cuda_matmul *out_matmul) {
+    rondo_shape a = rondo__cuda_input(kernel, input_a)->shape;
+    rondo_shape b = rondo__cuda_input(kernel, input_b)->shape;
+    if (!make_matrices(kernel, &a, &b)) {
+        return false;
+    }
+    rondo__cuda_matmul p = {
+        .dtype = rondo__cuda_input(kernel, input_a)->dtype,
+        .m = a.extent[a.rank - 2],
+        .k = a.extent[a.rank - 1],
+        .n = b.extent[b.rank - 1],
+        .a_column = 1,
+        .b_column = 1,
+        .a = rondo__address_input(input_a),
+        .b = rondo__address_input(input_b),
+        .y = rondo__address_output(0),
+        .scale = 1.0f,
+        .factor = 1.0f,
+    };
+    p.a_row = p.k;
+    p.b_row = p.n;
+    if (!read_batches(kernel, &a, &b, &p)) {
+        return false;
+    }
+    merge_batches_into_rows(&p);
+    *out_matmul = p;
+    return true;
+}
+
 static bool read_matmul(rondo__cuda_kernel *kernel, rondo__cuda_matmul *out_matmul) {
     const rondo__op *op = kernel->request->op;
     const bool is_gemm = strcmp(op->def->name, "Gemm") == 0;
@@ -96,15 +141,8 @@ static bool read_matmul(rondo__cuda_kernel *kernel, rondo__cuda_matmul *out_matm
     if (!rondo__cuda_read_epilogue(kernel, &p.epilogue)) {
         return false;
     }
-    if (a.rank == 0 || b.rank == 0) {
-        rondo__cuda_refuse(kernel, "a scalar operand");
+    if (!make_matrices(kernel, &a, &b)) {
         return false;
-    }
-    if (a.rank == 1) {
-        a = (rondo_shape){.rank = 2, .extent = {1, a.extent[0]}};
-    }
-    if (b.rank == 1) {
-        b = (rondo_shape){.rank = 2, .extent = {b.extent[0], 1}};
     }
     const bool trans_a = rondo__op_get_int(op, is_gemm ? "transA" : "trans_a", 0) != 0;
     const bool trans_b = rondo__op_get_int(op, is_gemm ? "transB" : "trans_b", 0) != 0;
@@ -313,15 +351,16 @@ static void build_candidate(rondo__cuda_kernel *kernel, const void *data, size_t
 
 static void describe_candidate(const rondo__cuda_kernel *kernel, const void *data, size_t index,
                                char *text, size_t text_bytes) {
-    static const char *const names[] = {
-        [WAY_VECTOR] = "vector", [WAY_CUBLASLT] = "cublaslt", [WAY_PLAIN] = "plain"};
     const matmul_problem *problem = data;
     const matmul_way way = problem->candidates[index].way;
     const size_t plan = problem->candidates[index].plan;
     if (way == WAY_TENSOR) {
         rondo__cuda_describe_tensor_plan(kernel, &problem->convolution, plan, text, text_bytes);
+    } else if (way == WAY_CUBLASLT) {
+        (void)snprintf(text, text_bytes, "cublaslt %zu of version %zu", plan,
+                       rondo__cuda_get_cublaslt_version(kernel));
     } else {
-        (void)snprintf(text, text_bytes, "%s %zu", names[way], plan);
+        (void)snprintf(text, text_bytes, "%s", way == WAY_VECTOR ? "vector" : "plain");
     }
 }
 
@@ -341,6 +380,20 @@ static void list_candidates(const rondo__cuda_kernel *kernel, matmul_problem *pr
     // The plain kernel is slow where there is much to do, and always there.
     problem->last |= problem->count > 0 && work >= 1e7 ? UINT64_C(1) << problem->count : 0;
     add_candidates(problem, WAY_PLAIN, 1, 1);
+}
+
+size_t rondo__cuda_count_product_ways(const rondo__cuda_kernel *kernel,
+                                      const rondo__cuda_matmul *matmul) {
+    matmul_problem problem = {.matmul = *matmul};
+    list_candidates(kernel, &problem);
+    return problem.count;
+}
+
+void rondo__cuda_add_product(rondo__cuda_kernel *kernel, const rondo__cuda_matmul *matmul,
+                             size_t way) {
+    matmul_problem problem = {.matmul = *matmul};
+    list_candidates(kernel, &problem);
+    build_candidate(kernel, &problem, way);
 }
 
 // ---- weights ----------------------------------------------------------------------------------
@@ -402,15 +455,15 @@ void rondo__cuda_prepare_matmul(rondo__cuda_kernel *kernel) {
     list_candidates(kernel, &problem);
     (void)snprintf(key, sizeof(key),
                    "matmul %s m%lld n%lld k%lld batch %lld a %lld %lld b %lld %lld act %d bias %d "
-                   "%lld %lld add %d cublaslt %zu",
+                   "%lld %lld add %d",
                    rondo_dtype_get_name(p->dtype), (long long)p->m, (long long)p->n,
                    (long long)p->k, (long long)p->batch_count, (long long)p->a_row,
                    (long long)p->a_column, (long long)p->b_row, (long long)p->b_column,
                    (int)p->epilogue.activation, (int)p->epilogue.has_bias, (long long)p->bias_row,
-                   (long long)p->bias_column, (int)p->epilogue.has_residual,
-                   rondo__cuda_get_cublaslt_version(kernel));
+                   (long long)p->bias_column, (int)p->epilogue.has_residual);
     const rondo__tuning tuning = {
         .key = key,
+        .library_version = rondo__cuda_get_cublaslt_version(kernel),
         .candidate_count = problem.count,
         .fast = problem.fast,
         .last = problem.last,

@@ -18,7 +18,6 @@ extern const rondo__byte_simd rondo__byte_simd_avx512vnni;
 // oneDNN's name of AVX-512 without VNNI.
 static bool is_vnni_forbidden(void) {
     const char *limit = getenv("ONEDNN_MAX_CPU_ISA");
-    limit = limit != NULL ? limit : getenv("DNNL_MAX_CPU_ISA");
     return limit != NULL && strcasecmp(limit, "AVX512_CORE") == 0;
 }
 #endif

@@ -57,6 +57,10 @@ rondo_status rondo__host_prepare_quantize(const rondo__kernel_request *request,
                                           rondo__kernel **out_kernel);
 rondo_status rondo__host_prepare_cast(const rondo__kernel_request *request,
                                       rondo__kernel **out_kernel);
+rondo_status rondo__host_prepare_resize(const rondo__kernel_request *request,
+                                        rondo__kernel **out_kernel);
+rondo_status rondo__host_prepare_conv_transpose(const rondo__kernel_request *request,
+                                                rondo__kernel **out_kernel);
 rondo_status rondo__host_prepare_large_product(const rondo__kernel_request *request,
                                                rondo__kernel **out_kernel);
 

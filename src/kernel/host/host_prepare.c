@@ -28,6 +28,9 @@ static const table_entry table[] = {
     {"rondo", "MatMul", rondo__host_prepare_product},
     {"", "Conv", rondo__host_prepare_convolution},
     {"rondo", "Conv", rondo__host_prepare_convolution},
+    {"", "ConvTranspose", rondo__host_prepare_conv_transpose},
+    {"", "Resize", rondo__host_prepare_resize},
+    {"", "Upsample", rondo__host_prepare_resize},
     {"", "Transpose", rondo__host_prepare_transpose},
     {"", "Expand", rondo__host_prepare_expand},
     {"", "Slice", rondo__host_prepare_slice},
@@ -72,11 +75,17 @@ static bool is_empty(const rondo__tensor_info *info) {
     return info->dtype != RONDO_DTYPE_NONE && rondo_shape_get_count(&info->shape) == 0;
 }
 
+// Of Resize, a known input without elements is an absent one (older exporters write roi so).
+static bool counts_as_absent(const rondo__kernel_request *request, size_t input) {
+    return input > 0 && request->inputs[input].constant != NULL &&
+           strcmp(request->op->def->name, "Resize") == 0;
+}
+
 // Tensors without elements may have no address either. So the kernels of the table never see one:
 // there is next to nothing to do, and the reference does that.
 static bool has_empty_tensor(const rondo__kernel_request *request) {
     for (size_t i = 0; i < request->input_count; ++i) {
-        if (is_empty(&request->inputs[i])) {
+        if (is_empty(&request->inputs[i]) && !counts_as_absent(request, i)) {
             return true;
         }
     }

@@ -66,6 +66,10 @@ typedef struct rondo__simd {
     // y = the maximum over rows; y may be one of them.
     void (*maximum_of_rows)(const float *const *rows, int64_t row_count, float *y, int64_t count);
 
+    // y = the sum of weight * row over rows.
+    void (*sum_of_rows)(const float *const *rows, const float *weights, int64_t row_count, float *y,
+                        int64_t count);
+
     int32_t tile_rows;      // most rows of one tile
     int32_t panel_columns;  // columns of one panel of b
     void (*multiply_tile)(const rondo__tile *tile);

@@ -247,30 +247,74 @@ static void row_accumulate_maximum(const float *x, float *y, int64_t count) {
 typedef float vector __attribute__((vector_size(RONDO_SIMD_WIDTH * sizeof(float))));
 typedef int32_t mask __attribute__((vector_size(RONDO_SIMD_WIDTH * sizeof(float))));
 
-// math_maximum of whole vectors, which stay in registers.
-RONDO_INLINE vector maximum_of_vectors(vector a, vector b) {
-    const mask takes_a = (a > b) | (a != a);
-    return (vector)(((mask)a & takes_a) | ((mask)b & ~takes_a));
+// The larger of each pair, b where one of them is NaN: one instruction, if written like this.
+RONDO_INLINE vector larger_of(vector a, vector b) {
+    vector result;
+    for (int lane = 0; lane < RONDO_SIMD_WIDTH; ++lane) {
+        result[lane] = a[lane] > b[lane] ? a[lane] : b[lane];
+    }
+    return result;
 }
 
-static void row_maximum_of_rows(const float *const *rows, int64_t row_count, float *y,
-                                int64_t count) {
-    int64_t i = 0;
-    for (; i + RONDO_SIMD_WIDTH <= count; i += RONDO_SIMD_WIDTH) {
-        vector best, next;
-        memcpy(&best, rows[0] + i, sizeof best);
-        for (int64_t r = 1; r < row_count; ++r) {
-            memcpy(&next, rows[r] + i, sizeof next);
-            best = maximum_of_vectors(next, best);
-        }
-        memcpy(y + i, &best, sizeof best);
+RONDO_INLINE bool has_nan(vector v) {
+    int32_t any = 0;
+    const mask found = v != v;
+    for (int lane = 0; lane < RONDO_SIMD_WIDTH; ++lane) {
+        any |= found[lane];
     }
-    for (; i < count; ++i) {
+    return any != 0;
+}
+
+static void maximum_of_columns(const float *const *rows, int64_t row_count, float *y, int64_t first,
+                               int64_t end) {
+    for (int64_t i = first; i < end; ++i) {
         float best = rows[0][i];
         for (int64_t r = 1; r < row_count; ++r) {
             best = math_maximum(rows[r][i], best);
         }
         y[i] = best;
+    }
+}
+
+// NaN must win, and larger_of loses it. So there is a sum of all elements beside: where that is not
+// NaN no element is, and otherwise the columns are looked at one by one.
+static void row_maximum_of_rows(const float *const *rows, int64_t row_count, float *y,
+                                int64_t count) {
+    int64_t i = 0;
+    vector sums = {0};
+    for (; i + RONDO_SIMD_WIDTH <= count; i += RONDO_SIMD_WIDTH) {
+        vector best, next;
+        memcpy(&best, rows[0] + i, sizeof best);
+        sums += best;
+        for (int64_t r = 1; r < row_count; ++r) {
+            memcpy(&next, rows[r] + i, sizeof next);
+            sums += next;
+            best = larger_of(next, best);
+        }
+        memcpy(y + i, &best, sizeof best);
+    }
+    maximum_of_columns(rows, row_count, y, has_nan(sums) ? 0 : i, count);
+}
+
+static void row_sum_of_rows(const float *const *rows, const float *weights, int64_t row_count,
+                            float *y, int64_t count) {
+    int64_t i = 0;
+    for (; i + RONDO_SIMD_WIDTH <= count; i += RONDO_SIMD_WIDTH) {
+        vector sum, next;
+        memcpy(&sum, rows[0] + i, sizeof sum);
+        sum *= weights[0];
+        for (int64_t r = 1; r < row_count; ++r) {
+            memcpy(&next, rows[r] + i, sizeof next);
+            sum += weights[r] * next;
+        }
+        memcpy(y + i, &sum, sizeof sum);
+    }
+    for (; i < count; ++i) {
+        float sum = weights[0] * rows[0][i];
+        for (int64_t r = 1; r < row_count; ++r) {
+            sum += weights[r] * rows[r][i];
+        }
+        y[i] = sum;
     }
 }
 
@@ -318,6 +362,7 @@ const rondo__simd RONDO_SIMD_NAME(rondo__simd) = {
     .accumulate = row_accumulate,
     .accumulate_maximum = row_accumulate_maximum,
     .maximum_of_rows = row_maximum_of_rows,
+    .sum_of_rows = row_sum_of_rows,
     .tile_rows = RONDO_TILE_ROWS,
     .panel_columns = 2 * RONDO_SIMD_WIDTH,
     .multiply_tile = RONDO_SIMD_NAME(rondo__simd_multiply_tile),
