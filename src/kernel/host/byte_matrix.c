@@ -52,6 +52,30 @@ static int32_t find_excess(int32_t x, int32_t y) {
     return above > 128 ? above - 128 : below < -128 ? below + 128 : 0;
 }
 
+const rondo__byte_simd *rondo__byte_simd_choose(const rondo_tensor *constant) {
+    enum { SAMPLE = 4096, WEIGHTS_OF_A_CUT = 512 };
+    const rondo__byte_simd *simd = rondo__byte_simd_get();
+    if (simd->wide == NULL) {
+        return simd;
+    }
+    if (constant == NULL) {
+        return simd->wide;
+    }
+    // Neighbours in a row stand for those in a column.
+    const bool is_signed = constant->dtype == RONDO_DTYPE_I8;
+    const int64_t count = rondo_shape_get_count(&constant->shape);
+    const int64_t step = 2 * (count / SAMPLE / 2) + 2;
+    const uint8_t *weights = constant->data;
+    int64_t cuts = 0, seen = 0;
+    for (int64_t i = 0; i + 1 < count; i += step, seen += 2) {
+        const int32_t offset = is_signed ? 0 : 128;
+        const int32_t x = rondo__byte_get(weights, is_signed, i) - offset;
+        const int32_t y = rondo__byte_get(weights, is_signed, i + 1) - offset;
+        cuts += find_excess(x, y) != 0;
+    }
+    return cuts * WEIGHTS_OF_A_CUT > seen ? simd->wide : simd;
+}
+
 // Cuts a packed panel; where that would be too much, it stays as it is.
 static void cut_panel(const rondo__byte_form *form, int64_t panel, void *matrix) {
     const int64_t group = form->simd->group, columns = form->simd->panel_columns;

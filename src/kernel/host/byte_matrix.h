@@ -13,6 +13,10 @@
 #include "kernel/weight_store.h"
 #include "rondo/status.h"
 
+// The table for right operands of i8 or u8: this processor's best, or its wide one where they are
+// not known, or hold too many large weights to be cut. Looks at a sample of them.
+const rondo__byte_simd *rondo__byte_simd_choose(const rondo_tensor *constant);
+
 // Extents of the right operands of a product, all of one size.
 typedef struct rondo__byte_form {
     const rondo__byte_simd *simd;

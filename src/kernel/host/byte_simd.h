@@ -13,8 +13,9 @@
 //   AVX2, AVX-512    vpmaddubsw adds two products of bytes and saturates at 16 bits, which cannot
 //                    happen where two neighbours of b of one sign have a sum within +-128. The few
 //                    weights beyond that are cut, and what was cut is a list for each panel. Other
-//                    panels, and operands that nobody has looked through, are widened and take
-//                    vpmaddwd, which is exact, as the baseline does.
+//                    panels are widened and take vpmaddwd, which is exact, as the baseline does.
+//                    For operands of which most would be that, there is a table `wide` with a form
+//                    of its own.
 //
 //   panel of b   [depth / group][panel_columns][group] bytes: neighbours of a column together,
 //                zeros behind the depth
@@ -29,7 +30,7 @@
 enum {
     RONDO__BYTE_COLUMNS_MAX = 32,  // of a panel, at any level
     RONDO__BYTE_GROUP_MAX = 4,
-    RONDO__BYTE_LEVEL_MAX = 4,  // tables there are
+    RONDO__BYTE_LEVEL_MAX = 6,  // tables there are
 };
 
 // What was cut from a weight.
@@ -60,8 +61,10 @@ typedef struct rondo__byte_tile {
     int64_t y_row;             // elements
 } rondo__byte_tile;
 
-typedef struct rondo__byte_simd {
+typedef struct rondo__byte_simd rondo__byte_simd;
+struct rondo__byte_simd {
     const char *name;
+    const rondo__byte_simd *wide;  // quicker where most panels cannot be cut; NULL: the same
     int32_t group;
     int32_t panel_columns;
     int32_t tile_rows;
@@ -90,7 +93,7 @@ typedef struct rondo__byte_simd {
                        const double *column_scale, double y_scale, double y_zero, bool is_signed,
                        int64_t count, void *y);
     void (*widen_i32)(const int32_t *x, float *y, int64_t count);
-} rondo__byte_simd;
+};
 
 // The best table for this processor that ONEDNN_MAX_CPU_ISA allows.  Threads: safe.
 const rondo__byte_simd *rondo__byte_simd_get(void);

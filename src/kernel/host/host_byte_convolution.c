@@ -381,7 +381,7 @@ static rondo_status init_kernel(const rondo__kernel_request *request,
         return RONDO_STATUS_UNSUPPORTED;
     }
     read_extents(&given, kernel);
-    kernel->simd = rondo__byte_simd_get();
+    kernel->simd = rondo__byte_simd_choose(NULL);  // of x
     if (kernel->k > RONDO__BYTE_PRODUCT_K_MAX || !plan_work(kernel)) {
         return RONDO_STATUS_UNSUPPORTED;
     }

@@ -61,7 +61,8 @@ static size_t place_walk(const lstm_kernel *kernel, char *work, walk *out_walk) 
     const size_t h = (size_t)(plan->batch * plan->hidden);
     const rondo__byte_simd *simd = kernel->w.form.simd;
     const size_t x_bytes = rondo__byte_rows_get_bytes(simd, plan->input, x_rows);
-    const size_t h_bytes = rondo__byte_rows_get_bytes(simd, plan->hidden, plan->batch);
+    const size_t h_bytes =
+        rondo__byte_rows_get_bytes(kernel->r.form.simd, plan->hidden, plan->batch);
     const size_t sizes[] = {(size_t)x_rows * row,
                             (size_t)plan->batch * row,
                             state,
@@ -285,7 +286,7 @@ static rondo_status init_weights(const rondo__kernel_request *request,
     const int64_t n = 4 * plan->hidden;
     const rondo__matrix_places places = {
         .step = depth * n, .row = n, .column = 1, .count = plan->directions, .k = depth, .n = n};
-    weights->form = rondo__byte_form_make(rondo__byte_simd_get(), depth, n,
+    weights->form = rondo__byte_form_make(rondo__byte_simd_choose(constant), depth, n,
                                           constant->dtype == RONDO_DTYPE_I8, true);
     const int64_t columns = weights->form.panel_count * weights->form.simd->panel_columns;
     weights->zeros = rondo__calloc((size_t)(plan->directions * columns), sizeof(int32_t));

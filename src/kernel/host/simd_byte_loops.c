@@ -141,13 +141,24 @@ static void widen_i32(const int32_t *x, float *y, int64_t count) {
     }
 }
 
+#if defined(RONDO_BYTE_CUTS)
+extern const rondo__byte_simd rondo__byte_simd_avx2wide;
+extern const rondo__byte_simd rondo__byte_simd_avx512wide;
+#endif
+
 const rondo__byte_simd RONDO_SIMD_NAME(rondo__byte_simd) = {
 #if defined(__AVX512VNNI__)
     .name = "avx512vnni",
+#elif RONDO_BYTE_WIDTH == 16 && RONDO_BYTE_GROUP == 2
+    .name = "avx512wide",
 #elif RONDO_BYTE_WIDTH == 16
     .name = "avx512",
+    .wide = &rondo__byte_simd_avx512wide,
+#elif RONDO_BYTE_WIDTH == 8 && RONDO_BYTE_GROUP == 2
+    .name = "avx2wide",
 #elif RONDO_BYTE_WIDTH == 8
     .name = "avx2",
+    .wide = &rondo__byte_simd_avx2wide,
 #else
     .name = "baseline",
 #endif

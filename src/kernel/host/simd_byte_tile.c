@@ -61,6 +61,26 @@ static RONDO_BYTE_INLINE vector add_product(vector sum, int32_t a, columns_b b, 
     const all_bytes odd = CALL(srli_epi16)(four, 8);
     return sum + (vector)CALL(madd_epi16)(even, b.first) + (vector)CALL(madd_epi16)(odd, b.second);
 }
+#elif defined(__AVX512BW__)
+typedef __m512i columns_b;
+static RONDO_BYTE_INLINE columns_b load_b(const int8_t *b, const bool is_cut) {
+    (void)is_cut;
+    return _mm512_cvtepi8_epi16(_mm256_loadu_si256((const __m256i *)(const void *)b));
+}
+static RONDO_BYTE_INLINE vector add_product(vector sum, int32_t a, columns_b b, const bool is_cut) {
+    (void)is_cut;
+    return sum + (vector)_mm512_madd_epi16(_mm512_set1_epi32(a), b);
+}
+#elif defined(__AVX2__)
+typedef __m256i columns_b;
+static RONDO_BYTE_INLINE columns_b load_b(const int8_t *b, const bool is_cut) {
+    (void)is_cut;
+    return _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(const void *)b));
+}
+static RONDO_BYTE_INLINE vector add_product(vector sum, int32_t a, columns_b b, const bool is_cut) {
+    (void)is_cut;
+    return sum + (vector)_mm256_madd_epi16(_mm256_set1_epi32(a), b);
+}
 #elif defined(__SSE2__)
 typedef __m128i columns_b;
 static RONDO_BYTE_INLINE columns_b load_b(const int8_t *b, const bool is_cut) {
