@@ -381,6 +381,7 @@ static void test_kernel_bytes__levels_agree(void **state) {
                                        .a = a,
                                        .a_row = sizeof a[0],
                                        .b = panel,
+                                       .cut_count = -1,
                                        .rows = ROWS,
                                        .columns = simd->panel_columns - 1,
                                        .b_sums = sums,

@@ -13,14 +13,98 @@ static const int32_t *get_sums(const rondo__byte_form *form, const void *matrix)
 }
 
 rondo__byte_form rondo__byte_form_make(const rondo__byte_simd *simd, int64_t k, int64_t n,
-                                       bool is_signed) {
+                                       bool is_signed, bool is_kept) {
+    enum { WEIGHTS_OF_A_CUT = 256 };  // with more cuts, widening is quicker
     rondo__byte_form form = {.simd = simd, .k = k, .n = n, .is_signed = is_signed};
     form.blocks = (k + simd->group - 1) / simd->group;
     form.panel_count = (n + simd->panel_columns - 1) / simd->panel_columns;
     form.panel_bytes = (size_t)form.blocks * (size_t)simd->group * (size_t)simd->panel_columns;
     form.matrix_bytes = (size_t)form.panel_count *
                         (form.panel_bytes + (size_t)simd->panel_columns * sizeof(int32_t));
+    if (is_kept && simd->wants_cuts) {
+        form.cut_limit = (int32_t)(form.panel_bytes / WEIGHTS_OF_A_CUT) + 1;
+        form.matrix_bytes +=
+            rondo__align_up((size_t)form.panel_count * sizeof(int32_t), 64) +
+            (size_t)form.panel_count * (size_t)form.cut_limit * sizeof(rondo__byte_cut);
+        form.matrix_bytes = rondo__align_up(form.matrix_bytes, 64);
+    }
     return form;
+}
+
+// ---- cuts -------------------------------------------------------------------------------------
+
+static int32_t *get_cut_counts(const rondo__byte_form *form, const void *matrix) {
+    const int32_t *sums = get_sums(form, matrix);
+    return (int32_t *)(uintptr_t)(sums + form->panel_count * form->simd->panel_columns);
+}
+
+static rondo__byte_cut *get_cuts(const rondo__byte_form *form, const void *matrix, int64_t panel) {
+    char *counts = (char *)get_cut_counts(form, matrix);
+    counts += rondo__align_up((size_t)form->panel_count * sizeof(int32_t), 64);
+    return (rondo__byte_cut *)(void *)counts + panel * form->cut_limit;
+}
+
+// What must go from the larger of two neighbours, so that 255 times each of one sign stays within
+// 16 bits.
+static int32_t find_excess(int32_t x, int32_t y) {
+    const int32_t above = (x > 0 ? x : 0) + (y > 0 ? y : 0);
+    const int32_t below = (x < 0 ? x : 0) + (y < 0 ? y : 0);
+    return above > 128 ? above - 128 : below < -128 ? below + 128 : 0;
+}
+
+const rondo__byte_simd *rondo__byte_simd_choose(const rondo_tensor *constant) {
+    enum { SAMPLE = 4096, WEIGHTS_OF_A_CUT = 512 };
+    const rondo__byte_simd *simd = rondo__byte_simd_get();
+    if (simd->wide == NULL) {
+        return simd;
+    }
+    if (constant == NULL) {
+        return simd->wide;
+    }
+    // Neighbours in a row stand for those in a column.
+    const bool is_signed = constant->dtype == RONDO_DTYPE_I8;
+    const int64_t count = rondo_shape_get_count(&constant->shape);
+    const int64_t step = 2 * (count / SAMPLE / 2) + 2;
+    const uint8_t *weights = constant->data;
+    int64_t cuts = 0, seen = 0;
+    for (int64_t i = 0; i + 1 < count; i += step, seen += 2) {
+        const int32_t offset = is_signed ? 0 : 128;
+        const int32_t x = rondo__byte_get(weights, is_signed, i) - offset;
+        const int32_t y = rondo__byte_get(weights, is_signed, i + 1) - offset;
+        cuts += find_excess(x, y) != 0;
+    }
+    return cuts * WEIGHTS_OF_A_CUT > seen ? simd->wide : simd;
+}
+
+// Cuts a packed panel; where that would be too much, it stays as it is.
+static void cut_panel(const rondo__byte_form *form, int64_t panel, void *matrix) {
+    const int64_t group = form->simd->group, columns = form->simd->panel_columns;
+    int8_t *b = (int8_t *)matrix + (size_t)panel * form->panel_bytes;
+    int32_t *count = get_cut_counts(form, matrix) + panel;
+    rondo__byte_cut *cuts = get_cuts(form, matrix, panel);
+    *count = 0;
+    for (size_t i = 0; i < form->panel_bytes; i += 2) {
+        const int32_t excess = find_excess(b[i], b[i + 1]);
+        if (excess == 0) {
+            continue;
+        }
+        if (*count == form->cut_limit) {
+            *count = -1;
+            break;
+        }
+        const size_t at = (excess > 0) == (b[i] >= b[i + 1]) ? i : i + 1;
+        b[at] = (int8_t)(b[at] - excess);
+        cuts[(*count)++] = (rondo__byte_cut){
+            .k = (int32_t)((int64_t)at / (group * columns) * group + (int64_t)at % group),
+            .column = (int16_t)((int64_t)at / group % columns),
+            .rest = (int16_t)excess,
+        };
+    }
+    for (int32_t i = 0; *count < 0 && i < form->cut_limit; ++i) {
+        const int64_t k = cuts[i].k;
+        int8_t *from = b + k / group * group * columns + cuts[i].column * group + k % group;
+        *from = (int8_t)(*from + cuts[i].rest);
+    }
 }
 
 void rondo__byte_pack_panel(const rondo__byte_form *form, const uint8_t *b, int64_t b_row,
@@ -53,12 +137,15 @@ void rondo__byte_pack_panel(const rondo__byte_form *form, const uint8_t *b, int6
         simd->pack_block(rows, form->is_signed, to, sums);
         to += group * width;
     }
+    if (form->cut_limit > 0) {
+        cut_panel(form, panel, matrix);
+    }
 }
 
 // What decides the packed form.
 typedef struct weight_form {
     char kind[8];
-    int64_t width, group, is_signed;
+    int64_t width, group, is_signed, cut_limit;
     rondo__matrix_places places;
 } weight_form;
 
@@ -83,6 +170,7 @@ rondo_status rondo__byte_pack_constant(rondo__weight_list *list, const rondo__by
                              .width = form->simd->panel_columns,
                              .group = form->simd->group,
                              .is_signed = form->is_signed,
+                             .cut_limit = form->cut_limit,
                              .places = *places};
     const rondo__weight_want want = {
         .constant = constant,
@@ -137,6 +225,27 @@ static int32_t find_rest(int64_t k, int32_t zero, int32_t sum) {
     return (int32_t)((uint32_t)k * (uint32_t)zero - (uint32_t)sum);
 }
 
+typedef struct row_source {
+    const rondo__byte_simd *simd;
+    const uint8_t *x;
+    bool is_signed, is_wanted;  // is_wanted: the prepared row, or its sum
+    int64_t k, row_bytes;
+    const uint8_t *zeros;
+    int64_t zero_count;
+    char *rows;
+    int32_t *factors, *rests;
+} row_source;
+
+static void prepare_row(const row_source *from, int64_t r) {
+    const int32_t zero = get_zero(from->simd, from->is_signed, from->zeros, from->zero_count, r);
+    from->factors[r] = -zero;
+    if (from->is_wanted) {
+        const int32_t sum = from->simd->prepare_row(from->x + r * from->k, from->is_signed, from->k,
+                                                    from->rows + r * from->row_bytes);
+        from->rests[r] = find_rest(from->k, zero, sum);
+    }
+}
+
 rondo__byte_rows rondo__byte_rows_prepare(const rondo__byte_simd *simd, const uint8_t *x,
                                           bool is_signed, int64_t k, int64_t count,
                                           const uint8_t *zeros, int64_t zero_count, bool needs_sums,
@@ -145,22 +254,24 @@ rondo__byte_rows rondo__byte_rows_prepare(const rondo__byte_simd *simd, const ui
     const bool stays = simd->group == 4 && !is_signed && k % 4 == 0;
     char *rows = work;
     int32_t *factors = (int32_t *)(void *)(rows + rondo__align_up((size_t)(row_bytes * count), 64));
-    int32_t *rests = factors + count;
-    RONDO_PARALLEL(parallel for schedule(static) if (is_parallel))
-    for (int64_t r = 0; r < count; ++r) {
-        const int32_t zero = get_zero(simd, is_signed, zeros, zero_count, r);
-        factors[r] = -zero;
-        if (!stays || needs_sums) {
-            // Where the row stays, what is written is the same and thrown away.
-            const int32_t sum = simd->prepare_row(x + r * k, is_signed, k, rows + r * row_bytes);
-            rests[r] = find_rest(k, zero, sum);
+    // Where the rows stay, a prepared row is the same once more, and thrown away.
+    const row_source from = {simd,       x,    is_signed, !stays || needs_sums, k, row_bytes, zeros,
+                             zero_count, rows, factors,   factors + count};
+    if (is_parallel) {
+        RONDO_PARALLEL(parallel for schedule(static))
+        for (int64_t r = 0; r < count; ++r) {
+            prepare_row(&from, r);
+        }
+    } else {  // without a region, even of one thread: recurrent layers come here at each step
+        for (int64_t r = 0; r < count; ++r) {
+            prepare_row(&from, r);
         }
     }
     return (rondo__byte_rows){
         .data = stays ? (const void *)x : rows,
         .row_bytes = row_bytes,
         .factors = factors,
-        .rests = rests,
+        .rests = factors + count,
     };
 }
 
@@ -232,6 +343,8 @@ static void run_tile(const rondo__byte_product *p, int64_t panel, int64_t row_bl
         .a = (const char *)p->a->data + (p->first + row) * p->a->row_bytes,
         .a_row = p->a->row_bytes,
         .b = (const int8_t *)p->matrix + (size_t)panel * form->panel_bytes,
+        .cuts = form->cut_limit > 0 ? get_cuts(form, p->matrix, panel) : NULL,
+        .cut_count = form->cut_limit > 0 ? get_cut_counts(form, p->matrix)[panel] : -1,
         .rows = (int32_t)rows,
         .columns = (int32_t)(form->n - column < width ? form->n - column : width),
         .b_sums = get_sums(form, p->matrix) + column,
@@ -250,8 +363,16 @@ static void run_tile(const rondo__byte_product *p, int64_t panel, int64_t row_bl
 void rondo__byte_product_run(const rondo__byte_product *product, bool is_parallel) {
     const int64_t height = product->form->simd->tile_rows;
     const int64_t row_blocks = (product->rows + height - 1) / height;
-    RONDO_PARALLEL(parallel for schedule(static) if (is_parallel))
-    for (int64_t unit = 0; unit < product->form->panel_count * row_blocks; ++unit) {
-        run_tile(product, unit / row_blocks, unit % row_blocks);
+    if (is_parallel) {
+        RONDO_PARALLEL(parallel for schedule(static))
+        for (int64_t unit = 0; unit < product->form->panel_count * row_blocks; ++unit) {
+            run_tile(product, unit / row_blocks, unit % row_blocks);
+        }
+        return;
+    }
+    for (int64_t panel = 0; panel < product->form->panel_count; ++panel) {
+        for (int64_t row_block = 0; row_block < row_blocks; ++row_block) {
+            run_tile(product, panel, row_block);
+        }
     }
 }

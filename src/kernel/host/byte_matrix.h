@@ -13,6 +13,10 @@
 #include "kernel/weight_store.h"
 #include "rondo/status.h"
 
+// The table for right operands of i8 or u8: this processor's best, or its wide one where they are
+// not known, or hold too many large weights to be cut. Looks at a sample of them.
+const rondo__byte_simd *rondo__byte_simd_choose(const rondo_tensor *constant);
+
 // Extents of the right operands of a product, all of one size.
 typedef struct rondo__byte_form {
     const rondo__byte_simd *simd;
@@ -21,11 +25,14 @@ typedef struct rondo__byte_form {
     int64_t blocks;  // of the depth
     int64_t panel_count;
     size_t panel_bytes;
-    size_t matrix_bytes;  // panels, then the sums of the columns [panel_count * panel_columns] i32
+    int32_t cut_limit;    // of each panel; 0: nothing is cut
+    size_t matrix_bytes;  // panels, then the sums of the columns [panel_count * panel_columns] i32,
+                          // and where a panel may be cut, counts [panel_count] i32 and cuts
 } rondo__byte_form;
 
+// is_kept   the matrices are packed once: it is worth while to cut them (byte_simd.h).
 rondo__byte_form rondo__byte_form_make(const rondo__byte_simd *simd, int64_t k, int64_t n,
-                                       bool is_signed);
+                                       bool is_signed, bool is_kept);
 
 // Packs panel number `panel` of b, where element (p, c) stands at p * b_row + c * b_column.
 //

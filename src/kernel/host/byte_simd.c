@@ -30,9 +30,11 @@ int rondo__byte_simd_list(const rondo__byte_simd **out_tables) {
     const char *level = rondo__simd_get()->name;
     const bool has_avx512 = strcmp(level, rondo__byte_simd_avx512.name) == 0;
     if (has_avx512 || strcmp(level, rondo__byte_simd_avx2.name) == 0) {
+        out_tables[count++] = rondo__byte_simd_avx2.wide;
         out_tables[count++] = &rondo__byte_simd_avx2;
     }
     if (has_avx512) {
+        out_tables[count++] = rondo__byte_simd_avx512.wide;
         out_tables[count++] = &rondo__byte_simd_avx512;
     }
     if (has_avx512 && !is_vnni_forbidden() && __builtin_cpu_supports("avx512vnni")) {

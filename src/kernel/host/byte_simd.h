@@ -6,9 +6,16 @@
 //   sum (a - za)(b - zb) = sum a b - za * sum b - zb * (sum a - k * za)
 //
 // b is signed: of unsigned bytes 128 is taken, and of their zero points, too. a is stored as the
-// level's instruction wants it: bytes, of signed ones with 128 more (VNNI), or 16-bit numbers.
-// All instructions used are exact, and sums wrap, so that every level yields the same numbers.
-// (vpmaddubsw, which AVX2 has for bytes, saturates in between, and is not used.)
+// level wants it: bytes, of signed ones with 128 more, or 16-bit numbers (baseline). Every level
+// yields the same sums, which wrap at 32 bits:
+//
+//   VNNI             vpdpbusd is exact
+//   AVX2, AVX-512    vpmaddubsw adds two products of bytes and saturates at 16 bits, which cannot
+//                    happen where two neighbours of b of one sign have a sum within +-128. The few
+//                    weights beyond that are cut, and what was cut is a list for each panel. Other
+//                    panels are widened and take vpmaddwd, which is exact, as the baseline does.
+//                    For operands of which most would be that, there is a table `wide` with a form
+//                    of its own.
 //
 //   panel of b   [depth / group][panel_columns][group] bytes: neighbours of a column together,
 //                zeros behind the depth
@@ -23,8 +30,15 @@
 enum {
     RONDO__BYTE_COLUMNS_MAX = 32,  // of a panel, at any level
     RONDO__BYTE_GROUP_MAX = 4,
-    RONDO__BYTE_LEVEL_MAX = 4,  // tables there are
+    RONDO__BYTE_LEVEL_MAX = 6,  // tables there are
 };
+
+// What was cut from a weight.
+typedef struct rondo__byte_cut {
+    int32_t k;
+    int16_t column;  // of the panel
+    int16_t rest;
+} rondo__byte_cut;
 
 // y[rows, columns]: sums, or where there are scales (float)sum * scale + addend, each step rounded.
 typedef struct rondo__byte_tile {
@@ -32,6 +46,8 @@ typedef struct rondo__byte_tile {
     const void *a;   // prepared rows
     int64_t a_row;   // bytes from one row to the next
     const int8_t *b;
+    const rondo__byte_cut *cuts;
+    int32_t cut_count;         // -1: b may be anything
     int32_t rows;              // 1 to tile_rows
     int32_t columns;           // 1 to panel_columns; what follows has values for a whole panel
     const int32_t *b_sums;     // what each row's a_factor is multiplied with
@@ -45,11 +61,14 @@ typedef struct rondo__byte_tile {
     int64_t y_row;             // elements
 } rondo__byte_tile;
 
-typedef struct rondo__byte_simd {
+typedef struct rondo__byte_simd rondo__byte_simd;
+struct rondo__byte_simd {
     const char *name;
+    const rondo__byte_simd *wide;  // quicker where most panels cannot be cut; NULL: the same
     int32_t group;
     int32_t panel_columns;
     int32_t tile_rows;
+    bool wants_cuts;
     int32_t signed_offset;  // what prepare_row adds to signed numbers, and so to their zero point
 
     void (*multiply)(const rondo__byte_tile *tile);
@@ -74,7 +93,7 @@ typedef struct rondo__byte_simd {
                        const double *column_scale, double y_scale, double y_zero, bool is_signed,
                        int64_t count, void *y);
     void (*widen_i32)(const int32_t *x, float *y, int64_t count);
-} rondo__byte_simd;
+};
 
 // The best table for this processor that ONEDNN_MAX_CPU_ISA allows.  Threads: safe.
 const rondo__byte_simd *rondo__byte_simd_get(void);

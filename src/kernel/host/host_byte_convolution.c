@@ -167,7 +167,7 @@ static void run_group(const byte_convolution_kernel *kernel, const rondo__byte_r
         const int64_t rest = places - first;
         const rondo__byte_form form = rondo__byte_form_make(
             kernel->simd, kernel->k, rest < kernel->chunk_places ? rest : kernel->chunk_places,
-            kernel->is_x_signed);
+            kernel->is_x_signed, false);
         int32_t *sums = (int32_t *)(void *)(chunk + (size_t)form.panel_count * form.panel_bytes);
         RONDO_PARALLEL(parallel for schedule(static) if (kernel->is_parallel))
         for (int64_t panel = 0; panel < form.panel_count; ++panel) {
@@ -339,7 +339,8 @@ static bool plan_work(byte_convolution_kernel *kernel) {
         return false;
     }
     const int64_t places = kernel->out_height * kernel->out_width;
-    const rondo__byte_form one = rondo__byte_form_make(simd, kernel->k, simd->panel_columns, true);
+    const rondo__byte_form one =
+        rondo__byte_form_make(simd, kernel->k, simd->panel_columns, true, false);
     const int64_t fitting = CHUNK_BYTES / (int64_t)one.panel_bytes;
     kernel->chunk_places = (fitting > 8 ? fitting : 8) * simd->panel_columns;
     if (kernel->chunk_places > places) {
@@ -347,7 +348,7 @@ static bool plan_work(byte_convolution_kernel *kernel) {
             (places + simd->panel_columns - 1) / simd->panel_columns * simd->panel_columns;
     }
     const rondo__byte_form form =
-        rondo__byte_form_make(simd, kernel->k, kernel->chunk_places, true);
+        rondo__byte_form_make(simd, kernel->k, kernel->chunk_places, true, false);
     const size_t sizes[] = {
         rondo__byte_rows_get_bytes(simd, kernel->k, kernel->group * kernel->filters),
         (size_t)(kernel->group * kernel->channels * kernel->channel_bytes) + COPY_BYTES,
@@ -380,7 +381,7 @@ static rondo_status init_kernel(const rondo__kernel_request *request,
         return RONDO_STATUS_UNSUPPORTED;
     }
     read_extents(&given, kernel);
-    kernel->simd = rondo__byte_simd_get();
+    kernel->simd = rondo__byte_simd_choose(NULL);  // of x
     if (kernel->k > RONDO__BYTE_PRODUCT_K_MAX || !plan_work(kernel)) {
         return RONDO_STATUS_UNSUPPORTED;
     }

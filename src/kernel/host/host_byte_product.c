@@ -210,8 +210,9 @@ static rondo_status init_kernel(const rondo__kernel_request *request, byte_produ
     kernel->a_rows = rondo_shape_get_count(&request->inputs[0].shape) / product->k;
     rondo__product_join_batches(product);
     kernel->is_a_signed = request->inputs[0].dtype == RONDO_DTYPE_I8;
-    kernel->form = rondo__byte_form_make(rondo__byte_simd_get(), product->k, product->n,
-                                         request->inputs[b].dtype == RONDO_DTYPE_I8);
+    kernel->form = rondo__byte_form_make(
+        rondo__byte_simd_choose(request->inputs[b].constant), product->k, product->n,
+        request->inputs[b].dtype == RONDO_DTYPE_I8, request->inputs[b].constant != NULL);
     kernel->is_parallel = (double)product->batch_count * (double)product->m * (double)product->n *
                               (double)product->k >
                           PARALLEL_MULTIPLY_ADDS;

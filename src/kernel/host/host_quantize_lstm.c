@@ -61,7 +61,8 @@ static size_t place_walk(const lstm_kernel *kernel, char *work, walk *out_walk) 
     const size_t h = (size_t)(plan->batch * plan->hidden);
     const rondo__byte_simd *simd = kernel->w.form.simd;
     const size_t x_bytes = rondo__byte_rows_get_bytes(simd, plan->input, x_rows);
-    const size_t h_bytes = rondo__byte_rows_get_bytes(simd, plan->hidden, plan->batch);
+    const size_t h_bytes =
+        rondo__byte_rows_get_bytes(kernel->r.form.simd, plan->hidden, plan->batch);
     const size_t sizes[] = {(size_t)x_rows * row,
                             (size_t)plan->batch * row,
                             state,
@@ -108,8 +109,12 @@ static void multiply(const packed_weights *weights, const walk *w, int32_t d, co
     const int32_t zero = (int32_t)rintf(fminf(fmaxf(-low / scale, 0.0f), 255.0f));
     const uint8_t step_of_0 = (uint8_t)zero;
     simd->quantize(values, &scale, 0, &zero, false, rows * form->k, w->steps);
+    const float all = scale * scales[0];
     for (int64_t n = 0; n < form->n; ++n) {
-        w->scales[n] = scale * scales[weights->has_scale_for_each ? n : 0];
+        w->scales[n] = all;
+    }
+    for (int64_t n = 0; weights->has_scale_for_each && n < form->n; ++n) {
+        w->scales[n] = scale * scales[n];
     }
     const rondo__byte_rows prepared = rondo__byte_rows_prepare(
         simd, w->steps, false, form->k, rows, &step_of_0, 1, weights->has_zeros, false, w->rows);
@@ -246,7 +251,7 @@ static rondo_status run_lstm(rondo__host_kernel *head, const void *const *given,
         memset(outputs[0], 0,
                (size_t)(plan->seq * plan->directions * plan->batch * plan->hidden) * sizeof(float));
     }
-    // Products that are cut by their columns must not stand in a region: OpenMP would make a team of
+    // Products that are cut by columns must not stand in a region: OpenMP would make a team of
     // threads for each.
     if (kernel->is_parallel) {
         RONDO_PARALLEL(parallel for schedule(static))
@@ -281,8 +286,8 @@ static rondo_status init_weights(const rondo__kernel_request *request,
     const int64_t n = 4 * plan->hidden;
     const rondo__matrix_places places = {
         .step = depth * n, .row = n, .column = 1, .count = plan->directions, .k = depth, .n = n};
-    weights->form =
-        rondo__byte_form_make(rondo__byte_simd_get(), depth, n, constant->dtype == RONDO_DTYPE_I8);
+    weights->form = rondo__byte_form_make(rondo__byte_simd_choose(constant), depth, n,
+                                          constant->dtype == RONDO_DTYPE_I8, true);
     const int64_t columns = weights->form.panel_count * weights->form.simd->panel_columns;
     weights->zeros = rondo__calloc((size_t)(plan->directions * columns), sizeof(int32_t));
     if (weights->zeros == NULL) {

@@ -19,10 +19,13 @@
 #else
 #define RONDO_BYTE_WIDTH 4
 #endif
-#if defined(__AVX512VNNI__)
+#if defined(__AVX2__) && !defined(RONDO_BYTE_WIDE)
 #define RONDO_BYTE_GROUP 4
 #else
 #define RONDO_BYTE_GROUP 2
+#endif
+#if RONDO_BYTE_GROUP == 4 && !defined(__AVX512VNNI__)
+#define RONDO_BYTE_CUTS 1
 #endif
 #define RONDO_BYTE_ROWS RONDO_TILE_ROWS
 

@@ -141,19 +141,33 @@ static void widen_i32(const int32_t *x, float *y, int64_t count) {
     }
 }
 
+#if defined(RONDO_BYTE_CUTS)
+extern const rondo__byte_simd rondo__byte_simd_avx2wide;
+extern const rondo__byte_simd rondo__byte_simd_avx512wide;
+#endif
+
 const rondo__byte_simd RONDO_SIMD_NAME(rondo__byte_simd) = {
 #if defined(__AVX512VNNI__)
     .name = "avx512vnni",
+#elif RONDO_BYTE_WIDTH == 16 && RONDO_BYTE_GROUP == 2
+    .name = "avx512wide",
 #elif RONDO_BYTE_WIDTH == 16
     .name = "avx512",
+    .wide = &rondo__byte_simd_avx512wide,
+#elif RONDO_BYTE_WIDTH == 8 && RONDO_BYTE_GROUP == 2
+    .name = "avx2wide",
 #elif RONDO_BYTE_WIDTH == 8
     .name = "avx2",
+    .wide = &rondo__byte_simd_avx2wide,
 #else
     .name = "baseline",
 #endif
     .group = RONDO_BYTE_GROUP,
     .panel_columns = 2 * RONDO_BYTE_WIDTH,
     .tile_rows = RONDO_BYTE_ROWS,
+#if defined(RONDO_BYTE_CUTS)
+    .wants_cuts = true,
+#endif
     .signed_offset = RONDO_BYTE_GROUP == 4 ? 128 : 0,
     .multiply = RONDO_SIMD_NAME(rondo__byte_multiply),
     .prepare_row = RONDO_SIMD_NAME(rondo__byte_prepare_row),

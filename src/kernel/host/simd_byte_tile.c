@@ -18,46 +18,86 @@ enum { VECTOR_BYTES = WIDTH * GROUP };  // of b
 typedef int32_t vector __attribute__((vector_size(WIDTH * sizeof(int32_t))));
 typedef float reals __attribute__((vector_size(WIDTH * sizeof(float))));
 
-// What each level has of its own: b as its instruction takes it, and sum + a * b for WIDTH columns,
-// where `a` are the same 4 bytes for all.
+// What each level has of its own: b as its instructions take it, and sum + a * b for WIDTH columns,
+// where `a` are the same 4 bytes for all. Where cuts are wanted, is_cut says that they were made.
 #if defined(__AVX512VNNI__)
 typedef __m512i columns_b;
-static RONDO_BYTE_INLINE columns_b load_b(const int8_t *b) {
+static RONDO_BYTE_INLINE columns_b load_b(const int8_t *b, const bool is_cut) {
+    (void)is_cut;
     return _mm512_loadu_si512(b);
 }
-static RONDO_BYTE_INLINE vector add_product(vector sum, int32_t a, columns_b b) {
+static RONDO_BYTE_INLINE vector add_product(vector sum, int32_t a, columns_b b, const bool is_cut) {
+    (void)is_cut;
     return (vector)_mm512_dpbusd_epi32((__m512i)sum, _mm512_set1_epi32(a), b);
+}
+#elif defined(RONDO_BYTE_CUTS)
+#if defined(__AVX512BW__)
+typedef __m512i all_bytes;
+#define CALL(name) _mm512_##name
+#define LOAD_BYTES(from) _mm512_loadu_si512(from)
+#else
+typedef __m256i all_bytes;
+#define CALL(name) _mm256_##name
+#define LOAD_BYTES(from) _mm256_loadu_si256((const __m256i *)(const void *)(from))
+#endif
+// Cut: the bytes. Otherwise numbers 0 and 2 of each column as 16 bits, then 1 and 3.
+typedef struct columns_b {
+    all_bytes first, second;
+} columns_b;
+static RONDO_BYTE_INLINE columns_b load_b(const int8_t *b, const bool is_cut) {
+    const all_bytes all = LOAD_BYTES(b);
+    if (is_cut) {
+        return (columns_b){all, all};
+    }
+    return (columns_b){CALL(srai_epi16)(CALL(slli_epi16)(all, 8), 8), CALL(srai_epi16)(all, 8)};
+}
+static RONDO_BYTE_INLINE vector add_product(vector sum, int32_t a, columns_b b, const bool is_cut) {
+    const all_bytes four = CALL(set1_epi32)(a);
+    if (is_cut) {
+        return sum +
+               (vector)CALL(madd_epi16)(CALL(maddubs_epi16)(four, b.first), CALL(set1_epi16)(1));
+    }
+    const all_bytes even = CALL(srli_epi16)(CALL(slli_epi16)(four, 8), 8);
+    const all_bytes odd = CALL(srli_epi16)(four, 8);
+    return sum + (vector)CALL(madd_epi16)(even, b.first) + (vector)CALL(madd_epi16)(odd, b.second);
 }
 #elif defined(__AVX512BW__)
 typedef __m512i columns_b;
-static RONDO_BYTE_INLINE columns_b load_b(const int8_t *b) {
+static RONDO_BYTE_INLINE columns_b load_b(const int8_t *b, const bool is_cut) {
+    (void)is_cut;
     return _mm512_cvtepi8_epi16(_mm256_loadu_si256((const __m256i *)(const void *)b));
 }
-static RONDO_BYTE_INLINE vector add_product(vector sum, int32_t a, columns_b b) {
+static RONDO_BYTE_INLINE vector add_product(vector sum, int32_t a, columns_b b, const bool is_cut) {
+    (void)is_cut;
     return sum + (vector)_mm512_madd_epi16(_mm512_set1_epi32(a), b);
 }
 #elif defined(__AVX2__)
 typedef __m256i columns_b;
-static RONDO_BYTE_INLINE columns_b load_b(const int8_t *b) {
+static RONDO_BYTE_INLINE columns_b load_b(const int8_t *b, const bool is_cut) {
+    (void)is_cut;
     return _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(const void *)b));
 }
-static RONDO_BYTE_INLINE vector add_product(vector sum, int32_t a, columns_b b) {
+static RONDO_BYTE_INLINE vector add_product(vector sum, int32_t a, columns_b b, const bool is_cut) {
+    (void)is_cut;
     return sum + (vector)_mm256_madd_epi16(_mm256_set1_epi32(a), b);
 }
 #elif defined(__SSE2__)
 typedef __m128i columns_b;
-static RONDO_BYTE_INLINE columns_b load_b(const int8_t *b) {
+static RONDO_BYTE_INLINE columns_b load_b(const int8_t *b, const bool is_cut) {
+    (void)is_cut;
     const __m128i bytes = _mm_loadl_epi64((const __m128i *)(const void *)b);
     return _mm_srai_epi16(_mm_unpacklo_epi8(bytes, bytes), 8);
 }
-static RONDO_BYTE_INLINE vector add_product(vector sum, int32_t a, columns_b b) {
+static RONDO_BYTE_INLINE vector add_product(vector sum, int32_t a, columns_b b, const bool is_cut) {
+    (void)is_cut;
     return sum + (vector)_mm_madd_epi16(_mm_set1_epi32(a), b);
 }
 #else
 typedef struct columns_b {
     vector first, second;
 } columns_b;
-static RONDO_BYTE_INLINE columns_b load_b(const int8_t *b) {
+static RONDO_BYTE_INLINE columns_b load_b(const int8_t *b, const bool is_cut) {
+    (void)is_cut;
     columns_b columns;
     for (int c = 0; c < WIDTH; ++c) {
         columns.first[c] = b[GROUP * c];
@@ -65,7 +105,8 @@ static RONDO_BYTE_INLINE columns_b load_b(const int8_t *b) {
     }
     return columns;
 }
-static RONDO_BYTE_INLINE vector add_product(vector sum, int32_t a, columns_b b) {
+static RONDO_BYTE_INLINE vector add_product(vector sum, int32_t a, columns_b b, const bool is_cut) {
+    (void)is_cut;
     int16_t parts[GROUP];
     memcpy(parts, &a, sizeof a);
     return sum + b.first * parts[0] + b.second * parts[1];
@@ -88,6 +129,19 @@ static RONDO_BYTE_INLINE reals make_real(vector sum) {
 static RONDO_BYTE_INLINE void finish_row(const rondo__byte_tile *tile, int r, vector y0,
                                          vector y1) {
     vector part;
+#if defined(RONDO_BYTE_CUTS)
+    if (tile->cut_count > 0) {
+        const uint8_t *a = (const uint8_t *)tile->a + r * tile->a_row;
+        int32_t rests[COLUMNS] = {0};
+        for (int32_t i = 0; i < tile->cut_count; ++i) {
+            rests[tile->cuts[i].column] += a[tile->cuts[i].k] * tile->cuts[i].rest;
+        }
+        LOAD(part, rests);
+        y0 += part;
+        LOAD(part, rests + WIDTH);
+        y1 += part;
+    }
+#endif
     const int32_t factor = tile->a_factors[r];
     if (factor != 0) {
         LOAD(part, tile->b_sums);
@@ -137,8 +191,8 @@ static RONDO_BYTE_INLINE void finish_row(const rondo__byte_tile *tile, int r, ve
     }
 }
 
-static RONDO_BYTE_INLINE void multiply(const rondo__byte_tile *tile, const int rows,
-                                       const int splits) {
+static RONDO_BYTE_INLINE void multiply_as(const rondo__byte_tile *tile, const int rows,
+                                          const int splits, const bool is_cut) {
     vector sums[4][RONDO_BYTE_ROWS][2];
     RONDO_UNROLL
     for (int s = 0; s < splits; ++s) {
@@ -156,27 +210,27 @@ static RONDO_BYTE_INLINE void multiply(const rondo__byte_tile *tile, const int r
     for (; p + splits <= blocks; p += splits) {
         RONDO_UNROLL
         for (int s = 0; s < splits; ++s) {
-            const columns_b b0 = load_b(b);
-            const columns_b b1 = load_b(b + VECTOR_BYTES);
+            const columns_b b0 = load_b(b, is_cut);
+            const columns_b b1 = load_b(b + VECTOR_BYTES, is_cut);
             b += 2 * VECTOR_BYTES;
             RONDO_UNROLL
             for (int r = 0; r < rows; ++r) {
                 const int32_t four = load_a(a + r * a_row + 4 * s);
-                sums[s][r][0] = add_product(sums[s][r][0], four, b0);
-                sums[s][r][1] = add_product(sums[s][r][1], four, b1);
+                sums[s][r][0] = add_product(sums[s][r][0], four, b0, is_cut);
+                sums[s][r][1] = add_product(sums[s][r][1], four, b1, is_cut);
             }
         }
         a += 4 * splits;
     }
     for (; p < blocks; ++p) {
-        const columns_b b0 = load_b(b);
-        const columns_b b1 = load_b(b + VECTOR_BYTES);
+        const columns_b b0 = load_b(b, is_cut);
+        const columns_b b1 = load_b(b + VECTOR_BYTES, is_cut);
         b += 2 * VECTOR_BYTES;
         RONDO_UNROLL
         for (int r = 0; r < rows; ++r) {
             const int32_t four = load_a(a + r * a_row);
-            sums[0][r][0] = add_product(sums[0][r][0], four, b0);
-            sums[0][r][1] = add_product(sums[0][r][1], four, b1);
+            sums[0][r][0] = add_product(sums[0][r][0], four, b0, is_cut);
+            sums[0][r][1] = add_product(sums[0][r][1], four, b1, is_cut);
         }
         a += 4;
     }
@@ -191,6 +245,33 @@ static RONDO_BYTE_INLINE void multiply(const rondo__byte_tile *tile, const int r
         finish_row(tile, r, y0, y1);
     }
 }
+
+#if defined(RONDO_BYTE_CUTS)
+// Widened operands take more registers: half the rows at a time.
+static RONDO_BYTE_INLINE void multiply(const rondo__byte_tile *tile, const int rows,
+                                       const int splits) {
+    if (tile->cut_count >= 0) {
+        multiply_as(tile, rows, splits, true);
+        return;
+    }
+    const int half = WIDTH < 16 && rows > 3 ? rows - 3 : rows;
+    multiply_as(tile, half, half == rows ? splits : 1, false);
+    if (half < rows) {
+        rondo__byte_tile rest = *tile;
+        rest.a = (const char *)tile->a + half * tile->a_row;
+        rest.a_factors += half;
+        rest.a_rests += half;
+        rest.addend = tile->addend != NULL ? tile->addend + half * tile->addend_row : NULL;
+        rest.y = (char *)tile->y + (size_t)(half * tile->y_row) * sizeof(int32_t);
+        multiply_as(&rest, rows - half, 1, false);
+    }
+}
+#else
+static RONDO_BYTE_INLINE void multiply(const rondo__byte_tile *tile, const int rows,
+                                       const int splits) {
+    multiply_as(tile, rows, splits, true);
+}
+#endif
 
 void RONDO_SIMD_NAME(rondo__byte_multiply)(const rondo__byte_tile *tile) {
     switch (tile->rows) {
@@ -325,7 +406,7 @@ void RONDO_SIMD_NAME(rondo__byte_pack_block)(const uint8_t *rows, bool is_signed
     vector sum;
     for (int i = 0; i < 2; ++i) {
         LOAD(sum, sums + i * WIDTH);
-        sum = add_product(sum, ones, load_b(block + i * VECTOR_BYTES));
+        sum = add_product(sum, ones, load_b(block + i * VECTOR_BYTES, true), true);
         memcpy(sums + i * WIDTH, &sum, sizeof sum);
     }
 }
