@@ -69,6 +69,7 @@ extern const cli_command cli_command_bench;
 extern const cli_command cli_command_profile;
 extern const cli_command cli_command_test;
 extern const cli_command cli_command_inspect;
+extern const cli_command cli_command_tune;
 extern const cli_command cli_command_compare;
 extern const cli_command cli_command_completion;
 

@@ -125,6 +125,7 @@ static bool make_executor(const cli_model_settings *settings, cli_session *sessi
     options.thread_count = (uint32_t)settings->thread_count;
     options.branches = settings->branches;
     options.tuning = settings->tuning;
+    options.tuning_file = settings->tuning_file;
     options.memory_limit_bytes = settings->memory_limit;
     const rondo_status status =
         rondo_executor_create(session->program, session->device, &options, &session->executor);

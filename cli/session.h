@@ -18,8 +18,9 @@ typedef struct cli_model_settings {
     int graphs;  // a rondo_graphs_mode; -1: not said
     int dtype;   // 0: fp32, 1: fp16
     uint64_t thread_count;
-    int branches;           // a rondo_branches_mode
-    int tuning;             // a rondo_tuning
+    int branches;  // a rondo_branches_mode
+    int tuning;    // a rondo_tuning
+    const char *tuning_file;
     uint64_t memory_limit;  // bytes; 0: the default
     cli_list dimensions;
     cli_list shapes;
@@ -72,6 +73,10 @@ typedef struct cli_model_settings {
     {"--tune", NULL, CLI_CHOICE, offsetof(type, member.tuning), "auto|off|fast|full",              \
      "how much is timed to find the fastest GPU kernels:\nnothing, the best guesses (default) or " \
      "everything; what\nwas found is kept and used again"},                                        \
+    {"--tuning-file", "FILE", CLI_TEXT, offsetof(type, member.tuning_file), NULL,                  \
+     "what rondo tune found for this model and GPU"},                                              \
+    {"--tuning-file", "FILE", CLI_TEXT, offsetof(type, member.tuning_file), NULL,                  \
+     "what rondo tune found for this model"},                                                      \
     CLI_MEMORY_OPTION_ROW(type, member.memory_limit),                                              \
     {"--set", "DIM=N", CLI_LIST, offsetof(type, member.dimensions), NULL,                          \
      "give a symbolic dimension a number (batch=4); those\nthat neither this, --shape nor a file " \

@@ -101,6 +101,7 @@ typedef struct rondo_executor_options {
     bool no_folding;           // nothing is computed ahead: all ops of the model run in each run,
                                // shapes and constants, too
     rondo_tuning tuning;       // AUTO; no matter on the host
+    const char *tuning_file;   // choices of kernels, made ahead; NULL: none. See rondo/tuning.h
 } rondo_executor_options;
 
 // Branches. Ops of a graph that do not need each other may run side by side: on a GPU as branches

@@ -45,6 +45,7 @@
 #include "rondo/builder.h"    // a model made in code, and read back
 #include "rondo/user_op.h"    // ops of the program's own
 #include "rondo/executor.h"   // a program on a device
+#include "rondo/tuning.h"     // choices of GPU kernels as a file
 #include "rondo/placement.h"  // where ops run, and what is copied in between
 #include "rondo/self_check.h"  // replays compared with eager runs
 #include "rondo/executor_stream.h"  // runs on the program's stream, not waited for, recorded

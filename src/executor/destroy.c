@@ -132,6 +132,7 @@ void rondo__executor_release(rondo_executor *executor) {
         rondo__free(executor->patterns[i]);
     }
     rondo__free(executor->patterns);
+    rondo__tuning_choices_destroy(executor->choices);
     rondo__self_check_destroy(executor);
     rondo_device_release(executor->device);
     rondo__budget_release(executor->budget);

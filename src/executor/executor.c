@@ -234,6 +234,10 @@ static rondo_status create(rondo_program *program, rondo_device *device,
         status = own_patterns(executor);
     }
     if (status == RONDO_STATUS_OK && root == NULL) {
+        status = rondo__tuning_choices_create(options->tuning_file, &executor->choices);
+        executor->options.tuning_file = NULL;  // the caller's, read
+    }
+    if (status == RONDO_STATUS_OK && root == NULL) {
         const bool is_host = rondo_device_is_host(device);
         executor->weights.budget = is_host ? executor->budget : executor->device_budget;
         status = rondo__shared_acquire_store(program, device, &executor->weights.store);

@@ -50,6 +50,7 @@ static void fill_request(const rondo_executor *executor, rondo__plan *plan, size
                                            .outputs = outputs,
                                            .weights = &plan->weights,
                                            .tuning = executor->options.tuning,
+                                           .choices = executor->root->choices,
                                            .use_reference = executor->options.reference};
 }
 

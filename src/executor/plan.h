@@ -322,6 +322,7 @@ struct rondo_executor {
     struct rondo__self_check *self_check;  // of a caller's executor; NULL: never checked
     size_t pattern_count;                  // of a caller's executor:
     char **patterns;  // copies of keep_f32, use_f16 and place, which the options point at
+    rondo__tuning_choices *choices;  // of a caller's executor
     rondo__call_lists lists;
     rondo_tensor *fresh;  // results that a run allocates, one for each output; see fetch.c
     rondo__async *async;  // of a caller's executor: runs that were not waited for; NULL: none yet

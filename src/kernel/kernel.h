@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernel/tuning_choices.h"
 #include "kernel/weight_store.h"
 #include "op/op.h"
 #include "rondo/device.h"
@@ -36,7 +37,8 @@ typedef struct rondo__kernel_request {
     rondo_generator *generator;         // for ops that draw; the kernel retains it
     rondo__weight_list *weights;        // where forms of constants come from; outlives the kernel
     rondo_tuning tuning;
-    bool is_survey;  // for rondo__kernel_survey only
+    rondo__tuning_choices *choices;  // where they are looked for and noted; NULL: nowhere
+    bool is_survey;                  // for rondo__kernel_survey only
 } rondo__kernel_request;
 
 struct rondo__kernel {

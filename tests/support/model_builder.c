@@ -14,11 +14,18 @@ static void fail(const char *what) {
 
 void *model_builder_allocate(model_builder *builder, size_t bytes) {
     void *block = calloc(1, bytes == 0 ? 1 : bytes);
-    void **blocks = realloc(builder->blocks, (builder->block_count + 1) * sizeof(*blocks));
-    if (block == NULL || blocks == NULL) {
+    // Room is there when the count is not a power of two.
+    if ((builder->block_count & (builder->block_count - 1)) == 0) {
+        const size_t capacity = builder->block_count == 0 ? 1 : 2 * builder->block_count;
+        void **blocks = realloc(builder->blocks, capacity * sizeof(*blocks));
+        if (blocks == NULL) {
+            fail("allocation");
+        }
+        builder->blocks = blocks;
+    }
+    if (block == NULL) {
         fail("allocation");
     }
-    builder->blocks = blocks;
     builder->blocks[builder->block_count++] = block;
     return block;
 }

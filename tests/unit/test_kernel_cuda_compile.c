@@ -19,11 +19,15 @@
 #include "backend/cuda/nvrtc.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "support/expect_ok.h"
 #include "support/op_cases.h"
+#include "support/ptx_turn.h"
 
 enum {
     SKIP = 77,
     SEEN_MAX = 4096,
+    OPTIONS_MAX = 32,
+    HOPPER = 90,       // the first whose launches overlap
     MISSING_MAX = 22,  // cases whose op has no CUDA kernel; may only become fewer
 };
 
@@ -31,6 +35,30 @@ static int32_t g_arch;
 static uint64_t g_seen[SEEN_MAX];
 static size_t g_seen_count;
 static size_t g_launch_count;
+
+// Where launches overlap, the PTX shows that every kernel waits for its turn (support/ptx_turn.h).
+static void check_turn(const char *source, const char *const *options, size_t option_count) {
+    static const ptx_constant constants[] = {
+        {"conv_tensor", 5, 1},  // x, w, bias, z, y: w is a constant where it is read early
+        {NULL, 0, 0}};
+    const char *all[OPTIONS_MAX];
+    rondo__cuda_image ptx;
+    char why[600];
+    bool is_own = false;
+    assert_true(option_count + 1 < OPTIONS_MAX);
+    for (size_t i = 0; i < option_count; i++) {
+        is_own = is_own || strcmp(options[i], "--gpu-architecture=sm_90a") == 0;
+        all[i] = strcmp(options[i], "--gpu-architecture=sm_90a") == 0
+                     ? "--gpu-architecture=compute_90a"
+                     : options[i];
+    }
+    all[option_count] = "--gpu-architecture=compute_90";
+    OK(rondo__cuda_compile(source, all, option_count + (is_own ? 0 : 1), g_arch, &ptx));
+    if (!ptx_takes_turns(ptx.bytes, constants, why, sizeof why)) {
+        fail_msg("%s", why);
+    }
+    rondo__cuda_image_deinit(&ptx);
+}
 
 static rondo_status compile_only(rondo_device *device, const char *source,
                                  const char *const *options, size_t option_count,
@@ -52,6 +80,9 @@ static rondo_status compile_only(rondo_device *device, const char *source,
     const rondo_status status = rondo__cuda_compile(source, options, option_count, g_arch, &image);
     if (status == RONDO_STATUS_OK) {
         rondo__cuda_image_deinit(&image);
+        if (g_arch == HOPPER) {
+            check_turn(source, options, option_count);
+        }
         if (g_seen_count < SEEN_MAX) {
             g_seen[g_seen_count++] = hash;
         }
@@ -108,7 +139,7 @@ static void compile_all(int32_t arch, const char *filter) {
 
 static void test_kernel_cuda_compile__hopper(void **state) {
     (void)state;
-    compile_all(90, NULL);
+    compile_all(HOPPER, NULL);
 }
 
 static void test_kernel_cuda_compile__ampere(void **state) {

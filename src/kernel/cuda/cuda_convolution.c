@@ -281,15 +281,17 @@ static void build_candidate(rondo__cuda_kernel *kernel, const void *data, size_t
 
 static void describe_candidate(const rondo__cuda_kernel *kernel, const void *data, size_t index,
                                char *text, size_t text_bytes) {
-    static const char *const names[] = {
-        [WAY_CUDNN_FUSED] = "cudnn fused", [WAY_CUDNN_BARE] = "cudnn", [WAY_PLAIN] = "plain"};
     const conv_problem *problem = data;
     const conv_way way = problem->candidates[index].way;
     const size_t plan = problem->candidates[index].plan;
     if (way == WAY_TENSOR) {
         rondo__cuda_describe_tensor_plan(kernel, &problem->convolution, plan, text, text_bytes);
+    } else if (way == WAY_PLAIN) {
+        (void)snprintf(text, text_bytes, "plain");
     } else {
-        (void)snprintf(text, text_bytes, "%s %zu", names[way], plan);
+        (void)snprintf(text, text_bytes, "cudnn%s %zu of version %zu",
+                       way == WAY_CUDNN_FUSED ? " fused" : "", plan,
+                       rondo__cuda_get_cudnn_version(kernel));
     }
 }
 
@@ -319,13 +321,12 @@ static void list_candidates(const rondo__cuda_kernel *kernel, conv_problem *prob
     }
 }
 
-static void write_key(const rondo__cuda_kernel *kernel, const rondo__cuda_convolution *c,
-                      char *text, size_t text_bytes) {
+static void write_key(const rondo__cuda_convolution *c, char *text, size_t text_bytes) {
     const rondo__window *w = &c->window;
     (void)snprintf(text, text_bytes,
                    "conv %s %s n%lld c%lld k%lld g%lld in %lldx%lldx%lld out %lldx%lldx%lld "
                    "kernel %lldx%lldx%lld stride %lldx%lldx%lld dilation %lldx%lldx%lld "
-                   "pads %lldx%lldx%lld act %d bias %d add %d cudnn %zu",
+                   "pads %lldx%lldx%lld act %d bias %d add %d",
                    rondo_dtype_get_name(c->dtype), w->channels_last ? "last" : "first",
                    (long long)w->batch, (long long)w->channels_in, (long long)w->channels_out,
                    (long long)c->groups, (long long)w->in[0], (long long)w->in[1],
@@ -335,7 +336,7 @@ static void write_key(const rondo__cuda_kernel *kernel, const rondo__cuda_convol
                    (long long)w->stride[2], (long long)w->dilation[0], (long long)w->dilation[1],
                    (long long)w->dilation[2], (long long)w->before[0], (long long)w->before[1],
                    (long long)w->before[2], (int)c->epilogue.activation, (int)c->epilogue.has_bias,
-                   (int)c->epilogue.has_residual, rondo__cuda_get_cudnn_version(kernel));
+                   (int)c->epilogue.has_residual);
 }
 
 void rondo__cuda_prepare_convolution(rondo__cuda_kernel *kernel) {
@@ -362,10 +363,11 @@ void rondo__cuda_prepare_convolution(rondo__cuda_kernel *kernel) {
         add_depthwise(kernel, c);
         return;
     }
-    write_key(kernel, c, key, sizeof(key));
+    write_key(c, key, sizeof(key));
     list_candidates(kernel, &problem);
     const rondo__tuning tuning = {
         .key = key,
+        .library_version = rondo__cuda_get_cudnn_version(kernel),
         .candidate_count = problem.count,
         .fast = problem.fast,
         .last = problem.last,

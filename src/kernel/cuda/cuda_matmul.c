@@ -313,15 +313,16 @@ static void build_candidate(rondo__cuda_kernel *kernel, const void *data, size_t
 
 static void describe_candidate(const rondo__cuda_kernel *kernel, const void *data, size_t index,
                                char *text, size_t text_bytes) {
-    static const char *const names[] = {
-        [WAY_VECTOR] = "vector", [WAY_CUBLASLT] = "cublaslt", [WAY_PLAIN] = "plain"};
     const matmul_problem *problem = data;
     const matmul_way way = problem->candidates[index].way;
     const size_t plan = problem->candidates[index].plan;
     if (way == WAY_TENSOR) {
         rondo__cuda_describe_tensor_plan(kernel, &problem->convolution, plan, text, text_bytes);
+    } else if (way == WAY_CUBLASLT) {
+        (void)snprintf(text, text_bytes, "cublaslt %zu of version %zu", plan,
+                       rondo__cuda_get_cublaslt_version(kernel));
     } else {
-        (void)snprintf(text, text_bytes, "%s %zu", names[way], plan);
+        (void)snprintf(text, text_bytes, "%s", way == WAY_VECTOR ? "vector" : "plain");
     }
 }
 
@@ -402,15 +403,15 @@ void rondo__cuda_prepare_matmul(rondo__cuda_kernel *kernel) {
     list_candidates(kernel, &problem);
     (void)snprintf(key, sizeof(key),
                    "matmul %s m%lld n%lld k%lld batch %lld a %lld %lld b %lld %lld act %d bias %d "
-                   "%lld %lld add %d cublaslt %zu",
+                   "%lld %lld add %d",
                    rondo_dtype_get_name(p->dtype), (long long)p->m, (long long)p->n,
                    (long long)p->k, (long long)p->batch_count, (long long)p->a_row,
                    (long long)p->a_column, (long long)p->b_row, (long long)p->b_column,
                    (int)p->epilogue.activation, (int)p->epilogue.has_bias, (long long)p->bias_row,
-                   (long long)p->bias_column, (int)p->epilogue.has_residual,
-                   rondo__cuda_get_cublaslt_version(kernel));
+                   (long long)p->bias_column, (int)p->epilogue.has_residual);
     const rondo__tuning tuning = {
         .key = key,
+        .library_version = rondo__cuda_get_cublaslt_version(kernel),
         .candidate_count = problem.count,
         .fast = problem.fast,
         .last = problem.last,

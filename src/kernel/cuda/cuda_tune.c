@@ -258,9 +258,9 @@ static bool make_key(const rondo__cuda_kernel *kernel, const rondo__tuning *tuni
         return false;
     }
     const int length =
-        snprintf(text, sizeof(text), "tune 7|%s|%d|%d|%s|%zu|%s", info.description,
-                 info.compute_units, info.driver_version, tuning->key, tuning->candidate_count,
-                 mode == RONDO_TUNING_FULL ? "full" : "fast");
+        snprintf(text, sizeof(text), "tune 8|%s|%d|%d|%s|%zu|%zu|%s", info.description,
+                 info.compute_units, info.driver_version, tuning->key, tuning->library_version,
+                 tuning->candidate_count, mode == RONDO_TUNING_FULL ? "full" : "fast");
     if (length < 0 || (size_t)length >= sizeof(text)) {
         return false;
     }
@@ -305,6 +305,66 @@ static void remember_winner(rondo__hash128 key, size_t winner) {
     rondo__kernel_cache_store(key, &image);
 }
 
+// ---- tuning files -----------------------------------------------------------------------------
+
+// What a choice holds for: other drivers do not change the order much.
+static bool name_device(const rondo__cuda_kernel *kernel, char *text, size_t text_bytes) {
+    rondo_device_info info = {.struct_size = sizeof info};
+    if (rondo_device_get_info(kernel->device, &info) != RONDO_STATUS_OK) {
+        return false;
+    }
+    const int length =
+        snprintf(text, text_bytes, "%s, %d multiprocessors", info.description, info.compute_units);
+    return length >= 0 && (size_t)length < text_bytes;
+}
+
+// Whether the candidate can be built here.
+static bool is_buildable(rondo__cuda_kernel *kernel, const rondo__tuning *tuning, size_t index) {
+    rondo__cuda_kernel *trial = NULL;
+    rondo__kernel *ready = NULL;
+    if (rondo__cuda_begin_kernel(kernel->request, &trial) != RONDO_STATUS_OK) {
+        return false;
+    }
+    tuning->build(trial, tuning->problem, index);
+    if (rondo__cuda_finish_kernel(trial, &ready) != RONDO_STATUS_OK) {
+        return false;
+    }
+    rondo__kernel_destroy(ready);
+    return true;
+}
+
+// The choice of the request's tuning file, or the number of candidates.
+static size_t find_in_file(rondo__cuda_kernel *kernel, const rondo__tuning *tuning) {
+    char device[320], choice[64], name[64];
+    if (kernel->request->choices == NULL || !name_device(kernel, device, sizeof device) ||
+        !rondo__tuning_choices_find(kernel->request->choices, device, tuning->key, choice,
+                                    sizeof choice)) {
+        return tuning->candidate_count;
+    }
+    for (size_t i = 0; i < tuning->candidate_count; i++) {
+        tuning->describe(kernel, tuning->problem, i, name, sizeof name);
+        if (strcmp(name, choice) == 0) {
+            return kernel->request->is_survey || is_buildable(kernel, tuning, i)
+                       ? i
+                       : tuning->candidate_count;
+        }
+    }
+    RONDO_LOG_INFO_F("tune %s: there is no \"%s\" here, which the tuning file chooses", tuning->key,
+                     choice);
+    return tuning->candidate_count;
+}
+
+static void note_choice(const rondo__cuda_kernel *kernel, const rondo__tuning *tuning,
+                        size_t winner) {
+    char device[320], name[64];
+    if (kernel->request->choices != NULL && name_device(kernel, device, sizeof device)) {
+        tuning->describe(kernel, tuning->problem, winner, name, sizeof name);
+        rondo__tuning_choices_note(kernel->request->choices, device, tuning->key, name);
+    }
+}
+
+// ---- choosing ---------------------------------------------------------------------------------
+
 // What the candidate's texts are, for threads that compile ahead.
 static void survey_candidate(rondo__cuda_kernel *kernel, const rondo__tuning *tuning,
                              size_t index) {
@@ -320,23 +380,21 @@ static void survey_candidate(rondo__cuda_kernel *kernel, const rondo__tuning *tu
 
 // The first candidate that can be built, without timing.
 static size_t find_buildable(rondo__cuda_kernel *kernel, const rondo__tuning *tuning) {
-    for (size_t i = 0; i < tuning->candidate_count; i++) {
-        rondo__cuda_kernel *trial = NULL;
-        rondo__kernel *ready = NULL;
-        if (rondo__cuda_begin_kernel(kernel->request, &trial) != RONDO_STATUS_OK) {
-            break;
-        }
-        tuning->build(trial, tuning->problem, i);
-        if (rondo__cuda_finish_kernel(trial, &ready) == RONDO_STATUS_OK) {
-            rondo__kernel_destroy(ready);
-            return i;
-        }
+    size_t first = 0;
+    while (first < tuning->candidate_count && !is_buildable(kernel, tuning, first)) {
+        first++;
     }
-    return tuning->candidate_count;
+    return first;
+}
+
+// The choice that was made before: in the tuning file, or on this machine.
+static size_t recall(rondo__cuda_kernel *kernel, const rondo__tuning *tuning) {
+    const size_t choice = find_in_file(kernel, tuning);
+    return choice < tuning->candidate_count ? choice : recall_winner(kernel, tuning);
 }
 
 static void survey(rondo__cuda_kernel *kernel, const rondo__tuning *tuning) {
-    const size_t winner = recall_winner(kernel, tuning);
+    const size_t winner = recall(kernel, tuning);
     if (winner < tuning->candidate_count) {
         survey_candidate(kernel, tuning, winner);
         return;
@@ -364,9 +422,11 @@ void rondo__cuda_add_fastest(rondo__cuda_kernel *kernel, const rondo__tuning *tu
         return;
     }
     const rondo_tuning mode = get_mode(kernel);
-    size_t winner = recall_winner(kernel, tuning);
+    size_t winner = recall(kernel, tuning);
+    bool is_guess = false;
     if (winner == tuning->candidate_count && mode == RONDO_TUNING_OFF) {
         winner = find_buildable(kernel, tuning);
+        is_guess = true;
     } else if (winner == tuning->candidate_count) {
         const rondo__hook_scope scope = rondo__hook_enter(RONDO__SPAN_TUNE, "tune");
         const rondo_status status = run_contest(kernel, tuning, &winner);
@@ -381,6 +441,9 @@ void rondo__cuda_add_fastest(rondo__cuda_kernel *kernel, const rondo__tuning *tu
     if (winner == tuning->candidate_count) {
         rondo__cuda_refuse(kernel, "none of the ways to do it works on this device");
         return;
+    }
+    if (!is_guess) {
+        note_choice(kernel, tuning, winner);
     }
     tuning->build(kernel, tuning->problem, winner);
 }

@@ -4,7 +4,8 @@
 // rule of ours predicts well, so the candidates are run. What is timed is what will run: each
 // candidate is captured several times in a row and the graph replayed, so that launch cost stays
 // out, on buffers filled with noise (zeros run faster than data on some chips). The choice is kept
-// on disk beside the compiled kernels, under a key of chip, driver and problem.
+// on disk beside the compiled kernels, under a key of chip, driver and problem, and noted by name
+// for tuning files (rondo/tuning.h).
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_KERNEL_CUDA_TUNE_H
 #define RONDO_KERNEL_CUDA_TUNE_H
@@ -12,20 +13,23 @@
 #include "kernel/cuda/cuda_steps.h"
 
 typedef struct rondo__tuning {
-    const char *key;         // the problem and all that numbers the candidates
+    const char *key;         // the problem, in words
+    size_t library_version;  // of the library that numbers some candidates; 0: it is not there
     size_t candidate_count;  // at most 64, the first the best guess
     uint64_t fast;           // bit i: RONDO_TUNING_FAST tries candidate i, too
     uint64_t last;           // bit i: tried only where none before it works
     const void *problem;
     // Adds candidate `index` to the kernel. A candidate that cannot be built refuses.
     void (*build)(rondo__cuda_kernel *kernel, const void *problem, size_t index);
-    // What candidate `index` is, for the log.
+    // What candidate `index` is, for the log and for tuning files: no two have one name, and the
+    // name tells the library's version where that numbers it.
     void (*describe)(const rondo__cuda_kernel *kernel, const void *problem, size_t index,
                      char *text, size_t text_bytes);
 } rondo__tuning;
 
-// Adds the fastest candidate to the kernel, as far as the request's rondo_tuning goes: a choice
-// that was kept, otherwise that of a contest, and without one the first that can be built.
+// Adds the fastest candidate to the kernel, as far as the request's rondo_tuning goes: the tuning
+// file's choice, one that was kept, otherwise that of a contest, and without one the first that can
+// be built.
 void rondo__cuda_add_fastest(rondo__cuda_kernel *kernel, const rondo__tuning *tuning);
 
 #endif  // RONDO_KERNEL_CUDA_TUNE_H

@@ -183,7 +183,8 @@ __device__ __forceinline__ To convert(From x) {
 // The first words of every kernel. The host launches our kernels so that they may start while the one
 // before is still running (programmatic dependent launch): its last blocks then hide our start. So a
 // kernel first lets its own successor do the same, and then waits until everything before it is
-// complete and visible, before it touches any memory that others write or read.
+// complete and visible, before it touches any memory that others write or read. A test follows every
+// way through the PTX to see that (tests/support/ptx_turn.h).
 __device__ __forceinline__ void release_successor() {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.launch_dependents;");

@@ -1,0 +1,29 @@
+// support/ptx_turn.h — whether a kernel may start while those before it still run.
+//
+// Our kernels are launched with programmatic edges (RONDO_LAUNCH_OVERLAP), so each has to wait for
+// all before it (griddepcontrol.wait) on every way through its code, before it touches memory that
+// others write or read. This reads the PTX and follows every way from the entry to the wait: on
+// none of them is there a return, a call, a branch by table, or an access to global memory. The
+// order of PTX is what counts: the assembler moves no access across the wait.
+//
+// One kernel starts copies of its weights earlier, which nothing ever writes. For it the address of
+// each such copy is followed back to the kernel's parameters, and may come from that one pointer.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_TESTS_SUPPORT_PTX_TURN_H
+#define RONDO_TESTS_SUPPORT_PTX_TURN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+// What an entry may read before its turn: the parameter words `pointer_count` are addresses, and
+// what number `constant_pointer` leads to is never written.
+typedef struct ptx_constant {
+    const char *entry;
+    size_t pointer_count, constant_pointer;
+} ptx_constant;
+
+// Checks each entry of the PTX. `constants` ends with a row without an entry. False: `why` says
+// what is wrong, in which entry.
+bool ptx_takes_turns(const char *ptx, const ptx_constant *constants, char *why, size_t why_bytes);
+
+#endif  // RONDO_TESTS_SUPPORT_PTX_TURN_H

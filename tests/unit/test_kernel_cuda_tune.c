@@ -1,0 +1,251 @@
+// Choosing among ways to do the same work, over the fake driver: candidates that take known times,
+// in each mode, with what was kept on disk and with tuning files.
+// SPDX-License-Identifier: Apache-2.0
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/text.h"
+#include "kernel/cuda/cuda_tune.h"
+#include "op/op.h"
+#include "rondo/rondo.h"
+#include "support/expect_ok.h"
+#include "support/fake_cuda.h"
+
+enum { WAY_COUNT = 5 };
+
+// Way 0 is slow, 3 is the fastest, 2 cannot be built, 4 is for when none works.
+static const char *const g_names[WAY_COUNT] = {"slow", "middle", "broken", "quick", "last"};
+static const long g_times_us[WAY_COUNT] = {400, 100, 0, 0, 0};
+
+static unsigned g_launches[WAY_COUNT];
+static char g_cache[] = "/tmp/rondo_tune_XXXXXX";
+static char g_file[64];
+
+static void run_way(size_t way) {
+    const struct timespec span = {.tv_nsec = g_times_us[way] * 1000};
+    g_launches[way]++;
+    if (span.tv_nsec > 0) {
+        (void)nanosleep(&span, NULL);
+    }
+}
+
+static void run_noise(const void *arguments, size_t bytes) {
+    (void)arguments, (void)bytes;
+}
+static void run_slow(const void *arguments, size_t bytes) {
+    (void)arguments, (void)bytes;
+    run_way(0);
+}
+static void run_middle(const void *arguments, size_t bytes) {
+    (void)arguments, (void)bytes;
+    run_way(1);
+}
+static void run_quick(const void *arguments, size_t bytes) {
+    (void)arguments, (void)bytes;
+    run_way(3);
+}
+static void run_last(const void *arguments, size_t bytes) {
+    (void)arguments, (void)bytes;
+    run_way(4);
+}
+
+static void build(rondo__cuda_kernel *kernel, const void *problem, size_t index) {
+    rondo__defines defines = {0};
+    const bool *is_hopeless = problem;
+    if (index == 2 || (*is_hopeless && index < 4)) {
+        rondo__cuda_refuse(kernel, "a planted way");
+        return;
+    }
+    rondo__step *step =
+        rondo__cuda_add_launch(kernel, "planted", &defines, g_names[index], 1, 32);
+    rondo__step_input(step, 0);
+    rondo__step_output(step, 0);
+}
+
+static void describe(const rondo__cuda_kernel *kernel, const void *problem, size_t index,
+                     char *text, size_t text_bytes) {
+    (void)kernel, (void)problem;
+    (void)snprintf(text, text_bytes, "%s", g_names[index]);
+}
+
+typedef struct world {
+    rondo_device *device;
+    rondo__tuning_choices *choices;
+    rondo_tuning mode;
+    bool is_hopeless;
+} world;
+
+// Tunes the problem `key` and launches the choice once; returns its number, or WAY_COUNT.
+static size_t choose(world *w, const char *key) {
+    char name[] = "planted";
+    rondo__op op = {.name = name, .def = rondo__op_lookup("", "Relu", 14)};
+    const rondo__tensor_info info = {
+        .dtype = RONDO_DTYPE_F32, .is_shape_known = true, .shape = {.rank = 1, .extent = {64}}};
+    const rondo__kernel_request request = {.device = w->device,
+                                           .op = &op,
+                                           .input_count = 1,
+                                           .inputs = &info,
+                                           .output_count = 1,
+                                           .outputs = &info,
+                                           .tuning = w->mode,
+                                           .choices = w->choices};
+    const rondo__tuning tuning = {.key = key,
+                                  .candidate_count = WAY_COUNT,
+                                  .fast = 1 << 0 | 1 << 1 | 1 << 2,
+                                  .last = 1 << 4,
+                                  .problem = &w->is_hopeless,
+                                  .build = build,
+                                  .describe = describe};
+    rondo__cuda_kernel *kernel = NULL;
+    rondo__kernel *ready = NULL;
+    rondo_stream *stream = NULL;
+    float x[64] = {0}, y[64];
+    const void *inputs[] = {x};
+    void *outputs[] = {y};
+    OK(rondo__cuda_begin_kernel(&request, &kernel));
+    rondo__cuda_add_fastest(kernel, &tuning);
+    OK(rondo__cuda_finish_kernel(kernel, &ready));
+    OK(rondo_stream_create(w->device, NULL, &stream));
+    memset(g_launches, 0, sizeof g_launches);
+    OK(ready->launch(ready, stream, inputs, outputs, NULL));
+    OK(rondo_stream_synchronize(stream));
+    rondo_stream_destroy(stream);
+    rondo__kernel_destroy(ready);
+    size_t way = 0;
+    while (way < WAY_COUNT && g_launches[way] == 0) {
+        way++;
+    }
+    return way;
+}
+
+static void write_file(const char *choice) {
+    FILE *file = fopen(g_file, "w");
+    assert_non_null(file);
+    rondo_device *device = NULL;
+    rondo_device_info info = {.struct_size = sizeof info};
+    OK(rondo_device_open("cuda:0", &device));
+    OK(rondo_device_get_info(device, &info));
+    assert_true(fprintf(file, "rondo tuning 1\n%s, %d multiprocessors\tfiled\t%s\n",
+                        info.description, info.compute_units, choice) > 0);
+    assert_int_equal(fclose(file), 0);
+    rondo_device_release(device);
+}
+
+static void test_kernel_cuda_tune__modes(void **state) {
+    world w = {.mode = RONDO_TUNING_OFF};
+    (void)state;
+    OK(rondo_device_open("cuda:0", &w.device));
+    assert_int_equal(choose(&w, "first"), 0);  // the best guess, nothing timed
+    w.mode = RONDO_TUNING_FAST;
+    assert_int_equal(choose(&w, "first"), 1);  // of 0 and 1
+    w.mode = RONDO_TUNING_OFF;
+    assert_int_equal(choose(&w, "first"), 1);  // kept
+    w.mode = RONDO_TUNING_FULL;
+    assert_int_equal(choose(&w, "first"), 3);
+    w.mode = RONDO_TUNING_FAST;
+    assert_int_equal(choose(&w, "first"), 3);  // a wider contest's winner stands
+    w.is_hopeless = true;
+    assert_int_equal(choose(&w, "second"), 4);
+    rondo_device_release(w.device);
+}
+
+static void test_kernel_cuda_tune__variable(void **state) {
+    world w = {.mode = RONDO_TUNING_AUTO};
+    (void)state;
+    OK(rondo_device_open("cuda:0", &w.device));
+    assert_int_equal(setenv("RONDO_TUNE", "off", 1), 0);
+    assert_int_equal(choose(&w, "third"), 0);
+    assert_int_equal(setenv("RONDO_TUNE", "full", 1), 0);
+    assert_int_equal(choose(&w, "third"), 3);
+    assert_int_equal(unsetenv("RONDO_TUNE"), 0);
+    assert_int_equal(choose(&w, "fourth"), 1);
+    rondo_device_release(w.device);
+}
+
+static void test_kernel_cuda_tune__file(void **state) {
+    static const struct {
+        const char *choice;
+        size_t way;
+    } rows[] = {{"slow", 0}, {"last", 4}, {"broken", 1}, {"of another version", 1}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
+        world w = {.mode = RONDO_TUNING_FAST};
+        write_file(rows[i].choice);
+        OK(rondo_device_open("cuda:0", &w.device));
+        OK(rondo__tuning_choices_create(g_file, &w.choices));
+        assert_int_equal(choose(&w, "filed"), rows[i].way);
+        rondo__tuning_choices_destroy(w.choices);
+        rondo_device_release(w.device);
+    }
+}
+
+// What was timed or recalled is noted; a guess is not.
+static void test_kernel_cuda_tune__noted(void **state) {
+    world w = {.mode = RONDO_TUNING_OFF};
+    rondo__text text = {0};
+    (void)state;
+    OK(rondo_device_open("cuda:0", &w.device));
+    OK(rondo__tuning_choices_create(NULL, &w.choices));
+    assert_int_equal(choose(&w, "guessed"), 0);
+    w.mode = RONDO_TUNING_FULL;
+    assert_int_equal(choose(&w, "timed"), 3);
+    rondo__tuning_choices_destroy(w.choices);
+    OK(rondo__tuning_choices_create(NULL, &w.choices));
+    assert_int_equal(choose(&w, "timed"), 3);
+    rondo__tuning_choices_print(w.choices, &text);
+    assert_non_null(strstr(text.bytes, "\ttimed\tquick\n"));
+    assert_null(strstr(text.bytes, "guessed"));
+    rondo__text_deinit(&text);
+    rondo__tuning_choices_destroy(w.choices);
+    rondo_device_release(w.device);
+}
+
+static int open_fake(void **state) {
+    static const fake_cuda_options options = {
+        .device_count = 1, .driver_version = 13000, .has_get_proc_address = true};
+    (void)state;
+    fake_cuda_reset(&options);
+    fake_cuda_install();
+    fake_cuda_install_compiler();
+    fake_cuda_set_kernel("noise", run_noise);
+    fake_cuda_set_kernel("slow", run_slow);
+    fake_cuda_set_kernel("middle", run_middle);
+    fake_cuda_set_kernel("quick", run_quick);
+    fake_cuda_set_kernel("last", run_last);
+    return 0;
+}
+
+static int close_fake(void **state) {
+    (void)state;
+    assert_string_equal(fake_cuda_get_violations(), "");
+    assert_int_equal(fake_cuda_count_objects(), 0);
+    fake_cuda_uninstall();
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_kernel_cuda_tune__modes, open_fake, close_fake),
+        cmocka_unit_test_setup_teardown(test_kernel_cuda_tune__variable, open_fake, close_fake),
+        cmocka_unit_test_setup_teardown(test_kernel_cuda_tune__file, open_fake, close_fake),
+        cmocka_unit_test_setup_teardown(test_kernel_cuda_tune__noted, open_fake, close_fake),
+    };
+    if (mkdtemp(g_cache) == NULL || setenv("RONDO_CACHE_DIR", g_cache, 1) != 0 ||
+        unsetenv("RONDO_TUNE") != 0) {
+        return 1;
+    }
+    (void)snprintf(g_file, sizeof g_file, "%s/model.tuning", g_cache);
+    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    char command[96];
+    (void)snprintf(command, sizeof command, "rm -r '%s'", g_cache);
+    return system(command) == 0 ? failed : 1;
+}

@@ -1,0 +1,92 @@
+// The checker of programmatic edges sees what it is there for, in PTX made for the purpose.
+// SPDX-License-Identifier: Apache-2.0
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/ptx_turn.h"
+
+#define HEAD                                            \
+    ".version 8.0\n.target sm_90\n.visible .entry k(\n" \
+    "  .param .align 8 .b8 k_param_0[64]\n)\n{\n"       \
+    "  .reg .pred %p<3>;\n  .reg .b64 %rd<9>;\n"        \
+    "  ld.param.u64 %rd1, [k_param_0];\n"               \
+    "  ld.param.u64 %rd2, [k_param_0+8];\n"             \
+    "  ld.param.u64 %rd3, [k_param_0+16];\n"            \
+    "  // begin inline asm\n  griddepcontrol.launch_dependents;\n  // end inline asm\n"
+#define WAIT "  griddepcontrol.wait;\n"
+#define TAIL "  ret;\n}\n"
+
+// Of the entry "k" pointer 1 of 3 is constant; "other" has none.
+static const ptx_constant g_constants[] = {{"k", 3, 1}, {NULL, 0, 0}};
+
+static const struct {
+    const char *ptx;
+    const char *why;  // "": it takes its turn
+} rows[] = {
+    {HEAD WAIT "  ld.global.u32 %r1, [%rd1];\n  st.global.u32 [%rd1], %r1;\n" TAIL, ""},
+    // a way around the wait, to the end, and to an access
+    {HEAD "  @%p1 bra $L_2;\n" WAIT "$L_2:\n" TAIL, "leaves the way"},
+    {HEAD "  @%p1 bra $L_2;\n" WAIT "$L_2:\n  st.global.u32 [%rd1], %r1;\n" TAIL, "touches"},
+    {HEAD "  @%p1 ret;\n" WAIT TAIL, "leaves the way"},
+    {HEAD TAIL, "leaves the way"},
+    {HEAD "  @%p1 griddepcontrol.wait;\n" TAIL, "leaves the way"},
+    {HEAD "  call.uni f, (%rd1);\n" WAIT TAIL, "leaves the way"},
+    {HEAD "  brx.idx %r1, t;\n" WAIT TAIL, "leaves the way"},
+    {HEAD "  bra $L_9;\n" WAIT TAIL, "ends before"},
+    // accesses
+    {HEAD "  st.global.u32 [%rd2], %r1;\n" WAIT TAIL, "touches"},
+    {HEAD "  st.u32 [%rd2], %r1;\n" WAIT TAIL, "touches"},
+    {HEAD "  ld.u32 %r1, [%rd2];\n" WAIT TAIL, "touches"},
+    {HEAD "  atom.global.add.u32 %r1, [%rd2], 1;\n" WAIT TAIL, "touches"},
+    {HEAD "  red.global.add.u32 [%rd2], 1;\n" WAIT TAIL, "touches"},
+    {HEAD "  ld.global.v2.u32 {%r1, %r2}, [%rd1+4];\n" WAIT TAIL, "pointer 0"},
+    {HEAD "  ld.global.u32 %r1, [%rd2];\n" WAIT TAIL, ""},
+    {HEAD "  cp.async.cg.shared.global [%r9], [%rd3], 16, %r1;\n" WAIT TAIL, "pointer 2"},
+    {HEAD "  cp.async.cg.shared.global [%r9], [%rd2], 16, %r1;\n"
+          "  cp.async.commit_group;\n  st.shared.u32 [%r9], %r1;\n" WAIT TAIL,
+     ""},
+    // addresses that are computed, on any way
+    {HEAD "  cvta.to.global.u64 %rd4, %rd2;\n  add.s64 %rd5, %rd4, 8;\n"
+          "  ld.global.u32 %r1, [%rd5];\n" WAIT TAIL,
+     ""},
+    {HEAD "  selp.b64 %rd4, %rd2, %rd1, %p1;\n  ld.global.u32 %r1, [%rd4];\n" WAIT TAIL,
+     "pointer 0"},
+    {HEAD "  ld.global.u64 %rd4, [%rd2];\n  ld.global.u32 %r1, [%rd4];\n" WAIT TAIL,
+     "comes from memory"},
+    {HEAD "$L_1:\n  ld.global.u32 %r1, [%rd5];\n" WAIT
+          "  mov.u64 %rd5, %rd3;\n  bra.uni $L_1;\n}\n",
+     "pointer 2"},
+    // ways that join again, and a loop before the wait
+    {HEAD "  @%p1 bra $L_1;\n  mov.u32 %r1, 2;\n  bra.uni $L_2;\n$L_1:\n  mov.u32 %r1, 3;\n"
+          "$L_2:\n  @!%p2 bra $L_2;\n" WAIT "  ld.global.u32 %r1, [%rd1];\n" TAIL,
+     ""},
+    // a second entry, without constants of its own
+    {HEAD WAIT TAIL ".visible .entry other()\n{\n  ld.global.u32 %r1, [%rd2];\n" WAIT TAIL,
+     "other: touches"},
+    {HEAD WAIT, "cut off"},
+    {"nothing", "no entry"},
+};
+
+static void test_kernel_ptx_turn__planted(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
+        char why[600];
+        const bool is_good = ptx_takes_turns(rows[i].ptx, g_constants, why, sizeof why);
+        if (is_good != (rows[i].why[0] == '\0') || strstr(why, rows[i].why) == NULL) {
+            fail_msg("row %zu: \"%s\", expected \"%s\"", i, why, rows[i].why);
+        }
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_kernel_ptx_turn__planted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
