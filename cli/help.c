@@ -70,6 +70,9 @@ static const variable variables[] = {
     {"OMP_WAIT_POLICY", NULL,
      "OpenMP's own: passive makes idle threads sleep at once. Set\n(or GOMP_SPINCOUNT), it keeps "
      "Rondo from choosing by load"},
+    {"ONEDNN_MAX_CPU_ISA", NULL,
+     "oneDNN's own: the best instructions used on the host, as\nAVX2 or SSE41; those of Rondo's "
+     "own loops, too"},
     {"RONDO_CACHE_DIR", NULL,
      "where compiled GPU kernels and tuning results are kept;\ndefault: rondo in XDG_CACHE_HOME, "
      "or "

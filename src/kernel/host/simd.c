@@ -16,8 +16,8 @@ extern const rondo__simd rondo__simd_avx512;
 #ifdef RONDO_SIMD_X86
 enum { LEVEL_BASELINE, LEVEL_AVX2, LEVEL_AVX512 };
 
-// The highest level that the user allows, by oneDNN's variable (or its older name), so that one
-// setting holds for its kernels and ours.
+// The highest level that the user allows, by oneDNN's variable, so that one setting holds for its
+// kernels and ours.
 static int get_allowed_level(void) {
     static const struct {
         const char *name;
@@ -27,9 +27,6 @@ static int get_allowed_level(void) {
         {"AVX2_VNNI", LEVEL_AVX2}, {"AVX2_VNNI_2", LEVEL_AVX2},
     };
     const char *text = getenv("ONEDNN_MAX_CPU_ISA");
-    if (text == NULL) {
-        text = getenv("DNNL_MAX_CPU_ISA");
-    }
     for (size_t i = 0; text != NULL && i < sizeof limits / sizeof limits[0]; ++i) {
         if (strcasecmp(text, limits[i].name) == 0) {
             return limits[i].level;
