@@ -8,9 +8,9 @@
 //   options.place = (const char *[]){"Gather*=cpu"};     // for one executor
 //
 // What comes later in this list wins. A place is "cpu", "gpu" (the executor's), "gpu:1" (that GPU,
-// which must be the executor's), or "all": wherever the executor likes. An executor on the host
-// runs all on the processor, and refuses ops that are placed on a GPU; one on a GPU refuses ops on
-// another one, and those on its own that it has no kernel for.
+// beside the executor's or the same), or "all": wherever the executor likes. An executor on the
+// host runs all on the processor, and refuses ops that are placed on a GPU; one on a GPU refuses
+// ops on one that is not there, and those on a GPU that has no kernel for them.
 //
 // Where nobody says anything, ops run on the executor's device if it has a kernel for them. On the
 // processor stay by themselves: shape arithmetic (small whole numbers that only ops of the
@@ -23,6 +23,15 @@
 // copies are nodes of the graph like all else. Constants that only the processor reads are read
 // where the program has them. Only ops whose result shape depends on data, and control flow that no
 // graph can hold, let the run wait.
+//
+// Ops on another GPU than the executor's have kernels, weights and memory there, and a graph for
+// each segment; events order the two streams, so neither the processor nor the other GPU waits for
+// more than it needs. A tensor goes from GPU to GPU once in a run and direction: straight where the
+// driver has a way (rondo_device_copies_directly), otherwise through pinned memory. Only what is
+// placed there runs there, as it stands in the model: it is not fused. Random numbers and control
+// flow stay on the executor's GPU. memory_limit_bytes bounds each GPU by itself. Results are
+// fetched from the processor's side, so they cross as well. Such runs cannot be recorded
+// (rondo_executor_record), take no device tensors where they are, and have no branches.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_PLACEMENT_H
 #define RONDO_PLACEMENT_H
@@ -49,7 +58,7 @@ typedef struct rondo_placement {  // ABI: fixed
     rondo_placement_kind kind;
     const char *type;    // of the op, or the element type of the tensor
     const char *name;    // of the node, or of the tensor
-    const char *place;   // "cpu" or "gpu"
+    const char *place;   // "cpu", "gpu" (the executor's) or "gpu:1"
     const char *reason;  // for people
     uint64_t bytes;      // of a tensor, or of what is copied; 0 where its shape depends on data
 } rondo_placement;
@@ -71,9 +80,8 @@ typedef struct rondo_transfer_count {  // ABI: fixed
     uint64_t bytes;
 } rondo_transfer_count;
 
-// Copies of tensors between processor and GPU that ops of one side make and ops of the other read;
-// all 0 on the host. Inputs in host memory and what is fetched are not among them: run_times has
-// those.
+// Copies of tensors that ops on one device make and ops on another one read; all 0 on the host.
+// Inputs in host memory and what is fetched are not among them: run_times has those.
 typedef struct rondo_transfer_stats {
     size_t struct_size;  // sizeof(rondo_transfer_stats)
     uint64_t run_count;
@@ -83,6 +91,9 @@ typedef struct rondo_transfer_stats {
     // result shape depends on data, or for control flow on the processor.
     rondo_transfer_count synchronous_to_device;
     rondo_transfer_count synchronous_to_host;
+    // From one GPU to another directly. What goes through pinned memory counts as two of the above.
+    rondo_transfer_count between_devices;
+    rondo_transfer_count synchronous_between_devices;
 } rondo_transfer_stats;
 
 // What the executor's runs have copied.  Errors: STATE (nothing has run).

@@ -25,6 +25,12 @@ RONDO_MUST_USE rondo_status rondo__stream_copy_noted(rondo_stream *stream, void 
                                                      rondo_copy_kind kind,
                                                      const rondo__copy_note *note);
 
+// The same for rondo_stream_copy_between.
+RONDO_MUST_USE rondo_status rondo__stream_copy_between_noted(rondo_stream *stream, rondo_device *to,
+                                                             void *destination, rondo_device *from,
+                                                             const void *source, size_t bytes,
+                                                             const rondo__copy_note *note);
+
 // A copy that is about to be put on a stream, or is done by the processor.
 typedef struct rondo__copy_tale {
     const char *from;  // names of places

@@ -155,7 +155,8 @@ static rondo_status copy_between(rondo_stream *stream, rondo_device *to, void *d
 // The same for a copy between the memory of two devices.
 static rondo__hook_scope tell_between(rondo_stream *stream, const rondo_device *to,
                                       const void *destination, const rondo_device *from,
-                                      const void *source, size_t bytes) {
+                                      const void *source, size_t bytes,
+                                      const rondo__copy_note *note) {
     if (!rondo__copy_is_told() || is_recording(stream)) {
         return (rondo__hook_scope){0};
     }
@@ -172,25 +173,34 @@ static rondo__hook_scope tell_between(rondo_stream *stream, const rondo_device *
                                    .bytes = bytes,
                                    .is_async = !is_pageable,
                                    .stream = stream};
-    return rondo__copy_tell(&tale, NULL);
+    return rondo__copy_tell(&tale, note);
 }
 
 rondo_status rondo_stream_copy_between(rondo_stream *stream, rondo_device *to, void *destination,
                                        rondo_device *from, const void *source, size_t bytes) {
-    RETURN_IF_ERROR(rondo__check_stream(stream, __func__));
-    rondo_status status = check_between(stream, to, from, __func__);
+    return rondo__stream_copy_between_noted(stream, to, destination, from, source, bytes, NULL);
+}
+
+rondo_status rondo__stream_copy_between_noted(rondo_stream *stream, rondo_device *to,
+                                              void *destination, rondo_device *from,
+                                              const void *source, size_t bytes,
+                                              const rondo__copy_note *note) {
+    static const char call[] = "rondo_stream_copy_between";
+    RETURN_IF_ERROR(rondo__check_stream(stream, call));
+    rondo_status status = check_between(stream, to, from, call);
     if (status == RONDO_STATUS_OK) {
-        status = rondo__work_check_copy(destination, source, bytes, RONDO_COPY_DEVICE_TO_DEVICE,
-                                        __func__);
+        status =
+            rondo__work_check_copy(destination, source, bytes, RONDO_COPY_DEVICE_TO_DEVICE, call);
     }
     if (status == RONDO_STATUS_OK && bytes == 0) {
         return RONDO_STATUS_OK;
     }
     if (status == RONDO_STATUS_OK) {
-        status = rondo__capture_refuse_broken(stream, __func__);
+        status = rondo__capture_refuse_broken(stream, call);
     }
     if (status == RONDO_STATUS_OK) {
-        const rondo__hook_scope scope = tell_between(stream, to, destination, from, source, bytes);
+        const rondo__hook_scope scope =
+            tell_between(stream, to, destination, from, source, bytes, note);
         status = copy_between(stream, to, destination, from, source, bytes);
         rondo__hook_leave(&scope);
     }

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "executor/limits.h"
+#include "executor/peers.h"
 
 enum { BEFORE, EAGER, REPLAYED, ALIGNMENT = 256 };
 
@@ -52,10 +53,13 @@ static rondo_status find_regions(rondo__check_memory *memory, const rondo__plan 
     if (memory->regions == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
-    if (plan->arena != NULL) {
+    const rondo__plan_peer *peer = rondo__step_get_peer(plan, step);
+    if (peer != NULL) {
+        RETURN_IF_ERROR(add_region(memory, peer->arena->address, peer->arena_bytes, false));
+    } else if (plan->arena != NULL) {
         RETURN_IF_ERROR(add_region(memory, plan->arena->address, plan->arena_bytes, false));
     }
-    if (plan->host_arena != NULL) {
+    if (peer == NULL && plan->host_arena != NULL) {
         RETURN_IF_ERROR(add_region(memory, plan->host_arena, plan->host_arena_bytes, true));
     }
     for (size_t i = step->first_item; i < step->first_item + step->item_count; ++i) {
@@ -94,7 +98,7 @@ static rondo_status copy_pinned(rondo_stream *stream, const rondo__check_region 
 }
 
 static rondo_status copy_regions(rondo__check_memory *memory, char *copy, direction way) {
-    rondo_stream *stream = memory->executor->stream;
+    rondo_stream *stream = memory->stream;
     for (size_t r = 0; r < memory->region_count; ++r) {
         const rondo__check_region *region = &memory->regions[r];
         char *place = copy + region->place;
@@ -160,7 +164,9 @@ static rondo_status allocate(rondo__check_memory *memory) {
     if (memory->eager == NULL || memory->replayed == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
-    rondo_status status = rondo__executor_allocate(memory->executor, memory->bytes, &before);
+    const rondo_status status =
+        memory->peer != NULL ? rondo__peer_allocate(memory->peer, memory->bytes, &before)
+                             : rondo__executor_allocate(memory->executor, memory->bytes, &before);
     memory->before = before;
     return status;
 }
@@ -168,7 +174,13 @@ static rondo_status allocate(rondo__check_memory *memory) {
 rondo_status rondo__check_memory_init(rondo_executor *executor, const rondo__plan *plan,
                                       const rondo__step *step, rondo__check_memory *out_memory) {
     memset(out_memory, 0, sizeof *out_memory);
+    const rondo__plan_peer *peer = rondo__step_get_peer(plan, step);
     out_memory->executor = executor;
+    out_memory->peer = peer != NULL ? peer->peer : NULL;
+    out_memory->stream = rondo__step_get_stream(executor, plan, step);
+    // Steps on other streams read and write what is put back here.
+    RETURN_IF_ERROR(rondo_stream_synchronize(executor->stream));
+    RETURN_IF_ERROR(rondo__peers_synchronize(plan));
     for (const rondo__executor_generator *entry = executor->root->generators; entry != NULL;
          entry = entry->next) {
         out_memory->generator_count += 1;
@@ -184,7 +196,11 @@ rondo_status rondo__check_memory_init(rondo_executor *executor, const rondo__pla
 }
 
 void rondo__check_memory_deinit(rondo__check_memory *memory) {
-    rondo__executor_free(memory->executor, memory->before, memory->bytes);
+    if (memory->peer != NULL) {
+        rondo__peer_free(memory->peer, memory->before, memory->bytes);
+    } else {
+        rondo__executor_free(memory->executor, memory->before, memory->bytes);
+    }
     rondo__free(memory->eager);
     rondo__free(memory->replayed);
     rondo__free(memory->regions);

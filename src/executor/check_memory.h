@@ -18,6 +18,8 @@ typedef struct rondo__check_region {
 
 typedef struct rondo__check_memory {
     rondo_executor *executor;
+    rondo__peer *peer;     // whose segment it is; NULL: the executor's device's
+    rondo_stream *stream;  // that it runs on
     rondo__check_region *regions;
     size_t region_count;
     size_t bytes;  // of a copy
@@ -30,7 +32,7 @@ typedef struct rondo__check_memory {
     rondo_generator_state *states[3];
 } rondo__check_memory;
 
-// Finds the regions, waits for the stream, and keeps what is there as `before`.
+// Finds the regions, waits for all streams of the plan, and keeps what is there as `before`.
 //
 // Errors:    NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST.
 // Ownership: the caller deinits it, also after a failure.

@@ -8,9 +8,12 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "executor/hosted.h"
+#include "executor/peers.h"
 #include "program/edit.h"
 #include "program/names.h"
+#include "program/place_mark.h"
 #include "program/specialise.h"
+#include "rondo/copy.h"
 #include "tensor/elements.h"
 
 // ---- the copy ---------------------------------------------------------------------------------
@@ -18,6 +21,8 @@
 typedef struct transfer {
     rondo__kernel head;
     rondo__crossing way;
+    rondo_device *from;  // BETWEEN
+    rondo_device *to;
     size_t bytes;
     rondo_shape shape;
     rondo__copy_note note;  // for the first op that reads it; names are the program's
@@ -41,6 +46,15 @@ static rondo_status launch_transfer(rondo__kernel *head, rondo_stream *stream,
                                     void *workspace) {
     const transfer *t = (const transfer *)head;
     (void)workspace;
+    if (t->way == RONDO__BETWEEN) {
+        const rondo_status status = rondo__stream_copy_between_noted(
+            stream, t->to, outputs[0], t->from, inputs[0], t->bytes, &t->note);
+        if (status != RONDO_STATUS_OK) {
+            rondo__error_prefix("copying \"%.60s\" to %s", t->note.variable,
+                                rondo_device_get_name(t->to));
+        }
+        return status;
+    }
     return rondo__crossing_copy(stream, t->way, &t->note, outputs[0], inputs[0], t->bytes);
 }
 
@@ -81,17 +95,18 @@ bool rondo__crossing_is_possible(const rondo_executor *executor) {
     return executor->part == RONDO__PART_NONE && !rondo_device_is_host(executor->device);
 }
 
-rondo_status rondo__crossing_reserve(rondo_program *program) {
-    const size_t values = program->value_count;
-    RETURN_IF_ERROR(RONDO__ARRAY_RESERVE(program->values, program->value_capacity, 2 * values));
+rondo_status rondo__crossing_reserve(const rondo__plan *plan) {
+    rondo_program *program = plan->program;
+    const size_t values = program->value_count * rondo__plan_count_sides(plan);
+    RETURN_IF_ERROR(RONDO__ARRAY_RESERVE(program->values, program->value_capacity, values));
     RETURN_IF_ERROR(
         RONDO__ARRAY_RESERVE(program->nodes, program->node_capacity, program->node_count + values));
-    return rondo__names_reserve(program, 2 * values);
+    return rondo__names_reserve(program, values);
 }
 
 // ---- the insertion ----------------------------------------------------------------------------
 
-enum { ON_DEVICE = 0, ON_HOST = 1, READ_ON_DEVICE = 1 << ON_DEVICE, READ_ON_HOST = 1 << ON_HOST };
+enum { READ_ON_DEVICE = 1 << RONDO__SIDE_DEVICE, READ_ON_HOST = 1 << RONDO__SIDE_HOST };
 
 typedef struct insertion {
     const rondo_executor *executor;
@@ -99,10 +114,10 @@ typedef struct insertion {
     rondo_program *program;
     int8_t *class_of;
     rondo__kernel **kernels;
-    size_t node_count;   // before
-    size_t value_count;  // before
-    uint8_t *read;       // by value: sides that read it
-    int32_t *other;      // by value: its form on the side where it does not lie; -1: none yet
+    size_t node_count;  // before
+    size_t capacity;    // of values
+    uint32_t *read;     // by value: sides that read it, one bit each
+    int32_t *forms;     // by side and value: its form there, where it does not lie; -1: none yet
     size_t order_count;
     size_t reader;  // the node at hand
 } insertion;
@@ -112,11 +127,29 @@ static bool is_view(const insertion *in, size_t n) {
 }
 
 // The side of a node that does something.
-static int get_side(const insertion *in, size_t n) {
+static uint8_t get_side(const insertion *in, size_t n) {
     const int8_t c = in->class_of[n];
     const bool is_device =
         c == 0 ? !rondo__kernel_is_hosted(in->kernels[n]) : c < 0 || c == 1 + RONDO__BYPASS_EAGER;
-    return is_device ? ON_DEVICE : ON_HOST;
+    return !is_device ? RONDO__SIDE_HOST
+           : c >= 0   ? rondo__peers_get_side(in->plan, n)
+                      : RONDO__SIDE_DEVICE;
+}
+
+static int32_t *get_form(const insertion *in, int32_t value, uint8_t side) {
+    return &in->forms[side * in->capacity + (size_t)value];
+}
+
+static const char *get_side_name(const insertion *in, uint8_t side) {
+    const rondo__plan_peer *peer = rondo__plan_get_peer(in->plan, side);
+    return side == RONDO__SIDE_HOST ? "cpu"
+           : peer == NULL           ? "gpu"
+                          : rondo__place_get_name((uint8_t)(RONDO__PLACE_GPU_0 + peer->ordinal));
+}
+
+static rondo_device *get_device(const insertion *in, uint8_t side) {
+    const rondo__plan_peer *peer = rondo__plan_get_peer(in->plan, side);
+    return peer != NULL ? peer->peer->device : in->executor->device;
 }
 
 // Whether the value has bytes that lie on one side only.
@@ -138,7 +171,7 @@ static void find_readers(insertion *in) {
             in->read[node->inputs[0]] |= in->read[node->outputs[0]];
             continue;
         }
-        const uint8_t side = (uint8_t)(1u << get_side(in, n));
+        const uint32_t side = UINT32_C(1) << get_side(in, n);
         for (size_t i = 0; in->class_of[n] >= 0 && i < node->input_count; ++i) {
             if (node->inputs[i] >= 0) {
                 in->read[node->inputs[i]] |= side;
@@ -151,29 +184,29 @@ static void set_sides(insertion *in) {
     uint8_t *sides = in->plan->sides;
     for (size_t i = 0; i < in->program->input_count; ++i) {
         const int32_t value = in->program->inputs[i];
-        sides[value] = in->read[value] == READ_ON_HOST ? ON_HOST : ON_DEVICE;
+        const bool is_here = in->read[value] == 0 || (in->read[value] & READ_ON_DEVICE) != 0;
+        sides[value] = is_here ? RONDO__SIDE_DEVICE : RONDO__SIDE_HOST;
     }
     for (size_t n = 0; n < in->node_count; ++n) {
         const rondo__node *node = &in->program->nodes[n];
         for (size_t i = 0; i < node->output_count; ++i) {
             if (node->outputs[i] >= 0) {
-                sides[node->outputs[i]] =
-                    is_view(in, n) ? sides[node->inputs[0]] : (uint8_t)get_side(in, n);
+                sides[node->outputs[i]] = is_view(in, n) ? sides[node->inputs[0]] : get_side(in, n);
             }
         }
     }
 }
 
-static rondo_status add_form(insertion *in, int32_t value, int side, int32_t *out_form) {
+static rondo_status add_form(insertion *in, int32_t value, uint8_t side, int32_t *out_form) {
     rondo__tensor_info info;
     char name[160];
     rondo__program_get_info(in->program, value, &info);
     (void)snprintf(name, sizeof name, "%.140s.%s", in->program->values[value].name,
-                   side == ON_HOST ? "cpu" : "gpu");
+                   get_side_name(in, side));
     RETURN_IF_ERROR(
         rondo__program_add_shaped(in->program, name, info.dtype, &info.shape, out_form));
-    in->plan->sides[*out_form] = (uint8_t)side;
-    in->other[value] = *out_form;
+    in->plan->sides[*out_form] = side;
+    *get_form(in, value, side) = *out_form;
     return RONDO_STATUS_OK;
 }
 
@@ -186,7 +219,7 @@ static void note_node(insertion *in, int8_t class_of, rondo__kernel *kernel) {
 }
 
 // The view `value` on the other side: the same view of what `input` has there.
-static rondo_status add_view(insertion *in, int32_t value, int32_t input, int side,
+static rondo_status add_view(insertion *in, int32_t value, int32_t input, uint8_t side,
                              int32_t *out_form) {
     const rondo__node *maker = &in->program->nodes[in->program->values[value].producer];
     rondo__op op = {0};
@@ -208,49 +241,89 @@ static rondo_status add_view(insertion *in, int32_t value, int32_t input, int si
     return status;
 }
 
-static rondo_status add_transfer(insertion *in, int32_t value, int side, int32_t *out_form) {
+static rondo_status find_form(insertion *in, int32_t value, uint8_t side, int32_t *out_form);
+
+// Where a copy from one side to another is put: on the GPU that takes part, and of two on the one
+// that reads.
+static uint8_t get_copier(uint8_t from, uint8_t to) {
+    return to == RONDO__SIDE_HOST ? from : to;
+}
+
+static transfer *make_transfer(const insertion *in, int32_t value, uint8_t from, uint8_t to) {
     rondo__tensor_info info;
     rondo__program_get_info(in->program, value, &info);
     const rondo_tensor shell = {.dtype = info.dtype, .shape = info.shape};
-    transfer *t = rondo__calloc(1, sizeof *t);
-    if (t == NULL) {
-        return RONDO_STATUS_NO_MEMORY;
-    }
-    *t = (transfer){.head = transfer_head,
-                    .way = side == ON_HOST ? RONDO__TO_HOST : RONDO__TO_DEVICE,
-                    .bytes = rondo_tensor_get_bytes(&shell),
-                    .shape = info.shape};
     const rondo__op *reader = &in->program->nodes[in->reader].op;
-    t->note = (rondo__copy_note){reader->def->name, reader->name, in->program->values[value].name,
-                                 info.dtype, &t->shape};
-    rondo_status status = add_form(in, value, side, out_form);
+    transfer *t = rondo__calloc(1, sizeof *t);
+    if (t != NULL) {
+        *t = (transfer){.head = transfer_head,
+                        .way = to == RONDO__SIDE_HOST     ? RONDO__TO_HOST
+                               : from == RONDO__SIDE_HOST ? RONDO__TO_DEVICE
+                                                          : RONDO__BETWEEN,
+                        .from = get_device(in, from),
+                        .to = get_device(in, to),
+                        .bytes = rondo_tensor_get_bytes(&shell),
+                        .shape = info.shape};
+        t->note = (rondo__copy_note){reader->def->name, reader->name,
+                                     in->program->values[value].name, info.dtype, &t->shape};
+    }
+    return t;
+}
+
+// Copies `value` from its form `source`, which lies on another side.
+static rondo_status copy_form(insertion *in, int32_t value, int32_t source, uint8_t side,
+                              int32_t *out_form) {
+    const uint8_t from = in->plan->sides[source];
+    transfer *t = make_transfer(in, value, from, side);
+    rondo_status status = t == NULL ? RONDO_STATUS_NO_MEMORY : add_form(in, value, side, out_form);
     if (status == RONDO_STATUS_OK) {
-        status = rondo__program_add_simple(in->program, "rondo", "Transfer",
-                                           in->program->values[value].name, &value, 1, out_form, 1);
+        status =
+            rondo__program_add_simple(in->program, "rondo", "Transfer",
+                                      in->program->values[value].name, &source, 1, out_form, 1);
     }
     if (status != RONDO_STATUS_OK) {
         rondo__free(t);
         return status;
+    }
+    const rondo__plan_peer *copier = rondo__plan_get_peer(in->plan, get_copier(from, side));
+    if (copier != NULL) {
+        in->plan->homes[in->program->node_count - 1].place =
+            (uint8_t)(RONDO__PLACE_GPU_0 + copier->ordinal);
     }
     in->plan->transfer_count += 1;
     note_node(in, 0, &t->head);
     return RONDO_STATUS_OK;
 }
 
+// From one GPU to another without a way between them: through pinned memory.
+static rondo_status add_transfer(insertion *in, int32_t value, uint8_t side, int32_t *out_form) {
+    const uint8_t from = in->plan->sides[value];
+    bool is_direct = from == RONDO__SIDE_HOST || side == RONDO__SIDE_HOST;
+    int32_t source = value;
+    if (!is_direct) {
+        RETURN_IF_ERROR(
+            rondo_device_copies_directly(get_device(in, side), get_device(in, from), &is_direct));
+    }
+    if (!is_direct) {
+        RETURN_IF_ERROR(find_form(in, value, RONDO__SIDE_HOST, &source));
+    }
+    return copy_form(in, value, source, side, out_form);
+}
+
 // The form of `value` that lies on `side`, made where there is none. A view is made of its input's
 // form: a chain of views is followed down to what it looks at, and built up again.
-static rondo_status find_form(insertion *in, int32_t value, int side, int32_t *out_form) {
+static rondo_status find_form(insertion *in, int32_t value, uint8_t side, int32_t *out_form) {
     const uint8_t *sides = in->plan->sides;
     int32_t base = value;
     *out_form = value;
     if (!has_side(in, value) || sides[value] == side) {
         return RONDO_STATUS_OK;
     }
-    while (in->other[base] < 0 && in->program->values[base].producer >= 0 &&
+    while (*get_form(in, base, side) < 0 && in->program->values[base].producer >= 0 &&
            is_view(in, (size_t)in->program->values[base].producer)) {
         base = in->program->nodes[in->program->values[base].producer].inputs[0];
     }
-    if (in->other[base] < 0) {
+    if (*get_form(in, base, side) < 0) {
         int32_t form;
         RETURN_IF_ERROR(add_transfer(in, base, side, &form));
     }
@@ -260,20 +333,22 @@ static rondo_status find_form(insertion *in, int32_t value, int side, int32_t *o
         while (in->program->nodes[in->program->values[above].producer].inputs[0] != base) {
             above = in->program->nodes[in->program->values[above].producer].inputs[0];
         }
-        RETURN_IF_ERROR(add_view(in, above, in->other[base], side, &form));
+        RETURN_IF_ERROR(add_view(in, above, *get_form(in, base, side), side, &form));
         base = above;
     }
-    *out_form = in->other[value];
+    *out_form = *get_form(in, value, side);
     return RONDO_STATUS_OK;
 }
 
-// Inputs that both sides read have a second place, which is fed, too.
+// Inputs that both the executor's device and the processor read have a second place, which is fed,
+// too.
 static rondo_status add_mirrors(insertion *in) {
+    const uint32_t both = READ_ON_HOST | READ_ON_DEVICE;
     for (size_t i = 0; i < in->program->input_count; ++i) {
         const int32_t value = in->program->inputs[i];
         in->plan->mirrors[i] = -1;
-        if (in->read[value] == (READ_ON_HOST | READ_ON_DEVICE) && has_side(in, value)) {
-            RETURN_IF_ERROR(add_form(in, value, ON_HOST, &in->plan->mirrors[i]));
+        if ((in->read[value] & both) == both && has_side(in, value)) {
+            RETURN_IF_ERROR(add_form(in, value, RONDO__SIDE_HOST, &in->plan->mirrors[i]));
         }
     }
     return RONDO_STATUS_OK;
@@ -294,6 +369,20 @@ static rondo_status visit_node(insertion *in, size_t n) {
     return RONDO_STATUS_OK;
 }
 
+// What is fetched comes from the executor's device or from the processor.
+static rondo_status bring_outputs(insertion *in) {
+    for (size_t i = 0; i < in->program->output_count; ++i) {
+        const int32_t value = in->program->outputs[i];
+        int32_t form = value;
+        if (in->plan->sides[value] >= RONDO__SIDE_PEER) {
+            in->reader = (size_t)in->program->values[value].producer;
+            RETURN_IF_ERROR(find_form(in, value, RONDO__SIDE_HOST, &form));
+        }
+        in->program->outputs[i] = form;
+    }
+    return RONDO_STATUS_OK;
+}
+
 static rondo_status insert_all(insertion *in) {
     find_readers(in);
     set_sides(in);
@@ -301,7 +390,7 @@ static rondo_status insert_all(insertion *in) {
     for (size_t n = 0; n < in->node_count; ++n) {
         RETURN_IF_ERROR(visit_node(in, n));
     }
-    return RONDO_STATUS_OK;
+    return bring_outputs(in);
 }
 
 rondo_status rondo__crossing_insert(const rondo_executor *executor, rondo__plan *plan,
@@ -313,23 +402,23 @@ rondo_status rondo__crossing_insert(const rondo_executor *executor, rondo__plan 
                     .class_of = class_of,
                     .kernels = kernels,
                     .node_count = program->node_count,
-                    .value_count = program->value_count};
+                    .capacity = program->value_count * rondo__plan_count_sides(plan) + 1};
     if (!rondo__crossing_is_possible(executor)) {
         return RONDO_STATUS_OK;
     }
-    in.read = rondo__calloc(2 * program->value_count + 1, sizeof *in.read);
-    in.other = rondo__calloc(2 * program->value_count + 1, sizeof *in.other);
-    plan->sides = rondo__calloc(2 * program->value_count + 1, sizeof *plan->sides);
-    plan->order =
-        rondo__calloc(program->node_count + program->value_count + 1, sizeof *plan->order);
+    const size_t form_count = in.capacity * rondo__plan_count_sides(plan);
+    in.read = rondo__calloc(in.capacity, sizeof *in.read);
+    in.forms = rondo__calloc(form_count, sizeof *in.forms);
+    plan->sides = rondo__calloc(in.capacity, sizeof *plan->sides);
+    plan->order = rondo__calloc(program->node_count + in.capacity, sizeof *plan->order);
     plan->mirrors = rondo__calloc(program->input_count + 1, sizeof *plan->mirrors);
     rondo_status status = RONDO_STATUS_NO_MEMORY;
-    if (in.read != NULL && in.other != NULL && plan->sides != NULL && plan->order != NULL &&
+    if (in.read != NULL && in.forms != NULL && plan->sides != NULL && plan->order != NULL &&
         plan->mirrors != NULL) {
-        memset(in.other, 0xff, (2 * program->value_count + 1) * sizeof *in.other);  // -1
+        memset(in.forms, 0xff, form_count * sizeof *in.forms);  // -1
         status = insert_all(&in);
     }
     rondo__free(in.read);
-    rondo__free(in.other);
+    rondo__free(in.forms);
     return status;
 }

@@ -1,13 +1,15 @@
-// executor/crossing.h — where values cross between the processor and a GPU.
+// executor/crossing.h — where values cross between the processor and a GPU, or between GPUs.
 //
 //   before   x ── Gather ── MatMul ── y     after   x ── Gather ── [copy] ── MatMul ── y
 //                  cpu       gpu                          cpu                 gpu
 //
 // Once it is known where each node of a plan runs, each value has a side. Where a node reads a
-// value that lies on the other side, the program gets a node rondo.Transfer, an item of a segment
-// like others, so that each value crosses at most once in a run, in stream order, captured and
-// planned like all else. Nothing crosses that need not: constants are read where they are, an input
-// that both sides read is fed to both, a view is made anew on the other side of what it looks at.
+// value that lies on another side, the program gets a node rondo.Transfer, an item of a segment
+// like others, so that each value crosses to a side at most once in a run, in stream order,
+// captured and planned like all else. From one GPU to another it is fetched by the one that reads
+// it, if the driver copies directly, and otherwise goes through pinned memory. Nothing crosses that
+// need not: constants are read where they are, an input that both sides read is fed to both, a view
+// is made anew on the other side of what it looks at.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_CROSSING_H
 #define RONDO_EXECUTOR_CROSSING_H
@@ -23,12 +25,12 @@ bool rondo__crossing_is_possible(const rondo_executor *executor);
 //
 // Errors:    NO_MEMORY.
 // Threads:   one thread per executor; as all functions below.
-RONDO_MUST_USE rondo_status rondo__crossing_reserve(rondo_program *program);
+RONDO_MUST_USE rondo_status rondo__crossing_reserve(const rondo__plan *plan);
 
-// Inserts the copies. `class_of`, `kernels` and the plan's homes have room for twice the values
-// behind the nodes there are. Fills the plan's order, sides and mirrors.
+// Inserts the copies. `class_of`, `kernels` and the plan's homes have room for the values, once for
+// each side, behind the nodes there are. Fills the plan's order, sides and mirrors.
 //
-// Errors:    NO_MEMORY.
+// Errors:    NO_MEMORY, and those of rondo_device_copies_directly.
 RONDO_MUST_USE rondo_status rondo__crossing_insert(const rondo_executor *executor,
                                                    rondo__plan *plan, int8_t *class_of,
                                                    rondo__kernel **kernels);

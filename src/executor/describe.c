@@ -229,12 +229,15 @@ static void append_steps(rondo__text *text, rondo_executor *executor, rondo__pla
         rondo__step *step = &plan->steps[s];
         if (step->kind == RONDO__STEP_SEGMENT) {
             const rondo__crossing_counts *copied = rondo__crossing_count_step(plan, step);
-            const size_t copies =
-                (size_t)(copied->count[RONDO__TO_DEVICE] + copied->count[RONDO__TO_HOST]);
+            const size_t copies = (size_t)rondo__crossing_get_total(copied);
+            const rondo__plan_peer *peer = rondo__step_get_peer(plan, step);
             const size_t ops = step->item_count - copies;
             rondo__text_append(text, "%*ssegment %zu: %zu op%s, ", indent, "", s, ops, plural(ops));
             if (copies > 0) {
                 rondo__text_append(text, "%zu %s, ", copies, copies == 1 ? "copy" : "copies");
+            }
+            if (peer != NULL) {
+                rondo__text_append(text, "on %s, ", rondo_device_get_name(peer->peer->device));
             }
             rondo__text_append(text, "%s",
                                rondo__step_is_captured(step) ? "captured" : "not captured for now");
@@ -242,7 +245,9 @@ static void append_steps(rondo__text *text, rondo_executor *executor, rondo__pla
                 rondo__text_append(text, " in %u branches", (unsigned)step->branch_count);
             }
             rondo__text_append(text, "%s",
-                               step->reason[0] != '\0' ? "; ends at " : "; ends with the model");
+                               step->reason[0] != '\0'    ? "; ends at "
+                               : s + 1 < plan->step_count ? "; the next op is on another device"
+                                                          : "; ends with the model");
         } else {
             rondo__text_append(text, "%*sbypassed %zu: ", indent, "", s);
         }

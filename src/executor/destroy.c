@@ -8,6 +8,7 @@
 #include "executor/generators.h"
 #include "executor/hosted.h"
 #include "executor/lanes.h"
+#include "executor/peers.h"
 #include "executor/run_memory.h"
 #include "executor/self_check.h"
 #include "executor/states.h"
@@ -25,7 +26,6 @@ void rondo__plan_destroy(rondo_executor *executor, rondo__plan *plan) {
         }
         rondo__free(plan->steps[s].bodies);
     }
-    rondo__free(plan->steps);
     for (size_t i = 0; i < plan->item_count; ++i) {
         rondo__kernel_destroy(plan->items[i].kernel);
         rondo__free(plan->items[i].inputs);
@@ -41,6 +41,8 @@ void rondo__plan_destroy(rondo_executor *executor, rondo__plan *plan) {
     }
     rondo__free(plan->refusals);
     rondo__free(plan->slots);
+    rondo__peers_drop(executor, plan);
+    rondo__free(plan->steps);
     rondo__weight_list_cut(&plan->weights, 0);
     if (plan->host_weights.account != NULL) {
         rondo__weight_list_cut(&plan->host_weights, 0);
@@ -115,6 +117,7 @@ void rondo__executor_release(rondo_executor *executor) {
     rondo__shared_release_base(executor->source, executor->base_form, executor->root->budget);
     rondo__shared_release_store(executor->source, executor->weights.store);
     rondo__hosted_free(executor);
+    rondo__peers_free(executor);
     rondo_program_destroy(executor->source);
     rondo__free(executor->worth);
     rondo__free(executor->keyed);

@@ -130,6 +130,10 @@ rondo_status rondo_executor_get_stats(const rondo_executor *executor,
                                    ? rondo__budget_get_used(executor->root->device_budget)
                                    : 0,
     };
+    for (size_t i = 0; i < RONDO__PLACE_GPU_MAX; ++i) {
+        const rondo__peer *peer = executor->root->peers[i];
+        stats.device_memory_bytes += peer != NULL ? rondo__budget_get_used(peer->budget) : 0;
+    }
     add_counts(executor, &stats);
     for (size_t v = 0; v < executor->variant_count; ++v) {
         add_counts(executor->variants[v], &stats);

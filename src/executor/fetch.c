@@ -18,7 +18,8 @@ static bool is_wanted(const rondo__fetch *fetch, size_t i) {
 }
 
 static const char *get_name(const rondo__fetch *fetch, size_t i) {
-    return fetch->plan->program->values[fetch->plan->program->outputs[i]].name;
+    const rondo_program *source = fetch->executor->source;
+    return source->values[source->outputs[i]].name;
 }
 
 rondo_status rondo__fetch_view(const rondo__fetch *fetch, size_t i, rondo_tensor *out_view) {

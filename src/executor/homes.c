@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "executor/peers.h"
 #include "op/draws.h"
 #include "program/edit.h"
 #include "program/node_pattern.h"
@@ -78,28 +79,20 @@ rondo_status rondo__homes_refuse(const rondo__node *node, const rondo__home *hom
     return status;
 }
 
-// The number of the executor's GPU; -1 on the host.
-static int get_ordinal(const rondo_executor *executor) {
-    const char *colon = strchr(rondo_device_get_name(executor->device), ':');
-    return rondo_device_is_host(executor->device) || colon == NULL
-               ? -1
-               : (int)strtol(colon + 1, NULL, 10);
-}
-
 static rondo_status ask(const rondo_executor *executor, const rondo__node *node,
                         rondo__home *out_home) {
-    const int ordinal = get_ordinal(executor);
+    const int ordinal = rondo__peers_get_own(executor);
     rondo__home home = {node->place.place, node->place.by, "asked for"};
     if (home.place >= RONDO__PLACE_GPU && ordinal < 0) {
         return rondo__homes_refuse(node, &home, "the executor runs on the processor, with no GPU");
     }
     if (home.place >= RONDO__PLACE_GPU_0 && home.place - RONDO__PLACE_GPU_0 != ordinal) {
-        char why[120];
-        (void)snprintf(why, sizeof why, "the executor runs on %s, and its plans have one GPU",
-                       rondo_device_get_name(executor->device));
-        return rondo__homes_refuse(node, &home, why);
-    }
-    if (home.place >= RONDO__PLACE_GPU_0) {
+        rondo__peer *peer;
+        if (rondo__peers_open(executor->root, home.place - RONDO__PLACE_GPU_0, &peer) !=
+            RONDO_STATUS_OK) {
+            return rondo__homes_refuse(node, &home, rondo_error_get_last()->message);
+        }
+    } else if (home.place >= RONDO__PLACE_GPU_0) {
         home.place = RONDO__PLACE_GPU;
     }
     *out_home = home;
@@ -305,7 +298,9 @@ static uint64_t add_constants(const rondo__plan *plan, bool *seen) {
     memset(seen, 0, program->value_count * sizeof *seen);
     for (size_t n = 0; n < program->node_count; ++n) {
         const rondo__node *node = &program->nodes[n];
-        for (size_t i = 0; plan->homes[n].place != RONDO__PLACE_CPU && i < node->input_count; ++i) {
+        const uint8_t place = plan->homes[n].place;
+        const bool is_here = place == RONDO__PLACE_ANY || place == RONDO__PLACE_GPU;
+        for (size_t i = 0; is_here && i < node->input_count; ++i) {
             const int32_t value = node->inputs[i];
             if (value >= 0 && !seen[value] && rondo__value_is_constant(&program->values[value])) {
                 seen[value] = true;
@@ -354,11 +349,26 @@ static rondo_status place_tables(const rondo_executor *executor, rondo__plan *pl
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo__homes_decide(const rondo_executor *executor, rondo__plan *plan) {
+// Lets the plan have a side for each other GPU that is asked for.
+static rondo_status add_peers(rondo_executor *executor, rondo__plan *plan) {
     const rondo_program *program = plan->program;
+    for (size_t n = 0; n < program->node_count; ++n) {
+        rondo__home home;
+        RETURN_IF_ERROR(ask(executor, &program->nodes[n], &home));
+        if (home.place >= RONDO__PLACE_GPU_0) {
+            RETURN_IF_ERROR(rondo__peers_add(executor, plan, home.place - RONDO__PLACE_GPU_0));
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__homes_decide(rondo_executor *executor, rondo__plan *plan) {
+    const rondo_program *program = plan->program;
+    RETURN_IF_ERROR(add_peers(executor, plan));
     // Room for the copies between the sides.
-    plan->homes =
-        rondo__calloc(program->node_count + 2 * program->value_count + 1, sizeof *plan->homes);
+    plan->homes = rondo__calloc(
+        program->node_count + rondo__plan_count_sides(plan) * program->value_count + 1,
+        sizeof *plan->homes);
     if (plan->homes == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }

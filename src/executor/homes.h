@@ -26,7 +26,7 @@ bool rondo__homes_has_marks(const rondo_executor *executor);
 //
 // Errors:    UNSUPPORTED (a node is to run where the executor has no device), NO_MEMORY.
 // Threads:   one thread per executor.
-RONDO_MUST_USE rondo_status rondo__homes_decide(const rondo_executor *executor, rondo__plan *plan);
+RONDO_MUST_USE rondo_status rondo__homes_decide(rondo_executor *executor, rondo__plan *plan);
 
 // The failure of a node that was asked to run on the GPU, and cannot: `why` says what hinders.
 rondo_status rondo__homes_refuse(const rondo__node *node, const rondo__home *home, const char *why);

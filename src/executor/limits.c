@@ -30,8 +30,13 @@ rondo_status rondo__executor_make_budgets(rondo_executor *executor) {
     if (rondo_device_is_host(executor->device)) {
         return RONDO_STATUS_OK;
     }
-    return rondo__budget_create(wanted > 0 ? wanted : UINT64_MAX, memory_option,
-                                &executor->device_budget);
+    return rondo__executor_make_device_budget(executor, &executor->device_budget);
+}
+
+rondo_status rondo__executor_make_device_budget(const rondo_executor *executor,
+                                                rondo__budget **out_budget) {
+    const uint64_t wanted = executor->options.memory_limit_bytes;
+    return rondo__budget_create(wanted > 0 ? wanted : UINT64_MAX, memory_option, out_budget);
 }
 
 rondo_status rondo__executor_allocate(rondo_executor *executor, size_t bytes, void **out_address) {
@@ -57,6 +62,25 @@ void rondo__executor_free(rondo_executor *executor, void *address, size_t bytes)
     if (address != NULL) {
         rondo_memory_free(executor->device, address);
         rondo__budget_give_back(executor->root->device_budget, bytes);
+    }
+}
+
+rondo_status rondo__peer_allocate(rondo__peer *peer, size_t bytes, void **out_address) {
+    if (!rondo__budget_take(peer->budget, bytes)) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    const rondo_status status =
+        rondo_memory_allocate(peer->device, RONDO_MEMORY_DEVICE, bytes, out_address);
+    if (status != RONDO_STATUS_OK) {
+        rondo__budget_give_back(peer->budget, bytes);
+    }
+    return status;
+}
+
+void rondo__peer_free(rondo__peer *peer, void *address, size_t bytes) {
+    if (address != NULL) {
+        rondo_memory_free(peer->device, address);
+        rondo__budget_give_back(peer->budget, bytes);
     }
 }
 

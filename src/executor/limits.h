@@ -12,6 +12,10 @@
 // Threads:   one thread per executor.
 RONDO_MUST_USE rondo_status rondo__executor_make_budgets(rondo_executor *executor);
 
+// A budget for the memory of one GPU.  Errors: NO_MEMORY.
+RONDO_MUST_USE rondo_status rondo__executor_make_device_budget(const rondo_executor *executor,
+                                                               rondo__budget **out_budget);
+
 // Device memory that counts against the executor's limit.
 //
 // Errors:    NO_MEMORY (the limit), NO_DEVICE_MEMORY, DRIVER, LOST.
@@ -20,6 +24,13 @@ RONDO_MUST_USE rondo_status rondo__executor_make_budgets(rondo_executor *executo
 RONDO_MUST_USE rondo_status rondo__executor_allocate(rondo_executor *executor, size_t bytes,
                                                      void **out_address);
 void rondo__executor_free(rondo_executor *executor, void *address, size_t bytes);  // NULL is fine
+
+// Memory on another GPU, within its budget.
+//
+// Errors:    NO_MEMORY (memory_limit_bytes), NO_DEVICE_MEMORY.
+RONDO_MUST_USE rondo_status rondo__peer_allocate(rondo__peer *peer, size_t bytes,
+                                                 void **out_address);
+void rondo__peer_free(rondo__peer *peer, void *address, size_t bytes);
 
 // Brackets each call of the caller's that compiles or runs: what is made meanwhile counts, and
 // another thread may cancel. The size of the feeds decides the default limit. The end gets what the

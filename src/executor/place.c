@@ -38,7 +38,8 @@ static void describe_slots(rondo__plan *plan, const int8_t *class_of) {
                      : info.is_shape_known && rondo__dtype_is_plain(info.dtype)
                          ? RONDO__SLOT_ARENA
                          : RONDO__SLOT_DYNAMIC;
-        slot->is_on_host = plan->sides != NULL && plan->sides[v] != 0;
+        slot->side = plan->sides != NULL ? plan->sides[v] : RONDO__SIDE_DEVICE;
+        slot->is_on_host = slot->side == RONDO__SIDE_HOST;
         if (slot->kind == RONDO__SLOT_ARENA) {
             rondo_tensor shell = {.dtype = info.dtype, .shape = info.shape};
             slot->bytes = rondo_tensor_get_bytes(&shell);
@@ -79,6 +80,33 @@ static void touch_node(lifetimes *l, const rondo__plan *plan, size_t n, size_t p
     }
     for (size_t i = 0; i < node->output_count; ++i) {
         touch(l, plan, node->outputs[i], place);
+    }
+}
+
+// What another GPU writes, or reads of others, has no place in the order of the ops: it keeps its
+// bytes to the end, and in pinned memory they are nobody else's before, either (peers.h).
+static void touch_far(lifetimes *l, const rondo__plan *plan, const rondo__item *item,
+                      int32_t value) {
+    const uint8_t side = value >= 0 ? plan->slots[value].side : item->side;
+    const bool is_far =
+        side != item->side && (side >= RONDO__SIDE_PEER || item->side >= RONDO__SIDE_PEER);
+    if (is_far && side == RONDO__SIDE_HOST) {
+        touch(l, plan, value, 0);
+    }
+    if (is_far) {
+        touch(l, plan, value, l->end);
+    }
+}
+
+static void touch_all_far(lifetimes *l, const rondo__plan *plan) {
+    for (size_t i = 0; i < plan->item_count && plan->peer_count > 0; ++i) {
+        const rondo__node *node = &plan->program->nodes[plan->items[i].node];
+        for (size_t k = 0; k < node->input_count; ++k) {
+            touch_far(l, plan, &plan->items[i], node->inputs[k]);
+        }
+        for (size_t k = 0; k < node->output_count; ++k) {
+            touch_far(l, plan, &plan->items[i], node->outputs[k]);
+        }
     }
 }
 
@@ -126,6 +154,7 @@ static void measure_lifetimes(lifetimes *l, const rondo__plan *plan, const int8_
             touch_node(l, plan, n, l->end);
         }
     }
+    touch_all_far(l, plan);
 }
 
 // The value whose bytes `value` shares in the end. Paths are shortened on the way, so that a chain
@@ -235,8 +264,8 @@ static rondo_status place_staging(rondo_executor *executor, rondo__plan *plan) {
     if (!rondo__add_size(total, plan->host_arena_bytes, &bytes)) {
         return RONDO_FAIL(NO_MEMORY, "values on the processor take more than memory has");
     }
-    RETURN_IF_ERROR(
-        rondo__run_memory_acquire(executor, RONDO_MEMORY_PINNED, bytes, &plan->staging_memory));
+    RETURN_IF_ERROR(rondo__run_memory_acquire(executor, RONDO_MEMORY_PINNED, NULL, bytes,
+                                              &plan->staging_memory));
     plan->staging = plan->staging_memory->address;
     plan->host_arena = plan->staging + total;
     return RONDO_STATUS_OK;
@@ -267,23 +296,26 @@ static void blame_largest(const rondo__plan *plan) {
     }
 }
 
-// Whether item `i` works in the arena of the processor's side.
-static bool is_item_on_host(const rondo__plan *plan, size_t i) {
-    return rondo__kernel_is_hosted(plan->items[i].kernel);
+// The side in whose arena item `i` works.
+static uint8_t get_item_side(const rondo__plan *plan, size_t i) {
+    return rondo__kernel_is_hosted(plan->items[i].kernel) ? RONDO__SIDE_HOST : plan->items[i].side;
 }
 
 static void set_addresses(rondo__plan *plan) {
-    char *const arenas[] = {plan->arena->address, plan->host_arena};
+    char *arenas[RONDO__SIDE_PEER + RONDO__PLACE_GPU_MAX] = {plan->arena->address,
+                                                             plan->host_arena};
+    for (size_t i = 0; i < plan->peer_count; ++i) {
+        arenas[RONDO__SIDE_PEER + i] = plan->peers[i].arena->address;
+    }
     for (size_t i = 0; i < plan->item_count; ++i) {
         rondo__item *item = &plan->items[i];
         item->workspace = item->kernel->workspace_bytes > 0
-                              ? arenas[is_item_on_host(plan, i)] + item->workspace_offset
+                              ? arenas[get_item_side(plan, i)] + item->workspace_offset
                               : NULL;
     }
     for (size_t v = 0; v < plan->program->value_count; ++v) {
         rondo__slot *slot = &plan->slots[v];
-        slot->address =
-            slot->kind == RONDO__SLOT_ARENA ? arenas[slot->is_on_host] + slot->offset : NULL;
+        slot->address = slot->kind == RONDO__SLOT_ARENA ? arenas[slot->side] + slot->offset : NULL;
     }
 }
 
@@ -295,13 +327,13 @@ typedef struct block_list {
 } block_list;
 
 // Lists the blocks of one side.
-static void list_blocks(const lifetimes *l, rondo__plan *plan, bool is_on_host,
+static void list_blocks(const lifetimes *l, rondo__plan *plan, uint8_t side,
                         block_list *out_blocks) {
     size_t count = 0;
     for (size_t v = 0; v < plan->program->value_count; ++v) {
         rondo__slot *slot = &plan->slots[v];
         if (slot->kind != RONDO__SLOT_ARENA || slot->root != (int32_t)v || slot->is_bound ||
-            slot->is_on_host != is_on_host) {
+            slot->side != side) {
             continue;
         }
         if (l->first[v] == SIZE_MAX) {
@@ -319,7 +351,7 @@ static void list_blocks(const lifetimes *l, rondo__plan *plan, bool is_on_host,
         place += rondo__step_has_kernels(step) ? 0 : 1;
         for (size_t i = step->first_item; i < step->first_item + step->item_count; ++i, ++place) {
             const size_t bytes = plan->items[i].kernel->workspace_bytes;
-            if (bytes > 0 && is_item_on_host(plan, i) == is_on_host) {
+            if (bytes > 0 && get_item_side(plan, i) == side) {
                 out_blocks->owners[count] = -1 - (int32_t)i;
                 out_blocks->list[count++] =
                     (rondo__block){.bytes = bytes, .first = place, .last = place};
@@ -347,7 +379,7 @@ static rondo_status plan_arena(const rondo_executor *executor, rondo__plan *plan
                                block_list *blocks) {
     size_t bytes = 0;
     bool has_levels = levels != NULL;
-    list_blocks(l, plan, false, blocks);
+    list_blocks(l, plan, RONDO__SIDE_DEVICE, blocks);
     RETURN_IF_ERROR(rondo__arena_plan(blocks->list, blocks->count, false, &plan->arena_bytes));
     if (!has_levels) {
         return RONDO_STATUS_OK;
@@ -397,17 +429,39 @@ static void take_offsets(rondo__plan *plan, const block_list *blocks) {
     }
 }
 
-static rondo_status plan_host_arena(rondo__plan *plan, const int8_t *class_of, lifetimes *l,
-                                    const size_t *levels, block_list *blocks) {
-    list_blocks(l, plan, true, blocks);
+// The arena of a side that is not the executor's device.
+static rondo_status plan_side_arena(rondo__plan *plan, const int8_t *class_of, lifetimes *l,
+                                    const size_t *levels, uint8_t side, block_list *blocks,
+                                    size_t *out_bytes) {
+    list_blocks(l, plan, side, blocks);
     if (levels != NULL) {
         set_levels(l, plan, class_of, levels, blocks);
         measure_lifetimes(l, plan, class_of, NULL);
     }
-    RETURN_IF_ERROR(
-        rondo__arena_plan(blocks->list, blocks->count, levels != NULL, &plan->host_arena_bytes));
+    RETURN_IF_ERROR(rondo__arena_plan(blocks->list, blocks->count, levels != NULL, out_bytes));
     take_offsets(plan, blocks);
     return RONDO_STATUS_OK;
+}
+
+static rondo_status plan_side_arenas(rondo__plan *plan, const int8_t *class_of, lifetimes *l,
+                                     const size_t *levels, block_list *blocks) {
+    RETURN_IF_ERROR(plan_side_arena(plan, class_of, l, levels, RONDO__SIDE_HOST, blocks,
+                                    &plan->host_arena_bytes));
+    for (size_t i = 0; i < plan->peer_count; ++i) {
+        RETURN_IF_ERROR(plan_side_arena(plan, class_of, l, levels, (uint8_t)(RONDO__SIDE_PEER + i),
+                                        blocks, &plan->peers[i].arena_bytes));
+    }
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status acquire_arenas(rondo_executor *executor, rondo__plan *plan) {
+    for (size_t i = 0; i < plan->peer_count; ++i) {
+        rondo__plan_peer *peer = &plan->peers[i];
+        RETURN_IF_ERROR(rondo__run_memory_acquire(executor, RONDO_MEMORY_DEVICE, peer->peer,
+                                                  peer->arena_bytes, &peer->arena));
+    }
+    return rondo__run_memory_acquire(executor, RONDO_MEMORY_DEVICE, NULL, plan->arena_bytes,
+                                     &plan->arena);
 }
 
 rondo_status rondo__plan_place_values(rondo_executor *executor, rondo__plan *plan,
@@ -437,7 +491,7 @@ rondo_status rondo__plan_place_values(rondo_executor *executor, rondo__plan *pla
     join_in_place(&l, plan);
     mark_bound(executor, plan);
     if (plan->sides != NULL) {
-        status = plan_host_arena(plan, class_of, &l, levels, &blocks);
+        status = plan_side_arenas(plan, class_of, &l, levels, &blocks);
     }
     if (status == RONDO_STATUS_OK) {
         status = plan_arena(executor, plan, class_of, &l, levels, &blocks);
@@ -460,8 +514,7 @@ rondo_status rondo__plan_place_values(rondo_executor *executor, rondo__plan *pla
     if (executor->part != RONDO__PART_NONE) {
         goto free_lists;  // addresses come with each launch
     }
-    status =
-        rondo__run_memory_acquire(executor, RONDO_MEMORY_DEVICE, plan->arena_bytes, &plan->arena);
+    status = acquire_arenas(executor, plan);
     if (status == RONDO_STATUS_OK) {
         status = place_staging(executor, plan);
     }

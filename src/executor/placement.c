@@ -33,8 +33,21 @@ static uint64_t get_bytes(const rondo_program *program, int32_t value) {
     return info.is_shape_known ? rondo_tensor_get_bytes(&shell) : 0;
 }
 
-static const char *get_side(const listing *l, bool is_on_host) {
-    return is_on_host || rondo_device_is_host(l->executor->device) ? "cpu" : "gpu";
+static const char *name_side(const rondo_executor *executor, const rondo__plan *plan,
+                             uint8_t side) {
+    const rondo__plan_peer *peer = rondo__plan_get_peer(plan, side);
+    return peer != NULL ? rondo__place_get_name((uint8_t)(RONDO__PLACE_GPU_0 + peer->ordinal))
+           : side == RONDO__SIDE_HOST || rondo_device_is_host(executor->device) ? "cpu"
+                                                                                : "gpu";
+}
+
+static const char *get_side(const listing *l, uint8_t side) {
+    return name_side(l->executor, l->plan, side);
+}
+
+// Where an op with a kernel runs.
+static uint8_t get_item_side(const rondo__item *item) {
+    return rondo__kernel_is_hosted(item->kernel) ? RONDO__SIDE_HOST : item->side;
 }
 
 // ---- ops --------------------------------------------------------------------------------------
@@ -52,24 +65,24 @@ static const char *get_reason(const listing *l, size_t n, const char *fallback) 
     return asker != NULL ? asker : home->reason != NULL ? home->reason : fallback;
 }
 
-static void add_op(listing *l, size_t n, bool is_on_host, const char *reason) {
+static void add_op(listing *l, size_t n, uint8_t side, const char *reason) {
     const rondo__op *op = &l->plan->program->nodes[n].op;
     add(l, &(rondo_placement){.kind = RONDO_PLACEMENT_OP,
                               .type = op->def->name,
                               .name = op->name,
-                              .place = get_side(l, is_on_host),
+                              .place = get_side(l, side),
                               .reason = get_reason(l, n, reason)});
 }
 
 static void add_transfer(listing *l, const rondo__item *item) {
     const rondo__node *node = &l->plan->program->nodes[item->node];
-    const bool is_to_host = l->plan->slots[node->outputs[0]].is_on_host;
+    const uint8_t side = l->plan->slots[node->outputs[0]].side;
     add(l, &(rondo_placement){.kind = RONDO_PLACEMENT_TRANSFER,
                               .type = node->op.def->name,
                               .name = node->op.name,
-                              .place = get_side(l, is_to_host),
-                              .reason = is_to_host ? "an op of the processor reads it"
-                                                   : "an op of the GPU reads it",
+                              .place = get_side(l, side),
+                              .reason = side == RONDO__SIDE_HOST ? "the processor reads it"
+                                                                 : "an op of the GPU reads it",
                               .bytes = get_bytes(l->plan->program, node->outputs[0])});
 }
 
@@ -81,25 +94,24 @@ static void list_step(listing *l, const rondo__step *step) {
         [RONDO__BYPASS_OBJECTS] = "strings and sequences stay on the processor",
     };
     if (!rondo__step_has_kernels(step)) {
-        add_op(l, step->node, true, whys[step->bypass]);
+        add_op(l, step->node, RONDO__SIDE_HOST, whys[step->bypass]);
     }
     for (size_t i = step->first_item; i < step->first_item + step->item_count; ++i) {
         const rondo__item *item = &l->plan->items[i];
         if (rondo__kernel_is_transfer(item->kernel)) {
             add_transfer(l, item);
         } else {
-            add_op(l, item->node, rondo__kernel_is_hosted(item->kernel),
-                   "the executor's device has a kernel for it");
+            add_op(l, item->node, get_item_side(item), "the executor's device has a kernel for it");
         }
     }
 }
 
 const char *rondo__placement_get_side(const rondo_executor *executor, const rondo__plan *plan,
                                       const rondo__step *step, size_t index) {
-    const bool is_on_device =
-        rondo__step_has_kernels(step) &&
-        !rondo__kernel_is_hosted(plan->items[step->first_item + index].kernel);
-    return is_on_device && !rondo_device_is_host(executor->device) ? "gpu" : "cpu";
+    return name_side(executor, plan,
+                     rondo__step_has_kernels(step)
+                         ? get_item_side(&plan->items[step->first_item + index])
+                         : RONDO__SIDE_HOST);
 }
 
 void rondo__placement_describe(rondo__text *text, const rondo_executor *executor,
@@ -108,12 +120,13 @@ void rondo__placement_describe(rondo__text *text, const rondo_executor *executor
     bool is_first = true;
     for (size_t i = 0; i < plan->item_count; ++i) {
         const size_t n = plan->items[i].node;
-        const bool is_on_host = rondo__kernel_is_hosted(plan->items[i].kernel);
-        if (!is_on_host && get_asker(&plan->homes[n]) == NULL) {
+        const uint8_t side = get_item_side(&plan->items[i]);
+        if (rondo__kernel_is_transfer(plan->items[i].kernel) ||
+            (side != RONDO__SIDE_HOST && get_asker(&plan->homes[n]) == NULL)) {
             continue;
         }
         const rondo__op *op = &plan->program->nodes[n].op;
-        rondo__text_append(text, "%s  %s %s ", is_first ? "placed\n" : "", get_side(&l, is_on_host),
+        rondo__text_append(text, "%s  %s %s ", is_first ? "placed\n" : "", get_side(&l, side),
                            op->def->name);
         rondo__text_append_escaped(text, op->name);
         rondo__text_append(text, ": %s\n", get_reason(&l, n, ""));
@@ -123,6 +136,17 @@ void rondo__placement_describe(rondo__text *text, const rondo_executor *executor
 
 // ---- tensors ----------------------------------------------------------------------------------
 
+// The other GPU on which ops read a constant; none: RONDO__SIDE_DEVICE.
+static uint8_t find_far_constant(const rondo__plan *plan, int32_t value) {
+    for (size_t i = 0; i < plan->peer_count; ++i) {
+        void **constants = plan->peers[i].constants;
+        if (constants != NULL && constants[plan->slots[value].root] != NULL) {
+            return (uint8_t)(RONDO__SIDE_PEER + i);
+        }
+    }
+    return RONDO__SIDE_DEVICE;
+}
+
 static void add_tensor(listing *l, int32_t value) {
     const rondo__slot *slot = &l->plan->slots[value];
     const rondo__value *v = &l->plan->program->values[value];
@@ -130,8 +154,10 @@ static void add_tensor(listing *l, int32_t value) {
     if (slot->kind == RONDO__SLOT_NONE) {
         return;
     }
-    const bool is_on_host =
-        is_constant ? slot->address == NULL : slot->is_on_host || slot->kind == RONDO__SLOT_DYNAMIC;
+    const uint8_t far = is_constant && slot->address == NULL ? find_far_constant(l->plan, value)
+                                                             : RONDO__SIDE_DEVICE;
+    const bool is_on_host = is_constant ? slot->address == NULL && far == RONDO__SIDE_DEVICE
+                                        : slot->is_on_host || slot->kind == RONDO__SLOT_DYNAMIC;
     const char *reason = is_constant && is_on_host ? "a constant, read where the program has it"
                          : is_constant             ? "a constant that ops of the device read"
                          : slot->kind == RONDO__SLOT_DYNAMIC ? "its shape depends on data"
@@ -140,7 +166,9 @@ static void add_tensor(listing *l, int32_t value) {
     add(l, &(rondo_placement){.kind = RONDO_PLACEMENT_TENSOR,
                               .type = rondo_dtype_get_name(slot->dtype),
                               .name = v->name,
-                              .place = get_side(l, is_on_host),
+                              .place = get_side(l, is_on_host    ? RONDO__SIDE_HOST
+                                                   : is_constant ? far
+                                                                 : slot->side),
                               .reason = reason,
                               .bytes = get_bytes(l->plan->program, value)});
 }
@@ -203,6 +231,8 @@ rondo_status rondo_executor_get_transfers(const rondo_executor *executor,
         .to_host = get_count(&log->all, RONDO__TO_HOST),
         .synchronous_to_device = get_count(&log->stopped, RONDO__TO_DEVICE),
         .synchronous_to_host = get_count(&log->stopped, RONDO__TO_HOST),
+        .between_devices = get_count(&log->all, RONDO__BETWEEN),
+        .synchronous_between_devices = get_count(&log->stopped, RONDO__BETWEEN),
     };
     rondo__write_struct(out_stats, &stats);
     return RONDO_STATUS_OK;

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "executor/arena_plan.h"
+#include "executor/crossing.h"
 #include "executor/verdict.h"
 
 rondo_status rondo__places_init(const rondo_executor *executor, const rondo__plan *plan,
@@ -105,6 +106,16 @@ static rondo_status refuse_step(const rondo__plan *plan, const rondo__step *step
 }
 
 rondo_status rondo__places_check(const rondo__plan *plan, const char *call) {
+    for (size_t i = 0; i < plan->item_count; ++i) {
+        const rondo__plan_peer *peer = rondo__plan_get_peer(plan, plan->items[i].side);
+        if (peer != NULL && !rondo__kernel_is_transfer(plan->items[i].kernel)) {
+            return RONDO_FAIL_AS(call, UNSUPPORTED,
+                                 "%s cannot be recorded: it runs on %s, and a graph holds the work "
+                                 "of one GPU",
+                                 rondo__node_describe(&plan->program->nodes[plan->items[i].node]),
+                                 rondo_device_get_name(peer->peer->device));
+        }
+    }
     for (size_t s = 0; s < plan->step_count; ++s) {
         const rondo__step *step = &plan->steps[s];
         if (step->kind == RONDO__STEP_BYPASS) {

@@ -16,6 +16,7 @@
 #include "executor/homes.h"
 #include "executor/hosted.h"
 #include "executor/limits.h"
+#include "executor/peers.h"
 #include "executor/place.h"
 #include "executor/precision.h"
 #include "executor/schedule.h"
@@ -42,16 +43,18 @@ static void fill_request(const rondo_executor *executor, rondo__plan *plan, size
         bool is_wanted = node->outputs[i] >= 0 && uses[node->outputs[i]] > 0;
         rondo__program_get_info(plan->program, is_wanted ? node->outputs[i] : -1, &outputs[i]);
     }
-    *out_request = (rondo__kernel_request){.device = executor->device,
-                                           .op = &node->op,
-                                           .input_count = node->input_count,
-                                           .inputs = inputs,
-                                           .output_count = node->output_count,
-                                           .outputs = outputs,
-                                           .weights = &plan->weights,
-                                           .tuning = executor->options.tuning,
-                                           .choices = executor->root->choices,
-                                           .use_reference = executor->options.reference};
+    rondo__plan_peer *peer = rondo__plan_get_peer(plan, rondo__peers_get_side(plan, n));
+    *out_request =
+        (rondo__kernel_request){.device = peer != NULL ? peer->peer->device : executor->device,
+                                .op = &node->op,
+                                .input_count = node->input_count,
+                                .inputs = inputs,
+                                .output_count = node->output_count,
+                                .outputs = outputs,
+                                .weights = peer != NULL ? &peer->weights : &plan->weights,
+                                .tuning = executor->options.tuning,
+                                .choices = executor->root->choices,
+                                .use_reference = executor->options.reference};
 }
 
 static bool is_known(const rondo_program *program, int32_t value) {
@@ -104,6 +107,11 @@ static rondo_status classify_control(rondo_executor *executor, rondo__plan *plan
                                      rondo__kernel **out_kernel) {
     static const rondo__planner planner = {rondo__plan_specialise, rondo__plan_create};
     rondo__refusal refusal;
+    if (rondo__peers_get_side(plan, n) != RONDO__SIDE_DEVICE) {
+        return rondo__homes_refuse(&plan->program->nodes[n], &plan->homes[n],
+                                   "control flow is decided on the executor's GPU or on the "
+                                   "processor; the ops of its bodies can be placed");
+    }
     RETURN_IF_ERROR(
         rondo__device_control_prepare(executor, &planner, plan, n, request, out_kernel, &refusal));
     *out_class = *out_kernel != NULL ? 0 : 1 + RONDO__BYPASS_CONTROL;
@@ -111,7 +119,9 @@ static rondo_status classify_control(rondo_executor *executor, rondo__plan *plan
         return RONDO_STATUS_OK;
     }
     if (plan->refusals == NULL) {
-        plan->refusals = rondo__calloc(plan->program->node_count, sizeof *plan->refusals);
+        // One for each copy between sides, too (rondo__crossing_insert): a value has one at most.
+        const size_t most = plan->program->node_count + plan->program->value_count;
+        plan->refusals = rondo__calloc(most, sizeof *plan->refusals);
     }
     if (plan->refusals != NULL) {
         plan->refusals[n] = rondo__strdup(refusal.text);
@@ -159,21 +169,31 @@ static rondo_status prepare_kernel(rondo_executor *executor, rondo__plan *plan, 
     if (home->place == RONDO__PLACE_CPU && !is_host) {
         return host_node(executor, plan, n, request, draws, out_class, out_kernel);
     }
-    const size_t weight_count = plan->weights.count;
+    const bool is_far = request->device != executor->device;
+    if (is_far && draws) {
+        return rondo__homes_refuse(node, home,
+                                   "it draws random numbers, and generators are on the executor's "
+                                   "GPU");
+    }
+    if (is_far && !rondo__crossing_is_possible(executor)) {
+        *out_class = 1 + RONDO__BYPASS_HOSTED;  // no part of a graph of one device
+        return RONDO_STATUS_OK;
+    }
+    const size_t weight_count = request->weights->count;
     const uint64_t used = get_private_bytes(executor);
     rondo_status status = rondo__kernel_prepare(request, out_kernel);
     if (status == RONDO_STATUS_OK) {
         plan->private_bytes += get_private_bytes(executor) - used;
-        *out_class = rondo__verdict_allows(executor->device, &node->op, *out_kernel)
+        *out_class = rondo__verdict_allows(request->device, &node->op, *out_kernel)
                          ? 0
                          : 1 + RONDO__BYPASS_EAGER;
         return RONDO_STATUS_OK;
     }
-    rondo__weight_list_cut(&plan->weights, weight_count);
+    rondo__weight_list_cut(request->weights, weight_count);
     if (status != RONDO_STATUS_UNSUPPORTED || (is_host && !draws)) {
         return status;
     }
-    if (home->place == RONDO__PLACE_GPU) {
+    if (home->place >= RONDO__PLACE_GPU) {
         return rondo__homes_refuse(node, home, rondo_error_get_last()->message);
     }
     if (!rondo__op_has_compute(node->op.def)) {
@@ -214,7 +234,7 @@ static rondo_status classify(rondo_executor *executor, rondo__plan *plan, size_t
     if (!all_known || has_objects(request)) {
         const char *why = has_objects(request) ? "strings and sequences stay on the processor"
                                                : "its result shape depends on data";
-        if (plan->homes[n].place == RONDO__PLACE_GPU) {
+        if (plan->homes[n].place >= RONDO__PLACE_GPU) {
             return rondo__homes_refuse(node, &plan->homes[n], why);
         }
         *out_class = 1 + (has_objects(request) ? RONDO__BYPASS_OBJECTS : RONDO__BYPASS_DYNAMIC);
@@ -253,7 +273,9 @@ static rondo_status prepare_nodes(rondo_executor *executor, rondo__plan *plan, i
     for (size_t n = 0; n < program->node_count && !rondo_device_is_host(executor->device); ++n) {
         rondo__kernel_request request;
         fill_request(executor, plan, n, infos, infos + widest, uses, &request);
-        rondo__kernel_survey(&request);
+        if (!has_objects(&request)) {
+            rondo__kernel_survey(&request);
+        }
     }
     for (size_t n = 0; n < program->node_count && status == RONDO_STATUS_OK; ++n) {
         rondo__kernel_request request;
@@ -275,16 +297,39 @@ free_lists:
     return status;
 }
 
-// The constant where kernels find it: on a GPU in a copy, on the host where it is.
-static rondo_status place_constant(const rondo_executor *executor, rondo__plan *plan,
-                                   const rondo_tensor *constant, void **out_address) {
+// The constant where kernels find it: on a GPU in a copy, on the host where it is. `list`: what the
+// plan has there.
+static rondo_status place_constant(const rondo_executor *executor, const rondo__plan *plan,
+                                   int32_t value, rondo__weight_list *list, void **out_address) {
+    const rondo_tensor *constant = &plan->program->values[value].constant;
     const rondo__weight_want want = {.constant = constant,
                                      .bytes = rondo_tensor_get_bytes(constant)};
     if (rondo_device_is_host(executor->device)) {
         *out_address = constant->data;
         return RONDO_STATUS_OK;
     }
-    return rondo__weight_list_add(&plan->weights, &want, out_address);
+    const rondo_status status = rondo__weight_list_add(list, &want, out_address);
+    if (status != RONDO_STATUS_OK) {
+        char shape[96];
+        rondo__error_prefix("weights \"%.60s\" %s %s", plan->program->values[value].name,
+                            rondo_dtype_get_name(constant->dtype),
+                            rondo_shape_format(&constant->shape, shape, sizeof shape));
+    }
+    return status;
+}
+
+// The same on another GPU.
+static rondo_status place_far_constant(const rondo_executor *executor, rondo__plan *plan,
+                                       rondo__plan_peer *peer, int32_t value) {
+    if (plan->slots[value].kind != RONDO__SLOT_CONSTANT) {
+        return RONDO_STATUS_OK;
+    }
+    if (peer->constants == NULL) {
+        peer->constants = rondo__calloc(plan->program->value_count, sizeof *peer->constants);
+    }
+    return peer->constants == NULL
+               ? RONDO_STATUS_NO_MEMORY
+               : place_constant(executor, plan, value, &peer->weights, &peer->constants[value]);
 }
 
 // Constants that kernels read from device memory.
@@ -297,8 +342,12 @@ static rondo_status place_constants(rondo_executor *executor, rondo__plan *plan)
         }
         for (size_t k = 0; k < node->input_count; ++k) {
             bool is_owned = k < 64 && (plan->items[i].kernel->owned_inputs >> k & 1u) != 0;
-            if (node->inputs[k] >= 0 && !is_owned) {
-                plan->slots[plan->slots[node->inputs[k]].root].needs_device = true;
+            const int32_t root = node->inputs[k] >= 0 ? plan->slots[node->inputs[k]].root : -1;
+            rondo__plan_peer *peer = rondo__plan_get_peer(plan, plan->items[i].side);
+            if (root >= 0 && !is_owned && peer != NULL) {
+                RETURN_IF_ERROR(place_far_constant(executor, plan, peer, root));
+            } else if (root >= 0 && !is_owned) {
+                plan->slots[root].needs_device = true;
             }
         }
     }
@@ -311,15 +360,7 @@ static rondo_status place_constants(rondo_executor *executor, rondo__plan *plan)
         if (slot->kind != RONDO__SLOT_CONSTANT || slot->root != (int32_t)v || !slot->needs_device) {
             continue;
         }
-        rondo_status status =
-            place_constant(executor, plan, &program->values[v].constant, &slot->address);
-        if (status != RONDO_STATUS_OK) {
-            char shape[96];
-            rondo__error_prefix("weights \"%.60s\" %s %s", program->values[v].name,
-                                rondo_dtype_get_name(slot->dtype),
-                                rondo_shape_format(&slot->shape, shape, sizeof shape));
-            return status;
-        }
+        RETURN_IF_ERROR(place_constant(executor, plan, (int32_t)v, &plan->weights, &slot->address));
     }
     for (size_t v = 0; v < program->value_count; ++v) {
         rondo__slot *slot = &plan->slots[v];
@@ -328,6 +369,16 @@ static rondo_status place_constants(rondo_executor *executor, rondo__plan *plan)
         }
     }
     return RONDO_STATUS_OK;
+}
+
+// Where an item of `side` reads a value.
+static void *find_input(const rondo__plan *plan, uint8_t side, int32_t value) {
+    const rondo__plan_peer *peer = rondo__plan_get_peer(plan, side);
+    const rondo__slot *slot = value >= 0 ? &plan->slots[value] : NULL;
+    if (slot != NULL && peer != NULL && slot->kind == RONDO__SLOT_CONSTANT) {
+        return peer->constants != NULL ? peer->constants[slot->root] : NULL;
+    }
+    return slot != NULL ? slot->address : NULL;
 }
 
 static rondo_status resolve_addresses(rondo__plan *plan) {
@@ -348,7 +399,7 @@ static rondo_status resolve_addresses(rondo__plan *plan) {
             break;
         }
         for (size_t k = 0; k < node->input_count; ++k) {
-            item->inputs[k] = node->inputs[k] >= 0 ? plan->slots[node->inputs[k]].address : NULL;
+            item->inputs[k] = find_input(plan, item->side, node->inputs[k]);
         }
         for (size_t k = 0; k < node->output_count; ++k) {
             bool is_wanted = node->outputs[k] >= 0 && uses[node->outputs[k]] > 0;
@@ -367,8 +418,9 @@ static void explain_cuts(const rondo_executor *executor, rondo__plan *plan) {
             continue;
         }
         const rondo__item *item = &plan->items[step->first_item];
-        rondo__verdict_explain(executor->device, &plan->program->nodes[item->node].op, item->kernel,
-                               step->reason, sizeof step->reason);
+        rondo__verdict_explain(
+            rondo_stream_get_device(rondo__step_get_stream(executor, plan, step)),
+            &plan->program->nodes[item->node].op, item->kernel, step->reason, sizeof step->reason);
         if (s > 0 && plan->steps[s - 1].kind == RONDO__STEP_SEGMENT) {
             rondo__step_end_at(&plan->steps[s - 1], step);
         }
@@ -384,6 +436,7 @@ static rondo_status optimise(const rondo_executor *executor, rondo__plan *plan) 
     rondo__pass_options options = {.channels_last = traits.prefers_channels_last,
                                    .fuse_convolution = traits.fuses_convolution,
                                    .fuse_matmul = traits.fuses_matmul,
+                                   .fuse_attention = traits.fuses_attention,
                                    .fuse_elementwise = traits.fuses_elementwise};
     return rondo__program_optimise(plan->program, &options);
 }
@@ -462,16 +515,20 @@ rondo_status rondo__plan_create(rondo_executor *executor, rondo_program *program
     if (status != RONDO_STATUS_OK) {
         goto free_plan;
     }
-    node_count = plan->program->node_count + 2 * plan->program->value_count;  // with copies
+    status = rondo__homes_decide(executor, plan);
+    if (status != RONDO_STATUS_OK) {
+        goto free_plan;
+    }
+    node_count = plan->program->node_count +  // with copies
+                 rondo__plan_count_sides(plan) * plan->program->value_count;
     class_of = rondo__calloc(node_count + 1, sizeof *class_of);
     kernels = rondo__calloc(node_count + 1, sizeof(rondo__kernel *));
     if (class_of == NULL || kernels == NULL) {
         status = RONDO_STATUS_NO_MEMORY;
         goto free_lists;
     }
-    status = rondo__homes_decide(executor, plan);
-    if (status == RONDO_STATUS_OK && rondo__crossing_is_possible(executor)) {
-        status = rondo__crossing_reserve(plan->program);
+    if (rondo__crossing_is_possible(executor)) {
+        status = rondo__crossing_reserve(plan);
     }
     if (status == RONDO_STATUS_OK) {
         status = prepare_nodes(executor, plan, class_of, kernels);
@@ -501,6 +558,9 @@ rondo_status rondo__plan_create(rondo_executor *executor, rondo_program *program
         goto free_lists;
     }
     status = resolve_addresses(plan);
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__peers_link(executor, plan);
+    }
 
 free_lists:
     for (size_t n = 0; kernels != NULL && n < node_count; ++n) {

@@ -28,6 +28,7 @@
 #include "executor/worth.h"
 #include "kernel/flow.h"
 #include "kernel/kernel.h"
+#include "program/place_mark.h"
 #include "program/program.h"
 #include "rondo/executor.h"
 #include "rondo/node.h"
@@ -54,6 +55,7 @@ typedef struct rondo__slot {
     size_t offset;      // ARENA: from the arena's start
     void *address;      // ARENA and CONSTANT: on the device; with is_on_host in pinned memory
     bool is_on_host;    // ARENA: lies in plan->host_arena
+    uint8_t side;       // RONDO__SIDE_...
     bool needs_device;  // CONSTANT: some kernel reads it there
     bool is_bound;      // ARENA, of a part: lies where the plan around it says; see device_part.h
 } rondo__slot;
@@ -65,6 +67,7 @@ typedef struct rondo__item {
     const void **inputs;
     void **outputs;
     void *workspace;
+    uint8_t side;             // where it works: RONDO__SIDE_...
     rondo_node last_node;     // in the step's graph, where the executor checks itself
     size_t workspace_offset;  // from the arena's start
 } rondo__item;
@@ -80,20 +83,32 @@ typedef enum rondo__bypass_kind {
     RONDO__BYPASS_DIFFERENT,  // of a segment only: its replay computes something else
 } rondo__bypass_kind;
 
-// Copies between the processor and the device.
-typedef enum rondo__crossing { RONDO__TO_DEVICE, RONDO__TO_HOST } rondo__crossing;
+// Where values and items of a plan are. A plan of the host has the first side only.
+enum {
+    RONDO__SIDE_DEVICE = 0,  // the executor's
+    RONDO__SIDE_HOST = 1,    // the processor, beside a GPU
+    RONDO__SIDE_PEER = 2,    // and RONDO__SIDE_PEER + i: plan->peers[i], another GPU
+};
+
+// Copies between the sides; BETWEEN: from one GPU to another.
+typedef enum rondo__crossing { RONDO__TO_DEVICE, RONDO__TO_HOST, RONDO__BETWEEN } rondo__crossing;
 
 typedef struct rondo__crossing_counts {
-    uint64_t count[2];  // by rondo__crossing
-    uint64_t bytes[2];
+    uint64_t count[3];  // by rondo__crossing
+    uint64_t bytes[3];
 } rondo__crossing_counts;
 
 static inline void rondo__crossing_add(rondo__crossing_counts *sum,
                                        const rondo__crossing_counts *counts) {
-    for (int way = RONDO__TO_DEVICE; way <= RONDO__TO_HOST; ++way) {
+    for (int way = RONDO__TO_DEVICE; way <= RONDO__BETWEEN; ++way) {
         sum->count[way] += counts->count[way];
         sum->bytes[way] += counts->bytes[way];
     }
+}
+
+static inline uint64_t rondo__crossing_get_total(const rondo__crossing_counts *counts) {
+    return counts->count[RONDO__TO_DEVICE] + counts->count[RONDO__TO_HOST] +
+           counts->count[RONDO__BETWEEN];
 }
 
 // Copies of all runs of a caller's executor.
@@ -125,6 +140,9 @@ typedef struct rondo__step {
     rondo_executor **bodies;  // one for each body attribute, made at first use
     size_t body_count;
     // both
+    size_t wait_count;    // where the plan has peers:
+    rondo_event **waits;  // what its stream waits for before it; the plan's
+    rondo_event *done;    // recorded behind it, for later steps on other streams; the plan's
     rondo__crossing_counts crossings;  // of its items, once has_crossings
     bool has_crossings;
     char reason[320];  // why the step is not captured, or why the segment ends here; "": nothing
@@ -150,11 +168,31 @@ typedef struct rondo__executor_generator {
 // A piece of memory for runs, shared by plans of the executor; see run_memory.h.
 typedef struct rondo__run_memory {
     struct rondo__run_memory *next;
+    struct rondo__peer *peer;  // whose memory it is; NULL: the executor's device's
     rondo_memory_kind kind;
     size_t bytes;
     void *address;
     size_t use_count;  // plans
 } rondo__run_memory;
+
+// Another GPU than the executor's, on which ops are placed; of a caller's executor. See peers.h.
+typedef struct rondo__peer {
+    rondo_device *device;
+    rondo_stream *stream;
+    rondo__budget *budget;  // of its memory
+    rondo__weight_account weights;
+} rondo__peer;
+
+// What a plan has there.
+typedef struct rondo__plan_peer {
+    rondo__peer *peer;
+    int ordinal;
+    rondo__run_memory *arena;
+    size_t arena_bytes;
+    rondo__weight_list weights;
+    void **constants;    // one for each value: where its ops read constants; NULL ones, or NULL
+    rondo_event *ended;  // a run's work there
+} rondo__plan_peer;
 
 typedef struct rondo__async rondo__async;  // executor/async.h
 
@@ -193,12 +231,17 @@ struct rondo__plan {
     // On a GPU; NULL otherwise.
     rondo__home *homes;     // one for each node
     size_t *order;          // nodes in an order in which makers precede users
-    uint8_t *sides;         // one for each value: 1 on the processor's side
+    uint8_t *sides;         // one for each value: RONDO__SIDE_...
     int32_t *mirrors;       // one for each input: its second place, on the host; -1: none
     size_t transfer_count;  // items that copy between the sides
     char *host_arena;       // pinned, behind `staging`; of `host_arena_bytes`
     size_t host_arena_bytes;
     rondo__weight_list host_weights;  // what kernels of the processor read of constants
+
+    // Where ops are placed on other GPUs, too.
+    size_t peer_count;
+    rondo__plan_peer *peers;
+    rondo_event *begun;  // a run's inputs are there
 
     rondo__run_memory *arena;  // used up to `arena_bytes`
     size_t arena_bytes;
@@ -227,6 +270,22 @@ static inline size_t rondo__plan_count_ops(const rondo__plan *plan) {
     return plan->item_count + plan->bypassed_count - plan->eager_count - plan->transfer_count;
 }
 
+static inline size_t rondo__plan_count_sides(const rondo__plan *plan) {
+    return RONDO__SIDE_PEER + plan->peer_count;
+}
+
+// The other GPU that a side is; NULL: the executor's device, or the processor.
+static inline rondo__plan_peer *rondo__plan_get_peer(const rondo__plan *plan, uint8_t side) {
+    return side >= RONDO__SIDE_PEER ? &plan->peers[side - RONDO__SIDE_PEER] : NULL;
+}
+
+// The other GPU that a step's items run on; NULL: the executor's device, or no items.
+static inline rondo__plan_peer *rondo__step_get_peer(const rondo__plan *plan,
+                                                     const rondo__step *step) {
+    return step->item_count > 0 ? rondo__plan_get_peer(plan, plan->items[step->first_item].side)
+                                : NULL;
+}
+
 // Where input `i` lies for ops of the processor in a plan of a GPU; NULL: nowhere.
 static inline const rondo__slot *rondo__plan_get_host_input(const rondo__plan *plan, size_t i) {
     const rondo__slot *slot = &plan->slots[plan->program->inputs[i]];
@@ -237,7 +296,7 @@ static inline const rondo__slot *rondo__plan_get_host_input(const rondo__plan *p
     return mirror >= 0 ? &plan->slots[mirror] : NULL;
 }
 
-// Whether the step is an op, or ops, of the device's kernels.
+// Whether the step is an op, or ops, of the devices' kernels.
 static inline bool rondo__step_has_kernels(const rondo__step *step) {
     return step->item_count > 0;
 }
@@ -249,7 +308,11 @@ static inline bool rondo__step_is_captured(const rondo__step *step) {
 
 // Weights that it reads in a form of their own, shared or not.
 static inline size_t rondo__plan_get_constant_bytes(const rondo__plan *plan) {
-    return (size_t)plan->weights.bytes + plan->private_bytes;
+    size_t bytes = (size_t)plan->weights.bytes + plan->private_bytes;
+    for (size_t i = 0; i < plan->peer_count; ++i) {
+        bytes += (size_t)plan->peers[i].weights.bytes;
+    }
+    return bytes;
 }
 
 // What one call needs of each port, kept so that runs allocate nothing; of a caller's executor.
@@ -299,7 +362,8 @@ struct rondo_executor {
     rondo__budget *device_budget;  // memory of a GPU; NULL on the host
     rondo__weight_account weights;
     rondo_device *host_device;  // for ops of the processor in plans of a GPU; NULL: none yet
-    rondo__weight_account host_weights;  // what they read of constants
+    rondo__weight_account host_weights;        // what they read of constants
+    rondo__peer *peers[RONDO__PLACE_GPU_MAX];  // by number; NULL: not used yet
     rondo__crossing_log crossings;
     uint64_t fed_bytes;  // the most that was fed at once
     int32_t *input_of;   // by value of the source: index among inputs and, behind them, optionals;
@@ -333,6 +397,14 @@ struct rondo_executor {
     atomic_int reference_count;             // of a caller's executor: itself and recorded runs
     struct rondo__participant *recordings;  // of a caller's executor, in captures not of Rondo's
 };
+
+// Where the step's work is put.
+static inline rondo_stream *rondo__step_get_stream(const rondo_executor *executor,
+                                                   const rondo__plan *plan,
+                                                   const rondo__step *step) {
+    const rondo__plan_peer *peer = rondo__step_get_peer(plan, step);
+    return peer != NULL ? peer->peer->stream : executor->stream;
+}
 
 // The base with the shapes of the feeds; feeds[i].data non-NULL fixes the value of input i, too,
 // and is retained. out_wanted as in program/specialise.h.

@@ -230,6 +230,9 @@ static rondo_status replace(probe *p, size_t index) {
     if (last->kind == RONDO__STEP_SEGMENT) {
         rondo__step_end_at(last, &plan->steps[index]);
     }
+    steps[index].wait_count = plan->steps[index].wait_count;
+    steps[index].waits = plan->steps[index].waits;
+    last->done = plan->steps[index].done;
     rondo__free(plan->steps);
     plan->steps = steps;
     plan->step_count = count;

@@ -15,6 +15,7 @@
 #include "executor/lanes.h"
 #include "executor/limits.h"
 #include "executor/op_span.h"
+#include "executor/peers.h"
 #include "executor/probe.h"
 #include "executor/self_check.h"
 #include "executor/verbose.h"
@@ -32,10 +33,10 @@ static void blame_launch(const rondo__plan *plan, const rondo__node *node) {
     rondo__node_blame(node);
 }
 
-static rondo_status launch_item(rondo_executor *executor, rondo__plan *plan, size_t i) {
+static rondo_status launch_item(rondo_stream *stream, rondo__plan *plan, size_t i) {
     rondo__item *item = &plan->items[i];
-    rondo_status status = item->kernel->launch(item->kernel, executor->stream, item->inputs,
-                                               item->outputs, item->workspace);
+    rondo_status status =
+        item->kernel->launch(item->kernel, stream, item->inputs, item->outputs, item->workspace);
     if (status != RONDO_STATUS_OK) {
         blame_launch(plan, &plan->program->nodes[item->node]);
     }
@@ -44,14 +45,14 @@ static rondo_status launch_item(rondo_executor *executor, rondo__plan *plan, siz
 
 // Launches item `i` and, where it is one of the processor, those of the processor right behind it,
 // but none from `end` on.
-static rondo_status launch_group(rondo_executor *executor, rondo__plan *plan, size_t i, size_t end,
+static rondo_status launch_group(rondo_stream *stream, rondo__plan *plan, size_t i, size_t end,
                                  size_t *out_count) {
     *out_count = rondo__hosted_count(plan, i, end);
     if (*out_count == 0) {
         *out_count = 1;
-        return launch_item(executor, plan, i);
+        return launch_item(stream, plan, i);
     }
-    const rondo_status status = rondo__hosted_launch(executor->stream, &plan->items[i], *out_count);
+    const rondo_status status = rondo__hosted_launch(stream, &plan->items[i], *out_count);
     if (status != RONDO_STATUS_OK) {
         blame_launch(plan, &plan->program->nodes[plan->items[i].node]);
     }
@@ -60,12 +61,13 @@ static rondo_status launch_group(rondo_executor *executor, rondo__plan *plan, si
 
 static rondo_status launch_items(rondo_executor *executor, rondo__plan *plan,
                                  const rondo__step *step) {
+    rondo_stream *stream = rondo__step_get_stream(executor, plan, step);
     const size_t end = step->first_item + step->item_count;
     size_t count;
     for (size_t i = step->first_item; i < end; i += count) {
         const rondo__hook_scope scope =
-            rondo__op_span_enter(&plan->program->nodes[plan->items[i].node].op, executor->stream);
-        const rondo_status status = launch_group(executor, plan, i, end, &count);
+            rondo__op_span_enter(&plan->program->nodes[plan->items[i].node].op, stream);
+        const rondo_status status = launch_group(stream, plan, i, end, &count);
         rondo__hook_leave(&scope);
         RETURN_IF_ERROR(status);
     }
@@ -73,9 +75,9 @@ static rondo_status launch_items(rondo_executor *executor, rondo__plan *plan,
 }
 
 // An op may break the capture and not say so.
-static rondo_status check_recording(rondo_executor *executor, const rondo__plan *plan, size_t i) {
+static rondo_status check_recording(rondo_stream *stream, const rondo__plan *plan, size_t i) {
     bool is_recording = false;
-    RETURN_IF_ERROR(rondo_stream_is_recording(executor->stream, &is_recording));
+    RETURN_IF_ERROR(rondo_stream_is_recording(stream, &is_recording));
     if (!is_recording) {
         (void)RONDO_FAIL(STATE, "it broke the capture");
         rondo__node_blame(&plan->program->nodes[plan->items[i].node]);
@@ -85,27 +87,28 @@ static rondo_status check_recording(rondo_executor *executor, const rondo__plan 
 }
 
 // Names the nodes of one op, in dumps, reports and profiles.
-static rondo_status open_label(rondo_executor *executor, const rondo__plan *plan, size_t i) {
+static rondo_status open_label(rondo_stream *stream, const rondo__plan *plan, size_t i) {
     const rondo__op *op = &plan->program->nodes[plan->items[i].node].op;
     char label[112];
     (void)snprintf(label, sizeof label, RONDO__OP_TITLE, RONDO__OP_TITLE_OF(op));
-    return rondo_label_push(executor->stream, label);
+    return rondo_label_push(stream, label);
 }
 
 static rondo_status record_items(rondo_executor *executor, rondo__plan *plan,
                                  const rondo__step *step) {
+    rondo_stream *stream = rondo__step_get_stream(executor, plan, step);
     const size_t end = step->first_item + step->item_count;
     size_t count = 1;
     for (size_t i = step->first_item; i < end; i += count) {
-        rondo_status status = open_label(executor, plan, i);
+        rondo_status status = open_label(stream, plan, i);
         if (status == RONDO_STATUS_OK) {
-            status = launch_group(executor, plan, i, end, &count);
+            status = launch_group(stream, plan, i, end, &count);
         }
         if (status == RONDO_STATUS_OK && plan->is_probed) {
-            status = check_recording(executor, plan, i);
+            status = check_recording(stream, plan, i);
         }
         if (status == RONDO_STATUS_OK) {
-            status = rondo_label_pop(executor->stream);
+            status = rondo_label_pop(stream);
         }
         if (status != RONDO_STATUS_OK) {
             plan->failed_item = i;
@@ -113,7 +116,7 @@ static rondo_status record_items(rondo_executor *executor, rondo__plan *plan,
         }
         if (rondo__self_check_is_expected(executor)) {
             for (size_t k = 0; k < count; ++k) {
-                rondo__self_check_mark(executor, &plan->items[i + k]);
+                rondo__self_check_mark(stream, &plan->items[i + k]);
             }
         }
     }
@@ -141,13 +144,14 @@ static rondo_status capture_step(rondo_executor *executor, rondo__plan *plan, ro
                        ? RONDO_KEEP_TEMPLATE
                        : RONDO_KEEP_EXECUTABLE;
     rondo_graph *graph = NULL;
+    rondo_stream *stream = rondo__step_get_stream(executor, plan, step);
     plan->failed_item = SIZE_MAX;
-    rondo_status status = rondo_graph_create(executor->device, &options, &graph);
+    rondo_status status = rondo_graph_create(rondo_stream_get_device(stream), &options, &graph);
     if (status != RONDO_STATUS_OK) {
         note_failure(plan, NULL);
         return status;
     }
-    status = rondo_graph_capture_begin(graph, executor->stream, RONDO_CAPTURE_THREAD_LOCAL);
+    status = rondo_graph_capture_begin(graph, stream, RONDO_CAPTURE_THREAD_LOCAL);
     if (status != RONDO_STATUS_OK) {
         goto destroy_graph;
     }
@@ -250,7 +254,8 @@ static void drop_dynamic(rondo__plan *plan) {
 static rondo_status upload_plan(rondo_executor *executor, rondo__plan *plan) {
     for (size_t s = 0; s < plan->step_count; ++s) {
         if (plan->steps[s].graph != NULL) {
-            RETURN_IF_ERROR(rondo_graph_upload(plan->steps[s].graph, executor->stream));
+            RETURN_IF_ERROR(rondo_graph_upload(
+                plan->steps[s].graph, rondo__step_get_stream(executor, plan, &plan->steps[s])));
         }
     }
     return RONDO_STATUS_OK;
@@ -293,8 +298,7 @@ static size_t count_ops(const rondo__plan *plan, rondo__step *step) {
     const rondo__crossing_counts *counts = rondo__crossing_count_step(plan, step);
     return !rondo__step_has_kernels(step)
                ? 1
-               : step->item_count -
-                     (size_t)(counts->count[RONDO__TO_DEVICE] + counts->count[RONDO__TO_HOST]);
+               : step->item_count - (size_t)rondo__crossing_get_total(counts);
 }
 
 // Counts what the step copies. For what is copied before a bypass the run waits there.
@@ -310,56 +314,85 @@ static void note_crossings(rondo_executor *root, const rondo__plan *plan, rondo_
     }
 }
 
+typedef struct run_mode {
+    bool use_graphs;
+    bool is_checked;
+    size_t graph_count;  // replayed so far
+} run_mode;
+
+// Runs one step, as a graph where it has one and may.
+static rondo_status run_step(rondo_executor *executor, rondo__plan *plan, rondo__step *step,
+                             rondo__body_runner run_body, run_mode *mode) {
+    rondo_executor *root = executor->root;
+    const size_t op_count = count_ops(plan, step);
+    rondo_status status = RONDO_STATUS_OK;
+    root->ran_count += op_count;
+    note_crossings(root, plan, step);
+    if (!rondo__step_has_kernels(step)) {
+        status = rondo__bypass_run(executor, plan, step, run_body);
+    } else if (mode->is_checked && step->graph != NULL) {
+        status = rondo__self_check_segment(executor, plan, step, launch_items);
+        root->replayed_count += step->graph != NULL ? op_count : 0;
+        mode->graph_count += step->graph != NULL ? 1 : 0;
+    } else if (mode->use_graphs && step->graph != NULL) {
+        status = rondo_graph_replay(step->graph, rondo__step_get_stream(executor, plan, step));
+        root->replayed_count += op_count;
+        mode->graph_count += 1;
+    } else {
+        status = launch_items(executor, plan, step);
+    }
+    return status;
+}
+
+static rondo_status run_all(rondo_executor *executor, rondo__plan *plan,
+                            rondo__body_runner run_body, run_mode *mode) {
+    RETURN_IF_ERROR(rondo__peers_begin(executor, plan));
+    for (size_t s = 0; s < plan->step_count; ++s) {
+        RETURN_IF_ERROR(rondo__executor_check_cancelled(executor));
+        if (mode->is_checked) {
+            RETURN_IF_ERROR(prepare_check(executor, plan, s));
+        }
+        RETURN_IF_ERROR(rondo__peers_enter(executor, plan, &plan->steps[s]));
+        RETURN_IF_ERROR(run_step(executor, plan, &plan->steps[s], run_body, mode));
+        RETURN_IF_ERROR(rondo__peers_leave(executor, plan, &plan->steps[s]));
+    }
+    return rondo__peers_end(executor, plan);
+}
+
+// What is on the streams of other GPUs still uses the plan's memory.
+static void wait_for_peers(const rondo__plan *plan) {
+    rondo_error saved;
+    rondo__error_save(&saved);
+    (void)!rondo__peers_synchronize(plan);
+    rondo__error_restore(&saved);
+}
+
 rondo_status rondo__plan_run_steps(rondo_executor *executor, rondo__plan *plan,
                                    rondo__body_runner run_body, bool *out_was_replayed) {
     *out_was_replayed = false;
-    bool use_graphs = executor->graphs != RONDO_GRAPHS_OFF && plan->run_count > 0;
-    bool is_checked = executor->graphs != RONDO_GRAPHS_OFF && rondo__self_check_is_on(executor);
+    const bool has_graphs = executor->graphs != RONDO_GRAPHS_OFF;
+    run_mode mode = {.use_graphs = has_graphs && plan->run_count > 0,
+                     .is_checked = has_graphs && rondo__self_check_is_on(executor)};
     if (plan->bypassed_count > 0) {
         drop_dynamic(plan);
     }
-    if (use_graphs) {
+    if (mode.use_graphs) {
         RETURN_IF_ERROR(capture_plan(executor, plan));
     }
     rondo_executor *root = executor->root;
     const uint64_t ran_before = root->ran_count;
     const uint64_t replayed_before = root->replayed_count;
-    size_t graph_count = 0;
     uint64_t start_ns = plan->first_replay_ns == 0 ? rondo__clock_now_ns() : 0;
-    for (size_t s = 0; s < plan->step_count; ++s) {
-        rondo_status status = rondo__executor_check_cancelled(executor);
-        if (status == RONDO_STATUS_OK && is_checked) {
-            status = prepare_check(executor, plan, s);
-        }
-        if (status != RONDO_STATUS_OK) {
-            return status;
-        }
-        rondo__step *step = &plan->steps[s];
-        const size_t op_count = count_ops(plan, step);
-        root->ran_count += op_count;
-        note_crossings(root, plan, step);
-        if (!rondo__step_has_kernels(step)) {
-            status = rondo__bypass_run(executor, plan, step, run_body);
-        } else if (is_checked && step->graph != NULL) {
-            status = rondo__self_check_segment(executor, plan, step, launch_items);
-            root->replayed_count += step->graph != NULL ? op_count : 0;
-            graph_count += step->graph != NULL ? 1 : 0;
-        } else if (use_graphs && step->graph != NULL) {
-            status = rondo_graph_replay(step->graph, executor->stream);
-            root->replayed_count += op_count;
-            graph_count += 1;
-        } else {
-            status = launch_items(executor, plan, step);
-        }
-        if (status != RONDO_STATUS_OK) {
-            return status;
-        }
+    const rondo_status status = run_all(executor, plan, run_body, &mode);
+    if (status != RONDO_STATUS_OK) {
+        wait_for_peers(plan);
+        return status;
     }
     const uint64_t replayed_count = root->replayed_count - replayed_before;
     const bool may_wait = executor->depth > 0 || !rondo__executor_is_putting(executor);
     *out_was_replayed = replayed_count > 0 && 2 * replayed_count >= root->ran_count - ran_before;
-    rondo__verbose_tell_run(executor, plan, graph_count);
-    if (graph_count > 0 && plan->first_replay_ns == 0 && may_wait) {
+    rondo__verbose_tell_run(executor, plan, mode.graph_count);
+    if (mode.graph_count > 0 && plan->first_replay_ns == 0 && may_wait) {
         RETURN_IF_ERROR(rondo_stream_synchronize(executor->stream));
         plan->first_replay_ns = rondo__clock_now_ns() - start_ns;
     }

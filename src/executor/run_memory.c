@@ -9,21 +9,28 @@
 // Sizes of pieces: powers of two up to here, then steps of an eighth of one.
 enum { DOUBLED_BYTES_MAX = 16 << 20, SMALLEST_BYTES = 4096, SPARE_FACTOR_MAX = 4 };
 
+// Whether both are memory of one kind and device.
+static bool is_alike(const rondo__run_memory *a, const rondo__run_memory *b) {
+    return a->kind == b->kind && a->peer == b->peer;
+}
+
 // Where a piece a little smaller is there, shapes are growing: then powers of two, so that all
 // pieces together are at most twice the last one, and most new shapes touch no new memory. Not
 // where that would take half of what plans may take.
-static bool is_growing(const rondo_executor *executor, rondo_memory_kind kind, size_t bytes,
+static bool is_growing(const rondo_executor *executor, const rondo__run_memory *wanted,
                        size_t power) {
     const uint64_t limit = executor->plan_limit_bytes;
+    const size_t bytes = wanted->bytes;
     bool has_smaller = false;
     for (const rondo__run_memory *m = executor->run_memory; m != NULL; m = m->next) {
-        has_smaller = has_smaller ||
-                      (m->kind == kind && m->bytes < bytes && m->bytes >= bytes / SPARE_FACTOR_MAX);
+        has_smaller = has_smaller || (is_alike(m, wanted) && m->bytes < bytes &&
+                                      m->bytes >= bytes / SPARE_FACTOR_MAX);
     }
     return has_smaller && (limit == 0 || executor->run_memory_bytes + power <= limit / 2);
 }
 
-static size_t round_up(const rondo_executor *executor, rondo_memory_kind kind, size_t bytes) {
+static size_t round_up(const rondo_executor *executor, const rondo__run_memory *wanted) {
+    const size_t bytes = wanted->bytes;
     size_t power = SMALLEST_BYTES;
     while (power < bytes && power <= SIZE_MAX / 2) {
         power *= 2;
@@ -31,18 +38,19 @@ static size_t round_up(const rondo_executor *executor, rondo_memory_kind kind, s
     if (power <= DOUBLED_BYTES_MAX || power < bytes) {
         return power < bytes ? bytes : power;
     }
-    if (is_growing(executor, kind, bytes, power)) {
+    if (is_growing(executor, wanted, power)) {
         return power;
     }
     const size_t step = power / 16;  // an eighth of the power of two below
     return (bytes + step - 1) / step * step;
 }
 
-static rondo__run_memory *find_best(const rondo_executor *executor, rondo_memory_kind kind,
-                                    size_t bytes) {
+static rondo__run_memory *find_best(const rondo_executor *executor,
+                                    const rondo__run_memory *wanted) {
+    const size_t bytes = wanted->bytes;
     rondo__run_memory *best = NULL;
     for (rondo__run_memory *m = executor->run_memory; m != NULL; m = m->next) {
-        const bool fits = m->kind == kind && m->bytes >= bytes &&
+        const bool fits = is_alike(m, wanted) && m->bytes >= bytes &&
                           (m->bytes <= SMALLEST_BYTES || m->bytes / SPARE_FACTOR_MAX <= bytes);
         if (fits && (best == NULL || m->bytes < best->bytes)) {
             best = m;
@@ -52,22 +60,26 @@ static rondo__run_memory *find_best(const rondo_executor *executor, rondo_memory
 }
 
 static rondo_status allocate(rondo_executor *executor, rondo__run_memory *memory) {
+    if (memory->peer != NULL) {
+        return rondo__peer_allocate(memory->peer, memory->bytes, &memory->address);
+    }
     return memory->kind == RONDO_MEMORY_DEVICE
                ? rondo__executor_allocate(executor, memory->bytes, &memory->address)
                : rondo_memory_allocate(executor->device, memory->kind, memory->bytes,
                                        &memory->address);
 }
 
-static rondo_status add_piece(rondo_executor *executor, rondo_memory_kind kind, size_t bytes,
+static rondo_status add_piece(rondo_executor *executor, const rondo__run_memory *wanted,
                               rondo__run_memory **out_memory) {
+    const size_t bytes = wanted->bytes;
     rondo__run_memory *memory = rondo__calloc(1, sizeof *memory);
     if (memory == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
     rondo_error saved;
     rondo__error_save(&saved);
-    memory->kind = kind;
-    memory->bytes = round_up(executor, kind, bytes);
+    *memory = *wanted;
+    memory->bytes = round_up(executor, wanted);
     rondo_status status = allocate(executor, memory);
     if (status != RONDO_STATUS_OK && status != RONDO_STATUS_LOST && memory->bytes > bytes) {
         rondo__error_restore(&saved);
@@ -86,12 +98,14 @@ static rondo_status add_piece(rondo_executor *executor, rondo_memory_kind kind, 
 }
 
 rondo_status rondo__run_memory_acquire(rondo_executor *executor, rondo_memory_kind kind,
-                                       size_t bytes, rondo__run_memory **out_memory) {
+                                       rondo__peer *peer, size_t bytes,
+                                       rondo__run_memory **out_memory) {
+    const rondo__run_memory wanted = {.kind = kind, .peer = peer, .bytes = bytes};
     rondo_status status = RONDO_STATUS_OK;
-    rondo__run_memory *memory = find_best(executor, kind, bytes);
+    rondo__run_memory *memory = find_best(executor, &wanted);
     if (memory == NULL) {
         const int64_t taken = rondo__memory_get_thread_bytes();
-        status = add_piece(executor, kind, bytes, &memory);
+        status = add_piece(executor, &wanted, &memory);
         rondo__memory_set_thread_bytes(taken);  // it is counted here, and is no plan's own
     }
     if (status == RONDO_STATUS_OK) {
@@ -112,7 +126,9 @@ void rondo__run_memory_release(rondo_executor *executor, rondo__run_memory *memo
     *link = memory->next;
     executor->run_memory_bytes -= memory->bytes;
     const int64_t taken = rondo__memory_get_thread_bytes();
-    if (memory->kind == RONDO_MEMORY_DEVICE) {
+    if (memory->peer != NULL) {
+        rondo__peer_free(memory->peer, memory->address, memory->bytes);
+    } else if (memory->kind == RONDO_MEMORY_DEVICE) {
         rondo__executor_free(executor, memory->address, memory->bytes);
     } else {
         rondo_memory_free(executor->device, memory->address);

@@ -11,12 +11,14 @@
 
 #include "executor/plan.h"
 
+// Memory of `kind` of the executor's device or, where `peer` is given, of that one.
+//
 // Errors:    NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST.
 // Ownership: give back with rondo__run_memory_release.
 // Threads:   one thread per executor.
 RONDO_MUST_USE rondo_status rondo__run_memory_acquire(rondo_executor *executor,
-                                                      rondo_memory_kind kind, size_t bytes,
-                                                      rondo__run_memory **out_memory);
+                                                      rondo_memory_kind kind, rondo__peer *peer,
+                                                      size_t bytes, rondo__run_memory **out_memory);
 void rondo__run_memory_release(rondo_executor *executor,
                                rondo__run_memory *memory);  // NULL is fine
 

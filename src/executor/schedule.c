@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "executor/peers.h"
 #include "program/edit.h"
 #include "program/place_mark.h"
 
@@ -100,16 +101,21 @@ static rondo_status add_step(rondo__plan *plan, size_t *capacity, const rondo__s
     return status;
 }
 
-// Appends one node to the plan: to the open segment, or as a bypass that closes it.
+static void add_item(rondo__plan *plan, size_t node) {
+    plan->items[plan->item_count++] =
+        (rondo__item){.node = node, .side = rondo__peers_get_side(plan, node)};
+}
+
+// Appends one node to the plan: to the open segment of its device, or as a bypass that closes it.
 static rondo_status emit(rondo__plan *plan, size_t *capacity, size_t node, int8_t class_of) {
     if (class_of < 0) {
         return RONDO_STATUS_OK;
     }
     rondo__step *last = plan->step_count > 0 ? &plan->steps[plan->step_count - 1] : NULL;
     if (class_of == 0) {
-        plan->items[plan->item_count].node = node;
-        plan->item_count += 1;
-        if (last != NULL && last->kind == RONDO__STEP_SEGMENT) {
+        add_item(plan, node);
+        if (last != NULL && last->kind == RONDO__STEP_SEGMENT &&
+            plan->items[last->first_item].side == plan->items[plan->item_count - 1].side) {
             last->item_count += 1;
             return RONDO_STATUS_OK;
         }
@@ -123,7 +129,7 @@ static rondo_status emit(rondo__plan *plan, size_t *capacity, size_t node, int8_
     if (step.bypass == RONDO__BYPASS_EAGER) {
         step.first_item = plan->item_count;
         step.item_count = 1;
-        plan->items[plan->item_count++].node = node;
+        add_item(plan, node);
         plan->eager_count += 1;
     }
     describe_cut(plan, node, class_of, step.reason, sizeof step.reason);
@@ -134,25 +140,34 @@ static rondo_status emit(rondo__plan *plan, size_t *capacity, size_t node, int8_
     return add_step(plan, capacity, &step);
 }
 
-// With a kernel of the device, or free; with one of the processor; bypassed.
-enum { WITH_KERNEL, HOSTED, BYPASSED, KINDS };
+// Free; with a kernel of the device; with one of the processor; with one of another GPU, a kind for
+// each; bypassed.
+enum { FREE, WITH_KERNEL, HOSTED, ON_PEER, BYPASSED = ON_PEER + RONDO__PLACE_GPU_MAX, KINDS };
 
 typedef struct ready_lists {
     heap heaps[KINDS];
-    int last;  // kind of the latest node
+    int last;  // kind of the latest node that was not free
 } ready_lists;
 
 static int get_kind(const rondo__plan *plan, size_t n, int8_t class_of) {
     const bool is_hosted =
         class_of == 0 && plan->order != NULL && plan->homes[n].place == RONDO__PLACE_CPU;
-    return class_of > 0 ? BYPASSED : is_hosted ? HOSTED : WITH_KERNEL;
+    const uint8_t side = class_of == 0 ? rondo__peers_get_side(plan, n) : RONDO__SIDE_DEVICE;
+    return class_of < 0               ? FREE
+           : class_of > 0             ? BYPASSED
+           : is_hosted                ? HOSTED
+           : side >= RONDO__SIDE_PEER ? ON_PEER + side - RONDO__SIDE_PEER
+                                      : WITH_KERNEL;
 }
 
-// Nodes of the processor one behind the other are one host function: they stay together. KINDS: no
-// node is ready.
+// Nodes of the processor one behind the other are one host function, those of another GPU one
+// graph: they stay together. KINDS: no node is ready.
 static int choose_kind(const ready_lists *ready) {
-    if (ready->last == HOSTED && ready->heaps[HOSTED].count > 0) {
-        return HOSTED;
+    if (ready->heaps[FREE].count > 0) {
+        return FREE;
+    }
+    if (ready->last >= HOSTED && ready->last < BYPASSED && ready->heaps[ready->last].count > 0) {
+        return ready->last;
     }
     int kind = WITH_KERNEL;
     while (kind < KINDS && ready->heaps[kind].count == 0) {
@@ -218,7 +233,7 @@ rondo_status rondo__plan_schedule(rondo__plan *plan, const int8_t *class_of) {
          kind = choose_kind(&ready)) {
         const size_t place = heap_pop(&ready.heaps[kind]);
         const size_t node = plan->order != NULL ? plan->order[place] : place;
-        ready.last = kind;
+        ready.last = kind != FREE ? kind : ready.last;
         status = emit(plan, &step_capacity, node, class_of[node]);
         for (size_t u = first[node]; u < first[node + 1]; ++u) {
             if (--pending[users[u]] == 0) {

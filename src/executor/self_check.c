@@ -86,10 +86,10 @@ bool rondo__self_check_is_expected(const rondo_executor *executor) {
     return executor->root->self_check != NULL || executor->options.self_check_every > 0;
 }
 
-void rondo__self_check_mark(const rondo_executor *executor, rondo__item *item) {
+void rondo__self_check_mark(rondo_stream *stream, rondo__item *item) {
     rondo_error saved;
     rondo__error_save(&saved);
-    if (rondo_stream_get_last_node(executor->stream, &item->last_node) != RONDO_STATUS_OK) {
+    if (rondo_stream_get_last_node(stream, &item->last_node) != RONDO_STATUS_OK) {
         item->last_node = (rondo_node){0};  // no node yet, or several: then less can be told
     }
     rondo__error_restore(&saved);
@@ -226,8 +226,8 @@ static rondo_status replay_part(checking *c, size_t end) {
     rondo__free(nodes);
     RETURN_IF_ERROR(status);
     RETURN_IF_ERROR(rondo__check_memory_go_back(&c->memory));
-    status = rondo__graph_replay_part(c->step->graph, c->executor->stream, c->is_needed,
-                                      c->node_count, &is_whole);
+    status = rondo__graph_replay_part(c->step->graph, c->memory.stream, c->is_needed, c->node_count,
+                                      &is_whole);
     if (!is_whole) {
         rondo_graph_destroy(c->step->graph);
         c->step->graph = NULL;
@@ -381,7 +381,7 @@ static rondo_status run_both_ways(checking *c) {
     RETURN_IF_ERROR(rondo__check_memory_keep(&c->memory, false));
     RETURN_IF_ERROR(rondo__executor_check_cancelled(c->executor));
     RETURN_IF_ERROR(rondo__check_memory_go_back(&c->memory));
-    RETURN_IF_ERROR(rondo_graph_replay(c->step->graph, c->executor->stream));
+    RETURN_IF_ERROR(rondo_graph_replay(c->step->graph, c->memory.stream));
     RETURN_IF_ERROR(rondo__check_memory_keep(&c->memory, true));
     return rondo__executor_check_cancelled(c->executor);  // a loop that was ended computes less
 }
@@ -477,7 +477,7 @@ rondo_status rondo__self_check_warm_up(rondo_executor *executor, rondo__plan *pl
         status = launch(executor, plan, step);
     }
     if (status == RONDO_STATUS_OK) {
-        status = rondo_stream_synchronize(executor->stream);
+        status = rondo_stream_synchronize(memory.stream);
     }
     if (status == RONDO_STATUS_OK) {
         status = rondo__check_memory_go_back(&memory);

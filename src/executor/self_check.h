@@ -22,7 +22,7 @@ void rondo__self_check_end_run(rondo_executor *executor);
 // Whether graphs are to keep what tells their nodes apart.
 bool rondo__self_check_is_expected(const rondo_executor *executor);
 // While the item's segment is recorded: which node is its last.
-void rondo__self_check_mark(const rondo_executor *executor, rondo__item *item);
+void rondo__self_check_mark(rondo_stream *stream, rondo__item *item);
 
 // Runs a segment without a graph op by op, and goes back to where it began.
 RONDO_MUST_USE rondo_status rondo__self_check_warm_up(rondo_executor *executor, rondo__plan *plan,

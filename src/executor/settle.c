@@ -8,6 +8,7 @@
 #include "executor/device_control.h"
 #include "executor/lanes.h"
 #include "executor/limits.h"
+#include "executor/peers.h"
 #include "executor/spans.h"
 #include "rondo/executor_stream.h"
 
@@ -44,6 +45,7 @@ rondo_status rondo__executor_settle(rondo_executor *executor, const char *call) 
     }
     async->is_under_way = false;
     RETURN_IF_ERROR(rondo__executor_synchronize(executor));
+    RETURN_IF_ERROR(rondo__peers_synchronize(async->active->current));
     RETURN_IF_ERROR(rondo__device_control_check(async->active, async->active->current));
     keep_times(async);
     return RONDO_STATUS_OK;

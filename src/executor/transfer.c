@@ -17,6 +17,7 @@
 #include "executor/limits.h"
 #include "executor/objects.h"
 #include "executor/op_span.h"
+#include "executor/peers.h"
 #include "executor/plan_cache.h"
 #include "executor/run.h"
 #include "executor/self_check.h"
@@ -178,6 +179,9 @@ rondo_status rondo__executor_run_tensors(rondo_executor *executor, const rondo_t
         status = rondo_stream_synchronize(executor->stream);
     }
     if (status == RONDO_STATUS_OK) {
+        status = rondo__peers_synchronize(plan);
+    }
+    if (status == RONDO_STATUS_OK) {
         status = rondo__device_control_check(executor, plan);
     }
     if (status != RONDO_STATUS_OK) {
@@ -247,7 +251,10 @@ rondo_status rondo_executor_rerun(rondo_executor *executor) {
     times.enqueue_ns = rondo__clock_now_ns() - start_ns;
     rondo_error saved;
     rondo__error_save(&saved);
-    const rondo_status waited = rondo_stream_synchronize(active->stream);
+    rondo_status waited = rondo_stream_synchronize(active->stream);
+    if (waited == RONDO_STATUS_OK) {
+        waited = rondo__peers_synchronize(active->current);
+    }
     const rondo_status stopped = rondo__device_control_check(active, active->current);
     if (stopped == RONDO_STATUS_OK && status != RONDO_STATUS_OK) {
         rondo__error_restore(&saved);

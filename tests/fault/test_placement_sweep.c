@@ -1,7 +1,7 @@
-// Fail the nth for an executor whose ops are on both sides: every driver call of the fake driver
-// and every allocation fails once while places are set, the plan is made, looked at, run, captured
-// and replayed. Whatever fails, the runs that succeed are right, the next ones work, and nothing is
-// left.
+// Fail the nth for an executor whose ops are on both sides, or on two GPUs: every driver call of the
+// fake driver and every allocation fails once while places are set, the plan is made, looked at,
+// run, captured and replayed. Whatever fails, the runs that succeed are right, the next ones work,
+// and nothing is left.
 // SPDX-License-Identifier: Apache-2.0
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +18,8 @@
     } while (0)
 
 enum { COUNT = 8, SHOWN_MAX = 32 };
+
+static const char *g_place;  // of the op in the middle
 
 typedef struct world {
     rondo_device *device;
@@ -40,7 +42,7 @@ static rondo_status build(world *w) {
     RETURN_UNLESS_OK(rondo_builder_create(NULL, &w->builder));
     RETURN_UNLESS_OK(rondo_builder_add_input(w->builder, &x));
     RETURN_UNLESS_OK(add(w->builder, "Relu", "x", "a"));
-    RETURN_UNLESS_OK(rondo_builder_begin_place(w->builder, "cpu"));
+    RETURN_UNLESS_OK(rondo_builder_begin_place(w->builder, g_place));
     RETURN_UNLESS_OK(add(w->builder, "Neg", "a", "b"));
     RETURN_UNLESS_OK(rondo_builder_end_place(w->builder));
     RETURN_UNLESS_OK(add(w->builder, "Abs", "b", "y"));
@@ -90,7 +92,8 @@ static void work(world *w, const char *device_name) {
         STEP(run_once(w->executor, run % 3 != 2));
     }
     STEP(rondo_executor_get_transfers(w->executor, &copied));
-    assert_true(count < SHOWN_MAX && copied.to_host.count >= 5 && copied.to_device.count >= 5);
+    assert_true(count < SHOWN_MAX && copied.to_host.count >= 5);
+    assert_true(copied.to_device.count + copied.between_devices.count >= 5);
 }
 
 static void run_round(const sweep_point *point) {
@@ -117,9 +120,16 @@ static void prepare_fake(void) {
 static void test_placement_sweep__fake(void **state) {
     (void)state;
     setenv("RONDO_CACHE_DIR", "", 1);
-    const sweep_subject subject = {.run = run_round, .prepare = prepare_fake, .dense = 60};
-    const sweep_count count = sweep_on_fake("places", &subject);
-    assert_true(count.driver_calls > 50 && count.allocations > 50);
+    static const fake_cuda_options options = {
+        .device_count = 2, .driver_version = 13000, .has_get_proc_address = true};
+    const sweep_subject subject = {
+        .run = run_round, .prepare = prepare_fake, .options = &options, .dense = 60};
+    static const char *const places[] = {"cpu", "gpu:1"};
+    for (size_t i = 0; i < sizeof places / sizeof *places; ++i) {
+        g_place = places[i];
+        const sweep_count count = sweep_on_fake(g_place, &subject);
+        assert_true(count.driver_calls > 50 && count.allocations > 50);
+    }
 }
 
 int main(void) {

@@ -199,9 +199,46 @@ static void test_executor_bad_input__is_named_and_harms_nothing(void **state) {
     }
 }
 
+// Options that are no value of their type: refused by name, and nothing is made.
+static void test_executor_bad_input__options(void **state) {
+    (void)state;
+    static const struct {
+        rondo_executor_options options;
+        const char *text;
+    } wrong[] = {
+        {{.graphs = RONDO_GRAPHS_OFF + 1}, "options.graphs is 3"},
+        {{.graphs = -1}, "options.graphs is -1"},
+        {{.tuning = RONDO_TUNING_FULL + 1}, "options.tuning is 4"},
+        {{.tuning = -1}, "options.tuning is -1"},
+        {{.branches = RONDO_BRANCHES_OFF + 1}, "options.branches is 3"},
+        {{.branches = -7}, "options.branches is -7"},
+        {{.self_check_action = 2}, "options.self_check_action is 2"},
+        {{.dtype = RONDO_DTYPE_I64}, "options.dtype is i64"},
+        {{.thread_count = 1025}, "options.thread_count is 1025"},
+    };
+    rondo_device *device;
+    rondo_program *program;
+    OK(rondo_device_open("host", &device));
+    build(&rows[0], &program);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; ++i) {
+        rondo_executor_options options = wrong[i].options;
+        rondo_executor *executor = (rondo_executor *)&options;  // is cleared
+        options.struct_size = sizeof options;
+        assert_int_equal(rondo_executor_create(program, device, &options, &executor),
+                         RONDO_STATUS_INVALID);
+        assert_null(executor);
+        if (strstr(rondo_error_get_last()->message, wrong[i].text) == NULL) {
+            fail_msg("\"%s\", wanted %s", rondo_error_get_last()->message, wrong[i].text);
+        }
+    }
+    rondo_program_destroy(program);
+    rondo_device_release(device);
+}
+
 int main(void) {
     rondo_log_set_level(RONDO_LOG_ERROR);
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_executor_bad_input__options),
         cmocka_unit_test(test_executor_bad_input__is_named_and_harms_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,8 +16,9 @@
 #include "rondo/rondo.h"
 #include "support/expect_ok.h"
 #include "support/fake_cuda.h"
+#include "support/placed_program.h"
 
-enum { COUNT = 8, RUNS = 5, NODES_MAX = 8, BYTES = COUNT * sizeof(float) };
+enum { COUNT = PLACED_COUNT, RUNS = PLACED_RUNS, BYTES = COUNT * sizeof(float) };
 
 static rondo_device *g_gpu;
 static rondo_device *g_host;
@@ -42,121 +43,6 @@ static int close_all(void **state) {
     assert_int_equal(fake_cuda_count_objects(), 0);
     fake_cuda_uninstall();
     return 0;
-}
-
-// ---- programs -----------------------------------------------------------------------------------
-
-typedef struct node {
-    const char *op;
-    const char *inputs[3];
-    const char *output;  // and the node's name
-    const char *place;   // NULL: nobody says
-} node;
-
-static void add_constants(rondo_builder *builder) {
-    const int64_t whole[] = {2, 4};
-    const int64_t zero = 0;
-    float table[4 * COUNT];
-    for (int i = 0; i < 4 * COUNT; ++i) {
-        table[i] = (float)i / 4;
-    }
-    OK(rondo_builder_add_constant(builder, "table", RONDO_DTYPE_F32, &(rondo_shape){2, {4, COUNT}},
-                                  table));
-    OK(rondo_builder_add_constant(builder, "square", RONDO_DTYPE_I64, &(rondo_shape){1, {2}},
-                                  whole));
-    OK(rondo_builder_add_constant(builder, "zero", RONDO_DTYPE_I64, &(rondo_shape){1, {1}}, &zero));
-}
-
-// Inputs x [COUNT] f32 and i [1] i64; each node has the output of its name.
-static rondo_program *build(const node *nodes, const char *const *outputs) {
-    rondo_builder *builder;
-    rondo_program *program;
-    rondo_port x = {.struct_size = sizeof x, .name = "x", .dtype = RONDO_DTYPE_F32, .rank = 1};
-    rondo_port i = {.struct_size = sizeof i, .name = "i", .dtype = RONDO_DTYPE_I64, .rank = 1};
-    x.extent[0] = COUNT;
-    i.extent[0] = 1;
-    OK(rondo_builder_create(NULL, &builder));
-    OK(rondo_builder_add_input(builder, &x));
-    OK(rondo_builder_add_input(builder, &i));
-    add_constants(builder);
-    for (const node *n = nodes; n < nodes + NODES_MAX && n->op != NULL; ++n) {
-        const rondo_builder_node_options options = {.struct_size = sizeof options,
-                                                    .name = n->output};
-        size_t count = 0;
-        while (count < 3 && n->inputs[count] != NULL) {
-            count += 1;
-        }
-        OK(rondo_builder_begin_place(builder, n->place != NULL ? n->place : "all"));
-        OK(rondo_builder_add_node(builder, n->op, n->inputs, count, &n->output, 1, &options));
-        OK(rondo_builder_end_place(builder));
-    }
-    for (; *outputs != NULL; ++outputs) {
-        OK(rondo_builder_add_output(builder, *outputs, NULL));
-    }
-    OK(rondo_builder_finish(builder, &program));
-    rondo_builder_destroy(builder);
-    return program;
-}
-
-typedef struct feeds {
-    float x[COUNT];
-    int64_t i;
-    rondo_binding list[2];
-} feeds;
-
-static void fill(feeds *f, int run) {
-    for (int k = 0; k < COUNT; ++k) {
-        f->x[k] = (float)(k - 3 + run);
-    }
-    f->i = run % 4;
-    f->list[0] = (rondo_binding){"x", {RONDO_DTYPE_F32, {1, {COUNT}}, f->x, NULL, NULL}};
-    f->list[1] = (rondo_binding){"i", {RONDO_DTYPE_I64, {1, {1}}, &f->i, NULL, NULL}};
-}
-
-static void expect_same(const rondo_tensor *have, const rondo_tensor *want, const char *what) {
-    const size_t bytes = rondo_tensor_get_bytes(want);
-    assert_true(rondo_shape_is_equal(&have->shape, &want->shape));
-    if (memcmp(have->data, want->data, bytes) != 0) {
-        fail_msg("%s: another result than on the host, the first %g, not %g", what,
-                 (double)*(const float *)have->data, (double)*(const float *)want->data);
-    }
-}
-
-static size_t count_outputs(const char *const *outputs) {
-    size_t count = 0;
-    while (outputs[count] != NULL) {
-        count += 1;
-    }
-    return count;
-}
-
-// Runs both executors a few times, with other inputs each time, and compares.
-static void compare(rondo_executor *gpu, rondo_executor *host, const char *const *outputs,
-                    const char *what, bool waits) {
-    const size_t count = count_outputs(outputs);
-    for (int run = 0; run < RUNS; ++run) {
-        feeds f;
-        rondo_binding have[3] = {{0}};
-        rondo_binding want[3] = {{0}};
-        fill(&f, run);
-        for (size_t k = 0; k < count; ++k) {
-            have[k].name = want[k].name = outputs[k];
-        }
-        OK(rondo_executor_run(host, f.list, 2, want, count));
-        if (waits) {
-            OK(rondo_executor_run(gpu, f.list, 2, have, count));
-        } else {
-            OK(rondo_executor_run_async(gpu, f.list, 2, have, count, NULL));
-            memset(f.x, 0, sizeof f.x);
-            f.i = 0;
-            OK(rondo_executor_wait(gpu));
-        }
-        for (size_t k = 0; k < count; ++k) {
-            expect_same(&have[k].tensor, &want[k].tensor, what);
-            rondo_tensor_deinit(&have[k].tensor);
-            rondo_tensor_deinit(&want[k].tensor);
-        }
-    }
 }
 
 typedef struct counts {
@@ -188,7 +74,7 @@ static void expect_counts(const rondo_executor *executor, const counts *want, co
 
 typedef struct story {
     const char *what;
-    node nodes[NODES_MAX];
+    placed_node nodes[PLACED_NODES_MAX];
     const char *outputs[4];
     counts want;
 } story;
@@ -237,7 +123,7 @@ static const story stories[] = {
      {"y"},
      {1, 0, 0, 1, 0, 0}},
     {"no kernel on the GPU",
-     {{"Relu", {"x"}, "a", NULL}, {"Hardmax", {"a"}, "s", NULL}, {"Neg", {"s"}, "y", NULL}},
+     {{"Relu", {"x"}, "a", NULL}, {"ai.onnx.ml.Normalizer", {"a"}, "s", NULL}, {"Neg", {"s"}, "y", NULL}},
      {"y"},
      {1, 1, 0, 1, 0, 0}},
     {"a shape that depends on data",
@@ -247,12 +133,12 @@ static const story stories[] = {
 };
 
 static void run_story(const story *s, const rondo_executor_options *options, bool waits) {
-    rondo_program *program = build(s->nodes, s->outputs);
+    rondo_program *program = placed_build(s->nodes, s->outputs);
     rondo_executor *gpu;
     rondo_executor *host;
     OK(rondo_executor_create(program, g_gpu, options, &gpu));
     OK(rondo_executor_create(program, g_host, NULL, &host));
-    compare(gpu, host, s->outputs, s->what, waits);
+    placed_compare(gpu, host, s->outputs, s->what, waits);
     expect_counts(gpu, &s->want, s->what);
     rondo_executor_destroy(gpu);
     rondo_executor_destroy(host);
@@ -276,7 +162,7 @@ static void test_executor_placement__stories(void **state) {
 
 // ---- who says so --------------------------------------------------------------------------------
 
-static const node chain[] = {
+static const placed_node chain[] = {
     {"Relu", {"x"}, "a", NULL}, {"Neg", {"a"}, "b", NULL}, {"Abs", {"b"}, "y", NULL}, {0}};
 static const char *const only_y[] = {"y", NULL};
 
@@ -319,9 +205,9 @@ static void test_executor_placement__askers(void **state) {
         {NULL, "N?g=all", "gpu", ""},
         {"cpu", "*=gpu", "gpu", "options.place"},
     };
-    const node nodes[] = {chain[0], {"Neg", {"a"}, "b", "cpu"}, chain[2], {0}};
+    const placed_node nodes[] = {chain[0], {"Neg", {"a"}, "b", "cpu"}, chain[2], {0}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
-        rondo_program *program = build(nodes, only_y);
+        rondo_program *program = placed_build(nodes, only_y);
         const rondo_executor_options options = {.struct_size = sizeof options,
                                                 .place = &rows[i].option,
                                                 .place_count = rows[i].option != NULL ? 1 : 0,
@@ -335,7 +221,7 @@ static void test_executor_placement__askers(void **state) {
         expect_place(gpu, RONDO_PLACEMENT_OP, "b", rows[i].place, rows[i].reason);
         OK(rondo_program_set_place(program, "*", "all"));
         OK(rondo_executor_create(program, g_host, NULL, &host));
-        compare(gpu, host, only_y, "askers", true);
+        placed_compare(gpu, host, only_y, "askers", true);
         expect_place(gpu, RONDO_PLACEMENT_OP, "b", rows[i].place, rows[i].reason);
         expect_place(gpu, RONDO_PLACEMENT_TENSOR, "b", rows[i].place, "make or read it");
         expect_place(gpu, RONDO_PLACEMENT_TENSOR, "y", "gpu", "make or read it");
@@ -350,9 +236,10 @@ static void test_executor_placement__askers(void **state) {
 static void test_executor_placement__files(void **state) {
     (void)state;
     char path[] = "/tmp/rondo_place_XXXXXX";
-    const node nodes[] = {chain[0], {"Neg", {"a"}, "b", "cpu"}, {"Abs", {"b"}, "y", "gpu:3"}, {0}};
+    const placed_node nodes[] = {
+        chain[0], {"Neg", {"a"}, "b", "cpu"}, {"Abs", {"b"}, "y", "gpu:3"}, {0}};
     static const char *const want[] = {"all", "cpu", "gpu:3"};
-    rondo_program *built = build(nodes, only_y);
+    rondo_program *built = placed_build(nodes, only_y);
     rondo_program *loaded;
     const int file = mkstemp(path);
     assert_true(file >= 0);
@@ -375,17 +262,17 @@ static void test_executor_placement__files(void **state) {
 // them.
 static void test_executor_placement__shape_arithmetic(void **state) {
     (void)state;
-    const node nodes[] = {{"Relu", {"x"}, "a", NULL},        {"Shape", {"a"}, "s", NULL},
-                          {"Add", {"s", "i"}, "t", NULL},    {"Sub", {"t", "i"}, "u", NULL},
-                          {"Expand", {"a", "u"}, "y", NULL}, {0}};
-    rondo_program *program = build(nodes, only_y);
+    const placed_node nodes[] = {{"Relu", {"x"}, "a", NULL},        {"Shape", {"a"}, "s", NULL},
+                                 {"Add", {"s", "i"}, "t", NULL},    {"Sub", {"t", "i"}, "u", NULL},
+                                 {"Expand", {"a", "u"}, "y", NULL}, {0}};
+    rondo_program *program = placed_build(nodes, only_y);
     const rondo_executor_options options = {
         .struct_size = sizeof options, .no_folding = true, .op_by_op = true};
     rondo_executor *gpu;
     rondo_executor *host;
     OK(rondo_executor_create(program, g_gpu, &options, &gpu));
     OK(rondo_executor_create(program, g_host, NULL, &host));
-    compare(gpu, host, only_y, "shape arithmetic", true);
+    placed_compare(gpu, host, only_y, "shape arithmetic", true);
     expect_place(gpu, RONDO_PLACEMENT_OP, "u", "cpu", "ops of the processor read");
     expect_place(gpu, RONDO_PLACEMENT_OP, "a", "gpu", "has a kernel");
     rondo_executor_destroy(gpu);
@@ -457,18 +344,20 @@ static void test_executor_placement__refusals(void **state) {
          {"b=gpu"},
          RONDO_STATUS_UNSUPPORTED,
          "Neg node \"b\" is placed on \"gpu\" by options"},
-        {false, {"b=gpu:7"}, RONDO_STATUS_UNSUPPORTED, "the executor runs on cuda:0"},
-        {false, {"Hardmax=gpu"}, RONDO_STATUS_UNSUPPORTED, "Hardmax node \"h\" is placed on"},
+        {false, {"b=gpu:7"}, RONDO_STATUS_UNSUPPORTED, "is placed on \"gpu:7\" by options"},
+        {false, {"b=gpu:7"}, RONDO_STATUS_UNSUPPORTED, "cuda:7"},
+        {true, {"b=gpu:1"}, RONDO_STATUS_UNSUPPORTED, "the executor runs on the processor"},
+        {false, {"Normalizer=gpu"}, RONDO_STATUS_UNSUPPORTED, "Normalizer node \"h\" is placed on"},
         {false, {"y=gpu"}, RONDO_STATUS_UNSUPPORTED, "its result shape depends on data"},
         {false, {"b=cpu", "N*=gpu"}, RONDO_STATUS_INVALID, "\"cpu\" of it, and \"N*=gpu\""},
         {false, {"Frob=cpu"}, RONDO_STATUS_INVALID, "matches no op"},
         {false, {"b"}, RONDO_STATUS_INVALID, "no pattern and place"},
         {false, {"b=tpu"}, RONDO_STATUS_INVALID, "\"tpu\" is none of"},
     };
-    const node nodes[] = {
-        chain[0], chain[1], {"Hardmax", {"b"}, "h", NULL}, {"NonZero", {"h"}, "y", NULL}, {0}};
+    const placed_node nodes[] = {
+        chain[0], chain[1], {"ai.onnx.ml.Normalizer", {"b"}, "h", NULL}, {"NonZero", {"h"}, "y", NULL}, {0}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
-        rondo_program *program = build(nodes, only_y);
+        rondo_program *program = placed_build(nodes, only_y);
         const rondo_executor_options options = {.struct_size = sizeof options,
                                                 .place = rows[i].entries,
                                                 .place_count = rows[i].entries[1] != NULL ? 2 : 1};
@@ -476,8 +365,8 @@ static void test_executor_placement__refusals(void **state) {
         rondo_status status =
             rondo_executor_create(program, rows[i].is_host ? g_host : g_gpu, &options, &executor);
         if (status == RONDO_STATUS_OK) {
-            feeds f;
-            fill(&f, 0);
+            placed_feeds f;
+            placed_fill(&f, 0);
             status = rondo_executor_run(executor, f.list, 2, NULL, 0);
         }
         expect_message(status, rows[i].status, rows[i].text);
@@ -530,16 +419,16 @@ static void test_executor_placement__builder(void **state) {
 // An op of the processor that fails in a graph is named by the wait, and the next run works.
 static void test_executor_placement__failure(void **state) {
     (void)state;
-    const node nodes[] = {{"Gather", {"table", "i"}, "g", "cpu"},
-                          {"Neg", {"g"}, "h", "cpu"},
-                          {"Add", {"h", "x"}, "y", NULL},
-                          {0}};
-    rondo_program *program = build(nodes, only_y);
+    const placed_node nodes[] = {{"Gather", {"table", "i"}, "g", "cpu"},
+                                 {"Neg", {"g"}, "h", "cpu"},
+                                 {"Add", {"h", "x"}, "y", NULL},
+                                 {0}};
+    rondo_program *program = placed_build(nodes, only_y);
     rondo_executor *gpu;
     OK(rondo_executor_create(program, g_gpu, NULL, &gpu));
     for (int run = 0; run < RUNS; ++run) {
-        feeds f;
-        fill(&f, run);
+        placed_feeds f;
+        placed_fill(&f, run);
         OK(rondo_executor_run(gpu, f.list, 2, NULL, 0));
         f.i = 4;
         expect_message(rondo_executor_run(gpu, f.list, 2, NULL, 0), RONDO_STATUS_BAD_DATA,
@@ -553,20 +442,20 @@ static void test_executor_placement__failure(void **state) {
 // Inputs in the GPU's memory, states, and runs that check themselves.
 static void test_executor_placement__device_feeds(void **state) {
     (void)state;
-    const node nodes[] = {
+    const placed_node nodes[] = {
         {"Neg", {"x"}, "b", "cpu"}, {"Abs", {"x"}, "c", NULL}, {"Add", {"b", "c"}, "y", NULL}, {0}};
-    rondo_program *program = build(nodes, only_y);
+    rondo_program *program = placed_build(nodes, only_y);
     const rondo_executor_options options = {.struct_size = sizeof options, .self_check_every = 2};
     rondo_executor *gpu;
     rondo_stream *stream;
     rondo_tensor x;
-    feeds f;
+    placed_feeds f;
     OK(rondo_stream_create(g_gpu, NULL, &stream));
     OK(rondo_executor_create(program, g_gpu, &options, &gpu));
     OK(rondo_tensor_init_device(g_gpu, RONDO_DTYPE_F32, &(rondo_shape){1, {COUNT}}, &x));
     for (int run = 0; run < RUNS; ++run) {
         rondo_binding y = {.name = "y"};
-        fill(&f, run);
+        placed_fill(&f, run);
         OK(rondo_tensor_copy(stream, &f.list[0].tensor, &x));
         OK(rondo_stream_synchronize(stream));
         f.list[0].tensor = x;

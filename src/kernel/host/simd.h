@@ -70,9 +70,6 @@ typedef struct rondo__simd {
     void (*sum_of_rows)(const float *const *rows, const float *weights, int64_t row_count, float *y,
                         int64_t count);
 
-    // The sum of products of two rows of 16-bit integers; wraps.
-    int32_t (*dot_i16)(const int16_t *a, const int16_t *b, int64_t count);
-
     int32_t tile_rows;      // most rows of one tile
     int32_t panel_columns;  // columns of one panel of b
     void (*multiply_tile)(const rondo__tile *tile);
