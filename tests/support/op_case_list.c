@@ -163,6 +163,17 @@ const op_case op_cases[] = {
     {"Concat", 13, "i64[3]:n9 i64[2]:n9", "axis=0", 1},
     {"Split", 13, "T[6,8] i64[2]:=2,4", "axis=0", 2},
     {"Split", 13, "T[2,12]", "axis=-1", 3},
+    // ---- convolutions along one axis
+    {"Conv", 11, "T[2,1,640] T[258,1,256]:w T[258]", "strides=128,", 1},
+    {"Conv", 11, "T[2,33,37] T[40,33,3]:w T[40]", "pads=1,2 strides=2,", 1},
+    {"Conv", 11, "T[1,24,301] T[70,24,5]:w", "auto_pad=SAME_LOWER", 1},
+    {"Conv", 11, "T[1,9,50,1] T[17,9,4,1]:w T[17]", "pads=3,0,0,0", 1},
+    {"Conv", 11, "T[1,9,1,50] T[17,9,1,4]:w T[17]", "strides=1,3", 1},
+    {"Conv", 11, "T[3,520,1,1] T[1030,520,1,1]:w T[1030]", "", 1},
+    {"rondo.Conv", 17, "T[1,3,1,40] T[20,40,1,1]:w T[20] T[1,3,1,20]",
+     "channels_last=1 activation=relu strides=1,1 pads=0,0,0,0", 1},
+    {"rondo.Conv", 17, "T[2,30,1,40] T[33,40,3,1]:w - T[2,15,1,33]",
+     "channels_last=1 activation=sigmoid strides=2,1 pads=1,0,1,0", 1},
     // ---- resizing with channels last
     {"Resize", 13, "T[2,5,6,40] - f32[4]:=1,2,2,1", "mode=nearest", 1},
     {"Resize", 13, "T[1,33,41,19] - f32[4]:=1,1.5,2,1", "mode=linear", 1},

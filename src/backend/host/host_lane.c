@@ -14,6 +14,10 @@ enum {
     // A sleep and a wake cost a few microseconds, so waiting that long awake is never much worse
     // than sleeping at once. Longer would take the processor from the threads inside the ops.
     WAIT_SPIN_NS = 4000,
+    // But where waits are shorter than a wake (tens of microseconds, if the processor idles), they
+    // are waited for awake. Now and then a wait finds out whether they are.
+    SHORT_WAIT_NS = 50000,
+    WAITS_PER_TRIAL = 32,
     SPINS_PER_LOOK = 16,  // at the clock
 };
 
@@ -25,6 +29,8 @@ rondo__host_lane *rondo__host_lane_create(void) {
     atomic_init(&lane->completed, 0);
     atomic_init(&lane->wake_target, UINT64_MAX);
     atomic_init(&lane->wake_word, 0);
+    atomic_init(&lane->wait_count, 0);
+    atomic_init(&lane->is_short, false);
     atomic_init(&lane->reference_count, 1);
     atomic_init(&lane->failure.state, 0);
     pthread_mutex_init(&lane->lock, NULL);
@@ -54,20 +60,32 @@ void rondo__host_lane_wake(rondo__host_lane *lane) {
     rondo__futex_wake_all(&lane->wake_word);
 }
 
-void rondo__host_lane_wait(rondo__host_lane *lane, uint64_t position) {
-    if (rondo__host_lane_has_passed(lane, position)) {
-        return;
+// False when the lane has not passed `position` in time.
+static bool spin_until(rondo__host_lane *lane, uint64_t position) {
+    const bool was_short = atomic_load_explicit(&lane->is_short, memory_order_relaxed);
+    const bool is_trial =
+        atomic_fetch_add_explicit(&lane->wait_count, 1, memory_order_relaxed) % WAITS_PER_TRIAL ==
+        0;
+    const bool is_long = was_short || is_trial;
+    const uint64_t limit = is_long ? SHORT_WAIT_NS : WAIT_SPIN_NS;
+    const uint64_t start = rondo__clock_now_ns();
+    bool has_passed = false;
+    do {
+        for (int i = 0; i < SPINS_PER_LOOK && !has_passed; ++i) {
+            rondo__cpu_relax();
+            has_passed = rondo__host_lane_has_passed(lane, position);
+        }
+    } while (!has_passed && rondo__clock_now_ns() - start < limit);
+    if (is_long && has_passed != was_short) {
+        atomic_store_explicit(&lane->is_short, has_passed, memory_order_relaxed);
     }
-    if (rondo__host_get_processor_count() > 1) {
-        uint64_t start = rondo__clock_now_ns();
-        do {
-            for (int i = 0; i < SPINS_PER_LOOK; ++i) {
-                rondo__cpu_relax();
-                if (rondo__host_lane_has_passed(lane, position)) {
-                    return;
-                }
-            }
-        } while (rondo__clock_now_ns() - start < WAIT_SPIN_NS);
+    return has_passed;
+}
+
+void rondo__host_lane_wait(rondo__host_lane *lane, uint64_t position) {
+    if (rondo__host_lane_has_passed(lane, position) ||
+        (rondo__host_get_processor_count() > 1 && spin_until(lane, position))) {
+        return;
     }
     while (!rondo__host_lane_has_passed(lane, position)) {
         pthread_mutex_lock(&lane->lock);

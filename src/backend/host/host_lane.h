@@ -17,7 +17,9 @@ typedef struct rondo__host_lane {
     _Alignas(64) _Atomic(uint64_t) completed;  // the worker has run everything before this
     // Smallest position somebody sleeps for; UINT64_MAX: nobody. Written under lock.
     _Alignas(64) _Atomic(uint64_t) wake_target;
-    atomic_uint wake_word;  // the futex sleepers wait on; changed under lock
+    atomic_uint wake_word;   // the futex sleepers wait on; changed under lock
+    atomic_uint wait_count;  // by which the waits are told that try a long spin
+    atomic_bool is_short;    // the last long spin met the end of the work
     atomic_int reference_count;
     pthread_mutex_t lock;
     rondo__failure_slot failure;

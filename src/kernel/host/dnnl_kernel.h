@@ -59,9 +59,10 @@ rondo_status rondo__dnnl_convert_status(dnnl_status_t status, const char *call);
 RONDO_MUST_USE rondo_status rondo__dnnl_kernel_create(const rondo__kernel_request *request,
                                                       rondo__dnnl_kernel **out_kernel);
 
-// Says how much the primitive to be described will compute and move. Little runs on one thread: oneDNN
-// uses all there are for anything, and beside a busy process each meeting of threads may take as
-// long as the scheduler likes. Threads are as they were after rondo__dnnl_kernel_describe_end.
+// Says how much the primitive to be described will compute and move. Little runs on one thread:
+// oneDNN uses all there are for anything, and beside a busy process each meeting of threads may
+// take as long as the scheduler likes. Threads are as they were after
+// rondo__dnnl_kernel_describe_end.
 int32_t rondo__dnnl_kernel_describe_begin(rondo__dnnl_kernel *kernel, double multiply_adds,
                                           double bytes);
 void rondo__dnnl_kernel_describe_end(int32_t former_threads);

@@ -11,6 +11,8 @@
 
 rondo_status rondo__host_prepare_convolution(const rondo__kernel_request *request,
                                              rondo__kernel **out_kernel);
+rondo_status rondo__host_prepare_row_convolution(const rondo__kernel_request *request,
+                                                 rondo__kernel **out_kernel);
 rondo_status rondo__host_prepare_elementwise(const rondo__kernel_request *request,
                                              rondo__kernel **out_kernel);
 rondo_status rondo__host_prepare_product(const rondo__kernel_request *request,

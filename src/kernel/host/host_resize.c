@@ -9,7 +9,8 @@
 // the source (nearest) or a sum of some. The last level writes such rows into the output; another
 // one hands its row to the next level while it is still in the cache.
 //
-//   level 0   height: a row of the image, as wide as the input      level 1   width: into the output
+//   level 0   height: a row of the image, as wide as the input
+//   level 1   width: into the output
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
