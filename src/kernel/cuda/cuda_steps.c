@@ -27,7 +27,18 @@ size_t rondo__cuda_reserve_workspace(rondo__cuda_kernel *kernel, size_t bytes) {
 bool rondo__cuda_own_input(rondo__cuda_kernel *kernel, size_t index, rondo__weight_want *want,
                            rondo__address *out_address) {
     void *memory = NULL;
+    bool is_brought = false;
     want->constant = rondo__cuda_input(kernel, index)->constant;
+    if (kernel->status == RONDO_STATUS_OK && kernel->request->bring != NULL &&
+        !rondo__cuda_check(kernel,
+                           kernel->request->bring(kernel->request, index, want, &is_brought))) {
+        return false;
+    }
+    if (is_brought) {
+        kernel->head.owned_inputs |= UINT64_C(1) << index;
+        *out_address = rondo__address_input(index);
+        return true;
+    }
     if (kernel->status != RONDO_STATUS_OK ||
         (!kernel->request->is_survey &&
          !rondo__cuda_check(kernel,

@@ -1,0 +1,443 @@
+// executor/spill.c — see spill.h.
+// SPDX-License-Identifier: Apache-2.0
+#include "executor/spill.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "device/copy_note.h"
+#include "executor/arena_plan.h"
+#include "executor/run_memory.h"
+#include "program/specialise.h"
+#include "tensor/elements.h"
+
+// A weight that is brought for one op.
+typedef struct load {
+    size_t node;
+    size_t input;
+    int32_t value;
+    const void *from;  // pinned
+    size_t bytes;
+    size_t offset;  // in its buffer
+} load;
+
+// What is brought for one item.
+typedef struct unit {
+    size_t item;
+    size_t load_count;
+    load *loads;
+    size_t bytes;
+    rondo_event *brought;
+    rondo_event *used;
+} unit;
+
+struct rondo__spill {
+    const rondo_program *program;
+    size_t value_count;
+    bool *is_spilled;            // by value
+    rondo__weight_list weights;  // in pinned memory
+    size_t load_count;
+    size_t load_capacity;
+    load *loads;  // in the order of the items, once there are units
+    size_t unit_count;
+    unit *units;
+    size_t buffer_bytes;  // of one
+    rondo__run_memory *buffers;
+    rondo_event *begun;
+};
+
+// ---- which ------------------------------------------------------------------------------------
+
+typedef struct choice {
+    const rondo__plan *plan;
+    bool *is_read;    // by value: constants that ops of the GPU read
+    bool *must_stay;  // by value
+    bool *is_spilled;
+    uint64_t total;  // bytes of all that are read
+} choice;
+
+static uint64_t get_bytes(const choice *c, int32_t value) {
+    return rondo_tensor_get_bytes(&c->plan->program->values[value].constant);
+}
+
+static bool runs_here(const rondo__plan *plan, size_t n) {
+    const uint8_t place = plan->homes[n].place;
+    return place == RONDO__PLACE_ANY || place == RONDO__PLACE_GPU;
+}
+
+// What a body reads stays: its plan has addresses of its own.
+static void note_readers(choice *c) {
+    const rondo_program *program = c->plan->program;
+    for (size_t n = 0; n < program->node_count; ++n) {
+        const rondo__node *node = &program->nodes[n];
+        const uint32_t fixed = RONDO__OP_CONTROL | RONDO__OP_VIEW | RONDO__OP_SHAPE_ONLY;
+        for (size_t i = 0; runs_here(c->plan, n) && i < node->input_count; ++i) {
+            const int32_t value = node->inputs[i];
+            if (value < 0 || !rondo__value_is_constant(&program->values[value])) {
+                continue;
+            }
+            c->total += c->is_read[value] ? 0 : get_bytes(c, value);
+            c->is_read[value] = true;
+            c->must_stay[value] = c->must_stay[value] || (node->op.def->flags & fixed) != 0;
+        }
+    }
+}
+
+// The most that one op reads of what spills.
+static uint64_t find_largest_unit(const choice *c) {
+    const rondo_program *program = c->plan->program;
+    uint64_t largest = 0;
+    for (size_t n = 0; n < program->node_count; ++n) {
+        const rondo__node *node = &program->nodes[n];
+        uint64_t bytes = 0;
+        for (size_t i = 0; runs_here(c->plan, n) && i < node->input_count; ++i) {
+            const int32_t value = node->inputs[i];
+            bytes += value >= 0 && c->is_spilled[value] ? get_bytes(c, value) : 0;
+        }
+        largest = bytes > largest ? bytes : largest;
+    }
+    return largest;
+}
+
+static int32_t find_largest(const choice *c) {
+    int32_t largest = -1;
+    for (size_t v = 0; v < c->plan->program->value_count; ++v) {
+        const bool is_open = c->is_read[v] && !c->must_stay[v] && !c->is_spilled[v];
+        if (is_open && (largest < 0 || get_bytes(c, (int32_t)v) > get_bytes(c, largest))) {
+            largest = (int32_t)v;
+        }
+    }
+    return largest;
+}
+
+// The largest first, until the rest fits beside two buffers. Kernels may want forms that are a
+// little larger than the weights: a sixteenth is left for that.
+static rondo_status choose(choice *c, uint64_t limit) {
+    const uint64_t wanted = limit - limit / 16;
+    uint64_t stays = c->total;
+    while (stays + 2 * find_largest_unit(c) > wanted) {
+        const int32_t value = find_largest(c);
+        if (value < 0 || get_bytes(c, value) == 0) {
+            return RONDO_FAIL(NO_MEMORY,
+                              "weight_limit_bytes (--weight-limit) is %" PRIu64
+                              ": what has to be on the GPU, and two buffers for the rest, take "
+                              "%" PRIu64 " bytes",
+                              limit, stays + 2 * find_largest_unit(c));
+        }
+        c->is_spilled[value] = true;
+        stays -= get_bytes(c, value);
+    }
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status make_spill(rondo_executor *executor, rondo__plan *plan, choice *c) {
+    rondo_executor *root = executor->root;
+    if (root->spill_weights.store == NULL) {
+        RETURN_IF_ERROR(rondo__shared_acquire_store(root->source, root->device, RONDO_MEMORY_PINNED,
+                                                    &root->spill_weights.store));
+        root->spill_weights.budget = root->budget;
+    }
+    rondo__spill *spill = rondo__calloc(1, sizeof *spill);
+    if (spill == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    *spill = (rondo__spill){.program = plan->program,
+                            .value_count = plan->program->value_count,
+                            .is_spilled = c->is_spilled};
+    c->is_spilled = NULL;
+    rondo__weight_list_init(&root->spill_weights, &spill->weights);
+    plan->spill = spill;
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__spill_decide(rondo_executor *executor, rondo__plan *plan) {
+    const uint64_t limit = executor->options.weight_limit_bytes;
+    if (limit == 0 || rondo_device_is_host(executor->device) || executor->depth > 0 ||
+        executor->part != RONDO__PART_NONE) {
+        return RONDO_STATUS_OK;
+    }
+    const size_t count = plan->program->value_count + 1;
+    choice c = {.plan = plan};
+    c.is_read = rondo__calloc(count, sizeof *c.is_read);
+    c.must_stay = rondo__calloc(count, sizeof *c.must_stay);
+    c.is_spilled = rondo__calloc(count, sizeof *c.is_spilled);
+    rondo_status status = RONDO_STATUS_NO_MEMORY;
+    if (c.is_read != NULL && c.must_stay != NULL && c.is_spilled != NULL) {
+        note_readers(&c);
+        status = c.total > limit ? choose(&c, limit) : RONDO_STATUS_OK;
+        if (status == RONDO_STATUS_OK && c.total > limit) {
+            status = make_spill(executor, plan, &c);
+        }
+    }
+    rondo__free(c.is_read);
+    rondo__free(c.must_stay);
+    rondo__free(c.is_spilled);
+    return status;
+}
+
+bool rondo__spill_has(const rondo__plan *plan, int32_t value) {
+    return plan->spill != NULL && (size_t)value < plan->spill->value_count &&
+           plan->spill->is_spilled[value];
+}
+
+// ---- forms ------------------------------------------------------------------------------------
+
+static rondo_status add_load(rondo__spill *spill, const load *wanted,
+                             const rondo__weight_want *want) {
+    for (size_t i = 0; i < spill->load_count; ++i) {
+        if (spill->loads[i].node == wanted->node && spill->loads[i].input == wanted->input) {
+            return RONDO_STATUS_OK;
+        }
+    }
+    RETURN_IF_ERROR(
+        RONDO__ARRAY_RESERVE(spill->loads, spill->load_capacity, spill->load_count + 1));
+    void *from = NULL;
+    RETURN_IF_ERROR(rondo__weight_list_add(&spill->weights, want, &from));
+    load *added = &spill->loads[spill->load_count++];
+    *added = *wanted;
+    added->from = from;
+    added->bytes = want->bytes;
+    return RONDO_STATUS_OK;
+}
+
+// What a kernel asks when it wants a form of its own.
+static rondo_status bring(const rondo__kernel_request *request, size_t index,
+                          const rondo__weight_want *want, bool *out_is_brought) {
+    rondo__spill *spill = request->bring_data;
+    const int32_t value = spill->program->nodes[request->node].inputs[index];
+    *out_is_brought = spill->is_spilled[value];
+    if (!*out_is_brought || request->is_survey) {
+        return RONDO_STATUS_OK;
+    }
+    return add_load(spill, &(load){.node = request->node, .input = index, .value = value}, want);
+}
+
+void rondo__spill_fill_request(const rondo__plan *plan, size_t n, rondo__kernel_request *request) {
+    if (plan->spill != NULL && runs_here(plan, n)) {
+        request->bring = bring;
+        request->bring_data = plan->spill;
+        request->node = n;
+    }
+}
+
+size_t rondo__spill_count(const rondo__plan *plan) {
+    return plan->spill != NULL ? plan->spill->load_count : 0;
+}
+
+void rondo__spill_cut(const rondo__plan *plan, size_t count) {
+    if (plan->spill != NULL) {  // forms stay with the plan: another op may want them
+        plan->spill->load_count = count;
+    }
+}
+
+rondo_status rondo__spill_add(rondo__plan *plan, size_t node, size_t input, int32_t value) {
+    const rondo_tensor *constant = &plan->program->values[value].constant;
+    const rondo__weight_want want = {.constant = constant,
+                                     .bytes = rondo_tensor_get_bytes(constant)};
+    return add_load(plan->spill, &(load){.node = node, .input = input, .value = value}, &want);
+}
+
+// ---- units ------------------------------------------------------------------------------------
+
+// Puts the loads in the order of the items, and makes a unit of those of one item.
+static rondo_status make_units(const rondo__plan *plan) {
+    rondo__spill *spill = plan->spill;
+    load *ordered = rondo__calloc(spill->load_count + 1, sizeof *ordered);
+    spill->units = rondo__calloc(spill->load_count + 1, sizeof *spill->units);
+    if (ordered == NULL || spill->units == NULL) {
+        rondo__free(ordered);
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    size_t count = 0;
+    for (size_t i = 0; i < plan->item_count; ++i) {
+        unit *u = &spill->units[spill->unit_count];
+        *u = (unit){.item = i, .loads = ordered + count};
+        for (size_t k = 0; k < spill->load_count; ++k) {
+            if (spill->loads[k].node == plan->items[i].node) {
+                load *l = &ordered[count++];
+                *l = spill->loads[k];
+                l->offset = u->bytes;
+                u->bytes += rondo__align_up(l->bytes, (size_t)RONDO__ARENA_ALIGNMENT);
+                u->load_count += 1;
+            }
+        }
+        spill->unit_count += u->load_count > 0 ? 1 : 0;
+        spill->buffer_bytes = u->bytes > spill->buffer_bytes ? u->bytes : spill->buffer_bytes;
+    }
+    rondo__free(spill->loads);
+    spill->loads = ordered;
+    spill->load_count = count;
+    return RONDO_STATUS_OK;
+}
+
+static char *get_buffer(const rondo__spill *spill, const unit *u) {
+    return (char *)spill->buffers->address +
+           ((size_t)(u - spill->units) % 2 == 0 ? 0 : spill->buffer_bytes);
+}
+
+static rondo_status check_limit(const rondo_executor *executor, const rondo__plan *plan) {
+    const uint64_t limit = executor->options.weight_limit_bytes;
+    const uint64_t held = plan->weights.bytes + 2 * plan->spill->buffer_bytes;
+    return held <= limit
+               ? RONDO_STATUS_OK
+               : RONDO_FAIL(NO_MEMORY,
+                            "weight_limit_bytes (--weight-limit) is %" PRIu64
+                            ": the forms of weights that stay on the GPU, and two buffers for the "
+                            "others, take %" PRIu64 " bytes",
+                            limit, held);
+}
+
+rondo_status rondo__spill_plan(rondo_executor *executor, rondo__plan *plan) {
+    rondo__spill *spill = plan->spill;
+    rondo_executor *root = executor->root;
+    if (spill == NULL) {
+        return RONDO_STATUS_OK;
+    }
+    RETURN_IF_ERROR(make_units(plan));
+    RETURN_IF_ERROR(check_limit(executor, plan));
+    if (root->spill_stream == NULL) {
+        RETURN_IF_ERROR(rondo_stream_create(root->device, NULL, &root->spill_stream));
+    }
+    RETURN_IF_ERROR(rondo__run_memory_acquire_buffers(executor, 2 * spill->buffer_bytes + 1,
+                                                      &spill->buffers));
+    RETURN_IF_ERROR(rondo_event_create(root->device, 0, &spill->begun));
+    for (size_t i = 0; i < spill->unit_count; ++i) {
+        unit *u = &spill->units[i];
+        RETURN_IF_ERROR(rondo_event_create(root->device, 0, &u->brought));
+        RETURN_IF_ERROR(rondo_event_create(root->device, 0, &u->used));
+        for (size_t k = 0; k < u->load_count; ++k) {
+            plan->items[u->item].inputs[u->loads[k].input] =
+                get_buffer(spill, u) + u->loads[k].offset;
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+void rondo__spill_drop(rondo_executor *executor, rondo__plan *plan) {
+    rondo__spill *spill = plan->spill;
+    if (spill == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < spill->unit_count; ++i) {
+        rondo_event_destroy(spill->units[i].brought);
+        rondo_event_destroy(spill->units[i].used);
+    }
+    rondo_event_destroy(spill->begun);
+    rondo__run_memory_release(executor, spill->buffers);
+    rondo__weight_list_cut(&spill->weights, 0);
+    rondo__free(spill->units);
+    rondo__free(spill->loads);
+    rondo__free(spill->is_spilled);
+    rondo__free(spill);
+    plan->spill = NULL;
+}
+
+void rondo__spill_free(rondo_executor *root) {
+    rondo_stream_destroy(root->spill_stream);
+    rondo__shared_release_store(root->source, root->spill_weights.store);
+    root->spill_stream = NULL;
+    root->spill_weights.store = NULL;
+}
+
+// ---- a run ------------------------------------------------------------------------------------
+
+// The first unit of an item from `item` on.
+static size_t find_unit(const rondo__spill *spill, size_t item) {
+    size_t u = 0;
+    while (u < spill->unit_count && spill->units[u].item < item) {
+        u += 1;
+    }
+    return u;
+}
+
+static bool is_of_step(const rondo__spill *spill, size_t u, const rondo__step *step) {
+    return u < spill->unit_count && spill->units[u].item < step->first_item + step->item_count;
+}
+
+static rondo_status bring_unit(const rondo_executor *executor, const rondo__plan *plan,
+                               const unit *u) {
+    rondo_stream *stream = executor->root->spill_stream;
+    const rondo__op *op = &plan->program->nodes[plan->items[u->item].node].op;
+    for (size_t k = 0; k < u->load_count; ++k) {
+        const load *l = &u->loads[k];
+        const rondo__value *value = &plan->program->values[l->value];
+        const rondo__copy_note note = {op->def->name, op->name, value->name, value->constant.dtype,
+                                       &value->constant.shape};
+        RETURN_IF_ERROR(rondo__stream_copy_noted(stream, get_buffer(plan->spill, u) + l->offset,
+                                                 l->from, l->bytes, RONDO_COPY_HOST_TO_DEVICE,
+                                                 &note));
+    }
+    return rondo_event_record(u->brought, stream);
+}
+
+// The buffers are free: whoever read them before is ahead on the run's stream.
+rondo_status rondo__spill_begin(const rondo_executor *executor, const rondo__plan *plan,
+                                const rondo__step *step) {
+    const rondo__spill *spill = plan->spill;
+    const size_t first = spill != NULL ? find_unit(spill, step->first_item) : 0;
+    if (spill == NULL || !is_of_step(spill, first, step)) {
+        return RONDO_STATUS_OK;
+    }
+    RETURN_IF_ERROR(rondo_event_record(spill->begun, executor->stream));
+    RETURN_IF_ERROR(rondo_stream_wait_event(executor->root->spill_stream, spill->begun));
+    for (size_t u = first; u < first + 2 && is_of_step(spill, u, step); ++u) {
+        RETURN_IF_ERROR(bring_unit(executor, plan, &spill->units[u]));
+    }
+    return RONDO_STATUS_OK;
+}
+
+static const unit *get_unit(const rondo__plan *plan, size_t item) {
+    const rondo__spill *spill = plan->spill;
+    const size_t u = spill != NULL ? find_unit(spill, item) : 0;
+    return spill != NULL && u < spill->unit_count && spill->units[u].item == item ? &spill->units[u]
+                                                                                  : NULL;
+}
+
+rondo_status rondo__spill_enter(const rondo_executor *executor, const rondo__plan *plan,
+                                size_t item) {
+    const unit *u = get_unit(plan, item);
+    return u != NULL ? rondo_stream_wait_event(executor->stream, u->brought) : RONDO_STATUS_OK;
+}
+
+rondo_status rondo__spill_leave(const rondo_executor *executor, const rondo__plan *plan,
+                                const rondo__step *step, size_t item) {
+    const unit *u = get_unit(plan, item);
+    if (u == NULL || !is_of_step(plan->spill, (size_t)(u - plan->spill->units) + 2, step)) {
+        return RONDO_STATUS_OK;
+    }
+    RETURN_IF_ERROR(rondo_event_record(u->used, executor->stream));
+    RETURN_IF_ERROR(rondo_stream_wait_event(executor->root->spill_stream, u->used));
+    return bring_unit(executor, plan, u + 2);
+}
+
+void rondo__spill_drain(const rondo_executor *executor) {
+    if (executor->root->spill_stream != NULL) {
+        (void)!rondo_stream_synchronize(executor->root->spill_stream);
+    }
+}
+
+// ---- what there is ----------------------------------------------------------------------------
+
+rondo__brought rondo__spill_measure(const rondo__plan *plan, const rondo__step *step) {
+    rondo__brought brought = {0};
+    const rondo__spill *spill = plan->spill;
+    for (size_t u = spill != NULL ? find_unit(spill, step->first_item) : 0;
+         spill != NULL && is_of_step(spill, u, step); ++u) {
+        for (size_t k = 0; k < spill->units[u].load_count; ++k) {
+            brought.count += 1;
+            brought.bytes += spill->units[u].loads[k].bytes;
+        }
+    }
+    return brought;
+}
+
+size_t rondo__spill_get_bytes(const rondo__plan *plan) {
+    return plan->spill != NULL ? (size_t)plan->spill->weights.bytes : 0;
+}
+
+size_t rondo__spill_get_buffer_bytes(const rondo__plan *plan) {
+    return plan->spill != NULL ? 2 * plan->spill->buffer_bytes : 0;
+}
