@@ -121,7 +121,9 @@ static rondo_status classify_control(rondo_executor *executor, rondo__plan *plan
         return RONDO_STATUS_OK;
     }
     if (plan->refusals == NULL) {
-        plan->refusals = rondo__calloc(plan->program->node_count, sizeof *plan->refusals);
+        // One for each copy between sides, too (rondo__crossing_insert): a value has one at most.
+        const size_t most = plan->program->node_count + plan->program->value_count;
+        plan->refusals = rondo__calloc(most, sizeof *plan->refusals);
     }
     if (plan->refusals != NULL) {
         plan->refusals[n] = rondo__strdup(refusal.text);
@@ -275,7 +277,9 @@ static rondo_status prepare_nodes(rondo_executor *executor, rondo__plan *plan, i
     for (size_t n = 0; n < program->node_count && !rondo_device_is_host(executor->device); ++n) {
         rondo__kernel_request request;
         fill_request(executor, plan, n, infos, infos + widest, uses, &request);
-        rondo__kernel_survey(&request);
+        if (!has_objects(&request)) {
+            rondo__kernel_survey(&request);
+        }
     }
     for (size_t n = 0; n < program->node_count && status == RONDO_STATUS_OK; ++n) {
         rondo__kernel_request request;

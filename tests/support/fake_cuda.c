@@ -3,7 +3,6 @@
 #include "support/fake_cuda.h"
 
 #include <pthread.h>
-#include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -11,11 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-#include "backend/cuda/nvrtc.h"
-#include "base/memory.h"
-#include "rondo/status.h"
 #include "support/fake_cuda_state.h"
 
 fake_state g_fake = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -161,6 +155,18 @@ bool fake_may_launch(rondo__cu_stream handle, const char *name) {
     return (uintptr_t)handle <= 2 ? fake_has_context(name) : fake_may_do_without_context();
 }
 
+static void empty_module(fake_module *module) {
+    while (module->kernels != NULL) {
+        fake_kernel_entry *entry = module->kernels;
+        module->kernels = entry->next;
+        free(entry);
+    }
+    if (module->code != NULL) {
+        emulated_unload(module->code);
+    }
+    free(module->text);
+}
+
 void fake_cuda_reset(const fake_cuda_options *options) {
     static const fake_cuda_options defaults = {
         .device_count = 1, .driver_version = 13000, .has_get_proc_address = true};
@@ -180,7 +186,7 @@ void fake_cuda_reset(const fake_cuda_options *options) {
         } else if (object->kind == FAKE_MEMORY) {
             free(((fake_memory *)object)->bytes);
         } else if (object->kind == FAKE_MODULE) {
-            free(((fake_module *)object)->text);
+            empty_module((fake_module *)object);
         }
         fake_free_object(object);
     }
@@ -266,36 +272,6 @@ void fake_cuda_run_host(rondo_host_function function, const void *arguments,
     function(copy);
 }
 
-static rondo__cuda_api g_api;
-
-void fake_cuda_install(void) {
-    assert_int_equal(rondo__cuda_api_load(fake_cuda_resolve, NULL, &g_api), RONDO_STATUS_OK);
-    rondo__cuda_set_api(&g_api);
-}
-
-// The machine code is the text, so that the driver may look at it.
-static const char g_magic[] = "fake:";
-
-static rondo_status compile_nothing(const char *source, rondo__cuda_image *out_image) {
-    const size_t byte_count = sizeof(g_magic) + strlen(source);
-    char *bytes = rondo__calloc(1, byte_count);
-    if (bytes != NULL) {
-        snprintf(bytes, byte_count, "%s%s", g_magic, source);
-    }
-    out_image->bytes = bytes;
-    out_image->byte_count = byte_count;
-    return bytes != NULL ? RONDO_STATUS_OK : RONDO_STATUS_NO_MEMORY;
-}
-
-void fake_cuda_install_compiler(void) {
-    rondo__cuda_set_compiler(compile_nothing);
-}
-
-void fake_cuda_uninstall(void) {
-    rondo__cuda_set_api(NULL);
-    rondo__cuda_set_compiler(NULL);
-}
-
 // ---- driver, devices, contexts ----------------------------------------------------------------
 
 rondo__cu_result fake_cuInit(unsigned int flags) {
@@ -347,22 +323,25 @@ rondo__cu_result fake_cuDeviceGetCount(int *out_count) {
 
 rondo__cu_result fake_cuDeviceGetName(char *name, int name_bytes, rondo__cu_device device) {
     ENTER("cuDeviceGetName");
-    snprintf(name, (size_t)name_bytes, "Fake GPU %d", (int)device);
+    const char *kind = g_fake.options.name != NULL ? g_fake.options.name : "Fake GPU";
+    snprintf(name, (size_t)name_bytes, "%s %d", kind, (int)device);
     return fake_leave(code);
 }
 
 rondo__cu_result fake_cuDeviceGetAttribute(int *out_value, int attribute, rondo__cu_device device) {
     (void)device;
     ENTER("cuDeviceGetAttribute");
+    const int capability =
+        g_fake.options.compute_capability != 0 ? g_fake.options.compute_capability : 90;
     switch (attribute) {
         case RONDO__CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
             *out_value = 132;
             break;
         case RONDO__CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
-            *out_value = 9;
+            *out_value = capability / 10;
             break;
         case RONDO__CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
-            *out_value = 0;
+            *out_value = capability % 10;
             break;
         case RONDO__CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN:
             *out_value = 232448;
@@ -560,10 +539,18 @@ rondo__cu_result fake_cuModuleLoadData(rondo__cu_module *out_module, const void 
     if (fake_break_unsafe("cuModuleLoadData")) {
         return fake_leave(RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     }
-    const bool is_text = image != NULL && strncmp(image, g_magic, strlen(g_magic)) == 0;
+    const bool is_text = image != NULL && strncmp(image, FAKE_MAGIC, strlen(FAKE_MAGIC)) == 0;
+    const bool is_code =
+        image != NULL && strncmp(image, EMULATED_MAGIC, strlen(EMULATED_MAGIC)) == 0;
+    const char *problem = NULL;
+    void *loaded = is_code ? emulated_load(image, &problem) : NULL;
+    if (is_code && loaded == NULL) {
+        fake_violation("cuModuleLoadData: %s", problem);
+        return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
+    }
     fake_module *module = fake_new_object(FAKE_MODULE, sizeof(fake_module));
-    module->text = strdup(is_text ? (const char *)image + strlen(g_magic) : "");
-    module->pointwise = (fake_kernel_entry){.name = "pointwise", .text = module->text};
+    module->text = strdup(is_text ? (const char *)image + strlen(FAKE_MAGIC) : "");
+    module->code = loaded;
     *out_module = (rondo__cu_module)(void *)module;
     return fake_leave(code);
 }
@@ -574,9 +561,36 @@ rondo__cu_result fake_cuModuleUnload(rondo__cu_module module) {
         fake_violation("cuModuleUnload of a dead module");
         return fake_leave(RONDO__CU_ERROR_INVALID_HANDLE);
     }
-    free(((fake_module *)(void *)module)->text);
+    empty_module((fake_module *)(void *)module);
     fake_free_object(module);
     return fake_leave(code);
+}
+
+// The module's own kernel of this name, as compiled code or as a text; NULL: it has none.
+static fake_kernel_entry *find_own_kernel(fake_module *module, const char *name) {
+    for (fake_kernel_entry *entry = module->kernels; entry != NULL; entry = entry->next) {
+        if (strcmp(entry->name, name) == 0) {
+            return entry;
+        }
+    }
+    const emulated_thread thread = module->code != NULL ? emulated_find(module->code, name) : NULL;
+    const bool is_text = strcmp(name, "pointwise") == 0 && fake_pointwise_is_known(module->text);
+    if (thread == NULL && !is_text) {
+        return NULL;
+    }
+    fake_kernel_entry *entry = malloc(sizeof(*entry) + strlen(name) + 1);
+    if (entry == NULL) {
+        abort();
+    }
+    char *own_name = (char *)(entry + 1);
+    strcpy(own_name, name);
+    *entry = (fake_kernel_entry){.name = own_name,
+                                 .module = module,
+                                 .text = thread == NULL ? module->text : NULL,
+                                 .thread = thread,
+                                 .next = module->kernels};
+    module->kernels = entry;
+    return entry;
 }
 
 rondo__cu_result fake_cuModuleGetFunction(rondo__cu_function *out_function, rondo__cu_module module,
@@ -600,12 +614,9 @@ rondo__cu_result fake_cuModuleGetFunction(rondo__cu_function *out_function, rond
             return fake_leave(code);
         }
     }
-    fake_module *owner = (fake_module *)(void *)module;
-    if (strcmp(name, owner->pointwise.name) == 0 && fake_pointwise_is_known(owner->text)) {
-        *out_function = (rondo__cu_function)(void *)&owner->pointwise;
-        return fake_leave(code);
-    }
-    return fake_leave(RONDO__CU_ERROR_NOT_FOUND);
+    fake_kernel_entry *own = find_own_kernel((fake_module *)(void *)module, name);
+    *out_function = (rondo__cu_function)(void *)own;
+    return fake_leave(own != NULL ? code : RONDO__CU_ERROR_NOT_FOUND);
 }
 
 rondo__cu_result fake_cuFuncGetAttribute(int *out_value, int attribute,

@@ -34,9 +34,7 @@ void fake_check_reach(const fake_stream *stream, const void *address, const char
 }
 
 void fake_check_launch(const fake_stream *stream, const fake_node *work) {
-    const fake_module *module =
-        (const fake_module *)(const void *)((const char *)work->kernel -
-                                            offsetof(fake_module, pointwise));
+    const fake_module *module = work->kernel->module;
     if (stream->object.context != NULL && module->object.context != stream->object.context) {
         fake_violation("a kernel of device %d is launched on a stream of device %d",
                        fake_get_device(module->object.context),

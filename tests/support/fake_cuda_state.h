@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "backend/cuda/cuda_abi.h"
+#include "emulated/emulated_run.h"
 #include "support/fake_cuda.h"
 
 enum {
@@ -21,6 +22,9 @@ enum {
     FAKE_ATTRIBUTES_MAX = 4,
     FAKE_CONDITIONS_MAX = 4096,  // handles; older ones are taken anew
 };
+
+// A text that "compiled" begins so (fake_cuda_install.c).
+#define FAKE_MAGIC "fake:"
 
 typedef enum fake_kind {
     FAKE_MEMORY,
@@ -57,13 +61,18 @@ typedef struct fake_user_object {
 typedef struct fake_kernel_entry {
     const char *name;
     fake_cuda_kernel kernel;
-    const char *text;  // NULL, or what fake_pointwise.c runs in place of `kernel`
+    // Of a module's own, in place of `kernel`: what fake_pointwise.c runs, or compiled code.
+    const struct fake_module *module;
+    const char *text;
+    emulated_thread thread;
+    struct fake_kernel_entry *next;
 } fake_kernel_entry;
 
 typedef struct fake_module {
     fake_object object;
-    char *text;  // that was "compiled"
-    fake_kernel_entry pointwise;
+    char *text;                  // that was "compiled"
+    void *code;                  // that was compiled (tests/emulated); NULL: none
+    fake_kernel_entry *kernels;  // that were asked for
 } fake_module;
 
 typedef struct fake_node {
@@ -271,8 +280,14 @@ bool fake_break_blocking(void);
         return fake_leave(stream_code);                                \
     }
 
+// FAKE_CUDA_IS_LIBRARY: the functions are what a libcuda exports.
+#ifdef FAKE_CUDA_IS_LIBRARY
+#define FAKE_CUDA_EXPORT(exported) __asm__(exported) __attribute__((visibility("default")))
+#else
+#define FAKE_CUDA_EXPORT(exported)
+#endif
 #define RONDO__CUDA_SYMBOL(need, name, version, exported, arguments) \
-    rondo__cu_result fake_##name arguments;
+    rondo__cu_result fake_##name arguments FAKE_CUDA_EXPORT(exported);
 #include "backend/cuda/cuda_symbols.h"
 #undef RONDO__CUDA_SYMBOL
 

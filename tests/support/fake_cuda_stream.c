@@ -456,9 +456,14 @@ rondo__cu_result fake_cuEventElapsedTime(float *out_milliseconds, rondo__cu_even
 // ---- work -------------------------------------------------------------------------------------
 
 static void run_node(const fake_node *node) {
+    const char *problem = NULL;
     switch (node->type) {
         case RONDO__CU_GRAPH_NODE_KERNEL:
-            if (node->kernel->text != NULL) {
+            if (node->kernel->thread != NULL) {
+                if (!emulated_run(node->kernel->thread, node->shape, node->arguments, &problem)) {
+                    fake_violation("kernel %s: %s", node->kernel->name, problem);
+                }
+            } else if (node->kernel->text != NULL) {
                 fake_pointwise_run(node->kernel->text, node->arguments, node->argument_bytes);
             } else if (node->kernel->kernel != NULL) {
                 node->kernel->kernel(node->arguments, node->argument_bytes);
@@ -665,7 +670,8 @@ static rondo__cu_result launch_kernel(rondo__cu_function function, const unsigne
     if (arguments != NULL && work.argument_bytes > 0) {
         memcpy(work.arguments, arguments, work.argument_bytes);
     }
-    if (work.kernel->text != NULL && (uintptr_t)handle > 2 && fake_is_alive(handle, FAKE_STREAM)) {
+    if (work.kernel->module != NULL && (uintptr_t)handle > 2 &&
+        fake_is_alive(handle, FAKE_STREAM)) {
         fake_check_launch((fake_stream *)(void *)handle, &work);
     }
     return fake_submit(handle, "cuLaunchKernel", &work);

@@ -14,9 +14,10 @@
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static rondo__lt_api api;
 static bool is_loaded;
+static rondo__library *library;  // never closed
 static char problem[200];
 
-static bool find(rondo__library *library, const char *name, void *out_function) {
+static bool find(const char *name, void *out_function) {
     void *symbol = rondo__library_find(library, name);
     if (symbol == NULL) {
         (void)snprintf(problem, sizeof(problem), "cuBLASLt has no %s", name);
@@ -27,14 +28,13 @@ static bool find(rondo__library *library, const char *name, void *out_function) 
 }
 
 static void load(void) {
-    rondo__library *library = NULL;
     if (rondo__cuda_open_library("cublasLt", &library) != RONDO_STATUS_OK) {
         (void)snprintf(problem, sizeof(problem), "%.190s", rondo_error_get_last()->message);
         return;
     }
     is_loaded = true;
 #define RONDO_CUBLASLT_LOAD(result, name, parameters) \
-    is_loaded = is_loaded && find(library, #name, &api.name);
+    is_loaded = is_loaded && find(#name, &api.name);
     RONDO_CUBLASLT_MAP(RONDO_CUBLASLT_LOAD)
 #undef RONDO_CUBLASLT_LOAD
 }

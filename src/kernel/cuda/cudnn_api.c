@@ -16,9 +16,10 @@ enum { OLDEST_VERSION = 90000 };
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static rondo__dnn_api api;
 static bool is_loaded;
+static rondo__library *library;  // never closed
 static char problem[200];
 
-static bool find(rondo__library *library, const char *name, void *out_function) {
+static bool find(const char *name, void *out_function) {
     void *symbol = rondo__library_find(library, name);
     if (symbol == NULL) {
         (void)snprintf(problem, sizeof(problem), "cuDNN has no %s", name);
@@ -29,14 +30,12 @@ static bool find(rondo__library *library, const char *name, void *out_function) 
 }
 
 static void load(void) {
-    rondo__library *library = NULL;
     if (rondo__cuda_open_library("cudnn", &library) != RONDO_STATUS_OK) {
         (void)snprintf(problem, sizeof(problem), "%.190s", rondo_error_get_last()->message);
         return;
     }
     bool has_all = true;
-#define RONDO_CUDNN_LOAD(result, name, parameters) \
-    has_all = has_all && find(library, #name, &api.name);
+#define RONDO_CUDNN_LOAD(result, name, parameters) has_all = has_all && find(#name, &api.name);
     RONDO_CUDNN_MAP(RONDO_CUDNN_LOAD)
 #undef RONDO_CUDNN_LOAD
     if (has_all && api.cudnnGetVersion() < OLDEST_VERSION) {

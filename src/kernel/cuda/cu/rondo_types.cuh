@@ -40,14 +40,23 @@ struct compute_of<b8> {
     typedef bool type;
 };
 
+// RONDO_EMULATED: tests compile the kernels for the CPU (tests/emulated).
 __device__ __forceinline__ float half_to_float(f16 x) {
+#ifdef RONDO_EMULATED
+    return emulated_half_to_float(x.bits);
+#else
     float y;
     asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x.bits));
     return y;
+#endif
 }
 __device__ __forceinline__ f16 half_from_float(float x) {
     f16 y;
+#ifdef RONDO_EMULATED
+    y.bits = emulated_half_from_float(x);
+#else
     asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));
+#endif
     return y;
 }
 __device__ __forceinline__ float bfloat_to_float(bf16 x) {
@@ -67,9 +76,17 @@ __device__ __forceinline__ bf16 bfloat_from_float(float x) {
 // Real numbers to whole ones, as the host does it: towards zero, beyond 64 bits to the nearest limit,
 // then wrapped to narrower types; NaN becomes 0. The instructions alone make other things of NaN and
 // of what is out of range.
-template <typename From>
-__device__ __forceinline__ i64 whole_from_real(From x) {
-    return x == x ? (i64)x : 0;
+__device__ __forceinline__ i64 whole_from_real(float x) {
+    return x == x ? __float2ll_rz(x) : 0;
+}
+__device__ __forceinline__ i64 whole_from_real(double x) {
+    return x == x ? __double2ll_rz(x) : 0;
+}
+__device__ __forceinline__ u64 large_from_real(float x) {
+    return __float2ull_rz(x);
+}
+__device__ __forceinline__ u64 large_from_real(double x) {
+    return __double2ull_rz(x);
 }
 template <typename To>
 struct from_real {
@@ -103,7 +120,7 @@ template <>
 struct from_real<u64> {
     template <typename From>
     static __device__ __forceinline__ u64 run(From x) {
-        return x >= (From)9223372036854775808.0 ? (u64)x : (u64)whole_from_real(x);
+        return x >= (From)9223372036854775808.0 ? large_from_real(x) : (u64)whole_from_real(x);
     }
 };
 

@@ -1,0 +1,48 @@
+// libcuda.so.1 of the emulated GPU: the fake driver, for programs that load it like the real one.
+// What was illegal is printed when the process ends, which then fails.
+//
+// RONDO_EMULATED_DEVICES is how many GPUs there are; 1 without it.
+// SPDX-License-Identifier: Apache-2.0
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "support/fake_cuda_state.h"
+
+enum { STATUS_AFTER_VIOLATION = 99 };
+
+rondo__cu_result emulated_get_proc_address(const char *symbol, void **out_function, int version,
+                                           uint64_t flags, int *out_status)
+    FAKE_CUDA_EXPORT("cuGetProcAddress_v2");
+
+rondo__cu_result emulated_get_proc_address(const char *symbol, void **out_function, int version,
+                                           uint64_t flags, int *out_status) {
+    rondo__cu_result (*function)(const char *, void **, int, uint64_t, int *) = NULL;
+    void *address = fake_cuda_resolve(NULL, "cuGetProcAddress_v2");
+    memcpy(&function, &address, sizeof(function));
+    return function(symbol, out_function, version, flags, out_status);
+}
+
+__attribute__((constructor)) static void start(void) {
+    const char *devices = getenv("RONDO_EMULATED_DEVICES");
+    const int count = devices != NULL ? atoi(devices) : 1;
+    // Older than what conv_tensor.cu needs, whose instructions are not emulated.
+    const fake_cuda_options options = {
+        .device_count = count > 0 && count <= FAKE_DEVICES_MAX ? count : 1,
+        .driver_version = 13000,
+        .compute_capability = 75,
+        .name = "Emulated GPU",
+        .has_get_proc_address = true,
+    };
+    fake_cuda_reset(&options);
+}
+
+__attribute__((destructor)) static void finish(void) {
+    const char *violations = fake_cuda_get_violations();
+    if (violations[0] != '\0') {
+        (void)fflush(stdout);
+        (void)fprintf(stderr, "the emulated driver saw what is illegal:\n%s", violations);
+        _exit(STATUS_AFTER_VIOLATION);
+    }
+}

@@ -1,0 +1,20 @@
+// emulated/emulated_run.h — runs a compiled kernel text, block after block, thread after thread.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_TESTS_EMULATED_RUN_H
+#define RONDO_TESTS_EMULATED_RUN_H
+
+#include <stdbool.h>
+
+#include "emulated/emulated_abi.h"
+
+// `shape` is grid and block, three extents each, and the bytes of dynamic shared memory. False,
+// with what is wrong: threads wait for others that wait elsewhere.
+bool emulated_run(emulated_thread thread, const unsigned int shape[7],
+                  const unsigned char *arguments, const char **out_problem);
+
+// Loads an image; NULL, with what is wrong, when it is none.
+void *emulated_load(const void *image, const char **out_problem);
+emulated_thread emulated_find(void *module, const char *kernel_name);  // NULL: there is none
+void emulated_unload(void *module);
+
+#endif  // RONDO_TESTS_EMULATED_RUN_H
