@@ -100,7 +100,8 @@ static void blame_weights(const rondo__node *node, rondo_status status,
 static uint64_t get_private_bytes(const rondo_executor *executor) {
     const rondo__budget *budget = executor->root->budget;
     const rondo__weight_account *account = &executor->root->weights;
-    return rondo__budget_get_used(budget) - (account->budget == budget ? account->bytes : 0);
+    return rondo__budget_get_used(budget) - (account->budget == budget ? account->bytes : 0) -
+           executor->root->spill_weights.bytes;
 }
 
 // A control op that a graph can hold is an item like others; otherwise keeps what hinders.

@@ -3,6 +3,7 @@
 #include "executor/spill.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -11,8 +12,7 @@
 #include "device/copy_note.h"
 #include "executor/arena_plan.h"
 #include "executor/run_memory.h"
-#include "program/specialise.h"
-#include "tensor/elements.h"
+#include "program/edit.h"
 
 // A weight that is brought for one op.
 typedef struct load {
@@ -51,12 +51,23 @@ struct rondo__spill {
 
 // ---- which ------------------------------------------------------------------------------------
 
+typedef struct sized {
+    uint64_t bytes;
+    int32_t value;
+} sized;
+
 typedef struct choice {
     const rondo__plan *plan;
     bool *is_read;    // by value: constants that ops of the GPU read
     bool *must_stay;  // by value
     bool *is_spilled;
     uint64_t total;  // bytes of all that are read
+    size_t open_count;
+    int32_t *open;  // values that may spill
+    // As far as is chosen:
+    uint64_t stays;   // bytes on the GPU
+    uint64_t *units;  // by node: bytes that are brought for it
+    uint64_t largest_unit;
 } choice;
 
 static uint64_t get_bytes(const choice *c, int32_t value) {
@@ -86,51 +97,89 @@ static void note_readers(choice *c) {
     }
 }
 
-// The most that one op reads of what spills.
-static uint64_t find_largest_unit(const choice *c) {
+// Lets a weight spill, and notes what the ops that read it bring then.
+static void spill(choice *c, int32_t value) {
     const rondo_program *program = c->plan->program;
-    uint64_t largest = 0;
+    c->is_spilled[value] = true;
+    c->stays -= get_bytes(c, value);
     for (size_t n = 0; n < program->node_count; ++n) {
         const rondo__node *node = &program->nodes[n];
-        uint64_t bytes = 0;
         for (size_t i = 0; runs_here(c->plan, n) && i < node->input_count; ++i) {
-            const int32_t value = node->inputs[i];
-            bytes += value >= 0 && c->is_spilled[value] ? get_bytes(c, value) : 0;
+            c->units[n] += node->inputs[i] == value ? get_bytes(c, value) : 0;
         }
-        largest = bytes > largest ? bytes : largest;
+        c->largest_unit = c->units[n] > c->largest_unit ? c->units[n] : c->largest_unit;
     }
-    return largest;
 }
 
-static int32_t find_largest(const choice *c) {
-    int32_t largest = -1;
-    for (size_t v = 0; v < c->plan->program->value_count; ++v) {
-        const bool is_open = c->is_read[v] && !c->must_stay[v] && !c->is_spilled[v];
-        if (is_open && (largest < 0 || get_bytes(c, (int32_t)v) > get_bytes(c, largest))) {
-            largest = (int32_t)v;
+// Whether what stays and two buffers fit when those of at most `cap` bytes may spill: the largest
+// of them first.
+static bool fits_with(choice *c, uint64_t cap, uint64_t wanted) {
+    const rondo_program *program = c->plan->program;
+    memset(c->is_spilled, 0, program->value_count * sizeof *c->is_spilled);
+    memset(c->units, 0, program->node_count * sizeof *c->units);
+    c->stays = c->total;
+    c->largest_unit = 0;
+    for (size_t i = 0; i < c->open_count && c->stays + 2 * c->largest_unit > wanted; ++i) {
+        if (get_bytes(c, c->open[i]) <= cap) {
+            spill(c, c->open[i]);
         }
     }
-    return largest;
+    return c->stays + 2 * c->largest_unit <= wanted;
 }
 
-// The largest first, until the rest fits beside two buffers. Kernels may want forms that are a
-// little larger than the weights: a sixteenth is left for that.
-static rondo_status choose(choice *c, uint64_t limit) {
-    const uint64_t wanted = limit - limit / 16;
-    uint64_t stays = c->total;
-    while (stays + 2 * find_largest_unit(c) > wanted) {
-        const int32_t value = find_largest(c);
-        if (value < 0 || get_bytes(c, value) == 0) {
-            return RONDO_FAIL(NO_MEMORY,
-                              "weight_limit_bytes (--weight-limit) is %" PRIu64
-                              ": what has to be on the GPU, and two buffers for the rest, take "
-                              "%" PRIu64 " bytes",
-                              limit, stays + 2 * find_largest_unit(c));
-        }
-        c->is_spilled[value] = true;
-        stays -= get_bytes(c, value);
+static int compare_bytes(const void *a, const void *b) {
+    const sized *left = a;
+    const sized *right = b;
+    return left->bytes != right->bytes
+               ? (left->bytes > right->bytes ? -1 : 1)
+               : (left->value > right->value) - (left->value < right->value);
+}
+
+// The weights that may spill, the largest first.
+static rondo_status list_open(choice *c) {
+    const size_t count = c->plan->program->value_count;
+    sized *list = rondo__calloc(count + 1, sizeof *list);
+    c->open = rondo__calloc(count + 1, sizeof *c->open);
+    if (list == NULL || c->open == NULL) {
+        rondo__free(list);
+        return RONDO_STATUS_NO_MEMORY;
     }
+    for (size_t v = 0; v < count; ++v) {
+        if (c->is_read[v] && !c->must_stay[v] && get_bytes(c, (int32_t)v) > 0) {
+            list[c->open_count++] = (sized){get_bytes(c, (int32_t)v), (int32_t)v};
+        }
+    }
+    qsort(list, c->open_count, sizeof *list, compare_bytes);
+    for (size_t i = 0; i < c->open_count; ++i) {
+        c->open[i] = list[i].value;
+    }
+    rondo__free(list);
     return RONDO_STATUS_OK;
+}
+
+// The largest first, until the rest fits beside two buffers; a weight that is so large that its
+// buffers do not fit stays. Kernels may want forms that are a little larger than the weights: a
+// sixteenth is left for that.
+static rondo_status choose(choice *c, uint64_t limit) {
+    uint64_t least = c->total;
+    uint64_t cap = UINT64_MAX;
+    RETURN_IF_ERROR(list_open(c));
+    for (size_t i = 0; i < c->open_count; ++i) {
+        if (get_bytes(c, c->open[i]) == cap) {
+            continue;
+        }
+        cap = get_bytes(c, c->open[i]);
+        if (fits_with(c, cap, limit - limit / 16)) {
+            return RONDO_STATUS_OK;
+        }
+        const uint64_t held = c->stays + 2 * c->largest_unit;
+        least = held < least ? held : least;
+    }
+    return RONDO_FAIL(NO_MEMORY,
+                      "weight_limit_bytes (--weight-limit) is %" PRIu64
+                      ": what has to be on the GPU, and two buffers for the rest, take %" PRIu64
+                      " bytes, and a sixteenth is left for forms of weights",
+                      limit, least);
 }
 
 static rondo_status make_spill(rondo_executor *executor, rondo__plan *plan, choice *c) {
@@ -164,8 +213,9 @@ rondo_status rondo__spill_decide(rondo_executor *executor, rondo__plan *plan) {
     c.is_read = rondo__calloc(count, sizeof *c.is_read);
     c.must_stay = rondo__calloc(count, sizeof *c.must_stay);
     c.is_spilled = rondo__calloc(count, sizeof *c.is_spilled);
+    c.units = rondo__calloc(plan->program->node_count + 1, sizeof *c.units);
     rondo_status status = RONDO_STATUS_NO_MEMORY;
-    if (c.is_read != NULL && c.must_stay != NULL && c.is_spilled != NULL) {
+    if (c.is_read != NULL && c.must_stay != NULL && c.is_spilled != NULL && c.units != NULL) {
         note_readers(&c);
         status = c.total > limit ? choose(&c, limit) : RONDO_STATUS_OK;
         if (status == RONDO_STATUS_OK && c.total > limit) {
@@ -174,6 +224,8 @@ rondo_status rondo__spill_decide(rondo_executor *executor, rondo__plan *plan) {
     }
     rondo__free(c.is_read);
     rondo__free(c.must_stay);
+    rondo__free(c.open);
+    rondo__free(c.units);
     rondo__free(c.is_spilled);
     return status;
 }
@@ -301,8 +353,8 @@ rondo_status rondo__spill_plan(rondo_executor *executor, rondo__plan *plan) {
     if (root->spill_stream == NULL) {
         RETURN_IF_ERROR(rondo_stream_create(root->device, NULL, &root->spill_stream));
     }
-    RETURN_IF_ERROR(rondo__run_memory_acquire_buffers(executor, 2 * spill->buffer_bytes + 1,
-                                                      &spill->buffers));
+    RETURN_IF_ERROR(
+        rondo__run_memory_acquire_buffers(executor, 2 * spill->buffer_bytes + 1, &spill->buffers));
     RETURN_IF_ERROR(rondo_event_create(root->device, 0, &spill->begun));
     for (size_t i = 0; i < spill->unit_count; ++i) {
         unit *u = &spill->units[i];
