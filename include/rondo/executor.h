@@ -128,12 +128,12 @@ typedef struct rondo_executor_options {
 
 // Weights that do not fit. With weight_limit_bytes the weights of the main program that exceed it,
 // the largest ones, are in pinned host memory, and each run brings them for the ops that read them,
-// one op ahead, into one of two buffers, which count against the limit: slower than weights that
-// stay, by as much as the copies take longer than the ops. They are nodes of the graphs; results are
-// the same bit for bit. rondo_executor_describe and rondo_executor_list_placements say which weights
-// these are. Such runs are not recorded, take no device tensors where they are, and have no branches.
-// A limit that leaves no room for what must stay (constants of control flow and shapes) and the two
-// buffers is refused.
+// one op ahead, into one of two buffers, which count against the limit. That is slower than weights
+// that stay, by as much as the copies take longer than the ops. The copies are nodes of the graphs;
+// results are the same bit for bit. rondo_executor_describe and rondo_executor_list_placements say
+// which weights these are. Such runs are not recorded, take no device tensors where they are, and
+// have no branches. A limit that leaves no room for what must stay (constants of control flow, and
+// weights too large for two buffers) is refused.
 
 // Half precision. With dtype F16, weights and activations are f16, and inputs and outputs keep the
 // types that the model declares, also those of the bodies of If, Loop and Scan. What f16 cannot

@@ -1,6 +1,7 @@
 // executor/shared.h — what the executors of one program have in common, found through the program:
-// packed and copied weights, one store for each device and kind of memory, and the base, which is the program after
-// everything that needs no shapes. Whoever wants a thing first makes it; the last one frees it.
+// packed and copied weights, one store for each device and kind of memory, and the base, which is
+// the program after everything that needs no shapes. Whoever wants a thing first makes it; the last
+// one frees it.
 //
 // The lock is held while a base is made, so that executors created at a time fold once. Nothing
 // takes it in a run.

@@ -14,14 +14,10 @@
 #include "executor/run_memory.h"
 #include "program/edit.h"
 
-// A weight that is brought for one op.
+// A weight that is brought for one op, and where it comes in its buffer.
 typedef struct load {
-    size_t node;
-    size_t input;
-    int32_t value;
-    const void *from;  // pinned
-    size_t bytes;
-    size_t offset;  // in its buffer
+    rondo__bring bring;
+    size_t offset;
 } load;
 
 // What is brought for one item.
@@ -35,13 +31,10 @@ typedef struct unit {
 } unit;
 
 struct rondo__spill {
-    const rondo_program *program;
     size_t value_count;
-    bool *is_spilled;            // by value
-    rondo__weight_list weights;  // in pinned memory
-    size_t load_count;
-    size_t load_capacity;
-    load *loads;  // in the order of the items, once there are units
+    bool *is_spilled;  // by value
+    rondo__bring_list bring;
+    load *loads;  // in the order of the items
     size_t unit_count;
     unit *units;
     size_t buffer_bytes;  // of one
@@ -98,7 +91,7 @@ static void note_readers(choice *c) {
 }
 
 // Lets a weight spill, and notes what the ops that read it bring then.
-static void spill(choice *c, int32_t value) {
+static void let_spill(choice *c, int32_t value) {
     const rondo_program *program = c->plan->program;
     c->is_spilled[value] = true;
     c->stays -= get_bytes(c, value);
@@ -121,7 +114,7 @@ static bool fits_with(choice *c, uint64_t cap, uint64_t wanted) {
     c->largest_unit = 0;
     for (size_t i = 0; i < c->open_count && c->stays + 2 * c->largest_unit > wanted; ++i) {
         if (get_bytes(c, c->open[i]) <= cap) {
-            spill(c, c->open[i]);
+            let_spill(c, c->open[i]);
         }
     }
     return c->stays + 2 * c->largest_unit <= wanted;
@@ -193,11 +186,9 @@ static rondo_status make_spill(rondo_executor *executor, rondo__plan *plan, choi
     if (spill == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
-    *spill = (rondo__spill){.program = plan->program,
-                            .value_count = plan->program->value_count,
-                            .is_spilled = c->is_spilled};
+    *spill = (rondo__spill){.value_count = plan->program->value_count, .is_spilled = c->is_spilled};
     c->is_spilled = NULL;
-    rondo__weight_list_init(&root->spill_weights, &spill->weights);
+    rondo__weight_list_init(&root->spill_weights, &spill->bring.weights);
     plan->spill = spill;
     return RONDO_STATUS_OK;
 }
@@ -237,51 +228,26 @@ bool rondo__spill_has(const rondo__plan *plan, int32_t value) {
 
 // ---- forms ------------------------------------------------------------------------------------
 
-static rondo_status add_load(rondo__spill *spill, const load *wanted,
-                             const rondo__weight_want *want) {
-    for (size_t i = 0; i < spill->load_count; ++i) {
-        if (spill->loads[i].node == wanted->node && spill->loads[i].input == wanted->input) {
-            return RONDO_STATUS_OK;
-        }
-    }
-    RETURN_IF_ERROR(
-        RONDO__ARRAY_RESERVE(spill->loads, spill->load_capacity, spill->load_count + 1));
-    void *from = NULL;
-    RETURN_IF_ERROR(rondo__weight_list_add(&spill->weights, want, &from));
-    load *added = &spill->loads[spill->load_count++];
-    *added = *wanted;
-    added->from = from;
-    added->bytes = want->bytes;
-    return RONDO_STATUS_OK;
-}
-
-// What a kernel asks when it wants a form of its own.
-static rondo_status bring(const rondo__kernel_request *request, size_t index,
-                          const rondo__weight_want *want, bool *out_is_brought) {
-    rondo__spill *spill = request->bring_data;
-    const int32_t value = spill->program->nodes[request->node].inputs[index];
-    *out_is_brought = spill->is_spilled[value];
-    if (!*out_is_brought || request->is_survey) {
-        return RONDO_STATUS_OK;
-    }
-    return add_load(spill, &(load){.node = request->node, .input = index, .value = value}, want);
-}
-
 void rondo__spill_fill_request(const rondo__plan *plan, size_t n, rondo__kernel_request *request) {
-    if (plan->spill != NULL && runs_here(plan, n)) {
-        request->bring = bring;
-        request->bring_data = plan->spill;
-        request->node = n;
+    if (plan->spill == NULL || !runs_here(plan, n)) {
+        return;
+    }
+    const rondo__node *node = &plan->program->nodes[n];
+    request->bring = &plan->spill->bring;
+    request->node = n;
+    for (size_t i = 0; i < node->input_count && i < 64; ++i) {
+        const bool is_brought = node->inputs[i] >= 0 && rondo__spill_has(plan, node->inputs[i]);
+        request->brought_inputs |= is_brought ? UINT64_C(1) << i : 0;
     }
 }
 
 size_t rondo__spill_count(const rondo__plan *plan) {
-    return plan->spill != NULL ? plan->spill->load_count : 0;
+    return plan->spill != NULL ? plan->spill->bring.count : 0;
 }
 
 void rondo__spill_cut(const rondo__plan *plan, size_t count) {
     if (plan->spill != NULL) {  // forms stay with the plan: another op may want them
-        plan->spill->load_count = count;
+        plan->spill->bring.count = count;
     }
 }
 
@@ -289,7 +255,7 @@ rondo_status rondo__spill_add(rondo__plan *plan, size_t node, size_t input, int3
     const rondo_tensor *constant = &plan->program->values[value].constant;
     const rondo__weight_want want = {.constant = constant,
                                      .bytes = rondo_tensor_get_bytes(constant)};
-    return add_load(plan->spill, &(load){.node = node, .input = input, .value = value}, &want);
+    return rondo__bring_list_add(&plan->spill->bring, node, input, &want);
 }
 
 // ---- units ------------------------------------------------------------------------------------
@@ -297,31 +263,26 @@ rondo_status rondo__spill_add(rondo__plan *plan, size_t node, size_t input, int3
 // Puts the loads in the order of the items, and makes a unit of those of one item.
 static rondo_status make_units(const rondo__plan *plan) {
     rondo__spill *spill = plan->spill;
-    load *ordered = rondo__calloc(spill->load_count + 1, sizeof *ordered);
-    spill->units = rondo__calloc(spill->load_count + 1, sizeof *spill->units);
-    if (ordered == NULL || spill->units == NULL) {
-        rondo__free(ordered);
+    const rondo__bring_list *bring = &spill->bring;
+    spill->loads = rondo__calloc(bring->count + 1, sizeof *spill->loads);
+    spill->units = rondo__calloc(bring->count + 1, sizeof *spill->units);
+    if (spill->loads == NULL || spill->units == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
     size_t count = 0;
-    for (size_t i = 0; i < plan->item_count; ++i) {
+    for (size_t i = 0; i < plan->item_count && count < bring->count; ++i) {
         unit *u = &spill->units[spill->unit_count];
-        *u = (unit){.item = i, .loads = ordered + count};
-        for (size_t k = 0; k < spill->load_count; ++k) {
-            if (spill->loads[k].node == plan->items[i].node) {
-                load *l = &ordered[count++];
-                *l = spill->loads[k];
-                l->offset = u->bytes;
-                u->bytes += rondo__align_up(l->bytes, (size_t)RONDO__ARENA_ALIGNMENT);
+        *u = (unit){.item = i, .loads = spill->loads + count};
+        for (size_t k = 0; k < bring->count; ++k) {
+            if (bring->list[k].node == plan->items[i].node) {
+                spill->loads[count++] = (load){.bring = bring->list[k], .offset = u->bytes};
+                u->bytes += rondo__align_up(bring->list[k].bytes, (size_t)RONDO__ARENA_ALIGNMENT);
                 u->load_count += 1;
             }
         }
         spill->unit_count += u->load_count > 0 ? 1 : 0;
         spill->buffer_bytes = u->bytes > spill->buffer_bytes ? u->bytes : spill->buffer_bytes;
     }
-    rondo__free(spill->loads);
-    spill->loads = ordered;
-    spill->load_count = count;
     return RONDO_STATUS_OK;
 }
 
@@ -361,7 +322,7 @@ rondo_status rondo__spill_plan(rondo_executor *executor, rondo__plan *plan) {
         RETURN_IF_ERROR(rondo_event_create(root->device, 0, &u->brought));
         RETURN_IF_ERROR(rondo_event_create(root->device, 0, &u->used));
         for (size_t k = 0; k < u->load_count; ++k) {
-            plan->items[u->item].inputs[u->loads[k].input] =
+            plan->items[u->item].inputs[u->loads[k].bring.input] =
                 get_buffer(spill, u) + u->loads[k].offset;
         }
     }
@@ -379,7 +340,7 @@ void rondo__spill_drop(rondo_executor *executor, rondo__plan *plan) {
     }
     rondo_event_destroy(spill->begun);
     rondo__run_memory_release(executor, spill->buffers);
-    rondo__weight_list_cut(&spill->weights, 0);
+    rondo__bring_list_deinit(&spill->bring);
     rondo__free(spill->units);
     rondo__free(spill->loads);
     rondo__free(spill->is_spilled);
@@ -412,15 +373,15 @@ static bool is_of_step(const rondo__spill *spill, size_t u, const rondo__step *s
 static rondo_status bring_unit(const rondo_executor *executor, const rondo__plan *plan,
                                const unit *u) {
     rondo_stream *stream = executor->root->spill_stream;
-    const rondo__op *op = &plan->program->nodes[plan->items[u->item].node].op;
+    const rondo__node *node = &plan->program->nodes[plan->items[u->item].node];
     for (size_t k = 0; k < u->load_count; ++k) {
         const load *l = &u->loads[k];
-        const rondo__value *value = &plan->program->values[l->value];
-        const rondo__copy_note note = {op->def->name, op->name, value->name, value->constant.dtype,
-                                       &value->constant.shape};
+        const rondo__value *value = &plan->program->values[node->inputs[l->bring.input]];
+        const rondo__copy_note note = {node->op.def->name, node->op.name, value->name,
+                                       value->constant.dtype, &value->constant.shape};
         RETURN_IF_ERROR(rondo__stream_copy_noted(stream, get_buffer(plan->spill, u) + l->offset,
-                                                 l->from, l->bytes, RONDO_COPY_HOST_TO_DEVICE,
-                                                 &note));
+                                                 l->bring.from, l->bring.bytes,
+                                                 RONDO_COPY_HOST_TO_DEVICE, &note));
     }
     return rondo_event_record(u->brought, stream);
 }
@@ -480,14 +441,14 @@ rondo__brought rondo__spill_measure(const rondo__plan *plan, const rondo__step *
          spill != NULL && is_of_step(spill, u, step); ++u) {
         for (size_t k = 0; k < spill->units[u].load_count; ++k) {
             brought.count += 1;
-            brought.bytes += spill->units[u].loads[k].bytes;
+            brought.bytes += spill->units[u].loads[k].bring.bytes;
         }
     }
     return brought;
 }
 
 size_t rondo__spill_get_bytes(const rondo__plan *plan) {
-    return plan->spill != NULL ? (size_t)plan->spill->weights.bytes : 0;
+    return plan->spill != NULL ? (size_t)plan->spill->bring.weights.bytes : 0;
 }
 
 size_t rondo__spill_get_buffer_bytes(const rondo__plan *plan) {

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernel/bring_list.h"
 #include "kernel/tuning_choices.h"
 #include "kernel/weight_store.h"
 #include "op/op.h"
@@ -25,8 +26,7 @@ typedef struct rondo__kernel rondo__kernel;
 
 // What to prepare. All shapes are known. Borrowed for the call, except `op`, device addresses of
 // constants and `constant` tensors, which outlive the kernel.
-typedef struct rondo__kernel_request rondo__kernel_request;
-struct rondo__kernel_request {
+typedef struct rondo__kernel_request {
     rondo_device *device;
     const rondo__op *op;
     size_t input_count;
@@ -40,13 +40,11 @@ struct rondo__kernel_request {
     rondo_tuning tuning;
     rondo__tuning_choices *choices;  // where they are looked for and noted; NULL: nowhere
     bool is_survey;                  // for rondo__kernel_survey only
-    // GPUs: whether the form wanted of constant input `index` is not kept on the device but brought
-    // in each run: then launches find it at inputs[index]. NULL: none is.
-    rondo_status (*bring)(const rondo__kernel_request *request, size_t index,
-                          const rondo__weight_want *want, bool *out_is_brought);
-    void *bring_data;
-    size_t node;  // for `bring`
-};
+    uint64_t brought_inputs;   // GPUs, bit i: what is wanted of constant input i does not stay on
+                               // the device but is brought in each run: launches find it there
+    rondo__bring_list *bring;  // what is, if anything is
+    size_t node;               // for `bring`
+} rondo__kernel_request;
 
 struct rondo__kernel {
     // Puts the work on `stream`. Addresses are of the kernel's device; an absent input or unwanted

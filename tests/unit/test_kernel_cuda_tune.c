@@ -65,8 +65,7 @@ static void build(rondo__cuda_kernel *kernel, const void *problem, size_t index)
         rondo__cuda_refuse(kernel, "a planted way");
         return;
     }
-    rondo__step *step =
-        rondo__cuda_add_launch(kernel, "planted", &defines, g_names[index], 1, 32);
+    rondo__step *step = rondo__cuda_add_launch(kernel, "planted", &defines, g_names[index], 1, 32);
     rondo__step_input(step, 0);
     rondo__step_output(step, 0);
 }
