@@ -70,6 +70,8 @@ static const variable variables[] = {
     {"OMP_WAIT_POLICY", NULL,
      "OpenMP's own: passive makes idle threads sleep at once. Set\n(or GOMP_SPINCOUNT), it keeps "
      "Rondo from choosing by load"},
+    {"ONEDNN_MAX_CPU_ISA", NULL,
+     "oneDNN's own: the widest instructions used, as AVX2; Rondo's\nloops obey it, too"},
     {"RONDO_CACHE_DIR", NULL,
      "where compiled GPU kernels and tuning results are kept;\ndefault: rondo in XDG_CACHE_HOME, "
      "or "

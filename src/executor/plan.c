@@ -443,6 +443,7 @@ static rondo_status optimise(const rondo_executor *executor, rondo__plan *plan) 
     rondo__pass_options options = {.channels_last = traits.prefers_channels_last,
                                    .fuse_convolution = traits.fuses_convolution,
                                    .fuse_matmul = traits.fuses_matmul,
+                                   .fuse_attention = traits.fuses_attention,
                                    .fuse_elementwise = traits.fuses_elementwise};
     return rondo__program_optimise(plan->program, &options);
 }

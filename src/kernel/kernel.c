@@ -81,6 +81,7 @@ void rondo__kernel_get_traits(rondo_device *device, rondo_dtype dtype,
         .prefers_channels_last = is_float && (is_host || dtype == RONDO_DTYPE_F16),
         .fuses_convolution = is_float,
         .fuses_matmul = is_float,
+        .fuses_attention = is_float && !is_host,
         .fuses_elementwise = is_float,
     };
 }

@@ -105,6 +105,7 @@ typedef struct rondo__kernel_traits {
     bool prefers_channels_last;  // convolutions, pools and resizes want NHWC activations
     bool fuses_convolution;      // rondo.Conv with bias, residual and activation in one kernel
     bool fuses_matmul;       // rondo.MatMul with bias, activation, transposed or strided operands
+    bool fuses_attention;    // rondo.Attention: scores, softmax and their product in one kernel
     bool fuses_elementwise;  // rondo.Elementwise: a chain of element-wise ops in one kernel
 } rondo__kernel_traits;
 void rondo__kernel_get_traits(rondo_device *device, rondo_dtype dtype,

@@ -15,19 +15,9 @@
 #include "op/window.h"
 
 enum {
-    OPERAND_MAX = 8,
     LETTER_COUNT = 52,
-    LABEL_MAX = LETTER_COUNT + RONDO_RANK_MAX,
+    LABEL_MAX = RONDO__EINSUM_LABEL_MAX,
 };
-
-typedef struct einsum_plan {
-    size_t operand_count;
-    int32_t label_count;   // labels in use, those of the output first
-    int32_t output_count;  // how many of them are the output's
-    int64_t extent[LABEL_MAX];
-    int64_t step[OPERAND_MAX][LABEL_MAX];
-    rondo_shape output;
-} einsum_plan;
 
 // Labels: 0 .. 51 letters, 52 + k the k-th axis of ellipses, counted from their end.
 static int32_t get_label(char letter) {
@@ -98,14 +88,16 @@ static int32_t make_implicit_output(const int32_t *uses, int32_t ellipsis_rank, 
     return count;
 }
 
-static rondo_status make_plan(const rondo__op *op, size_t operand_count,
-                              const rondo_shape *const *shapes, einsum_plan *plan) {
+rondo_status rondo__einsum_make_plan(const rondo__op *op, size_t operand_count,
+                                     const rondo_shape *const *shapes,
+                                     rondo__einsum_plan *out_plan) {
+    rondo__einsum_plan *plan = out_plan;
     memset(plan, 0, sizeof *plan);
     const char *equation = rondo__op_get_string(op, "equation", NULL);
     if (equation == NULL) {
         return RONDO_OP_FAIL(op, BAD_DATA, "attribute equation is missing");
     }
-    if (operand_count > OPERAND_MAX) {
+    if (operand_count > RONDO__EINSUM_OPERAND_MAX) {
         return rondo__op_fail_unsupported(op, "more than 8 inputs");
     }
     plan->operand_count = operand_count;
@@ -113,7 +105,7 @@ static rondo_status make_plan(const rondo__op *op, size_t operand_count,
     const char *end = arrow == NULL ? equation + strlen(equation) : arrow;
 
     // Terms: labels of each operand, extents of all labels.
-    int32_t labels[OPERAND_MAX][RONDO_RANK_MAX];
+    int32_t labels[RONDO__EINSUM_OPERAND_MAX][RONDO_RANK_MAX];
     int64_t extents[LABEL_MAX];
     int32_t uses[LABEL_MAX] = {0};
     int32_t ellipsis_rank = 0;
@@ -196,23 +188,23 @@ static rondo_status make_plan(const rondo__op *op, size_t operand_count,
 }
 
 rondo_status rondo__einsum_infer(rondo__infer *infer) {
-    const rondo_shape *shapes[OPERAND_MAX] = {NULL};
+    const rondo_shape *shapes[RONDO__EINSUM_OPERAND_MAX] = {NULL};
     for (size_t i = 0; i < infer->input_count; i++) {
         if (!rondo__infer_has_input(infer, i)) {
             return RONDO_OP_FAIL(infer->op, BAD_DATA, "input %zu is missing", i);
         }
         RETURN_IF_ERROR(rondo__infer_check_same_dtype(infer, 0, i));
-        if (i < OPERAND_MAX) {
+        if (i < RONDO__EINSUM_OPERAND_MAX) {
             shapes[i] = &infer->inputs[i].shape;
         }
     }
-    einsum_plan plan;
-    RETURN_IF_ERROR(make_plan(infer->op, infer->input_count, shapes, &plan));
+    rondo__einsum_plan plan;
+    RETURN_IF_ERROR(rondo__einsum_make_plan(infer->op, infer->input_count, shapes, &plan));
     return rondo__infer_set_output(infer, 0, infer->inputs[0].dtype, &plan.output);
 }
 
 // One element of the output: the sum over the labels that the output lacks.
-static double sum_products(const einsum_plan *plan, const double *const *operands,
+static double sum_products(const rondo__einsum_plan *plan, const double *const *operands,
                            const int64_t *base) {
     const int32_t first = plan->output_count;
     const int32_t rank = plan->label_count - first;
@@ -233,16 +225,16 @@ static double sum_products(const einsum_plan *plan, const double *const *operand
 }
 
 rondo_status rondo__einsum_compute(rondo__compute *compute) {
-    const rondo_shape *shapes[OPERAND_MAX] = {NULL};
-    const double *operands[OPERAND_MAX] = {NULL};
+    const rondo_shape *shapes[RONDO__EINSUM_OPERAND_MAX] = {NULL};
+    const double *operands[RONDO__EINSUM_OPERAND_MAX] = {NULL};
     rondo__scratch scratch = {0};
-    for (size_t i = 0; i < compute->input_count && i < OPERAND_MAX; i++) {
+    for (size_t i = 0; i < compute->input_count && i < RONDO__EINSUM_OPERAND_MAX; i++) {
         shapes[i] = &compute->inputs[i]->shape;
         operands[i] = rondo__scratch_widen(&scratch, compute->inputs[i]);
     }
-    einsum_plan plan;
+    rondo__einsum_plan plan;
     if (scratch.status == RONDO_STATUS_OK) {
-        scratch.status = make_plan(compute->op, compute->input_count, shapes, &plan);
+        scratch.status = rondo__einsum_make_plan(compute->op, compute->input_count, shapes, &plan);
     }
     if (scratch.status != RONDO_STATUS_OK) {
         return rondo__scratch_end(&scratch);
@@ -256,7 +248,7 @@ rondo_status rondo__einsum_compute(rondo__compute *compute) {
         }
         int64_t index[RONDO_RANK_MAX] = {0};
         for (int64_t at = 0; at < count && has_terms; at++) {
-            int64_t base[OPERAND_MAX] = {0};
+            int64_t base[RONDO__EINSUM_OPERAND_MAX] = {0};
             for (size_t i = 0; i < plan.operand_count; i++) {
                 for (int32_t k = 0; k < plan.output_count; k++) {
                     base[i] += index[k] * plan.step[i][k];

@@ -28,6 +28,10 @@
 //                    each op), to (ONNX's number of y's dtype, f32 or f16; without it x0's)
 //   y                the result of the last op; arithmetic in f32
 //
+// rondo.Attention    inputs q, k, v, mask?   output y = softmax(scale * q k^T + mask) v, head by head
+//   attributes       scale, layouts (4 ints: how q, k, v and y lie; see op/attention.h), way (which
+//                    of a GPU's ways to take; -1, the default: the fastest)
+//
 // activation: "none", "relu", "clip" (alpha = min, beta = max), "leaky_relu" (alpha), "sigmoid",
 // "tanh",
 //             "gelu" (erf form), "silu", "hard_swish"

@@ -301,7 +301,8 @@ struct rondo__op_def {
     X(ml_tree)                \
     X(quantize_lstm)          \
     X(ngram)                  \
-    X(fused)
+    X(fused)                  \
+    X(attention)
 // clang-format on
 
 #define RONDO_OP_TABLE_DECLARE(family) extern const rondo__op_def rondo__op_table_##family[];

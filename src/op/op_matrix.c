@@ -407,14 +407,23 @@ static rondo_status compute_qlinear_matmul(rondo__compute *compute) {
         wide[i] = rondo__scratch_widen(&scratch, inputs[i]);
     }
     double *y = rondo__scratch_create(&scratch, count);
+    // Scales of rows and columns come after the sum, which then is exact; only those that change
+    // along the batch come before it.
+    const int64_t a_count = get_count(inputs[1]), b_count = get_count(inputs[4]);
+    const bool is_a_after = a_count == 1 || a_count == product.m;
+    const bool is_b_after = b_count == 1 || b_count == product.n;
     if (scratch.status == RONDO_STATUS_OK) {
-        dequantize(wide[0], &inputs[0]->shape, wide[2], get_count(inputs[2]), wide[1],
-                   get_count(inputs[1]), true);
-        dequantize(wide[3], &inputs[3]->shape, wide[5], get_count(inputs[5]), wide[4],
-                   get_count(inputs[4]), false);
+        dequantize(wide[0], &inputs[0]->shape, wide[2], get_count(inputs[2]),
+                   is_a_after ? NULL : wide[1], a_count, true);
+        dequantize(wide[3], &inputs[3]->shape, wide[5], get_count(inputs[5]),
+                   is_b_after ? NULL : wide[4], b_count, false);
         rondo__product_run(&product, wide[0], wide[3], y);
         for (int64_t i = 0; i < count; i++) {
-            y[i] = rondo__saturate(rint(y[i] / *wide[6]) + *wide[7], inputs[7]->dtype);
+            const int64_t row = i / product.n % product.m, column = i % product.n;
+            const double a_scale = is_a_after ? wide[1][a_count == 1 ? 0 : row] : 1.0;
+            const double b_scale = is_b_after ? wide[4][b_count == 1 ? 0 : column] : 1.0;
+            y[i] = rondo__saturate(rint(y[i] * (a_scale * b_scale) / *wide[6]) + *wide[7],
+                                   inputs[7]->dtype);
         }
         scratch.status = rondo__narrow(compute, 0, y);
     }

@@ -8,21 +8,11 @@
 
 #include "op/op.h"
 #include "op/reference.h"
+#include "op/scale_grid.h"
 
-typedef enum scale_kind { SCALE_FOR_ALL, SCALE_PER_PLACE, SCALE_PER_BLOCK } scale_kind;
-
-// How to find the scale of an element of x, seen as [outer, length, inner] around the axis.
-typedef struct scale_grid {
-    scale_kind kind;
-    int64_t length;
-    int64_t inner;
-    int64_t block;   // per block: places of the axis that share a scale ...
-    int64_t scales;  // ... and how many scales that leaves; scale is [outer, scales, inner]
-} scale_grid;
-
-static rondo_status find_scale_grid(const rondo__op *op, const rondo_shape *x,
-                                    const rondo_shape *scale, scale_grid *out_grid) {
-    *out_grid = (scale_grid){.kind = SCALE_FOR_ALL};
+rondo_status rondo__scale_grid_init(const rondo__op *op, const rondo_shape *x,
+                                    const rondo_shape *scale, rondo__scale_grid *out_grid) {
+    *out_grid = (rondo__scale_grid){.kind = RONDO__SCALE_FOR_ALL};
     const int64_t scale_count = rondo_shape_get_count(scale);
     const int64_t block = rondo__op_get_int(op, "block_size", 0);
     if (scale->rank == 0 || (scale->rank == 1 && scale_count == 1 && block == 0)) {
@@ -37,7 +27,7 @@ static rondo_status find_scale_grid(const rondo__op *op, const rondo_shape *x,
             return RONDO_OP_FAIL(op, BAD_DATA, "scale has shape %s, attribute axis selects %lld",
                                  rondo_shape_format(scale, text, sizeof text), (long long)length);
         }
-        out_grid->kind = SCALE_PER_PLACE;
+        out_grid->kind = RONDO__SCALE_PER_PLACE;
     } else {
         bool is_fit = block > 0 && scale->rank == x->rank;
         for (int32_t i = 0; is_fit && i < x->rank; i++) {
@@ -51,7 +41,7 @@ static rondo_status find_scale_grid(const rondo__op *op, const rondo_shape *x,
                                  "fit",
                                  rondo_shape_format(scale, text, sizeof text), (long long)block);
         }
-        out_grid->kind = SCALE_PER_BLOCK;
+        out_grid->kind = RONDO__SCALE_PER_BLOCK;
         out_grid->block = block;
         out_grid->scales = scale->extent[axis];
     }
@@ -60,12 +50,12 @@ static rondo_status find_scale_grid(const rondo__op *op, const rondo_shape *x,
     return RONDO_STATUS_OK;
 }
 
-static int64_t find_scale(const scale_grid *grid, int64_t index) {
-    if (grid->kind == SCALE_FOR_ALL) {
+static int64_t find_scale(const rondo__scale_grid *grid, int64_t index) {
+    if (grid->kind == RONDO__SCALE_FOR_ALL) {
         return 0;
     }
     const int64_t place = index / grid->inner % grid->length;
-    if (grid->kind == SCALE_PER_PLACE) {
+    if (grid->kind == RONDO__SCALE_PER_PLACE) {
         return place;
     }
     const int64_t outer = index / grid->inner / grid->length;
@@ -109,16 +99,18 @@ static rondo_status infer_quantize(rondo__infer *infer) {
             return rondo__op_fail_unsupported(infer->op, "attribute output_dtype");
         }
     }
-    scale_grid ignored;
-    RETURN_IF_ERROR(find_scale_grid(infer->op, &inputs[0].shape, &inputs[1].shape, &ignored));
+    rondo__scale_grid ignored;
+    RETURN_IF_ERROR(
+        rondo__scale_grid_init(infer->op, &inputs[0].shape, &inputs[1].shape, &ignored));
     RETURN_IF_ERROR(check_zero_point(infer));
     return rondo__infer_set_output(infer, 0, dtype, &inputs[0].shape);
 }
 
 static rondo_status compute_quantize(rondo__compute *compute) {
     const rondo_tensor *const *inputs = compute->inputs;
-    scale_grid places;
-    RETURN_IF_ERROR(find_scale_grid(compute->op, &inputs[0]->shape, &inputs[1]->shape, &places));
+    rondo__scale_grid places;
+    RETURN_IF_ERROR(
+        rondo__scale_grid_init(compute->op, &inputs[0]->shape, &inputs[1]->shape, &places));
     const rondo_dtype dtype = compute->inferred[0].dtype;
     rondo__scratch scratch = {0};
     double *x = rondo__scratch_widen(&scratch, inputs[0]);
@@ -150,16 +142,18 @@ static rondo_status infer_dequantize(rondo__infer *infer) {
     if (rondo__infer_has_input(infer, 2)) {
         RETURN_IF_ERROR(rondo__infer_check_same_dtype(infer, 0, 2));
     }
-    scale_grid ignored;
-    RETURN_IF_ERROR(find_scale_grid(infer->op, &inputs[0].shape, &inputs[1].shape, &ignored));
+    rondo__scale_grid ignored;
+    RETURN_IF_ERROR(
+        rondo__scale_grid_init(infer->op, &inputs[0].shape, &inputs[1].shape, &ignored));
     RETURN_IF_ERROR(check_zero_point(infer));
     return rondo__infer_set_output(infer, 0, inputs[1].dtype, &inputs[0].shape);
 }
 
 static rondo_status compute_dequantize(rondo__compute *compute) {
     const rondo_tensor *const *inputs = compute->inputs;
-    scale_grid places;
-    RETURN_IF_ERROR(find_scale_grid(compute->op, &inputs[0]->shape, &inputs[1]->shape, &places));
+    rondo__scale_grid places;
+    RETURN_IF_ERROR(
+        rondo__scale_grid_init(compute->op, &inputs[0]->shape, &inputs[1]->shape, &places));
     rondo__scratch scratch = {0};
     double *x = rondo__scratch_widen(&scratch, inputs[0]);
     const double *scale = rondo__scratch_widen(&scratch, inputs[1]);

@@ -19,14 +19,6 @@ static rondo_status infer_quantize_lstm(rondo__infer *infer) {
     return rondo__infer_set_output(infer, 2, RONDO_DTYPE_F32, &state);
 }
 
-static int32_t dot_plain(const int16_t *a, const int16_t *b, int64_t count) {
-    uint32_t sum = 0;  // wraps, as a sum of vectors does
-    for (int64_t i = 0; i < count; ++i) {
-        sum += (uint32_t)((int32_t)a[i] * b[i]);
-    }
-    return (int32_t)sum;
-}
-
 static rondo_status compute_quantize_lstm(rondo__compute *compute) {
     const void *inputs[RONDO__QLSTM_INPUT_COUNT] = {NULL};
     rondo__tensor_info infos[RONDO__QLSTM_INPUT_COUNT] = {{0}};
@@ -56,8 +48,7 @@ static rondo_status compute_quantize_lstm(rondo__compute *compute) {
                                     rondo__compute_get_input(compute, RONDO__QLSTM_W_ZERO), w);
         rondo__quantize_lstm_unpack(&plan, weights[1],
                                     rondo__compute_get_input(compute, RONDO__QLSTM_R_ZERO), r);
-        status =
-            rondo__quantize_lstm_run(compute->op, &plan, w, r, inputs, outputs, work, dot_plain);
+        status = rondo__quantize_lstm_run(compute->op, &plan, w, r, inputs, outputs, work);
     }
     rondo__free(work);
     rondo__free(r);

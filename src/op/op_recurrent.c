@@ -19,60 +19,33 @@ enum { GATE_MAX = 4, DIRECTION_MAX = 2 };
 
 // ---- activations ------------------------------------------------------------------------------
 
-// X(name, alpha by default, beta by default, number of parameters it takes from the lists)
-#define RECURRENT_ACTIVATION_MAP(X) \
-    X(Sigmoid, 0.0, 0.0, 0)         \
-    X(Tanh, 0.0, 0.0, 0)            \
-    X(Relu, 0.0, 0.0, 0)            \
-    X(Affine, 1.0, 0.0, 2)          \
-    X(LeakyRelu, 0.01, 0.0, 1)      \
-    X(ThresholdedRelu, 1.0, 0.0, 1) \
-    X(ScaledTanh, 1.0, 1.0, 2)      \
-    X(HardSigmoid, 0.2, 0.5, 2)     \
-    X(Elu, 1.0, 0.0, 1)             \
-    X(Softsign, 0.0, 0.0, 0)        \
-    X(Softplus, 0.0, 0.0, 0)
-
-typedef enum activation_kind {
-#define ACTIVATION_ENUM(name, alpha, beta, parameters) ACTIVATION_##name,
-    RECURRENT_ACTIVATION_MAP(ACTIVATION_ENUM)
-#undef ACTIVATION_ENUM
-        ACTIVATION_COUNT
-} activation_kind;
-
-typedef struct activation {
-    activation_kind kind;
-    double alpha;
-    double beta;
-} activation;
-
-static double apply(const activation *function, double x) {
+static double apply(const rondo__recurrent_function *function, double x) {
     switch (function->kind) {
-        case ACTIVATION_Sigmoid:
+        case RONDO__RECURRENT_Sigmoid:
             return 1.0 / (1.0 + exp(-x));
-        case ACTIVATION_Tanh:
+        case RONDO__RECURRENT_Tanh:
             return tanh(x);
-        case ACTIVATION_Relu:
+        case RONDO__RECURRENT_Relu:
             return x < 0.0 ? 0.0 : x;
-        case ACTIVATION_Affine:
+        case RONDO__RECURRENT_Affine:
             return function->alpha * x + function->beta;
-        case ACTIVATION_LeakyRelu:
+        case RONDO__RECURRENT_LeakyRelu:
             return x < 0.0 ? function->alpha * x : x;
-        case ACTIVATION_ThresholdedRelu:
+        case RONDO__RECURRENT_ThresholdedRelu:
             return x > function->alpha ? x : 0.0;
-        case ACTIVATION_ScaledTanh:
+        case RONDO__RECURRENT_ScaledTanh:
             return function->alpha * tanh(function->beta * x);
-        case ACTIVATION_HardSigmoid: {
+        case RONDO__RECURRENT_HardSigmoid: {
             const double value = function->alpha * x + function->beta;
             return value < 0.0 ? 0.0 : value > 1.0 ? 1.0 : value;
         }
-        case ACTIVATION_Elu:
+        case RONDO__RECURRENT_Elu:
             return x < 0.0 ? function->alpha * expm1(x) : x;
-        case ACTIVATION_Softsign:
+        case RONDO__RECURRENT_Softsign:
             return x / (1.0 + fabs(x));
-        case ACTIVATION_Softplus:
+        case RONDO__RECURRENT_Softplus:
             return (x > 0.0 ? x : 0.0) + log1p(exp(-fabs(x)));
-        case ACTIVATION_COUNT:
+        case RONDO__RECURRENT_COUNT:
             break;
     }
     return x;
@@ -90,7 +63,7 @@ typedef struct recurrence {
     bool has_coupled_gates;
     bool is_linear_before_reset;
     double clip;  // infinite when absent
-    activation functions[DIRECTION_MAX][3];
+    rondo__recurrent_function functions[DIRECTION_MAX][3];
     rondo_shape y;        // output Y
     rondo_shape y_state;  // outputs Y_h and Y_c
 } recurrence;
@@ -106,11 +79,13 @@ static cell_kind get_kind(const rondo__op *op) {
     }
 }
 
-static rondo_status read_activations(const rondo__op *op, recurrence *plan) {
-    static const activation_kind defaults[3][3] = {
-        [CELL_RNN] = {ACTIVATION_Tanh},
-        [CELL_GRU] = {ACTIVATION_Sigmoid, ACTIVATION_Tanh},
-        [CELL_LSTM] = {ACTIVATION_Sigmoid, ACTIVATION_Tanh, ACTIVATION_Tanh},
+rondo_status rondo__recurrent_read_functions(const rondo__op *op, int64_t directions,
+                                             rondo__recurrent_function (*out_functions)[3]) {
+    const cell_kind cell = get_kind(op);
+    static const rondo__recurrent_kind defaults[3][3] = {
+        [CELL_RNN] = {RONDO__RECURRENT_Tanh},
+        [CELL_GRU] = {RONDO__RECURRENT_Sigmoid, RONDO__RECURRENT_Tanh},
+        [CELL_LSTM] = {RONDO__RECURRENT_Sigmoid, RONDO__RECURRENT_Tanh, RONDO__RECURRENT_Tanh},
     };
     static const struct {
         const char *name;
@@ -118,11 +93,11 @@ static rondo_status read_activations(const rondo__op *op, recurrence *plan) {
         int parameters;
     } known[] = {
 #define ACTIVATION_ROW(name, alpha, beta, parameters) {#name, alpha, beta, parameters},
-        RECURRENT_ACTIVATION_MAP(ACTIVATION_ROW)
+        RONDO_RECURRENT_FUNCTION_MAP(ACTIVATION_ROW)
 #undef ACTIVATION_ROW
     };
-    const size_t each = (size_t)plan->kind + 1;
-    const size_t expected = each * (size_t)plan->directions;
+    const size_t each = (size_t)cell + 1;
+    const size_t expected = each * (size_t)directions;
     const rondo__attribute *names = rondo__op_find(op, "activations");
     if (names != NULL && (names->kind != RONDO__ATTRIBUTE_STRINGS || names->count != expected)) {
         return RONDO_OP_FAIL(op, BAD_DATA, "attribute activations must list %zu names", expected);
@@ -133,19 +108,19 @@ static rondo_status read_activations(const rondo__op *op, recurrence *plan) {
     size_t alphas_used = 0;
     size_t betas_used = 0;
     for (size_t i = 0; i < expected; i++) {
-        activation *function = &plan->functions[i / each][i % each];
-        int kind = (int)defaults[plan->kind][i % each];
+        rondo__recurrent_function *function = &out_functions[i / each][i % each];
+        int kind = (int)defaults[cell][i % each];
         if (names != NULL) {
-            for (kind = 0; kind < ACTIVATION_COUNT; kind++) {
+            for (kind = 0; kind < RONDO__RECURRENT_COUNT; kind++) {
                 if (strcasecmp(names->strings[i], known[kind].name) == 0) {
                     break;
                 }
             }
-            if (kind == ACTIVATION_COUNT) {
+            if (kind == RONDO__RECURRENT_COUNT) {
                 return rondo__op_fail_unsupported(op, "attribute activations");
             }
         }
-        function->kind = (activation_kind)kind;
+        function->kind = (rondo__recurrent_kind)kind;
         function->alpha = known[kind].alpha;
         function->beta = known[kind].beta;
         // The lists hold values only for the functions that take them, in order.
@@ -242,7 +217,7 @@ static rondo_status make_plan(const rondo__op *op, const rondo_shape *const *sha
     if (!(plan->clip >= 0.0)) {
         return RONDO_OP_FAIL(op, BAD_DATA, "attribute clip is negative or NaN");
     }
-    RETURN_IF_ERROR(read_activations(op, plan));
+    RETURN_IF_ERROR(rondo__recurrent_read_functions(op, plan->directions, plan->functions));
 
     const int64_t directions = plan->directions;
     const int64_t rows = plan->gates * plan->hidden;
@@ -306,7 +281,7 @@ static rondo_status infer_recurrent(rondo__infer *infer) {
 // Everything one direction needs, all as doubles.
 typedef struct sequence_walk {
     const recurrence *plan;
-    const activation *functions;
+    const rondo__recurrent_function *functions;
     const double *w;         // [gates * hidden, input]
     const double *r;         // [gates * hidden, hidden]
     const double *b;         // [2 * gates * hidden] or NULL

@@ -11,9 +11,8 @@
 
 #include "op/op.h"
 #include "op/reference.h"
+#include "op/resize.h"
 #include "op/support.h"
-
-typedef enum resize_mode { MODE_NEAREST, MODE_LINEAR, MODE_CUBIC } resize_mode;
 
 typedef enum coordinate_mode {
     COORDINATES_HALF_PIXEL,
@@ -34,21 +33,6 @@ typedef enum rounding_mode {
 } rounding_mode;
 
 typedef enum ratio_policy { POLICY_STRETCH, POLICY_NOT_LARGER, POLICY_NOT_SMALLER } ratio_policy;
-
-typedef struct resize_plan {
-    resize_mode mode;
-    coordinate_mode coordinates;
-    rounding_mode rounding;
-    bool excludes_outside;
-    bool has_antialias;
-    double cubic;          // coefficient a
-    double extrapolation;  // value outside of the crop
-    rondo_shape input;
-    rondo_shape output;
-    double scale[RONDO_RANK_MAX];
-    double start[RONDO_RANK_MAX];  // region of interest, 0 to 1
-    double end[RONDO_RANK_MAX];
-} resize_plan;
 
 // Which input is which: these moved between versions.
 typedef struct resize_inputs {
@@ -79,7 +63,7 @@ static rondo_status find_name(const rondo__op *op, const char *attribute, const 
                          text);
 }
 
-static rondo_status read_attributes(const rondo__op *op, resize_plan *plan) {
+static rondo_status read_attributes(const rondo__op *op, rondo__resize_plan *plan) {
     static const char *const modes[] = {"nearest", "linear", "cubic", NULL};
     static const char *const transforms[] = {
         "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners",
@@ -92,9 +76,9 @@ static rondo_status read_attributes(const rondo__op *op, resize_plan *plan) {
     RETURN_IF_ERROR(find_name(op, "coordinate_transformation_mode",
                               is_old ? "asymmetric" : "half_pixel", transforms, &transform));
     RETURN_IF_ERROR(find_name(op, "nearest_mode", "round_prefer_floor", roundings, &round));
-    plan->mode = (resize_mode)mode;
-    plan->coordinates = (coordinate_mode)transform;
-    plan->rounding = is_old ? ROUNDING_SIMPLE : (rounding_mode)round;
+    plan->mode = (rondo__resize_mode)mode;
+    plan->coordinates = transform;
+    plan->rounding = is_old ? (int)ROUNDING_SIMPLE : round;
     plan->excludes_outside = rondo__op_get_int(op, "exclude_outside", 0) != 0;
     plan->has_antialias = rondo__op_get_int(op, "antialias", 0) != 0;
     plan->cubic = (double)rondo__op_get_float(op, "cubic_coeff_a", -0.75f);
@@ -139,7 +123,7 @@ static rondo_status check_count(const rondo__op *op, const char *what, const ron
 
 // Output extents and scales from the scales input.
 static rondo_status apply_scales(const rondo__op *op, const rondo_tensor *scales,
-                                 const int32_t *axes, size_t axis_count, resize_plan *plan) {
+                                 const int32_t *axes, size_t axis_count, rondo__resize_plan *plan) {
     RETURN_IF_ERROR(check_count(op, "scales", scales, axis_count));
     for (size_t i = 0; i < axis_count; i++) {
         const int32_t axis = axes[i];
@@ -162,7 +146,7 @@ static rondo_status apply_scales(const rondo__op *op, const rondo_tensor *scales
 
 // The same from the sizes input, where a policy may keep the ratio of the axes.
 static rondo_status apply_sizes(const rondo__op *op, const rondo_tensor *sizes, const int32_t *axes,
-                                size_t axis_count, resize_plan *plan) {
+                                size_t axis_count, rondo__resize_plan *plan) {
     static const char *const policies[] = {"stretch", "not_larger", "not_smaller", NULL};
     RETURN_IF_ERROR(check_count(op, "sizes", sizes, axis_count));
     int64_t values[RONDO_RANK_MAX];
@@ -200,11 +184,10 @@ static const rondo_tensor *get_value(const rondo_tensor *const *values, size_t i
                : values[input];
 }
 
-enum { RESIZE_INPUT_COUNT = 4 };
-
-// `values` holds the tensors of inputs 1 .. 3 (NULL when absent).
-static rondo_status make_plan(const rondo__op *op, const rondo_shape *x,
-                              const rondo_tensor *const *values, resize_plan *plan) {
+rondo_status rondo__resize_make_plan(const rondo__op *op, const rondo_shape *x,
+                                     const rondo_tensor *const *values,
+                                     rondo__resize_plan *out_plan) {
+    rondo__resize_plan *plan = out_plan;
     memset(plan, 0, sizeof *plan);
     RETURN_IF_ERROR(read_attributes(op, plan));
     plan->input = *x;
@@ -245,8 +228,8 @@ static rondo_status infer_resize(rondo__infer *infer) {
         return rondo__op_fail_dtype(infer->op, 0, dtype);
     }
     infer->outputs[0].dtype = dtype;
-    const rondo_tensor *values[RESIZE_INPUT_COUNT] = {NULL};
-    for (size_t i = 1; i < RESIZE_INPUT_COUNT && i < infer->input_count; i++) {
+    const rondo_tensor *values[RONDO__RESIZE_INPUT_COUNT] = {NULL};
+    for (size_t i = 1; i < RONDO__RESIZE_INPUT_COUNT && i < infer->input_count; i++) {
         if (!rondo__infer_has_input(infer, i)) {
             continue;
         }
@@ -256,20 +239,20 @@ static rondo_status infer_resize(rondo__infer *infer) {
         }
         values[i] = infer->inputs[i].constant;
     }
-    resize_plan plan;
-    RETURN_IF_ERROR(make_plan(infer->op, &infer->inputs[0].shape, values, &plan));
+    rondo__resize_plan plan;
+    RETURN_IF_ERROR(rondo__resize_make_plan(infer->op, &infer->inputs[0].shape, values, &plan));
     return rondo__infer_set_output(infer, 0, dtype, &plan.output);
 }
 
 // ---- taps -------------------------------------------------------------------------------------
 
 // The input coordinate of output position `x` on an axis.
-static double get_coordinate(const resize_plan *plan, int32_t axis, int64_t x) {
+static double get_coordinate(const rondo__resize_plan *plan, int32_t axis, int64_t x) {
     const double input = (double)plan->input.extent[axis];
     const double output = (double)plan->output.extent[axis];
     const double scale = plan->scale[axis];
     const double at = (double)x;
-    switch (plan->coordinates) {
+    switch ((coordinate_mode)plan->coordinates) {
         case COORDINATES_HALF_PIXEL:
             return (at + 0.5) / scale - 0.5;
         case COORDINATES_HALF_PIXEL_SYMMETRIC: {
@@ -322,55 +305,56 @@ static double get_cubic_weight(double a, double distance) {
     return x < 2.0 ? ((a * x - 5.0 * a) * x + 8.0 * a) * x - 4.0 * a : 0.0;
 }
 
-static double get_weight(const resize_plan *plan, double distance) {
-    if (plan->mode == MODE_CUBIC) {
+static double get_weight(const rondo__resize_plan *plan, double distance) {
+    if (plan->mode == RONDO__RESIZE_CUBIC) {
         return get_cubic_weight(plan->cubic, distance);
     }
     const double x = fabs(distance);
     return x < 1.0 ? 1.0 - x : 0.0;
 }
 
-// How many taps an axis needs; the first stands at floor(coordinate) + *out_first.
-static int64_t count_taps(const resize_plan *plan, int32_t axis, int64_t *out_first,
-                          double *out_stretch) {
-    *out_first = 0;
-    *out_stretch = 1.0;
-    if (plan->mode == MODE_NEAREST) {
-        return 1;
+rondo_status rondo__resize_count_taps(const rondo__op *op, const rondo__resize_plan *plan,
+                                      int32_t axis, rondo__resize_taps *out_taps) {
+    *out_taps = (rondo__resize_taps){.count = 1, .stretch = 1.0};
+    if (plan->mode == RONDO__RESIZE_NEAREST) {
+        return RONDO_STATUS_OK;
     }
-    const double reach = plan->mode == MODE_CUBIC ? 2.0 : 1.0;
+    const double reach = plan->mode == RONDO__RESIZE_CUBIC ? 2.0 : 1.0;
     if (plan->has_antialias && plan->scale[axis] < 1.0) {
-        *out_stretch = plan->scale[axis];
+        out_taps->stretch = plan->scale[axis];
     }
-    *out_first = (int64_t)floor(-reach / *out_stretch) + 1;
-    return 2 - 2 * *out_first;
+    out_taps->first = (int64_t)floor(-reach / out_taps->stretch) + 1;
+    out_taps->count = 2 - 2 * out_taps->first;
+    if (out_taps->count > 4 * plan->input.extent[axis] + 64) {
+        return RONDO_OP_FAIL(op, BAD_DATA, "scale %g on axis %d is absurdly small",
+                             plan->scale[axis], axis);
+    }
+    return RONDO_STATUS_OK;
 }
 
-// The taps of one output position: `count` indices and weights. Weights of taps outside the input
-// go to its edge, or to the others when outside is excluded.
-static void find_taps(const resize_plan *plan, int32_t axis, int64_t x, int64_t count,
-                      int64_t first, double stretch, int64_t *indices, double *weights,
-                      bool *out_is_outside) {
+bool rondo__resize_find_taps(const rondo__resize_plan *plan, int32_t axis, int64_t x,
+                             const rondo__resize_taps *taps, int64_t *indices, double *weights) {
+    const int64_t count = taps->count;
     const int64_t extent = plan->input.extent[axis];
     // Far beyond the edges every coordinate means the same; the clamp keeps the conversions exact.
     const double limit = 4.0 * ((double)extent + (double)count) + 16.0;
     const double coordinate =
         fmin(fmax(get_coordinate(plan, axis, x), -limit), limit);  // NaN becomes -limit
-    *out_is_outside = plan->coordinates == COORDINATES_CROP &&
-                      !(coordinate >= 0.0 && coordinate <= (double)(extent - 1));
-    if (plan->mode == MODE_NEAREST) {
+    const bool is_inside_crop = plan->coordinates != COORDINATES_CROP ||
+                                (coordinate >= 0.0 && coordinate <= (double)(extent - 1));
+    if (plan->mode == RONDO__RESIZE_NEAREST) {
         const int64_t index =
-            (int64_t)round_coordinate(plan->rounding, coordinate, plan->scale[axis]);
+            (int64_t)round_coordinate((rounding_mode)plan->rounding, coordinate, plan->scale[axis]);
         indices[0] = index < 0 ? 0 : index >= extent ? extent - 1 : index;
         weights[0] = 1.0;
-        return;
+        return is_inside_crop;
     }
     const int64_t base = (int64_t)floor(coordinate);
     double sum = 0.0;
     for (int64_t i = 0; i < count; i++) {
-        const int64_t index = base + first + i;
+        const int64_t index = base + taps->first + i;
         const bool is_inside = index >= 0 && index < extent;
-        weights[i] = get_weight(plan, stretch * ((double)index - coordinate));
+        weights[i] = get_weight(plan, taps->stretch * ((double)index - coordinate));
         if (plan->excludes_outside && !is_inside) {
             weights[i] = 0.0;
         }
@@ -380,29 +364,29 @@ static void find_taps(const resize_plan *plan, int32_t axis, int64_t x, int64_t 
     for (int64_t i = 0; i < count && sum != 0.0; i++) {
         weights[i] /= sum;
     }
+    return is_inside_crop;
 }
 
 // ---- the walk ---------------------------------------------------------------------------------
 
 // Resizes one axis of [outer, input, inner] to [outer, output, inner]. `indices` and `weights` have
 // room for the taps of one position.
-static void resize_axis(const resize_plan *plan, int32_t axis, int64_t outer, int64_t inner,
-                        int64_t count, int64_t first, double stretch, const double *source,
-                        double *target, int64_t *indices, double *weights) {
+static void resize_axis(const rondo__resize_plan *plan, int32_t axis, int64_t outer, int64_t inner,
+                        const rondo__resize_taps *taps, const double *source, double *target,
+                        int64_t *indices, double *weights) {
     const int64_t input = plan->input.extent[axis];
     const int64_t output = plan->output.extent[axis];
     for (int64_t x = 0; x < output; x++) {
-        bool is_outside;
-        find_taps(plan, axis, x, count, first, stretch, indices, weights, &is_outside);
+        const bool is_inside = rondo__resize_find_taps(plan, axis, x, taps, indices, weights);
         for (int64_t o = 0; o < outer; o++) {
             double *row = target + (o * output + x) * inner;
-            if (is_outside) {
+            if (!is_inside) {
                 for (int64_t i = 0; i < inner; i++) {
                     row[i] = plan->extrapolation;
                 }
                 continue;
             }
-            for (int64_t tap = 0; tap < count; tap++) {
+            for (int64_t tap = 0; tap < taps->count; tap++) {
                 const double *from = source + (o * input + indices[tap]) * inner;
                 for (int64_t i = 0; i < inner; i++) {
                     row[i] += weights[tap] * from[i];
@@ -414,15 +398,16 @@ static void resize_axis(const resize_plan *plan, int32_t axis, int64_t outer, in
 
 // An axis that keeps its extent keeps its elements, batch and channels above all. Only a crop moves
 // them; the half pixel that tf_half_pixel_for_nn adds is meant for axes that are resized.
-static bool is_untouched(const resize_plan *plan, int32_t axis) {
+bool rondo__resize_keeps_axis(const rondo__resize_plan *plan, int32_t axis) {
     return plan->input.extent[axis] == plan->output.extent[axis] && plan->scale[axis] == 1.0 &&
            plan->coordinates != COORDINATES_CROP;
 }
 
 // What the walk resizes: elements, or, where they are only moved, their places. So 64-bit integers
 // and the sign of 0 stay what they are.
-static double *start_walk(rondo__scratch *scratch, const resize_plan *plan, const rondo_tensor *x) {
-    if (plan->mode != MODE_NEAREST) {
+static double *start_walk(rondo__scratch *scratch, const rondo__resize_plan *plan,
+                          const rondo_tensor *x) {
+    if (plan->mode != RONDO__RESIZE_NEAREST) {
         return rondo__scratch_widen(scratch, x);
     }
     const int64_t count = rondo_shape_get_count(&x->shape);
@@ -458,12 +443,12 @@ static rondo_status move_elements(rondo__compute *compute, const double *places,
 
 static rondo_status compute_resize(rondo__compute *compute) {
     const rondo_tensor *x = compute->inputs[0];
-    const rondo_tensor *inputs[RESIZE_INPUT_COUNT] = {NULL};
-    for (size_t i = 1; i < RESIZE_INPUT_COUNT; i++) {
+    const rondo_tensor *inputs[RONDO__RESIZE_INPUT_COUNT] = {NULL};
+    for (size_t i = 1; i < RONDO__RESIZE_INPUT_COUNT; i++) {
         inputs[i] = rondo__compute_get_input(compute, i);
     }
-    resize_plan plan;
-    RETURN_IF_ERROR(make_plan(compute->op, &x->shape, inputs, &plan));
+    rondo__resize_plan plan;
+    RETURN_IF_ERROR(rondo__resize_make_plan(compute->op, &x->shape, inputs, &plan));
     const int64_t output_count = rondo_shape_get_count(&plan.output);
     if (output_count > 0 && rondo_shape_get_count(&x->shape) == 0) {
         return RONDO_OP_FAIL(compute->op, BAD_DATA, "input X is empty and cannot be resized");
@@ -471,39 +456,35 @@ static rondo_status compute_resize(rondo__compute *compute) {
     rondo__scratch scratch = {0};
     double *values = start_walk(&scratch, &plan, x);
     const double extrapolation = plan.extrapolation;
-    if (plan.mode == MODE_NEAREST) {
+    if (plan.mode == RONDO__RESIZE_NEAREST) {
         plan.extrapolation = PLACE_OUTSIDE;
     }
     rondo_shape shape = x->shape;
     for (int32_t axis = 0; axis < shape.rank && scratch.status == RONDO_STATUS_OK; axis++) {
-        if (is_untouched(&plan, axis) || output_count == 0) {
+        if (rondo__resize_keeps_axis(&plan, axis) || output_count == 0) {
             continue;
         }
-        int64_t first;
-        double stretch;
-        const int64_t count = count_taps(&plan, axis, &first, &stretch);
-        if (count > 4 * plan.input.extent[axis] + 64) {
-            scratch.status =
-                RONDO_OP_FAIL(compute->op, BAD_DATA, "scale %g on axis %d is absurdly small",
-                              plan.scale[axis], axis);
+        rondo__resize_taps taps;
+        scratch.status = rondo__resize_count_taps(compute->op, &plan, axis, &taps);
+        if (scratch.status != RONDO_STATUS_OK) {
             break;
         }
         const int64_t outer = rondo__shape_multiply(&shape, 0, axis);
         const int64_t inner = rondo__shape_multiply(&shape, axis + 1, shape.rank);
         shape.extent[axis] = plan.output.extent[axis];
         double *resized = rondo__scratch_create(&scratch, rondo_shape_get_count(&shape));
-        double *weights = rondo__scratch_create(&scratch, 2 * count);
+        double *weights = rondo__scratch_create(&scratch, 2 * taps.count);
         if (scratch.status == RONDO_STATUS_OK) {
             // The second half of `weights` lends its bytes to the indices.
-            int64_t *indices = (int64_t *)(void *)(weights + count);
-            resize_axis(&plan, axis, outer, inner, count, first, stretch, values, resized, indices,
-                        weights);
+            int64_t *indices = (int64_t *)(void *)(weights + taps.count);
+            resize_axis(&plan, axis, outer, inner, &taps, values, resized, indices, weights);
             values = resized;
         }
     }
     if (scratch.status == RONDO_STATUS_OK && output_count > 0) {
-        scratch.status = plan.mode == MODE_NEAREST ? move_elements(compute, values, extrapolation)
-                                                   : rondo__narrow_rounded(compute, 0, values);
+        scratch.status = plan.mode == RONDO__RESIZE_NEAREST
+                             ? move_elements(compute, values, extrapolation)
+                             : rondo__narrow_rounded(compute, 0, values);
     } else if (scratch.status == RONDO_STATUS_OK) {
         void *ignored;
         scratch.status = rondo__compute_get_inferred(compute, 0, &ignored);

@@ -205,8 +205,15 @@ typedef struct product {
     const float *scales;
     bool has_scale_for_each;
     int64_t depth;
-    rondo__dot_i16 dot;
 } product;
+
+static int32_t sum_products(const int16_t *a, const int16_t *b, int64_t count) {
+    uint32_t sum = 0;  // wraps, as a sum of vectors does
+    for (int64_t i = 0; i < count; ++i) {
+        sum += (uint32_t)((int32_t)a[i] * b[i]);
+    }
+    return (int32_t)sum;
+}
 
 // gates[rows][columns] (+)= x [rows, depth] x weights, on quantized values.
 static void multiply(const product *p, const float *x, int64_t rows, int64_t columns,
@@ -214,7 +221,8 @@ static void multiply(const product *p, const float *x, int64_t rows, int64_t col
     const float scale = quantize(x, rows * p->depth, steps);
     for (int64_t row = 0; row < rows; ++row) {
         for (int64_t n = 0; n < columns; ++n) {
-            const int32_t sum = p->dot(steps + row * p->depth, p->columns + n * p->depth, p->depth);
+            const int32_t sum =
+                sum_products(steps + row * p->depth, p->columns + n * p->depth, p->depth);
             const float value = (float)sum * (scale * p->scales[p->has_scale_for_each ? n : 0]);
             gates[row * columns + n] = accumulates ? gates[row * columns + n] + value : value;
         }
@@ -350,21 +358,28 @@ static void run_direction(const rondo__quantize_lstm *plan, int32_t d, const pro
     }
 }
 
-rondo_status rondo__quantize_lstm_run(const rondo__op *op, const rondo__quantize_lstm *plan,
-                                      const int16_t *w, const int16_t *r, const void *const *inputs,
-                                      void *const *outputs, void *work, rondo__dot_i16 dot) {
-    const int64_t columns = 4 * plan->hidden;
-    const int32_t *lengths = inputs[RONDO__QLSTM_LENGTHS];
-    const float *w_scale = inputs[RONDO__QLSTM_W_SCALE];
-    const float *r_scale = inputs[RONDO__QLSTM_R_SCALE];
-    size_t offsets[5];
-    (void)measure_work(plan, offsets);
+rondo_status rondo__quantize_lstm_check_lengths(const rondo__op *op,
+                                                const rondo__quantize_lstm *plan,
+                                                const int32_t *lengths) {
     for (int64_t n = 0; lengths != NULL && n < plan->batch; ++n) {
         if (lengths[n] < 0 || lengths[n] > plan->seq) {
             return RONDO_OP_FAIL(op, BAD_DATA, "sequence_lens[%lld] is %d, the sequence has %lld",
                                  (long long)n, lengths[n], (long long)plan->seq);
         }
     }
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__quantize_lstm_run(const rondo__op *op, const rondo__quantize_lstm *plan,
+                                      const int16_t *w, const int16_t *r, const void *const *inputs,
+                                      void *const *outputs, void *work) {
+    const int64_t columns = 4 * plan->hidden;
+    const int32_t *lengths = inputs[RONDO__QLSTM_LENGTHS];
+    const float *w_scale = inputs[RONDO__QLSTM_W_SCALE];
+    const float *r_scale = inputs[RONDO__QLSTM_R_SCALE];
+    size_t offsets[5];
+    (void)measure_work(plan, offsets);
+    RETURN_IF_ERROR(rondo__quantize_lstm_check_lengths(op, plan, lengths));
     const walk places = {
         .from_x = (float *)(void *)((char *)work + offsets[0]),
         .gates = (float *)(void *)((char *)work + offsets[1]),
@@ -380,11 +395,9 @@ rondo_status rondo__quantize_lstm_run(const rondo__op *op, const rondo__quantize
     for (int32_t d = 0; d < plan->directions; ++d) {
         const bool *each = plan->has_scale_for_each;
         const product x_product = {w + d * columns * plan->input,
-                                   w_scale + d * (each[0] ? columns : 1), each[0], plan->input,
-                                   dot};
+                                   w_scale + d * (each[0] ? columns : 1), each[0], plan->input};
         const product h_product = {r + d * columns * plan->hidden,
-                                   r_scale + d * (each[1] ? columns : 1), each[1], plan->hidden,
-                                   dot};
+                                   r_scale + d * (each[1] ? columns : 1), each[1], plan->hidden};
         run_direction(plan, d, &x_product, &h_product, inputs, outputs, &places);
     }
     return RONDO_STATUS_OK;

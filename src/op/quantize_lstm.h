@@ -53,8 +53,13 @@ RONDO_MUST_USE rondo_status rondo__quantize_lstm_plan(const rondo__op *op,
                                                       size_t input_count,
                                                       rondo__quantize_lstm *out_plan);
 
-// The sum of products of two rows.
-typedef int32_t (*rondo__dot_i16)(const int16_t *a, const int16_t *b, int64_t count);
+// Whether sequences are as long as there are steps, or shorter. `lengths` may be NULL.
+//
+// Errors:    BAD_DATA.
+// Threads:   safe.
+RONDO_MUST_USE rondo_status rondo__quantize_lstm_check_lengths(const rondo__op *op,
+                                                               const rondo__quantize_lstm *plan,
+                                                               const int32_t *lengths);
 
 // Weights of W or R less their zero points (NULL: none), column after column:
 // [directions][4 * hidden][depth], as many as the weights have elements.
@@ -69,8 +74,10 @@ size_t rondo__quantize_lstm_get_work_bytes(const rondo__quantize_lstm *plan);
 //
 // Errors:    BAD_DATA (a sequence length that is out of range).
 // Threads:   safe, with work of its own.
-RONDO_MUST_USE rondo_status rondo__quantize_lstm_run(
-    const rondo__op *op, const rondo__quantize_lstm *plan, const int16_t *w, const int16_t *r,
-    const void *const *inputs, void *const *outputs, void *work, rondo__dot_i16 dot);
+RONDO_MUST_USE rondo_status rondo__quantize_lstm_run(const rondo__op *op,
+                                                     const rondo__quantize_lstm *plan,
+                                                     const int16_t *w, const int16_t *r,
+                                                     const void *const *inputs,
+                                                     void *const *outputs, void *work);
 
 #endif  // RONDO_OP_QUANTIZE_LSTM_H

@@ -105,9 +105,9 @@ static rondo_status restore(layout *l, int32_t value) {
     return add_move(l->program, l->twin[value], value, &nchw, perm, is_free_move(&nchw));
 }
 
-// Lets node `n` make the twin of its output instead of the output.
-static rondo_status make_twin_output(layout *l, size_t n) {
-    int32_t value = l->program->nodes[n].outputs[0];
+// Lets node `n` make the twin of an output instead of the output.
+static rondo_status make_twin_output(layout *l, size_t n, size_t output) {
+    int32_t value = l->program->nodes[n].outputs[output];
     rondo_shape nchw;
     if (!rondo__value_get_shape(&l->program->values[value], &nchw)) {
         return RONDO_FAIL(INTERNAL, "value \"%s\" has no known shape",
@@ -117,7 +117,7 @@ static rondo_status make_twin_output(layout *l, size_t n) {
     int32_t twin;
     RETURN_IF_ERROR(rondo__program_add_shaped(l->program, l->program->values[value].name,
                                               l->program->values[value].dtype, &nhwc, &twin));
-    l->program->nodes[n].outputs[0] = twin;
+    l->program->nodes[n].outputs[output] = twin;
     l->program->values[twin].producer = (int32_t)n;
     l->program->values[value].producer = -1;
     l->twin[value] = twin;
@@ -146,7 +146,7 @@ static rondo_status visit_convolution(layout *l, size_t n) {
         node->inputs[3] = z;
     }
     RETURN_IF_ERROR(rondo__op_set_int(&node->op, "channels_last", 1));
-    return make_twin_output(l, n);
+    return make_twin_output(l, n, 0);
 }
 
 static bool is_pool(const layout *l, const rondo__node *node) {
@@ -181,7 +181,7 @@ static rondo_status visit_pool(layout *l, size_t n) {
     node->op.opset = RONDO_OP_OPSET_MAX;
     node->inputs[0] = x;
     node->output_count = 1;
-    return make_twin_output(l, n);
+    return make_twin_output(l, n, 0);
 }
 
 // ---- ops that do not care ---------------------------------------------------------------------
@@ -223,17 +223,53 @@ static rondo_status permute_constant(layout *l, int32_t value, int32_t *out_valu
     return status;
 }
 
+typedef enum follow_kind {
+    FOLLOW_NOT,
+    FOLLOW_ELEMENTWISE,
+    FOLLOW_AXIS,    // Concat: operands are images, and attribute axis tells one of their axes
+    FOLLOW_SPLIT,   // the same with one image, several outputs, and lists as further inputs
+    FOLLOW_RESIZE,  // an image, and lists of one number for each axis
+} follow_kind;
+
+static follow_kind get_follow_kind(const rondo__node *node) {
+    if (rondo__node_is(node, "", "Concat")) {
+        return FOLLOW_AXIS;
+    }
+    if (rondo__node_is(node, "", "Split")) {
+        return FOLLOW_SPLIT;
+    }
+    if (rondo__node_is(node, "", "Resize") || rondo__node_is(node, "", "Upsample")) {
+        return rondo__op_find(&node->op, "axes") == NULL ? FOLLOW_RESIZE : FOLLOW_NOT;
+    }
+    return (node->op.def->flags & RONDO__OP_ELEMENTWISE) != 0 ? FOLLOW_ELEMENTWISE : FOLLOW_NOT;
+}
+
+// Whether a constant operand can be had for images in NHWC.
+static bool takes_constant(follow_kind kind, const rondo_tensor *constant, size_t input) {
+    const int64_t count = rondo_shape_get_count(&constant->shape);
+    switch (kind) {
+        case FOLLOW_ELEMENTWISE:
+            return true;
+        case FOLLOW_SPLIT:
+            return input > 0;
+        case FOLLOW_RESIZE:
+            return input > 0 && (count == 0 || (count == IMAGE_RANK && constant->shape.rank == 1));
+        default:
+            return false;
+    }
+}
+
 static bool is_follower(const layout *l, const rondo__node *node) {
-    if (node->output_count != 1 || node->input_count < 1) {
+    const follow_kind kind = get_follow_kind(node);
+    if (kind == FOLLOW_NOT || node->input_count < 1 ||
+        (node->output_count != 1 && kind != FOLLOW_SPLIT)) {
         return false;
     }
-    bool is_concat = rondo__node_is(node, "", "Concat");
-    if (!is_concat && (node->op.def->flags & RONDO__OP_ELEMENTWISE) == 0) {
-        return false;
-    }
-    rondo_shape result;
-    if (!is_float_image(l->program, node->outputs[0], &result)) {
-        return false;
+    rondo_shape shape;
+    for (size_t i = 0; i < node->output_count; ++i) {
+        if (node->outputs[i] < 0 || !is_float_image(l->program, node->outputs[i], &shape)) {
+            return false;
+        }
     }
     size_t twins = 0;
     for (size_t i = 0; i < node->input_count; ++i) {
@@ -242,12 +278,11 @@ static bool is_follower(const layout *l, const rondo__node *node) {
             continue;
         }
         if (rondo__value_is_constant(&l->program->values[value])) {
-            if (is_concat) {
+            if (!takes_constant(kind, &l->program->values[value].constant, i)) {
                 return false;
             }
             continue;
         }
-        rondo_shape shape;
         if ((size_t)value >= l->value_count || l->twin[value] < 0 ||
             !is_float_image(l->program, value, &shape)) {
             return false;
@@ -257,6 +292,56 @@ static bool is_follower(const layout *l, const rondo__node *node) {
     return twins > 0;
 }
 
+// A list of one number for each axis, in the order of NHWC.
+static rondo_status permute_list(layout *l, int32_t value, int32_t *out_value) {
+    static const size_t order[IMAGE_RANK] = {0, 2, 3, 1};
+    const rondo_tensor *source = &l->program->values[value].constant;
+    *out_value = value;
+    if (rondo_shape_get_count(&source->shape) != IMAGE_RANK) {
+        return RONDO_STATUS_OK;
+    }
+    rondo_tensor permuted;
+    RETURN_IF_ERROR(rondo_tensor_init(source->dtype, &source->shape, &permuted));
+    const size_t bytes = rondo_dtype_get_bytes(source->dtype);
+    for (size_t i = 0; i < IMAGE_RANK; ++i) {
+        memcpy((char *)permuted.data + i * bytes, (const char *)source->data + order[i] * bytes,
+               bytes);
+    }
+    rondo_status status = rondo__program_add_constant(l->program, "nhwc", &permuted, out_value);
+    rondo_tensor_deinit(&permuted);
+    return status;
+}
+
+static rondo_status turn_axis(rondo__node *node) {
+    static const int64_t new_axis[IMAGE_RANK] = {0, 3, 1, 2};
+    int64_t axis = rondo__op_get_int(&node->op, "axis", rondo__node_is(node, "", "Concat") ? 1 : 0);
+    axis = axis < 0 ? axis + IMAGE_RANK : axis;
+    return axis >= 0 && axis < IMAGE_RANK
+               ? rondo__op_set_int(&node->op, "axis", new_axis[axis])
+               : RONDO_FAIL(BAD_DATA, "%s: axis is out of range", rondo__node_describe(node));
+}
+
+// The operands in NHWC; *out_is_possible: whether there are such.
+static rondo_status turn_inputs(layout *l, size_t n, int32_t *out_inputs, bool *out_is_possible) {
+    const follow_kind kind = get_follow_kind(&l->program->nodes[n]);
+    *out_is_possible = true;
+    for (size_t i = 0; i < l->program->nodes[n].input_count && *out_is_possible; ++i) {
+        int32_t value = l->program->nodes[n].inputs[i];
+        out_inputs[i] = value;
+        if (value < 0) {
+            continue;
+        }
+        if (!rondo__value_is_constant(&l->program->values[value])) {
+            out_inputs[i] = l->twin[value];
+        } else if (kind == FOLLOW_RESIZE) {
+            RETURN_IF_ERROR(permute_list(l, value, &out_inputs[i]));
+        } else if (kind == FOLLOW_ELEMENTWISE) {
+            RETURN_IF_ERROR(permute_constant(l, value, &out_inputs[i], out_is_possible));
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
 static rondo_status visit_follower(layout *l, size_t n, bool *out_followed) {
     *out_followed = false;
     size_t input_count = l->program->nodes[n].input_count;
@@ -264,36 +349,20 @@ static rondo_status visit_follower(layout *l, size_t n, bool *out_followed) {
     if (inputs == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
-    rondo_status status = RONDO_STATUS_OK;
-    bool is_possible = true;
-    for (size_t i = 0; i < input_count && is_possible && status == RONDO_STATUS_OK; ++i) {
-        int32_t value = l->program->nodes[n].inputs[i];
-        inputs[i] = value;
-        if (value < 0) {
-            continue;
-        }
-        if (rondo__value_is_constant(&l->program->values[value])) {
-            status = permute_constant(l, value, &inputs[i], &is_possible);
-        } else {
-            inputs[i] = l->twin[value];
-        }
-    }
+    bool is_possible = false;
+    rondo_status status = turn_inputs(l, n, inputs, &is_possible);
     if (status == RONDO_STATUS_OK && is_possible) {
         rondo__node *node = &l->program->nodes[n];
+        const follow_kind kind = get_follow_kind(node);
         memcpy(node->inputs, inputs, input_count * sizeof *inputs);
-        if (rondo__node_is(node, "", "Concat")) {
-            static const int64_t new_axis[IMAGE_RANK] = {0, 3, 1, 2};
-            int64_t axis = rondo__op_get_int(&node->op, "axis", 1);
-            axis = axis < 0 ? axis + IMAGE_RANK : axis;
-            status =
-                axis >= 0 && axis < IMAGE_RANK
-                    ? rondo__op_set_int(&node->op, "axis", new_axis[axis])
-                    : RONDO_FAIL(BAD_DATA, "%s: axis is out of range", rondo__node_describe(node));
+        if (kind == FOLLOW_AXIS || kind == FOLLOW_SPLIT) {
+            status = turn_axis(node);
         }
-        if (status == RONDO_STATUS_OK) {
-            status = make_twin_output(l, n);
-            *out_followed = true;
-        }
+        *out_followed = true;
+    }
+    for (size_t i = 0;
+         *out_followed && status == RONDO_STATUS_OK && i < l->program->nodes[n].output_count; ++i) {
+        status = make_twin_output(l, n, i);
     }
     rondo__free(inputs);
     return status;

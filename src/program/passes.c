@@ -21,6 +21,9 @@ static rondo_status optimise(rondo_program *program, const rondo__pass_options *
     if (options->fuse_matmul) {
         RETURN_IF_ERROR(rondo__pass_matmul(program));
     }
+    if (options->fuse_attention) {
+        RETURN_IF_ERROR(rondo__pass_attention(program));
+    }
     if (options->fuse_elementwise) {  // before layouts, which then go through
         RETURN_IF_ERROR(rondo__pass_scale_shift(program));
     }

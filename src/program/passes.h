@@ -15,6 +15,7 @@ typedef struct rondo__pass_options {
     bool channels_last;     // convolutions in NHWC
     bool fuse_convolution;  // rondo.Conv
     bool fuse_matmul;       // rondo.MatMul
+    bool fuse_attention;    // rondo.Attention, out of rondo.MatMul
     bool fuse_elementwise;  // rondo.Elementwise
 } rondo__pass_options;
 
@@ -51,6 +52,7 @@ rondo_status rondo__pass_convolution(rondo_program *program);
 rondo_status rondo__pass_layout(rondo_program *program);
 rondo_status rondo__pass_scale_shift(rondo_program *program);
 rondo_status rondo__pass_matmul(rondo_program *program);
+rondo_status rondo__pass_attention(rondo_program *program);
 rondo_status rondo__pass_elementwise(rondo_program *program);
 
 #endif  // RONDO_PROGRAM_PASSES_H

@@ -48,6 +48,11 @@ def main(directory):
     for name, array in (("input_0", x), ("output_0", numpy.abs(x))):
         with open(os.path.join(data, name + ".pb"), "wb") as file:
             file.write(numpy_helper.from_array(array, name[:-2]).SerializeToString())
+    # A product, with a symbolic number of rows.
+    weights = numpy.linspace(-1, 1, 64 * 64, dtype=numpy.float32).reshape(64, 64)
+    save(directory, "product", [helper.make_node("MatMul", ["x", "w"], ["y"], name="product")],
+         [value("x", real, ["n", 64])], [value("y", real, ["n", 64])],
+         [numpy_helper.from_array(weights, "w")])
     # a needs b and b needs a.
     save(directory, "cyclic",
          [helper.make_node("Add", ["x", "b"], ["a"], name="first"),

@@ -15,7 +15,7 @@
 #include "rondo/device.h"
 #include "rondo/graph.h"
 
-enum { TENSORS_MAX = 10, GUARD_BYTES = 256, GUARD = 0xA5, POISON = 0xFF };
+enum { TENSORS_MAX = 12, GUARD_BYTES = 256, GUARD = 0xA5, POISON = 0xFF };
 
 // ---- reading a case ---------------------------------------------------------------------------
 
@@ -51,6 +51,10 @@ static void store(rondo_tensor *tensor, int64_t index, double value) {
         case RONDO_DTYPE_F16:
             ((uint16_t *)data)[index] = rondo_f16_from_float((float)value);
             break;
+        case RONDO_DTYPE_I16:
+        case RONDO_DTYPE_U16:
+            ((uint16_t *)data)[index] = (uint16_t)(int)value;
+            break;
         case RONDO_DTYPE_I32:
             ((int32_t *)data)[index] = (int32_t)value;
             break;
@@ -77,6 +81,12 @@ static double fetch(rondo_dtype dtype, const void *data, int64_t index) {
             memcpy(&value, &bits, sizeof(value));
             return (double)value;
         }
+        case RONDO_DTYPE_I8:
+            return ((const int8_t *)data)[index];
+        case RONDO_DTYPE_I16:
+            return ((const int16_t *)data)[index];
+        case RONDO_DTYPE_U16:
+            return ((const uint16_t *)data)[index];
         case RONDO_DTYPE_I32:
             return ((const int32_t *)data)[index];
         case RONDO_DTYPE_I64:
@@ -102,13 +112,13 @@ static rondo_dtype parse_dtype(const char *name, rondo_dtype real, bool *out_is_
 static void fill_values(rondo_tensor *tensor, const char *values) {
     const int64_t count = rondo_shape_get_count(&tensor->shape);
     const bool lists = values[0] == '=';
-    const double limit = values[0] == 'i' || values[0] == 'n' ? atof(values + 1) : 0.0;
+    const double limit = strchr("ink", values[0]) != NULL ? atof(values + 1) : 0.0;
     char *at = NULL;
     if (lists) {
         const char *text = values + 1;
         for (int64_t i = 0; i < count; i++) {
             store(tensor, i, strtod(text, &at));
-            text = *at == ',' ? at + 1 : at;
+            text = *at == ',' ? at + 1 : values + 1;
         }
         return;
     }
@@ -119,7 +129,7 @@ static void fill_values(rondo_tensor *tensor, const char *values) {
             value = 0.1 + 1.9 * u;
         } else if (values[0] == 'i') {
             value = floor(u * limit);
-        } else if (values[0] == 'n') {
+        } else if (values[0] == 'n' || values[0] == 'k') {
             value = floor(u * 2.0 * limit) - limit;
         }
         store(tensor, i, value);
@@ -176,7 +186,7 @@ static bool parse_input(const char *token, rondo_dtype real, op_case_values how,
     }
     const char *values = close[1] == ':' ? close + 2 : "u";
     fill_values(&parsed->inputs[index], values);
-    parsed->is_known[index] = values[0] == 'w' || values[0] == '=';
+    parsed->is_known[index] = strchr("w=k", values[0]) != NULL;
     if (is_float(dtype) && !parsed->is_known[index]) {
         spoil_values(&parsed->inputs[index], how);
         parsed->has_spoilt = true;
@@ -222,6 +232,9 @@ static rondo_status parse_attribute(rondo__op *op, char *token) {
     size_t count = 0;
     char *end = NULL;
     *value++ = '\0';
+    if (*value == '\'') {
+        return rondo__op_set_string(op, token, value + 1);
+    }
     const long long number = strtoll(value, &end, 10);
     if (end != value && *end == '\0') {
         return rondo__op_set_int(op, token, number);
@@ -256,12 +269,14 @@ static void free_case(parsed_case *parsed) {
 static bool parse_case(const op_case *source, rondo_dtype real, op_case_values how,
                        parsed_case *out_parsed) {
     char text[512], *keep = NULL;
-    const bool is_internal = strncmp(source->op, "rondo.", 6) == 0;
+    const char *dot = strrchr(source->op, '.');
+    char domain[40] = "";
     parsed_case parsed = {.output_count = (size_t)source->outputs};
     bool is_good = true;
 
-    parsed.op.def = rondo__op_lookup(is_internal ? "rondo" : "",
-                                     is_internal ? source->op + 6 : source->op, source->opset);
+    (void)snprintf(domain, sizeof domain, "%.*s", dot != NULL ? (int)(dot - source->op) : 0,
+                   source->op);
+    parsed.op.def = rondo__op_lookup(domain, dot != NULL ? dot + 1 : source->op, source->opset);
     if (parsed.op.def == NULL) {
         return false;
     }

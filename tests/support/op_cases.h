@@ -2,17 +2,19 @@
 //
 // A case is text, so that adding one is one line:
 //
-//   op          "Conv", or "rondo.Conv" for an internal op
+//   op          "Conv", or with its domain in front: "rondo.Conv"
 //   opset       the model opset that selects the entry
 //   inputs      "T[2,3,4] i64[2]:=0,1 - T[8]:w"
 //                 types     T stands for f32, then f16; others as rondo_dtype_get_name says
 //                 values    none: uniform in -1 .. 1       :p  uniform in 0.1 .. 2
 //                           :iN integers in 0 .. N-1       :nN integers in -N .. N-1
 //                           :w  as none, and known when the kernel is prepared
-//                           :=  the listed values, known when the kernel is prepared
+//                           :kN as :nN, and known when the kernel is prepared; unsigned wrap
+//                           :=  the listed values over and over, known when it is prepared
 //                           -   absent
 //   attributes  "axis=1 pads=1,1,1,1 axes=1, alpha=0.5 mode=edge ops=Mul,Add," (a comma makes a
-//               list, a point a float, anything else that is no number a string)
+//               list, a point a float, anything else that is no number a string, and so does a ' in
+//               front)
 //   outputs     how many are wanted
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_TEST_OP_CASES_H

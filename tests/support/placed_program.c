@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,14 +41,18 @@ rondo_program *placed_build(const placed_node *nodes, const char *const *outputs
     OK(rondo_builder_add_input(builder, &i));
     add_constants(builder);
     for (const placed_node *n = nodes; n < nodes + PLACED_NODES_MAX && n->op != NULL; ++n) {
-        const rondo_builder_node_options options = {.struct_size = sizeof options,
-                                                    .name = n->output};
+        const char *dot = strrchr(n->op, '.');  // "ai.onnx.ml.Normalizer"
+        char domain[32] = "";
+        (void)snprintf(domain, sizeof domain, "%.*s", dot != NULL ? (int)(dot - n->op) : 0, n->op);
+        const rondo_builder_node_options options = {
+            .struct_size = sizeof options, .name = n->output, .domain = domain};
         size_t count = 0;
         while (count < 3 && n->inputs[count] != NULL) {
             count += 1;
         }
         OK(rondo_builder_begin_place(builder, n->place != NULL ? n->place : "all"));
-        OK(rondo_builder_add_node(builder, n->op, n->inputs, count, &n->output, 1, &options));
+        OK(rondo_builder_add_node(builder, dot != NULL ? dot + 1 : n->op, n->inputs, count,
+                                  &n->output, 1, &options));
         OK(rondo_builder_end_place(builder));
     }
     for (; *outputs != NULL; ++outputs) {

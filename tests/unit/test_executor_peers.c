@@ -390,13 +390,13 @@ static void test_executor_peers__refusals(void **state) {
     } rows[] = {
         {"a=gpu:5", "\"gpu:5\" by options.place: "},
         {"a=gpu:5", "cuda:5"},
-        {"h=gpu:1", "Hardmax node \"h\" is placed on \"gpu:1\""},
+        {"h=gpu:1", "Normalizer node \"h\" is placed on \"gpu:1\""},
         {"r=gpu:1", "it draws random numbers"},
         {"n=gpu:1", "its result shape depends on data"},
     };
     static const placed_node nodes[] = {{"Relu", {"x"}, "a", NULL},
                                         {"RandomNormalLike", {"a"}, "r", NULL},
-                                        {"Hardmax", {"r"}, "h", NULL},
+                                        {"ai.onnx.ml.Normalizer", {"r"}, "h", NULL},
                                         {"NonZero", {"h"}, "n", NULL},
                                         {0}};
     static const char *const outputs[] = {"n", NULL};

@@ -123,7 +123,7 @@ static const story stories[] = {
      {"y"},
      {1, 0, 0, 1, 0, 0}},
     {"no kernel on the GPU",
-     {{"Relu", {"x"}, "a", NULL}, {"Hardmax", {"a"}, "s", NULL}, {"Neg", {"s"}, "y", NULL}},
+     {{"Relu", {"x"}, "a", NULL}, {"ai.onnx.ml.Normalizer", {"a"}, "s", NULL}, {"Neg", {"s"}, "y", NULL}},
      {"y"},
      {1, 1, 0, 1, 0, 0}},
     {"a shape that depends on data",
@@ -347,7 +347,7 @@ static void test_executor_placement__refusals(void **state) {
         {false, {"b=gpu:7"}, RONDO_STATUS_UNSUPPORTED, "is placed on \"gpu:7\" by options"},
         {false, {"b=gpu:7"}, RONDO_STATUS_UNSUPPORTED, "cuda:7"},
         {true, {"b=gpu:1"}, RONDO_STATUS_UNSUPPORTED, "the executor runs on the processor"},
-        {false, {"Hardmax=gpu"}, RONDO_STATUS_UNSUPPORTED, "Hardmax node \"h\" is placed on"},
+        {false, {"Normalizer=gpu"}, RONDO_STATUS_UNSUPPORTED, "Normalizer node \"h\" is placed on"},
         {false, {"y=gpu"}, RONDO_STATUS_UNSUPPORTED, "its result shape depends on data"},
         {false, {"b=cpu", "N*=gpu"}, RONDO_STATUS_INVALID, "\"cpu\" of it, and \"N*=gpu\""},
         {false, {"Frob=cpu"}, RONDO_STATUS_INVALID, "matches no op"},
@@ -355,7 +355,7 @@ static void test_executor_placement__refusals(void **state) {
         {false, {"b=tpu"}, RONDO_STATUS_INVALID, "\"tpu\" is none of"},
     };
     const placed_node nodes[] = {
-        chain[0], chain[1], {"Hardmax", {"b"}, "h", NULL}, {"NonZero", {"h"}, "y", NULL}, {0}};
+        chain[0], chain[1], {"ai.onnx.ml.Normalizer", {"b"}, "h", NULL}, {"NonZero", {"h"}, "y", NULL}, {0}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         rondo_program *program = placed_build(nodes, only_y);
         const rondo_executor_options options = {.struct_size = sizeof options,

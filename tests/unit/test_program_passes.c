@@ -83,8 +83,11 @@ static void expect_same_results(model *m, double tolerance) {
     }
 }
 
-static const rondo__pass_options all = {
-    .channels_last = true, .fuse_convolution = true, .fuse_matmul = true, .fuse_elementwise = true};
+static const rondo__pass_options all = {.channels_last = true,
+                                        .fuse_convolution = true,
+                                        .fuse_matmul = true,
+                                        .fuse_attention = true,
+                                        .fuse_elementwise = true};
 
 static void test_program_passes__squeezenet_in_nhwc(void **state) {
     (void)state;
@@ -109,6 +112,9 @@ static void test_program_passes__bert_fuses_products_and_gelu(void **state) {
     check(rondo__program_optimise(m.program, &all));
     assert_int_equal(count_ops(m.program, "", "MatMul"), 0);
     assert_int_equal(count_ops(m.program, "", "Erf"), 0);
+    assert_int_equal(count_ops(m.program, "rondo", "Attention"), 2);
+    assert_int_equal(count_ops(m.program, "", "Softmax"), 0);
+    assert_int_equal(count_ops(m.program, "", "Transpose"), 0);
     expect_same_results(&m, 1e-5);
     free_model(&m);
 }
@@ -119,6 +125,7 @@ static void test_program_passes__gpt_stays_the_same(void **state) {
     load_model("tests/models/gpt_mini", &m);
     check(rondo__program_simplify(m.program));
     check(rondo__program_optimise(m.program, &all));
+    assert_int_equal(count_ops(m.program, "rondo", "Attention"), 2);
     expect_same_results(&m, 1e-5);
     free_model(&m);
 }
@@ -291,6 +298,150 @@ static void test_program_passes__norms_before_convolutions_are_element_wise(void
     }
 }
 
+// y = softmax(x turned(x) / 2 + mask) x over [2, 3, 5, 5], along an axis; `also` is an output, too.
+static rondo_program *build_attention(const rondo_shape *mask, int64_t axis, const char *also) {
+    static const struct {
+        const char *op;
+        const char *inputs[2];
+        const char *output;
+    } nodes[] = {
+        {"Transpose", {"x"}, "t"},   {"MatMul", {"x", "t"}, "p"},  {"Mul", {"p", "half"}, "s"},
+        {"Add", {"s", "mask"}, "m"}, {"Softmax", {"m"}, "shares"}, {"MatMul", {"shares", "x"}, "o"},
+        {"Transpose", {"o"}, "y"},
+    };
+    int64_t turned[4] = {0, 1, 3, 2}, back[4] = {0, 2, 1, 3};
+    const rondo_attribute attributes[] = {
+        {.name = "perm", .kind = RONDO_ATTRIBUTE_INTS, .ints = turned, .count = 4},
+        {.name = "axis", .kind = RONDO_ATTRIBUTE_INT, .int_value = axis},
+        {.name = "perm", .kind = RONDO_ATTRIBUTE_INTS, .ints = back, .count = 4}};
+    const rondo_shape one = {1, {1}};
+    rondo_port x = {.struct_size = sizeof x,
+                    .name = "x",
+                    .dtype = RONDO_DTYPE_F32,
+                    .rank = 4,
+                    .extent = {2, 3, 5, 5}};
+    rondo_builder *builder;
+    rondo_program *program;
+    check(rondo_builder_create(NULL, &builder));
+    check(rondo_builder_add_input(builder, &x));
+    add_drawn(builder, "half", RONDO_DTYPE_F32, &one, 0.5f);
+    add_drawn(builder, "mask", RONDO_DTYPE_F32, mask, -INFINITY);
+    for (size_t i = 0; i < sizeof nodes / sizeof nodes[0]; ++i) {
+        const int attribute = i == 0 ? 0 : i == 4 ? 1 : i == 6 ? 2 : -1;
+        rondo_builder_node_options options = {
+            .struct_size = sizeof options,
+            .attributes = attribute < 0 ? NULL : &attributes[attribute],
+            .attribute_count = attribute < 0 ? 0 : 1};
+        check(rondo_builder_add_node(builder, nodes[i].op, nodes[i].inputs,
+                                     nodes[i].inputs[1] == NULL ? 1 : 2, &nodes[i].output, 1,
+                                     &options));
+    }
+    check(rondo_builder_add_output(builder, "y", NULL));
+    if (also != NULL) {
+        check(rondo_builder_add_output(builder, also, NULL));
+    }
+    check(rondo_builder_finish(builder, &program));
+    rondo_builder_destroy(builder);
+    return program;
+}
+
+static void test_program_passes__attention_where_it_is_one(void **state) {
+    (void)state;
+    static const struct {
+        rondo_shape mask;
+        int64_t axis;
+        const char *also;
+        size_t attentions;
+    } rows[] = {{{4, {2, 3, 5, 5}}, -1, NULL, 1},
+                {{4, {2, 1, 1, 5}}, 3, NULL, 1},
+                {{1, {5}}, -1, NULL, 1},
+                {{1, {1}}, -1, NULL, 1},
+                {{1, {5}}, 2, NULL, 0},       // along the queries
+                {{1, {5}}, -1, "shares", 0},  // somebody else looks at what lies between
+                {{1, {5}}, -1, "s", 0},
+                {{1, {5}}, -1, "o", 1}};  // or at the result before it is turned
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
+        model m = {.source = build_attention(&rows[i].mask, rows[i].axis, rows[i].also)};
+        const rondo_shape shape = {4, {2, 3, 5, 5}};
+        check(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &m.inputs[0]));
+        for (int64_t e = 0; e < rondo_shape_get_count(&shape); ++e) {
+            set_element(&m.inputs[0], e, (float)(e % 13) / 4.0f - 1.5f);
+        }
+        const rondo_tensor shapes[1] = {{.dtype = RONDO_DTYPE_F32, .shape = shape}};
+        check(rondo__program_specialise(m.source, shapes, 1 << 20, &m.program, NULL));
+        check(interpret_program(m.program, m.inputs, m.expected));
+        check(rondo__program_simplify(m.program));
+        check(rondo__program_optimise(m.program, &all));
+        assert_int_equal(count_ops(m.program, "rondo", "Attention"), rows[i].attentions);
+        assert_int_equal(count_ops(m.program, "", "Softmax"), 1 - rows[i].attentions);
+        expect_same_results(&m, 1e-6);
+        free_model(&m);
+    }
+}
+
+// y = conv(concat(resize(a), resize(b))), a and b the halves of conv(x): all in NHWC.
+static void test_program_passes__splits_and_resizes_keep_nhwc(void **state) {
+    (void)state;
+    const rondo_attribute axis = {.name = "axis", .kind = RONDO_ATTRIBUTE_INT, .int_value = 1};
+    static const struct {
+        const char *op;
+        const char *inputs[4];
+        size_t input_count;
+        const char *outputs[2];
+        size_t output_count;
+        bool has_axis;
+    } nodes[] = {
+        {"Conv", {"x", "w"}, 2, {"c"}, 1, false},
+        {"Split", {"c"}, 1, {"a", "b"}, 2, true},
+        {"Resize", {"a", "roi", "scales"}, 3, {"e"}, 1, false},
+        {"Resize", {"b", NULL, NULL, "sizes"}, 4, {"f"}, 1, false},
+        {"Concat", {"e", "f"}, 2, {"g"}, 1, true},
+        {"Conv", {"g", "w"}, 2, {"y"}, 1, false},
+    };
+    const rondo_shape weights = {4, {4, 4, 1, 1}}, shape = {4, {2, 4, 3, 5}};
+    rondo_port x = {.struct_size = sizeof x,
+                    .name = "x",
+                    .dtype = RONDO_DTYPE_F32,
+                    .rank = 4,
+                    .extent = {2, 4, 3, 5}};
+    float scales[4] = {1.0f, 1.0f, 2.0f, 3.0f};
+    int64_t sizes[4] = {2, 2, 6, 15};
+    const rondo_tensor roi = {.dtype = RONDO_DTYPE_F32, .shape = {1, {0}}};
+    const rondo_tensor as_scales = {.dtype = RONDO_DTYPE_F32, .shape = {1, {4}}, .data = scales};
+    const rondo_tensor as_sizes = {.dtype = RONDO_DTYPE_I64, .shape = {1, {4}}, .data = sizes};
+    rondo_builder *builder;
+    model m = {0};
+    check(rondo_builder_create(NULL, &builder));
+    check(rondo_builder_add_input(builder, &x));
+    add_drawn(builder, "w", RONDO_DTYPE_F32, &weights, 0.5f);
+    check(rondo_builder_add_parameter(builder, "roi", &roi, RONDO_PARAMETER_COPIED));
+    check(rondo_builder_add_parameter(builder, "scales", &as_scales, RONDO_PARAMETER_COPIED));
+    check(rondo_builder_add_parameter(builder, "sizes", &as_sizes, RONDO_PARAMETER_COPIED));
+    for (size_t i = 0; i < sizeof nodes / sizeof nodes[0]; ++i) {
+        rondo_builder_node_options options = {
+            .struct_size = sizeof options, .attributes = &axis, .attribute_count = 1};
+        check(rondo_builder_add_node(builder, nodes[i].op, nodes[i].inputs, nodes[i].input_count,
+                                     nodes[i].outputs, nodes[i].output_count,
+                                     nodes[i].has_axis ? &options : NULL));
+    }
+    check(rondo_builder_add_output(builder, "y", NULL));
+    check(rondo_builder_finish(builder, &m.source));
+    rondo_builder_destroy(builder);
+    check(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &m.inputs[0]));
+    for (int64_t e = 0; e < rondo_shape_get_count(&shape); ++e) {
+        set_element(&m.inputs[0], e, (float)(e % 13) / 4.0f - 1.5f);
+    }
+    const rondo_tensor shapes[1] = {{.dtype = RONDO_DTYPE_F32, .shape = shape}};
+    check(rondo__program_specialise(m.source, shapes, 1 << 20, &m.program, NULL));
+    check(interpret_program(m.program, m.inputs, m.expected));
+    check(rondo__program_simplify(m.program));
+    check(rondo__program_optimise(m.program, &all));
+    assert_int_equal(count_ops(m.program, "rondo", "Conv"), 2);
+    assert_int_equal(count_ops(m.program, "", "Transpose"), 2);  // at the image and the result
+    expect_same_results(&m, 1e-5);
+    free_model(&m);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_program_passes__squeezenet_in_nhwc),
@@ -300,6 +451,8 @@ int main(void) {
         cmocka_unit_test(test_program_passes__known_shapes_fold_to_constants),
         cmocka_unit_test(test_program_passes__casts_to_the_same_type_go),
         cmocka_unit_test(test_program_passes__norms_before_convolutions_are_element_wise),
+        cmocka_unit_test(test_program_passes__attention_where_it_is_one),
+        cmocka_unit_test(test_program_passes__splits_and_resizes_keep_nhwc),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

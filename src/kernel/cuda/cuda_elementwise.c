@@ -234,8 +234,8 @@ void rondo__cuda_prepare_batch_normalization(rondo__cuda_kernel *kernel) {
     const rondo_shape *x = &rondo__cuda_input(kernel, 0)->shape;
     rondo__pointwise pointwise = {0};
 
-    if (rondo__op_trains(op) || rondo__cuda_wants_output(kernel, 1)) {
-        rondo__cuda_refuse(kernel, "attribute training_mode");
+    if (op->opset >= 14 ? rondo__op_trains(op) : kernel->request->output_count > 1) {
+        rondo__cuda_add_batch_training(kernel);
         return;
     }
     rondo__pointwise_take_output(&pointwise, kernel, 0);

@@ -43,11 +43,45 @@
     X(pool)                      \
     X(convolution)               \
     X(matmul)                    \
-    X(recurrent)
+    X(recurrent)                 \
+    X(resize)                    \
+    X(grid_sample)               \
+    X(affine_grid)               \
+    X(roi_align)                 \
+    X(max_roi_pool)              \
+    X(max_unpool)                \
+    X(columns)                   \
+    X(reverse_sequence)          \
+    X(center_crop_pad)           \
+    X(lp_normalization)          \
+    X(hardmax)                   \
+    X(loss)                      \
+    X(dft)                       \
+    X(stft)                      \
+    X(cosine_window)             \
+    X(optimize)                  \
+    X(einsum)                    \
+    X(deform_conv)               \
+    X(determinant)               \
+    X(axes_normalization)        \
+    X(dropout)                   \
+    X(conv_transpose)            \
+    X(attention)                 \
+    X(quantize)                  \
+    X(dequantize)                \
+    X(dynamic_quantize)          \
+    X(quantize_lstm)             \
+    X(matmul_integer)            \
+    X(qlinear_matmul)            \
+    X(conv_integer)              \
+    X(qlinear_conv)
 
 #define RONDO_CUDA_FAMILY_DECLARE(family) \
     void rondo__cuda_prepare_##family(rondo__cuda_kernel *kernel);
 RONDO_CUDA_FAMILY_MAP(RONDO_CUDA_FAMILY_DECLARE)
 #undef RONDO_CUDA_FAMILY_DECLARE
+
+// What the family of batch normalisation does in training.
+void rondo__cuda_add_batch_training(rondo__cuda_kernel *kernel);
 
 #endif  // RONDO_KERNEL_CUDA_FAMILIES_H

@@ -4,6 +4,8 @@
 
 #include "cu_sources.h"
 #include "kernel/cuda/cuda_families.h"
+#include "kernel/cuda/cuda_order.h"
+#include "op/support.h"
 
 static int64_t count_of(const rondo__tensor_info *info) {
     return rondo_shape_get_count(&info->shape);
@@ -105,18 +107,13 @@ void rondo__cuda_prepare_gather_elements(rondo__cuda_kernel *kernel) {
     add_elements(kernel, "gather_elements", &rondo__cuda_input(kernel, 0)->shape, 1, 0);
 }
 
-static bool has_reduction(const rondo__op *op) {
-    return strcmp(rondo__op_get_string(op, "reduction", "none"), "none") != 0;
-}
-
 void rondo__cuda_prepare_scatter_elements(rondo__cuda_kernel *kernel) {
     const rondo__tensor_info *y = rondo__cuda_output(kernel, 0);
-    if (has_reduction(kernel->request->op)) {
-        rondo__cuda_refuse(kernel, "attribute reduction");
-        return;
-    }
     (void)rondo__cuda_add_copy(kernel, rondo__address_input(0), rondo__address_output(0),
                                (size_t)count_of(y) * bytes_of(y));
+    if (rondo__cuda_add_reduction(kernel)) {
+        return;
+    }
     add_elements(kernel, "scatter_elements", &y->shape, 1, 2);
 }
 
@@ -162,24 +159,58 @@ void rondo__cuda_prepare_gather_nd(rondo__cuda_kernel *kernel) {
 
 void rondo__cuda_prepare_scatter_nd(rondo__cuda_kernel *kernel) {
     const rondo__tensor_info *y = rondo__cuda_output(kernel, 0);
-    if (has_reduction(kernel->request->op)) {
-        rondo__cuda_refuse(kernel, "attribute reduction");
-        return;
-    }
     (void)rondo__cuda_add_copy(kernel, rondo__address_input(0), rondo__address_output(0),
                                (size_t)count_of(y) * bytes_of(y));
+    if (rondo__cuda_add_reduction(kernel)) {
+        return;
+    }
     add_nd(kernel, "scatter_nd", &y->shape, 0, 2, count_of(rondo__cuda_input(kernel, 2)));
 }
 
 // ---- pad --------------------------------------------------------------------------------------
 
+static void add_pad(rondo__cuda_kernel *kernel, const int64_t *before, const char *mode,
+                    bool has_value, int64_t bits) {
+    const rondo__tensor_info *x = rondo__cuda_input(kernel, 0);
+    const rondo__tensor_info *y = rondo__cuda_output(kernel, 0);
+    const int32_t rank = x->shape.rank;
+    rondo__defines defines = {0};
+    int64_t strides[RONDO_RANK_MAX];
+
+    if (rank == 0) {
+        (void)rondo__cuda_add_copy(kernel, rondo__address_input(0), rondo__address_output(0),
+                                   bytes_of(x));
+        return;
+    }
+    get_strides(&x->shape, strides);
+    rondo__define_bytes(&defines, "T", bytes_of(x));
+    rondo__define_int(&defines, "RANK", rank);
+    rondo__define_int(&defines, "MODE",
+                      strcmp(mode, "edge") == 0      ? 1
+                      : strcmp(mode, "reflect") == 0 ? 2
+                      : strcmp(mode, "wrap") == 0    ? 3
+                                                     : 0);
+    rondo__step *step = rondo__cuda_add_launch(kernel, rondo__cu_pad, &defines, "pad",
+                                               rondo__cuda_blocks(count_of(y)), RONDO__CUDA_BLOCK);
+    rondo__step_int(step, count_of(y));
+    rondo__step_input(step, 0);
+    rondo__step_output(step, 0);
+    if (has_value) {
+        rondo__step_input(step, 2);
+    } else {
+        rondo__step_int(step, 0);
+    }
+    rondo__step_int(step, bits);
+    push_ints(step, y->shape.extent, rank);
+    push_ints(step, x->shape.extent, rank);
+    push_ints(step, strides, rank);
+    push_ints(step, before, rank);
+}
+
 void rondo__cuda_prepare_pad(rondo__cuda_kernel *kernel) {
     const rondo__op *op = kernel->request->op;
     const rondo__tensor_info *x = rondo__cuda_input(kernel, 0);
-    const rondo__tensor_info *y = rondo__cuda_output(kernel, 0);
-    const char *mode = rondo__op_get_string(op, "mode", "constant");
-    rondo__defines defines = {0};
-    int64_t pads[2 * RONDO_RANK_MAX] = {0}, axes[RONDO_RANK_MAX], strides[RONDO_RANK_MAX];
+    int64_t pads[2 * RONDO_RANK_MAX] = {0}, axes[RONDO_RANK_MAX];
     int64_t before[RONDO_RANK_MAX] = {0};
     const int32_t rank = x->shape.rank;
     int64_t bits = 0, given = rank;
@@ -194,14 +225,7 @@ void rondo__cuda_prepare_pad(rondo__cuda_kernel *kernel) {
             pads[i] = attribute[i];
         }
         const float value = rondo__op_get_float(op, "value", 0.0f);
-        const uint16_t half = rondo_f16_from_float(value);
-        if (x->dtype == RONDO_DTYPE_F32) {
-            memcpy(&bits, &value, sizeof(value));
-        } else if (x->dtype == RONDO_DTYPE_F16) {
-            bits = half;
-        } else if (value < 0.0f || value > 0.0f) {
-            rondo__cuda_refuse(kernel, "attribute value for this type");
-        }
+        rondo__convert_elements(RONDO_DTYPE_F32, &value, x->dtype, &bits, 1);
     } else {
         if (rondo__cuda_has_input(kernel, 3)) {
             given = rondo__cuda_read_ints(kernel, 3, axes, rank);
@@ -214,35 +238,21 @@ void rondo__cuda_prepare_pad(rondo__cuda_kernel *kernel) {
             before[axis] = pads[i];
         }
     }
-    get_strides(&x->shape, strides);
-    rondo__define_bytes(&defines, "T", bytes_of(x));
-    rondo__define_int(&defines, "RANK", rank > 0 ? rank : 1);
-    rondo__define_int(&defines, "MODE",
-                      strcmp(mode, "edge") == 0      ? 1
-                      : strcmp(mode, "reflect") == 0 ? 2
-                      : strcmp(mode, "wrap") == 0    ? 3
-                                                     : 0);
-    if (rank == 0 || kernel->status != RONDO_STATUS_OK) {
-        if (rank == 0) {
-            rondo__cuda_refuse(kernel, "a scalar input");
-        }
-        return;
+    if (kernel->status == RONDO_STATUS_OK) {
+        add_pad(kernel, before, rondo__op_get_string(op, "mode", "constant"),
+                rondo__cuda_has_input(kernel, 2), bits);
     }
-    rondo__step *step = rondo__cuda_add_launch(kernel, rondo__cu_pad, &defines, "pad",
-                                               rondo__cuda_blocks(count_of(y)), RONDO__CUDA_BLOCK);
-    rondo__step_int(step, count_of(y));
-    rondo__step_input(step, 0);
-    rondo__step_output(step, 0);
-    if (rondo__cuda_has_input(kernel, 2)) {
-        rondo__step_input(step, 2);
-    } else {
-        rondo__step_int(step, 0);
+}
+
+void rondo__cuda_prepare_center_crop_pad(rondo__cuda_kernel *kernel) {
+    const rondo_shape *x = &rondo__cuda_input(kernel, 0)->shape;
+    const rondo_shape *y = &rondo__cuda_output(kernel, 0)->shape;
+    int64_t before[RONDO_RANK_MAX] = {0};
+    for (int32_t d = 0; d < x->rank; d++) {  // halves round down before the data
+        before[d] = y->extent[d] >= x->extent[d] ? (y->extent[d] - x->extent[d]) / 2
+                                                 : -((x->extent[d] - y->extent[d]) / 2);
     }
-    rondo__step_int(step, bits);
-    push_ints(step, y->shape.extent, rank);
-    push_ints(step, x->shape.extent, rank);
-    push_ints(step, strides, rank);
-    push_ints(step, before, rank);
+    add_pad(kernel, before, "constant", false, 0);
 }
 
 // ---- made from little -------------------------------------------------------------------------
@@ -268,6 +278,25 @@ void rondo__cuda_prepare_constant_of_shape(rondo__cuda_kernel *kernel) {
     rondo__define_type(&defines, "T", y->dtype);
     rondo__step *step = add_generator(kernel, &defines, "fill", count_of(y));
     rondo__step_output(step, 0);
+    rondo__step_int(step, bits);
+}
+
+// In inference: the input as it is, and a mask of ones.
+void rondo__cuda_prepare_dropout(rondo__cuda_kernel *kernel) {
+    const rondo__tensor_info *mask = rondo__cuda_output(kernel, 1);
+    const uint8_t one = 1;
+    int64_t bits = 0;
+    rondo__defines defines = {0};
+    if (rondo__cuda_wants_output(kernel, 0)) {
+        rondo__cuda_prepare_view(kernel);
+    }
+    if (!rondo__cuda_wants_output(kernel, 1)) {
+        return;
+    }
+    rondo__convert_elements(RONDO_DTYPE_U8, &one, mask->dtype, &bits, 1);
+    rondo__define_type(&defines, "T", mask->dtype);
+    rondo__step *step = add_generator(kernel, &defines, "fill", count_of(mask));
+    rondo__step_output(step, 1);
     rondo__step_int(step, bits);
 }
 
@@ -347,35 +376,4 @@ void rondo__cuda_prepare_eye_like(rondo__cuda_kernel *kernel) {
     rondo__step_output(step, 0);
     rondo__step_int(step, y->shape.extent[1]);
     rondo__step_int(step, rondo__op_get_int(kernel->request->op, "k", 0));
-}
-
-void rondo__cuda_prepare_top_k(rondo__cuda_kernel *kernel) {
-    const rondo__op *op = kernel->request->op;
-    const rondo__tensor_info *x = rondo__cuda_input(kernel, 0);
-    const rondo__tensor_info *y = rondo__cuda_output(kernel, 0);
-    rondo__defines defines = {0};
-    const int32_t rank = x->shape.rank;
-    const int32_t axis = rondo__cuda_wrap_axis(rondo__op_get_int(op, "axis", -1), rank);
-    const int64_t length = x->shape.extent[axis];
-
-    if (length > 4096 || y->dtype == RONDO_DTYPE_NONE) {
-        rondo__cuda_refuse(kernel, "an axis of more than 4096 elements");
-        return;
-    }
-    rondo__define_type(&defines, "T", x->dtype);
-    const int64_t lines = count_of(x) / length;
-    rondo__step *step = rondo__cuda_add_launch(kernel, rondo__cu_top_k, &defines, "top_k", lines,
-                                               RONDO__CUDA_BLOCK);
-    rondo__step_int(step, lines);
-    rondo__step_input(step, 0);
-    rondo__step_output(step, 0);
-    if (rondo__cuda_wants_output(kernel, 1)) {
-        rondo__step_output(step, 1);
-    } else {
-        rondo__step_int(step, 0);
-    }
-    rondo__step_int(step, length);
-    rondo__step_int(step, rondo__cuda_product(&x->shape, axis + 1, rank));
-    rondo__step_int(step, y->shape.extent[axis]);
-    rondo__step_int(step, rondo__op_get_int(op, "largest", 1));
 }

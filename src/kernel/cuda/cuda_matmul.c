@@ -79,6 +79,51 @@ static void merge_batches_into_rows(rondo__cuda_matmul *p) {
     p->a_batch[last] = 0;
 }
 
+// Vectors as matrices of one row or one column.
+static bool make_matrices(rondo__cuda_kernel *kernel, rondo_shape *a, rondo_shape *b) {
+    if (a->rank == 0 || b->rank == 0) {
+        rondo__cuda_refuse(kernel, "a scalar operand");
+        return false;
+    }
+    if (a->rank == 1) {
+        *a = (rondo_shape){.rank = 2, .extent = {1, a->extent[0]}};
+    }
+    if (b->rank == 1) {
+        *b = (rondo_shape){.rank = 2, .extent = {b->extent[0], 1}};
+    }
+    return true;
+}
+
+bool rondo__cuda_read_product(rondo__cuda_kernel *kernel, size_t input_a, size_t input_b,
+                              rondo__cuda_matmul *out_matmul) {
+    rondo_shape a = rondo__cuda_input(kernel, input_a)->shape;
+    rondo_shape b = rondo__cuda_input(kernel, input_b)->shape;
+    if (!make_matrices(kernel, &a, &b)) {
+        return false;
+    }
+    rondo__cuda_matmul p = {
+        .dtype = rondo__cuda_input(kernel, input_a)->dtype,
+        .m = a.extent[a.rank - 2],
+        .k = a.extent[a.rank - 1],
+        .n = b.extent[b.rank - 1],
+        .a_column = 1,
+        .b_column = 1,
+        .a = rondo__address_input(input_a),
+        .b = rondo__address_input(input_b),
+        .y = rondo__address_output(0),
+        .scale = 1.0f,
+        .factor = 1.0f,
+    };
+    p.a_row = p.k;
+    p.b_row = p.n;
+    if (!read_batches(kernel, &a, &b, &p)) {
+        return false;
+    }
+    merge_batches_into_rows(&p);
+    *out_matmul = p;
+    return true;
+}
+
 static bool read_matmul(rondo__cuda_kernel *kernel, rondo__cuda_matmul *out_matmul) {
     const rondo__op *op = kernel->request->op;
     const bool is_gemm = strcmp(op->def->name, "Gemm") == 0;
@@ -96,15 +141,8 @@ static bool read_matmul(rondo__cuda_kernel *kernel, rondo__cuda_matmul *out_matm
     if (!rondo__cuda_read_epilogue(kernel, &p.epilogue)) {
         return false;
     }
-    if (a.rank == 0 || b.rank == 0) {
-        rondo__cuda_refuse(kernel, "a scalar operand");
+    if (!make_matrices(kernel, &a, &b)) {
         return false;
-    }
-    if (a.rank == 1) {
-        a = (rondo_shape){.rank = 2, .extent = {1, a.extent[0]}};
-    }
-    if (b.rank == 1) {
-        b = (rondo_shape){.rank = 2, .extent = {b.extent[0], 1}};
     }
     const bool trans_a = rondo__op_get_int(op, is_gemm ? "transA" : "trans_a", 0) != 0;
     const bool trans_b = rondo__op_get_int(op, is_gemm ? "transB" : "trans_b", 0) != 0;
@@ -342,6 +380,20 @@ static void list_candidates(const rondo__cuda_kernel *kernel, matmul_problem *pr
     // The plain kernel is slow where there is much to do, and always there.
     problem->last |= problem->count > 0 && work >= 1e7 ? UINT64_C(1) << problem->count : 0;
     add_candidates(problem, WAY_PLAIN, 1, 1);
+}
+
+size_t rondo__cuda_count_product_ways(const rondo__cuda_kernel *kernel,
+                                      const rondo__cuda_matmul *matmul) {
+    matmul_problem problem = {.matmul = *matmul};
+    list_candidates(kernel, &problem);
+    return problem.count;
+}
+
+void rondo__cuda_add_product(rondo__cuda_kernel *kernel, const rondo__cuda_matmul *matmul,
+                             size_t way) {
+    matmul_problem problem = {.matmul = *matmul};
+    list_candidates(kernel, &problem);
+    build_candidate(kernel, &problem, way);
 }
 
 // ---- weights ----------------------------------------------------------------------------------

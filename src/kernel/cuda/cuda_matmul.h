@@ -23,4 +23,15 @@ typedef struct rondo__cuda_matmul {
     rondo__cuda_epilogue epilogue;
 } rondo__cuda_matmul;
 
+// A bare product of two inputs, neither of them transposed, into output 0. False, and refused, for
+// scalars and batches that broadcast in more ways than the kernels take.
+bool rondo__cuda_read_product(rondo__cuda_kernel *kernel, size_t input_a, size_t input_b,
+                              rondo__cuda_matmul *out_matmul);
+
+// The ways to make a product, the best guess first, and the steps of one of them.
+size_t rondo__cuda_count_product_ways(const rondo__cuda_kernel *kernel,
+                                      const rondo__cuda_matmul *matmul);
+void rondo__cuda_add_product(rondo__cuda_kernel *kernel, const rondo__cuda_matmul *matmul,
+                             size_t way);
+
 #endif  // RONDO_KERNEL_CUDA_MATMUL_H

@@ -47,8 +47,9 @@ void rondo__cuda_prepare_pool(rondo__cuda_kernel *kernel) {
     rondo__defines defines = {0};
     rondo__window window;
     const bool is_average = strstr(name, "Average") != NULL;
+    const bool is_norm = strstr(name, "Lp") != NULL;
 
-    if (is_average && !rondo__cuda_is_float(x->dtype)) {
+    if ((is_average || is_norm) && !rondo__cuda_is_float(x->dtype)) {
         rondo__cuda_refuse(kernel, "a tensor of this type");
     }
     if (!rondo__cuda_read_window(kernel, NULL, &window) || kernel->status != RONDO_STATUS_OK) {
@@ -69,16 +70,18 @@ void rondo__cuda_prepare_pool(rondo__cuda_kernel *kernel) {
     const int64_t groups = rondo_shape_get_count(&rondo__cuda_output(kernel, 0)->shape) / width;
     rondo__define_type(&defines, "T", x->dtype);
     rondo__define_int(&defines, "AVERAGE", is_average);
-    if (is_average && window.kernel[0] * window.kernel[1] * window.kernel[2] > LONG_WINDOW) {
+    rondo__define_int(&defines, "NORM", is_norm);
+    if ((is_average || is_norm) &&
+        window.kernel[0] * window.kernel[1] * window.kernel[2] > LONG_WINDOW) {
         rondo__define_word(&defines, "A", "double");
     }
     rondo__define_int(&defines, "WIDTH", width);
     rondo__define_int(&defines, "CHANNELS_LAST", window.channels_last);
-    const bool is_square = window.channels_last && !is_average && window.kernel[0] == 1 &&
-                           window.in[0] == 1 && window.kernel[1] == window.kernel[2] &&
-                           window.kernel[1] <= 3 && window.dilation[1] == 1 &&
-                           window.dilation[2] == 1 && window.before[1] < window.kernel[1] &&
-                           window.before[2] < window.kernel[2] && groups < INT64_C(1) << 31;
+    const bool is_square =
+        window.channels_last && !is_average && !is_norm && window.kernel[0] == 1 &&
+        window.in[0] == 1 && window.kernel[1] == window.kernel[2] && window.kernel[1] <= 3 &&
+        window.dilation[1] == 1 && window.dilation[2] == 1 && window.before[1] < window.kernel[1] &&
+        window.before[2] < window.kernel[2] && groups < INT64_C(1) << 31;
     rondo__define_int(&defines, "SQUARE", is_square ? window.kernel[1] : 0);
     rondo__step *step = is_square
                             ? rondo__cuda_add_launch(kernel, rondo__cu_pool, &defines,
@@ -103,4 +106,5 @@ void rondo__cuda_prepare_pool(rondo__cuda_kernel *kernel) {
     push_three(step, window.after);
     rondo__step_int(step, rondo__op_get_int(op, "count_include_pad", 0));
     rondo__step_int(step, rondo__op_get_int(op, "storage_order", 0));
+    rondo__step_float(step, (double)rondo__op_get_int(op, "p", 2));
 }

@@ -405,6 +405,25 @@ bool rondo__cuda_is_float(rondo_dtype dtype) {
     return dtype == RONDO_DTYPE_F16 || dtype == RONDO_DTYPE_BF16 || dtype == RONDO_DTYPE_F32;
 }
 
+void rondo__step_optional(rondo__step *step, const rondo__address *address) {
+    if (address != NULL) {
+        rondo__step_address(step, *address);
+    } else {
+        rondo__step_int(step, 0);
+    }
+}
+
+void rondo__step_optional_input(rondo__step *step, const rondo__cuda_kernel *kernel, size_t index) {
+    const rondo__address address = rondo__address_input(index);
+    rondo__step_optional(step, rondo__cuda_has_input(kernel, index) ? &address : NULL);
+}
+
+void rondo__step_optional_output(rondo__step *step, const rondo__cuda_kernel *kernel,
+                                 size_t index) {
+    const rondo__address address = rondo__address_output(index);
+    rondo__step_optional(step, rondo__cuda_wants_output(kernel, index) ? &address : NULL);
+}
+
 // ---- a kernel's life --------------------------------------------------------------------------
 
 static rondo_status run_step(rondo__step *step, rondo_stream *stream,

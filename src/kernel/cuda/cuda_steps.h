@@ -160,6 +160,10 @@ void *rondo__address_resolve(const rondo__address *address, const rondo__cuda_ar
 void rondo__step_address(rondo__step *step, rondo__address address);
 void rondo__step_input(rondo__step *step, size_t index);
 void rondo__step_output(rondo__step *step, size_t index);
+// NULL stands for an address of 0, which kernels take for absent.
+void rondo__step_optional(rondo__step *step, const rondo__address *address);
+void rondo__step_optional_input(rondo__step *step, const rondo__cuda_kernel *kernel, size_t index);
+void rondo__step_optional_output(rondo__step *step, const rondo__cuda_kernel *kernel, size_t index);
 void rondo__step_int(rondo__step *step, int64_t value);
 void rondo__step_float(rondo__step *step, double value);  // a double on the device
 

@@ -16,6 +16,9 @@ typedef struct family_entry {
 #define FUSED(name_, family) \
     { "rondo", name_, rondo__cuda_prepare_##family }
 
+#define TRAINING(name_, family) \
+    { "ai.onnx.preview.training", name_, rondo__cuda_prepare_##family }
+
 static const family_entry family_entries[] = {
     // one operand
     ENTRY("Abs", elementwise),
@@ -90,6 +93,7 @@ static const family_entry family_entries[] = {
     FUSED("Elementwise", fused_elementwise),
     ENTRY("BatchNormalization", batch_normalization),
     // rearranging
+    ENTRY("Dropout", dropout),
     ENTRY("Flatten", view),
     ENTRY("Identity", view),
     ENTRY("Reshape", view),
@@ -104,6 +108,8 @@ static const family_entry family_entries[] = {
     ENTRY("DepthToSpace", depth_space),
     ENTRY("SpaceToDepth", depth_space),
     ENTRY("Pad", pad),
+    ENTRY("CenterCropPad", center_crop_pad),
+    ENTRY("ReverseSequence", reverse_sequence),
     // by index
     ENTRY("Gather", gather),
     ENTRY("GatherElements", gather_elements),
@@ -137,21 +143,60 @@ static const family_entry family_entries[] = {
     ENTRY("InstanceNormalization", group_normalization),
     ENTRY("LayerNormalization", layer_normalization),
     ENTRY("LRN", lrn),
+    ENTRY("Hardmax", hardmax),
+    ENTRY("LpNormalization", lp_normalization),
+    ENTRY("MeanVarianceNormalization", axes_normalization),
+    // losses and optimisers
+    ENTRY("NegativeLogLikelihoodLoss", loss),
+    ENTRY("SoftmaxCrossEntropyLoss", loss),
+    TRAINING("Adagrad", optimize),
+    TRAINING("Adam", optimize),
+    TRAINING("Momentum", optimize),
+    // signals
+    ENTRY("BlackmanWindow", cosine_window),
+    ENTRY("DFT", dft),
+    ENTRY("HammingWindow", cosine_window),
+    ENTRY("HannWindow", cosine_window),
+    ENTRY("STFT", stft),
     // windows
     ENTRY("Conv", convolution),
     FUSED("Conv", convolution),
+    ENTRY("ConvTranspose", conv_transpose),
+    ENTRY("DeformConv", deform_conv),
+    ENTRY("Resize", resize),
+    ENTRY("Upsample", resize),
     // sequences
     ENTRY("GRU", recurrent),
     ENTRY("LSTM", recurrent),
     ENTRY("RNN", recurrent),
     // products
+    ENTRY("Det", determinant),
+    ENTRY("Einsum", einsum),
     ENTRY("Gemm", matmul),
     ENTRY("MatMul", matmul),
     FUSED("MatMul", matmul),
+    FUSED("Attention", attention),
+    // 8-bit integers
+    ENTRY("ConvInteger", conv_integer),
+    ENTRY("DequantizeLinear", dequantize),
+    ENTRY("DynamicQuantizeLinear", dynamic_quantize),
+    { "com.microsoft", "DynamicQuantizeLSTM", rondo__cuda_prepare_quantize_lstm },
+    ENTRY("MatMulInteger", matmul_integer),
+    ENTRY("QLinearConv", qlinear_conv),
+    ENTRY("QLinearMatMul", qlinear_matmul),
+    ENTRY("QuantizeLinear", quantize),
     ENTRY("AveragePool", pool),
     ENTRY("GlobalAveragePool", pool),
     ENTRY("GlobalMaxPool", pool),
     ENTRY("MaxPool", pool),
+    ENTRY("GlobalLpPool", pool),
+    ENTRY("LpPool", pool),
+    ENTRY("MaxUnpool", max_unpool),
+    ENTRY("Col2Im", columns),
+    ENTRY("GridSample", grid_sample),
+    ENTRY("AffineGrid", affine_grid),
+    ENTRY("RoiAlign", roi_align),
+    ENTRY("MaxRoiPool", max_roi_pool),
     FUSED("AveragePool", pool),
     FUSED("GlobalAveragePool", pool),
     FUSED("MaxPool", pool),
@@ -159,6 +204,7 @@ static const family_entry family_entries[] = {
 
 #undef ENTRY
 #undef FUSED
+#undef TRAINING
 
 // ---- preparing --------------------------------------------------------------------------------
 
@@ -183,6 +229,11 @@ static bool has_empty_input(const rondo__kernel_request *request) {
     return false;
 }
 
+static bool takes_empty_input(const char *name) {
+    return strcmp(name, "Concat") == 0 || strcmp(name, "Pad") == 0 ||
+           strcmp(name, "CenterCropPad") == 0 || strncmp(name, "Scatter", 7) == 0;
+}
+
 static const family_entry *find_family(const rondo__op_def *def) {
     for (size_t i = 0; i < sizeof(family_entries) / sizeof(family_entries[0]); i++) {
         if (strcmp(family_entries[i].name, def->name) == 0 &&
@@ -201,7 +252,7 @@ rondo_status rondo__kernel_prepare_cuda(const rondo__kernel_request *request,
         return rondo__op_fail_unsupported(request->op, "no CUDA kernel");
     }
     const bool works = has_work(request);
-    if (works && has_empty_input(request) && strcmp(request->op->def->name, "Concat") != 0) {
+    if (works && has_empty_input(request) && !takes_empty_input(request->op->def->name)) {
         return rondo__op_fail_unsupported(request->op, "CUDA kernel for an input without elements");
     }
     rondo__cuda_kernel *kernel = NULL;

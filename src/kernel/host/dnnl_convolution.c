@@ -177,10 +177,19 @@ rondo_status rondo__host_prepare_convolution(const rondo__kernel_request *reques
     rondo__dnnl_kernel *kernel = NULL;
     RETURN_IF_ERROR(rondo__dnnl_kernel_create(request, &kernel));
     layouts all = {0};
+    const double work = (double)rondo_shape_get_count(&request->outputs[0].shape) *
+                        (double)(conv.shape.channels / conv.shape.group) *
+                        (double)conv.shape.kernel_span;
+    const double bytes = ((double)rondo_shape_get_count(&request->inputs[0].shape) +
+                          (double)rondo_shape_get_count(&request->inputs[1].shape) +
+                          (double)rondo_shape_get_count(&request->outputs[0].shape)) *
+                         sizeof(float);
+    const int32_t former = rondo__dnnl_kernel_describe_begin(kernel, work, bytes);
     dnnl_status_t status = create_layouts(&conv, &all);
     if (status == dnnl_success) {
         status = build(request, &conv, &all, kernel);
     }
+    rondo__dnnl_kernel_describe_end(former);
     destroy_layouts(&all);
     if (status != dnnl_success) {
         rondo__kernel_destroy(&kernel->head.base);

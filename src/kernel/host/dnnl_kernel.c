@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "backend/thread_count.h"
 #include "base/error.h"
 #include "kernel/host/host_threads.h"
 #include "kernel/host/simd.h"
@@ -84,9 +85,8 @@ static void finish_output(const rondo__dnnl_kernel *kernel, float *y) {
     }
 }
 
-static rondo_status run_kernel(rondo__host_kernel *head, const void *const *inputs,
-                               void *const *outputs, void *workspace) {
-    rondo__dnnl_kernel *kernel = (rondo__dnnl_kernel *)head;
+static rondo_status execute(rondo__dnnl_kernel *kernel, const void *const *inputs,
+                            void *const *outputs, void *workspace) {
     for (int i = 0; i < kernel->slot_count; ++i) {
         rondo__dnnl_slot *slot = &kernel->slots[i];
         void *address = slot->last;
@@ -124,6 +124,30 @@ static rondo_status run_kernel(rondo__host_kernel *head, const void *const *inpu
         finish_output(kernel, outputs[0]);
     }
     return RONDO_STATUS_OK;
+}
+
+// oneDNN cuts the work when a primitive is made: making and running see the same number of threads.
+static rondo_status run_kernel(rondo__host_kernel *head, const void *const *inputs,
+                               void *const *outputs, void *workspace) {
+    rondo__dnnl_kernel *kernel = (rondo__dnnl_kernel *)head;
+    if (!kernel->is_single) {
+        return execute(kernel, inputs, outputs, workspace);
+    }
+    const int32_t former = rondo__host_threads_use(1);
+    const rondo_status status = execute(kernel, inputs, outputs, workspace);
+    (void)rondo__host_threads_use(former);
+    return status;
+}
+
+int32_t rondo__dnnl_kernel_describe_begin(rondo__dnnl_kernel *kernel, double multiply_adds,
+                                          double bytes) {
+    kernel->is_single =
+        multiply_adds < RONDO__HOST_PARALLEL_MULTIPLY_ADDS && bytes < RONDO__HOST_PARALLEL_BYTES;
+    return rondo__host_threads_use(kernel->is_single ? 1 : rondo__host_get_thread_count());
+}
+
+void rondo__dnnl_kernel_describe_end(int32_t former_threads) {
+    (void)rondo__host_threads_use(former_threads);
 }
 
 rondo_status rondo__dnnl_kernel_create(const rondo__kernel_request *request,

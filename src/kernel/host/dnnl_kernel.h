@@ -42,6 +42,7 @@ typedef struct rondo__dnnl_kernel {
     int slot_count;
     rondo__dnnl_slot slots[RONDO__DNNL_SLOT_MAX];
     dnnl_exec_arg_t arguments[RONDO__DNNL_SLOT_MAX];
+    bool is_single;       // made for one thread
     size_t addend_bytes;  // 0, or a sum post-op wants input `addend_input` in output 0 beforehand
     size_t addend_input;
     rondo__activation ending;  // done to output 0 afterwards
@@ -57,6 +58,13 @@ rondo_status rondo__dnnl_convert_status(dnnl_status_t status, const char *call);
 // Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__dnnl_kernel_create(const rondo__kernel_request *request,
                                                       rondo__dnnl_kernel **out_kernel);
+
+// Says how much the primitive to be described will compute and move. Little runs on one thread: oneDNN
+// uses all there are for anything, and beside a busy process each meeting of threads may take as
+// long as the scheduler likes. Threads are as they were after rondo__dnnl_kernel_describe_end.
+int32_t rondo__dnnl_kernel_describe_begin(rondo__dnnl_kernel *kernel, double multiply_adds,
+                                          double bytes);
+void rondo__dnnl_kernel_describe_end(int32_t former_threads);
 
 // Attributes of a primitive: scratch memory from us; adds_to_output: the result is added to what
 // the output holds.

@@ -49,6 +49,18 @@ rondo_status rondo__host_prepare_quantize_lstm(const rondo__kernel_request *requ
                                                rondo__kernel **out_kernel);
 rondo_status rondo__host_prepare_trees(const rondo__kernel_request *request,
                                        rondo__kernel **out_kernel);
+rondo_status rondo__host_prepare_byte_product(const rondo__kernel_request *request,
+                                              rondo__kernel **out_kernel);
+rondo_status rondo__host_prepare_byte_convolution(const rondo__kernel_request *request,
+                                                  rondo__kernel **out_kernel);
+rondo_status rondo__host_prepare_quantize(const rondo__kernel_request *request,
+                                          rondo__kernel **out_kernel);
+rondo_status rondo__host_prepare_cast(const rondo__kernel_request *request,
+                                      rondo__kernel **out_kernel);
+rondo_status rondo__host_prepare_resize(const rondo__kernel_request *request,
+                                        rondo__kernel **out_kernel);
+rondo_status rondo__host_prepare_conv_transpose(const rondo__kernel_request *request,
+                                                rondo__kernel **out_kernel);
 rondo_status rondo__host_prepare_large_product(const rondo__kernel_request *request,
                                                rondo__kernel **out_kernel);
 

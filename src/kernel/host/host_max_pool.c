@@ -14,6 +14,8 @@
 #include "kernel/host/simd.h"
 #include "op/pooling.h"
 
+enum { TAPS_MAX = 32 };  // rows of the input that are compared at once
+
 typedef struct max_pool_kernel {
     rondo__host_kernel head;
     const rondo__simd *simd;
@@ -25,6 +27,9 @@ typedef struct max_pool_kernel {
     int64_t position_count;  // runs of one
     int64_t input_floats;    // of one
     int64_t run;             // outputs of a run
+    // Channels last: where the taps of a window stand, from its first on; 0: too many for a list.
+    int64_t tap_count;
+    int64_t taps[TAPS_MAX];
 } max_pool_kernel;
 
 // y[i] = max(y[i], x[i * stride])
@@ -55,7 +60,26 @@ static void pool_row(const max_pool_kernel *kernel, const float *row, float *y) 
     }
 }
 
-enum { ROWS = 32 };  // of the input that are compared at once
+// With channels last and a window wholly inside of the input: its taps stand where they always do.
+static bool pool_inside(const max_pool_kernel *kernel, const float *x, const int64_t *position,
+                        float *y) {
+    const rondo__window *window = &kernel->pool.window;
+    const float *rows[TAPS_MAX];
+    int64_t at = 0;
+    for (int32_t i = 0; i < kernel->leading; ++i) {
+        const int64_t start = position[i] * window->stride[i] - window->pad_begin[i];
+        const int64_t last = start + (window->kernel[i] - 1) * window->dilation[i];
+        if (start < 0 || last >= window->input[i]) {
+            return false;
+        }
+        at = at * window->input[i] + start;
+    }
+    for (int64_t tap = 0; tap < kernel->tap_count; ++tap) {
+        rows[tap] = x + at * kernel->run + kernel->taps[tap];
+    }
+    kernel->simd->maximum_of_rows(rows, kernel->tap_count, y, kernel->run);
+    return true;
+}
 
 // The part of the window at `position` that lies inside the input, along the leading axes: where it
 // starts, and how many taps it has.
@@ -77,7 +101,7 @@ static void pool_run(const max_pool_kernel *kernel, const float *x, const int64_
     const int64_t input_run =
         kernel->channels_last ? kernel->pool.channels : window->input[window->rank - 1];
     int64_t start[RONDO__SPATIAL_MAX], extent[RONDO__SPATIAL_MAX], tap[RONDO__SPATIAL_MAX] = {0};
-    const float *rows[ROWS];
+    const float *rows[TAPS_MAX];
     int64_t row_count = 0;
     clip_window(kernel, position, start, extent);
     if (!kernel->channels_last) {
@@ -94,7 +118,7 @@ static void pool_run(const max_pool_kernel *kernel, const float *x, const int64_
             pool_row(kernel, x + at * input_run, y);
             continue;
         }
-        if (row_count == ROWS) {
+        if (row_count == TAPS_MAX) {
             kernel->simd->maximum_of_rows(rows, row_count, y, kernel->run);
             rows[0] = y;
             row_count = 1;
@@ -119,9 +143,12 @@ static rondo_status run_max_pool(rondo__host_kernel *head, const void *const *in
             position[i] = rest % output[i];
             rest /= output[i];
         }
-        pool_run(kernel,
-                 (const float *)inputs[0] + unit / kernel->position_count * kernel->input_floats,
-                 position, (float *)outputs[0] + unit * kernel->run);
+        const float *x =
+            (const float *)inputs[0] + unit / kernel->position_count * kernel->input_floats;
+        float *y = (float *)outputs[0] + unit * kernel->run;
+        if (kernel->tap_count == 0 || !pool_inside(kernel, x, position, y)) {
+            pool_run(kernel, x, position, y);
+        }
     }
     return RONDO_STATUS_OK;
 }
@@ -138,6 +165,21 @@ static bool has_empty_window(const rondo__window *window) {
         }
     }
     return false;
+}
+
+static void list_taps(max_pool_kernel *kernel, double tap_count) {
+    const rondo__window *window = &kernel->pool.window;
+    int64_t tap[RONDO__SPATIAL_MAX] = {0};
+    if (!kernel->channels_last || tap_count > TAPS_MAX) {
+        return;
+    }
+    do {
+        int64_t at = 0;
+        for (int32_t i = 0; i < window->rank; ++i) {
+            at = at * window->input[i] + tap[i] * window->dilation[i];
+        }
+        kernel->taps[kernel->tap_count++] = at * kernel->run;
+    } while (rondo__index_advance(window->rank, window->kernel, tap));
 }
 
 rondo_status rondo__host_prepare_max_pool(const rondo__kernel_request *request,
@@ -174,6 +216,7 @@ rondo_status rondo__host_prepare_max_pool(const rondo__kernel_request *request,
     for (int32_t i = 0; i < window->rank; ++i) {
         taps *= (double)window->kernel[i];
     }
+    list_taps(kernel, taps);
     kernel->is_parallel = taps * (double)rondo_shape_get_count(&pool.output) * sizeof(float) >
                           RONDO__HOST_PARALLEL_BYTES;
     *out_kernel = &head->base;

@@ -28,6 +28,9 @@ static const table_entry table[] = {
     {"rondo", "MatMul", rondo__host_prepare_product},
     {"", "Conv", rondo__host_prepare_convolution},
     {"rondo", "Conv", rondo__host_prepare_convolution},
+    {"", "ConvTranspose", rondo__host_prepare_conv_transpose},
+    {"", "Resize", rondo__host_prepare_resize},
+    {"", "Upsample", rondo__host_prepare_resize},
     {"", "Transpose", rondo__host_prepare_transpose},
     {"", "Expand", rondo__host_prepare_expand},
     {"", "Slice", rondo__host_prepare_slice},
@@ -53,6 +56,14 @@ static const table_entry table[] = {
     {"", "GRU", rondo__host_prepare_recurrent},
     {"", "RNN", rondo__host_prepare_recurrent},
     {"", "LRN", rondo__host_prepare_lrn},
+    {"", "MatMulInteger", rondo__host_prepare_byte_product},
+    {"", "QLinearMatMul", rondo__host_prepare_byte_product},
+    {"", "ConvInteger", rondo__host_prepare_byte_convolution},
+    {"", "QLinearConv", rondo__host_prepare_byte_convolution},
+    {"", "QuantizeLinear", rondo__host_prepare_quantize},
+    {"", "DequantizeLinear", rondo__host_prepare_quantize},
+    {"", "DynamicQuantizeLinear", rondo__host_prepare_quantize},
+    {"", "Cast", rondo__host_prepare_cast},
     {"com.microsoft", "DynamicQuantizeLSTM", rondo__host_prepare_quantize_lstm},
     {"ai.onnx.ml", "TreeEnsemble", rondo__host_prepare_trees},
     {"ai.onnx.ml", "TreeEnsembleClassifier", rondo__host_prepare_trees},
@@ -64,11 +75,17 @@ static bool is_empty(const rondo__tensor_info *info) {
     return info->dtype != RONDO_DTYPE_NONE && rondo_shape_get_count(&info->shape) == 0;
 }
 
+// Of Resize, a known input without elements is an absent one (older exporters write roi so).
+static bool counts_as_absent(const rondo__kernel_request *request, size_t input) {
+    return input > 0 && request->inputs[input].constant != NULL &&
+           strcmp(request->op->def->name, "Resize") == 0;
+}
+
 // Tensors without elements may have no address either. So the kernels of the table never see one:
 // there is next to nothing to do, and the reference does that.
 static bool has_empty_tensor(const rondo__kernel_request *request) {
     for (size_t i = 0; i < request->input_count; ++i) {
-        if (is_empty(&request->inputs[i])) {
+        if (is_empty(&request->inputs[i]) && !counts_as_absent(request, i)) {
             return true;
         }
     }

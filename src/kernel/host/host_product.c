@@ -15,10 +15,6 @@
 #include "kernel/host/packed_matrix.h"
 #include "kernel/host/product_form.h"
 
-enum {
-    PARALLEL_MULTIPLY_ADDS = 256 * 1024,  // below, one thread is as quick (about 10 us of work)
-};
-
 typedef struct product_kernel {
     rondo__host_kernel head;
     const rondo__simd *simd;
@@ -154,7 +150,7 @@ static rondo_status init_kernel(const rondo__kernel_request *request, product_ke
     kernel->row_block_count = (product->m + simd->tile_rows - 1) / simd->tile_rows;
     const double work =
         (double)product->batch_count * (double)product->m * (double)product->n * (double)product->k;
-    kernel->is_parallel = work > PARALLEL_MULTIPLY_ADDS;
+    kernel->is_parallel = work > RONDO__HOST_PARALLEL_MULTIPLY_ADDS;
     const rondo_tensor *b = request->inputs[1].constant;
     if (b == NULL) {
         kernel->reads_b_in_place = !product->trans_b;

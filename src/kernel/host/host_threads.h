@@ -30,8 +30,11 @@
 #endif
 
 enum {
-    // Work (in bytes moved, roughly) below which a second thread costs more than it brings.
-    RONDO__HOST_PARALLEL_BYTES = 64 * 1024,
+    // Work below which one thread does it all: bytes moved, roughly, and multiply-adds, both some
+    // 20 us. On idle processors threads meet in a microsecond or two, but beside a busy process
+    // each meeting may take as long as the scheduler likes.
+    RONDO__HOST_PARALLEL_BYTES = 256 * 1024,
+    RONDO__HOST_PARALLEL_MULTIPLY_ADDS = 1024 * 1024,
 };
 
 // Sets how many threads OpenMP regions of this thread use, ours and oneDNN's; returns the former

@@ -10,8 +10,7 @@ static bool has_input(const rondo__kernel_request *request, size_t input) {
     return input < request->input_count && request->inputs[input].dtype != RONDO_DTYPE_NONE;
 }
 
-// A batch of a against one b is one taller a.
-static void join_batches(rondo__product *product) {
+void rondo__product_join_batches(rondo__product *product) {
     if (product->trans_a) {
         return;
     }
@@ -88,6 +87,6 @@ rondo_status rondo__product_form_init(rondo__product_form *form,
     for (int32_t i = 0; i < product->batch_rank; ++i) {
         form->b_count *= product->b_step[i] != 0 ? product->batch[i] : 1;
     }
-    join_batches(product);
+    rondo__product_join_batches(product);
     return RONDO_STATUS_OK;
 }

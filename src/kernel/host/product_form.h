@@ -24,4 +24,7 @@ typedef struct rondo__product_form {
 rondo_status rondo__product_form_init(rondo__product_form *form,
                                       const rondo__kernel_request *request);
 
+// Makes a batch of a against one b one taller a, where it can.
+void rondo__product_join_batches(rondo__product *product);
+
 #endif  // RONDO_KERNEL_HOST_PRODUCT_FORM_H

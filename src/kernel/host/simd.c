@@ -2,23 +2,63 @@
 
 #include "kernel/host/simd.h"
 
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <strings.h>
+
 extern const rondo__simd rondo__simd_baseline;
 #ifdef RONDO_SIMD_X86
 extern const rondo__simd rondo__simd_avx2;
 extern const rondo__simd rondo__simd_avx512;
 #endif
 
-const rondo__simd *rondo__simd_get(void) {
 #ifdef RONDO_SIMD_X86
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
+enum { LEVEL_BASELINE, LEVEL_AVX2, LEVEL_AVX512 };
+
+// The highest level that the user allows, by oneDNN's variable, so that one setting holds for its
+// kernels and ours.
+static int get_allowed_level(void) {
+    static const struct {
+        const char *name;
+        int level;
+    } limits[] = {
+        {"SSE41", LEVEL_BASELINE}, {"AVX", LEVEL_BASELINE},     {"AVX2", LEVEL_AVX2},
+        {"AVX2_VNNI", LEVEL_AVX2}, {"AVX2_VNNI_2", LEVEL_AVX2},
+    };
+    const char *text = getenv("ONEDNN_MAX_CPU_ISA");
+    for (size_t i = 0; text != NULL && i < sizeof limits / sizeof limits[0]; ++i) {
+        if (strcasecmp(text, limits[i].name) == 0) {
+            return limits[i].level;
+        }
+    }
+    return LEVEL_AVX512;
+}
+#endif
+
+static const rondo__simd *choose(void) {
+#ifdef RONDO_SIMD_X86
+    const int level = get_allowed_level();
+    if (level >= LEVEL_AVX512 && __builtin_cpu_supports("avx512f") &&
+        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512vl")) {
         return &rondo__simd_avx512;
     }
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+    if (level >= LEVEL_AVX2 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
         return &rondo__simd_avx2;
     }
 #endif
     return &rondo__simd_baseline;
+}
+
+const rondo__simd *rondo__simd_get(void) {
+    static _Atomic(const rondo__simd *) kept;
+    const rondo__simd *simd = atomic_load_explicit(&kept, memory_order_relaxed);
+    if (simd == NULL) {
+        simd = choose();
+        atomic_store_explicit(&kept, simd, memory_order_relaxed);
+    }
+    return simd;
 }
 
 void rondo__simd_activate(const rondo__simd *simd, rondo__activation activation, float alpha,

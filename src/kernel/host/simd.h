@@ -66,15 +66,16 @@ typedef struct rondo__simd {
     // y = the maximum over rows; y may be one of them.
     void (*maximum_of_rows)(const float *const *rows, int64_t row_count, float *y, int64_t count);
 
-    // The sum of products of two rows of 16-bit integers; wraps.
-    int32_t (*dot_i16)(const int16_t *a, const int16_t *b, int64_t count);
+    // y = the sum of weight * row over rows.
+    void (*sum_of_rows)(const float *const *rows, const float *weights, int64_t row_count, float *y,
+                        int64_t count);
 
     int32_t tile_rows;      // most rows of one tile
     int32_t panel_columns;  // columns of one panel of b
     void (*multiply_tile)(const rondo__tile *tile);
 } rondo__simd;
 
-// The best table for this processor.  Threads: safe.
+// The best table for this processor that ONEDNN_MAX_CPU_ISA allows.  Threads: safe.
 const rondo__simd *rondo__simd_get(void);
 
 // Applies an activation in place; NONE does nothing.

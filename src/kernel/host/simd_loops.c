@@ -74,7 +74,9 @@ DEFINE_BINARY(Mul, a *b)
 DEFINE_BINARY(Div, a / b)
 DEFINE_BINARY(Max, math_maximum(a, b))
 DEFINE_BINARY(Min, math_minimum(a, b))
-DEFINE_BINARY_CALL(Pow, powf(a, b))
+// Squares and cubes make up most powers of models; with one exponent for all, the compiler makes a
+// loop of each.
+DEFINE_BINARY_CALL(Pow, b == 2.0f ? a * a : b == 3.0f ? a * a * a : powf(a, b))
 
 // ---- rows -------------------------------------------------------------------------------------
 
@@ -242,41 +244,77 @@ static void row_accumulate_maximum(const float *x, float *y, int64_t count) {
     }
 }
 
-static int32_t row_dot_i16(const int16_t *a, const int16_t *b, int64_t count) {
-    uint32_t sum = 0;
-    for (int64_t i = 0; i < count; ++i) {
-        sum += (uint32_t)((int32_t)a[i] * (int32_t)b[i]);
-    }
-    return (int32_t)sum;
-}
-
 typedef float vector __attribute__((vector_size(RONDO_SIMD_WIDTH * sizeof(float))));
 typedef int32_t mask __attribute__((vector_size(RONDO_SIMD_WIDTH * sizeof(float))));
 
-// math_maximum of whole vectors, which stay in registers.
-RONDO_INLINE vector maximum_of_vectors(vector a, vector b) {
-    const mask takes_a = (a > b) | (a != a);
-    return (vector)(((mask)a & takes_a) | ((mask)b & ~takes_a));
+// The larger of each pair, b where one of them is NaN: one instruction, if written like this.
+RONDO_INLINE vector larger_of(vector a, vector b) {
+    vector result;
+    for (int lane = 0; lane < RONDO_SIMD_WIDTH; ++lane) {
+        result[lane] = a[lane] > b[lane] ? a[lane] : b[lane];
+    }
+    return result;
 }
 
-static void row_maximum_of_rows(const float *const *rows, int64_t row_count, float *y,
-                                int64_t count) {
-    int64_t i = 0;
-    for (; i + RONDO_SIMD_WIDTH <= count; i += RONDO_SIMD_WIDTH) {
-        vector best, next;
-        memcpy(&best, rows[0] + i, sizeof best);
-        for (int64_t r = 1; r < row_count; ++r) {
-            memcpy(&next, rows[r] + i, sizeof next);
-            best = maximum_of_vectors(next, best);
-        }
-        memcpy(y + i, &best, sizeof best);
+RONDO_INLINE bool has_nan(vector v) {
+    int32_t any = 0;
+    const mask found = v != v;
+    for (int lane = 0; lane < RONDO_SIMD_WIDTH; ++lane) {
+        any |= found[lane];
     }
-    for (; i < count; ++i) {
+    return any != 0;
+}
+
+static void maximum_of_columns(const float *const *rows, int64_t row_count, float *y, int64_t first,
+                               int64_t end) {
+    for (int64_t i = first; i < end; ++i) {
         float best = rows[0][i];
         for (int64_t r = 1; r < row_count; ++r) {
             best = math_maximum(rows[r][i], best);
         }
         y[i] = best;
+    }
+}
+
+// NaN must win, and larger_of loses it. So there is a sum of all elements beside: where that is not
+// NaN no element is, and otherwise the columns are looked at one by one.
+static void row_maximum_of_rows(const float *const *rows, int64_t row_count, float *y,
+                                int64_t count) {
+    int64_t i = 0;
+    vector sums = {0};
+    for (; i + RONDO_SIMD_WIDTH <= count; i += RONDO_SIMD_WIDTH) {
+        vector best, next;
+        memcpy(&best, rows[0] + i, sizeof best);
+        sums += best;
+        for (int64_t r = 1; r < row_count; ++r) {
+            memcpy(&next, rows[r] + i, sizeof next);
+            sums += next;
+            best = larger_of(next, best);
+        }
+        memcpy(y + i, &best, sizeof best);
+    }
+    maximum_of_columns(rows, row_count, y, has_nan(sums) ? 0 : i, count);
+}
+
+static void row_sum_of_rows(const float *const *rows, const float *weights, int64_t row_count,
+                            float *y, int64_t count) {
+    int64_t i = 0;
+    for (; i + RONDO_SIMD_WIDTH <= count; i += RONDO_SIMD_WIDTH) {
+        vector sum, next;
+        memcpy(&sum, rows[0] + i, sizeof sum);
+        sum *= weights[0];
+        for (int64_t r = 1; r < row_count; ++r) {
+            memcpy(&next, rows[r] + i, sizeof next);
+            sum += weights[r] * next;
+        }
+        memcpy(y + i, &sum, sizeof sum);
+    }
+    for (; i < count; ++i) {
+        float sum = weights[0] * rows[0][i];
+        for (int64_t r = 1; r < row_count; ++r) {
+            sum += weights[r] * rows[r][i];
+        }
+        y[i] = sum;
     }
 }
 
@@ -323,8 +361,8 @@ const rondo__simd RONDO_SIMD_NAME(rondo__simd) = {
     .scale_shift = row_scale_shift,
     .accumulate = row_accumulate,
     .accumulate_maximum = row_accumulate_maximum,
-    .dot_i16 = row_dot_i16,
     .maximum_of_rows = row_maximum_of_rows,
+    .sum_of_rows = row_sum_of_rows,
     .tile_rows = RONDO_TILE_ROWS,
     .panel_columns = 2 * RONDO_SIMD_WIDTH,
     .multiply_tile = RONDO_SIMD_NAME(rondo__simd_multiply_tile),

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rondo_types.cuh"
 #include "rondo_activation.cuh"
+#include "rondo_quantize.cuh"
 
 template <typename T>
 struct is_floating {

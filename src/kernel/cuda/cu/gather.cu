@@ -1,8 +1,8 @@
 // gather.cu - moves of elements by index tensors. T is an unsigned type of the element's size, I the
-// index type (i32 or i64). Negative indices count from the end; an index still out of range is
-// clamped, so that hostile data never reads or writes outside a tensor.
+// index type (i32 or i64).
 // SPDX-License-Identifier: Apache-2.0
 #include "rondo_types.cuh"
+#include "rondo_index.cuh"
 
 #ifndef RONDO_T
 #define RONDO_T u32
@@ -15,13 +15,6 @@ typedef RONDO_I I;
 #ifndef RANK
 #define RANK 4
 #endif
-
-__device__ __forceinline__ i64 wrap_index(i64 index, i64 extent) {
-    if (index < 0) {
-        index += extent;
-    }
-    return index < 0 ? 0 : (index >= extent ? extent - 1 : index);
-}
 
 // y[o][k][i] = x[o][index[k]][i]
 struct gather_arguments {

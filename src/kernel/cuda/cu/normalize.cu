@@ -1,4 +1,5 @@
-// normalize.cu - LayerNormalization, InstanceNormalization, GroupNormalization and LRN. Statistics in
+// normalize.cu - LayerNormalization, InstanceNormalization, GroupNormalization, MeanVarianceNormalization,
+// BatchNormalization in training, and LRN. Statistics in
 // float; the variance is that of the deviations (two passes over data that the first pass cached), and
 // the sum of the deviations corrects the mean.
 // SPDX-License-Identifier: Apache-2.0
@@ -12,19 +13,42 @@ typedef RONDO_T T;
 #define RONDO_S float  // statistics that LayerNormalization may put out
 #endif
 typedef RONDO_S S;
+#ifndef RONDO_G
+#define RONDO_G T  // gain and shift
+#endif
+typedef RONDO_G G;
+#ifndef BROADCASTS
+#define BROADCASTS 0  // LayerNormalization: gain or shift has not the shape of a row
+#endif
+#ifndef RANK
+#define RANK 1
+#endif
+// Of group_normalization_held: threads of a block, packs that each holds, elements of a pack.
+#ifndef THREADS
+#define THREADS 256
+#endif
+#ifndef PACKS
+#define PACKS 1
+#endif
+#ifndef WIDTH
+#define WIDTH 1
+#endif
 
 struct moments {
     float mean, variance;
 };
-// Mean and variance of a row, by one block; every thread gets them. `scratch` has 33 floats.
-__device__ __forceinline__ moments row_moments(const T *x, i64 length, float *scratch) {
+// Mean and variance of x[place(0)] .. x[place(length - 1)], by one block; every thread gets them.
+// `scratch` has 33 floats.
+template <typename Place>
+__device__ __forceinline__ moments find_moments(const T *x, i64 length, const Place &place,
+                                                float *scratch) {
     long_sum sum, rest, square;
     for (i64 i = threadIdx.x; i < length; i += blockDim.x) {
-        sum.add(convert<float>(x[i]));
+        sum.add(convert<float>(x[place(i)]));
     }
     const float mean = block_sum(sum.get(), scratch) / (float)length;
     for (i64 i = threadIdx.x; i < length; i += blockDim.x) {
-        const float d = convert<float>(x[i]) - mean;
+        const float d = convert<float>(x[place(i)]) - mean;
         rest.add(d);
         square.add(d * d);
     }
@@ -36,17 +60,43 @@ __device__ __forceinline__ moments row_moments(const T *x, i64 length, float *sc
     result.variance = variance < 0.0f ? 0.0f : variance;
     return result;
 }
+struct side_by_side {
+    __device__ __forceinline__ i64 operator()(i64 i) const {
+        return i;
+    }
+};
+__device__ __forceinline__ moments row_moments(const T *x, i64 length, float *scratch) {
+    return find_moments(x, length, side_by_side(), scratch);
+}
+
+// Where element n of a tensor of these extents is in one with these steps.
+__device__ __forceinline__ i64 find_place(i64 n, const i64 (&extent)[RANK],
+                                          const i64 (&step)[RANK]) {
+    i64 place = 0;
+#pragma unroll
+    for (int d = RANK - 1; d >= 0; d--) {
+        i64 at = n;
+        if (d > 0) {
+            at = n % extent[d];
+            n /= extent[d];
+        }
+        place += at * step[d];
+    }
+    return place;
+}
 
 struct layer_arguments {
     i64 rows;
     const T *x;
-    const T *gain;
-    const T *shift;  // may be NULL
+    const G *gain;
+    const G *shift;  // may be NULL
     T *y;
     S *mean;        // may be NULL
     S *inverse;     // may be NULL
     i64 length;
     double epsilon;
+    // BROADCASTS: of x, gain and shift.
+    i64 extent[RANK], gain_step[RANK], shift_step[RANK];
 };
 
 extern "C" __global__ void __launch_bounds__(256) layer_normalization(const layer_arguments a) {
@@ -59,9 +109,12 @@ extern "C" __global__ void __launch_bounds__(256) layer_normalization(const laye
         const float mean = row_of.mean;
         const float inverse = 1.0f / sqrtf(row_of.variance + (float)a.epsilon);
         for (i64 i = threadIdx.x; i < a.length; i += blockDim.x) {
-            float value = (convert<float>(x[i]) - mean) * inverse * convert<float>(a.gain[i]);
+            const i64 n = row * a.length + i;
+            const i64 at_gain = BROADCASTS ? find_place(n, a.extent, a.gain_step) : i;
+            float value = (convert<float>(x[i]) - mean) * inverse * convert<float>(a.gain[at_gain]);
             if (a.shift != 0) {
-                value += convert<float>(a.shift[i]);
+                value += convert<float>(
+                    a.shift[BROADCASTS ? find_place(n, a.extent, a.shift_step) : i]);
             }
             y[i] = convert<T>(value);
         }
@@ -106,6 +159,65 @@ extern "C" __global__ void __launch_bounds__(256) group_normalization(const grou
     }
 }
 
+// The same for rows that a block's registers hold: x is read once, in whole packs.
+extern "C" __global__ void __launch_bounds__(THREADS)
+group_normalization_held(const group_arguments a) {
+    take_turn();
+    __shared__ float scratch[33];
+    const int packs = (int)(a.length / WIDTH);
+    for (i64 row = blockIdx.x; row < a.rows; row += gridDim.x) {
+        const pack<T, WIDTH> *x = (const pack<T, WIDTH> *)(a.x + row * a.length);
+        pack<T, WIDTH> *y = (pack<T, WIDTH> *)(a.y + row * a.length);
+        float value[PACKS][WIDTH];
+        float sum = 0.0f, rest = 0.0f, square = 0.0f;
+#pragma unroll
+        for (int p = 0; p < PACKS; p++) {
+            const int i = (int)threadIdx.x + p * THREADS;
+            pack<T, WIDTH> in;
+            if (i < packs) {
+                in = x[i];
+            }
+#pragma unroll
+            for (int v = 0; v < WIDTH; v++) {
+                value[p][v] = i < packs ? convert<float>(in.value[v]) : 0.0f;
+                sum += value[p][v];
+            }
+        }
+        float mean = block_sum(sum, scratch) / (float)a.length;
+#pragma unroll
+        for (int p = 0; p < PACKS; p++) {
+            const bool is_there = (int)threadIdx.x + p * THREADS < packs;
+#pragma unroll
+            for (int v = 0; v < WIDTH; v++) {
+                const float d = is_there ? value[p][v] - mean : 0.0f;
+                rest += d;
+                square += d * d;
+            }
+        }
+        const float shift = block_sum(rest, scratch) / (float)a.length;
+        const float variance = block_sum(square, scratch) / (float)a.length - shift * shift;
+        mean = fabsf(shift) < infinity() ? mean + shift : mean;
+        const float inverse = 1.0f / sqrtf((variance < 0.0f ? 0.0f : variance) + (float)a.epsilon);
+        const i64 group = row % a.groups, channels = a.length / a.spatial;
+#pragma unroll
+        for (int p = 0; p < PACKS; p++) {
+            const int i = (int)threadIdx.x + p * THREADS;
+            if (i < packs) {
+                const i64 c =
+                    a.per_group ? group : group * channels + (u32)i * WIDTH / (u32)a.spatial;
+                const float scale = inverse * convert<float>(a.gain[c]);
+                const float offset = convert<float>(a.shift[c]);
+                pack<T, WIDTH> out;
+#pragma unroll
+                for (int v = 0; v < WIDTH; v++) {
+                    out.value[v] = convert<T>((value[p][v] - mean) * scale + offset);
+                }
+                y[i] = out;
+            }
+        }
+    }
+}
+
 struct lrn_arguments {
     i64 count;
     const T *x;
@@ -126,5 +238,81 @@ extern "C" __global__ void __launch_bounds__(256) lrn(const lrn_arguments a) {
         a.y[n] = convert<T>(
             convert<float>(a.x[n]) /
             powf((float)a.bias + (float)a.alpha / (float)a.size * sum, (float)a.beta));
+    }
+}
+
+// ---- over any axes ----------------------------------------------------------------------------
+
+struct axes_arguments {
+    i64 groups;
+    const T *x;
+    T *y;
+    i64 length;  // elements of a group
+    i64 kept_extent[RANK], kept_step[RANK];  // of the axes that name a group
+    i64 extent[RANK], step[RANK];            // of those inside of it
+};
+struct inside_group {
+    const axes_arguments &a;
+    i64 first;
+    __device__ __forceinline__ i64 operator()(i64 i) const {
+        return first + find_place(i, a.extent, a.step);
+    }
+};
+extern "C" __global__ void __launch_bounds__(256) axes_normalization(const axes_arguments a) {
+    take_turn();
+    __shared__ float scratch[33];
+    for (i64 group = blockIdx.x; group < a.groups; group += gridDim.x) {
+        const inside_group place = {a, find_place(group, a.kept_extent, a.kept_step)};
+        const moments found = find_moments(a.x, a.length, place, scratch);
+        const float divisor = sqrtf(found.variance) + 1e-9f;
+        for (i64 i = threadIdx.x; i < a.length; i += blockDim.x) {
+            a.y[place(i)] = convert<T>((convert<float>(a.x[place(i)]) - found.mean) / divisor);
+        }
+    }
+}
+
+// ---- in training ------------------------------------------------------------------------------
+
+struct training_arguments {
+    const T *x;  // [batch, channels, span]
+    const G *gain, *shift, *mean, *variance;
+    T *y;  // these may be NULL
+    G *running_mean, *running_variance, *batch_mean, *batch_variance;
+    i64 batch, channels, span;
+    double epsilon, momentum;
+};
+struct inside_channel {
+    i64 channel, channels, span;
+    __device__ __forceinline__ i64 operator()(i64 i) const {
+        return (i / span * channels + channel) * span + i % span;
+    }
+};
+__device__ __forceinline__ void put(G *values, i64 at, float value) {
+    if (values != 0) {
+        values[at] = convert<G>(value);
+    }
+}
+extern "C" __global__ void __launch_bounds__(256) batch_training(const training_arguments a) {
+    take_turn();
+    __shared__ float scratch[33];
+    for (i64 c = blockIdx.x; c < a.channels; c += gridDim.x) {
+        const inside_channel place = {c, a.channels, a.span};
+        const i64 length = a.batch * a.span;
+        const moments found = find_moments(a.x, length, place, scratch);
+        const float scale =
+            convert<float>(a.gain[c]) / sqrtf(found.variance + (float)a.epsilon);
+        const float shift = convert<float>(a.shift[c]);
+        for (i64 i = threadIdx.x; i < length && a.y != 0; i += blockDim.x) {
+            const i64 at = place(i);
+            a.y[at] = convert<T>((convert<float>(a.x[at]) - found.mean) * scale + shift);
+        }
+        if (threadIdx.x == 0) {
+            const float keeps = (float)a.momentum, takes = (float)(1.0 - a.momentum);
+            put(a.running_mean, c, convert<float>(a.mean[c]) * keeps + found.mean * takes);
+            put(a.running_variance, c,
+                convert<float>(a.variance[c]) * keeps + found.variance * takes);
+            put(a.batch_mean, c, found.mean);
+            put(a.batch_variance, c, found.variance);
+        }
     }
 }

@@ -1,4 +1,4 @@
-// pool.cu - MaxPool and AveragePool over up to three spatial extents, in both layouts, and the global
+// pool.cu - MaxPool, AveragePool and LpPool over up to three spatial extents, in both layouts, and the global
 // average over channels-last images. With channels last, WIDTH neighbouring channels go together.
 // SPDX-License-Identifier: Apache-2.0
 #include "rondo_types.cuh"
@@ -9,6 +9,9 @@
 typedef RONDO_T T;
 #ifndef AVERAGE
 #define AVERAGE 0
+#endif
+#ifndef NORM
+#define NORM 0  // the p-norm of the window
 #endif
 #ifndef RONDO_A
 #define RONDO_A compute_of<T>::type  // the accumulator
@@ -32,7 +35,13 @@ struct pool_arguments {
     i64 in[3], out[3];
     i64 kernel[3], stride[3], dilation[3], before[3], after[3];
     i64 include_pad, column_major;
+    double p;  // of the norm
 };
+
+// x to the p; the common ones without pow.
+__device__ __forceinline__ double power(double x, double p) {
+    return p == 1.0 ? x : (p == 2.0 ? x * x : (p == 0.5 ? sqrt(x) : pow(x, p)));
+}
 
 extern "C" __global__ void __launch_bounds__(256) pool(const pool_arguments a) {
     take_turn();
@@ -86,7 +95,9 @@ extern "C" __global__ void __launch_bounds__(256) pool(const pool_arguments a) {
 #pragma unroll
                     for (int v = 0; v < WIDTH; v++) {
                         const C next = convert<C>(in.value[v]);
-                        if (AVERAGE) {
+                        if (NORM) {
+                            value[v] += (C)power(fabs((double)next), a.p);
+                        } else if (AVERAGE) {
                             value[v] = (C)(value[v] + next);
                         } else if (!any || next > value[v] ||
                                    (next != next && value[v] == value[v])) {
@@ -101,8 +112,12 @@ extern "C" __global__ void __launch_bounds__(256) pool(const pool_arguments a) {
         pack<T, WIDTH> result;
 #pragma unroll
         for (int v = 0; v < WIDTH; v++) {
-            result.value[v] =
-                convert<T>(AVERAGE ? (C)(value[v] / (C)(count > 0 ? count : 1)) : value[v]);
+            if (NORM) {
+                result.value[v] = convert<T>((C)power((double)value[v], 1.0 / a.p));
+            } else {
+                result.value[v] =
+                    convert<T>(AVERAGE ? (C)(value[v] / (C)(count > 0 ? count : 1)) : value[v]);
+            }
         }
         *(pack<T, WIDTH> *)(a.y + g * WIDTH) = result;
         if (!CHANNELS_LAST && a.indices != 0) {

@@ -1,5 +1,6 @@
-// top_k.cu - TopK by rank counting: an element's place is the number of elements that go before it.
-// Quadratic in the axis, without scratch memory, and stable; the host takes it for axes up to 4096.
+// top_k.cu - TopK. Short axes by rank counting: an element's place is the number of elements that go
+// before it; quadratic, but one launch without scratch memory. Longer ones are made keys of, which
+// sort.cu sorts. Both are stable, and to both NaN is larger than every number.
 // SPDX-License-Identifier: Apache-2.0
 #include "rondo_types.cuh"
 
@@ -11,7 +12,7 @@ typedef RONDO_T T;
 struct top_k_arguments {
     i64 lines;
     const T *x;
-    T *values;
+    T *values;     // may be NULL
     i64 *indices;  // may be NULL
     i64 length, inner, k, largest;
 };
@@ -36,11 +37,68 @@ extern "C" __global__ void __launch_bounds__(256) top_k(const top_k_arguments a)
             }
             if (place < a.k) {
                 const i64 to = (outer * a.k + place) * a.inner + i;
-                a.values[to] = x[n * a.inner];
+                if (a.values != 0) {
+                    a.values[to] = x[n * a.inner];
+                }
                 if (a.indices != 0) {
                     a.indices[to] = n;
                 }
             }
+        }
+    }
+}
+
+// ---- long axes --------------------------------------------------------------------------------
+
+// Unsigned numbers in the order of the values.
+template <typename From>
+__device__ __forceinline__ u64 key_of(From x) {
+    const bool is_signed = (From)-1 < (From)0;
+    return is_signed ? (u64)(i64)x ^ 0x8000000000000000ull : (u64)x;
+}
+__device__ __forceinline__ u64 key_of(float x) {
+    const u32 bits = __float_as_uint(x + 0.0f);  // -0 is 0
+    return x != x ? 0xffffffffu : (bits >> 31 ? ~bits : bits | 0x80000000u);
+}
+__device__ __forceinline__ u64 key_of(double x) {
+    const u64 bits = (u64)__double_as_longlong(x + 0.0);
+    return x != x ? ~(u64)0 : (bits >> 63 ? ~bits : bits | 0x8000000000000000ull);
+}
+
+struct key_arguments {
+    i64 count;
+    const T *x;
+    u64 *keys;  // [lines, length]
+    i64 length, inner, largest;
+};
+extern "C" __global__ void __launch_bounds__(256) top_k_keys(const key_arguments a) {
+    take_turn();
+    typedef compute_of<T>::type C;
+    for (i64 n = (i64)blockIdx.x * 256 + threadIdx.x; n < a.count; n += (i64)gridDim.x * 256) {
+        const i64 i = n % a.inner, at = n / a.inner % a.length, outer = n / a.inner / a.length;
+        const u64 key = key_of(convert<C>(a.x[n]));
+        a.keys[(outer * a.inner + i) * a.length + at] = a.largest ? ~key : key;
+    }
+}
+
+struct pick_arguments {
+    i64 count;
+    const T *x;
+    T *values;     // may be NULL
+    i64 *indices;  // may be NULL
+    const u32 *order;  // [lines, k]
+    i64 length, inner, k;
+};
+extern "C" __global__ void __launch_bounds__(256) top_k_pick(const pick_arguments a) {
+    take_turn();
+    for (i64 n = (i64)blockIdx.x * 256 + threadIdx.x; n < a.count; n += (i64)gridDim.x * 256) {
+        const i64 i = n % a.inner, place = n / a.inner % a.k, outer = n / a.inner / a.k;
+        const i64 at = a.order[(outer * a.inner + i) * a.k + place];
+        if (a.values != 0) {
+            a.values[n] = a.x[(outer * a.length + at) * a.inner + i];
+        }
+        if (a.indices != 0) {
+            a.indices[n] = at;
         }
     }
 }

@@ -1,0 +1,112 @@
+// quantize.cu - QuantizeLinear and DequantizeLinear with blocks that end before their time (all other
+// forms are element-wise), and DynamicQuantizeLinear: the extremes in parts, then the steps.
+// SPDX-License-Identifier: Apache-2.0
+#include "rondo_types.cuh"
+#include "rondo_quantize.cuh"
+#include "rondo_extremes.cuh"
+
+#ifndef RONDO_X
+#define RONDO_X float
+#endif
+typedef RONDO_X X;
+#ifndef RONDO_S
+#define RONDO_S float
+#endif
+typedef RONDO_S S;
+#ifndef RONDO_Q
+#define RONDO_Q u8
+#endif
+typedef RONDO_Q Q;
+
+#ifndef ONE_WHEN_FLAT
+#define ONE_WHEN_FLAT 0  // the scale where all values are 0
+#endif
+
+struct quantize_arguments {
+    i64 count;
+    const void *x;
+    const S *scale;
+    const Q *zero;  // may be NULL
+    void *y;
+    i64 length, inner, block, scales;  // x [outer, length, inner], scale [outer, scales, inner]
+};
+
+__device__ __forceinline__ i64 find_scale(const quantize_arguments &a, i64 i) {
+    const i64 place = i / a.inner % a.length, outer = i / a.inner / a.length;
+    return (outer * a.scales + place / a.block) * a.inner + i % a.inner;
+}
+
+extern "C" __global__ void __launch_bounds__(256) quantize_blocks(const quantize_arguments a) {
+    take_turn();
+    for (i64 i = (i64)blockIdx.x * 256 + threadIdx.x; i < a.count; i += (i64)gridDim.x * 256) {
+        const i64 at = find_scale(a, i);
+        const auto x = convert<compute_of<X>::type>(((const X *)a.x)[i]);
+        const auto scale = convert<compute_of<S>::type>(a.scale[at]);
+        ((Q *)a.y)[i] = quantize<Q>(quotient_of(x, scale), a.zero != 0 ? a.zero[at] : (Q)0);
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(256) dequantize_blocks(const quantize_arguments a) {
+    take_turn();
+    for (i64 i = (i64)blockIdx.x * 256 + threadIdx.x; i < a.count; i += (i64)gridDim.x * 256) {
+        const i64 at = find_scale(a, i);
+        const auto scale = convert<compute_of<S>::type>(a.scale[at]);
+        ((S *)a.y)[i] = convert<S>(
+            dequantize(((const Q *)a.x)[i], scale, a.zero != 0 ? a.zero[at] : (Q)0));
+    }
+}
+
+// ---- DynamicQuantizeLinear --------------------------------------------------------------------
+
+struct dynamic_arguments {
+    i64 count;
+    const float *x;
+    extremes *parts;
+    i64 part_count;
+    u8 *y;         // may be NULL
+    float *scale;  // may be NULL
+    u8 *zero;      // may be NULL
+};
+
+// A part for each block.
+extern "C" __global__ void __launch_bounds__(256) dynamic_extremes(const dynamic_arguments a) {
+    take_turn();
+    extremes mine = {0.0f, 0.0f};
+    for (i64 i = (i64)blockIdx.x * 256 + threadIdx.x; i < a.count; i += (i64)gridDim.x * 256) {
+        const extremes one = {a.x[i], a.x[i]};
+        mine.meet(one);
+    }
+    mine = block_extremes(mine);
+    if (threadIdx.x == 0) {
+        a.parts[blockIdx.x] = mine;
+    }
+}
+
+// Without parts one block finds the extremes itself. Threads: a multiple of 32.
+extern "C" __global__ void __launch_bounds__(1024) dynamic_quantize(const dynamic_arguments a) {
+    take_turn();
+    extremes mine = {0.0f, 0.0f};
+    for (i64 i = threadIdx.x; i < a.part_count; i += blockDim.x) {
+        mine.meet(a.parts[i]);
+    }
+    for (i64 i = threadIdx.x; a.part_count == 0 && i < a.count; i += blockDim.x) {
+        const extremes one = {a.x[i], a.x[i]};
+        mine.meet(one);
+    }
+    mine = block_extremes(mine);
+    const float scale =
+        ONE_WHEN_FLAT && mine.high == mine.low ? 1.0f : (mine.high - mine.low) / 255.0f;
+    const u8 zero = scale == 0.0f ? (u8)0 : quantize<u8>((0.0f - mine.low) / scale, (u8)0);
+    if (blockIdx.x == 0 && threadIdx.x == 0) {
+        if (a.scale != 0) {
+            a.scale[0] = scale;
+        }
+        if (a.zero != 0) {
+            a.zero[0] = zero;
+        }
+    }
+    const i64 stride = (i64)gridDim.x * blockDim.x;
+    for (i64 i = (i64)blockIdx.x * blockDim.x + threadIdx.x; a.y != 0 && i < a.count; i += stride) {
+        a.y[i] = quantize<u8>(scale == 0.0f ? 0.0f : a.x[i] / scale, zero);
+    }
+}

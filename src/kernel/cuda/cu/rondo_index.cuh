@@ -1,0 +1,10 @@
+// rondo_index.cuh - indices that come from data. Negative ones count from the end; one still out of range
+// is clamped, so that hostile data never reads or writes outside of a tensor.
+// SPDX-License-Identifier: Apache-2.0
+
+__device__ __forceinline__ i64 wrap_index(i64 index, i64 extent) {
+    if (index < 0) {
+        index += extent;
+    }
+    return index < 0 ? 0 : (index >= extent ? extent - 1 : index);
+}

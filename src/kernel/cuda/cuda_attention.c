@@ -1,0 +1,348 @@
+// rondo.Attention: one kernel, one with the keys in parts, or two products around a softmax; the
+// fastest of them is taken.
+// SPDX-License-Identifier: Apache-2.0
+#include "op/attention.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cu_sources.h"
+#include "kernel/cuda/cuda_copy.h"
+#include "kernel/cuda/cuda_families.h"
+#include "kernel/cuda/cuda_matmul.h"
+#include "kernel/cuda/cuda_matmul_cublaslt.h"
+#include "kernel/cuda/cuda_tune.h"
+
+enum {
+    SHARED_BYTES = 48 * 1024,  // of a block, without asking for more
+    KEYS_LEAST = 16,           // of a tile
+    KEYS_MOST = 32,
+    ROWS_MOST = 4,         // of a thread; a block has 16 times as many
+    PART_KEYS_LEAST = 64,  // fewer are not worth a second launch
+    PARTS_MOST = 32,
+    PRODUCT_WAYS_MOST = 2,
+    WAYS_MAX = 16,
+};
+
+typedef enum way_kind { WAY_TILES, WAY_PARTS, WAY_PRODUCTS } way_kind;
+
+typedef struct way {
+    way_kind kind;
+    int64_t rows;   // of a thread
+    int64_t parts;  // of the keys
+    size_t number;  // of the ways of both products
+} way;
+
+typedef struct attention_problem {
+    rondo__attention attention;
+    rondo_dtype dtype;
+    bool has_mask;
+    size_t count;
+    way ways[WAYS_MAX];
+} attention_problem;
+
+// ---- our kernels ------------------------------------------------------------------------------
+
+static int64_t get_keys(const rondo__attention *a, int64_t rows) {
+    const int64_t widest = a->width > a->v_width ? a->width : a->v_width;
+    for (int64_t keys = KEYS_MOST; keys >= KEYS_LEAST; keys /= 2) {
+        const int64_t floats =
+            16 * rows * (a->width + 1) + keys * (widest + 1) + 16 * rows * (keys + 1);
+        if (floats * 4 <= SHARED_BYTES) {
+            return keys;
+        }
+    }
+    return 0;  // does not fit
+}
+
+static void push_strides(rondo__step *step, const rondo__attention_strides *strides) {
+    rondo__step_int(step, strides->batch);
+    rondo__step_int(step, strides->head);
+    rondo__step_int(step, strides->row);
+    rondo__step_int(step, strides->column);
+}
+
+// A launch over q, k, v into `y`, with parts of the keys in `parts` (NULL: one).
+static rondo__step *add_kernel(rondo__cuda_kernel *kernel, const attention_problem *problem,
+                               const way *w, const char *name, int64_t blocks, rondo__address y,
+                               const rondo__address *parts) {
+    const rondo__attention *a = &problem->attention;
+    const int64_t part_keys = (a->n + w->parts - 1) / w->parts;
+    rondo__defines defines = {0};
+    rondo__define_type(&defines, "T", problem->dtype);
+    rondo__define_int(&defines, "WIDTH", a->width);
+    rondo__define_int(&defines, "V_WIDTH", a->v_width);
+    rondo__define_int(&defines, "ROWS", w->rows);
+    rondo__define_int(&defines, "KEYS", get_keys(a, w->rows));
+    rondo__define_int(&defines, "HAS_PARTS", parts != NULL);
+    rondo__step *step = rondo__cuda_add_launch(kernel, rondo__cu_attention, &defines, name, blocks,
+                                               RONDO__CUDA_BLOCK);
+    rondo__step_input(step, 0);
+    rondo__step_input(step, 1);
+    rondo__step_input(step, 2);
+    rondo__step_optional_input(step, kernel, 3);
+    rondo__step_address(step, y);
+    rondo__step_optional(step, parts);
+    rondo__step_int(step, a->batch);
+    rondo__step_int(step, a->heads);
+    rondo__step_int(step, a->m);
+    rondo__step_int(step, a->n);
+    push_strides(step, &a->q);
+    push_strides(step, &a->k);
+    push_strides(step, &a->v);
+    push_strides(step, &a->mask);
+    push_strides(step, &a->y);
+    rondo__step_int(step, w->parts);
+    rondo__step_int(step, part_keys);
+    rondo__step_float(step, (double)a->scale);
+    return step;
+}
+
+static int64_t count_row_tiles(const rondo__attention *a, int64_t rows) {
+    return (a->m + 16 * rows - 1) / (16 * rows);
+}
+
+static void add_tiles(rondo__cuda_kernel *kernel, const attention_problem *problem, const way *w) {
+    const rondo__attention *a = &problem->attention;
+    const int64_t lines = a->batch * a->heads * a->m;
+    const bool has_parts = w->kind == WAY_PARTS;
+    rondo__address parts = {0};
+    if (has_parts) {
+        parts = rondo__address_workspace(rondo__cuda_reserve_workspace(
+            kernel, (size_t)(lines * w->parts * (a->v_width + 2)) * sizeof(float)));
+    }
+    rondo__step *step =
+        add_kernel(kernel, problem, w, "attention", count_row_tiles(a, w->rows) * w->parts,
+                   rondo__address_output(0), has_parts ? &parts : NULL);
+    if (step != NULL) {
+        step->launch.grid[1] = (uint32_t)a->heads;
+        step->launch.grid[2] = (uint32_t)a->batch;
+    }
+    if (has_parts) {
+        (void)add_kernel(kernel, problem, w, "attention_merge",
+                         rondo__cuda_blocks(lines * a->v_width), rondo__address_output(0), &parts);
+    }
+}
+
+// ---- two products -----------------------------------------------------------------------------
+
+// Batches of both operands: batch and heads, or both in one where they lie so.
+static void set_batches(rondo__cuda_matmul *p, const rondo__attention *a,
+                        const rondo__attention_strides *of_a,
+                        const rondo__attention_strides *of_b) {
+    const bool merges = a->batch == 1 || (of_a->batch == of_a->head * a->heads &&
+                                          of_b->batch == of_b->head * a->heads);
+    p->batch_count = a->batch * a->heads;
+    for (int d = 0; d < RONDO__MATMUL_BATCH_RANK; d++) {
+        p->batch_extent[d] = 1;
+    }
+    p->batch_extent[3] = merges ? p->batch_count : a->heads;
+    p->a_batch[3] = of_a->head;
+    p->b_batch[3] = of_b->head;
+    if (!merges) {
+        p->batch_extent[2] = a->batch;
+        p->a_batch[2] = of_a->batch;
+        p->b_batch[2] = of_b->batch;
+    }
+}
+
+static rondo__cuda_matmul make_product(const attention_problem *problem, int64_t n, int64_t k) {
+    return (rondo__cuda_matmul){
+        .dtype = problem->dtype,
+        .m = problem->attention.m,
+        .n = n,
+        .k = k,
+        .scale = 1.0f,
+        .factor = 1.0f,
+    };
+}
+
+static void make_products(const attention_problem *problem, rondo__address scores,
+                          rondo__cuda_matmul *out_first, rondo__cuda_matmul *out_second) {
+    const rondo__attention *a = &problem->attention;
+    const rondo__attention_strides dense = {a->heads * a->m * a->n, a->m * a->n, a->n, 1};
+    rondo__cuda_matmul first = make_product(problem, a->n, a->width);
+    first.scale = a->scale;
+    first.a = rondo__address_input(0);
+    first.a_row = a->q.row;
+    first.a_column = a->q.column;
+    first.b = rondo__address_input(1);
+    first.b_row = a->k.column;
+    first.b_column = a->k.row;
+    first.y = scores;
+    set_batches(&first, a, &a->q, &a->k);
+    rondo__cuda_matmul second = make_product(problem, a->v_width, a->n);
+    second.a = scores;
+    second.a_row = a->n;
+    second.a_column = 1;
+    second.b = rondo__address_input(2);
+    second.b_row = a->v.row;
+    second.b_column = a->v.column;
+    second.y = rondo__address_output(0);
+    set_batches(&second, a, &dense, &a->v);
+    *out_first = first;
+    *out_second = second;
+}
+
+// y [batch, heads, m, v_width] goes where the layout has it.
+static void spread_result(rondo__cuda_kernel *kernel, const attention_problem *problem,
+                          rondo__address from) {
+    const rondo__attention *a = &problem->attention;
+    const int64_t row = a->v_width, head = a->m * row;
+    rondo__strided_copy copy = {
+        .element_bytes = rondo_dtype_get_bytes(problem->dtype),
+        .from = from,
+        .to = rondo__address_output(0),
+    };
+    rondo__strided_copy_push(&copy, a->batch, a->heads * head, a->y.batch);
+    rondo__strided_copy_push(&copy, a->heads, head, a->y.head);
+    rondo__strided_copy_push(&copy, a->m, row, a->y.row);
+    rondo__strided_copy_push(&copy, a->v_width, 1, 1);
+    rondo__cuda_add_strided_copy(kernel, &copy);
+}
+
+static void add_products(rondo__cuda_kernel *kernel, const attention_problem *problem,
+                         const way *w) {
+    const rondo__attention *a = &problem->attention;
+    const size_t bytes = rondo_dtype_get_bytes(problem->dtype);
+    const int64_t lines = a->batch * a->heads * a->m;
+    const bool spreads = a->y.row != a->v_width && a->m > 1;
+    rondo__cuda_matmul first, second;
+    const rondo__address scores = rondo__address_workspace(
+        rondo__cuda_reserve_workspace(kernel, (size_t)(lines * a->n) * bytes));
+    make_products(problem, scores, &first, &second);
+    if (spreads) {
+        second.y = rondo__address_workspace(
+            rondo__cuda_reserve_workspace(kernel, (size_t)(lines * a->v_width) * bytes));
+    }
+    rondo__cuda_add_product(kernel, &first, w->number);
+    (void)add_kernel(kernel, problem, w, "attention_softmax", lines, scores, NULL);
+    rondo__cuda_add_product(kernel, &second, w->number);
+    if (spreads) {
+        spread_result(kernel, problem, second.y);
+    }
+}
+
+// ---- the choice -------------------------------------------------------------------------------
+
+static void add_way(attention_problem *problem, way w) {
+    if (problem->count < WAYS_MAX) {
+        problem->ways[problem->count++] = w;
+    }
+}
+
+// The best guess first.
+static void list_ways(const rondo__cuda_kernel *kernel, attention_problem *problem) {
+    const rondo__attention *a = &problem->attention;
+    rondo_device_info info = {.struct_size = sizeof info};
+    int64_t units = 1;
+    if (rondo_device_get_info(kernel->device, &info) == RONDO_STATUS_OK && info.compute_units > 0) {
+        units = info.compute_units;
+    }
+    // Few blocks and many keys: as many parts as fill the chip twice.
+    const int64_t heads = a->batch * a->heads;
+    const int64_t blocks = count_row_tiles(a, 1) * heads;
+    int64_t parts = (2 * units + blocks - 1) / blocks;
+    const int64_t parts_most = a->n / PART_KEYS_LEAST;
+    parts = parts > parts_most ? parts_most : parts;
+    parts = parts > PARTS_MOST ? PARTS_MOST : parts;
+    if (parts > 1) {
+        add_way(problem, (way){.kind = WAY_PARTS, .rows = 1, .parts = parts});
+    }
+    // Large blocks reuse more; small ones fill the chip.
+    for (int64_t rows = ROWS_MOST; rows >= 1; rows /= 2) {
+        const bool fills = count_row_tiles(a, rows) * heads >= units;
+        if (rows == 1 || (fills && get_keys(a, rows) > 0)) {
+            add_way(problem, (way){.kind = WAY_TILES, .rows = rows, .parts = 1});
+        }
+    }
+    rondo__cuda_matmul first, second;
+    make_products(problem, rondo__address_output(0), &first, &second);
+    const size_t counts[2] = {rondo__cuda_count_product_ways(kernel, &first),
+                              rondo__cuda_count_product_ways(kernel, &second)};
+    const size_t most = counts[0] < counts[1] ? counts[0] : counts[1];
+    for (size_t i = 0; i < most && i < PRODUCT_WAYS_MOST; i++) {
+        add_way(problem, (way){.kind = WAY_PRODUCTS, .rows = 1, .parts = 1, .number = i});
+    }
+}
+
+static void build_way(rondo__cuda_kernel *kernel, const void *data, size_t index) {
+    const attention_problem *problem = data;
+    const way *w = &problem->ways[index];
+    if (w->kind == WAY_PRODUCTS) {
+        add_products(kernel, problem, w);
+    } else {
+        add_tiles(kernel, problem, w);
+    }
+}
+
+static void describe_way(const rondo__cuda_kernel *kernel, const void *data, size_t index,
+                         char *text, size_t text_bytes) {
+    const attention_problem *problem = data;
+    const way *w = &problem->ways[index];
+    (void)kernel;
+    if (w->kind == WAY_PRODUCTS) {
+        (void)snprintf(text, text_bytes, "two products %zu", w->number);
+    } else {
+        (void)snprintf(text, text_bytes, "tiles of %lld rows, %lld parts", (long long)w->rows * 16,
+                       (long long)w->parts);
+    }
+}
+
+static size_t write_strides(char *text, size_t text_bytes,
+                            const rondo__attention_strides *strides) {
+    const int length =
+        snprintf(text, text_bytes, " %lld,%lld,%lld,%lld", (long long)strides->batch,
+                 (long long)strides->head, (long long)strides->row, (long long)strides->column);
+    return length > 0 && (size_t)length < text_bytes ? (size_t)length : 0;
+}
+
+static void write_key(const rondo__cuda_kernel *kernel, const attention_problem *problem,
+                      char *text, size_t text_bytes) {
+    const rondo__attention *a = &problem->attention;
+    const rondo__attention_strides *strides[] = {&a->q, &a->k, &a->v, &a->mask, &a->y};
+    (void)snprintf(text, text_bytes,
+                   "attention %s batch %lld heads %lld m%lld n%lld width %lld %lld mask %d "
+                   "cublaslt %zu at",
+                   rondo_dtype_get_name(problem->dtype), (long long)a->batch, (long long)a->heads,
+                   (long long)a->m, (long long)a->n, (long long)a->width, (long long)a->v_width,
+                   (int)problem->has_mask, rondo__cuda_get_cublaslt_version(kernel));
+    size_t at = strlen(text);
+    for (size_t i = 0; i < sizeof strides / sizeof strides[0]; i++) {
+        at += write_strides(text + at, text_bytes - at, strides[i]);
+    }
+}
+
+void rondo__cuda_prepare_attention(rondo__cuda_kernel *kernel) {
+    const rondo__op *op = kernel->request->op;
+    attention_problem problem = {.dtype = rondo__cuda_input(kernel, 0)->dtype,
+                                 .has_mask = rondo__cuda_has_input(kernel, 3)};
+    const rondo_status status = rondo__attention_init(
+        op, &rondo__cuda_input(kernel, 0)->shape, &rondo__cuda_input(kernel, 1)->shape,
+        &rondo__cuda_input(kernel, 2)->shape,
+        problem.has_mask ? &rondo__cuda_input(kernel, 3)->shape : NULL, &problem.attention);
+    if (!rondo__cuda_check(kernel, status)) {
+        return;
+    }
+    if (!rondo__cuda_is_float(problem.dtype)) {
+        rondo__cuda_refuse(kernel, "tensors of this type");
+        return;
+    }
+    list_ways(kernel, &problem);
+    const int64_t forced = rondo__op_get_int(op, "way", -1);
+    if (forced >= 0) {
+        build_way(kernel, &problem, (size_t)forced % problem.count);
+        return;
+    }
+    char key[480];
+    write_key(kernel, &problem, key, sizeof key);
+    const rondo__tuning tuning = {
+        .key = key,
+        .candidate_count = problem.count,
+        .fast = (UINT64_C(1) << problem.count) - 1,
+        .problem = &problem,
+        .build = build_way,
+        .describe = describe_way,
+    };
+    rondo__cuda_add_fastest(kernel, &tuning);
+}
