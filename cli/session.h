@@ -22,6 +22,7 @@ typedef struct cli_model_settings {
     int tuning;    // a rondo_tuning
     const char *tuning_file;
     uint64_t memory_limit;  // bytes; 0: the default
+    uint64_t weight_limit;  // bytes; 0: none
     cli_list dimensions;
     cli_list shapes;
     cli_list inputs;
@@ -78,6 +79,9 @@ typedef struct cli_model_settings {
     {"--tuning-file", "FILE", CLI_TEXT, offsetof(type, member.tuning_file), NULL,                  \
      "what rondo tune found for this model"},                                                      \
     CLI_MEMORY_OPTION_ROW(type, member.memory_limit),                                              \
+    {"--weight-limit", "SIZE", CLI_BYTES, offsetof(type, member.weight_limit), NULL,               \
+     "of weights on a GPU: what exceeds it stays in pinned memory\nand is brought in each run "     \
+     "(default: all are on the GPU)"},                                                             \
     {"--set", "DIM=N", CLI_LIST, offsetof(type, member.dimensions), NULL,                          \
      "give a symbolic dimension a number (batch=4); those\nthat neither this, --shape nor a file " \
      "tells count as 1"},                                                                          \

@@ -102,6 +102,9 @@ typedef struct rondo_executor_options {
                                // shapes and constants, too
     rondo_tuning tuning;       // AUTO; no matter on the host
     const char *tuning_file;   // choices of kernels, made ahead; NULL: none. See rondo/tuning.h
+    uint64_t
+        weight_limit_bytes;  // of weights on a GPU; 0: all are there. No matter on the host; see
+                             // below
 } rondo_executor_options;
 
 // Branches. Ops of a graph that do not need each other may run side by side: on a GPU as branches
@@ -122,6 +125,15 @@ typedef struct rondo_executor_options {
 // not count. What executors of one program share (folded constants; weights in the forms that
 // kernels read, once for each device) counts in full against the limit of each that uses it, and
 // is freed with the last.
+
+// Weights that do not fit. With weight_limit_bytes the weights of the main program that exceed it,
+// the largest ones, are in pinned host memory, and each run brings them for the ops that read them,
+// one op ahead, into one of two buffers, which count against the limit. That is slower than weights
+// that stay, by as much as the copies take longer than the ops. The copies are nodes of the graphs;
+// results are the same bit for bit. rondo_executor_describe and rondo_executor_list_placements say
+// which weights these are. Such runs are not recorded, take no device tensors where they are, and
+// have no branches. A limit that leaves no room for what must stay (constants of control flow, and
+// weights too large for two buffers) is refused.
 
 // Half precision. With dtype F16, weights and activations are f16, and inputs and outputs keep the
 // types that the model declares, also those of the bodies of If, Loop and Scan. What f16 cannot
@@ -198,6 +210,7 @@ typedef struct rondo_executor_stats {
     uint64_t device_memory_bytes;  // the same on a GPU, without graph_bytes; 0 on the host
     uint64_t in_place_run_count;   // replays that took device tensors where they are
     uint64_t branch_count;         // of the segment with the most; 1: its graphs are straight lines
+    uint64_t spilled_constant_bytes;  // weights in pinned memory that each run brings
 } rondo_executor_stats;
 
 // Makes an executor for `program` on `device`. Plans are compiled at the first run of each shape.

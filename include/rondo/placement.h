@@ -94,6 +94,7 @@ typedef struct rondo_transfer_stats {
     // From one GPU to another directly. What goes through pinned memory counts as two of the above.
     rondo_transfer_count between_devices;
     rondo_transfer_count synchronous_between_devices;
+    rondo_transfer_count weights;  // brought to the GPU for an op (weight_limit_bytes)
 } rondo_transfer_stats;
 
 // What the executor's runs have copied.  Errors: STATE (nothing has run).

@@ -11,6 +11,7 @@
 #include "executor/peers.h"
 #include "executor/run_memory.h"
 #include "executor/self_check.h"
+#include "executor/spill.h"
 #include "executor/states.h"
 
 void rondo__plan_destroy(rondo_executor *executor, rondo__plan *plan) {
@@ -42,6 +43,7 @@ void rondo__plan_destroy(rondo_executor *executor, rondo__plan *plan) {
     rondo__free(plan->refusals);
     rondo__free(plan->slots);
     rondo__peers_drop(executor, plan);
+    rondo__spill_drop(executor, plan);
     rondo__free(plan->steps);
     rondo__weight_list_cut(&plan->weights, 0);
     if (plan->host_weights.account != NULL) {
@@ -118,6 +120,7 @@ void rondo__executor_release(rondo_executor *executor) {
     rondo__shared_release_store(executor->source, executor->weights.store);
     rondo__hosted_free(executor);
     rondo__peers_free(executor);
+    rondo__spill_free(executor);
     rondo_program_destroy(executor->source);
     rondo__free(executor->worth);
     rondo__free(executor->keyed);

@@ -240,7 +240,8 @@ static rondo_status create(rondo_program *program, rondo_device *device,
     if (status == RONDO_STATUS_OK && root == NULL) {
         const bool is_host = rondo_device_is_host(device);
         executor->weights.budget = is_host ? executor->budget : executor->device_budget;
-        status = rondo__shared_acquire_store(program, device, &executor->weights.store);
+        status = rondo__shared_acquire_store(program, device, RONDO_MEMORY_DEVICE,
+                                             &executor->weights.store);
     }
     rondo__budget *before = rondo__budget_enter(executor->root->budget);
     if (status == RONDO_STATUS_OK && root == NULL) {

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/write_struct.h"
 #include "executor/plan.h"
+#include "executor/spill.h"
 
 static void set_graphs(rondo_executor *executor, rondo_graphs_mode graphs) {
     executor->graphs = graphs;
@@ -134,6 +135,7 @@ rondo_status rondo_executor_get_stats(const rondo_executor *executor,
         const rondo__peer *peer = executor->root->peers[i];
         stats.device_memory_bytes += peer != NULL ? rondo__budget_get_used(peer->budget) : 0;
     }
+    stats.spilled_constant_bytes = rondo__spill_get_bytes(plan);
     add_counts(executor, &stats);
     for (size_t v = 0; v < executor->variant_count; ++v) {
         add_counts(executor->variants[v], &stats);

@@ -106,8 +106,8 @@ static rondo_status open_host(rondo_executor *root) {
     }
     rondo_device *device = NULL;
     RETURN_IF_ERROR(rondo_device_open("host", &device));
-    const rondo_status status =
-        rondo__shared_acquire_store(root->source, device, &root->host_weights.store);
+    const rondo_status status = rondo__shared_acquire_store(
+        root->source, device, RONDO_MEMORY_DEVICE, &root->host_weights.store);
     if (status != RONDO_STATUS_OK) {
         rondo_device_release(device);
         return status;

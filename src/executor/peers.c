@@ -72,6 +72,15 @@ void rondo__peers_free(rondo_executor *root) {
     }
 }
 
+void rondo__peers_forget_weights(rondo_executor *root) {
+    for (int i = 0; i < RONDO__PLACE_GPU_MAX; ++i) {
+        if (root->peers[i] != NULL) {
+            rondo__shared_release_store(root->source, root->peers[i]->weights.store);
+            root->peers[i]->weights.store = NULL;
+        }
+    }
+}
+
 // ---- of a plan --------------------------------------------------------------------------------
 
 rondo_status rondo__peers_add(rondo_executor *executor, rondo__plan *plan, int ordinal) {
@@ -90,7 +99,7 @@ rondo_status rondo__peers_add(rondo_executor *executor, rondo__plan *plan, int o
     RETURN_IF_ERROR(rondo__peers_open(executor, ordinal, &peer));
     if (peer->weights.store == NULL) {  // not when it is opened: then the program may be locked
         RETURN_IF_ERROR(rondo__shared_acquire_store(executor->root->source, peer->device,
-                                                    &peer->weights.store));
+                                                    RONDO_MEMORY_DEVICE, &peer->weights.store));
     }
     rondo__plan_peer *added = &plan->peers[plan->peer_count++];
     *added = (rondo__plan_peer){.peer = peer, .ordinal = ordinal};

@@ -33,6 +33,8 @@ RONDO_MUST_USE rondo_status rondo__peers_open(rondo_executor *executor, int ordi
                                               rondo__peer **out_peer);
 // Gives up all of a caller's executor; its plans are gone.
 void rondo__peers_free(rondo_executor *root);
+// Gives up their weights: the executor gets another program.
+void rondo__peers_forget_weights(rondo_executor *root);
 
 // Lets the plan have ops there; once is enough.
 RONDO_MUST_USE rondo_status rondo__peers_add(rondo_executor *executor, rondo__plan *plan,

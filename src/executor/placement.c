@@ -2,12 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rondo/placement.h"
 
+#include <inttypes.h>
+
 #include "base/error.h"
 #include "base/write_struct.h"
 #include "executor/crossing.h"
 #include "executor/hosted.h"
 #include "executor/placement.h"
 #include "executor/plan_visit.h"
+#include "executor/spill.h"
 #include "program/place_mark.h"
 #include "program/specialise.h"
 
@@ -114,6 +117,25 @@ const char *rondo__placement_get_side(const rondo_executor *executor, const rond
                          : RONDO__SIDE_HOST);
 }
 
+static void describe_spilled(rondo__text *text, const rondo__plan *plan) {
+    const size_t bytes = rondo__spill_get_bytes(plan);
+    if (bytes == 0) {
+        return;
+    }
+    rondo__text_append(
+        text,
+        "spilled: %zu bytes of weights are in pinned memory (weight_limit_bytes), and "
+        "brought in each run through buffers of %zu bytes\n",
+        bytes, rondo__spill_get_buffer_bytes(plan));
+    for (size_t v = 0; v < plan->program->value_count; ++v) {
+        if (rondo__spill_has(plan, (int32_t)v)) {
+            rondo__text_append(text, "  ");
+            rondo__text_append_escaped(text, plan->program->values[v].name);
+            rondo__text_append(text, ": %" PRIu64 " bytes\n", get_bytes(plan->program, (int32_t)v));
+        }
+    }
+}
+
 void rondo__placement_describe(rondo__text *text, const rondo_executor *executor,
                                const rondo__plan *plan) {
     listing l = {.executor = executor, .plan = plan};
@@ -132,6 +154,7 @@ void rondo__placement_describe(rondo__text *text, const rondo_executor *executor
         rondo__text_append(text, ": %s\n", get_reason(&l, n, ""));
         is_first = false;
     }
+    describe_spilled(text, plan);
 }
 
 // ---- tensors ----------------------------------------------------------------------------------
@@ -147,6 +170,8 @@ static uint8_t find_far_constant(const rondo__plan *plan, int32_t value) {
     return RONDO__SIDE_DEVICE;
 }
 
+static const char spilled[] = "beyond weight_limit_bytes: in pinned memory, brought in each run";
+
 static void add_tensor(listing *l, int32_t value) {
     const rondo__slot *slot = &l->plan->slots[value];
     const rondo__value *v = &l->plan->program->values[value];
@@ -158,8 +183,9 @@ static void add_tensor(listing *l, int32_t value) {
                                                              : RONDO__SIDE_DEVICE;
     const bool is_on_host = is_constant ? slot->address == NULL && far == RONDO__SIDE_DEVICE
                                         : slot->is_on_host || slot->kind == RONDO__SLOT_DYNAMIC;
-    const char *reason = is_constant && is_on_host ? "a constant, read where the program has it"
-                         : is_constant             ? "a constant that ops of the device read"
+    const char *reason = rondo__spill_has(l->plan, value) ? spilled
+                         : is_constant && is_on_host ? "a constant, read where the program has it"
+                         : is_constant               ? "a constant that ops of the device read"
                          : slot->kind == RONDO__SLOT_DYNAMIC ? "its shape depends on data"
                          : is_on_host ? "ops of the processor make or read it"
                                       : "ops of the device make or read it";
@@ -232,6 +258,7 @@ rondo_status rondo_executor_get_transfers(const rondo_executor *executor,
         .synchronous_to_device = get_count(&log->stopped, RONDO__TO_DEVICE),
         .synchronous_to_host = get_count(&log->stopped, RONDO__TO_HOST),
         .between_devices = get_count(&log->all, RONDO__BETWEEN),
+        .weights = {log->brought.count, log->brought.bytes},
         .synchronous_between_devices = get_count(&log->stopped, RONDO__BETWEEN),
     };
     rondo__write_struct(out_stats, &stats);

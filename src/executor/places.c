@@ -106,6 +106,11 @@ static rondo_status refuse_step(const rondo__plan *plan, const rondo__step *step
 }
 
 rondo_status rondo__places_check(const rondo__plan *plan, const char *call) {
+    if (plan->spill != NULL) {
+        return RONDO_FAIL_AS(call, UNSUPPORTED,
+                             "the run cannot be recorded: under options.weight_limit_bytes weights "
+                             "are brought through buffers that all runs share");
+    }
     for (size_t i = 0; i < plan->item_count; ++i) {
         const rondo__plan_peer *peer = rondo__plan_get_peer(plan, plan->items[i].side);
         if (peer != NULL && !rondo__kernel_is_transfer(plan->items[i].kernel)) {

@@ -20,6 +20,7 @@
 #include "executor/place.h"
 #include "executor/precision.h"
 #include "executor/schedule.h"
+#include "executor/spill.h"
 #include "executor/verdict.h"
 #include "op/draws.h"
 #include "op/registered.h"
@@ -55,6 +56,7 @@ static void fill_request(const rondo_executor *executor, rondo__plan *plan, size
                                 .tuning = executor->options.tuning,
                                 .choices = executor->root->choices,
                                 .use_reference = executor->options.reference};
+    rondo__spill_fill_request(plan, n, out_request);
 }
 
 static bool is_known(const rondo_program *program, int32_t value) {
@@ -98,7 +100,8 @@ static void blame_weights(const rondo__node *node, rondo_status status,
 static uint64_t get_private_bytes(const rondo_executor *executor) {
     const rondo__budget *budget = executor->root->budget;
     const rondo__weight_account *account = &executor->root->weights;
-    return rondo__budget_get_used(budget) - (account->budget == budget ? account->bytes : 0);
+    return rondo__budget_get_used(budget) - (account->budget == budget ? account->bytes : 0) -
+           executor->root->spill_weights.bytes;
 }
 
 // A control op that a graph can hold is an item like others; otherwise keeps what hinders.
@@ -180,6 +183,7 @@ static rondo_status prepare_kernel(rondo_executor *executor, rondo__plan *plan, 
         return RONDO_STATUS_OK;
     }
     const size_t weight_count = request->weights->count;
+    const size_t brought_count = rondo__spill_count(plan);
     const uint64_t used = get_private_bytes(executor);
     rondo_status status = rondo__kernel_prepare(request, out_kernel);
     if (status == RONDO_STATUS_OK) {
@@ -190,6 +194,7 @@ static rondo_status prepare_kernel(rondo_executor *executor, rondo__plan *plan, 
         return RONDO_STATUS_OK;
     }
     rondo__weight_list_cut(request->weights, weight_count);
+    rondo__spill_cut(plan, brought_count);
     if (status != RONDO_STATUS_UNSUPPORTED || (is_host && !draws)) {
         return status;
     }
@@ -346,6 +351,8 @@ static rondo_status place_constants(rondo_executor *executor, rondo__plan *plan)
             rondo__plan_peer *peer = rondo__plan_get_peer(plan, plan->items[i].side);
             if (root >= 0 && !is_owned && peer != NULL) {
                 RETURN_IF_ERROR(place_far_constant(executor, plan, peer, root));
+            } else if (root >= 0 && !is_owned && rondo__spill_has(plan, root)) {
+                RETURN_IF_ERROR(rondo__spill_add(plan, plan->items[i].node, k, root));
             } else if (root >= 0 && !is_owned) {
                 plan->slots[root].needs_device = true;
             }
@@ -516,6 +523,9 @@ rondo_status rondo__plan_create(rondo_executor *executor, rondo_program *program
         goto free_plan;
     }
     status = rondo__homes_decide(executor, plan);
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__spill_decide(executor, plan);
+    }
     if (status != RONDO_STATUS_OK) {
         goto free_plan;
     }
@@ -558,6 +568,9 @@ rondo_status rondo__plan_create(rondo_executor *executor, rondo_program *program
         goto free_lists;
     }
     status = resolve_addresses(plan);
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__spill_plan(executor, plan);
+    }
     if (status == RONDO_STATUS_OK) {
         status = rondo__peers_link(executor, plan);
     }

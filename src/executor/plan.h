@@ -111,9 +111,16 @@ static inline uint64_t rondo__crossing_get_total(const rondo__crossing_counts *c
            counts->count[RONDO__BETWEEN];
 }
 
+// Weights brought from pinned memory.
+typedef struct rondo__brought {
+    uint64_t count;
+    uint64_t bytes;
+} rondo__brought;
+
 // Copies of all runs of a caller's executor.
 typedef struct rondo__crossing_log {
     uint64_t run_count;
+    rondo__brought brought;
     rondo__crossing_counts all;
     rondo__crossing_counts stopped;  // of these, that a run waited for on its way
     rondo__crossing_counts pending;  // of the run at hand, that nobody has waited for yet
@@ -169,6 +176,7 @@ typedef struct rondo__executor_generator {
 typedef struct rondo__run_memory {
     struct rondo__run_memory *next;
     struct rondo__peer *peer;  // whose memory it is; NULL: the executor's device's
+    bool is_for_weights;       // that are brought (spill.h); otherwise for values
     rondo_memory_kind kind;
     size_t bytes;
     void *address;
@@ -195,6 +203,7 @@ typedef struct rondo__plan_peer {
 } rondo__plan_peer;
 
 typedef struct rondo__async rondo__async;  // executor/async.h
+typedef struct rondo__spill rondo__spill;  // executor/spill.h
 
 // What RONDO_GRAPHS_VERBOSE and RONDO_GRAPHS_MAX_LOG_ENTRIES say; see verbose.h.
 typedef struct rondo__verbose {
@@ -237,6 +246,8 @@ struct rondo__plan {
     char *host_arena;       // pinned, behind `staging`; of `host_arena_bytes`
     size_t host_arena_bytes;
     rondo__weight_list host_weights;  // what kernels of the processor read of constants
+
+    rondo__spill *spill;  // weights that do not stay on the GPU; NULL: all do
 
     // Where ops are placed on other GPUs, too.
     size_t peer_count;
@@ -364,6 +375,8 @@ struct rondo_executor {
     rondo_device *host_device;  // for ops of the processor in plans of a GPU; NULL: none yet
     rondo__weight_account host_weights;        // what they read of constants
     rondo__peer *peers[RONDO__PLACE_GPU_MAX];  // by number; NULL: not used yet
+    rondo_stream *spill_stream;                // brings weights; NULL: none yet
+    rondo__weight_account spill_weights;       // in pinned memory
     rondo__crossing_log crossings;
     uint64_t fed_bytes;  // the most that was fed at once
     int32_t *input_of;   // by value of the source: index among inputs and, behind them, optionals;

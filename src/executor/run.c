@@ -18,6 +18,7 @@
 #include "executor/peers.h"
 #include "executor/probe.h"
 #include "executor/self_check.h"
+#include "executor/spill.h"
 #include "executor/verbose.h"
 #include "rondo/label.h"
 #include "rondo/report.h"
@@ -59,15 +60,25 @@ static rondo_status launch_group(rondo_stream *stream, rondo__plan *plan, size_t
     return status;
 }
 
+// The same, with the weights that are brought for it.
+static rondo_status launch_ready(const rondo_executor *executor, rondo__plan *plan,
+                                 const rondo__step *step, size_t i, size_t *out_count) {
+    RETURN_IF_ERROR(rondo__spill_enter(executor, plan, i));
+    RETURN_IF_ERROR(launch_group(rondo__step_get_stream(executor, plan, step), plan, i,
+                                 step->first_item + step->item_count, out_count));
+    return rondo__spill_leave(executor, plan, step, i);
+}
+
 static rondo_status launch_items(rondo_executor *executor, rondo__plan *plan,
                                  const rondo__step *step) {
     rondo_stream *stream = rondo__step_get_stream(executor, plan, step);
     const size_t end = step->first_item + step->item_count;
     size_t count;
+    RETURN_IF_ERROR(rondo__spill_begin(executor, plan, step));
     for (size_t i = step->first_item; i < end; i += count) {
         const rondo__hook_scope scope =
             rondo__op_span_enter(&plan->program->nodes[plan->items[i].node].op, stream);
-        const rondo_status status = launch_group(stream, plan, i, end, &count);
+        const rondo_status status = launch_ready(executor, plan, step, i, &count);
         rondo__hook_leave(&scope);
         RETURN_IF_ERROR(status);
     }
@@ -99,10 +110,11 @@ static rondo_status record_items(rondo_executor *executor, rondo__plan *plan,
     rondo_stream *stream = rondo__step_get_stream(executor, plan, step);
     const size_t end = step->first_item + step->item_count;
     size_t count = 1;
+    RETURN_IF_ERROR(rondo__spill_begin(executor, plan, step));
     for (size_t i = step->first_item; i < end; i += count) {
         rondo_status status = open_label(stream, plan, i);
         if (status == RONDO_STATUS_OK) {
-            status = launch_group(stream, plan, i, end, &count);
+            status = launch_ready(executor, plan, step, i, &count);
         }
         if (status == RONDO_STATUS_OK && plan->is_probed) {
             status = check_recording(stream, plan, i);
@@ -304,6 +316,9 @@ static size_t count_ops(const rondo__plan *plan, rondo__step *step) {
 // Counts what the step copies. For what is copied before a bypass the run waits there.
 static void note_crossings(rondo_executor *root, const rondo__plan *plan, rondo__step *step) {
     rondo__crossing_log *log = &root->crossings;
+    const rondo__brought brought = rondo__spill_measure(plan, step);
+    log->brought.count += brought.count;
+    log->brought.bytes += brought.bytes;
     if (rondo__step_has_kernels(step)) {
         const rondo__crossing_counts *counts = rondo__crossing_count_step(plan, step);
         rondo__crossing_add(&log->all, counts);
@@ -359,11 +374,12 @@ static rondo_status run_all(rondo_executor *executor, rondo__plan *plan,
     return rondo__peers_end(executor, plan);
 }
 
-// What is on the streams of other GPUs still uses the plan's memory.
-static void wait_for_peers(const rondo__plan *plan) {
+// What is on other streams than the executor's still uses the plan's memory.
+static void wait_for_others(const rondo_executor *executor, const rondo__plan *plan) {
     rondo_error saved;
     rondo__error_save(&saved);
     (void)!rondo__peers_synchronize(plan);
+    rondo__spill_drain(executor);
     rondo__error_restore(&saved);
 }
 
@@ -385,7 +401,7 @@ rondo_status rondo__plan_run_steps(rondo_executor *executor, rondo__plan *plan,
     uint64_t start_ns = plan->first_replay_ns == 0 ? rondo__clock_now_ns() : 0;
     const rondo_status status = run_all(executor, plan, run_body, &mode);
     if (status != RONDO_STATUS_OK) {
-        wait_for_peers(plan);
+        wait_for_others(executor, plan);
         return status;
     }
     const uint64_t replayed_count = root->replayed_count - replayed_before;

@@ -9,9 +9,9 @@
 // Sizes of pieces: powers of two up to here, then steps of an eighth of one.
 enum { DOUBLED_BYTES_MAX = 16 << 20, SMALLEST_BYTES = 4096, SPARE_FACTOR_MAX = 4 };
 
-// Whether both are memory of one kind and device.
+// Whether both are memory of one kind and device, for the same use.
 static bool is_alike(const rondo__run_memory *a, const rondo__run_memory *b) {
-    return a->kind == b->kind && a->peer == b->peer;
+    return a->kind == b->kind && a->peer == b->peer && a->is_for_weights == b->is_for_weights;
 }
 
 // Where a piece a little smaller is there, shapes are growing: then powers of two, so that all
@@ -97,15 +97,13 @@ static rondo_status add_piece(rondo_executor *executor, const rondo__run_memory 
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo__run_memory_acquire(rondo_executor *executor, rondo_memory_kind kind,
-                                       rondo__peer *peer, size_t bytes,
-                                       rondo__run_memory **out_memory) {
-    const rondo__run_memory wanted = {.kind = kind, .peer = peer, .bytes = bytes};
+static rondo_status acquire(rondo_executor *executor, const rondo__run_memory *wanted,
+                            rondo__run_memory **out_memory) {
     rondo_status status = RONDO_STATUS_OK;
-    rondo__run_memory *memory = find_best(executor, &wanted);
+    rondo__run_memory *memory = find_best(executor, wanted);
     if (memory == NULL) {
         const int64_t taken = rondo__memory_get_thread_bytes();
-        status = add_piece(executor, &wanted, &memory);
+        status = add_piece(executor, wanted, &memory);
         rondo__memory_set_thread_bytes(taken);  // it is counted here, and is no plan's own
     }
     if (status == RONDO_STATUS_OK) {
@@ -113,6 +111,20 @@ rondo_status rondo__run_memory_acquire(rondo_executor *executor, rondo_memory_ki
     }
     *out_memory = memory;
     return status;
+}
+
+rondo_status rondo__run_memory_acquire(rondo_executor *executor, rondo_memory_kind kind,
+                                       rondo__peer *peer, size_t bytes,
+                                       rondo__run_memory **out_memory) {
+    return acquire(executor, &(rondo__run_memory){.kind = kind, .peer = peer, .bytes = bytes},
+                   out_memory);
+}
+
+rondo_status rondo__run_memory_acquire_buffers(rondo_executor *executor, size_t bytes,
+                                               rondo__run_memory **out_memory) {
+    const rondo__run_memory wanted = {
+        .kind = RONDO_MEMORY_DEVICE, .is_for_weights = true, .bytes = bytes};
+    return acquire(executor, &wanted, out_memory);
 }
 
 void rondo__run_memory_release(rondo_executor *executor, rondo__run_memory *memory) {

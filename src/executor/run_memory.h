@@ -19,6 +19,10 @@
 RONDO_MUST_USE rondo_status rondo__run_memory_acquire(rondo_executor *executor,
                                                       rondo_memory_kind kind, rondo__peer *peer,
                                                       size_t bytes, rondo__run_memory **out_memory);
+// Memory of the executor's device for weights that are brought, beside the values of the same plan.
+RONDO_MUST_USE rondo_status rondo__run_memory_acquire_buffers(rondo_executor *executor,
+                                                              size_t bytes,
+                                                              rondo__run_memory **out_memory);
 void rondo__run_memory_release(rondo_executor *executor,
                                rondo__run_memory *memory);  // NULL is fine
 

@@ -12,6 +12,7 @@
 typedef struct device_store {
     struct device_store *next;
     rondo_device *device;
+    rondo_memory_kind kind;
     rondo__weight_store *store;
     size_t use_count;
 } device_store;
@@ -51,17 +52,19 @@ static rondo_status get_shared(rondo_program *program, shared **out_shared) {
 
 // ---- weights ----------------------------------------------------------------------------------
 
-static rondo_status add_store(shared *s, rondo_device *device, device_store **out_store) {
+static rondo_status add_store(shared *s, rondo_device *device, rondo_memory_kind kind,
+                              device_store **out_store) {
     device_store *fresh = rondo__calloc(1, sizeof *fresh);
     if (fresh == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
-    const rondo_status status = rondo__weight_store_create(device, &fresh->store);
+    const rondo_status status = rondo__weight_store_create(device, kind, &fresh->store);
     if (status != RONDO_STATUS_OK) {
         rondo__free(fresh);
         return status;
     }
     fresh->device = device;
+    fresh->kind = kind;
     fresh->next = s->stores;
     s->stores = fresh;
     *out_store = fresh;
@@ -69,7 +72,7 @@ static rondo_status add_store(shared *s, rondo_device *device, device_store **ou
 }
 
 rondo_status rondo__shared_acquire_store(rondo_program *program, rondo_device *device,
-                                         rondo__weight_store **out_store) {
+                                         rondo_memory_kind kind, rondo__weight_store **out_store) {
     shared *s = NULL;
     *out_store = NULL;
     rondo_status status = get_shared(program, &s);
@@ -78,11 +81,11 @@ rondo_status rondo__shared_acquire_store(rondo_program *program, rondo_device *d
     }
     (void)pthread_mutex_lock(&s->lock);
     device_store *known = s->stores;
-    while (known != NULL && known->device != device) {
+    while (known != NULL && (known->device != device || known->kind != kind)) {
         known = known->next;
     }
     if (known == NULL) {
-        status = add_store(s, device, &known);
+        status = add_store(s, device, kind, &known);
     }
     if (status == RONDO_STATUS_OK) {
         known->use_count += 1;

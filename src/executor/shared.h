@@ -1,6 +1,7 @@
 // executor/shared.h — what the executors of one program have in common, found through the program:
-// packed and copied weights, one store for each device, and the base, which is the program after
-// everything that needs no shapes. Whoever wants a thing first makes it; the last one frees it.
+// packed and copied weights, one store for each device and kind of memory, and the base, which is
+// the program after everything that needs no shapes. Whoever wants a thing first makes it; the last
+// one frees it.
 //
 // The lock is held while a base is made, so that executors created at a time fold once. Nothing
 // takes it in a run.
@@ -12,13 +13,14 @@
 #include "program/half_pass.h"
 #include "program/program.h"
 
-// The store of `program` on `device`.
+// The store of `program` on `device`, in memory of `kind`.
 //
 // Errors:    NO_MEMORY.
 // Ownership: give back with rondo__shared_release_store, before the program.
 // Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__shared_acquire_store(rondo_program *program,
                                                         rondo_device *device,
+                                                        rondo_memory_kind kind,
                                                         rondo__weight_store **out_store);
 void rondo__shared_release_store(rondo_program *program, rondo__weight_store *store);
 

@@ -271,7 +271,7 @@ static rondo_status prepare(rondo_op *op, const char *name, const rondo_op_optio
     RETURN_IF_ERROR(build(op, name, options, inputs));
     RETURN_IF_ERROR(rondo_stream_create(op->device, NULL, &op->stream));
     RETURN_IF_ERROR(rondo_event_create(op->device, 0, &op->launched));
-    RETURN_IF_ERROR(rondo__weight_store_create(op->device, &op->store));
+    RETURN_IF_ERROR(rondo__weight_store_create(op->device, RONDO_MEMORY_DEVICE, &op->store));
     op->account = (rondo__weight_account){.store = op->store, .stream = op->stream};
     rondo__weight_list_init(&op->account, &op->weights);
     RETURN_IF_ERROR(prepare_kernel(op, options->seed));

@@ -6,9 +6,12 @@
 #include "base/memory.h"
 #include "executor/base_form.h"
 #include "executor/destroy.h"
+#include "executor/hosted.h"
 #include "executor/limits.h"
+#include "executor/peers.h"
 #include "executor/retire.h"
 #include "executor/settle.h"
+#include "executor/spill.h"
 #include "executor/states.h"
 #include "rondo/executor_state.h"
 #include "tensor/elements.h"
@@ -205,9 +208,14 @@ static void release_roots(rondo_executor *executor, const roots *r) {
 
 // Puts the executor on another program, which it takes, with the same values. No plan is left.
 static rondo_status move_to(rondo_executor *executor, rondo_program *program) {
+    // What is shared of the former program, and made again when it is needed.
+    rondo__hosted_free(executor);
+    rondo__peers_forget_weights(executor);
+    rondo__spill_free(executor);
     const roots former = get_roots(executor);
     roots fresh = {.source = program};
-    rondo_status status = rondo__shared_acquire_store(program, executor->device, &fresh.store);
+    rondo_status status =
+        rondo__shared_acquire_store(program, executor->device, RONDO_MEMORY_DEVICE, &fresh.store);
     if (status == RONDO_STATUS_OK) {
         set_roots(executor, &fresh);
         rondo__budget *before = rondo__budget_enter(executor->budget);

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernel/bring_list.h"
 #include "kernel/tuning_choices.h"
 #include "kernel/weight_store.h"
 #include "op/op.h"
@@ -39,6 +40,10 @@ typedef struct rondo__kernel_request {
     rondo_tuning tuning;
     rondo__tuning_choices *choices;  // where they are looked for and noted; NULL: nowhere
     bool is_survey;                  // for rondo__kernel_survey only
+    uint64_t brought_inputs;   // GPUs, bit i: what is wanted of constant input i does not stay on
+                               // the device but is brought in each run: launches find it there
+    rondo__bring_list *bring;  // what is, if anything is
+    size_t node;               // for `bring`
 } rondo__kernel_request;
 
 struct rondo__kernel {

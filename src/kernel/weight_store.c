@@ -34,6 +34,7 @@ struct rondo__weight {
 
 struct rondo__weight_store {
     rondo_device *device;
+    rondo_memory_kind kind;
     bool is_host;
     pthread_mutex_t lock;  // guards all below, and `bytes` of accounts
     size_t entry_count;
@@ -41,13 +42,15 @@ struct rondo__weight_store {
     entry **buckets;
 };
 
-rondo_status rondo__weight_store_create(rondo_device *device, rondo__weight_store **out_store) {
+rondo_status rondo__weight_store_create(rondo_device *device, rondo_memory_kind kind,
+                                        rondo__weight_store **out_store) {
     *out_store = NULL;
     rondo__weight_store *store = rondo__calloc(1, sizeof *store);
     if (store == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
     store->device = device;
+    store->kind = kind;
     store->is_host = rondo_device_is_host(device);
     store->bucket_count = BUCKET_COUNT_MIN;
     store->buckets = rondo__calloc(store->bucket_count, sizeof *store->buckets);
@@ -149,6 +152,27 @@ static rondo_status make_on_host(const rondo__weight_want *want, void **out_addr
     return RONDO_STATUS_OK;
 }
 
+// In pinned memory beside a GPU.
+static rondo_status make_pinned(const rondo__weight_account *account,
+                                const rondo__weight_want *want, void **out_address) {
+    rondo_device *device = account->store->device;
+    void *bytes = NULL;
+    rondo_status status =
+        rondo_memory_allocate(device, RONDO_MEMORY_PINNED, get_device_bytes(want->bytes), &bytes);
+    if (status == RONDO_STATUS_OK && want->fill != NULL) {
+        memset(bytes, 0, want->bytes);
+        status = want->fill(want, bytes);
+    } else if (status == RONDO_STATUS_OK && want->bytes > 0) {
+        memcpy(bytes, want->constant->data, want->bytes);
+    }
+    if (status != RONDO_STATUS_OK) {
+        rondo_memory_free(device, bytes);
+        return status;
+    }
+    *out_address = bytes;
+    return RONDO_STATUS_OK;
+}
+
 static rondo_status make_on_gpu(const rondo__weight_account *account,
                                 const rondo__weight_want *want, void **out_address) {
     rondo_device *device = account->store->device;
@@ -204,8 +228,10 @@ static rondo_status make_entry(rondo__weight_account *account, const rondo__weig
     if (want->form_bytes > 0) {
         memcpy(e->form, want->form, want->form_bytes);
     }
-    rondo_status status =
-        store->is_host ? make_on_host(want, &e->address) : make_on_gpu(account, want, &e->address);
+    rondo_status status = store->is_host ? make_on_host(want, &e->address)
+                          : store->kind == RONDO_MEMORY_PINNED
+                              ? make_pinned(account, want, &e->address)
+                              : make_on_gpu(account, want, &e->address);
     if (status != RONDO_STATUS_OK) {
         rondo__free(e);
         return status;

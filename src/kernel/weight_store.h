@@ -28,10 +28,12 @@
 typedef struct rondo__weight_store rondo__weight_store;
 typedef struct rondo__weight rondo__weight;
 
+// kind       of the memory that forms are in; PINNED: on the processor's side of a GPU.
+//
 // Errors:    NO_MEMORY.
 // Ownership: destroy it when all lists are empty; `device` is borrowed.
 // Threads:   safe.
-RONDO_MUST_USE rondo_status rondo__weight_store_create(rondo_device *device,
+RONDO_MUST_USE rondo_status rondo__weight_store_create(rondo_device *device, rondo_memory_kind kind,
                                                        rondo__weight_store **out_store);
 void rondo__weight_store_destroy(rondo__weight_store *store);  // NULL is fine
 
@@ -67,7 +69,7 @@ struct rondo__weight_want {
 void rondo__weight_list_init(rondo__weight_account *account, rondo__weight_list *out_list);
 
 // Finds the form or makes it, and holds it until the list is cut. *out_address is in the memory of
-// the store's device, never NULL, and not to be written.
+// the store's device and kind, never NULL, and not to be written.
 //
 // Errors:    NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST, and what `fill` returns.
 // Threads:   one thread per account; several accounts of a store at a time.

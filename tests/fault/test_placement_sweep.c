@@ -1,4 +1,4 @@
-// Fail the nth for an executor whose ops are on both sides, or on two GPUs: every driver call of the
+// Fail the nth for an executor whose ops are on both sides, or on two GPUs: each driver call of the
 // fake driver and every allocation fails once while places are set, the plan is made, looked at,
 // run, captured and replayed. Whatever fails, the runs that succeed are right, the next ones work,
 // and nothing is left.

@@ -35,7 +35,7 @@ static void open_world(world *w) {
     STEP(rondo_stream_create(w->device, NULL, &w->stream));
     STEP(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &w->constant));
     rondo__weight_store *store = NULL;
-    STEP(rondo__weight_store_create(w->device, &store));
+    STEP(rondo__weight_store_create(w->device, RONDO_MEMORY_DEVICE, &store));
     for (int a = 0; a < ACCOUNTS; ++a) {
         w->accounts[a] = (rondo__weight_account){.store = store, .stream = w->stream};
     }

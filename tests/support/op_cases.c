@@ -575,7 +575,7 @@ static outcome run_parsed(rondo_stream *stream, run_mode mode, parsed_case *pars
             .dtype = wanted[i].dtype, .is_shape_known = true, .shape = wanted[i].shape};
     }
     if (status == RONDO_STATUS_OK) {
-        status = rondo__weight_store_create(device, &run.account.store);
+        status = rondo__weight_store_create(device, RONDO_MEMORY_DEVICE, &run.account.store);
     }
     run.account.stream = stream;
     if (status == RONDO_STATUS_OK && stream == NULL) {

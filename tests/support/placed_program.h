@@ -1,4 +1,4 @@
-// support/placed_program.h — small programs whose ops are placed, and runs of them beside the host's.
+// support/placed_program.h — small programs whose ops are placed, and runs beside the host's.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_TESTS_PLACED_PROGRAM_H
 #define RONDO_TESTS_PLACED_PROGRAM_H

@@ -439,6 +439,35 @@ static void test_executor_placement__failure(void **state) {
     rondo_program_destroy(program);
 }
 
+// A table that is set anew is read as it is then, on the processor and on the GPU; and so when the
+// executor goes.
+static void test_executor_placement__new_weights(void **state) {
+    (void)state;
+    const placed_node nodes[] = {{"Add", {"x", "row"}, "a", "cpu"},
+                                 {"Add", {"a", "row"}, "b", NULL},
+                                 {"Neg", {"b"}, "y", NULL},
+                                 {0}};
+    rondo_program *program = placed_build(nodes, only_y);
+    rondo_executor *gpu;
+    float row[COUNT] = {0};
+    const rondo_tensor fresh = {RONDO_DTYPE_F32, {1, {COUNT}}, row, NULL, NULL};
+    OK(rondo_executor_create(program, g_gpu, NULL, &gpu));
+    for (int run = 0; run < RUNS; ++run) {
+        rondo_binding y = {.name = "y"};
+        placed_feeds f;
+        placed_fill(&f, run);
+        if (run != 1) {
+            row[0] = (float)run;
+            OK(rondo_executor_set_variable(gpu, "row", &fresh));
+        }
+        OK(rondo_executor_run(gpu, f.list, 2, &y, 1));
+        assert_true(((const float *)y.tensor.data)[0] == -(f.x[0] + 2 * row[0]));
+        rondo_tensor_deinit(&y.tensor);
+    }
+    rondo_executor_destroy(gpu);
+    rondo_program_destroy(program);
+}
+
 // Inputs in the GPU's memory, states, and runs that check themselves.
 static void test_executor_placement__device_feeds(void **state) {
     (void)state;
@@ -485,6 +514,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_executor_placement__refusals, open_all, close_all),
         cmocka_unit_test_setup_teardown(test_executor_placement__builder, open_all, close_all),
         cmocka_unit_test_setup_teardown(test_executor_placement__failure, open_all, close_all),
+        cmocka_unit_test_setup_teardown(test_executor_placement__new_weights, open_all, close_all),
         cmocka_unit_test_setup_teardown(test_executor_placement__device_feeds, open_all, close_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

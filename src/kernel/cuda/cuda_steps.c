@@ -27,7 +27,18 @@ size_t rondo__cuda_reserve_workspace(rondo__cuda_kernel *kernel, size_t bytes) {
 bool rondo__cuda_own_input(rondo__cuda_kernel *kernel, size_t index, rondo__weight_want *want,
                            rondo__address *out_address) {
     void *memory = NULL;
+    const rondo__kernel_request *request = kernel->request;
     want->constant = rondo__cuda_input(kernel, index)->constant;
+    if (kernel->status == RONDO_STATUS_OK && (request->brought_inputs >> index & 1u) != 0) {
+        if (!request->is_survey &&
+            !rondo__cuda_check(kernel,
+                               rondo__bring_list_add(request->bring, request->node, index, want))) {
+            return false;
+        }
+        kernel->head.owned_inputs |= UINT64_C(1) << index;
+        *out_address = rondo__address_input(index);
+        return true;
+    }
     if (kernel->status != RONDO_STATUS_OK ||
         (!kernel->request->is_survey &&
          !rondo__cuda_check(kernel,
