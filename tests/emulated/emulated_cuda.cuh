@@ -1,8 +1,8 @@
-// emulated/emulated_cuda.cuh — CUDA C++ as a host compiler takes it: stands before each kernel text.
+// emulated/emulated_cuda.cuh — CUDA C++ for a host compiler: stands before each kernel text.
 //
 // Only what NVRTC knows without header files, and of that what kernels here use. A thread finds its
 // place in the machine, one for all; __shared__ is static, as blocks run one after the other. What
-// the instructions of a GPU define and C++ does not (conversions out of range, shifts) is written out.
+// the instructions of a GPU define and C++ does not (conversions out of range) is written out.
 // SPDX-License-Identifier: Apache-2.0
 #include "emulated_abi.h"
 
@@ -316,7 +316,8 @@ static inline unsigned int __byte_perm(unsigned int x, unsigned int y, unsigned 
 
 // Real to whole, towards zero: NaN becomes 0 or the smallest, what is out of range the nearest.
 template <typename To, typename From>
-static inline To emulated_whole(From x, From below, From above, To smallest, To largest, To of_nan) {
+static inline To emulated_whole(From x, From below, From above, To smallest, To largest,
+                                To of_nan) {
     return x != x ? of_nan : x <= below ? smallest : x >= above ? largest : (To)x;
 }
 #define EMULATED_SMALLEST ((long long)(1ull << 63))
@@ -483,7 +484,8 @@ static inline T __shfl_xor_sync(unsigned int mask, T value, int flipped, int wid
     return emulated_shuffle(mask, value, source & 31, source < (lane & ~(width - 1)) + width);
 }
 template <typename T>
-static inline T __shfl_down_sync(unsigned int mask, T value, unsigned int distance, int width = 32) {
+static inline T __shfl_down_sync(unsigned int mask, T value, unsigned int distance,
+                                 int width = 32) {
     const int lane = (int)emulated_get_lane(), source = lane + (int)distance;
     return emulated_shuffle(mask, value, source & 31, source < (lane & ~(width - 1)) + width);
 }
@@ -597,7 +599,8 @@ static inline emulated_copies &emulated_own_copies(void) {
     static emulated_copies all[EMULATED_THREADS];
     return all[emulated->index];
 }
-static inline void emulated_cp_async_cg_shared_global(unsigned int to, const void *from, int bytes) {
+static inline void emulated_cp_async_cg_shared_global(unsigned int to, const void *from,
+                                                      int bytes) {
     emulated_copies &own = emulated_own_copies();
     if (own.count == 64 || to % 16 != 0 || (unsigned long)from % 16 != 0) {
         __builtin_trap();
@@ -622,8 +625,8 @@ static inline void emulated_cp_async_wait_group(int left = 0) {
     own.count = kept;
 }
 
-// Four matrices of 8 x 8 halves: lane i brings the address of row i % 8 of matrix i / 8, and takes two
-// neighbours of row i / 4 of each.
+// Four matrices of 8 x 8 halves: lane i brings the address of row i % 8 of matrix i / 8, and takes
+// two neighbours of row i / 4 of each.
 static inline void emulated_ldmatrix_sync_aligned_m8n8_x4_shared_b16(unsigned int &r0,
                                                                      unsigned int &r1,
                                                                      unsigned int &r2,
@@ -639,8 +642,9 @@ static inline void emulated_ldmatrix_sync_aligned_m8n8_x4_shared_b16(unsigned in
     r0 = r[0], r1 = r[1], r2 = r[2], r3 = r[3];
 }
 
-// d += A B, with A 16 x 16 and B 16 x 8. Lane i has of A rows i / 4 and that + 8, columns i % 4 * 2 and
-// its neighbour, and those + 8; of B columns i / 4; of d what A's rows and B's columns are.
+// d += A B, with A 16 x 16 and B 16 x 8. Lane i has of A rows i / 4 and that + 8, columns i % 4 * 2
+// and its neighbour, and those + 8; of B column i / 4, rows as A's columns; of d A's rows, columns
+// i % 4 * 2 and its neighbour.
 static inline void emulated_mma_sync_aligned_m16n8k16_row_col_f32_f16_f16_f32(
     float &d0, float &d1, float &d2, float &d3, unsigned int a0, unsigned int a1, unsigned int a2,
     unsigned int a3, unsigned int b0, unsigned int b1) {

@@ -1,4 +1,4 @@
-// emulated/emulated_fiber.h — functions that stop in the middle and go on later, all on one thread.
+// emulated/emulated_fiber.h — functions that stop in the middle and go on later.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_TESTS_EMULATED_FIBER_H
 #define RONDO_TESTS_EMULATED_FIBER_H
