@@ -180,7 +180,7 @@ static const family_entry family_entries[] = {
     ENTRY("ConvInteger", conv_integer),
     ENTRY("DequantizeLinear", dequantize),
     ENTRY("DynamicQuantizeLinear", dynamic_quantize),
-    { "com.microsoft", "DynamicQuantizeLSTM", rondo__cuda_prepare_quantize_lstm },
+    {"com.microsoft", "DynamicQuantizeLSTM", rondo__cuda_prepare_quantize_lstm},
     ENTRY("MatMulInteger", matmul_integer),
     ENTRY("QLinearConv", qlinear_conv),
     ENTRY("QLinearMatMul", qlinear_matmul),
