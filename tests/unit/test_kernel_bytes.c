@@ -213,7 +213,7 @@ static void check(rondo_device *device, const case_row *row) {
     }
     rondo__weight_account account = {0};
     rondo__weight_list weights;
-    OK(rondo__weight_store_create(device, &account.store));
+    OK(rondo__weight_store_create(device, RONDO_MEMORY_DEVICE, &account.store));
     OK(rondo_stream_create(device, NULL, &account.stream));
     rondo__weight_list_init(&account, &weights);
     const rondo__kernel_request request = {.device = device,
