@@ -80,8 +80,8 @@ typedef struct cli_model_settings {
      "what rondo tune found for this model"},                                                      \
     CLI_MEMORY_OPTION_ROW(type, member.memory_limit),                                              \
     {"--weight-limit", "SIZE", CLI_BYTES, offsetof(type, member.weight_limit), NULL,               \
-     "of weights on a GPU: what exceeds it stays in pinned memory\nand is brought in each run "     \
-     "(default: all are on the GPU)"},                                                             \
+     "of weights on a GPU: what exceeds it stays in pinned\nmemory and is brought in each run "    \
+     "(default: all\nare on the GPU)"},                                                            \
     {"--set", "DIM=N", CLI_LIST, offsetof(type, member.dimensions), NULL,                          \
      "give a symbolic dimension a number (batch=4); those\nthat neither this, --shape nor a file " \
      "tells count as 1"},                                                                          \

@@ -1,5 +1,5 @@
-// kernel/bring_list.h — weights that are brought to a GPU in each run, instead of staying there: the
-// forms that kernels want of them, in pinned memory, and for which inputs.
+// kernel/bring_list.h — weights that are brought to a GPU in each run instead of staying there:
+// the forms that kernels want of them, in pinned memory, and for which inputs.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_KERNEL_BRING_LIST_H
 #define RONDO_KERNEL_BRING_LIST_H

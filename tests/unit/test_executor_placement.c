@@ -123,7 +123,9 @@ static const story stories[] = {
      {"y"},
      {1, 0, 0, 1, 0, 0}},
     {"no kernel on the GPU",
-     {{"Relu", {"x"}, "a", NULL}, {"ai.onnx.ml.Normalizer", {"a"}, "s", NULL}, {"Neg", {"s"}, "y", NULL}},
+     {{"Relu", {"x"}, "a", NULL},
+      {"ai.onnx.ml.Normalizer", {"a"}, "s", NULL},
+      {"Neg", {"s"}, "y", NULL}},
      {"y"},
      {1, 1, 0, 1, 0, 0}},
     {"a shape that depends on data",
@@ -354,8 +356,11 @@ static void test_executor_placement__refusals(void **state) {
         {false, {"b"}, RONDO_STATUS_INVALID, "no pattern and place"},
         {false, {"b=tpu"}, RONDO_STATUS_INVALID, "\"tpu\" is none of"},
     };
-    const placed_node nodes[] = {
-        chain[0], chain[1], {"ai.onnx.ml.Normalizer", {"b"}, "h", NULL}, {"NonZero", {"h"}, "y", NULL}, {0}};
+    const placed_node nodes[] = {chain[0],
+                                 chain[1],
+                                 {"ai.onnx.ml.Normalizer", {"b"}, "h", NULL},
+                                 {"NonZero", {"h"}, "y", NULL},
+                                 {0}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         rondo_program *program = placed_build(nodes, only_y);
         const rondo_executor_options options = {.struct_size = sizeof options,
