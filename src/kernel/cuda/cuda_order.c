@@ -108,12 +108,12 @@ static void read_places(const rondo__cuda_kernel *kernel, bool is_nd, scatter *s
     const rondo_shape *y = &rondo__cuda_output(kernel, 0)->shape;
     const rondo_shape *index = &rondo__cuda_input(kernel, 1)->shape;
     s->rank = is_nd ? (int32_t)index->extent[index->rank - 1] : y->rank;
-    s->updates = is_nd ? rondo__cuda_product(index, 0, index->rank - 1)
-                       : rondo_shape_get_count(index);
+    s->updates =
+        is_nd ? rondo__cuda_product(index, 0, index->rank - 1) : rondo_shape_get_count(index);
     s->inner = is_nd ? rondo__cuda_product(y, s->rank, y->rank) : 1;
-    s->axis = is_nd ? -1
-                    : rondo__cuda_wrap_axis(rondo__op_get_int(kernel->request->op, "axis", 0),
-                                            y->rank);
+    s->axis =
+        is_nd ? -1
+              : rondo__cuda_wrap_axis(rondo__op_get_int(kernel->request->op, "axis", 0), y->rank);
     for (int32_t d = 0; d < s->rank; d++) {
         s->extent[d] = y->extent[d];
         s->stride[d] = rondo__cuda_product(y, d + 1, y->rank);
@@ -182,10 +182,10 @@ bool rondo__cuda_add_reduction(rondo__cuda_kernel *kernel) {
     if (rondo__cuda_add_sort(kernel, s.keys, 1, s.updates, s.updates, &sorted)) {
         s.keys = sorted.keys;
         s.order = sorted.order;
-        push_scatter(rondo__cuda_add_launch(kernel, rondo__cu_scatter, &defines, "scatter_reduce",
-                                            rondo__cuda_blocks(s.updates * s.inner),
-                                            RONDO__CUDA_BLOCK),
-                     &s, s.updates * s.inner);
+        push_scatter(
+            rondo__cuda_add_launch(kernel, rondo__cu_scatter, &defines, "scatter_reduce",
+                                   rondo__cuda_blocks(s.updates * s.inner), RONDO__CUDA_BLOCK),
+            &s, s.updates * s.inner);
     }
     return true;
 }

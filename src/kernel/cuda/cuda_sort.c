@@ -79,7 +79,7 @@ bool rondo__cuda_add_sort(rondo__cuda_kernel *kernel, rondo__address keys, int64
                   &form, &runs[now], &runs[1 - now], span);
         now = 1 - now;
     }
-    *out_sorted = (rondo__cuda_sorted){
-        .keys = runs[now].keys, .order = runs[now].order, .kept = form.limit};
+    *out_sorted =
+        (rondo__cuda_sorted){.keys = runs[now].keys, .order = runs[now].order, .kept = form.limit};
     return true;
 }
