@@ -132,9 +132,6 @@ static int compile(kernel_text *program, int option_count, const char *const *op
         if (strncmp(options[i], "--gpu-architecture=", 19) == 0 && number != NULL) {
             (void)snprintf(arch, sizeof(arch), "-D__CUDA_ARCH__=%d0", atoi(number + 1));
         }
-        if (strncmp(options[i], "-D", 2) == 0 && i < OPTIONS_MAX) {
-            arguments[count++] = options[i];
-        }
     }
     arguments[count++] = arch;
     arguments[count++] = "-o";
@@ -142,7 +139,7 @@ static int compile(kernel_text *program, int option_count, const char *const *op
     arguments[count++] = text_path;
     arguments[count] = NULL;
 
-    emulated_translate(&text, program->source);
+    emulated_translate(&text, program->source, options, option_count);
     const bool is_compiled = write_file(text_path, &text) && run(arguments, log_path);
     free(text.bytes);
     program->log = read_file(log_path);

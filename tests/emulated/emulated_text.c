@@ -205,8 +205,25 @@ static void append_source(emulated_buffer *to, const char *source) {
     emulated_append_text(to, done);
 }
 
-void emulated_translate(emulated_buffer *to, const char *source) {
-    emulated_append_text(to, "#include \"emulated_cuda.cuh\"\n#line 1 \"rondo.cu\"\n");
+// "-DNAME=VALUE" as a line of the text.
+static void append_define(emulated_buffer *to, const char *option) {
+    const size_t length = strcspn(option, "=");
+    emulated_append_text(to, "#define ");
+    emulated_append(to, option, length);
+    emulated_append_text(to, " ");
+    emulated_append_text(to, option[length] == '=' ? option + length + 1 : "1");
+    emulated_append_text(to, "\n");
+}
+
+void emulated_translate(emulated_buffer *to, const char *source, const char *const *options,
+                        int option_count) {
+    emulated_append_text(to, "#include \"emulated_cuda.cuh\"\n");
+    for (int i = 0; i < option_count; i++) {
+        if (strncmp(options[i], "-D", 2) == 0) {
+            append_define(to, options[i] + 2);
+        }
+    }
+    emulated_append_text(to, "#line 1 \"rondo.cu\"\n");
     append_source(to, source);
     emulated_append_text(to, "\n");
     append_entries(to, source);

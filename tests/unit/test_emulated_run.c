@@ -174,13 +174,16 @@ static void test_emulated_run__texts_are_rewritten(void **state) {
          "EMULATED_KERNEL(work, emulated_count_blocks(N, 1, 1))"},
         {"extern \"C\" __global__ void plain(int x) {}", "EMULATED_KERNEL(plain, 1)"},
     };
+    const char *const define = "-DCOLUMNS=3";
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         emulated_buffer out = {0};
-        emulated_translate(&out, rows[i].text);
+        emulated_translate(&out, rows[i].text, &define, 1);
         if (strstr(out.bytes, rows[i].expected) == NULL) {
             fail_msg("\"%s\" became \"%s\", which lacks \"%s\"", rows[i].text, out.bytes,
                      rows[i].expected);
         }
+        // Behind the prelude, whose own names are safe from it.
+        assert_true(strstr(out.bytes, "#define COLUMNS 3\n") > strstr(out.bytes, "#include"));
         free(out.bytes);
     }
 }
