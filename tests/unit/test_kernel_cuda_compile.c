@@ -30,7 +30,7 @@ enum {
     SEEN_MAX = 4096,
     OPTIONS_MAX = 32,
     HOPPER = 90,       // the first whose launches overlap
-    MISSING_MAX = 22,  // cases whose op has no CUDA kernel; may only become fewer
+    MISSING_MAX = 0,  // cases whose op has no CUDA kernel
 };
 
 static const char *g_filter;
