@@ -29,7 +29,7 @@ enum {
     SKIP = 77,
     SEEN_MAX = 4096,
     OPTIONS_MAX = 32,
-    HOPPER = 90,       // the first whose launches overlap
+    HOPPER = 90,      // the first whose launches overlap
     MISSING_MAX = 0,  // cases whose op has no CUDA kernel
 };
 
