@@ -33,12 +33,17 @@ static rondo_status note_address(const rondo_graph *graph, const void *address, 
     return note_in(get_later_participants(graph), address, what);
 }
 
-static rondo_status note_words(const rondo_graph *graph, const rondo__node_image *image) {
+// What the node used before is no news; it may lie in memory of the graph's own that others have
+// taken since.
+static rondo_status note_words(const rondo_graph *graph, const rondo__node_image *image,
+                               const rondo__node_image *former) {
     const char *what = image->info.name[0] != '\0' ? image->info.name : "a kernel";
     for (size_t i = 0; i + sizeof(uintptr_t) <= image->argument_bytes; i += sizeof(uintptr_t)) {
         uintptr_t word;
         memcpy(&word, image->arguments + i, sizeof word);
-        if (word >= 4096) {
+        const bool is_new =
+            former == NULL || memcmp(&word, former->arguments + i, sizeof word) != 0;
+        if (word >= 4096 && is_new) {
             RETURN_IF_ERROR(note_address(graph, (const void *)word, what));
         }
     }
@@ -85,27 +90,25 @@ static rondo_status admit_copy(rondo_graph *graph, const rondo__node_info *info,
                                          (size_t)info->byte_count, call);
 }
 
-rondo_status rondo__graph_admit_images(rondo_graph *graph, rondo__node_image *const *images,
-                                       size_t count, const char *call) {
+rondo_status rondo__graph_admit_image(rondo_graph *graph, const rondo__node_image *image,
+                                      const rondo__node_image *former, const char *call) {
+    const rondo__node_info *info = &image->info;
+    const bool is_copy = info->kind == RONDO__NODE_COPY;
     RETURN_IF_ERROR(join_arena(graph));
-    bool notes_addresses = wants_addresses(rondo__graph_get_participants(graph)) ||
-                           wants_addresses(get_later_participants(graph));
-    for (size_t i = 0; i < count; ++i) {
-        const rondo__node_info *info = &images[i]->info;
-        if (info->kind == RONDO__NODE_COPY) {
-            RETURN_IF_ERROR(admit_copy(graph, info, call));
-        }
-        if (!notes_addresses) {
-            continue;
-        }
-        RETURN_IF_ERROR(note_words(graph, images[i]));
-        if (info->kind == RONDO__NODE_COPY) {
-            RETURN_IF_ERROR(note_address(graph, info->source, "a copy"));
-        }
-        if (info->kind == RONDO__NODE_COPY || info->kind == RONDO__NODE_FILL) {
-            RETURN_IF_ERROR(note_address(graph, info->destination,
-                                         info->kind == RONDO__NODE_COPY ? "a copy" : "a fill"));
-        }
+    if (is_copy) {
+        RETURN_IF_ERROR(admit_copy(graph, info, call));
+    }
+    if (!wants_addresses(rondo__graph_get_participants(graph)) &&
+        !wants_addresses(get_later_participants(graph))) {
+        return RONDO_STATUS_OK;
+    }
+    RETURN_IF_ERROR(note_words(graph, image, former));
+    if (is_copy && (former == NULL || info->source != former->info.source)) {
+        RETURN_IF_ERROR(note_address(graph, info->source, "a copy"));
+    }
+    if ((is_copy || info->kind == RONDO__NODE_FILL) &&
+        (former == NULL || info->destination != former->info.destination)) {
+        RETURN_IF_ERROR(note_address(graph, info->destination, is_copy ? "a copy" : "a fill"));
     }
     return RONDO_STATUS_OK;
 }

@@ -5,15 +5,17 @@
 
 #include "graph/images.h"
 
-// Looks at the memory that images name, as the recording of such nodes would, and notes its use.
-// Nothing is patched.
+// Looks at the memory that an image names, as the recording of such a node would, and notes its
+// use. Nothing is patched.
 //
+// former     what the executable does now: what it uses already is not looked at; NULL: not known.
 // call       the public call, for errors.
 //
-// Errors:    NO_MEMORY; STATE (pageable memory); DRIVER.
-RONDO_MUST_USE rondo_status rondo__graph_admit_images(rondo_graph *graph,
-                                                      rondo__node_image *const *images,
-                                                      size_t count, const char *call);
+// Errors:    NO_MEMORY; STATE (pageable memory, a block that the graph writes over); DRIVER.
+RONDO_MUST_USE rondo_status rondo__graph_admit_image(rondo_graph *graph,
+                                                     const rondo__node_image *image,
+                                                     const rondo__node_image *former,
+                                                     const char *call);
 
 // Lets the executable, which must be there, do what the images say from the next replay on.
 // *out_done: how many of them it does, also after a failure.

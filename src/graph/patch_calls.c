@@ -314,7 +314,8 @@ static rondo_status patch_nodes(rondo_graph *graph, const rondo_patch *patches, 
     }
     for (size_t i = 0; i < p.count && status == RONDO_STATUS_OK; ++i) {
         if (p.changes[i].changes_work) {
-            status = rondo__graph_admit_images(graph, &p.changes[i].image, 1, patch_call);
+            status = rondo__graph_admit_image(graph, p.changes[i].image, &p.changes[i].former,
+                                              patch_call);
         }
     }
     if (status != RONDO_STATUS_OK) {

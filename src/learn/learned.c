@@ -420,8 +420,10 @@ static rondo_status write_dirty(rondo_learned *learned) {
     if (learned->dirty_count == 0) {
         return RONDO_STATUS_OK;
     }
-    rondo_status status =
-        rondo__graph_admit_images(learned->graph, learned->dirty, learned->dirty_count, call_run);
+    rondo_status status = RONDO_STATUS_OK;
+    for (size_t i = 0; i < learned->dirty_count && status == RONDO_STATUS_OK; ++i) {
+        status = rondo__graph_admit_image(learned->graph, learned->dirty[i], NULL, call_run);
+    }
     if (status == RONDO_STATUS_OK) {
         status =
             rondo__graph_write_images(learned->graph, learned->dirty, learned->dirty_count, &done);

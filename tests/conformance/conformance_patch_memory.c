@@ -195,6 +195,31 @@ static void test_conformance_patch_memory__a_graph_cannot_read_where_it_writes(v
     close_scene(&s);
 }
 
+// What a node uses already is no news: "b" goes on writing where it was recorded to, which "a" took
+// later.
+static void test_conformance_patch_memory__a_node_keeps_its_own_place(void **state) {
+    scene s = open_scene(state, true);
+    ASSERT_OK(rondo_arena_create(s.context->device, NULL, &s.arena));
+    s.b = memory_create_graph(s.context, "b", s.arena);
+    memory_begin(s.b, s.stream);
+    uint32_t *temporary = memory_take(s.pool, s.stream, COUNT);
+    const rondo_work seven = node_fill_work(temporary, 7, COUNT);
+    const rondo_work nine = node_fill_work(temporary, 9, COUNT);
+    const rondo_node fill = node_add(s.stream, &seven);
+    ASSERT_OK(rondo_stream_copy(s.stream, s.spare, temporary, sizeof *temporary,
+                                RONDO_COPY_DEVICE_TO_DEVICE));
+    const rondo_node kernel = node_add_affine(s.context, s.stream, temporary, COUNT, 2, 1);
+    memory_free(s.pool, temporary);
+    memory_end(s.b);
+    record_a(&s);
+    assert_ptr_equal(s.block, temporary);
+    ASSERT_OK(rondo_graph_patch_node(s.b, fill, &nine));
+    ASSERT_OK(node_patch_affine(s.context, s.b, kernel, temporary, COUNT, 3, 1));
+    memory_replay(s.b, s.stream);
+    ASSERT_VALUE(s.context, s.spare, 0, 9);
+    close_scene(&s);
+}
+
 // ---- memory that is gone ----------------------------------------------------------------------
 
 static void test_conformance_patch_memory__recorded_graphs_watch_what_patches_use(void **state) {
@@ -278,6 +303,7 @@ static const suite_entry patch_memory_cases[] = {
     SUITE_CASE(test_conformance_patch_memory__arenas_shared_later_are_in_order),
     SUITE_CASE(test_conformance_patch_memory__recorded_graphs_are_in_order),
     SUITE_CASE(test_conformance_patch_memory__a_graph_cannot_read_where_it_writes),
+    SUITE_CASE(test_conformance_patch_memory__a_node_keeps_its_own_place),
     SUITE_CASE(test_conformance_patch_memory__recorded_graphs_watch_what_patches_use),
     SUITE_CASE(test_conformance_patch_memory__recaptures_stay_in_the_arena),
     {NULL, NULL, false},
