@@ -41,9 +41,9 @@ static const char *const g_options[] = {
     "-fwrapv",          // as the GPU adds
     "-fno-strict-aliasing",
     "-ffp-contract=off",
-    "-I" EMULATED_FOLDER,
+    ("-I" EMULATED_FOLDER),
 #ifdef EMULATED_SANITIZE
-    "-fsanitize=" EMULATED_SANITIZE,
+    ("-fsanitize=" EMULATED_SANITIZE),
     "-fno-sanitize-recover=all",
     "-fno-sanitize=vptr",
     "-g1",
