@@ -147,12 +147,11 @@ bool fake_has_context(const char *name) {
     return false;
 }
 
-bool fake_may_do_without_context(void) {
-    return g_fake_thread.depth > 0 || g_fake.options.driver_version >= 13000;
-}
-
 bool fake_may_launch(rondo__cu_stream handle, const char *name) {
-    return (uintptr_t)handle <= 2 ? fake_has_context(name) : fake_may_do_without_context();
+    if ((uintptr_t)handle <= 2) {
+        return fake_has_context(name);
+    }
+    return g_fake_thread.depth > 0 || g_fake.options.driver_version >= 13000;
 }
 
 static void empty_module(fake_module *module) {

@@ -459,7 +459,7 @@ rondo__cu_result fake_cuGraphExecKernelNodeSetParams(rondo__cu_graph_exec exec,
                                                      rondo__cu_graph_node handle,
                                                      const rondo__cu_kernel_node *params) {
     GET_EXEC_NODE("cuGraphExecKernelNodeSetParams", RONDO__CU_GRAPH_NODE_KERNEL);
-    if (!fake_may_do_without_context()) {
+    if (!fake_has_context("cuGraphExecKernelNodeSetParams")) {  // driver 580 crashes
         return fake_leave(RONDO__CU_ERROR_INVALID_CONTEXT);
     }
     union {

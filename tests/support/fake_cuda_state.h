@@ -222,7 +222,6 @@ void fake_check_launch(const fake_stream *stream, const fake_node *work);
 // Launches, and whatever begins, ends and looks at a capture, take the context of their stream: so
 // does driver 580 (CUDA 13). An older one here wants it current, and says so without harm.
 bool fake_may_launch(rondo__cu_stream handle, const char *name);
-bool fake_may_do_without_context(void);  // the same for changes of kernel nodes
 // The stream behind a handle; NULL and the code when it is dead. Special handles never record here.
 fake_stream *fake_get_stream(rondo__cu_stream handle, const char *name, rondo__cu_result *out_code);
 int fake_get_capture_status(const fake_stream *stream);  // RONDO__CU_CAPTURE_STATUS_*

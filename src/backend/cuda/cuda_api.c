@@ -259,6 +259,13 @@ rondo_status rondo__cuda_get_api(const rondo__cuda_api **out_api) {
     return status;
 }
 
+bool rondo__cuda_is_replaced(void) {
+    pthread_mutex_lock(&g_driver.lock);
+    const bool is_replaced = g_driver.replacement != NULL;
+    pthread_mutex_unlock(&g_driver.lock);
+    return is_replaced;
+}
+
 void rondo__cuda_set_api(const rondo__cuda_api *api) {
     pthread_mutex_lock(&g_driver.lock);
     g_driver.replacement = api;

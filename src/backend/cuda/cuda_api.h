@@ -6,6 +6,7 @@
 #ifndef RONDO_BACKEND_CUDA_CUDA_API_H
 #define RONDO_BACKEND_CUDA_CUDA_API_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -69,5 +70,6 @@ RONDO_MUST_USE rondo_status rondo__cuda_api_require(const rondo__cuda_api *api,
 // Test hook: from now on rondo__cuda_get_api yields `api`; NULL goes back to the real driver. Only
 // while no device of this backend is open.
 void rondo__cuda_set_api(const rondo__cuda_api *api);
+bool rondo__cuda_is_replaced(void);
 
 #endif  // RONDO_BACKEND_CUDA_CUDA_API_H

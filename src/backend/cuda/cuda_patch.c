@@ -332,7 +332,6 @@ static rondo__cu_result set_kernel(rondo__cuda_device *device, rondo__cuda_execu
     return device->api->cuGraphExecKernelNodeSetParams(executable->native, node, &params);
 }
 
-// No context is selected: the function knows its own, as a stream does (cuda_device.h).
 static rondo_status patch_kernel(rondo__cuda_device *device, rondo__cuda_executable *executable,
                                  rondo__cu_graph_node node, const rondo__node_image *image) {
     void *few[PARAMETERS_ON_STACK];
@@ -346,25 +345,15 @@ static rondo_status patch_kernel(rondo__cuda_device *device, rondo__cuda_executa
     for (size_t i = 0; i < image->parameter_count; i++) {
         parameters[i] = image->arguments + image->parameters[i].offset;
     }
-    rondo_status status = RONDO_STATUS_OK;
     rondo__cu_result code = set_kernel(device, executable, node, image, parameters);
-    if (__builtin_expect(rondo__cuda_wants_context(code), 0)) {
-        bool was_pushed = false;
-        status = rondo__cuda_enter(device, &was_pushed);
-        if (status == RONDO_STATUS_OK) {
-            code = set_kernel(device, executable, node, image, parameters);
-            rondo__cuda_leave(device, was_pushed);
-        }
-    }
     if (parameters != few) {
         rondo__free(parameters);
     }
-    if (status == RONDO_STATUS_OK && code != RONDO__CU_SUCCESS) {
-        status =
-            RONDO__CUDA_FAIL(device, code, "cuGraphExecKernelNodeSetParams",
-                             "cannot patch node %zu, kernel %.48s", image->index, image->info.name);
-    }
-    return status;
+    return code == RONDO__CU_SUCCESS
+               ? RONDO_STATUS_OK
+               : RONDO__CUDA_FAIL(device, code, "cuGraphExecKernelNodeSetParams",
+                                  "cannot patch node %zu, kernel %.48s", image->index,
+                                  image->info.name);
 }
 
 static void set_copy_end(rondo__cu_copy_end *end, const void *address) {
@@ -454,13 +443,14 @@ rondo_status rondo__cuda_patch_node(rondo__executable *executable_, rondo__templ
     rondo__cuda_executable *executable = (rondo__cuda_executable *)executable_;
     rondo__cuda_device *device = rondo__cuda_device_of(executable_->device);
     rondo__cu_graph_node node = get_node(template_, image);
-    if (image->info.kind == RONDO__NODE_KERNEL) {
-        return patch_kernel(device, executable, node, image);
-    }
     bool was_pushed = false;
     RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
     rondo_status status = RONDO_STATUS_OK;
     switch (image->info.kind) {
+        case RONDO__NODE_KERNEL:
+            // Without a current context the driver (580) does not refuse: it crashes.
+            status = patch_kernel(device, executable, node, image);
+            break;
         case RONDO__NODE_HOST:
             status = patch_host(device, executable, (const rondo__cuda_template *)template_, image);
             break;

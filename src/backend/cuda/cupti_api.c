@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "backend/cuda/cuda_api.h"
 #include "backend/cuda/discover.h"
 #include "base/error.h"
 #include "base/logging.h"
@@ -79,6 +80,8 @@ rondo_status rondo__cupti_get_api(const rondo__cupti_api **out_api) {
     rondo_status status = RONDO_STATUS_OK;
     if (g_cupti.replacement != NULL) {
         *out_api = g_cupti.replacement;
+    } else if (rondo__cuda_is_replaced()) {
+        status = RONDO_FAIL(UNAVAILABLE, "CUPTI knows NVIDIA's driver only, not a test's");
     } else if (g_cupti.library == NULL) {
         status = load_library();
     }
