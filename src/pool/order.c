@@ -213,10 +213,13 @@ void rondo__order_forget_outputs(rondo_arena *arena, rondo__arena_use *use) {
     for (const rondo__output *o = use->outputs; o != NULL; o = o->next) {
         is_imported = is_imported || o->is_imported;
     }
-    // Only graphs that use the same arena pool can import the outputs.
-    for (rondo__arena_use *other = is_imported ? arena_pool->uses : NULL; other != NULL;
+    // Only graphs that use the same arena pool know the outputs: as imports, and, while another
+    // thread is between its look and the end of its replay, as conflicts.
+    const bool is_known = is_imported || arena->replay_depth > 0;
+    for (rondo__arena_use *other = is_known ? arena_pool->uses : NULL; other != NULL;
          other = other->next_in_pool) {
         remove_outputs_of(&other->imports, use);
+        remove_outputs_of(&other->graph->conflicts, use);
     }
     arena->version += 1;
     count_touches(use, -1);

@@ -380,10 +380,55 @@ static void test_pool_arena__sharers_are_replayed_by_one_thread_at_a_time(void *
     rondo_device_release(device);
 }
 
+// A graph may go while another thread is between the look and the end of a replay that writes over
+// its output.
+static void test_pool_arena__a_conflict_goes_during_a_replay(void **state) {
+    (void)state;
+    rondo_device *device;
+    rondo_pool *pool;
+    rondo_arena *arena;
+    rondo_stream *stream;
+    rondo_graph *graphs[2];
+    void *x;
+    must(rondo_device_open("host", &device));
+    must(rondo_pool_create(device, NULL, &pool));
+    must(rondo_arena_create(device, NULL, &arena));
+    must(rondo_stream_create(device, NULL, &stream));
+    rondo_graph_options options = {.struct_size = sizeof options};
+    options.arena = arena;
+    for (int i = 0; i < 2; ++i) {
+        must(rondo_graph_create(device, &options, &graphs[i]));
+        must(rondo_graph_capture_begin(graphs[i], stream, RONDO_CAPTURE_THREAD_LOCAL));
+        must(rondo_pool_allocate(pool, stream, 100, &x));
+        must(rondo_stream_fill(stream, x, 1, 1, 100));
+        must(rondo_graph_capture_end(graphs[i]));
+        must(rondo_graph_replay(graphs[i], stream));
+        must(rondo_stream_synchronize(stream));
+        must(rondo_pool_free(pool, x));
+    }
+    rondo__participant *second = graphs[1]->participants;
+    while (second->type != &rondo__arena_graph_type) {
+        second = second->next;
+    }
+    const rondo__arena_graph *in_arena = (const rondo__arena_graph *)second;
+    must(rondo__order_prepare_replay(second, stream));
+    assert_int_equal(in_arena->conflicts.count, 1);
+    rondo_graph_destroy(graphs[0]);
+    assert_int_equal(in_arena->conflicts.count, 0);
+    rondo__order_note_replay(second, stream);
+    must(rondo_graph_replay(graphs[1], stream));
+    rondo_graph_destroy(graphs[1]);
+    rondo_stream_destroy(stream);
+    rondo_arena_release(arena);
+    rondo_pool_release(pool);
+    rondo_device_release(device);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pool_arena__random_traffic_against_a_model),
         cmocka_unit_test(test_pool_arena__sharers_are_replayed_by_one_thread_at_a_time),
+        cmocka_unit_test(test_pool_arena__a_conflict_goes_during_a_replay),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
