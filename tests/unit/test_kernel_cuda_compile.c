@@ -2,13 +2,14 @@
 //
 // A stand-in for a device hands the texts to NVRTC and the launches to nobody: the host backend's
 // table with another get_function, which compiles and throws the code away, and a launch that only
-// counts. So each family's choice
-// of kernel, options and generated text is what a real device of that generation would get.
+// counts. So each family's choice of kernel, options and generated text is what a real device of
+// that generation would get.
 //
-// With an argument it takes only ops whose name contains it.
+//   test_kernel_cuda_compile [sm_N] [NAME]    only that generation, only ops whose name contains it
 // SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -34,6 +35,7 @@ enum {
 };
 
 static const char *g_filter;
+static int32_t g_only;  // this generation; 0: all
 static int32_t g_arch;
 static uint64_t g_seen[SEEN_MAX];
 static size_t g_seen_count;
@@ -113,6 +115,9 @@ static rondo_status describe(int32_t ordinal, rondo_device_info *out_info) {
 }
 
 static void compile_all(int32_t arch) {
+    if (g_only != 0 && g_only != arch) {
+        skip();
+    }
     rondo__backend backend = rondo__backend_host;
     rondo_device *device = NULL;
     rondo_stream *stream = NULL;
@@ -155,7 +160,9 @@ static void test_kernel_cuda_compile__blackwell(void **state) {
 }
 
 int main(int argc, char **argv) {
-    g_filter = argc > 1 ? argv[1] : NULL;
+    const bool is_one = argc > 1 && strncmp(argv[1], "sm_", 3) == 0;
+    g_only = is_one ? (int32_t)strtol(argv[1] + 3, NULL, 10) : 0;
+    g_filter = argc > 1 + is_one ? argv[1 + is_one] : NULL;
     int32_t version = 0;
     if (rondo__cuda_get_compiler_version(&version) != RONDO_STATUS_OK) {
         printf("skipped: %s\n", rondo_error_get_last()->message);
