@@ -76,8 +76,6 @@ typedef struct cli_model_settings {
      "everything; what\nwas found is kept and used again"},                                        \
     {"--tuning-file", "FILE", CLI_TEXT, offsetof(type, member.tuning_file), NULL,                  \
      "what rondo tune found for this model and GPU"},                                              \
-    {"--tuning-file", "FILE", CLI_TEXT, offsetof(type, member.tuning_file), NULL,                  \
-     "what rondo tune found for this model"},                                                      \
     CLI_MEMORY_OPTION_ROW(type, member.memory_limit),                                              \
     {"--weight-limit", "SIZE", CLI_BYTES, offsetof(type, member.weight_limit), NULL,               \
      "of weights on a GPU: what exceeds it stays in pinned\nmemory and is brought in each run "    \

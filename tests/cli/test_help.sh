@@ -15,6 +15,8 @@ expect_golden() {
     }
     longest=$(awk '{ if (length($0) > n) n = length($0) } END { print n + 0 }' "$work/stdout")
     [ "$longest" -le 100 ] || fail "rondo $*: a line of $longest characters"
+    twice=$(sed -n 's/^  \(--[a-z0-9-]*\).*/\1/p' "$work/stdout" | sort | uniq -d)
+    [ -z "$twice" ] || fail "rondo $*: twice in there: $twice"
 }
 
 expect_golden help --help
