@@ -323,13 +323,14 @@ static children *find_children(rondo__capture *capture, const rondo_arena *arena
 }
 
 static bool has_blocks(const rondo__arena_graph *graph, bool or_takes_in) {
+    bool has_some = false;
+    pthread_mutex_lock(&graph->arena->lock);  // imports go with the graphs that they come from
     for (const rondo__arena_use *use = graph->uses; use != NULL; use = use->next_in_graph) {
-        if (use->touched_count > 0 || use->blocks != NULL ||
-            (or_takes_in && use->imports.count > 0)) {
-            return true;
-        }
+        has_some = has_some || use->touched_count > 0 || use->blocks != NULL ||
+                   (or_takes_in && use->imports.count > 0);
     }
-    return false;
+    pthread_mutex_unlock(&graph->arena->lock);
+    return has_some;
 }
 
 static bool capture_has_blocks(rondo__capture *capture, const rondo_arena *arena) {
