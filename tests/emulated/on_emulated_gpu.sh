@@ -10,5 +10,6 @@ if ! command -v "$compiler" >/dev/null; then
 fi
 LD_LIBRARY_PATH=$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 RONDO_TUNE=${RONDO_TUNE:-off}  # times say nothing here, and contests take long
-export LD_LIBRARY_PATH RONDO_TUNE
+RONDO_REQUIRE=${RONDO_REQUIRE:-cuda}  # there is a GPU: no test leaves it out
+export LD_LIBRARY_PATH RONDO_TUNE RONDO_REQUIRE
 exec "$@"
