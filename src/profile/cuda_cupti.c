@@ -74,15 +74,20 @@ static void wait_for_device(rondo_device *device, void *data) {
     }
 }
 
-static void learn(void *user_data, const rondo__cupti_work *work) {
-    (void)user_data;
-    if (work->graph_node != 0) {
-        rondo__graph_names_learn(work->span, work->graph_node);
-    }
-}
-
 static void post(void *user_data, const rondo__cupti_work *work) {
     (void)user_data;
+    // A device without room for times leaves them 0. A body that is not taken takes none.
+    if (work->begin_ns == work->end_ns) {
+        const bool is_inside =
+            work->graph_node != 0 && rondo__graph_names_is_inside(work->span, work->graph_node);
+        if (is_inside) {
+            return;
+        }
+        if (work->begin_ns == 0) {
+            rondo__cupti_session_drop();
+            return;
+        }
+    }
     const rondo__hook_work told = {
         .kind = work->kind,
         .way = work->way,
@@ -104,7 +109,6 @@ static void flush(void) {
     rondo__device_visit_others(NULL, wait_for_device, NULL);
     rondo__error_restore(&saved);
     rondo__cupti_session_flush();
-    rondo__cupti_session_visit(learn, NULL);
     rondo__cupti_session_visit(post, NULL);
 }
 

@@ -216,10 +216,8 @@ static void keep_record(const rondo__cupti_record *record) {
     if (!read_work(record, &work)) {
         return;
     }
-    // A device without room for times leaves them 0.
     pending_work *to = NULL;
-    if (work.work.begin_ns != 0 && work.work.end_ns >= work.work.begin_ns &&
-        g_session.works.count < WORK_COUNT_MAX) {
+    if (work.work.end_ns >= work.work.begin_ns && g_session.works.count < WORK_COUNT_MAX) {
         to = rondo__profile_list_add(&g_session.works, sizeof(*to));
     }
     if (to == NULL) {
@@ -512,6 +510,12 @@ void rondo__cupti_session_stop(void) {
     while (g_session.spare_count > 0) {
         rondo__profile_give_back(g_session.spares[--g_session.spare_count]);
     }
+    pthread_mutex_unlock(&g_session.lock);
+}
+
+void rondo__cupti_session_drop(void) {
+    pthread_mutex_lock(&g_session.lock);
+    ++g_session.dropped_count;
     pthread_mutex_unlock(&g_session.lock);
 }
 

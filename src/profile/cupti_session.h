@@ -51,6 +51,9 @@ void rondo__cupti_session_visit(void (*visit)(void *user_data, const rondo__cupt
 // Listens no more and forgets all.
 void rondo__cupti_session_stop(void);
 
+// Counts a record that was visited as lost.
+void rondo__cupti_session_drop(void);
+
 // Of the session, also when it has ended: records that were lost.
 uint64_t rondo__cupti_session_count_dropped(void);
 

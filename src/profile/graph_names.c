@@ -15,26 +15,26 @@ enum { SLOT_COUNT = 256 };
 
 // A node's label.
 typedef struct named_node {
-    uint32_t level;
-    uint32_t index;
+    uint32_t index;  // in the executable
     const char *label;
 } named_node;
 
-// All labels of one set (graph/label_set.h), by level and index once they are sorted.
+// All labels of one set (graph/label_set.h), by index.
 typedef struct names {
     struct names *next;  // in its slot
     uint64_t number;
+    uint32_t own_count;  // nodes of the graph itself
+    uint32_t level_count;
+    uint32_t *first_of_level;  // the index of each level's first node
     named_node *nodes;
     size_t count;
     size_t capacity;
-    bool is_sorted;
 } names;
 
 typedef struct replay {
     uint64_t span;
     names *of;
-    uint32_t executable;   // CUPTI's number; 0: not known
-    uint32_t first_graph;  // the least number of a graph in it
+    uint32_t executable;  // CUPTI's number; 0: not known
 } replay;
 
 static struct {
@@ -48,11 +48,17 @@ static struct {
     size_t sorted_count;
 } g_names = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static void count_node(void *user_data, uint32_t level, uint32_t index, const char *label) {
-    (void)level;
-    (void)index;
+static void measure(void *user_data, uint32_t level, uint32_t index, const char *label) {
     names *n = user_data;
     n->capacity += label[0] != '\0' ? 1 : 0;
+    n->level_count = level >= n->level_count ? level + 1 : n->level_count;
+    n->own_count = level == 0 && index >= n->own_count ? index + 1 : n->own_count;
+}
+
+static void count_node(void *user_data, uint32_t level, uint32_t index, const char *label) {
+    (void)index;
+    (void)label;
+    ((names *)user_data)->first_of_level[level] += 1;
 }
 
 static void add_node(void *user_data, uint32_t level, uint32_t index, const char *label) {
@@ -66,8 +72,37 @@ static void add_node(void *user_data, uint32_t level, uint32_t index, const char
                            ? before->label
                            : rondo__profile_list_add_text(&g_names.texts, label);
     if (copy != NULL) {
-        n->nodes[n->count++] = (named_node){.level = level, .index = index, .label = copy};
+        n->nodes[n->count++] =
+            (named_node){.index = n->first_of_level[level] + index, .label = copy};
     }
+}
+
+static int compare_nodes(const void *a, const void *b) {
+    const named_node *x = a;
+    const named_node *y = b;
+    return (x->index > y->index) - (x->index < y->index);
+}
+
+// Without memory there are no names.
+static void fill_names(names *n, const rondo__participant *participants) {
+    rondo__label_visit(participants, measure, n);
+    const size_t bytes = n->level_count * sizeof *n->first_of_level;
+    n->first_of_level = n->capacity > 0 ? rondo__profile_take(bytes) : NULL;
+    n->nodes =
+        n->first_of_level != NULL ? rondo__profile_take(n->capacity * sizeof *n->nodes) : NULL;
+    if (n->nodes == NULL) {
+        return;
+    }
+    memset(n->first_of_level, 0, bytes);
+    rondo__label_visit(participants, count_node, n);
+    uint32_t first = 0;
+    for (uint32_t level = 0; level < n->level_count; ++level) {
+        const uint32_t count = n->first_of_level[level];
+        n->first_of_level[level] = first;
+        first += count;
+    }
+    rondo__label_visit(participants, add_node, n);
+    qsort(n->nodes, n->count, sizeof *n->nodes, compare_nodes);
 }
 
 // The caller holds the lock. NULL: no memory.
@@ -83,10 +118,7 @@ static names *find_names(uint64_t number, const rondo__participant *participants
         return NULL;
     }
     *n = (names){.next = *slot, .number = number};
-    rondo__label_visit(participants, count_node, n);
-    n->nodes = n->capacity > 0 ? rondo__profile_take(n->capacity * sizeof *n->nodes) : NULL;
-    n->capacity = n->nodes != NULL ? n->capacity : 0;
-    rondo__label_visit(participants, add_node, n);
+    fill_names(n, participants);
     *slot = n;
     return n;
 }
@@ -101,8 +133,7 @@ void rondo__graph_names_note(uint64_t span, const rondo_graph *graph, uint32_t e
     names *n = find_names(number, participants);
     replay *noted = n != NULL ? rondo__profile_list_add(&g_names.replays, sizeof *noted) : NULL;
     if (noted != NULL) {
-        *noted =
-            (replay){.span = span, .of = n, .executable = executable, .first_graph = UINT32_MAX};
+        *noted = (replay){.span = span, .of = n, .executable = executable};
     }
     pthread_mutex_unlock(&g_names.lock);
 }
@@ -111,13 +142,6 @@ static int compare_replays(const void *a, const void *b) {
     const replay *x = a;
     const replay *y = b;
     return (x->span > y->span) - (x->span < y->span);
-}
-
-static int compare_nodes(const void *a, const void *b) {
-    const named_node *x = a;
-    const named_node *y = b;
-    return x->level != y->level ? (x->level > y->level) - (x->level < y->level)
-                                : (x->index > y->index) - (x->index < y->index);
 }
 
 static void sort_replays(void) {
@@ -143,33 +167,27 @@ static replay *find_replay(uint64_t span) {
                : NULL;
 }
 
-void rondo__graph_names_learn(uint64_t span, uint64_t graph_node) {
-    replay *noted = find_replay(span);
-    const uint32_t graph = (uint32_t)(graph_node >> 32);
-    if (noted != NULL && graph < noted->first_graph) {
-        noted->first_graph = graph;
-    }
+// The names of what the span replays; NULL: there are none, or CUPTI counts in a way of its own.
+static const names *find_counted(uint64_t span, uint64_t graph_node) {
+    const replay *noted = find_replay(span);
+    const bool is_known = noted != NULL && (noted->executable == 0 ||
+                                            noted->executable == (uint32_t)(graph_node >> 32));
+    return is_known ? noted->of : NULL;
 }
 
 const char *rondo__graph_names_find(uint64_t span, uint64_t graph_node) {
-    const replay *noted = find_replay(span);
-    if (noted == NULL || noted->of->nodes == NULL) {
+    const names *n = find_counted(span, graph_node);
+    if (n == NULL || n->nodes == NULL) {
         return "";
     }
-    const uint32_t graph = (uint32_t)(graph_node >> 32);
-    const bool is_own = noted->executable != 0 && noted->first_graph >= noted->executable;
-    const uint32_t root = is_own ? noted->executable : noted->first_graph;
-    if (graph != root && noted->executable != 0 && !is_own) {
-        return "";
-    }
-    const named_node node = {.level = graph - root, .index = (uint32_t)graph_node};
-    names *n = noted->of;
-    if (!n->is_sorted) {
-        qsort(n->nodes, n->count, sizeof *n->nodes, compare_nodes);
-        n->is_sorted = true;
-    }
+    const named_node node = {.index = (uint32_t)graph_node};
     const named_node *found = bsearch(&node, n->nodes, n->count, sizeof node, compare_nodes);
     return found != NULL ? found->label : "";
+}
+
+bool rondo__graph_names_is_inside(uint64_t span, uint64_t graph_node) {
+    const names *n = find_counted(span, graph_node);
+    return n != NULL && (uint32_t)graph_node >= n->own_count;
 }
 
 void rondo__graph_names_clear(void) {
@@ -177,6 +195,7 @@ void rondo__graph_names_clear(void) {
     for (size_t i = 0; i < SLOT_COUNT; ++i) {
         for (const names *n = g_names.slots[i]; n != NULL; n = n->next) {
             rondo__profile_give_back(n->nodes);
+            rondo__profile_give_back(n->first_of_level);
         }
         g_names.slots[i] = NULL;
     }

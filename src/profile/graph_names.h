@@ -4,6 +4,7 @@
 #ifndef RONDO_PROFILE_GRAPH_NAMES_H
 #define RONDO_PROFILE_GRAPH_NAMES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,16 +18,17 @@
 // Threads:   safe; one thread per graph.
 void rondo__graph_names_note(uint64_t span, const rondo_graph *graph, uint32_t executable);
 
-// CUPTI's number of a node is that of its graph and its index there: 0x500000002. An executable has
-// numbers of its own, the first for itself, those after it for what its nodes hold, in the order in
-// which a walk enters them. Where its number is not known, the least of a replay stands for it. A
-// CUPTI that counts otherwise is understood as far as the graph's own nodes go.
+// CUPTI's number of a node is that of its executable and an index there: 0x500000002. The index
+// counts all nodes (seen on driver 580): first those of the graph itself, in the order of its
+// template, then for each node that holds others, in order, these and whatever they hold: so the
+// nodes of one level (rondo__label_visit) lie side by side, the levels in their order.
+//
+// The label of a node of the graph that the span replays; "" where it is not known.
 //
 // Threads:   when no span is noted any more, as all below.
-void rondo__graph_names_learn(uint64_t span, uint64_t graph_node);
-// The label of a node of the graph that the span replays, after all were learned; "" where it is
-// not known.
 const char *rondo__graph_names_find(uint64_t span, uint64_t graph_node);
+// Whether the node is held by another: in a body, it may not have run at all.
+bool rondo__graph_names_is_inside(uint64_t span, uint64_t graph_node);
 void rondo__graph_names_clear(void);
 
 #endif  // RONDO_PROFILE_GRAPH_NAMES_H

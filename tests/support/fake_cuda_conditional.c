@@ -166,6 +166,14 @@ static void run_body(const fake_node *node, size_t index) {
     fake_run_nodes(body_of(node, index));
 }
 
+static void skip_others(const fake_node *node, size_t taken) {
+    for (size_t body = 0; body < node->body_count; body++) {
+        if (body != taken) {
+            fake_skip_nodes(body_of(node, body));
+        }
+    }
+}
+
 void fake_run_conditional(const fake_node *node) {
     size_t index = (size_t)(node->condition - 1) % FAKE_CONDITIONS_MAX;
     if (!g_fake.condition_is_set[index]) {
@@ -174,6 +182,7 @@ void fake_run_conditional(const fake_node *node) {
     }
     const uint32_t *value = &g_fake.condition_values[index];
     if (node->conditional_type == RONDO__CU_CONDITIONAL_WHILE) {
+        skip_others(node, *value != 0 ? 0 : 1);
         while (*value != 0) {
             // A body that forgets to set it would turn forever.
             g_fake.condition_is_set[index] = false;
@@ -185,11 +194,15 @@ void fake_run_conditional(const fake_node *node) {
         }
     } else if (node->conditional_type == RONDO__CU_CONDITIONAL_IF) {
         size_t body = *value != 0 ? 0 : 1;
+        skip_others(node, body);
         if (body < node->body_count) {
             run_body(node, body);
         }
-    } else if (*value < node->body_count) {
-        run_body(node, *value);
+    } else {
+        skip_others(node, *value);
+        if (*value < node->body_count) {
+            run_body(node, *value);
+        }
     }
 }
 

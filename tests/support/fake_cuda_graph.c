@@ -536,6 +536,22 @@ rondo__cu_result fake_cuGraphUpload(rondo__cu_graph_exec handle, rondo__cu_strea
     return fake_leave(graph != NULL ? code : RONDO__CU_ERROR_INVALID_VALUE);
 }
 
+// As driver 580 does: the nodes of a level side by side, then the levels that they hold, in order.
+static void number_nodes(fake_graph *graph, uint32_t number, uint32_t *in_out_index) {
+    graph->number = number;
+    graph->first_index = *in_out_index;
+    *in_out_index += (uint32_t)graph->node_count;
+    for (size_t i = 0; i < graph->node_count; i++) {
+        const fake_node *node = &graph->nodes[i];
+        if (node->type == RONDO__CU_GRAPH_NODE_GRAPH) {
+            number_nodes(node->child, number, in_out_index);
+        }
+        for (size_t j = 0; j < node->body_count; j++) {
+            number_nodes((fake_graph *)(void *)node->bodies[j], number, in_out_index);
+        }
+    }
+}
+
 rondo__cu_result fake_cuGraphLaunch(rondo__cu_graph_exec exec_handle, rondo__cu_stream handle) {
     ENTER("cuGraphLaunch");
     if (!fake_may_launch(handle, "cuGraphLaunch")) {
@@ -555,6 +571,8 @@ rondo__cu_result fake_cuGraphLaunch(rondo__cu_graph_exec exec_handle, rondo__cu_
             graph->has_live_memory || graph->nodes[i].type == RONDO__CU_GRAPH_NODE_MEM_ALLOC;
     }
     if (g_fake_watcher != NULL) {
+        uint32_t index = 0;
+        number_nodes(graph, graph->number, &index);
         g_fake_watcher->launch();
     }
     fake_run_nodes(graph);

@@ -119,6 +119,7 @@ typedef struct fake_graph {
     bool has_live_memory;             // of its allocating nodes
     bool is_body;                     // belongs to a conditional node
     uint32_t number;                  // as CUPTI has it: of executables, too
+    uint32_t first_index;             // as CUPTI counts nodes of the executable that this is in
     bool is_gone;  // freed by the end of its broken capture, though the node will free it again
 } fake_graph;
 
@@ -231,6 +232,7 @@ void fake_add_dependencies(fake_stream *stream, const size_t *dependencies, size
 void fake_run_node(const fake_node *node, const fake_graph *graph, size_t index);
 // All nodes that are not switched off.
 void fake_run_nodes(const fake_graph *graph);
+void fake_skip_nodes(const fake_graph *graph);  // of a body that is not taken
 // Records the work or runs it, and leaves; `work` is filled in but for its place in a graph.
 rondo__cu_result fake_submit(rondo__cu_stream handle, const char *name, const fake_node *work);
 void fake_free_graph(fake_graph *graph);

@@ -174,6 +174,8 @@ static void check_names(void) {
         assert_int_equal(count_work(profile, RONDO__WORK_FILL, wanted[i]), 1);
     }
     assert_int_equal(count_work(profile, RONDO__WORK_FILL, "not taken"), 0);
+    assert_int_equal(count_work(profile, RONDO__WORK_FILL, ""), 0);
+    assert_int_equal(profile->store.records.dropped_count, 0);
     check_spans(profile, RONDO__WORK_FILL, RONDO__SPAN_REPLAY);
     rondo_profile_destroy(profile);
     rondo_graph_destroy(outer);
@@ -188,6 +190,19 @@ static void test_profile_cupti__names_nodes_inside_nodes(void **state) {
     fake_cupti_reset(&(fake_cupti_options){.missing_symbol = "cuptiGetGraphExecId"});
     fake_cupti_install();
     check_names();
+}
+
+// What a device had no room to time is lost, and counted.
+static void test_profile_cupti__counts_work_without_times(void **state) {
+    (void)state;
+    rondo_profile *profile = create(RONDO_PROFILE_SOURCE_CUPTI);
+    OK(rondo_profile_start(profile));
+    fake_cupti_add_kernel(fake_cupti_launch(), "untimed", 0, 0, 0);
+    OK(rondo_stream_fill(g_stream, g_memory, 0, 4, 1));
+    OK(rondo_profile_stop(profile));
+    assert_int_equal(profile->store.records.work_count, 1);
+    assert_int_equal(profile->store.records.dropped_count, 1);
+    rondo_profile_destroy(profile);
 }
 
 // ---- without CUPTI ----------------------------------------------------------------------------
@@ -295,8 +310,9 @@ static void test_profile_cupti__survives_want_of_memory(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(knows_an_executors_kernels), TEST(names_nodes_inside_nodes),
-        TEST(gives_way_to_another_tool),  TEST(wants_an_open_device),
-        TEST(counts_what_is_lost),        TEST(survives_want_of_memory),
+        TEST(counts_work_without_times),  TEST(gives_way_to_another_tool),
+        TEST(wants_an_open_device),       TEST(counts_what_is_lost),
+        TEST(survives_want_of_memory),
     };
     rondo_log_set_level(RONDO_LOG_ERROR);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,7 +18,7 @@
 #include "rondo/rondo.h"
 #include "support/expect_ok.h"
 
-enum { SKIP = 77, LAYERS = 4, ROWS = 2048, COLUMNS = 2048, RUNS = 5 };
+enum { SKIP = 77, LAYERS = 4, ROWS = 4096, COLUMNS = 4096, RUNS = 5 };
 
 static rondo_device *g_device;
 
@@ -328,9 +328,11 @@ static void test_profile_gpu__names_nodes_inside_nodes(void **state) {
                           (double)(records->works[i].end_ns - records->works[i].begin_ns) / 1e3);
         }
         assert_int_equal(count_labelled(records, "first"), 1);
-        assert_true(count_labelled(records, "taken") >= 1);
+        assert_int_equal(count_labelled(records, "taken"), 2);  // the condition, the body
+        assert_int_equal(count_labelled(records, "not taken"), 1);
         assert_int_equal(count_labelled(records, "last"), 1);
         assert_int_equal(count_labelled(records, "outer/inner"), 1);
+        assert_int_equal(records->dropped_count, 0);
     }
     rondo_profile_destroy(profile);
     rondo_graph_destroy(outer);
