@@ -6,6 +6,13 @@
 #include "learn/fallback.h"
 #include "learn/learn.h"
 
+// Whether the executable has to be told of a node's image.
+typedef enum rondo__dirt {
+    RONDO__CLEAN,
+    RONDO__DIRTY,
+    RONDO__DIRTY_SAVED,  // and its former image is known
+} rondo__dirt;
+
 struct rondo_learned {
     rondo_device *device;  // retained
     rondo__arguments arguments;
@@ -25,7 +32,8 @@ struct rondo_learned {
     rondo_value *given;          // as the program gave them last
     bool is_current;             // the executable holds them
     rondo__node_image **images;  // by node; NULL: without slots; the graph's
-    bool *is_dirty;              // by node
+    rondo__dirt *dirt;           // by node
+    rondo__node_image *formers;  // by node: what it did before it became dirty; NULL: not saved yet
     rondo__node_image **dirty;   // that have to be written
     size_t *dirty_nodes;         // the same, by number
     size_t dirty_count;
