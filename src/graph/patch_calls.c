@@ -154,28 +154,35 @@ static rondo_status take_fill(rondo__node_image *image, const rondo_work *work) 
     return RONDO_STATUS_OK;
 }
 
-static rondo_status take_work(rondo__node_image *image, const rondo_work *given) {
-    rondo_work work = {.struct_size = sizeof work};
-    RETURN_IF_ERROR(rondo__read_options(given, &work, sizeof work, patch_call, "rondo_work"));
-    if ((int32_t)work.kind != (int32_t)image->info.kind) {
-        bool is_known = work.kind >= 0 && work.kind < RONDO__NODE_KIND_COUNT;
+static rondo_status take_whole_work(rondo__node_image *image, const rondo_work *work) {
+    if ((int32_t)work->kind != (int32_t)image->info.kind) {
+        bool is_known = work->kind >= 0 && work->kind < RONDO__NODE_KIND_COUNT;
         return FAIL(INVALID,
                     "the work is a %s, node %zu (%s) a %s; patch its own kind of work, or record "
                     "again",
-                    is_known ? rondo__node_kind_get_name((rondo__node_kind)work.kind)
+                    is_known ? rondo__node_kind_get_name((rondo__node_kind)work->kind)
                              : "number that is no rondo_node_kind",
                     image->index, get_name(image), rondo__node_kind_get_name(image->info.kind));
     }
     switch (image->info.kind) {
         case RONDO__NODE_KERNEL:
-            return take_launch(image, work.launch);
+            return take_launch(image, work->launch);
         case RONDO__NODE_HOST:
-            return take_host(image, &work);
+            return take_host(image, work);
         case RONDO__NODE_COPY:
-            return take_copy(image, &work);
+            return take_copy(image, work);
         default:
-            return take_fill(image, &work);
+            return take_fill(image, work);
     }
+}
+
+static rondo_status take_work(rondo__node_image *image, const rondo_work *given) {
+    if (given->struct_size == sizeof *given) {
+        return take_whole_work(image, given);
+    }
+    rondo_work work = {.struct_size = sizeof work};
+    RETURN_IF_ERROR(rondo__read_options(given, &work, sizeof work, patch_call, "rondo_work"));
+    return take_whole_work(image, &work);
 }
 
 static rondo_status take_toggle(rondo__node_image *image, rondo_toggle toggle) {

@@ -103,15 +103,15 @@ static void forget_executable(rondo_learned *learned) {
     rondo__free(learned->formers);
     rondo__free(learned->dirty);
     rondo__free(learned->dirty_nodes);
-    rondo__free(learned->first_slots);
-    rondo__free(learned->slot_indices);
+    rondo__free(learned->words);
+    rondo__free(learned->first_words);
     learned->images = NULL;
     learned->dirt = NULL;
     learned->formers = NULL;
     learned->dirty = NULL;
     learned->dirty_nodes = NULL;
-    learned->first_slots = NULL;
-    learned->slot_indices = NULL;
+    learned->words = NULL;
+    learned->first_words = NULL;
     learned->dirty_count = 0;
     learned->is_current = false;
 }
@@ -236,11 +236,10 @@ static rondo_status index_slots(rondo_learned *learned) {
     learned->dirt = rondo__calloc(recording->count + 1, sizeof *learned->dirt);
     learned->dirty = rondo__calloc(recording->count + 1, sizeof(rondo__node_image *));
     learned->dirty_nodes = rondo__calloc(recording->count + 1, sizeof *learned->dirty_nodes);
-    learned->first_slots = rondo__calloc(argument_count + 1, sizeof *learned->first_slots);
-    learned->slot_indices = rondo__calloc(2 * solution->count + 1, sizeof(size_t));
+    learned->words = rondo__calloc(2 * solution->count + 1, sizeof *learned->words);
+    learned->first_words = rondo__calloc(argument_count + 1, sizeof *learned->first_words);
     if (learned->images == NULL || learned->dirt == NULL || learned->dirty == NULL ||
-        learned->dirty_nodes == NULL || learned->first_slots == NULL ||
-        learned->slot_indices == NULL) {
+        learned->dirty_nodes == NULL || learned->words == NULL || learned->first_words == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
     learned->changing_count = 0;
@@ -254,14 +253,17 @@ static rondo_status index_slots(rondo_learned *learned) {
     }
     size_t filled = 0;
     for (size_t a = 0; a < argument_count; ++a) {
-        learned->first_slots[a] = filled;
+        learned->first_words[a] = filled;
         for (size_t i = 0; i < solution->count; ++i) {
-            if (rondo__formula_uses(&solution->slots[i].formula, a)) {
-                learned->slot_indices[filled++] = i;
+            const rondo__learned_slot *slot = &solution->slots[i];
+            if (rondo__formula_uses(&slot->formula, a)) {
+                unsigned char *place =
+                    rondo__image_find_word(learned->images[slot->node], &slot->word);
+                learned->words[filled++] = (rondo__changing_word){place, slot};
             }
         }
     }
-    learned->first_slots[argument_count] = filled;
+    learned->first_words[argument_count] = filled;
     return RONDO_STATUS_OK;
 }
 
@@ -404,21 +406,38 @@ static void mark_dirty(rondo_learned *learned, size_t node) {
     }
 }
 
+// Sizes that the compiler knows: each run comes here.
+static bool holds(const unsigned char *place, uint32_t width, uint64_t word) {
+    return width == 8   ? memcmp(place, &word, 8) == 0
+           : width == 4 ? memcmp(place, &word, 4) == 0
+                        : memcmp(place, &word, width) == 0;
+}
+
+static void store(unsigned char *place, uint32_t width, uint64_t word) {
+    if (width == 8) {
+        memcpy(place, &word, 8);
+    } else if (width == 4) {
+        memcpy(place, &word, 4);
+    } else {
+        memcpy(place, &word, width);
+    }
+}
+
 // Writes the words that depend on the argument into the images of their nodes.
 static void change_words(rondo_learned *learned, size_t argument) {
-    const rondo__solution *solution = &learned->lesson.solution;
-    for (size_t i = learned->first_slots[argument]; i < learned->first_slots[argument + 1]; ++i) {
-        const rondo__learned_slot *slot = &solution->slots[learned->slot_indices[i]];
-        rondo__node_image *image = learned->images[slot->node];
+    const rondo__changing_word *end = learned->words + learned->first_words[argument + 1];
+    for (const rondo__changing_word *w = learned->words + learned->first_words[argument]; w < end;
+         ++w) {
+        const rondo__learned_slot *slot = w->slot;
         const uint64_t word =
             rondo__formula_evaluate(&slot->formula, &learned->arguments, &learned->values);
-        if (word == rondo__image_read(image, &slot->word)) {
+        if (holds(w->place, slot->word.width, word)) {
             continue;
         }
         if (learned->dirt[slot->node] == RONDO__CLEAN) {
             mark_dirty(learned, slot->node);
         }
-        rondo__image_write(image, &slot->word, word);
+        store(w->place, slot->word.width, word);
     }
 }
 
