@@ -77,7 +77,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_executor_wait(rondo_executor *execut
 //            graph is replayed. Ops read device tensors where they are.
 // fetches    with data, likewise.
 //
-// Errors:    INVALID (as rondo_executor_run; a fetch without data), STATE (`stream` does not
+// Errors:    INVALID (as rondo_executor_run; a fetch without data; an integer in pinned memory that
+//            decides a branch: replays would not read it again), STATE (`stream` does not
 //            record; the executor has not run with these shapes yet: run it once before the
 //            capture; pageable memory), UNSUPPORTED (an op that is computed between segments: the
 //            message names it and says why). A failure breaks nothing unless something was recorded

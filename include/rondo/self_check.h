@@ -13,7 +13,10 @@
 // own ops keep elsewhere is theirs: such an op runs twice. Ops between segments run once.
 //
 // A checked run takes some four times as long, and the memory of intermediate values thrice. Runs
-// that do not wait and recorded ones (rondo/executor_stream.h) are not checked.
+// that do not wait (rondo_executor_run_async) are checked like others; a checked one waits.
+// Recorded runs (rondo_executor_record) are replayed by the program, among nodes that may make
+// their feeds and write over them: check the same shapes by rondo_executor_self_check, which runs
+// the kernels that are recorded.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_SELF_CHECK_H
 #define RONDO_SELF_CHECK_H

@@ -366,12 +366,13 @@ struct rondo__backend {
     // as the next)
     rondo_status (*read_node)(rondo__template *template_, size_t index,
                               rondo__node_image *out_image);
-    // From the next replay on the node of the executable, which was made of the template, does what
-    // the image says. Replays in flight go on as they were. The image is one that read_node filled
-    // in, with other arguments, addresses, sizes and values.
-    rondo_status (*patch_node)(rondo__executable *executable, rondo__template *template_,
-                               const rondo__node_image *image);
-    // The same for whether the node does anything; KERNEL, COPY and FILL.
+    // From the next replay on nodes of the executable, which was made of the template, do what the
+    // images say. Replays in flight go on as they were. The images are such as read_node filled in,
+    // with other arguments, addresses, sizes and values. *out_done: how many were written, in their
+    // order, before the first failure.
+    rondo_status (*patch_nodes)(rondo__executable *executable, rondo__template *template_,
+                                rondo__node_image *const *images, size_t count, size_t *out_done);
+    // Whether the node does anything, as the image says; KERNEL, COPY and FILL.
     rondo_status (*enable_node)(rondo__executable *executable, rondo__template *template_,
                                 const rondo__node_image *image);
     rondo_status (*upload)(rondo__executable *executable, rondo_stream *stream);

@@ -38,3 +38,19 @@ void rondo__node_image_deinit(rondo__node_image *image) {
     rondo__free(image->parameters);
     *image = (rondo__node_image){.index = 0};
 }
+
+rondo_status rondo__node_image_reserve_former(rondo__node_image *image) {
+    if (image->argument_bytes > 0 && image->former_arguments == NULL) {
+        image->former_arguments = rondo__malloc_aligned(image->argument_bytes, 16);
+        return image->former_arguments != NULL ? RONDO_STATUS_OK : RONDO_STATUS_NO_MEMORY;
+    }
+    return RONDO_STATUS_OK;
+}
+
+void rondo__node_image_save(const rondo__node_image *image, rondo__node_image *out_former) {
+    *out_former = *image;
+    out_former->arguments = image->former_arguments;
+    if (image->argument_bytes > 0) {
+        memcpy(out_former->arguments, image->arguments, image->argument_bytes);
+    }
+}

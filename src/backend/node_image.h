@@ -25,7 +25,7 @@ struct rondo__node_image {
     // KERNEL and HOST: arguments as they lie in memory, owned.
     unsigned char *arguments;
     size_t argument_bytes;
-    unsigned char *former_arguments;  // room of graph/patch_calls.c, as many; owned; NULL: none yet
+    unsigned char *former_arguments;  // room for what was saved, as many; owned; NULL: none yet
     // CUDA kernels: the parameters; bytes between them mean nothing. None where the arguments are
     // packed and the driver does not tell the layout, and on the host.
     rondo__parameter *parameters;  // owned
@@ -40,5 +40,13 @@ struct rondo__node_image {
 RONDO_MUST_USE rondo_status rondo__node_image_copy(const rondo__node_image *image,
                                                    rondo__node_image *out_copy);
 void rondo__node_image_deinit(rondo__node_image *image);
+
+// Room in the image for the arguments that a save keeps, so that a patch of a node takes nothing
+// from the heap but once.
+//
+// Errors:    NO_MEMORY.
+RONDO_MUST_USE rondo_status rondo__node_image_reserve_former(rondo__node_image *image);
+// What the image says now, to look at or to restore; borrows all that it points to.
+void rondo__node_image_save(const rondo__node_image *image, rondo__node_image *out_former);
 
 #endif  // RONDO_BACKEND_NODE_IMAGE_H

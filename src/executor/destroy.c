@@ -124,6 +124,7 @@ void rondo__executor_release(rondo_executor *executor) {
     rondo_program_destroy(executor->source);
     rondo__free(executor->worth);
     rondo__free(executor->keyed);
+    rondo__free(executor->deciding);
     rondo__free(executor->is_fed);
     rondo__free(executor->input_of);
     rondo__free(executor->output_of);

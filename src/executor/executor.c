@@ -252,7 +252,9 @@ static rondo_status create(rondo_program *program, rondo_device *device,
     }
     if (status == RONDO_STATUS_OK) {
         executor->keyed = rondo__calloc(executor->base->input_count + 1, sizeof *executor->keyed);
-        status = executor->keyed == NULL ? RONDO_STATUS_NO_MEMORY : RONDO_STATUS_OK;
+        executor->deciding = rondo__calloc(executor->base->input_count + 1, sizeof(bool));
+        status = executor->keyed == NULL || executor->deciding == NULL ? RONDO_STATUS_NO_MEMORY
+                                                                       : RONDO_STATUS_OK;
     }
     if (status == RONDO_STATUS_OK) {
         status = make_lists(executor);

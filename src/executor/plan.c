@@ -498,7 +498,19 @@ rondo_status rondo__plan_specialise(const rondo_executor *executor, const rondo_
     const size_t fold_bytes = executor->options.no_folding ? 0
                               : executor->is_lean          ? RONDO__LEAN_FOLD_BYTES
                                                            : PLAN_FOLD_BYTES_MAX;
-    return rondo__program_specialise(executor->base, feeds, fold_bytes, out_program, out_wanted);
+    rondo_status status =
+        rondo__program_specialise(executor->base, feeds, fold_bytes, out_program, out_wanted);
+    while (status == RONDO_STATUS_OK && !executor->options.op_by_op &&
+           rondo__program_has_known_branches(*out_program)) {
+        rondo_program *whole = *out_program;
+        *out_program = NULL;
+        status = rondo__pass_branch(whole);
+        if (status == RONDO_STATUS_OK) {
+            status = rondo__program_specialise(whole, feeds, fold_bytes, out_program, out_wanted);
+        }
+        rondo_program_destroy(whole);
+    }
+    return status;
 }
 
 rondo_status rondo__plan_create(rondo_executor *executor, rondo_program *program,

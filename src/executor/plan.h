@@ -38,6 +38,8 @@ enum { RONDO__LEAN_FOLD_BYTES = 64 << 10 };
 
 enum { RONDO__VARIANT_MAX = 4 };  // sets of optional inputs fed that are kept
 
+enum { RONDO__DECISIONS_MAX = 8 };  // values of inputs that decide branches that get plans
+
 typedef enum rondo__slot_kind {
     RONDO__SLOT_NONE,      // the value is not used
     RONDO__SLOT_CONSTANT,  // known ahead; `address` is set when a kernel needs it on the device
@@ -354,6 +356,10 @@ struct rondo_executor {
     rondo__worth *worth;                    // of the body of a rondo.Rest; NULL otherwise
     bool *keyed;  // one for each input: its value is part of the plan's key
     size_t keyed_miss_count;
+    bool *deciding;  // the same, where it is fed in host memory: branches depend on it
+    uint64_t decisions[RONDO__DECISIONS_MAX];  // hashes of what those were, of plans that were made
+    size_t decision_count;
+    bool is_described;  // a caller's executor: plans are made to be looked at, and not for a run
     uint32_t straight_count;  // trials of branches that were lost, in a row
     rondo__lru_map plans;     // by what is fed; see plan_cache.c
     uint8_t *key;             // of the feeds at hand

@@ -6,6 +6,7 @@
 #include "backend/thread_count.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/hook.h"
 #include "base/logging.h"
 #include "base/memory.h"
@@ -14,14 +15,18 @@
 #include "executor/destroy.h"
 #include "executor/plan_cache.h"
 #include "executor/retire.h"
+#include "program/passes.h"
 #include "program/specialise.h"
 #include "tensor/elements.h"
 
 // Plans made for new values of a keyed input before values stop being keys.
 enum { KEYED_MISS_LIMIT = 8 };
 
+// What decides branches only is not fetched from a device: there the branches are decided, too.
 static bool is_keyed(const rondo_executor *executor, size_t input, const rondo_tensor *feed) {
-    return executor->keyed[input] && feed->shape.rank >= 0 && rondo_tensor_get_bytes(feed) > 0;
+    const bool is_wanted =
+        executor->keyed[input] || (executor->deciding[input] && feed->device == NULL);
+    return is_wanted && feed->shape.rank >= 0 && rondo_tensor_get_bytes(feed) > 0;
 }
 
 // Reads the value of an input; one on a GPU is waited for.
@@ -162,13 +167,49 @@ static rondo_status copy_keys(const rondo_executor *executor, const rondo_tensor
 }
 
 // Makes keys of the inputs whose values were wanted. False: all of them were keys before.
-static bool add_keys(rondo_executor *executor, const bool *wanted) {
+static bool add_keys(const rondo_executor *executor, bool *keyed, const bool *wanted) {
     bool has_new = false;
     for (size_t i = 0; i < executor->base->input_count; ++i) {
-        has_new = has_new || (wanted[i] && !executor->keyed[i]);
-        executor->keyed[i] = executor->keyed[i] || wanted[i];
+        has_new = has_new || (wanted[i] && !keyed[i]);
+        keyed[i] = keyed[i] || wanted[i];
     }
     return has_new;
+}
+
+// Finds the inputs in host memory that decide which branches are taken of Ifs that the plan leaves
+// to the host, and makes them keys. False: there are none, or they have too many values.
+static rondo_status find_deciding(rondo_executor *executor, const rondo__plan *plan,
+                                  const rondo_tensor *feeds, bool *out_has_new) {
+    const size_t count = executor->base->input_count;
+    const rondo_executor_options *options = &executor->options;
+    const bool takes_keys = executor->depth == 0 && !executor->root->is_described &&
+                            !options->op_by_op && !options->no_folding &&
+                            executor->decision_count <= RONDO__DECISIONS_MAX;
+    *out_has_new = false;
+    if (plan->bypassed_count == 0 || !takes_keys) {
+        return RONDO_STATUS_OK;
+    }
+    bool *is_open = rondo__calloc(plan->program->node_count + 1, sizeof *is_open);
+    bool *wanted = rondo__calloc(count + 1, sizeof *wanted);
+    rondo_status status = RONDO_STATUS_NO_MEMORY;
+    if (is_open != NULL && wanted != NULL) {
+        for (size_t s = 0; s < plan->step_count; ++s) {
+            const rondo__step *step = &plan->steps[s];
+            const bool is_bypass = step->kind == RONDO__STEP_BYPASS;
+            is_open[step->node] =
+                is_open[step->node] || (is_bypass && step->bypass == RONDO__BYPASS_CONTROL);
+        }
+        status = rondo__program_find_deciding(plan->program, is_open, wanted);
+    }
+    if (status == RONDO_STATUS_OK) {
+        for (size_t i = 0; i < count; ++i) {
+            wanted[i] = wanted[i] && feeds[i].device == NULL;
+        }
+        *out_has_new = add_keys(executor, executor->deciding, wanted);
+    }
+    rondo__free(is_open);
+    rondo__free(wanted);
+    return status;
 }
 
 // Finds the small inputs whose values decide shapes, and makes them keys. Gives the keys of the
@@ -193,7 +234,8 @@ static rondo_status find_keys(rondo_executor *executor, const rondo_tensor *feed
         status = copy_keys(executor, feeds, &keys);
         if (status == RONDO_STATUS_OK) {
             status = rondo__plan_specialise(executor, keys, &program, takes_keys ? wanted : NULL);
-            has_new = status == RONDO_STATUS_OK && takes_keys && add_keys(executor, wanted);
+            has_new = status == RONDO_STATUS_OK && takes_keys &&
+                      add_keys(executor, executor->keyed, wanted);
         }
     }
     rondo__free(wanted);
@@ -275,6 +317,34 @@ static rondo_status check_outputs(rondo_executor *executor, rondo__plan *plan) {
     return RONDO_STATUS_OK;
 }
 
+// Branches that are taken by ever new values, as a counter of steps, are decided at run time.
+static void count_decision(rondo_executor *executor, const rondo_tensor *feeds) {
+    uint64_t hash = 0;
+    bool is_deciding = false;
+    for (size_t i = 0; i < executor->base->input_count; ++i) {
+        if (executor->deciding[i] && is_keyed(executor, i, &feeds[i])) {
+            hash = rondo__hash64(hash, feeds[i].data, rondo_tensor_get_bytes(&feeds[i]));
+            is_deciding = true;
+        }
+    }
+    is_deciding = is_deciding && !executor->root->is_described;
+    for (size_t i = 0; i < executor->decision_count && is_deciding; ++i) {
+        is_deciding = executor->decisions[i] != hash;
+    }
+    if (!is_deciding) {
+        return;
+    }
+    if (executor->decision_count < RONDO__DECISIONS_MAX) {
+        executor->decisions[executor->decision_count] = hash;
+    } else {
+        RONDO_LOG_INFO_F(
+            "input values that decide branches keep changing; they are decided at run time from "
+            "now on");
+        memset(executor->deciding, 0, executor->base->input_count * sizeof *executor->deciding);
+    }
+    ++executor->decision_count;
+}
+
 // Where values keep changing, making a plan for each costs more than bypassing those ops.
 static void give_up_keys(rondo_executor *executor) {
     bool has_keys = false;
@@ -308,21 +378,40 @@ static rondo_status keep_plan(rondo_executor *executor, const rondo_tensor *feed
     return status;
 }
 
+static rondo_status compile_for(rondo_executor *executor, const rondo_tensor *feeds,
+                                rondo__plan **out_plan) {
+    rondo_tensor *keys = NULL;
+    rondo_program *program = NULL;
+    RETURN_IF_ERROR(find_keys(executor, feeds, &keys, &program));
+    const rondo_status status = create_plan(executor, keys, program, out_plan);
+    rondo__tensors_free(keys, executor->base->input_count);
+    return status;
+}
+
 static rondo_status make_new_plan(rondo_executor *executor, const rondo_tensor *feeds,
                                   rondo__plan **out_plan) {
     const uint64_t start_ns = rondo__clock_now_ns();
-    rondo_tensor *keys = NULL;
-    rondo_program *program = NULL;
     rondo__plan *plan = NULL;
     give_up_keys(executor);
+    count_decision(executor, feeds);
     rondo__executor_sweep(executor);
     if (executor->plans.stats.entry_count >= executor->options.plan_limit) {
         evict_plans(executor, 1);
     }
     const int64_t taken = rondo__memory_get_thread_bytes();
-    RETURN_IF_ERROR(find_keys(executor, feeds, &keys, &program));
-    rondo_status status = create_plan(executor, keys, program, &plan);
-    rondo__tensors_free(keys, executor->base->input_count);
+    rondo_status status = RONDO_STATUS_OK;
+    for (bool has_new = true; has_new && status == RONDO_STATUS_OK;) {
+        has_new = false;
+        status = compile_for(executor, feeds, &plan);
+        if (status == RONDO_STATUS_OK) {
+            status = find_deciding(executor, plan, feeds, &has_new);
+        }
+        if (plan != NULL && (has_new || status != RONDO_STATUS_OK)) {
+            rondo__plan_destroy(executor, plan);
+            plan = NULL;
+            count_decision(executor, feeds);
+        }
+    }
     if (status == RONDO_STATUS_OK) {
         status = check_outputs(executor, plan);
     }
@@ -413,11 +502,18 @@ rondo_status rondo__executor_look_up_plan(rondo_executor *executor, const rondo_
     *out_plan = NULL;
     const rondo_program *base = executor->base;
     for (size_t i = 0; i < base->input_count; ++i) {
+        const char *name = base->values[base->inputs[i]].name;
+        if (executor->deciding[i] && is_keyed(executor, i, &feeds[i])) {
+            return RONDO_FAIL(INVALID,
+                              "feed \"%s\" decides a branch, which a replay would not ask for "
+                              "again: give it in device memory, also in the run before",
+                              name);
+        }
         if (is_keyed(executor, i, &feeds[i]) && feeds[i].device == executor->device) {
             return RONDO_FAIL(INVALID,
                               "feed \"%s\" decides shapes, so its value must be known now: give it "
                               "in host memory",
-                              base->values[base->inputs[i]].name);
+                              name);
         }
     }
     size_t key_bytes = 0;

@@ -105,7 +105,9 @@ rondo_status rondo__executor_visit_plan(rondo_executor *executor, const rondo_bi
         status = rondo__executor_choose_variant(executor, tensors);
     }
     if (status == RONDO_STATUS_OK) {
+        executor->is_described = true;
         status = rondo__executor_find_plan(executor->active, tensors, &plan);
+        executor->is_described = false;
     }
     if (status == RONDO_STATUS_OK) {
         status = visit(executor->active, plan, user_data);

@@ -20,10 +20,8 @@ static rondo_status make_room(rondo_graph *graph) {
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo__graph_get_image(rondo_graph *graph, size_t index,
-                                    rondo__node_image **out_image) {
+static rondo_status read_image(rondo_graph *graph, size_t index, rondo__node_image **out_image) {
     const rondo__backend *backend = graph->device->backend;
-    *out_image = NULL;
     if (backend->read_node == NULL) {
         return RONDO_FAIL_AS("rondo_graph_patch", UNSUPPORTED, "nodes of %s cannot be patched",
                              graph->device->name);
@@ -33,20 +31,23 @@ rondo_status rondo__graph_get_image(rondo_graph *graph, size_t index,
         return RONDO_FAIL_AS("rondo_graph_patch", INVALID, "graph \"%s\" has no node %zu",
                              graph->label, index);
     }
-    if (graph->images[index] == NULL) {
-        rondo__node_image *image = rondo__calloc(1, sizeof *image);
-        if (image == NULL) {
-            return RONDO_STATUS_NO_MEMORY;
-        }
-        rondo_status status = backend->read_node(graph->recorded, index, image);
-        if (status != RONDO_STATUS_OK) {
-            rondo__free(image);
-            return status;
-        }
-        graph->images[index] = image;
+    rondo__node_image *image = rondo__calloc(1, sizeof *image);
+    if (image == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
     }
-    *out_image = graph->images[index];
+    rondo_status status = backend->read_node(graph->recorded, index, image);
+    if (status != RONDO_STATUS_OK) {
+        rondo__free(image);
+        return status;
+    }
+    *out_image = graph->images[index] = image;
     return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__graph_get_image(rondo_graph *graph, size_t index,
+                                    rondo__node_image **out_image) {
+    *out_image = index < graph->image_count ? graph->images[index] : NULL;
+    return *out_image != NULL ? RONDO_STATUS_OK : read_image(graph, index, out_image);
 }
 
 void rondo__graph_forget_nodes(rondo_graph *graph) {

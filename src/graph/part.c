@@ -74,12 +74,14 @@ static rondo_status switch_node(rondo_graph *graph, size_t index, bool is_on, vo
         void *address;
     } nothing = {.function = do_nothing};
     rondo__node_image *image;
+    size_t done;
     RETURN_IF_ERROR(check_switchable(graph, index, &image));
     switch (image->info.kind) {
         case RONDO__NODE_HOST:
             *function = is_on ? *function : image->function;
             image->function = is_on ? *function : nothing.address;
-            return rondo__graph_write_image(graph, image);
+            return graph->device->backend->patch_nodes(graph->executable, graph->recorded, &image,
+                                                       1, &done);
         case RONDO__NODE_EMPTY:
             return RONDO_STATUS_OK;
         default:

@@ -80,7 +80,16 @@ static rondo_status join_arena(rondo_graph *graph) {
     return status;
 }
 
-static rondo_status admit_copy(rondo_graph *graph, const rondo__node_info *info, const char *call) {
+rondo_status rondo__graph_begin_patches(rondo_graph *graph, bool *out_wants_addresses) {
+    rondo_status status = join_arena(graph);
+    *out_wants_addresses = wants_addresses(rondo__graph_get_participants(graph)) ||
+                           wants_addresses(get_later_participants(graph));
+    return status;
+}
+
+rondo_status rondo__graph_admit_copy(rondo_graph *graph, const rondo__node_image *image,
+                                     const char *call) {
+    const rondo__node_info *info = &image->info;
     if (info->copy_kind == RONDO_COPY_DEVICE_TO_DEVICE) {
         return RONDO_STATUS_OK;
     }
@@ -90,18 +99,10 @@ static rondo_status admit_copy(rondo_graph *graph, const rondo__node_info *info,
                                          (size_t)info->byte_count, call);
 }
 
-rondo_status rondo__graph_admit_image(rondo_graph *graph, const rondo__node_image *image,
-                                      const rondo__node_image *former, const char *call) {
+rondo_status rondo__graph_admit_addresses(const rondo_graph *graph, const rondo__node_image *image,
+                                          const rondo__node_image *former) {
     const rondo__node_info *info = &image->info;
     const bool is_copy = info->kind == RONDO__NODE_COPY;
-    RETURN_IF_ERROR(join_arena(graph));
-    if (is_copy) {
-        RETURN_IF_ERROR(admit_copy(graph, info, call));
-    }
-    if (!wants_addresses(rondo__graph_get_participants(graph)) &&
-        !wants_addresses(get_later_participants(graph))) {
-        return RONDO_STATUS_OK;
-    }
     RETURN_IF_ERROR(note_words(graph, image, former));
     if (is_copy && (former == NULL || info->source != former->info.source)) {
         RETURN_IF_ERROR(note_address(graph, info->source, "a copy"));
@@ -126,24 +127,4 @@ void rondo__graph_watch_anew(rondo_graph *graph) {
     rondo_status status = rondo__graph_guard_nodes(graph);
     rondo__guard_end_anew(participants, former_count, status == RONDO_STATUS_OK);
     rondo__error_restore(&saved);
-}
-
-// ---- writing ----------------------------------------------------------------------------------
-
-rondo_status rondo__graph_write_image(rondo_graph *graph, const rondo__node_image *image) {
-    return graph->device->backend->patch_node(graph->executable, graph->recorded, image);
-}
-
-rondo_status rondo__graph_write_images(rondo_graph *graph, rondo__node_image *const *images,
-                                       size_t count, size_t *out_done) {
-    rondo_status status = RONDO_STATUS_OK;
-    *out_done = 0;
-    while (*out_done < count && status == RONDO_STATUS_OK) {
-        status = rondo__graph_write_image(graph, images[*out_done]);
-        *out_done += status == RONDO_STATUS_OK;
-    }
-    if (*out_done > 0) {
-        rondo__graph_watch_anew(graph);
-    }
-    return status;
 }

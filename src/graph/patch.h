@@ -5,32 +5,34 @@
 
 #include "graph/images.h"
 
-// Looks at the memory that an image names, as the recording of such a node would, and notes its
-// use. Nothing is patched.
+// Comes before images are changed: sharers of the arena may have taken memory since the capture.
 //
-// former     what the executable does now: what it uses already is not looked at; NULL: not known.
+// *out_wants_addresses  whether what the images name has to be looked at (_admit_addresses).
+//
+// Errors:    NO_MEMORY.
+RONDO_MUST_USE rondo_status rondo__graph_begin_patches(rondo_graph *graph,
+                                                       bool *out_wants_addresses);
+
+// Looks at the memory that an image of a copy names, as the recording of the copy would.
+//
 // call       the public call, for errors.
 //
-// Errors:    NO_MEMORY; STATE (pageable memory, a block that the graph writes over); DRIVER.
-RONDO_MUST_USE rondo_status rondo__graph_admit_image(rondo_graph *graph,
-                                                     const rondo__node_image *image,
-                                                     const rondo__node_image *former,
-                                                     const char *call);
+// Errors:    NO_MEMORY; STATE (pageable memory).
+RONDO_MUST_USE rondo_status rondo__graph_admit_copy(rondo_graph *graph,
+                                                    const rondo__node_image *image,
+                                                    const char *call);
 
-// Lets the executable, which must be there, do what the images say from the next replay on.
-// *out_done: how many of them it does, also after a failure.
+// The same for all that an image names, where it is wanted; its use is noted.
 //
-// Errors:    NO_MEMORY, UNSUPPORTED, NO_DEVICE_MEMORY, DRIVER.
-RONDO_MUST_USE rondo_status rondo__graph_write_images(rondo_graph *graph,
-                                                      rondo__node_image *const *images,
-                                                      size_t count, size_t *out_done);
+// former     what the executable does now: what it uses already is not looked at; NULL: not known.
+//
+// Errors:    NO_MEMORY; STATE (a block that the graph writes over); DRIVER.
+RONDO_MUST_USE rondo_status rondo__graph_admit_addresses(const rondo_graph *graph,
+                                                         const rondo__node_image *image,
+                                                         const rondo__node_image *former);
 
-// One image alone; rondo__graph_watch_anew follows the last.
-//
-// Errors:    as above.
-RONDO_MUST_USE rondo_status rondo__graph_write_image(rondo_graph *graph,
-                                                     const rondo__node_image *image);
-// A checked graph watches what the nodes use now. Walks all of them.
+// The executable was changed (the backend's patch_nodes): a checked graph watches what the nodes
+// use now. Walks all of them.
 void rondo__graph_watch_anew(rondo_graph *graph);
 
 #endif  // RONDO_GRAPH_PATCH_H

@@ -1,8 +1,7 @@
 // graph/patch_calls.c — the public calls that patch nodes: checked, applied, taken back.
 //
 // A call has three stages: every patch is checked and its node's image made; the memory they name
-// is looked at; the executable is changed. Where the last fails half way, the nodes before are
-// changed back.
+// is looked at; the executable is changed. Where the last fails half way, it is changed back.
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
@@ -21,11 +20,10 @@ static const char patch_call[] = "rondo_graph_patch";
 
 #define FAIL(status, ...) RONDO_FAIL_AS(patch_call, status, __VA_ARGS__)
 
-// A patch that changes something: the node's own image, and what it did. The former arguments stand
-// in the image's own room for them, so that a patch of a node takes nothing from the heap but once.
+// A patch that changes something: the node's own image, and what it did.
 typedef struct change {
     rondo__node_image *image;
-    rondo__node_image former;  // borrows all that it points to
+    rondo__node_image former;
     bool changes_work;
     bool changes_toggle;
 } change;
@@ -34,7 +32,9 @@ typedef struct patching {
     rondo_graph *graph;
     change *changes;
     size_t count;
-    change few[4];  // `changes`, where they are no more
+    rondo__node_image **images;  // room for those that are written
+    change few_changes[4];       // `changes` and `images`, where they are no more
+    rondo__node_image *few_images[4];
 } patching;
 
 // ---- checks -----------------------------------------------------------------------------------
@@ -154,28 +154,35 @@ static rondo_status take_fill(rondo__node_image *image, const rondo_work *work) 
     return RONDO_STATUS_OK;
 }
 
-static rondo_status take_work(rondo__node_image *image, const rondo_work *given) {
-    rondo_work work = {.struct_size = sizeof work};
-    RETURN_IF_ERROR(rondo__read_options(given, &work, sizeof work, patch_call, "rondo_work"));
-    if ((int32_t)work.kind != (int32_t)image->info.kind) {
-        bool is_known = work.kind >= 0 && work.kind < RONDO__NODE_KIND_COUNT;
+static rondo_status take_whole_work(rondo__node_image *image, const rondo_work *work) {
+    if ((int32_t)work->kind != (int32_t)image->info.kind) {
+        bool is_known = work->kind >= 0 && work->kind < RONDO__NODE_KIND_COUNT;
         return FAIL(INVALID,
                     "the work is a %s, node %zu (%s) a %s; patch its own kind of work, or record "
                     "again",
-                    is_known ? rondo__node_kind_get_name((rondo__node_kind)work.kind)
+                    is_known ? rondo__node_kind_get_name((rondo__node_kind)work->kind)
                              : "number that is no rondo_node_kind",
                     image->index, get_name(image), rondo__node_kind_get_name(image->info.kind));
     }
     switch (image->info.kind) {
         case RONDO__NODE_KERNEL:
-            return take_launch(image, work.launch);
+            return take_launch(image, work->launch);
         case RONDO__NODE_HOST:
-            return take_host(image, &work);
+            return take_host(image, work);
         case RONDO__NODE_COPY:
-            return take_copy(image, &work);
+            return take_copy(image, work);
         default:
-            return take_fill(image, &work);
+            return take_fill(image, work);
     }
+}
+
+static rondo_status take_work(rondo__node_image *image, const rondo_work *given) {
+    if (given->struct_size == sizeof *given) {
+        return take_whole_work(image, given);
+    }
+    rondo_work work = {.struct_size = sizeof work};
+    RETURN_IF_ERROR(rondo__read_options(given, &work, sizeof work, patch_call, "rondo_work"));
+    return take_whole_work(image, &work);
 }
 
 static rondo_status take_toggle(rondo__node_image *image, rondo_toggle toggle) {
@@ -207,22 +214,6 @@ static bool does_the_same(const rondo__node_image *a, const rondo__node_image *b
 
 // ---- a call -----------------------------------------------------------------------------------
 
-static rondo_status save_image(change *c, rondo__node_image *image) {
-    if (image->argument_bytes > 0 && image->former_arguments == NULL) {
-        image->former_arguments = rondo__malloc_aligned(image->argument_bytes, 16);
-        if (image->former_arguments == NULL) {
-            return RONDO_STATUS_NO_MEMORY;
-        }
-    }
-    c->image = image;
-    c->former = *image;
-    c->former.arguments = image->former_arguments;
-    if (image->argument_bytes > 0) {
-        memcpy(image->former_arguments, image->arguments, image->argument_bytes);
-    }
-    return RONDO_STATUS_OK;
-}
-
 // The images are what they were before the call.
 static void restore_images(patching *p) {
     for (size_t i = p->count; i-- > 0;) {
@@ -236,9 +227,19 @@ static void restore_images(patching *p) {
     }
 }
 
+static rondo_status begin_patching(patching *p, rondo_graph *graph, size_t count) {
+    const bool is_few = count <= sizeof p->few_changes / sizeof p->few_changes[0];
+    p->graph = graph;
+    p->count = 0;
+    p->changes = is_few ? p->few_changes : rondo__calloc(count, sizeof *p->changes);
+    p->images = is_few ? p->few_images : rondo__calloc(count, sizeof(rondo__node_image *));
+    return p->changes != NULL && p->images != NULL ? RONDO_STATUS_OK : RONDO_STATUS_NO_MEMORY;
+}
+
 static void end_patching(patching *p) {
-    if (p->changes != p->few) {
+    if (p->changes != p->few_changes) {
         rondo__free(p->changes);
+        rondo__free(p->images);
     }
 }
 
@@ -257,7 +258,9 @@ static rondo_status prepare(patching *p, const rondo_patch *patch) {
     RETURN_IF_ERROR(find_image(p->graph, patch->node, &image));
     RETURN_IF_ERROR(refuse_twice(p->graph, image));
     change *c = &p->changes[p->count];
-    RETURN_IF_ERROR(save_image(c, image));
+    RETURN_IF_ERROR(rondo__node_image_reserve_former(image));
+    rondo__node_image_save(image, &c->former);
+    c->image = image;
     ++p->count;
     if (patch->work != NULL) {
         RETURN_IF_ERROR(take_work(image, patch->work));
@@ -268,66 +271,71 @@ static rondo_status prepare(patching *p, const rondo_patch *patch) {
     return RONDO_STATUS_OK;
 }
 
-// Third: *out_done changes were made, also after a failure.
-static rondo_status apply(patching *p, size_t *out_done) {
-    rondo_graph *graph = p->graph;
+// Second: the memory that it names.
+static rondo_status admit(patching *p) {
+    bool wants_addresses = false;
+    RETURN_IF_ERROR(rondo__graph_begin_patches(p->graph, &wants_addresses));
+    for (size_t i = 0; i < p->count; ++i) {
+        const change *c = &p->changes[i];
+        if (c->changes_work && c->image->info.kind == RONDO__NODE_COPY) {
+            RETURN_IF_ERROR(rondo__graph_admit_copy(p->graph, c->image, patch_call));
+        }
+        if (c->changes_work && wants_addresses) {
+            RETURN_IF_ERROR(rondo__graph_admit_addresses(p->graph, c->image, &c->former));
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+// Third: all work in one call, then what is switched.
+static rondo_status apply(const patching *p) {
+    const rondo_graph *graph = p->graph;
+    const rondo__backend *backend = graph->device->backend;
     rondo_status status = RONDO_STATUS_OK;
-    for (*out_done = 0; *out_done < p->count && status == RONDO_STATUS_OK;) {
-        const change *c = &p->changes[*out_done];
-        if (c->changes_work) {
-            status = rondo__graph_write_image(graph, c->image);
+    size_t count = 0;
+    for (size_t i = 0; i < p->count; ++i) {
+        if (p->changes[i].changes_work) {
+            p->images[count++] = p->changes[i].image;
         }
-        if (status == RONDO_STATUS_OK && c->changes_toggle) {
-            status =
-                graph->device->backend->enable_node(graph->executable, graph->recorded, c->image);
+    }
+    if (count > 0) {
+        size_t done;
+        status = backend->patch_nodes(graph->executable, graph->recorded, p->images, count, &done);
+    }
+    for (size_t i = 0; i < p->count && status == RONDO_STATUS_OK; ++i) {
+        if (p->changes[i].changes_toggle) {
+            status = backend->enable_node(graph->executable, graph->recorded, p->changes[i].image);
         }
-        *out_done += status == RONDO_STATUS_OK;
     }
     return status;
 }
 
-// Changes the executable back; the failed change may have been made in part.
-static void take_back(patching *p, size_t done) {
+// Changes the executable back, in the order in which it was changed: what fails now, because it
+// could not be changed either, comes last.
+static void take_back(patching *p) {
     rondo_error saved;
     rondo__error_save(&saved);
-    p->count = done < p->count ? done + 1 : p->count;
-    size_t ignored;
-    (void)apply(p, &ignored);
+    restore_images(p);
+    (void)apply(p);
     rondo__error_restore(&saved);
 }
 
 static rondo_status patch_nodes(rondo_graph *graph, const rondo_patch *patches, size_t count) {
     patching p;
-    p.graph = graph;
-    p.count = 0;
-    p.changes = p.few;
-    if (count > sizeof p.few / sizeof p.few[0]) {
-        p.changes = rondo__calloc(count, sizeof *p.changes);
-        if (p.changes == NULL) {
-            return RONDO_STATUS_NO_MEMORY;
-        }
-    }
+    rondo_status status = begin_patching(&p, graph, count);
     ++graph->patch_call_count;
-    rondo_status status = RONDO_STATUS_OK;
     for (size_t i = 0; i < count && status == RONDO_STATUS_OK; ++i) {
         status = prepare(&p, &patches[i]);
     }
-    for (size_t i = 0; i < p.count && status == RONDO_STATUS_OK; ++i) {
-        if (p.changes[i].changes_work) {
-            status = rondo__graph_admit_image(graph, p.changes[i].image, &p.changes[i].former,
-                                              patch_call);
-        }
+    if (status == RONDO_STATUS_OK) {
+        status = admit(&p);
     }
     if (status != RONDO_STATUS_OK) {
         restore_images(&p);
     } else {
-        size_t done = 0;
-        status = apply(&p, &done);
+        status = apply(&p);
         if (status != RONDO_STATUS_OK) {
-            size_t all = p.count;
-            restore_images(&p);
-            take_back(&p, done);
-            p.count = all;
+            take_back(&p);
         }
         rondo__graph_watch_anew(graph);
     }

@@ -103,9 +103,10 @@ static rondo_status patch_executable(const rondo_graph *graph, rondo__template *
     return status;
 }
 
-static rondo_status write_node(const rondo_graph *graph, const rondo__node_image *image) {
+static rondo_status write_node(const rondo_graph *graph, rondo__node_image *image) {
     const rondo__backend *backend = graph->device->backend;
-    RETURN_IF_ERROR(backend->patch_node(graph->executable, graph->recorded, image));
+    size_t done;
+    RETURN_IF_ERROR(backend->patch_nodes(graph->executable, graph->recorded, &image, 1, &done));
     return image->info.kind == RONDO__NODE_HOST
                ? RONDO_STATUS_OK
                : backend->enable_node(graph->executable, graph->recorded, image);

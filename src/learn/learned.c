@@ -70,7 +70,7 @@ rondo_status rondo_learned_create(rondo_device *device, const rondo_learned_opti
     RETURN_IF_ERROR(
         rondo__read_options(options, &wanted, sizeof wanted, __func__, "rondo_learned_options"));
     RETURN_IF_ERROR(check_options(&wanted));
-    if (device->backend->read_node == NULL || device->backend->patch_node == NULL) {
+    if (device->backend->read_node == NULL || device->backend->patch_nodes == NULL) {
         return RONDO_FAIL(UNSUPPORTED, "nodes of %s can be neither read nor patched", device->name);
     }
     rondo_learned *learned = rondo__calloc(1, sizeof *learned);
@@ -99,17 +99,19 @@ rondo_status rondo_learned_create(rondo_device *device, const rondo_learned_opti
 // What is known of the executable.
 static void forget_executable(rondo_learned *learned) {
     rondo__free(learned->images);
-    rondo__free(learned->is_dirty);
+    rondo__free(learned->dirt);
+    rondo__free(learned->formers);
     rondo__free(learned->dirty);
     rondo__free(learned->dirty_nodes);
-    rondo__free(learned->first_slots);
-    rondo__free(learned->slot_indices);
+    rondo__free(learned->words);
+    rondo__free(learned->first_words);
     learned->images = NULL;
-    learned->is_dirty = NULL;
+    learned->dirt = NULL;
+    learned->formers = NULL;
     learned->dirty = NULL;
     learned->dirty_nodes = NULL;
-    learned->first_slots = NULL;
-    learned->slot_indices = NULL;
+    learned->words = NULL;
+    learned->first_words = NULL;
     learned->dirty_count = 0;
     learned->is_current = false;
 }
@@ -231,14 +233,13 @@ static rondo_status index_slots(rondo_learned *learned) {
     const rondo__recording *recording = &learned->lesson.reference;
     const size_t argument_count = learned->arguments.count;
     learned->images = rondo__calloc(recording->count + 1, sizeof(rondo__node_image *));
-    learned->is_dirty = rondo__calloc(recording->count + 1, sizeof *learned->is_dirty);
+    learned->dirt = rondo__calloc(recording->count + 1, sizeof *learned->dirt);
     learned->dirty = rondo__calloc(recording->count + 1, sizeof(rondo__node_image *));
     learned->dirty_nodes = rondo__calloc(recording->count + 1, sizeof *learned->dirty_nodes);
-    learned->first_slots = rondo__calloc(argument_count + 1, sizeof *learned->first_slots);
-    learned->slot_indices = rondo__calloc(2 * solution->count + 1, sizeof(size_t));
-    if (learned->images == NULL || learned->is_dirty == NULL || learned->dirty == NULL ||
-        learned->dirty_nodes == NULL || learned->first_slots == NULL ||
-        learned->slot_indices == NULL) {
+    learned->words = rondo__calloc(2 * solution->count + 1, sizeof *learned->words);
+    learned->first_words = rondo__calloc(argument_count + 1, sizeof *learned->first_words);
+    if (learned->images == NULL || learned->dirt == NULL || learned->dirty == NULL ||
+        learned->dirty_nodes == NULL || learned->words == NULL || learned->first_words == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
     learned->changing_count = 0;
@@ -252,14 +253,17 @@ static rondo_status index_slots(rondo_learned *learned) {
     }
     size_t filled = 0;
     for (size_t a = 0; a < argument_count; ++a) {
-        learned->first_slots[a] = filled;
+        learned->first_words[a] = filled;
         for (size_t i = 0; i < solution->count; ++i) {
-            if (rondo__formula_uses(&solution->slots[i].formula, a)) {
-                learned->slot_indices[filled++] = i;
+            const rondo__learned_slot *slot = &solution->slots[i];
+            if (rondo__formula_uses(&slot->formula, a)) {
+                unsigned char *place =
+                    rondo__image_find_word(learned->images[slot->node], &slot->word);
+                learned->words[filled++] = (rondo__changing_word){place, slot};
             }
         }
     }
-    learned->first_slots[argument_count] = filled;
+    learned->first_words[argument_count] = filled;
     return RONDO_STATUS_OK;
 }
 
@@ -377,59 +381,109 @@ rondo_status rondo_learned_learn(rondo_learned *learned, rondo_stream *stream,
 
 // ---- patching ---------------------------------------------------------------------------------
 
-// Writes the words that depend on the argument into the images of their nodes.
-static void change_words(rondo_learned *learned, size_t argument) {
-    const rondo__solution *solution = &learned->lesson.solution;
-    for (size_t i = learned->first_slots[argument]; i < learned->first_slots[argument + 1]; ++i) {
-        const rondo__learned_slot *slot = &solution->slots[learned->slot_indices[i]];
-        rondo__node_image *image = learned->images[slot->node];
-        const uint64_t word =
-            rondo__formula_evaluate(&slot->formula, &learned->arguments, &learned->values);
-        if (word == rondo__image_read(image, &slot->word)) {
-            continue;
+// Room for what the nodes with slots did; only a graph that looks at addresses wants to know.
+static rondo_status reserve_formers(rondo_learned *learned) {
+    const size_t count = learned->lesson.reference.count;
+    if (learned->formers != NULL) {
+        return RONDO_STATUS_OK;
+    }
+    for (size_t i = 0; i < count; ++i) {
+        if (learned->images[i] != NULL) {
+            RETURN_IF_ERROR(rondo__node_image_reserve_former(learned->images[i]));
         }
-        rondo__image_write(image, &slot->word, word);
-        if (!learned->is_dirty[slot->node]) {
-            learned->is_dirty[slot->node] = true;
-            learned->dirty_nodes[learned->dirty_count] = slot->node;
-            learned->dirty[learned->dirty_count++] = image;
-        }
+    }
+    learned->formers = rondo__calloc(count + 1, sizeof *learned->formers);
+    return learned->formers != NULL ? RONDO_STATUS_OK : RONDO_STATUS_NO_MEMORY;
+}
+
+static void mark_dirty(rondo_learned *learned, size_t node) {
+    rondo__node_image *image = learned->images[node];
+    learned->dirt[node] = learned->formers != NULL ? RONDO__DIRTY_SAVED : RONDO__DIRTY;
+    learned->dirty_nodes[learned->dirty_count] = node;
+    learned->dirty[learned->dirty_count++] = image;
+    if (learned->formers != NULL) {
+        rondo__node_image_save(image, &learned->formers[node]);
     }
 }
 
-// Takes over `next`, and changes the words that depend on what is new.
-static void change_values(rondo_learned *learned, bool *out_has_changed) {
-    const size_t count = learned->arguments.count;
-    uint64_t changed = 0;  // bits of arguments
-    for (size_t i = 0; i < count; ++i) {
+// Sizes that the compiler knows: each run comes here.
+static bool holds(const unsigned char *place, uint32_t width, uint64_t word) {
+    return width == 8   ? memcmp(place, &word, 8) == 0
+           : width == 4 ? memcmp(place, &word, 4) == 0
+                        : memcmp(place, &word, width) == 0;
+}
+
+static void store(unsigned char *place, uint32_t width, uint64_t word) {
+    if (width == 8) {
+        memcpy(place, &word, 8);
+    } else if (width == 4) {
+        memcpy(place, &word, 4);
+    } else {
+        memcpy(place, &word, width);
+    }
+}
+
+// Writes the words that depend on the argument into the images of their nodes.
+static void change_words(rondo_learned *learned, size_t argument) {
+    const rondo__changing_word *end = learned->words + learned->first_words[argument + 1];
+    for (const rondo__changing_word *w = learned->words + learned->first_words[argument]; w < end;
+         ++w) {
+        const rondo__learned_slot *slot = w->slot;
+        const uint64_t word =
+            rondo__formula_evaluate(&slot->formula, &learned->arguments, &learned->values);
+        if (holds(w->place, slot->word.width, word)) {
+            continue;
+        }
+        if (learned->dirt[slot->node] == RONDO__CLEAN) {
+            mark_dirty(learned, slot->node);
+        }
+        store(w->place, slot->word.width, word);
+    }
+}
+
+// The arguments whose values are new, as bits.
+static uint64_t find_changed(const rondo_learned *learned) {
+    uint64_t changed = 0;
+    for (size_t i = 0; i < learned->arguments.count; ++i) {
         changed |= (uint64_t)has_changed(learned, i) << i;
     }
+    return changed;
+}
+
+// Takes over `next`, and changes the words that depend on what is new.
+static void change_values(rondo_learned *learned, uint64_t changed) {
     rondo__values_copy(&learned->arguments, &learned->values, &learned->next);
-    for (size_t i = 0; i < count; ++i) {
-        if ((changed >> i & 1) != 0) {
-            change_words(learned, i);
+    for (; changed != 0; changed &= changed - 1) {
+        change_words(learned, (size_t)__builtin_ctzll(changed));
+    }
+}
+
+// Looks at the memory that the dirty nodes name.
+static rondo_status admit_dirty(const rondo_learned *learned, bool wants_addresses) {
+    for (size_t i = 0; i < learned->dirty_count; ++i) {
+        const rondo__node_image *image = learned->dirty[i];
+        if (image->info.kind == RONDO__NODE_COPY) {
+            RETURN_IF_ERROR(rondo__graph_admit_copy(learned->graph, image, call_run));
+        }
+        if (wants_addresses) {
+            const size_t node = learned->dirty_nodes[i];
+            const bool is_saved = learned->dirt[node] == RONDO__DIRTY_SAVED;
+            RETURN_IF_ERROR(rondo__graph_admit_addresses(
+                learned->graph, image, is_saved ? &learned->formers[node] : NULL));
         }
     }
-    *out_has_changed = changed != 0;
+    return RONDO_STATUS_OK;
 }
 
 // Writes the dirty nodes: one call of the driver for each. To record and update the whole costs
 // more, even where all of them are dirty (bench/results/dynamic_parameters_host.md).
 static rondo_status write_dirty(rondo_learned *learned) {
+    rondo_graph *graph = learned->graph;
     size_t done = 0;
-    if (learned->dirty_count == 0) {
-        return RONDO_STATUS_OK;
-    }
-    rondo_status status = RONDO_STATUS_OK;
-    for (size_t i = 0; i < learned->dirty_count && status == RONDO_STATUS_OK; ++i) {
-        status = rondo__graph_admit_image(learned->graph, learned->dirty[i], NULL, call_run);
-    }
-    if (status == RONDO_STATUS_OK) {
-        status =
-            rondo__graph_write_images(learned->graph, learned->dirty, learned->dirty_count, &done);
-    }
+    rondo_status status = learned->device->backend->patch_nodes(
+        graph->executable, graph->recorded, learned->dirty, learned->dirty_count, &done);
     for (size_t i = 0; i < done; ++i) {
-        learned->is_dirty[learned->dirty_nodes[i]] = false;
+        learned->dirt[learned->dirty_nodes[i]] = RONDO__CLEAN;
     }
     learned->stats.patched_node_count += done;
     learned->dirty_count -= done;
@@ -439,7 +493,30 @@ static rondo_status write_dirty(rondo_learned *learned) {
         memmove(learned->dirty_nodes, learned->dirty_nodes + done,
                 learned->dirty_count * sizeof *learned->dirty_nodes);
     }
+    if (done > 0) {
+        rondo__graph_watch_anew(graph);
+    }
     return status;
+}
+
+// Brings the executable to `next`.
+static rondo_status patch(rondo_learned *learned, bool *out_has_changed) {
+    const uint64_t changed = find_changed(learned);
+    bool wants_addresses = false;
+    *out_has_changed = changed != 0;
+    if (changed == 0 && learned->dirty_count == 0) {
+        return RONDO_STATUS_OK;
+    }
+    RETURN_IF_ERROR(rondo__graph_begin_patches(learned->graph, &wants_addresses));
+    if (wants_addresses) {
+        RETURN_IF_ERROR(reserve_formers(learned));
+    }
+    change_values(learned, changed);
+    if (learned->dirty_count == 0) {
+        return RONDO_STATUS_OK;
+    }
+    RETURN_IF_ERROR(admit_dirty(learned, wants_addresses));
+    return write_dirty(learned);
 }
 
 // ---- checked runs -----------------------------------------------------------------------------
@@ -497,8 +574,7 @@ static rondo_status run(rondo_learned *learned, rondo_stream *stream, const rond
         RETURN_IF_ERROR(learn(learned, stream));
     } else if (learned->state == RONDO_LEARNED_PROVED) {
         learned->is_current = false;
-        change_values(learned, &has_changed);
-        RETURN_IF_ERROR(write_dirty(learned));
+        RETURN_IF_ERROR(patch(learned, &has_changed));
         RETURN_IF_ERROR(has_changed ? check_run(learned, stream) : RONDO_STATUS_OK);
     }
     if (learned->state == RONDO_LEARNED_REFUSED) {

@@ -6,6 +6,19 @@
 #include "learn/fallback.h"
 #include "learn/learn.h"
 
+// Whether the executable has to be told of a node's image.
+typedef enum rondo__dirt {
+    RONDO__CLEAN,
+    RONDO__DIRTY,
+    RONDO__DIRTY_SAVED,  // and its former image is known
+} rondo__dirt;
+
+// A word that depends on an argument.
+typedef struct rondo__changing_word {
+    unsigned char *place;  // in its node's image
+    const rondo__learned_slot *slot;
+} rondo__changing_word;
+
 struct rondo_learned {
     rondo_device *device;  // retained
     rondo__arguments arguments;
@@ -25,14 +38,15 @@ struct rondo_learned {
     rondo_value *given;          // as the program gave them last
     bool is_current;             // the executable holds them
     rondo__node_image **images;  // by node; NULL: without slots; the graph's
-    bool *is_dirty;              // by node
+    rondo__dirt *dirt;           // by node
+    rondo__node_image *formers;  // by node: what it did before it became dirty; NULL: not saved yet
     rondo__node_image **dirty;   // that have to be written
     size_t *dirty_nodes;         // the same, by number
     size_t dirty_count;
-    size_t changing_count;  // nodes with slots
-    size_t *first_slots;    // by argument, into slot_indices; one more than arguments
-    size_t *slot_indices;   // slots by the argument that they depend on
-    uint32_t since_check;   // runs with changed arguments
+    size_t changing_count;        // nodes with slots
+    rondo__changing_word *words;  // by the argument that they depend on
+    size_t *first_words;          // by argument, into these; one more than arguments
+    uint32_t since_check;         // runs with changed arguments
     rondo_learned_stats stats;
 };
 

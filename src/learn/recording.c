@@ -62,44 +62,21 @@ rondo__region rondo__image_get_region(const rondo__node_image *image, size_t ind
                            .bytes = (uint32_t)image->parameters[number].bytes};
 }
 
-// Where the word stands.
-static const unsigned char *find_word(const rondo__node_image *image, const rondo__word *word) {
-    const unsigned char *region = word->region.is_field ? (const unsigned char *)&image->info +
-                                                              fields[word->region.number].offset
-                                                        : image->arguments + word->region.offset;
+unsigned char *rondo__image_find_word(const rondo__node_image *image, const rondo__word *word) {
+    unsigned char *region = word->region.is_field ? (unsigned char *)(uintptr_t)&image->info +
+                                                        fields[word->region.number].offset
+                                                  : image->arguments + word->region.offset;
     return region + word->offset;
 }
 
 uint64_t rondo__image_read(const rondo__node_image *image, const rondo__word *word) {
-    const unsigned char *at = find_word(image, word);
     uint64_t value = 0;
-    switch (word->width) {  // sizes that the compiler knows: each run of a learned step comes here
-        case 8:
-            memcpy(&value, at, 8);
-            break;
-        case 4:
-            memcpy(&value, at, 4);
-            break;
-        default:
-            memcpy(&value, at, word->width);
-            break;
-    }
+    memcpy(&value, rondo__image_find_word(image, word), word->width);
     return value;
 }
 
 void rondo__image_write(rondo__node_image *image, const rondo__word *word, uint64_t value) {
-    void *at = (void *)(uintptr_t)find_word(image, word);
-    switch (word->width) {
-        case 8:
-            memcpy(at, &value, 8);
-            break;
-        case 4:
-            memcpy(at, &value, 4);
-            break;
-        default:
-            memcpy(at, &value, word->width);
-            break;
-    }
+    memcpy(rondo__image_find_word(image, word), &value, word->width);
 }
 
 uint32_t rondo__region_get_width(const rondo__region *region, uint32_t offset) {

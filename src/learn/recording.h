@@ -35,6 +35,7 @@ typedef struct rondo__word {
 // How many regions the image has, and one of them.
 size_t rondo__image_count_regions(const rondo__node_image *image);
 rondo__region rondo__image_get_region(const rondo__node_image *image, size_t index);
+unsigned char *rondo__image_find_word(const rondo__node_image *image, const rondo__word *word);
 uint64_t rondo__image_read(const rondo__node_image *image, const rondo__word *word);
 void rondo__image_write(rondo__node_image *image, const rondo__word *word, uint64_t value);
 // The largest width that fits at a place of a region.

@@ -35,20 +35,25 @@ static rondo_status clone_bodies(const rondo__node *source, rondo__op *op) {
     return RONDO_STATUS_OK;
 }
 
+rondo_status rondo__program_add_copy(rondo_program *program, const rondo__node *node,
+                                     const int32_t *inputs, const int32_t *outputs) {
+    rondo__op op = {0};
+    RETURN_IF_ERROR(rondo__op_copy(&node->op, &op));
+    rondo_status status = rondo__program_add_node(
+        program, &op, inputs, node->input_count, node->explicit_count, outputs, node->output_count);
+    rondo__op_deinit(&op);
+    RETURN_IF_ERROR(status);
+    rondo__node *copy = &program->nodes[program->node_count - 1];
+    copy->precision = node->precision;
+    copy->place = node->place;
+    return clone_bodies(node, &copy->op);
+}
+
 static rondo_status clone_nodes(const rondo_program *source, rondo_program *copy) {
     RETURN_IF_ERROR(RONDO__ARRAY_RESERVE(copy->nodes, copy->node_capacity, source->node_count));
     for (size_t i = 0; i < source->node_count; ++i) {
         const rondo__node *node = &source->nodes[i];
-        rondo__op op = {0};
-        RETURN_IF_ERROR(rondo__op_copy(&node->op, &op));
-        rondo_status status =
-            rondo__program_add_node(copy, &op, node->inputs, node->input_count,
-                                    node->explicit_count, node->outputs, node->output_count);
-        rondo__op_deinit(&op);
-        RETURN_IF_ERROR(status);
-        RETURN_IF_ERROR(clone_bodies(node, &copy->nodes[i].op));
-        copy->nodes[i].precision = source->nodes[i].precision;
-        copy->nodes[i].place = source->nodes[i].place;
+        RETURN_IF_ERROR(rondo__program_add_copy(copy, node, node->inputs, node->outputs));
     }
     return RONDO_STATUS_OK;
 }

@@ -43,6 +43,24 @@ RONDO_MUST_USE rondo_status rondo__program_optimise(rondo_program *program,
 // Threads:   one thread per program.
 RONDO_MUST_USE rondo_status rondo__pass_rest(rondo_program *program, bool is_body);
 
+// Puts branches in the place of their Ifs, where the condition is a constant. What came with them
+// is not inferred yet: the program is to be specialised again.
+//
+// Errors:    NO_MEMORY.
+// Threads:   one thread per program.
+RONDO_MUST_USE rondo_status rondo__pass_branch(rondo_program *program);
+// Whether that would change anything.
+bool rondo__program_has_known_branches(const rondo_program *program);
+// Which inputs, one flag for each, would make the condition of an If known: single integers or
+// bools, of conditions that are computed from nothing else. The program is specialised.
+//
+// is_open    one flag for each node: whether it is asked about
+//
+// Errors:    NO_MEMORY.
+// Threads:   safe while nobody changes the program.
+RONDO_MUST_USE rondo_status rondo__program_find_deciding(const rondo_program *program,
+                                                         const bool *is_open, bool *out_decides);
+
 // The single passes, for tests.
 rondo_status rondo__pass_identity(rondo_program *program);
 rondo_status rondo__pass_batch_norm(rondo_program *program);

@@ -137,6 +137,10 @@ RONDO_MUST_USE rondo_status rondo__program_add_node(rondo_program *program, rond
                                                     const int32_t *inputs, size_t input_count,
                                                     size_t explicit_count, const int32_t *outputs,
                                                     size_t output_count);
+// Appends a copy of a node, of another program, too: its bodies and marks with it, over these
+// values.
+RONDO_MUST_USE rondo_status rondo__program_add_copy(rondo_program *program, const rondo__node *node,
+                                                    const int32_t *inputs, const int32_t *outputs);
 // Appends a node of a registered op without attributes (set them on nodes[node_count - 1].op
 // afterwards).
 RONDO_MUST_USE rondo_status rondo__program_add_simple(rondo_program *program, const char *domain,

@@ -325,7 +325,8 @@ static void test_cuda_backend__updates_end_patched_calls(void **state) {
     const int64_t taken = rondo__memory_get_thread_bytes();
     for (int round = 0; round < 3; round++) {
         bool was_updated = false;
-        OK(g_cuda->patch_node(executable, recorded, &image));
+        size_t done;
+        OK(g_cuda->patch_nodes(executable, recorded, (rondo__node_image *[]){&image}, 1, &done));
         OK(g_cuda->replay(executable, g_stream));
         OK(g_cuda->update(executable, recorded, &was_updated));
         assert_true(was_updated);

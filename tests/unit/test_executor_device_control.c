@@ -182,15 +182,19 @@ static void test_executor_device_control__says_what_hinders(void **state) {
     static const struct {
         void (*build)(model_builder *b);
         const char *expected;
+        bool op_by_op;  // then no branch takes the place of its If
     } rows[] = {
-        {build_grows, "on the host: carried value 0 changes its shape or type"},
-        {build_draws, "on the host: RandomUniformLike \"inside\" in its body draws random"},
-        {build_uncounted_rows, "on the host: the number of rows of output 1 depends on data"},
-        {build_branches_differ, "on the host: its branches do not agree in the shape of output 0"},
-        {build_counted_rows, "0 bypassed\n"},
-        {build_uncounted, "0 bypassed\n"},
-        {build_branches_agree, "0 bypassed\n"},
-        {build_decided, "else_branch: never taken\n"},
+        {build_grows, "on the host: carried value 0 changes its shape or type", false},
+        {build_draws, "on the host: RandomUniformLike \"inside\" in its body draws random", false},
+        {build_uncounted_rows, "on the host: the number of rows of output 1 depends on data",
+         false},
+        {build_branches_differ, "on the host: its branches do not agree in the shape of output 0",
+         false},
+        {build_counted_rows, "0 bypassed\n", false},
+        {build_uncounted, "0 bypassed\n", false},
+        {build_branches_agree, "0 bypassed\n", false},
+        {build_decided, "else_branch: never taken\n", true},
+        {build_decided, "1 op in 1 segment, 0 bypassed\n", false},
     };
     for (size_t r = 0; r < sizeof rows / sizeof rows[0]; ++r) {
         model_fixture f;
@@ -202,7 +206,7 @@ static void test_executor_device_control__says_what_hinders(void **state) {
         model_builder_add_input(b, b->graph, "go", BOOL, "");
         rows[r].build(b);
         model_fixture_load(&f);
-        rondo_executor *executor = create(&f, RONDO_GRAPHS_AUTO, false, false);
+        rondo_executor *executor = create(&f, RONDO_GRAPHS_AUTO, rows[r].op_by_op, false);
         model_fixture_check(
             rondo_executor_describe(executor, RONDO_TEXT_PLAIN, text_sink_append, &t));
         if (strstr(t.text, rows[r].expected) == NULL) {

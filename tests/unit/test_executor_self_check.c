@@ -239,6 +239,52 @@ static void test_executor_self_check__one_run_in_n(void **state) {
     }
 }
 
+// Runs that are not waited for count and are checked like others, also behind some that are still
+// under way, whose inputs and results stay what they were.
+static void test_executor_self_check__runs_that_do_not_wait(void **state) {
+    enum { RUNS = 4 };
+    static float x[RUNS][COUNT];
+    static float y[RUNS][COUNT];
+    (void)state;
+    for (size_t d = 0; d < 2; ++d) {
+        for (int action = RONDO_SELF_CHECK_FAIL; action <= RONDO_SELF_CHECK_KEEP_EAGER; ++action) {
+            rondo_executor_options options = {.struct_size = sizeof options, .op_by_op = true};
+            rondo_self_check_report report = {.struct_size = sizeof report};
+            options.self_check_every = RUNS;
+            options.self_check_action = action;
+            open_executor(device_names[d], false, &options);
+            plant(4, 1.0f);
+            memset(y, 0, sizeof y);
+            for (int r = 0; r < RUNS; ++r) {
+                rondo_binding feed = g_feed;
+                rondo_binding fetch = g_fetch;
+                for (int i = 0; i < COUNT; ++i) {
+                    x[r][i] = (float)(10 * r + i + 3);
+                }
+                feed.tensor.data = x[r];
+                fetch.tensor.data = y[r];
+                set_planted(r < 2 ? 0x3f800000 : 0x40000000);
+                const rondo_status expected = r == RUNS - 1 && action == RONDO_SELF_CHECK_FAIL
+                                                  ? RONDO_STATUS_MISMATCH
+                                                  : RONDO_STATUS_OK;
+                assert_int_equal(rondo_executor_run_async(g_executor, &feed, 1, &fetch, 1, NULL),
+                                 expected);
+            }
+            OK(rondo_executor_wait(g_executor));
+            for (int r = 0; r < RUNS; ++r) {
+                const bool is_refused = r == RUNS - 1 && action == RONDO_SELF_CHECK_FAIL;
+                const float planted = r < RUNS - 1 ? 1.0f : 2.0f;
+                assert_true(fabsf(y[r][0]) == (is_refused ? 0.0f : x[r][0]));
+                assert_true(fabsf(y[r][1]) == (is_refused ? 0.0f : planted));
+            }
+            OK(rondo_executor_get_self_check(g_executor, &report));
+            assert_string_equal(report.node, "n4");
+            assert_true(report.is_first);
+            close_executor();
+        }
+    }
+}
+
 // NaNs are compared by their bits.
 static void test_executor_self_check__compares_bits(void **state) {
     static const struct {
@@ -361,6 +407,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_executor_self_check__names_the_op),
         cmocka_unit_test(test_executor_self_check__one_run_in_n),
+        cmocka_unit_test(test_executor_self_check__runs_that_do_not_wait),
         cmocka_unit_test(test_executor_self_check__compares_bits),
         cmocka_unit_test(test_executor_self_check__keeps_what_runs_advance),
         cmocka_unit_test(test_executor_self_check__each_op_of_a_larger_program),

@@ -438,55 +438,63 @@ static rondo__cu_graph_node get_node(rondo__template *template_, const rondo__no
     return ((const rondo__cuda_template *)template_)->nodes[image->index];
 }
 
-rondo_status rondo__cuda_patch_node(rondo__executable *executable_, rondo__template *template_,
-                                    const rondo__node_image *image) {
-    rondo__cuda_executable *executable = (rondo__cuda_executable *)executable_;
-    rondo__cuda_device *device = rondo__cuda_device_of(executable_->device);
+static rondo_status patch_node(rondo__cuda_device *device, rondo__cuda_executable *executable,
+                               rondo__template *template_, const rondo__node_image *image) {
     rondo__cu_graph_node node = get_node(template_, image);
-    bool was_pushed = false;
-    RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
-    rondo_status status = RONDO_STATUS_OK;
     switch (image->info.kind) {
         case RONDO__NODE_KERNEL:
-            // Without a current context the driver (580) does not refuse: it crashes.
-            status = patch_kernel(device, executable, node, image);
-            break;
+            return patch_kernel(device, executable, node, image);
         case RONDO__NODE_HOST:
-            status = patch_host(device, executable, (const rondo__cuda_template *)template_, image);
-            break;
+            return patch_host(device, executable, (const rondo__cuda_template *)template_, image);
         case RONDO__NODE_COPY:
-            status = patch_copy(device, executable, node, image);
-            break;
+            return patch_copy(device, executable, node, image);
         default:
-            status = patch_fill(device, executable, node, image);
-            break;
+            return patch_fill(device, executable, node, image);
+    }
+}
+
+// The device is selected once for all nodes. It has to be: without a current context the driver
+// (580) does not refuse to patch a kernel, it crashes.
+rondo_status rondo__cuda_patch_nodes(rondo__executable *executable, rondo__template *template_,
+                                     rondo__node_image *const *images, size_t count,
+                                     size_t *out_done) {
+    rondo__cuda_device *device = rondo__cuda_device_of(executable->device);
+    bool was_pushed = false;
+    size_t done = 0;
+    rondo_status status = rondo__cuda_enter(device, &was_pushed);
+    while (done < count && status == RONDO_STATUS_OK) {
+        status = patch_node(device, (rondo__cuda_executable *)executable, template_, images[done]);
+        done += status == RONDO_STATUS_OK;
     }
     rondo__cuda_leave(device, was_pushed);
+    *out_done = done;
     return status;
+}
+
+static rondo_status switch_node(rondo__cuda_device *device, rondo__cuda_executable *executable,
+                                rondo__template *template_, const rondo__node_image *image) {
+    rondo__cu_result code = device->api->cuGraphNodeSetEnabled(
+        executable->native, get_node(template_, image), image->is_enabled ? 1 : 0);
+    return code == RONDO__CU_SUCCESS ? RONDO_STATUS_OK
+                                     : RONDO__CUDA_FAIL(device, code, "cuGraphNodeSetEnabled",
+                                                        "cannot switch node %zu %s", image->index,
+                                                        image->is_enabled ? "on" : "off");
 }
 
 rondo_status rondo__cuda_enable_node(rondo__executable *executable_, rondo__template *template_,
                                      const rondo__node_image *image) {
     rondo__cuda_executable *executable = (rondo__cuda_executable *)executable_;
     rondo__cuda_device *device = rondo__cuda_device_of(executable_->device);
-    if (image->info.kind == RONDO__NODE_FILL) {
-        return rondo__cuda_patch_node(executable_, template_, image);
-    }
-    if ((device->api->capabilities & RONDO__CUDA_CAN_TOGGLE_NODES) == 0) {
+    const bool is_fill = image->info.kind == RONDO__NODE_FILL;
+    if (!is_fill && (device->api->capabilities & RONDO__CUDA_CAN_TOGGLE_NODES) == 0) {
         return RONDO_FAIL_AS("rondo_graph_patch", UNSUPPORTED,
                              "the driver is older than CUDA 11.6, which brought switching nodes "
                              "off; update the driver");
     }
     bool was_pushed = false;
     RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
-    rondo_status status = RONDO_STATUS_OK;
-    rondo__cu_result code = device->api->cuGraphNodeSetEnabled(
-        executable->native, get_node(template_, image), image->is_enabled ? 1 : 0);
-    if (code != RONDO__CU_SUCCESS) {
-        status =
-            RONDO__CUDA_FAIL(device, code, "cuGraphNodeSetEnabled", "cannot switch node %zu %s",
-                             image->index, image->is_enabled ? "on" : "off");
-    }
+    rondo_status status = is_fill ? patch_node(device, executable, template_, image)
+                                  : switch_node(device, executable, template_, image);
     rondo__cuda_leave(device, was_pushed);
     return status;
 }

@@ -8,8 +8,9 @@
 
 rondo_status rondo__cuda_read_node(rondo__template *template_, size_t index,
                                    rondo__node_image *out_image);
-rondo_status rondo__cuda_patch_node(rondo__executable *executable, rondo__template *template_,
-                                    const rondo__node_image *image);
+rondo_status rondo__cuda_patch_nodes(rondo__executable *executable, rondo__template *template_,
+                                     rondo__node_image *const *images, size_t count,
+                                     size_t *out_done);
 rondo_status rondo__cuda_enable_node(rondo__executable *executable, rondo__template *template_,
                                      const rondo__node_image *image);
 // Host nodes call what the template says again: the calls that they were patched to are freed as

@@ -111,11 +111,8 @@ static rondo_status add_change(rondo__host_executable *executable, const rondo__
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo__host_patch_node(rondo__executable *executable_, rondo__template *template_,
-                                    const rondo__node_image *image) {
-    rondo__host_executable *executable = (rondo__host_executable *)executable_;
+static rondo_status patch_node(rondo__host_executable *executable, const rondo__node_image *image) {
     const rondo__node_info *info = &image->info;
-    (void)template_;
     if (info->kind == RONDO__NODE_COPY) {
         const rondo__host_copy_arguments copy = {
             .destination = (void *)(uintptr_t)info->destination,
@@ -133,6 +130,18 @@ rondo_status rondo__host_patch_node(rondo__executable *executable_, rondo__templ
         return add_change(executable, image, &fill, sizeof fill);
     }
     return add_change(executable, image, image->arguments, image->argument_bytes);
+}
+
+rondo_status rondo__host_patch_nodes(rondo__executable *executable, rondo__template *template_,
+                                     rondo__node_image *const *images, size_t count,
+                                     size_t *out_done) {
+    rondo_status status = RONDO_STATUS_OK;
+    (void)template_;
+    for (*out_done = 0; *out_done < count && status == RONDO_STATUS_OK;) {
+        status = patch_node((rondo__host_executable *)executable, images[*out_done]);
+        *out_done += status == RONDO_STATUS_OK;
+    }
+    return status;
 }
 
 rondo_status rondo__host_enable_node(rondo__executable *executable, rondo__template *template_,

@@ -8,8 +8,9 @@
 
 rondo_status rondo__host_read_node(rondo__template *template_, size_t index,
                                    rondo__node_image *out_image);
-rondo_status rondo__host_patch_node(rondo__executable *executable, rondo__template *template_,
-                                    const rondo__node_image *image);
+rondo_status rondo__host_patch_nodes(rondo__executable *executable, rondo__template *template_,
+                                     rondo__node_image *const *images, size_t count,
+                                     size_t *out_done);
 rondo_status rondo__host_enable_node(rondo__executable *executable, rondo__template *template_,
                                      const rondo__node_image *image);
 // Makes the changes in the program and frees them; NULL is fine. By the replay that brings them,
