@@ -13,6 +13,7 @@ static rondo_status simplify(rondo_program *program) {
 }
 
 static rondo_status optimise(rondo_program *program, const rondo__pass_options *options) {
+    RETURN_IF_ERROR(rondo__pass_moves(program));
     // Products and convolutions first: they take element-wise neighbours that would otherwise form
     // chains.
     if (options->fuse_convolution) {
@@ -29,6 +30,7 @@ static rondo_status optimise(rondo_program *program, const rondo__pass_options *
     }
     if (options->channels_last) {
         RETURN_IF_ERROR(rondo__pass_layout(program));
+        RETURN_IF_ERROR(rondo__pass_moves(program));  // some layouts were wanted as they are now
     }
     if (options->fuse_elementwise) {
         RETURN_IF_ERROR(rondo__pass_elementwise(program));
