@@ -13,6 +13,7 @@ static rondo_status simplify(rondo_program *program) {
 }
 
 static rondo_status optimise(rondo_program *program, const rondo__pass_options *options) {
+    RETURN_IF_ERROR(rondo__pass_identity(program));  // with shapes and f16 more types are equal
     RETURN_IF_ERROR(rondo__pass_moves(program));
     // Products and convolutions first: they take element-wise neighbours that would otherwise form
     // chains.
