@@ -6,56 +6,101 @@
 
 #include "program/match.h"
 
-enum { MOVES_MAX = 16 };  // one behind the other; exporters write half as many
+enum {
+    MOVES_MAX = 16,  // one behind the other; exporters write half as many
+    PIECES_MAX = 8,  // of one extent
+};
 
-static void make_dense(int32_t value, const rondo_shape *shape, rondo__view *out_view) {
-    *out_view = (rondo__view){.base = value, .rank = shape->rank, .factor = 1.0f};
+// On the way an extent may be one of several pieces, each with its own stride, as batch and heads are
+// that were merged and will come apart again. Outermost first.
+typedef struct pieces {
+    int32_t count;
+    int64_t extent[PIECES_MAX];
+    int64_t stride[PIECES_MAX];
+} pieces;
+
+typedef struct sight {
+    int64_t offset;
+    float factor;
+    int32_t rank;
+    pieces axes[RONDO_RANK_MAX];
+} sight;
+
+static void make_dense(const rondo_shape *shape, sight *out_sight) {
+    *out_sight = (sight){.rank = shape->rank, .factor = 1.0f};
     int64_t stride = 1;
     for (int32_t d = shape->rank - 1; d >= 0; --d) {
-        out_view->extent[d] = shape->extent[d];
-        out_view->stride[d] = stride;
+        out_sight->axes[d] = (pieces){1, {shape->extent[d]}, {stride}};
         stride *= shape->extent[d];
     }
 }
 
-// New extents are cut from old ones, last first: those of one group must lie evenly.
-bool rondo__view_reshape(rondo__view *view, const rondo_shape *shape) {
-    int64_t extent[RONDO_RANK_MAX], stride[RONDO_RANK_MAX], made[RONDO_RANK_MAX];
-    int32_t rank = 0, at = 0;
-    for (int32_t d = 0; d < view->rank; ++d) {  // without extents of 1, and with neighbours merged
-        if (view->extent[d] == 0) {
-            return false;
-        }
-        if (rank > 0 && stride[rank - 1] == view->stride[d] * view->extent[d]) {
-            extent[rank - 1] *= view->extent[d];
-            stride[rank - 1] = view->stride[d];
-        } else if (view->extent[d] != 1) {
-            extent[rank] = view->extent[d];
-            stride[rank++] = view->stride[d];
-        }
+// Puts a piece in front of the others; it is one with the first of them where they lie evenly.
+static bool push_front(pieces *axis, int64_t extent, int64_t stride) {
+    if (extent == 1 && axis->count > 0) {
+        return true;
     }
-    at = rank - 1;
-    int64_t left = at >= 0 ? extent[at] : 1, step = at >= 0 ? stride[at] : 1;
-    for (int32_t d = shape->rank - 1; d >= 0; --d) {
-        const int64_t wanted = shape->extent[d];
-        if (wanted != 1 && left == 1 && at > 0) {
-            at -= 1;
-            left = extent[at];
-            step = stride[at];
-        }
-        if (wanted <= 0 || left % wanted != 0) {
-            return false;
-        }
-        made[d] = step;
-        step *= wanted;
-        left /= wanted;
+    if (axis->count > 0 &&
+        (axis->extent[0] == 1 || stride == axis->stride[0] * axis->extent[0])) {
+        axis->stride[0] = axis->extent[0] == 1 ? stride : axis->stride[0];
+        axis->extent[0] *= extent;
+        return true;
     }
-    if (left != 1 || at > 0) {
+    if (axis->count == PIECES_MAX) {
         return false;
     }
-    view->rank = shape->rank;
-    memcpy(view->extent, shape->extent, sizeof view->extent);
-    memcpy(view->stride, made, sizeof view->stride);
+    memmove(axis->extent + 1, axis->extent, (size_t)axis->count * sizeof axis->extent[0]);
+    memmove(axis->stride + 1, axis->stride, (size_t)axis->count * sizeof axis->stride[0]);
+    axis->extent[0] = extent;
+    axis->stride[0] = stride;
+    axis->count += 1;
+    return true;
+}
+
+static int64_t get_extent(const sight *s, int32_t d) {
+    int64_t extent = 1;
+    for (int32_t i = 0; i < s->axes[d].count; ++i) {
+        extent *= s->axes[d].extent[i];
+    }
+    return extent;
+}
+
+// Extents of the new shape are cut from the old pieces, last ones first.
+static bool reshape(sight *s, const rondo_shape *shape) {
+    int64_t extent[RONDO_RANK_MAX * PIECES_MAX], stride[RONDO_RANK_MAX * PIECES_MAX];
+    int32_t at = 0;
+    for (int32_t d = 0; d < s->rank; ++d) {
+        for (int32_t i = 0; i < s->axes[d].count; ++i) {
+            extent[at] = s->axes[d].extent[i];
+            stride[at++] = s->axes[d].stride[i];
+        }
+    }
+    sight made = {.offset = s->offset, .factor = s->factor, .rank = shape->rank};
+    int64_t left = 1, step = 1;  // of the piece that is being cut
+    for (int32_t d = shape->rank - 1; d >= 0; --d) {
+        pieces *axis = &made.axes[d];
+        int64_t wanted = shape->extent[d];
+        if (wanted <= 0) {
+            return false;
+        }
+        while (wanted > 1) {
+            while (left == 1 && at > 0) {
+                left = extent[--at];
+                step = stride[at];
+            }
+            const int64_t cut = left < wanted ? left : wanted;
+            if (cut <= 1 || left % cut != 0 || wanted % cut != 0 || !push_front(axis, cut, step)) {
+                return false;
+            }
+            wanted /= cut;
+            left /= cut;
+            step *= cut;
+        }
+        if (axis->count == 0) {
+            (void)push_front(axis, 1, 0);
+        }
+    }
+    *s = made;
     return true;
 }
 
@@ -77,15 +122,16 @@ static bool get_number(const rondo_program *program, int32_t value, int64_t i, i
     return list->dtype == RONDO_DTYPE_I64 || list->dtype == RONDO_DTYPE_I32;
 }
 
-static bool get_axis(const rondo__view *view, int64_t axis, int32_t *out_axis) {
+// Which axis it is; it must be of one piece.
+static bool get_axis(const sight *view, int64_t axis, int32_t *out_axis) {
     *out_axis = (int32_t)(axis < 0 ? axis + view->rank : axis);
-    return axis >= -view->rank && axis < view->rank;
+    return axis >= -view->rank && axis < view->rank && view->axes[*out_axis].count == 1;
 }
 
-static bool turn(rondo__view *view, const rondo__node *node) {
+static bool turn(sight *view, const rondo__node *node) {
     size_t count = 0;
     const int64_t *perm = rondo__op_get_ints(&node->op, "perm", &count);
-    const rondo__view from = *view;
+    const sight from = *view;
     if (perm != NULL && count != (size_t)view->rank) {
         return false;
     }
@@ -94,14 +140,13 @@ static bool turn(rondo__view *view, const rondo__node *node) {
         if (source < 0 || source >= view->rank) {
             return false;
         }
-        view->extent[d] = from.extent[source];
-        view->stride[d] = from.stride[source];
+        view->axes[d] = from.axes[source];
     }
     return true;
 }
 
 // One index of an axis.
-static bool pick(rondo__view *view, const rondo_program *program, const rondo__node *node,
+static bool pick(sight *view, const rondo_program *program, const rondo__node *node,
                  const rondo_shape *result) {
     int32_t axis;
     int64_t index;
@@ -110,16 +155,16 @@ static bool pick(rondo__view *view, const rondo_program *program, const rondo__n
         rondo_shape_get_count(&program->values[node->inputs[1]].constant.shape) != 1) {
         return false;
     }
-    index = index < 0 ? index + view->extent[axis] : index;
-    if (index < 0 || index >= view->extent[axis]) {
+    index = index < 0 ? index + view->axes[axis].extent[0] : index;
+    if (index < 0 || index >= view->axes[axis].extent[0]) {
         return false;
     }
-    view->offset += index * view->stride[axis];
-    view->extent[axis] = 1;
-    return rondo__view_reshape(view, result);
+    view->offset += index * view->axes[axis].stride[0];
+    view->axes[axis].extent[0] = 1;
+    return reshape(view, result);
 }
 
-static bool split(rondo__view *view, const rondo_program *program, const rondo__node *node,
+static bool split(sight *view, const rondo_program *program, const rondo__node *node,
                   int32_t value) {
     int32_t axis;
     rondo_shape shape;
@@ -132,16 +177,16 @@ static bool split(rondo__view *view, const rondo_program *program, const rondo__
             return false;
         }
         if (node->outputs[i] == value) {
-            view->extent[axis] = shape.extent[axis];
+            view->axes[axis].extent[0] = shape.extent[axis];
             return true;
         }
-        view->offset += shape.extent[axis] * view->stride[axis];
+        view->offset += shape.extent[axis] * view->axes[axis].stride[0];
     }
     return false;
 }
 
 // Ranges of step 1; their lengths are those of the result.
-static bool slice(rondo__view *view, const rondo_program *program, const rondo__node *node,
+static bool slice(sight *view, const rondo_program *program, const rondo__node *node,
                   const rondo_shape *result) {
     if (node->op.opset < 10 || result->rank != view->rank) {
         return false;
@@ -159,18 +204,22 @@ static bool slice(rondo__view *view, const rondo_program *program, const rondo__
             !get_axis(view, number, &axis)) {
             return false;
         }
-        start = start < 0 ? start + view->extent[axis] : start;
-        if (start < 0 || start + result->extent[axis] > view->extent[axis]) {
+        start = start < 0 ? start + view->axes[axis].extent[0] : start;
+        if (start < 0 || start + result->extent[axis] > view->axes[axis].extent[0]) {
             return false;
         }
-        view->offset += start * view->stride[axis];
+        view->offset += start * view->axes[axis].stride[0];
     }
-    memcpy(view->extent, result->extent, sizeof view->extent);
+    for (int32_t d = 0; d < view->rank; ++d) {
+        if (get_extent(view, d) != result->extent[d]) {
+            view->axes[d].extent[0] = result->extent[d];  // of one piece: it was sliced
+        }
+    }
     return get_number(program, starts, 0, &start);
 }
 
 // The operand of a Mul or Div by a number.
-static bool scale(rondo__view *view, const rondo_program *program, const rondo__node *node,
+static bool scale(sight *view, const rondo_program *program, const rondo__node *node,
                   size_t operand, const rondo_shape *result) {
     float number;
     if (!rondo__match_scalar(program, node->inputs[1 - operand], &number)) {
@@ -181,7 +230,7 @@ static bool scale(rondo__view *view, const rondo_program *program, const rondo__
         return false;
     }
     view->factor = is_div ? view->factor / number : view->factor * number;
-    return rondo__view_reshape(view, result);
+    return reshape(view, result);
 }
 
 static bool is_scaling(const rondo_program *program, const rondo__node *node, size_t *out_operand) {
@@ -192,7 +241,7 @@ static bool is_scaling(const rondo_program *program, const rondo__node *node, si
 }
 
 // Lets the view go through the node that makes `value`. False: it cannot.
-static bool apply(rondo__view *view, const rondo_program *program, const rondo__node *node,
+static bool apply(sight *view, const rondo_program *program, const rondo__node *node,
                   int32_t value, bool take_factors) {
     rondo_shape result;
     size_t operand;
@@ -200,7 +249,7 @@ static bool apply(rondo__view *view, const rondo_program *program, const rondo__
         return false;
     }
     if ((node->op.def->flags & RONDO__OP_VIEW) != 0) {
-        return node->outputs[0] == value && rondo__view_reshape(view, &result);
+        return node->outputs[0] == value && reshape(view, &result);
     }
     if (rondo__node_is(node, "", "Transpose")) {
         return turn(view, node);
@@ -216,6 +265,19 @@ static bool apply(rondo__view *view, const rondo_program *program, const rondo__
     }
     return take_factors && is_scaling(program, node, &operand) &&
            scale(view, program, node, operand, &result);
+}
+
+// False: some extent has still several pieces.
+static bool finish(const sight *view, int32_t base, rondo__view *out_view) {
+    *out_view = (rondo__view){
+        .base = base, .offset = view->offset, .rank = view->rank, .factor = view->factor};
+    bool is_even = true;
+    for (int32_t d = 0; d < view->rank; ++d) {
+        is_even = is_even && view->axes[d].count == 1;
+        out_view->extent[d] = view->axes[d].extent[0];
+        out_view->stride[d] = view->axes[d].stride[0];
+    }
+    return is_even;
 }
 
 void rondo__view_trace(const rondo_program *program, int32_t value, bool take_factors,
@@ -234,8 +296,8 @@ void rondo__view_trace(const rondo_program *program, int32_t value, bool take_fa
         if (node->inputs[operand] < 0 || !get_shape(program, node->inputs[operand], &shape)) {
             break;
         }
-        rondo__view probe;
-        make_dense(node->inputs[operand], &shape, &probe);
+        sight probe;
+        make_dense(&shape, &probe);
         if (!apply(&probe, program, node, values[moves], take_factors)) {
             break;
         }
@@ -244,14 +306,15 @@ void rondo__view_trace(const rondo_program *program, int32_t value, bool take_fa
     // From as far away as all moves still fit in strides.
     for (int first = moves; first >= 0; --first) {
         (void)get_shape(program, values[first], &shape);
-        make_dense(values[first], &shape, out_view);
+        sight view;
+        make_dense(&shape, &view);
         int at = first;
         while (at > 0 &&
-               apply(out_view, program, &program->nodes[program->values[values[at - 1]].producer],
+               apply(&view, program, &program->nodes[program->values[values[at - 1]].producer],
                      values[at - 1], take_factors)) {
             --at;
         }
-        if (at == 0) {
+        if (at == 0 && finish(&view, values[first], out_view)) {
             return;
         }
     }

@@ -27,10 +27,6 @@ typedef struct rondo__view {
 void rondo__view_trace(const rondo_program *program, int32_t value, bool take_factors,
                        rondo__view *out_view);
 
-// Gives the view another shape of as many elements. False, with the view as it was, when no strides
-// do that.
-bool rondo__view_reshape(rondo__view *view, const rondo_shape *shape);
-
 // Whether it is the whole base, in order.
 bool rondo__view_is_whole(const rondo_program *program, const rondo__view *view);
 
