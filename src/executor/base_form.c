@@ -73,8 +73,9 @@ static char *write_base_key(const rondo_executor *executor) {
         rondo__homes_has_marks(executor) ? rondo_device_get_name(executor->device) : "";
     char *key = rondo__strformat(
         "%d %d %d %d %d %zu %zu %s %" PRIu64 " %" PRIu64, (int)options->op_by_op,
-        (int)options->training, (int)options->no_folding, (int)options->dtype, (int)joins_products(executor), keep, use, device,
-        executor->source->place_revision, rondo__budget_get_limit(executor->budget));
+        (int)options->training, (int)options->no_folding, (int)options->dtype,
+        (int)joins_products(executor), keep, use, device, executor->source->place_revision,
+        rondo__budget_get_limit(executor->budget));
     for (size_t i = 0; key != NULL && i < executor->pattern_count; ++i) {
         const char *pattern = executor->patterns[i] != NULL ? executor->patterns[i] : "";
         char *longer = rondo__strformat("%s\n%zu %s", key, strlen(pattern), pattern);

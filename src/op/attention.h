@@ -1,8 +1,8 @@
 // op/attention.h — rondo.Attention in numbers: for each head softmax(scale * q k^T + mask) v.
 //
-// Inputs q, k, v, mask?. Without further attributes q, k, v and y are [batch, heads, rows, width] or
-// [heads, rows, width]. With attribute extents they lie anyhow in tensors of any shape, such as the
-// result of one product that holds q, k and v side by side:
+// Inputs q, k, v, mask?. Without further attributes q, k, v and y are [batch, heads, rows, width]
+// or [heads, rows, width]. With attribute extents they lie anyhow in tensors of any shape, such as
+// the result of one product that holds q, k and v side by side:
 //
 //   extents   batch, heads, m, n, width, v_width
 //   q, k, v   offset, then the strides of batch, head, row and column, in elements

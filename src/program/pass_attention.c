@@ -5,8 +5,8 @@
 //   y      = rondo.MatMul(shares, v)
 //
 // rondo.MatMul has taken the factor in, and perhaps the mask (as its residual or bias). What only
-// moves or scales q, k and v (program/view.h) is looked through, and so is a Transpose behind y: the
-// kernel reads and writes where they lie. What lies between must have no other user.
+// moves or scales q, k and v (program/view.h) is looked through, and so is a Transpose behind y:
+// the kernel reads and writes where they lie. What lies between must have no other user.
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
@@ -121,8 +121,7 @@ static bool match_product(pattern *p) {
     p->v_is_turned = rondo__op_get_int(&product->op, "trans_b", 0) != 0;
     p->result = product->outputs[0];
     p->transpose = rondo__uses_get_single(p->uses, p->result);
-    if (p->transpose >= 0 && !p->remove[p->transpose] &&
-        keeps_columns(get_node(p, p->transpose))) {
+    if (p->transpose >= 0 && !p->remove[p->transpose] && keeps_columns(get_node(p, p->transpose))) {
         p->result = get_node(p, p->transpose)->outputs[0];
     } else {
         p->transpose = -1;

@@ -87,13 +87,12 @@ static bool match_part(const rondo__rewriting *r, size_t n, part *out_part) {
 static bool are_alike(const rondo_program *program, const part *a, const part *b) {
     static const char *const floats[] = {"alpha", "beta"};
     const rondo__node *x = &program->nodes[a->product], *y = &program->nodes[b->product];
-    bool are = x->op.def == y->op.def && x->inputs[0] == y->inputs[0] &&
-               x->precision == y->precision &&
-               memcmp(&x->place, &y->place, sizeof x->place) == 0 && a->is_turned == b->is_turned &&
-               a->k == b->k && (a->bias < 0) == (b->bias < 0) &&
-               program->values[a->weight].constant.dtype ==
-                   program->values[b->weight].constant.dtype &&
-               rondo__op_get_int(&x->op, "transA", 0) == rondo__op_get_int(&y->op, "transA", 0);
+    bool are =
+        x->op.def == y->op.def && x->inputs[0] == y->inputs[0] && x->precision == y->precision &&
+        memcmp(&x->place, &y->place, sizeof x->place) == 0 && a->is_turned == b->is_turned &&
+        a->k == b->k && (a->bias < 0) == (b->bias < 0) &&
+        program->values[a->weight].constant.dtype == program->values[b->weight].constant.dtype &&
+        rondo__op_get_int(&x->op, "transA", 0) == rondo__op_get_int(&y->op, "transA", 0);
     for (size_t i = 0; i < 2; ++i) {
         are = are && rondo__op_get_float(&x->op, floats[i], 1.0f) ==
                          rondo__op_get_float(&y->op, floats[i], 1.0f);
@@ -220,8 +219,7 @@ static rondo_status rewrite_node(rondo__rewriting *r, size_t n) {
     for (size_t u = r->uses.first[x]; u < r->uses.first[x + 1] && count < PARTS_MOST; ++u) {
         const size_t user = r->uses.users[u];
         if (user > n && user < r->node_count && (size_t)parts[count - 1].product != user &&
-            match_part(r, user, &parts[count]) &&
-            are_alike(r->program, &parts[0], &parts[count])) {
+            match_part(r, user, &parts[count]) && are_alike(r->program, &parts[0], &parts[count])) {
             count += 1;
         }
     }

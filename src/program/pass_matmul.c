@@ -148,8 +148,8 @@ static bool reshapes_rows(const chain *c, const rondo__node *next) {
            next->inputs[0] == c->result && !c->trans_a && c->residual < 0 &&
            rondo__value_get_shape(&program->values[c->b], &b) && b.rank == 2 &&
            rondo__value_get_shape(&program->values[c->result], &mine) &&
-           rondo__value_get_shape(&program->values[next->outputs[0]], &result) &&
-           mine.rank >= 2 && result.rank >= 2 && rondo_shape_get_count(&mine) > 0 &&
+           rondo__value_get_shape(&program->values[next->outputs[0]], &result) && mine.rank >= 2 &&
+           result.rank >= 2 && rondo_shape_get_count(&mine) > 0 &&
            get_columns(&mine) == get_columns(&result);
 }
 
@@ -194,8 +194,8 @@ static rondo_status reshape_rows(chain *c) {
         return RONDO_STATUS_OK;
     }
     rows.extent[rows.rank - 1] = get_columns(&a);
-    RETURN_IF_ERROR(rondo__program_add_shaped(c->program, "rows",
-                                              c->program->values[c->a].dtype, &rows, &value));
+    RETURN_IF_ERROR(rondo__program_add_shaped(c->program, "rows", c->program->values[c->a].dtype,
+                                              &rows, &value));
     RETURN_IF_ERROR(rondo__program_add_reshape(c->program, c->a, value, &rows));
     c->a = value;
     return RONDO_STATUS_OK;

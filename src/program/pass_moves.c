@@ -1,5 +1,5 @@
-// program/pass_moves.c — a Transpose that leaves all elements in order, because it moves extents of 1
-// only or takes another Transpose back, becomes a Reshape, which costs nothing.
+// program/pass_moves.c — a Transpose that leaves all elements in order becomes a Reshape, which
+// costs nothing: it moves extents of 1 only, or takes another Transpose back.
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
 #include "program/passes.h"

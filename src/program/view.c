@@ -11,8 +11,8 @@ enum {
     PIECES_MAX = 8,  // of one extent
 };
 
-// On the way an extent may be one of several pieces, each with its own stride, as batch and heads are
-// that were merged and will come apart again. Outermost first.
+// On the way an extent may be one of several pieces, each with its own stride, as batch and heads
+// are that were merged and will come apart again. Outermost first.
 typedef struct pieces {
     int32_t count;
     int64_t extent[PIECES_MAX];
@@ -40,8 +40,7 @@ static bool push_front(pieces *axis, int64_t extent, int64_t stride) {
     if (extent == 1 && axis->count > 0) {
         return true;
     }
-    if (axis->count > 0 &&
-        (axis->extent[0] == 1 || stride == axis->stride[0] * axis->extent[0])) {
+    if (axis->count > 0 && (axis->extent[0] == 1 || stride == axis->stride[0] * axis->extent[0])) {
         axis->stride[0] = axis->extent[0] == 1 ? stride : axis->stride[0];
         axis->extent[0] *= extent;
         return true;
@@ -241,8 +240,8 @@ static bool is_scaling(const rondo_program *program, const rondo__node *node, si
 }
 
 // Lets the view go through the node that makes `value`. False: it cannot.
-static bool apply(sight *view, const rondo_program *program, const rondo__node *node,
-                  int32_t value, bool take_factors) {
+static bool apply(sight *view, const rondo_program *program, const rondo__node *node, int32_t value,
+                  bool take_factors) {
     rondo_shape result;
     size_t operand;
     if (!get_shape(program, value, &result)) {

@@ -12,7 +12,7 @@
 #include "program/edit.h"
 
 typedef struct rondo__view {
-    int32_t base;   // the value that is read
+    int32_t base;    // the value that is read
     int64_t offset;  // in elements of the base
     int32_t rank;
     int64_t extent[RONDO_RANK_MAX];

@@ -1,5 +1,5 @@
-// What strides can tell of chains of moves: each row's view must show, element for element, what the
-// moves compute.
+// What strides can tell of chains of moves: each row's view must show, element for element, what
+// the moves compute.
 // SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@
 
 enum { MOVES_MAX = 6, LIST_MAX = 6 };
 
-// What the list says depends on the op: the permutation of a Transpose, the shape of a Reshape, the
+// What the list says depends on the op: the permutation of a Transpose, the shape of a Reshape,
 // axis and index of a Gather, axis, start, end and step of a Slice, the axis, the result that goes on
 // and the sizes of a Split, the number of a Mul or Div (first operand: 1, second: 0).
 typedef struct move {
@@ -42,15 +42,22 @@ static const row rows[] = {
      0},
     {"merged of what is not even, and apart again",
      {4, {5, 2, 3, 12}},
-     {{"Gather", 2, {2, 1}}, {"Reshape", 3, {5, 6, 4}}, {"Transpose", 3, {1, 0, 2}},
+     {{"Gather", 2, {2, 1}},
+      {"Reshape", 3, {5, 6, 4}},
+      {"Transpose", 3, {1, 0, 2}},
       {"Reshape", 4, {2, 3, 5, 4}}},
      0},
-    {"apart elsewhere", {3, {4, 3, 2}},
-     {{"Transpose", 3, {1, 0, 2}}, {"Reshape", 2, {12, 2}}, {"Reshape", 3, {2, 6, 2}}}, 1},
+    {"apart elsewhere",
+     {3, {4, 3, 2}},
+     {{"Transpose", 3, {1, 0, 2}}, {"Reshape", 2, {12, 2}}, {"Reshape", 3, {2, 6, 2}}},
+     1},
     {"one of three side by side, as PyTorch packs them",
      {3, {7, 1, 24}},
-     {{"Reshape", 5, {1, 7, 1, 3, 8}}, {"Transpose", 5, {3, 1, 2, 0, 4}},
-      {"Reshape", 4, {3, 7, 1, 8}}, {"Gather", 2, {0, -1}}, {"Reshape", 3, {7, 2, 4}},
+     {{"Reshape", 5, {1, 7, 1, 3, 8}},
+      {"Transpose", 5, {3, 1, 2, 0, 4}},
+      {"Reshape", 4, {3, 7, 1, 8}},
+      {"Gather", 2, {0, -1}},
+      {"Reshape", 3, {7, 2, 4}},
       {"Transpose", 3, {1, 0, 2}}},
      0},
     {"a slice", {2, {6, 8}}, {{"Slice", 4, {1, 2, 7, 1}}, {"Transpose", 2, {1, 0}}}, 0},
@@ -162,7 +169,7 @@ static int32_t go_up(const rondo_program *program, int32_t value, int32_t moves)
     for (; moves > 0; --moves) {
         const rondo__node *node = &program->nodes[program->values[value].producer];
         value = rondo__value_is_constant(&program->values[node->inputs[0]]) ? node->inputs[1]
-                                                                           : node->inputs[0];
+                                                                            : node->inputs[0];
     }
     return value;
 }

@@ -165,8 +165,8 @@ static int64_t get_tensor_keys(const rondo__attention *a, int64_t key_warps) {
 
 // Whether rows are whole 16 bytes.
 static bool is_wide(const rondo__attention_strides *strides, int64_t width) {
-    return strides->column == 1 && strides->offset % 8 == 0 && width % 8 == 0 && strides->row % 8 == 0 &&
-           strides->head % 8 == 0 && strides->batch % 8 == 0;
+    return strides->column == 1 && strides->offset % 8 == 0 && width % 8 == 0 &&
+           strides->row % 8 == 0 && strides->head % 8 == 0 && strides->batch % 8 == 0;
 }
 
 static int64_t count_tensor_tiles(const rondo__attention *a, int64_t key_warps) {
