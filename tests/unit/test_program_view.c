@@ -16,8 +16,8 @@
 enum { MOVES_MAX = 6, LIST_MAX = 6 };
 
 // What the list says depends on the op: the permutation of a Transpose, the shape of a Reshape,
-// axis and index of a Gather, axis, start, end and step of a Slice, the axis, the result that goes on
-// and the sizes of a Split, the number of a Mul or Div (first operand: 1, second: 0).
+// axis and index of a Gather, axis, start, end and step of a Slice, the axis, the result that goes
+// on and the sizes of a Split, the number of a Mul or Div (first operand: 1, second: 0).
 typedef struct move {
     const char *op;
     size_t count;
