@@ -171,10 +171,16 @@ static rondo_status add_split(rondo_program *program, const part *parts, size_t 
     return rondo__op_set_int(&program->nodes[program->node_count - 1].op, "axis", -1);
 }
 
+// A value as `like` is, but for its columns.
 static rondo_status add_value(rondo_program *program, const char *name, int32_t like,
-                              int32_t *out_value) {
+                              int64_t columns, int32_t *out_value) {
     const rondo_dtype dtype = program->values[like].dtype;
-    return rondo__program_add_shaped(program, name, dtype, NULL, out_value);
+    rondo_shape shape;
+    const bool is_known = rondo__value_get_shape(&program->values[like], &shape) && shape.rank > 0;
+    if (is_known) {
+        shape.extent[shape.rank - 1] = columns;
+    }
+    return rondo__program_add_shaped(program, name, dtype, is_known ? &shape : NULL, out_value);
 }
 
 static rondo_status join(rondo__rewriting *r, const part *parts, size_t count) {
@@ -185,11 +191,11 @@ static rondo_status join(rondo__rewriting *r, const part *parts, size_t count) {
         columns += parts[i].columns;
     }
     RETURN_IF_ERROR(join_weights(program, parts, count, columns, &weight, &bias));
-    RETURN_IF_ERROR(add_value(program, "joined", parts[0].result, &product));
+    RETURN_IF_ERROR(add_value(program, "joined", parts[0].result, columns, &product));
     sum = product;
     if (parts[0].add >= 0) {
         const int32_t inputs[2] = {product, bias};
-        RETURN_IF_ERROR(add_value(program, "joined", parts[0].result, &sum));
+        RETURN_IF_ERROR(add_value(program, "joined", parts[0].result, columns, &sum));
         RETURN_IF_ERROR(add_node(program, "Add", inputs, &sum, 1, parts[0].product));
     }
     RETURN_IF_ERROR(add_split(program, parts, count, sum));

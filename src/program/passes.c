@@ -13,7 +13,6 @@ static rondo_status simplify(rondo_program *program) {
 }
 
 static rondo_status optimise(rondo_program *program, const rondo__pass_options *options) {
-    RETURN_IF_ERROR(rondo__pass_identity(program));  // with shapes and f16 more types are equal
     RETURN_IF_ERROR(rondo__pass_moves(program));
     // Products and convolutions first: they take element-wise neighbours that would otherwise form
     // chains.
@@ -24,6 +23,7 @@ static rondo_status optimise(rondo_program *program, const rondo__pass_options *
         RETURN_IF_ERROR(rondo__pass_matmul(program));
     }
     if (options->fuse_attention) {
+        RETURN_IF_ERROR(rondo__pass_identity(program));  // of Casts; by now all types are known
         RETURN_IF_ERROR(rondo__pass_attention(program));
     }
     if (options->fuse_elementwise) {  // before layouts, which then go through
