@@ -118,13 +118,22 @@ def make_bert():
     return First(net, lambda net, ids, mask: net(ids, attention_mask=mask)[0]), (ids, mask)
 
 
+def make_gpt2():
+    import argparse
+    import torch
+    from export_gpt2 import Gpt2
+    options = argparse.Namespace(layers=12, width=768, heads=12, words=50257, tokens=128)
+    return Gpt2(options), (torch.randint(0, 1000, (1, 128)),)
+
+
 def make_vision(name, count=1, size=224, **options):
     import torchvision
     return getattr(torchvision.models, name)(weights=None, **options), image(count, size)
 
 
 NETWORKS = {
-    "unet": make_unet, "deeplab": make_deeplab, "gru": make_gru, "bert_base": make_bert, "vit_tiny": make_vit,
+    "unet": make_unet, "deeplab": make_deeplab, "gru": make_gru, "bert_base": make_bert, "gpt2": make_gpt2,
+    "vit_tiny": make_vit,
     "densenet121": lambda: make_vision("densenet121"), "resnet50": lambda: make_vision("resnet50"),
     "convnext_tiny": lambda: make_vision("convnext_tiny"), "resnet50_b128": lambda: make_vision("resnet50", 128),
     "inception_v3": lambda: make_vision("inception_v3", size=299, aux_logits=True, init_weights=False),
