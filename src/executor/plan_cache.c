@@ -15,6 +15,7 @@
 #include "executor/destroy.h"
 #include "executor/plan_cache.h"
 #include "executor/retire.h"
+#include "program/edit.h"
 #include "program/passes.h"
 #include "program/specialise.h"
 #include "tensor/elements.h"
@@ -176,40 +177,21 @@ static bool add_keys(const rondo_executor *executor, bool *keyed, const bool *wa
     return has_new;
 }
 
-// Finds the inputs in host memory that decide which branches are taken of Ifs that the plan leaves
-// to the host, and makes them keys. False: there are none, or they have too many values.
-static rondo_status find_deciding(rondo_executor *executor, const rondo__plan *plan,
-                                  const rondo_tensor *feeds, bool *out_has_new) {
-    const size_t count = executor->base->input_count;
+static bool takes_decisions(const rondo_executor *executor) {
     const rondo_executor_options *options = &executor->options;
-    const bool takes_keys = executor->depth == 0 && !executor->root->is_described &&
-                            !options->op_by_op && !options->no_folding &&
-                            executor->decision_count <= RONDO__DECISIONS_MAX;
-    *out_has_new = false;
-    if (plan->bypassed_count == 0 || !takes_keys) {
-        return RONDO_STATUS_OK;
-    }
-    bool *is_open = rondo__calloc(plan->program->node_count + 1, sizeof *is_open);
-    bool *wanted = rondo__calloc(count + 1, sizeof *wanted);
-    rondo_status status = RONDO_STATUS_NO_MEMORY;
-    if (is_open != NULL && wanted != NULL) {
-        for (size_t s = 0; s < plan->step_count; ++s) {
-            const rondo__step *step = &plan->steps[s];
-            const bool is_bypass = step->kind == RONDO__STEP_BYPASS;
-            is_open[step->node] =
-                is_open[step->node] || (is_bypass && step->bypass == RONDO__BYPASS_CONTROL);
+    return executor->depth == 0 && !executor->root->is_described && !options->op_by_op &&
+           !options->no_folding && executor->decision_count <= RONDO__DECISIONS_MAX;
+}
+
+static bool leaves_branches_to_host(const rondo__plan *plan) {
+    for (size_t s = 0; s < plan->step_count; ++s) {
+        const rondo__step *step = &plan->steps[s];
+        if (step->kind == RONDO__STEP_BYPASS && step->bypass == RONDO__BYPASS_CONTROL &&
+            rondo__node_is(&plan->program->nodes[step->node], "", "If")) {
+            return true;
         }
-        status = rondo__program_find_deciding(plan->program, is_open, wanted);
     }
-    if (status == RONDO_STATUS_OK) {
-        for (size_t i = 0; i < count; ++i) {
-            wanted[i] = wanted[i] && feeds[i].device == NULL;
-        }
-        *out_has_new = add_keys(executor, executor->deciding, wanted);
-    }
-    rondo__free(is_open);
-    rondo__free(wanted);
-    return status;
+    return false;
 }
 
 // Finds the small inputs whose values decide shapes, and makes them keys. Gives the keys of the
@@ -378,13 +360,47 @@ static rondo_status keep_plan(rondo_executor *executor, const rondo_tensor *feed
     return status;
 }
 
-static rondo_status compile_for(rondo_executor *executor, const rondo_tensor *feeds,
-                                rondo__plan **out_plan) {
+// Compiles a plan with the keys that are known. *out_has_new: inputs in host memory decide which
+// branches are taken of Ifs that the plan leaves to the host, and are keys from now on.
+static rondo_status compile_with(rondo_executor *executor, const rondo_tensor *feeds, bool *decides,
+                                 rondo__plan **out_plan, bool *out_has_new) {
+    const size_t count = executor->base->input_count;
     rondo_tensor *keys = NULL;
     rondo_program *program = NULL;
-    RETURN_IF_ERROR(find_keys(executor, feeds, &keys, &program));
-    const rondo_status status = create_plan(executor, keys, program, out_plan);
-    rondo__tensors_free(keys, executor->base->input_count);
+    rondo_status status = find_keys(executor, feeds, &keys, &program);
+    const bool is_asked = status == RONDO_STATUS_OK && program != NULL && takes_decisions(executor);
+    if (is_asked) {
+        status = rondo__program_find_deciding(program, decides);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = create_plan(executor, keys, program, out_plan);
+    } else {
+        rondo_program_destroy(program);
+    }
+    rondo__tensors_free(keys, count);
+    if (status == RONDO_STATUS_OK && is_asked && leaves_branches_to_host(*out_plan)) {
+        for (size_t i = 0; i < count; ++i) {
+            decides[i] = decides[i] && feeds[i].device == NULL;
+        }
+        *out_has_new = add_keys(executor, executor->deciding, decides);
+    }
+    return status;
+}
+
+static rondo_status compile_for(rondo_executor *executor, const rondo_tensor *feeds,
+                                rondo__plan **out_plan) {
+    bool *decides = rondo__calloc(executor->base->input_count + 1, sizeof *decides);
+    rondo_status status = decides != NULL ? RONDO_STATUS_OK : RONDO_STATUS_NO_MEMORY;
+    for (bool has_new = true; has_new && status == RONDO_STATUS_OK;) {
+        has_new = false;
+        status = compile_with(executor, feeds, decides, out_plan, &has_new);
+        if (has_new) {
+            rondo__plan_destroy(executor, *out_plan);
+            *out_plan = NULL;
+            count_decision(executor, feeds);
+        }
+    }
+    rondo__free(decides);
     return status;
 }
 
@@ -399,19 +415,7 @@ static rondo_status make_new_plan(rondo_executor *executor, const rondo_tensor *
         evict_plans(executor, 1);
     }
     const int64_t taken = rondo__memory_get_thread_bytes();
-    rondo_status status = RONDO_STATUS_OK;
-    for (bool has_new = true; has_new && status == RONDO_STATUS_OK;) {
-        has_new = false;
-        status = compile_for(executor, feeds, &plan);
-        if (status == RONDO_STATUS_OK) {
-            status = find_deciding(executor, plan, feeds, &has_new);
-        }
-        if (plan != NULL && (has_new || status != RONDO_STATUS_OK)) {
-            rondo__plan_destroy(executor, plan);
-            plan = NULL;
-            count_decision(executor, feeds);
-        }
-    }
+    rondo_status status = compile_for(executor, feeds, &plan);
     if (status == RONDO_STATUS_OK) {
         status = check_outputs(executor, plan);
     }

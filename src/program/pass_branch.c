@@ -230,8 +230,7 @@ static bool can_be_taken(const rondo__node *node) {
     return find_branch(node, true, &view) || find_branch(node, false, &view);
 }
 
-rondo_status rondo__program_find_deciding(const rondo_program *program, const bool *is_open,
-                                          bool *out_decides) {
+rondo_status rondo__program_find_deciding(const rondo_program *program, bool *out_decides) {
     bool *is_computable = rondo__calloc(program->value_count + 1, sizeof *is_computable);
     bool *decides = rondo__calloc(program->value_count + 1, sizeof *decides);
     rondo_status status = RONDO_STATUS_NO_MEMORY;
@@ -248,7 +247,7 @@ rondo_status rondo__program_find_deciding(const rondo_program *program, const bo
                     decides[node->inputs[i]] = true;
                 }
             }
-            if (is_open[n] && can_be_taken(node) && is_computable[node->inputs[0]]) {
+            if (can_be_taken(node) && is_computable[node->inputs[0]]) {
                 decides[node->inputs[0]] = true;
             }
         }

@@ -61,12 +61,10 @@ bool rondo__program_has_known_branches(const rondo_program *program);
 // Which inputs, one flag for each, would make the condition of an If known: single integers or
 // bools, of conditions that are computed from nothing else. The program is specialised.
 //
-// is_open    one flag for each node: whether it is asked about
-//
 // Errors:    NO_MEMORY.
 // Threads:   safe while nobody changes the program.
 RONDO_MUST_USE rondo_status rondo__program_find_deciding(const rondo_program *program,
-                                                         const bool *is_open, bool *out_decides);
+                                                         bool *out_decides);
 
 // The single passes, for tests.
 rondo_status rondo__pass_identity(rondo_program *program);
