@@ -14,6 +14,14 @@
 
 enum { BASE_FOLD_BYTES_MAX = 256 << 20 };
 
+// Whether weights of one value's products are put side by side: where attention reads the result.
+static bool joins_products(const rondo_executor *executor) {
+    rondo__kernel_traits traits;
+    rondo__kernel_get_traits(executor->device, executor->options.dtype, &traits);
+    return traits.fuses_attention && !executor->options.op_by_op && !executor->options.no_folding &&
+           !executor->options.training && !executor->is_lean;
+}
+
 static rondo_status make_base_program(void *user_data, rondo_program **out_program,
                                       rondo__half_cache **out_halves) {
     const rondo_executor *executor = user_data;
@@ -41,6 +49,9 @@ static rondo_status make_base_program(void *user_data, rondo_program **out_progr
     if (status == RONDO_STATUS_OK && !executor->options.op_by_op) {
         status = rondo__program_simplify(base);
     }
+    if (status == RONDO_STATUS_OK && joins_products(executor)) {
+        status = rondo__program_join_products(base);
+    }
     if (status == RONDO_STATUS_OK && executor->options.dtype == RONDO_DTYPE_F16) {
         status = rondo__half_cache_create(base, &halves);
     }
@@ -61,9 +72,10 @@ static char *write_base_key(const rondo_executor *executor) {
     const char *device =
         rondo__homes_has_marks(executor) ? rondo_device_get_name(executor->device) : "";
     char *key = rondo__strformat(
-        "%d %d %d %d %zu %zu %s %" PRIu64 " %" PRIu64, (int)options->op_by_op,
-        (int)options->training, (int)options->no_folding, (int)options->dtype, keep, use, device,
-        executor->source->place_revision, rondo__budget_get_limit(executor->budget));
+        "%d %d %d %d %d %zu %zu %s %" PRIu64 " %" PRIu64, (int)options->op_by_op,
+        (int)options->training, (int)options->no_folding, (int)options->dtype,
+        (int)joins_products(executor), keep, use, device, executor->source->place_revision,
+        rondo__budget_get_limit(executor->budget));
     for (size_t i = 0; key != NULL && i < executor->pattern_count; ++i) {
         const char *pattern = executor->patterns[i] != NULL ? executor->patterns[i] : "";
         char *longer = rondo__strformat("%s\n%zu %s", key, strlen(pattern), pattern);

@@ -1,11 +1,13 @@
 // op/attention.h — rondo.Attention in numbers: for each head softmax(scale * q k^T + mask) v.
 //
-// Inputs q, k, v, mask?. Output y = [batch..., m, v_width] where all extents lie as ONNX products
-// have them; attribute layouts says for q, k, v and y how they lie in memory instead:
+// Inputs q, k, v, mask?. Without further attributes q, k, v and y are [batch, heads, rows, width]
+// or [heads, rows, width]. With attribute extents they lie anyhow in tensors of any shape, such as
+// the result of one product that holds q, k and v side by side:
 //
-//   ROWS    [batch, heads, rows, width], or [heads, rows, width]
-//   SPLIT   [batch, rows, heads, width]    as a product leaves it, seen with its heads apart
-//   TURNED  [batch, heads, width, rows], or [heads, width, rows]; not for y
+//   extents   batch, heads, m, n, width, v_width
+//   q, k, v   offset, then the strides of batch, head, row and column, in elements
+//   y         the strides of batch, head and row; columns lie side by side
+//   shape     y's; its elements are those of the result
 //
 // The mask is added before softmax; it broadcasts to [batch, heads, m, n].
 // SPDX-License-Identifier: Apache-2.0
@@ -22,14 +24,9 @@ enum {
     RONDO__ATTENTION_COUNT_MAX = 65535  // of heads, and of batches
 };
 
-typedef enum rondo__attention_layout {
-    RONDO__ATTENTION_ROWS,
-    RONDO__ATTENTION_SPLIT,
-    RONDO__ATTENTION_TURNED,
-} rondo__attention_layout;
-
 typedef struct rondo__attention_strides {  // in elements
     int64_t batch, head, row, column;
+    int64_t offset;  // of the first
 } rondo__attention_strides;
 
 typedef struct rondo__attention {
@@ -43,7 +40,7 @@ typedef struct rondo__attention {
 
 // Reads attributes and shapes. `mask` NULL: none.
 //
-// Errors:    BAD_DATA (shapes, layouts and limits).
+// Errors:    BAD_DATA (shapes, strides and limits).
 // Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__attention_init(const rondo__op *op, const rondo_shape *q,
                                                   const rondo_shape *k, const rondo_shape *v,

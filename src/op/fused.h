@@ -29,8 +29,9 @@
 //   y                the result of the last op; arithmetic in f32
 //
 // rondo.Attention    inputs q, k, v, mask?   output y = softmax(scale * q k^T + mask) v by head
-//   attributes       scale, layouts (4 ints: how q, k, v and y lie; see op/attention.h), way (which
-//                    of a GPU's ways to take; -1, the default: the fastest)
+//   attributes       scale; extents, q, k, v, y and shape (how they lie, where they are not rows of
+//                    heads; see op/attention.h); way (which of a GPU's ways to take; -1, the
+//                    default: the fastest)
 //
 // activation: "none", "relu", "clip" (alpha = min, beta = max), "leaky_relu" (alpha), "sigmoid",
 // "tanh",

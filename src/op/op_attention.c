@@ -7,38 +7,104 @@
 
 // ---- shapes -----------------------------------------------------------------------------------
 
-typedef struct operand {
-    int64_t batch, heads, rows, width;
-} operand;
+enum { EXTENTS = 6, STRIDES = 5, Y_STRIDES = 3 };
 
-// Extents and strides of a tensor in a layout. False when it has not that rank.
-static bool read_operand(const rondo_shape *shape, int64_t layout, operand *out_operand,
-                         rondo__attention_strides *out_strides) {
-    const bool is_split = layout == RONDO__ATTENTION_SPLIT;
-    const bool is_turned = layout == RONDO__ATTENTION_TURNED;
-    const int32_t rank = shape->rank;
-    if (layout < 0 || layout > RONDO__ATTENTION_TURNED || rank > 4 || rank < (is_split ? 4 : 3)) {
+// Extents and strides where attributes do not tell: q, k and v are rows of heads.
+static bool read_rows(const rondo_shape *q, const rondo_shape *k, const rondo_shape *v,
+                      rondo__attention *a) {
+    const int32_t rank = q->rank;
+    if (rank < 3 || rank > 4 || k->rank != rank || v->rank != rank) {
         return false;
     }
-    const int64_t *extent = shape->extent + (rank - 3);  // of the last three
-    const operand o = {
-        .batch = rank == 4 ? shape->extent[0] : 1,
-        .heads = extent[is_split ? 1 : 0],
-        .rows = extent[is_split    ? 0
-                       : is_turned ? 2
-                                   : 1],
-        .width = extent[is_turned ? 1 : 2],
-    };
-    *out_operand = o;
-    *out_strides = (rondo__attention_strides){
-        .batch = o.heads * o.rows * o.width,
-        .head = is_split ? o.width : o.rows * o.width,
-        .row = is_split    ? o.heads * o.width
-               : is_turned ? 1
-                           : o.width,
-        .column = is_turned ? o.rows : 1,
-    };
+    const int64_t *of_q = q->extent + (rank - 3), *of_k = k->extent + (rank - 3);
+    const int64_t *of_v = v->extent + (rank - 3);
+    a->batch = rank == 4 ? q->extent[0] : 1;
+    a->heads = of_q[0];
+    a->m = of_q[1];
+    a->n = of_k[1];
+    a->width = of_q[2];
+    a->v_width = of_v[2];
+    a->q = (rondo__attention_strides){a->heads * a->m * a->width, a->m * a->width, a->width, 1, 0};
+    a->k = (rondo__attention_strides){a->heads * a->n * a->width, a->n * a->width, a->width, 1, 0};
+    a->v = (rondo__attention_strides){a->heads * a->n * a->v_width, a->n * a->v_width, a->v_width,
+                                      1, 0};
+    a->y = (rondo__attention_strides){a->heads * a->m * a->v_width, a->m * a->v_width, a->v_width,
+                                      1, 0};
+    a->output = *q;
+    a->output.extent[rank - 1] = a->v_width;
+    return of_k[0] == a->heads && of_v[0] == a->heads && of_k[2] == a->width && of_v[1] == a->n &&
+           (rank == 3 || (k->extent[0] == a->batch && v->extent[0] == a->batch));
+}
+
+// Whether all elements lie within a tensor of so many.
+static bool lies_within(const rondo__attention_strides *s, int64_t batch, int64_t heads,
+                        int64_t rows, int64_t width, int64_t count) {
+    const int64_t extents[4] = {batch, heads, rows, width};
+    const int64_t strides[4] = {s->batch, s->head, s->row, s->column};
+    int64_t last = s->offset;
+    if (last < 0) {
+        return false;
+    }
+    for (int i = 0; i < 4; i++) {
+        if (extents[i] == 0) {
+            return true;
+        }
+        if (extents[i] < 0 || strides[i] < 0 ||
+            (extents[i] > 1 && strides[i] > (count - 1) / (extents[i] - 1))) {
+            return false;
+        }
+        last += (extents[i] - 1) * strides[i];
+        if (last >= count) {
+            return false;
+        }
+    }
     return true;
+}
+
+static bool read_strides(const rondo__op *op, const char *name, rondo__attention_strides *out) {
+    size_t count = 0;
+    const int64_t *s = rondo__op_get_ints(op, name, &count);
+    if (count != STRIDES) {
+        return false;
+    }
+    *out = (rondo__attention_strides){s[1], s[2], s[3], s[4], s[0]};
+    return true;
+}
+
+// The same where attributes tell.
+static bool read_attributes(const rondo__op *op, const int64_t *extents, rondo__attention *a) {
+    size_t y_count = 0, rank = 0;
+    const int64_t *y = rondo__op_get_ints(op, "y", &y_count);
+    const int64_t *shape = rondo__op_get_ints(op, "shape", &rank);
+    a->batch = extents[0];
+    a->heads = extents[1];
+    a->m = extents[2];
+    a->n = extents[3];
+    a->width = extents[4];
+    a->v_width = extents[5];
+    if (y_count != Y_STRIDES || rank < 1 || rank > RONDO_RANK_MAX ||
+        !read_strides(op, "q", &a->q) || !read_strides(op, "k", &a->k) ||
+        !read_strides(op, "v", &a->v)) {
+        return false;
+    }
+    a->y = (rondo__attention_strides){y[0], y[1], y[2], 1, 0};
+    a->output.rank = (int32_t)rank;
+    for (size_t i = 0; i < rank; i++) {
+        a->output.extent[i] = shape[i];
+    }
+    return true;
+}
+
+static bool is_within(const rondo__attention *a, const rondo_shape *q, const rondo_shape *k,
+                      const rondo_shape *v) {
+    const int64_t limit = RONDO__ATTENTION_COUNT_MAX, count = rondo_shape_get_count(&a->output);
+    return a->width <= RONDO__ATTENTION_WIDTH_MAX && a->v_width <= RONDO__ATTENTION_WIDTH_MAX &&
+           a->heads <= limit && a->batch <= limit &&
+           count == a->batch * a->heads * a->m * a->v_width &&
+           lies_within(&a->q, a->batch, a->heads, a->m, a->width, rondo_shape_get_count(q)) &&
+           lies_within(&a->k, a->batch, a->heads, a->n, a->width, rondo_shape_get_count(k)) &&
+           lies_within(&a->v, a->batch, a->heads, a->n, a->v_width, rondo_shape_get_count(v)) &&
+           lies_within(&a->y, a->batch, a->heads, a->m, a->v_width, count);
 }
 
 // Strides of a mask that repeats along extents of 1 and those it lacks. False when it does not fit.
@@ -56,37 +122,24 @@ static bool read_mask(const rondo_shape *mask, const int64_t extents[4],
         }
         stride *= extent;
     }
-    *out_strides = (rondo__attention_strides){strides[0], strides[1], strides[2], strides[3]};
+    *out_strides = (rondo__attention_strides){strides[0], strides[1], strides[2], strides[3], 0};
     return true;
 }
 
 rondo_status rondo__attention_init(const rondo__op *op, const rondo_shape *q, const rondo_shape *k,
                                    const rondo_shape *v, const rondo_shape *mask,
                                    rondo__attention *out_attention) {
-    static const int64_t rows[4] = {0};
     size_t count = 0;
-    const int64_t *layouts = rondo__op_get_ints(op, "layouts", &count);
-    layouts = count == 4 ? layouts : rows;
+    const int64_t *told = rondo__op_get_ints(op, "extents", &count);
     rondo__attention a = {.scale = rondo__op_get_float(op, "scale", 1.0f)};
-    operand oq, ok, ov, oy;
-    if (!read_operand(q, layouts[0], &oq, &a.q) || !read_operand(k, layouts[1], &ok, &a.k) ||
-        !read_operand(v, layouts[2], &ov, &a.v) || oq.batch != ok.batch || oq.batch != ov.batch ||
-        oq.heads != ok.heads || oq.heads != ov.heads || oq.width != ok.width ||
-        ok.rows != ov.rows || oq.width > RONDO__ATTENTION_WIDTH_MAX ||
-        ov.width > RONDO__ATTENTION_WIDTH_MAX || oq.heads > RONDO__ATTENTION_COUNT_MAX ||
-        oq.batch > RONDO__ATTENTION_COUNT_MAX) {
+    const bool fits = count == EXTENTS ? read_attributes(op, told, &a) : read_rows(q, k, v, &a);
+    if (!fits || !is_within(&a, q, k, v)) {
         char texts[3][96];
         return RONDO_OP_FAIL(op, BAD_DATA, "inputs have shapes %s, %s and %s, which do not fit",
                              rondo_shape_format(q, texts[0], sizeof texts[0]),
                              rondo_shape_format(k, texts[1], sizeof texts[1]),
                              rondo_shape_format(v, texts[2], sizeof texts[2]));
     }
-    a.batch = oq.batch;
-    a.heads = oq.heads;
-    a.m = oq.rows;
-    a.n = ok.rows;
-    a.width = oq.width;
-    a.v_width = ov.width;
     const int64_t extents[4] = {a.batch, a.heads, a.m, a.n};
     if (mask != NULL && !read_mask(mask, extents, &a.mask)) {
         char text[96];
@@ -94,17 +147,6 @@ rondo_status rondo__attention_init(const rondo__op *op, const rondo_shape *q, co
                              "mask has shape %s, the scores have [%lld, %lld, %lld, %lld]",
                              rondo_shape_format(mask, text, sizeof text), (long long)a.batch,
                              (long long)a.heads, (long long)a.m, (long long)a.n);
-    }
-    const bool is_split = layouts[3] == RONDO__ATTENTION_SPLIT;
-    a.output = (rondo_shape){
-        .rank = 4,
-        .extent = {a.batch, is_split ? a.m : a.heads, is_split ? a.heads : a.m, a.v_width}};
-    if (!is_split && q->rank == 3) {
-        a.output = (rondo_shape){.rank = 3, .extent = {a.heads, a.m, a.v_width}};
-    }
-    if (layouts[3] == RONDO__ATTENTION_TURNED || !read_operand(&a.output, layouts[3], &oy, &a.y)) {
-        return RONDO_OP_FAIL(op, BAD_DATA, "attribute layouts[3] is %lld, which y cannot have",
-                             (long long)layouts[3]);
     }
     *out_attention = a;
     return RONDO_STATUS_OK;
@@ -130,7 +172,7 @@ typedef struct arrays {
 
 static int64_t find(const rondo__attention_strides *strides, int64_t batch, int64_t head,
                     int64_t row) {
-    return batch * strides->batch + head * strides->head + row * strides->row;
+    return strides->offset + batch * strides->batch + head * strides->head + row * strides->row;
 }
 
 static void run_row(const rondo__attention *a, const arrays *x, int64_t batch, int64_t head,

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/error.h"
 #include "base/memory.h"
 
 void rondo__program_remove_nodes(rondo_program *program, const bool *remove, size_t remove_count) {
@@ -95,6 +96,22 @@ rondo_status rondo__program_add_shaped(rondo_program *program, const char *name,
     rondo_status status = rondo__program_add_value(program, name, out_value);
     if (status == RONDO_STATUS_OK) {
         rondo__value_set_shape(&program->values[*out_value], dtype, shape);
+    }
+    return status;
+}
+
+rondo_status rondo__program_add_reshape(rondo_program *program, int32_t from, int32_t to,
+                                        const rondo_shape *shape) {
+    const rondo_shape list = {.rank = 1, .extent = {shape->rank}};
+    rondo_tensor extents;
+    int32_t inputs[2] = {from, RONDO__VALUE_NONE};
+    RETURN_IF_ERROR(rondo_tensor_init(RONDO_DTYPE_I64, &list, &extents));
+    memcpy(extents.data, shape->extent, (size_t)shape->rank * sizeof(int64_t));
+    rondo_status status = rondo__program_add_constant(program, "extents", &extents, &inputs[1]);
+    rondo_tensor_deinit(&extents);
+    program->values[to].producer = -1;
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__program_add_simple(program, "", "Reshape", NULL, inputs, 2, &to, 1);
     }
     return status;
 }

@@ -35,6 +35,13 @@ RONDO_MUST_USE rondo_status rondo__program_add_shaped(rondo_program *program, co
                                                       rondo_dtype dtype, const rondo_shape *shape,
                                                       int32_t *out_value);
 
+// Adds a node that gives the elements of `from` the shape of `to`, which then has no other maker.
+//
+// Errors:    NO_MEMORY.
+// Threads:   one thread per program.
+RONDO_MUST_USE rondo_status rondo__program_add_reshape(rondo_program *program, int32_t from,
+                                                       int32_t to, const rondo_shape *shape);
+
 // Which nodes use each value: users[first[v]] ... users[first[v + 1] - 1] are node numbers,
 // ascending, a node once for each input that names v. is_output[v] tells program outputs. A
 // snapshot: rebuild after editing.

@@ -242,6 +242,14 @@ static const char *judge_constant(const rondo__node *node, const rondo__half_rul
     return NULL;
 }
 
+// A bias below what f16 holds is lost beside a product in f16, whatever adds it.
+static bool is_bias(const analysis *a, const rondo__node *node, size_t input) {
+    const int32_t other = get_input(node, 1 - input);
+    const int32_t maker = other >= 0 ? a->program->values[other].producer : -1;
+    return is_named(node, "Add") && maker >= 0 &&
+           (rondo__half_find_rule(&a->program->nodes[maker])->kind & HALF_PRODUCT) != 0;
+}
+
 static const char *judge_constants(const analysis *a, const rondo__node *node,
                                    const rondo__half_rule *r, uint8_t *out_class) {
     static const char *const bounds[] = {"min", "max"};  // of Clip, before they became inputs
@@ -262,8 +270,9 @@ static const char *judge_constants(const analysis *a, const rondo__node *node,
             continue;
         }
         const rondo_tensor *constant = &a->program->values[node->inputs[i]].constant;
-        const char *found =
-            judge_constant(node, r, i, rondo__half_get_traits(a->cache, constant), &result);
+        uint32_t traits = rondo__half_get_traits(a->cache, constant);
+        traits &= ~(is_bias(a, node, i) ? (uint32_t)RONDO__HALF_TINY : 0);
+        const char *found = judge_constant(node, r, i, traits, &result);
         if (found != NULL && (reason == NULL || result > *out_class)) {
             reason = found;
             *out_class = result;

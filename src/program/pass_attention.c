@@ -4,10 +4,12 @@
 //   shares = Softmax(scores), or Softmax(Add(scores, mask))
 //   y      = rondo.MatMul(shares, v)
 //
-// rondo.MatMul has taken the factor in, and perhaps the mask (as its residual or bias). A Transpose
-// that brings the heads in front of q, k or v, or back behind y, is looked through: the kernel
-// reads and writes where they lie. What lies between must have no other user.
+// rondo.MatMul has taken the factor in, and perhaps the mask (as its residual or bias). What only
+// moves or scales q, k and v (program/view.h) is looked through, and so is a Transpose behind y:
+// the kernel reads and writes where they lie. What lies between must have no other user.
 // SPDX-License-Identifier: Apache-2.0
+#include <string.h>
+
 #include "base/error.h"
 #include "base/memory.h"
 #include "op/attention.h"
@@ -16,13 +18,14 @@
 #include "program/passes.h"
 #include "program/rewrite.h"
 #include "program/specialise.h"
+#include "program/view.h"
 
 typedef struct pattern {
     const rondo_program *program;
     const rondo__uses *uses;
     const bool *remove;
     int32_t q, k, v, mask;
-    int64_t layouts[4];
+    bool k_is_turned, v_is_turned;  // their rows lie along the last extent
     float scale;
     int32_t scores, add, softmax, product, transpose;  // nodes; -1: none
     int32_t result;
@@ -50,33 +53,6 @@ static bool is_bare(const rondo__node *product) {
     return rondo__op_get_int(&product->op, "trans_a", 0) == 0 &&
            rondo__activation_parse(rondo__op_get_string(&product->op, "activation", "none")) ==
                RONDO__ACTIVATION_NONE;
-}
-
-// Whether a node is a Transpose of four extents in that order.
-static bool is_transpose(const rondo__node *node, const int64_t expected[4]) {
-    size_t count = 0;
-    const int64_t *perm = rondo__op_get_ints(&node->op, "perm", &count);
-    bool is_it = rondo__node_is(node, "", "Transpose") && perm != NULL && count == 4;
-    for (size_t i = 0; is_it && i < 4; ++i) {
-        is_it = perm[i] == expected[i];
-    }
-    return is_it;
-}
-
-static const int64_t heads_first[4] = {0, 2, 1, 3};  // and back
-static const int64_t heads_first_turned[4] = {0, 2, 3, 1};
-
-// Looks through the Transpose that made an operand, if it did no more than move the heads.
-static void look_through(const pattern *p, int32_t *value, int64_t *layout) {
-    const int32_t maker = p->program->values[*value].producer;
-    if (maker < 0) {
-        return;
-    }
-    const bool is_turned = *layout == RONDO__ATTENTION_TURNED;
-    if (is_transpose(get_node(p, maker), is_turned ? heads_first_turned : heads_first)) {
-        *value = get_node(p, maker)->inputs[0];
-        *layout = RONDO__ATTENTION_SPLIT;
-    }
 }
 
 // Finds the scores' product above the softmax, and the mask.
@@ -112,9 +88,16 @@ static bool match_scores(pattern *p, int32_t value) {
     p->scale = rondo__op_get_float(&product->op, "alpha_scale", 1.0f);
     p->q = product->inputs[0];
     p->k = product->inputs[1];
-    p->layouts[1] = rondo__op_get_int(&product->op, "trans_b", 0) != 0 ? RONDO__ATTENTION_ROWS
-                                                                       : RONDO__ATTENTION_TURNED;
+    p->k_is_turned = rondo__op_get_int(&product->op, "trans_b", 0) == 0;
     return true;
+}
+
+// Whether a node is a Transpose that leaves the last extent where it is.
+static bool keeps_columns(const rondo__node *node) {
+    size_t count = 0;
+    const int64_t *perm = rondo__op_get_ints(&node->op, "perm", &count);
+    return rondo__node_is(node, "", "Transpose") && perm != NULL && count > 0 &&
+           perm[count - 1] == (int64_t)count - 1;
 }
 
 // Finds the product below the softmax, and what turns its result.
@@ -135,47 +118,45 @@ static bool match_product(pattern *p) {
         }
     }
     p->v = product->inputs[1];
-    p->layouts[2] = rondo__op_get_int(&product->op, "trans_b", 0) != 0 ? RONDO__ATTENTION_TURNED
-                                                                       : RONDO__ATTENTION_ROWS;
+    p->v_is_turned = rondo__op_get_int(&product->op, "trans_b", 0) != 0;
     p->result = product->outputs[0];
     p->transpose = rondo__uses_get_single(p->uses, p->result);
-    if (p->transpose >= 0 && !p->remove[p->transpose] &&
-        is_transpose(get_node(p, p->transpose), heads_first)) {
+    if (p->transpose >= 0 && !p->remove[p->transpose] && keeps_columns(get_node(p, p->transpose))) {
         p->result = get_node(p, p->transpose)->outputs[0];
-        p->layouts[3] = RONDO__ATTENTION_SPLIT;
     } else {
         p->transpose = -1;
     }
     return true;
 }
 
-// Whether softmax runs along the last axis, and all shapes are those of one attention.
-static bool is_fit(const pattern *p, const rondo__op *op) {
+// Whether softmax runs along the last axis of what has the rank of an attention.
+static bool is_along_keys(const pattern *p) {
     const rondo__node *softmax = get_node(p, p->softmax);
-    rondo_shape scores, shapes[4];
+    rondo_shape scores;
     if (!get_shape(p, softmax->outputs[0], &scores) || scores.rank < 3 || scores.rank > 4) {
         return false;
     }
     const int64_t axis = rondo__op_get_int(&softmax->op, "axis", softmax->op.opset < 13 ? 1 : -1);
-    const int32_t values[4] = {p->q, p->k, p->v, p->mask};
+    return axis == -1 || axis == scores.rank - 1;
+}
+
+// Whether the op's attributes and its inputs are those of one attention with such a result.
+static bool is_fit(const pattern *p, const rondo__op *op, const int32_t inputs[4]) {
+    rondo_shape shapes[4] = {{0}}, result;
     for (int i = 0; i < 4; ++i) {
-        if (values[i] >= 0 &&
-            (!get_shape(p, values[i], &shapes[i]) || rondo_shape_get_count(&shapes[i]) == 0)) {
+        if (inputs[i] >= 0 && !get_shape(p, inputs[i], &shapes[i])) {
             return false;
         }
-    }
-    if ((axis != -1 && axis != scores.rank - 1) || shapes[0].rank != scores.rank ||
-        shapes[1].rank != scores.rank || shapes[2].rank != scores.rank) {
-        return false;
     }
     rondo__attention attention;
     rondo_error saved;
     rondo__error_save(&saved);
     const bool fits =
         rondo__attention_init(op, &shapes[0], &shapes[1], &shapes[2],
-                              p->mask >= 0 ? &shapes[3] : NULL, &attention) == RONDO_STATUS_OK;
+                              inputs[3] >= 0 ? &shapes[3] : NULL, &attention) == RONDO_STATUS_OK;
     rondo__error_restore(&saved);
-    return fits;
+    return fits && get_shape(p, p->result, &result) &&
+           rondo_shape_is_equal(&result, &attention.output);
 }
 
 static bool has_one_precision(const pattern *p) {
@@ -185,9 +166,8 @@ static bool has_one_precision(const pattern *p) {
            (p->add < 0 || get_node(p, p->add)->precision == precision);
 }
 
-static bool has_one_dtype(const pattern *p) {
+static bool has_one_dtype(const pattern *p, const int32_t values[4]) {
     rondo__tensor_info infos[4] = {{0}};
-    const int32_t values[4] = {p->q, p->k, p->v, p->mask};
     for (int i = 0; i < 4; ++i) {
         if (values[i] >= 0) {
             rondo__program_get_info(p->program, values[i], &infos[i]);
@@ -195,33 +175,110 @@ static bool has_one_dtype(const pattern *p) {
     }
     const rondo_dtype dtype = infos[0].dtype;
     return (dtype == RONDO_DTYPE_F32 || dtype == RONDO_DTYPE_F16) && infos[1].dtype == dtype &&
-           infos[2].dtype == dtype && (p->mask < 0 || infos[3].dtype == dtype);
+           infos[2].dtype == dtype && (values[3] < 0 || infos[3].dtype == dtype);
 }
 
-static rondo_status write_op(const pattern *p, rondo__op *op) {
+// ---- what becomes of it -----------------------------------------------------------------------
+
+typedef struct operands {
+    int64_t batch, heads, m, n, width, v_width;
+    rondo__view q, k, v;
+} operands;
+
+// Extent or stride `i` of batch, head, row, column.
+static int64_t get_entry(const rondo__view *view, const int64_t *list, int i, bool is_turned,
+                         int64_t without) {
+    const int32_t at = view->rank - 4 + (is_turned && i >= 2 ? 5 - i : i);
+    return at < 0 ? without : list[at];
+}
+
+// Looks at where q, k and v lie. False: not as those of one attention.
+static bool look_at_operands(const pattern *p, operands *o) {
+    rondo__view_trace(p->program, p->q, true, &o->q);
+    rondo__view_trace(p->program, p->k, true, &o->k);
+    rondo__view_trace(p->program, p->v, false, &o->v);
+    const rondo__view *views[3] = {&o->q, &o->k, &o->v};
+    const bool is_turned[3] = {false, p->k_is_turned, p->v_is_turned};
+    int64_t extent[3][4];
+    for (int t = 0; t < 3; ++t) {
+        for (int i = 0; i < 4; ++i) {
+            extent[t][i] = get_entry(views[t], views[t]->extent, i, is_turned[t], 1);
+            if (extent[t][i] == 0 || views[t]->rank != o->q.rank) {
+                return false;
+            }
+        }
+    }
+    o->batch = extent[0][0];
+    o->heads = extent[0][1];
+    o->m = extent[0][2];
+    o->n = extent[1][2];
+    o->width = extent[0][3];
+    o->v_width = extent[2][3];
+    return extent[1][0] == o->batch && extent[2][0] == o->batch && extent[1][1] == o->heads &&
+           extent[2][1] == o->heads && extent[1][3] == o->width && extent[2][2] == o->n;
+}
+
+static rondo_status write_view(rondo__op *op, const char *name, const rondo__view *view,
+                               bool is_turned) {
+    int64_t list[5] = {view->offset};
+    for (int i = 0; i < 4; ++i) {
+        list[1 + i] = get_entry(view, view->stride, i, is_turned, 0);
+    }
+    return rondo__op_set_ints(op, name, list, 5);
+}
+
+// The strides of batch, head and row in the result, whose extents a Transpose may have moved.
+static rondo_status write_result(const pattern *p, rondo__op *op) {
+    rondo_shape shape;
+    size_t count = 0;
+    const int64_t *perm = NULL;
+    int64_t stride[RONDO_RANK_MAX] = {0}, list[3] = {0};
+    if (!get_shape(p, p->result, &shape)) {
+        return RONDO_FAIL(INTERNAL, "the result of an attention has no shape");
+    }
+    if (p->transpose >= 0) {
+        perm = rondo__op_get_ints(&get_node(p, p->transpose)->op, "perm", &count);
+    }
+    int64_t step = 1;
+    for (int32_t d = shape.rank - 1; d >= 0; --d) {
+        stride[perm != NULL ? perm[d] : d] = step;
+        step *= shape.extent[d];
+    }
+    for (int i = 0; i < 3; ++i) {
+        list[i] = i + shape.rank >= 4 ? stride[i + shape.rank - 4] : 0;
+    }
+    RETURN_IF_ERROR(rondo__op_set_ints(op, "y", list, 3));
+    return rondo__op_set_ints(op, "shape", shape.extent, (size_t)shape.rank);
+}
+
+static rondo_status write_op(const pattern *p, const operands *o, rondo__op *op) {
+    const int64_t extents[6] = {o->batch, o->heads, o->m, o->n, o->width, o->v_width};
     *op = (rondo__op){.opset = RONDO_OP_OPSET_MAX,
                       .def = rondo__op_lookup("rondo", "Attention", RONDO_OP_OPSET_MAX)};
     if (op->def == NULL) {
         return RONDO_FAIL(INTERNAL, "rondo.Attention is not registered");
     }
-    RETURN_IF_ERROR(rondo__op_set_ints(op, "layouts", p->layouts, 4));
-    return rondo__op_set_float(op, "scale", p->scale);
+    RETURN_IF_ERROR(rondo__op_set_float(op, "scale", p->scale * o->q.factor * o->k.factor));
+    RETURN_IF_ERROR(rondo__op_set_ints(op, "extents", extents, 6));
+    RETURN_IF_ERROR(write_view(op, "q", &o->q, false));
+    RETURN_IF_ERROR(write_view(op, "k", &o->k, p->k_is_turned));
+    RETURN_IF_ERROR(write_view(op, "v", &o->v, p->v_is_turned));
+    return write_result(p, op);
 }
 
 // Takes `op`. The nodes that the pattern covers go; the last product becomes the attention.
-static rondo_status rewrite(rondo__rewriting *rewriting, const pattern *p, rondo__op *op) {
+static rondo_status rewrite(rondo__rewriting *rewriting, const pattern *p, rondo__op *op,
+                            const int32_t values[4]) {
     rondo__node *node = &rewriting->program->nodes[p->product];
     int32_t *inputs = rondo__calloc(4, sizeof *inputs);
     if (inputs == NULL) {
         rondo__op_deinit(op);
         return RONDO_STATUS_NO_MEMORY;
     }
-    inputs[0] = p->q;
-    inputs[1] = p->k;
-    inputs[2] = p->v;
-    inputs[3] = p->mask;
+    memcpy(inputs, values, 4 * sizeof *inputs);
     rondo__node_become(node, op, inputs, 4);
     node->outputs[0] = p->result;
+    rewriting->program->values[p->result].producer = p->product;  // what follows looks through it
     const int32_t gone[] = {p->scores, p->add, p->softmax, p->transpose};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; ++i) {
         if (gone[i] >= 0) {
@@ -237,20 +294,20 @@ static rondo_status rewrite_node(rondo__rewriting *rewriting, size_t n) {
                  .remove = rewriting->remove,
                  .softmax = (int32_t)n};
     const rondo__node *softmax = &rewriting->program->nodes[n];
+    operands o;
     if (!rondo__node_is(softmax, "", "Softmax") || rewriting->remove[n] || !match_product(&p) ||
-        !match_scores(&p, softmax->inputs[0]) || !has_one_precision(&p)) {
+        !match_scores(&p, softmax->inputs[0]) || !has_one_precision(&p) || !is_along_keys(&p) ||
+        !look_at_operands(&p, &o)) {
         return RONDO_STATUS_OK;
     }
-    look_through(&p, &p.q, &p.layouts[0]);
-    look_through(&p, &p.k, &p.layouts[1]);
-    look_through(&p, &p.v, &p.layouts[2]);
+    const int32_t inputs[4] = {o.q.base, o.k.base, o.v.base, p.mask};
     rondo__op op;
-    rondo_status status = write_op(&p, &op);
-    if (status != RONDO_STATUS_OK || !has_one_dtype(&p) || !is_fit(&p, &op)) {
+    rondo_status status = write_op(&p, &o, &op);
+    if (status != RONDO_STATUS_OK || !has_one_dtype(&p, inputs) || !is_fit(&p, &op, inputs)) {
         rondo__op_deinit(&op);
         return status;
     }
-    return rewrite(rewriting, &p, &op);
+    return rewrite(rewriting, &p, &op, inputs);
 }
 
 rondo_status rondo__pass_attention(rondo_program *program) {

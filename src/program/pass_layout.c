@@ -45,24 +45,13 @@ static rondo_shape to_nhwc(const rondo_shape *nchw) {
 // Reshape.
 static rondo_status add_move(rondo_program *program, int32_t from, int32_t to,
                              const rondo_shape *shape, const int64_t *perm, bool is_free) {
+    if (is_free) {
+        return rondo__program_add_reshape(program, from, to, shape);
+    }
     program->values[to].producer = -1;
-    if (!is_free) {
-        RETURN_IF_ERROR(
-            rondo__program_add_simple(program, "", "Transpose", NULL, &from, 1, &to, 1));
-        return rondo__op_set_ints(&program->nodes[program->node_count - 1].op, "perm", perm,
-                                  IMAGE_RANK);
-    }
-    rondo_shape list = {.rank = 1, .extent = {shape->rank}};
-    rondo_tensor extents;
-    RETURN_IF_ERROR(rondo_tensor_init(RONDO_DTYPE_I64, &list, &extents));
-    memcpy(extents.data, shape->extent, (size_t)shape->rank * sizeof(int64_t));
-    int32_t inputs[2] = {from, RONDO__VALUE_NONE};
-    rondo_status status = rondo__program_add_constant(program, "extents", &extents, &inputs[1]);
-    rondo_tensor_deinit(&extents);
-    if (status == RONDO_STATUS_OK) {
-        status = rondo__program_add_simple(program, "", "Reshape", NULL, inputs, 2, &to, 1);
-    }
-    return status;
+    RETURN_IF_ERROR(rondo__program_add_simple(program, "", "Transpose", NULL, &from, 1, &to, 1));
+    return rondo__op_set_ints(&program->nodes[program->node_count - 1].op, "perm", perm,
+                              IMAGE_RANK);
 }
 
 static bool is_free_move(const rondo_shape *nchw) {

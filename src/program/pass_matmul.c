@@ -2,7 +2,8 @@
 //
 // Taken in before: a Transpose of the last two axes of an operand. Taken in after, in this order,
 // as far as each value has no other user: a factor (Mul or Div by a constant), a bias of one number
-// per column, a residual of the same shape, an activation.
+// per column, a residual of the same shape, an activation. A Reshape of the rows between them goes
+// before the product, where it costs nothing.
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
 #include "base/memory.h"
@@ -24,6 +25,7 @@ typedef struct chain {
     rondo__activation activation;
     float alpha;
     float beta;
+    bool is_reshaped;  // the result has other rows than `a`
     int32_t result;
 } chain;
 
@@ -138,22 +140,65 @@ static rondo_status take_next(chain *c, const rondo__node *next, bool *out_is_ta
     return RONDO_STATUS_OK;
 }
 
+// Whether the node gives the rows of the result another shape, which those of `a` could have, too.
+static bool reshapes_rows(const chain *c, const rondo__node *next) {
+    const rondo_program *program = c->program;
+    rondo_shape b, mine, result;
+    return (next->op.def->flags & RONDO__OP_VIEW) != 0 && next->outputs[0] >= 0 &&
+           next->inputs[0] == c->result && !c->trans_a && c->residual < 0 &&
+           rondo__value_get_shape(&program->values[c->b], &b) && b.rank == 2 &&
+           rondo__value_get_shape(&program->values[c->result], &mine) &&
+           rondo__value_get_shape(&program->values[next->outputs[0]], &result) && mine.rank >= 2 &&
+           result.rank >= 2 && rondo_shape_get_count(&mine) > 0 &&
+           get_columns(&mine) == get_columns(&result);
+}
+
+// The node that uses `value` alone and is still there; -1: there is none.
+static int32_t get_user(const chain *c, int32_t value) {
+    const int32_t user = rondo__uses_get_single(&c->rewriting->uses, value);
+    return user >= 0 && !c->rewriting->remove[user] ? user : -1;
+}
+
 static rondo_status follow(chain *c) {
     for (;;) {
-        int32_t user = rondo__uses_get_single(&c->rewriting->uses, c->result);
-        if (user < 0 || c->rewriting->remove[user]) {
+        chain ahead = *c;  // a match that is not used leaves no trace
+        int32_t user = get_user(c, c->result), reshape = -1;
+        if (user >= 0 && reshapes_rows(c, &c->program->nodes[user])) {
+            reshape = user;
+            ahead.is_reshaped = true;
+            ahead.result = c->program->nodes[reshape].outputs[0];
+            user = get_user(c, ahead.result);
+        }
+        bool is_taken = false;
+        if (user >= 0) {
+            RETURN_IF_ERROR(take_next(&ahead, &c->program->nodes[user], &is_taken));
+        }
+        if (!is_taken) {
             return RONDO_STATUS_OK;
         }
-        rondo__activation before = c->activation;
-        bool is_taken;
-        RETURN_IF_ERROR(take_next(c, &c->program->nodes[user], &is_taken));
-        if (!is_taken) {
-            c->activation = before;  // a match that was not used leaves no trace
-            return RONDO_STATUS_OK;
+        if (reshape >= 0) {
+            c->rewriting->remove[reshape] = true;
         }
         c->rewriting->remove[user] = true;
-        c->result = c->program->nodes[user].outputs[0];
+        ahead.result = c->program->nodes[user].outputs[0];
+        *c = ahead;
     }
+}
+
+// Gives `a` the rows of the result.
+static rondo_status reshape_rows(chain *c) {
+    rondo_shape a, rows;
+    int32_t value = RONDO__VALUE_NONE;
+    if (!c->is_reshaped || !rondo__value_get_shape(&c->program->values[c->a], &a) ||
+        !rondo__value_get_shape(&c->program->values[c->result], &rows)) {
+        return RONDO_STATUS_OK;
+    }
+    rows.extent[rows.rank - 1] = get_columns(&a);
+    RETURN_IF_ERROR(rondo__program_add_shaped(c->program, "rows", c->program->values[c->a].dtype,
+                                              &rows, &value));
+    RETURN_IF_ERROR(rondo__program_add_reshape(c->program, c->a, value, &rows));
+    c->a = value;
+    return RONDO_STATUS_OK;
 }
 
 static rondo_status write_attributes(const chain *c, rondo__op *op) {
@@ -249,6 +294,7 @@ static rondo_status rewrite_node(rondo__rewriting *rewriting, size_t n) {
         return RONDO_STATUS_OK;
     }
     RETURN_IF_ERROR(follow(&c));
+    RETURN_IF_ERROR(reshape_rows(&c));
     return rewrite(&c);
 }
 

@@ -13,6 +13,7 @@ static rondo_status simplify(rondo_program *program) {
 }
 
 static rondo_status optimise(rondo_program *program, const rondo__pass_options *options) {
+    RETURN_IF_ERROR(rondo__pass_moves(program));
     // Products and convolutions first: they take element-wise neighbours that would otherwise form
     // chains.
     if (options->fuse_convolution) {
@@ -22,6 +23,7 @@ static rondo_status optimise(rondo_program *program, const rondo__pass_options *
         RETURN_IF_ERROR(rondo__pass_matmul(program));
     }
     if (options->fuse_attention) {
+        RETURN_IF_ERROR(rondo__pass_identity(program));  // of Casts; by now all types are known
         RETURN_IF_ERROR(rondo__pass_attention(program));
     }
     if (options->fuse_elementwise) {  // before layouts, which then go through
@@ -29,6 +31,7 @@ static rondo_status optimise(rondo_program *program, const rondo__pass_options *
     }
     if (options->channels_last) {
         RETURN_IF_ERROR(rondo__pass_layout(program));
+        RETURN_IF_ERROR(rondo__pass_moves(program));  // some layouts were wanted as they are now
     }
     if (options->fuse_elementwise) {
         RETURN_IF_ERROR(rondo__pass_elementwise(program));
@@ -40,6 +43,13 @@ static rondo_status optimise(rondo_program *program, const rondo__pass_options *
 rondo_status rondo__program_simplify(rondo_program *program) {
     rondo__program_hide_placed(program);
     const rondo_status status = simplify(program);
+    rondo__program_show_placed(program);
+    return status;
+}
+
+rondo_status rondo__program_join_products(rondo_program *program) {
+    rondo__program_hide_placed(program);
+    const rondo_status status = rondo__pass_join(program);
     rondo__program_show_placed(program);
     return status;
 }

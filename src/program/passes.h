@@ -27,6 +27,13 @@ typedef struct rondo__pass_options {
 // Threads:   one thread per program.
 RONDO_MUST_USE rondo_status rondo__program_simplify(rondo_program *program);
 
+// Joins products of one value with three constants or more, as those of q, k and v are. Once for a
+// program, where attention is one op; weights are copied. Nodes with a place stay.
+//
+// Errors:    NO_MEMORY, BAD_DATA.
+// Threads:   one thread per program.
+RONDO_MUST_USE rondo_status rondo__program_join_products(rondo_program *program);
+
 // Passes on a specialised program; run once for a plan.
 //
 // Errors:    NO_MEMORY, BAD_DATA.
@@ -48,6 +55,8 @@ rondo_status rondo__pass_identity(rondo_program *program);
 rondo_status rondo__pass_batch_norm(rondo_program *program);
 rondo_status rondo__pass_labels(rondo_program *program);
 rondo_status rondo__pass_gelu(rondo_program *program);
+rondo_status rondo__pass_join(rondo_program *program);
+rondo_status rondo__pass_moves(rondo_program *program);
 rondo_status rondo__pass_convolution(rondo_program *program);
 rondo_status rondo__pass_layout(rondo_program *program);
 rondo_status rondo__pass_scale_shift(rondo_program *program);

@@ -227,6 +227,7 @@ static const rule_row rule_rows[] = {
     {"a factor that leads out of it", "Mul m x large > a;Relu r a > y", "m r"},
     {"a divisor that leads back", "Div d x large > y", ""},
     {"a constant below the range", "Add a x tiny > b;Div d x b > c;Relu r c > y", "a d"},
+    {"a bias below the range", "MatMul m x w > a;Add b tiny a > c;Relu r c > y", ""},
     {"a bound below the range", "Clip k x tiny > b;Div d x b > c;Relu r c > y", "k d"},
     {"bounds that bind nothing", "Clip k x lowest > y", ""},
     {"weights below the range", "MatMul m x faint > y", "m"},

@@ -119,6 +119,34 @@ static void test_program_passes__bert_fuses_products_and_gelu(void **state) {
     free_model(&m);
 }
 
+// Layers as PyTorch writes them: what moves q, k and v between products and attention is gone.
+static void test_program_passes__transformer_layers(void **state) {
+    (void)state;
+    static const struct {
+        const char *directory;
+        size_t attentions, products, splits, gathers, transposes, adds;
+    } rows[] = {
+        {"tests/models/vit_mini", 2, 2 * 4 + 1, 0, 1, 5, 3},  // of two images
+        {"tests/models/gpt2_mini", 2, 2 * 4 + 1, 0, 1, 0, 1},
+        {"tests/models/bert_mini", 2, 2 * 4, 0, 2, 0, 0},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
+        model m;
+        load_model(rows[i].directory, &m);
+        check(rondo__program_simplify(m.program));
+        check(rondo__program_join_products(m.program));
+        check(rondo__program_optimise(m.program, &all));
+        assert_int_equal(count_ops(m.program, "rondo", "Attention"), rows[i].attentions);
+        assert_int_equal(count_ops(m.program, "rondo", "MatMul"), rows[i].products);
+        assert_int_equal(count_ops(m.program, "", "Split"), rows[i].splits);
+        assert_int_equal(count_ops(m.program, "", "Gather"), rows[i].gathers);
+        assert_int_equal(count_ops(m.program, "", "Transpose"), rows[i].transposes);
+        assert_int_equal(count_ops(m.program, "", "Add"), rows[i].adds);
+        expect_same_results(&m, 1e-5);
+        free_model(&m);
+    }
+}
+
 static void test_program_passes__gpt_stays_the_same(void **state) {
     (void)state;
     model m;
@@ -298,6 +326,66 @@ static void test_program_passes__norms_before_convolutions_are_element_wise(void
     }
 }
 
+// y = reshape(x w) + z; `also` is an output, too.
+static void test_program_passes__products_take_residuals_through_reshapes(void **state) {
+    (void)state;
+    static const struct {
+        const char *op;
+        const char *inputs[2];
+        const char *output;
+    } nodes[] = {
+        {"MatMul", {"x", "w"}, "p"}, {"Reshape", {"p", "extents"}, "r"}, {"Add", {"z", "r"}, "y"}};
+    static const struct {
+        const char *also;
+        int64_t extents[3];
+        size_t adds;
+    } rows[] = {{NULL, {2, 3, 6}, 0},
+                {"p", {2, 3, 6}, 1},
+                {"r", {2, 3, 6}, 1},
+                {NULL, {3, 3, 4}, 1}};  // other columns
+    const rondo_shape shape = {2, {6, 6}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
+        int64_t extents[3] = {rows[i].extents[0], rows[i].extents[1], rows[i].extents[2]};
+        const rondo_tensor list = {.dtype = RONDO_DTYPE_I64, .shape = {1, {3}}, .data = extents};
+        const rondo_shape residual = {3, {extents[0], extents[1], extents[2]}};
+        rondo_port x = {.struct_size = sizeof x,
+                        .name = "x",
+                        .dtype = RONDO_DTYPE_F32,
+                        .rank = 2,
+                        .extent = {6, 6}};
+        rondo_builder *builder;
+        model m = {0};
+        check(rondo_builder_create(NULL, &builder));
+        check(rondo_builder_add_input(builder, &x));
+        add_drawn(builder, "w", RONDO_DTYPE_F32, &shape, 0.5f);
+        add_drawn(builder, "z", RONDO_DTYPE_F32, &residual, 0.25f);
+        check(rondo_builder_add_parameter(builder, "extents", &list, RONDO_PARAMETER_COPIED));
+        for (size_t n = 0; n < sizeof nodes / sizeof nodes[0]; ++n) {
+            check(rondo_builder_add_node(builder, nodes[n].op, nodes[n].inputs, 2, &nodes[n].output,
+                                         1, NULL));
+        }
+        check(rondo_builder_add_output(builder, "y", NULL));
+        if (rows[i].also != NULL) {
+            check(rondo_builder_add_output(builder, rows[i].also, NULL));
+        }
+        check(rondo_builder_finish(builder, &m.source));
+        rondo_builder_destroy(builder);
+        check(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &m.inputs[0]));
+        for (int64_t e = 0; e < rondo_shape_get_count(&shape); ++e) {
+            set_element(&m.inputs[0], e, (float)(e % 13) / 4.0f - 1.5f);
+        }
+        const rondo_tensor shapes[1] = {{.dtype = RONDO_DTYPE_F32, .shape = shape}};
+        check(rondo__program_specialise(m.source, shapes, 1 << 20, &m.program, NULL));
+        check(interpret_program(m.program, m.inputs, m.expected));
+        check(rondo__program_simplify(m.program));
+        check(rondo__program_optimise(m.program, &all));
+        assert_int_equal(count_ops(m.program, "rondo", "MatMul"), 1);
+        assert_int_equal(count_ops(m.program, "", "Add"), rows[i].adds);
+        expect_same_results(&m, 1e-6);
+        free_model(&m);
+    }
+}
+
 // y = softmax(x turned(x) / 2 + mask) x over [2, 3, 5, 5], along an axis; `also` is an output, too.
 static rondo_program *build_attention(const rondo_shape *mask, int64_t axis, const char *also) {
     static const struct {
@@ -446,6 +534,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_program_passes__squeezenet_in_nhwc),
         cmocka_unit_test(test_program_passes__bert_fuses_products_and_gelu),
+        cmocka_unit_test(test_program_passes__transformer_layers),
+        cmocka_unit_test(test_program_passes__products_take_residuals_through_reshapes),
         cmocka_unit_test(test_program_passes__gpt_stays_the_same),
         cmocka_unit_test(test_program_passes__strings_leave_classifiers),
         cmocka_unit_test(test_program_passes__known_shapes_fold_to_constants),

@@ -67,14 +67,26 @@ static void push_strides(rondo__step *step, const rondo__attention_strides *stri
     rondo__step_int(step, strides->column);
 }
 
+static const rondo__attention_strides *get_strides(const attention_problem *problem, size_t i) {
+    const rondo__attention *a = &problem->attention;
+    return i == 0 ? &a->q : i == 1 ? &a->k : &a->v;
+}
+
+// Where the first element of q, k or v lies.
+static rondo__address find_operand(const attention_problem *problem, size_t i) {
+    return rondo__address_offset(
+        rondo__address_input(i),
+        (size_t)get_strides(problem, i)->offset * rondo_dtype_get_bytes(problem->dtype));
+}
+
 // What all kernels are told: q, k and v go into `y`, with parts of the keys in `parts` (NULL: one).
 static void push_attention(rondo__step *step, const rondo__cuda_kernel *kernel,
                            const attention_problem *problem, const way *w, rondo__address y,
                            const rondo__address *parts) {
     const rondo__attention *a = &problem->attention;
-    rondo__step_input(step, 0);
-    rondo__step_input(step, 1);
-    rondo__step_input(step, 2);
+    rondo__step_address(step, find_operand(problem, 0));
+    rondo__step_address(step, find_operand(problem, 1));
+    rondo__step_address(step, find_operand(problem, 2));
     rondo__step_optional_input(step, kernel, 3);
     rondo__step_address(step, y);
     rondo__step_optional(step, parts);
@@ -153,8 +165,8 @@ static int64_t get_tensor_keys(const rondo__attention *a, int64_t key_warps) {
 
 // Whether rows are whole 16 bytes.
 static bool is_wide(const rondo__attention_strides *strides, int64_t width) {
-    return strides->column == 1 && width % 8 == 0 && strides->row % 8 == 0 &&
-           strides->head % 8 == 0 && strides->batch % 8 == 0;
+    return strides->column == 1 && strides->offset % 8 == 0 && width % 8 == 0 &&
+           strides->row % 8 == 0 && strides->head % 8 == 0 && strides->batch % 8 == 0;
 }
 
 static int64_t count_tensor_tiles(const rondo__attention *a, int64_t key_warps) {
@@ -217,13 +229,13 @@ static rondo__cuda_matmul make_product(const attention_problem *problem, int64_t
 static void make_products(const attention_problem *problem, rondo__address scores,
                           rondo__cuda_matmul *out_first, rondo__cuda_matmul *out_second) {
     const rondo__attention *a = &problem->attention;
-    const rondo__attention_strides dense = {a->heads * a->m * a->n, a->m * a->n, a->n, 1};
+    const rondo__attention_strides dense = {a->heads * a->m * a->n, a->m * a->n, a->n, 1, 0};
     rondo__cuda_matmul first = make_product(problem, a->n, a->width);
     first.scale = a->scale;
-    first.a = rondo__address_input(0);
+    first.a = find_operand(problem, 0);
     first.a_row = a->q.row;
     first.a_column = a->q.column;
-    first.b = rondo__address_input(1);
+    first.b = find_operand(problem, 1);
     first.b_row = a->k.column;
     first.b_column = a->k.row;
     first.y = scores;
@@ -232,7 +244,7 @@ static void make_products(const attention_problem *problem, rondo__address score
     second.a = scores;
     second.a_row = a->n;
     second.a_column = 1;
-    second.b = rondo__address_input(2);
+    second.b = find_operand(problem, 2);
     second.b_row = a->v.row;
     second.b_column = a->v.column;
     second.y = rondo__address_output(0);
@@ -258,12 +270,19 @@ static void spread_result(rondo__cuda_kernel *kernel, const attention_problem *p
     rondo__cuda_add_strided_copy(kernel, &copy);
 }
 
+// Whether y lies as a product writes it.
+static bool is_dense(const rondo__attention *a) {
+    return (a->y.row == a->v_width || a->m == 1) &&
+           (a->y.head == a->m * a->v_width || a->heads == 1) &&
+           (a->y.batch == a->heads * a->m * a->v_width || a->batch == 1);
+}
+
 static void add_products(rondo__cuda_kernel *kernel, const attention_problem *problem,
                          const way *w) {
     const rondo__attention *a = &problem->attention;
     const size_t bytes = rondo_dtype_get_bytes(problem->dtype);
     const int64_t lines = a->batch * a->heads * a->m;
-    const bool spreads = a->y.row != a->v_width && a->m > 1;
+    const bool spreads = !is_dense(a);
     rondo__cuda_matmul first, second;
     const rondo__address scores = rondo__address_workspace(
         rondo__cuda_reserve_workspace(kernel, (size_t)(lines * a->n) * bytes));
@@ -329,11 +348,20 @@ static void list_tiles(attention_problem *problem, const rondo_device_info *info
     }
 }
 
+// Libraries are told that operands begin at 16 bytes.
+static bool is_aligned(const attention_problem *problem) {
+    bool is_it = true;
+    for (size_t i = 0; i < 3; i++) {
+        is_it = is_it && find_operand(problem, i).offset_bytes % 16 == 0;
+    }
+    return is_it;
+}
+
 static void list_products(const rondo__cuda_kernel *kernel, attention_problem *problem) {
     rondo__cuda_matmul products[2];
-    size_t count = PRODUCT_WAYS_MOST;
+    size_t count = is_aligned(problem) ? PRODUCT_WAYS_MOST : 0;
     make_products(problem, rondo__address_output(0), &products[0], &products[1]);
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 2 && count > 0; i++) {
         const size_t ways = rondo__cuda_count_product_ways(kernel, &products[i]);
         count = ways < count ? ways : count;
     }
@@ -404,8 +432,9 @@ static void describe_way(const rondo__cuda_kernel *kernel, const void *data, siz
 static size_t write_strides(char *text, size_t text_bytes,
                             const rondo__attention_strides *strides) {
     const int length =
-        snprintf(text, text_bytes, " %lld,%lld,%lld,%lld", (long long)strides->batch,
-                 (long long)strides->head, (long long)strides->row, (long long)strides->column);
+        snprintf(text, text_bytes, " %lld,%lld,%lld,%lld+%lld", (long long)strides->batch,
+                 (long long)strides->head, (long long)strides->row, (long long)strides->column,
+                 (long long)strides->offset);
     return length > 0 && (size_t)length < text_bytes ? (size_t)length : 0;
 }
 

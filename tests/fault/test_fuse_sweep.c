@@ -1,0 +1,80 @@
+// Fail the nth for the passes of a GPU's plan: every allocation while a transformer is specialised,
+// simplified, joined and fused fails once, in turn. The failing pass says so, nothing stays behind,
+// and the program that it began with can be taken again.
+// SPDX-License-Identifier: Apache-2.0
+#include <stdio.h>
+#include <string.h>
+
+#include "program/passes.h"
+#include "program/specialise.h"
+#include "rondo/onnx.h"
+#include "support/source_dir.h"
+#include "support/sweep.h"
+
+static const rondo__pass_options all = {.channels_last = true,
+                                        .fuse_convolution = true,
+                                        .fuse_matmul = true,
+                                        .fuse_attention = true,
+                                        .fuse_elementwise = true};
+
+static rondo_status run_passes(const rondo_program *source, const rondo_tensor *shapes) {
+    rondo_program *program = NULL;
+    rondo_status status = rondo__program_specialise(source, shapes, 1 << 20, &program, NULL);
+    if (status != RONDO_STATUS_OK) {
+        return status;
+    }
+    status = rondo__program_simplify(program);
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__program_join_products(program);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__program_optimise(program, &all);
+    }
+    rondo_program_destroy(program);
+    return status;
+}
+
+static void sweep_model(const char *folder) {
+    char path[512];
+    rondo_program *source;
+    rondo_tensor shapes[2] = {{0}};
+    (void)snprintf(path, sizeof path, "%s/%s/model.onnx", get_source_dir(), folder);
+    OK(rondo_program_load_onnx(path, &source));
+    for (size_t i = 0; i < 2 && i < rondo_program_get_input_count(source); ++i) {
+        (void)snprintf(path, sizeof path, "%s/%s/test_data_set_0/input_%zu.pb", get_source_dir(),
+                       folder, i);
+        OK(rondo_tensor_load_onnx(path, &shapes[i]));
+    }
+    size_t points = 0;
+    for (bool has_failed = true; has_failed; ++points) {
+        const uint64_t sequence = rondo_error_get_last()->sequence;
+        sweep_fail_allocation(points, false);
+        const rondo_status status = run_passes(source, shapes);
+        has_failed = sweep_end_allocations();
+        assert_int_equal(status, has_failed ? RONDO_STATUS_NO_MEMORY : RONDO_STATUS_OK);
+        assert_true(!has_failed || rondo_error_get_last()->sequence > sequence);
+    }
+    assert_true(points > 500);
+    for (size_t i = 0; i < 2; ++i) {
+        rondo_tensor_deinit(&shapes[i]);
+    }
+    rondo_program_destroy(source);
+}
+
+static void test_fuse_sweep__vit(void **state) {
+    (void)state;
+    sweep_model("tests/models/vit_mini");
+}
+
+static void test_fuse_sweep__bert(void **state) {
+    (void)state;
+    sweep_model("tests/models/bert_mini");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_fuse_sweep__vit),
+        cmocka_unit_test(test_fuse_sweep__bert),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
