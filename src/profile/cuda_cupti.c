@@ -5,6 +5,7 @@
 
 #include "backend/open_devices.h"
 #include "base/error.h"
+#include "base/logging.h"
 #include "graph/graph_object.h"
 #include "profile/cupti_session.h"
 #include "profile/graph_names.h"
@@ -100,6 +101,11 @@ static void post(void *user_data, const rondo__cupti_work *work) {
         .begin_ns = work->begin_ns,
         .end_ns = work->end_ns,
     };
+    if (work->graph_node != 0 && told.label[0] == '\0') {
+        RONDO_LOG_DEBUG_F("profile: node %u of executable %u has no label: %s",
+                          (unsigned)work->graph_node, (unsigned)(work->graph_node >> 32),
+                          work->name);
+    }
     rondo__hook_post_work(&told);
 }
 

@@ -309,6 +309,7 @@ enum { KIND_COUNT = sizeof(g_kinds) / sizeof(g_kinds[0]) };
 #define CALL_NUMBER(number, name) (number),
 static const uint32_t g_driver_calls[] = {RONDO__CUPTI_DRIVER_CALL_MAP(CALL_NUMBER)};
 static const uint32_t g_runtime_calls[] = {RONDO__CUPTI_RUNTIME_CALL_MAP(CALL_NUMBER)};
+static const uint32_t g_runtime_13_calls[] = {RONDO__CUPTI_RUNTIME_CALL_13_MAP(CALL_NUMBER)};
 
 // Records of calls, which bring the records of spans with them: of those that launch something, or
 // of all where CUPTI cannot choose. The first failure ends it, unless they are switched off.
@@ -331,10 +332,19 @@ static rondo__cupti_result enable_driver_calls(const rondo__cupti_api *api, bool
                         sizeof(g_driver_calls) / sizeof(g_driver_calls[0]), is_enabled);
 }
 
+// Without a choice the first of these asks for all.
 static rondo__cupti_result enable_runtime_calls(const rondo__cupti_api *api, bool is_enabled) {
-    return enable_calls(api, RONDO__CUPTI_RUNTIME, api->cuptiActivityEnableRuntimeApi,
-                        g_runtime_calls, sizeof(g_runtime_calls) / sizeof(g_runtime_calls[0]),
-                        is_enabled);
+    const size_t count = sizeof(g_runtime_calls) / sizeof(g_runtime_calls[0]);
+    const size_t count_13 = sizeof(g_runtime_13_calls) / sizeof(g_runtime_13_calls[0]);
+    rondo__cupti_result result =
+        enable_calls(api, RONDO__CUPTI_RUNTIME, api->cuptiActivityEnableRuntimeApi, g_runtime_calls,
+                     count, is_enabled);
+    if (result == RONDO__CUPTI_SUCCESS && api->version >= RONDO__CUPTI_VERSION_13 &&
+        api->cuptiActivityEnableRuntimeApi != NULL) {
+        result = enable_calls(api, RONDO__CUPTI_RUNTIME, api->cuptiActivityEnableRuntimeApi,
+                              g_runtime_13_calls, count_13, is_enabled);
+    }
+    return result;
 }
 
 static void log_failure(const rondo__cupti_api *api, rondo__cupti_result result, const char *call) {

@@ -144,6 +144,9 @@ static rondo__cupti_result fake_cuptiActivityEnableDriverApi(uint32_t call, uint
 }
 
 static rondo__cupti_result fake_cuptiActivityEnableRuntimeApi(uint32_t call, uint8_t is_enabled) {
+    if (call >= 505 && g_cupti.options.version < RONDO__CUPTI_VERSION_13) {
+        return RONDO__CUPTI_ERROR_UNKNOWN;  // no such call
+    }
     return set_call(g_cupti.calls[1], call, is_enabled);
 }
 

@@ -225,6 +225,20 @@ static void test_profile_cupti_session__says_why_not(void **state) {
     assert_non_null(strstr(rondo_error_get_last()->message, "cuptiActivityFlushAll"));
 }
 
+// Libraries made with CUDA 13 launch through calls that an older CUPTI does not know.
+static void test_profile_cupti_session__asks_for_calls_that_it_knows(void **state) {
+    static const uint32_t versions[] = {18, 130001};
+    size_t counts[2];
+    (void)state;
+    for (size_t i = 0; i < 2; ++i) {
+        start(&(fake_cupti_options){.version = versions[i]});
+        counts[i] = fake_cupti_count_open();
+        rondo__cupti_session_stop();
+        check_closed();
+    }
+    assert_int_equal(counts[1] - counts[0], 2);
+}
+
 // A CUPTI that cannot choose calls tells of all of them.
 static void test_profile_cupti_session__works_without_a_choice_of_calls(void **state) {
     (void)state;
@@ -301,6 +315,7 @@ int main(void) {
         cmocka_unit_test(test_profile_cupti_session__spans_end_in_any_order),
         cmocka_unit_test(test_profile_cupti_session__counts_what_is_lost),
         cmocka_unit_test(test_profile_cupti_session__says_why_not),
+        cmocka_unit_test(test_profile_cupti_session__asks_for_calls_that_it_knows),
         cmocka_unit_test(test_profile_cupti_session__works_without_a_choice_of_calls),
         cmocka_unit_test(test_profile_cupti_session__survives_each_failing_call),
         cmocka_unit_test(test_profile_cupti_session__counts_what_has_no_room),

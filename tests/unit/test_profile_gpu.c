@@ -129,8 +129,12 @@ static void check_model(const rondo__profile_records *records, bool is_replayed,
     assert_true(share >= 0.95 && share <= 1.02);
     for (size_t i = 0; i < records->work_count; ++i) {
         const rondo__profile_work *work = &records->works[i];
-        assert_true(
-            lies_in(records, work->span, is_replayed ? RONDO__SPAN_REPLAY : RONDO__SPAN_OP));
+        const rondo__span_category wanted = is_replayed ? RONDO__SPAN_REPLAY : RONDO__SPAN_OP;
+        if (!lies_in(records, work->span, wanted)) {
+            fail_msg("%s \"%s\" lies in span %llu, \"%s\"", work->name, work->label,
+                     (unsigned long long)work->span,
+                     work->span != 0 ? records->spans[work->span - 1].name : "");
+        }
         assert_true(work->kind != RONDO__WORK_KERNEL || work->name[0] != '\0');
         assert_true(!is_replayed || work->label[0] != '\0');
     }

@@ -187,4 +187,10 @@ typedef uint64_t (*rondo__cupti_clock)(void);
     X(430, cudaLaunchKernelExC_v11060)        \
     X(431, cudaLaunchKernelExC_ptsz_v11060)
 
+// Since CUDA 13.0: what the compiler makes of a launch in code for the runtime.
+enum { RONDO__CUPTI_VERSION_13 = 130000 };
+#define RONDO__CUPTI_RUNTIME_CALL_13_MAP(X) \
+    X(505, __cudaLaunchKernel_v13000)       \
+    X(506, __cudaLaunchKernel_ptsz_v13000)
+
 #endif  // RONDO_BACKEND_CUDA_CUPTI_ABI_H
