@@ -336,15 +336,18 @@ static rondo__cupti_result enable_driver_calls(const rondo__cupti_api *api, bool
 static rondo__cupti_result enable_runtime_calls(const rondo__cupti_api *api, bool is_enabled) {
     const size_t count = sizeof(g_runtime_calls) / sizeof(g_runtime_calls[0]);
     const size_t count_13 = sizeof(g_runtime_13_calls) / sizeof(g_runtime_13_calls[0]);
-    rondo__cupti_result result =
+    const bool has_13 =
+        api->version >= RONDO__CUPTI_VERSION_13 && api->cuptiActivityEnableRuntimeApi != NULL;
+    rondo__cupti_result first =
         enable_calls(api, RONDO__CUPTI_RUNTIME, api->cuptiActivityEnableRuntimeApi, g_runtime_calls,
                      count, is_enabled);
-    if (result == RONDO__CUPTI_SUCCESS && api->version >= RONDO__CUPTI_VERSION_13 &&
-        api->cuptiActivityEnableRuntimeApi != NULL) {
-        result = enable_calls(api, RONDO__CUPTI_RUNTIME, api->cuptiActivityEnableRuntimeApi,
-                              g_runtime_13_calls, count_13, is_enabled);
+    if (has_13 && (first == RONDO__CUPTI_SUCCESS || !is_enabled)) {
+        rondo__cupti_result result =
+            enable_calls(api, RONDO__CUPTI_RUNTIME, api->cuptiActivityEnableRuntimeApi,
+                         g_runtime_13_calls, count_13, is_enabled);
+        first = first == RONDO__CUPTI_SUCCESS ? result : first;
     }
-    return result;
+    return first;
 }
 
 static void log_failure(const rondo__cupti_api *api, rondo__cupti_result result, const char *call) {
