@@ -467,6 +467,87 @@ static uint64_t find_span(const external *sorted, size_t count, uint32_t correla
     return found != NULL ? found->span : 0;
 }
 
+// Work of an executable whose replay is known.
+typedef struct launched {
+    uint32_t graph;
+    uint64_t begin_ns;
+    uint64_t span;
+} launched;
+
+static int compare_launched(const void *a, const void *b) {
+    const launched *x = a;
+    const launched *y = b;
+    return x->graph != y->graph ? (x->graph > y->graph) - (x->graph < y->graph)
+                                : (x->begin_ns > y->begin_ns) - (x->begin_ns < y->begin_ns);
+}
+
+// The replay whose work began last before; of the executable's first work where none did.
+static uint64_t find_replay(const launched *sorted, size_t count, const rondo__cupti_work *work) {
+    size_t low = 0;
+    size_t high = count;
+    const launched key = {.graph = work->graph, .begin_ns = work->begin_ns};
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (compare_launched(&sorted[middle], &key) <= 0) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    const bool has_before = low > 0 && sorted[low - 1].graph == work->graph;
+    const size_t at = has_before ? low - 1 : low;
+    return at < count && sorted[at].graph == work->graph ? sorted[at].span : 0;
+}
+
+static bool is_orphan(const rondo__cupti_work *work) {
+    return work->graph_node != 0 && work->span == 0;
+}
+
+// Counts the flushed works that are wanted, and lists them, unless out is NULL.
+static size_t count_flushed(bool (*is_wanted)(const rondo__cupti_work *work), launched *out) {
+    size_t count = 0;
+    for (const rondo__profile_chunk *chunk = g_session.flushed.first; chunk != NULL;
+         chunk = chunk->next) {
+        const pending_work *pending = (const void *)chunk->bytes;
+        for (size_t i = 0; i < chunk->used / sizeof(*pending); i++) {
+            const rondo__cupti_work *work = &pending[i].work;
+            if (!is_wanted(work)) {
+                continue;
+            }
+            if (out != NULL) {
+                out[count] = (launched){work->graph, work->begin_ns, work->span};
+            }
+            ++count;
+        }
+    }
+    return count;
+}
+
+static bool is_launched(const rondo__cupti_work *work) {
+    return work->graph_node != 0 && work->span != 0;
+}
+
+// Work in bodies of conditional nodes comes without the call that launched it (driver 580).
+static void adopt_orphans(void) {
+    const size_t count = count_flushed(is_orphan, NULL) > 0 ? count_flushed(is_launched, NULL) : 0;
+    launched *sorted = count > 0 ? rondo__profile_take(count * sizeof(*sorted)) : NULL;
+    if (sorted == NULL) {
+        return;
+    }
+    (void)count_flushed(is_launched, sorted);
+    qsort(sorted, count, sizeof(*sorted), compare_launched);
+    for (rondo__profile_chunk *chunk = g_session.flushed.first; chunk != NULL;
+         chunk = chunk->next) {
+        pending_work *pending = (void *)chunk->bytes;
+        for (size_t i = 0; i < chunk->used / sizeof(*pending); i++) {
+            if (is_orphan(&pending[i].work)) {
+                pending[i].work.span = find_replay(sorted, count, &pending[i].work);
+            }
+        }
+    }
+    rondo__profile_give_back(sorted);
+}
+
 void rondo__cupti_session_flush(void) {
     const rondo__cupti_api *api = atomic_load(&g_session.api);
     const rondo__cupti_result result = api->cuptiActivityFlushAll(0);
@@ -490,6 +571,7 @@ void rondo__cupti_session_flush(void) {
         }
     }
     rondo__profile_give_back(sorted);
+    adopt_orphans();
 }
 
 void rondo__cupti_session_visit(void (*visit)(void *user_data, const rondo__cupti_work *work),

@@ -163,13 +163,17 @@ void fake_free_bodies(fake_node *node) {
 // ---- running and comparing --------------------------------------------------------------------
 
 static void run_body(const fake_node *node, size_t index) {
+    g_fake_body_depth += 1;
     fake_run_nodes(body_of(node, index));
+    g_fake_body_depth -= 1;
 }
 
 static void skip_others(const fake_node *node, size_t taken) {
     for (size_t body = 0; body < node->body_count; body++) {
         if (body != taken) {
+            g_fake_body_depth += 1;
             fake_skip_nodes(body_of(node, body));
+            g_fake_body_depth -= 1;
         }
     }
 }

@@ -197,6 +197,7 @@ typedef struct fake_watcher {
     void (*work)(const fake_node *node, uint64_t graph_node, uint64_t begin_ns, uint64_t end_ns);
 } fake_watcher;
 extern const fake_watcher *g_fake_watcher;
+extern _Thread_local int g_fake_body_depth;  // of conditional nodes; what runs now is in as many
 
 extern fake_state g_fake;
 extern _Thread_local fake_thread g_fake_thread;

@@ -9,6 +9,7 @@
 #include "support/fake_cuda_state.h"
 
 const fake_watcher *g_fake_watcher;
+_Thread_local int g_fake_body_depth;
 
 // The handles NULL, legacy and per-thread are streams too: they never record here.
 fake_stream *fake_get_stream(rondo__cu_stream handle, const char *name,

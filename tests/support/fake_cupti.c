@@ -260,16 +260,18 @@ static bool is_on_device(const void *address) {
 
 static void watch_work(const fake_node *node, uint64_t graph_node, uint64_t begin_ns,
                        uint64_t end_ns) {
+    // Driver 580 does not say which call launched the work of a body.
+    const uint32_t launch = g_fake_body_depth > 0 ? 0 : t_launch;
     if (node->type == RONDO__CU_GRAPH_NODE_KERNEL) {
-        fake_cupti_add_kernel(t_launch, node->kernel->name, graph_node, begin_ns, end_ns);
+        fake_cupti_add_kernel(launch, node->kernel->name, graph_node, begin_ns, end_ns);
     } else if (node->type == RONDO__CU_GRAPH_NODE_MEMCPY) {
         const bool is_from_device = is_on_device(node->source);
         const uint8_t kind = !is_from_device                   ? RONDO__CUPTI_COPY_HTOD
                              : is_on_device(node->destination) ? RONDO__CUPTI_COPY_DTOD
                                                                : RONDO__CUPTI_COPY_DTOH;
-        fake_cupti_add_copy(t_launch, kind, node->count, graph_node, begin_ns, end_ns);
+        fake_cupti_add_copy(launch, kind, node->count, graph_node, begin_ns, end_ns);
     } else if (node->type == RONDO__CU_GRAPH_NODE_MEMSET) {
-        fake_cupti_add_fill(t_launch, node->count * node->element_bytes, graph_node, begin_ns,
+        fake_cupti_add_fill(launch, node->count * node->element_bytes, graph_node, begin_ns,
                             end_ns);
     }
 }

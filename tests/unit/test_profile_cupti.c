@@ -128,6 +128,7 @@ static void record_bodies(rondo_graph *graph) {
         rondo_scope inner;
         rondo_stream *body = NULL;
         rondo_stream *inner_body = NULL;
+        OK(rondo_label_push(g_stream, i == 0 ? "no" : "yes"));
         OK(rondo_scope_begin(g_stream, RONDO_SCOPE_IF, g_memory + i, 0, &scope));
         OK(rondo_scope_enter(scope, 0, &body));
         fill_labelled(body, i == 0 ? "not taken" : "taken", 2);
@@ -138,13 +139,15 @@ static void record_bodies(rondo_graph *graph) {
         OK(rondo_scope_end(inner));
         OK(rondo_scope_leave(scope));
         OK(rondo_scope_end(scope));
+        OK(rondo_label_pop(g_stream));
     }
     fill_labelled(g_stream, "last", 4);
     OK(rondo_graph_capture_end(graph));
 }
 
 static void check_names(void) {
-    static const char *const wanted[] = {"first", "taken", "taken, inside", "last", "outer/inner"};
+    static const char *const wanted[] = {"first", "yes/taken", "yes/taken, inside", "last",
+                                         "outer/inner"};
     const rondo_graph_options kept = {.struct_size = sizeof kept, .keep = RONDO_KEEP_TEMPLATE};
     rondo_graph *inner = NULL;
     rondo_graph *outer = NULL;
@@ -173,7 +176,7 @@ static void check_names(void) {
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; ++i) {
         assert_int_equal(count_work(profile, RONDO__WORK_FILL, wanted[i]), 1);
     }
-    assert_int_equal(count_work(profile, RONDO__WORK_FILL, "not taken"), 0);
+    assert_int_equal(count_work(profile, RONDO__WORK_FILL, "no/not taken"), 0);
     assert_int_equal(count_work(profile, RONDO__WORK_FILL, ""), 0);
     assert_int_equal(profile->store.records.dropped_count, 0);
     check_spans(profile, RONDO__WORK_FILL, RONDO__SPAN_REPLAY);

@@ -155,36 +155,39 @@ typedef void (*rondo__cupti_complete)(rondo__cu_context context, uint32_t stream
 typedef uint64_t (*rondo__cupti_clock)(void);
 
 // Calls that put work on a device, by CUPTI's numbers: X(number, name).
-#define RONDO__CUPTI_DRIVER_CALL_MAP(X) \
-    X(277, cuMemcpyHtoDAsync_v2)        \
-    X(279, cuMemcpyDtoHAsync_v2)        \
-    X(281, cuMemcpyDtoDAsync_v2)        \
-    X(289, cuMemcpy2DAsync_v2)          \
-    X(291, cuMemcpy3DAsync_v2)          \
-    X(306, cuMemcpyAsync)               \
-    X(319, cuMemcpyPeerAsync)           \
-    X(216, cuMemsetD8Async)             \
-    X(218, cuMemsetD16Async)            \
-    X(220, cuMemsetD32Async)            \
-    X(222, cuMemsetD2D8Async)           \
-    X(226, cuMemsetD2D32Async)          \
-    X(307, cuLaunchKernel)              \
-    X(442, cuLaunchKernel_ptsz)         \
-    X(477, cuLaunchCooperativeKernel)   \
-    X(652, cuLaunchKernelEx)            \
-    X(653, cuLaunchKernelEx_ptsz)       \
-    X(514, cuGraphLaunch)               \
+#define RONDO__CUPTI_DRIVER_CALL_MAP(X)    \
+    X(277, cuMemcpyHtoDAsync_v2)           \
+    X(279, cuMemcpyDtoHAsync_v2)           \
+    X(281, cuMemcpyDtoDAsync_v2)           \
+    X(289, cuMemcpy2DAsync_v2)             \
+    X(291, cuMemcpy3DAsync_v2)             \
+    X(306, cuMemcpyAsync)                  \
+    X(319, cuMemcpyPeerAsync)              \
+    X(216, cuMemsetD8Async)                \
+    X(218, cuMemsetD16Async)               \
+    X(220, cuMemsetD32Async)               \
+    X(222, cuMemsetD2D8Async)              \
+    X(226, cuMemsetD2D32Async)             \
+    X(307, cuLaunchKernel)                 \
+    X(442, cuLaunchKernel_ptsz)            \
+    X(477, cuLaunchCooperativeKernel)      \
+    X(478, cuLaunchCooperativeKernel_ptsz) \
+    X(652, cuLaunchKernelEx)               \
+    X(653, cuLaunchKernelEx_ptsz)          \
+    X(514, cuGraphLaunch)                  \
     X(515, cuGraphLaunch_ptsz)
 
 // The same of the runtime, which libraries such as cuBLASLt launch through.
-#define RONDO__CUPTI_RUNTIME_CALL_MAP(X)      \
-    X(41, cudaMemcpyAsync_v3020)              \
-    X(51, cudaMemsetAsync_v3020)              \
-    X(211, cudaLaunchKernel_v7000)            \
-    X(214, cudaLaunchKernel_ptsz_v7000)       \
-    X(269, cudaLaunchCooperativeKernel_v9000) \
-    X(311, cudaGraphLaunch_v10000)            \
-    X(430, cudaLaunchKernelExC_v11060)        \
+#define RONDO__CUPTI_RUNTIME_CALL_MAP(X)           \
+    X(41, cudaMemcpyAsync_v3020)                   \
+    X(51, cudaMemsetAsync_v3020)                   \
+    X(211, cudaLaunchKernel_v7000)                 \
+    X(214, cudaLaunchKernel_ptsz_v7000)            \
+    X(269, cudaLaunchCooperativeKernel_v9000)      \
+    X(270, cudaLaunchCooperativeKernel_ptsz_v9000) \
+    X(311, cudaGraphLaunch_v10000)                 \
+    X(312, cudaGraphLaunch_ptsz_v10000)            \
+    X(430, cudaLaunchKernelExC_v11060)             \
     X(431, cudaLaunchKernelExC_ptsz_v11060)
 
 // Since CUDA 13.0: what the compiler makes of a launch in code for the runtime.
