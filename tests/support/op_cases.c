@@ -15,7 +15,7 @@
 #include "rondo/device.h"
 #include "rondo/graph.h"
 
-enum { TENSORS_MAX = 12, GUARD_BYTES = 256, GUARD = 0xA5, POISON = 0xFF };
+enum { TENSORS_MAX = 50, GUARD_BYTES = 256, GUARD = 0xA5, POISON = 0xFF };
 
 // ---- reading a case ---------------------------------------------------------------------------
 

@@ -8,6 +8,8 @@
 #include "kernel/cuda/cuda_families.h"
 #include "op/slice.h"
 
+enum { PARTS_MAX = RONDO__STEP_ADDRESSES_MAX - 1 };  // of one launch: beside the whole
+
 // ---- the strided move -------------------------------------------------------------------------
 
 void rondo__strided_copy_push(rondo__strided_copy *copy, int64_t extent, int64_t stride_x,
@@ -209,37 +211,148 @@ void rondo__cuda_prepare_transpose(rondo__cuda_kernel *kernel) {
     rondo__cuda_add_strided_copy(kernel, &copy);
 }
 
+// A whole and its parts along an axis: inputs and the output of Concat, the input and outputs of
+// Split. Lengths are in elements.
+typedef struct whole {
+    rondo__address address;
+    int64_t rows;
+    int64_t row;
+    size_t element_bytes;
+    size_t part_count;
+    bool is_split;
+    struct {
+        rondo__address address;
+        int64_t run, begin;
+    } parts[PARTS_MAX];
+} whole;
+
+static void init_whole(whole *w, const rondo_shape *shape, int32_t axis, rondo_dtype dtype) {
+    w->rows = rondo__cuda_product(shape, 0, axis);
+    w->row = rondo__cuda_product(shape, axis, shape->rank);
+    w->element_bytes = rondo_dtype_get_bytes(dtype);
+}
+
+// Elements become as wide as all lengths allow.
+static void widen(whole *w) {
+    bool is_even = w->row % 2 == 0;
+    while (w->element_bytes < 16 && is_even) {
+        for (size_t i = 0; i < w->part_count && is_even; i++) {
+            is_even = w->parts[i].run % 2 == 0 && w->parts[i].begin % 2 == 0;
+        }
+        if (!is_even) {
+            return;
+        }
+        w->element_bytes *= 2;
+        w->row /= 2;
+        for (size_t i = 0; i < w->part_count; i++) {
+            w->parts[i].run /= 2;
+            w->parts[i].begin /= 2;
+        }
+        is_even = w->row % 2 == 0;
+    }
+}
+
+static void move_together(rondo__cuda_kernel *kernel, const whole *narrow) {
+    rondo__defines defines = {0};
+    int64_t largest = 0;
+    whole wide = *narrow;
+    const whole *w = &wide;
+    widen(&wide);
+    for (size_t i = 0; i < w->part_count; i++) {
+        largest = w->parts[i].run > largest ? w->parts[i].run : largest;
+    }
+    largest *= w->rows;
+    rondo__define_bytes(&defines, "T", w->element_bytes);
+    rondo__define_int(&defines, "PARTS", (int64_t)w->part_count);
+    rondo__define_int(&defines, "IS_SPLIT", w->is_split ? 1 : 0);
+    rondo__define_word(&defines, "INDEX", largest < INT64_C(1) << 31 ? "u32" : "u64");
+    rondo__step *step =
+        rondo__cuda_add_launch(kernel, rondo__cu_copy_strided, &defines, "move_parts",
+                               rondo__cuda_blocks(largest), RONDO__CUDA_BLOCK);
+    if (step != NULL) {
+        step->launch.grid[1] = (uint32_t)w->part_count;
+    }
+    rondo__step_int(step, w->rows);
+    rondo__step_int(step, w->row);
+    rondo__step_address(step, w->address);
+    for (size_t i = 0; i < w->part_count; i++) {
+        rondo__step_address(step, w->parts[i].address);
+        rondo__step_int(step, w->parts[i].run);
+        rondo__step_int(step, w->parts[i].begin);
+    }
+}
+
+static void move_one(rondo__cuda_kernel *kernel, const whole *w, size_t index) {
+    const int64_t run = w->parts[index].run;
+    rondo__strided_copy copy = {
+        .element_bytes = w->element_bytes,
+        .from = w->is_split ? w->address : w->parts[index].address,
+        .to = w->is_split ? w->parts[index].address : w->address,
+        .offset_x = w->is_split ? w->parts[index].begin : 0,
+        .offset_y = w->is_split ? 0 : w->parts[index].begin,
+    };
+    rondo__strided_copy_push(&copy, w->rows, w->is_split ? w->row : run,
+                             w->is_split ? run : w->row);
+    rondo__strided_copy_push(&copy, run, 1, 1);
+    rondo__cuda_add_strided_copy(kernel, &copy);
+}
+
+// One or two are moved each by itself, as plain copies where they lie in a row.
+static void move_parts(rondo__cuda_kernel *kernel, whole *w) {
+    if (w->part_count > 2) {
+        move_together(kernel, w);
+    } else {
+        for (size_t i = 0; i < w->part_count; i++) {
+            move_one(kernel, w, i);
+        }
+    }
+    w->part_count = 0;
+}
+
+// More than one launch takes go in several.
+static void add_part(rondo__cuda_kernel *kernel, whole *w, rondo__address address, int64_t run,
+                     int64_t begin) {
+    if (w->part_count == PARTS_MAX) {
+        move_parts(kernel, w);
+    }
+    w->parts[w->part_count].address = address;
+    w->parts[w->part_count].run = run;
+    w->parts[w->part_count].begin = begin;
+    w->part_count++;
+}
+
 void rondo__cuda_prepare_concat(rondo__cuda_kernel *kernel) {
-    const rondo_shape *y = &rondo__cuda_output(kernel, 0)->shape;
+    const rondo__tensor_info *output = rondo__cuda_output(kernel, 0);
+    const rondo_shape *y = &output->shape;
     const int32_t axis =
         rondo__cuda_wrap_axis(rondo__op_get_int(kernel->request->op, "axis", 0), y->rank);
-    const int64_t outer = rondo__cuda_product(y, 0, axis);
     const int64_t inner = rondo__cuda_product(y, axis + 1, y->rank);
+    whole w = {.address = rondo__address_output(0)};
     int64_t at = 0;
 
+    init_whole(&w, y, axis, output->dtype);
     for (size_t i = 0; i < kernel->request->input_count; i++) {
         const rondo_shape *x = &rondo__cuda_input(kernel, i)->shape;
         if (rondo_shape_get_count(x) == 0) {
             continue;  // may have any shape
         }
         const int64_t run = x->extent[axis] * inner;
-        rondo__strided_copy copy = begin_copy(kernel, i, 0);
-        copy.offset_y = at;
-        rondo__strided_copy_push(&copy, outer, run, y->extent[axis] * inner);
-        rondo__strided_copy_push(&copy, run, 1, 1);
-        rondo__cuda_add_strided_copy(kernel, &copy);
+        add_part(kernel, &w, rondo__address_input(i), run, at);
         at += run;
     }
+    move_parts(kernel, &w);
 }
 
 void rondo__cuda_prepare_split(rondo__cuda_kernel *kernel) {
-    const rondo_shape *x = &rondo__cuda_input(kernel, 0)->shape;
+    const rondo__tensor_info *input = rondo__cuda_input(kernel, 0);
+    const rondo_shape *x = &input->shape;
     const int32_t axis =
         rondo__cuda_wrap_axis(rondo__op_get_int(kernel->request->op, "axis", 0), x->rank);
-    const int64_t outer = rondo__cuda_product(x, 0, axis);
     const int64_t inner = rondo__cuda_product(x, axis + 1, x->rank);
+    whole w = {.address = rondo__address_input(0), .is_split = true};
     int64_t at = 0;
 
+    init_whole(&w, x, axis, input->dtype);
     for (size_t i = 0; i < kernel->request->output_count; i++) {
         const rondo__tensor_info *y = rondo__cuda_output(kernel, i);
         if (y->dtype == RONDO_DTYPE_NONE) {
@@ -247,13 +360,12 @@ void rondo__cuda_prepare_split(rondo__cuda_kernel *kernel) {
             return;
         }
         const int64_t run = y->shape.extent[axis] * inner;
-        rondo__strided_copy copy = begin_copy(kernel, 0, i);
-        copy.offset_x = at;
-        rondo__strided_copy_push(&copy, outer, x->extent[axis] * inner, run);
-        rondo__strided_copy_push(&copy, run, 1, 1);
-        rondo__cuda_add_strided_copy(kernel, &copy);
+        if (run > 0 && w.rows > 0) {
+            add_part(kernel, &w, rondo__address_output(i), run, at);
+        }
         at += run;
     }
+    move_parts(kernel, &w);
 }
 
 void rondo__cuda_prepare_slice(rondo__cuda_kernel *kernel) {

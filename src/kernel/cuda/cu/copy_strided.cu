@@ -1,5 +1,6 @@
 // copy_strided.cu - moves of elements between two strided layouts: transposes, slices, expansions,
-// tiles, concatenation and splitting all come down to these three kernels.
+// tiles, concatenation and splitting all come down to these three kernels, and moves between a whole
+// and its parts along an axis.
 // SPDX-License-Identifier: Apache-2.0
 #include "rondo_types.cuh"
 
@@ -71,6 +72,42 @@ extern "C" __global__ void __launch_bounds__(256) transpose_tiles(const transpos
     for (int c = line; c < 32; c += 8) {
         if (column + c < a.columns && row + lane < a.rows) {
             y[(column + c) * a.column_stride + row + lane] = tile[lane][c];
+        }
+    }
+}
+
+// Rows of a whole lie side by side in parts: row r of part p is whole[r][begin .. begin + run). One
+// launch moves all parts, there or back; the grid is (blocks for the largest part, parts).
+#ifndef PARTS
+#define PARTS 1
+#endif
+#ifndef IS_SPLIT
+#define IS_SPLIT 0
+#endif
+struct part {
+    T *elements;
+    i64 run, begin;
+};
+
+struct parts_arguments {
+    i64 rows;
+    i64 row;  // of the whole, in elements
+    T *whole;
+    part parts[PARTS];
+};
+
+extern "C" __global__ void __launch_bounds__(256) move_parts(const parts_arguments a) {
+    take_turn();
+    T *const elements = a.parts[blockIdx.y].elements;
+    const INDEX run = (INDEX)a.parts[blockIdx.y].run;
+    const i64 begin = a.parts[blockIdx.y].begin;
+    const INDEX count = (INDEX)a.rows * run;
+    for (INDEX k = (INDEX)blockIdx.x * 256 + threadIdx.x; k < count; k += (INDEX)gridDim.x * 256) {
+        const i64 at = (i64)(k / run) * a.row + begin + k % run;
+        if (IS_SPLIT) {
+            elements[k] = a.whole[at];
+        } else {
+            a.whole[at] = elements[k];
         }
     }
 }
