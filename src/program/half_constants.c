@@ -4,6 +4,7 @@
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -81,33 +82,79 @@ static entry *find(rondo__half_cache *cache, const rondo_tensor *tensor) {
                : bsearch(&key, cache->entries, cache->count, sizeof key, compare_entries);
 }
 
+// The largest magnitude. Those of floats are in the order of their bits, so one turn does eight.
+static float find_largest(const float *x, int64_t count) {
+    enum { SIDE_BY_SIDE = 8 };
+    int32_t largest[SIDE_BY_SIDE] = {0};
+    int64_t i = 0;
+    for (; i + SIDE_BY_SIDE <= count; i += SIDE_BY_SIDE) {
+        int32_t bits[SIDE_BY_SIDE];
+        memcpy(bits, x + i, sizeof bits);
+        for (int k = 0; k < SIDE_BY_SIDE; ++k) {
+            const int32_t magnitude = bits[k] & INT32_MAX;
+            largest[k] = magnitude > largest[k] ? magnitude : largest[k];
+        }
+    }
+    for (; i < count; ++i) {
+        int32_t bits;
+        memcpy(&bits, x + i, sizeof bits);
+        bits &= INT32_MAX;
+        largest[0] = bits > largest[0] ? bits : largest[0];
+    }
+    for (int k = 1; k < SIDE_BY_SIDE; ++k) {
+        largest[0] = largest[k] > largest[0] ? largest[k] : largest[0];
+    }
+    float value;
+    memcpy(&value, &largest[0], sizeof value);
+    return value;
+}
+
+// Magnitudes from here on stand for infinity, as masks have them; those and NaN say nothing of the
+// others.
+static const float g_infinite = 1e9f;
+
+static bool is_ordinary(float x) {
+    return fabsf(x) < g_infinite;
+}
+
+// Whole numbers, some of which f16 would round.
+static bool is_whole_and_rounded(const float *x, int64_t count) {
+    bool is_rounded = false;
+    for (int64_t i = 0; i < count; ++i) {
+        if (!is_ordinary(x[i])) {
+            continue;
+        }
+        if (x[i] != floorf(x[i])) {
+            return false;
+        }
+        is_rounded = is_rounded || (fabsf(x[i]) > 2048.0f &&
+                                    rondo_f16_to_float(rondo_f16_from_float(x[i])) != x[i]);
+    }
+    return is_rounded;
+}
+
 static uint32_t judge(const rondo_tensor *tensor) {
     const float *x = tensor->data;
     const int64_t count = rondo_shape_get_count(&tensor->shape);
-    float largest = 0.0f;  // of the finite magnitudes below 1e9
+    float largest = find_largest(x, count);
     uint32_t traits = 0;
-    bool is_whole = true;
-    bool is_rounded = false;
-    for (int64_t i = 0; i < count; ++i) {
-        const float magnitude = fabsf(x[i]);
-        if (!(magnitude <= FLT_MAX)) {
-            continue;
+    if (!is_ordinary(largest)) {
+        largest = 0.0f;
+        for (int64_t i = 0; i < count; ++i) {
+            const float magnitude = fabsf(x[i]);
+            if (is_ordinary(magnitude)) {
+                largest = magnitude > largest ? magnitude : largest;
+            } else if (magnitude <= FLT_MAX) {
+                traits |= RONDO__HALF_INFINITE;
+            }
         }
-        if (magnitude >= 1e9f) {
-            traits |= RONDO__HALF_INFINITE;
-            continue;
-        }
-        largest = magnitude > largest ? magnitude : largest;
-        is_whole = is_whole && magnitude == floorf(magnitude);
-        is_rounded = is_rounded || (magnitude > 2048.0f && is_whole &&
-                                    rondo_f16_to_float(rondo_f16_from_float(x[i])) != x[i]);
     }
     traits |= largest > half_largest ? RONDO__HALF_OVERFLOWS : 0;
     traits |= largest >= 4096.0f ? RONDO__HALF_LARGE : 0;
     traits |= largest > 0.0f && largest < half_least_normal && (traits & RONDO__HALF_INFINITE) == 0
                   ? RONDO__HALF_TINY
                   : 0;
-    traits |= is_whole && is_rounded ? RONDO__HALF_WHOLE : 0;
+    traits |= is_whole_and_rounded(x, count) ? RONDO__HALF_WHOLE : 0;
     traits |= largest > 0.0f && largest <= 1.0f / 64.0f ? RONDO__HALF_SHRINKS : 0;
     return traits;
 }

@@ -1,6 +1,7 @@
 // Which ops stay in f32 when a program is turned to f16, rule by rule; what the pass makes of it;
 // patterns and constants.
 // SPDX-License-Identifier: Apache-2.0
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -394,8 +395,52 @@ static void test_program_half__constants(void **state) {
     rondo_program_destroy(program);
 }
 
+// What a constant's values say, wherever among the others they stand.
+static void test_program_half__traits_of_constants(void **state) {
+    (void)state;
+    enum { COUNT = 21 };
+    static const struct {
+        float others, one;
+        uint32_t traits;
+    } rows[] = {
+        {0, 0, 0},
+        {0.5f, 3, 0},
+        {0.5f, -70000, RONDO__HALF_OVERFLOWS | RONDO__HALF_LARGE},
+        {0.5f, 4096.5f, RONDO__HALF_LARGE},
+        {0.5f, -1e30f, RONDO__HALF_INFINITE},
+        {0.5f, INFINITY, 0},
+        {0.5f, NAN, 0},
+        {1e-6f, -2e-6f, RONDO__HALF_TINY | RONDO__HALF_SHRINKS},
+        {1e-6f, 1e9f, RONDO__HALF_INFINITE | RONDO__HALF_SHRINKS},
+        {1e-3f, -1.0f / 64, RONDO__HALF_SHRINKS},
+        {1e-3f, 1, 0},
+        {1, 2048, 0},
+        {1, -2049, RONDO__HALF_WHOLE},
+        {NAN, 2049, RONDO__HALF_WHOLE},
+        {2049, 0.5f, 0},
+    };
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; ++r) {
+        for (int64_t count = 1; count <= COUNT; count += 4) {
+            for (int64_t at = 0; at < count; ++at) {
+                float x[COUNT];
+                for (int64_t i = 0; i < count; ++i) {
+                    x[i] = i == at ? rows[r].one : rows[r].others;
+                }
+                const rondo_tensor tensor = {
+                    RONDO_DTYPE_F32, {.rank = 1, .extent = {count}}, x, NULL, NULL};
+                const uint32_t traits = rondo__half_get_traits(NULL, &tensor);
+                if (count > 1 && traits != rows[r].traits) {
+                    fail_msg("row %zu, %d of %d: 0x%x, not 0x%x", r, (int)at, (int)count, traits,
+                             rows[r].traits);
+                }
+            }
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_program_half__traits_of_constants),
         cmocka_unit_test(test_program_half__rules),
         cmocka_unit_test(test_program_half__casts_and_borders),
         cmocka_unit_test(test_program_half__f16_models_stay),
