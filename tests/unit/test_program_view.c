@@ -32,7 +32,7 @@ typedef struct row {
 } row;
 
 static const row rows[] = {
-    {"nothing moves", {2, {3, 4}}, {{NULL}}, 0},
+    {"nothing moves", {2, {3, 4}}, {{NULL, 0, {0}}}, 0},
     {"a transpose", {3, {2, 3, 4}}, {{"Transpose", 3, {2, 0, 1}}}, 0},
     {"heads in front", {2, {5, 12}}, {{"Reshape", 3, {5, 3, 4}}, {"Transpose", 3, {1, 2, 0}}}, 0},
     {"merged again", {3, {2, 3, 4}}, {{"Transpose", 3, {1, 0, 2}}, {"Reshape", 2, {6, 4}}}, 1},
