@@ -303,48 +303,29 @@ static const int g_kinds[] = {
     RONDO__CUPTI_MEMCPY,
     RONDO__CUPTI_MEMCPY_PEER,
     RONDO__CUPTI_MEMSET,
+    // Libraries such as cuBLASLt launch through the runtime. All of its calls: chosen one by one,
+    // CUPTI 13.0 accepts them and tells nothing (seen with cudaLaunchKernelExC).
+    RONDO__CUPTI_RUNTIME,
 };
 enum { KIND_COUNT = sizeof(g_kinds) / sizeof(g_kinds[0]) };
 
 #define CALL_NUMBER(number, name) (number),
 static const uint32_t g_driver_calls[] = {RONDO__CUPTI_DRIVER_CALL_MAP(CALL_NUMBER)};
-static const uint32_t g_runtime_calls[] = {RONDO__CUPTI_RUNTIME_CALL_MAP(CALL_NUMBER)};
-static const uint32_t g_runtime_13_calls[] = {RONDO__CUPTI_RUNTIME_CALL_13_MAP(CALL_NUMBER)};
+enum { DRIVER_CALL_COUNT = sizeof(g_driver_calls) / sizeof(g_driver_calls[0]) };
 
-// Records of calls, which bring the records of spans with them: of those that launch something, or
-// of all where CUPTI cannot choose. The first failure ends it, unless they are switched off.
-static rondo__cupti_result enable_calls(const rondo__cupti_api *api, int kind,
-                                        rondo__cupti_result (*enable)(uint32_t, uint8_t),
-                                        const uint32_t *calls, size_t count, bool is_enabled) {
-    if (enable == NULL) {
-        return is_enabled ? api->cuptiActivityEnable(kind) : api->cuptiActivityDisable(kind);
+// Records of calls, which bring the records of spans with them. Of the driver's those that launch
+// something, or all where CUPTI cannot choose. The first failure ends it, unless they are switched
+// off.
+static rondo__cupti_result enable_driver_calls(const rondo__cupti_api *api, bool is_enabled) {
+    if (api->cuptiActivityEnableDriverApi == NULL) {
+        return is_enabled ? api->cuptiActivityEnable(RONDO__CUPTI_DRIVER)
+                          : api->cuptiActivityDisable(RONDO__CUPTI_DRIVER);
     }
     rondo__cupti_result first = RONDO__CUPTI_SUCCESS;
-    for (size_t i = 0; i < count && (!is_enabled || first == RONDO__CUPTI_SUCCESS); i++) {
-        rondo__cupti_result result = enable(calls[i], is_enabled ? 1 : 0);
-        first = first == RONDO__CUPTI_SUCCESS ? result : first;
-    }
-    return first;
-}
-
-static rondo__cupti_result enable_driver_calls(const rondo__cupti_api *api, bool is_enabled) {
-    return enable_calls(api, RONDO__CUPTI_DRIVER, api->cuptiActivityEnableDriverApi, g_driver_calls,
-                        sizeof(g_driver_calls) / sizeof(g_driver_calls[0]), is_enabled);
-}
-
-// Without a choice the first of these asks for all.
-static rondo__cupti_result enable_runtime_calls(const rondo__cupti_api *api, bool is_enabled) {
-    const size_t count = sizeof(g_runtime_calls) / sizeof(g_runtime_calls[0]);
-    const size_t count_13 = sizeof(g_runtime_13_calls) / sizeof(g_runtime_13_calls[0]);
-    const bool has_13 =
-        api->version >= RONDO__CUPTI_VERSION_13 && api->cuptiActivityEnableRuntimeApi != NULL;
-    rondo__cupti_result first =
-        enable_calls(api, RONDO__CUPTI_RUNTIME, api->cuptiActivityEnableRuntimeApi, g_runtime_calls,
-                     count, is_enabled);
-    if (has_13 && (first == RONDO__CUPTI_SUCCESS || !is_enabled)) {
+    for (size_t i = 0; i < DRIVER_CALL_COUNT && (!is_enabled || first == RONDO__CUPTI_SUCCESS);
+         i++) {
         rondo__cupti_result result =
-            enable_calls(api, RONDO__CUPTI_RUNTIME, api->cuptiActivityEnableRuntimeApi,
-                         g_runtime_13_calls, count_13, is_enabled);
+            api->cuptiActivityEnableDriverApi(g_driver_calls[i], is_enabled ? 1 : 0);
         first = first == RONDO__CUPTI_SUCCESS ? result : first;
     }
     return first;
@@ -359,7 +340,6 @@ static void log_failure(const rondo__cupti_api *api, rondo__cupti_result result,
 }
 
 static void disable(const rondo__cupti_api *api, size_t kind_count) {
-    log_failure(api, enable_runtime_calls(api, false), "cuptiActivityEnableRuntimeApi");
     log_failure(api, enable_driver_calls(api, false), "cuptiActivityEnableDriverApi");
     for (size_t i = kind_count; i > 0; i--) {
         log_failure(api, api->cuptiActivityDisable(g_kinds[i - 1]), "cuptiActivityDisable");
@@ -377,10 +357,6 @@ static rondo_status enable_all(const rondo__cupti_api *api) {
     if (result == RONDO__CUPTI_SUCCESS) {
         call = "cuptiActivityEnableDriverApi";
         result = enable_driver_calls(api, true);
-    }
-    if (result == RONDO__CUPTI_SUCCESS) {
-        call = "cuptiActivityEnableRuntimeApi";
-        result = enable_runtime_calls(api, true);
     }
     if (result == RONDO__CUPTI_SUCCESS) {
         return RONDO_STATUS_OK;

@@ -23,7 +23,7 @@ static struct {
     size_t call_count;
     bool has_subscriber;
     bool kinds[KINDS_MAX];
-    bool calls[2][CALLS_MAX];
+    bool calls[CALLS_MAX];  // of the driver
     rondo__cupti_request request;
     rondo__cupti_complete complete;
     rondo__cupti_clock clock;
@@ -132,22 +132,12 @@ static rondo__cupti_result fake_cuptiActivityDisable(int kind) {
     return RONDO__CUPTI_SUCCESS;
 }
 
-static rondo__cupti_result set_call(bool *calls, uint32_t call, uint8_t is_enabled) {
+static rondo__cupti_result fake_cuptiActivityEnableDriverApi(uint32_t call, uint8_t is_enabled) {
+    bool *calls = g_cupti.calls;
     calls[call] = is_enabled != 0 && calls[call];  // an end does its work
     FAKE_ENTER();
     calls[call] = is_enabled != 0;
     return RONDO__CUPTI_SUCCESS;
-}
-
-static rondo__cupti_result fake_cuptiActivityEnableDriverApi(uint32_t call, uint8_t is_enabled) {
-    return set_call(g_cupti.calls[0], call, is_enabled);
-}
-
-static rondo__cupti_result fake_cuptiActivityEnableRuntimeApi(uint32_t call, uint8_t is_enabled) {
-    if (call >= 505 && g_cupti.options.version < RONDO__CUPTI_VERSION_13) {
-        return RONDO__CUPTI_ERROR_UNKNOWN;  // no such call
-    }
-    return set_call(g_cupti.calls[1], call, is_enabled);
 }
 
 static void give_buffer(void) {
@@ -310,8 +300,7 @@ size_t fake_cupti_count_open(void) {
         count += g_cupti.kinds[i] ? 1 : 0;
     }
     for (size_t i = 0; i < CALLS_MAX; i++) {
-        count += g_cupti.calls[0][i] ? 1u : 0u;
-        count += g_cupti.calls[1][i] ? 1u : 0u;
+        count += g_cupti.calls[i] ? 1u : 0u;
     }
     return count;
 }
@@ -352,9 +341,8 @@ static void write_work(const void *record, size_t bytes, int kind) {
     write_waiting();
 }
 
-uint32_t fake_cupti_launch(void) {
+static uint32_t launch_by(bool has_calls) {
     const uint32_t launch = ++g_cupti.launch_count;
-    const bool has_calls = g_cupti.calls[0][307] || g_cupti.kinds[RONDO__CUPTI_DRIVER];
     if (g_cupti.kinds[RONDO__CUPTI_EXTERNAL_CORRELATION] && has_calls && t_externals.depth > 0) {
         g_cupti.waiting = (rondo__cupti_external){
             .kind = RONDO__CUPTI_EXTERNAL_CORRELATION,
@@ -367,6 +355,14 @@ uint32_t fake_cupti_launch(void) {
         }
     }
     return launch;
+}
+
+uint32_t fake_cupti_launch(void) {
+    return launch_by(g_cupti.calls[307] || g_cupti.kinds[RONDO__CUPTI_DRIVER]);
+}
+
+uint32_t fake_cupti_launch_by_runtime(void) {
+    return launch_by(g_cupti.kinds[RONDO__CUPTI_RUNTIME]);
 }
 
 void fake_cupti_add_kernel(uint32_t launch, const char *name, uint64_t graph_node,

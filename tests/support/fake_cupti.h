@@ -39,6 +39,8 @@ const char *fake_cupti_get_violations(void);
 
 // The calling thread launches something, which a device does at once; the number of the launch.
 uint32_t fake_cupti_launch(void);
+// The same through CUDA's runtime, as cuBLASLt does it.
+uint32_t fake_cupti_launch_by_runtime(void);
 // One thing of a launch. graph_node 0: not of a graph.
 void fake_cupti_add_kernel(uint32_t launch, const char *name, uint64_t graph_node,
                            uint64_t begin_ns, uint64_t end_ns);

@@ -177,23 +177,4 @@ typedef uint64_t (*rondo__cupti_clock)(void);
     X(514, cuGraphLaunch)                  \
     X(515, cuGraphLaunch_ptsz)
 
-// The same of the runtime, which libraries such as cuBLASLt launch through.
-#define RONDO__CUPTI_RUNTIME_CALL_MAP(X)           \
-    X(41, cudaMemcpyAsync_v3020)                   \
-    X(51, cudaMemsetAsync_v3020)                   \
-    X(211, cudaLaunchKernel_v7000)                 \
-    X(214, cudaLaunchKernel_ptsz_v7000)            \
-    X(269, cudaLaunchCooperativeKernel_v9000)      \
-    X(270, cudaLaunchCooperativeKernel_ptsz_v9000) \
-    X(311, cudaGraphLaunch_v10000)                 \
-    X(312, cudaGraphLaunch_ptsz_v10000)            \
-    X(430, cudaLaunchKernelExC_v11060)             \
-    X(431, cudaLaunchKernelExC_ptsz_v11060)
-
-// Since CUDA 13.0: what the compiler makes of a launch in code for the runtime.
-enum { RONDO__CUPTI_VERSION_13 = 130000 };
-#define RONDO__CUPTI_RUNTIME_CALL_13_MAP(X) \
-    X(505, __cudaLaunchKernel_v13000)       \
-    X(506, __cudaLaunchKernel_ptsz_v13000)
-
 #endif  // RONDO_BACKEND_CUDA_CUPTI_ABI_H

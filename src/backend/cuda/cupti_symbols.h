@@ -19,7 +19,6 @@ RONDO__CUPTI_SYMBOL(REQUIRED, cuptiActivityRegisterCallbacks,
 RONDO__CUPTI_SYMBOL(REQUIRED, cuptiActivityEnable, (int kind))
 RONDO__CUPTI_SYMBOL(REQUIRED, cuptiActivityDisable, (int kind))
 RONDO__CUPTI_SYMBOL(OPTIONAL, cuptiActivityEnableDriverApi, (uint32_t call, uint8_t is_enabled))
-RONDO__CUPTI_SYMBOL(OPTIONAL, cuptiActivityEnableRuntimeApi, (uint32_t call, uint8_t is_enabled))
 RONDO__CUPTI_SYMBOL(OPTIONAL, cuptiGetGraphExecId,
                     (rondo__cu_graph_exec exec, uint32_t *out_number))
 RONDO__CUPTI_SYMBOL(REQUIRED, cuptiActivityFlushAll, (uint32_t flags))
