@@ -57,7 +57,10 @@ typedef int32_t rondo_profile_source;
 enum {
     RONDO_PROFILE_SOURCE_AUTO = 0,    // CUPTI where there is one, otherwise events
     RONDO_PROFILE_SOURCE_CUPTI = 1,   // each kernel and copy, also inside replayed graphs
-    RONDO_PROFILE_SOURCE_EVENTS = 2,  // timing events around each op or replay
+    RONDO_PROFILE_SOURCE_EVENTS = 2,  // timing events around each op, copy and replay. Of ops that
+                                      // follow each other one event stands between two: where the
+                                      // processor is slower than the device, what the device waits
+                                      // counts for the op that it waits for
     RONDO_PROFILE_SOURCE_NONE = 3,    // the processor's own work only
 };
 

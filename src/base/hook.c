@@ -135,15 +135,15 @@ rondo__hook_scope rondo__hook_begin_named(rondo__span_category category, const c
     return rondo__hook_begin(&(rondo__hook_span){.category = category, .name = name});
 }
 
-rondo__hook_scope rondo__hook_begin_on(rondo__span_category category, struct rondo_stream *stream,
+rondo__hook_scope rondo__hook_begin_op(struct rondo_stream *stream, bool is_next,
                                        const char *format, ...) {
     char name[NAME_BYTES];
     va_list arguments;
     va_start(arguments, format);
     (void)vsnprintf(name, sizeof name, format, arguments);
     va_end(arguments);
-    return rondo__hook_begin(
-        &(rondo__hook_span){.category = category, .name = name, .stream = stream});
+    return rondo__hook_begin(&(rondo__hook_span){
+        .category = RONDO__SPAN_OP, .name = name, .stream = stream, .is_next = is_next});
 }
 
 void rondo__hook_end(const rondo__hook_scope *scope) {

@@ -75,6 +75,7 @@ typedef struct rondo__hook_span {
     // replays the graph, too.
     struct rondo_stream *stream;
     const struct rondo_graph *graph;
+    bool is_next;  // nothing was put on the stream since this thread's span before it ended
 } rondo__hook_span;
 
 // Something that a device did.
@@ -148,9 +149,9 @@ rondo__hook_scope rondo__hook_begin(const rondo__hook_span *what);
 // The same with a name that is put together.
 RONDO_PRINTF(2, 3)
 rondo__hook_scope rondo__hook_begin_named(rondo__span_category category, const char *format, ...);
-// And the stream that the work is put on.
+// An op, and the stream that its work is put on.
 RONDO_PRINTF(3, 4)
-rondo__hook_scope rondo__hook_begin_on(rondo__span_category category, struct rondo_stream *stream,
+rondo__hook_scope rondo__hook_begin_op(struct rondo_stream *stream, bool is_next,
                                        const char *format, ...);
 void rondo__hook_end(const rondo__hook_scope *scope);
 

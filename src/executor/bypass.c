@@ -252,7 +252,7 @@ static rondo_status run_bypass(rondo_executor *executor, rondo__plan *plan, rond
 rondo_status rondo__bypass_run(rondo_executor *executor, rondo__plan *plan, rondo__step *step,
                                rondo__body_runner run_body) {
     const rondo__hook_scope scope =
-        rondo__op_span_enter(&plan->program->nodes[step->node].op, NULL);
+        rondo__op_span_enter(&plan->program->nodes[step->node].op, NULL, false);
     const rondo_status status = run_bypass(executor, plan, step, run_body);
     rondo__hook_leave(&scope);
     return status;

@@ -76,8 +76,8 @@ static rondo_status launch_items(rondo_executor *executor, rondo__plan *plan,
     size_t count;
     RETURN_IF_ERROR(rondo__spill_begin(executor, plan, step));
     for (size_t i = step->first_item; i < end; i += count) {
-        const rondo__hook_scope scope =
-            rondo__op_span_enter(&plan->program->nodes[plan->items[i].node].op, stream);
+        const rondo__hook_scope scope = rondo__op_span_enter(
+            &plan->program->nodes[plan->items[i].node].op, stream, i != step->first_item);
         const rondo_status status = launch_ready(executor, plan, step, i, &count);
         rondo__hook_leave(&scope);
         RETURN_IF_ERROR(status);

@@ -490,7 +490,7 @@ rondo_status rondo_op_put(rondo_op *op, rondo_stream *stream, const rondo_tensor
     if (op->was_launched && op->workspace != NULL) {
         RETURN_IF_ERROR(rondo_stream_wait_event(stream, op->launched));
     }
-    const rondo__hook_scope scope = rondo__op_span_enter(&op->program->nodes[0].op, stream);
+    const rondo__hook_scope scope = rondo__op_span_enter(&op->program->nodes[0].op, stream, false);
     status = op->kernel->launch(op->kernel, stream, op->inputs, op->outputs, op->workspace);
     rondo__hook_leave(&scope);
     RETURN_IF_ERROR(status);

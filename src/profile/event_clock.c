@@ -44,8 +44,8 @@ struct rondo__event_clock {
     uint64_t lost_count;
     bool is_reading;  // who has set it uses what follows
     rondo__profile_list times;
-    rondo_event *base;
-    int64_t base_ns;  // since the first base
+    rondo__event_pair *base;  // its end counts; the clock uses it
+    int64_t base_ns;          // since the first base
     // Used by the thread that starts and stops.
     tie first;
     tie last;
@@ -120,8 +120,7 @@ static rondo__event_pair *create_pair(rondo__event_clock *clock) {
         return NULL;
     }
     memset(pair, 0, sizeof *pair);
-    pair->begin = create_event(clock->device);
-    pair->end = pair->begin != NULL ? create_event(clock->device) : NULL;
+    pair->end = create_event(clock->device);
     if (pair->end == NULL) {
         free_pair(pair);
         return NULL;
@@ -138,6 +137,24 @@ static void put_free(rondo__event_clock *clock, rondo__event_pair *pair) {
     pair->next = clock->free_pairs;
     clock->free_pairs = pair;
     pthread_mutex_unlock(&clock->lock);
+}
+
+void rondo__event_clock_release(rondo__event_clock *clock, rondo__event_pair *pair) {
+    pthread_mutex_lock(&clock->lock);
+    pair->user_count -= 1;
+    if (pair->user_count == 0) {
+        pair->next = clock->free_pairs;
+        clock->free_pairs = pair;
+    }
+    pthread_mutex_unlock(&clock->lock);
+}
+
+// Of a pair that is read, or lost.
+static void release_former(rondo__event_clock *clock, rondo__event_pair *pair) {
+    if (pair->former != NULL) {
+        rondo__event_clock_release(clock, pair->former);
+        pair->former = NULL;
+    }
 }
 
 static void count_lost(rondo__event_clock *clock) {
@@ -166,18 +183,44 @@ static rondo__event_pair *take_waiting(rondo__event_clock *clock, bool has_to) {
     return pair;
 }
 
-static void read_pair(rondo__event_clock *clock, rondo__event_pair *pair) {
+// Where the pair begins, since the first base.
+static bool find_begin(rondo__event_clock *clock, const rondo__event_pair *pair, int64_t *out_ns) {
+    const rondo__event_pair *former = pair->former;
+    if (former != NULL && former->is_read) {
+        *out_ns = former->end_ns;
+        return true;
+    }
     int64_t offset_ns = 0;
+    const bool is_known =
+        get_elapsed(clock->base->end, former != NULL ? former->end : pair->begin, &offset_ns);
+    *out_ns = clock->base_ns + offset_ns;
+    return is_known;
+}
+
+static void move_base(rondo__event_clock *clock, rondo__event_pair *pair) {
+    rondo__event_pair *former = clock->base;
+    pthread_mutex_lock(&clock->lock);
+    pair->user_count += 1;
+    pthread_mutex_unlock(&clock->lock);
+    clock->base = pair;
+    clock->base_ns = pair->end_ns;
+    rondo__event_clock_release(clock, former);
+}
+
+static void read_pair(rondo__event_clock *clock, rondo__event_pair *pair) {
+    int64_t begin_ns = 0;
     int64_t duration_ns = 0;
     raw_time *time = NULL;
-    if (get_elapsed(clock->base, pair->begin, &offset_ns) &&
-        get_elapsed(pair->begin, pair->end, &duration_ns)) {
+    if (find_begin(clock, pair, &begin_ns) &&
+        get_elapsed(pair->former != NULL ? pair->former->end : pair->begin, pair->end,
+                    &duration_ns)) {
         time = rondo__profile_list_add(&clock->times, sizeof *time);
     }
     if (time == NULL) {
         count_lost(clock);
         return;
     }
+    duration_ns = duration_ns > 0 ? duration_ns : 0;
     *time = (raw_time){
         .what = {.span = pair->span,
                  .stream = pair->stream,
@@ -185,14 +228,13 @@ static void read_pair(rondo__event_clock *clock, rondo__event_pair *pair) {
                  .name = pair->name,
                  .kind = pair->kind,
                  .way = pair->way},
-        .begin_ns = clock->base_ns + offset_ns,
-        .duration_ns = duration_ns > 0 ? duration_ns : 0,
+        .begin_ns = begin_ns,
+        .duration_ns = duration_ns,
     };
-    if (offset_ns > BASE_MOVES_NS) {
-        rondo_event *former = clock->base;
-        clock->base = pair->end;
-        clock->base_ns += offset_ns + duration_ns;
-        pair->end = former;
+    pair->end_ns = begin_ns + duration_ns;
+    pair->is_read = true;
+    if (pair->end_ns - clock->base_ns > BASE_MOVES_NS) {
+        move_base(clock, pair);
     }
 }
 
@@ -213,7 +255,8 @@ static void read_waiting(rondo__event_clock *clock, bool is_end) {
         } else {
             count_lost(clock);
         }
-        put_free(clock, pair);
+        release_former(clock, pair);
+        rondo__event_clock_release(clock, pair);
     }
     pthread_mutex_lock(&clock->lock);
     clock->is_reading = false;
@@ -242,9 +285,27 @@ static rondo__event_pair *take_free(rondo__event_clock *clock) {
     return pair;
 }
 
-rondo__event_pair *rondo__event_clock_begin(rondo__event_clock *clock, rondo_stream *stream) {
+// Puts the pair where `former` ended, or records its begin.
+static bool begin_pair(rondo__event_clock *clock, rondo__event_pair *pair, rondo_stream *stream,
+                       rondo__event_pair *former) {
+    pair->is_read = false;
+    pair->former = former;
+    if (former != NULL) {
+        pthread_mutex_lock(&clock->lock);
+        former->user_count += 1;
+        pthread_mutex_unlock(&clock->lock);
+        return true;
+    }
+    if (pair->begin == NULL) {
+        pair->begin = create_event(clock->device);
+    }
+    return pair->begin != NULL && record(pair->begin, stream);
+}
+
+rondo__event_pair *rondo__event_clock_begin(rondo__event_clock *clock, rondo_stream *stream,
+                                            rondo__event_pair *former) {
     rondo__event_pair *pair = take_free(clock);
-    if (pair != NULL && !record(pair->begin, stream)) {
+    if (pair != NULL && !begin_pair(clock, pair, stream, former)) {
         put_free(clock, pair);
         pair = NULL;
     }
@@ -254,14 +315,16 @@ rondo__event_pair *rondo__event_clock_begin(rondo__event_clock *clock, rondo_str
     return pair;
 }
 
-void rondo__event_clock_end(rondo__event_clock *clock, rondo__event_pair *pair,
+bool rondo__event_clock_end(rondo__event_clock *clock, rondo__event_pair *pair,
                             rondo_stream *stream) {
     if (!record(pair->end, stream)) {
         count_lost(clock);
+        release_former(clock, pair);
         put_free(clock, pair);
-        return;
+        return false;
     }
     pthread_mutex_lock(&clock->lock);
+    pair->user_count = 2;  // the thread, and the list
     pair->next = NULL;
     if (clock->last_waiting != NULL) {
         clock->last_waiting->next = pair;
@@ -275,6 +338,7 @@ void rondo__event_clock_end(rondo__event_clock *clock, rondo__event_pair *pair,
     if (is_half_full) {
         read_waiting(clock, false);
     }
+    return true;
 }
 
 // ---- the two clocks ---------------------------------------------------------------------------
@@ -288,7 +352,8 @@ static void find_tie(rondo__event_clock *clock, rondo_stream *stream, rondo_even
         const uint64_t before = rondo__clock_now_ns();
         const bool is_done = record(mark, stream) && wait_for(mark);
         const uint64_t after = rondo__clock_now_ns();
-        if (is_done && after - before < best_ns && get_elapsed(clock->base, mark, &offset_ns)) {
+        if (is_done && after - before < best_ns &&
+            get_elapsed(clock->base->end, mark, &offset_ns)) {
             best_ns = after - before;
             *out_tie = (tie){.host_ns = before + best_ns / 2,
                              .device_ns = clock->base_ns + offset_ns,
@@ -368,11 +433,14 @@ rondo__event_clock *rondo__event_clock_create(rondo_device *device, rondo_stream
     rondo_device_retain(device);
     clock->device = device;
     clock->pair_count_max = pair_count;
-    clock->base = create_event(device);
-    bool is_done = clock->base != NULL && record(clock->base, stream);
+    clock->base = create_pair(clock);
+    bool is_done = clock->base != NULL && record(clock->base->end, stream);
+    if (is_done) {
+        clock->base->user_count = 1;
+    }
     while (is_done && clock->pair_count < PAIR_COUNT_FIRST && clock->pair_count < pair_count) {
         rondo__event_pair *pair = create_pair(clock);
-        is_done = pair != NULL;
+        is_done = pair != NULL && (pair->begin = create_event(device)) != NULL;
         if (is_done) {
             put_free(clock, pair);
             clock->pair_count += 1;
@@ -394,7 +462,6 @@ void rondo__event_clock_destroy(rondo__event_clock *clock) {
         free_pair(pair);
         pair = next;
     }
-    destroy_event(clock->base);
     rondo__profile_chunks_free(clock->times.first);
     pthread_mutex_destroy(&clock->lock);
     rondo_device_release(clock->device);

@@ -2,7 +2,7 @@
 // is launched, each replay and each copy.
 //
 // A span that says on which stream its work is put gets a pair of events there, unless the stream
-// records. What is inside a replay is not seen. Devices that are open when the profile starts have
+// records; one right behind another begins where that one ended. What is inside a replay is not seen. Devices that are open when the profile starts have
 // their clocks tied at both ends; one that is opened later, at its end only.
 // SPDX-License-Identifier: Apache-2.0
 #include <pthread.h>
@@ -33,15 +33,18 @@ static struct {
     uint64_t measured_count;
 } g_events = {.clock_lock = PTHREAD_MUTEX_INITIALIZER, .text_lock = PTHREAD_MUTEX_INITIALIZER};
 
-// Pairs whose span this thread has open.
+typedef struct open_pair {
+    rondo__event_clock *clock;
+    rondo__event_pair *pair;
+    rondo_stream *stream;
+} open_pair;
+
+// Pairs whose span this thread has open, and the one that it ended last.
 static _Thread_local struct {
     uint64_t session;
     size_t depth;
-    struct {
-        rondo__event_clock *clock;
-        rondo__event_pair *pair;
-        rondo_stream *stream;
-    } open[DEPTH_MAX];
+    open_pair open[DEPTH_MAX];
+    open_pair latest;  // pair NULL: none
 } t_open;
 
 // ---- clocks -----------------------------------------------------------------------------------
@@ -155,6 +158,7 @@ static bool enter(void) {
     if (t_open.session != session) {
         t_open.session = session;
         t_open.depth = 0;
+        t_open.latest.pair = NULL;
     }
     return session != 0;
 }
@@ -163,7 +167,14 @@ static void leave(void) {
     atomic_fetch_sub(&g_events.caller_count, 1);
 }
 
-static void open_pair(uint64_t span, const rondo__hook_span *what) {
+static void release_latest(void) {
+    if (t_open.latest.pair != NULL) {
+        rondo__event_clock_release(t_open.latest.clock, t_open.latest.pair);
+        t_open.latest.pair = NULL;
+    }
+}
+
+static void measure_begin(uint64_t span, const rondo__hook_span *what) {
     rondo__work_kind kind = RONDO__WORK_OTHER;
     rondo_stream *stream = what->stream;
     if (stream == NULL || stream->device->backend != &rondo__backend_cuda ||
@@ -176,7 +187,10 @@ static void open_pair(uint64_t span, const rondo__hook_span *what) {
     if (clock == NULL) {
         clock = add_clock(stream->device, stream);
     }
-    rondo__event_pair *pair = clock != NULL ? rondo__event_clock_begin(clock, stream) : NULL;
+    rondo__event_pair *former =
+        what->is_next && t_open.latest.stream == stream ? t_open.latest.pair : NULL;
+    rondo__event_pair *pair =
+        clock != NULL ? rondo__event_clock_begin(clock, stream, former) : NULL;
     if (pair == NULL) {
         return;
     }
@@ -186,30 +200,31 @@ static void open_pair(uint64_t span, const rondo__hook_span *what) {
     pair->name = find_name(what->name);
     pair->kind = kind;
     pair->way = what->way;
-    t_open.open[t_open.depth].clock = clock;
-    t_open.open[t_open.depth].pair = pair;
-    t_open.open[t_open.depth++].stream = stream;
+    t_open.open[t_open.depth++] = (open_pair){clock, pair, stream};
 }
 
 static void begin_span(uint64_t span, const rondo__hook_span *what) {
     if (enter()) {
-        open_pair(span, what);
+        measure_begin(span, what);
+        release_latest();
     }
     leave();
 }
 
 // The end of a span that this thread did not begin is nothing.
-static void close_pair(uint64_t span) {
+static void measure_end(uint64_t span) {
     size_t place = t_open.depth;
     while (place > 0 && t_open.open[place - 1].pair->span != span) {
         --place;
     }
+    release_latest();
     if (place == 0) {
         return;
     }
-    --place;
-    rondo__event_clock_end(t_open.open[place].clock, t_open.open[place].pair,
-                           t_open.open[place].stream);
+    const open_pair ended = t_open.open[--place];
+    if (rondo__event_clock_end(ended.clock, ended.pair, ended.stream)) {
+        t_open.latest = ended;
+    }
     --t_open.depth;
     memmove(&t_open.open[place], &t_open.open[place + 1],
             (t_open.depth - place) * sizeof t_open.open[0]);
@@ -217,7 +232,7 @@ static void close_pair(uint64_t span) {
 
 static void end_span(uint64_t span) {
     if (enter()) {
-        close_pair(span);
+        measure_end(span);
     }
     leave();
 }

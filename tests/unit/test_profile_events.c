@@ -158,6 +158,50 @@ static size_t count_kind(const rondo_profile *profile, rondo__work_kind kind) {
     return count;
 }
 
+static rondo__hook_scope begin_next(const char *name) {
+    return rondo__hook_begin(&(rondo__hook_span){
+        .category = RONDO__SPAN_OP, .name = name, .stream = g_stream, .is_next = true});
+}
+
+// One event a span where spans follow each other on a stream, and where something came in between
+// two, as the time in between is nobody's.
+static void test_profile_events__begins_where_the_one_before_ended(void **state) {
+    (void)state;
+    static const char *const names[] = {"a", "b", "c", "d"};
+    enum { SPAN_NS = 2 * 1000 * 1000, GAP_NS = 20 * 1000 * 1000 };
+    rondo_profile *profile = start();
+    const size_t count = fake_cuda_count_calls("cuEventRecord");
+    for (int i = 0; i < 4; ++i) {
+        rondo__hook_scope scope = begin_next(names[i]);
+        spin(SPAN_NS);
+        rondo__hook_leave(&scope);
+        if (i == 1) {
+            scope = begin(RONDO__SPAN_WAIT, "wait", NULL);
+            spin(GAP_NS);
+            rondo__hook_leave(&scope);
+        }
+    }
+    // a: two, b: one, c: two, d: one
+    assert_int_equal(fake_cuda_count_calls("cuEventRecord") - count, 6);
+    OK(rondo_profile_stop(profile));
+    assert_int_equal(profile->store.records.work_count, 4);
+    assert_int_equal(profile->store.records.dropped_count, 0);
+    const rondo__profile_work *last = NULL;
+    for (int i = 0; i < 4; ++i) {
+        const rondo__profile_work *work = find_work(profile, names[i]);
+        assert_non_null(work);
+        const uint64_t duration_ns = work->end_ns - work->begin_ns;
+        assert_true(duration_ns >= SPAN_NS);
+        if (i == 2) {
+            assert_true(work->begin_ns - last->end_ns >= GAP_NS);
+        } else if (i > 0) {
+            assert_true(work->begin_ns == last->end_ns);
+        }
+        last = work;
+    }
+    rondo_profile_destroy(profile);
+}
+
 // An executor's ops where it launches them, its graphs where it replays, and its copies.
 static void test_profile_events__measures_an_executor(void **state) {
     (void)state;
@@ -249,13 +293,22 @@ static void test_profile_events__uses_pairs_again(void **state) {
     rondo__event_clock *clock = rondo__event_clock_create(g_device, g_stream, PAIRS);
     assert_non_null(clock);
     rondo__event_clock_tie(clock);
+    rondo__event_pair *former = NULL;
     for (size_t i = 0; i < COUNT; ++i) {
         now_ns[i] = rondo__clock_now_ns();
-        rondo__event_pair *pair = rondo__event_clock_begin(clock, g_stream);
+        rondo__event_pair *pair = rondo__event_clock_begin(clock, g_stream, former);
         assert_non_null(pair);
         pair->span = i;
         spin(i == COUNT / 2 ? 1100 * 1000 * 1000 : 10000);  // the base moves along
-        rondo__event_clock_end(clock, pair, g_stream);
+        assert_true(rondo__event_clock_end(clock, pair, g_stream));
+        if (former != NULL) {
+            rondo__event_clock_release(clock, former);
+        }
+        former = pair;
+        if (i % 5 == 0) {  // the next one begins by itself
+            rondo__event_clock_release(clock, former);
+            former = NULL;
+        }
     }
     assert_true(fake_cuda_count_calls("cuEventCreate") <= 2 * PAIRS + 4);
     rondo__event_clock_read(clock, see, &all);
@@ -330,6 +383,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(measures_ops_replays_and_copies),
         TEST(measures_a_replay),
+        TEST(begins_where_the_one_before_ended),
         TEST(measures_an_executor),
         TEST(knows_devices_that_are_opened_later),
         TEST(leaves_out_what_has_no_end),
