@@ -2,8 +2,9 @@
 // is launched, each replay and each copy.
 //
 // A span that says on which stream its work is put gets a pair of events there, unless the stream
-// records; one right behind another begins where that one ended. What is inside a replay is not seen. Devices that are open when the profile starts have
-// their clocks tied at both ends; one that is opened later, at its end only.
+// records; one right behind another begins where that one ended. What is inside a replay is not
+// seen. Devices that are open when the profile starts have their clocks tied at both ends; one that
+// is opened later, at its end only.
 // SPDX-License-Identifier: Apache-2.0
 #include <pthread.h>
 #include <sched.h>

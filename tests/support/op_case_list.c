@@ -523,6 +523,30 @@ const op_case op_cases[] = {
      "kernel_shape=3,3 strides=2,2 dilations=1,1 pads=1,1,1,1 group=20 channels_last=1 "
      "activation=none",
      1},
+    {"rondo.Conv", 17, "T[1,13,11,24] T[24,1,7,7]:w T[24] T[1,13,11,24]",
+     "kernel_shape=7,7 strides=1,1 dilations=1,1 pads=3,3,3,3 group=24 channels_last=1 "
+     "activation=relu",
+     1},
+    {"rondo.Conv", 17, "T[1,60,57,96] T[96,1,5,5]:w T[96]",
+     "kernel_shape=5,5 strides=1,1 dilations=1,1 pads=2,2,2,2 group=96 channels_last=1 "
+     "activation=none",
+     1},
+    {"rondo.Conv", 17, "T[2,30,31,40] T[40,1,7,5]:w",
+     "kernel_shape=7,5 strides=2,1 dilations=1,1 pads=1,2,3,0 group=40 channels_last=1 "
+     "activation=none",
+     1},
+    {"rondo.Conv", 17, "T[1,9,9,7] T[7,1,3,2]:w T[7]",
+     "kernel_shape=3,2 strides=1,2 dilations=1,1 pads=0,0,0,0 group=7 channels_last=1 "
+     "activation=silu",
+     1},
+    {"rondo.Conv", 17, "T[1,20,20,6] T[6,1,11,3]:w T[6]",
+     "kernel_shape=11,3 strides=1,1 dilations=1,1 pads=0,0,0,0 group=6 channels_last=1 "
+     "activation=none",
+     1},
+    {"rondo.Conv", 17, "T[1,20,20,6] T[6,1,3,3]:w T[6]",
+     "kernel_shape=3,3 strides=3,3 dilations=2,2 pads=0,0,0,0 group=6 channels_last=1 "
+     "activation=none",
+     1},
     {"rondo.Conv", 17, "T[1,9,9,16] T[16,4,3,3]:w T[16]",
      "kernel_shape=3,3 strides=1,1 dilations=1,1 pads=1,1,1,1 group=4 channels_last=1 "
      "activation=silu",

@@ -156,27 +156,65 @@ static void push_convolution(rondo__step *step, const rondo__cuda_convolution *c
     rondo__step_float(step, (double)c->epilogue.beta);
 }
 
+enum { ROWS_KERNEL_MAX = 9, ROWS_STRIDE_MAX = 2 };
+
+// Filters that a thread can go through without loops.
+static bool has_short_rows(const rondo__window *w) {
+    for (int d = 1; d < 3; d++) {
+        if (w->kernel[d] > ROWS_KERNEL_MAX || w->stride[d] > ROWS_STRIDE_MAX ||
+            w->dilation[d] != 1) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// The more neighbours a thread makes the less is read, as long as threads are left for all
+// multiprocessors.
+static int64_t choose_columns(const rondo__cuda_convolution *c, int64_t slices) {
+    static const int64_t thread_count_min = 16384;
+    const rondo__window *w = &c->window;
+    const int64_t rows = w->batch * w->out[1];
+    int64_t columns = 4;
+    while (columns > 1 &&
+           slices * rows * ((w->out[2] + columns - 1) / columns) < thread_count_min) {
+        columns /= 2;
+    }
+    return columns;
+}
+
+static rondo__step *add_depthwise_rows(rondo__cuda_kernel *kernel, const rondo__cuda_convolution *c,
+                                       rondo__defines *defines) {
+    const rondo__window *w = &c->window;
+    const int64_t width = c->groups % 2 == 0 ? 2 : 1;
+    const int64_t columns = choose_columns(c, c->groups / width);
+    const int64_t runs = (w->out[2] + columns - 1) / columns;
+    const int64_t threads = c->groups / width * runs * w->batch * w->out[1];
+    rondo__define_int(defines, "WIDTH", width);
+    rondo__define_int(defines, "COLUMNS", columns);
+    rondo__define_int(defines, "KERNEL1", w->kernel[1]);
+    rondo__define_int(defines, "KERNEL2", w->kernel[2]);
+    rondo__define_int(defines, "STRIDE1", w->stride[1]);
+    rondo__define_int(defines, "STRIDE2", w->stride[2]);
+    return rondo__cuda_add_launch(kernel, rondo__cu_conv_depthwise, defines, "conv_depthwise_rows",
+                                  (threads + 127) / 128, 128);
+}
+
 static void add_depthwise(rondo__cuda_kernel *kernel, const rondo__cuda_convolution *c) {
     rondo__defines defines = {0};
     rondo__step *step = NULL;
     rondo__define_type(&defines, "T", c->dtype);
-    if (c->window.channels_last) {
+    if (has_short_rows(&c->window)) {
+        step = add_depthwise_rows(kernel, c, &defines);
+    } else {
         int64_t width = 16 / (int64_t)rondo_dtype_get_bytes(c->dtype);
         while (c->groups % width != 0) {
             width /= 2;
         }
         rondo__define_int(&defines, "WIDTH", width);
         const int64_t threads = c->pixels * c->groups / width;
-        step = rondo__cuda_add_launch(kernel, rondo__cu_conv_plain, &defines, "conv_depthwise",
+        step = rondo__cuda_add_launch(kernel, rondo__cu_conv_depthwise, &defines, "conv_depthwise",
                                       (threads + 127) / 128, 128);
-    } else {
-        const int64_t positions = c->window.out[1] * c->window.out[2];
-        step = rondo__cuda_add_launch(kernel, rondo__cu_conv_plain, &defines,
-                                      "conv_depthwise_planes", (positions + 127) / 128, 128);
-        if (step != NULL) {
-            step->launch.grid[1] = (uint32_t)c->groups;
-            step->launch.grid[2] = (uint32_t)c->window.batch;
-        }
     }
     push_convolution(step, c);
 }

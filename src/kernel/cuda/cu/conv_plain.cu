@@ -1,35 +1,14 @@
 // conv_plain.cu - convolution with bias, residual and activation in plain arithmetic, for any layout,
-// group count and up to three spatial extents; and the depthwise case, which is bound by
-// bandwidth and so is best done directly.
+// group count and up to three spatial extents.
 // SPDX-License-Identifier: Apache-2.0
 #include "rondo_types.cuh"
 #include "rondo_activation.cuh"
+#include "rondo_convolution.cuh"
 #include "tile_product.cuh"
 
-#ifndef RONDO_T
-#define RONDO_T float
-#endif
-typedef RONDO_T T;
-#ifndef WIDTH
-#define WIDTH 1
-#endif
 #ifndef CHANNELS_LAST
 #define CHANNELS_LAST 1  // of x, y and z, and the order of w
 #endif
-
-struct conv_arguments {
-    const T *x;
-    const T *w;     // [filters, taps, channels], or [filters, channels, taps] with channels first
-    const T *bias;  // may be NULL
-    const T *z;     // may be NULL; y's layout
-    T *y;
-    i64 batch, groups, in_channels, out_channels;  // channels of one group
-    i64 in[3], out[3], kernel[3], stride[3], dilation[3], before[3];
-    i64 x_image, x_channel, x_position;  // strides of x in elements
-    i64 y_image, y_channel, y_position;
-    i64 activation;
-    double alpha, beta;
-};
 
 struct load_pixels {
     const conv_arguments &p;
@@ -103,100 +82,4 @@ extern "C" __global__ void __launch_bounds__(256) conv_plain(const conv_argument
                 activate_by_number(p.activation, value, (float)p.alpha, (float)p.beta));
         }
     }
-}
-
-// Depthwise, channels last, two spatial extents: a thread makes WIDTH channels of one position.
-// w is [taps, channels].
-extern "C" __global__ void __launch_bounds__(128) conv_depthwise(const conv_arguments p) {
-    take_turn();
-    const u32 slices = (u32)(p.groups / WIDTH);
-    const u32 total = slices * (u32)(p.batch * p.out[1] * p.out[2]);
-    const u32 n = blockIdx.x * 128 + threadIdx.x;
-    if (n >= total) {
-        return;
-    }
-    const u32 channel = n % slices * WIDTH, pixel = n / slices;
-    const int o2 = pixel % (u32)p.out[2], o1 = pixel / (u32)p.out[2] % (u32)p.out[1];
-    const u32 image = pixel / (u32)p.out[2] / (u32)p.out[1];
-    const T *x = p.x + image * p.x_image + channel;
-    const int first1 = o1 * (int)p.stride[1] - (int)p.before[1];
-    const int first2 = o2 * (int)p.stride[2] - (int)p.before[2];
-    float sum[WIDTH];
-#pragma unroll
-    for (int v = 0; v < WIDTH; v++) {
-        sum[v] = p.bias != 0 ? convert<float>(p.bias[channel + v]) : 0.0f;
-    }
-    for (int k1 = 0; k1 < (int)p.kernel[1]; k1++) {
-        const int i1 = first1 + k1 * (int)p.dilation[1];
-        if (i1 < 0 || i1 >= (int)p.in[1]) {
-            continue;
-        }
-#pragma unroll 3
-        for (int k2 = 0; k2 < (int)p.kernel[2]; k2++) {
-            const int i2 = first2 + k2 * (int)p.dilation[2];
-            if (i2 < 0 || i2 >= (int)p.in[2]) {
-                continue;
-            }
-            const pack<T, WIDTH> in =
-                *(const pack<T, WIDTH> *)(x + (i1 * (int)p.in[2] + i2) * (i64)p.groups);
-            const pack<T, WIDTH> w =
-                *(const pack<T, WIDTH> *)(p.w + (k1 * (int)p.kernel[2] + k2) * p.groups + channel);
-#pragma unroll
-            for (int v = 0; v < WIDTH; v++) {
-                sum[v] += convert<float>(in.value[v]) * convert<float>(w.value[v]);
-            }
-        }
-    }
-    const i64 at = (i64)pixel * p.groups + channel;
-    pack<T, WIDTH> result;
-    if (p.z != 0) {
-        const pack<T, WIDTH> z = *(const pack<T, WIDTH> *)(p.z + at);
-#pragma unroll
-        for (int v = 0; v < WIDTH; v++) {
-            sum[v] += convert<float>(z.value[v]);
-        }
-    }
-#pragma unroll
-    for (int v = 0; v < WIDTH; v++) {
-        result.value[v] = convert<T>(
-            activate_by_number(p.activation, sum[v], (float)p.alpha, (float)p.beta));
-    }
-    *(pack<T, WIDTH> *)(p.y + at) = result;
-}
-
-// Depthwise, channels first, two spatial extents: a thread makes one position of a plane. w is
-// [channels, taps].
-extern "C" __global__ void __launch_bounds__(128) conv_depthwise_planes(const conv_arguments p) {
-    take_turn();
-    const u32 positions = (u32)(p.out[1] * p.out[2]);
-    const u32 at = blockIdx.x * 128 + threadIdx.x, plane = blockIdx.y + blockIdx.z * (u32)p.groups;
-    if (at >= positions) {
-        return;
-    }
-    const u32 channel = blockIdx.y;
-    const int o2 = at % (u32)p.out[2], o1 = at / (u32)p.out[2];
-    const T *x = p.x + (i64)plane * p.in[1] * p.in[2];
-    const T *w = p.w + channel * p.kernel[1] * p.kernel[2];
-    const int first1 = o1 * (int)p.stride[1] - (int)p.before[1];
-    const int first2 = o2 * (int)p.stride[2] - (int)p.before[2];
-    float sum = p.bias != 0 ? convert<float>(p.bias[channel]) : 0.0f;
-    for (int k1 = 0; k1 < (int)p.kernel[1]; k1++) {
-        const int i1 = first1 + k1 * (int)p.dilation[1];
-        if (i1 < 0 || i1 >= (int)p.in[1]) {
-            continue;
-        }
-#pragma unroll 3
-        for (int k2 = 0; k2 < (int)p.kernel[2]; k2++) {
-            const int i2 = first2 + k2 * (int)p.dilation[2];
-            if (i2 >= 0 && i2 < (int)p.in[2]) {
-                sum += convert<float>(x[i1 * (int)p.in[2] + i2]) *
-                       convert<float>(w[k1 * (int)p.kernel[2] + k2]);
-            }
-        }
-    }
-    const i64 to = (i64)plane * positions + at;
-    if (p.z != 0) {
-        sum += convert<float>(p.z[to]);
-    }
-    p.y[to] = convert<T>(activate_by_number(p.activation, sum, (float)p.alpha, (float)p.beta));
 }

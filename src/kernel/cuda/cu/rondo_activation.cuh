@@ -38,3 +38,27 @@ __device__ __forceinline__ float activate(float x, float alpha, float beta) {
     }
     return x;
 }
+
+// The activation numbered at run time.
+__device__ __forceinline__ float activate_by_number(i64 kind, float x, float alpha, float beta) {
+    switch ((int)kind) {
+        case 1:
+            return activate<1>(x, alpha, beta);
+        case 2:
+            return activate<2>(x, alpha, beta);
+        case 3:
+            return activate<3>(x, alpha, beta);
+        case 4:
+            return activate<4>(x, alpha, beta);
+        case 5:
+            return activate<5>(x, alpha, beta);
+        case 6:
+            return activate<6>(x, alpha, beta);
+        case 7:
+            return activate<7>(x, alpha, beta);
+        case 8:
+            return activate<8>(x, alpha, beta);
+        default:
+            return x;
+    }
+}

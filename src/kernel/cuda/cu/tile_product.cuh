@@ -45,27 +45,3 @@ __device__ __forceinline__ void tile_product(i64 depth, A (&sum)[4][4], const Lo
         __syncthreads();
     }
 }
-
-// The activation numbered at run time; see rondo_activation.cuh.
-__device__ __forceinline__ float activate_by_number(i64 kind, float x, float alpha, float beta) {
-    switch ((int)kind) {
-        case 1:
-            return activate<1>(x, alpha, beta);
-        case 2:
-            return activate<2>(x, alpha, beta);
-        case 3:
-            return activate<3>(x, alpha, beta);
-        case 4:
-            return activate<4>(x, alpha, beta);
-        case 5:
-            return activate<5>(x, alpha, beta);
-        case 6:
-            return activate<6>(x, alpha, beta);
-        case 7:
-            return activate<7>(x, alpha, beta);
-        case 8:
-            return activate<8>(x, alpha, beta);
-        default:
-            return x;
-    }
-}
