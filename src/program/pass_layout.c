@@ -7,7 +7,8 @@
 // One walk in node order. A value may have a twin in NHWC. Ops that want NHWC take twins (a
 // Transpose makes one where there is none) and make only a twin; ops that do not care about layout
 // follow when all their image operands have twins; any other user of the NCHW value makes a
-// Transpose back necessary, once. Where H and W are 1 the two layouts have the same bytes and the
+// Transpose back necessary, once. A Transpose of the program's own from NHWC (LayerNormalization over
+// channels, as in ConvNeXt) gives its result a twin. Where H and W are 1 the two layouts have the same bytes and the
 // transposes are Reshapes, which cost nothing.
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
@@ -357,6 +358,19 @@ static rondo_status visit_follower(layout *l, size_t n, bool *out_followed) {
     return status;
 }
 
+// An image that the program itself makes from NHWC: its twin is there.
+static void note_transpose(layout *l, const rondo__node *node) {
+    static const int64_t perm[] = {0, 3, 1, 2};
+    const rondo__attribute *attribute = rondo__op_find(&node->op, "perm");
+    rondo_shape shape;
+    if (rondo__node_is(node, "", "Transpose") && attribute != NULL &&
+        attribute->count == IMAGE_RANK && memcmp(attribute->ints, perm, sizeof perm) == 0 &&
+        is_float_image(l->program, node->outputs[0], &shape) &&
+        !rondo__value_is_constant(&l->program->values[node->inputs[0]])) {
+        l->twin[node->outputs[0]] = node->inputs[0];
+    }
+}
+
 static rondo_status visit_node(layout *l, size_t n) {
     if (is_convolution(l, &l->program->nodes[n])) {
         return visit_convolution(l, n);
@@ -374,6 +388,7 @@ static rondo_status visit_node(layout *l, size_t n) {
     for (size_t i = 0; i < l->program->nodes[n].input_count; ++i) {
         RETURN_IF_ERROR(restore(l, l->program->nodes[n].inputs[i]));
     }
+    note_transpose(l, &l->program->nodes[n]);
     return RONDO_STATUS_OK;
 }
 

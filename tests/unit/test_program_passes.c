@@ -530,6 +530,58 @@ static void test_program_passes__splits_and_resizes_keep_nhwc(void **state) {
     free_model(&m);
 }
 
+// A block as in ConvNeXt, whose middle the model itself has in NHWC: its Transposes go.
+static void test_program_passes__transposes_of_the_models_own_keep_nhwc(void **state) {
+    (void)state;
+    int64_t to_nhwc[4] = {0, 2, 3, 1}, to_nchw[4] = {0, 3, 1, 2};
+    const rondo_attribute perms[2] = {
+        {.name = "perm", .kind = RONDO_ATTRIBUTE_INTS, .ints = to_nhwc, .count = 4},
+        {.name = "perm", .kind = RONDO_ATTRIBUTE_INTS, .ints = to_nchw, .count = 4}};
+    static const struct {
+        const char *op, *inputs[2], *output;
+    } nodes[] = {
+        {"Conv", {"x", "w"}, "c"},   {"Transpose", {"c"}, "t"}, {"Softmax", {"t"}, "s"},
+        {"MatMul", {"s", "m"}, "p"}, {"Transpose", {"p"}, "u"}, {"Mul", {"u", "scale"}, "v"},
+        {"Add", {"v", "c"}, "r"},    {"Conv", {"r", "w"}, "y"},
+    };
+    const rondo_shape weights = {4, {4, 4, 1, 1}}, matrix = {2, {4, 4}}, scale = {3, {4, 1, 1}};
+    const rondo_shape shape = {4, {2, 4, 3, 5}};
+    rondo_port x = {.struct_size = sizeof x,
+                    .name = "x",
+                    .dtype = RONDO_DTYPE_F32,
+                    .rank = 4,
+                    .extent = {2, 4, 3, 5}};
+    rondo_builder *builder;
+    model m = {0};
+    check(rondo_builder_create(NULL, &builder));
+    check(rondo_builder_add_input(builder, &x));
+    add_drawn(builder, "w", RONDO_DTYPE_F32, &weights, 0.5f);
+    add_drawn(builder, "m", RONDO_DTYPE_F32, &matrix, 0.5f);
+    add_drawn(builder, "scale", RONDO_DTYPE_F32, &scale, 0.5f);
+    for (size_t i = 0; i < sizeof nodes / sizeof nodes[0]; ++i) {
+        rondo_builder_node_options options = {
+            .struct_size = sizeof options, .attributes = &perms[i == 4], .attribute_count = 1};
+        check(rondo_builder_add_node(builder, nodes[i].op, nodes[i].inputs,
+                                     nodes[i].inputs[1] == NULL ? 1 : 2, &nodes[i].output, 1,
+                                     strcmp(nodes[i].op, "Transpose") == 0 ? &options : NULL));
+    }
+    check(rondo_builder_add_output(builder, "y", NULL));
+    check(rondo_builder_finish(builder, &m.source));
+    rondo_builder_destroy(builder);
+    check(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &m.inputs[0]));
+    for (int64_t e = 0; e < rondo_shape_get_count(&shape); ++e) {
+        set_element(&m.inputs[0], e, (float)(e % 13) / 4.0f - 1.5f);
+    }
+    const rondo_tensor shapes[1] = {{.dtype = RONDO_DTYPE_F32, .shape = shape}};
+    check(rondo__program_specialise(m.source, shapes, 1 << 20, &m.program, NULL));
+    check(interpret_program(m.program, m.inputs, m.expected));
+    check(rondo__program_simplify(m.program));
+    check(rondo__program_optimise(m.program, &all));
+    assert_int_equal(count_ops(m.program, "", "Transpose"), 2);  // at the image and the result
+    expect_same_results(&m, 1e-5);
+    free_model(&m);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_program_passes__squeezenet_in_nhwc),
@@ -543,6 +595,7 @@ int main(void) {
         cmocka_unit_test(test_program_passes__norms_before_convolutions_are_element_wise),
         cmocka_unit_test(test_program_passes__attention_where_it_is_one),
         cmocka_unit_test(test_program_passes__splits_and_resizes_keep_nhwc),
+        cmocka_unit_test(test_program_passes__transposes_of_the_models_own_keep_nhwc),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
