@@ -36,6 +36,52 @@ static void push_broadcast(rondo__step *step, const rondo_shape *shape, const ro
     }
 }
 
+enum { HELD_THREADS = 1024, HELD_MAX = 64 };  // of a block, elements of a thread
+
+typedef struct held_rows {
+    int64_t threads, packs, width;  // threads 0: the registers of a block do not hold a row
+} held_rows;
+
+// For a block each. A pack lies within one channel.
+static held_rows hold_rows(rondo_dtype dtype, int64_t length, int64_t spatial) {
+    held_rows held = {.threads = 32, .width = 16 / (int64_t)rondo_dtype_get_bytes(dtype)};
+    const int64_t packs = length / held.width;
+    while (held.threads < HELD_THREADS && held.threads * 2 < packs) {
+        held.threads *= 2;
+    }
+    held.packs = (packs + held.threads - 1) / held.threads;
+    if (spatial % held.width != 0 || held.packs * held.width > HELD_MAX) {
+        held.threads = 0;
+    }
+    return held;
+}
+
+// For a warp each, in blocks of several where there are enough for all multiprocessors.
+static held_rows hold_rows_by_warp(rondo_dtype dtype, int64_t rows, int64_t length) {
+    enum { BLOCK_COUNT_MIN = 256, WARP = 32 };
+    held_rows held = {.threads = RONDO__CUDA_BLOCK,
+                      .width = 16 / (int64_t)rondo_dtype_get_bytes(dtype)};
+    while (length % held.width != 0) {
+        held.width /= 2;
+    }
+    while (held.threads > WARP && rows * WARP / held.threads < BLOCK_COUNT_MIN) {
+        held.threads /= 2;
+    }
+    held.packs = (length / held.width + WARP - 1) / WARP;
+    if (held.packs * held.width > HELD_MAX) {
+        held.threads = 0;
+    }
+    return held;
+}
+
+static void define_held(rondo__defines *defines, const held_rows *held) {
+    if (held->threads > 0) {
+        rondo__define_int(defines, "THREADS", held->threads);
+        rondo__define_int(defines, "PACKS", held->packs);
+        rondo__define_int(defines, "WIDTH", held->width);
+    }
+}
+
 void rondo__cuda_prepare_layer_normalization(rondo__cuda_kernel *kernel) {
     const rondo__op *op = kernel->request->op;
     const rondo__tensor_info *x = rondo__cuda_input(kernel, 0);
@@ -67,8 +113,16 @@ void rondo__cuda_prepare_layer_normalization(rondo__cuda_kernel *kernel) {
     } else if (rondo__cuda_wants_output(kernel, 2)) {
         rondo__define_type(&defines, "S", rondo__cuda_output(kernel, 2)->dtype);
     }
-    rondo__step *step = rondo__cuda_add_launch(kernel, rondo__cu_normalize, &defines,
-                                               "layer_normalization", rows, choose_threads(length));
+    const held_rows held = broadcasts ? (held_rows){0} : hold_rows_by_warp(x->dtype, rows, length);
+    define_held(&defines, &held);
+    const int64_t rows_of_block = held.threads / 32;
+    rondo__step *step =
+        held.threads > 0
+            ? rondo__cuda_add_launch(
+                  kernel, rondo__cu_normalize, &defines, "layer_normalization_held",
+                  (rows + rows_of_block - 1) / rows_of_block, (uint32_t)held.threads)
+            : rondo__cuda_add_launch(kernel, rondo__cu_normalize, &defines, "layer_normalization",
+                                     rows, choose_threads(length));
     rondo__step_int(step, rows);
     rondo__step_input(step, 0);
     rondo__step_input(step, 1);
@@ -83,26 +137,6 @@ void rondo__cuda_prepare_layer_normalization(rondo__cuda_kernel *kernel) {
         push_broadcast(step, &gain->shape, &x->shape);
         push_broadcast(step, &shift->shape, &x->shape);
     }
-}
-
-enum { HELD_THREADS = 1024, HELD_MAX = 64 };  // of a block, elements of a thread
-
-typedef struct held_rows {
-    int64_t threads, packs, width;  // threads 0: the registers of a block do not hold a row
-} held_rows;
-
-// A pack lies within one channel.
-static held_rows hold_rows(rondo_dtype dtype, int64_t length, int64_t spatial) {
-    held_rows held = {.threads = 32, .width = 16 / (int64_t)rondo_dtype_get_bytes(dtype)};
-    const int64_t packs = length / held.width;
-    while (held.threads < HELD_THREADS && held.threads * 2 < packs) {
-        held.threads *= 2;
-    }
-    held.packs = (packs + held.threads - 1) / held.threads;
-    if (spatial % held.width != 0 || held.packs * held.width > HELD_MAX) {
-        held.threads = 0;
-    }
-    return held;
 }
 
 void rondo__cuda_prepare_group_normalization(rondo__cuda_kernel *kernel) {
@@ -124,11 +158,7 @@ void rondo__cuda_prepare_group_normalization(rondo__cuda_kernel *kernel) {
     const int64_t spatial = rondo__cuda_product(&x->shape, 2, x->shape.rank);
     const held_rows held = hold_rows(x->dtype, length, spatial);
     rondo__define_type(&defines, "T", x->dtype);
-    if (held.threads > 0) {
-        rondo__define_int(&defines, "THREADS", held.threads);
-        rondo__define_int(&defines, "PACKS", held.packs);
-        rondo__define_int(&defines, "WIDTH", held.width);
-    }
+    define_held(&defines, &held);
     rondo__step *step = rondo__cuda_add_launch(
         kernel, rondo__cu_normalize, &defines,
         held.threads > 0 ? "group_normalization_held" : "group_normalization", rows,

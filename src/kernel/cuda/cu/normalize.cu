@@ -23,7 +23,7 @@ typedef RONDO_G G;
 #ifndef RANK
 #define RANK 1
 #endif
-// Of group_normalization_held: threads of a block, packs that each holds, elements of a pack.
+// Of what is held in registers: threads of a block, packs that each holds, elements of a pack.
 #ifndef THREADS
 #define THREADS 256
 #endif
@@ -125,6 +125,81 @@ extern "C" __global__ void __launch_bounds__(256) layer_normalization(const laye
             if (a.inverse != 0) {
                 a.inverse[row] = convert<S>(inverse);
             }
+        }
+    }
+}
+
+// The same for rows that a warp's registers hold: a warp for each row.
+extern "C" __global__ void __launch_bounds__(THREADS)
+layer_normalization_held(const layer_arguments a) {
+    take_turn();
+    const int lane = threadIdx.x & 31, packs = (int)(a.length / WIDTH);
+    const i64 row = (i64)blockIdx.x * (THREADS / 32) + (threadIdx.x >> 5);
+    if (row >= a.rows) {
+        return;
+    }
+    const pack<T, WIDTH> *x = (const pack<T, WIDTH> *)(a.x + row * a.length);
+    const pack<G, WIDTH> *gain = (const pack<G, WIDTH> *)a.gain;
+    const pack<G, WIDTH> *shift = (const pack<G, WIDTH> *)a.shift;
+    pack<T, WIDTH> in[PACKS];
+    pack<G, WIDTH> scale[PACKS], offset[PACKS];
+#pragma unroll
+    for (int p = 0; p < PACKS; p++) {
+        const int i = lane + p * 32;
+        in[p] = pack<T, WIDTH>();
+        scale[p] = offset[p] = pack<G, WIDTH>();
+        if (i < packs) {
+            in[p] = x[i];
+            scale[p] = gain[i];
+            if (a.shift != 0) {
+                offset[p] = shift[i];
+            }
+        }
+    }
+    float sum = 0.0f, rest = 0.0f, square = 0.0f;
+#pragma unroll
+    for (int p = 0; p < PACKS; p++) {
+#pragma unroll
+        for (int v = 0; v < WIDTH; v++) {
+            sum += convert<float>(in[p].value[v]);
+        }
+    }
+    float mean = warp_sum(sum) / (float)a.length;
+#pragma unroll
+    for (int p = 0; p < PACKS; p++) {
+#pragma unroll
+        for (int v = 0; v < WIDTH; v++) {
+            const float d = lane + p * 32 < packs ? convert<float>(in[p].value[v]) - mean : 0.0f;
+            rest += d;
+            square += d * d;
+        }
+    }
+    const float error = warp_sum(rest) / (float)a.length;
+    const float variance = warp_sum(square) / (float)a.length - error * error;
+    mean = fabsf(error) < infinity() ? mean + error : mean;
+    const float inverse = 1.0f / sqrtf((variance < 0.0f ? 0.0f : variance) + (float)a.epsilon);
+#pragma unroll
+    for (int p = 0; p < PACKS; p++) {
+        pack<T, WIDTH> out;
+#pragma unroll
+        for (int v = 0; v < WIDTH; v++) {
+            float value = (convert<float>(in[p].value[v]) - mean) * inverse *
+                          convert<float>(scale[p].value[v]);
+            if (a.shift != 0) {
+                value += convert<float>(offset[p].value[v]);
+            }
+            out.value[v] = convert<T>(value);
+        }
+        if (lane + p * 32 < packs) {
+            ((pack<T, WIDTH> *)(a.y + row * a.length))[lane + p * 32] = out;
+        }
+    }
+    if (lane == 0) {
+        if (a.mean != 0) {
+            a.mean[row] = convert<S>(mean);
+        }
+        if (a.inverse != 0) {
+            a.inverse[row] = convert<S>(inverse);
         }
     }
 }
