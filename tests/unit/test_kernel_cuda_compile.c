@@ -45,6 +45,7 @@ static size_t g_launch_count;
 static void check_turn(const char *source, const char *const *options, size_t option_count) {
     static const ptx_constant constants[] = {
         {"conv_tensor", 5, 1},  // x, w, bias, z, y: w is a constant where it is read early
+        {"recurrent_sequence", 17, 2},  // x, w, r and more: r is a constant where it is read early
         {NULL, 0, 0}};
     const char *all[OPTIONS_MAX];
     rondo__cuda_image ptx;

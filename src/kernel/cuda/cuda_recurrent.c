@@ -143,11 +143,15 @@ static void push_recurrence(rondo__step *step, const rondo__cuda_kernel *kernel,
 
 static void add_inputs(rondo__cuda_kernel *kernel, recurrence *r, const turn *now) {
     const int64_t rows = (now->last - now->first) * r->batch;
+    const bool has_tensor =
+        rondo__cuda_input(kernel, 0)->dtype == RONDO_DTYPE_F16 && r->inputs % 2 == 0;
+    const int64_t height = has_tensor ? 16 : 64, width = has_tensor ? 4 * 32 : 64;
     rondo__step *step =
-        rondo__cuda_add_launch(kernel, rondo__cu_recurrent, &r->defines, "recurrent_inputs",
-                               (rows + 63) / 64, RONDO__CUDA_BLOCK);
+        rondo__cuda_add_launch(kernel, rondo__cu_recurrent, &r->defines,
+                               has_tensor ? "recurrent_inputs_tensor" : "recurrent_inputs",
+                               (rows + height - 1) / height, has_tensor ? 128 : RONDO__CUDA_BLOCK);
     if (step != NULL) {
-        step->launch.grid[1] = (uint32_t)((r->gates * r->hidden + 63) / 64);
+        step->launch.grid[1] = (uint32_t)((r->gates * r->hidden + width - 1) / width);
         step->launch.grid[2] = (uint32_t)r->directions;
     }
     push_recurrence(step, kernel, r, now);
@@ -201,6 +205,7 @@ void rondo__cuda_prepare_recurrent(rondo__cuda_kernel *kernel) {
     r.reset_gate = reserve(kernel, (size_t)state_bytes);
     if (is_small) {
         rondo__define_int(&r.defines, "HIDDEN", r.hidden);
+        rondo__define_int(&r.defines, "FIXED_R", rondo__cuda_input(kernel, 2)->constant != NULL);
     }
     int from = 0;
     for (int64_t first = 0; first < r.steps; first += chunk) {

@@ -12,6 +12,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rondo_types.cuh"
 #include "rondo_activation.cuh"
+#include "rondo_mma.cuh"
 #include "tile_product.cuh"
 
 #ifndef RONDO_T
@@ -29,6 +30,9 @@ typedef RONDO_T T;
 #endif
 #ifndef HIDDEN
 #define HIDDEN 4  // of recurrent_sequence
+#endif
+#ifndef FIXED_R
+#define FIXED_R 0  // r is a constant, so a sequence may read it before its turn
 #endif
 #define THREADS ((GATES * HIDDEN + 31) / 32 * 32)
 
@@ -176,18 +180,28 @@ __device__ __forceinline__ float make_cell(const recurrent_arguments &a, int d, 
 
 // ---- inputs -----------------------------------------------------------------------------------
 
+// The inputs of row m: step first + m / batch, in the order of the direction.
+__device__ __forceinline__ const T *place_x(const recurrent_arguments &a, int d, i64 m) {
+    const i64 b = m % a.batch, time = time_of(a, d, b, a.first + m / a.batch);
+    return a.x + (a.batch_first != 0 ? b * a.steps + time : time * a.batch + b) * a.inputs;
+}
+// What the biases add to column n of `parts`.
+__device__ __forceinline__ float outer_bias(const recurrent_arguments &a, int d, i64 n) {
+    if (a.bias == 0) {
+        return 0.0f;
+    }
+    const i64 columns = GATES * a.hidden;
+    const T *both = a.bias + d * 2 * columns + n;
+    const bool is_inner = GATES == 3 && !RESET_FIRST && n >= 2 * a.hidden;
+    return convert<float>(both[0]) + (is_inner ? 0.0f : convert<float>(both[columns]));
+}
+
 struct load_rows {
     const recurrent_arguments &a;
     int d;
     i64 first, count;
     __device__ __forceinline__ float operator()(i64 i, i64 k) const {
-        const i64 m = first + i;
-        if (m >= count) {
-            return 0.0f;
-        }
-        const i64 b = m % a.batch, time = time_of(a, d, b, a.first + m / a.batch);
-        const i64 row = a.batch_first != 0 ? b * a.steps + time : time * a.batch + b;
-        return convert<float>(a.x[row * a.inputs + k]);
+        return first + i < count ? convert<float>(place_x(a, d, first + i)[k]) : 0.0f;
     }
 };
 struct load_weights {
@@ -212,17 +226,57 @@ extern "C" __global__ void __launch_bounds__(256) recurrent_inputs(const recurre
 #pragma unroll
     for (int j = 0; j < 4; j++) {
         const i64 n = n0 + column + 16 * j;
-        float bias = 0.0f;
-        if (n < columns && a.bias != 0) {
-            const T *both = a.bias + d * 2 * columns + n;
-            const bool is_inner = GATES == 3 && !RESET_FIRST && n >= 2 * a.hidden;
-            bias = convert<float>(both[0]) + (is_inner ? 0.0f : convert<float>(both[columns]));
-        }
+        const float bias = n < columns ? outer_bias(a, d, n) : 0.0f;
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             const i64 m = m0 + row + 16 * i;
             if (m < rows && n < columns) {
                 a.parts[(d * rows + m) * columns + n] = sum[i][j] + bias;
+            }
+        }
+    }
+}
+
+// The same on tensor cores, for f16 and an even number of inputs: a warp makes 16 rows of 32 columns
+// straight from memory. The grid is (tiles of rows, fours of tiles of columns, directions).
+__device__ __forceinline__ u32 load_pair(const T *row, i64 k, i64 count) {
+    return row != 0 && k < count ? *(const u32 *)(row + k) : 0;
+}
+
+extern "C" __global__ void __launch_bounds__(128)
+recurrent_inputs_tensor(const recurrent_arguments a) {
+    take_turn();
+    const int d = blockIdx.z, lane = threadIdx.x & 31, g = lane >> 2, t = lane & 3;
+    const i64 rows = (a.last - a.first) * a.batch, columns = GATES * a.hidden;
+    const i64 m0 = (i64)blockIdx.x * 16 + g, n0 = (blockIdx.y * 4 + (threadIdx.x >> 5)) * 32;
+    const T *x[2], *w[4];
+    float sum[4][4] = {};
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        x[i] = m0 + 8 * i < rows ? place_x(a, d, m0 + 8 * i) : 0;
+    }
+#pragma unroll
+    for (int j = 0; j < 4; j++) {
+        const i64 n = n0 + 8 * j + g;
+        w[j] = n < columns ? a.w + (d * columns + n) * a.inputs : 0;
+    }
+#pragma unroll 4
+    for (i64 k = 2 * t; k - 2 * t < a.inputs; k += 16) {
+        const u32 of_x[4] = {load_pair(x[0], k, a.inputs), load_pair(x[1], k, a.inputs),
+                             load_pair(x[0], k + 8, a.inputs), load_pair(x[1], k + 8, a.inputs)};
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+            const u32 of_w[2] = {load_pair(w[j], k, a.inputs), load_pair(w[j], k + 8, a.inputs)};
+            mma_f16(sum[j], of_x, of_w);
+        }
+    }
+#pragma unroll
+    for (int j = 0; j < 4; j++) {
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const i64 m = m0 + 8 * (i >> 1), n = n0 + 8 * j + 2 * t + (i & 1);
+            if (m < rows && n < columns) {
+                a.parts[(d * rows + m) * columns + n] = sum[j][i] + outer_bias(a, d, n);
             }
         }
     }
@@ -321,9 +375,22 @@ __device__ __forceinline__ float row_product(const float (&row)[HIDDEN], const f
     return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
+__device__ __forceinline__ void load_parts(const recurrent_arguments &a, int d, i64 b, i64 step,
+                                           bool is_there, float (&x)[GATES]) {
+    if (is_there) {
+        const float *parts = place_parts(a, d, b, step) + threadIdx.x;
+#pragma unroll
+        for (int g = 0; g < GATES; g++) {
+            x[g] = parts[g * HIDDEN];
+        }
+    }
+}
+
 extern "C" __global__ void __launch_bounds__(THREADS)
 recurrent_sequence(const recurrent_arguments a) {
-    take_turn();
+    if (!FIXED_R) {
+        take_turn();
+    }
     __align__(16) __shared__ float state[HIDDEN];
     __align__(16) __shared__ float reset[HIDDEN];
     __shared__ float gates[GATES * HIDDEN];
@@ -331,7 +398,6 @@ recurrent_sequence(const recurrent_arguments a) {
     const i64 b = blockIdx.x % a.batch;
     const int d = (int)(blockIdx.x / a.batch);
     const bool has_row = me < GATES * HIDDEN, has_unit = me < HIDDEN;
-    const i64 length = length_of(a, b), outer = outer_state(a, d, b);
     float row[HIDDEN];
     float h = 0.0f, c = 0.0f;
 #pragma unroll
@@ -339,21 +405,26 @@ recurrent_sequence(const recurrent_arguments a) {
         row[k] = has_row
                      ? convert<float>(a.r[((i64)d * GATES * HIDDEN + me) * HIDDEN + k]) : 0.0f;
     }
+    if (FIXED_R) {
+        take_turn();
+    }
+    const i64 length = length_of(a, b), outer = outer_state(a, d, b);
+    const i64 end = a.last < length ? a.last : length;
+    float next[GATES];  // of the step to come, so that nobody waits for memory
+    load_parts(a, d, b, a.first, has_unit && a.first < end, next);
     if (has_unit) {
         h = former_h(a, d, b, me);
         c = GATES == 4 ? former_c(a, d, b, me) : 0.0f;
         state[me] = h;
     }
     __syncthreads();
-    for (i64 step = a.first; step < a.last && step < length; step++) {
+    for (i64 step = a.first; step < end; step++) {
         float x[GATES], from_h[GATES];
-        const float *parts = place_parts(a, d, b, step);
-        if (has_unit) {
 #pragma unroll
-            for (int g = 0; g < GATES; g++) {
-                x[g] = parts[g * HIDDEN + me];
-            }
+        for (int g = 0; g < GATES; g++) {
+            x[g] = next[g];
         }
+        load_parts(a, d, b, step + 1, has_unit && step + 1 < end, next);
         if (has_row && (!RESET_FIRST || me < 2 * HIDDEN)) {
             gates[me] = row_product(row, state);
         }
