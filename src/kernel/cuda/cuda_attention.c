@@ -155,6 +155,9 @@ static int64_t get_tensor_warps(int64_t key_warps) {
 
 // Keys of a warp and tile; 0: what the block needs does not fit.
 static int64_t get_tensor_keys(const rondo__attention *a, int64_t key_warps) {
+    if (a->m > INT32_MAX / 2 || a->n > INT32_MAX / 2) {
+        return 0;
+    }
     const int64_t pitches = (a->width + 15) / 16 * 16 + (a->v_width + 15) / 16 * 16 + 2 * 8;
     const int64_t lines = get_tensor_warps(key_warps) * 16;
     const int64_t merge_bytes = key_warps > 1 ? lines * (a->v_width + 2) * 4 : 0;
@@ -185,6 +188,7 @@ static void add_tensor(rondo__cuda_kernel *kernel, const attention_problem *prob
     rondo__define_int(&defines, "V_WIDTH", a->v_width);
     rondo__define_int(&defines, "KEY_WARPS", w->rows);
     rondo__define_int(&defines, "KEYS", get_tensor_keys(a, w->rows));
+    rondo__define_int(&defines, "HAS_MASK", problem->has_mask);
     rondo__define_int(&defines, "Q_IS_WIDE", is_wide(&a->q, a->width));
     rondo__define_int(&defines, "K_IS_WIDE", is_wide(&a->k, a->width));
     rondo__define_int(&defines, "V_IS_WIDE", is_wide(&a->v, a->v_width));

@@ -33,6 +33,10 @@ typedef f16 T;
 #define V_IS_WIDE 0
 #endif
 
+#ifndef HAS_MASK
+#define HAS_MASK 1
+#endif
+
 #include "rondo_attention.cuh"
 
 enum {
@@ -53,19 +57,24 @@ enum {
 
 // Rows `first` on of k or v, zeros behind the last and in the columns that fill up PADDED.
 template <int USED, int PADDED, int PITCH, bool IS_WIDE>
-__device__ __forceinline__ void load_tile(u16 *tile, const f16 *from, i64 first, i64 end,
+__device__ __forceinline__ void load_tile(u16 *tile, const f16 *from, int first, int end,
                                           const strides &s) {
     if (IS_WIDE) {
         enum { PIECES = PADDED / 8, TURNS = (TILE * PIECES + THREADS - 1) / THREADS };
+        enum { IS_EVEN = THREADS % PIECES == 0 };  // a thread stays in its column
+        const int begin = (int)threadIdx.x / PIECES, piece = (int)threadIdx.x % PIECES * 8;
+        const f16 *at_row = from + (i64)(first + begin) * s.row + piece;
 #pragma unroll
         for (int i = 0; i < TURNS; i++) {
             const int at = (int)threadIdx.x + i * THREADS;
-            const int row = at / PIECES, column = at % PIECES * 8;
+            const int row = IS_EVEN ? begin + i * (THREADS / PIECES) : at / PIECES;
+            const int column = IS_EVEN ? piece : at % PIECES * 8;
             const bool is_there = first + row < end && column < USED;
             if (TILE * PIECES % THREADS == 0 || row < TILE) {
-                copy_16(tile + row * PITCH + column,
-                        is_there ? from + (first + row) * s.row + column : from, is_there);
+                const f16 *here = IS_EVEN ? at_row : from + (i64)(first + row) * s.row + column;
+                copy_16(tile + row * PITCH + column, is_there ? here : from, is_there);
             }
+            at_row += s.row * (THREADS / PIECES);
         }
         return;
     }
@@ -73,9 +82,10 @@ __device__ __forceinline__ void load_tile(u16 *tile, const f16 *from, i64 first,
     for (int at = threadIdx.x; at < TILE * PADDED; at += THREADS) {
         const int row = is_turned ? at % TILE : at / PADDED;
         const int column = is_turned ? at / TILE : at % PADDED;
-        tile[row * PITCH + column] = first + row < end && column < USED
-                                         ? from[(first + row) * s.row + column * s.column].bits
-                                         : (u16)0;
+        tile[row * PITCH + column] =
+            first + row < end && column < USED
+                ? from[(i64)(first + row) * s.row + (i64)column * s.column].bits
+                : (u16)0;
     }
 }
 
@@ -83,12 +93,13 @@ __device__ __forceinline__ void load_tile(u16 *tile, const f16 *from, i64 first,
 __device__ __forceinline__ u32 load_q(const f16 *row, int column, const strides &s) {
     u32 pair = 0;
     if (Q_IS_WIDE) {
-        return row != 0 && column < WIDTH ? *(const u32 *)(row + column) : 0;
-    }
+        pair = row != 0 && column < WIDTH ? *(const u32 *)(row + column) : 0;
+    } else {
 #pragma unroll
-    for (int i = 0; i < 2; i++) {
-        if (row != 0 && column + i < WIDTH) {
-            pair |= (u32)row[(column + i) * s.column].bits << (16 * i);
+        for (int i = 0; i < 2; i++) {
+            if (row != 0 && column + i < WIDTH) {
+                pair |= (u32)row[(column + i) * s.column].bits << (16 * i);
+            }
         }
     }
     return pair;
@@ -121,7 +132,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention_tensor(const att
     const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31, g = lane >> 2, t = lane & 3;
     const int slice = warp % KEY_WARPS, row_in_block = warp / KEY_WARPS * 16 + g;
     const i64 head = blockIdx.y, batch = blockIdx.z;
-    const i64 row = (i64)blockIdx.x * BLOCK_ROWS + row_in_block;
+    const int row = (int)blockIdx.x * BLOCK_ROWS + row_in_block, rows = (int)a.m, keys = (int)a.n;
     const f16 *k = a.k + find(a.at_k, batch, head, 0), *v = a.v + find(a.at_v, batch, head, 0);
     const float scale = (float)a.scale;
     // What a lane shows of a block of 8 x 8: row lane % 8 of block lane / 8. Of k the blocks are two of
@@ -131,13 +142,16 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention_tensor(const att
     const u16 *v_block =
         v_tile + (slice * KEYS + (lane & 15)) * V_PITCH + (lane >> 4) * 8;
 
+    load_tile<WIDTH, STEPS * 16, K_PITCH, K_IS_WIDE>(k_tile, k, 0, keys, a.at_k);
+    load_tile<V_WIDTH, V_PAIRS * 16, V_PITCH, V_IS_WIDE>(v_tile, v, 0, keys, a.at_v);
     const f16 *q[2], *mask[2];
     u32 of_q[STEPS][4];
 #pragma unroll
     for (int r = 0; r < 2; r++) {  // rows g and g + 8
-        const bool is_there = row + r * 8 < a.m;
+        const bool is_there = row + r * 8 < rows;
         q[r] = is_there ? a.q + find(a.at_q, batch, head, row + r * 8) : 0;
-        mask[r] = is_there && a.mask != 0 ? a.mask + find(a.at_mask, batch, head, row + r * 8) : 0;
+        mask[r] =
+            is_there && HAS_MASK ? a.mask + find(a.at_mask, batch, head, row + r * 8) : 0;
     }
 #pragma unroll
     for (int s = 0; s < STEPS; s++) {
@@ -148,19 +162,21 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention_tensor(const att
     }
     float sums[V_PAIRS * 2][4] = {};
     float peak[2] = {-infinity(), -infinity()}, total[2] = {0.0f, 0.0f};
-    for (i64 key = 0; key < a.n; key += TILE) {
-        __syncthreads();
-        load_tile<WIDTH, STEPS * 16, K_PITCH, K_IS_WIDE>(k_tile, k, key, a.n, a.at_k);
-        load_tile<V_WIDTH, V_PAIRS * 16, V_PITCH, V_IS_WIDE>(v_tile, v, key, a.n, a.at_v);
-        const i64 mine = key + slice * KEYS + 2 * t;
+    for (int key = 0; key < keys; key += TILE) {
+        if (key > 0) {
+            __syncthreads();
+            load_tile<WIDTH, STEPS * 16, K_PITCH, K_IS_WIDE>(k_tile, k, key, keys, a.at_k);
+            load_tile<V_WIDTH, V_PAIRS * 16, V_PITCH, V_IS_WIDE>(v_tile, v, key, keys, a.at_v);
+        }
+        const int mine = key + slice * KEYS + 2 * t;
         float added[2][SCORES];
 #pragma unroll
         for (int r = 0; r < 2; r++) {
 #pragma unroll
             for (int at = 0; at < SCORES; at++) {
-                const i64 of = mine + (at >> 1) * 8 + (at & 1);
-                added[r][at] = mask[r] != 0 && of < a.n
-                                   ? half_to_float(mask[r][of * a.at_mask.column]) : 0.0f;
+                const int of = mine + (at >> 1) * 8 + (at & 1);
+                added[r][at] = HAS_MASK && mask[r] != 0 && of < keys
+                                   ? half_to_float(mask[r][(i64)of * a.at_mask.column]) : 0.0f;
             }
         }
         wait_copies();
@@ -185,14 +201,14 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention_tensor(const att
                 float &x = score[at >> 1][r * 2 + (at & 1)];
                 x = x * scale + added[r][at];
                 highest =
-                    mine + (at >> 1) * 8 + (at & 1) < a.n ? fmaxf(highest, x) : highest;
+                    mine + (at >> 1) * 8 + (at & 1) < keys ? fmaxf(highest, x) : highest;
             }
             highest = row_max(highest);
             const float kept = weight_of(peak[r], highest);
 #pragma unroll
             for (int at = 0; at < SCORES; at++) {
                 float &x = score[at >> 1][r * 2 + (at & 1)];
-                x = mine + (at >> 1) * 8 + (at & 1) < a.n ? weight_of(x, highest) : 0.0f;
+                x = mine + (at >> 1) * 8 + (at & 1) < keys ? weight_of(x, highest) : 0.0f;
                 sum += x;
             }
             peak[r] = highest;
@@ -223,7 +239,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention_tensor(const att
         for (int at = 0; at < V_PAIRS * 4; at++) {
             const int r = at & 1, column = (at >> 1) * 8 + 2 * t;
             const float *of = &sums[at >> 1][r * 2];
-            if (row + r * 8 < a.m && column < V_WIDTH) {
+            if (row + r * 8 < rows && column < V_WIDTH) {
                 f16 *y = a.y + find(a.at_y, batch, head, row + r * 8) + column;
                 write_y(y, of[0] / total[r], of[1] / total[r]);
                 if (PAIR == 1 && column + 1 < V_WIDTH) {
@@ -270,7 +286,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention_tensor(const att
     __syncthreads();
     for (int i = threadIdx.x; i < BLOCK_ROWS * V_WIDTH / PAIR; i += THREADS) {
         const int line = i * PAIR / V_WIDTH, column = i * PAIR % V_WIDTH;
-        const i64 to = (i64)blockIdx.x * BLOCK_ROWS + line;
+        const int to = (int)blockIdx.x * BLOCK_ROWS + line;
         float sum[PAIR] = {};
 #pragma unroll
         for (int s = 0; s < KEY_WARPS; s++) {
@@ -280,7 +296,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention_tensor(const att
                 sum[c] += part[c] * factors[s * BLOCK_ROWS + line];
             }
         }
-        if (to < a.m) {
+        if (to < rows) {
             write_y(a.y + find(a.at_y, batch, head, to) + column, sum[0], sum[PAIR - 1]);
         }
     }
