@@ -10,6 +10,7 @@ rondo_status rondo__node_image_copy(const rondo__node_image *image, rondo__node_
     *out_copy = *image;
     out_copy->arguments = NULL;
     out_copy->parameters = NULL;
+    out_copy->parameter_addresses = NULL;
     out_copy->former_arguments = NULL;
     if (image->argument_bytes > 0) {
         out_copy->arguments = rondo__malloc_aligned(image->argument_bytes, 16);
@@ -36,6 +37,7 @@ void rondo__node_image_deinit(rondo__node_image *image) {
     rondo__free(image->arguments);
     rondo__free(image->former_arguments);
     rondo__free(image->parameters);
+    rondo__free(image->parameter_addresses);
     *image = (rondo__node_image){.index = 0};
 }
 

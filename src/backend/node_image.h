@@ -13,11 +13,8 @@ typedef struct rondo__parameter {
 } rondo__parameter;
 
 struct rondo__node_image {
-    size_t index;           // in its level of the template
-    rondo__node_info info;  // KERNEL, HOST, COPY and FILL can be patched; strings are borrowed
-    rondo__launch_attributes attributes;  // KERNEL; no patch changes them
-    bool is_enabled;
-    const char *fixed;  // why the node cannot be patched, "a copy of several rows"; NULL: it can
+    // What a patch of a kernel reads comes first: two lines of the processor's cache.
+    size_t index;  // in its level of the template
     // The backend's own: what is called, how it is found.
     void *function;
     void *kernel;
@@ -25,16 +22,21 @@ struct rondo__node_image {
     // KERNEL and HOST: arguments as they lie in memory, owned.
     unsigned char *arguments;
     size_t argument_bytes;
-    unsigned char *former_arguments;  // room for what was saved, as many; owned; NULL: none yet
     // CUDA kernels: the parameters; bytes between them mean nothing. None where the arguments are
     // packed and the driver does not tell the layout, and on the host.
-    rondo__parameter *parameters;  // owned
     size_t parameter_count;
+    void **parameter_addresses;  // in `arguments`, as the driver takes them; owned; NULL: a copy
+    rondo__node_info info;       // KERNEL, HOST, COPY and FILL can be patched; strings are borrowed
+    rondo__parameter *parameters;         // owned
+    rondo__launch_attributes attributes;  // KERNEL; no patch changes them
+    unsigned char *former_arguments;      // room for what was saved, as many; owned; NULL: none yet
+    const char *fixed;   // why the node cannot be patched, "a copy of several rows"; NULL: it can
     uint64_t last_call;  // of graph/patch_calls.c
-    bool is_opaque;      // the driver does not show the arguments
+    bool is_enabled;
+    bool is_opaque;  // the driver does not show the arguments
 };
 
-// A copy with arguments and parameters of its own.
+// A copy with arguments and parameters of its own, to compare with: no kernel is patched from it.
 //
 // Errors:    NO_MEMORY.
 RONDO_MUST_USE rondo_status rondo__node_image_copy(const rondo__node_image *image,

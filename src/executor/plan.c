@@ -258,6 +258,25 @@ static rondo_status classify(rondo_executor *executor, rondo__plan *plan, size_t
     return status;
 }
 
+// Says what will be prepared, to who makes some of it meanwhile. Returns what to end with
+// rondo__kernel_ahead_destroy.
+static rondo__kernel_ahead *survey_nodes(rondo_executor *executor, rondo__plan *plan,
+                                         rondo__tensor_info *inputs, rondo__tensor_info *outputs,
+                                         const uint32_t *uses) {
+    const bool is_host = rondo_device_is_host(executor->device);
+    rondo__kernel_ahead *ahead = is_host ? rondo__kernel_ahead_create() : NULL;
+    for (size_t n = 0; n < plan->program->node_count && (!is_host || ahead != NULL); ++n) {
+        rondo__kernel_request request;
+        fill_request(executor, plan, n, inputs, outputs, uses, &request);
+        request.ahead = ahead;
+        if (!has_objects(&request)) {
+            rondo__kernel_survey(&request);
+        }
+    }
+    rondo__kernel_ahead_begin(ahead);
+    return ahead;
+}
+
 static rondo_status prepare_nodes(rondo_executor *executor, rondo__plan *plan, int8_t *class_of,
                                   rondo__kernel **kernels) {
     const rondo_program *program = plan->program;
@@ -275,13 +294,7 @@ static rondo_status prepare_nodes(rondo_executor *executor, rondo__plan *plan, i
         goto free_lists;
     }
     rondo__program_count_uses(program, uses);
-    for (size_t n = 0; n < program->node_count && !rondo_device_is_host(executor->device); ++n) {
-        rondo__kernel_request request;
-        fill_request(executor, plan, n, infos, infos + widest, uses, &request);
-        if (!has_objects(&request)) {
-            rondo__kernel_survey(&request);
-        }
-    }
+    rondo__kernel_ahead *ahead = survey_nodes(executor, plan, infos, infos + widest, uses);
     for (size_t n = 0; n < program->node_count && status == RONDO_STATUS_OK; ++n) {
         rondo__kernel_request request;
         fill_request(executor, plan, n, infos, infos + widest, uses, &request);
@@ -295,6 +308,7 @@ static rondo_status prepare_nodes(rondo_executor *executor, rondo__plan *plan, i
                                        program->node_count);
         }
     }
+    rondo__kernel_ahead_destroy(ahead);
 
 free_lists:
     rondo__free(infos);

@@ -31,7 +31,7 @@ static rondo_status read_image(rondo_graph *graph, size_t index, rondo__node_ima
         return RONDO_FAIL_AS("rondo_graph_patch", INVALID, "graph \"%s\" has no node %zu",
                              graph->label, index);
     }
-    rondo__node_image *image = rondo__calloc(1, sizeof *image);
+    rondo__node_image *image = rondo__calloc_lines(sizeof *image);
     if (image == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }

@@ -81,6 +81,10 @@ static rondo_status join_arena(rondo_graph *graph) {
 }
 
 rondo_status rondo__graph_begin_patches(rondo_graph *graph, bool *out_wants_addresses) {
+    if (graph->participants == NULL && !rondo__arena_watches_order(graph->arena)) {
+        *out_wants_addresses = false;
+        return RONDO_STATUS_OK;
+    }
     rondo_status status = join_arena(graph);
     *out_wants_addresses = wants_addresses(rondo__graph_get_participants(graph)) ||
                            wants_addresses(get_later_participants(graph));
@@ -116,10 +120,10 @@ rondo_status rondo__graph_admit_addresses(const rondo_graph *graph, const rondo_
 
 // What the nodes used before may be freed now: a checked graph watches only what they use. Without
 // memory for that it goes on watching both.
-void rondo__graph_watch_anew(rondo_graph *graph) {
+void rondo__graph_watch_nodes_anew(rondo_graph *graph) {
     rondo__participant *participants = rondo__graph_get_participants(graph);
     rondo_error saved;
-    if (!graph->checks_addresses || participants != graph->participants) {
+    if (participants != graph->participants) {
         return;  // graphs that this one was recorded into do what they did, and share the watch
     }
     rondo__error_save(&saved);

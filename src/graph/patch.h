@@ -33,6 +33,11 @@ RONDO_MUST_USE rondo_status rondo__graph_admit_addresses(const rondo_graph *grap
 
 // The executable was changed (the backend's patch_nodes): a checked graph watches what the nodes
 // use now. Walks all of them.
-void rondo__graph_watch_anew(rondo_graph *graph);
+void rondo__graph_watch_nodes_anew(rondo_graph *graph);
+static inline void rondo__graph_watch_anew(rondo_graph *graph) {
+    if (graph->checks_addresses) {
+        rondo__graph_watch_nodes_anew(graph);
+    }
+}
 
 #endif  // RONDO_GRAPH_PATCH_H

@@ -9,11 +9,7 @@
 #include "op/draws.h"
 #include "op/registered.h"
 
-static rondo_status prepare(const rondo__kernel_request *request, rondo__kernel **out_kernel) {
-    *out_kernel = NULL;
-    if (request->op->def->compute == NULL) {
-        return rondo__op_fail_unsupported(request->op, "control flow is run by the executor");
-    }
+static rondo_status check_shapes(const rondo__kernel_request *request) {
     for (size_t i = 0; i < request->input_count; ++i) {
         if (request->inputs[i].dtype != RONDO_DTYPE_NONE && !request->inputs[i].is_shape_known) {
             return RONDO_OP_FAIL(request->op, INTERNAL, "input %zu has no known shape yet", i);
@@ -25,6 +21,15 @@ static rondo_status prepare(const rondo__kernel_request *request, rondo__kernel 
                                               "the shape of an output depends on data");
         }
     }
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status prepare(const rondo__kernel_request *request, rondo__kernel **out_kernel) {
+    *out_kernel = NULL;
+    if (request->op->def->compute == NULL) {
+        return rondo__op_fail_unsupported(request->op, "control flow is run by the executor");
+    }
+    RETURN_IF_ERROR(check_shapes(request));
     if (rondo__op_draws(request->op, request->inputs, request->input_count)) {
         return rondo__kernel_prepare_random(request, out_kernel);
     }
@@ -60,12 +65,17 @@ void rondo__kernel_survey(const rondo__kernel_request *request) {
     const bool is_made_elsewhere =
         request->op->def->compute == NULL || (request->op->def->flags & RONDO__OP_USER) != 0 ||
         rondo__op_draws(request->op, request->inputs, request->input_count);
-    if (rondo_device_is_host(request->device) || is_made_elsewhere) {
+    const bool is_host = rondo_device_is_host(request->device);
+    if (is_made_elsewhere || (is_host && request->ahead == NULL)) {
         return;
     }
     rondo__error_save(&saved);
     survey.is_survey = true;
-    if (prepare(&survey, &kernel) == RONDO_STATUS_OK) {
+    if (is_host) {
+        if (check_shapes(request) == RONDO_STATUS_OK) {
+            rondo__kernel_survey_host(request);
+        }
+    } else if (prepare(&survey, &kernel) == RONDO_STATUS_OK) {
         rondo__kernel_destroy(kernel);
     }
     rondo__error_restore(&saved);

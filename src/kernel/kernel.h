@@ -24,6 +24,9 @@
 
 typedef struct rondo__kernel rondo__kernel;
 
+// What a plan's kernels need and threads make meanwhile: oneDNN's primitives (host).
+typedef struct rondo__kernel_ahead rondo__kernel_ahead;
+
 // What to prepare. All shapes are known. Borrowed for the call, except `op`, device addresses of
 // constants and `constant` tensors, which outlive the kernel.
 typedef struct rondo__kernel_request {
@@ -40,6 +43,7 @@ typedef struct rondo__kernel_request {
     rondo_tuning tuning;
     rondo__tuning_choices *choices;  // where they are looked for and noted; NULL: nowhere
     bool is_survey;                  // for rondo__kernel_survey only
+    rondo__kernel_ahead *ahead;      // of a survey for the host; NULL: nothing is made ahead
     uint64_t brought_inputs;   // GPUs, bit i: what is wanted of constant input i does not stay on
                                // the device but is brought in each run: launches find it there
     rondo__bring_list *bring;  // what is, if anything is
@@ -82,10 +86,22 @@ RONDO_MUST_USE rondo_status rondo__kernel_prepare(const rondo__kernel_request *r
                                                   rondo__kernel **out_kernel);
 
 // Says that the request will be prepared: what a GPU's kernel of it must compile is compiled
-// meanwhile, on threads of its own. Whether that works is seen when it is prepared.
+// meanwhile, on threads of its own, and so is machine code for the host, in request->ahead. Whether
+// that works is seen when it is prepared.
 //
-// Threads:   safe.
+// Threads:   safe; one thread at a time for each `ahead`.
 void rondo__kernel_survey(const rondo__kernel_request *request);
+
+// For the surveys of a plan of the host; NULL: there is one processor, or no memory.
+//
+//   create, survey each request, begin, prepare each request, destroy
+//
+// Ownership: end with rondo__kernel_ahead_destroy, by the same thread.
+rondo__kernel_ahead *rondo__kernel_ahead_create(void);
+// Threads begin, at the last request. NULL is fine, here and below.
+void rondo__kernel_ahead_begin(rondo__kernel_ahead *ahead);
+// Drops what nobody has begun, and waits for the threads.
+void rondo__kernel_ahead_destroy(rondo__kernel_ahead *ahead);
 
 static inline void rondo__kernel_destroy(rondo__kernel *kernel) {  // NULL is fine
     if (kernel != NULL) {
@@ -99,6 +115,7 @@ rondo_status rondo__kernel_prepare_host(const rondo__kernel_request *request,
                                         rondo__kernel **out_kernel);
 rondo_status rondo__kernel_prepare_cuda(const rondo__kernel_request *request,
                                         rondo__kernel **out_kernel);
+void rondo__kernel_survey_host(const rondo__kernel_request *request);
 
 // Layouts and fusions a device profits from; passes ask before they rewrite.
 typedef struct rondo__kernel_traits {

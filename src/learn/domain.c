@@ -329,21 +329,6 @@ void rondo__values_copy(const rondo__arguments *arguments, rondo__values *to,
            (arguments->count + 1) * sizeof(uint64_t) + arguments->struct_bytes);
 }
 
-uint64_t rondo__value_get_bits(const rondo__argument *argument, const rondo_value *value) {
-    uint64_t bits = 0;
-    switch (argument->kind) {
-        case RONDO_ARGUMENT_POINTER:
-            return (uintptr_t)value->pointer;
-        case RONDO_ARGUMENT_FLOAT:
-            memcpy(&bits, &value->single, sizeof value->single);
-            return bits;
-        case RONDO_ARGUMENT_STRUCT:
-            return 0;
-        default:
-            return value->unsigned_integer;
-    }
-}
-
 rondo_value rondo__value_from_bits(const rondo__argument *argument, const rondo__values *values,
                                    size_t index) {
     rondo_value value = {.unsigned_integer = values->bits[index]};

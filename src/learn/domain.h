@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "rondo/learn.h"
 
@@ -57,7 +58,21 @@ void rondo__values_copy(const rondo__arguments *arguments, rondo__values *to,
                         const rondo__values *from);
 
 // A caller's value in 64 bits; structs: 0.
-uint64_t rondo__value_get_bits(const rondo__argument *argument, const rondo_value *value);
+static inline uint64_t rondo__value_get_bits(const rondo__argument *argument,
+                                             const rondo_value *value) {
+    uint32_t single;
+    switch (argument->kind) {
+        case RONDO_ARGUMENT_POINTER:
+            return (uintptr_t)value->pointer;
+        case RONDO_ARGUMENT_FLOAT:
+            memcpy(&single, &value->single, sizeof single);
+            return single;
+        case RONDO_ARGUMENT_STRUCT:
+            return 0;
+        default:
+            return value->unsigned_integer;
+    }
+}
 // The other way; structs: where their bytes stand.
 rondo_value rondo__value_from_bits(const rondo__argument *argument, const rondo__values *values,
                                    size_t index);

@@ -125,6 +125,20 @@ uint64_t rondo__formula_evaluate(const rondo__formula *formula, const rondo__arg
     return cut(word, formula->width);
 }
 
+bool rondo__formula_is_plain(const rondo__formula *formula, const rondo__arguments *arguments) {
+    switch (formula->kind) {
+        case RONDO__FORMULA_INTEGER:
+            return formula->extension == RONDO__EXTEND_NONE && formula->a == 1 && formula->c == 0 &&
+                   formula->second == RONDO__NO_ARGUMENT;
+        case RONDO__FORMULA_ADDRESS:
+            return formula->c == 0 && formula->second == RONDO__NO_ARGUMENT;
+        case RONDO__FORMULA_FLOAT:
+            return formula->width == arguments->list[formula->argument].width;
+        default:
+            return false;
+    }
+}
+
 // ---- fitting ----------------------------------------------------------------------------------
 
 typedef struct fitting {

@@ -62,6 +62,9 @@ typedef struct rondo__sightings {
 uint64_t rondo__formula_evaluate(const rondo__formula *formula, const rondo__arguments *arguments,
                                  const rondo__values *values);
 
+// Whether the word is the low bytes of formula->argument's 64 bits, whatever the values are.
+bool rondo__formula_is_plain(const rondo__formula *formula, const rondo__arguments *arguments);
+
 // All formulas that give every word, the simplest first, as many as there is room for. A ceil whose
 // d is not determined yet stands there with its least and its largest d.
 size_t rondo__formula_fit(const rondo__sightings *seen, rondo__formula *formulas, size_t capacity);

@@ -73,7 +73,7 @@ rondo_status rondo_learned_create(rondo_device *device, const rondo_learned_opti
     if (device->backend->read_node == NULL || device->backend->patch_nodes == NULL) {
         return RONDO_FAIL(UNSUPPORTED, "nodes of %s can be neither read nor patched", device->name);
     }
-    rondo_learned *learned = rondo__calloc(1, sizeof *learned);
+    rondo_learned *learned = rondo__calloc_lines(sizeof *learned);
     if (learned == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
@@ -194,9 +194,13 @@ static bool has_changed(const rondo_learned *learned, size_t index) {
     return learned->values.bits[index] != learned->next.bits[index];
 }
 
-// Takes the values over into `next`, and checks those that are new.
-static rondo_status read_values(rondo_learned *learned, const rondo_value *values, size_t count) {
+// Takes the values over into `next`, and checks those that are new: which, *out_changed says by
+// bits.
+static rondo_status read_values(rondo_learned *learned, const rondo_value *values, size_t count,
+                                uint64_t *out_changed) {
     const rondo__arguments *arguments = &learned->arguments;
+    const bool is_proved = learned->state == RONDO_LEARNED_PROVED;
+    uint64_t changed = 0;
     if (count != arguments->count) {
         return RONDO_FAIL_AS(call_run, INVALID, "%zu values; the step has %zu arguments", count,
                              arguments->count);
@@ -207,21 +211,24 @@ static rondo_status read_values(rondo_learned *learned, const rondo_value *value
     for (size_t i = 0; i < count; ++i) {
         const rondo__argument *argument = &arguments->list[i];
         unsigned char *bytes = learned->next.bytes + argument->struct_offset;
-        learned->next.bits[i] = rondo__value_get_bits(argument, &values[i]);
+        const uint64_t bits = rondo__value_get_bits(argument, &values[i]);
+        learned->next.bits[i] = bits;
         if (argument->kind == RONDO_ARGUMENT_STRUCT) {
             if (values[i].bytes == NULL) {
                 return RONDO_FAIL_AS(call_run, INVALID, "argument \"%s\" is NULL", argument->name);
             }
             memcpy(bytes, values[i].bytes, argument->struct_bytes);
         }
-        if (learned->state == RONDO_LEARNED_PROVED && !has_changed(learned, i)) {
+        if (is_proved && !has_changed(learned, i)) {
             continue;
         }
-        RETURN_IF_ERROR(rondo__argument_check(argument, learned->next.bits[i], bytes, call_run));
+        changed |= UINT64_C(1) << i;
+        RETURN_IF_ERROR(rondo__argument_check(argument, bits, bytes, call_run));
         if (argument->kind == RONDO_ARGUMENT_POINTER) {
-            RETURN_IF_ERROR(check_memory(learned, argument, (uintptr_t)learned->next.bits[i]));
+            RETURN_IF_ERROR(check_memory(learned, argument, (uintptr_t)bits));
         }
     }
+    *out_changed = changed;
     return RONDO_STATUS_OK;
 }
 
@@ -243,11 +250,13 @@ static rondo_status index_slots(rondo_learned *learned) {
         return RONDO_STATUS_NO_MEMORY;
     }
     learned->changing_count = 0;
+    learned->has_copies = false;
     for (size_t i = 0; i < solution->count; ++i) {
         const size_t node = solution->slots[i].node;
         if (learned->images[node] == NULL) {
             RETURN_IF_ERROR(rondo__graph_get_image(
                 learned->graph, recording->nodes[node].image.index, &learned->images[node]));
+            learned->has_copies |= learned->images[node]->info.kind == RONDO__NODE_COPY;
             ++learned->changing_count;
         }
     }
@@ -257,9 +266,12 @@ static rondo_status index_slots(rondo_learned *learned) {
         for (size_t i = 0; i < solution->count; ++i) {
             const rondo__learned_slot *slot = &solution->slots[i];
             if (rondo__formula_uses(&slot->formula, a)) {
-                unsigned char *place =
-                    rondo__image_find_word(learned->images[slot->node], &slot->word);
-                learned->words[filled++] = (rondo__changing_word){place, slot};
+                const bool is_plain = rondo__formula_is_plain(&slot->formula, &learned->arguments);
+                learned->words[filled++] = (rondo__changing_word){
+                    .place = rondo__image_find_word(learned->images[slot->node], &slot->word),
+                    .formula = is_plain ? NULL : &slot->formula,
+                    .node = slot->node,
+                    .width = slot->word.width};
             }
         }
     }
@@ -374,8 +386,9 @@ static rondo_status check_call(const rondo_learned *learned, rondo_stream *strea
 
 rondo_status rondo_learned_learn(rondo_learned *learned, rondo_stream *stream,
                                  const rondo_value *values, size_t count) {
+    uint64_t changed;
     RETURN_IF_ERROR(check_call(learned, stream, __func__));
-    RETURN_IF_ERROR(read_values(learned, values, count));
+    RETURN_IF_ERROR(read_values(learned, values, count, &changed));
     return learned->state == RONDO_LEARNED_NOT_YET ? learn(learned, stream) : RONDO_STATUS_OK;
 }
 
@@ -428,31 +441,29 @@ static void change_words(rondo_learned *learned, size_t argument) {
     const rondo__changing_word *end = learned->words + learned->first_words[argument + 1];
     for (const rondo__changing_word *w = learned->words + learned->first_words[argument]; w < end;
          ++w) {
-        const rondo__learned_slot *slot = w->slot;
         const uint64_t word =
-            rondo__formula_evaluate(&slot->formula, &learned->arguments, &learned->values);
-        if (holds(w->place, slot->word.width, word)) {
+            w->formula == NULL
+                ? learned->values.bits[argument]
+                : rondo__formula_evaluate(w->formula, &learned->arguments, &learned->values);
+        if (holds(w->place, w->width, word)) {
             continue;
         }
-        if (learned->dirt[slot->node] == RONDO__CLEAN) {
-            mark_dirty(learned, slot->node);
+        if (learned->dirt[w->node] == RONDO__CLEAN) {
+            mark_dirty(learned, w->node);
         }
-        store(w->place, slot->word.width, word);
+        store(w->place, w->width, word);
     }
 }
 
-// The arguments whose values are new, as bits.
-static uint64_t find_changed(const rondo_learned *learned) {
-    uint64_t changed = 0;
-    for (size_t i = 0; i < learned->arguments.count; ++i) {
-        changed |= (uint64_t)has_changed(learned, i) << i;
-    }
-    return changed;
-}
-
-// Takes over `next`, and changes the words that depend on what is new.
+// Takes over the new values of `next`, and changes the words that depend on them.
 static void change_values(rondo_learned *learned, uint64_t changed) {
-    rondo__values_copy(&learned->arguments, &learned->values, &learned->next);
+    if (learned->has_structs) {
+        rondo__values_copy(&learned->arguments, &learned->values, &learned->next);
+    }
+    for (uint64_t rest = changed; rest != 0; rest &= rest - 1) {
+        const size_t i = (size_t)__builtin_ctzll(rest);
+        learned->values.bits[i] = learned->next.bits[i];
+    }
     for (; changed != 0; changed &= changed - 1) {
         change_words(learned, (size_t)__builtin_ctzll(changed));
     }
@@ -460,6 +471,9 @@ static void change_values(rondo_learned *learned, uint64_t changed) {
 
 // Looks at the memory that the dirty nodes name.
 static rondo_status admit_dirty(const rondo_learned *learned, bool wants_addresses) {
+    if (!learned->has_copies && !wants_addresses) {
+        return RONDO_STATUS_OK;
+    }
     for (size_t i = 0; i < learned->dirty_count; ++i) {
         const rondo__node_image *image = learned->dirty[i];
         if (image->info.kind == RONDO__NODE_COPY) {
@@ -500,10 +514,8 @@ static rondo_status write_dirty(rondo_learned *learned) {
 }
 
 // Brings the executable to `next`.
-static rondo_status patch(rondo_learned *learned, bool *out_has_changed) {
-    const uint64_t changed = find_changed(learned);
+static rondo_status patch(rondo_learned *learned, uint64_t changed) {
     bool wants_addresses = false;
-    *out_has_changed = changed != 0;
     if (changed == 0 && learned->dirty_count == 0) {
         return RONDO_STATUS_OK;
     }
@@ -542,12 +554,16 @@ static rondo_status compare(rondo_learned *learned, rondo_stream *stream,
                                  &is_right, &lesson->finding);
 }
 
-static rondo_status check_run(rondo_learned *learned, rondo_stream *stream) {
-    rondo__recording recording = {0};
+static bool is_check_due(rondo_learned *learned) {
     if (learned->check_every == 0 || ++learned->since_check < learned->check_every) {
-        return RONDO_STATUS_OK;
+        return false;
     }
     learned->since_check = 0;
+    return true;
+}
+
+static rondo_status check_run(rondo_learned *learned, rondo_stream *stream) {
+    rondo__recording recording = {0};
     rondo_status status = compare(learned, stream, &recording);
     rondo__recording_deinit(&recording);
     if (status == RONDO_STATUS_OK && learned->lesson.finding.refusal != RONDO_REFUSAL_NONE) {
@@ -567,23 +583,26 @@ static rondo_status replay(rondo_learned *learned, rondo_stream *stream) {
 
 static rondo_status run(rondo_learned *learned, rondo_stream *stream, const rondo_value *values,
                         size_t count) {
+    uint64_t changed;
     RETURN_IF_ERROR(check_call(learned, stream, call_run));
-    RETURN_IF_ERROR(read_values(learned, values, count));
-    bool has_changed = true;
-    if (learned->state == RONDO_LEARNED_NOT_YET) {
-        RETURN_IF_ERROR(learn(learned, stream));
-    } else if (learned->state == RONDO_LEARNED_PROVED) {
+    RETURN_IF_ERROR(read_values(learned, values, count, &changed));
+    if (learned->state == RONDO_LEARNED_PROVED) {
         learned->is_current = false;
-        RETURN_IF_ERROR(patch(learned, &has_changed));
-        RETURN_IF_ERROR(has_changed ? check_run(learned, stream) : RONDO_STATUS_OK);
+        RETURN_IF_ERROR(patch(learned, changed));
+        if (changed != 0 && is_check_due(learned)) {
+            RETURN_IF_ERROR(check_run(learned, stream));
+        }
+    } else if (learned->state == RONDO_LEARNED_NOT_YET) {
+        RETURN_IF_ERROR(learn(learned, stream));
+        changed = UINT64_MAX;  // also of a step without arguments
     }
     if (learned->state == RONDO_LEARNED_REFUSED) {
         return rondo__fall_back(learned, stream);
     }
     RETURN_IF_ERROR(replay(learned, stream));
-    learned->stats.unchanged_count += !has_changed;
-    if (count > 0) {
-        memcpy(learned->given, values, count * sizeof *values);
+    learned->stats.unchanged_count += changed == 0;
+    for (size_t i = 0; i < count; ++i) {
+        learned->given[i] = values[i];
     }
     learned->is_current = !learned->has_structs;
     return RONDO_STATUS_OK;

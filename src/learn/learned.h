@@ -15,39 +15,45 @@ typedef enum rondo__dirt {
 
 // A word that depends on an argument.
 typedef struct rondo__changing_word {
-    unsigned char *place;  // in its node's image
-    const rondo__learned_slot *slot;
+    unsigned char *place;           // in its node's image
+    const rondo__formula *formula;  // NULL: the argument's low bytes, as they are
+    size_t node;
+    uint32_t width;
 } rondo__changing_word;
 
 struct rondo_learned {
+    // What a run with changed arguments looks at stands together, in few lines of the processor's
+    // cache.
+    rondo_graph *graph;
     rondo_device *device;  // retained
     rondo__arguments arguments;
-    rondo__step step;
-    rondo__fallback fallback;
-    uint32_t check_every;
-    uint64_t seed;
     rondo_learned_state state;
-    rondo_graph *graph;
-    rondo__lesson lesson;  // its reference: of the trials until the step was recorded for a run,
-                           // then that recording
-    uint64_t learn_ns;
+    bool is_current;  // the executable holds the values given last
     bool has_structs;
+    bool has_copies;  // among the nodes with slots
     // PROVED: what the executable holds, or will when the dirty nodes have been written.
     rondo__values values;
-    rondo__values next;          // of a run, while it is checked
-    rondo_value *given;          // as the program gave them last
-    bool is_current;             // the executable holds them
-    rondo__node_image **images;  // by node; NULL: without slots; the graph's
-    rondo__dirt *dirt;           // by node
+    rondo__values next;           // of a run, while it is checked
+    rondo_value *given;           // as the program gave them last
+    rondo__changing_word *words;  // by the argument that they depend on
+    size_t *first_words;          // by argument, into these; one more than arguments
+    rondo__node_image **images;   // by node; NULL: without slots; the graph's
+    rondo__dirt *dirt;            // by node
     rondo__node_image *formers;  // by node: what it did before it became dirty; NULL: not saved yet
     rondo__node_image **dirty;   // that have to be written
     size_t *dirty_nodes;         // the same, by number
     size_t dirty_count;
-    size_t changing_count;        // nodes with slots
-    rondo__changing_word *words;  // by the argument that they depend on
-    size_t *first_words;          // by argument, into these; one more than arguments
-    uint32_t since_check;         // runs with changed arguments
+    uint32_t check_every;
+    uint32_t since_check;  // runs with changed arguments
     rondo_learned_stats stats;
+    // The rest.
+    size_t changing_count;  // nodes with slots
+    rondo__step step;
+    rondo__fallback fallback;
+    uint64_t seed;
+    rondo__lesson lesson;  // its reference: of the trials until the step was recorded for a run,
+                           // then that recording
+    uint64_t learn_ns;
 };
 
 #endif  // RONDO_LEARN_LEARNED_H

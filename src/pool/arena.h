@@ -62,6 +62,11 @@ struct rondo_arena {
     atomic_uint_fast64_t graph_count;
 };
 
+// Whether replays of its graphs have to keep an order: several may use it.
+static inline bool rondo__arena_watches_order(const rondo_arena *arena) {
+    return atomic_load(&arena->is_exposed) && !arena->options.allows_any_order;
+}
+
 struct rondo__arena_pool {
     rondo_arena *arena;  // retained
     rondo_pool *pool;    // whose list it is in

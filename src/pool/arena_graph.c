@@ -190,7 +190,7 @@ rondo_status rondo__arena_join(rondo_arena *arena, rondo__capture *capture) {
 
 rondo_status rondo__arena_join_late(rondo_arena *arena, const char *label,
                                     rondo__participant **in_out_graph) {
-    if (!atomic_load(&arena->is_exposed) || arena->options.allows_any_order) {
+    if (!rondo__arena_watches_order(arena)) {
         return RONDO_STATUS_OK;
     }
     rondo__arena_graph *graph = (rondo__arena_graph *)*in_out_graph;

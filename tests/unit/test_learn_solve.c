@@ -286,6 +286,9 @@ static void words_are_explained_or_refused(void **state) {
         if (solution.count == 1) {
             rondo__formula_format(&solution.slots[0].formula, &g_arguments, formula,
                                   sizeof formula);
+            // Of an argument as it is no formula is evaluated.
+            assert_int_equal(rondo__formula_is_plain(&solution.slots[0].formula, &g_arguments),
+                             strlen(formula) == 1);
         }
         const bool is_solved = verdict == RONDO__SOLVED;
         const int right = is_solved ? count_right(&t, &rows[i], &solution) : 0;

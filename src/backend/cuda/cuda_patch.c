@@ -20,7 +20,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 
-enum { PARAMETERS_ON_STACK = 64, SCRATCH_BYTES = 256 };
+enum { SCRATCH_BYTES = 256 };
 
 // A block of a host node, and how often it has to run before it is free.
 typedef struct rondo__cuda_patched_call {
@@ -70,6 +70,19 @@ static rondo_status take_parameter(void *user_data, rondo__parameter place, cons
     return take_bytes(image, place.offset, bytes, place.bytes);
 }
 
+// Where the driver finds the parameters when the node is patched; they stay there.
+static rondo_status point_to_parameters(rondo__node_image *image) {
+    image->parameter_addresses =
+        rondo__calloc(image->parameter_count + 1, sizeof(*image->parameter_addresses));
+    if (image->parameter_addresses == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    for (size_t i = 0; i < image->parameter_count; i++) {
+        image->parameter_addresses[i] = image->arguments + image->parameters[i].offset;
+    }
+    return RONDO_STATUS_OK;
+}
+
 static rondo_status read_kernel(rondo__cuda_device *device, rondo__cu_graph_node node,
                                 rondo__node_image *image) {
     const rondo__cuda_api *api = device->api;
@@ -97,7 +110,8 @@ static rondo_status read_kernel(rondo__cuda_device *device, rondo__cu_graph_node
     image->is_opaque = !rondo__cuda_shows_parameters(device, &params);
     RETURN_IF_ERROR(rondo__cuda_read_native_attributes(device, node, &image->attributes));
     reading r = {.image = image, .is_packed = params.extra != NULL};
-    return rondo__cuda_visit_parameters(device, &params, take_parameter, &r);
+    RETURN_IF_ERROR(rondo__cuda_visit_parameters(device, &params, take_parameter, &r));
+    return point_to_parameters(image);
 }
 
 static rondo_status read_host(rondo__cuda_device *device, rondo__cu_graph_node node,
@@ -307,48 +321,31 @@ static rondo_status patch_host(rondo__cuda_device *device, rondo__cuda_executabl
 
 // ---- kernels, copies, fills -------------------------------------------------------------------
 
-static rondo__cu_result set_kernel(rondo__cuda_device *device, rondo__cuda_executable *executable,
-                                   rondo__cu_graph_node node, const rondo__node_image *image,
-                                   void **parameters) {
-    size_t argument_bytes = image->argument_bytes;
-    void *extra[] = {
-        RONDO__CU_LAUNCH_BUFFER_POINTER,
-        image->arguments,
-        RONDO__CU_LAUNCH_BUFFER_SIZE,
-        &argument_bytes,
-        RONDO__CU_LAUNCH_END,
-    };
-    const bool is_packed = image->parameter_count == 0 && argument_bytes > 0;
-    const rondo__cu_kernel_node params = {
+static rondo_status patch_kernel(rondo__cuda_device *device, rondo__cuda_executable *executable,
+                                 rondo__cu_graph_node node, const rondo__node_image *image) {
+    size_t argument_bytes;
+    void *extra[5];
+    rondo__cu_kernel_node params = {
         .function = image->function,
         .grid = {image->info.grid[0], image->info.grid[1], image->info.grid[2]},
         .block = {image->info.block[0], image->info.block[1], image->info.block[2]},
         .shared_bytes = image->info.shared_bytes,
-        .parameters = is_packed ? NULL : parameters,
-        .extra = is_packed ? extra : NULL,
+        .parameters = image->parameter_addresses,
         .kernel = image->kernel,
         .context = image->context,
     };
-    return device->api->cuGraphExecKernelNodeSetParams(executable->native, node, &params);
-}
-
-static rondo_status patch_kernel(rondo__cuda_device *device, rondo__cuda_executable *executable,
-                                 rondo__cu_graph_node node, const rondo__node_image *image) {
-    void *few[PARAMETERS_ON_STACK];
-    void **parameters = few;
-    if (image->parameter_count > PARAMETERS_ON_STACK) {
-        parameters = rondo__calloc(image->parameter_count, sizeof(*parameters));
-        if (parameters == NULL) {
-            return RONDO_STATUS_NO_MEMORY;
-        }
+    if (image->parameter_count == 0 && image->argument_bytes > 0) {
+        argument_bytes = image->argument_bytes;
+        extra[0] = RONDO__CU_LAUNCH_BUFFER_POINTER;
+        extra[1] = image->arguments;
+        extra[2] = RONDO__CU_LAUNCH_BUFFER_SIZE;
+        extra[3] = &argument_bytes;
+        extra[4] = RONDO__CU_LAUNCH_END;
+        params.parameters = NULL;
+        params.extra = extra;
     }
-    for (size_t i = 0; i < image->parameter_count; i++) {
-        parameters[i] = image->arguments + image->parameters[i].offset;
-    }
-    rondo__cu_result code = set_kernel(device, executable, node, image, parameters);
-    if (parameters != few) {
-        rondo__free(parameters);
-    }
+    rondo__cu_result code =
+        device->api->cuGraphExecKernelNodeSetParams(executable->native, node, &params);
     return code == RONDO__CU_SUCCESS
                ? RONDO_STATUS_OK
                : RONDO__CUDA_FAIL(device, code, "cuGraphExecKernelNodeSetParams",
@@ -493,8 +490,9 @@ rondo_status rondo__cuda_enable_node(rondo__executable *executable_, rondo__temp
     }
     bool was_pushed = false;
     RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
-    rondo_status status = is_fill ? patch_node(device, executable, template_, image)
-                                  : switch_node(device, executable, template_, image);
+    rondo_status status = is_fill
+                              ? patch_fill(device, executable, get_node(template_, image), image)
+                              : switch_node(device, executable, template_, image);
     rondo__cuda_leave(device, was_pushed);
     return status;
 }

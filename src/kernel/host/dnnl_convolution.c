@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "kernel/host/dnnl_ahead.h"
 #include "kernel/host/dnnl_kernel.h"
 #include "kernel/host/host_families.h"
 #include "op/convolution.h"
@@ -21,6 +22,8 @@ typedef struct convolution {
     bool channels_last;
     bool has_bias;
     bool has_addend;
+    bool is_weight_constant;
+    double multiply_adds, bytes;  // of a run
     rondo__activation activation;
     float alpha, beta;
 } convolution;
@@ -95,8 +98,8 @@ static void destroy_layouts(layouts *all) {
     rondo__dnnl_layout_destroy(all->bias);
 }
 
-static dnnl_status_t describe(const convolution *conv, const layouts *all, bool is_weight_constant,
-                              dnnl_engine_t engine, dnnl_primitive_desc_t *out_description) {
+static dnnl_status_t describe(const convolution *conv, const layouts *all, dnnl_engine_t engine,
+                              dnnl_primitive_desc_t *out_description) {
     rondo__dnnl_window window = {.rank = conv->shape.window.rank};
     for (int i = 0; i < window.rank; ++i) {
         window.stride[i] = conv->shape.window.stride[i];
@@ -109,9 +112,10 @@ static dnnl_status_t describe(const convolution *conv, const layouts *all, bool 
     if (status != dnnl_success) {
         return status;
     }
-    status = rondo__dnnl_describe_convolution(
-        engine, dnnl_convolution_direct, all->x, is_weight_constant ? all->w_any : all->w_file,
-        all->bias, all->y, &window, attributes, out_description);
+    status =
+        rondo__dnnl_describe_convolution(engine, dnnl_convolution_direct, all->x,
+                                         conv->is_weight_constant ? all->w_any : all->w_file,
+                                         all->bias, all->y, &window, attributes, out_description);
     (void)dnnl_primitive_attr_destroy(attributes);
     return status;
 }
@@ -120,7 +124,7 @@ static dnnl_status_t build(const rondo__kernel_request *request, const convoluti
                            const layouts *all, rondo__dnnl_kernel *kernel) {
     const rondo_tensor *weight = request->inputs[1].constant;
     dnnl_primitive_desc_t description = NULL;
-    dnnl_status_t status = describe(conv, all, weight != NULL, kernel->engine, &description);
+    dnnl_status_t status = describe(conv, all, kernel->engine, &description);
     if (status == dnnl_success) {
         status = rondo__dnnl_kernel_set_primitive(kernel, description);
     }
@@ -156,35 +160,63 @@ static bool has_input(const rondo__kernel_request *request, size_t input) {
     return input < request->input_count && request->inputs[input].dtype != RONDO_DTYPE_NONE;
 }
 
-rondo_status rondo__host_prepare_convolution(const rondo__kernel_request *request,
-                                             rondo__kernel **out_kernel) {
+static rondo_status read_request(const rondo__kernel_request *request, convolution *out_conv) {
     const rondo__op *op = request->op;
-    convolution conv = {
+    const rondo_shape *x = &request->inputs[0].shape;
+    const rondo_shape *w = &request->inputs[1].shape;
+    const rondo_shape *y = &request->outputs[0].shape;
+    *out_conv = (convolution){
         .channels_last = rondo__op_get_int(op, "channels_last", 0) != 0,
         .has_bias = has_input(request, 2),
         .has_addend = has_input(request, 3),
+        .is_weight_constant = request->inputs[1].constant != NULL,
         .activation = (rondo__activation)rondo__activation_parse(
             rondo__op_get_string(op, "activation", "none")),
         .alpha = rondo__op_get_float(op, "alpha", 0.0f),
         .beta = rondo__op_get_float(op, "beta", 0.0f),
     };
-    int32_t rank = request->inputs[0].shape.rank;
-    if (request->inputs[0].dtype != RONDO_DTYPE_F32 || rank < 3 || rank > 5) {
+    if (request->inputs[0].dtype != RONDO_DTYPE_F32 || x->rank < 3 || x->rank > 5) {
         return RONDO_STATUS_UNSUPPORTED;
     }
-    RETURN_IF_ERROR(rondo__convolution_init(
-        op, &request->inputs[0].shape, &request->inputs[1].shape, conv.channels_last, &conv.shape));
+    RETURN_IF_ERROR(rondo__convolution_init(op, x, w, out_conv->channels_last, &out_conv->shape));
+    out_conv->multiply_adds = (double)rondo_shape_get_count(y) *
+                              (double)(out_conv->shape.channels / out_conv->shape.group) *
+                              (double)out_conv->shape.kernel_span;
+    out_conv->bytes = ((double)rondo_shape_get_count(x) + (double)rondo_shape_get_count(w) +
+                       (double)rondo_shape_get_count(y)) *
+                      sizeof(float);
+    return RONDO_STATUS_OK;
+}
+
+static dnnl_status_t describe_wanted(const void *wanted, dnnl_engine_t engine,
+                                     dnnl_primitive_desc_t *out_description) {
+    layouts all = {0};
+    dnnl_status_t status = create_layouts(wanted, &all);
+    if (status == dnnl_success) {
+        status = describe(wanted, &all, engine, out_description);
+    }
+    destroy_layouts(&all);
+    return status;
+}
+
+void rondo__host_survey_convolution(const rondo__kernel_request *request) {
+    convolution conv;
+    if (!rondo__host_takes_row_convolution(request) &&
+        read_request(request, &conv) == RONDO_STATUS_OK) {
+        rondo__dnnl_ahead_want(request->ahead, describe_wanted, &conv, sizeof conv,
+                               rondo__dnnl_choose_threads(conv.multiply_adds, conv.bytes));
+    }
+}
+
+rondo_status rondo__host_prepare_convolution(const rondo__kernel_request *request,
+                                             rondo__kernel **out_kernel) {
+    convolution conv;
+    RETURN_IF_ERROR(read_request(request, &conv));
     rondo__dnnl_kernel *kernel = NULL;
     RETURN_IF_ERROR(rondo__dnnl_kernel_create(request, &kernel));
     layouts all = {0};
-    const double work = (double)rondo_shape_get_count(&request->outputs[0].shape) *
-                        (double)(conv.shape.channels / conv.shape.group) *
-                        (double)conv.shape.kernel_span;
-    const double bytes = ((double)rondo_shape_get_count(&request->inputs[0].shape) +
-                          (double)rondo_shape_get_count(&request->inputs[1].shape) +
-                          (double)rondo_shape_get_count(&request->outputs[0].shape)) *
-                         sizeof(float);
-    const int32_t former = rondo__dnnl_kernel_describe_begin(kernel, work, bytes);
+    const int32_t former =
+        rondo__dnnl_kernel_describe_begin(kernel, conv.multiply_adds, conv.bytes);
     dnnl_status_t status = create_layouts(&conv, &all);
     if (status == dnnl_success) {
         status = build(request, &conv, &all, kernel);

@@ -24,17 +24,15 @@ rondo_status rondo__dnnl_convert_status(dnnl_status_t status, const char *call) 
     }
 }
 
-// oneDNN keeps up to 1024 primitives that nobody uses any more, with their machine code: some
-// 100 MiB after forty plans of one network. When the last kernel goes, so do they.
-static atomic_size_t living_count;
+static atomic_size_t holder_count;
 
-static void count_kernel(void) {
-    atomic_fetch_add(&living_count, 1);
+void rondo__dnnl_hold_cache(void) {
+    atomic_fetch_add(&holder_count, 1);
 }
 
-static void uncount_kernel(void) {
+void rondo__dnnl_release_cache(void) {
     int capacity = 0;
-    if (atomic_fetch_sub(&living_count, 1) == 1 &&
+    if (atomic_fetch_sub(&holder_count, 1) == 1 &&
         dnnl_get_primitive_cache_capacity(&capacity) == dnnl_success && capacity > 0) {
         (void)dnnl_set_primitive_cache_capacity(0);
         (void)dnnl_set_primitive_cache_capacity(capacity);
@@ -58,7 +56,7 @@ static void deinit_kernel(rondo__host_kernel *head) {
     if (kernel->engine != NULL) {
         (void)dnnl_engine_destroy(kernel->engine);
     }
-    uncount_kernel();
+    rondo__dnnl_release_cache();
 }
 
 // Puts the addend where the sum post-op reads it.
@@ -139,11 +137,17 @@ static rondo_status run_kernel(rondo__host_kernel *head, const void *const *inpu
     return status;
 }
 
+int32_t rondo__dnnl_choose_threads(double multiply_adds, double bytes) {
+    return multiply_adds < RONDO__HOST_PARALLEL_MULTIPLY_ADDS && bytes < RONDO__HOST_PARALLEL_BYTES
+               ? 1
+               : rondo__host_get_thread_count();
+}
+
 int32_t rondo__dnnl_kernel_describe_begin(rondo__dnnl_kernel *kernel, double multiply_adds,
                                           double bytes) {
-    kernel->is_single =
-        multiply_adds < RONDO__HOST_PARALLEL_MULTIPLY_ADDS && bytes < RONDO__HOST_PARALLEL_BYTES;
-    return rondo__host_threads_use(kernel->is_single ? 1 : rondo__host_get_thread_count());
+    const int32_t threads = rondo__dnnl_choose_threads(multiply_adds, bytes);
+    kernel->is_single = threads == 1;
+    return rondo__host_threads_use(threads);
 }
 
 void rondo__dnnl_kernel_describe_end(int32_t former_threads) {
@@ -158,7 +162,7 @@ rondo_status rondo__dnnl_kernel_create(const rondo__kernel_request *request,
     if (head == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
-    count_kernel();
+    rondo__dnnl_hold_cache();
     rondo__dnnl_kernel *kernel = (rondo__dnnl_kernel *)head;
     dnnl_status_t status = dnnl_engine_create(&kernel->engine, dnnl_cpu, 0);
     if (status == dnnl_success) {

@@ -53,15 +53,26 @@ typedef struct rondo__dnnl_kernel {
 // UNSUPPORTED without a record for what oneDNN lacks, so that the next choice is tried.
 rondo_status rondo__dnnl_convert_status(dnnl_status_t status, const char *call);
 
+// oneDNN keeps up to 1024 primitives that nobody uses any more, with their machine code: some
+// 100 MiB after forty plans of one network. When nobody holds the cache any more, they go; each
+// kernel holds it.
+//
+// Threads:   safe.
+void rondo__dnnl_hold_cache(void);
+void rondo__dnnl_release_cache(void);
+
 // Errors:    NO_MEMORY.
 // Ownership: free with rondo__kernel_destroy(&kernel->head.base).
 // Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__dnnl_kernel_create(const rondo__kernel_request *request,
                                                       rondo__dnnl_kernel **out_kernel);
 
-// Says how much the primitive to be described will compute and move. Little runs on one thread:
-// oneDNN uses all there are for anything, and beside a busy process each meeting of threads may
-// take as long as the scheduler likes. Threads are as they were after
+// Threads for a primitive that computes and moves so much. Little runs on one thread: oneDNN uses
+// all there are for anything, and beside a busy process each meeting of threads may take as long as
+// the scheduler likes.
+int32_t rondo__dnnl_choose_threads(double multiply_adds, double bytes);
+
+// The primitive is described with that many; they are as they were after
 // rondo__dnnl_kernel_describe_end.
 int32_t rondo__dnnl_kernel_describe_begin(rondo__dnnl_kernel *kernel, double multiply_adds,
                                           double bytes);

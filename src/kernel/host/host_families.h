@@ -9,6 +9,11 @@
 
 #include "kernel/kernel.h"
 
+// Has what rondo__host_prepare_convolution will make made ahead.
+void rondo__host_survey_convolution(const rondo__kernel_request *request);
+// Whether the one below it takes the request.
+bool rondo__host_takes_row_convolution(const rondo__kernel_request *request);
+
 rondo_status rondo__host_prepare_convolution(const rondo__kernel_request *request,
                                              rondo__kernel **out_kernel);
 rondo_status rondo__host_prepare_row_convolution(const rondo__kernel_request *request,

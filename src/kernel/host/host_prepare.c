@@ -152,6 +152,13 @@ static rondo_status prepare_best(const rondo__kernel_request *request, rondo__ke
     return status;
 }
 
+void rondo__kernel_survey_host(const rondo__kernel_request *request) {
+    if (strcmp(request->op->def->name, "Conv") == 0 && !request->use_reference &&
+        !has_empty_tensor(request)) {
+        rondo__host_survey_convolution(request);
+    }
+}
+
 rondo_status rondo__kernel_prepare_host(const rondo__kernel_request *request,
                                         rondo__kernel **out_kernel) {
     *out_kernel = NULL;

@@ -193,22 +193,34 @@ static bool has_input(const rondo__kernel_request *request, size_t input) {
     return input < request->input_count && request->inputs[input].dtype != RONDO_DTYPE_NONE;
 }
 
-rondo_status rondo__host_prepare_row_convolution(const rondo__kernel_request *request,
-                                                 rondo__kernel **out_kernel) {
-    const rondo__op *op = request->op;
-    const bool channels_last = rondo__op_get_int(op, "channels_last", 0) != 0;
-    const rondo_shape *x = &request->inputs[0].shape;
-    rondo__convolution shape;
+// Along which axis; UNSUPPORTED without a record: not such a convolution.
+static rondo_status read_request(const rondo__kernel_request *request,
+                                 rondo__convolution *out_shape, int32_t *out_axis) {
+    const bool channels_last = rondo__op_get_int(request->op, "channels_last", 0) != 0;
     if (request->inputs[0].dtype != RONDO_DTYPE_F32 || request->inputs[1].constant == NULL ||
         (has_input(request, 3) && !channels_last)) {
         return RONDO_STATUS_UNSUPPORTED;
     }
-    RETURN_IF_ERROR(
-        rondo__convolution_init(op, x, &request->inputs[1].shape, channels_last, &shape));
-    const int32_t axis = find_axis(&shape.window);
-    if (axis < 0 || shape.group != 1 || shape.window.dilation[axis] != 1) {
-        return RONDO_STATUS_UNSUPPORTED;
-    }
+    RETURN_IF_ERROR(rondo__convolution_init(request->op, &request->inputs[0].shape,
+                                            &request->inputs[1].shape, channels_last, out_shape));
+    *out_axis = find_axis(&out_shape->window);
+    return *out_axis < 0 || out_shape->group != 1 || out_shape->window.dilation[*out_axis] != 1
+               ? RONDO_STATUS_UNSUPPORTED
+               : RONDO_STATUS_OK;
+}
+
+bool rondo__host_takes_row_convolution(const rondo__kernel_request *request) {
+    rondo__convolution shape;
+    int32_t axis;
+    return read_request(request, &shape, &axis) == RONDO_STATUS_OK;
+}
+
+rondo_status rondo__host_prepare_row_convolution(const rondo__kernel_request *request,
+                                                 rondo__kernel **out_kernel) {
+    const rondo__op *op = request->op;
+    rondo__convolution shape;
+    int32_t axis;
+    RETURN_IF_ERROR(read_request(request, &shape, &axis));
     rondo__host_kernel *head = rondo__host_kernel_create(request, sizeof(row_convolution), "simd",
                                                          run_row_convolution, NULL);
     if (head == NULL) {
@@ -216,7 +228,7 @@ rondo_status rondo__host_prepare_row_convolution(const rondo__kernel_request *re
     }
     row_convolution *kernel = (row_convolution *)head;
     const rondo__window *window = &shape.window;
-    kernel->channels_last = channels_last;
+    kernel->channels_last = rondo__op_get_int(op, "channels_last", 0) != 0;
     kernel->activation =
         (rondo__activation)rondo__activation_parse(rondo__op_get_string(op, "activation", "none"));
     kernel->alpha = rondo__op_get_float(op, "alpha", 0.0f);
