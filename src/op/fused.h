@@ -34,12 +34,12 @@
 //                    default: the fastest)
 //
 // activation: "none", "relu", "clip" (alpha = min, beta = max), "leaky_relu" (alpha), "sigmoid",
-// "tanh",
-//             "gelu" (erf form), "silu", "hard_swish"
+//             "tanh", "gelu" (erf form), "silu", "hard_swish", "gelu_tanh" (0.5 x (1 + tanh(
+//             sqrt(2 / pi) (x + 0.044715 x^3))))
 // Elementwise op names: Add Sub Mul Div Max Min Pow (two operands); Relu Sigmoid Tanh Erf Exp Log
 // Sqrt Neg Abs Reciprocal
-//             Floor Ceil Softplus Gelu Silu HardSwish (one); Clip (alpha, beta), LeakyRelu (alpha),
-//             Elu (alpha), HardSigmoid (alpha, beta), Affine (alpha * x + beta) (one, with
+//             Floor Ceil Softplus Gelu GeluTanh Silu HardSwish (one); Clip (alpha, beta), LeakyRelu
+//             (alpha), Elu (alpha), HardSigmoid (alpha, beta), Affine (alpha * x + beta) (one, with
 //             constants), Saturate (one; finite numbers are kept within the range of f16)
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_OP_FUSED_H
@@ -58,7 +58,8 @@
     X(TANH, "tanh")             \
     X(GELU, "gelu")             \
     X(SILU, "silu")             \
-    X(HARD_SWISH, "hard_swish")
+    X(HARD_SWISH, "hard_swish") \
+    X(GELU_TANH, "gelu_tanh")
 
 typedef enum rondo__activation {
 #define RONDO_ACTIVATION_ENUM(name, text) RONDO__ACTIVATION_##name,
@@ -90,6 +91,7 @@ typedef enum rondo__activation {
     X(Ceil, 1)                 \
     X(Softplus, 1)             \
     X(Gelu, 1)                 \
+    X(GeluTanh, 1)             \
     X(Silu, 1)                 \
     X(HardSwish, 1)            \
     X(Clip, 1)                 \

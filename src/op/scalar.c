@@ -14,6 +14,10 @@ static float sigmoid(float x) {
     return e / (1.0f + e);
 }
 
+static float gelu_tanh(float x) {
+    return 0.5f * x * (1.0f + tanhf(0.79788456080286536f * (x + 0.044715f * x * x * x)));
+}
+
 static float gelu(float x) {
     return 0.5f * x * (1.0f + erff(x * 0.70710678f));
 }
@@ -72,6 +76,8 @@ float rondo__activation_apply(rondo__activation activation, float alpha, float b
             return x * sigmoid(x);
         case RONDO__ACTIVATION_HARD_SWISH:
             return x * clip(x / 6.0f + 0.5f, 0.0f, 1.0f);
+        case RONDO__ACTIVATION_GELU_TANH:
+            return gelu_tanh(x);
     }
     return x;
 }
@@ -133,6 +139,8 @@ float rondo__scalar_op_apply(rondo__scalar_op op, float alpha, float beta, float
         case RONDO__SCALAR_Softplus:
             // log(1 + e^a), written so that a large `a` does not overflow.
             return (a > 0.0f ? a : 0.0f) + log1pf(expf(-fabsf(a)));
+        case RONDO__SCALAR_GeluTanh:
+            return gelu_tanh(a);
         case RONDO__SCALAR_Gelu:
             return gelu(a);
         case RONDO__SCALAR_Silu:

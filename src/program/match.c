@@ -56,12 +56,23 @@ static bool match_single_elementwise(const rondo__node *node, const char *scalar
            strcmp(ops->strings[0], scalar_op) == 0;
 }
 
+// ONNX's op, or what pass_gelu makes of either pattern.
+static bool match_gelu(const rondo__node *node, bool *out_is_tanh) {
+    *out_is_tanh = match_single_elementwise(node, "GeluTanh");
+    if (rondo__node_is(node, "", "Gelu")) {
+        *out_is_tanh = strcmp(rondo__op_get_string(&node->op, "approximate", "none"), "none") != 0;
+        return true;
+    }
+    return *out_is_tanh || match_single_elementwise(node, "Gelu");
+}
+
 bool rondo__match_activation(const rondo_program *program, const rondo__node *node,
                              rondo__activation *out_activation, float *out_alpha, float *out_beta) {
+    bool is_tanh;
     *out_alpha = 0.0f;
     *out_beta = 0.0f;
-    if (match_single_elementwise(node, "Gelu")) {
-        *out_activation = RONDO__ACTIVATION_GELU;
+    if (match_gelu(node, &is_tanh)) {
+        *out_activation = is_tanh ? RONDO__ACTIVATION_GELU_TANH : RONDO__ACTIVATION_GELU;
         return true;
     }
     if (node->op.def->domain[0] != '\0') {
@@ -85,10 +96,6 @@ bool rondo__match_activation(const rondo_program *program, const rondo__node *no
         *out_activation = RONDO__ACTIVATION_LEAKY_RELU;
         *out_alpha = rondo__op_get_float(&node->op, "alpha", 0.01f);
         return true;
-    }
-    if (strcmp(name, "Gelu") == 0) {
-        *out_activation = RONDO__ACTIVATION_GELU;
-        return strcmp(rondo__op_get_string(&node->op, "approximate", "none"), "none") == 0;
     }
     if (strcmp(name, "Clip") == 0) {
         *out_activation = RONDO__ACTIVATION_CLIP;
@@ -143,8 +150,9 @@ bool rondo__match_scalar_op(const rondo_program *program, const rondo__node *nod
     *out_second = -1;
     *out_alpha = 0.0f;
     *out_beta = 0.0f;
-    if (match_single_elementwise(node, "Gelu")) {
-        *out_op = RONDO__SCALAR_Gelu;
+    bool is_tanh;
+    if (match_gelu(node, &is_tanh)) {
+        *out_op = is_tanh ? RONDO__SCALAR_GeluTanh : RONDO__SCALAR_Gelu;
         return true;
     }
     if (match_single_elementwise(node, "Saturate")) {
@@ -158,10 +166,6 @@ bool rondo__match_scalar_op(const rondo_program *program, const rondo__node *nod
     if (strcmp(name, "Clip") == 0) {
         *out_op = RONDO__SCALAR_Clip;
         return match_clip(program, node, out_alpha, out_beta);
-    }
-    if (strcmp(name, "Gelu") == 0 &&
-        strcmp(rondo__op_get_string(&node->op, "approximate", "none"), "none") != 0) {
-        return false;
     }
     int parsed = rondo__scalar_op_parse(name);
     if (parsed < 0) {

@@ -624,6 +624,10 @@ static inline void emulated_cp_async_wait_group(int left = 0) {
     }
     own.count = kept;
 }
+static inline void emulated_cp_async_wait_all(void) {
+    emulated_cp_async_commit_group();
+    emulated_cp_async_wait_group();
+}
 
 // Four matrices of 8 x 8 halves: lane i brings the address of row i % 8 of matrix i / 8, and takes
 // two neighbours of row i / 4 of each.
@@ -638,6 +642,24 @@ static inline void emulated_ldmatrix_sync_aligned_m8n8_x4_shared_b16(unsigned in
     const unsigned int lane = emulated_get_lane();
     for (unsigned int i = 0; i < 4; i++) {
         memcpy(&r[i], emulated->shared + all[i * 8 + lane / 4].word[0] + lane % 4 * 4, 4);
+    }
+    r0 = r[0], r1 = r[1], r2 = r[2], r3 = r[3];
+}
+
+// The same of the matrices turned: lane i takes two neighbours of column i / 4.
+static inline void emulated_ldmatrix_sync_aligned_m8n8_x4_trans_shared_b16(unsigned int &r0,
+                                                                           unsigned int &r1,
+                                                                           unsigned int &r2,
+                                                                           unsigned int &r3,
+                                                                           unsigned int from) {
+    const emulated_words own = {{from}};
+    unsigned int lanes, r[4];
+    const emulated_words *all = emulated->meet_warp(~0u, &own, &lanes);
+    const unsigned int lane = emulated_get_lane(), row = lane % 4 * 2, column = lane / 4 * 2;
+    for (unsigned int i = 0; i < 4; i++) {
+        const emulated_words *rows = &all[i * 8 + row];
+        memcpy(&r[i], emulated->shared + rows[0].word[0] + column, 2);
+        memcpy((unsigned char *)&r[i] + 2, emulated->shared + rows[1].word[0] + column, 2);
     }
     r0 = r[0], r1 = r[1], r2 = r[2], r3 = r[3];
 }

@@ -581,6 +581,7 @@ const op_case op_cases[] = {
     ACTIVATION("gelu"),
     ACTIVATION("silu"),
     ACTIVATION("hard_swish"),
+    ACTIVATION("gelu_tanh"),
     {"DeformConv", 19, "T[1,4,7,8] T[6,4,3,3]:w T[1,18,5,6] T[6]", "", 1},
     {"DeformConv", 19, "T[2,6,7,8] T[70,3,3,2]:w T[2,24,4,4]:n2 - T[2,12,4,4]",
      "group=2 offset_group=2 strides=2,2 pads=1,0,1,1 dilations=1,2 kernel_shape=3,2", 1},

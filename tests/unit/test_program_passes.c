@@ -137,6 +137,8 @@ static void test_program_passes__transformer_layers(void **state) {
         check(rondo__program_simplify(m.program));
         check(rondo__program_join_products(m.program));
         check(rondo__program_optimise(m.program, &all));
+        assert_int_equal(count_ops(m.program, "", "Tanh"), 0);
+        assert_int_equal(count_ops(m.program, "", "Pow"), 0);
         assert_int_equal(count_ops(m.program, "rondo", "Attention"), rows[i].attentions);
         assert_int_equal(count_ops(m.program, "rondo", "MatMul"), rows[i].products);
         assert_int_equal(count_ops(m.program, "", "Split"), rows[i].splits);

@@ -141,10 +141,15 @@ static void push_recurrence(rondo__step *step, const rondo__cuda_kernel *kernel,
     }
 }
 
+static bool has_tensor_cores(const rondo__cuda_kernel *kernel) {
+    rondo_device_info info = {.struct_size = sizeof info};
+    return rondo__cuda_input(kernel, 0)->dtype == RONDO_DTYPE_F16 &&
+           rondo_device_get_info(kernel->device, &info) == RONDO_STATUS_OK && info.arch_major >= 8;
+}
+
 static void add_inputs(rondo__cuda_kernel *kernel, recurrence *r, const turn *now) {
     const int64_t rows = (now->last - now->first) * r->batch;
-    const bool has_tensor =
-        rondo__cuda_input(kernel, 0)->dtype == RONDO_DTYPE_F16 && r->inputs % 2 == 0;
+    const bool has_tensor = has_tensor_cores(kernel) && r->inputs % 2 == 0;
     const int64_t height = has_tensor ? 16 : 64, width = has_tensor ? 4 * 32 : 64;
     rondo__step *step =
         rondo__cuda_add_launch(kernel, rondo__cu_recurrent, &r->defines,

@@ -347,7 +347,11 @@ static bool read_model_op(const rondo__kernel_request *request, chain *out) {
         return read_clip(request, out);
     }
     const bool is_sum = strcmp(name, "Sum") == 0;
-    const int code = is_sum ? RONDO__SCALAR_Add : rondo__scalar_op_parse(name);
+    const bool is_tanh_gelu = strcmp(name, "Gelu") == 0 &&
+                              strcmp(rondo__op_get_string(op, "approximate", "none"), "none") != 0;
+    const int code = is_sum         ? RONDO__SCALAR_Add
+                     : is_tanh_gelu ? RONDO__SCALAR_GeluTanh
+                                    : rondo__scalar_op_parse(name);
     if (code < 0) {
         return false;
     }
@@ -362,11 +366,6 @@ static bool read_model_op(const rondo__kernel_request *request, chain *out) {
         case RONDO__SCALAR_HardSigmoid:
             alpha = rondo__op_get_float(op, "alpha", 0.2f);
             beta = rondo__op_get_float(op, "beta", 0.5f);
-            break;
-        case RONDO__SCALAR_Gelu:
-            if (strcmp(rondo__op_get_string(op, "approximate", "none"), "none") != 0) {
-                return false;
-            }
             break;
         case RONDO__SCALAR_Affine:
             return false;  // ONNX's op of this name has other defaults

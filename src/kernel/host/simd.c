@@ -72,6 +72,7 @@ void rondo__simd_activate(const rondo__simd *simd, rondo__activation activation,
         [RONDO__ACTIVATION_GELU] = RONDO__SCALAR_Gelu,
         [RONDO__ACTIVATION_SILU] = RONDO__SCALAR_Silu,
         [RONDO__ACTIVATION_HARD_SWISH] = RONDO__SCALAR_HardSwish,
+        [RONDO__ACTIVATION_GELU_TANH] = RONDO__SCALAR_GeluTanh,
     };
     if (activation != RONDO__ACTIVATION_NONE) {
         simd->unary[scalar_op[activation]](y, y, count, alpha, beta);

@@ -32,6 +32,7 @@ DEFINE_UNARY_CALL(Floor, floorf(a))
 DEFINE_UNARY_CALL(Ceil, ceilf(a))
 DEFINE_UNARY_CALL(Softplus, math_select(a > 0.0f, a, 0.0f) + log1pf(math_exp(-fabsf(a))))
 DEFINE_UNARY(Gelu, 0.5f * a * (1.0f + math_erf(a * 0.70710678f)))
+DEFINE_UNARY(GeluTanh, 0.5f * a * (1.0f + math_tanh(0.79788456f * (a + 0.044715f * a * a * a))))
 DEFINE_UNARY(Silu, a *math_sigmoid(a))
 DEFINE_UNARY(HardSwish, a *math_clip(a / 6.0f + 0.5f, 0.0f, 1.0f))
 DEFINE_UNARY(Clip, math_clip(a, alpha, beta))
@@ -339,14 +340,14 @@ const rondo__simd RONDO_SIMD_NAME(rondo__simd) = {
 #endif
     .unary =
         {
-            UNARY_ENTRY(Relu),       UNARY_ENTRY(Sigmoid),     UNARY_ENTRY(Tanh),
-            UNARY_ENTRY(Erf),        UNARY_ENTRY(Exp),         UNARY_ENTRY(Log),
-            UNARY_ENTRY(Sqrt),       UNARY_ENTRY(Neg),         UNARY_ENTRY(Abs),
-            UNARY_ENTRY(Reciprocal), UNARY_ENTRY(Floor),       UNARY_ENTRY(Ceil),
-            UNARY_ENTRY(Softplus),   UNARY_ENTRY(Gelu),        UNARY_ENTRY(Silu),
-            UNARY_ENTRY(HardSwish),  UNARY_ENTRY(Clip),        UNARY_ENTRY(LeakyRelu),
-            UNARY_ENTRY(Elu),        UNARY_ENTRY(HardSigmoid), UNARY_ENTRY(Affine),
-            UNARY_ENTRY(Saturate),
+            UNARY_ENTRY(Relu),       UNARY_ENTRY(Sigmoid),   UNARY_ENTRY(Tanh),
+            UNARY_ENTRY(Erf),        UNARY_ENTRY(Exp),       UNARY_ENTRY(Log),
+            UNARY_ENTRY(Sqrt),       UNARY_ENTRY(Neg),       UNARY_ENTRY(Abs),
+            UNARY_ENTRY(Reciprocal), UNARY_ENTRY(Floor),     UNARY_ENTRY(Ceil),
+            UNARY_ENTRY(Softplus),   UNARY_ENTRY(Gelu),      UNARY_ENTRY(GeluTanh),
+            UNARY_ENTRY(Silu),       UNARY_ENTRY(HardSwish), UNARY_ENTRY(Clip),
+            UNARY_ENTRY(LeakyRelu),  UNARY_ENTRY(Elu),       UNARY_ENTRY(HardSigmoid),
+            UNARY_ENTRY(Affine),     UNARY_ENTRY(Saturate),
         },
     .binary = BINARY_MAP(binary_),
     .binary_scalar_a = BINARY_MAP(scalar_a_),

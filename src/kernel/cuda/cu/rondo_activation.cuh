@@ -10,6 +10,9 @@ __device__ __forceinline__ float sigmoid(float x) {
 __device__ __forceinline__ float hard_swish(float x) {
     return x * fminf(fmaxf(x * (1.0f / 6.0f) + 0.5f, 0.0f), 1.0f);
 }
+__device__ __forceinline__ float gelu_tanh(float x) {
+    return 0.5f * x * (1.0f + tanhf(0.79788456080286536f * (x + 0.044715f * x * x * x)));
+}
 template <int KIND>
 __device__ __forceinline__ float activate(float x, float alpha, float beta) {
     if (KIND == 1) {
@@ -36,6 +39,9 @@ __device__ __forceinline__ float activate(float x, float alpha, float beta) {
     if (KIND == 8) {
         return hard_swish(x);
     }
+    if (KIND == 9) {
+        return gelu_tanh(x);
+    }
     return x;
 }
 
@@ -58,6 +64,8 @@ __device__ __forceinline__ float activate_by_number(i64 kind, float x, float alp
             return activate<7>(x, alpha, beta);
         case 8:
             return activate<8>(x, alpha, beta);
+        case 9:
+            return activate<9>(x, alpha, beta);
         default:
             return x;
     }
