@@ -568,9 +568,20 @@ static inline float4 make_float4(float x, float y, float z, float w) {
     return v;
 }
 
-// Addresses in shared memory are offsets into the dynamic one of this block.
+// Addresses in shared memory are offsets into the dynamic one of this block; those of static arrays,
+// which lie in the text's own data, are offsets from an anchor there.
+enum { EMULATED_DYNAMIC_BYTES = 1 << 24, EMULATED_STATIC_MIDDLE = 1 << 28 };
+static unsigned char emulated_anchor[16] __attribute__((aligned(16)));
 static inline unsigned long __cvta_generic_to_shared(const void *address) {
-    return (unsigned long)((const unsigned char *)address - emulated->shared);
+    const unsigned char *at = (const unsigned char *)address;
+    return at >= emulated->shared && at < emulated->shared + EMULATED_DYNAMIC_BYTES
+               ? (unsigned long)(at - emulated->shared)
+               : (unsigned long)(at - emulated_anchor + EMULATED_STATIC_MIDDLE);
+}
+static inline unsigned char *emulated_at_shared(unsigned int address) {
+    return address < EMULATED_DYNAMIC_BYTES
+               ? emulated->shared + address
+               : emulated_anchor + ((long)address - EMULATED_STATIC_MIDDLE);
 }
 static inline float emulated_read_half(const unsigned char *bytes) {
     unsigned short bits;
@@ -605,7 +616,7 @@ static inline void emulated_cp_async_cg_shared_global(unsigned int to, const voi
     if (own.count == 64 || to % 16 != 0 || (unsigned long)from % 16 != 0) {
         __builtin_trap();
     }
-    own.copy[own.count++] = {emulated->shared + to, from, bytes, own.group};
+    own.copy[own.count++] = {emulated_at_shared(to), from, bytes, own.group};
 }
 static inline void emulated_cp_async_commit_group(void) {
     emulated_own_copies().group++;
@@ -641,7 +652,8 @@ static inline void emulated_ldmatrix_sync_aligned_m8n8_x4_shared_b16(unsigned in
     const emulated_words *all = emulated->meet_warp(~0u, &own, &lanes);
     const unsigned int lane = emulated_get_lane();
     for (unsigned int i = 0; i < 4; i++) {
-        memcpy(&r[i], emulated->shared + all[i * 8 + lane / 4].word[0] + lane % 4 * 4, 4);
+        memcpy(&r[i], emulated_at_shared((unsigned int)all[i * 8 + lane / 4].word[0]) + lane % 4 * 4,
+               4);
     }
     r0 = r[0], r1 = r[1], r2 = r[2], r3 = r[3];
 }
@@ -658,8 +670,9 @@ static inline void emulated_ldmatrix_sync_aligned_m8n8_x4_trans_shared_b16(unsig
     const unsigned int lane = emulated_get_lane(), row = lane % 4 * 2, column = lane / 4 * 2;
     for (unsigned int i = 0; i < 4; i++) {
         const emulated_words *rows = &all[i * 8 + row];
-        memcpy(&r[i], emulated->shared + rows[0].word[0] + column, 2);
-        memcpy((unsigned char *)&r[i] + 2, emulated->shared + rows[1].word[0] + column, 2);
+        memcpy(&r[i], emulated_at_shared((unsigned int)rows[0].word[0]) + column, 2);
+        memcpy((unsigned char *)&r[i] + 2, emulated_at_shared((unsigned int)rows[1].word[0]) + column,
+               2);
     }
     r0 = r[0], r1 = r[1], r2 = r[2], r3 = r[3];
 }
