@@ -7,9 +7,9 @@
 // One walk in node order. A value may have a twin in NHWC. Ops that want NHWC take twins (a
 // Transpose makes one where there is none) and make only a twin; ops that do not care about layout
 // follow when all their image operands have twins; any other user of the NCHW value makes a
-// Transpose back necessary, once. A Transpose of the program's own from NHWC (LayerNormalization over
-// channels, as in ConvNeXt) gives its result a twin. Where H and W are 1 the two layouts have the same bytes and the
-// transposes are Reshapes, which cost nothing.
+// Transpose back necessary, once. A Transpose of the program's own from NHWC (LayerNormalization
+// over channels, as in ConvNeXt) gives its result a twin. Where H and W are 1 the two layouts have
+// the same bytes and the transposes are Reshapes, which cost nothing.
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
