@@ -11,8 +11,8 @@
 #define RONDO__OP_TITLE "%.40s%s%.64s"
 #define RONDO__OP_TITLE_OF(op) (op)->def->name, (op)->name[0] != '\0' ? " " : "", (op)->name
 
-// `stream`: where its kernels are launched; NULL: the processor computes it. `is_next`: right behind
-// the op whose span this thread ended last.
+// `stream`: where its kernels are launched; NULL: the processor computes it. `is_next`: right
+// behind the op whose span this thread ended last.
 static inline rondo__hook_scope rondo__op_span_enter(const rondo__op *op, rondo_stream *stream,
                                                      bool is_next) {
     return rondo__hook_is_on(RONDO__HOOK_SPANS)

@@ -1,5 +1,5 @@
-// program/pass_layer_scale.c — a factor by channel behind a product goes into its weights, where the
-// product is a term of a sum (LayerScale of ConvNeXt, CaiT and others).
+// program/pass_layer_scale.c — a factor by channel behind a product goes into its weights, where
+// the product is a term of a sum (LayerScale of ConvNeXt, CaiT and others).
 //
 //   before   x + s * T(a W + b)         T: Transposes, or none
 //   after    x + T(a (W s) + (b s))     the product can take the sum in
