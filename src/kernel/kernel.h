@@ -103,6 +103,7 @@ rondo_status rondo__kernel_prepare_cuda(const rondo__kernel_request *request,
 // Layouts and fusions a device profits from; passes ask before they rewrite.
 typedef struct rondo__kernel_traits {
     bool prefers_channels_last;  // convolutions, pools and resizes want NHWC activations
+    bool splits_transposed;      // Conv and DepthToSpace are faster than ConvTranspose
     bool fuses_convolution;      // rondo.Conv with bias, residual and activation in one kernel
     bool fuses_matmul;       // rondo.MatMul with bias, activation, transposed or strided operands
     bool fuses_attention;    // rondo.Attention: scores, softmax and their product in one kernel

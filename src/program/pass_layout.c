@@ -18,6 +18,7 @@
 #include "program/edit.h"
 #include "program/match.h"
 #include "program/passes.h"
+#include "program/rewrite.h"
 #include "program/window_write.h"
 
 enum { IMAGE_RANK = 4 };
@@ -172,6 +173,65 @@ static rondo_status visit_pool(layout *l, size_t n) {
     node->inputs[0] = x;
     node->output_count = 1;
     return make_twin_output(l, n, 0);
+}
+
+// ---- depth to space ---------------------------------------------------------------------------
+
+// [N, C b b, H, W] to [N, C, H b, W b], with the two of b before C or behind it.
+static bool is_depth_to_space(const layout *l, const rondo__node *node) {
+    rondo_shape shape;
+    return rondo__node_is(node, "", "DepthToSpace") && (size_t)node->inputs[0] < l->value_count &&
+           l->twin[node->inputs[0]] >= 0 && is_float_image(l->program, node->inputs[0], &shape) &&
+           is_float_image(l->program, node->outputs[0], &shape);
+}
+
+static rondo_status become_transpose(rondo__node *node, int32_t x, const int64_t *perm,
+                                     size_t rank) {
+    rondo__op op = {.opset = RONDO_OP_OPSET_MAX,
+                    .def = rondo__op_lookup("", "Transpose", RONDO_OP_OPSET_MAX)};
+    int32_t *inputs = rondo__calloc(1, sizeof *inputs);
+    rondo_status status =
+        inputs != NULL ? rondo__op_set_ints(&op, "perm", perm, rank) : RONDO_STATUS_NO_MEMORY;
+    if (status != RONDO_STATUS_OK) {
+        rondo__op_deinit(&op);
+        rondo__free(inputs);
+        return status;
+    }
+    inputs[0] = x;
+    rondo__node_become(node, &op, inputs, 1);
+    return status;
+}
+
+// In NHWC: a Reshape, a Transpose that keeps rows of C together, and a Reshape.
+static rondo_status visit_depth_to_space(layout *l, size_t n) {
+    static const int64_t behind[] = {0, 1, 4, 2, 5, 3}, before[] = {0, 1, 3, 2, 4, 5};
+    rondo_program *program = l->program;
+    const rondo__op *op = &program->nodes[n].op;
+    const bool is_behind = strcmp(rondo__op_get_string(op, "mode", "DCR"), "CRD") == 0;
+    const int32_t x = program->nodes[n].inputs[0], y = program->nodes[n].outputs[0];
+    const rondo_dtype dtype = program->values[y].dtype;
+    const char *name = program->values[y].name;
+    rondo_shape from, to;
+    (void)rondo__value_get_shape(&program->values[x], &from);
+    (void)rondo__value_get_shape(&program->values[y], &to);
+    const int64_t *e = from.extent, b = to.extent[2] / e[2], c = to.extent[1];
+    const rondo_shape split = {
+        .rank = 6, .extent = {e[0], e[2], e[3], is_behind ? c : b, b, is_behind ? b : c}};
+    const rondo_shape turned = {.rank = 6, .extent = {e[0], e[2], b, e[3], b, c}};
+    const rondo_shape nhwc = to_nhwc(&to);
+    int32_t parts, moved, twin;
+    RETURN_IF_ERROR(rondo__program_add_shaped(program, name, dtype, &split, &parts));
+    RETURN_IF_ERROR(rondo__program_add_shaped(program, name, dtype, &turned, &moved));
+    RETURN_IF_ERROR(rondo__program_add_shaped(program, name, dtype, &nhwc, &twin));
+    RETURN_IF_ERROR(rondo__program_add_reshape(program, l->twin[x], parts, &split));
+    RETURN_IF_ERROR(rondo__program_add_reshape(program, moved, twin, &nhwc));
+    RETURN_IF_ERROR(become_transpose(&program->nodes[n], parts, is_behind ? behind : before, 6));
+    program->nodes[n].outputs[0] = moved;
+    program->values[moved].producer = (int32_t)n;
+    program->values[y].producer = -1;
+    l->twin[y] = twin;
+    l->is_missing[y] = true;
+    return RONDO_STATUS_OK;
 }
 
 // ---- ops that do not care ---------------------------------------------------------------------
@@ -377,6 +437,9 @@ static rondo_status visit_node(layout *l, size_t n) {
     }
     if (is_pool(l, &l->program->nodes[n])) {
         return visit_pool(l, n);
+    }
+    if (is_depth_to_space(l, &l->program->nodes[n])) {
+        return visit_depth_to_space(l, n);
     }
     if (is_follower(l, &l->program->nodes[n])) {
         bool followed;

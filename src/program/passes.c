@@ -17,6 +17,9 @@ static rondo_status optimise(rondo_program *program, const rondo__pass_options *
     RETURN_IF_ERROR(rondo__pass_moves(program));
     // Products and convolutions first: they take element-wise neighbours that would otherwise form
     // chains.
+    if (options->split_transposed) {
+        RETURN_IF_ERROR(rondo__pass_transposed(program));
+    }
     if (options->fuse_convolution) {
         RETURN_IF_ERROR(rondo__pass_convolution(program));
     }

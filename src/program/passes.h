@@ -13,6 +13,7 @@
 // What the target profits from; the executor fills it from the kernel room's traits.
 typedef struct rondo__pass_options {
     bool channels_last;     // convolutions in NHWC
+    bool split_transposed;  // ConvTranspose as Conv and DepthToSpace
     bool fuse_convolution;  // rondo.Conv
     bool fuse_matmul;       // rondo.MatMul
     bool fuse_attention;    // rondo.Attention, out of rondo.MatMul
@@ -74,6 +75,7 @@ rondo_status rondo__pass_labels(rondo_program *program);
 rondo_status rondo__pass_gelu(rondo_program *program);
 rondo_status rondo__pass_join(rondo_program *program);
 rondo_status rondo__pass_moves(rondo_program *program);
+rondo_status rondo__pass_transposed(rondo_program *program);
 rondo_status rondo__pass_convolution(rondo_program *program);
 rondo_status rondo__pass_layout(rondo_program *program);
 rondo_status rondo__pass_scale_shift(rondo_program *program);

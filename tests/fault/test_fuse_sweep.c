@@ -12,6 +12,7 @@
 #include "support/sweep.h"
 
 static const rondo__pass_options all = {.channels_last = true,
+                                        .split_transposed = true,
                                         .fuse_convolution = true,
                                         .fuse_matmul = true,
                                         .fuse_attention = true,

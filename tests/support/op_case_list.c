@@ -714,8 +714,9 @@ const op_case op_cases[] = {
         {"rondo.Attention", 17, inputs, "scale=0.25 way=1 " attributes, 1},   \
         {"rondo.Attention", 17, inputs, "scale=0.25 way=2 " attributes, 1},   \
         {"rondo.Attention", 17, inputs, "scale=0.25 way=3 " attributes, 1},   \
-        {"rondo.Attention", 17, inputs, "scale=0.25 way=4 " attributes, 1}, { \
-        "rondo.Attention", 17, inputs, "scale=0.25 way=5 " attributes, 1      \
+        {"rondo.Attention", 17, inputs, "scale=0.25 way=4 " attributes, 1},   \
+        {"rondo.Attention", 17, inputs, "scale=0.25 way=5 " attributes, 1}, { \
+        "rondo.Attention", 17, inputs, "scale=0.25 way=6 " attributes, 1      \
     }
     ATTENTION("T[2,3,37,20] T[2,3,45,20] T[2,3,45,24] T[2,1,1,45]", ""),
     ATTENTION("T[2,70,3,16] T[2,70,3,16] T[2,70,3,16] T[1,1,70,70]",

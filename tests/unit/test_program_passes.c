@@ -84,6 +84,7 @@ static void expect_same_results(model *m, double tolerance) {
 }
 
 static const rondo__pass_options all = {.channels_last = true,
+                                        .split_transposed = true,
                                         .fuse_convolution = true,
                                         .fuse_matmul = true,
                                         .fuse_attention = true,
@@ -600,6 +601,100 @@ static void test_program_passes__convnext_is_four_ops_a_block(void **state) {
     free_model(&m);
 }
 
+typedef struct transposed_case {
+    int64_t kernel[2], strides[2], pads[4], output_padding[2], dilations[2], group;
+    bool is_split;
+} transposed_case;
+
+// y = shuffle(relu(transposed(conv(x)))), the shuffle with its factors behind the channels.
+static rondo_program *build_transposed(const transposed_case *of) {
+    const rondo_attribute attributes[] = {
+        {.name = "strides", .kind = RONDO_ATTRIBUTE_INTS, .ints = of->strides, .count = 2},
+        {.name = "pads", .kind = RONDO_ATTRIBUTE_INTS, .ints = of->pads, .count = 4},
+        {.name = "output_padding",
+         .kind = RONDO_ATTRIBUTE_INTS,
+         .ints = of->output_padding,
+         .count = 2},
+        {.name = "dilations", .kind = RONDO_ATTRIBUTE_INTS, .ints = of->dilations, .count = 2},
+        {.name = "group", .kind = RONDO_ATTRIBUTE_INT, .int_value = of->group},
+    };
+    const rondo_attribute shuffle[] = {
+        {.name = "blocksize", .kind = RONDO_ATTRIBUTE_INT, .int_value = 2},
+        {.name = "mode", .kind = RONDO_ATTRIBUTE_STRING, .string_value = "CRD"}};
+    const rondo_builder_node_options options[] = {
+        {.struct_size = sizeof options[0]},
+        {.struct_size = sizeof options[0], .attributes = attributes, .attribute_count = 5},
+        {.struct_size = sizeof options[0]},
+        {.struct_size = sizeof options[0], .attributes = shuffle, .attribute_count = 2}};
+    static const struct {
+        const char *op, *inputs[3], *output;
+        size_t count;
+    } nodes[] = {{"Conv", {"x", "w"}, "c", 2},
+                 {"ConvTranspose", {"c", "v", "b"}, "t", 3},
+                 {"Relu", {"t"}, "r", 1},
+                 {"DepthToSpace", {"r"}, "y", 1}};
+    const rondo_shape one = {4, {4, 4, 1, 1}}, bias = {1, {8}};
+    const rondo_shape filter = {4, {4, 8 / of->group, of->kernel[0], of->kernel[1]}};
+    rondo_port x = {.struct_size = sizeof x,
+                    .name = "x",
+                    .dtype = RONDO_DTYPE_F32,
+                    .rank = 4,
+                    .extent = {2, 4, 5, 6}};
+    rondo_builder *builder;
+    rondo_program *program;
+    check(rondo_builder_create(NULL, &builder));
+    check(rondo_builder_add_input(builder, &x));
+    add_drawn(builder, "w", RONDO_DTYPE_F32, &one, 0.5f);
+    add_drawn(builder, "v", RONDO_DTYPE_F32, &filter, 0.5f);
+    add_drawn(builder, "b", RONDO_DTYPE_F32, &bias, 0.5f);
+    for (size_t i = 0; i < sizeof nodes / sizeof nodes[0]; ++i) {
+        check(rondo_builder_add_node(builder, nodes[i].op, nodes[i].inputs, nodes[i].count,
+                                     &nodes[i].output, 1, &options[i]));
+    }
+    check(rondo_builder_add_output(builder, "y", NULL));
+    check(rondo_builder_finish(builder, &program));
+    rondo_builder_destroy(builder);
+    return program;
+}
+
+static void test_program_passes__transposed_convolutions_split(void **state) {
+    (void)state;
+    static const transposed_case rows[] = {
+        {{2, 2}, {2, 2}, {0, 0, 0, 0}, {0, 0}, {1, 1}, 1, true},
+        {{4, 4}, {2, 2}, {1, 1, 1, 1}, {0, 0}, {1, 1}, 1, true},
+        {{3, 3}, {2, 2}, {1, 1, 1, 1}, {1, 1}, {1, 1}, 1, true},
+        {{4, 2}, {2, 2}, {2, 0, 0, 0}, {0, 0}, {1, 1}, 1, true},
+        {{6, 9}, {3, 3}, {1, 3, 2, 3}, {0, 0}, {1, 1}, 1, true},
+        {{3, 3}, {2, 2}, {0, 0, 0, 0}, {0, 0}, {1, 1}, 1, false},  // an odd number of outputs
+        {{4, 4}, {2, 2}, {1, 1, 1, 1}, {0, 0}, {1, 1}, 2, false},
+        {{2, 4}, {1, 2}, {0, 1, 0, 1}, {0, 0}, {1, 1}, 1, false},
+        {{2, 2}, {2, 2}, {0, 0, 0, 0}, {1, 1}, {2, 2}, 1, false},
+        {{1, 1}, {2, 2}, {0, 0, 0, 0}, {1, 1}, {1, 1}, 1, true},   // groups without any tap
+        {{2, 2}, {8, 8}, {0, 0, 0, 0}, {6, 6}, {1, 1}, 1, false},  // 16 times the work
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
+        model m = {.source = build_transposed(&rows[i])};
+        const rondo_shape shape = {4, {2, 4, 5, 6}};
+        check(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &m.inputs[0]));
+        for (int64_t e = 0; e < rondo_shape_get_count(&shape); ++e) {
+            set_element(&m.inputs[0], e, (float)(e % 13) / 4.0f - 1.5f);
+        }
+        const rondo_tensor shapes[1] = {{.dtype = RONDO_DTYPE_F32, .shape = shape}};
+        check(rondo__program_specialise(m.source, shapes, 1 << 20, &m.program, NULL));
+        check(interpret_program(m.program, m.inputs, m.expected));
+        check(rondo__program_simplify(m.program));
+        check(rondo__program_optimise(m.program, &all));
+        assert_int_equal(count_ops(m.program, "", "ConvTranspose"), rows[i].is_split ? 0 : 1);
+        assert_int_equal(count_ops(m.program, "rondo", "Conv"), rows[i].is_split ? 2 : 1);
+        if (rows[i].is_split) {  // at the image, the result, and the two that put side by side
+            assert_int_equal(count_ops(m.program, "", "DepthToSpace"), 0);
+            assert_int_equal(count_ops(m.program, "", "Transpose"), 4);
+        }
+        expect_same_results(&m, 1e-5);
+        free_model(&m);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_program_passes__squeezenet_in_nhwc),
@@ -615,6 +710,7 @@ int main(void) {
         cmocka_unit_test(test_program_passes__splits_and_resizes_keep_nhwc),
         cmocka_unit_test(test_program_passes__transposes_of_the_models_own_keep_nhwc),
         cmocka_unit_test(test_program_passes__convnext_is_four_ops_a_block),
+        cmocka_unit_test(test_program_passes__transposed_convolutions_split),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

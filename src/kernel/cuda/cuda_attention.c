@@ -22,8 +22,8 @@ enum {
     PARTS_MOST = 32,
     PRODUCT_WAYS_MOST = 2,
     WAYS_MAX = 16,
-    KEY_WARPS_MOST = 4,
-    TENSOR_THREADS = 128,
+    KEY_WARPS_MOST = 8,
+    TENSOR_WARPS_LEAST = 4,
 };
 
 typedef enum way_kind { WAY_TILES, WAY_PARTS, WAY_TENSOR, WAY_PRODUCTS } way_kind;
@@ -149,14 +149,21 @@ static void add_tiles(rondo__cuda_kernel *kernel, const attention_problem *probl
 
 // ---- tensor cores -----------------------------------------------------------------------------
 
+static int64_t get_tensor_warps(int64_t key_warps) {
+    return key_warps > TENSOR_WARPS_LEAST ? key_warps : TENSOR_WARPS_LEAST;
+}
+
 // Keys of a warp and tile; 0: what the block needs does not fit.
 static int64_t get_tensor_keys(const rondo__attention *a, int64_t key_warps) {
-    const int64_t pitch = (a->width + 15) / 16 * 16 + 8, columns = (a->v_width + 7) / 8 * 8;
-    const int64_t merge_bytes = key_warps > 1 ? 64 * (a->v_width + 2) * 4 : 0;
+    if (a->m > INT32_MAX / 2 || a->n > INT32_MAX / 2) {
+        return 0;
+    }
+    const int64_t pitches = (a->width + 15) / 16 * 16 + (a->v_width + 15) / 16 * 16 + 2 * 8;
+    const int64_t lines = get_tensor_warps(key_warps) * 16;
+    const int64_t merge_bytes = key_warps > 1 ? lines * (a->v_width + 2) * 4 : 0;
     for (int64_t keys = KEYS_MOST; keys >= KEYS_LEAST; keys /= 2) {
-        const int64_t tile = keys * key_warps;
-        if ((tile * pitch + columns * (tile + 8)) * 2 <= SHARED_BYTES &&
-            merge_bytes <= SHARED_BYTES) {
+        const int64_t tile_bytes = keys * key_warps * pitches * 2;
+        if (tile_bytes + lines * 4 <= SHARED_BYTES && merge_bytes + lines * 4 <= SHARED_BYTES) {
             return keys;
         }
     }
@@ -170,7 +177,7 @@ static bool is_wide(const rondo__attention_strides *strides, int64_t width) {
 }
 
 static int64_t count_tensor_tiles(const rondo__attention *a, int64_t key_warps) {
-    const int64_t rows = 64 / key_warps;
+    const int64_t rows = get_tensor_warps(key_warps) / key_warps * 16;
     return (a->m + rows - 1) / rows;
 }
 
@@ -181,11 +188,13 @@ static void add_tensor(rondo__cuda_kernel *kernel, const attention_problem *prob
     rondo__define_int(&defines, "V_WIDTH", a->v_width);
     rondo__define_int(&defines, "KEY_WARPS", w->rows);
     rondo__define_int(&defines, "KEYS", get_tensor_keys(a, w->rows));
+    rondo__define_int(&defines, "HAS_MASK", problem->has_mask);
+    rondo__define_int(&defines, "Q_IS_WIDE", is_wide(&a->q, a->width));
     rondo__define_int(&defines, "K_IS_WIDE", is_wide(&a->k, a->width));
     rondo__define_int(&defines, "V_IS_WIDE", is_wide(&a->v, a->v_width));
-    rondo__step *step =
-        rondo__cuda_add_launch(kernel, rondo__cu_attention_tensor, &defines, "attention_tensor",
-                               count_tensor_tiles(a, w->rows), TENSOR_THREADS);
+    rondo__step *step = rondo__cuda_add_launch(kernel, rondo__cu_attention_tensor, &defines,
+                                               "attention_tensor", count_tensor_tiles(a, w->rows),
+                                               (uint32_t)get_tensor_warps(w->rows) * 32);
     if (step != NULL) {
         step->launch.grid[1] = (uint32_t)a->heads;
         step->launch.grid[2] = (uint32_t)a->batch;

@@ -1,10 +1,11 @@
-// attention_tensor.cu - attention as in attention.cu, in f16 on tensor cores. A block has four warps. Each
-// keeps 16 rows of q in registers; KEY_WARPS of them have the same rows and share the keys of a tile.
-// The scores of a warp are the left operand of the second product without leaving their registers.
+// attention_tensor.cu - attention as in attention.cu, in f16 on tensor cores. Each warp of a block keeps
+// 16 rows of q in registers; KEY_WARPS of them have the same rows and share the keys of a tile. The
+// scores of a warp are the left operand of the second product without leaving their registers.
 //
-//   memory   k [tile keys][width + 8], v [v_width][tile keys + 8]: the 8 halves behind each row let the
-//            32 lanes of a warp read from as many banks
+//   memory   k [tile keys][width + 8], v [tile keys][v_width + 8]: the 8 halves behind each row spread
+//            the rows of a block of 8 x 8 over all banks
 //
+// What a short sequence takes is how long a warp waits: so all that a tile needs is asked for at once.
 // SPDX-License-Identifier: Apache-2.0
 #include "rondo_types.cuh"
 #include "rondo_mma.cuh"
@@ -17,93 +18,88 @@ typedef f16 T;
 #define V_WIDTH 64
 #endif
 #ifndef KEY_WARPS
-#define KEY_WARPS 1  // 1, 2 or 4
+#define KEY_WARPS 1  // 1, 2, 4 or 8
 #endif
 #ifndef KEYS
 #define KEYS 32  // of a warp and tile; a multiple of 16
 #endif
+#ifndef Q_IS_WIDE
+#define Q_IS_WIDE 0  // rows of q are whole 16 bytes
+#endif
 #ifndef K_IS_WIDE
-#define K_IS_WIDE 0  // rows of k are whole 16 bytes
+#define K_IS_WIDE 0
 #endif
 #ifndef V_IS_WIDE
 #define V_IS_WIDE 0
 #endif
 
+#ifndef HAS_MASK
+#define HAS_MASK 1
+#endif
+
 #include "rondo_attention.cuh"
 
 enum {
-    THREADS = 128,
+    WARPS = KEY_WARPS > 4 ? KEY_WARPS : 4,
+    THREADS = WARPS * 32,
     STEPS = (WIDTH + 15) / 16,
     K_PITCH = STEPS * 16 + 8,
-    V_BLOCKS = (V_WIDTH + 7) / 8,
+    V_PAIRS = (V_WIDTH + 15) / 16,  // of blocks of 8 columns
+    V_PITCH = V_PAIRS * 16 + 8,
     TILE = KEYS * KEY_WARPS,
-    V_PITCH = TILE + 8,
-    BLOCK_ROWS = 64 / KEY_WARPS,
-    TILE_BYTES = (TILE * K_PITCH + V_BLOCKS * 8 * V_PITCH) * 2,
-    MERGE_BYTES = KEY_WARPS > 1 ? 64 * (V_WIDTH + 2) * 4 : 0,
+    BLOCK_ROWS = WARPS / KEY_WARPS * 16,
+    SCORES = KEYS / 4,  // of a lane and row
+    TILE_BYTES = TILE * (K_PITCH + V_PITCH) * 2,
+    MERGE_BYTES = KEY_WARPS > 1 ? WARPS * 16 * (V_WIDTH + 2) * 4 : 0,
     BYTES = TILE_BYTES > MERGE_BYTES ? TILE_BYTES : MERGE_BYTES,
+    PAIR = V_WIDTH % 2 == 0 ? 2 : 1,  // halves that are written at once
 };
 
-__device__ __forceinline__ u32 get_pair(const u16 *at) {
-    return *(const u32 *)at;
-}
-
-// Keys `first` on, zeros behind the last and in the columns that fill up a step.
-__device__ __forceinline__ void load_k(u16 *tile, const f16 *k, i64 first, i64 end,
-                                       const strides &s) {
-    if (K_IS_WIDE) {
-        for (int at = threadIdx.x; at < TILE * (STEPS * 2); at += THREADS) {
-            const int row = at / (STEPS * 2), column = at % (STEPS * 2) * 8;
-            uint4 value = {0u, 0u, 0u, 0u};
-            if (first + row < end && column < WIDTH) {
-                value = *(const uint4 *)(k + (first + row) * s.row + column);
+// Rows `first` on of k or v, zeros behind the last and in the columns that fill up PADDED.
+template <int USED, int PADDED, int PITCH, bool IS_WIDE>
+__device__ __forceinline__ void load_tile(u16 *tile, const f16 *from, int first, int end,
+                                          const strides &s) {
+    if (IS_WIDE) {
+        enum { PIECES = PADDED / 8, TURNS = (TILE * PIECES + THREADS - 1) / THREADS };
+        enum { IS_EVEN = THREADS % PIECES == 0 };  // a thread stays in its column
+        const int begin = (int)threadIdx.x / PIECES, piece = (int)threadIdx.x % PIECES * 8;
+        const f16 *at_row = from + (i64)(first + begin) * s.row + piece;
+#pragma unroll
+        for (int i = 0; i < TURNS; i++) {
+            const int at = (int)threadIdx.x + i * THREADS;
+            const int row = IS_EVEN ? begin + i * (THREADS / PIECES) : at / PIECES;
+            const int column = IS_EVEN ? piece : at % PIECES * 8;
+            const bool is_there = first + row < end && column < USED;
+            if (TILE * PIECES % THREADS == 0 || row < TILE) {
+                const f16 *here = IS_EVEN ? at_row : from + (i64)(first + row) * s.row + column;
+                copy_16(tile + row * PITCH + column, is_there ? here : from, is_there);
             }
-            *(uint4 *)(tile + row * K_PITCH + column) = value;
+            at_row += s.row * (THREADS / PIECES);
         }
         return;
     }
     const bool is_turned = s.column != 1 && s.row == 1;
-    for (int at = threadIdx.x; at < TILE * STEPS * 16; at += THREADS) {
-        const int row = is_turned ? at % TILE : at / (STEPS * 16);
-        const int column = is_turned ? at / TILE : at % (STEPS * 16);
-        tile[row * K_PITCH + column] = first + row < end && column < WIDTH
-                                           ? k[(first + row) * s.row + column * s.column].bits
-                                           : (u16)0;
+    for (int at = threadIdx.x; at < TILE * PADDED; at += THREADS) {
+        const int row = is_turned ? at % TILE : at / PADDED;
+        const int column = is_turned ? at / TILE : at % PADDED;
+        tile[row * PITCH + column] =
+            first + row < end && column < USED
+                ? from[(i64)(first + row) * s.row + (i64)column * s.column].bits
+                : (u16)0;
     }
 }
 
-// The same of v, turned: neighbouring threads take neighbouring keys.
-__device__ __forceinline__ void load_v(u16 *tile, const f16 *v, i64 first, i64 end,
-                                       const strides &s) {
-    if (V_IS_WIDE) {
-        for (int at = threadIdx.x; at < TILE * V_BLOCKS; at += THREADS) {
-            const int row = at % TILE, column = at / TILE * 8;
-            pack<u16, 8> value = {{0, 0, 0, 0, 0, 0, 0, 0}};
-            if (first + row < end) {
-                value = *(const pack<u16, 8> *)(v + (first + row) * s.row + column);
-            }
-#pragma unroll
-            for (int i = 0; i < 8; i++) {
-                tile[(column + i) * V_PITCH + row] = value.value[i];
-            }
-        }
-        return;
-    }
-    for (int at = threadIdx.x; at < TILE * V_BLOCKS * 8; at += THREADS) {
-        const int row = at % TILE, column = at / TILE;
-        tile[column * V_PITCH + row] = first + row < end && column < V_WIDTH
-                                           ? v[(first + row) * s.row + column * s.column].bits
-                                           : (u16)0;
-    }
-}
-
-__device__ __forceinline__ u32 load_q(const f16 *q, i64 row, int column, i64 rows,
-                                      const strides &s) {
+// Columns `column` and the next of a row of q; zeros where there is no row.
+__device__ __forceinline__ u32 load_q(const f16 *row, int column, const strides &s) {
     u32 pair = 0;
+    if (Q_IS_WIDE) {
+        pair = row != 0 && column < WIDTH ? *(const u32 *)(row + column) : 0;
+    } else {
 #pragma unroll
-    for (int i = 0; i < 2; i++) {
-        if (row < rows && column + i < WIDTH) {
-            pair |= (u32)q[row * s.row + (column + i) * s.column].bits << (16 * i);
+        for (int i = 0; i < 2; i++) {
+            if (row != 0 && column + i < WIDTH) {
+                pair |= (u32)row[(column + i) * s.column].bits << (16 * i);
+            }
         }
     }
     return pair;
@@ -119,82 +115,106 @@ __device__ __forceinline__ float row_sum(float x) {
     return x + __shfl_xor_sync(0xffffffffu, x, 2);
 }
 
+__device__ __forceinline__ void write_y(f16 *y, float x, float z) {
+    if (PAIR == 2) {
+        *(u32 *)y = pack_halves(x, z);
+    } else {
+        *y = half_from_float(x);
+    }
+}
+
 // The grid is (row tiles, heads, batch).
-extern "C" __global__ void __launch_bounds__(128) attention_tensor(const attention_arguments a) {
+extern "C" __global__ void __launch_bounds__(THREADS) attention_tensor(const attention_arguments a) {
     take_turn();
     __shared__ uint4 memory[(BYTES + 15) / 16];
+    __shared__ float factors[KEY_WARPS * BLOCK_ROWS];
     u16 *k_tile = (u16 *)memory, *v_tile = k_tile + TILE * K_PITCH;
-    const int warp = threadIdx.x >> 5, g = (threadIdx.x & 31) >> 2, t = threadIdx.x & 3;
+    const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31, g = lane >> 2, t = lane & 3;
     const int slice = warp % KEY_WARPS, row_in_block = warp / KEY_WARPS * 16 + g;
     const i64 head = blockIdx.y, batch = blockIdx.z;
-    const i64 row = (i64)blockIdx.x * BLOCK_ROWS + row_in_block;
-    const f16 *q = a.q + find(a.at_q, batch, head, 0), *k = a.k + find(a.at_k, batch, head, 0);
-    const f16 *v = a.v + find(a.at_v, batch, head, 0);
+    const int row = (int)blockIdx.x * BLOCK_ROWS + row_in_block, rows = (int)a.m, keys = (int)a.n;
+    const f16 *k = a.k + find(a.at_k, batch, head, 0), *v = a.v + find(a.at_v, batch, head, 0);
     const float scale = (float)a.scale;
+    // What a lane shows of a block of 8 x 8: row lane % 8 of block lane / 8. Of k the blocks are two of
+    // columns, then the same of the next 8 keys; of v two of keys, then the same of the next 8 columns.
+    const u16 *k_block = k_tile + (slice * KEYS + (lane >> 4) * 8 + (lane & 7)) * K_PITCH +
+                         (lane >> 3 & 1) * 8;
+    const u16 *v_block =
+        v_tile + (slice * KEYS + (lane & 15)) * V_PITCH + (lane >> 4) * 8;
 
+    load_tile<WIDTH, STEPS * 16, K_PITCH, K_IS_WIDE>(k_tile, k, 0, keys, a.at_k);
+    load_tile<V_WIDTH, V_PAIRS * 16, V_PITCH, V_IS_WIDE>(v_tile, v, 0, keys, a.at_v);
+    const f16 *q[2], *mask[2];
     u32 of_q[STEPS][4];
+#pragma unroll
+    for (int r = 0; r < 2; r++) {  // rows g and g + 8
+        const bool is_there = row + r * 8 < rows;
+        q[r] = is_there ? a.q + find(a.at_q, batch, head, row + r * 8) : 0;
+        mask[r] =
+            is_there && HAS_MASK ? a.mask + find(a.at_mask, batch, head, row + r * 8) : 0;
+    }
 #pragma unroll
     for (int s = 0; s < STEPS; s++) {
 #pragma unroll
         for (int i = 0; i < 4; i++) {
-            of_q[s][i] =
-                load_q(q, row + (i & 1) * 8, s * 16 + 2 * t + (i >> 1) * 8, a.m, a.at_q);
+            of_q[s][i] = load_q(q[i & 1], s * 16 + 2 * t + (i >> 1) * 8, a.at_q);
         }
     }
-    float sums[V_BLOCKS][4], peak[2] = {-infinity(), -infinity()}, total[2] = {0.0f, 0.0f};
-#pragma unroll
-    for (int j = 0; j < V_BLOCKS; j++) {
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            sums[j][i] = 0.0f;
+    float sums[V_PAIRS * 2][4] = {};
+    float peak[2] = {-infinity(), -infinity()}, total[2] = {0.0f, 0.0f};
+    for (int key = 0; key < keys; key += TILE) {
+        if (key > 0) {
+            __syncthreads();
+            load_tile<WIDTH, STEPS * 16, K_PITCH, K_IS_WIDE>(k_tile, k, key, keys, a.at_k);
+            load_tile<V_WIDTH, V_PAIRS * 16, V_PITCH, V_IS_WIDE>(v_tile, v, key, keys, a.at_v);
         }
-    }
-    for (i64 key = 0; key < a.n; key += TILE) {
-        __syncthreads();
-        load_k(k_tile, k, key, a.n, a.at_k);
-        load_v(v_tile, v, key, a.n, a.at_v);
-        __syncthreads();
-        float score[KEYS / 8][4];
+        const int mine = key + slice * KEYS + 2 * t;
+        float added[2][SCORES];
 #pragma unroll
-        for (int j = 0; j < KEYS / 8; j++) {
+        for (int r = 0; r < 2; r++) {
 #pragma unroll
-            for (int i = 0; i < 4; i++) {
-                score[j][i] = 0.0f;
+            for (int at = 0; at < SCORES; at++) {
+                const int of = mine + (at >> 1) * 8 + (at & 1);
+                added[r][at] = HAS_MASK && mask[r] != 0 && of < keys
+                                   ? half_to_float(mask[r][(i64)of * a.at_mask.column]) : 0.0f;
             }
+        }
+        wait_copies();
+        __syncthreads();
+        float score[KEYS / 8][4] = {};
+#pragma unroll
+        for (int j = 0; j < KEYS / 8; j += 2) {
 #pragma unroll
             for (int s = 0; s < STEPS; s++) {
-                const u16 *from = k_tile + (slice * KEYS + j * 8 + g) * K_PITCH + s * 16 + 2 * t;
-                const u32 of_k[2] = {get_pair(from), get_pair(from + 8)};
-                mma_f16(score[j], of_q[s], of_k);
+                u32 block[4];
+                load_blocks(block, k_block + j * 8 * K_PITCH + s * 16);
+                const u32 first[2] = {block[0], block[1]}, second[2] = {block[2], block[3]};
+                mma_f16(score[j], of_q[s], first);
+                mma_f16(score[j + 1], of_q[s], second);
             }
         }
-        const i64 mine = key + slice * KEYS + 2 * t;
 #pragma unroll
-        for (int r = 0; r < 2; r++) {  // rows g and g + 8
-            float highest = peak[r], added = 0.0f;
+        for (int r = 0; r < 2; r++) {
+            float highest = peak[r], sum = 0.0f;
 #pragma unroll
-            for (int at = 0; at < KEYS / 4; at++) {
+            for (int at = 0; at < SCORES; at++) {
                 float &x = score[at >> 1][r * 2 + (at & 1)];
-                const i64 of = mine + (at >> 1) * 8 + (at & 1);
-                x *= scale;
-                if (a.mask != 0 && row + r * 8 < a.m && of < a.n) {
-                    x += half_to_float(
-                        a.mask[find(a.at_mask, batch, head, row + r * 8) + of * a.at_mask.column]);
-                }
-                highest = of < a.n ? fmaxf(highest, x) : highest;
+                x = x * scale + added[r][at];
+                highest =
+                    mine + (at >> 1) * 8 + (at & 1) < keys ? fmaxf(highest, x) : highest;
             }
             highest = row_max(highest);
             const float kept = weight_of(peak[r], highest);
 #pragma unroll
-            for (int at = 0; at < KEYS / 4; at++) {
+            for (int at = 0; at < SCORES; at++) {
                 float &x = score[at >> 1][r * 2 + (at & 1)];
-                x = mine + (at >> 1) * 8 + (at & 1) < a.n ? weight_of(x, highest) : 0.0f;
-                added += x;
+                x = mine + (at >> 1) * 8 + (at & 1) < keys ? weight_of(x, highest) : 0.0f;
+                sum += x;
             }
             peak[r] = highest;
-            total[r] = total[r] * kept + row_sum(added);
+            total[r] = total[r] * kept + row_sum(sum);
 #pragma unroll
-            for (int j = 0; j < V_BLOCKS; j++) {
+            for (int j = 0; j < V_PAIRS * 2; j++) {
                 sums[j][r * 2] *= kept;
                 sums[j][r * 2 + 1] *= kept;
             }
@@ -205,20 +225,26 @@ extern "C" __global__ void __launch_bounds__(128) attention_tensor(const attenti
             const u32 weights[4] = {pack_halves(x[0], x[1]), pack_halves(x[2], x[3]),
                                     pack_halves(z[0], z[1]), pack_halves(z[2], z[3])};
 #pragma unroll
-            for (int j = 0; j < V_BLOCKS; j++) {
-                const u16 *from = v_tile + (j * 8 + g) * V_PITCH + slice * KEYS + s * 16 + 2 * t;
-                const u32 of_v[2] = {get_pair(from), get_pair(from + 8)};
-                mma_f16(sums[j], weights, of_v);
+            for (int j = 0; j < V_PAIRS; j++) {
+                u32 block[4];
+                load_blocks_turned(block, v_block + s * 16 * V_PITCH + j * 16);
+                const u32 first[2] = {block[0], block[1]}, second[2] = {block[2], block[3]};
+                mma_f16(sums[2 * j], weights, first);
+                mma_f16(sums[2 * j + 1], weights, second);
             }
         }
     }
     if (KEY_WARPS == 1) {
 #pragma unroll
-        for (int at = 0; at < V_BLOCKS * 4; at++) {
-            const int r = at >> 1 & 1, column = (at >> 2) * 8 + 2 * t + (at & 1);
-            if (row + r * 8 < a.m && column < V_WIDTH) {
-                a.y[find(a.at_y, batch, head, row + r * 8) + column] =
-                    half_from_float(sums[at >> 2][at & 3] / total[r]);
+        for (int at = 0; at < V_PAIRS * 4; at++) {
+            const int r = at & 1, column = (at >> 1) * 8 + 2 * t;
+            const float *of = &sums[at >> 1][r * 2];
+            if (row + r * 8 < rows && column < V_WIDTH) {
+                f16 *y = a.y + find(a.at_y, batch, head, row + r * 8) + column;
+                write_y(y, of[0] / total[r], of[1] / total[r]);
+                if (PAIR == 1 && column + 1 < V_WIDTH) {
+                    write_y(y + 1, of[1] / total[r], 0.0f);
+                }
             }
         }
         return;
@@ -234,7 +260,7 @@ extern "C" __global__ void __launch_bounds__(128) attention_tensor(const attenti
             part[V_WIDTH + 1] = total[r];
         }
 #pragma unroll
-        for (int at = 0; at < V_BLOCKS * 2; at++) {
+        for (int at = 0; at < V_PAIRS * 4; at++) {
             const int column = (at >> 1) * 8 + 2 * t + (at & 1);
             if (column < V_WIDTH) {
                 part[column] = sums[at >> 1][r * 2 + (at & 1)];
@@ -242,22 +268,36 @@ extern "C" __global__ void __launch_bounds__(128) attention_tensor(const attenti
         }
     }
     __syncthreads();
-    for (int i = threadIdx.x; i < BLOCK_ROWS * V_WIDTH; i += THREADS) {
-        const int line = i / V_WIDTH, column = i % V_WIDTH;
-        const i64 to = (i64)blockIdx.x * BLOCK_ROWS + line;
-        float highest = -infinity(), sum = 0.0f, all = 0.0f;
+    if (threadIdx.x < KEY_WARPS * BLOCK_ROWS) {
+        const float *part = parts + threadIdx.x % BLOCK_ROWS * (V_WIDTH + 2) + V_WIDTH;
+        float highest = -infinity(), all = 0.0f;
+#pragma unroll
         for (int s = 0; s < KEY_WARPS; s++) {
-            highest =
-                fmaxf(highest, parts[(s * BLOCK_ROWS + line) * (V_WIDTH + 2) + V_WIDTH]);
+            highest = fmaxf(highest, part[s * BLOCK_ROWS * (V_WIDTH + 2)]);
         }
+#pragma unroll
         for (int s = 0; s < KEY_WARPS; s++) {
-            const float *part = parts + (s * BLOCK_ROWS + line) * (V_WIDTH + 2);
-            const float weight = weight_of(part[V_WIDTH], highest);
-            sum += part[column] * weight;
-            all += part[V_WIDTH + 1] * weight;
+            const float *of = part + s * BLOCK_ROWS * (V_WIDTH + 2);
+            all += of[1] * weight_of(of[0], highest);
         }
-        if (to < a.m) {
-            a.y[find(a.at_y, batch, head, to) + column] = half_from_float(sum / all);
+        const float *of = part + threadIdx.x / BLOCK_ROWS * BLOCK_ROWS * (V_WIDTH + 2);
+        factors[threadIdx.x] = weight_of(of[0], highest) / all;
+    }
+    __syncthreads();
+    for (int i = threadIdx.x; i < BLOCK_ROWS * V_WIDTH / PAIR; i += THREADS) {
+        const int line = i * PAIR / V_WIDTH, column = i * PAIR % V_WIDTH;
+        const int to = (int)blockIdx.x * BLOCK_ROWS + line;
+        float sum[PAIR] = {};
+#pragma unroll
+        for (int s = 0; s < KEY_WARPS; s++) {
+            const float *part = parts + (s * BLOCK_ROWS + line) * (V_WIDTH + 2) + column;
+#pragma unroll
+            for (int c = 0; c < PAIR; c++) {
+                sum[c] += part[c] * factors[s * BLOCK_ROWS + line];
+            }
+        }
+        if (to < rows) {
+            write_y(a.y + find(a.at_y, batch, head, to) + column, sum[0], sum[PAIR - 1]);
         }
     }
 }
