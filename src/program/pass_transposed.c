@@ -3,9 +3,9 @@
 //
 //   y[s q + r] = sum of x[q + d - t] w[p + s t] over t,   p and d the rest and result of
 //                                                         (r + before) / s
-// with s the stride and r = 0 .. s - 1. Each r is a convolution of x with every s-th tap, from p on.
-// One Conv makes all of them as s * s groups of filters, over the inputs that any of them looks at;
-// taps that a group does not have are 0. DepthToSpace puts the groups side by side.
+// with s the stride and r = 0 .. s - 1. Each r is a convolution of x with every s-th tap, from p
+// on. One Conv makes all of them as s * s groups of filters, over the inputs that any of them looks
+// at; taps that a group does not have are 0. DepthToSpace puts the groups side by side.
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
