@@ -624,6 +624,11 @@ static inline void emulated_cp_async_wait_group(int left = 0) {
     }
     own.count = kept;
 }
+// All of them, also those of no group.
+static inline void emulated_cp_async_wait_all(void) {
+    emulated_cp_async_commit_group();
+    emulated_cp_async_wait_group();
+}
 
 // Four matrices of 8 x 8 halves: lane i brings the address of row i % 8 of matrix i / 8, and takes
 // two neighbours of row i / 4 of each.
@@ -640,6 +645,27 @@ static inline void emulated_ldmatrix_sync_aligned_m8n8_x4_shared_b16(unsigned in
         memcpy(&r[i], emulated->shared + all[i * 8 + lane / 4].word[0] + lane % 4 * 4, 4);
     }
     r0 = r[0], r1 = r[1], r2 = r[2], r3 = r[3];
+}
+
+// The same of the matrices turned: row i / 4 of each is what stands in its column i / 4.
+static inline void emulated_ldmatrix_sync_aligned_m8n8_x4_trans_shared_b16(unsigned int &r0,
+                                                                           unsigned int &r1,
+                                                                           unsigned int &r2,
+                                                                           unsigned int &r3,
+                                                                           unsigned int from) {
+    const emulated_words own = {{from}};
+    unsigned int lanes;
+    unsigned short r[4][2];
+    const emulated_words *all = emulated->meet_warp(~0u, &own, &lanes);
+    const unsigned int lane = emulated_get_lane();
+    for (unsigned int i = 0; i < 8; i++) {
+        const unsigned long long row = all[i / 2 * 8 + lane % 4 * 2 + i % 2].word[0];
+        memcpy(&r[i / 2][i % 2], emulated->shared + row + lane / 4 * 2, 2);
+    }
+    memcpy(&r0, r[0], 4);
+    memcpy(&r1, r[1], 4);
+    memcpy(&r2, r[2], 4);
+    memcpy(&r3, r[3], 4);
 }
 
 // d += A B, with A 16 x 16 and B 16 x 8. Lane i has of A rows i / 4 and that + 8, columns i % 4 * 2
