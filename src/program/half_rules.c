@@ -76,6 +76,7 @@ typedef struct analysis {
     rondo__half_decision *decisions;
     uint8_t *class_of;  // of each value
     uint8_t *wanted;    // of each value: EXACT, FINE or WIDE where what uses it needs that
+    rondo__uses uses;
 } analysis;
 
 static bool is_move(const rondo__node *node) {
@@ -242,6 +243,57 @@ static const char *judge_constant(const rondo__node *node, const rondo__half_rul
     return NULL;
 }
 
+// What a value is added to, after moves and sums with constants, if it goes no other way.
+static int32_t find_other_term(const analysis *a, int32_t value) {
+    for (;;) {
+        const int32_t user = rondo__uses_get_single(&a->uses, value);
+        if (user < 0) {
+            return RONDO__VALUE_NONE;
+        }
+        const rondo__node *node = &a->program->nodes[user];
+        const int32_t other = get_input(node, get_input(node, 0) == value ? 1 : 0);
+        if (is_named(node, "Add") && !is_constant(a->program, other)) {
+            return other;
+        }
+        if (!is_named(node, "Add") && (!is_move(node) || get_input(node, 0) != value)) {
+            return RONDO__VALUE_NONE;
+        }
+        value = node->outputs[0];
+    }
+}
+
+static bool has_tiny_factor(const analysis *a, const rondo__node *node) {
+    const bool is_product = (rondo__half_find_rule(node)->kind & HALF_PRODUCT) != 0;
+    for (size_t i = is_product ? 1 : 0; i < 2 && (is_product || is_named(node, "Mul")); ++i) {
+        const int32_t value = get_input(node, i);
+        if (is_single(a->program, value) && is_constant(a->program, value) &&
+            (rondo__half_get_traits(a->cache, &a->program->values[value].constant) &
+             RONDO__HALF_TINY) != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// A product with tiny factors that becomes a term of a sum is lost beside the other term in f16,
+// whatever makes it, unless that is no ordinary value or has such a factor, too.
+static bool is_lost_term(const analysis *a, const rondo__node *node) {
+    int32_t other =
+        has_tiny_factor(a, node) ? find_other_term(a, node->outputs[0]) : RONDO__VALUE_NONE;
+    bool is_lost = other >= 0 && a->class_of[other] == HALF_PLAIN;
+    while (is_lost && other >= 0 && a->program->values[other].producer >= 0) {
+        const rondo__node *maker = &a->program->nodes[a->program->values[other].producer];
+        const bool is_biased =
+            is_named(maker, "Add") && (is_constant(a->program, maker->inputs[0]) ||
+                                       is_constant(a->program, maker->inputs[1]));
+        is_lost = !has_tiny_factor(a, maker);
+        other = is_biased        ? maker->inputs[is_constant(a->program, maker->inputs[0]) ? 1 : 0]
+                : is_move(maker) ? get_input(maker, 0)
+                                 : RONDO__VALUE_NONE;
+    }
+    return is_lost;
+}
+
 // A bias below what f16 holds is lost beside a product in f16, whatever adds it.
 static bool is_bias(const analysis *a, const rondo__node *node, size_t input) {
     const int32_t other = get_input(node, 1 - input);
@@ -254,6 +306,7 @@ static const char *judge_constants(const analysis *a, const rondo__node *node,
                                    const rondo__half_rule *r, uint8_t *out_class) {
     static const char *const bounds[] = {"min", "max"};  // of Clip, before they became inputs
     const char *reason = NULL;
+    const bool is_lost = is_lost_term(a, node);
     for (size_t i = 0; i < 2 && is_named(node, "Clip"); ++i) {
         uint8_t result = HALF_PLAIN;
         float bound = rondo__op_get_float(&node->op, bounds[i], 0.0f);
@@ -271,7 +324,7 @@ static const char *judge_constants(const analysis *a, const rondo__node *node,
         }
         const rondo_tensor *constant = &a->program->values[node->inputs[i]].constant;
         uint32_t traits = rondo__half_get_traits(a->cache, constant);
-        traits &= ~(is_bias(a, node, i) ? (uint32_t)RONDO__HALF_TINY : 0);
+        traits &= ~(is_lost || is_bias(a, node, i) ? (uint32_t)RONDO__HALF_TINY : 0);
         const char *found = judge_constant(node, r, i, traits, &result);
         if (found != NULL && (reason == NULL || result > *out_class)) {
             reason = found;
@@ -663,6 +716,7 @@ rondo_status rondo__half_decide(const rondo_program *program, rondo__half_cache 
         out_decisions[n] = (rondo__half_decision){.is_touched = reads_single(program, node) ||
                                                                 makes_single(program, node)};
     }
+    RETURN_IF_ERROR(rondo__uses_init(program, &a.uses));
     rondo_status status = RONDO_STATUS_NO_MEMORY;
     rondo__tensor_info *infos = rondo__calloc(widest, sizeof *infos);
     a.class_of = rondo__calloc(program->value_count + 1, sizeof *a.class_of);
@@ -680,5 +734,6 @@ free_lists:
     rondo__free(infos);
     rondo__free(a.class_of);
     rondo__free(a.wanted);
+    rondo__uses_deinit(&a.uses);
     return status;
 }

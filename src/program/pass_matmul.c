@@ -3,7 +3,8 @@
 // Taken in before: a Transpose of the last two axes of an operand. Taken in after, in this order,
 // as far as each value has no other user: a factor (Mul or Div by a constant), a bias of one number
 // per column, a residual of the same shape, an activation. A Reshape of the rows between them goes
-// before the product, where it costs nothing.
+// before the product, where it costs nothing. A rondo.MatMul of an earlier run takes in what stands
+// behind it since layouts changed.
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
 #include "base/memory.h"
@@ -235,10 +236,35 @@ static rondo_status rewrite(const chain *c) {
     return RONDO_STATUS_OK;
 }
 
+// Starts a chain at the end of one that an earlier run made, if something stands there.
+static void resume(chain *c, const rondo__node *node, bool *out_is_candidate) {
+    const rondo__op *op = &node->op;
+    const int activation = rondo__activation_parse(rondo__op_get_string(op, "activation", "none"));
+    if (node->input_count != 4 || activation < 0 || get_user(c, node->outputs[0]) < 0) {
+        return;
+    }
+    *out_is_candidate = true;
+    c->a = node->inputs[0];
+    c->b = node->inputs[1];
+    c->bias = node->inputs[2];
+    c->residual = node->inputs[3];
+    c->result = node->outputs[0];
+    c->trans_a = rondo__op_get_int(op, "trans_a", 0) != 0;
+    c->trans_b = rondo__op_get_int(op, "trans_b", 0) != 0;
+    c->scale = rondo__op_get_float(op, "alpha_scale", 1.0f);
+    c->activation = (rondo__activation)activation;
+    c->alpha = rondo__op_get_float(op, "alpha", 0.0f);
+    c->beta = rondo__op_get_float(op, "beta", 0.0f);
+}
+
 // Starts a chain at a MatMul or at a Gemm that a MatMul with bias or residual can express.
 static rondo_status begin(chain *c, bool *out_is_candidate) {
     *out_is_candidate = false;
     const rondo__node *node = &c->program->nodes[c->node];
+    if (rondo__node_is(node, "rondo", "MatMul")) {
+        resume(c, node, out_is_candidate);
+        return RONDO_STATUS_OK;
+    }
     bool is_gemm = rondo__node_is(node, "", "Gemm");
     if (!is_gemm && !rondo__node_is(node, "", "MatMul")) {
         return RONDO_STATUS_OK;
@@ -293,7 +319,11 @@ static rondo_status rewrite_node(rondo__rewriting *rewriting, size_t n) {
     if (!is_candidate) {
         return RONDO_STATUS_OK;
     }
+    const int32_t first_result = c.result;
     RETURN_IF_ERROR(follow(&c));
+    if (c.result == first_result && rondo__node_is(&c.program->nodes[n], "rondo", "MatMul")) {
+        return RONDO_STATUS_OK;  // as it was
+    }
     RETURN_IF_ERROR(reshape_rows(&c));
     return rewrite(&c);
 }

@@ -8,6 +8,7 @@
 static rondo_status simplify(rondo_program *program) {
     RETURN_IF_ERROR(rondo__pass_identity(program));
     RETURN_IF_ERROR(rondo__pass_batch_norm(program));
+    RETURN_IF_ERROR(rondo__pass_layer_scale(program));
     RETURN_IF_ERROR(rondo__pass_labels(program));
     return rondo__pass_gelu(program);
 }
@@ -35,6 +36,9 @@ static rondo_status optimise(rondo_program *program, const rondo__pass_options *
     if (options->channels_last) {
         RETURN_IF_ERROR(rondo__pass_layout(program));
         RETURN_IF_ERROR(rondo__pass_moves(program));  // some layouts were wanted as they are now
+        if (options->fuse_matmul) {
+            RETURN_IF_ERROR(rondo__pass_matmul(program));  // products whose result was transposed
+        }
     }
     if (options->fuse_elementwise) {
         RETURN_IF_ERROR(rondo__pass_elementwise(program));

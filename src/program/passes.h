@@ -21,8 +21,8 @@ typedef struct rondo__pass_options {
 } rondo__pass_options;
 
 // Passes that need no shapes; run once for a program. They remove Identity and inference-time
-// Dropout, fold BatchNormalization into the convolution before it, take strings out of classifiers,
-// and name the GELU pattern.
+// Dropout, fold BatchNormalization into the convolution before it and scales by channel into the
+// product before them, take strings out of classifiers, and name the GELU pattern.
 //
 // Errors:    NO_MEMORY, BAD_DATA.
 // Threads:   one thread per program.
@@ -70,6 +70,7 @@ RONDO_MUST_USE rondo_status rondo__program_find_deciding(const rondo_program *pr
 // The single passes, for tests.
 rondo_status rondo__pass_identity(rondo_program *program);
 rondo_status rondo__pass_batch_norm(rondo_program *program);
+rondo_status rondo__pass_layer_scale(rondo_program *program);
 rondo_status rondo__pass_labels(rondo_program *program);
 rondo_status rondo__pass_gelu(rondo_program *program);
 rondo_status rondo__pass_join(rondo_program *program);

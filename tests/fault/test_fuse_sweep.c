@@ -67,6 +67,11 @@ static void test_fuse_sweep__vit(void **state) {
     sweep_model("tests/models/vit_mini");
 }
 
+static void test_fuse_sweep__convnext(void **state) {
+    (void)state;
+    sweep_model("tests/models/convnext_mini");
+}
+
 static void test_fuse_sweep__bert(void **state) {
     (void)state;
     sweep_model("tests/models/bert_mini");
@@ -75,6 +80,7 @@ static void test_fuse_sweep__bert(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fuse_sweep__vit),
+        cmocka_unit_test(test_fuse_sweep__convnext),
         cmocka_unit_test(test_fuse_sweep__bert),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -44,7 +44,9 @@ static size_t g_launch_count;
 // Where launches overlap, the PTX shows that every kernel waits for its turn (support/ptx_turn.h).
 static void check_turn(const char *source, const char *const *options, size_t option_count) {
     static const ptx_constant constants[] = {
-        {"conv_tensor", 5, 1},          // x, w, bias, z, y: w is a constant where it is read early
+        // x, w, bias, z, y: w is a constant where it is read early
+        {"conv_tensor", 5, 1},
+        {"conv_depthwise_rows", 5, 1},
         {"recurrent_sequence", 17, 2},  // x, w, r and more: r is a constant where it is read early
         {NULL, 0, 0}};
     const char *all[OPTIONS_MAX];

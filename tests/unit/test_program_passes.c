@@ -585,6 +585,24 @@ static void test_program_passes__transposes_of_the_models_own_keep_nhwc(void **s
     free_model(&m);
 }
 
+// Blocks of ConvNeXt: convolution, normalisation, two products, the second with the sum.
+static void test_program_passes__convnext_is_four_ops_a_block(void **state) {
+    (void)state;
+    enum { BLOCKS = 4 };
+    model m;
+    load_model("tests/models/convnext_mini", &m);
+    check(rondo__program_simplify(m.program));
+    check(rondo__program_optimise(m.program, &all));
+    assert_int_equal(count_ops(m.program, "", "Mul"), 0);
+    assert_int_equal(count_ops(m.program, "", "Add"), 0);
+    assert_int_equal(count_ops(m.program, "rondo", "Elementwise"), 0);
+    assert_int_equal(count_ops(m.program, "", "Transpose"), 1);  // at the image
+    assert_int_equal(count_ops(m.program, "rondo", "Conv"), BLOCKS + 2);
+    assert_int_equal(count_ops(m.program, "rondo", "MatMul"), 2 * BLOCKS + 1);
+    expect_same_results(&m, 1e-5);
+    free_model(&m);
+}
+
 typedef struct transposed_case {
     int64_t kernel[2], strides[2], pads[4], output_padding[2], dilations[2], group;
     bool is_split;
@@ -693,6 +711,7 @@ int main(void) {
         cmocka_unit_test(test_program_passes__attention_where_it_is_one),
         cmocka_unit_test(test_program_passes__splits_and_resizes_keep_nhwc),
         cmocka_unit_test(test_program_passes__transposes_of_the_models_own_keep_nhwc),
+        cmocka_unit_test(test_program_passes__convnext_is_four_ops_a_block),
         cmocka_unit_test(test_program_passes__transposed_convolutions_split),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -169,54 +169,104 @@ static bool has_short_rows(const rondo__window *w) {
     return true;
 }
 
+// What a thread makes: `width` channels of `columns` neighbours; columns 0: one position, in loops.
+typedef struct depthwise_plan {
+    int64_t width, columns;
+} depthwise_plan;
+
+enum { DEPTHWISE_PLANS_MAX = 8, DEPTHWISE_FAST = 2 };
+
+static int64_t count_rows_threads(const rondo__cuda_convolution *c, const depthwise_plan *plan) {
+    const rondo__window *w = &c->window;
+    return c->groups / plan->width * ((w->out[2] + plan->columns - 1) / plan->columns) * w->batch *
+           w->out[1];
+}
+
 // The more neighbours a thread makes the less is read, as long as threads are left for all
 // multiprocessors.
-static int64_t choose_columns(const rondo__cuda_convolution *c, int64_t slices) {
+static depthwise_plan guess_plan(const rondo__cuda_convolution *c) {
     static const int64_t thread_count_min = 16384;
-    const rondo__window *w = &c->window;
-    const int64_t rows = w->batch * w->out[1];
-    int64_t columns = 4;
-    while (columns > 1 &&
-           slices * rows * ((w->out[2] + columns - 1) / columns) < thread_count_min) {
-        columns /= 2;
+    depthwise_plan plan = {.width = c->groups % 2 == 0 ? 2 : 1, .columns = 4};
+    while (plan.columns > 1 && count_rows_threads(c, &plan) < thread_count_min) {
+        plan.columns /= 2;
     }
-    return columns;
+    return plan;
 }
 
-static rondo__step *add_depthwise_rows(rondo__cuda_kernel *kernel, const rondo__cuda_convolution *c,
-                                       rondo__defines *defines) {
-    const rondo__window *w = &c->window;
-    const int64_t width = c->groups % 2 == 0 ? 2 : 1;
-    const int64_t columns = choose_columns(c, c->groups / width);
-    const int64_t runs = (w->out[2] + columns - 1) / columns;
-    const int64_t threads = c->groups / width * runs * w->batch * w->out[1];
-    rondo__define_int(defines, "WIDTH", width);
-    rondo__define_int(defines, "COLUMNS", columns);
-    rondo__define_int(defines, "KERNEL1", w->kernel[1]);
-    rondo__define_int(defines, "KERNEL2", w->kernel[2]);
-    rondo__define_int(defines, "STRIDE1", w->stride[1]);
-    rondo__define_int(defines, "STRIDE2", w->stride[2]);
-    return rondo__cuda_add_launch(kernel, rondo__cu_conv_depthwise, defines, "conv_depthwise_rows",
-                                  (threads + 127) / 128, 128);
-}
-
-static void add_depthwise(rondo__cuda_kernel *kernel, const rondo__cuda_convolution *c) {
-    rondo__defines defines = {0};
-    rondo__step *step = NULL;
-    rondo__define_type(&defines, "T", c->dtype);
+// The best guess first.
+static size_t list_depthwise_plans(const rondo__cuda_convolution *c, depthwise_plan *out_plans) {
+    static const depthwise_plan forms[] = {{2, 2}, {2, 4}, {2, 1}, {4, 2}, {4, 1}, {1, 4}};
+    size_t count = 0;
     if (has_short_rows(&c->window)) {
-        step = add_depthwise_rows(kernel, c, &defines);
-    } else {
-        int64_t width = 16 / (int64_t)rondo_dtype_get_bytes(c->dtype);
-        while (c->groups % width != 0) {
-            width /= 2;
+        const depthwise_plan guess = guess_plan(c);
+        out_plans[count++] = guess;
+        for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
+            const bool is_guess =
+                forms[i].width == guess.width && forms[i].columns == guess.columns;
+            if (!is_guess && c->groups % forms[i].width == 0) {
+                out_plans[count++] = forms[i];
+            }
         }
-        rondo__define_int(&defines, "WIDTH", width);
-        const int64_t threads = c->pixels * c->groups / width;
-        step = rondo__cuda_add_launch(kernel, rondo__cu_conv_depthwise, &defines, "conv_depthwise",
-                                      (threads + 127) / 128, 128);
     }
-    push_convolution(step, c);
+    int64_t width = 16 / (int64_t)rondo_dtype_get_bytes(c->dtype);
+    while (c->groups % width != 0) {
+        width /= 2;
+    }
+    out_plans[count++] = (depthwise_plan){.width = width};
+    return count;
+}
+
+static void build_depthwise(rondo__cuda_kernel *kernel, const void *data, size_t index) {
+    static const int64_t filter_bytes_max = 256;  // that a thread holds
+    const rondo__cuda_convolution *c = data;
+    const rondo__window *w = &c->window;
+    depthwise_plan plans[DEPTHWISE_PLANS_MAX];
+    rondo__defines defines = {0};
+    (void)list_depthwise_plans(c, plans);
+    const depthwise_plan *plan = &plans[index];
+    const bool is_rows = plan->columns > 0;
+    rondo__define_type(&defines, "T", c->dtype);
+    rondo__define_int(&defines, "WIDTH", plan->width);
+    if (is_rows) {
+        const int64_t filter_bytes =
+            c->taps * plan->width * (int64_t)rondo_dtype_get_bytes(c->dtype);
+        rondo__define_int(&defines, "COLUMNS", plan->columns);
+        rondo__define_int(&defines, "KERNEL1", w->kernel[1]);
+        rondo__define_int(&defines, "KERNEL2", w->kernel[2]);
+        rondo__define_int(&defines, "STRIDE1", w->stride[1]);
+        rondo__define_int(&defines, "STRIDE2", w->stride[2]);
+        rondo__define_int(&defines, "EAGER_WEIGHTS",
+                          c->w.space == RONDO__ADDRESS_FIXED && filter_bytes <= filter_bytes_max);
+    }
+    const int64_t threads =
+        is_rows ? count_rows_threads(c, plan) : c->pixels * c->groups / plan->width;
+    push_convolution(rondo__cuda_add_launch(kernel, rondo__cu_conv_depthwise, &defines,
+                                            is_rows ? "conv_depthwise_rows" : "conv_depthwise",
+                                            (threads + 127) / 128, 128),
+                     c);
+}
+
+static void describe_depthwise(const rondo__cuda_kernel *kernel, const void *data, size_t index,
+                               char *text, size_t text_bytes) {
+    depthwise_plan plans[DEPTHWISE_PLANS_MAX];
+    (void)kernel;
+    (void)list_depthwise_plans(data, plans);
+    (void)snprintf(text, text_bytes, "depthwise %lldx%lld", (long long)plans[index].width,
+                   (long long)plans[index].columns);
+}
+
+static void add_depthwise(rondo__cuda_kernel *kernel, const rondo__cuda_convolution *c,
+                          const char *key) {
+    depthwise_plan plans[DEPTHWISE_PLANS_MAX];
+    const rondo__tuning tuning = {
+        .key = key,
+        .candidate_count = list_depthwise_plans(c, plans),
+        .fast = (UINT64_C(1) << DEPTHWISE_FAST) - 1,
+        .problem = c,
+        .build = build_depthwise,
+        .describe = describe_depthwise,
+    };
+    rondo__cuda_add_fastest(kernel, &tuning);
 }
 
 static void add_plain(rondo__cuda_kernel *kernel, const rondo__cuda_convolution *c) {
@@ -397,11 +447,11 @@ void rondo__cuda_prepare_convolution(rondo__cuda_kernel *kernel) {
     if (kernel->status != RONDO_STATUS_OK) {
         return;
     }
+    write_key(c, key, sizeof(key));
     if (c->is_depthwise) {
-        add_depthwise(kernel, c);
+        add_depthwise(kernel, c, key);
         return;
     }
-    write_key(c, key, sizeof(key));
     list_candidates(kernel, &problem);
     const rondo__tuning tuning = {
         .key = key,

@@ -17,6 +17,9 @@
 #define STRIDE1 1
 #define STRIDE2 1
 #endif
+#ifndef EAGER_WEIGHTS
+#define EAGER_WEIGHTS 0  // 1: nothing ever writes w, and a thread holds its filters in registers
+#endif
 
 // Depthwise, channels last, two spatial extents: a thread makes WIDTH channels of one position.
 // w is [taps, channels].
@@ -77,22 +80,40 @@ extern "C" __global__ void __launch_bounds__(128) conv_depthwise(const conv_argu
     *(pack<T, WIDTH> *)(p.y + at) = result;
 }
 
+// A row of the filters of WIDTH channels.
+__device__ __forceinline__ void read_filter_row(const T *w, int pitch,
+                                                pack<T, WIDTH> (&row)[KERNEL2]) {
+#pragma unroll
+    for (int k2 = 0; k2 < KERNEL2; k2++) {
+        row[k2] = *(const pack<T, WIDTH> *)(w + k2 * pitch);
+    }
+}
+
 // The same for filters whose extents and strides are known: a thread makes COLUMNS neighbours of a
-// row, and reads each of their inputs once a row of the filter. No dilation.
+// row, and reads each of their inputs once a row of the filter. No dilation. There is no branch
+// between rows, so that the reads of all rows are under way at once.
 extern "C" __global__ void __launch_bounds__(128) conv_depthwise_rows(const conv_arguments p) {
     enum { SPAN = (COLUMNS - 1) * STRIDE2 + KERNEL2 };
-    take_turn();
+    release_successor();
     const u32 slices = (u32)(p.groups / WIDTH), runs = ((u32)p.out[2] + COLUMNS - 1) / COLUMNS;
     const u32 n = blockIdx.x * 128 + threadIdx.x;
-    if (n >= slices * runs * (u32)(p.batch * p.out[1])) {
-        return;
-    }
     const u32 channel = n % slices * WIDTH, row = n / slices / runs;
     const int o2 = n / slices % runs * COLUMNS, o1 = row % (u32)p.out[1];
     const int first1 = o1 * STRIDE1 - (int)p.before[1], first2 = o2 * STRIDE2 - (int)p.before[2];
     const int pitch = (int)p.groups, in1 = (int)p.in[1], in2 = (int)p.in[2];
-    const T *x = p.x + row / (u32)p.out[1] * p.x_image + channel;
     const T *w = p.w + channel;
+    pack<T, WIDTH> filter[EAGER_WEIGHTS ? KERNEL1 : 1][KERNEL2];
+    if (EAGER_WEIGHTS) {
+#pragma unroll
+        for (int k1 = 0; k1 < KERNEL1; k1++) {
+            read_filter_row(w + k1 * KERNEL2 * pitch, pitch, filter[EAGER_WEIGHTS ? k1 : 0]);
+        }
+    }
+    await_predecessors();
+    if (n >= slices * runs * (u32)(p.batch * p.out[1])) {
+        return;
+    }
+    const T *x = p.x + row / (u32)p.out[1] * p.x_image + channel;
     float sum[COLUMNS][WIDTH];
 #pragma unroll
     for (int o = 0; o < COLUMNS; o++) {
@@ -104,21 +125,17 @@ extern "C" __global__ void __launch_bounds__(128) conv_depthwise_rows(const conv
 #pragma unroll
     for (int k1 = 0; k1 < KERNEL1; k1++) {
         const int i1 = first1 + k1;
-        if (i1 < 0 || i1 >= in1) {
-            continue;
-        }
-        pack<T, WIDTH> in[SPAN], filter[KERNEL2];
+        pack<T, WIDTH> in[SPAN];
 #pragma unroll
         for (int i = 0; i < SPAN; i++) {
             const int i2 = first2 + i;
             in[i] = pack<T, WIDTH>();
-            if (i2 >= 0 && i2 < in2) {
+            if (i1 >= 0 && i1 < in1 && i2 >= 0 && i2 < in2) {
                 in[i] = *(const pack<T, WIDTH> *)(x + (i64)(i1 * in2 + i2) * pitch);
             }
         }
-#pragma unroll
-        for (int k2 = 0; k2 < KERNEL2; k2++) {
-            filter[k2] = *(const pack<T, WIDTH> *)(w + (k1 * KERNEL2 + k2) * pitch);
+        if (!EAGER_WEIGHTS) {
+            read_filter_row(w + k1 * KERNEL2 * pitch, pitch, filter[0]);
         }
 #pragma unroll
         for (int k2 = 0; k2 < KERNEL2; k2++) {
@@ -127,7 +144,7 @@ extern "C" __global__ void __launch_bounds__(128) conv_depthwise_rows(const conv
 #pragma unroll
                 for (int v = 0; v < WIDTH; v++) {
                     sum[o][v] += convert<float>(in[o * STRIDE2 + k2].value[v]) *
-                                 convert<float>(filter[k2].value[v]);
+                                 convert<float>(filter[EAGER_WEIGHTS ? k1 : 0][k2].value[v]);
                 }
             }
         }
