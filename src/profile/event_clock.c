@@ -401,7 +401,8 @@ void rondo__event_clock_read(rondo__event_clock *clock,
         for (size_t i = 0; i < chunk->used / sizeof *times; i++) {
             rondo__event_time time = times[i].what;
             time.begin_ns = to_host(clock, times[i].begin_ns);
-            time.end_ns = time.begin_ns + (uint64_t)times[i].duration_ns;
+            // Not the sum: what begins where this one ends must not begin before by a rounding.
+            time.end_ns = to_host(clock, times[i].begin_ns + times[i].duration_ns);
             if (clock->first.is_known) {
                 visit(user_data, clock, &time);
             } else {
