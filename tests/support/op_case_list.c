@@ -618,6 +618,7 @@ const op_case op_cases[] = {
     {"Gemm", 13, "T[1,2048] T[1000,2048]:w T[1000]", "transB=1", 1},
     {"rondo.MatMul", 17, "T[32,128] T[128,64]:w T[64] T[32,64]", "activation=relu", 1},
     {"rondo.MatMul", 17, "T[2,32,128] T[128,512]:w T[512]", "activation=gelu", 1},
+    {"rondo.MatMul", 17, "T[2,32,128] T[128,512]:w T[512]", "activation=gelu_tanh", 1},
     {"rondo.MatMul", 17, "T[4,32,32] T[4,24,32] - T[4,32,24]",
      "trans_b=1 alpha_scale=0.125 activation=none", 1},
     {"rondo.MatMul", 17, "T[4,32,24] T[4,32,40]", "trans_a=1 activation=tanh", 1},

@@ -295,6 +295,75 @@ static rondo_program *build_pre_activation(rondo_dtype dtype, float scale) {
     return program;
 }
 
+// y = 0.5 * x * (1 + tanh(root * (x + share * cube))), with x^3 made by a power or by products.
+static rondo_program *build_tanh_gelu(bool is_power, float share, const char *last) {
+    const struct {
+        const char *op;
+        const char *inputs[2];
+        const char *output;
+    } nodes[] = {
+        {"Mul", {"x", "x"}, "square"},
+        {is_power ? "Pow" : "Mul", {is_power ? "x" : "square", is_power ? "three" : "x"}, "cube"},
+        {"Mul", {"share", "cube"}, "term"},
+        {"Add", {"term", "x"}, "sum"},
+        {"Mul", {"sum", "root"}, "u"},
+        {"Tanh", {"u"}, "t"},
+        {"Add", {"t", "one"}, "more"},
+        {"Mul", {"x", "half"}, "part"},
+        {"Mul", {"more", last}, "y"},
+    };
+    const rondo_shape one = {1, {1}};
+    rondo_port x = {
+        .struct_size = sizeof x, .name = "x", .dtype = RONDO_DTYPE_F32, .rank = 1, .extent = {9}};
+    rondo_builder *builder;
+    rondo_program *program;
+    check(rondo_builder_create(NULL, &builder));
+    check(rondo_builder_add_input(builder, &x));
+    add_drawn(builder, "three", RONDO_DTYPE_F32, &one, 3.0f);
+    add_drawn(builder, "share", RONDO_DTYPE_F32, &one, share);
+    add_drawn(builder, "root", RONDO_DTYPE_F32, &one, 0.79788456f);
+    add_drawn(builder, "one", RONDO_DTYPE_F32, &one, 1.0f);
+    add_drawn(builder, "half", RONDO_DTYPE_F32, &one, 0.5f);
+    for (size_t i = 0; i < sizeof nodes / sizeof nodes[0]; ++i) {
+        check(rondo_builder_add_node(builder, nodes[i].op, nodes[i].inputs,
+                                     nodes[i].inputs[1] == NULL ? 1 : 2, &nodes[i].output, 1,
+                                     NULL));
+    }
+    check(rondo_builder_add_output(builder, "y", NULL));
+    check(rondo_builder_finish(builder, &program));
+    rondo_builder_destroy(builder);
+    return program;
+}
+
+static void test_program_passes__tanh_gelu_where_it_is_one(void **state) {
+    (void)state;
+    static const struct {
+        bool is_power;
+        float share;
+        const char *last;
+        bool is_taken;
+    } rows[] = {{true, 0.044715f, "part", true},
+                {false, 0.044715f, "part", true},
+                {true, 0.05f, "part", false},
+                {true, 0.044715f, "half", false}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
+        model m = {.source = build_tanh_gelu(rows[i].is_power, rows[i].share, rows[i].last)};
+        const rondo_shape shape = {1, {9}};
+        check(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &m.inputs[0]));
+        for (int64_t e = 0; e < 9; ++e) {
+            set_element(&m.inputs[0], e, (float)(e - 4) * 0.75f);
+        }
+        const rondo_tensor shapes[1] = {{.dtype = RONDO_DTYPE_F32, .shape = shape}};
+        check(rondo__program_specialise(m.source, shapes, 1 << 20, &m.program, NULL));
+        check(interpret_program(m.program, m.inputs, m.expected));
+        check(rondo__program_simplify(m.program));
+        assert_int_equal(count_ops(m.program, "rondo", "Elementwise"), rows[i].is_taken ? 1 : 0);
+        assert_int_equal(count_ops(m.program, "", "Tanh"), rows[i].is_taken ? 0 : 1);
+        expect_same_results(&m, 1e-6);
+        free_model(&m);
+    }
+}
+
 static void test_program_passes__norms_before_convolutions_are_element_wise(void **state) {
     (void)state;
     // What is not finite stays as it is: (x - mean) * inf is not x * inf - mean * inf.
@@ -702,6 +771,7 @@ int main(void) {
         cmocka_unit_test(test_program_passes__squeezenet_in_nhwc),
         cmocka_unit_test(test_program_passes__bert_fuses_products_and_gelu),
         cmocka_unit_test(test_program_passes__transformer_layers),
+        cmocka_unit_test(test_program_passes__tanh_gelu_where_it_is_one),
         cmocka_unit_test(test_program_passes__products_take_residuals_through_reshapes),
         cmocka_unit_test(test_program_passes__gpt_stays_the_same),
         cmocka_unit_test(test_program_passes__strings_leave_classifiers),

@@ -50,7 +50,7 @@ RONDO_REAL(Softplus, fmaxf(x, 0.0f) + log1pf(expf(-fabsf(x))),
            fmax(x, 0.0) + log1p(exp(-fabs(x))))
 RONDO_REAL(Softsign, x / (1.0f + fabsf(x)), x / (1.0 + fabs(x)))
 RONDO_REAL(Gelu, gelu(x), 0.5 * x * (1.0 + erf(x * 0.70710678118654752)))
-RONDO_REAL(GeluTanh, 0.5f * x * (1.0f + tanhf(0.79788456080286536f * (x + 0.044715f * x * x * x))),
+RONDO_REAL(GeluTanh, gelu_tanh(x),
            0.5 * x * (1.0 + tanh(0.79788456080286536 * (x + 0.044715 * x * x * x))))
 RONDO_REAL(Silu, x / (1.0f + expf(-x)), x / (1.0 + exp(-x)))
 RONDO_REAL(HardSwish, hard_swish(x), x * fmin(fmax(x / 6.0 + 0.5, 0.0), 1.0))
