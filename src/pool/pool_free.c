@@ -83,26 +83,39 @@ static rondo__stream_tag *get_tag(const rondo__block *block) {
     return block->arena_pool != NULL ? block->users[0].tag : block->owner->tag;
 }
 
-// The id of the capture that the block's stream records and that did not take the block; 0: none.
-static uint64_t find_capture_id(const rondo_pool *pool, const rondo__block *block) {
-    if (atomic_load_explicit(&pool->device->open_capture_count, memory_order_acquire) == 0 ||
-        (block->use != NULL && block->use->capture != NULL)) {
-        return 0;
-    }
-    return rondo__stream_tag_get_capture_id(get_tag(block));
+// True when the stream of the block may record a capture that did not take the block.
+static bool may_be_late(const rondo_pool *pool, const rondo__block *block) {
+    return atomic_load_explicit(&pool->device->open_capture_count, memory_order_acquire) > 0 &&
+           (block->use == NULL || block->use->capture == NULL);
 }
 
-// The free waits for the end of the capture; *out_is_late is false when that has come already.
-static rondo_status free_late(rondo_pool *pool, rondo__block *block, uint64_t id,
-                              bool *out_is_late) {
+// The capture that the stream records, as the backend says; where the backend cannot say (a lost
+// device), the one that began there. The caller holds device->capture_list_lock.
+static rondo__capture *find_capture(rondo_device *device, uint64_t id,
+                                    const rondo__stream_tag *tag) {
+    rondo__capture *capture = rondo__capture_find_listed(device, id);
+    if (capture == NULL && id == 0) {
+        capture = device->capture_list;
+        while (capture != NULL && (capture->origin == NULL || capture->origin->tag != tag)) {
+            capture = capture->next;
+        }
+    }
+    return capture;
+}
+
+// The free waits for the end of the capture; *out_is_late is false where there is none, or no more.
+static rondo_status free_late(rondo_pool *pool, rondo__block *block, bool *out_is_late) {
     rondo_device *device = pool->device;
+    rondo__stream_tag *tag = get_tag(block);
     rondo_status status = RONDO_STATUS_OK;
+    uint64_t id = rondo__stream_tag_get_capture_id(tag);
     // Under the list's lock the capture cannot go: who ends it takes it out of the list before its
     // participants hear of that.
     pthread_mutex_lock(&device->capture_list_lock);
-    rondo__capture *capture = rondo__capture_find_listed(device, id);
+    rondo__capture *capture = find_capture(device, id, tag);
     if (capture != NULL) {
         status = enter(pool, block, capture);
+        id = id != 0 ? id : capture->id;
     }
     pthread_mutex_unlock(&device->capture_list_lock);
     *out_is_late = capture != NULL;
@@ -114,8 +127,8 @@ static rondo_status free_late(rondo_pool *pool, rondo__block *block, uint64_t id
 
 rondo_status rondo__pool_free_block(rondo_pool *pool, rondo__block *block) {
     bool is_late = false;
-    uint64_t id = find_capture_id(pool, block);
-    rondo_status status = id != 0 ? free_late(pool, block, id, &is_late) : RONDO_STATUS_OK;
+    rondo_status status =
+        may_be_late(pool, block) ? free_late(pool, block, &is_late) : RONDO_STATUS_OK;
     if (!is_late) {
         free_now(pool, block);
     }
