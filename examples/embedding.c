@@ -199,11 +199,13 @@ static int train(rondo_executor *executor, rondo_executor *alone, int64_t *ids, 
     rondo_run_times times = {.struct_size = sizeof times};
     for (int step = 0; step < STEPS; ++step) {  // eager, captured, then replayed
         CHECK(run(executor, ids, &have));
+        CHECK(rondo_executor_get_times(executor, &times));
         CHECK(run(alone, compact, &want));
         const double difference = compare(&have, &want);
         most = difference > most ? difference : most;
         first = step == 0 ? have.loss : first;
-        printf("step %d: loss %.7f, alone %.7f\n", step, (double)have.loss, (double)want.loss);
+        printf("step %d: loss %.7f, alone %.7f; it takes %.1f us\n", step, (double)have.loss,
+               (double)want.loss, (double)times.latency_ns * 1e-3);
     }
     for (int i = 0; i < IDS; ++i) {  // what was fetched is what the table holds
         const float *row = g_tables[0] + (size_t)ids[i] * WIDTH;
@@ -213,13 +215,9 @@ static int train(rondo_executor *executor, rondo_executor *alone, int64_t *ids, 
         }
     }
     CHECK(rondo_executor_get_transfers(executor, &copied));
-    CHECK(rondo_executor_get_times(executor, &times));
-    printf(
-        "a step copies %.1f KiB to the GPU in %d copies, and %.1f KiB back in %d; it takes "
-        "%.1f us\n",
-        (double)copied.to_device.bytes / STEPS / 1024, (int)(copied.to_device.count / STEPS),
-        (double)copied.to_host.bytes / STEPS / 1024, (int)(copied.to_host.count / STEPS),
-        (double)times.latency_ns * 1e-3);
+    printf("a step copies %.1f KiB to the GPU in %d copies, and %.1f KiB back in %d\n",
+           (double)copied.to_device.bytes / STEPS / 1024, (int)(copied.to_device.count / STEPS),
+           (double)copied.to_host.bytes / STEPS / 1024, (int)(copied.to_host.count / STEPS));
     printf("largest difference %g\n", most);
     return most <= 1e-5 && have.loss < first ? EXIT_SUCCESS : EXIT_FAILURE;
 }

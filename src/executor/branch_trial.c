@@ -198,7 +198,8 @@ static rondo_status settle_step(rondo_executor *executor, rondo__plan *plan, ron
 // Whether now is the time, and branches could help at all.
 static bool is_due(const rondo_executor *executor, const rondo__plan *plan) {
     const bool is_forced = executor->options.branches == RONDO_BRANCHES_ON;
-    const bool is_single = plan->step_count == 1 && executor->straight_count < STRAIGHT_MAX;
+    const bool is_single = plan->step_count == 1 + rondo__plan_count_ahead(plan) &&
+                           executor->straight_count < STRAIGHT_MAX;
     const uint32_t threads = executor->options.thread_count;
     if (executor->options.branches == RONDO_BRANCHES_OFF || executor->graphs == RONDO_GRAPHS_OFF ||
         plan->run_count < RUNS_BEFORE || plan->is_bound || rondo__self_check_is_on(executor) ||

@@ -145,7 +145,7 @@ static const char *plural(size_t count) {
 
 static void append_counts(rondo__text *text, const rondo__plan *plan) {
     const size_t ops = rondo__plan_count_ops(plan);
-    const size_t segments = plan->step_count - plan->bypassed_count;
+    const size_t segments = rondo__plan_count_segments(plan);
     rondo__text_append(text, "%zu op%s in %zu segment%s, %zu bypassed\n", ops, plural(ops),
                        segments, plural(segments), plan->bypassed_count);
 }
@@ -232,15 +232,15 @@ static void append_steps(rondo__text *text, rondo_executor *executor, rondo__pla
             const size_t copies = (size_t)rondo__crossing_get_total(copied);
             const rondo__plan_peer *peer = rondo__step_get_peer(plan, step);
             const size_t ops = step->item_count - copies;
-            rondo__text_append(text, "%*ssegment %zu: %zu op%s, ", indent, "", s, ops, plural(ops));
+            rondo__text_append(text, "%*s%s %zu: %zu op%s, ", indent, "",
+                               rondo__describe_get_kind(step), s, ops, plural(ops));
             if (copies > 0) {
                 rondo__text_append(text, "%zu %s, ", copies, copies == 1 ? "copy" : "copies");
             }
             if (peer != NULL) {
                 rondo__text_append(text, "on %s, ", rondo_device_get_name(peer->peer->device));
             }
-            rondo__text_append(text, "%s",
-                               rondo__step_is_captured(step) ? "captured" : "not captured for now");
+            rondo__text_append(text, "%s", rondo__describe_get_state(step));
             if (step->branch_count > 1) {
                 rondo__text_append(text, " in %u branches", (unsigned)step->branch_count);
             }
@@ -441,13 +441,12 @@ static void append_json(rondo__text *text, rondo_executor *executor, rondo__plan
         "  \"arena_bytes\": %zu,\n  \"arena_naive_bytes\": %zu,\n  \"constant_bytes\": %zu,\n"
         "  \"segment_count\": %zu,\n  \"bypassed_count\": %zu,\n  \"steps\": [",
         plan->arena_bytes, plan->arena_naive_bytes, rondo__plan_get_constant_bytes(plan),
-        plan->step_count - plan->bypassed_count, plan->bypassed_count);
+        rondo__plan_count_segments(plan), plan->bypassed_count);
     for (size_t s = 0; s < plan->step_count; ++s) {
         rondo__step *step = &plan->steps[s];
         rondo__text_append(
             text, "%s\n    {\"kind\": \"%s\", \"is_captured\": %s, \"reason\": ", s > 0 ? "," : "",
-            step->kind == RONDO__STEP_SEGMENT ? "segment" : "bypassed",
-            rondo__step_is_captured(step) ? "true" : "false");
+            rondo__describe_get_kind(step), rondo__step_is_captured(step) ? "true" : "false");
         rondo__text_append_json(text, step->reason);
         rondo__text_append(text, ", \"remedy\": ");
         rondo__text_append_json(text,
@@ -475,7 +474,9 @@ static void append_dot(rondo__text *text, rondo_executor *executor, rondo__plan 
     for (size_t s = 0; s < plan->step_count; ++s) {
         const rondo__step *step = &plan->steps[s];
         rondo__text_append(text, "  subgraph cluster_%zu {\n    label=", s);
-        rondo__text_append_json(text, step->kind == RONDO__STEP_SEGMENT ? "segment" : step->reason);
+        rondo__text_append_json(text, step->kind == RONDO__STEP_SEGMENT
+                                          ? rondo__describe_get_kind(step)
+                                          : step->reason);
         rondo__text_append(text, ";\n    style=%s;\n",
                            rondo__step_is_captured(step) ? "solid" : "dashed");
         for (size_t i = 0; i < rondo__describe_count_nodes(step); ++i) {

@@ -5,6 +5,16 @@
 #include "executor/device_control.h"
 #include "executor/foresee.h"
 
+const char *rondo__describe_get_kind(const rondo__step *step) {
+    return step->is_ahead ? "ahead" : step->kind == RONDO__STEP_SEGMENT ? "segment" : "bypassed";
+}
+
+const char *rondo__describe_get_state(const rondo__step *step) {
+    return step->is_ahead                  ? "on the processor before the graphs"
+           : rondo__step_is_captured(step) ? "captured"
+                                           : "not captured for now";
+}
+
 const char *rondo__describe_get_implementation(const rondo__plan *plan, const rondo__step *step,
                                                size_t item) {
     return rondo__step_has_kernels(step) ? plan->items[item].kernel->implementation : "host";

@@ -10,6 +10,12 @@ size_t rondo__describe_count_nodes(const rondo__step *step);
 size_t rondo__describe_get_node(const rondo__plan *plan, const rondo__step *step, size_t index);
 bool rondo__describe_has_bodies(const rondo__plan *plan, const rondo__step *step, size_t index);
 
+// "segment", "bypassed"; "ahead": of the processor, before the first segment.
+const char *rondo__describe_get_kind(const rondo__step *step);
+
+// "captured", or why it is not: of a segment, or ahead of one.
+const char *rondo__describe_get_state(const rondo__step *step);
+
 // What computes an item: "simd", "cudnn"; "host" for what is bypassed.
 const char *rondo__describe_get_implementation(const rondo__plan *plan, const rondo__step *step,
                                                size_t item);

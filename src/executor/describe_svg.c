@@ -226,9 +226,9 @@ static void draw_bodies(picture *p, rondo_executor *executor, rondo__plan *plan,
 static void draw_head(picture *p, const rondo__step *step, size_t index, int x) {
     open_text(p, x, p->y + LINE_HEIGHT - 4, "rp-head");
     if (step->kind == RONDO__STEP_SEGMENT) {
-        rondo__text_append(p->text, "segment %zu: %zu op%s, %s", index, step->item_count,
-                           step->item_count == 1 ? "" : "s",
-                           rondo__step_is_captured(step) ? "captured" : "not captured for now");
+        rondo__text_append(p->text, "%s %zu: %zu op%s, %s", rondo__describe_get_kind(step), index,
+                           step->item_count, step->item_count == 1 ? "" : "s",
+                           rondo__describe_get_state(step));
         if (step->branch_count > 1) {
             rondo__text_append(p->text, " in %u branches", (unsigned)step->branch_count);
         }
@@ -301,7 +301,7 @@ void rondo__describe_svg(rondo__text *text, rondo_executor *executor, rondo__pla
     rondo__text body = {0};
     picture p = {.text = &body, .y = MARGIN};
     const size_t ops = rondo__plan_count_ops(plan);
-    const size_t segments = plan->step_count - plan->bypassed_count;
+    const size_t segments = rondo__plan_count_segments(plan);
     open_text(&p, MARGIN, p.y + LINE_HEIGHT - 4, "rp-head");
     rondo__text_append(&body, "device %s: %zu op%s in %zu segment%s, %zu bypassed",
                        rondo_device_get_name(executor->device), ops, ops == 1 ? "" : "s", segments,

@@ -116,7 +116,7 @@ rondo_status rondo_executor_get_stats(const rondo_executor *executor,
     }
     rondo_executor_stats stats = {
         .op_count = rondo__plan_count_ops(plan),
-        .segment_count = plan->step_count - plan->bypassed_count,
+        .segment_count = rondo__plan_count_segments(plan),
         .bypassed_count = plan->bypassed_count,
         .branch_count = 1,
         .random_op_count = plan->random_count,

@@ -43,21 +43,35 @@ bool rondo__kernel_is_hosted(const rondo__kernel *kernel) {
 
 // ---- running ----------------------------------------------------------------------------------
 
+static rondo_status run_item(const hosted_item *item) {
+    rondo__kernel *inner = item->kernel->inner;
+    const int32_t former = rondo__host_choose_thread_count(item->kernel->thread_count);
+    const rondo_status status = inner->run(inner, item->inputs, item->outputs, item->workspace);
+    (void)rondo__host_choose_thread_count(former);
+    if (status != RONDO_STATUS_OK) {
+        rondo__node_blame(item->kernel->node);
+    }
+    return status;
+}
+
 // On a thread of the driver. It calls nothing of the GPU's.
 static void run_items(void *arguments) {
     const hosted_call *call = arguments;
     for (size_t i = 0; i < call->count; ++i) {
-        const hosted_item *item = &call->items[i];
-        rondo__kernel *inner = item->kernel->inner;
-        const int32_t former = rondo__host_choose_thread_count(item->kernel->thread_count);
-        const rondo_status status = inner->run(inner, item->inputs, item->outputs, item->workspace);
-        (void)rondo__host_choose_thread_count(former);
-        if (status != RONDO_STATUS_OK) {
-            rondo__node_blame(item->kernel->node);
+        if (run_item(&call->items[i]) != RONDO_STATUS_OK) {
             rondo__host_report_failure();
             return;
         }
     }
+}
+
+static hosted_item find_item(const rondo__item *item) {
+    return (hosted_item){(hosted *)item->kernel, item->inputs, item->outputs, item->workspace};
+}
+
+rondo_status rondo__hosted_run(const rondo__item *item) {
+    const hosted_item found = find_item(item);
+    return run_item(&found);
 }
 
 static rondo_status call_items(rondo_stream *stream, const hosted_call *call) {
@@ -85,8 +99,7 @@ size_t rondo__hosted_count(const rondo__plan *plan, size_t first, size_t end) {
 rondo_status rondo__hosted_launch(rondo_stream *stream, const rondo__item *items, size_t count) {
     hosted_call call = {.count = count};
     for (size_t i = 0; i < count; ++i) {
-        call.items[i] = (hosted_item){(hosted *)items[i].kernel, items[i].inputs, items[i].outputs,
-                                      items[i].workspace};
+        call.items[i] = find_item(&items[i]);
     }
     return call_items(stream, &call);
 }

@@ -33,6 +33,12 @@ size_t rondo__hosted_count(const rondo__plan *plan, size_t first, size_t end);
 RONDO_MUST_USE rondo_status rondo__hosted_launch(rondo_stream *stream, const rondo__item *items,
                                                  size_t count);
 
+// Computes the item here and now; what it reads is there, and nobody reads what it writes.
+//
+// Errors:    those of the kernel.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__hosted_run(const rondo__item *item);
+
 // Gives up the host device and what the executor's plans share there.
 void rondo__hosted_free(rondo_executor *executor);
 

@@ -140,6 +140,7 @@ typedef struct rondo__step {
     // segment; of a bypass with a kernel (EAGER) first_item and an item_count of 1
     size_t first_item;
     size_t item_count;
+    bool is_ahead;           // first in the plan and of the processor alone: needs no stream
     rondo_graph *graph;      // NULL until captured
     uint64_t retry_run;      // run of the plan from which on a capture is tried
     uint32_t failure_count;  // captures that failed for want of memory, or for no lasting reason
@@ -236,6 +237,7 @@ struct rondo__plan {
     size_t failed_item;   // that the last capture failed at; SIZE_MAX: at none, or at its end
     char failure[104];    // why it failed
     bool is_probed;       // the capture at hand asks after each op whether the stream records
+    bool is_fed;          // of the run at hand: what the processor reads of its inputs is there
     size_t random_count;  // nodes that draw
     char **refusals;      // one for each node: why a control op is bypassed; NULL entries, or NULL
 
@@ -283,6 +285,15 @@ static inline size_t rondo__plan_count_ops(const rondo__plan *plan) {
     return plan->item_count + plan->bypassed_count - plan->eager_count - plan->transfer_count;
 }
 
+// Steps before which nothing is on a stream: 1 or 0.
+static inline size_t rondo__plan_count_ahead(const rondo__plan *plan) {
+    return plan->step_count > 0 && plan->steps[0].is_ahead ? 1 : 0;
+}
+
+static inline size_t rondo__plan_count_segments(const rondo__plan *plan) {
+    return plan->step_count - plan->bypassed_count - rondo__plan_count_ahead(plan);
+}
+
 static inline size_t rondo__plan_count_sides(const rondo__plan *plan) {
     return RONDO__SIDE_PEER + plan->peer_count;
 }
@@ -316,7 +327,8 @@ static inline bool rondo__step_has_kernels(const rondo__step *step) {
 
 // Whether the step is a segment that has a graph, or gets one as far as is known.
 static inline bool rondo__step_is_captured(const rondo__step *step) {
-    return step->kind == RONDO__STEP_SEGMENT && (step->graph != NULL || step->failure_count == 0);
+    return step->kind == RONDO__STEP_SEGMENT && !step->is_ahead &&
+           (step->graph != NULL || step->failure_count == 0);
 }
 
 // Weights that it reads in a form of their own, shared or not.

@@ -106,23 +106,32 @@ static void add_item(rondo__plan *plan, size_t node) {
         (rondo__item){.node = node, .side = rondo__peers_get_side(plan, node)};
 }
 
+// Whether a node of the plan's first steps goes ahead of all that is on a stream.
+static bool is_ahead(const rondo__plan *plan, bool is_hosted) {
+    return is_hosted &&
+           (plan->step_count == 0 || (plan->step_count == 1 && plan->steps[0].is_ahead));
+}
+
 // Appends one node to the plan: to the open segment of its device, or as a bypass that closes it.
-static rondo_status emit(rondo__plan *plan, size_t *capacity, size_t node, int8_t class_of) {
+static rondo_status emit(rondo__plan *plan, size_t *capacity, size_t node, int8_t class_of,
+                         bool is_hosted) {
     if (class_of < 0) {
         return RONDO_STATUS_OK;
     }
     rondo__step *last = plan->step_count > 0 ? &plan->steps[plan->step_count - 1] : NULL;
     if (class_of == 0) {
+        const bool goes_ahead = is_ahead(plan, is_hosted);
         add_item(plan, node);
-        if (last != NULL && last->kind == RONDO__STEP_SEGMENT &&
+        if (last != NULL && last->kind == RONDO__STEP_SEGMENT && last->is_ahead == goes_ahead &&
             plan->items[last->first_item].side == plan->items[plan->item_count - 1].side) {
             last->item_count += 1;
             return RONDO_STATUS_OK;
         }
-        return add_step(
-            plan, capacity,
-            &(rondo__step){
-                .kind = RONDO__STEP_SEGMENT, .first_item = plan->item_count - 1, .item_count = 1});
+        return add_step(plan, capacity,
+                        &(rondo__step){.kind = RONDO__STEP_SEGMENT,
+                                       .first_item = plan->item_count - 1,
+                                       .item_count = 1,
+                                       .is_ahead = goes_ahead});
     }
     rondo__step step = {
         .kind = RONDO__STEP_BYPASS, .node = node, .bypass = (rondo__bypass_kind)(class_of - 1)};
@@ -161,7 +170,8 @@ static int get_kind(const rondo__plan *plan, size_t n, int8_t class_of) {
 }
 
 // Nodes of the processor one behind the other are one host function, those of another GPU one
-// graph: they stay together. KINDS: no node is ready.
+// graph: they stay together, and those of the processor that need nothing come first. KINDS: no
+// node is ready.
 static int choose_kind(const ready_lists *ready) {
     if (ready->heaps[FREE].count > 0) {
         return FREE;
@@ -184,7 +194,7 @@ rondo_status rondo__plan_schedule(rondo__plan *plan, const int8_t *class_of) {
     for (size_t n = 0; n < program->node_count; ++n) {
         edge_count += program->nodes[n].input_count;
     }
-    ready_lists ready = {.last = WITH_KERNEL};
+    ready_lists ready = {.last = HOSTED};
     size_t *pending = rondo__calloc(program->node_count + 1, sizeof *pending);
     size_t *first = rondo__calloc(program->node_count + 2, sizeof *first);
     size_t *users = rondo__calloc(edge_count + 1, sizeof *users);
@@ -234,13 +244,17 @@ rondo_status rondo__plan_schedule(rondo__plan *plan, const int8_t *class_of) {
         const size_t place = heap_pop(&ready.heaps[kind]);
         const size_t node = plan->order != NULL ? plan->order[place] : place;
         ready.last = kind != FREE ? kind : ready.last;
-        status = emit(plan, &step_capacity, node, class_of[node]);
+        status = emit(plan, &step_capacity, node, class_of[node], kind == HOSTED);
         for (size_t u = first[node]; u < first[node + 1]; ++u) {
             if (--pending[users[u]] == 0) {
                 heap_push(&ready.heaps[get_kind(plan, users[u], class_of[users[u]])],
                           rank[users[u]]);
             }
         }
+    }
+
+    if (plan->step_count == 1) {
+        plan->steps[0].is_ahead = false;  // of nothing
     }
 
 free_lists:

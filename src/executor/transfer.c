@@ -27,7 +27,7 @@
 
 // Puts an input that ops of the processor read, in a plan of a GPU, where those find it. Where
 // nobody waits for the run, a lane brings one that is in host memory.
-static rondo_status feed_host_side(rondo_executor *executor, const rondo__plan *plan, size_t i,
+static rondo_status feed_host_side(rondo_executor *executor, rondo__plan *plan, size_t i,
                                    const rondo_tensor *feed, bool waits) {
     const rondo__slot *slot = rondo__plan_get_host_input(plan, i);
     if (slot == NULL) {
@@ -39,6 +39,7 @@ static rondo_status feed_host_side(rondo_executor *executor, const rondo__plan *
         }
         return RONDO_STATUS_OK;
     }
+    plan->is_fed = false;
     rondo__crossing_counts counts = {0};
     counts.count[RONDO__TO_HOST] = 1;
     counts.bytes[RONDO__TO_HOST] = slot->bytes;
@@ -58,6 +59,7 @@ static rondo_status feed_inputs(rondo_executor *executor, rondo__plan *plan,
                                 const rondo_tensor *feeds, bool waits) {
     const rondo_program *program = plan->program;
     executor->took_device_feeds = false;
+    plan->is_fed = waits;
     for (size_t i = 0; i < program->input_count; ++i) {
         const rondo__slot *slot = &plan->slots[program->inputs[i]];
         executor->took_device_feeds =
@@ -243,6 +245,7 @@ rondo_status rondo_executor_rerun(rondo_executor *executor) {
     rondo__budget *before = rondo__executor_begin_call(executor, NULL, 0);
     rondo_status status = rondo__self_check_begin_run(executor);
     begin_crossings(active);
+    active->current->is_fed = true;  // by the run before
     if (status == RONDO_STATUS_OK) {
         status = rondo__plan_run_steps(active, active->current, rondo__executor_run_tensors,
                                        &times.was_replayed);

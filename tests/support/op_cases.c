@@ -611,8 +611,9 @@ static outcome run_parsed(rondo_stream *stream, run_mode mode, parsed_case *pars
                                    wanted[0].dtype == RONDO_DTYPE_F16;
         result = runs ? PASSED : is_half_cudnn ? FAILED_IN_HALF_CUDNN : FAILED;
     } else {
-        (void)snprintf(message, message_bytes, "%s: %s", rondo_status_get_name(status),
-                       rondo_error_get_last()->message);
+        const rondo_error *error = rondo_error_get_last();
+        (void)snprintf(message, message_bytes, "%s: %s: %s %s", rondo_status_get_name(status),
+                       error->call, error->message, error->driver_name);
     }
     end_run(&run);
     for (size_t i = 0; i < parsed->output_count; i++) {
@@ -627,7 +628,7 @@ static void run_case(rondo_stream *stream, run_mode mode, const op_case *source,
     const rondo_dtype reals[] = {RONDO_DTYPE_F32, RONDO_DTYPE_F16};
     const bool is_spoilt = how != OP_CASE_PLAIN && how != OP_CASE_LONG;
     for (size_t r = 0; r < 2; r++) {
-        char message[320] = "";
+        char message[640] = "";
         parsed_case parsed;
         outcome result = FAILED;
         bool has_float = false;

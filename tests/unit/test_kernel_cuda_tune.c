@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "kernel/cuda/cuda_tune.h"
 #include "op/op.h"
+#include "rondo/profile.h"
 #include "rondo/rondo.h"
 #include "support/expect_ok.h"
 #include "support/fake_cuda.h"
@@ -58,10 +59,18 @@ static void run_last(const void *arguments, size_t bytes) {
     run_way(4);
 }
 
+typedef struct planted {
+    bool is_hopeless;        // only the last way can be built
+    size_t fragile;          // this one only once
+    size_t *fragile_builds;  // so far
+} planted;
+
 static void build(rondo__cuda_kernel *kernel, const void *problem, size_t index) {
     rondo__defines defines = {0};
-    const bool *is_hopeless = problem;
-    if (index == 2 || (*is_hopeless && index < 4)) {
+    const planted *p = problem;
+    const bool is_spent = index == p->fragile && (*p->fragile_builds)++ > 0;
+    if (index == 2 || (p->is_hopeless && index < 4) || is_spent) {
+        (void)rondo__cuda_reserve_workspace(kernel, 256);
         rondo__cuda_refuse(kernel, "a planted way");
         return;
     }
@@ -81,6 +90,7 @@ typedef struct world {
     rondo__tuning_choices *choices;
     rondo_tuning mode;
     bool is_hopeless;
+    size_t fragile;  // 1 + its number; 0: none
 } world;
 
 // Tunes the problem `key` and launches the choice once; returns its number, or WAY_COUNT.
@@ -97,11 +107,14 @@ static size_t choose(world *w, const char *key) {
                                            .outputs = &info,
                                            .tuning = w->mode,
                                            .choices = w->choices};
+    size_t fragile_builds = 0;
+    const planted problem = {w->is_hopeless, w->fragile > 0 ? w->fragile - 1 : WAY_COUNT,
+                             &fragile_builds};
     const rondo__tuning tuning = {.key = key,
                                   .candidate_count = WAY_COUNT,
                                   .fast = 1 << 0 | 1 << 1 | 1 << 2,
                                   .last = 1 << 4,
-                                  .problem = &w->is_hopeless,
+                                  .problem = &problem,
                                   .build = build,
                                   .describe = describe};
     rondo__cuda_kernel *kernel = NULL;
@@ -113,6 +126,7 @@ static size_t choose(world *w, const char *key) {
     OK(rondo__cuda_begin_kernel(&request, &kernel));
     rondo__cuda_add_fastest(kernel, &tuning);
     OK(rondo__cuda_finish_kernel(kernel, &ready));
+    assert_int_equal(ready->workspace_bytes, 0);  // of those that were refused
     OK(rondo_stream_create(w->device, NULL, &stream));
     memset(g_launches, 0, sizeof g_launches);
     OK(ready->launch(ready, stream, inputs, outputs, NULL));
@@ -154,6 +168,49 @@ static void test_kernel_cuda_tune__modes(void **state) {
     assert_int_equal(choose(&w, "first"), 3);  // a wider contest's winner stands
     w.is_hopeless = true;
     assert_int_equal(choose(&w, "second"), 4);
+    rondo_device_release(w.device);
+}
+
+// A choice that cannot be built once more, as engines of cuDNN: the next one takes its place.
+static void test_kernel_cuda_tune__choice_breaks(void **state) {
+    world w = {.mode = RONDO_TUNING_OFF, .fragile = 1 + 0};
+    (void)state;
+    OK(rondo_device_open("cuda:0", &w.device));
+    assert_int_equal(choose(&w, "breaks"), 1);
+    w = (world){.device = w.device, .mode = RONDO_TUNING_FAST, .fragile = 1 + 1};
+    assert_int_equal(choose(&w, "breaks"), 3);
+    rondo_device_release(w.device);
+}
+
+static size_t count_tunings(rondo_profile *profile) {
+    rondo_profile_row rows[8] = {{.struct_size = sizeof rows[0]}};
+    size_t row_count = 0, count = 0;
+    OK(rondo_profile_get_rows(profile, RONDO_PROFILE_BY_TOTAL, false, rows, 8, &row_count));
+    for (size_t i = 0; i < row_count; ++i) {
+        count += rows[i].category == RONDO_PROFILE_TUNE && strcmp(rows[i].name, "tune") == 0
+                     ? (size_t)rows[i].calls
+                     : 0;
+    }
+    return count;
+}
+
+// A contest is an event of a profile; a guess, or what was kept, is none.
+static void test_kernel_cuda_tune__event(void **state) {
+    const rondo_profile_options options = {.struct_size = sizeof options,
+                                           .source = RONDO_PROFILE_SOURCE_NONE};
+    world w = {.mode = RONDO_TUNING_OFF};
+    rondo_profile *profile = NULL;
+    (void)state;
+    OK(rondo_device_open("cuda:0", &w.device));
+    for (int turn = 0; turn < 3; ++turn) {
+        w.mode = turn == 0 ? RONDO_TUNING_OFF : RONDO_TUNING_FAST;
+        OK(rondo_profile_create(&options, &profile));
+        OK(rondo_profile_start(profile));
+        (void)choose(&w, "event");
+        OK(rondo_profile_stop(profile));
+        assert_int_equal(count_tunings(profile), turn == 1 ? 1 : 0);
+        rondo_profile_destroy(profile);
+    }
     rondo_device_release(w.device);
 }
 
@@ -234,6 +291,9 @@ static int close_fake(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_kernel_cuda_tune__modes, open_fake, close_fake),
+        cmocka_unit_test_setup_teardown(test_kernel_cuda_tune__choice_breaks, open_fake,
+                                        close_fake),
+        cmocka_unit_test_setup_teardown(test_kernel_cuda_tune__event, open_fake, close_fake),
         cmocka_unit_test_setup_teardown(test_kernel_cuda_tune__variable, open_fake, close_fake),
         cmocka_unit_test_setup_teardown(test_kernel_cuda_tune__file, open_fake, close_fake),
         cmocka_unit_test_setup_teardown(test_kernel_cuda_tune__noted, open_fake, close_fake),

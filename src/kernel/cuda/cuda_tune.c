@@ -327,6 +327,8 @@ static bool is_buildable(rondo__cuda_kernel *kernel, const rondo__tuning *tuning
     }
     tuning->build(trial, tuning->problem, index);
     if (rondo__cuda_finish_kernel(trial, &ready) != RONDO_STATUS_OK) {
+        RONDO_LOG_DEBUG_F("tune %s: candidate %zu: %s", tuning->key, index,
+                          rondo_error_get_last()->message);
         return false;
     }
     rondo__kernel_destroy(ready);
@@ -407,6 +409,25 @@ static void survey(rondo__cuda_kernel *kernel, const rondo__tuning *tuning) {
     }
 }
 
+// Builds the winner into the kernel, or the next candidate that can be: cuDNN refuses to compile
+// some engines a second time. A candidate that fails halfway takes the kernel with it.
+static void build_or_next(rondo__cuda_kernel *kernel, const rondo__tuning *tuning, size_t winner) {
+    const size_t step_count = kernel->step_count;
+    const size_t workspace_bytes = kernel->head.workspace_bytes;
+    for (size_t i = 0; i < tuning->candidate_count; i++) {
+        const size_t index = (winner + i) % tuning->candidate_count;
+        tuning->build(kernel, tuning->problem, index);
+        if (kernel->status != RONDO_STATUS_UNSUPPORTED || kernel->step_count != step_count ||
+            i + 1 == tuning->candidate_count) {
+            return;
+        }
+        RONDO_LOG_INFO_F("tune %s: candidate %zu cannot be built: %s", tuning->key, index,
+                         rondo_error_get_last()->message);
+        kernel->status = RONDO_STATUS_OK;
+        kernel->head.workspace_bytes = workspace_bytes;
+    }
+}
+
 void rondo__cuda_add_fastest(rondo__cuda_kernel *kernel, const rondo__tuning *tuning) {
     rondo__hash128 key;
 
@@ -445,5 +466,5 @@ void rondo__cuda_add_fastest(rondo__cuda_kernel *kernel, const rondo__tuning *tu
     if (!is_guess) {
         note_choice(kernel, tuning, winner);
     }
-    tuning->build(kernel, tuning->problem, winner);
+    build_or_next(kernel, tuning, winner);
 }
