@@ -167,7 +167,8 @@ typedef struct rondo_binding {  // ABI: fixed
 typedef struct rondo_run_times {
     size_t struct_size;          // sizeof(rondo_run_times)
     uint64_t latency_ns;         // wall time of the whole run
-    uint64_t enqueue_ns;         // processor time spent putting the ops on the stream
+    uint64_t enqueue_ns;         // processor time spent putting the ops on the stream, less what it
+                                 // computed itself meanwhile
     uint64_t host_to_device_ns;  // 0 on the host
     uint64_t compute_ns;         // on the device, without transfers
     uint64_t device_to_host_ns;  // 0 on the host

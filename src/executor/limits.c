@@ -104,6 +104,7 @@ rondo__budget *rondo__executor_begin_call(rondo_executor *executor, const rondo_
     atomic_store(executor->call, CALL_RUNNING);
     executor->ran_count = 0;
     executor->replayed_count = 0;
+    executor->here_ns = 0;
     return rondo__budget_enter(executor->budget);
 }
 

@@ -141,6 +141,7 @@ typedef struct rondo__step {
     size_t first_item;
     size_t item_count;
     bool is_ahead;           // first in the plan and of the processor alone: needs no stream
+    bool is_serial;          // its graph starts no threads: on the host, who waits may run it
     rondo_graph *graph;      // NULL until captured
     uint64_t retry_run;      // run of the plan from which on a capture is tried
     uint32_t failure_count;  // captures that failed for want of memory, or for no lasting reason
@@ -409,6 +410,7 @@ struct rondo_executor {
     uint64_t turn_count;                           // of all loops, in this run
     uint64_t ran_count;         // ops of this run, in bodies each time; of a caller's executor
     uint64_t replayed_count;    // of these, in graphs
+    uint64_t here_ns;           // of this run, that its thread computed ops
     rondo__verbose verbose;     // of a caller's executor, for its bodies, too
     rondo_error record_before;  // of the thread, when the call began
     atomic_int own_call;

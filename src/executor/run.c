@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "backend/backend.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/logging.h"
@@ -87,8 +88,10 @@ static rondo_status launch_items(rondo_executor *executor, rondo__plan *plan,
 
 // Ops of the processor, by this thread and before anything is on a stream: a host function there
 // starts some 25 us late on an H200.
-static rondo_status run_ahead(const rondo__plan *plan, const rondo__step *step) {
+static rondo_status run_ahead(rondo_executor *executor, const rondo__plan *plan,
+                              const rondo__step *step) {
     rondo_status status = RONDO_STATUS_OK;
+    const uint64_t start_ns = rondo__clock_now_ns();
     for (size_t i = 0; i < step->item_count && status == RONDO_STATUS_OK; ++i) {
         const rondo__item *item = &plan->items[step->first_item + i];
         const rondo__hook_scope scope =
@@ -96,6 +99,7 @@ static rondo_status run_ahead(const rondo__plan *plan, const rondo__step *step) 
         status = rondo__hosted_run(item);
         rondo__hook_leave(&scope);
     }
+    executor->root->here_ns += rondo__clock_now_ns() - start_ns;
     return status;
 }
 
@@ -159,6 +163,14 @@ static void note_failure(rondo__plan *plan, const rondo_graph *graph) {
                    is_known ? report.what : rondo_error_get_last()->message);
 }
 
+static bool is_serial(const rondo__plan *plan, const rondo__step *step) {
+    bool is = true;
+    for (size_t i = step->first_item; i < step->first_item + step->item_count; ++i) {
+        is = is && plan->items[i].kernel->is_serial;
+    }
+    return is;
+}
+
 // Records the segment. On failure the step is as before, and the stream usable.
 static rondo_status capture_step(rondo_executor *executor, rondo__plan *plan, rondo__step *step) {
     rondo_graph_options options = {.struct_size = sizeof options};
@@ -194,6 +206,7 @@ static rondo_status capture_step(rondo_executor *executor, rondo__plan *plan, ro
 destroy_graph:
     if (status == RONDO_STATUS_OK) {
         step->graph = graph;
+        step->is_serial = is_serial(plan, step);
     } else {
         rondo_error saved;
         rondo__error_save(&saved);
@@ -344,6 +357,21 @@ static void note_crossings(rondo_executor *root, const rondo__plan *plan, rondo_
     }
 }
 
+// Replays the step's graph; on the host, where nothing is gained by another thread, here and now.
+static rondo_status replay_step(rondo_executor *executor, const rondo__plan *plan,
+                                const rondo__step *step) {
+    rondo_stream *stream = rondo__step_get_stream(executor, plan, step);
+    if (!plan->is_fed || !step->is_serial) {
+        return rondo_graph_replay(step->graph, stream);
+    }
+    const uint64_t start_ns = rondo__clock_now_ns();
+    stream->runs_here = true;
+    const rondo_status status = rondo_graph_replay(step->graph, stream);
+    executor->root->here_ns += stream->runs_here ? 0 : rondo__clock_now_ns() - start_ns;
+    stream->runs_here = false;
+    return status;
+}
+
 typedef struct run_mode {
     bool use_graphs;
     bool is_checked;
@@ -361,13 +389,13 @@ static rondo_status run_step(rondo_executor *executor, rondo__plan *plan, rondo_
     if (!rondo__step_has_kernels(step)) {
         status = rondo__bypass_run(executor, plan, step, run_body);
     } else if (step->is_ahead && plan->is_fed) {
-        status = run_ahead(plan, step);
+        status = run_ahead(executor, plan, step);
     } else if (mode->is_checked && step->graph != NULL) {
         status = rondo__self_check_segment(executor, plan, step, launch_items);
         root->replayed_count += step->graph != NULL ? op_count : 0;
         mode->graph_count += step->graph != NULL ? 1 : 0;
     } else if (mode->use_graphs && step->graph != NULL) {
-        status = rondo_graph_replay(step->graph, rondo__step_get_stream(executor, plan, step));
+        status = replay_step(executor, plan, step);
         root->replayed_count += op_count;
         mode->graph_count += 1;
     } else {

@@ -155,7 +155,7 @@ static rondo_status put_run(const rondo__fetch *fetch, rondo__plan *plan, const 
     RETURN_IF_ERROR(rondo__executor_mark(executor, 1));
     const uint64_t fed_ns = rondo__clock_now_ns();
     const rondo_status status = run_steps(executor, plan, &out_times->was_replayed);
-    out_times->enqueue_ns = rondo__clock_now_ns() - fed_ns;
+    out_times->enqueue_ns = rondo__clock_now_ns() - fed_ns - executor->root->here_ns;
     out_times->compute_ns = fed_ns;  // until somebody knows when it was done
     out_times->ran_op_count = executor->root->ran_count;
     out_times->replayed_op_count = executor->root->replayed_count;
@@ -251,7 +251,7 @@ rondo_status rondo_executor_rerun(rondo_executor *executor) {
                                        &times.was_replayed);
     }
     rondo__self_check_end_run(executor);
-    times.enqueue_ns = rondo__clock_now_ns() - start_ns;
+    times.enqueue_ns = rondo__clock_now_ns() - start_ns - executor->root->here_ns;
     rondo_error saved;
     rondo__error_save(&saved);
     rondo_status waited = rondo_stream_synchronize(active->stream);

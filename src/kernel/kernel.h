@@ -68,6 +68,7 @@ struct rondo__kernel {
     uint64_t in_place_inputs;  // bit i: output 0 may lie where input i lies, which then is spent
     rondo__capture_rule capture;  // of this node; zero: it may be captured
     bool keeps_addresses;         // each launch must have those of the first
+    bool is_serial;               // (host only) its work starts no threads of its own
     bool is_unbounded;            // a loop that may be stopped at loop_limit: who runs it must ask
     const char *implementation;   // "onednn", "reference", "nvrtc", "cublaslt", "cudnn"; literal,
                                   // for inspect

@@ -12,10 +12,12 @@
 #include <cmocka.h>
 
 #include <pthread.h>
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "backend/backend.h"
+#include "backend/failure.h"
 #include "base/error.h"
 #include "base/memory.h"
 
@@ -66,6 +68,83 @@ static void test_backend_host__a_full_ring_waits_and_keeps_order(void **state) {
         assert_int_equal(list[i], i + 7);
     }
     free(list);
+    rondo_stream_destroy(stream);
+    rondo_device_release(device);
+}
+
+typedef struct note_arguments {
+    pthread_t *thread;
+    atomic_bool *may_go;  // NULL: at once
+    bool fails;
+} note_arguments;
+
+static void note_thread(void *data) {
+    const note_arguments *arguments = data;
+    while (arguments->may_go != NULL && !atomic_load(arguments->may_go)) {
+        sched_yield();
+    }
+    *arguments->thread = pthread_self();
+    if (arguments->fails) {
+        (void)RONDO_FAIL(INVALID, "planted");
+        rondo__host_report_failure();
+    }
+}
+
+static void call(rondo_stream *stream, const note_arguments *arguments) {
+    assert_int_equal(
+        rondo_stream_call_host(stream, "note", note_thread, arguments, sizeof *arguments),
+        RONDO_STATUS_OK);
+}
+
+// A replay that may be run by who asks for it is, unless the stream has something else to do.
+static void test_backend_host__replays_run_here(void **state) {
+    (void)state;
+    rondo_device *device = open_host();
+    rondo_stream *stream, *other;
+    rondo_graph *graph;
+    pthread_t thread, first;
+    atomic_bool may_go = false;
+    note_arguments note = {.thread = &thread};
+    assert_int_equal(rondo_stream_create(device, NULL, &stream), RONDO_STATUS_OK);
+    assert_int_equal(rondo_stream_create(device, NULL, &other), RONDO_STATUS_OK);
+    for (int fails = 0; fails < 2; ++fails) {
+        note.fails = fails != 0;
+        assert_int_equal(rondo_graph_create(device, NULL, &graph), RONDO_STATUS_OK);
+        assert_int_equal(rondo_graph_capture_begin(graph, stream, RONDO_CAPTURE_THREAD_LOCAL),
+                         RONDO_STATUS_OK);
+        call(stream, &note);
+        assert_int_equal(rondo_graph_capture_end(graph), RONDO_STATUS_OK);
+        const rondo_status want = note.fails ? RONDO_STATUS_INVALID : RONDO_STATUS_OK;
+        for (int turn = 0; turn < 2; ++turn) {
+            thread = (pthread_t){0};
+            stream->runs_here = true;
+            assert_int_equal(rondo_graph_replay(graph, stream), RONDO_STATUS_OK);
+            assert_false(stream->runs_here);
+            assert_true(pthread_equal(thread, pthread_self()));
+            assert_int_equal(rondo_stream_synchronize(stream), want);
+        }
+        assert_int_equal(rondo_graph_replay(graph, stream), RONDO_STATUS_OK);
+        assert_int_equal(rondo_stream_synchronize(stream), want);
+        assert_false(pthread_equal(thread, pthread_self()));
+
+        // Behind other work, and behind a replay on another stream.
+        atomic_store(&may_go, false);
+        call(stream, &(note_arguments){.thread = &first, .may_go = &may_go});
+        stream->runs_here = true;
+        assert_int_equal(rondo_graph_replay(graph, stream), RONDO_STATUS_OK);
+        assert_true(stream->runs_here);
+        atomic_store(&may_go, true);
+        assert_int_equal(rondo_stream_synchronize(stream), want);
+        assert_false(pthread_equal(thread, pthread_self()));
+        assert_int_equal(rondo_graph_replay(graph, other), RONDO_STATUS_OK);
+        assert_int_equal(rondo_graph_replay(graph, stream), RONDO_STATUS_OK);
+        assert_true(stream->runs_here);
+        stream->runs_here = false;
+        assert_int_equal(rondo_stream_synchronize(other), want);
+        assert_int_equal(rondo_stream_synchronize(stream), want);
+        rondo_graph_destroy(graph);
+    }
+    rondo_stream_destroy(other);
     rondo_stream_destroy(stream);
     rondo_device_release(device);
 }
@@ -251,6 +330,7 @@ static void test_backend_host__a_lost_device_refuses_all_but_destroy(void **stat
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_backend_host__a_full_ring_waits_and_keeps_order),
+        cmocka_unit_test(test_backend_host__replays_run_here),
         cmocka_unit_test(test_backend_host__devices_are_shared_and_named),
         cmocka_unit_test(test_backend_host__listing_names_what_is_missing),
         cmocka_unit_test(test_backend_host__failures_of_functions_reach_the_wait),

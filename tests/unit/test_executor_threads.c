@@ -14,7 +14,9 @@
 #include <cmocka.h>
 
 #include "backend/backend.h"
+#include "backend/host/host_stream.h"
 #include "backend/thread_count.h"
+#include "rondo/executor_stream.h"
 #include "rondo/rondo.h"
 #include "support/source_dir.h"
 
@@ -113,10 +115,75 @@ static void test_executor_threads__too_many_is_refused(void **state) {
     rondo_device_release(device);
 }
 
+// What the stream of an executor of Relu over `count` elements was given in the third run.
+static uint64_t count_handed_over(int64_t count, uint32_t thread_count, bool waits) {
+    rondo_device *device;
+    rondo_builder *builder;
+    rondo_program *program;
+    rondo_executor *executor;
+    const rondo_executor_options options = {.struct_size = sizeof options,
+                                            .thread_count = thread_count};
+    const rondo_port port = {.struct_size = sizeof port,
+                             .name = "x",
+                             .dtype = RONDO_DTYPE_F32,
+                             .rank = 1,
+                             .extent = {count}};
+    rondo_binding feed = {.name = "x"}, fetch = {.name = "y"};
+    assert_int_equal(rondo_device_open("host", &device), RONDO_STATUS_OK);
+    assert_int_equal(rondo_builder_create(NULL, &builder), RONDO_STATUS_OK);
+    assert_int_equal(rondo_builder_add_input(builder, &port), RONDO_STATUS_OK);
+    assert_int_equal(rondo_builder_add_node(builder, "Relu", (const char *[]){"x"}, 1,
+                                            (const char *[]){"y"}, 1, NULL),
+                     RONDO_STATUS_OK);
+    assert_int_equal(rondo_builder_add_output(builder, "y", NULL), RONDO_STATUS_OK);
+    assert_int_equal(rondo_builder_finish(builder, &program), RONDO_STATUS_OK);
+    assert_int_equal(rondo_executor_create(program, device, &options, &executor), RONDO_STATUS_OK);
+    assert_int_equal(rondo_tensor_init(RONDO_DTYPE_F32, &(rondo_shape){1, {count}}, &feed.tensor),
+                     RONDO_STATUS_OK);
+    const rondo__host_stream *stream =
+        (const rondo__host_stream *)rondo_executor_get_stream(executor);
+    uint64_t before = 0;
+    for (int run = 0; run < 3; ++run) {
+        float *x = feed.tensor.data;
+        x[0] = -1;
+        x[count - 1] = (float)run;
+        before = stream->submitted;
+        if (waits) {
+            assert_int_equal(rondo_executor_run(executor, &feed, 1, &fetch, 1), RONDO_STATUS_OK);
+        } else {
+            assert_int_equal(rondo_executor_run_async(executor, &feed, 1, &fetch, 1, NULL),
+                             RONDO_STATUS_OK);
+            assert_int_equal(rondo_executor_wait(executor), RONDO_STATUS_OK);
+        }
+        const float *y = fetch.tensor.data;
+        assert_true(y[0] == 0 && y[count - 1] == (float)run);
+        assert_true(run > 0 || stream->submitted > before);  // eager
+    }
+    const uint64_t after = stream->submitted;
+    rondo_tensor_deinit(&feed.tensor);
+    rondo_tensor_deinit(&fetch.tensor);
+    rondo_executor_destroy(executor);
+    rondo_program_destroy(program);
+    rondo_builder_destroy(builder);
+    rondo_device_release(device);
+    return after - before;
+}
+
+// A replay that starts no threads is run by who waits for it; one whose ops are shared by threads
+// is not, since each thread that runs such ops has helpers of its own.
+static void test_executor_threads__small_replays_stay_here(void **state) {
+    (void)state;
+    assert_int_equal(count_handed_over(64, 2, true), 0);
+    assert_true(count_handed_over(64, 2, false) > 0);
+    assert_true(count_handed_over(1 << 20, 2, true) > 0);
+    assert_int_equal(count_handed_over(1 << 20, 1, true), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_executor_threads__as_many_as_asked_for),
         cmocka_unit_test(test_executor_threads__a_choice_is_one_threads_own),
+        cmocka_unit_test(test_executor_threads__small_replays_stay_here),
         cmocka_unit_test(test_executor_threads__too_many_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

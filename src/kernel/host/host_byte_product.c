@@ -216,6 +216,7 @@ static rondo_status init_kernel(const rondo__kernel_request *request, byte_produ
     kernel->is_parallel = (double)product->batch_count * (double)product->m * (double)product->n *
                               (double)product->k >
                           PARALLEL_MULTIPLY_ADDS;
+    rondo__host_kernel_set_parallel(&kernel->head, kernel->is_parallel);
     const rondo_tensor *constant = request->inputs[b].constant;
     if (constant != NULL) {
         const rondo__matrix_places places = {.step = product->k * product->n,

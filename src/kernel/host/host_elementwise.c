@@ -428,6 +428,7 @@ static bool init_kernel(const rondo__kernel_request *request, const chain *steps
     // A chain moves count * reads values, but a transcendental step costs like several of them.
     kernel->is_parallel = kernel->count * (reads + steps->step_count) * (int64_t)sizeof(float) >
                           RONDO__HOST_PARALLEL_BYTES;
+    rondo__host_kernel_set_parallel(&kernel->head, kernel->is_parallel);
     return assign_registers(kernel, last_use, wanted);
 }
 

@@ -40,10 +40,14 @@ static void run_call(void *arguments) {
     }
     rondo__host_kernel *kernel = call->kernel;
     void *const *addresses = kernel->table != NULL ? kernel->table : call->addresses;
-    (void)rondo__host_threads_use(rondo__host_get_thread_count());
+    const int32_t former =
+        rondo__host_threads_use(kernel->base.is_serial ? 1 : rondo__host_get_thread_count());
     if (run_locked(kernel, addresses, call->workspace) != RONDO_STATUS_OK) {
         rondo__error_set_op(kernel->op->name);
         rondo__host_report_failure();
+    }
+    if (kernel->base.is_serial) {  // who runs that may be a thread of the program's
+        (void)rondo__host_threads_use(former);
     }
 }
 
@@ -123,6 +127,10 @@ static void destroy_kernel(rondo__kernel *base) {
     rondo__free(kernel);
 }
 
+void rondo__host_kernel_set_parallel(rondo__host_kernel *kernel, bool is_parallel) {
+    kernel->base.is_serial = !is_parallel || rondo__host_get_thread_count() == 1;
+}
+
 rondo__host_kernel *rondo__host_kernel_create(const rondo__kernel_request *request,
                                               size_t kind_bytes, const char *implementation,
                                               rondo__host_run run,
@@ -148,6 +156,7 @@ rondo__host_kernel *rondo__host_kernel_create(const rondo__kernel_request *reque
         .keeps_addresses = kernel->table != NULL,
         .implementation = implementation,
     };
+    rondo__host_kernel_set_parallel(kernel, true);
     (void)pthread_mutex_init(&kernel->lock, NULL);
     kernel->run = run;
     kernel->deinit = deinit;

@@ -60,4 +60,7 @@ rondo__host_kernel *rondo__host_kernel_create(const rondo__kernel_request *reque
                                               rondo__host_run run,
                                               void (*deinit)(rondo__host_kernel *kernel));
 
+// Says whether a run may use several threads; until that is said, it does where there are several.
+void rondo__host_kernel_set_parallel(rondo__host_kernel *kernel, bool is_parallel);
+
 #endif  // RONDO_KERNEL_HOST_HOST_KERNEL_H

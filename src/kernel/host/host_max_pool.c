@@ -219,6 +219,7 @@ rondo_status rondo__host_prepare_max_pool(const rondo__kernel_request *request,
     list_taps(kernel, taps);
     kernel->is_parallel = taps * (double)rondo_shape_get_count(&pool.output) * sizeof(float) >
                           RONDO__HOST_PARALLEL_BYTES;
+    rondo__host_kernel_set_parallel(head, kernel->is_parallel);
     *out_kernel = &head->base;
     return RONDO_STATUS_OK;
 }

@@ -23,6 +23,7 @@ typedef struct move_kernel {
     rondo__host_kernel head;
     size_t piece_count;
     piece *pieces;
+    bool is_parallel;  // one of them
 } move_kernel;
 
 static void deinit_move(rondo__host_kernel *head) {
@@ -57,17 +58,20 @@ static rondo_status create_move(const rondo__kernel_request *request, size_t pie
         rondo__kernel_destroy(&head->base);
         return RONDO_STATUS_NO_MEMORY;
     }
+    rondo__host_kernel_set_parallel(head, false);
     *out_kernel = kernel;
     return RONDO_STATUS_OK;
 }
 
-static void init_piece(piece *now, uint32_t input, uint32_t output, size_t element_bytes,
-                       const rondo_shape *box, const int64_t *from_stride, int64_t from_offset,
-                       const int64_t *to_stride, int64_t to_offset) {
+static void init_piece(move_kernel *kernel, piece *now, uint32_t input, uint32_t output,
+                       size_t element_bytes, const rondo_shape *box, const int64_t *from_stride,
+                       int64_t from_offset, const int64_t *to_stride, int64_t to_offset) {
     now->input = input;
     now->output = output;
     now->is_parallel =
         (int64_t)element_bytes * rondo_shape_get_count(box) * 2 > RONDO__HOST_PARALLEL_BYTES;
+    kernel->is_parallel = kernel->is_parallel || now->is_parallel;
+    rondo__host_kernel_set_parallel(&kernel->head, kernel->is_parallel);
     rondo__strided_copy_init(&now->copy, element_bytes, box->rank, box->extent, from_stride,
                              from_offset, to_stride, to_offset);
 }
@@ -80,8 +84,8 @@ static rondo_status prepare_single(const rondo__kernel_request *request, const i
     const rondo_shape *box = &request->outputs[0].shape;
     int64_t to_stride[RONDO_RANK_MAX];
     rondo__shape_get_strides(box, to_stride);
-    init_piece(&kernel->pieces[0], 0, 0, rondo_dtype_get_bytes(request->outputs[0].dtype), box,
-               from_stride, from_offset, to_stride, 0);
+    init_piece(kernel, &kernel->pieces[0], 0, 0, rondo_dtype_get_bytes(request->outputs[0].dtype),
+               box, from_stride, from_offset, to_stride, 0);
     *out_kernel = &kernel->head.base;
     return RONDO_STATUS_OK;
 }
@@ -141,7 +145,7 @@ rondo_status rondo__host_prepare_concat(const rondo__kernel_request *request,
         }
         int64_t from_stride[RONDO_RANK_MAX];
         rondo__shape_get_strides(x, from_stride);
-        init_piece(&kernel->pieces[kernel->piece_count++], (uint32_t)i, 0,
+        init_piece(kernel, &kernel->pieces[kernel->piece_count++], (uint32_t)i, 0,
                    rondo_dtype_get_bytes(request->outputs[0].dtype), x, from_stride, 0, to_stride,
                    offset);
         offset += x->extent[axis] * to_stride[axis];
@@ -171,7 +175,7 @@ rondo_status rondo__host_prepare_split(const rondo__kernel_request *request,
         const rondo_shape *y = &request->outputs[i].shape;
         int64_t to_stride[RONDO_RANK_MAX];
         rondo__shape_get_strides(y, to_stride);
-        init_piece(&kernel->pieces[i], 0, (uint32_t)i,
+        init_piece(kernel, &kernel->pieces[i], 0, (uint32_t)i,
                    rondo_dtype_get_bytes(request->outputs[i].dtype), y, from_stride, offset,
                    to_stride, 0);
         offset += y->extent[axis] * from_stride[axis];
@@ -244,6 +248,7 @@ rondo_status rondo__host_prepare_gather(const rondo__kernel_request *request,
     kernel->is_parallel =
         (double)kernel->outer_count * (double)kernel->index_count * (double)kernel->inner_bytes >
         RONDO__HOST_PARALLEL_BYTES;
+    rondo__host_kernel_set_parallel(head, kernel->is_parallel);
     *out_kernel = &head->base;
     return RONDO_STATUS_OK;
 }

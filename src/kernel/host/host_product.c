@@ -151,6 +151,7 @@ static rondo_status init_kernel(const rondo__kernel_request *request, product_ke
     const double work =
         (double)product->batch_count * (double)product->m * (double)product->n * (double)product->k;
     kernel->is_parallel = work > RONDO__HOST_PARALLEL_MULTIPLY_ADDS;
+    rondo__host_kernel_set_parallel(&kernel->head, kernel->is_parallel);
     const rondo_tensor *b = request->inputs[1].constant;
     if (b == NULL) {
         kernel->reads_b_in_place = !product->trans_b;

@@ -279,6 +279,7 @@ rondo_status rondo__host_prepare_recurrent(const rondo__kernel_request *request,
     kernel->is_parallel = (double)kernel->seq * (double)kernel->batch * (double)row *
                               (double)(kernel->input + kernel->hidden) >
                           RONDO__HOST_PARALLEL_MULTIPLY_ADDS / 2;
+    rondo__host_kernel_set_parallel(head, kernel->is_parallel);
     head->base.workspace_bytes =
         (size_t)kernel->direction_count * kernel->direction_floats * sizeof(float);
     *out_kernel = &head->base;

@@ -220,6 +220,7 @@ static rondo_status create(const rondo__kernel_request *request, row_work work, 
     kernel->piece_count = (inner + COLUMNS - 1) / COLUMNS;
     kernel->is_parallel = (double)outer * (double)length * (double)inner * 2.0 * sizeof(float) >
                           RONDO__HOST_PARALLEL_BYTES;
+    rondo__host_kernel_set_parallel(head, kernel->is_parallel);
     *out_kernel = kernel;
     return RONDO_STATUS_OK;
 }
