@@ -94,6 +94,11 @@ SAME_FIELD(rondo__cu_edge_data, to_port, CUgraphEdgeData, to_port);
 SAME_FIELD(rondo__cu_edge_data, type, CUgraphEdgeData, type);
 #endif
 
+SAME_SIZE(rondo__cu_tensor_map, CUtensorMap);
+_Static_assert(_Alignof(rondo__cu_tensor_map) >= _Alignof(CUtensorMap), "tensor map");
+SAME_SIZE(int, CUtensorMapDataType);
+SAME_SIZE(int, CUtensorMapSwizzle);
+
 SAME_SIZE(rondo__cu_instantiate_params, CUDA_GRAPH_INSTANTIATE_PARAMS);
 SAME_FIELD(rondo__cu_instantiate_params, flags, CUDA_GRAPH_INSTANTIATE_PARAMS, flags);
 SAME_FIELD(rondo__cu_instantiate_params, upload_stream, CUDA_GRAPH_INSTANTIATE_PARAMS,
@@ -152,7 +157,7 @@ static size_t compare_pointers(void) {
 
 int main(void) {
     size_t difference_count = compare_pointers();
-    printf("compared with cuda.h %d: %d result codes, %d constants, 11 structs; %zu differences\n",
+    printf("compared with cuda.h %d: %d result codes, %d constants, 12 structs; %zu differences\n",
            CUDA_VERSION, 0 RONDO__CU_RESULT_MAP(COUNT_ONE), 0 RONDO__CU_CONSTANT_MAP(COUNT_ONE),
            difference_count);
     return difference_count == 0 ? 0 : 1;

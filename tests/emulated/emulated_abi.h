@@ -18,6 +18,20 @@ typedef struct emulated_words {
     unsigned long long word[3];
 } emulated_words;
 
+// What the emulated driver writes into the 128 bytes of a tensor map.
+typedef struct emulated_map {
+    const unsigned char *base;
+    unsigned long long extent[4];  // the innermost first; of a matrix 0 in the last two
+    unsigned long long stride_bytes[3];
+    unsigned int box_columns, box_rows;
+    short lower[2], upper[2];  // corners of the window's places, x first
+    unsigned int step[2];
+    unsigned int is_image;
+    unsigned int magic;  // EMULATED_MAP
+} emulated_map;
+
+enum { EMULATED_MAP = 0x6d61702e };
+
 // One for the process, as one thread of one block runs at a time.
 typedef struct emulated_machine {
     emulated_extent thread, block;          // threadIdx, blockIdx
@@ -32,6 +46,8 @@ typedef struct emulated_machine {
     // valid until the lane's next meeting but one, and a bit for each lane that came.
     const emulated_words *(*meet_warp)(unsigned int lanes, const emulated_words *words,
                                        unsigned int *out_lanes);
+    // Lets all others go on for a while: what a thread does that looks again and again.
+    void (*yield)(void);
     unsigned long long (*now_ns)(void);
 } emulated_machine;
 

@@ -22,6 +22,7 @@ enum {
     THREADS_MAX = EMULATED_THREADS,
     SHARED_BYTES_MAX = 232448,
     POISON = 0xcd,
+    IDLE_ROUNDS_MAX = 10000,  // in which threads only look whether others have come
 };
 
 typedef enum thread_state {
@@ -29,6 +30,7 @@ typedef enum thread_state {
     WAITS_FOR_WARP,
     WAITS_FOR_BLOCK,
     WAITS_FOR_CLUSTER,
+    WAITS_FOR_TURN,
     HAS_ENDED,
 } thread_state;
 
@@ -83,6 +85,10 @@ static void meet_block(void) {
 
 static void meet_cluster(void) {
     wait_for(WAITS_FOR_CLUSTER);
+}
+
+static void yield(void) {
+    wait_for(WAITS_FOR_TURN);
 }
 
 static unsigned int get_warp(unsigned int index) {
@@ -179,6 +185,18 @@ static bool has_ended(void) {
     return true;
 }
 
+static bool release_turns(bool is_backward) {
+    bool is_any = false;
+    for (unsigned int n = 0; n < g_thread_count; n++) {
+        const unsigned int i = is_backward ? g_thread_count - 1 - n : n;
+        if (g_threads[i].state == WAITS_FOR_TURN) {
+            is_any = true;
+            resume(i);
+        }
+    }
+    return is_any;
+}
+
 // One step for all that can go on. False: none can.
 static bool release_all(bool is_backward) {
     bool is_any = false;
@@ -201,8 +219,11 @@ static bool run_cluster(void) {
         emulated_fiber_start(fiber, fiber_main);
         emulated_fiber_switch(0, fiber);
     }
+    unsigned int idle_rounds = 0;
     for (bool is_backward = true; !has_ended(); is_backward = !is_backward) {
-        if (!release_all(is_backward)) {
+        const bool is_released = release_all(is_backward);
+        idle_rounds = is_released ? 0 : idle_rounds + 1;
+        if ((!release_turns(is_backward) && !is_released) || idle_rounds > IDLE_ROUNDS_MAX) {
             return false;
         }
     }
@@ -231,6 +252,7 @@ bool emulated_run(const emulated_kernel *kernel, const unsigned int shape[7],
         .meet_block = meet_block,
         .meet_cluster = meet_cluster,
         .meet_warp = meet_warp,
+        .yield = yield,
         .now_ns = now_ns,
     };
     emulated_extent *block = &g_machine.block;
@@ -243,7 +265,7 @@ bool emulated_run(const emulated_kernel *kernel, const unsigned int shape[7],
                 if (!run_cluster()) {
                     *out_problem =
                         "some threads of a block wait for a barrier and others of their "
-                        "warp for a shuffle";
+                        "warp for a shuffle, or for what nobody does";
                     return false;
                 }
             }

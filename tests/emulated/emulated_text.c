@@ -155,6 +155,10 @@ static const char *append_operands(emulated_buffer *to, const char *text) {
 // `text` is behind "asm" and "volatile"; returns where the statement's semicolon stands.
 static const char *append_instruction(emulated_buffer *to, const char *text) {
     text += 1 + skip_space(text + 1);
+    while (text[0] == '"' && text[1] == '{') {  // a scope begins; the instruction is the next line
+        text = strchr(text + 1, '"') + 1;
+        text += skip_space(text);
+    }
     emulated_append_text(to, "emulated_");
     const char *letter = text + 1;
     for (; *letter != '\0' && strchr(" ;\"", *letter) == NULL; letter++) {

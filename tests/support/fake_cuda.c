@@ -2,6 +2,7 @@
 
 #include "support/fake_cuda.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -633,6 +634,65 @@ rondo__cu_result fake_cuFuncSetAttribute(rondo__cu_function function, int attrib
     (void)attribute;
     ENTER("cuFuncSetAttribute");
     return fake_leave(value == 232448 - 1024 ? code : RONDO__CU_ERROR_INVALID_VALUE);
+}
+
+static emulated_map *begin_map(rondo__cu_tensor_map *map, void *address, const char *call) {
+    static_assert(sizeof(emulated_map) <= sizeof *map, "a map holds what the emulation wants");
+    emulated_map *to = (emulated_map *)(void *)map->word;
+    if ((uintptr_t)map % 64 != 0 || (uintptr_t)address % 16 != 0) {
+        fake_violation("%s at an address that is not aligned", call);
+    }
+    memset(map, 0, sizeof *map);
+    to->base = address;
+    to->magic = EMULATED_MAP;
+    return to;
+}
+
+rondo__cu_result fake_cuTensorMapEncodeTiled(rondo__cu_tensor_map *out_map, int type, uint32_t rank,
+                                             void *address, const uint64_t *extent,
+                                             const uint64_t *stride_bytes, const uint32_t *box,
+                                             const uint32_t *element_step, int interleave,
+                                             int swizzle, int promotion, int fill) {
+    (void)type, (void)element_step, (void)interleave, (void)promotion, (void)fill;
+    ENTER("cuTensorMapEncodeTiled");
+    emulated_map *map = begin_map(out_map, address, "cuTensorMapEncodeTiled");
+    if (rank != 2 || box[0] * 2 != 16u << swizzle || box[1] > 256 || stride_bytes[0] % 16 != 0) {
+        return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
+    }
+    map->extent[0] = extent[0];
+    map->extent[1] = extent[1];
+    map->stride_bytes[0] = stride_bytes[0];
+    map->box_columns = box[0];
+    map->box_rows = box[1];
+    return fake_leave(code);
+}
+
+rondo__cu_result fake_cuTensorMapEncodeIm2col(rondo__cu_tensor_map *out_map, int type,
+                                              uint32_t rank, void *address, const uint64_t *extent,
+                                              const uint64_t *stride_bytes, const int *lower_corner,
+                                              const int *upper_corner, uint32_t channels,
+                                              uint32_t pixels, const uint32_t *element_step,
+                                              int interleave, int swizzle, int promotion,
+                                              int fill) {
+    (void)type, (void)interleave, (void)promotion, (void)fill;
+    ENTER("cuTensorMapEncodeIm2col");
+    emulated_map *map = begin_map(out_map, address, "cuTensorMapEncodeIm2col");
+    if (rank != 4 || channels * 2 != 16u << swizzle || pixels > 1024 || stride_bytes[0] % 16 != 0) {
+        return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
+    }
+    map->is_image = 1;
+    for (int d = 0; d < 4; d++) {
+        map->extent[d] = extent[d];
+        map->stride_bytes[d < 3 ? d : 0] = stride_bytes[d < 3 ? d : 0];
+    }
+    for (int d = 0; d < 2; d++) {
+        map->lower[d] = (short)lower_corner[d];
+        map->upper[d] = (short)upper_corner[d];
+        map->step[d] = element_step[d + 1];
+    }
+    map->box_columns = channels;
+    map->box_rows = pixels;
+    return fake_leave(code);
 }
 
 rondo__cu_result fake_cuFuncGetName(const char **out_name, rondo__cu_function function) {

@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,7 +96,7 @@ static const char *read_body(entry *e, const char *at) {
         while (is_name(*end)) {
             end++;
         }
-        if (*end == ':' && end > at) {
+        if (*end == ':' && end[1] != ':' && end > at) {
             if (label != NULL) {
                 add(e, (statement){.text = copy("", 0), .label = label});
             }
@@ -208,6 +209,50 @@ static bool trace_operands(entry *e, const char *text) {
     return true;
 }
 
+// The statement that sets the register, where there is one alone.
+static const statement *find_source(const entry *e, const char *name) {
+    const statement *found = NULL;
+    for (size_t i = 0; i < e->count; ++i) {
+        if (e->statements[i].text[0] != '.' && defines(e->statements[i].text, name)) {
+            if (found != NULL) {
+                return NULL;
+            }
+            found = &e->statements[i];
+        }
+    }
+    return found;
+}
+
+// The place among the parameters that the register is the address of; SIZE_MAX: not so simple.
+static size_t find_place(const entry *e, const char *name, int depth) {
+    const statement *source = find_source(e, name);
+    if (source == NULL || depth > 8) {
+        return SIZE_MAX;
+    }
+    char from[NAME_MAX];
+    const char *second = strchr(get_operands(source->text), ',');
+    if (second == NULL) {
+        return SIZE_MAX;
+    }
+    second += 1 + strspn(second + 1, " ");
+    (void)snprintf(from, sizeof from, "%.*s", (int)strcspn(second, ",; \t\n"), second);
+    const char *third = strchr(second, ',');
+    const bool is_add = strncmp(source->text, "add.", 4) == 0 && third != NULL;
+    if (!is_add && strncmp(source->text, "mov.", 4) != 0 &&
+        strncmp(source->text, "cvta.param", 10) != 0) {
+        return SIZE_MAX;
+    }
+    if (from[0] != '%') {
+        return strstr(from, "_param_0") != NULL ? 0 : SIZE_MAX;
+    }
+    const size_t base = find_place(e, from, depth + 1);
+    if (base == SIZE_MAX || !is_add) {
+        return base;
+    }
+    third += 1 + strspn(third + 1, " ");
+    return isdigit((unsigned char)*third) ? base + strtoul(third, NULL, 10) : SIZE_MAX;
+}
+
 // ---- the ways to the wait ---------------------------------------------------------------------
 
 static bool begins(const char *text, const char *word) {
@@ -227,6 +272,20 @@ static bool is_constant_read(entry *e, const char *text) {
     return trace_operands(e, place);
 }
 
+// Whether a copy out of a tensor is one of the constant tensor: its map is the second operand.
+static bool is_constant_tensor(entry *e, const char *text) {
+    const char *place = strchr(text, '[');
+    place = place != NULL ? strchr(place + 1, '[') : NULL;
+    char name[NAME_MAX];
+    (void)snprintf(name, sizeof name, "%.*s", place != NULL ? (int)strcspn(place + 1, ",]") : 0,
+                   place != NULL ? place + 1 : "");
+    if (e->constant == NULL || e->constant->map_bytes == 0 || name[0] != '%' ||
+        find_place(e, name, 0) != e->constant->map_bytes) {
+        return fail(e, "copies out of a tensor before its turn: %s", text);
+    }
+    return true;
+}
+
 static bool check_access(entry *e, const char *text) {
     static const char *const spaces[] = {".shared", ".param", ".local", ".const"};
     static const char *const kinds[] = {
@@ -240,8 +299,11 @@ static bool check_access(entry *e, const char *text) {
     (void)snprintf(opcode, sizeof opcode, "%.*s", (int)strcspn(text, " \t\n"), text);
     const bool is_global = strstr(opcode, ".global") != NULL;
     if (!is_access || begins(text, "cp.async.commit_group") || begins(text, "cp.async.wait") ||
-        begins(text, "fence.proxy.async.shared::cta")) {
+        begins(text, "fence.proxy.async.shared::cta") || begins(text, "fence.mbarrier_init")) {
         return true;
+    }
+    if (begins(text, "cp.async.bulk.tensor")) {
+        return is_constant_tensor(e, text);
     }
     for (size_t i = 0; i < sizeof spaces / sizeof spaces[0] && !is_global; ++i) {
         if (strstr(opcode, spaces[i]) != NULL) {

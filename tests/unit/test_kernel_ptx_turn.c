@@ -22,8 +22,8 @@
 #define WAIT "  griddepcontrol.wait;\n"
 #define TAIL "  ret;\n}\n"
 
-// Of the entry "k" pointer 1 of 3 is constant; "other" has none.
-static const ptx_constant g_constants[] = {{"k", 3, 1}, {NULL, 0, 0}};
+// Of the entry "k" pointer 1 of 3 is constant, and the tensor whose map lies at 128; "other" has none.
+static const ptx_constant g_constants[] = {{"k", 3, 1, 128}, {NULL, 0, 0, 0}};
 
 static const struct {
     const char *ptx;
@@ -62,6 +62,25 @@ static const struct {
     {HEAD "$L_1:\n  ld.global.u32 %r1, [%rd5];\n" WAIT
           "  mov.u64 %rd5, %rd3;\n  bra.uni $L_1;\n}\n",
      "pointer 2"},
+    // tensors: the constant one, another, one of an address that is not known, one behind the wait
+    {HEAD "  mov.b64 %rd6, k_param_0;\n  add.s64 %rd7, %rd6, 128;\n  cvta.param.u64 %rd8, %rd7;\n"
+          "  fence.mbarrier_init.release.cluster;\n"
+          "  cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], "
+          "[%rd8, {%r2, %r3}], [%r4];\n" WAIT TAIL,
+     ""},
+    {HEAD "  mov.b64 %rd6, k_param_0;\n  cvta.param.u64 %rd8, %rd6;\n"
+          "  cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], "
+          "[%rd8, {%r2, %r3}], [%r4];\n" WAIT TAIL,
+     "out of a tensor"},
+    {HEAD "  mov.b64 %rd6, k_param_0;\n  add.s64 %rd7, %rd6, %rd9;\n  cvta.param.u64 %rd8, %rd7;\n"
+          "  cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], "
+          "[%rd8, {%r2, %r3}], [%r4];\n" WAIT TAIL,
+     "out of a tensor"},
+    {HEAD "  cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r1], [%r2], "
+          "%r3, [%r4];\n" WAIT
+          "  cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], "
+          "[%rd8, {%r2, %r3}], [%r4];\n" TAIL,
+     ""},
     // ways that join again, and a loop before the wait
     {HEAD "  @%p1 bra $L_1;\n  mov.u32 %r1, 2;\n  bra.uni $L_2;\n$L_1:\n  mov.u32 %r1, 3;\n"
           "$L_2:\n  @!%p2 bra $L_2;\n" WAIT "  ld.global.u32 %r1, [%rd1];\n" TAIL,

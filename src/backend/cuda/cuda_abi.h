@@ -163,6 +163,13 @@ enum {
     X(UPDATE_UNSUPPORTED_FUNCTION_CHANGE, CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE,  \
       7)                                                                                           \
     X(UPDATE_ATTRIBUTES_CHANGED, CU_GRAPH_EXEC_UPDATE_ERROR_ATTRIBUTES_CHANGED, 8)                 \
+    X(TENSOR_MAP_FLOAT16, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 6)                                      \
+    X(TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_INTERLEAVE_NONE, 0)                                \
+    X(TENSOR_MAP_SWIZZLE_32B, CU_TENSOR_MAP_SWIZZLE_32B, 1)                                        \
+    X(TENSOR_MAP_SWIZZLE_64B, CU_TENSOR_MAP_SWIZZLE_64B, 2)                                        \
+    X(TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_SWIZZLE_128B, 3)                                      \
+    X(TENSOR_MAP_L2_PROMOTION_256B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B, 3)                         \
+    X(TENSOR_MAP_OUTSIDE_IS_ZERO, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE, 0)                            \
     X(GET_PROC_ADDRESS_SUCCESS, CU_GET_PROC_ADDRESS_SUCCESS, 0)                                    \
     X(GET_PROC_ADDRESS_DEFAULT, CU_GET_PROC_ADDRESS_DEFAULT, 0)
 
@@ -171,6 +178,11 @@ enum {
     RONDO__CU_CONSTANT_MAP(RONDO__CU_CONSTANT_ENUM)
 #undef RONDO__CU_CONSTANT_ENUM
 };
+
+// CUtensorMap: what the tensor memory accelerator knows of a tensor, a kernel's parameter.
+typedef struct rondo__cu_tensor_map {
+    _Alignas(128) uint64_t word[16];
+} rondo__cu_tensor_map;
 
 // Pointer-valued numbers: special streams, and the keys of cuLaunchKernel's `extra` list.
 #define RONDO__CU_STREAM_LEGACY ((rondo__cu_stream)(uintptr_t)1)

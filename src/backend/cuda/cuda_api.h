@@ -27,7 +27,8 @@ enum {
     RONDO__CUDA_CAN_PRIORITISE_STREAMS = 1u << 8,
     RONDO__CUDA_CAN_PATCH_KERNELS = 1u << 9,
     RONDO__CUDA_CAN_TOGGLE_NODES = 1u << 10,
-    RONDO__CUDA_CAN_EVERYTHING = (1u << 11) - 1,
+    RONDO__CUDA_CAN_MAP_TENSORS = 1u << 11,
+    RONDO__CUDA_CAN_EVERYTHING = (1u << 12) - 1,
 };
 
 // The oldest driver that has everything REQUIRED.

@@ -121,6 +121,18 @@ RONDO__CUDA_SYMBOL(OVERLAP_LAUNCHES, cuLaunchKernelEx, 12000, "cuLaunchKernelEx"
                    (const rondo__cu_launch_config *config, rondo__cu_function function,
                     void **parameters, void **extra))
 
+RONDO__CUDA_SYMBOL(MAP_TENSORS, cuTensorMapEncodeTiled, 12000, "cuTensorMapEncodeTiled",
+                   (rondo__cu_tensor_map * out_map, int type, uint32_t rank, void *address,
+                    const uint64_t *extent, const uint64_t *stride_bytes, const uint32_t *box,
+                    const uint32_t *element_step, int interleave, int swizzle, int promotion,
+                    int fill))
+RONDO__CUDA_SYMBOL(MAP_TENSORS, cuTensorMapEncodeIm2col, 12000, "cuTensorMapEncodeIm2col",
+                   (rondo__cu_tensor_map * out_map, int type, uint32_t rank, void *address,
+                    const uint64_t *extent, const uint64_t *stride_bytes, const int *lower_corner,
+                    const int *upper_corner, uint32_t channels, uint32_t pixels,
+                    const uint32_t *element_step, int interleave, int swizzle, int promotion,
+                    int fill))
+
 RONDO__CUDA_SYMBOL(REQUIRED, cuModuleLoadData, 2000, "cuModuleLoadData",
                    (rondo__cu_module * out_module, const void *image))
 RONDO__CUDA_SYMBOL(REQUIRED, cuModuleUnload, 2000, "cuModuleUnload", (rondo__cu_module module))

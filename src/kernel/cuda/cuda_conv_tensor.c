@@ -1,5 +1,5 @@
-// kernel/cuda/cuda_conv_tensor.c — the plans of conv_tensor.cu: which tiles and splits are worth
-// timing for a convolution, and what each may take.
+// kernel/cuda/cuda_conv_tensor.c — the plans of conv_tensor.cu and conv_tma.cu: which tiles and splits
+// are worth timing for a convolution, and what each may take.
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel/cuda/cuda_conv_tensor.h"
 
@@ -9,39 +9,39 @@
 #include <string.h>
 
 #include "cu_sources.h"
+#include "kernel/cuda/cuda_conv_tma.h"
 
-// Times are what an H200 takes, in nanoseconds, fitted to 3104 measured plans of 198 convolutions
-// and products (bench/results/tuning_h200.md): a step along K takes `latency`, or `share` for each
-// block on the same multiprocessor where that is more; to begin and to write results takes `block`.
+// Times are what an H200 takes, in nanoseconds: a step along K (64 elements) takes `latency`, or
+// `share` for each block on the same multiprocessor where that is more; to begin and to write results
+// takes `block`; to join the sums of split tiles `join` for each doubling (bench/results/tuning_h200.md).
 // On other chips they serve to put plans in an order.
 typedef struct tensor_tile {
     int64_t m, n;
-    int32_t warps_m, warps_n;
+    int32_t warps_m, warps_n;  // of conv_tensor.cu; 0: conv_tma.cu's
     int32_t stages;
-    bool is_wgmma;  // Hopper's own instruction; other chips take the rest
-    double latency, share, block;
+    double latency, share, block, join;
 } tensor_tile;
 
 static const tensor_tile tensor_tiles[] = {
-    {64, 32, 4, 2, 6, true, 133, 302, 1591},    {64, 64, 4, 2, 5, true, 141, 309, 1885},
-    {64, 64, 4, 4, 5, true, 177, 392, 2469},    {64, 32, 4, 1, 6, true, 264, 204, 1423},
-    {64, 64, 4, 1, 5, true, 135, 269, 1841},    {64, 128, 4, 2, 4, true, 615, 84, 2529},
-    {128, 64, 8, 1, 4, true, 590, 85, 2843},    {128, 128, 8, 1, 4, true, 574, 50, 3780},
-    {32, 64, 1, 4, 4, false, 138, 314, 1403},   {64, 32, 2, 2, 4, false, 440, 283, 1424},
-    {32, 32, 2, 2, 4, false, 172, 197, 1419},   {64, 64, 2, 2, 4, false, 85, 344, 2003},
-    {128, 64, 4, 2, 3, false, 797, 672, 2553},  {64, 128, 2, 4, 3, false, 320, 610, 2371},
-    {128, 128, 2, 4, 3, false, 1619, 59, 3909}, {16, 64, 1, 4, 4, false, 95, 201, 1264},
+    {64, 32, 0, 0, 6, 200, 125, 1300, 700},    {64, 32, 0, 0, 10, 150, 125, 1300, 700},
+    {64, 64, 0, 0, 5, 210, 165, 1500, 800},    {64, 64, 0, 0, 8, 160, 165, 1500, 800},
+    {64, 128, 0, 0, 4, 250, 250, 1800, 1100},  {64, 128, 0, 0, 7, 220, 250, 1800, 1100},
+    {128, 64, 0, 0, 4, 260, 250, 1800, 1100},  {128, 64, 0, 0, 7, 240, 250, 1800, 1100},
+    {128, 128, 0, 0, 3, 380, 330, 2600, 1800}, {128, 128, 0, 0, 5, 340, 330, 2600, 1800},
+    {32, 64, 1, 4, 4, 138, 314, 1403, 700},    {64, 32, 2, 2, 4, 440, 283, 1424, 700},
+    {32, 32, 2, 2, 4, 172, 197, 1419, 700},    {64, 64, 2, 2, 4, 85, 344, 2003, 800},
+    {128, 64, 4, 2, 3, 797, 672, 2553, 1100},  {64, 128, 2, 4, 3, 320, 610, 2371, 1100},
+    {128, 128, 2, 4, 3, 1619, 59, 3909, 1800}, {16, 64, 1, 4, 4, 95, 201, 1264, 600},
 };
 static const double bytes_per_ns = 2871;
-static const double split_ns = 1105;  // for each doubling
 
 enum {
     TILE_K = 64,
     SPLIT_MAX = 8,  // blocks of a cluster that every chip with clusters takes
     PLANS_MAX = RONDO__CUDA_TENSOR_PLANS,
-    LISTED_MAX = 64,
+    LISTED_MAX = 96,
     GRID_MAX = 65535,
-    HOPPER = 9,  // compute capability 9.0, the one with wgmma
+    WARP = 32,
 };
 
 typedef struct tensor_plan {
@@ -54,14 +54,8 @@ static int64_t divide_up(int64_t a, int64_t b) {
     return (a + b - 1) / b;
 }
 
-static bool is_point(const rondo__window *window) {
-    for (int d = 0; d < 3; d++) {
-        if (window->kernel[d] != 1 || window->stride[d] != 1 || window->before[d] != 0 ||
-            window->after[d] != 0) {
-            return false;
-        }
-    }
-    return true;
+static bool is_tma(const tensor_tile *tile) {
+    return tile->warps_m == 0;
 }
 
 bool rondo__cuda_is_stem(const rondo__cuda_kernel *kernel,
@@ -94,10 +88,33 @@ static bool suits(const rondo__cuda_kernel *kernel, const rondo__cuda_convolutio
            out_info->arch_major >= 8;
 }
 
-static int64_t get_shared_bytes(const tensor_tile *tile) {
+static rondo__cuda_tma_tile get_tma_tile(const tensor_tile *tile, int32_t split) {
+    return (rondo__cuda_tma_tile){tile->m, tile->n, tile->stages, split};
+}
+
+static int64_t get_thread_count(const tensor_tile *tile) {
+    return is_tma(tile) ? 2 * tile->m + WARP : WARP * tile->warps_m * tile->warps_n;
+}
+
+// Sums of other blocks come behind the buffers; a block's own go into them.
+static int64_t get_shared_bytes(const rondo__cuda_convolution *convolution, const tensor_tile *tile,
+                                int32_t split) {
+    if (is_tma(tile)) {
+        const rondo__cuda_tma_tile tma = get_tma_tile(tile, split);
+        return rondo__cuda_get_tma_bytes(convolution, &tma);
+    }
     const int64_t buffer_bytes = (tile->m + tile->n) * TILE_K * 2 * tile->stages;
     const int64_t sum_bytes = tile->m * (tile->n + 4) * 4;
+    if (split > 1) {
+        return buffer_bytes + sum_bytes;
+    }
     return buffer_bytes > sum_bytes ? buffer_bytes : sum_bytes;
+}
+
+static int64_t get_shared_bytes_max(const rondo_device_info *info) {
+    return info->arch_major >= 9                            ? 227 << 10
+           : info->arch_major == 8 && info->arch_minor == 0 ? 163 << 10
+                                                            : 99 << 10;
 }
 
 static int64_t count_tiles(const rondo__cuda_convolution *convolution, const tensor_tile *tile) {
@@ -110,12 +127,10 @@ static int64_t count_tiles(const rondo__cuda_convolution *convolution, const ten
 static double estimate_ns(const rondo_device_info *info, const rondo__cuda_convolution *convolution,
                           const tensor_tile *tile, int32_t split) {
     const rondo__window *window = &convolution->window;
-    const int64_t shared_bytes = info->arch_major >= 9                            ? 227 << 10
-                                 : info->arch_major == 8 && info->arch_minor == 0 ? 163 << 10
-                                                                                  : 99 << 10;
     const int64_t units = info->compute_units > 0 ? info->compute_units : 1;
-    const int64_t by_threads = 2048 / (32 * tile->warps_m * tile->warps_n);
-    const int64_t by_memory = shared_bytes / (get_shared_bytes(tile) + 1024);
+    const int64_t by_threads = 2048 / get_thread_count(tile);
+    const int64_t by_memory =
+        get_shared_bytes_max(info) / (get_shared_bytes(convolution, tile, split) + 1024);
     int64_t beside = by_memory < by_threads ? by_memory : by_threads;
     beside = beside > 0 ? beside : 1;
     const int64_t blocks = divide_up(count_tiles(convolution, tile) * split, units);
@@ -137,7 +152,7 @@ static double estimate_ns(const rondo_device_info *info, const rondo__cuda_convo
     const double memory_ns = bytes / bytes_per_ns;
     double joining_ns = 0;
     for (int32_t part = 1; part < split; part *= 2) {
-        joining_ns += split_ns;
+        joining_ns += tile->join;
     }
     return (time_ns > memory_ns ? time_ns : memory_ns) + joining_ns;
 }
@@ -173,6 +188,9 @@ static size_t add_plans(const rondo_device_info *info, const rondo__cuda_convolu
         if (tiles * split * 4 < units && split < SPLIT_MAX && steps >= split * 2 && has_clusters) {
             continue;  // too few blocks; a larger split is coming
         }
+        if (get_shared_bytes(convolution, tile, split) > get_shared_bytes_max(info)) {
+            break;
+        }
         plans[count++] = (tensor_plan){tile, split, estimate_ns(info, convolution, tile, split)};
     }
     return count;
@@ -188,13 +206,13 @@ static size_t list_plans(const rondo__cuda_kernel *kernel,
         return 0;
     }
     const int64_t units = info.compute_units > 0 ? info.compute_units : 1;
-    const bool is_hopper = info.arch_major == HOPPER && info.arch_minor == 0;
+    const bool has_tma = rondo__cuda_suits_tma(kernel, convolution);
     for (int takes_odd = 0; takes_odd < 2 && count == 0; takes_odd++) {
         for (size_t t = 0; t < sizeof(tensor_tiles) / sizeof(tensor_tiles[0]); t++) {
             const tensor_tile *tile = &tensor_tiles[t];
             const bool has_grid = divide_up(convolution->pixels, tile->m) <= GRID_MAX &&
                                   divide_up(convolution->window.channels_out, tile->n) <= GRID_MAX;
-            if (has_grid && (is_hopper || !tile->is_wgmma) &&
+            if (has_grid && (has_tma || !is_tma(tile)) &&
                 (takes_odd != 0 || !is_odd(convolution, tile, units))) {
                 count = add_plans(&info, convolution, tile, count, plans);
             }
@@ -222,9 +240,14 @@ void rondo__cuda_describe_tensor_plan(const rondo__cuda_kernel *kernel,
         (void)snprintf(text, text_bytes, "tensor ?");
         return;
     }
-    (void)snprintf(text, text_bytes, "tensor %lldx%lld %d %d %s split %d", (long long)tile->m,
+    if (is_tma(tile)) {
+        (void)snprintf(text, text_bytes, "tma %lldx%lld stages %d split %d", (long long)tile->m,
+                       (long long)tile->n, (int)tile->stages, (int)plans[plan].split);
+        return;
+    }
+    (void)snprintf(text, text_bytes, "tensor %lldx%lld %d %d mma split %d", (long long)tile->m,
                    (long long)tile->n, (int)tile->warps_m, (int)tile->warps_n,
-                   tile->is_wgmma ? "wgmma" : "mma", (int)plans[plan].split);
+                   (int)plans[plan].split);
 }
 
 void rondo__cuda_add_tensor_plan(rondo__cuda_kernel *kernel,
@@ -240,6 +263,11 @@ void rondo__cuda_add_tensor_plan(rondo__cuda_kernel *kernel,
     }
     const tensor_tile *tile = plans[plan].tile;
     const int32_t split = plans[plan].split;
+    if (is_tma(tile)) {
+        const rondo__cuda_tma_tile tma = get_tma_tile(tile, split);
+        rondo__cuda_add_tma(kernel, convolution, &tma);
+        return;
+    }
     rondo__define_int(&defines, "TILE_M", tile->m);
     rondo__define_int(&defines, "TILE_N", tile->n);
     rondo__define_int(&defines, "TILE_K", TILE_K);
@@ -247,21 +275,17 @@ void rondo__cuda_add_tensor_plan(rondo__cuda_kernel *kernel,
     rondo__define_int(&defines, "WARPS_M", tile->warps_m);
     rondo__define_int(&defines, "WARPS_N", tile->warps_n);
     rondo__define_int(&defines, "SPLIT", split);
-    rondo__define_int(&defines, "WGMMA", tile->is_wgmma);
-    if (tile->is_wgmma) {
-        rondo__define_option(&defines, "--gpu-architecture=sm_90a");
-    }
     rondo__define_int(&defines, "EAGER_WEIGHTS", convolution->w.space == RONDO__ADDRESS_FIXED);
-    rondo__define_int(&defines, "POINT", is_point(window));
+    rondo__define_int(&defines, "POINT", rondo__cuda_is_point(window));
     rondo__define_int(&defines, "ACTIVATION", convolution->epilogue.activation);
     rondo__define_int(&defines, "STEM", rondo__cuda_is_stem(kernel, convolution));
     rondo__step *step =
         rondo__cuda_add_launch(kernel, rondo__cu_conv_tensor, &defines, "conv_tensor", split,
-                               (uint32_t)(32 * tile->warps_m * tile->warps_n));
+                               (uint32_t)get_thread_count(tile));
     if (step != NULL) {
         step->launch.grid[1] = (uint32_t)divide_up(window->channels_out, tile->n);
         step->launch.grid[2] = (uint32_t)divide_up(convolution->pixels, tile->m);
-        step->launch.shared_bytes = (uint32_t)get_shared_bytes(tile);
+        step->launch.shared_bytes = (uint32_t)get_shared_bytes(convolution, tile, split);
     }
     rondo__step_address(step, convolution->x);
     rondo__step_address(step, convolution->w);

@@ -283,6 +283,29 @@ void rondo__step_float(rondo__step *step, double value) {
     }
 }
 
+void rondo__step_map(rondo__step *step, rondo__address address, const rondo__tensor_form *form) {
+    if (step == NULL) {
+        return;
+    }
+    if (step->map_count < RONDO__STEP_MAPS_MAX) {
+        step->maps[step->map_count].word = (uint16_t)step->word_count;
+        step->maps[step->map_count].address = address;
+        step->maps[step->map_count].form = *form;
+        step->map_count++;
+    } else {
+        step->overflowed = true;
+    }
+    for (int i = 0; i < RONDO__TENSOR_MAP_WORDS; i++) {
+        append_word(step, 0);
+    }
+}
+
+void rondo__step_end_maps(rondo__step *step) {
+    while (step != NULL && step->word_count % RONDO__TENSOR_MAP_WORDS != 0 && !step->overflowed) {
+        append_word(step, 0);
+    }
+}
+
 int64_t rondo__cuda_blocks(int64_t count) {
     return count / RONDO__CUDA_BLOCK + (count % RONDO__CUDA_BLOCK != 0);
 }
@@ -431,14 +454,29 @@ void rondo__step_optional_output(rondo__step *step, const rondo__cuda_kernel *ke
 
 // ---- a kernel's life --------------------------------------------------------------------------
 
-static rondo_status run_step(rondo__step *step, rondo_stream *stream,
+static rondo_status write_arguments(rondo__step *step, rondo_device *device,
+                                    const rondo__cuda_arguments *arguments) {
+    for (size_t i = 0; i < step->address_count; i++) {
+        step->words[step->addresses[i].word] =
+            (uint64_t)(uintptr_t)rondo__address_resolve(&step->addresses[i].address, arguments);
+    }
+    for (size_t i = 0; i < step->map_count; i++) {
+        void *address = rondo__address_resolve(&step->maps[i].address, arguments);
+        if (step->maps[i].mapped != address) {
+            step->maps[i].mapped = NULL;
+            RETURN_IF_ERROR(rondo__cuda_map_tensor(device, &step->maps[i].form, address,
+                                                   &step->words[step->maps[i].word]));
+            step->maps[i].mapped = address;
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status run_step(rondo__step *step, rondo_device *device, rondo_stream *stream,
                              const rondo__cuda_arguments *arguments) {
     switch (step->kind) {
         case RONDO__STEP_LAUNCH:
-            for (size_t i = 0; i < step->address_count; i++) {
-                step->words[step->addresses[i].word] = (uint64_t)(uintptr_t)rondo__address_resolve(
-                    &step->addresses[i].address, arguments);
-            }
+            RETURN_IF_ERROR(write_arguments(step, device, arguments));
             return rondo_stream_launch(stream, &step->launch);
         case RONDO__STEP_COPY:
             return rondo_stream_copy(stream,
@@ -461,7 +499,7 @@ static rondo_status launch_kernel(rondo__kernel *head, rondo_stream *stream,
     rondo__cuda_kernel *kernel = (rondo__cuda_kernel *)head;
     const rondo__cuda_arguments arguments = {inputs, outputs, workspace};
     for (size_t i = 0; i < kernel->step_count; i++) {
-        rondo_status status = run_step(kernel->steps[i], stream, &arguments);
+        rondo_status status = run_step(kernel->steps[i], kernel->device, stream, &arguments);
         if (status != RONDO_STATUS_OK) {
             return status;
         }

@@ -11,7 +11,7 @@
 //     rondo__step_output(step, 0);
 //     rondo__step_int(step, count);
 //
-// Every parameter is one 8-byte word (address, i64 or double), and the device text declares a
+// Every parameter is one 8-byte word (address, i64 or double) or a tensor map of sixteen, and the device text declares a
 // struct of just such members, so that host and device agree without layout rules. The first
 // failure sticks to the kernel: later calls do nothing and take NULL steps, and the dispatcher
 // looks at `status` once at the end.
@@ -23,9 +23,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "backend/cuda/cuda_tensor_map.h"
 #include "kernel/kernel.h"
 
 enum {
+    RONDO__STEP_MAPS_MAX = 2,
     RONDO__STEP_WORDS_MAX = 320,
     RONDO__STEP_ADDRESSES_MAX = 48,
     RONDO__DEFINES_MAX = 24,
@@ -75,6 +77,13 @@ typedef struct rondo__step {
         uint16_t word;
         rondo__address address;
     } addresses[RONDO__STEP_ADDRESSES_MAX];
+    size_t map_count;
+    struct {
+        uint16_t word;
+        rondo__address address;
+        rondo__tensor_form form;
+        void *mapped;  // whose map the words are; NULL: none yet
+    } maps[RONDO__STEP_MAPS_MAX];
     size_t bytes;  // COPY (addresses 0 from, 1 to) and FILL (address 0, zeros)
     rondo__cuda_call call;
     void *state;
@@ -165,6 +174,10 @@ void rondo__step_optional_input(rondo__step *step, const rondo__cuda_kernel *ker
 void rondo__step_optional_output(rondo__step *step, const rondo__cuda_kernel *kernel, size_t index);
 void rondo__step_int(rondo__step *step, int64_t value);
 void rondo__step_float(rondo__step *step, double value);  // a double on the device
+// Appends the 16 words of a tensor map; they begin the arguments or follow other maps.
+void rondo__step_map(rondo__step *step, rondo__address address, const rondo__tensor_form *form);
+// Fills up the arguments to a multiple of 128 bytes, as a struct with maps is.
+void rondo__step_end_maps(rondo__step *step);
 
 // Blocks of RONDO__CUDA_BLOCK threads for `count` elements.
 int64_t rondo__cuda_blocks(int64_t count);

@@ -11,16 +11,13 @@
 // conflicts.
 //
 // One image gives few tiles: 49 pixels in the last stage of a ResNet against 132 multiprocessors. So
-// SPLIT blocks of a cluster share one tile, each taking a part of the inner extent; they leave their
-// sums in shared memory, and each then adds up and finishes its part of the tile by reading the
-// others' memory directly. No scratch memory, no atomics, and the order of additions is fixed, so
-// results repeat bit for bit. (Tried on paper and dropped: sums through a workspace with a counter,
-// which costs a round trip through L2 and a counter to reset.)
+// SPLIT blocks of a cluster share one tile, each taking a part of the inner extent; each finishes
+// TILE_M / SPLIT of the rows, for which the others store their sums into its shared memory. No scratch
+// memory, no atomics, and the order of additions is fixed, so results repeat bit for bit. (Tried and
+// dropped: sums that each block reads from the others' memory, which waits for two ways instead of one;
+// on paper, sums through a workspace with a counter, a round trip through L2 and a counter to reset.)
 //
-// On Hopper (WGMMA, sm_90a) four warps together multiply 64 rows at once straight from shared memory,
-// asynchronously, so that no instructions go into moving fragments and the copies of later steps are
-// issued while the product runs. The permutation of the pieces is the one its 128-byte swizzle
-// expects. Each chip before and after it has only mma.
+// On Hopper conv_tma.cu takes what it can.
 //
 // Needs: input channels divisible by 8, or STEM, which gathers element by element.
 // SPDX-License-Identifier: Apache-2.0
@@ -54,9 +51,6 @@
 #ifndef EAGER_WEIGHTS
 #define EAGER_WEIGHTS 0  // 1: nothing ever writes w, so its copies start before the turn comes
 #endif
-#ifndef WGMMA
-#define WGMMA 0  // needs TILE_K 64, WARPS_M = TILE_M / 16, TILE_N / WARPS_N of 16, 32, 64 or 128
-#endif
 #ifndef ACTIVATION
 #define ACTIVATION 0  // see rondo_activation.cuh; fixed, since code that is not there is not fetched
 #endif
@@ -72,10 +66,15 @@
 #define STAGE_HALVES ((TILE_M + TILE_N) * TILE_K)
 #define FRAGMENTS_M (TILE_M / WARPS_M / 16)
 #define FRAGMENTS_N (TILE_N / WARPS_N / 8)
-#define COLUMNS (TILE_N / 8)  // packs of eight filters in a row of the tile; divides THREADS
-#define ROW_STRIDE (SPLIT * THREADS / COLUMNS)
-#define PACKS ((TILE_M + ROW_STRIDE - 1) / ROW_STRIDE)
+#define OWN_ROWS (TILE_M / SPLIT)  // that this block finishes
+#define EACH (OWN_ROWS * TILE_N / THREADS)
+#define WIDTH (EACH >= 8 ? 8 : EACH >= 4 ? 4 : 2)  // neighbouring filters that a thread finishes
+#define COLUMNS (TILE_N / WIDTH)  // divides THREADS
+#define ROW_STRIDE (THREADS / COLUMNS)
+#define PACKS ((OWN_ROWS + ROW_STRIDE - 1) / ROW_STRIDE)
 #define SUM_PITCH (TILE_N + 4)  // floats of a row of sums
+// Of other blocks sums come while this one still multiplies, so they lie behind its buffers.
+#define RECEIVED_AT (SPLIT > 1 ? STAGES * STAGE_HALVES * 2 : 0)
 
 struct tensor_arguments {
     const f16 *x;
@@ -115,84 +114,25 @@ __device__ __forceinline__ u32 piece_offset(int row, int piece) {
     const int turn = PIECES == 8 ? (row & 7) : ((row >> 1) & 3);
     return (u32)((row * PIECES + (piece ^ turn)) * 16);
 }
-#if WGMMA
-// What wgmma wants to know of a tile: its address, 8 rows to the next group of rows, 128-byte swizzle.
-__device__ __forceinline__ u64 describe_tile(u32 address) {
-    return (u64)((address & 0x3ffff) >> 4) | (u64)1 << 16 | (u64)(1024 >> 4) << 32 | (u64)1 << 62;
-}
-__device__ __forceinline__ void multiply_group(float (&d)[2][4], u64 a, u64 b) {
-    asm volatile("wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {"
-                 "%0, %1, %2, %3, %4, %5, %6, %7}, "
-                 "%8, %9, 1, 1, 1, 0, 0;"
-                 : "+f"(d[0][0]), "+f"(d[0][1]), "+f"(d[0][2]), "+f"(d[0][3]),
-                   "+f"(d[1][0]), "+f"(d[1][1]), "+f"(d[1][2]), "+f"(d[1][3])
-                 : "l"(a), "l"(b));
-}
-__device__ __forceinline__ void multiply_group(float (&d)[4][4], u64 a, u64 b) {
-    asm volatile("wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16 {"
-                 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, "
-                 "%16, %17, 1, 1, 1, 0, 0;"
-                 : "+f"(d[0][0]), "+f"(d[0][1]), "+f"(d[0][2]), "+f"(d[0][3]),
-                   "+f"(d[1][0]), "+f"(d[1][1]), "+f"(d[1][2]), "+f"(d[1][3]),
-                   "+f"(d[2][0]), "+f"(d[2][1]), "+f"(d[2][2]), "+f"(d[2][3]),
-                   "+f"(d[3][0]), "+f"(d[3][1]), "+f"(d[3][2]), "+f"(d[3][3])
-                 : "l"(a), "l"(b));
-}
-__device__ __forceinline__ void multiply_group(float (&d)[8][4], u64 a, u64 b) {
-    asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {"
-                 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-                 "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
-                 "%32, %33, 1, 1, 1, 0, 0;"
-                 : "+f"(d[0][0]), "+f"(d[0][1]), "+f"(d[0][2]), "+f"(d[0][3]),
-                   "+f"(d[1][0]), "+f"(d[1][1]), "+f"(d[1][2]), "+f"(d[1][3]),
-                   "+f"(d[2][0]), "+f"(d[2][1]), "+f"(d[2][2]), "+f"(d[2][3]),
-                   "+f"(d[3][0]), "+f"(d[3][1]), "+f"(d[3][2]), "+f"(d[3][3]),
-                   "+f"(d[4][0]), "+f"(d[4][1]), "+f"(d[4][2]), "+f"(d[4][3]),
-                   "+f"(d[5][0]), "+f"(d[5][1]), "+f"(d[5][2]), "+f"(d[5][3]),
-                   "+f"(d[6][0]), "+f"(d[6][1]), "+f"(d[6][2]), "+f"(d[6][3]),
-                   "+f"(d[7][0]), "+f"(d[7][1]), "+f"(d[7][2]), "+f"(d[7][3])
-                 : "l"(a), "l"(b));
-}
-__device__ __forceinline__ void multiply_group(float (&d)[16][4], u64 a, u64 b) {
-    asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {"
-                 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-                 "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-                 "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-                 "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "
-                 "%64, %65, 1, 1, 1, 0, 0;"
-                 : "+f"(d[0][0]), "+f"(d[0][1]), "+f"(d[0][2]), "+f"(d[0][3]),
-                   "+f"(d[1][0]), "+f"(d[1][1]), "+f"(d[1][2]), "+f"(d[1][3]),
-                   "+f"(d[2][0]), "+f"(d[2][1]), "+f"(d[2][2]), "+f"(d[2][3]),
-                   "+f"(d[3][0]), "+f"(d[3][1]), "+f"(d[3][2]), "+f"(d[3][3]),
-                   "+f"(d[4][0]), "+f"(d[4][1]), "+f"(d[4][2]), "+f"(d[4][3]),
-                   "+f"(d[5][0]), "+f"(d[5][1]), "+f"(d[5][2]), "+f"(d[5][3]),
-                   "+f"(d[6][0]), "+f"(d[6][1]), "+f"(d[6][2]), "+f"(d[6][3]),
-                   "+f"(d[7][0]), "+f"(d[7][1]), "+f"(d[7][2]), "+f"(d[7][3]),
-                   "+f"(d[8][0]), "+f"(d[8][1]), "+f"(d[8][2]), "+f"(d[8][3]),
-                   "+f"(d[9][0]), "+f"(d[9][1]), "+f"(d[9][2]), "+f"(d[9][3]),
-                   "+f"(d[10][0]), "+f"(d[10][1]), "+f"(d[10][2]), "+f"(d[10][3]),
-                   "+f"(d[11][0]), "+f"(d[11][1]), "+f"(d[11][2]), "+f"(d[11][3]),
-                   "+f"(d[12][0]), "+f"(d[12][1]), "+f"(d[12][2]), "+f"(d[12][3]),
-                   "+f"(d[13][0]), "+f"(d[13][1]), "+f"(d[13][2]), "+f"(d[13][3]),
-                   "+f"(d[14][0]), "+f"(d[14][1]), "+f"(d[14][2]), "+f"(d[14][3]),
-                   "+f"(d[15][0]), "+f"(d[15][1]), "+f"(d[15][2]), "+f"(d[15][3])
-                 : "l"(a), "l"(b));
-}
-#endif
 #if SPLIT > 1
+__device__ __forceinline__ void cluster_arrive() {
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+}
 __device__ __forceinline__ void cluster_wait() {
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+// Both, and what was written before is seen by all behind it.
+__device__ __forceinline__ void cluster_meet() {
     asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::
                      : "memory");
 }
-__device__ __forceinline__ float4 load_from_block(u32 address, u32 rank) {
+__device__ __forceinline__ u32 address_in_block(u32 address, u32 rank) {
     u32 remote;
-    float4 v;
     asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(address), "r"(rank));
-    asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
-                 : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
-                 : "r"(remote)
-                 : "memory");
-    return v;
+    return remote;
+}
+__device__ __forceinline__ void store_remote(u32 to, float a, float b) {
+    asm volatile("st.shared::cluster.v2.f32 [%0], {%1, %2};" ::"r"(to), "f"(a), "f"(b) : "memory");
 }
 #endif
 
@@ -204,16 +144,12 @@ __cluster_dims__(SPLIT, 1, 1)
 __launch_bounds__(THREADS) conv_tensor(const __grid_constant__ tensor_arguments p) {
     extern __shared__ __align__(1024) u8 memory[];
     f16 *tiles = (f16 *)memory;
-    float *sums = (float *)memory;  // after the product, in the same place
     release_successor();
-    const int thread = threadIdx.x, lane = thread & 31, warp = thread >> 5;
-#if WGMMA
-    // Four consecutive warps are a group of 64 rows; groups side by side share the rows.
-    const int group = warp >> 2;
-    const int warp_m = group / WARPS_N * 4 + (warp & 3), warp_n = group % WARPS_N;
-#else
-    const int warp_m = warp / WARPS_N, warp_n = warp % WARPS_N;
+#if SPLIT > 1
+    cluster_arrive();
 #endif
+    const int thread = threadIdx.x, lane = thread & 31, warp = thread >> 5;
+    const int warp_m = warp / WARPS_N, warp_n = warp % WARPS_N;
     const int part = SPLIT > 1 ? blockIdx.x : 0;
     const int m0 = blockIdx.z * TILE_M, n0 = blockIdx.y * TILE_N;
     const int pixels = (int)p.pixels, filters = (int)p.filters, depth = (int)p.depth;
@@ -354,52 +290,27 @@ __launch_bounds__(THREADS) conv_tensor(const __grid_constant__ tensor_arguments 
         asm volatile("cp.async.commit_group;");
     }
 
-    // What this thread will finish: PACKS times eight neighbouring filters of a pixel, always the same
-    // filters; the cluster's blocks share the pixels. Bias and residual are fetched now, while the
-    // product runs.
-    const int column = thread % COLUMNS * 8, n = n0 + column;
-    const int first_row = (part * THREADS + thread) / COLUMNS;
-    const bool is_wide = (filters & 7) == 0;
-    pack<f16, 8> bias, z[PACKS];
+    // What this thread will finish: PACKS times WIDTH neighbouring filters of a pixel, always the same
+    // filters. Bias and residual are fetched now, while the product runs.
+    const int column = thread % COLUMNS * WIDTH, n = n0 + column;
+    const int own_row = thread / COLUMNS, first_row = m0 + part * OWN_ROWS;
+    const bool is_wide = filters % WIDTH == 0;
+    pack<f16, WIDTH> bias, z[PACKS];
     if (is_wide && n < filters) {
         if (p.bias != 0) {
-            bias = *(const pack<f16, 8> *)(p.bias + n);
+            bias = *(const pack<f16, WIDTH> *)(p.bias + n);
         }
         if (p.z != 0) {
 #pragma unroll
             for (int i = 0; i < PACKS; i++) {
-                const int r = first_row + i * ROW_STRIDE, m = m0 + r;
-                if (r < TILE_M && m < pixels) {
-                    z[i] = *(const pack<f16, 8> *)(p.z + (i64)m * filters + n);
+                const int r = own_row + i * ROW_STRIDE, m = first_row + r;
+                if (r < OWN_ROWS && m < pixels) {
+                    z[i] = *(const pack<f16, WIDTH> *)(p.z + (i64)m * filters + n);
                 }
             }
         }
     }
 
-#if WGMMA
-    for (int step = 0; step < steps; step++) {
-        asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 2));
-        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-        asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
-        __syncthreads();
-        const u32 from_a = shared_address(tiles + step % STAGES * STAGE_HALVES);
-        const u64 tile_a = describe_tile(from_a + group / WARPS_N * 64 * TILE_K * 2);
-        const u64 tile_b =
-            describe_tile(from_a + (TILE_M + warp_n * (TILE_N / WARPS_N)) * TILE_K * 2);
-        asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
-#pragma unroll
-        for (int kk = 0; kk < TILE_K / 16; kk++) {
-            multiply_group(sum[0], tile_a + kk * 2, tile_b + kk * 2);
-        }
-        asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-        if (step + STAGES - 1 < steps) {
-            fetch_b((step + STAGES - 1) % STAGES);
-            fetch_a((step + STAGES - 1) % STAGES);
-        }
-        asm volatile("cp.async.commit_group;");
-    }
-    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
-#else
     for (int step = 0; step < steps; step++) {
         asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 2));
         __syncthreads();
@@ -433,76 +344,83 @@ __launch_bounds__(THREADS) conv_tensor(const __grid_constant__ tensor_arguments 
             }
         }
     }
-#endif
     asm volatile("cp.async.wait_group 0;");
     __syncthreads();
 
-    // Sums to shared memory, row by row.
+    // Sums to shared memory: of the block that finishes them, [part][OWN_ROWS][SUM_PITCH].
+    float *received = (float *)(memory + RECEIVED_AT);
+#if SPLIT > 1
+    cluster_wait();  // its blocks have all begun
+#endif
 #pragma unroll
     for (int i = 0; i < FRAGMENTS_M; i++) {
 #pragma unroll
-        for (int j = 0; j < FRAGMENTS_N; j++) {
-            const int r = warp_m * (TILE_M / WARPS_M) + i * 16 + (lane >> 2);
-            const int c = warp_n * (TILE_N / WARPS_N) + j * 8 + (lane & 3) * 2;
-            *(float2 *)(sums + r * SUM_PITCH + c) = make_float2(sum[i][j][0], sum[i][j][1]);
-            *(float2 *)(sums + (r + 8) * SUM_PITCH + c) = make_float2(sum[i][j][2], sum[i][j][3]);
+        for (int half = 0; half < 2; half++) {
+            const int r = warp_m * (TILE_M / WARPS_M) + i * 16 + half * 8 + (lane >> 2);
+            const int c = warp_n * (TILE_N / WARPS_N) + (lane & 3) * 2;
+            float *to = received + (part * OWN_ROWS + r % OWN_ROWS) * SUM_PITCH + c;
+#if SPLIT > 1
+            const u32 remote = address_in_block(shared_address(to), (u32)r / OWN_ROWS);
+#endif
+#pragma unroll
+            for (int j = 0; j < FRAGMENTS_N; j++) {
+#if SPLIT > 1
+                store_remote(remote + j * 32, sum[i][j][half * 2], sum[i][j][half * 2 + 1]);
+#else
+                *(float2 *)(to + j * 8) = make_float2(sum[i][j][half * 2], sum[i][j][half * 2 + 1]);
+#endif
+            }
         }
     }
 #if SPLIT > 1
-    cluster_wait();
+    cluster_meet();
 #else
     __syncthreads();
 #endif
+    if (is_wide) {
 #pragma unroll
-    for (int i = 0; i < PACKS; i++) {
-        const int r = first_row + i * ROW_STRIDE, m = m0 + r;
-        if (r >= TILE_M || m >= pixels || n >= filters) {
-            continue;
-        }
-        float value[8];
-#if SPLIT > 1
-        const u32 mine = shared_address(sums + r * SUM_PITCH + column);
-        float4 low[SPLIT], high[SPLIT];
+        for (int i = 0; i < PACKS; i++) {
+            const int r = own_row + i * ROW_STRIDE, m = first_row + r;
+            if (r >= OWN_ROWS || m >= pixels || n >= filters) {
+                continue;
+            }
+            pack<float, WIDTH> of[SPLIT];
 #pragma unroll
-        for (u32 s = 0; s < SPLIT; s++) {
-            low[s] = load_from_block(mine, s);
-            high[s] = load_from_block(mine + 16, s);
-        }
-        float4 l = low[0], h = high[0];
+            for (int s = 0; s < SPLIT; s++) {
+                of[s] = *(const pack<float, WIDTH> *)(received +
+                                                      (s * OWN_ROWS + r) * SUM_PITCH + column);
+            }
+            pack<f16, WIDTH> result;
 #pragma unroll
-        for (int s = 1; s < SPLIT; s++) {
-            l.x += low[s].x, l.y += low[s].y, l.z += low[s].z, l.w += low[s].w;
-            h.x += high[s].x, h.y += high[s].y, h.z += high[s].z, h.w += high[s].w;
-        }
-#else
-        const float4 l = *(const float4 *)(sums + r * SUM_PITCH + column);
-        const float4 h = *(const float4 *)(sums + r * SUM_PITCH + column + 4);
-#endif
-        value[0] = l.x, value[1] = l.y, value[2] = l.z, value[3] = l.w;
-        value[4] = h.x, value[5] = h.y, value[6] = h.z, value[7] = h.w;
-        const i64 to = (i64)m * filters + n;
-        if (is_wide) {
-            pack<f16, 8> result;
+            for (int v = 0; v < WIDTH; v++) {
+                float t = of[0].value[v];
 #pragma unroll
-            for (int v = 0; v < 8; v++) {
-                float t = value[v];
+                for (int s = 1; s < SPLIT; s++) {
+                    t += of[s].value[v];
+                }
                 t += p.bias != 0 ? half_to_float(bias.value[v]) : 0.0f;
                 t += p.z != 0 ? half_to_float(z[i].value[v]) : 0.0f;
                 result.value[v] =
                     half_from_float(activate<ACTIVATION>(t, (float)p.alpha, (float)p.beta));
             }
-            *(pack<f16, 8> *)(p.y + to) = result;
-        } else {
-            for (int v = 0; v < 8 && n + v < filters; v++) {
-                float t = value[v];
-                t += p.bias != 0 ? half_to_float(p.bias[n + v]) : 0.0f;
-                t += p.z != 0 ? half_to_float(p.z[to + v]) : 0.0f;
-                p.y[to + v] =
-                    half_from_float(activate<ACTIVATION>(t, (float)p.alpha, (float)p.beta));
+            *(pack<f16, WIDTH> *)(p.y + (i64)m * filters + n) = result;
+        }
+    } else {
+        // Rows that begin anywhere: neighbouring threads write neighbouring elements.
+        for (int i = thread; i < OWN_ROWS * TILE_N; i += THREADS) {
+            const int r = i / TILE_N, c = i % TILE_N, m = first_row + r;
+            if (m >= pixels || n0 + c >= filters) {
+                continue;
             }
+            float t = 0.0f;
+#pragma unroll
+            for (int s = 0; s < SPLIT; s++) {
+                t += received[(s * OWN_ROWS + r) * SUM_PITCH + c];
+            }
+            const i64 to = (i64)m * filters + n0 + c;
+            t += p.bias != 0 ? half_to_float(p.bias[n0 + c]) : 0.0f;
+            t += p.z != 0 ? half_to_float(p.z[to]) : 0.0f;
+            p.y[to] = half_from_float(activate<ACTIVATION>(t, (float)p.alpha, (float)p.beta));
         }
     }
-#if SPLIT > 1
-    cluster_wait();  // nobody leaves while others read its memory
-#endif
 }

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel/cuda/cuda_conv_tma.h"
+
+#include "cu_sources.h"
+
+enum {
+    STEP_MOST = 64,    // elements of the inner extent in a step: rows of 128 bytes
+    STAGES_MOST = 24,  // the kernel's barriers
+    WARP = 32,
+    BARRIER_BYTES = 8,
+    HOPPER = 9,  // compute capability 9.0
+};
+
+bool rondo__cuda_is_point(const rondo__window *window) {
+    for (int d = 0; d < 3; d++) {
+        if (window->kernel[d] != 1 || window->stride[d] != 1 || window->before[d] != 0 ||
+            window->after[d] != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+int64_t rondo__cuda_get_tma_step(const rondo__cuda_convolution *convolution) {
+    int64_t step = STEP_MOST;
+    if (!rondo__cuda_is_point(&convolution->window)) {
+        while (convolution->window.channels_in % step != 0) {
+            step /= 2;
+        }
+    }
+    return step;
+}
+
+// How far a window that begins at the image's last pixel would reach behind it.
+static int64_t get_behind(const rondo__window *window, int d) {
+    return window->after[d] - (window->kernel[d] - 1) * window->dilation[d];
+}
+
+// What a map of images can say.
+static bool has_map(const rondo__window *window) {
+    for (int d = 1; d < 3; d++) {
+        const int64_t behind = get_behind(window, d), most = RONDO__TENSOR_MAP_CORNER_MAX;
+        const int64_t places = window->in[d] + behind + window->before[d];
+        if (window->stride[d] > RONDO__TENSOR_MAP_STEP_MAX || window->before[d] > most ||
+            behind > most || behind < -most ||
+            (window->kernel[d] - 1) * window->dilation[d] > most ||
+            (places + window->stride[d] - 1) / window->stride[d] != window->out[d]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool rondo__cuda_suits_tma(const rondo__cuda_kernel *kernel,
+                           const rondo__cuda_convolution *convolution) {
+    rondo_device_info info = {.struct_size = sizeof info};
+    const rondo__window *window = &convolution->window;
+    return rondo__cuda_can_map_tensors(kernel->device) &&
+           rondo_device_get_info(kernel->device, &info) == RONDO_STATUS_OK &&
+           info.arch_major == HOPPER && info.arch_minor == 0 &&
+           convolution->weight_pitch == convolution->taps * window->channels_in &&
+           convolution->weight_pitch % 8 == 0 &&
+           (rondo__cuda_is_point(window) || (window->channels_in % 16 == 0 && has_map(window)));
+}
+
+static int64_t get_stages(const rondo__cuda_convolution *convolution,
+                          const rondo__cuda_tma_tile *tile) {
+    const int64_t stages = tile->stages * (STEP_MOST / rondo__cuda_get_tma_step(convolution));
+    return stages < STAGES_MOST ? stages : STAGES_MOST;
+}
+
+int64_t rondo__cuda_get_tma_bytes(const rondo__cuda_convolution *convolution,
+                                  const rondo__cuda_tma_tile *tile) {
+    const int64_t stages = get_stages(convolution, tile);
+    const int64_t row_bytes = rondo__cuda_get_tma_step(convolution) * 2;
+    const int64_t buffers = stages * (tile->m + tile->n) * row_bytes;
+    const int64_t sums = tile->m * (tile->n + 4) * 4;
+    const int64_t barriers = (2 * stages + 1) * BARRIER_BYTES;
+    if (tile->split > 1) {
+        return buffers + sums +
+               barriers;  // as many sums are received as are sent, from the buffers
+    }
+    return (buffers > sums ? buffers : sums) + barriers;
+}
+
+static rondo__tensor_form describe_matrix(int64_t rows, int64_t columns, int64_t box_rows,
+                                          int64_t box_columns) {
+    return (rondo__tensor_form){
+        .extent = {(uint64_t)columns, (uint64_t)rows},
+        .box_columns = (uint32_t)box_columns,
+        .box_rows = (uint32_t)box_rows,
+    };
+}
+
+static rondo__tensor_form describe_images(const rondo__window *window, int64_t box_rows,
+                                          int64_t box_columns) {
+    rondo__tensor_form form = {
+        .is_image = true,
+        .extent = {(uint64_t)window->channels_in, (uint64_t)window->in[2], (uint64_t)window->in[1],
+                   (uint64_t)window->batch},
+        .box_columns = (uint32_t)box_columns,
+        .box_rows = (uint32_t)box_rows,
+    };
+    for (int i = 0; i < 2; i++) {
+        const int d = 2 - i;  // x, then y
+        form.step[i] = (uint32_t)window->stride[d];
+        form.before[i] = (int32_t)window->before[d];
+        form.behind[i] = (int32_t)get_behind(window, d);
+    }
+    return form;
+}
+
+void rondo__cuda_add_tma(rondo__cuda_kernel *kernel, const rondo__cuda_convolution *convolution,
+                         const rondo__cuda_tma_tile *tile) {
+    rondo__defines defines = {0};
+    const rondo__window *window = &convolution->window;
+    const bool is_point = rondo__cuda_is_point(window);
+    const int64_t step_elements = rondo__cuda_get_tma_step(convolution);
+    const rondo__tensor_form weights =
+        describe_matrix(window->channels_out, convolution->weight_pitch, tile->n, step_elements);
+    const rondo__tensor_form pixels =
+        is_point ? describe_matrix(convolution->pixels, window->channels_in, tile->m, step_elements)
+                 : describe_images(window, tile->m, step_elements);
+
+    rondo__define_option(&defines, "--gpu-architecture=sm_90a");
+    rondo__define_int(&defines, "TILE_M", tile->m);
+    rondo__define_int(&defines, "TILE_N", tile->n);
+    rondo__define_int(&defines, "TILE_K", step_elements);
+    rondo__define_int(&defines, "STAGES", get_stages(convolution, tile));
+    rondo__define_int(&defines, "SPLIT", tile->split);
+    rondo__define_int(&defines, "POINT", is_point);
+    rondo__define_int(&defines, "EAGER_WEIGHTS", convolution->w.space == RONDO__ADDRESS_FIXED);
+    rondo__define_int(&defines, "ACTIVATION", convolution->epilogue.activation);
+    rondo__step *step = rondo__cuda_add_launch(kernel, rondo__cu_conv_tma, &defines, "conv_tma",
+                                               tile->split, (uint32_t)(2 * tile->m + WARP));
+    if (step != NULL) {
+        step->launch.grid[1] = (uint32_t)((window->channels_out + tile->n - 1) / tile->n);
+        step->launch.grid[2] = (uint32_t)((convolution->pixels + tile->m - 1) / tile->m);
+        step->launch.shared_bytes = (uint32_t)rondo__cuda_get_tma_bytes(convolution, tile);
+    }
+    rondo__step_map(step, convolution->x, &pixels);
+    rondo__step_map(step, convolution->w, &weights);
+    rondo__step_epilogue_addresses(step, &convolution->epilogue);
+    rondo__step_address(step, convolution->y);
+    rondo__step_int(step, convolution->pixels);
+    rondo__step_int(step, window->channels_out);
+    rondo__step_int(step, convolution->weight_pitch);
+    rondo__step_int(step, window->channels_in);
+    rondo__step_int(step, window->out[1]);
+    rondo__step_int(step, window->out[2]);
+    rondo__step_int(step, window->kernel[2]);
+    rondo__step_int(step, window->stride[1]);
+    rondo__step_int(step, window->stride[2]);
+    rondo__step_int(step, window->dilation[1]);
+    rondo__step_int(step, window->dilation[2]);
+    rondo__step_int(step, window->before[1]);
+    rondo__step_int(step, window->before[2]);
+    rondo__step_float(step, (double)convolution->epilogue.alpha);
+    rondo__step_float(step, (double)convolution->epilogue.beta);
+    rondo__step_end_maps(step);
+}
