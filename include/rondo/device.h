@@ -249,6 +249,9 @@ enum {
     // The kernel may start while the work before it runs, and waits for that by itself
     // (griddepcontrol.wait), where the device can do it.
     RONDO_LAUNCH_OVERLAP = 1u << 0,
+    // `arguments` are one parameter, a struct say. Needed where that is aligned to more than 16
+    // bytes, as with a tensor map in it (CUtensorMap): the driver begins such parameters elsewhere.
+    RONDO_LAUNCH_ONE_PARAMETER = 1u << 1,
 };
 
 // One launch of a device kernel.

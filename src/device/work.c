@@ -320,9 +320,11 @@ rondo_status rondo__work_check_launch(const rondo_launch **in_out_launch, rondo_
                 (unsigned)launch->block[1], (unsigned)launch->block[2]);
         }
     }
-    if ((launch->flags & ~(uint32_t)RONDO_LAUNCH_OVERLAP) != 0) {
-        return FAIL_INVALID("launch flags 0x%x have unknown bits; there is RONDO_LAUNCH_OVERLAP",
-                            (unsigned)launch->flags);
+    if ((launch->flags & ~(uint32_t)(RONDO_LAUNCH_OVERLAP | RONDO_LAUNCH_ONE_PARAMETER)) != 0) {
+        return FAIL_INVALID(
+            "launch flags 0x%x have unknown bits; there are RONDO_LAUNCH_OVERLAP and "
+            "RONDO_LAUNCH_ONE_PARAMETER",
+            (unsigned)launch->flags);
     }
     return rondo__work_check_arguments(launch->arguments, launch->argument_bytes, call);
 }

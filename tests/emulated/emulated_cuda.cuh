@@ -543,6 +543,12 @@ static inline void emulated_call(void (*kernel)(P...), const unsigned char *argu
     (void)at;
     emulated_taken<P...>{kernel, emulated_take<typename emulated_plain<P>::type>(arguments, at)...};
 }
+template <typename... P>
+static constexpr unsigned int emulated_get_bytes(void (*)(P...)) {
+    unsigned long at = 0;
+    ((at = (at + alignof(P) - 1) / alignof(P) * alignof(P) + sizeof(P)), ...);
+    return (unsigned int)at;
+}
 static constexpr unsigned int emulated_count_blocks(unsigned int x, unsigned int y = 1,
                                                    unsigned int z = 1) {
     return x * y * z;
@@ -554,6 +560,8 @@ static constexpr unsigned int emulated_count_blocks(unsigned int x, unsigned int
         emulated = machine;                                                                    \
         emulated_call(name, arguments);                                                        \
     }                                                                                          \
+    extern "C" __attribute__((visibility("default")))                                          \
+    const unsigned int emulated_bytes_##name = emulated_get_bytes(name);                       \
     extern "C" __attribute__((visibility("default")))                                          \
     const unsigned int emulated_cluster_##name = (blocks);
 

@@ -319,6 +319,8 @@ emulated_kernel emulated_find(void *module, const char *kernel_name) {
     if (cluster != NULL && *cluster > 0) {
         kernel.cluster = *cluster;
     }
+    const unsigned int *bytes = find_symbol(module, EMULATED_BYTES, kernel_name);
+    kernel.argument_bytes = bytes != NULL ? *bytes : 0;
     return kernel;
 }
 

@@ -10,6 +10,7 @@
 typedef struct emulated_kernel {
     emulated_thread thread;  // NULL: there is none
     unsigned int cluster;    // blocks that run together, neighbours in x
+    unsigned int argument_bytes;
 } emulated_kernel;
 
 // `shape` is grid and block, three extents each, and the bytes of dynamic shared memory. False,

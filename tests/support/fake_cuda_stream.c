@@ -655,7 +655,15 @@ static rondo__cu_result launch_kernel(rondo__cu_function function, const unsigne
                       .kernel = (const fake_kernel_entry *)(const void *)function};
     memcpy(work.shape, shape, sizeof(work.shape));
     take_attributes(&work, attributes, attribute_count);
-    for (size_t i = 0; parameters != NULL && i < FAKE_PARAMETERS; i++) {
+    // A kernel with a text of its own has one parameter (RONDO_LAUNCH_ONE_PARAMETER).
+    const bool is_own = work.kernel->module != NULL;
+    if (parameters != NULL && is_own) {
+        work.argument_bytes = work.kernel->code.argument_bytes;
+        memcpy(work.arguments, parameters[0],
+               work.argument_bytes <= FAKE_ARGUMENTS_MAX ? work.argument_bytes : 0);
+        work.has_parameters = true;
+    }
+    for (size_t i = 0; parameters != NULL && !is_own && i < FAKE_PARAMETERS; i++) {
         size_t offset = 0;
         size_t bytes = fake_get_parameter(i, &offset);
         memcpy(work.arguments + offset, parameters[i], bytes);

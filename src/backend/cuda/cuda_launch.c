@@ -237,6 +237,9 @@ static rondo__cu_result launch_kernel(const rondo__cuda_device *device, const ro
         &argument_bytes,
         RONDO__CU_LAUNCH_END,
     };
+    const bool is_one = (launch->flags & RONDO_LAUNCH_ONE_PARAMETER) != 0 && argument_bytes > 0;
+    void **parameters = is_one ? &arguments.address : NULL;
+    void **packed = is_one || argument_bytes == 0 ? NULL : extra;
     // In bodies of conditional nodes every launch waits for the one before.
     const bool overlaps = (launch->flags & RONDO_LAUNCH_OVERLAP) != 0 &&
                           !((const rondo__cuda_stream *)stream)->is_body &&
@@ -246,7 +249,7 @@ static rondo__cu_result launch_kernel(const rondo__cuda_device *device, const ro
         return device->api->cuLaunchKernel(
             launch->function, launch->grid[0], launch->grid[1], launch->grid[2], launch->block[0],
             launch->block[1], launch->block[2], launch->shared_bytes,
-            rondo__cuda_native_stream(stream), NULL, argument_bytes > 0 ? extra : NULL);
+            rondo__cuda_native_stream(stream), parameters, packed);
     }
     rondo__cu_launch_attribute attribute = {
         .id = RONDO__CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
@@ -260,8 +263,7 @@ static rondo__cu_result launch_kernel(const rondo__cuda_device *device, const ro
         .attributes = &attribute,
         .attribute_count = 1,
     };
-    return device->api->cuLaunchKernelEx(&config, launch->function, NULL,
-                                         argument_bytes > 0 ? extra : NULL);
+    return device->api->cuLaunchKernelEx(&config, launch->function, parameters, packed);
 }
 
 // A launch that did not succeed, or needs the context because the stream is a default one.

@@ -287,6 +287,7 @@ void rondo__step_map(rondo__step *step, rondo__address address, const rondo__ten
     if (step == NULL) {
         return;
     }
+    step->launch.flags |= RONDO_LAUNCH_ONE_PARAMETER;
     if (step->map_count < RONDO__STEP_MAPS_MAX) {
         step->maps[step->map_count].word = (uint16_t)step->word_count;
         step->maps[step->map_count].address = address;
