@@ -278,6 +278,7 @@ void rondo__cuda_add_tensor_plan(rondo__cuda_kernel *kernel,
     rondo__define_int(&defines, "EAGER_WEIGHTS", convolution->w.space == RONDO__ADDRESS_FIXED);
     rondo__define_int(&defines, "POINT", rondo__cuda_is_point(window));
     rondo__define_int(&defines, "ACTIVATION", convolution->epilogue.activation);
+    rondo__define_int(&defines, "NARROW", window->channels_out % 8 != 0);
     rondo__define_int(&defines, "STEM", rondo__cuda_is_stem(kernel, convolution));
     rondo__step *step =
         rondo__cuda_add_launch(kernel, rondo__cu_conv_tensor, &defines, "conv_tensor", split,
@@ -289,11 +290,9 @@ void rondo__cuda_add_tensor_plan(rondo__cuda_kernel *kernel,
     }
     rondo__step_address(step, convolution->x);
     rondo__step_address(step, convolution->w);
-    rondo__step_epilogue_addresses(step, &convolution->epilogue);
-    rondo__step_address(step, convolution->y);
-    rondo__step_int(step, convolution->pixels);
-    rondo__step_int(step, window->channels_out);
-    rondo__step_int(step, convolution->weight_pitch);
+    rondo__step_ending(
+        step, &(rondo__cuda_ending){&convolution->epilogue, convolution->y, convolution->pixels,
+                                    window->channels_out, convolution->weight_pitch});
     rondo__step_int(step, window->channels_in);
     rondo__step_int(step, window->in[1]);
     rondo__step_int(step, window->in[2]);
@@ -307,6 +306,4 @@ void rondo__cuda_add_tensor_plan(rondo__cuda_kernel *kernel,
     rondo__step_int(step, window->before[1]);
     rondo__step_int(step, window->before[2]);
     rondo__step_int(step, convolution->taps);
-    rondo__step_float(step, (double)convolution->epilogue.alpha);
-    rondo__step_float(step, (double)convolution->epilogue.beta);
 }

@@ -131,6 +131,7 @@ void rondo__cuda_add_tma(rondo__cuda_kernel *kernel, const rondo__cuda_convoluti
     rondo__define_int(&defines, "POINT", is_point);
     rondo__define_int(&defines, "EAGER_WEIGHTS", convolution->w.space == RONDO__ADDRESS_FIXED);
     rondo__define_int(&defines, "ACTIVATION", convolution->epilogue.activation);
+    rondo__define_int(&defines, "NARROW", window->channels_out % 8 != 0);
     rondo__step *step = rondo__cuda_add_launch(kernel, rondo__cu_conv_tma, &defines, "conv_tma",
                                                tile->split, (uint32_t)(2 * tile->m + WARP));
     if (step != NULL) {
@@ -140,11 +141,9 @@ void rondo__cuda_add_tma(rondo__cuda_kernel *kernel, const rondo__cuda_convoluti
     }
     rondo__step_map(step, convolution->x, &pixels);
     rondo__step_map(step, convolution->w, &weights);
-    rondo__step_epilogue_addresses(step, &convolution->epilogue);
-    rondo__step_address(step, convolution->y);
-    rondo__step_int(step, convolution->pixels);
-    rondo__step_int(step, window->channels_out);
-    rondo__step_int(step, convolution->weight_pitch);
+    rondo__step_ending(
+        step, &(rondo__cuda_ending){&convolution->epilogue, convolution->y, convolution->pixels,
+                                    window->channels_out, convolution->weight_pitch});
     rondo__step_int(step, window->channels_in);
     rondo__step_int(step, window->out[1]);
     rondo__step_int(step, window->out[2]);
@@ -155,7 +154,5 @@ void rondo__cuda_add_tma(rondo__cuda_kernel *kernel, const rondo__cuda_convoluti
     rondo__step_int(step, window->dilation[2]);
     rondo__step_int(step, window->before[1]);
     rondo__step_int(step, window->before[2]);
-    rondo__step_float(step, (double)convolution->epilogue.alpha);
-    rondo__step_float(step, (double)convolution->epilogue.beta);
     rondo__step_end_maps(step);
 }

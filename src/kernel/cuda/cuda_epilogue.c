@@ -38,3 +38,13 @@ void rondo__step_epilogue_addresses(rondo__step *step, const rondo__cuda_epilogu
         rondo__step_int(step, 0);
     }
 }
+
+void rondo__step_ending(rondo__step *step, const rondo__cuda_ending *ending) {
+    rondo__step_epilogue_addresses(step, ending->epilogue);
+    rondo__step_address(step, ending->y);
+    rondo__step_int(step, ending->pixels);
+    rondo__step_int(step, ending->filters);
+    rondo__step_int(step, ending->depth);
+    rondo__step_float(step, (double)ending->epilogue->alpha);
+    rondo__step_float(step, (double)ending->epilogue->beta);
+}

@@ -17,6 +17,14 @@ typedef struct rondo__cuda_epilogue {
 
 // Attributes activation, alpha and beta of a fused op; an op of a file has none.
 bool rondo__cuda_read_epilogue(rondo__cuda_kernel *kernel, rondo__cuda_epilogue *out_epilogue);
+// What the kernels for tensor cores end with: ending_arguments of rondo_ending.cuh.
+typedef struct rondo__cuda_ending {
+    const rondo__cuda_epilogue *epilogue;
+    rondo__address y;
+    int64_t pixels, filters, depth;
+} rondo__cuda_ending;
+
+void rondo__step_ending(rondo__step *step, const rondo__cuda_ending *ending);
 void rondo__step_epilogue_addresses(rondo__step *step, const rondo__cuda_epilogue *epilogue);
 
 #endif  // RONDO_KERNEL_CUDA_EPILOGUE_H

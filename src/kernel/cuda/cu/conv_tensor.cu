@@ -51,9 +51,6 @@
 #ifndef EAGER_WEIGHTS
 #define EAGER_WEIGHTS 0  // 1: nothing ever writes w, so its copies start before the turn comes
 #endif
-#ifndef ACTIVATION
-#define ACTIVATION 0  // see rondo_activation.cuh; fixed, since code that is not there is not fetched
-#endif
 #ifndef STEM
 #define STEM 0  // 1: any number of channels; w rows are padded to a multiple of 8
 #endif
@@ -67,27 +64,21 @@
 #define FRAGMENTS_M (TILE_M / WARPS_M / 16)
 #define FRAGMENTS_N (TILE_N / WARPS_N / 8)
 #define OWN_ROWS (TILE_M / SPLIT)  // that this block finishes
-#define EACH (OWN_ROWS * TILE_N / THREADS)
-#define WIDTH (EACH >= 8 ? 8 : EACH >= 4 ? 4 : 2)  // neighbouring filters that a thread finishes
-#define COLUMNS (TILE_N / WIDTH)  // divides THREADS
-#define ROW_STRIDE (THREADS / COLUMNS)
-#define PACKS ((OWN_ROWS + ROW_STRIDE - 1) / ROW_STRIDE)
-#define SUM_PITCH (TILE_N + 4)  // floats of a row of sums
+#define FINISHERS THREADS
+
+#include "rondo_ending.cuh"
+
 // Of other blocks sums come while this one still multiplies, so they lie behind its buffers.
 #define RECEIVED_AT (SPLIT > 1 ? STAGES * STAGE_HALVES * 2 : 0)
 
 struct tensor_arguments {
     const f16 *x;
     const f16 *w;     // [filters, depth]
-    const f16 *bias;  // may be NULL
-    const f16 *z;     // may be NULL; y's shape
-    f16 *y;           // [pixels, filters]
-    i64 pixels, filters, depth;  // depth: taps * channels (STEM: padded)
+    ending_arguments end;  // its depth is padded where STEM
     i64 channels;
     i64 height, width, out_height, out_width;
     i64 kernel_width, stride_y, stride_x, dilation_y, dilation_x, before_y, before_x;
     i64 taps;
-    double alpha, beta;
 };
 
 __device__ __forceinline__ u32 shared_address(const void *p) {
@@ -152,7 +143,7 @@ __launch_bounds__(THREADS) conv_tensor(const __grid_constant__ tensor_arguments 
     const int warp_m = warp / WARPS_N, warp_n = warp % WARPS_N;
     const int part = SPLIT > 1 ? blockIdx.x : 0;
     const int m0 = blockIdx.z * TILE_M, n0 = blockIdx.y * TILE_N;
-    const int pixels = (int)p.pixels, filters = (int)p.filters, depth = (int)p.depth;
+    const int pixels = (int)p.end.pixels, filters = (int)p.end.filters, depth = (int)p.end.depth;
     const int channels = (int)p.channels, width = (int)p.width, height = (int)p.height;
 
     // This part's steps of the inner extent.
@@ -267,6 +258,32 @@ __launch_bounds__(THREADS) conv_tensor(const __grid_constant__ tensor_arguments 
         }
     };
 
+#if NORM
+    // Of this thread's share of its rows: elements less the row's first, and their squares, added up.
+    float origin[ROWS_A], total[ROWS_A], square[ROWS_A];
+    int k_seen = k;
+    auto look = [&](int buffer) {
+        const u8 *tile_a = (const u8 *)(tiles + buffer * STAGE_HALVES);
+        if (k_seen < depth) {
+#pragma unroll
+            for (int i = 0; i < ROWS_A; i++) {
+                if (TILE_M % ROW_STEP != 0 && row + i * ROW_STEP >= TILE_M) {
+                    break;
+                }
+                const pack<f16, 8> x =
+                    *(const pack<f16, 8> *)(tile_a + piece_offset(row + i * ROW_STEP, piece));
+#pragma unroll
+                for (int v = 0; v < 8; v++) {
+                    const float d = half_to_float(x.value[v]) - origin[i];
+                    total[i] += d;
+                    square[i] = fmaf(d, d, square[i]);
+                }
+            }
+        }
+        k_seen += TILE_K;
+    };
+#endif
+
     float sum[FRAGMENTS_M][FRAGMENTS_N][4];
 #pragma unroll
     for (int i = 0; i < FRAGMENTS_M; i++) {
@@ -290,26 +307,16 @@ __launch_bounds__(THREADS) conv_tensor(const __grid_constant__ tensor_arguments 
         asm volatile("cp.async.commit_group;");
     }
 
-    // What this thread will finish: PACKS times WIDTH neighbouring filters of a pixel, always the same
-    // filters. Bias and residual are fetched now, while the product runs.
-    const int column = thread % COLUMNS * WIDTH, n = n0 + column;
-    const int own_row = thread / COLUMNS, first_row = m0 + part * OWN_ROWS;
-    const bool is_wide = filters % WIDTH == 0;
-    pack<f16, WIDTH> bias, z[PACKS];
-    if (is_wide && n < filters) {
-        if (p.bias != 0) {
-            bias = *(const pack<f16, WIDTH> *)(p.bias + n);
-        }
-        if (p.z != 0) {
+#if NORM
 #pragma unroll
-            for (int i = 0; i < PACKS; i++) {
-                const int r = own_row + i * ROW_STRIDE, m = first_row + r;
-                if (r < OWN_ROWS && m < pixels) {
-                    z[i] = *(const pack<f16, WIDTH> *)(p.z + (i64)m * filters + n);
-                }
-            }
-        }
+    for (int i = 0; i < ROWS_A; i++) {
+        origin[i] = base[i] >= 0 ? half_to_float(p.x[(i64)base[i] * channels]) : 0.0f;
+        total[i] = square[i] = 0.0f;
     }
+#endif
+    const int first_row = m0 + part * OWN_ROWS;
+    ending end;
+    end.begin(p.end, thread, first_row, n0);
 
     for (int step = 0; step < steps; step++) {
         asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 2));
@@ -319,6 +326,9 @@ __launch_bounds__(THREADS) conv_tensor(const __grid_constant__ tensor_arguments 
             fetch_a((step + STAGES - 1) % STAGES);
         }
         asm volatile("cp.async.commit_group;");
+#if NORM
+        look(step % STAGES);  // what this thread copied itself, which needs no barrier
+#endif
         const u32 from_a = shared_address(tiles + step % STAGES * STAGE_HALVES);
         const u32 from_b = from_a + TILE_M * TILE_K * 2;
 #pragma unroll
@@ -347,7 +357,7 @@ __launch_bounds__(THREADS) conv_tensor(const __grid_constant__ tensor_arguments 
     asm volatile("cp.async.wait_group 0;");
     __syncthreads();
 
-    // Sums to shared memory: of the block that finishes them, [part][OWN_ROWS][SUM_PITCH].
+    // Sums to shared memory, of the block that finishes them.
     float *received = (float *)(memory + RECEIVED_AT);
 #if SPLIT > 1
     cluster_wait();  // its blocks have all begun
@@ -372,55 +382,31 @@ __launch_bounds__(THREADS) conv_tensor(const __grid_constant__ tensor_arguments 
             }
         }
     }
+#if NORM
+#pragma unroll
+    for (int i = 0; i < ROWS_A; i++) {
+#pragma unroll
+        for (int step = 1; step < PIECES; step *= 2) {
+            total[i] += __shfl_xor_sync(0xffffffffu, total[i], step);
+            square[i] += __shfl_xor_sync(0xffffffffu, square[i], step);
+        }
+        const int r = row + i * ROW_STEP;
+        if (piece == 0 && r < TILE_M) {
+            float *const of = received + (part * OWN_ROWS + r % OWN_ROWS) * SUM_PITCH + TILE_N;
+#if SPLIT > 1
+            const u32 to = address_in_block(shared_address(of), (u32)r / OWN_ROWS);
+            store_remote(to, total[i], square[i]);
+            store_remote(to + 8, origin[i], 0.0f);
+#else
+            *(float4 *)of = make_float4(total[i], square[i], origin[i], 0.0f);
+#endif
+        }
+    }
+#endif
 #if SPLIT > 1
     cluster_meet();
 #else
     __syncthreads();
 #endif
-    if (is_wide) {
-#pragma unroll
-        for (int i = 0; i < PACKS; i++) {
-            const int r = own_row + i * ROW_STRIDE, m = first_row + r;
-            if (r >= OWN_ROWS || m >= pixels || n >= filters) {
-                continue;
-            }
-            pack<float, WIDTH> of[SPLIT];
-#pragma unroll
-            for (int s = 0; s < SPLIT; s++) {
-                of[s] = *(const pack<float, WIDTH> *)(received +
-                                                      (s * OWN_ROWS + r) * SUM_PITCH + column);
-            }
-            pack<f16, WIDTH> result;
-#pragma unroll
-            for (int v = 0; v < WIDTH; v++) {
-                float t = of[0].value[v];
-#pragma unroll
-                for (int s = 1; s < SPLIT; s++) {
-                    t += of[s].value[v];
-                }
-                t += p.bias != 0 ? half_to_float(bias.value[v]) : 0.0f;
-                t += p.z != 0 ? half_to_float(z[i].value[v]) : 0.0f;
-                result.value[v] =
-                    half_from_float(activate<ACTIVATION>(t, (float)p.alpha, (float)p.beta));
-            }
-            *(pack<f16, WIDTH> *)(p.y + (i64)m * filters + n) = result;
-        }
-    } else {
-        // Rows that begin anywhere: neighbouring threads write neighbouring elements.
-        for (int i = thread; i < OWN_ROWS * TILE_N; i += THREADS) {
-            const int r = i / TILE_N, c = i % TILE_N, m = first_row + r;
-            if (m >= pixels || n0 + c >= filters) {
-                continue;
-            }
-            float t = 0.0f;
-#pragma unroll
-            for (int s = 0; s < SPLIT; s++) {
-                t += received[(s * OWN_ROWS + r) * SUM_PITCH + c];
-            }
-            const i64 to = (i64)m * filters + n0 + c;
-            t += p.bias != 0 ? half_to_float(p.bias[n0 + c]) : 0.0f;
-            t += p.z != 0 ? half_to_float(p.z[to]) : 0.0f;
-            p.y[to] = half_from_float(activate<ACTIVATION>(t, (float)p.alpha, (float)p.beta));
-        }
-    }
+    end.finish(p.end, received, first_row);
 }

@@ -16,7 +16,11 @@
 // the order of additions is fixed, so results repeat bit for bit. Two blocks send by plain stores, which
 // arrive sooner; more of them by bulk copies, which carry more.
 //
-// Needs: channels divisible by TILE_K where the window is not a point; then TILE_K is 64, 32 or 16.
+// Where rows of x are to be normalised first (NORM), the product takes them as they are, and the threads that
+// multiply look at them in shared memory while the tensor cores work (rondo_ending.cuh).
+//
+// Needs: channels divisible by TILE_K where the window is not a point; then TILE_K is 64, 32 or 16. NORM
+// needs a point and TILE_K 64.
 // SPDX-License-Identifier: Apache-2.0
 #include "rondo_types.cuh"
 #include "rondo_activation.cuh"
@@ -43,28 +47,23 @@
 #ifndef EAGER_WEIGHTS
 #define EAGER_WEIGHTS 0  // 1: nothing ever writes w, so its copies start before the turn comes
 #endif
-#ifndef ACTIVATION
-#define ACTIVATION 0  // see rondo_activation.cuh
-#endif
 
 #define ROW_BYTES (TILE_K * 2)
+#define PIECES (TILE_K / 8)  // of a row, 16 bytes each
 #define A_BYTES (TILE_M * ROW_BYTES)
 #define STAGE_BYTES ((TILE_M + TILE_N) * ROW_BYTES)
 #define CONSUMERS (TILE_M * 2)  // threads that multiply: four warps for 64 rows
 #define THREADS (CONSUMERS + 32)
 #define FRAGMENTS (TILE_N / 8)
 #define OWN_ROWS (TILE_M / SPLIT)  // that this block finishes
-#define EACH (OWN_ROWS * TILE_N / CONSUMERS)
-#define WIDTH (EACH >= 8 ? 8 : EACH >= 4 ? 4 : 2)  // neighbouring filters that a thread finishes
-#define COLUMNS (TILE_N / WIDTH)
-#define ROW_STRIDE (CONSUMERS / COLUMNS)
-#define PACKS ((OWN_ROWS + ROW_STRIDE - 1) / ROW_STRIDE)
-#define SUM_PITCH (TILE_N + 4)  // floats of a row of sums
-#define SENT_BYTES (OWN_ROWS * SUM_PITCH * 4)
+#define FINISHERS CONSUMERS
 #define STORES_SUMS (SPLIT == 2)
+
+#include "rondo_ending.cuh"
+
 // Behind the buffers lie the sums of other blocks, then the barriers.
 #define RECEIVED_AT (STAGES * STAGE_BYTES)
-#define BARRIERS_AT (RECEIVED_AT + (SPLIT > 1 ? SPLIT * SENT_BYTES : 0))
+#define BARRIERS_AT (RECEIVED_AT + (SPLIT > 1 ? SPLIT * SUM_BYTES : 0))
 
 // What the tensor memory accelerator knows of a tensor; made by the driver.
 struct __align__(128) tensor_map {
@@ -74,14 +73,10 @@ struct __align__(128) tensor_map {
 struct tma_arguments {
     tensor_map x;     // POINT: [pixels, depth]; otherwise the images, as seen through the window
     tensor_map w;     // [filters, depth]
-    const f16 *bias;  // may be NULL
-    const f16 *z;     // may be NULL; y's shape
-    f16 *y;           // [pixels, filters]
-    i64 pixels, filters, depth;  // depth: taps * channels
+    ending_arguments end;
     i64 channels;
     i64 out_height, out_width;
     i64 kernel_width, stride_y, stride_x, dilation_y, dilation_x, before_y, before_x;
-    double alpha, beta;
 };
 
 __device__ __forceinline__ u32 shared_address(const void *p) {
@@ -213,12 +208,11 @@ __launch_bounds__(THREADS) conv_tma(const __grid_constant__ tma_arguments p) {
     const int thread = threadIdx.x, lane = thread & 31, warp = thread >> 5;
     const int part = SPLIT > 1 ? blockIdx.x : 0;
     const int m0 = blockIdx.z * TILE_M, n0 = blockIdx.y * TILE_N;
-    const int pixels = (int)p.pixels, filters = (int)p.filters;
     const u32 base = shared_address(memory), full = base + BARRIERS_AT, empty = full + STAGES * 8;
     const u32 joined = empty + STAGES * 8;
 
     // This part's steps of the inner extent.
-    const int all_steps = ((int)p.depth + TILE_K - 1) / TILE_K;
+    const int all_steps = ((int)p.end.depth + TILE_K - 1) / TILE_K;
     const int first_step = all_steps * part / SPLIT;
     const int steps = all_steps * (part + 1) / SPLIT - first_step;
 
@@ -226,12 +220,12 @@ __launch_bounds__(THREADS) conv_tma(const __grid_constant__ tma_arguments p) {
 #pragma unroll
         for (int stage = 0; stage < STAGES; stage++) {
             barrier_init(full + stage * 8, 1);
-            barrier_init(empty + stage * 8, TILE_M / 64);
+            barrier_init(empty + stage * 8, CONSUMERS / 32);
         }
         barrier_init(joined, 1);
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
         if (SPLIT > 1 && !STORES_SUMS) {
-            barrier_announce(joined, SPLIT * SENT_BYTES);
+            barrier_announce(joined, SPLIT * SUM_BYTES);
         }
         if (EAGER_WEIGHTS) {
 #pragma unroll
@@ -261,26 +255,16 @@ __launch_bounds__(THREADS) conv_tma(const __grid_constant__ tma_arguments p) {
         return;
     }
 
-    // What this thread will finish: PACKS times WIDTH neighbouring filters of a pixel, always the same
-    // filters. Bias and residual are fetched now, while the product runs.
-    const int column = thread % COLUMNS * WIDTH, n = n0 + column;
-    const int own_row = thread / COLUMNS, first_row = m0 + part * OWN_ROWS;
-    const bool is_wide = filters % WIDTH == 0;
-    pack<f16, WIDTH> bias, z[PACKS];
-    if (is_wide && n < filters) {
-        if (p.bias != 0) {
-            bias = *(const pack<f16, WIDTH> *)(p.bias + n);
-        }
-        if (p.z != 0) {
-#pragma unroll
-            for (int i = 0; i < PACKS; i++) {
-                const int r = own_row + i * ROW_STRIDE, m = first_row + r;
-                if (r < OWN_ROWS && m < pixels) {
-                    z[i] = *(const pack<f16, WIDTH> *)(p.z + (i64)m * filters + n);
-                }
-            }
-        }
-    }
+    const int first_row = m0 + part * OWN_ROWS;
+    ending end;
+    end.begin(p.end, thread, first_row, n0);
+#if NORM
+    // This thread looks at half of a row: four of its eight pieces.
+    const int seen_row = thread / 2, seen_piece = thread % 2 * (PIECES / 2);
+    const bool is_row = m0 + seen_row < (int)p.end.pixels;
+    const float origin = is_row ? half_to_float(p.end.x[(i64)(m0 + seen_row) * p.end.depth]) : 0.0f;
+    float total = 0.0f, square = 0.0f;
+#endif
     float sum[FRAGMENTS][4];
 #pragma unroll
     for (int j = 0; j < FRAGMENTS; j++) {
@@ -302,14 +286,35 @@ __launch_bounds__(THREADS) conv_tma(const __grid_constant__ tma_arguments p) {
             multiply_group(sum, tile_x + kk * 2, tile_w + kk * 2);
         }
         asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+#if NORM
+        const u8 *const seen = memory + stage * STAGE_BYTES + seen_row * ROW_BYTES;
+        const int left = (int)p.end.depth - (first_step + step) * TILE_K;
+#pragma unroll
+        for (int c = seen_piece; c < seen_piece + PIECES / 2; c++) {
+            if (c * 8 < left) {
+                const pack<f16, 8> x = *(const pack<f16, 8> *)(seen + (c ^ (seen_row & 7)) * 16);
+#pragma unroll
+                for (int v = 0; v < 8; v++) {
+                    const float d = half_to_float(x.value[v]) - origin;
+                    total += d;
+                    square = fmaf(d, d, square);
+                }
+            }
+        }
+        __syncwarp();  // the buffer is given back for all of the warp
+#endif
         asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
-        if (step > 0 && (thread & 127) == 0) {
+        if (step > 0 && lane == 0) {
             barrier_arrive(empty + (step - 1) % STAGES * 8);
         }
     }
     asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
 
-    // Sums to shared memory: of the block that finishes them, [part][OWN_ROWS][SUM_PITCH].
+#if NORM
+    total += __shfl_xor_sync(0xffffffffu, total, 1);
+    square += __shfl_xor_sync(0xffffffffu, square, 1);
+#endif
+    // Sums to shared memory, of the block that finishes them.
     float *received = (float *)(memory + (SPLIT > 1 ? RECEIVED_AT : 0));
     const int sum_row = group * 64 + (warp & 3) * 16 + (lane >> 2), sum_column = (lane & 3) * 2;
 #if STORES_SUMS
@@ -325,6 +330,14 @@ __launch_bounds__(THREADS) conv_tma(const __grid_constant__ tma_arguments p) {
             store_remote(to + j * 32, sum[j][half * 2], sum[j][half * 2 + 1]);
         }
     }
+#if NORM
+    if (thread % 2 == 0) {
+        float *const of = received + (part * OWN_ROWS + seen_row % OWN_ROWS) * SUM_PITCH + TILE_N;
+        const u32 to = address_in_block(shared_address(of), (u32)seen_row / OWN_ROWS);
+        store_remote(to, total, square);
+        store_remote(to + 8, origin, 0.0f);
+    }
+#endif
     cluster_meet();
 #else
     float *sums = (float *)memory;  // in the buffers, which nobody needs any more
@@ -337,14 +350,19 @@ __launch_bounds__(THREADS) conv_tma(const __grid_constant__ tma_arguments p) {
                 make_float2(sum[j][half * 2], sum[j][half * 2 + 1]);
         }
     }
+#if NORM
+    if (thread % 2 == 0) {
+        *(float4 *)(sums + seen_row * SUM_PITCH + TILE_N) = make_float4(total, square, origin, 0.0f);
+    }
+#endif
 #if SPLIT > 1
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     meet_consumers();
     cluster_wait();  // its blocks have all begun, so their barriers are there
     if (thread < SPLIT) {
         const u32 owner = (u32)(thread + part) % SPLIT;
-        send(address_in_block(shared_address(received) + part * SENT_BYTES, owner),
-             shared_address(sums) + owner * SENT_BYTES, SENT_BYTES, address_in_block(joined, owner));
+        send(address_in_block(shared_address(received) + part * SUM_BYTES, owner),
+             shared_address(sums) + owner * SUM_BYTES, SUM_BYTES, address_in_block(joined, owner));
     }
     __syncwarp();
     barrier_wait(joined, 0);
@@ -353,52 +371,7 @@ __launch_bounds__(THREADS) conv_tma(const __grid_constant__ tma_arguments p) {
     meet_consumers();
 #endif
 #endif
-    if (is_wide) {
-#pragma unroll
-        for (int i = 0; i < PACKS; i++) {
-            const int r = own_row + i * ROW_STRIDE, m = first_row + r;
-            if (r >= OWN_ROWS || m >= pixels || n >= filters) {
-                continue;
-            }
-            pack<float, WIDTH> of[SPLIT];
-#pragma unroll
-            for (int s = 0; s < SPLIT; s++) {
-                of[s] = *(const pack<float, WIDTH> *)(received +
-                                                      (s * OWN_ROWS + r) * SUM_PITCH + column);
-            }
-            pack<f16, WIDTH> result;
-#pragma unroll
-            for (int v = 0; v < WIDTH; v++) {
-                float t = of[0].value[v];
-#pragma unroll
-                for (int s = 1; s < SPLIT; s++) {
-                    t += of[s].value[v];
-                }
-                t += p.bias != 0 ? half_to_float(bias.value[v]) : 0.0f;
-                t += p.z != 0 ? half_to_float(z[i].value[v]) : 0.0f;
-                result.value[v] =
-                    half_from_float(activate<ACTIVATION>(t, (float)p.alpha, (float)p.beta));
-            }
-            *(pack<f16, WIDTH> *)(p.y + (i64)m * filters + n) = result;
-        }
-    } else {
-        // Rows that begin anywhere: neighbouring threads write neighbouring elements.
-        for (int i = thread; i < OWN_ROWS * TILE_N; i += CONSUMERS) {
-            const int r = i / TILE_N, c = i % TILE_N, m = first_row + r;
-            if (m >= pixels || n0 + c >= filters) {
-                continue;
-            }
-            float t = 0.0f;
-#pragma unroll
-            for (int s = 0; s < SPLIT; s++) {
-                t += received[(s * OWN_ROWS + r) * SUM_PITCH + c];
-            }
-            const i64 to = (i64)m * filters + n0 + c;
-            t += p.bias != 0 ? half_to_float(p.bias[n0 + c]) : 0.0f;
-            t += p.z != 0 ? half_to_float(p.z[to]) : 0.0f;
-            p.y[to] = half_from_float(activate<ACTIVATION>(t, (float)p.alpha, (float)p.beta));
-        }
-    }
+    end.finish(p.end, received, first_row);
 #if SPLIT > 1 && !STORES_SUMS
     cluster_wait();  // nobody leaves while its sums are on their way
 #endif
