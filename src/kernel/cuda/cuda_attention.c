@@ -17,8 +17,9 @@ enum {
     SHARED_BYTES = 48 * 1024,  // of a block, without asking for more
     KEYS_LEAST = 16,           // of a tile
     KEYS_MOST = 32,
-    ROWS_MOST = 4,         // of a thread; a block has 16 times as many
-    PART_KEYS_LEAST = 64,  // fewer are not worth a second launch
+    TENSOR_KEYS_MOST = 64,  // of a warp and tile
+    ROWS_MOST = 4,          // of a thread; a block has 16 times as many
+    PART_KEYS_LEAST = 64,   // fewer are not worth a second launch
     PARTS_MOST = 32,
     PRODUCT_WAYS_MOST = 2,
     WAYS_MAX = 16,
@@ -153,21 +154,32 @@ static int64_t get_tensor_warps(int64_t key_warps) {
     return key_warps > TENSOR_WARPS_LEAST ? key_warps : TENSOR_WARPS_LEAST;
 }
 
-// Keys of a warp and tile; 0: what the block needs does not fit.
-static int64_t get_tensor_keys(const rondo__attention *a, int64_t key_warps) {
+static int64_t get_tensor_bytes(const rondo__attention *a, int64_t key_warps, int64_t keys) {
+    const int64_t pitches = (a->width + 15) / 16 * 16 + (a->v_width + 15) / 16 * 16 + 2 * 8;
+    const int64_t tile_bytes = keys * key_warps * pitches * 2;
+    const int64_t merge_bytes =
+        key_warps > 1 ? get_tensor_warps(key_warps) * 16 * (a->v_width + 2) * 4 : 0;
+    return tile_bytes > merge_bytes ? tile_bytes : merge_bytes;
+}
+
+// Keys of a warp and tile, so many that one tile has them all if that can be: to begin another takes
+// as long as a load is on its way. 0: what the block needs does not fit.
+static int64_t get_tensor_keys(const rondo_device_info *info, const rondo__attention *a,
+                               int64_t key_warps) {
     if (a->m > INT32_MAX / 2 || a->n > INT32_MAX / 2) {
         return 0;
     }
-    const int64_t pitches = (a->width + 15) / 16 * 16 + (a->v_width + 15) / 16 * 16 + 2 * 8;
-    const int64_t lines = get_tensor_warps(key_warps) * 16;
-    const int64_t merge_bytes = key_warps > 1 ? lines * (a->v_width + 2) * 4 : 0;
-    for (int64_t keys = KEYS_MOST; keys >= KEYS_LEAST; keys /= 2) {
-        const int64_t tile_bytes = keys * key_warps * pitches * 2;
-        if (tile_bytes + lines * 4 <= SHARED_BYTES && merge_bytes + lines * 4 <= SHARED_BYTES) {
-            return keys;
-        }
+    int64_t keys = KEYS_LEAST;
+    while (keys < TENSOR_KEYS_MOST && keys * key_warps < a->n) {
+        keys *= 2;
     }
-    return 0;
+    keys = keys * key_warps < a->n ? KEYS_MOST : keys;
+    const int64_t other_bytes = get_tensor_warps(key_warps) * 16 * 4;  // the kernel's own arrays
+    while (keys >= KEYS_LEAST && get_tensor_bytes(a, key_warps, keys) + other_bytes >
+                                     rondo__cuda_get_shared_bytes(info)) {
+        keys /= 2;
+    }
+    return keys >= KEYS_LEAST ? keys : 0;
 }
 
 // Whether rows are whole 16 bytes.
@@ -184,11 +196,19 @@ static int64_t count_tensor_tiles(const rondo__attention *a, int64_t key_warps) 
 static void add_tensor(rondo__cuda_kernel *kernel, const attention_problem *problem, const way *w) {
     const rondo__attention *a = &problem->attention;
     rondo__defines defines = {0};
+    rondo_device_info info = {.struct_size = sizeof info};
+    if (!rondo__cuda_check(kernel, rondo_device_get_info(kernel->device, &info))) {
+        return;
+    }
+    const int64_t keys = get_tensor_keys(&info, a, w->rows);
     rondo__define_int(&defines, "WIDTH", a->width);
     rondo__define_int(&defines, "V_WIDTH", a->v_width);
     rondo__define_int(&defines, "KEY_WARPS", w->rows);
-    rondo__define_int(&defines, "KEYS", get_tensor_keys(a, w->rows));
+    rondo__define_int(&defines, "KEYS", keys);
     rondo__define_int(&defines, "HAS_MASK", problem->has_mask);
+    rondo__define_int(&defines, "MASK_IS_WIDE",
+                      a->mask.column == 1 && a->mask.offset == 0 && a->n % 2 == 0 &&
+                          a->mask.row % 2 == 0 && a->mask.head % 2 == 0 && a->mask.batch % 2 == 0);
     rondo__define_int(&defines, "Q_IS_WIDE", is_wide(&a->q, a->width));
     rondo__define_int(&defines, "K_IS_WIDE", is_wide(&a->k, a->width));
     rondo__define_int(&defines, "V_IS_WIDE", is_wide(&a->v, a->v_width));
@@ -198,6 +218,7 @@ static void add_tensor(rondo__cuda_kernel *kernel, const attention_problem *prob
     if (step != NULL) {
         step->launch.grid[1] = (uint32_t)a->heads;
         step->launch.grid[2] = (uint32_t)a->batch;
+        step->launch.shared_bytes = (uint32_t)get_tensor_bytes(a, w->rows, keys);
     }
     push_attention(step, kernel, problem, w, rondo__address_output(0), NULL);
 }
@@ -340,7 +361,7 @@ static void list_tensor(attention_problem *problem, const rondo_device_info *inf
         for (int64_t warps = 1; warps <= KEY_WARPS_MOST; warps *= 2) {
             const int64_t blocks = count_tensor_tiles(a, warps) * a->batch * a->heads;
             const bool fills = blocks >= get_units(info) || warps == KEY_WARPS_MOST;
-            if (fills == (turn == 0) && get_tensor_keys(a, warps) > 0) {
+            if (fills == (turn == 0) && get_tensor_keys(info, a, warps) > 0) {
                 add_way(problem, (way){.kind = WAY_TENSOR, .rows = warps, .parts = 1});
             }
         }

@@ -111,12 +111,6 @@ static int64_t get_shared_bytes(const rondo__cuda_convolution *convolution, cons
     return buffer_bytes > sum_bytes ? buffer_bytes : sum_bytes;
 }
 
-static int64_t get_shared_bytes_max(const rondo_device_info *info) {
-    return info->arch_major >= 9                            ? 227 << 10
-           : info->arch_major == 8 && info->arch_minor == 0 ? 163 << 10
-                                                            : 99 << 10;
-}
-
 static int64_t count_tiles(const rondo__cuda_convolution *convolution, const tensor_tile *tile) {
     return divide_up(convolution->pixels, tile->m) *
            divide_up(convolution->window.channels_out, tile->n);
@@ -130,7 +124,7 @@ static double estimate_ns(const rondo_device_info *info, const rondo__cuda_convo
     const int64_t units = info->compute_units > 0 ? info->compute_units : 1;
     const int64_t by_threads = 2048 / get_thread_count(tile);
     const int64_t by_memory =
-        get_shared_bytes_max(info) / (get_shared_bytes(convolution, tile, split) + 1024);
+        rondo__cuda_get_shared_bytes(info) / (get_shared_bytes(convolution, tile, split) + 1024);
     int64_t beside = by_memory < by_threads ? by_memory : by_threads;
     beside = beside > 0 ? beside : 1;
     const int64_t blocks = divide_up(count_tiles(convolution, tile) * split, units);
@@ -188,7 +182,7 @@ static size_t add_plans(const rondo_device_info *info, const rondo__cuda_convolu
         if (tiles * split * 4 < units && split < SPLIT_MAX && steps >= split * 2 && has_clusters) {
             continue;  // too few blocks; a larger split is coming
         }
-        if (get_shared_bytes(convolution, tile, split) > get_shared_bytes_max(info)) {
+        if (get_shared_bytes(convolution, tile, split) > rondo__cuda_get_shared_bytes(info)) {
             break;
         }
         plans[count++] = (tensor_plan){tile, split, estimate_ns(info, convolution, tile, split)};

@@ -307,6 +307,12 @@ void rondo__step_end_maps(rondo__step *step) {
     }
 }
 
+int64_t rondo__cuda_get_shared_bytes(const rondo_device_info *info) {
+    return info->arch_major >= 9                            ? 227 << 10
+           : info->arch_major == 8 && info->arch_minor == 0 ? 163 << 10
+                                                            : 99 << 10;
+}
+
 int64_t rondo__cuda_blocks(int64_t count) {
     return count / RONDO__CUDA_BLOCK + (count % RONDO__CUDA_BLOCK != 0);
 }

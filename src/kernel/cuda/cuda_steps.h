@@ -179,6 +179,9 @@ void rondo__step_map(rondo__step *step, rondo__address address, const rondo__ten
 // Fills up the arguments to a multiple of 128 bytes, as a struct with maps is.
 void rondo__step_end_maps(rondo__step *step);
 
+// Shared memory of a block, at most, on chips that kernels for tensor cores are made for.
+int64_t rondo__cuda_get_shared_bytes(const rondo_device_info *info);
+
 // Blocks of RONDO__CUDA_BLOCK threads for `count` elements.
 int64_t rondo__cuda_blocks(int64_t count);
 

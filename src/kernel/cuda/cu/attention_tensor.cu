@@ -36,6 +36,9 @@ typedef f16 T;
 #ifndef HAS_MASK
 #define HAS_MASK 1
 #endif
+#ifndef MASK_IS_WIDE
+#define MASK_IS_WIDE 0  // pairs of keys begin at whole words, and there is no odd key
+#endif
 
 #include "rondo_attention.cuh"
 
@@ -105,6 +108,22 @@ __device__ __forceinline__ u32 load_q(const f16 *row, int column, const strides 
     return pair;
 }
 
+// What is added to the scores of two neighbouring keys; 0 where there is no row or no key.
+__device__ __forceinline__ void load_mask(const f16 *row, int key, int keys, i64 column, float &first,
+                                          float &second) {
+    first = second = 0.0f;
+    if (HAS_MASK && row != 0 && key < keys) {
+        if (MASK_IS_WIDE) {
+            const pack<f16, 2> both = *(const pack<f16, 2> *)(row + key);
+            first = half_to_float(both.value[0]);
+            second = half_to_float(both.value[1]);
+        } else {
+            first = half_to_float(row[key * column]);
+            second = key + 1 < keys ? half_to_float(row[(key + 1) * column]) : 0.0f;
+        }
+    }
+}
+
 // Over the four lanes of a row.
 __device__ __forceinline__ float row_max(float x) {
     x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 1));
@@ -126,7 +145,7 @@ __device__ __forceinline__ void write_y(f16 *y, float x, float z) {
 // The grid is (row tiles, heads, batch).
 extern "C" __global__ void __launch_bounds__(THREADS) attention_tensor(const attention_arguments a) {
     take_turn();
-    __shared__ uint4 memory[(BYTES + 15) / 16];
+    extern __shared__ __align__(16) uint4 memory[];  // BYTES
     __shared__ float factors[KEY_WARPS * BLOCK_ROWS];
     u16 *k_tile = (u16 *)memory, *v_tile = k_tile + TILE * K_PITCH;
     const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31, g = lane >> 2, t = lane & 3;
@@ -173,10 +192,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention_tensor(const att
 #pragma unroll
         for (int r = 0; r < 2; r++) {
 #pragma unroll
-            for (int at = 0; at < SCORES; at++) {
-                const int of = mine + (at >> 1) * 8 + (at & 1);
-                added[r][at] = HAS_MASK && mask[r] != 0 && of < keys
-                                   ? half_to_float(mask[r][(i64)of * a.at_mask.column]) : 0.0f;
+            for (int at = 0; at < SCORES; at += 2) {
+                load_mask(mask[r], mine + (at >> 1) * 8, keys, a.at_mask.column, added[r][at],
+                          added[r][at + 1]);
             }
         }
         wait_copies();
