@@ -144,6 +144,11 @@ const op_case op_cases[] = {
      "ops=Saturate,Sub operands=1,-1,-1,0,2,-1 alphas=0.0,0.0 betas=0.0,0.0 to=1", 1},
     {"rondo.Elementwise", 17, "f16[5,322]:n9",
      "ops=Saturate, operands=0,-1,-1 alphas=0.0, betas=0.0, to=1", 1},
+    // the tails, a hundredfold
+    {"rondo.Elementwise", 17, "f32[9]:=-13,-6,-5,-4.5,-4,-3.5,-3,-1e-4,1e-4",
+     "ops=Gelu,Affine operands=0,-1,-1,1,-1,-1 alphas=0.0,100.0, betas=0.0,0.0,", 1},
+    {"rondo.Elementwise", 17, "f32[9]:=-13,-6,-5,-4.5,-4,-3.5,-3,-1e-4,1e-4",
+     "ops=GeluTanh,Affine operands=0,-1,-1,1,-1,-1 alphas=0.0,100.0, betas=0.0,0.0,", 1},
     {"rondo.Elementwise", 17, "f32[8]:=1e5,-1e5,65504,65519,-3.4e38,2,0.0001,-0.5",
      "ops=Saturate, operands=0,-1,-1 alphas=0.0, betas=0.0, to=10", 1},
     {"BatchNormalization", 15, "T[2,6,5,5] f32[6] f32[6] f32[6] f32[6]:p", "", 1},
