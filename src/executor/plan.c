@@ -459,7 +459,8 @@ static rondo_status optimise(const rondo_executor *executor, rondo__plan *plan) 
                                    .fuse_convolution = traits.fuses_convolution,
                                    .fuse_matmul = traits.fuses_matmul,
                                    .fuse_attention = traits.fuses_attention,
-                                   .fuse_elementwise = traits.fuses_elementwise};
+                                   .fuse_elementwise = traits.fuses_elementwise,
+                                   .fuse_norm = traits.fuses_norm};
     return rondo__program_optimise(plan->program, &options);
 }
 

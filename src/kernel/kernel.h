@@ -126,6 +126,7 @@ typedef struct rondo__kernel_traits {
     bool fuses_matmul;       // rondo.MatMul with bias, activation, transposed or strided operands
     bool fuses_attention;    // rondo.Attention: scores, softmax and their product in one kernel
     bool fuses_elementwise;  // rondo.Elementwise: a chain of element-wise ops in one kernel
+    bool fuses_norm;         // rondo.NormMatMul: rows normalised by the product that reads them
 } rondo__kernel_traits;
 void rondo__kernel_get_traits(rondo_device *device, rondo_dtype dtype,
                               rondo__kernel_traits *out_traits);

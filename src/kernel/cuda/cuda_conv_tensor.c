@@ -94,9 +94,11 @@ static bool suits(const rondo__cuda_kernel *kernel, const rondo__cuda_convolutio
            out_info->arch_major >= 8;
 }
 
-static int64_t get_shared_bytes(const tensor_tile *tile) {
+static int64_t get_shared_bytes(const rondo__cuda_convolution *convolution,
+                                const tensor_tile *tile) {
     const int64_t buffer_bytes = (tile->m + tile->n) * TILE_K * 2 * tile->stages;
-    const int64_t sum_bytes = tile->m * (tile->n + 4) * 4;
+    const int64_t row_bytes = (tile->n + 4) * 4 + (convolution->norm != NULL ? 16 : 0);
+    const int64_t sum_bytes = tile->m * row_bytes;
     return buffer_bytes > sum_bytes ? buffer_bytes : sum_bytes;
 }
 
@@ -115,7 +117,7 @@ static double estimate_ns(const rondo_device_info *info, const rondo__cuda_convo
                                                                                   : 99 << 10;
     const int64_t units = info->compute_units > 0 ? info->compute_units : 1;
     const int64_t by_threads = 2048 / (32 * tile->warps_m * tile->warps_n);
-    const int64_t by_memory = shared_bytes / (get_shared_bytes(tile) + 1024);
+    const int64_t by_memory = shared_bytes / (get_shared_bytes(convolution, tile) + 1024);
     int64_t beside = by_memory < by_threads ? by_memory : by_threads;
     beside = beside > 0 ? beside : 1;
     const int64_t blocks = divide_up(count_tiles(convolution, tile) * split, units);
@@ -227,6 +229,16 @@ void rondo__cuda_describe_tensor_plan(const rondo__cuda_kernel *kernel,
                    tile->is_wgmma ? "wgmma" : "mma", (int)plans[plan].split);
 }
 
+static void push_norm(rondo__step *step, const rondo__cuda_row_norm *norm) {
+    rondo__step_address(step, norm->weight_sums);
+    rondo__step_address(step, norm->offsets);
+    rondo__step_address(step, norm->weight_scale);
+    rondo__step_address(step, norm->gain);
+    rondo__step_optional(step, norm->has_shift ? &norm->shift : NULL);
+    rondo__step_optional(step, norm->is_wanted ? &norm->normal : NULL);
+    rondo__step_float(step, (double)norm->epsilon);
+}
+
 void rondo__cuda_add_tensor_plan(rondo__cuda_kernel *kernel,
                                  const rondo__cuda_convolution *convolution, size_t plan) {
     const rondo__window *window = &convolution->window;
@@ -251,17 +263,21 @@ void rondo__cuda_add_tensor_plan(rondo__cuda_kernel *kernel,
     if (tile->is_wgmma) {
         rondo__define_option(&defines, "--gpu-architecture=sm_90a");
     }
-    rondo__define_int(&defines, "EAGER_WEIGHTS", convolution->w.space == RONDO__ADDRESS_FIXED);
+    rondo__define_int(&defines, "EAGER_WEIGHTS", rondo__address_is_fixed(&convolution->w));
     rondo__define_int(&defines, "POINT", is_point(window));
     rondo__define_int(&defines, "ACTIVATION", convolution->epilogue.activation);
     rondo__define_int(&defines, "STEM", rondo__cuda_is_stem(kernel, convolution));
+    if (convolution->norm != NULL) {
+        rondo__define_int(&defines, "NORM", 1);
+        rondo__define_int(&defines, "NORM_OUT", convolution->norm->is_wanted);
+    }
     rondo__step *step =
         rondo__cuda_add_launch(kernel, rondo__cu_conv_tensor, &defines, "conv_tensor", split,
                                (uint32_t)(32 * tile->warps_m * tile->warps_n));
     if (step != NULL) {
         step->launch.grid[1] = (uint32_t)divide_up(window->channels_out, tile->n);
         step->launch.grid[2] = (uint32_t)divide_up(convolution->pixels, tile->m);
-        step->launch.shared_bytes = (uint32_t)get_shared_bytes(tile);
+        step->launch.shared_bytes = (uint32_t)get_shared_bytes(convolution, tile);
     }
     rondo__step_address(step, convolution->x);
     rondo__step_address(step, convolution->w);
@@ -285,4 +301,7 @@ void rondo__cuda_add_tensor_plan(rondo__cuda_kernel *kernel,
     rondo__step_int(step, convolution->taps);
     rondo__step_float(step, (double)convolution->epilogue.alpha);
     rondo__step_float(step, (double)convolution->epilogue.beta);
+    if (convolution->norm != NULL) {
+        push_norm(step, convolution->norm);
+    }
 }

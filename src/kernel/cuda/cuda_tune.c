@@ -25,13 +25,15 @@ typedef struct tune_buffers {
     rondo_stream *stream;
     rondo_event *start, *end;
     size_t input_count, output_count;
-    void **inputs, **outputs;
+    void **inputs, **outputs;  // behind the inputs: forms of constants
+    size_t form_bytes[RONDO__CUDA_FORMS_MAX];
     void *workspace;
     size_t workspace_bytes;
 } tune_buffers;
 
 static void free_buffers(tune_buffers *buffers) {
-    for (size_t i = 0; i < buffers->input_count && buffers->inputs != NULL; i++) {
+    const size_t input_count = buffers->input_count + RONDO__CUDA_FORMS_MAX;
+    for (size_t i = 0; i < input_count && buffers->inputs != NULL; i++) {
         rondo_memory_free(buffers->device, buffers->inputs[i]);
     }
     for (size_t i = 0; i < buffers->output_count && buffers->outputs != NULL; i++) {
@@ -68,16 +70,32 @@ static rondo_status fill_noise(tune_buffers *buffers, void *memory, size_t bytes
     return rondo_stream_launch(buffers->stream, &launch);
 }
 
-static rondo_status allocate_noise(tune_buffers *buffers, const rondo__tensor_info *info,
-                                   void **out_memory) {
+static rondo_status allocate_noise(tune_buffers *buffers, size_t bytes, void **out_memory) {
     *out_memory = NULL;
-    if (info->dtype == RONDO_DTYPE_NONE) {
-        return RONDO_STATUS_OK;
-    }
-    const size_t bytes =
-        (size_t)rondo_shape_get_count(&info->shape) * rondo_dtype_get_bytes(info->dtype);
     RETURN_IF_ERROR(rondo_memory_allocate(buffers->device, RONDO_MEMORY_DEVICE, bytes, out_memory));
     return fill_noise(buffers, *out_memory, bytes);
+}
+
+static rondo_status allocate_tensor(tune_buffers *buffers, const rondo__tensor_info *info,
+                                    void **out_memory) {
+    const size_t bytes =
+        (size_t)rondo_shape_get_count(&info->shape) * rondo_dtype_get_bytes(info->dtype);
+    return info->dtype == RONDO_DTYPE_NONE ? RONDO_STATUS_OK
+                                           : allocate_noise(buffers, bytes, out_memory);
+}
+
+// Room for the forms of constants that a candidate asked for.
+static rondo_status make_room(tune_buffers *buffers, const rondo__cuda_kernel *candidate) {
+    for (size_t i = 0; i < candidate->form_count; i++) {
+        void **form = &buffers->inputs[buffers->input_count + i];
+        if (candidate->form_bytes[i] > buffers->form_bytes[i]) {
+            rondo_memory_free(buffers->device, *form);
+            buffers->form_bytes[i] = 0;
+            RETURN_IF_ERROR(allocate_noise(buffers, candidate->form_bytes[i], form));
+            buffers->form_bytes[i] = candidate->form_bytes[i];
+        }
+    }
+    return RONDO_STATUS_OK;
 }
 
 static rondo_status make_buffers(const rondo__kernel_request *request, tune_buffers *out_buffers) {
@@ -86,7 +104,7 @@ static rondo_status make_buffers(const rondo__kernel_request *request, tune_buff
         .device = request->device,
         .input_count = request->input_count,
         .output_count = request->output_count,
-        .inputs = rondo__calloc(request->input_count + 1, sizeof(void *)),
+        .inputs = rondo__calloc(request->input_count + RONDO__CUDA_FORMS_MAX, sizeof(void *)),
         .outputs = rondo__calloc(request->output_count + 1, sizeof(void *)),
     };
     if (out_buffers->inputs == NULL || out_buffers->outputs == NULL) {
@@ -96,10 +114,10 @@ static rondo_status make_buffers(const rondo__kernel_request *request, tune_buff
     RETURN_IF_ERROR(rondo_event_create(request->device, RONDO_EVENT_TIMED, &out_buffers->start));
     RETURN_IF_ERROR(rondo_event_create(request->device, RONDO_EVENT_TIMED, &out_buffers->end));
     for (size_t i = 0; i < request->input_count && status == RONDO_STATUS_OK; i++) {
-        status = allocate_noise(out_buffers, &request->inputs[i], &out_buffers->inputs[i]);
+        status = allocate_tensor(out_buffers, &request->inputs[i], &out_buffers->inputs[i]);
     }
     for (size_t i = 0; i < request->output_count && status == RONDO_STATUS_OK; i++) {
-        status = allocate_noise(out_buffers, &request->outputs[i], &out_buffers->outputs[i]);
+        status = allocate_tensor(out_buffers, &request->outputs[i], &out_buffers->outputs[i]);
     }
     return status;
 }
@@ -213,7 +231,7 @@ static rondo_status run_contest(rondo__cuda_kernel *kernel, const rondo__tuning 
         rondo__cuda_kernel *trial = NULL;
         rondo__kernel *ready = NULL;
         float milliseconds = 0.0f;
-        status = rondo__cuda_begin_kernel(kernel->request, &trial);
+        status = rondo__cuda_begin_candidate(kernel->request, &trial);
         if (status != RONDO_STATUS_OK) {
             break;
         }
@@ -222,9 +240,12 @@ static rondo_status run_contest(rondo__cuda_kernel *kernel, const rondo__tuning 
         tuning->build(trial, tuning->problem, i);
         rondo_status outcome = rondo__cuda_finish_kernel(trial, &ready);
         if (outcome == RONDO_STATUS_OK) {
-            outcome = time_kernel(ready, &buffers, &milliseconds);
-            rondo__kernel_destroy(ready);
+            outcome = make_room(&buffers, trial);
         }
+        if (outcome == RONDO_STATUS_OK) {
+            outcome = time_kernel(ready, &buffers, &milliseconds);
+        }
+        rondo__kernel_destroy(ready);
         if (outcome == RONDO_STATUS_OK) {
             char name[64];
             tuning->describe(kernel, tuning->problem, i, name, sizeof name);
@@ -322,7 +343,7 @@ static bool name_device(const rondo__cuda_kernel *kernel, char *text, size_t tex
 static bool is_buildable(rondo__cuda_kernel *kernel, const rondo__tuning *tuning, size_t index) {
     rondo__cuda_kernel *trial = NULL;
     rondo__kernel *ready = NULL;
-    if (rondo__cuda_begin_kernel(kernel->request, &trial) != RONDO_STATUS_OK) {
+    if (rondo__cuda_begin_candidate(kernel->request, &trial) != RONDO_STATUS_OK) {
         return false;
     }
     tuning->build(trial, tuning->problem, index);
@@ -372,7 +393,7 @@ static void survey_candidate(rondo__cuda_kernel *kernel, const rondo__tuning *tu
                              size_t index) {
     rondo__cuda_kernel *trial = NULL;
     rondo__kernel *ready = NULL;
-    if (rondo__cuda_begin_kernel(kernel->request, &trial) == RONDO_STATUS_OK) {
+    if (rondo__cuda_begin_candidate(kernel->request, &trial) == RONDO_STATUS_OK) {
         tuning->build(trial, tuning->problem, index);
         if (rondo__cuda_finish_kernel(trial, &ready) == RONDO_STATUS_OK) {
             rondo__kernel_destroy(ready);

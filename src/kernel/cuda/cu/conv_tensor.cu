@@ -22,6 +22,18 @@
 // issued while the product runs. The permutation of the pieces is the one its 128-byte swizzle
 // expects. Each chip before and after it has only mma.
 //
+// Where rows of x are to be normalised first (NORM), the product takes them as they are:
+//
+//   y = ((x - mean) / deviation * gain + shift) W + bias = (x W' - mean c) / deviation + d
+//   W' = gain W, c = the sums of W' as it was rounded, d = shift W + bias
+//
+// Every row passes through shared memory anyway, so mean and deviation are found while the product
+// runs: each thread reads what it copied itself, which needs no barrier, and the sums of a row are
+// added up over threads and, as the sums of the product are, over the cluster. Elements count from the
+// row's first: that is one of them, so it lies within sqrt(n - 1) deviations of the mean, and the
+// difference of two sums that the variance is loses a share of n * 2^-24 at most. Where all elements
+// are equal their squares add up to 0, exactly, and so does what the product is to add.
+//
 // Needs: input channels divisible by 8, or STEM, which gathers element by element.
 // SPDX-License-Identifier: Apache-2.0
 #include "rondo_types.cuh"
@@ -64,6 +76,13 @@
 #define STEM 0  // 1: any number of channels; w rows are padded to a multiple of 8
 #endif
 
+#ifndef NORM
+#define NORM 0  // 1: rows of x are normalised; POINT
+#endif
+#ifndef NORM_OUT
+#define NORM_OUT 0  // 1: and are an output themselves
+#endif
+
 #define THREADS (32 * WARPS_M * WARPS_N)
 #define PIECES (TILE_K / 8)  // 16-byte pieces of a row
 #define ROW_STEP (THREADS / PIECES)
@@ -89,6 +108,15 @@ struct tensor_arguments {
     i64 kernel_width, stride_y, stride_x, dilation_y, dilation_x, before_y, before_x;
     i64 taps;
     double alpha, beta;
+#if NORM
+    const float *weight_sums;   // [filters], c
+    const float *offsets;       // [filters], d; `bias` is NULL
+    const float *weight_scale;  // one number, by which w is to be multiplied
+    const f16 *gain;            // NORM_OUT; [channels]
+    const f16 *shift;           // NORM_OUT; may be NULL
+    f16 *normal;                // NORM_OUT; x's shape
+    double epsilon;
+#endif
 };
 
 __device__ __forceinline__ u32 shared_address(const void *p) {
@@ -193,6 +221,43 @@ __device__ __forceinline__ float4 load_from_block(u32 address, u32 rank) {
                  : "r"(remote)
                  : "memory");
     return v;
+}
+#endif
+
+#if NORM
+struct row_moments {
+    float mean, inverse;  // of the deviation
+};
+// Of the row whose sums are at `mine` in each block of the cluster.
+__device__ __forceinline__ row_moments find_moments(const float4 *mine, int count, float epsilon) {
+#if SPLIT == 1
+    const float4 sums = *mine;
+#else
+    float4 sums = load_from_block(shared_address(mine), 0);
+#pragma unroll
+    for (u32 s = 1; s < SPLIT; s++) {
+        const float4 other = load_from_block(shared_address(mine), s);
+        sums.x += other.x, sums.y += other.y;
+    }
+#endif
+    const float share = 1.0f / (float)count, shifted = sums.x * share;
+    const float variance = fmaf(-shifted, shifted, sums.y * share);
+    row_moments row;
+    row.mean = sums.z + shifted;
+    row.inverse = sums.y == 0.0f ? 0.0f : rsqrtf((variance < 0.0f ? 0.0f : variance) + epsilon);
+    return row;
+}
+__device__ __forceinline__ pack<f16, 8> normalise(const pack<f16, 8> &x, const pack<f16, 8> &gain,
+                                                  const pack<f16, 8> &shift,
+                                                  const row_moments &row) {
+    pack<f16, 8> y;
+#pragma unroll
+    for (int v = 0; v < 8; v++) {
+        const float normal = (half_to_float(x.value[v]) - row.mean) * row.inverse;
+        y.value[v] = half_from_float(
+            fmaf(normal, half_to_float(gain.value[v]), half_to_float(shift.value[v])));
+    }
+    return y;
 }
 #endif
 
@@ -331,6 +396,32 @@ __launch_bounds__(THREADS) conv_tensor(const __grid_constant__ tensor_arguments 
         }
     };
 
+#if NORM
+    // Of this thread's share of its rows: elements less the row's first, and their squares, added up.
+    float origin[ROWS_A], total[ROWS_A], square[ROWS_A];
+    int k_seen = k;
+    auto look = [&](int buffer) {
+        const u8 *tile_a = (const u8 *)(tiles + buffer * STAGE_HALVES);
+        if (k_seen < depth) {
+#pragma unroll
+            for (int i = 0; i < ROWS_A; i++) {
+                if (TILE_M % ROW_STEP != 0 && row + i * ROW_STEP >= TILE_M) {
+                    break;
+                }
+                const pack<f16, 8> x =
+                    *(const pack<f16, 8> *)(tile_a + piece_offset(row + i * ROW_STEP, piece));
+#pragma unroll
+                for (int v = 0; v < 8; v++) {
+                    const float d = half_to_float(x.value[v]) - origin[i];
+                    total[i] += d;
+                    square[i] = fmaf(d, d, square[i]);
+                }
+            }
+        }
+        k_seen += TILE_K;
+    };
+#endif
+
     float sum[FRAGMENTS_M][FRAGMENTS_N][4];
 #pragma unroll
     for (int i = 0; i < FRAGMENTS_M; i++) {
@@ -354,15 +445,23 @@ __launch_bounds__(THREADS) conv_tensor(const __grid_constant__ tensor_arguments 
         asm volatile("cp.async.commit_group;");
     }
 
+#if NORM
+#pragma unroll
+    for (int i = 0; i < ROWS_A; i++) {
+        origin[i] = base[i] >= 0 ? half_to_float(p.x[(i64)base[i] * channels]) : 0.0f;
+        total[i] = square[i] = 0.0f;
+    }
+#endif
+
     // What this thread will finish: PACKS times eight neighbouring filters of a pixel, always the same
     // filters; the cluster's blocks share the pixels. Bias and residual are fetched now, while the
     // product runs.
     const int column = thread % COLUMNS * 8, n = n0 + column;
     const int first_row = (part * THREADS + thread) / COLUMNS;
-    const bool is_wide = (filters & 7) == 0;
+    const bool is_wide = (filters & 7) == 0, has_bias = !NORM && p.bias != 0;
     pack<f16, 8> bias, z[PACKS];
     if (is_wide && n < filters) {
-        if (p.bias != 0) {
+        if (has_bias) {
             bias = *(const pack<f16, 8> *)(p.bias + n);
         }
         if (p.z != 0) {
@@ -375,6 +474,30 @@ __launch_bounds__(THREADS) conv_tensor(const __grid_constant__ tensor_arguments 
             }
         }
     }
+#if NORM
+    pack<float, 8> weight_sum = {}, offset = {};
+    const float weight_scale = *p.weight_scale;
+    if (is_wide && n < filters) {
+        weight_sum = *(const pack<float, 8> *)(p.weight_sums + n);
+        offset = *(const pack<float, 8> *)(p.offsets + n);
+    }
+#endif
+#if NORM_OUT
+    pack<f16, 8> raw[PACKS], gain = {}, shift = {};
+    if (n < depth) {
+        gain = *(const pack<f16, 8> *)(p.gain + n);
+        if (p.shift != 0) {
+            shift = *(const pack<f16, 8> *)(p.shift + n);
+        }
+#pragma unroll
+        for (int i = 0; i < PACKS; i++) {
+            const int r = first_row + i * ROW_STRIDE, m = m0 + r;
+            if (r < TILE_M && m < pixels) {
+                raw[i] = *(const pack<f16, 8> *)(p.x + (i64)m * depth + n);
+            }
+        }
+    }
+#endif
 
 #if WGMMA
     for (int step = 0; step < steps; step++) {
@@ -397,6 +520,9 @@ __launch_bounds__(THREADS) conv_tensor(const __grid_constant__ tensor_arguments 
             fetch_a((step + STAGES - 1) % STAGES);
         }
         asm volatile("cp.async.commit_group;");
+#if NORM
+        look(step % STAGES);
+#endif
     }
     asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
 #else
@@ -408,6 +534,9 @@ __launch_bounds__(THREADS) conv_tensor(const __grid_constant__ tensor_arguments 
             fetch_a((step + STAGES - 1) % STAGES);
         }
         asm volatile("cp.async.commit_group;");
+#if NORM
+        look(step % STAGES);
+#endif
         const u32 from_a = shared_address(tiles + step % STAGES * STAGE_HALVES);
         const u32 from_b = from_a + TILE_M * TILE_K * 2;
 #pragma unroll
@@ -448,6 +577,20 @@ __launch_bounds__(THREADS) conv_tensor(const __grid_constant__ tensor_arguments 
             *(float2 *)(sums + (r + 8) * SUM_PITCH + c) = make_float2(sum[i][j][2], sum[i][j][3]);
         }
     }
+#if NORM
+    float4 *const row_sums = (float4 *)(sums + TILE_M * SUM_PITCH);
+#pragma unroll
+    for (int i = 0; i < ROWS_A; i++) {
+#pragma unroll
+        for (int step = 1; step < PIECES; step *= 2) {
+            total[i] += __shfl_xor_sync(0xffffffffu, total[i], step);
+            square[i] += __shfl_xor_sync(0xffffffffu, square[i], step);
+        }
+        if (piece == 0 && row + i * ROW_STEP < TILE_M) {
+            row_sums[row + i * ROW_STEP] = make_float4(total[i], square[i], origin[i], 0.0f);
+        }
+    }
+#endif
 #if SPLIT > 1
     cluster_wait();
 #else
@@ -456,7 +599,29 @@ __launch_bounds__(THREADS) conv_tensor(const __grid_constant__ tensor_arguments 
 #pragma unroll
     for (int i = 0; i < PACKS; i++) {
         const int r = first_row + i * ROW_STRIDE, m = m0 + r;
-        if (r >= TILE_M || m >= pixels || n >= filters) {
+        if (r >= TILE_M || m >= pixels) {
+            continue;
+        }
+#if NORM
+        const row_moments moments = find_moments(row_sums + r, depth, (float)p.epsilon);
+        const float factor = moments.inverse * weight_scale;
+#endif
+#if NORM_OUT
+        f16 *const normal = p.normal + (i64)m * depth;
+        if (n < depth) {
+            *(pack<f16, 8> *)(normal + n) = normalise(raw[i], gain, shift, moments);
+        }
+        // Mostly there are as many filters as channels, and nothing is left.
+        for (int c = n + (int)gridDim.y * TILE_N; c < depth; c += (int)gridDim.y * TILE_N) {
+            const pack<f16, 8> x = *(const pack<f16, 8> *)(p.x + (i64)m * depth + c);
+            pack<f16, 8> by = *(const pack<f16, 8> *)(p.gain + c), plus = {};
+            if (p.shift != 0) {
+                plus = *(const pack<f16, 8> *)(p.shift + c);
+            }
+            *(pack<f16, 8> *)(normal + c) = normalise(x, by, plus, moments);
+        }
+#endif
+        if (n >= filters) {
             continue;
         }
         float value[8];
@@ -481,12 +646,23 @@ __launch_bounds__(THREADS) conv_tensor(const __grid_constant__ tensor_arguments 
         value[0] = l.x, value[1] = l.y, value[2] = l.z, value[3] = l.w;
         value[4] = h.x, value[5] = h.y, value[6] = h.z, value[7] = h.w;
         const i64 to = (i64)m * filters + n;
+#if NORM
+#pragma unroll
+        for (int v = 0; v < 8; v++) {
+            if (!is_wide && n + v < filters) {
+                weight_sum.value[v] = p.weight_sums[n + v];
+                offset.value[v] = p.offsets[n + v];
+            }
+            value[v] = fmaf(fmaf(-moments.mean, weight_sum.value[v], value[v]), factor,
+                            offset.value[v]);
+        }
+#endif
         if (is_wide) {
             pack<f16, 8> result;
 #pragma unroll
             for (int v = 0; v < 8; v++) {
                 float t = value[v];
-                t += p.bias != 0 ? half_to_float(bias.value[v]) : 0.0f;
+                t += has_bias ? half_to_float(bias.value[v]) : 0.0f;
                 t += p.z != 0 ? half_to_float(z[i].value[v]) : 0.0f;
                 result.value[v] =
                     half_from_float(activate<ACTIVATION>(t, (float)p.alpha, (float)p.beta));
@@ -495,7 +671,7 @@ __launch_bounds__(THREADS) conv_tensor(const __grid_constant__ tensor_arguments 
         } else {
             for (int v = 0; v < 8 && n + v < filters; v++) {
                 float t = value[v];
-                t += p.bias != 0 ? half_to_float(p.bias[n + v]) : 0.0f;
+                t += has_bias ? half_to_float(p.bias[n + v]) : 0.0f;
                 t += p.z != 0 ? half_to_float(p.z[to + v]) : 0.0f;
                 p.y[to + v] =
                     half_from_float(activate<ACTIVATION>(t, (float)p.alpha, (float)p.beta));
