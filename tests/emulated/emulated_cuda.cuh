@@ -781,6 +781,9 @@ static inline void emulated_mapa_shared__cluster_u32(unsigned int &remote, unsig
                                                      unsigned int rank) {
     remote = address + rank * EMULATED_BLOCK_SHARED;
 }
+static inline void emulated_ld_shared__cluster_f32(float &x, unsigned int remote) {
+    memcpy(&x, emulated->cluster_shared + remote, sizeof(x));
+}
 static inline void emulated_ld_shared__cluster_v4_f32(float &x, float &y, float &z, float &w,
                                                       unsigned int remote) {
     float4 v;

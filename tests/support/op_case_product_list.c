@@ -47,6 +47,15 @@ const op_case op_product_cases[] = {
     {"Gemm", 13, "T[4,5] T[5,3] T[3]", "beta=0.5", 1},
     {"rondo.MatMul", 17, "T[90,200] T[200,170]:w T[170] T[90,170]", "activation=silu", 1},
     {"rondo.MatMul", 17, "T[2,4,31,32] T[2,4,31,32]", "trans_b=1 alpha_scale=0.125", 1},
+    // results of f32, in whole vectors and where rows are not aligned
+    {"rondo.MatMul", 17, "f16[40,64] f16[64,72]:w f16[72] f16[40,72]", "activation=relu to=1", 1},
+    {"rondo.MatMul", 17, "f16[130,72] f16[72,131]:w f16[131] f16[130,131]", "to=1", 1},
+    {"rondo.MatMul", 17, "f16[17,512] f16[512,45]:w f16[45]", "to=1 alpha_scale=0.5", 1},
+    {"rondo.MatMul", 17, "f16[2,128] f16[128,45]:w f16[45] f16[2,45]", "to=1", 1},
+    {"rondo.MatMul", 17, "f16[2,3,20] f16[2,20,7] - f16[2,3,7]", "to=1 activation=gelu", 1},
+    {"rondo.MatMul", 17, "f16[6,20]:n200 f16[20,9]:n200", "to=1", 1},
+    {"rondo.MatMul", 17, "T[130,72] T[72,131]:w T[131] T[130,131]", "activation=silu", 1},
+    {"rondo.MatMul", 17, "T[33,512] T[512,45]:w T[45] T[33,45]", "", 1},
     // rows are normalised first: folded into products of f16, or by a step before
     {"rondo.NormMatMul", 17, "T[32,128] T[128,64]:w T[64]:w T[32,64] T[128]:w T[128]:w",
      "activation=relu", 2},
@@ -61,6 +70,9 @@ const op_case op_product_cases[] = {
     {"rondo.NormMatMul", 17, "T[6,64] T[64,40] T[40] - T[64] T[64]", "", 2},
     {"rondo.NormMatMul", 17, "T[3,4,24] T[3,24,16] T[16] - T[24] T[24]", "", 2},
     {"rondo.NormMatMul", 17, "T[1,256] T[256,40]:w T[40]:w - T[256]:w T[256]:w", "", 1},
+    {"rondo.NormMatMul", 17,
+     "f16[130,264] f16[264,131]:w f16[131]:w f16[130,131] f16[264]:w f16[264]:w", "to=1", 2},
+    {"rondo.NormMatMul", 17, "f16[20,64] f16[64,72]:w - - f16[64]:w", "to=1", 1},
     // far from 0, where squares less the square of the mean would leave nothing
     {"rondo.NormMatMul", 17,
      "T[4,1024]:=1000.5,1001,1002.5,999 T[1024,40]:w T[40]:w - T[1024]:w T[1024]:w", "", 2},

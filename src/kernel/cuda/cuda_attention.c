@@ -227,6 +227,7 @@ static void set_batches(rondo__cuda_matmul *p, const rondo__attention *a,
 static rondo__cuda_matmul make_product(const attention_problem *problem, int64_t n, int64_t k) {
     return (rondo__cuda_matmul){
         .dtype = problem->dtype,
+        .y_dtype = problem->dtype,
         .m = problem->attention.m,
         .n = n,
         .k = k,

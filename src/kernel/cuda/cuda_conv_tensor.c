@@ -18,19 +18,21 @@ typedef struct tensor_tile {
     int64_t m, n;
     int32_t warps_m, warps_n;
     int32_t stages;
-    bool is_wgmma;  // Hopper's own instruction; other chips take the rest
+    int32_t beside;  // blocks for which the registers of a multiprocessor do
+    bool is_wgmma;   // Hopper's own instruction; other chips take the rest
     double latency, share, block;
 } tensor_tile;
 
 static const tensor_tile tensor_tiles[] = {
-    {64, 32, 4, 2, 6, true, 133, 302, 1591},    {64, 64, 4, 2, 5, true, 141, 309, 1885},
-    {64, 64, 4, 4, 5, true, 177, 392, 2469},    {64, 32, 4, 1, 6, true, 264, 204, 1423},
-    {64, 64, 4, 1, 5, true, 135, 269, 1841},    {64, 128, 4, 2, 4, true, 615, 84, 2529},
-    {128, 64, 8, 1, 4, true, 590, 85, 2843},    {128, 128, 8, 1, 4, true, 574, 50, 3780},
-    {32, 64, 1, 4, 4, false, 138, 314, 1403},   {64, 32, 2, 2, 4, false, 440, 283, 1424},
-    {32, 32, 2, 2, 4, false, 172, 197, 1419},   {64, 64, 2, 2, 4, false, 85, 344, 2003},
-    {128, 64, 4, 2, 3, false, 797, 672, 2553},  {64, 128, 2, 4, 3, false, 320, 610, 2371},
-    {128, 128, 2, 4, 3, false, 1619, 59, 3909}, {16, 64, 1, 4, 4, false, 95, 201, 1264},
+    {64, 32, 4, 2, 6, 1, true, 133, 302, 1591},    {64, 64, 4, 2, 5, 1, true, 141, 309, 1885},
+    {64, 64, 4, 4, 5, 1, true, 177, 392, 2469},    {64, 32, 4, 1, 6, 1, true, 264, 204, 1423},
+    {64, 64, 4, 1, 5, 1, true, 135, 269, 1841},    {64, 128, 4, 2, 4, 1, true, 615, 84, 2529},
+    {128, 64, 8, 1, 4, 1, true, 590, 85, 2843},    {128, 128, 8, 1, 4, 1, true, 574, 50, 3780},
+    {128, 128, 8, 1, 3, 2, true, 574, 287, 3780},  // a guess: two take what one above takes
+    {32, 64, 1, 4, 4, 1, false, 138, 314, 1403},   {64, 32, 2, 2, 4, 1, false, 440, 283, 1424},
+    {32, 32, 2, 2, 4, 1, false, 172, 197, 1419},   {64, 64, 2, 2, 4, 1, false, 85, 344, 2003},
+    {128, 64, 4, 2, 3, 1, false, 797, 672, 2553},  {64, 128, 2, 4, 3, 1, false, 320, 610, 2371},
+    {128, 128, 2, 4, 3, 1, false, 1619, 59, 3909}, {16, 64, 1, 4, 4, 1, false, 95, 201, 1264},
 };
 static const double bytes_per_ns = 2871;
 static const double split_ns = 1105;  // for each doubling
@@ -48,6 +50,7 @@ typedef struct tensor_plan {
     const tensor_tile *tile;
     int32_t split;
     double cost_ns;  // estimated
+    double work_ns;  // the same, were memory no limit
 } tensor_plan;
 
 static int64_t divide_up(int64_t a, int64_t b) {
@@ -109,8 +112,9 @@ static int64_t count_tiles(const rondo__cuda_convolution *convolution, const ten
 
 // A multiprocessor takes its blocks in rounds of as many as its memory and threads allow; what they
 // read and write takes its time, too.
-static double estimate_ns(const rondo_device_info *info, const rondo__cuda_convolution *convolution,
-                          const tensor_tile *tile, int32_t split) {
+static tensor_plan estimate(const rondo_device_info *info,
+                            const rondo__cuda_convolution *convolution, const tensor_tile *tile,
+                            int32_t split) {
     const rondo__window *window = &convolution->window;
     const int64_t shared_bytes = info->arch_major >= 9                            ? 227 << 10
                                  : info->arch_major == 8 && info->arch_minor == 0 ? 163 << 10
@@ -135,13 +139,19 @@ static double estimate_ns(const rondo_device_info *info, const rondo__cuda_convo
     const double results = (double)convolution->pixels * (double)window->channels_out;
     const double bytes = 2 * (pixels_in * (double)window->channels_in +
                               (double)convolution->weight_pitch * (double)window->channels_out +
-                              results * (convolution->epilogue.has_residual ? 2 : 1));
+                              (convolution->epilogue.has_residual ? results : 0.0)) +
+                         results * (double)rondo_dtype_get_bytes(convolution->y_dtype);
     const double memory_ns = bytes / bytes_per_ns;
     double joining_ns = 0;
     for (int32_t part = 1; part < split; part *= 2) {
         joining_ns += split_ns;
     }
-    return (time_ns > memory_ns ? time_ns : memory_ns) + joining_ns;
+    return (tensor_plan){
+        .tile = tile,
+        .split = split,
+        .cost_ns = (time_ns > memory_ns ? time_ns : memory_ns) + joining_ns,
+        .work_ns = time_ns + joining_ns,
+    };
 }
 
 static int compare_costs(const void *a, const void *b) {
@@ -150,14 +160,19 @@ static int compare_costs(const void *a, const void *b) {
     if (x->cost_ns != y->cost_ns) {
         return x->cost_ns < y->cost_ns ? -1 : 1;
     }
+    if (x->work_ns != y->work_ns) {
+        return x->work_ns < y->work_ns ? -1 : 1;
+    }
     return x->tile != y->tile ? (x->tile < y->tile ? -1 : 1) : x->split - y->split;
 }
 
-// Whether the tile is much larger than the work, or much too small for it.
+// Whether the tile is much larger than the work, or much too small for it. Two large tiles on a
+// multiprocessor are for few rows and many weights: one reads while the other writes.
 static bool is_odd(const rondo__cuda_convolution *convolution, const tensor_tile *tile,
                    int64_t units) {
     return (tile->m > 32 && tile->m >= 2 * convolution->pixels) ||
            (tile->n > 32 && tile->n >= 2 * convolution->window.channels_out) ||
+           (tile->beside > 1 && convolution->pixels > 2 * tile->m) ||
            (tile->m * tile->n < 64 * 64 && count_tiles(convolution, tile) > 6 * units);
 }
 
@@ -175,7 +190,7 @@ static size_t add_plans(const rondo_device_info *info, const rondo__cuda_convolu
         if (tiles * split * 4 < units && split < SPLIT_MAX && steps >= split * 2 && has_clusters) {
             continue;  // too few blocks; a larger split is coming
         }
-        plans[count++] = (tensor_plan){tile, split, estimate_ns(info, convolution, tile, split)};
+        plans[count++] = estimate(info, convolution, tile, split);
     }
     return count;
 }
@@ -224,9 +239,10 @@ void rondo__cuda_describe_tensor_plan(const rondo__cuda_kernel *kernel,
         (void)snprintf(text, text_bytes, "tensor ?");
         return;
     }
-    (void)snprintf(text, text_bytes, "tensor %lldx%lld %d %d %s split %d", (long long)tile->m,
+    (void)snprintf(text, text_bytes, "tensor %lldx%lld %d %d %s split %d%s", (long long)tile->m,
                    (long long)tile->n, (int)tile->warps_m, (int)tile->warps_n,
-                   tile->is_wgmma ? "wgmma" : "mma", (int)plans[plan].split);
+                   tile->is_wgmma ? "wgmma" : "mma", (int)plans[plan].split,
+                   tile->beside > 1 ? " of two" : "");
 }
 
 static void push_norm(rondo__step *step, const rondo__cuda_row_norm *norm) {
@@ -266,6 +282,9 @@ void rondo__cuda_add_tensor_plan(rondo__cuda_kernel *kernel,
     rondo__define_int(&defines, "EAGER_WEIGHTS", rondo__address_is_fixed(&convolution->w));
     rondo__define_int(&defines, "POINT", is_point(window));
     rondo__define_int(&defines, "ACTIVATION", convolution->epilogue.activation);
+    rondo__define_type(&defines, "Y", convolution->y_dtype);
+    rondo__define_int(&defines, "NARROW", window->channels_out % 8 != 0);
+    rondo__define_int(&defines, "BESIDE", tile->beside);
     rondo__define_int(&defines, "STEM", rondo__cuda_is_stem(kernel, convolution));
     if (convolution->norm != NULL) {
         rondo__define_int(&defines, "NORM", 1);

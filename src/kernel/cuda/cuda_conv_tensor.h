@@ -13,7 +13,8 @@ size_t rondo__cuda_count_tensor_plans(const rondo__cuda_kernel *kernel,
                                       const rondo__cuda_convolution *convolution);
 void rondo__cuda_add_tensor_plan(rondo__cuda_kernel *kernel,
                                  const rondo__cuda_convolution *convolution, size_t plan);
-// "tensor 64x32 4 2 wgmma split 2": tile, warps, instruction, split.
+// "tensor 64x32 4 2 wgmma split 2": tile, warps, instruction, split; "of two": its multiprocessor
+// has room for two.
 void rondo__cuda_describe_tensor_plan(const rondo__cuda_kernel *kernel,
                                       const rondo__cuda_convolution *convolution, size_t plan,
                                       char *text, size_t text_bytes);

@@ -11,7 +11,7 @@
 // group, taps], when channels come first; as [filters, taps, channels of a group] when they come
 // last, or as [taps, channels] when the convolution is depthwise, too.
 typedef struct rondo__cuda_convolution {
-    rondo_dtype dtype;
+    rondo_dtype dtype, y_dtype;  // which differ for the tensor core kernel alone
     rondo__window window;
     int64_t groups;
     bool is_depthwise;

@@ -103,6 +103,7 @@ bool rondo__cuda_read_product(rondo__cuda_kernel *kernel, size_t input_a, size_t
     }
     rondo__cuda_matmul p = {
         .dtype = rondo__cuda_input(kernel, input_a)->dtype,
+        .y_dtype = rondo__cuda_input(kernel, input_a)->dtype,
         .m = a.extent[a.rank - 2],
         .k = a.extent[a.rank - 1],
         .n = b.extent[b.rank - 1],
@@ -130,6 +131,7 @@ bool rondo__cuda_read_matmul(rondo__cuda_kernel *kernel, rondo__cuda_matmul *out
     rondo_shape a = rondo__cuda_input(kernel, 0)->shape;
     rondo_shape b = rondo__cuda_input(kernel, 1)->shape;
     rondo__cuda_matmul p = {.dtype = rondo__cuda_input(kernel, 0)->dtype,
+                            .y_dtype = rondo__cuda_output(kernel, 0)->dtype,
                             .scale = 1.0f,
                             .factor = 1.0f,
                             .bias_column = 1};
@@ -253,6 +255,7 @@ bool rondo__cuda_make_point_convolution(const rondo__cuda_matmul *p, rondo__cuda
     }
     *out = (rondo__cuda_convolution){
         .dtype = p->dtype,
+        .y_dtype = p->y_dtype,
         .window =
             {
                 .channels_last = true,
@@ -281,6 +284,7 @@ bool rondo__cuda_make_point_convolution(const rondo__cuda_matmul *p, rondo__cuda
 static void add_vector(rondo__cuda_kernel *kernel, const rondo__cuda_matmul *p) {
     rondo__defines defines = {0};
     rondo__define_type(&defines, "T", p->dtype);
+    rondo__define_type(&defines, "Y", p->y_dtype);
     rondo__define_int(&defines, "WIDTH", 16 / (int64_t)rondo_dtype_get_bytes(p->dtype));
     rondo__step *step = rondo__cuda_add_launch(kernel, rondo__cu_matmul_plain, &defines,
                                                "vector_product", (p->n + 7) / 8, RONDO__CUDA_BLOCK);
@@ -313,6 +317,7 @@ static void add_plain(rondo__cuda_kernel *kernel, const rondo__cuda_matmul *p) {
         return;
     }
     rondo__define_type(&defines, "T", p->dtype);
+    rondo__define_type(&defines, "Y", p->y_dtype);
     rondo__define_word(&defines, "A",
                        p->dtype == RONDO_DTYPE_F64      ? "double"
                        : rondo__cuda_is_float(p->dtype) ? "float"
@@ -462,12 +467,13 @@ void rondo__cuda_add_product(rondo__cuda_kernel *kernel, const rondo__cuda_matmu
 void rondo__cuda_write_matmul_key(const rondo__cuda_matmul *p, char *text, size_t text_bytes) {
     (void)snprintf(text, text_bytes,
                    "matmul %s m%lld n%lld k%lld batch %lld a %lld %lld b %lld %lld act %d bias %d "
-                   "%lld %lld add %d",
+                   "%lld %lld add %d%s",
                    rondo_dtype_get_name(p->dtype), (long long)p->m, (long long)p->n,
                    (long long)p->k, (long long)p->batch_count, (long long)p->a_row,
                    (long long)p->a_column, (long long)p->b_row, (long long)p->b_column,
                    (int)p->epilogue.activation, (int)p->epilogue.has_bias, (long long)p->bias_row,
-                   (long long)p->bias_column, (int)p->epilogue.has_residual);
+                   (long long)p->bias_column, (int)p->epilogue.has_residual,
+                   p->y_dtype != p->dtype ? " to f32" : "");
 }
 
 void rondo__cuda_prepare_matmul(rondo__cuda_kernel *kernel) {

@@ -10,7 +10,7 @@ enum { RONDO__MATMUL_BATCH_RANK = 4 };
 
 // y[batch][m][n] = act(scale * sum_k a[m][k] * b[k][n] + factor * bias[m][n] + residual[m][n]).
 typedef struct rondo__cuda_matmul {
-    rondo_dtype dtype;
+    rondo_dtype dtype, y_dtype;  // y may be f32 where all else is f16
     int64_t m, n, k;
     int64_t a_row, a_column;  // strides, in elements
     int64_t b_row, b_column;

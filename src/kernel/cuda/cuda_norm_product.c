@@ -4,8 +4,8 @@
 // Folded, the tensor core kernel reads rows as they are and weights times gain (cu/conv_tensor.cu).
 // These are made once, with what belongs to them, in one form:
 //
-//   [n][k] f16   gain * w, turned, times a power of two: the largest is near 1000, so that f16 rounds
-//                small gains as it rounds large ones, and nothing leaves its range
+//   [n][k] f16   gain * w, turned, times a power of two: the largest is near 1000, so that f16
+//                rounds small gains as it rounds large ones, and nothing leaves its range
 //   [n] f32      the sum of each of these rows, as rounded, so that a row's mean cancels exactly
 //   [n] f32      shift times w, plus bias
 //   1 f32        one over the power of two

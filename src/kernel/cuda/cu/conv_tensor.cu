@@ -76,6 +76,16 @@
 #define STEM 0  // 1: any number of channels; w rows are padded to a multiple of 8
 #endif
 
+#ifndef BESIDE
+#define BESIDE 1  // blocks for which a multiprocessor's registers must do
+#endif
+#ifndef RONDO_Y
+#define RONDO_Y f16  // or float: the sums as they are
+#endif
+typedef RONDO_Y Y;
+#ifndef NARROW
+#define NARROW 0  // 1: filters are no multiple of 8, so rows of results are not aligned
+#endif
 #ifndef NORM
 #define NORM 0  // 1: rows of x are normalised; POINT
 #endif
@@ -91,9 +101,13 @@
 #define STAGE_HALVES ((TILE_M + TILE_N) * TILE_K)
 #define FRAGMENTS_M (TILE_M / WARPS_M / 16)
 #define FRAGMENTS_N (TILE_N / WARPS_N / 8)
-#define COLUMNS (TILE_N / 8)  // packs of eight filters in a row of the tile; divides THREADS
+// Results are finished in packs of neighbouring filters, or one by one where rows are not aligned:
+// then a warp still writes neighbours.
+#define WIDTH (NARROW ? 1 : 8)
+#define COLUMNS (TILE_N / WIDTH)  // packs in a row of the tile; divides THREADS
 #define ROW_STRIDE (SPLIT * THREADS / COLUMNS)
 #define PACKS ((TILE_M + ROW_STRIDE - 1) / ROW_STRIDE)
+#define EARLY (NARROW ? 1 : PACKS)  // packs whose residual is fetched early: single ones are too many
 #define SUM_PITCH (TILE_N + 4)  // floats of a row of sums
 
 struct tensor_arguments {
@@ -101,7 +115,7 @@ struct tensor_arguments {
     const f16 *w;     // [filters, depth]
     const f16 *bias;  // may be NULL
     const f16 *z;     // may be NULL; y's shape
-    f16 *y;           // [pixels, filters]
+    Y *y;             // [pixels, filters]
     i64 pixels, filters, depth;  // depth: taps * channels (STEM: padded)
     i64 channels;
     i64 height, width, out_height, out_width;
@@ -212,47 +226,117 @@ __device__ __forceinline__ void cluster_wait() {
     asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::
                      : "memory");
 }
-__device__ __forceinline__ float4 load_from_block(u32 address, u32 rank) {
+__device__ __forceinline__ u32 find_in_block(u32 address, u32 rank) {
     u32 remote;
-    float4 v;
     asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(address), "r"(rank));
+    return remote;
+}
+__device__ __forceinline__ float4 load_from_block(u32 address, u32 rank) {
+    float4 v;
     asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
                  : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
-                 : "r"(remote)
+                 : "r"(find_in_block(address, rank))
+                 : "memory");
+    return v;
+}
+__device__ __forceinline__ float load_one_from_block(u32 address, u32 rank) {
+    float v;
+    asm volatile("ld.shared::cluster.f32 %0, [%1];"
+                 : "=f"(v)
+                 : "r"(find_in_block(address, rank))
                  : "memory");
     return v;
 }
 #endif
 
+typedef pack<f16, WIDTH> half_pack;
+
+// WIDTH neighbouring sums, added up over the cluster's blocks, in which they lie at one place.
+__device__ __forceinline__ void load_sums(const float *mine, float (&value)[WIDTH]) {
+#if SPLIT > 1
+    const u32 address = shared_address(mine);
+#if NARROW
+    float part[SPLIT];
+#pragma unroll
+    for (u32 s = 0; s < SPLIT; s++) {
+        part[s] = load_one_from_block(address, s);
+    }
+    value[0] = part[0];
+#pragma unroll
+    for (int s = 1; s < SPLIT; s++) {
+        value[0] += part[s];
+    }
+#else
+    float4 low[SPLIT], high[SPLIT];
+#pragma unroll
+    for (u32 s = 0; s < SPLIT; s++) {
+        low[s] = load_from_block(address, s);
+        high[s] = load_from_block(address + 16, s);
+    }
+    float4 l = low[0], h = high[0];
+#pragma unroll
+    for (int s = 1; s < SPLIT; s++) {
+        l.x += low[s].x, l.y += low[s].y, l.z += low[s].z, l.w += low[s].w;
+        h.x += high[s].x, h.y += high[s].y, h.z += high[s].z, h.w += high[s].w;
+    }
+    value[0] = l.x, value[1] = l.y, value[2] = l.z, value[3] = l.w;
+    value[4] = h.x, value[5] = h.y, value[6] = h.z, value[7] = h.w;
+#endif
+#else
+    const pack<float, WIDTH> v = *(const pack<float, WIDTH> *)mine;
+#pragma unroll
+    for (int i = 0; i < WIDTH; i++) {
+        value[i] = v.value[i];
+    }
+#endif
+}
+
 #if NORM
 struct row_moments {
     float mean, inverse;  // of the deviation
 };
-// Of the row whose sums are at `mine` in each block of the cluster.
-__device__ __forceinline__ row_moments find_moments(const float4 *mine, int count, float epsilon) {
-#if SPLIT == 1
-    const float4 sums = *mine;
-#else
-    float4 sums = load_from_block(shared_address(mine), 0);
-#pragma unroll
-    for (u32 s = 1; s < SPLIT; s++) {
-        const float4 other = load_from_block(shared_address(mine), s);
-        sums.x += other.x, sums.y += other.y;
-    }
-#endif
-    const float share = 1.0f / (float)count, shifted = sums.x * share;
-    const float variance = fmaf(-shifted, shifted, sums.y * share);
+// Of a row whose elements, less `origin`, add up to `total`, and their squares to `square`.
+__device__ __forceinline__ row_moments make_moments(float total, float square, float origin,
+                                                    int count, float epsilon) {
+    const float share = 1.0f / (float)count, shifted = total * share;
+    const float variance = fmaf(-shifted, shifted, square * share);
     row_moments row;
-    row.mean = sums.z + shifted;
-    row.inverse = sums.y == 0.0f ? 0.0f : rsqrtf((variance < 0.0f ? 0.0f : variance) + epsilon);
+    row.mean = origin + shifted;
+    row.inverse = square == 0.0f ? 0.0f : rsqrtf((variance < 0.0f ? 0.0f : variance) + epsilon);
     return row;
 }
-__device__ __forceinline__ pack<f16, 8> normalise(const pack<f16, 8> &x, const pack<f16, 8> &gain,
-                                                  const pack<f16, 8> &shift,
-                                                  const row_moments &row) {
-    pack<f16, 8> y;
+// What a block leaves of a row: its moments, or its part of the sums where others have the rest.
+typedef float4 row_share;
+__device__ __forceinline__ row_share make_share(float total, float square, float origin, int count,
+                                                float epsilon) {
+#if SPLIT > 1
+    return make_float4(total, square, origin, 0.0f);
+#else
+    const row_moments row = make_moments(total, square, origin, count, epsilon);
+    return make_float4(row.mean, row.inverse, 0.0f, 0.0f);
+#endif
+}
+__device__ __forceinline__ row_moments load_moments(const row_share *mine, int count,
+                                                    float epsilon) {
+#if SPLIT > 1
+    const u32 address = shared_address(mine);
+    float4 sums = load_from_block(address, 0);
 #pragma unroll
-    for (int v = 0; v < 8; v++) {
+    for (u32 s = 1; s < SPLIT; s++) {
+        const float4 other = load_from_block(address, s);
+        sums.x += other.x, sums.y += other.y;
+    }
+    return make_moments(sums.x, sums.y, sums.z, count, epsilon);
+#else
+    const row_moments row = {mine->x, mine->y};
+    return row;
+#endif
+}
+__device__ __forceinline__ half_pack normalise(const half_pack &x, const half_pack &gain,
+                                               const half_pack &shift, const row_moments &row) {
+    half_pack y;
+#pragma unroll
+    for (int v = 0; v < WIDTH; v++) {
         const float normal = (half_to_float(x.value[v]) - row.mean) * row.inverse;
         y.value[v] = half_from_float(
             fmaf(normal, half_to_float(gain.value[v]), half_to_float(shift.value[v])));
@@ -266,7 +350,7 @@ extern "C" __global__ void
 #if SPLIT > 1
 __cluster_dims__(SPLIT, 1, 1)
 #endif
-__launch_bounds__(THREADS) conv_tensor(const __grid_constant__ tensor_arguments p) {
+__launch_bounds__(THREADS, BESIDE) conv_tensor(const __grid_constant__ tensor_arguments p) {
     extern __shared__ __align__(1024) u8 memory[];
     f16 *tiles = (f16 *)memory;
     float *sums = (float *)memory;  // after the product, in the same place
@@ -453,47 +537,47 @@ __launch_bounds__(THREADS) conv_tensor(const __grid_constant__ tensor_arguments 
     }
 #endif
 
-    // What this thread will finish: PACKS times eight neighbouring filters of a pixel, always the same
+    // What this thread will finish: PACKS packs of filters, each of another pixel, always the same
     // filters; the cluster's blocks share the pixels. Bias and residual are fetched now, while the
     // product runs.
-    const int column = thread % COLUMNS * 8, n = n0 + column;
+    const int column = thread % COLUMNS * WIDTH, n = n0 + column;
     const int first_row = (part * THREADS + thread) / COLUMNS;
-    const bool is_wide = (filters & 7) == 0, has_bias = !NORM && p.bias != 0;
-    pack<f16, 8> bias, z[PACKS];
-    if (is_wide && n < filters) {
+    const bool has_bias = !NORM && p.bias != 0;
+    half_pack bias, z[EARLY];
+    if (n < filters) {
         if (has_bias) {
-            bias = *(const pack<f16, 8> *)(p.bias + n);
+            bias = *(const half_pack *)(p.bias + n);
         }
-        if (p.z != 0) {
+        if (!NARROW && p.z != 0) {
 #pragma unroll
-            for (int i = 0; i < PACKS; i++) {
+            for (int i = 0; i < EARLY; i++) {
                 const int r = first_row + i * ROW_STRIDE, m = m0 + r;
                 if (r < TILE_M && m < pixels) {
-                    z[i] = *(const pack<f16, 8> *)(p.z + (i64)m * filters + n);
+                    z[i] = *(const half_pack *)(p.z + (i64)m * filters + n);
                 }
             }
         }
     }
 #if NORM
-    pack<float, 8> weight_sum = {}, offset = {};
     const float weight_scale = *p.weight_scale;
-    if (is_wide && n < filters) {
-        weight_sum = *(const pack<float, 8> *)(p.weight_sums + n);
-        offset = *(const pack<float, 8> *)(p.offsets + n);
+    pack<float, WIDTH> weight_sum, offset;
+    if (n < filters) {
+        weight_sum = *(const pack<float, WIDTH> *)(p.weight_sums + n);
+        offset = *(const pack<float, WIDTH> *)(p.offsets + n);
     }
 #endif
 #if NORM_OUT
-    pack<f16, 8> raw[PACKS], gain = {}, shift = {};
+    half_pack raw[EARLY], gain, shift = {};
     if (n < depth) {
-        gain = *(const pack<f16, 8> *)(p.gain + n);
+        gain = *(const half_pack *)(p.gain + n);
         if (p.shift != 0) {
-            shift = *(const pack<f16, 8> *)(p.shift + n);
+            shift = *(const half_pack *)(p.shift + n);
         }
 #pragma unroll
-        for (int i = 0; i < PACKS; i++) {
+        for (int i = 0; i < EARLY && !NARROW; i++) {
             const int r = first_row + i * ROW_STRIDE, m = m0 + r;
             if (r < TILE_M && m < pixels) {
-                raw[i] = *(const pack<f16, 8> *)(p.x + (i64)m * depth + n);
+                raw[i] = *(const half_pack *)(p.x + (i64)m * depth + n);
             }
         }
     }
@@ -578,7 +662,7 @@ __launch_bounds__(THREADS) conv_tensor(const __grid_constant__ tensor_arguments 
         }
     }
 #if NORM
-    float4 *const row_sums = (float4 *)(sums + TILE_M * SUM_PITCH);
+    row_share *const shares = (row_share *)(sums + TILE_M * SUM_PITCH);
 #pragma unroll
     for (int i = 0; i < ROWS_A; i++) {
 #pragma unroll
@@ -587,7 +671,8 @@ __launch_bounds__(THREADS) conv_tensor(const __grid_constant__ tensor_arguments 
             square[i] += __shfl_xor_sync(0xffffffffu, square[i], step);
         }
         if (piece == 0 && row + i * ROW_STEP < TILE_M) {
-            row_sums[row + i * ROW_STEP] = make_float4(total[i], square[i], origin[i], 0.0f);
+            shares[row + i * ROW_STEP] =
+                make_share(total[i], square[i], origin[i], depth, (float)p.epsilon);
         }
     }
 #endif
@@ -596,87 +681,55 @@ __launch_bounds__(THREADS) conv_tensor(const __grid_constant__ tensor_arguments 
 #else
     __syncthreads();
 #endif
-#pragma unroll
+    constexpr int at_once = NARROW ? 8 : PACKS;
+#pragma unroll at_once
     for (int i = 0; i < PACKS; i++) {
         const int r = first_row + i * ROW_STRIDE, m = m0 + r;
         if (r >= TILE_M || m >= pixels) {
             continue;
         }
 #if NORM
-        const row_moments moments = find_moments(row_sums + r, depth, (float)p.epsilon);
+        const row_moments moments = load_moments(shares + r, depth, (float)p.epsilon);
         const float factor = moments.inverse * weight_scale;
 #endif
 #if NORM_OUT
+        const f16 *const x = p.x + (i64)m * depth;
         f16 *const normal = p.normal + (i64)m * depth;
         if (n < depth) {
-            *(pack<f16, 8> *)(normal + n) = normalise(raw[i], gain, shift, moments);
+            const half_pack first = NARROW ? *(const half_pack *)(x + n) : raw[i % EARLY];
+            *(half_pack *)(normal + n) = normalise(first, gain, shift, moments);
         }
         // Mostly there are as many filters as channels, and nothing is left.
         for (int c = n + (int)gridDim.y * TILE_N; c < depth; c += (int)gridDim.y * TILE_N) {
-            const pack<f16, 8> x = *(const pack<f16, 8> *)(p.x + (i64)m * depth + c);
-            pack<f16, 8> by = *(const pack<f16, 8> *)(p.gain + c), plus = {};
+            half_pack plus = {};
             if (p.shift != 0) {
-                plus = *(const pack<f16, 8> *)(p.shift + c);
+                plus = *(const half_pack *)(p.shift + c);
             }
-            *(pack<f16, 8> *)(normal + c) = normalise(x, by, plus, moments);
+            *(half_pack *)(normal + c) = normalise(*(const half_pack *)(x + c),
+                                                   *(const half_pack *)(p.gain + c), plus, moments);
         }
 #endif
         if (n >= filters) {
             continue;
         }
-        float value[8];
-#if SPLIT > 1
-        const u32 mine = shared_address(sums + r * SUM_PITCH + column);
-        float4 low[SPLIT], high[SPLIT];
-#pragma unroll
-        for (u32 s = 0; s < SPLIT; s++) {
-            low[s] = load_from_block(mine, s);
-            high[s] = load_from_block(mine + 16, s);
-        }
-        float4 l = low[0], h = high[0];
-#pragma unroll
-        for (int s = 1; s < SPLIT; s++) {
-            l.x += low[s].x, l.y += low[s].y, l.z += low[s].z, l.w += low[s].w;
-            h.x += high[s].x, h.y += high[s].y, h.z += high[s].z, h.w += high[s].w;
-        }
-#else
-        const float4 l = *(const float4 *)(sums + r * SUM_PITCH + column);
-        const float4 h = *(const float4 *)(sums + r * SUM_PITCH + column + 4);
-#endif
-        value[0] = l.x, value[1] = l.y, value[2] = l.z, value[3] = l.w;
-        value[4] = h.x, value[5] = h.y, value[6] = h.z, value[7] = h.w;
         const i64 to = (i64)m * filters + n;
+        if (NARROW && p.z != 0) {
+            z[0] = *(const half_pack *)(p.z + to);
+        }
+        float value[WIDTH];
+        load_sums(sums + r * SUM_PITCH + column, value);
+        pack<Y, WIDTH> result;
+#pragma unroll
+        for (int v = 0; v < WIDTH; v++) {
+            float t = value[v];
 #if NORM
-#pragma unroll
-        for (int v = 0; v < 8; v++) {
-            if (!is_wide && n + v < filters) {
-                weight_sum.value[v] = p.weight_sums[n + v];
-                offset.value[v] = p.offsets[n + v];
-            }
-            value[v] = fmaf(fmaf(-moments.mean, weight_sum.value[v], value[v]), factor,
-                            offset.value[v]);
-        }
+            t = fmaf(fmaf(-moments.mean, weight_sum.value[v], t), factor, offset.value[v]);
 #endif
-        if (is_wide) {
-            pack<f16, 8> result;
-#pragma unroll
-            for (int v = 0; v < 8; v++) {
-                float t = value[v];
-                t += has_bias ? half_to_float(bias.value[v]) : 0.0f;
-                t += p.z != 0 ? half_to_float(z[i].value[v]) : 0.0f;
-                result.value[v] =
-                    half_from_float(activate<ACTIVATION>(t, (float)p.alpha, (float)p.beta));
-            }
-            *(pack<f16, 8> *)(p.y + to) = result;
-        } else {
-            for (int v = 0; v < 8 && n + v < filters; v++) {
-                float t = value[v];
-                t += has_bias ? half_to_float(p.bias[n + v]) : 0.0f;
-                t += p.z != 0 ? half_to_float(p.z[to + v]) : 0.0f;
-                p.y[to + v] =
-                    half_from_float(activate<ACTIVATION>(t, (float)p.alpha, (float)p.beta));
-            }
+            t += has_bias ? half_to_float(bias.value[v]) : 0.0f;
+            t += p.z != 0 ? half_to_float(z[i % EARLY].value[v]) : 0.0f;
+            result.value[v] = convert<Y>(activate<ACTIVATION>(t, (float)p.alpha, (float)p.beta));
         }
+        *(pack<Y, WIDTH> *)(p.y + to) = result;
     }
 #if SPLIT > 1
     cluster_wait();  // nobody leaves while others read its memory
