@@ -48,6 +48,7 @@ typedef struct rondo__kernel_request {
                                // the device but is brought in each run: launches find it there
     rondo__bring_list *bring;  // what is, if anything is
     size_t node;               // for `bring`
+    uint64_t constant_bytes;   // of all that runs with it; 0: not known
 } rondo__kernel_request;
 
 struct rondo__kernel {

@@ -24,6 +24,13 @@ size_t rondo__cuda_reserve_workspace(rondo__cuda_kernel *kernel, size_t bytes) {
     return offset;
 }
 
+static void note_form(rondo__cuda_kernel *kernel, const rondo__weight_want *want, void *memory) {
+    if (kernel->form_count < RONDO__CUDA_FORMS_MAX) {
+        kernel->form_bytes[kernel->form_count] = want->bytes;
+        kernel->forms[kernel->form_count++] = memory;
+    }
+}
+
 // Room for a form, for a candidate.
 static bool keep_room(rondo__cuda_kernel *kernel, size_t index, const rondo__weight_want *want,
                       rondo__address *out_address) {
@@ -37,7 +44,8 @@ static bool keep_room(rondo__cuda_kernel *kernel, size_t index, const rondo__wei
         .space = is_brought ? RONDO__ADDRESS_INPUT : RONDO__ADDRESS_STAND_IN,
         .index = request->input_count + kernel->form_count,
     };
-    kernel->form_bytes[kernel->form_count++] = want->bytes;
+    kernel->head.owned_inputs |= UINT64_C(1) << index;
+    note_form(kernel, want, NULL);
     return true;
 }
 
@@ -66,6 +74,7 @@ bool rondo__cuda_own_input(rondo__cuda_kernel *kernel, size_t index, rondo__weig
         return false;
     }
     kernel->head.owned_inputs |= UINT64_C(1) << index;
+    note_form(kernel, want, memory);
     *out_address = rondo__address_fixed(memory);
     return true;
 }
@@ -258,6 +267,11 @@ void *rondo__address_resolve(const rondo__address *address,
             break;
         case RONDO__ADDRESS_FIXED:
             base = (uintptr_t)address->fixed;
+            for (size_t i = 0; i < arguments->moved_count; i++) {
+                if (arguments->moved[i].from == address->fixed) {
+                    base = (uintptr_t)arguments->moved[i].to;
+                }
+            }
             break;
     }
     return base == 0 ? NULL : (void *)(base + address->offset_bytes);
@@ -480,18 +494,23 @@ static rondo_status run_step(rondo__step *step, rondo_stream *stream,
     return RONDO_FAIL(INTERNAL, "a step of unknown kind");
 }
 
-static rondo_status launch_kernel(rondo__kernel *head, rondo_stream *stream,
-                                  const void *const *inputs, void *const *outputs,
-                                  void *workspace) {
-    rondo__cuda_kernel *kernel = (rondo__cuda_kernel *)head;
-    const rondo__cuda_arguments arguments = {inputs, outputs, workspace};
+rondo_status rondo__cuda_run_steps(rondo__cuda_kernel *kernel, rondo_stream *stream,
+                                   const rondo__cuda_arguments *arguments) {
     for (size_t i = 0; i < kernel->step_count; i++) {
-        rondo_status status = run_step(kernel->steps[i], stream, &arguments);
+        rondo_status status = run_step(kernel->steps[i], stream, arguments);
         if (status != RONDO_STATUS_OK) {
             return status;
         }
     }
     return RONDO_STATUS_OK;
+}
+
+static rondo_status launch_kernel(rondo__kernel *head, rondo_stream *stream,
+                                  const void *const *inputs, void *const *outputs,
+                                  void *workspace) {
+    const rondo__cuda_arguments arguments = {
+        .inputs = inputs, .outputs = outputs, .workspace = workspace};
+    return rondo__cuda_run_steps((rondo__cuda_kernel *)head, stream, &arguments);
 }
 
 static void destroy_kernel(rondo__kernel *head) {

@@ -49,11 +49,19 @@ typedef struct rondo__address {
     void *fixed;
 } rondo__address;
 
+// A form that is looked for elsewhere.
+typedef struct rondo__moved_form {
+    const void *from;  // as in FIXED addresses
+    void *to;
+} rondo__moved_form;
+
 // What a launch was given.
 typedef struct rondo__cuda_arguments {
     const void *const *inputs;
     void *const *outputs;
     void *workspace;
+    size_t moved_count;  // where candidates are timed
+    const rondo__moved_form *moved;
 } rondo__cuda_arguments;
 
 // A step that calls a library. `state` is freed with `destroy` (may be NULL).
@@ -91,11 +99,12 @@ typedef struct rondo__cuda_kernel {
     rondo_status status;  // the first failure while building
     size_t step_count, step_capacity;
     rondo__step **steps;
-    // A candidate is timed or thrown away. It makes no forms of constants: its launches find room
-    // for them behind the inputs, in the order in which they were asked for.
+    // Forms of constants, in the order in which they were asked for. A candidate, which is timed or
+    // thrown away, makes none: its launches find room for them behind the inputs.
     bool is_candidate;
     size_t form_count;
     size_t form_bytes[RONDO__CUDA_FORMS_MAX];
+    void *forms[RONDO__CUDA_FORMS_MAX];
 } rondo__cuda_kernel;
 
 // ---- the kernel -------------------------------------------------------------------------------
@@ -108,6 +117,10 @@ RONDO_MUST_USE rondo_status rondo__cuda_begin_candidate(const rondo__kernel_requ
 // The finished kernel, or the failure that stuck; then the kernel is gone.
 RONDO_MUST_USE rondo_status rondo__cuda_finish_kernel(rondo__cuda_kernel *kernel,
                                                       rondo__kernel **out_kernel);
+
+// Puts the kernel's steps on the stream.
+RONDO_MUST_USE rondo_status rondo__cuda_run_steps(rondo__cuda_kernel *kernel, rondo_stream *stream,
+                                                  const rondo__cuda_arguments *arguments);
 
 // Makes a failure stick; OK changes nothing. Returns true when the kernel is still good.
 bool rondo__cuda_check(rondo__cuda_kernel *kernel, rondo_status status);
