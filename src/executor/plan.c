@@ -54,6 +54,7 @@ static void fill_request(const rondo_executor *executor, rondo__plan *plan, size
                                 .outputs = outputs,
                                 .weights = peer != NULL ? &peer->weights : &plan->weights,
                                 .tuning = executor->options.tuning,
+                                .constant_bytes = plan->constant_bytes,
                                 .choices = executor->root->choices,
                                 .use_reference = executor->options.reference};
     rondo__spill_fill_request(plan, n, out_request);
@@ -294,6 +295,9 @@ static rondo_status prepare_nodes(rondo_executor *executor, rondo__plan *plan, i
         goto free_lists;
     }
     rondo__program_count_uses(program, uses);
+    for (size_t v = 0; v < program->value_count; ++v) {
+        plan->constant_bytes += rondo_tensor_get_bytes(&program->values[v].constant);
+    }
     rondo__kernel_ahead *ahead = survey_nodes(executor, plan, infos, infos + widest, uses);
     for (size_t n = 0; n < program->node_count && status == RONDO_STATUS_OK; ++n) {
         rondo__kernel_request request;
@@ -459,7 +463,8 @@ static rondo_status optimise(const rondo_executor *executor, rondo__plan *plan) 
                                    .fuse_convolution = traits.fuses_convolution,
                                    .fuse_matmul = traits.fuses_matmul,
                                    .fuse_attention = traits.fuses_attention,
-                                   .fuse_elementwise = traits.fuses_elementwise};
+                                   .fuse_elementwise = traits.fuses_elementwise,
+                                   .fuse_norm = traits.fuses_norm};
     return rondo__program_optimise(plan->program, &options);
 }
 

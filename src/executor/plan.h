@@ -269,6 +269,7 @@ struct rondo__plan {
     size_t *output_staging;      // offsets into `staging`
     rondo__weight_list weights;  // what its kernels read of constants, shared with other plans
     size_t private_bytes;        // what its kernels have made of constants for themselves
+    uint64_t constant_bytes;     // of its program
 
     struct rondo__bound *bound;  // NULL: not yet; see bound.h
     bool is_bound;               // of the run at hand: it takes device tensors where they are

@@ -94,5 +94,6 @@ void rondo__kernel_get_traits(rondo_device *device, rondo_dtype dtype,
         .fuses_matmul = is_float,
         .fuses_attention = is_float && !is_host,
         .fuses_elementwise = is_float,
+        .fuses_norm = !is_host && dtype == RONDO_DTYPE_F16,
     };
 }

@@ -48,6 +48,7 @@ typedef struct rondo__kernel_request {
                                // the device but is brought in each run: launches find it there
     rondo__bring_list *bring;  // what is, if anything is
     size_t node;               // for `bring`
+    uint64_t constant_bytes;   // of all that runs with it; 0: not known
 } rondo__kernel_request;
 
 struct rondo__kernel {
@@ -126,6 +127,7 @@ typedef struct rondo__kernel_traits {
     bool fuses_matmul;       // rondo.MatMul with bias, activation, transposed or strided operands
     bool fuses_attention;    // rondo.Attention: scores, softmax and their product in one kernel
     bool fuses_elementwise;  // rondo.Elementwise: a chain of element-wise ops in one kernel
+    bool fuses_norm;         // rondo.NormMatMul: rows normalised by the product that reads them
 } rondo__kernel_traits;
 void rondo__kernel_get_traits(rondo_device *device, rondo_dtype dtype,
                               rondo__kernel_traits *out_traits);

@@ -14,8 +14,15 @@
 // rondo.MatMul       inputs a, b, bias?, z?   output y = act(alpha_scale * (op(a) x op(b)) + bias +
 // z)
 //   attributes       trans_a, trans_b (swap the last two extents first), alpha_scale, activation,
-//   alpha, beta a, b             as ONNX MatMul (rank 1 and broadcast batch extents included); bias
-//   [N]; z has y's shape
+//   alpha, beta, to (ONNX's number of y's dtype, f32 or f16; without it a's)
+//   a, b             as ONNX MatMul (rank 1 and broadcast batch extents included); bias [N]; z has
+//   y's shape
+//
+// rondo.NormMatMul   inputs x, b, bias?, z?, gain, shift?   outputs y, normal?
+//   normal           LayerNormalization of x along its last axis: (x - mean) / sqrt(variance +
+//                    epsilon) * gain + shift; gain and shift have one number for each column of x
+//   y                rondo.MatMul of `normal`, not rounded before, and the inputs after it; its
+//                    attributes (trans_a is never set), and epsilon
 //
 // rondo.MaxPool, rondo.AveragePool, rondo.GlobalAveragePool
 //   attributes       as the ONNX op (pads explicit, auto_pad never), and channels_last (always 1):

@@ -13,6 +13,10 @@
 #include "op/pooling.h"
 #include "op/reference.h"
 
+static bool is_f32_or_f16(rondo_dtype dtype) {
+    return dtype == RONDO_DTYPE_F32 || dtype == RONDO_DTYPE_F16;
+}
+
 typedef struct epilogue {
     rondo__activation activation;
     float alpha;
@@ -161,19 +165,38 @@ static rondo_status init_product(const rondo__op *op, const rondo_shape *a, cons
     return z == NULL ? RONDO_STATUS_OK : check_residual(op, z, &out_product->output);
 }
 
+// y has the type of a, or what the attribute `to` says: sums are wider than f16.
+static rondo_status get_result_dtype(const rondo__infer *infer, rondo_dtype *out_dtype) {
+    *out_dtype = infer->inputs[0].dtype;
+    if (rondo__op_find(infer->op, "to") == NULL) {
+        return RONDO_STATUS_OK;
+    }
+    *out_dtype = rondo__dtype_from_onnx(rondo__op_get_int(infer->op, "to", 0));
+    if (!is_f32_or_f16(infer->inputs[0].dtype)) {
+        return rondo__op_fail_dtype(infer->op, 0, infer->inputs[0].dtype);
+    }
+    return is_f32_or_f16(*out_dtype)
+               ? RONDO_STATUS_OK
+               : RONDO_OP_FAIL(infer->op, BAD_DATA, "attribute to is neither f32 nor f16");
+}
+
 static rondo_status infer_matmul(rondo__infer *infer) {
     const rondo__tensor_info *inputs = infer->inputs;
     rondo__product product;
+    rondo_dtype dtype;
     epilogue ignored;
     RETURN_IF_ERROR(read_epilogue(infer->op, &ignored));
     RETURN_IF_ERROR(init_product(infer->op, &inputs[0].shape, &inputs[1].shape,
                                  rondo__infer_has_input(infer, 2) ? &inputs[2].shape : NULL,
                                  rondo__infer_has_input(infer, 3) ? &inputs[3].shape : NULL,
                                  &product));
-    return rondo__infer_set_output(infer, 0, inputs[0].dtype, &product.output);
+    RETURN_IF_ERROR(get_result_dtype(infer, &dtype));
+    return rondo__infer_set_output(infer, 0, dtype, &product.output);
 }
 
-static rondo_status compute_matmul(rondo__compute *compute) {
+// Output 0 of a product whose left operand is `a`.
+static rondo_status finish_matmul(rondo__compute *compute, rondo__scratch *scratch,
+                                  const double *a) {
     const rondo__op *op = compute->op;
     const rondo_tensor *bias = rondo__compute_get_input(compute, 2);
     const rondo_tensor *residual = rondo__compute_get_input(compute, 3);
@@ -184,22 +207,92 @@ static rondo_status compute_matmul(rondo__compute *compute) {
                                  bias == NULL ? NULL : &bias->shape,
                                  residual == NULL ? NULL : &residual->shape, &product));
     const int64_t count = rondo_shape_get_count(&product.output);
+    const double *b = rondo__scratch_widen(scratch, compute->inputs[1]);
+    const double *wide_bias = rondo__scratch_widen(scratch, bias);
+    const double *z = rondo__scratch_widen(scratch, residual);
+    double *y = rondo__scratch_create(scratch, count);
+    if (scratch->status != RONDO_STATUS_OK) {
+        return scratch->status;
+    }
+    rondo__product_run(&product, a, b, y);
+    const double scale = (double)rondo__op_get_float(op, "alpha_scale", 1.0f);
+    for (int64_t i = 0; i < count; i++) {
+        y[i] *= scale;
+    }
+    add_repeated(count, product.n, wide_bias, y);
+    add_repeated(count, count, z, y);
+    apply_epilogue(&ending, count, y);
+    return rondo__narrow(compute, 0, y);
+}
+
+static rondo_status compute_matmul(rondo__compute *compute) {
     rondo__scratch scratch = {0};
     const double *a = rondo__scratch_widen(&scratch, compute->inputs[0]);
-    const double *b = rondo__scratch_widen(&scratch, compute->inputs[1]);
-    const double *wide_bias = rondo__scratch_widen(&scratch, bias);
-    const double *z = rondo__scratch_widen(&scratch, residual);
-    double *y = rondo__scratch_create(&scratch, count);
     if (scratch.status == RONDO_STATUS_OK) {
-        rondo__product_run(&product, a, b, y);
-        const double scale = (double)rondo__op_get_float(op, "alpha_scale", 1.0f);
-        for (int64_t i = 0; i < count; i++) {
-            y[i] *= scale;
+        scratch.status = finish_matmul(compute, &scratch, a);
+    }
+    return rondo__scratch_end(&scratch);
+}
+
+// ---- rondo.NormMatMul -------------------------------------------------------------------------
+
+static rondo_status infer_norm_matmul(rondo__infer *infer) {
+    const rondo__tensor_info *inputs = infer->inputs;
+    const rondo_shape *x = &inputs[0].shape;
+    const int64_t length = x->rank > 0 ? x->extent[x->rank - 1] : 1;
+    if (!rondo__infer_has_input(infer, 4)) {
+        return RONDO_OP_FAIL(infer->op, BAD_DATA, "input 4 is missing; it is required");
+    }
+    for (size_t i = 4; i < 6; i++) {
+        if (rondo__infer_has_input(infer, i) &&
+            (inputs[i].shape.rank != 1 || inputs[i].shape.extent[0] != length)) {
+            char text[96];
+            return RONDO_OP_FAIL(infer->op, BAD_DATA, "input %zu has shape %s, [%lld] is expected",
+                                 i, rondo_shape_format(&inputs[i].shape, text, sizeof text),
+                                 (long long)length);
         }
-        add_repeated(count, product.n, wide_bias, y);
-        add_repeated(count, count, z, y);
-        apply_epilogue(&ending, count, y);
-        scratch.status = rondo__narrow(compute, 0, y);
+    }
+    RETURN_IF_ERROR(infer_matmul(infer));
+    return infer->output_count < 2
+               ? RONDO_STATUS_OK
+               : rondo__infer_set_output(infer, 1, inputs[0].dtype, &inputs[0].shape);
+}
+
+// Rows of `length` elements, each with mean 0 and variance 1, times gain, plus shift (may be NULL).
+static void normalise_rows(double *x, int64_t rows, int64_t length, const double *gain,
+                           const double *shift, double epsilon) {
+    for (int64_t row = 0; row < rows; row++, x += length) {
+        double mean = 0.0, variance = 0.0;
+        for (int64_t i = 0; i < length; i++) {
+            mean += x[i];
+        }
+        mean /= (double)length;
+        for (int64_t i = 0; i < length; i++) {
+            variance += (x[i] - mean) * (x[i] - mean);
+        }
+        const double inverse = 1.0 / sqrt(variance / (double)length + epsilon);
+        for (int64_t i = 0; i < length; i++) {
+            x[i] = (x[i] - mean) * inverse * gain[i] + (shift == NULL ? 0.0 : shift[i]);
+        }
+    }
+}
+
+static rondo_status compute_norm_matmul(rondo__compute *compute) {
+    const rondo_shape *shape = &compute->inputs[0]->shape;
+    const int64_t length = shape->extent[shape->rank - 1];
+    rondo__scratch scratch = {0};
+    double *x = rondo__scratch_widen(&scratch, compute->inputs[0]);
+    const double *gain = rondo__scratch_widen(&scratch, compute->inputs[4]);
+    const double *shift = rondo__scratch_widen(&scratch, rondo__compute_get_input(compute, 5));
+    if (scratch.status == RONDO_STATUS_OK && length > 0) {
+        normalise_rows(x, rondo_shape_get_count(shape) / length, length, gain, shift,
+                       (double)rondo__op_get_float(compute->op, "epsilon", 1e-5f));
+    }
+    if (scratch.status == RONDO_STATUS_OK && compute->output_count > 1) {
+        scratch.status = rondo__narrow(compute, 1, x);
+    }
+    if (scratch.status == RONDO_STATUS_OK) {
+        scratch.status = finish_matmul(compute, &scratch, x);
     }
     return rondo__scratch_end(&scratch);
 }
@@ -340,10 +433,6 @@ static rondo_status read_steps(const rondo__op *op, size_t input_count, scalar_s
     return RONDO_STATUS_OK;
 }
 
-static bool is_f32_or_f16(rondo_dtype dtype) {
-    return dtype == RONDO_DTYPE_F32 || dtype == RONDO_DTYPE_F16;
-}
-
 static rondo_status infer_elementwise(rondo__infer *infer) {
     scalar_step steps[ELEMENTWISE_STEP_MAX];
     size_t step_count;
@@ -431,6 +520,18 @@ static rondo_status compute_elementwise(rondo__compute *compute) {
 const rondo__op_def rondo__op_table_fused[] = {
     FUSED_ENTRY("Conv", 2, 4, 0, infer_conv, compute_conv),
     FUSED_ENTRY("MatMul", 2, 4, 0, infer_matmul, compute_matmul),
+    {.domain = "rondo",
+     .name = "NormMatMul",
+     .opset_min = 1,
+     .opset_max = RONDO_OP_OPSET_MAX,
+     .input_min = 2,  // gain, behind optional ones, is looked for by infer
+     .input_max = 6,
+     .output_min = 1,
+     .output_max = 2,
+     .flags = RONDO__OP_INTERNAL,
+     .capture = RONDO__CAPTURE_YES,
+     .infer = infer_norm_matmul,
+     .compute = compute_norm_matmul},
     FUSED_ENTRY("MaxPool", 1, 1, 0, infer_pool, compute_max_pool),
     FUSED_ENTRY("AveragePool", 1, 1, 0, infer_pool, compute_average_pool),
     FUSED_ENTRY("GlobalAveragePool", 1, 1, 0, infer_global_average_pool,

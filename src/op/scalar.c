@@ -14,12 +14,16 @@ static float sigmoid(float x) {
     return e / (1.0f + e);
 }
 
+// Both in double: for x below -3 the sum nearly cancels.
 static float gelu_tanh(float x) {
-    return 0.5f * x * (1.0f + tanhf(0.79788456080286536f * (x + 0.044715f * x * x * x)));
+    const double wide = (double)x;
+    return (float)(0.5 * wide *
+                   (1.0 + tanh(0.79788456080286536 * (wide + 0.044715 * wide * wide * wide))));
 }
 
 static float gelu(float x) {
-    return 0.5f * x * (1.0f + erff(x * 0.70710678f));
+    const double wide = (double)x;
+    return (float)(0.5 * wide * (1.0 + erf(wide * 0.70710678118654752)));
 }
 
 static float clip(float x, float low, float high) {

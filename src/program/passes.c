@@ -43,6 +43,12 @@ static rondo_status optimise(rondo_program *program, const rondo__pass_options *
     if (options->fuse_elementwise) {
         RETURN_IF_ERROR(rondo__pass_elementwise(program));
     }
+    if (options->fuse_matmul) {
+        RETURN_IF_ERROR(rondo__pass_widen(program));
+    }
+    if (options->fuse_norm) {
+        RETURN_IF_ERROR(rondo__pass_norm_product(program));  // of products as they are at last
+    }
     return RONDO_STATUS_OK;
 }
 

@@ -18,6 +18,7 @@ typedef struct rondo__pass_options {
     bool fuse_matmul;       // rondo.MatMul
     bool fuse_attention;    // rondo.Attention, out of rondo.MatMul
     bool fuse_elementwise;  // rondo.Elementwise
+    bool fuse_norm;         // rondo.NormMatMul, out of rondo.MatMul of half precision
 } rondo__pass_options;
 
 // Passes that need no shapes; run once for a program. They remove Identity and inference-time
@@ -82,5 +83,7 @@ rondo_status rondo__pass_scale_shift(rondo_program *program);
 rondo_status rondo__pass_matmul(rondo_program *program);
 rondo_status rondo__pass_attention(rondo_program *program);
 rondo_status rondo__pass_elementwise(rondo_program *program);
+rondo_status rondo__pass_widen(rondo_program *program);
+rondo_status rondo__pass_norm_product(rondo_program *program);
 
 #endif  // RONDO_PROGRAM_PASSES_H

@@ -385,6 +385,12 @@ static inline void emulated_cvt_rn_f16_f32(unsigned short &y, float x) {
 }
 
 // Clocks, and launches that overlap: here nothing does.
+static inline void emulated_ex2_approx_ftz_f32(float &y, float x) {
+    y = exp2f(x);
+}
+static inline void emulated_rcp_approx_ftz_f32(float &y, float x) {
+    y = 1.0f / x;
+}
 static inline void emulated_mov_u64_globaltimer(unsigned long long &ns) {
     ns = emulated->now_ns();
 }

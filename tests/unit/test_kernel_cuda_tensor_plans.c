@@ -53,6 +53,7 @@ static rondo__cuda_convolution describe(const problem *p) {
     const int64_t out_width = (p->width + p->before + p->after - reach) / p->stride + 1;
     return (rondo__cuda_convolution){
         .dtype = RONDO_DTYPE_F16,
+        .y_dtype = RONDO_DTYPE_F16,
         .window =
             {
                 .channels_last = true,

@@ -265,6 +265,164 @@ static void test_kernel_cuda_tune__noted(void **state) {
     rondo_device_release(w.device);
 }
 
+// ---- where constants are ----------------------------------------------------------------------
+
+enum { TOUCHED_MAX = 256, CANDIDATES = 2 };
+
+// What each launch was given: an input, a form of a constant, a constant as it is, the output.
+typedef struct touched {
+    uint64_t words[4];
+} touched;
+
+static touched g_touched[TOUCHED_MAX];
+static size_t g_touched_count, g_look_count;
+
+static void run_touch(const void *arguments, size_t bytes) {
+    assert_int_equal(bytes, sizeof(touched));
+    assert_true(g_touched_count < TOUCHED_MAX);
+    memcpy(&g_touched[g_touched_count++], arguments, bytes);
+}
+
+static void run_look(const void *arguments, size_t bytes) {
+    (void)arguments, (void)bytes;
+    g_look_count++;
+}
+
+static size_t count_distinct(size_t word, size_t count) {
+    size_t distinct = 0;
+    for (size_t i = 0; i < count; i++) {
+        size_t before = 0;
+        while (before < i && g_touched[before].words[word] != g_touched[i].words[word]) {
+            before++;
+        }
+        distinct += before == i ? 1 : 0;
+    }
+    return distinct;
+}
+
+static const char g_form[8] = "planted";
+
+static bool own_constant(rondo__cuda_kernel *kernel, rondo__address *out_address) {
+    rondo__weight_want want = {.form = g_form, .form_bytes = sizeof g_form, .bytes = 256};
+    return rondo__cuda_own_input(kernel, 1, &want, out_address);
+}
+
+// `problem`: the form's address, or NULL where candidates ask for the form.
+static void build_touch(rondo__cuda_kernel *kernel, const void *problem, size_t index) {
+    rondo__defines defines = {0};
+    rondo__address form = {0};
+    (void)index;
+    if (problem != NULL) {
+        form = *(const rondo__address *)problem;
+    } else if (!own_constant(kernel, &form)) {
+        return;
+    }
+    assert_true(rondo__address_is_fixed(&form));
+    rondo__step *step = rondo__cuda_add_launch(kernel, "planted", &defines, "touch", 1, 32);
+    rondo__step_input(step, 0);
+    rondo__step_address(step, form);
+    rondo__step_input(step, 2);
+    rondo__step_output(step, 0);
+}
+
+typedef struct constants_row {
+    const char *key;
+    uint64_t constant_bytes;
+    bool is_early;   // the form is made before the contest
+    size_t places;   // of each constant, while candidates are timed
+    size_t replays;  // before which the cache was filled
+} constants_row;
+
+static void check_constants(rondo_device *device, const constants_row *row) {
+    char name[] = "planted";
+    rondo__op op = {.name = name, .def = rondo__op_lookup("", "Add", 14)};
+    const rondo_shape shape = {.rank = 1, .extent = {64}};
+    rondo_tensor weights = {0};
+    OK(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &weights));
+    const rondo__tensor_info computed = {
+        .dtype = RONDO_DTYPE_F32, .is_shape_known = true, .shape = shape};
+    rondo__tensor_info infos[3] = {computed, computed, computed};
+    infos[1].constant = infos[2].constant = &weights;
+    rondo__weight_account account = {0};
+    rondo__weight_list list;
+    OK(rondo_stream_create(device, NULL, &account.stream));
+    OK(rondo__weight_store_create(device, RONDO_MEMORY_DEVICE, &account.store));
+    rondo__weight_list_init(&account, &list);
+    const rondo__kernel_request request = {.device = device,
+                                           .op = &op,
+                                           .input_count = 3,
+                                           .inputs = infos,
+                                           .output_count = 1,
+                                           .outputs = &computed,
+                                           .weights = &list,
+                                           .tuning = RONDO_TUNING_FULL,
+                                           .constant_bytes = row->constant_bytes};
+    rondo__cuda_kernel *kernel = NULL;
+    rondo__kernel *ready = NULL;
+    rondo__address early = {0};
+    OK(rondo__cuda_begin_kernel(&request, &kernel));
+    assert_true(!row->is_early || own_constant(kernel, &early));
+    const rondo__tuning tuning = {.key = row->key,
+                                  .candidate_count = CANDIDATES,
+                                  .fast = 3,
+                                  .problem = row->is_early ? &early : NULL,
+                                  .build = build_touch,
+                                  .describe = describe};
+    g_touched_count = g_look_count = 0;
+    rondo__cuda_add_fastest(kernel, &tuning);
+    OK(rondo__cuda_finish_kernel(kernel, &ready));
+    const size_t timed = g_touched_count;
+    assert_true(timed > CANDIDATES * row->places);
+    assert_int_equal(count_distinct(0, timed), 1);
+    assert_int_equal(count_distinct(1, timed), row->places);
+    assert_int_equal(count_distinct(2, timed), row->places);
+    assert_int_equal(count_distinct(3, timed), 1);
+    assert_int_equal(g_look_count, CANDIDATES * row->replays);
+    assert_int_equal(list.count, 1);  // candidates made none
+
+    const void *const inputs[] = {&early, NULL, &account};
+    void *const outputs[] = {&list};
+    void *form = NULL;
+    const rondo__weight_want want = {
+        .constant = &weights, .form = g_form, .form_bytes = sizeof g_form, .bytes = 256};
+    OK(ready->launch(ready, account.stream, inputs, outputs, NULL));
+    OK(rondo_stream_synchronize(account.stream));
+    OK(rondo__weight_list_add(&list, &want, &form));
+    const uint64_t expected[] = {(uintptr_t)&early, (uintptr_t)form, (uintptr_t)&account,
+                                 (uintptr_t)&list};
+    assert_memory_equal(g_touched[g_touched_count - 1].words, expected, sizeof expected);
+    for (size_t i = 0; i < timed && row->is_early; i++) {
+        assert_true(g_touched[i].words[1] != (uintptr_t)form);
+    }
+    rondo__kernel_destroy(ready);
+    rondo__weight_list_cut(&list, 0);
+    rondo__weight_store_destroy(account.store);
+    rondo_stream_destroy(account.stream);
+    rondo_tensor_deinit(&weights);
+}
+
+static void test_kernel_cuda_tune__constants(void **state) {
+    static const constants_row rows[] = {
+        {.key = "warm", .places = 1},
+        {.key = "warm, early", .is_early = true, .places = 1},
+        {.key = "cold", .constant_bytes = 200 << 20, .places = 10, .replays = 5},
+        {.key = "cold, early",
+         .constant_bytes = 200 << 20,
+         .is_early = true,
+         .places = 10,
+         .replays = 5},
+    };
+    rondo_device *device = NULL;
+    (void)state;
+    fake_cuda_set_kernel("touch", run_touch);
+    fake_cuda_set_kernel("look", run_look);
+    OK(rondo_device_open("cuda:0", &device));
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
+        check_constants(device, &rows[i]);
+    }
+    rondo_device_release(device);
+}
+
 static int open_fake(void **state) {
     static const fake_cuda_options options = {
         .device_count = 1, .driver_version = 13000, .has_get_proc_address = true};
@@ -297,6 +455,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_kernel_cuda_tune__variable, open_fake, close_fake),
         cmocka_unit_test_setup_teardown(test_kernel_cuda_tune__file, open_fake, close_fake),
         cmocka_unit_test_setup_teardown(test_kernel_cuda_tune__noted, open_fake, close_fake),
+        cmocka_unit_test_setup_teardown(test_kernel_cuda_tune__constants, open_fake, close_fake),
     };
     if (mkdtemp(g_cache) == NULL || setenv("RONDO_CACHE_DIR", g_cache, 1) != 0 ||
         unsetenv("RONDO_TUNE") != 0) {

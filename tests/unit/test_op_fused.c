@@ -249,6 +249,44 @@ static void test_op_fused__matmul_equals_the_plain_ops(void **state) {
     }
 }
 
+// Rows (-1, 1) and (1, -1), times (2, 0.5), plus (1, -1): (-1, -0.5) and (3, -1.5).
+static void test_op_fused__norm_matmul(void **state) {
+    (void)state;
+    static const op_row rows[] = {
+        {"rondo.NormMatMul", 1,
+         "f32[2,2]:1,3,0,-4 f32[2,2]:1,2,3,4 f32[2]:1 f32[2,2]:0,0,0,-5 f32[2]:2,0.5 f32[2]:1,-1",
+         "alpha_scale=f:0.5 activation=s:relu epsilon=f:0",
+         "f32[2,2]:0,0,0.25,0 f32[2,2]:-1,-0.5,3,-1.5"},
+        // A row of one number is the shift, whatever epsilon is; without rows as an output, too.
+        {"rondo.NormMatMul", 1, "f16[1,2]:7 f16[2,1]:1,2 - - f16[2]:2,0.5 f16[2]:1,-1", "",
+         "f16[1,1]:-1"},
+        {"rondo.NormMatMul", 1, "f32[1,1,2]:1,3 f32[2,2]:1,2,3,4 - - f32[2]:1",
+         "trans_b=1 epsilon=f:3", "f32[1,1,2]:0.5 f32[1,1,2]:-0.5,0.5"},
+        {"rondo.NormMatMul", 1, "f32[1,2]:1,3 f32[2,2]:1 - - - f32[2]:1", "",
+         "!BAD_DATA input 4 is missing"},
+        {"rondo.NormMatMul", 1, "f32[1,2]:1,3 f32[2,2]:1 - - f32[2]:1 f32[3]:1", "",
+         "!BAD_DATA input 5 has shape [3]"},
+        {"rondo.NormMatMul", 1, "f32[1,2]:1,3 f32[3,2]:1 - - f32[2]:1", "",
+         "!BAD_DATA inner extents"},
+    };
+    OP_ROWS_CHECK(rows);
+}
+
+// Sums beyond the range of f16, and digits that it does not have.
+static void test_op_fused__matmul_of_half_to_single(void **state) {
+    (void)state;
+    static const op_row rows[] = {
+        {"rondo.MatMul", 1, "f16[1,2]:256,1 f16[2,2]:256,1,0.5,0.000976562", "to=1",
+         "f32[1,2]:65536.5,256.000976562"},
+        {"rondo.MatMul", 1, "f16[1,2]:256,1 f16[2,2]:256,1,0.5,0.000976562", "to=10",
+         "f16[1,2]:inf,256"},
+        {"rondo.NormMatMul", 1, "f16[1,2]:1,3 f16[2,1]:1024,1025 - - f16[2]:32,-32",
+         "to=1 epsilon=f:0", "f32[1,1]:-65568"},
+        {"rondo.MatMul", 1, "f16[1,2]:1 f16[2,2]:1", "to=7", "!BAD_DATA attribute to"},
+    };
+    OP_ROWS_CHECK(rows);
+}
+
 static void check_pool(const char *name, uint32_t seed) {
     random_state = seed;
     const int rank = draw(1, 3);
@@ -351,6 +389,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_op_fused__conv_equals_the_plain_ops),
         cmocka_unit_test(test_op_fused__matmul_equals_the_plain_ops),
+        cmocka_unit_test(test_op_fused__norm_matmul),
+        cmocka_unit_test(test_op_fused__matmul_of_half_to_single),
         cmocka_unit_test(test_op_fused__pools_equal_the_plain_ops),
         cmocka_unit_test(test_op_fused__elementwise),
         cmocka_unit_test(test_op_fused__elementwise_knows_every_scalar_op),

@@ -248,6 +248,7 @@ static void set_batches(rondo__cuda_matmul *p, const rondo__attention *a,
 static rondo__cuda_matmul make_product(const attention_problem *problem, int64_t n, int64_t k) {
     return (rondo__cuda_matmul){
         .dtype = problem->dtype,
+        .y_dtype = problem->dtype,
         .m = problem->attention.m,
         .n = n,
         .k = k,
@@ -392,7 +393,7 @@ static void list_products(const rondo__cuda_kernel *kernel, attention_problem *p
     size_t count = is_aligned(problem) ? PRODUCT_WAYS_MOST : 0;
     make_products(problem, rondo__address_output(0), &products[0], &products[1]);
     for (int i = 0; i < 2 && count > 0; i++) {
-        const size_t ways = rondo__cuda_count_product_ways(kernel, &products[i]);
+        const size_t ways = rondo__cuda_list_product_ways(kernel, &products[i]).count;
         count = ways < count ? ways : count;
     }
     for (size_t i = 0; i < count; i++) {

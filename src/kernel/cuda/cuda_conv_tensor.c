@@ -48,6 +48,7 @@ typedef struct tensor_plan {
     const tensor_tile *tile;
     int32_t split;
     double cost_ns;  // estimated
+    double work_ns;  // the same, were memory no limit
 } tensor_plan;
 
 static int64_t divide_up(int64_t a, int64_t b) {
@@ -118,8 +119,9 @@ static int64_t count_tiles(const rondo__cuda_convolution *convolution, const ten
 
 // A multiprocessor takes its blocks in rounds of as many as its memory and threads allow; what they
 // read and write takes its time, too.
-static double estimate_ns(const rondo_device_info *info, const rondo__cuda_convolution *convolution,
-                          const tensor_tile *tile, int32_t split) {
+static tensor_plan estimate(const rondo_device_info *info,
+                            const rondo__cuda_convolution *convolution, const tensor_tile *tile,
+                            int32_t split) {
     const rondo__window *window = &convolution->window;
     const int64_t units = info->compute_units > 0 ? info->compute_units : 1;
     const int64_t by_threads = 2048 / get_thread_count(tile);
@@ -142,13 +144,19 @@ static double estimate_ns(const rondo_device_info *info, const rondo__cuda_convo
     const double results = (double)convolution->pixels * (double)window->channels_out;
     const double bytes = 2 * (pixels_in * (double)window->channels_in +
                               (double)convolution->weight_pitch * (double)window->channels_out +
-                              results * (convolution->epilogue.has_residual ? 2 : 1));
+                              (convolution->epilogue.has_residual ? results : 0.0)) +
+                         results * (double)rondo_dtype_get_bytes(convolution->y_dtype);
     const double memory_ns = bytes / bytes_per_ns;
     double joining_ns = 0;
     for (int32_t part = 1; part < split; part *= 2) {
         joining_ns += tile->join;
     }
-    return (time_ns > memory_ns ? time_ns : memory_ns) + joining_ns;
+    return (tensor_plan){
+        .tile = tile,
+        .split = split,
+        .cost_ns = (time_ns > memory_ns ? time_ns : memory_ns) + joining_ns,
+        .work_ns = time_ns + joining_ns,
+    };
 }
 
 static int compare_costs(const void *a, const void *b) {
@@ -156,6 +164,9 @@ static int compare_costs(const void *a, const void *b) {
     const tensor_plan *y = b;
     if (x->cost_ns != y->cost_ns) {
         return x->cost_ns < y->cost_ns ? -1 : 1;
+    }
+    if (x->work_ns != y->work_ns) {
+        return x->work_ns < y->work_ns ? -1 : 1;
     }
     return x->tile != y->tile ? (x->tile < y->tile ? -1 : 1) : x->split - y->split;
 }
@@ -185,7 +196,7 @@ static size_t add_plans(const rondo_device_info *info, const rondo__cuda_convolu
         if (get_shared_bytes(convolution, tile, split) > rondo__cuda_get_shared_bytes(info)) {
             break;
         }
-        plans[count++] = (tensor_plan){tile, split, estimate_ns(info, convolution, tile, split)};
+        plans[count++] = estimate(info, convolution, tile, split);
     }
     return count;
 }
@@ -269,11 +280,16 @@ void rondo__cuda_add_tensor_plan(rondo__cuda_kernel *kernel,
     rondo__define_int(&defines, "WARPS_M", tile->warps_m);
     rondo__define_int(&defines, "WARPS_N", tile->warps_n);
     rondo__define_int(&defines, "SPLIT", split);
-    rondo__define_int(&defines, "EAGER_WEIGHTS", convolution->w.space == RONDO__ADDRESS_FIXED);
+    rondo__define_int(&defines, "EAGER_WEIGHTS", rondo__address_is_fixed(&convolution->w));
     rondo__define_int(&defines, "POINT", rondo__cuda_is_point(window));
     rondo__define_int(&defines, "ACTIVATION", convolution->epilogue.activation);
+    rondo__define_type(&defines, "Y", convolution->y_dtype);
     rondo__define_int(&defines, "NARROW", window->channels_out % 8 != 0);
     rondo__define_int(&defines, "STEM", rondo__cuda_is_stem(kernel, convolution));
+    if (convolution->norm != NULL) {
+        rondo__define_int(&defines, "NORM", 1);
+        rondo__define_int(&defines, "NORM_OUT", convolution->norm->is_wanted);
+    }
     rondo__step *step =
         rondo__cuda_add_launch(kernel, rondo__cu_conv_tensor, &defines, "conv_tensor", split,
                                (uint32_t)get_thread_count(tile));
@@ -284,9 +300,12 @@ void rondo__cuda_add_tensor_plan(rondo__cuda_kernel *kernel,
     }
     rondo__step_address(step, convolution->x);
     rondo__step_address(step, convolution->w);
-    rondo__step_ending(
-        step, &(rondo__cuda_ending){&convolution->epilogue, convolution->y, convolution->pixels,
-                                    window->channels_out, convolution->weight_pitch});
+    rondo__step_ending(step, &(rondo__cuda_ending){.epilogue = &convolution->epilogue,
+                                                   .norm = convolution->norm,
+                                                   .y = convolution->y,
+                                                   .pixels = convolution->pixels,
+                                                   .filters = window->channels_out,
+                                                   .depth = convolution->weight_pitch});
     rondo__step_int(step, window->channels_in);
     rondo__step_int(step, window->in[1]);
     rondo__step_int(step, window->in[2]);

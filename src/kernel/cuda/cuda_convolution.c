@@ -19,7 +19,7 @@ static bool read_convolution(rondo__cuda_kernel *kernel, rondo__cuda_convolution
     const rondo__op *op = kernel->request->op;
     const rondo__tensor_info *x = rondo__cuda_input(kernel, 0);
     const rondo__tensor_info *w = rondo__cuda_input(kernel, 1);
-    rondo__cuda_convolution c = {.dtype = x->dtype};
+    rondo__cuda_convolution c = {.dtype = x->dtype, .y_dtype = x->dtype};
 
     if (!rondo__cuda_is_float(x->dtype) || w->dtype != x->dtype) {
         rondo__cuda_refuse(kernel, "tensors of this type");

@@ -4,13 +4,14 @@
 #define RONDO_KERNEL_CUDA_CONVOLUTION_H
 
 #include "kernel/cuda/cuda_epilogue.h"
+#include "kernel/cuda/cuda_row_norm.h"
 #include "kernel/cuda/cuda_window.h"
 
 // y = act(conv(x, w) + bias + residual). Weights lie as ONNX has them, [filters, channels of a
 // group, taps], when channels come first; as [filters, taps, channels of a group] when they come
 // last, or as [taps, channels] when the convolution is depthwise, too.
 typedef struct rondo__cuda_convolution {
-    rondo_dtype dtype;
+    rondo_dtype dtype, y_dtype;  // which differ for the tensor core kernel alone
     rondo__window window;
     int64_t groups;
     bool is_depthwise;
@@ -19,6 +20,9 @@ typedef struct rondo__cuda_convolution {
     int64_t weight_pitch;  // elements of a filter; more than taps * channels when padded
     rondo__address x, w, y;
     rondo__cuda_epilogue epilogue;
+    // Of a product as a 1 x 1 convolution by the tensor core kernel: rows of x are normalised
+    // first, and the epilogue has no bias. NULL: they are not.
+    const rondo__cuda_row_norm *norm;
 } rondo__cuda_convolution;
 
 #endif  // RONDO_KERNEL_CUDA_CONVOLUTION_H

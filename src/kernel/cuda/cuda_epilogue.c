@@ -39,6 +39,17 @@ void rondo__step_epilogue_addresses(rondo__step *step, const rondo__cuda_epilogu
     }
 }
 
+static void push_norm(rondo__step *step, const rondo__cuda_row_norm *norm) {
+    rondo__step_address(step, norm->x);
+    rondo__step_address(step, norm->weight_sums);
+    rondo__step_address(step, norm->offsets);
+    rondo__step_address(step, norm->weight_scale);
+    rondo__step_address(step, norm->gain);
+    rondo__step_optional(step, norm->has_shift ? &norm->shift : NULL);
+    rondo__step_optional(step, norm->is_wanted ? &norm->normal : NULL);
+    rondo__step_float(step, (double)norm->epsilon);
+}
+
 void rondo__step_ending(rondo__step *step, const rondo__cuda_ending *ending) {
     rondo__step_epilogue_addresses(step, ending->epilogue);
     rondo__step_address(step, ending->y);
@@ -47,4 +58,7 @@ void rondo__step_ending(rondo__step *step, const rondo__cuda_ending *ending) {
     rondo__step_int(step, ending->depth);
     rondo__step_float(step, (double)ending->epilogue->alpha);
     rondo__step_float(step, (double)ending->epilogue->beta);
+    if (ending->norm != NULL) {
+        push_norm(step, ending->norm);
+    }
 }

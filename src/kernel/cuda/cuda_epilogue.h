@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "kernel/cuda/cuda_row_norm.h"
 #include "kernel/cuda/cuda_steps.h"
 #include "op/fused.h"
 
@@ -20,6 +21,7 @@ bool rondo__cuda_read_epilogue(rondo__cuda_kernel *kernel, rondo__cuda_epilogue 
 // What the kernels for tensor cores end with: ending_arguments of rondo_ending.cuh.
 typedef struct rondo__cuda_ending {
     const rondo__cuda_epilogue *epilogue;
+    const rondo__cuda_row_norm *norm;  // NULL: rows are not normalised
     rondo__address y;
     int64_t pixels, filters, depth;
 } rondo__cuda_ending;

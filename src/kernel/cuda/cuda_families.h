@@ -43,6 +43,7 @@
     X(pool)                      \
     X(convolution)               \
     X(matmul)                    \
+    X(norm_product)              \
     X(recurrent)                 \
     X(resize)                    \
     X(grid_sample)               \

@@ -103,6 +103,7 @@ bool rondo__cuda_read_product(rondo__cuda_kernel *kernel, size_t input_a, size_t
     }
     rondo__cuda_matmul p = {
         .dtype = rondo__cuda_input(kernel, input_a)->dtype,
+        .y_dtype = rondo__cuda_input(kernel, input_a)->dtype,
         .m = a.extent[a.rank - 2],
         .k = a.extent[a.rank - 1],
         .n = b.extent[b.rank - 1],
@@ -124,12 +125,13 @@ bool rondo__cuda_read_product(rondo__cuda_kernel *kernel, size_t input_a, size_t
     return true;
 }
 
-static bool read_matmul(rondo__cuda_kernel *kernel, rondo__cuda_matmul *out_matmul) {
+bool rondo__cuda_read_matmul(rondo__cuda_kernel *kernel, rondo__cuda_matmul *out_matmul) {
     const rondo__op *op = kernel->request->op;
     const bool is_gemm = strcmp(op->def->name, "Gemm") == 0;
     rondo_shape a = rondo__cuda_input(kernel, 0)->shape;
     rondo_shape b = rondo__cuda_input(kernel, 1)->shape;
     rondo__cuda_matmul p = {.dtype = rondo__cuda_input(kernel, 0)->dtype,
+                            .y_dtype = rondo__cuda_output(kernel, 0)->dtype,
                             .scale = 1.0f,
                             .factor = 1.0f,
                             .bias_column = 1};
@@ -182,6 +184,52 @@ static bool read_matmul(rondo__cuda_kernel *kernel, rondo__cuda_matmul *out_matm
     return true;
 }
 
+// ---- weights ----------------------------------------------------------------------------------
+
+// A constant b of [k, n] is turned into [n, k] once: our kernels read along k, and cuBLASLt takes
+// either.
+typedef struct turned_form {
+    char kind[8];
+    int64_t k, n, element_bytes;
+} turned_form;
+
+static rondo_status fill_turned(const rondo__weight_want *want, void *turned) {
+    const turned_form *form = want->form;
+    const size_t bytes = (size_t)form->element_bytes;
+    const uint8_t *from = want->constant->data;
+    for (int64_t k = 0; k < form->k; k++) {
+        for (int64_t n = 0; n < form->n; n++) {
+            memcpy((uint8_t *)turned + (size_t)(n * form->k + k) * bytes,
+                   from + (size_t)(k * form->n + n) * bytes, bytes);
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+void rondo__cuda_turn_matmul(const rondo__cuda_kernel *kernel, rondo__cuda_matmul *p) {
+    const rondo_tensor *b = rondo__cuda_input(kernel, 1)->constant;
+    p->turns_b = b != NULL && b->dtype == p->dtype && p->batch_count == 1 && p->b_column == 1 &&
+                 rondo_shape_get_count(&b->shape) == p->k * p->n && p->n != 1 &&
+                 rondo__cuda_is_float(p->dtype);
+    if (p->turns_b) {
+        p->b_row = 1;
+        p->b_column = p->k;
+    }
+}
+
+static bool turn_constant(rondo__cuda_kernel *kernel, rondo__cuda_matmul *p) {
+    const size_t bytes = rondo_dtype_get_bytes(p->dtype);
+    const turned_form form = {
+        .kind = "turned", .k = p->k, .n = p->n, .element_bytes = (int64_t)bytes};
+    rondo__weight_want want = {
+        .form = &form,
+        .form_bytes = sizeof form,
+        .bytes = (size_t)(p->k * p->n) * bytes,
+        .fill = fill_turned,
+    };
+    return rondo__cuda_own_input(kernel, 1, &want, &p->b);
+}
+
 // ---- the ways ---------------------------------------------------------------------------------
 
 static bool is_one(float value) {
@@ -201,13 +249,13 @@ static bool suits_vector(const rondo__cuda_matmul *p) {
            p->k % (16 / (int64_t)rondo_dtype_get_bytes(p->dtype)) == 0;
 }
 
-// The product as a 1 x 1 convolution over m pixels.
-static bool make_convolution(const rondo__cuda_matmul *p, rondo__cuda_convolution *out) {
+bool rondo__cuda_make_point_convolution(const rondo__cuda_matmul *p, rondo__cuda_convolution *out) {
     if (!is_simple(p) || p->dtype != RONDO_DTYPE_F16 || p->k % 8 != 0) {
         return false;
     }
     *out = (rondo__cuda_convolution){
         .dtype = p->dtype,
+        .y_dtype = p->y_dtype,
         .window =
             {
                 .channels_last = true,
@@ -236,6 +284,7 @@ static bool make_convolution(const rondo__cuda_matmul *p, rondo__cuda_convolutio
 static void add_vector(rondo__cuda_kernel *kernel, const rondo__cuda_matmul *p) {
     rondo__defines defines = {0};
     rondo__define_type(&defines, "T", p->dtype);
+    rondo__define_type(&defines, "Y", p->y_dtype);
     rondo__define_int(&defines, "WIDTH", 16 / (int64_t)rondo_dtype_get_bytes(p->dtype));
     rondo__step *step = rondo__cuda_add_launch(kernel, rondo__cu_matmul_plain, &defines,
                                                "vector_product", (p->n + 7) / 8, RONDO__CUDA_BLOCK);
@@ -268,6 +317,7 @@ static void add_plain(rondo__cuda_kernel *kernel, const rondo__cuda_matmul *p) {
         return;
     }
     rondo__define_type(&defines, "T", p->dtype);
+    rondo__define_type(&defines, "Y", p->y_dtype);
     rondo__define_word(&defines, "A",
                        p->dtype == RONDO_DTYPE_F64      ? "double"
                        : rondo__cuda_is_float(p->dtype) ? "float"
@@ -331,20 +381,26 @@ static void add_candidates(matmul_problem *problem, matmul_way way, size_t plan_
 static void build_candidate(rondo__cuda_kernel *kernel, const void *data, size_t index) {
     const matmul_problem *problem = data;
     const size_t plan = problem->candidates[index].plan;
+    rondo__cuda_matmul matmul = problem->matmul;
+    rondo__cuda_convolution convolution = problem->convolution;
+    if (matmul.turns_b && !turn_constant(kernel, &matmul)) {
+        return;
+    }
+    convolution.w = matmul.b;
     switch (problem->candidates[index].way) {
         case WAY_VECTOR:
-            add_vector(kernel, &problem->matmul);
+            add_vector(kernel, &matmul);
             break;
         case WAY_TENSOR:
-            rondo__cuda_add_tensor_plan(kernel, &problem->convolution, plan);
+            rondo__cuda_add_tensor_plan(kernel, &convolution, plan);
             break;
         case WAY_CUBLASLT:
             if (!kernel->request->is_survey) {
-                rondo__cuda_add_cublaslt_plan(kernel, &problem->matmul, plan);
+                rondo__cuda_add_cublaslt_plan(kernel, &matmul, plan);
             }
             break;
         case WAY_PLAIN:
-            add_plain(kernel, &problem->matmul);
+            add_plain(kernel, &matmul);
             break;
     }
 }
@@ -370,7 +426,7 @@ static void list_candidates(const rondo__cuda_kernel *kernel, matmul_problem *pr
     if (suits_vector(p)) {
         add_candidates(problem, WAY_VECTOR, 1, 1);
     }
-    if (make_convolution(p, &problem->convolution)) {
+    if (rondo__cuda_make_point_convolution(p, &problem->convolution)) {
         add_candidates(problem, WAY_TENSOR,
                        rondo__cuda_count_tensor_plans(kernel, &problem->convolution), TENSOR_FAST);
     }
@@ -382,11 +438,23 @@ static void list_candidates(const rondo__cuda_kernel *kernel, matmul_problem *pr
     add_candidates(problem, WAY_PLAIN, 1, 1);
 }
 
-size_t rondo__cuda_count_product_ways(const rondo__cuda_kernel *kernel,
-                                      const rondo__cuda_matmul *matmul) {
+rondo__cuda_product_ways rondo__cuda_list_product_ways(const rondo__cuda_kernel *kernel,
+                                                       const rondo__cuda_matmul *matmul) {
     matmul_problem problem = {.matmul = *matmul};
     list_candidates(kernel, &problem);
-    return problem.count;
+    rondo__cuda_product_ways ways = {problem.count, problem.fast, problem.last, 0};
+    for (size_t i = 0; i < problem.count; i++) {
+        ways.tensor |= problem.candidates[i].way == WAY_TENSOR ? UINT64_C(1) << i : 0;
+    }
+    return ways;
+}
+
+void rondo__cuda_describe_product(const rondo__cuda_kernel *kernel,
+                                  const rondo__cuda_matmul *matmul, size_t way, char *text,
+                                  size_t text_bytes) {
+    matmul_problem problem = {.matmul = *matmul};
+    list_candidates(kernel, &problem);
+    describe_candidate(kernel, &problem, way, text, text_bytes);
 }
 
 void rondo__cuda_add_product(rondo__cuda_kernel *kernel, const rondo__cuda_matmul *matmul,
@@ -396,71 +464,29 @@ void rondo__cuda_add_product(rondo__cuda_kernel *kernel, const rondo__cuda_matmu
     build_candidate(kernel, &problem, way);
 }
 
-// ---- weights ----------------------------------------------------------------------------------
-
-// A constant b of [k, n] is turned into [n, k] once: our kernels read along k, and cuBLASLt takes
-// either.
-typedef struct turned_form {
-    char kind[8];
-    int64_t k, n, element_bytes;
-} turned_form;
-
-static rondo_status fill_turned(const rondo__weight_want *want, void *turned) {
-    const turned_form *form = want->form;
-    const size_t bytes = (size_t)form->element_bytes;
-    const uint8_t *from = want->constant->data;
-    for (int64_t k = 0; k < form->k; k++) {
-        for (int64_t n = 0; n < form->n; n++) {
-            memcpy((uint8_t *)turned + (size_t)(n * form->k + k) * bytes,
-                   from + (size_t)(k * form->n + n) * bytes, bytes);
-        }
-    }
-    return RONDO_STATUS_OK;
-}
-
-static void pack_constant(rondo__cuda_kernel *kernel, rondo__cuda_matmul *p) {
-    const rondo_tensor *b = rondo__cuda_input(kernel, 1)->constant;
-    const size_t bytes = rondo_dtype_get_bytes(p->dtype);
-    if (b == NULL || b->dtype != p->dtype || p->batch_count != 1 || p->b_column != 1 ||
-        rondo_shape_get_count(&b->shape) != p->k * p->n || p->n == 1 ||
-        !rondo__cuda_is_float(p->dtype)) {
-        return;
-    }
-    const turned_form form = {
-        .kind = "turned", .k = p->k, .n = p->n, .element_bytes = (int64_t)bytes};
-    rondo__weight_want want = {
-        .form = &form,
-        .form_bytes = sizeof form,
-        .bytes = (size_t)(p->k * p->n) * bytes,
-        .fill = fill_turned,
-    };
-    if (rondo__cuda_own_input(kernel, 1, &want, &p->b)) {
-        p->b_row = 1;
-        p->b_column = p->k;
-    }
+void rondo__cuda_write_matmul_key(const rondo__cuda_matmul *p, char *text, size_t text_bytes) {
+    (void)snprintf(text, text_bytes,
+                   "matmul %s m%lld n%lld k%lld batch %lld a %lld %lld b %lld %lld act %d bias %d "
+                   "%lld %lld add %d%s",
+                   rondo_dtype_get_name(p->dtype), (long long)p->m, (long long)p->n,
+                   (long long)p->k, (long long)p->batch_count, (long long)p->a_row,
+                   (long long)p->a_column, (long long)p->b_row, (long long)p->b_column,
+                   (int)p->epilogue.activation, (int)p->epilogue.has_bias, (long long)p->bias_row,
+                   (long long)p->bias_column, (int)p->epilogue.has_residual,
+                   p->y_dtype != p->dtype ? " to f32" : "");
 }
 
 void rondo__cuda_prepare_matmul(rondo__cuda_kernel *kernel) {
     matmul_problem problem = {0};
     char key[320];
 
-    if (!read_matmul(kernel, &problem.matmul)) {
+    if (!rondo__cuda_read_matmul(kernel, &problem.matmul)) {
         return;
     }
     const rondo__cuda_matmul *p = &problem.matmul;
-    pack_constant(kernel, &problem.matmul);
-    if (kernel->status != RONDO_STATUS_OK) {
-        return;
-    }
+    rondo__cuda_turn_matmul(kernel, &problem.matmul);
     list_candidates(kernel, &problem);
-    (void)snprintf(key, sizeof(key),
-                   "matmul %s m%lld n%lld k%lld batch %lld a %lld %lld b %lld %lld act %d bias %d "
-                   "%lld %lld add %d",
-                   rondo_dtype_get_name(p->dtype), (long long)p->m, (long long)p->n,
-                   (long long)p->k, (long long)p->batch_count, (long long)p->a_row,
-                   (long long)p->a_column, (long long)p->b_row, (long long)p->b_column,
-                   (int)p->epilogue.activation, (int)p->epilogue.has_bias, (long long)p->bias_row,
-                   (long long)p->bias_column, (int)p->epilogue.has_residual);
+    rondo__cuda_write_matmul_key(p, key, sizeof key);
     const rondo__tuning tuning = {
         .key = key,
         .library_version = rondo__cuda_get_cublaslt_version(kernel),

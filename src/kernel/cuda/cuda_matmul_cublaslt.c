@@ -99,6 +99,10 @@ bool rondo__cuda_suits_cublaslt(const rondo__cuda_matmul *p) {
     if (!rondo__cuda_is_float(p->dtype) && p->dtype != RONDO_DTYPE_F64) {
         return false;
     }
+    // What it adds has the type of the result.
+    if (p->y_dtype != p->dtype && p->epilogue.has_residual) {
+        return false;
+    }
     // One batch extent, or none.
     for (int d = 0; d + 1 < RONDO__MATMUL_BATCH_RANK; d++) {
         if (p->batch_extent[d] != 1) {
@@ -151,7 +155,7 @@ static int64_t at_least(int64_t value, int64_t least) {
 }
 
 static rondo_status describe(lt_state *state, const rondo__cuda_matmul *p, int epilogue) {
-    const int type = get_type(p->dtype);
+    const int type = get_type(p->dtype), y_type = get_type(p->y_dtype);
     const int compute = state->is_wide ? RONDO__LT_COMPUTE_F64 : RONDO__LT_COMPUTE_F32;
     const int scale_type = state->is_wide ? RONDO__LT_TYPE_F64 : RONDO__LT_TYPE_F32;
     const int32_t trans_b = p->b_column == 1 ? RONDO__LT_PLAIN : RONDO__LT_TRANSPOSED;
@@ -173,8 +177,8 @@ static rondo_status describe(lt_state *state, const rondo__cuda_matmul *p, int e
     RETURN_IF_ERROR(make_layout(state, type, a_plain ? p->k : p->m, a_plain ? p->m : p->k,
                                 at_least(a_plain ? p->a_row : p->a_column, a_plain ? p->k : p->m),
                                 batches, p->a_batch[last], &state->b));
-    RETURN_IF_ERROR(make_layout(state, type, p->n, p->m, p->n, batches, p->m * p->n, &state->c));
-    return make_layout(state, type, p->n, p->m, p->n, batches, p->m * p->n, &state->d);
+    RETURN_IF_ERROR(make_layout(state, y_type, p->n, p->m, p->n, batches, p->m * p->n, &state->c));
+    return make_layout(state, y_type, p->n, p->m, p->n, batches, p->m * p->n, &state->d);
 }
 
 static rondo_status choose(lt_state *state, size_t plan) {
@@ -219,11 +223,11 @@ static void add_ending(rondo__cuda_kernel *kernel, const rondo__cuda_matmul *p, 
     rondo__pointwise pointwise = {
         .input_count = 1,
         .output = p->y,
-        .output_dtype = p->dtype,
+        .output_dtype = p->y_dtype,
         .output_shape = {.rank = 3, .extent = {p->batch_count, p->m, p->n}},
     };
     pointwise.inputs[0].address = p->y;
-    pointwise.inputs[0].dtype = p->dtype;
+    pointwise.inputs[0].dtype = p->y_dtype;
     pointwise.inputs[0].shape = pointwise.output_shape;
     rondo__text_append(&pointwise.body, "            float t = x0;\n");
     if (adds_bias) {
@@ -267,10 +271,11 @@ void rondo__cuda_add_cublaslt_plan(rondo__cuda_kernel *kernel, const rondo__cuda
         return;
     }
     const bool is_wide = p->dtype == RONDO_DTYPE_F64;
-    // [n] added to each row is the library's; other bias shapes, and activations, are ours: its
-    // epilogue RELU makes 0 of NaN.
+    // [n] added to each row, of the result's type, is the library's; other biases, and activations,
+    // are ours: its epilogue RELU makes 0 of NaN.
     const bool library_bias = ending->has_bias && p->bias_row == 0 && p->bias_column == 1 &&
-                              p->factor >= 1.0f && p->factor <= 1.0f && !is_wide;
+                              p->factor >= 1.0f && p->factor <= 1.0f && !is_wide &&
+                              p->y_dtype == p->dtype;
     const bool our_bias = ending->has_bias && !library_bias;
     const bool our_activation = ending->activation != RONDO__ACTIVATION_NONE;
     const int epilogue = library_bias ? RONDO__LT_EPILOGUE_BIAS : RONDO__LT_EPILOGUE_NONE;

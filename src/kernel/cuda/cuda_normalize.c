@@ -4,6 +4,7 @@
 
 #include "cu_sources.h"
 #include "kernel/cuda/cuda_families.h"
+#include "kernel/cuda/cuda_row_norm.h"
 
 static uint32_t choose_threads(int64_t length) {
     uint32_t threads = 32;
@@ -82,6 +83,36 @@ static void define_held(rondo__defines *defines, const held_rows *held) {
     }
 }
 
+// A warp for each row where its registers hold one, a block otherwise.
+static rondo__step *add_layer_launch(rondo__cuda_kernel *kernel, rondo__defines *defines,
+                                     const held_rows *held, int64_t rows, int64_t length) {
+    define_held(defines, held);
+    const int64_t rows_of_block = held->threads / 32;
+    return held->threads > 0
+               ? rondo__cuda_add_launch(
+                     kernel, rondo__cu_normalize, defines, "layer_normalization_held",
+                     (rows + rows_of_block - 1) / rows_of_block, (uint32_t)held->threads)
+               : rondo__cuda_add_launch(kernel, rondo__cu_normalize, defines, "layer_normalization",
+                                        rows, choose_threads(length));
+}
+
+void rondo__cuda_add_row_norm(rondo__cuda_kernel *kernel, const rondo__cuda_row_norm *norm) {
+    rondo__defines defines = {0};
+    const held_rows held = hold_rows_by_warp(norm->dtype, norm->rows, norm->length);
+    rondo__define_type(&defines, "T", norm->dtype);
+    rondo__define_type(&defines, "G", norm->gain_dtype);
+    rondo__step *step = add_layer_launch(kernel, &defines, &held, norm->rows, norm->length);
+    rondo__step_int(step, norm->rows);
+    rondo__step_address(step, norm->x);
+    rondo__step_address(step, norm->gain);
+    push_optional(step, norm->has_shift, norm->shift);
+    rondo__step_address(step, norm->normal);
+    rondo__step_int(step, 0);
+    rondo__step_int(step, 0);
+    rondo__step_int(step, norm->length);
+    rondo__step_float(step, (double)norm->epsilon);
+}
+
 void rondo__cuda_prepare_layer_normalization(rondo__cuda_kernel *kernel) {
     const rondo__op *op = kernel->request->op;
     const rondo__tensor_info *x = rondo__cuda_input(kernel, 0);
@@ -114,15 +145,7 @@ void rondo__cuda_prepare_layer_normalization(rondo__cuda_kernel *kernel) {
         rondo__define_type(&defines, "S", rondo__cuda_output(kernel, 2)->dtype);
     }
     const held_rows held = broadcasts ? (held_rows){0} : hold_rows_by_warp(x->dtype, rows, length);
-    define_held(&defines, &held);
-    const int64_t rows_of_block = held.threads / 32;
-    rondo__step *step =
-        held.threads > 0
-            ? rondo__cuda_add_launch(
-                  kernel, rondo__cu_normalize, &defines, "layer_normalization_held",
-                  (rows + rows_of_block - 1) / rows_of_block, (uint32_t)held.threads)
-            : rondo__cuda_add_launch(kernel, rondo__cu_normalize, &defines, "layer_normalization",
-                                     rows, choose_threads(length));
+    rondo__step *step = add_layer_launch(kernel, &defines, &held, rows, length);
     rondo__step_int(step, rows);
     rondo__step_input(step, 0);
     rondo__step_input(step, 1);

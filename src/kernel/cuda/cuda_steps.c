@@ -24,11 +24,39 @@ size_t rondo__cuda_reserve_workspace(rondo__cuda_kernel *kernel, size_t bytes) {
     return offset;
 }
 
+static void note_form(rondo__cuda_kernel *kernel, const rondo__weight_want *want, void *memory) {
+    if (kernel->form_count < RONDO__CUDA_FORMS_MAX) {
+        kernel->form_bytes[kernel->form_count] = want->bytes;
+        kernel->forms[kernel->form_count++] = memory;
+    }
+}
+
+// Room for a form, for a candidate.
+static bool keep_room(rondo__cuda_kernel *kernel, size_t index, const rondo__weight_want *want,
+                      rondo__address *out_address) {
+    const rondo__kernel_request *request = kernel->request;
+    if (kernel->form_count == RONDO__CUDA_FORMS_MAX) {
+        return rondo__cuda_check(kernel, RONDO_FAIL(INTERNAL, "%s: more forms than a kernel has",
+                                                    request->op->def->name));
+    }
+    const bool is_brought = (request->brought_inputs >> index & 1u) != 0;
+    *out_address = (rondo__address){
+        .space = is_brought ? RONDO__ADDRESS_INPUT : RONDO__ADDRESS_STAND_IN,
+        .index = request->input_count + kernel->form_count,
+    };
+    kernel->head.owned_inputs |= UINT64_C(1) << index;
+    note_form(kernel, want, NULL);
+    return true;
+}
+
 bool rondo__cuda_own_input(rondo__cuda_kernel *kernel, size_t index, rondo__weight_want *want,
                            rondo__address *out_address) {
     void *memory = NULL;
     const rondo__kernel_request *request = kernel->request;
     want->constant = rondo__cuda_input(kernel, index)->constant;
+    if (kernel->is_candidate && kernel->status == RONDO_STATUS_OK) {
+        return keep_room(kernel, index, want, out_address);
+    }
     if (kernel->status == RONDO_STATUS_OK && (request->brought_inputs >> index & 1u) != 0) {
         if (!request->is_survey &&
             !rondo__cuda_check(kernel,
@@ -46,6 +74,7 @@ bool rondo__cuda_own_input(rondo__cuda_kernel *kernel, size_t index, rondo__weig
         return false;
     }
     kernel->head.owned_inputs |= UINT64_C(1) << index;
+    note_form(kernel, want, memory);
     *out_address = rondo__address_fixed(memory);
     return true;
 }
@@ -213,6 +242,10 @@ rondo__address rondo__address_fixed(void *memory) {
     return (rondo__address){.space = RONDO__ADDRESS_FIXED, .fixed = memory};
 }
 
+bool rondo__address_is_fixed(const rondo__address *address) {
+    return address->space == RONDO__ADDRESS_FIXED || address->space == RONDO__ADDRESS_STAND_IN;
+}
+
 rondo__address rondo__address_offset(rondo__address address, size_t bytes) {
     address.offset_bytes += bytes;
     return address;
@@ -223,6 +256,7 @@ void *rondo__address_resolve(const rondo__address *address,
     uintptr_t base = 0;
     switch (address->space) {
         case RONDO__ADDRESS_INPUT:
+        case RONDO__ADDRESS_STAND_IN:
             base = (uintptr_t)arguments->inputs[address->index];
             break;
         case RONDO__ADDRESS_OUTPUT:
@@ -233,6 +267,11 @@ void *rondo__address_resolve(const rondo__address *address,
             break;
         case RONDO__ADDRESS_FIXED:
             base = (uintptr_t)address->fixed;
+            for (size_t i = 0; i < arguments->moved_count; i++) {
+                if (arguments->moved[i].from == address->fixed) {
+                    base = (uintptr_t)arguments->moved[i].to;
+                }
+            }
             break;
     }
     return base == 0 ? NULL : (void *)(base + address->offset_bytes);
@@ -500,18 +539,23 @@ static rondo_status run_step(rondo__step *step, rondo_device *device, rondo_stre
     return RONDO_FAIL(INTERNAL, "a step of unknown kind");
 }
 
-static rondo_status launch_kernel(rondo__kernel *head, rondo_stream *stream,
-                                  const void *const *inputs, void *const *outputs,
-                                  void *workspace) {
-    rondo__cuda_kernel *kernel = (rondo__cuda_kernel *)head;
-    const rondo__cuda_arguments arguments = {inputs, outputs, workspace};
+rondo_status rondo__cuda_run_steps(rondo__cuda_kernel *kernel, rondo_stream *stream,
+                                   const rondo__cuda_arguments *arguments) {
     for (size_t i = 0; i < kernel->step_count; i++) {
-        rondo_status status = run_step(kernel->steps[i], kernel->device, stream, &arguments);
+        rondo_status status = run_step(kernel->steps[i], kernel->device, stream, arguments);
         if (status != RONDO_STATUS_OK) {
             return status;
         }
     }
     return RONDO_STATUS_OK;
+}
+
+static rondo_status launch_kernel(rondo__kernel *head, rondo_stream *stream,
+                                  const void *const *inputs, void *const *outputs,
+                                  void *workspace) {
+    const rondo__cuda_arguments arguments = {
+        .inputs = inputs, .outputs = outputs, .workspace = workspace};
+    return rondo__cuda_run_steps((rondo__cuda_kernel *)head, stream, &arguments);
 }
 
 static void destroy_kernel(rondo__kernel *head) {
@@ -542,6 +586,13 @@ rondo_status rondo__cuda_begin_kernel(const rondo__kernel_request *request,
     kernel->request = request;
     kernel->device = request->device;
     *out_kernel = kernel;
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__cuda_begin_candidate(const rondo__kernel_request *request,
+                                         rondo__cuda_kernel **out_kernel) {
+    RETURN_IF_ERROR(rondo__cuda_begin_kernel(request, out_kernel));
+    (*out_kernel)->is_candidate = true;
     return RONDO_STATUS_OK;
 }
 

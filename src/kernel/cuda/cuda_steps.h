@@ -31,29 +31,39 @@ enum {
     RONDO__STEP_WORDS_MAX = 320,
     RONDO__STEP_ADDRESSES_MAX = 48,
     RONDO__DEFINES_MAX = 24,
-    RONDO__CUDA_BLOCK = 256,  // threads of a block where nothing speaks for another number
+    RONDO__CUDA_FORMS_MAX = 4,  // of constants, in one kernel
+    RONDO__CUDA_BLOCK = 256,    // threads of a block where nothing speaks for another number
 };
 
 typedef enum rondo__address_space {
     RONDO__ADDRESS_INPUT,
     RONDO__ADDRESS_OUTPUT,
     RONDO__ADDRESS_WORKSPACE,
-    RONDO__ADDRESS_FIXED,  // the same at each launch
+    RONDO__ADDRESS_FIXED,     // the same at each launch; nothing writes there
+    RONDO__ADDRESS_STAND_IN,  // for FIXED, where candidates are timed: lies behind the inputs
 } rondo__address_space;
 
 // A tensor address that is known only at launch.
 typedef struct rondo__address {
     rondo__address_space space;
-    size_t index;         // of the input or output
+    size_t index;         // of the input or output; STAND_IN: from the first input on
     size_t offset_bytes;  // added to it
     void *fixed;
 } rondo__address;
+
+// A form that is looked for elsewhere.
+typedef struct rondo__moved_form {
+    const void *from;  // as in FIXED addresses
+    void *to;
+} rondo__moved_form;
 
 // What a launch was given.
 typedef struct rondo__cuda_arguments {
     const void *const *inputs;
     void *const *outputs;
     void *workspace;
+    size_t moved_count;  // where candidates are timed
+    const rondo__moved_form *moved;
 } rondo__cuda_arguments;
 
 // A step that calls a library. `state` is freed with `destroy` (may be NULL).
@@ -98,6 +108,12 @@ typedef struct rondo__cuda_kernel {
     rondo_status status;  // the first failure while building
     size_t step_count, step_capacity;
     rondo__step **steps;
+    // Forms of constants, in the order in which they were asked for. A candidate, which is timed or
+    // thrown away, makes none: its launches find room for them behind the inputs.
+    bool is_candidate;
+    size_t form_count;
+    size_t form_bytes[RONDO__CUDA_FORMS_MAX];
+    void *forms[RONDO__CUDA_FORMS_MAX];
 } rondo__cuda_kernel;
 
 // ---- the kernel -------------------------------------------------------------------------------
@@ -105,9 +121,15 @@ typedef struct rondo__cuda_kernel {
 // An empty kernel for the request, which is borrowed until the kernel is finished.
 RONDO_MUST_USE rondo_status rondo__cuda_begin_kernel(const rondo__kernel_request *request,
                                                      rondo__cuda_kernel **out_kernel);
+RONDO_MUST_USE rondo_status rondo__cuda_begin_candidate(const rondo__kernel_request *request,
+                                                        rondo__cuda_kernel **out_kernel);
 // The finished kernel, or the failure that stuck; then the kernel is gone.
 RONDO_MUST_USE rondo_status rondo__cuda_finish_kernel(rondo__cuda_kernel *kernel,
                                                       rondo__kernel **out_kernel);
+
+// Puts the kernel's steps on the stream.
+RONDO_MUST_USE rondo_status rondo__cuda_run_steps(rondo__cuda_kernel *kernel, rondo_stream *stream,
+                                                  const rondo__cuda_arguments *arguments);
 
 // Makes a failure stick; OK changes nothing. Returns true when the kernel is still good.
 bool rondo__cuda_check(rondo__cuda_kernel *kernel, rondo_status status);
@@ -161,6 +183,8 @@ rondo__address rondo__address_input(size_t index);
 rondo__address rondo__address_output(size_t index);
 rondo__address rondo__address_workspace(size_t offset_bytes);
 rondo__address rondo__address_fixed(void *memory);
+// Whether nothing ever writes there, so that a kernel may read it before its turn.
+bool rondo__address_is_fixed(const rondo__address *address);
 rondo__address rondo__address_offset(rondo__address address, size_t bytes);
 void *rondo__address_resolve(const rondo__address *address, const rondo__cuda_arguments *arguments);
 

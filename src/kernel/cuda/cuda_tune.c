@@ -10,118 +10,47 @@
 #include "base/hook.h"
 #include "base/logging.h"
 #include "base/memory.h"
-#include "cu_sources.h"
 #include "device/device.h"
 #include "kernel/cuda/cuda_tune.h"
+#include "kernel/cuda/cuda_tune_buffers.h"
 
 enum {
     TUNE_LAUNCHES = 10,  // in one graph
     TUNE_REPLAYS = 5,
 };
 
-// Buffers that stand for the tensors of a request.
-typedef struct tune_buffers {
-    rondo_device *device;
-    rondo_stream *stream;
+// What a contest needs beside its candidates.
+typedef struct contest {
+    rondo__tune_buffers buffers;
     rondo_event *start, *end;
-    size_t input_count, output_count;
-    void **inputs, **outputs;
-    void *workspace;
-    size_t workspace_bytes;
-} tune_buffers;
+} contest;
 
-static void free_buffers(tune_buffers *buffers) {
-    for (size_t i = 0; i < buffers->input_count && buffers->inputs != NULL; i++) {
-        rondo_memory_free(buffers->device, buffers->inputs[i]);
-    }
-    for (size_t i = 0; i < buffers->output_count && buffers->outputs != NULL; i++) {
-        rondo_memory_free(buffers->device, buffers->outputs[i]);
-    }
-    rondo_memory_free(buffers->device, buffers->workspace);
-    rondo__free(buffers->inputs);
-    rondo__free(buffers->outputs);
-    rondo_event_destroy(buffers->start);
-    rondo_event_destroy(buffers->end);
-    rondo_stream_destroy(buffers->stream);
+static void end_contest(contest *c) {
+    rondo_event_destroy(c->start);
+    rondo_event_destroy(c->end);
+    rondo__tune_buffers_deinit(&c->buffers);
 }
 
-static rondo_status fill_noise(tune_buffers *buffers, void *memory, size_t bytes) {
-    void *function = NULL;
-    const struct {
-        uint64_t memory;
-        int64_t count;
-    } arguments = {(uint64_t)(uintptr_t)memory, (int64_t)(bytes / 2)};
-    if (bytes < 2) {
-        return RONDO_STATUS_OK;
-    }
-    RETURN_IF_ERROR(
-        rondo__device_get_function(buffers->device, rondo__cu_noise, NULL, 0, "noise", &function));
-    const rondo_launch launch = {
-        .struct_size = sizeof launch,
-        .name = "noise",
-        .function = function,
-        .grid = {256, 1, 1},
-        .block = {256, 1, 1},
-        .arguments = &arguments,
-        .argument_bytes = sizeof(arguments),
-    };
-    return rondo_stream_launch(buffers->stream, &launch);
+static rondo_status begin_contest(const rondo__cuda_kernel *kernel, contest *c) {
+    RETURN_IF_ERROR(rondo__tune_buffers_init(kernel, TUNE_LAUNCHES, &c->buffers));
+    RETURN_IF_ERROR(rondo_event_create(kernel->device, RONDO_EVENT_TIMED, &c->start));
+    return rondo_event_create(kernel->device, RONDO_EVENT_TIMED, &c->end);
 }
 
-static rondo_status allocate_noise(tune_buffers *buffers, const rondo__tensor_info *info,
-                                   void **out_memory) {
-    *out_memory = NULL;
-    if (info->dtype == RONDO_DTYPE_NONE) {
-        return RONDO_STATUS_OK;
-    }
-    const size_t bytes =
-        (size_t)rondo_shape_get_count(&info->shape) * rondo_dtype_get_bytes(info->dtype);
-    RETURN_IF_ERROR(rondo_memory_allocate(buffers->device, RONDO_MEMORY_DEVICE, bytes, out_memory));
-    return fill_noise(buffers, *out_memory, bytes);
-}
-
-static rondo_status make_buffers(const rondo__kernel_request *request, tune_buffers *out_buffers) {
-    rondo_status status = RONDO_STATUS_OK;
-    *out_buffers = (tune_buffers){
-        .device = request->device,
-        .input_count = request->input_count,
-        .output_count = request->output_count,
-        .inputs = rondo__calloc(request->input_count + 1, sizeof(void *)),
-        .outputs = rondo__calloc(request->output_count + 1, sizeof(void *)),
-    };
-    if (out_buffers->inputs == NULL || out_buffers->outputs == NULL) {
-        return RONDO_STATUS_NO_MEMORY;
-    }
-    RETURN_IF_ERROR(rondo_stream_create(request->device, NULL, &out_buffers->stream));
-    RETURN_IF_ERROR(rondo_event_create(request->device, RONDO_EVENT_TIMED, &out_buffers->start));
-    RETURN_IF_ERROR(rondo_event_create(request->device, RONDO_EVENT_TIMED, &out_buffers->end));
-    for (size_t i = 0; i < request->input_count && status == RONDO_STATUS_OK; i++) {
-        status = allocate_noise(out_buffers, &request->inputs[i], &out_buffers->inputs[i]);
-    }
-    for (size_t i = 0; i < request->output_count && status == RONDO_STATUS_OK; i++) {
-        status = allocate_noise(out_buffers, &request->outputs[i], &out_buffers->outputs[i]);
-    }
-    return status;
-}
-
-static rondo_status launch(rondo__kernel *kernel, const tune_buffers *buffers) {
-    return kernel->launch(kernel, buffers->stream, (const void *const *)buffers->inputs,
-                          buffers->outputs, buffers->workspace);
-}
-
-static rondo_status capture(rondo__kernel *kernel, const tune_buffers *buffers,
+static rondo_status capture(rondo__cuda_kernel *candidate, const contest *c,
                             rondo__executable **out_executable) {
-    const rondo__backend *backend = buffers->device->backend;
+    const rondo__backend *backend = candidate->device->backend;
+    rondo_stream *stream = c->buffers.stream;
     rondo__template *recorded = NULL;
     rondo_error first;
 
-    RETURN_IF_ERROR(backend->begin_capture(buffers->stream, RONDO_CAPTURE_THREAD_LOCAL, NULL));
+    RETURN_IF_ERROR(backend->begin_capture(stream, RONDO_CAPTURE_THREAD_LOCAL, NULL));
     rondo_status status = RONDO_STATUS_OK;
-    for (int i = 0; i < TUNE_LAUNCHES && status == RONDO_STATUS_OK; i++) {
-        status = launch(kernel, buffers);
+    for (size_t i = 0; i < TUNE_LAUNCHES && status == RONDO_STATUS_OK; i++) {
+        status = rondo__tune_buffers_launch(&c->buffers, candidate, i);
     }
     rondo__error_save(&first);
-    const rondo_status ended = backend->end_capture(buffers->stream, &recorded);
+    const rondo_status ended = backend->end_capture(stream, &recorded);
     if (status == RONDO_STATUS_OK) {
         status = ended;
     } else {
@@ -136,44 +65,37 @@ static rondo_status capture(rondo__kernel *kernel, const tune_buffers *buffers,
     return status;
 }
 
+// One replay, and how long it took.
+static rondo_status time_replay(contest *c, rondo__executable *executable, int64_t *out_ns) {
+    rondo_stream *stream = c->buffers.stream;
+    RETURN_IF_ERROR(rondo__tune_buffers_chill(&c->buffers));
+    RETURN_IF_ERROR(rondo_event_record(c->start, stream));
+    RETURN_IF_ERROR(c->buffers.device->backend->replay(executable, stream));
+    RETURN_IF_ERROR(rondo_event_record(c->end, stream));
+    RETURN_IF_ERROR(rondo_event_synchronize(c->end));
+    return rondo_event_get_elapsed_ns(c->start, c->end, out_ns);
+}
+
 // The fastest replay, in milliseconds for TUNE_LAUNCHES launches.
-static rondo_status time_kernel(rondo__kernel *kernel, tune_buffers *buffers,
-                                float *out_milliseconds) {
-    const rondo__backend *backend = buffers->device->backend;
+static rondo_status time_candidate(rondo__cuda_kernel *candidate, contest *c,
+                                   float *out_milliseconds) {
+    const rondo__backend *backend = candidate->device->backend;
+    rondo_stream *stream = c->buffers.stream;
     rondo__executable *executable = NULL;
     float best = -1.0f;
 
-    if (kernel->workspace_bytes > buffers->workspace_bytes) {
-        rondo_memory_free(buffers->device, buffers->workspace);
-        buffers->workspace = NULL;
-        buffers->workspace_bytes = 0;
-        RETURN_IF_ERROR(rondo_memory_allocate(buffers->device, RONDO_MEMORY_DEVICE,
-                                              kernel->workspace_bytes, &buffers->workspace));
-        buffers->workspace_bytes = kernel->workspace_bytes;
-    }
-    RETURN_IF_ERROR(launch(kernel, buffers));
-    RETURN_IF_ERROR(rondo_stream_synchronize(buffers->stream));
-    RETURN_IF_ERROR(capture(kernel, buffers, &executable));
-    rondo_status status = backend->replay(executable, buffers->stream);
+    RETURN_IF_ERROR(rondo__tune_buffers_prepare(&c->buffers, candidate));
+    RETURN_IF_ERROR(rondo__tune_buffers_launch(&c->buffers, candidate, 0));
+    RETURN_IF_ERROR(rondo_stream_synchronize(stream));
+    RETURN_IF_ERROR(capture(candidate, c, &executable));
+    rondo_status status = backend->replay(executable, stream);
     for (int i = 0; i < TUNE_REPLAYS && status == RONDO_STATUS_OK; i++) {
         int64_t span_ns = 0;
-        status = rondo_event_record(buffers->start, buffers->stream);
-        if (status == RONDO_STATUS_OK) {
-            status = backend->replay(executable, buffers->stream);
-        }
-        if (status == RONDO_STATUS_OK) {
-            status = rondo_event_record(buffers->end, buffers->stream);
-        }
-        if (status == RONDO_STATUS_OK) {
-            status = rondo_event_synchronize(buffers->end);
-        }
-        if (status == RONDO_STATUS_OK) {
-            status = rondo_event_get_elapsed_ns(buffers->start, buffers->end, &span_ns);
-        }
+        status = time_replay(c, executable, &span_ns);
         const float milliseconds = (float)span_ns * 1e-6f;
         best = best < 0.0f || milliseconds < best ? milliseconds : best;
     }
-    const rondo_status settled = rondo_stream_synchronize(buffers->stream);
+    const rondo_status settled = rondo_stream_synchronize(stream);
     backend->destroy_executable(executable);
     *out_milliseconds = best;
     return status != RONDO_STATUS_OK ? status : settled;
@@ -200,9 +122,9 @@ static bool is_tried(const rondo__cuda_kernel *kernel, const rondo__tuning *tuni
 // A candidate that cannot be built or run just loses; only a lost device ends the contest.
 static rondo_status run_contest(rondo__cuda_kernel *kernel, const rondo__tuning *tuning,
                                 size_t *out_winner) {
-    tune_buffers buffers = {0};
+    contest c = {0};
     float best = -1.0f;
-    rondo_status status = make_buffers(kernel->request, &buffers);
+    rondo_status status = begin_contest(kernel, &c);
 
     *out_winner = tuning->candidate_count;
     for (size_t i = 0; i < tuning->candidate_count && status == RONDO_STATUS_OK; i++) {
@@ -213,7 +135,7 @@ static rondo_status run_contest(rondo__cuda_kernel *kernel, const rondo__tuning 
         rondo__cuda_kernel *trial = NULL;
         rondo__kernel *ready = NULL;
         float milliseconds = 0.0f;
-        status = rondo__cuda_begin_kernel(kernel->request, &trial);
+        status = rondo__cuda_begin_candidate(kernel->request, &trial);
         if (status != RONDO_STATUS_OK) {
             break;
         }
@@ -222,9 +144,9 @@ static rondo_status run_contest(rondo__cuda_kernel *kernel, const rondo__tuning 
         tuning->build(trial, tuning->problem, i);
         rondo_status outcome = rondo__cuda_finish_kernel(trial, &ready);
         if (outcome == RONDO_STATUS_OK) {
-            outcome = time_kernel(ready, &buffers, &milliseconds);
-            rondo__kernel_destroy(ready);
+            outcome = time_candidate(trial, &c, &milliseconds);
         }
+        rondo__kernel_destroy(ready);
         if (outcome == RONDO_STATUS_OK) {
             char name[64];
             tuning->describe(kernel, tuning->problem, i, name, sizeof name);
@@ -240,7 +162,7 @@ static rondo_status run_contest(rondo__cuda_kernel *kernel, const rondo__tuning 
             status = outcome == RONDO_STATUS_LOST ? outcome : RONDO_STATUS_OK;
         }
     }
-    free_buffers(&buffers);
+    end_contest(&c);
     if (status == RONDO_STATUS_OK && *out_winner < tuning->candidate_count) {
         char name[64];
         tuning->describe(kernel, tuning->problem, *out_winner, name, sizeof name);
@@ -258,9 +180,10 @@ static bool make_key(const rondo__cuda_kernel *kernel, const rondo__tuning *tuni
         return false;
     }
     const int length =
-        snprintf(text, sizeof(text), "tune 8|%s|%d|%d|%s|%zu|%zu|%s", info.description,
+        snprintf(text, sizeof(text), "tune 9|%s|%d|%d|%s|%zu|%zu|%s|%s", info.description,
                  info.compute_units, info.driver_version, tuning->key, tuning->library_version,
-                 tuning->candidate_count, mode == RONDO_TUNING_FULL ? "full" : "fast");
+                 tuning->candidate_count, mode == RONDO_TUNING_FULL ? "full" : "fast",
+                 rondo__tune_is_cold(kernel->request) ? "cold" : "warm");
     if (length < 0 || (size_t)length >= sizeof(text)) {
         return false;
     }
@@ -322,7 +245,7 @@ static bool name_device(const rondo__cuda_kernel *kernel, char *text, size_t tex
 static bool is_buildable(rondo__cuda_kernel *kernel, const rondo__tuning *tuning, size_t index) {
     rondo__cuda_kernel *trial = NULL;
     rondo__kernel *ready = NULL;
-    if (rondo__cuda_begin_kernel(kernel->request, &trial) != RONDO_STATUS_OK) {
+    if (rondo__cuda_begin_candidate(kernel->request, &trial) != RONDO_STATUS_OK) {
         return false;
     }
     tuning->build(trial, tuning->problem, index);
@@ -372,7 +295,7 @@ static void survey_candidate(rondo__cuda_kernel *kernel, const rondo__tuning *tu
                              size_t index) {
     rondo__cuda_kernel *trial = NULL;
     rondo__kernel *ready = NULL;
-    if (rondo__cuda_begin_kernel(kernel->request, &trial) == RONDO_STATUS_OK) {
+    if (rondo__cuda_begin_candidate(kernel->request, &trial) == RONDO_STATUS_OK) {
         tuning->build(trial, tuning->problem, index);
         if (rondo__cuda_finish_kernel(trial, &ready) == RONDO_STATUS_OK) {
             rondo__kernel_destroy(ready);

@@ -3,7 +3,8 @@
 // Which tile, split or library engine is fastest depends on the shape and the chip in ways that no
 // rule of ours predicts well, so the candidates are run. What is timed is what will run: each
 // candidate is captured several times in a row and the graph replayed, so that launch cost stays
-// out, on buffers filled with noise (zeros run faster than data on some chips). The choice is kept
+// out, on buffers filled with noise, and with weights that come from memory where those of the
+// network do (cuda_tune_buffers.h). The choice is kept
 // on disk beside the compiled kernels, under a key of chip, driver and problem, and noted by name
 // for tuning files (rondo/tuning.h).
 // SPDX-License-Identifier: Apache-2.0

@@ -175,6 +175,7 @@ static const family_entry family_entries[] = {
     ENTRY("Gemm", matmul),
     ENTRY("MatMul", matmul),
     FUSED("MatMul", matmul),
+    FUSED("NormMatMul", norm_product),
     FUSED("Attention", attention),
     // 8-bit integers
     ENTRY("ConvInteger", conv_integer),

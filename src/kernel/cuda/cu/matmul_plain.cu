@@ -9,6 +9,10 @@
 #define RONDO_T float
 #endif
 typedef RONDO_T T;
+#ifndef RONDO_Y
+#define RONDO_Y T  // or wider
+#endif
+typedef RONDO_Y Y;
 #ifndef RONDO_A
 #define RONDO_A float
 #endif
@@ -19,7 +23,7 @@ struct matmul_arguments {
     const T *b;
     const T *bias;  // may be NULL
     const T *z;     // may be NULL; y's shape
-    T *y;
+    Y *y;
     i64 m, n, k;
     i64 a_row, a_column, b_row, b_column;  // strides
     i64 bias_row, bias_column;
@@ -83,7 +87,7 @@ extern "C" __global__ void __launch_bounds__(256) matmul_plain(const matmul_argu
                 value = (A)activate_by_number(p.activation, (float)value, (float)p.alpha,
                                               (float)p.beta);
             }
-            p.y[at] = convert<T>(value);
+            p.y[at] = convert<Y>(value);
         }
     }
 }
@@ -94,7 +98,7 @@ struct vector_arguments {
     const T *b;
     const T *bias;  // may be NULL
     const T *z;     // may be NULL
-    T *y;
+    Y *y;
     i64 m, n, k;
     i64 activation;
     double alpha, beta;
@@ -128,7 +132,7 @@ extern "C" __global__ void __launch_bounds__(256) vector_product(const vector_ar
         if (p.z != 0) {
             sum += convert<float>(p.z[m * p.n + n]);
         }
-        p.y[m * p.n + n] = convert<T>(
+        p.y[m * p.n + n] = convert<Y>(
             activate_by_number(p.activation, sum, (float)p.alpha, (float)p.beta));
     }
 }
