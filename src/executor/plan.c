@@ -460,6 +460,7 @@ static rondo_status optimise(const rondo_executor *executor, rondo__plan *plan) 
     rondo__kernel_get_traits(executor->device, executor->options.dtype, &traits);
     rondo__pass_options options = {.channels_last = traits.prefers_channels_last,
                                    .split_transposed = traits.splits_transposed,
+                                   .widen_images = traits.widens_images,
                                    .fuse_convolution = traits.fuses_convolution,
                                    .fuse_matmul = traits.fuses_matmul,
                                    .fuse_attention = traits.fuses_attention,

@@ -90,6 +90,7 @@ void rondo__kernel_get_traits(rondo_device *device, rondo_dtype dtype,
         // tensor core kernels in half precision; in single precision cuDNN prefers planes.
         .prefers_channels_last = is_float && (is_host || dtype == RONDO_DTYPE_F16),
         .splits_transposed = !is_host && dtype == RONDO_DTYPE_F16,  // on tensor cores
+        .widens_images = !is_host && dtype == RONDO_DTYPE_F16,      // the same
         .fuses_convolution = is_float,
         .fuses_matmul = is_float,
         .fuses_attention = is_float && !is_host,

@@ -123,6 +123,7 @@ void rondo__kernel_survey_host(const rondo__kernel_request *request);
 typedef struct rondo__kernel_traits {
     bool prefers_channels_last;  // convolutions, pools and resizes want NHWC activations
     bool splits_transposed;      // Conv and DepthToSpace are faster than ConvTranspose
+    bool widens_images;          // a Conv of few channels is faster behind rondo.SpaceToDepth
     bool fuses_convolution;      // rondo.Conv with bias, residual and activation in one kernel
     bool fuses_matmul;       // rondo.MatMul with bias, activation, transposed or strided operands
     bool fuses_attention;    // rondo.Attention: scores, softmax and their product in one kernel

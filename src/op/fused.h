@@ -40,6 +40,8 @@
 //                    heads; see op/attention.h); way (which of a GPU's ways to take; -1, the
 //                    default: the fastest)
 //
+// rondo.SpaceToDepth inputs x   output y: blocks of pixels as channels; see op/space_to_depth.h
+//
 // activation: "none", "relu", "clip" (alpha = min, beta = max), "leaky_relu" (alpha), "sigmoid",
 //             "tanh", "gelu" (erf form), "silu", "hard_swish", "gelu_tanh" (0.5 x (1 + tanh(
 //             sqrt(2 / pi) (x + 0.044715 x^3))))

@@ -36,6 +36,9 @@ static rondo_status optimise(rondo_program *program, const rondo__pass_options *
     if (options->channels_last) {
         RETURN_IF_ERROR(rondo__pass_layout(program));
         RETURN_IF_ERROR(rondo__pass_moves(program));  // some layouts were wanted as they are now
+        if (options->widen_images) {
+            RETURN_IF_ERROR(rondo__pass_space_to_depth(program));
+        }
         if (options->fuse_matmul) {
             RETURN_IF_ERROR(rondo__pass_matmul(program));  // products whose result was transposed
         }

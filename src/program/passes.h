@@ -14,6 +14,7 @@
 typedef struct rondo__pass_options {
     bool channels_last;     // convolutions in NHWC
     bool split_transposed;  // ConvTranspose as Conv and DepthToSpace
+    bool widen_images;      // rondo.SpaceToDepth before convolutions of few channels, in NHWC
     bool fuse_convolution;  // rondo.Conv
     bool fuse_matmul;       // rondo.MatMul
     bool fuse_attention;    // rondo.Attention, out of rondo.MatMul
@@ -79,6 +80,7 @@ rondo_status rondo__pass_moves(rondo_program *program);
 rondo_status rondo__pass_transposed(rondo_program *program);
 rondo_status rondo__pass_convolution(rondo_program *program);
 rondo_status rondo__pass_layout(rondo_program *program);
+rondo_status rondo__pass_space_to_depth(rondo_program *program);
 rondo_status rondo__pass_scale_shift(rondo_program *program);
 rondo_status rondo__pass_matmul(rondo_program *program);
 rondo_status rondo__pass_attention(rondo_program *program);

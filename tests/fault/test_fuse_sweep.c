@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "program/half_pass.h"
 #include "program/passes.h"
 #include "program/specialise.h"
 #include "rondo/onnx.h"
@@ -13,12 +14,14 @@
 
 static const rondo__pass_options all = {.channels_last = true,
                                         .split_transposed = true,
+                                        .widen_images = true,
                                         .fuse_convolution = true,
                                         .fuse_matmul = true,
                                         .fuse_attention = true,
                                         .fuse_elementwise = true};
 
-static rondo_status run_passes(const rondo_program *source, const rondo_tensor *shapes) {
+static rondo_status run_passes(const rondo_program *source, const rondo_tensor *shapes,
+                               bool is_half) {
     rondo_program *program = NULL;
     rondo_status status = rondo__program_specialise(source, shapes, 1 << 20, &program, NULL);
     if (status != RONDO_STATUS_OK) {
@@ -28,6 +31,11 @@ static rondo_status run_passes(const rondo_program *source, const rondo_tensor *
     if (status == RONDO_STATUS_OK) {
         status = rondo__program_join_products(program);
     }
+    if (status == RONDO_STATUS_OK && is_half) {
+        rondo__half_report report;
+        status = rondo__pass_half(program, NULL, &report);
+        rondo__half_report_deinit(&report);
+    }
     if (status == RONDO_STATUS_OK) {
         status = rondo__program_optimise(program, &all);
     }
@@ -35,7 +43,7 @@ static rondo_status run_passes(const rondo_program *source, const rondo_tensor *
     return status;
 }
 
-static void sweep_model(const char *folder) {
+static void sweep_model(const char *folder, bool is_half) {
     char path[512];
     rondo_program *source;
     rondo_tensor shapes[2] = {{0}};
@@ -50,7 +58,7 @@ static void sweep_model(const char *folder) {
     for (bool has_failed = true; has_failed; ++points) {
         const uint64_t sequence = rondo_error_get_last()->sequence;
         sweep_fail_allocation(points, false);
-        const rondo_status status = run_passes(source, shapes);
+        const rondo_status status = run_passes(source, shapes, is_half);
         has_failed = sweep_end_allocations();
         assert_int_equal(status, has_failed ? RONDO_STATUS_NO_MEMORY : RONDO_STATUS_OK);
         assert_true(!has_failed || rondo_error_get_last()->sequence > sequence);
@@ -64,17 +72,17 @@ static void sweep_model(const char *folder) {
 
 static void test_fuse_sweep__vit(void **state) {
     (void)state;
-    sweep_model("tests/models/vit_mini");
+    sweep_model("tests/models/vit_mini", false);
 }
 
 static void test_fuse_sweep__convnext(void **state) {
     (void)state;
-    sweep_model("tests/models/convnext_mini");
+    sweep_model("tests/models/convnext_mini", true);
 }
 
 static void test_fuse_sweep__bert(void **state) {
     (void)state;
-    sweep_model("tests/models/bert_mini");
+    sweep_model("tests/models/bert_mini", false);
 }
 
 int main(void) {

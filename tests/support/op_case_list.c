@@ -24,6 +24,11 @@
         "rondo.MatMul", 17, "T[64,128] T[128,144]:w T[144] T[64,144]", "activation=" settings, 1 \
     }
 
+#define IN_NHWC(inputs, settings) \
+    { "rondo.Conv", 17, inputs, "dilations=1,1 channels_last=1 " settings, 1 }
+#define SPACE(inputs, settings) \
+    { "rondo.SpaceToDepth", 17, inputs, settings, 1 }
+
 const op_case op_cases[] = {
     // ---- element-wise, one operand
     UNARY("Abs", "u"),
@@ -488,84 +493,72 @@ const op_case op_cases[] = {
     {"Conv", 11, "T[2,8,9,9] T[16,4,3,3]:w T[16]", "group=2 dilations=2,2", 1},
     {"Conv", 11, "T[2,6,20] T[4,6,5]:w T[4]", "auto_pad=SAME_UPPER", 1},
     {"Conv", 11, "T[1,2,5,6,7] T[3,2,2,3,3]:w", "", 1},
+    // Images before their first convolution: cast, padded, in blocks and channels last.
+    SPACE("f32[2,3,12,16]", "block=2,2 before=4,4 extent=11,13 channels=16 saturate=1 to=10"),
+    SPACE("T[1,3,9,8]", "block=2,2 before=1,3 extent=6,6 channels=16 to=10"),
+    SPACE("f32[1,3,16,24]", "block=4,4 before=0,0 extent=4,6 channels=48 saturate=1 to=10"),
+    SPACE("T[1,3,32,33]", "block=16,16 before=0,0 extent=2,3 channels=768 to=10"),
+    SPACE("T[2,3,5,6]", "block=1,1 before=0,0 extent=5,6 channels=8 saturate=1 to=10"),
+    SPACE("T[2,6,5,12]", "block=1,1 before=0,0 extent=6,5 channels=16 channels_last=1 to=10"),
+    SPACE("T[1,7,10,3]", "block=3,2 before=2,0 extent=3,6 channels=20 channels_last=1 to=1"),
+    SPACE("T[1,1,6,9]", "block=2,3 before=0,3 extent=4,5 channels=7 to=1"),
+    SPACE("f32[1,1,2,4]:=1e5,-1e5,65504,65519,-3.4e38,2,0.0001,-0.5",
+          "block=2,2 before=0,0 extent=1,2 channels=8 saturate=1 to=10"),
+    SPACE("f32[1,1,2,2]:=1e5,-3.4e38,65519,2", "block=2,2 before=0,0 extent=1,1 channels=8 to=10"),
     // Pictures of so many pixels that small tiles are far more than a chip runs at once.
-    {"rondo.Conv", 17, "T[1,230,230,3] T[8,3,1,1]:w T[8]",
-     "kernel_shape=1,1 strides=1,1 dilations=1,1 pads=0,0,0,0 group=1 channels_last=1 "
-     "activation=none",
-     1},
+    IN_NHWC("T[1,230,230,8] T[8,8,1,1]:w T[8]",
+            "kernel_shape=1,1 strides=1,1 pads=0,0,0,0 activation=none"),
+    // Several taps, or parts of a row of them, in one step along K.
+    IN_NHWC("T[1,35,35,16] T[64,16,4,4]:w T[64]",
+            "kernel_shape=4,4 strides=1,1 pads=0,0,0,0 activation=relu"),
+    IN_NHWC("T[2,20,19,8] T[32,8,3,3]:w T[32]",
+            "kernel_shape=3,3 strides=1,1 pads=1,1,1,1 activation=none"),
+    IN_NHWC("T[1,17,16,8] T[16,8,11,2]:w T[16]",
+            "kernel_shape=11,2 strides=2,1 pads=5,0,5,1 activation=none"),
+    IN_NHWC("T[1,18,18,32] T[24,32,3,3]:w",
+            "kernel_shape=3,3 strides=1,1 pads=0,0,1,1 activation=none"),
     {"Conv", 11, "T[1,4,6,6] T[6,4,1,1]", "", 1},
-    {"rondo.Conv", 17, "T[1,14,14,64] T[64,64,1,1]:w T[64] T[1,14,14,64]",
-     "kernel_shape=1,1 strides=1,1 dilations=1,1 pads=0,0,0,0 group=1 channels_last=1 "
-     "activation=relu",
-     1},
-    {"rondo.Conv", 17, "T[1,14,14,64] T[72,64,3,3]:w T[72]",
-     "kernel_shape=3,3 strides=1,1 dilations=1,1 pads=1,1,1,1 group=1 channels_last=1 "
-     "activation=relu",
-     1},
-    {"rondo.Conv", 17, "T[2,15,13,40] T[24,40,3,3]:w",
-     "kernel_shape=3,3 strides=2,2 dilations=1,1 pads=1,0,1,2 group=1 channels_last=1 "
-     "activation=none",
-     1},
-    {"rondo.Conv", 17, "T[1,7,7,512] T[512,512,3,3]:w T[512]",
-     "kernel_shape=3,3 strides=1,1 dilations=1,1 pads=1,1,1,1 group=1 channels_last=1 "
-     "activation=relu",
-     1},
-    {"rondo.Conv", 17, "T[1,7,7,256] T[1024,256,1,1]:w T[1024] T[1,7,7,1024]",
-     "kernel_shape=1,1 strides=1,1 dilations=1,1 pads=0,0,0,0 group=1 channels_last=1 "
-     "activation=relu",
-     1},
-    {"rondo.Conv", 17, "T[1,14,14,128] T[256,128,1,1]:w T[256]",
-     "kernel_shape=1,1 strides=2,2 dilations=1,1 pads=0,0,0,0 group=1 channels_last=1 "
-     "activation=none",
-     1},
-    {"rondo.Conv", 17, "T[1,32,32,3] T[64,3,7,7]:w T[64]",
-     "kernel_shape=7,7 strides=2,2 dilations=1,1 pads=3,3,3,3 group=1 channels_last=1 "
-     "activation=relu",
-     1},
-    {"rondo.Conv", 17, "T[1,14,14,32] T[32,1,3,3]:w T[32]",
-     "kernel_shape=3,3 strides=1,1 dilations=1,1 pads=1,1,1,1 group=32 channels_last=1 "
-     "activation=clip alpha=0.0 beta=6.0",
-     1},
-    {"rondo.Conv", 17, "T[2,15,15,20] T[20,1,3,3]:w T[20] T[2,8,8,20]",
-     "kernel_shape=3,3 strides=2,2 dilations=1,1 pads=1,1,1,1 group=20 channels_last=1 "
-     "activation=none",
-     1},
-    {"rondo.Conv", 17, "T[1,13,11,24] T[24,1,7,7]:w T[24] T[1,13,11,24]",
-     "kernel_shape=7,7 strides=1,1 dilations=1,1 pads=3,3,3,3 group=24 channels_last=1 "
-     "activation=relu",
-     1},
-    {"rondo.Conv", 17, "T[1,60,57,96] T[96,1,5,5]:w T[96]",
-     "kernel_shape=5,5 strides=1,1 dilations=1,1 pads=2,2,2,2 group=96 channels_last=1 "
-     "activation=none",
-     1},
-    {"rondo.Conv", 17, "T[2,30,31,40] T[40,1,7,5]:w",
-     "kernel_shape=7,5 strides=2,1 dilations=1,1 pads=1,2,3,0 group=40 channels_last=1 "
-     "activation=none",
-     1},
-    {"rondo.Conv", 17, "T[1,9,9,7] T[7,1,3,2]:w T[7]",
-     "kernel_shape=3,2 strides=1,2 dilations=1,1 pads=0,0,0,0 group=7 channels_last=1 "
-     "activation=silu",
-     1},
-    {"rondo.Conv", 17, "T[1,20,20,6] T[6,1,11,3]:w T[6]",
-     "kernel_shape=11,3 strides=1,1 dilations=1,1 pads=0,0,0,0 group=6 channels_last=1 "
-     "activation=none",
-     1},
+    IN_NHWC("T[1,14,14,64] T[64,64,1,1]:w T[64] T[1,14,14,64]",
+            "kernel_shape=1,1 strides=1,1 pads=0,0,0,0 activation=relu"),
+    IN_NHWC("T[1,14,14,64] T[72,64,3,3]:w T[72]",
+            "kernel_shape=3,3 strides=1,1 pads=1,1,1,1 activation=relu"),
+    IN_NHWC("T[2,15,13,40] T[24,40,3,3]:w",
+            "kernel_shape=3,3 strides=2,2 pads=1,0,1,2 activation=none"),
+    IN_NHWC("T[1,7,7,512] T[512,512,3,3]:w T[512]",
+            "kernel_shape=3,3 strides=1,1 pads=1,1,1,1 activation=relu"),
+    IN_NHWC("T[1,7,7,256] T[1024,256,1,1]:w T[1024] T[1,7,7,1024]",
+            "kernel_shape=1,1 strides=1,1 pads=0,0,0,0 activation=relu"),
+    IN_NHWC("T[1,14,14,128] T[256,128,1,1]:w T[256]",
+            "kernel_shape=1,1 strides=2,2 pads=0,0,0,0 activation=none"),
+    IN_NHWC("T[1,32,32,3] T[64,3,7,7]:w T[64]",
+            "kernel_shape=7,7 strides=2,2 pads=3,3,3,3 activation=relu"),
+    IN_NHWC(
+        "T[1,14,14,32] T[32,1,3,3]:w T[32]",
+        "kernel_shape=3,3 strides=1,1 pads=1,1,1,1 group=32 activation=clip alpha=0.0 beta=6.0"),
+    IN_NHWC("T[2,15,15,20] T[20,1,3,3]:w T[20] T[2,8,8,20]",
+            "kernel_shape=3,3 strides=2,2 pads=1,1,1,1 group=20 activation=none"),
+    IN_NHWC("T[1,13,11,24] T[24,1,7,7]:w T[24] T[1,13,11,24]",
+            "kernel_shape=7,7 strides=1,1 pads=3,3,3,3 group=24 activation=relu"),
+    IN_NHWC("T[1,60,57,96] T[96,1,5,5]:w T[96]",
+            "kernel_shape=5,5 strides=1,1 pads=2,2,2,2 group=96 activation=none"),
+    IN_NHWC("T[2,30,31,40] T[40,1,7,5]:w",
+            "kernel_shape=7,5 strides=2,1 pads=1,2,3,0 group=40 activation=none"),
+    IN_NHWC("T[1,9,9,7] T[7,1,3,2]:w T[7]",
+            "kernel_shape=3,2 strides=1,2 pads=0,0,0,0 group=7 activation=silu"),
+    IN_NHWC("T[1,20,20,6] T[6,1,11,3]:w T[6]",
+            "kernel_shape=11,3 strides=1,1 pads=0,0,0,0 group=6 activation=none"),
     {"rondo.Conv", 17, "T[1,20,20,6] T[6,1,3,3]:w T[6]",
      "kernel_shape=3,3 strides=3,3 dilations=2,2 pads=0,0,0,0 group=6 channels_last=1 "
      "activation=none",
      1},
-    {"rondo.Conv", 17, "T[1,9,9,16] T[16,4,3,3]:w T[16]",
-     "kernel_shape=3,3 strides=1,1 dilations=1,1 pads=1,1,1,1 group=4 channels_last=1 "
-     "activation=silu",
-     1},
+    IN_NHWC("T[1,9,9,16] T[16,4,3,3]:w T[16]",
+            "kernel_shape=3,3 strides=1,1 pads=1,1,1,1 group=4 activation=silu"),
     {"rondo.Conv", 17, "T[1,16,9,9] T[16,16,3,3]:w T[16] T[1,16,9,9]",
      "kernel_shape=3,3 strides=1,1 dilations=1,1 pads=1,1,1,1 group=1 channels_last=0 "
      "activation=leaky_relu alpha=0.1",
      1},
-    {"rondo.Conv", 17, "T[1,8,8,12] T[10,12,1,1]:w T[10]",
-     "kernel_shape=1,1 strides=1,1 dilations=1,1 pads=0,0,0,0 group=1 channels_last=1 "
-     "activation=gelu",
-     1},
+    IN_NHWC("T[1,8,8,12] T[10,12,1,1]:w T[10]",
+            "kernel_shape=1,1 strides=1,1 pads=0,0,0,0 activation=gelu"),
     {"rondo.Conv", 17, "T[1,16,9,9] T[16,1,3,3]:w T[16]",
      "kernel_shape=3,3 strides=2,2 dilations=1,1 pads=1,1,1,1 group=16 channels_last=0 "
      "activation=clip alpha=0.0 beta=6.0",
@@ -574,10 +567,8 @@ const op_case op_cases[] = {
      "kernel_shape=3,3 strides=1,1 dilations=1,1 pads=1,1,1,1 group=1 channels_last=0 "
      "activation=clip alpha=0.0 beta=1.0",
      1},
-    {"rondo.Conv", 17, "T[1,9,9,16] T[24,16,3,3]:w T[24]",
-     "kernel_shape=3,3 strides=1,1 dilations=1,1 pads=1,1,1,1 group=1 channels_last=1 "
-     "activation=clip alpha=0.0 beta=1.0",
-     1},
+    IN_NHWC("T[1,9,9,16] T[24,16,3,3]:w T[24]",
+            "kernel_shape=3,3 strides=1,1 pads=1,1,1,1 activation=clip alpha=0.0 beta=1.0"),
     ACTIVATION("relu"),
     ACTIVATION("clip alpha=-0.5 beta=0.75"),
     ACTIVATION("leaky_relu alpha=0.2"),

@@ -385,8 +385,51 @@ static void test_op_fused__elementwise_knows_every_scalar_op(void **state) {
     assert_int_equal(rondo__activation_parse("nothing"), -1);
 }
 
+// Numbers from numpy: pad, reshape, transpose, pad.
+static void test_op_fused__space_to_depth(void **state) {
+    (void)state;
+    static const op_row rows[] = {
+        {"rondo.SpaceToDepth", 1, "f32[1,2,2,3]:1,2,3,4,5,6,7,8,9,10,11,12",
+         "block=I:2,2 before=I:1,1 extent=I:2,2 channels=8 to=1",
+         "f32[1,2,2,8]:0,0,0,1,0,0,0,7,0,0,2,3,0,0,8,9,0,4,0,0,0,10,0,0,5,6,0,0,11,12,0,0"},
+        // A row of blocks alone, so that half of the image is not seen.
+        {"rondo.SpaceToDepth", 1, "f16[2,1,2,2]:1,2,3,4,5,6,7,8",
+         "block=I:1,2 before=I:0,0 extent=I:1,1 channels=3 to=1", "f32[2,1,1,3]:1,2,0,5,6,0"},
+        {"rondo.SpaceToDepth", 1, "f32[1,1,3,2]:1,2,3,4,5,6",
+         "block=I:1,1 before=I:0,1 extent=I:1,3 channels=3 channels_last=1 to=10",
+         "f16[1,1,3,3]:0,0,0,1,2,0,3,4,0"},
+        {"rondo.SpaceToDepth", 1, "f32[1,1,1,6]:100000,-3.4e38,65519,inf,nan,2.5",
+         "block=I:1,6 before=I:0,0 extent=I:1,1 channels=6 to=10 saturate=1",
+         "f16[1,1,1,6]:65504,-65504,65504,inf,nan,2.5"},
+        {"rondo.SpaceToDepth", 1, "f32[1,1,1,3]:100000,-3.4e38,nan",
+         "block=I:1,3 before=I:0,0 extent=I:1,1 channels=3 to=10", "f16[1,1,1,3]:inf,-inf,nan"},
+        {"rondo.SpaceToDepth", 1, "f32[1,2,2,3]",
+         "block=I:2,2 before=I:1,1 extent=I:2,2 channels=7 to=1",
+         "!BAD_DATA attribute channels is 7"},
+        {"rondo.SpaceToDepth", 1, "f32[1,2,2,3]",
+         "block=I:2,0 before=I:1,1 extent=I:2,2 channels=8 to=1",
+         "!BAD_DATA attribute block[1] is 0"},
+        {"rondo.SpaceToDepth", 1, "f32[1,2,2,3]",
+         "block=I:2147483647,2147483647 before=I:1,1 extent=I:2,2 channels=8 to=1",
+         "!BAD_DATA attribute channels"},
+        {"rondo.SpaceToDepth", 1, "f32[1,2,2,3]",
+         "block=I:2,2 before=I:-1,1 extent=I:2,2 channels=8 to=1",
+         "!BAD_DATA attribute before[0] is -1"},
+        {"rondo.SpaceToDepth", 1, "f32[1,2,2,3]",
+         "block=I:2,2 before=I:1,1 extent=I:2 channels=8 to=1", "!BAD_DATA attribute extent has 1"},
+        {"rondo.SpaceToDepth", 1, "f32[1,2,2,3]",
+         "block=I:2,2 before=I:1,1 extent=I:2,2 channels=8 to=7", "!BAD_DATA attribute to"},
+        {"rondo.SpaceToDepth", 1, "f32[2,2,3]",
+         "block=I:2,2 before=I:1,1 extent=I:2,2 channels=8 to=1", "!BAD_DATA rank 3"},
+        {"rondo.SpaceToDepth", 1, "i32[1,2,2,3]",
+         "block=I:2,2 before=I:1,1 extent=I:2,2 channels=8 to=1", "!UNSUPPORTED type i32"},
+    };
+    OP_ROWS_CHECK(rows);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_op_fused__space_to_depth),
         cmocka_unit_test(test_op_fused__conv_equals_the_plain_ops),
         cmocka_unit_test(test_op_fused__matmul_equals_the_plain_ops),
         cmocka_unit_test(test_op_fused__norm_matmul),

@@ -85,6 +85,7 @@ static void expect_same_results(model *m, double tolerance) {
 
 static const rondo__pass_options all = {.channels_last = true,
                                         .split_transposed = true,
+                                        .widen_images = true,
                                         .fuse_convolution = true,
                                         .fuse_matmul = true,
                                         .fuse_attention = true,
@@ -371,10 +372,12 @@ static void test_program_passes__norms_before_convolutions_are_element_wise(void
         rondo_dtype dtype;
         float scale;
         bool is_taken;
-        size_t transposes;  // at the image and the result; two more around what does not follow
+        // At the image and the result; two more around what does not follow; in f16 the image's is
+        // a part of rondo.SpaceToDepth.
+        size_t transposes;
         double tolerance;
     } rows[] = {{RONDO_DTYPE_F32, 1.5f, true, 2, 1e-5},
-                {RONDO_DTYPE_F16, 1.5f, true, 2, 1e-2},
+                {RONDO_DTYPE_F16, 1.5f, true, 1, 1e-2},
                 {RONDO_DTYPE_F32, NAN, false, 4, 1e-5}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
         model m = {.source = build_pre_activation(rows[i].dtype, rows[i].scale)};

@@ -59,27 +59,13 @@ static bool is_tma(const tensor_tile *tile) {
     return tile->warps_m == 0;
 }
 
-bool rondo__cuda_is_stem(const rondo__cuda_kernel *kernel,
-                         const rondo__cuda_convolution *convolution) {
-    rondo_device_info info = {.struct_size = sizeof info};
-    const rondo__window *window = &convolution->window;
-    return convolution->dtype == RONDO_DTYPE_F16 && window->channels_last &&
-           convolution->groups == 1 && window->channels_in % 8 != 0 && window->channels_in <= 16 &&
-           divide_up(convolution->pixels, 128) <= GRID_MAX && window->in[0] == 1 &&
-           window->kernel[0] == 1 &&
-           rondo_device_get_info(kernel->device, &info) == RONDO_STATUS_OK && info.arch_major >= 8;
-}
-
 static bool suits(const rondo__cuda_kernel *kernel, const rondo__cuda_convolution *convolution,
                   rondo_device_info *out_info) {
     const rondo__window *window = &convolution->window;
     const int64_t most = INT64_C(1) << 31;
     if (convolution->dtype != RONDO_DTYPE_F16 || !window->channels_last ||
-        convolution->groups != 1 || window->in[0] != 1 || window->kernel[0] != 1 ||
-        window->before[0] != 0 || window->stride[0] != 1) {
-        return false;
-    }
-    if (window->channels_in % 8 != 0 && !rondo__cuda_is_stem(kernel, convolution)) {
+        convolution->groups != 1 || window->channels_in % 8 != 0 || window->in[0] != 1 ||
+        window->kernel[0] != 1 || window->before[0] != 0 || window->stride[0] != 1) {
         return false;
     }
     if (convolution->pixels >= most || window->batch * window->in[1] * window->in[2] >= most) {
@@ -87,6 +73,14 @@ static bool suits(const rondo__cuda_kernel *kernel, const rondo__cuda_convolutio
     }
     return rondo_device_get_info(kernel->device, out_info) == RONDO_STATUS_OK &&
            out_info->arch_major >= 8;
+}
+
+// Taps in a step along K, where that is always the same whole number, and more than one.
+static int64_t count_step_taps(const rondo__window *window) {
+    const int64_t channels = window->channels_in;
+    return !rondo__cuda_is_point(window) && channels < TILE_K && TILE_K % channels == 0
+               ? TILE_K / channels
+               : 0;
 }
 
 static rondo__cuda_tma_tile get_tma_tile(const tensor_tile *tile, int32_t split) {
@@ -285,7 +279,7 @@ void rondo__cuda_add_tensor_plan(rondo__cuda_kernel *kernel,
     rondo__define_int(&defines, "ACTIVATION", convolution->epilogue.activation);
     rondo__define_type(&defines, "Y", convolution->y_dtype);
     rondo__define_int(&defines, "NARROW", window->channels_out % 8 != 0);
-    rondo__define_int(&defines, "STEM", rondo__cuda_is_stem(kernel, convolution));
+    rondo__define_int(&defines, "STEP_TAPS", count_step_taps(window));
     if (convolution->norm != NULL) {
         rondo__define_int(&defines, "NORM", 1);
         rondo__define_int(&defines, "NORM_OUT", convolution->norm->is_wanted);
@@ -318,5 +312,4 @@ void rondo__cuda_add_tensor_plan(rondo__cuda_kernel *kernel,
     rondo__step_int(step, window->dilation[2]);
     rondo__step_int(step, window->before[1]);
     rondo__step_int(step, window->before[2]);
-    rondo__step_int(step, convolution->taps);
 }

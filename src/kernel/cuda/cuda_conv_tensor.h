@@ -18,8 +18,5 @@ void rondo__cuda_add_tensor_plan(rondo__cuda_kernel *kernel,
 void rondo__cuda_describe_tensor_plan(const rondo__cuda_kernel *kernel,
                                       const rondo__cuda_convolution *convolution, size_t plan,
                                       char *text, size_t text_bytes);
-// Whether our tensor core kernel wants filters padded to a multiple of 8 elements.
-bool rondo__cuda_is_stem(const rondo__cuda_kernel *kernel,
-                         const rondo__cuda_convolution *convolution);
 
 #endif  // RONDO_KERNEL_CUDA_CONV_TENSOR_H

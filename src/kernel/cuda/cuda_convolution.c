@@ -42,9 +42,6 @@ static bool read_convolution(rondo__cuda_kernel *kernel, rondo__cuda_convolution
                      c.window.spatial_rank == 2 && c.groups > 1 &&
                      c.pixels * c.groups < INT64_C(1) << 31;
     c.weight_pitch = c.taps * channels;
-    if (rondo__cuda_is_stem(kernel, &c)) {
-        c.weight_pitch = (c.weight_pitch + 7) / 8 * 8;
-    }
     c.x = rondo__address_input(0);
     c.y = rondo__address_output(0);
     *out_convolution = c;
@@ -56,7 +53,7 @@ static bool read_convolution(rondo__cuda_kernel *kernel, rondo__cuda_convolution
 // From [filters, channels, taps] on the host: known weights are packed once.
 typedef struct weight_form {
     char kind[8];
-    int64_t filters, channels, taps, pitch;
+    int64_t filters, channels, taps;
     int64_t is_depthwise;
     int64_t element_bytes;
 } weight_form;
@@ -70,7 +67,7 @@ static rondo_status fill_weights(const rondo__weight_want *want, void *packed) {
             for (int64_t t = 0; t < form->taps; t++) {
                 const int64_t to = form->is_depthwise != 0
                                        ? t * form->filters + f
-                                       : f * form->pitch + t * form->channels + k;
+                                       : (f * form->taps + t) * form->channels + k;
                 memcpy((uint8_t *)packed + (size_t)to * bytes,
                        from + (size_t)((f * form->channels + k) * form->taps + t) * bytes, bytes);
             }
@@ -85,14 +82,13 @@ static void pack_constant(rondo__cuda_kernel *kernel, rondo__cuda_convolution *c
         .filters = c->window.channels_out,
         .channels = c->window.channels_in / c->groups,
         .taps = c->taps,
-        .pitch = c->weight_pitch,
         .is_depthwise = c->is_depthwise ? 1 : 0,
         .element_bytes = (int64_t)rondo_dtype_get_bytes(c->dtype),
     };
     rondo__weight_want want = {
         .form = &form,
         .form_bytes = sizeof form,
-        .bytes = (size_t)(form.filters * form.pitch * form.element_bytes),
+        .bytes = (size_t)(form.filters * c->weight_pitch * form.element_bytes),
         .fill = fill_weights,
     };
     (void)rondo__cuda_own_input(kernel, 1, &want, &c->w);
@@ -104,9 +100,6 @@ static void pack_computed(rondo__cuda_kernel *kernel, rondo__cuda_convolution *c
     const size_t bytes = rondo_dtype_get_bytes(c->dtype);
     const size_t all = (size_t)(filters * c->weight_pitch) * bytes;
     c->w = rondo__address_workspace(rondo__cuda_reserve_workspace(kernel, all));
-    if (c->weight_pitch != c->taps * channels) {
-        (void)rondo__cuda_add_zero(kernel, c->w, all);
-    }
     rondo__strided_copy copy = {
         .element_bytes = bytes,
         .from = rondo__address_input(1),
@@ -271,10 +264,6 @@ static void add_depthwise(rondo__cuda_kernel *kernel, const rondo__cuda_convolut
 
 static void add_plain(rondo__cuda_kernel *kernel, const rondo__cuda_convolution *c) {
     rondo__defines defines = {0};
-    if (c->weight_pitch != c->taps * (c->window.channels_in / c->groups)) {
-        rondo__cuda_refuse(kernel, "padded weights");
-        return;
-    }
     const int64_t filter_tiles = (c->window.channels_out / c->groups + 63) / 64;
     if (filter_tiles > 65535 || c->groups > 65535 || c->weight_pitch >= INT64_C(1) << 31) {
         rondo__cuda_refuse(kernel, "more filters or groups than a grid holds");
@@ -387,11 +376,9 @@ static void list_candidates(const rondo__cuda_kernel *kernel, conv_problem *prob
     const rondo__cuda_convolution *c = &problem->convolution;
     const double work =
         (double)c->pixels * (double)c->window.channels_out * (double)c->weight_pitch;
-    const bool is_padded = c->weight_pitch != c->taps * (c->window.channels_in / c->groups);
     const size_t tensor_count = rondo__cuda_count_tensor_plans(kernel, c);
     add_candidates(problem, WAY_TENSOR, tensor_count, TENSOR_FAST);
-    // Padded filters are of our own making; cuDNN would read them wrongly.
-    if (rondo__cuda_get_cudnn_version(kernel) != 0 && !is_padded) {
+    if (rondo__cuda_get_cudnn_version(kernel) != 0) {
         const rondo__cuda_epilogue *e = &c->epilogue;
         const bool has_ending =
             e->has_bias || e->has_residual || e->activation != RONDO__ACTIVATION_NONE;
@@ -402,11 +389,9 @@ static void list_candidates(const rondo__cuda_kernel *kernel, conv_problem *prob
         add_candidates(problem, WAY_CUDNN_BARE, CUDNN_BARE_PLANS, is_fused ? 1 : CUDNN_FAST);
     }
     // The plain kernel is always there, and slow where there is much to do.
-    if (!is_padded) {
-        const bool is_slow = problem->count > 0 && work >= 1e7 && tensor_count > 0;
-        problem->last |= is_slow ? UINT64_C(1) << problem->count : 0;
-        add_candidates(problem, WAY_PLAIN, 1, 1);
-    }
+    const bool is_slow = problem->count > 0 && work >= 1e7 && tensor_count > 0;
+    problem->last |= is_slow ? UINT64_C(1) << problem->count : 0;
+    add_candidates(problem, WAY_PLAIN, 1, 1);
 }
 
 static void write_key(const rondo__cuda_convolution *c, char *text, size_t text_bytes) {

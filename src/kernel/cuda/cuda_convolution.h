@@ -17,7 +17,7 @@ typedef struct rondo__cuda_convolution {
     bool is_depthwise;
     int64_t taps;
     int64_t pixels;        // of all images of y
-    int64_t weight_pitch;  // elements of a filter; more than taps * channels when padded
+    int64_t weight_pitch;  // elements of a filter
     rondo__address x, w, y;
     rondo__cuda_epilogue epilogue;
     // Of a product as a 1 x 1 convolution by the tensor core kernel: rows of x are normalised

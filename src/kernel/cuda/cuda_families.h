@@ -21,6 +21,7 @@
     X(expand)                    \
     X(tile)                      \
     X(depth_space)               \
+    X(space_to_depth)            \
     X(pad)                       \
     X(gather)                    \
     X(gather_elements)           \

@@ -107,6 +107,7 @@ static const family_entry family_entries[] = {
     ENTRY("Tile", tile),
     ENTRY("DepthToSpace", depth_space),
     ENTRY("SpaceToDepth", depth_space),
+    FUSED("SpaceToDepth", space_to_depth),
     ENTRY("Pad", pad),
     ENTRY("CenterCropPad", center_crop_pad),
     ENTRY("ReverseSequence", reverse_sequence),

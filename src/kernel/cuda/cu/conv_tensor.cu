@@ -19,7 +19,7 @@
 //
 // On Hopper conv_tma.cu takes what it can.
 //
-// Needs: input channels divisible by 8, or STEM, which gathers element by element.
+// Needs: input channels divisible by 8. Images of fewer get there by space_to_depth.cu.
 // SPDX-License-Identifier: Apache-2.0
 #include "rondo_types.cuh"
 #include "rondo_activation.cuh"
@@ -48,11 +48,11 @@
 #ifndef POINT
 #define POINT 0  // 1: a 1 x 1 window without padding and with stride 1
 #endif
+#ifndef STEP_TAPS
+#define STEP_TAPS 0  // taps in a step along K where channels are so few; 0: any number of channels
+#endif
 #ifndef EAGER_WEIGHTS
 #define EAGER_WEIGHTS 0  // 1: nothing ever writes w, so its copies start before the turn comes
-#endif
-#ifndef STEM
-#define STEM 0  // 1: any number of channels; w rows are padded to a multiple of 8
 #endif
 
 #define THREADS (32 * WARPS_M * WARPS_N)
@@ -74,11 +74,10 @@
 struct tensor_arguments {
     const f16 *x;
     const f16 *w;     // [filters, depth]
-    ending_arguments end;  // its depth is padded where STEM
+    ending_arguments end;
     i64 channels;
     i64 height, width, out_height, out_width;
     i64 kernel_width, stride_y, stride_x, dilation_y, dilation_x, before_y, before_x;
-    i64 taps;
 };
 
 __device__ __forceinline__ u32 shared_address(const void *p) {
@@ -197,7 +196,7 @@ __launch_bounds__(THREADS) conv_tensor(const __grid_constant__ tensor_arguments 
     }
     int k = first_step * TILE_K + piece * 8;
     int channel = 0, tap_y = 0, tap_x = 0;
-    if (!POINT && !STEM) {
+    if (!POINT) {
         const int tap = k / channels;
         channel = k - tap * channels;
         tap_y = tap / (int)p.kernel_width;
@@ -214,25 +213,7 @@ __launch_bounds__(THREADS) conv_tensor(const __grid_constant__ tensor_arguments 
                 break;
             }
             const u32 to = to_a + piece_offset(row + i * ROW_STEP, piece);
-            if (STEM) {
-                // w rows hold (tap, channel) without gaps, so eight neighbours span taps.
-                f16 value[8];
-#pragma unroll
-                for (int v = 0; v < 8; v++) {
-                    const int kk = k + v;
-                    const int tap = kk / channels, c = kk - tap * channels;
-                    const int ty = tap / (int)p.kernel_width;
-                    const int tx = tap - ty * (int)p.kernel_width;
-                    const int y = row_y[i] + ty * (int)p.dilation_y;
-                    const int x = row_x[i] + tx * (int)p.dilation_x;
-                    const bool ok = base[i] >= 0 && tap < (int)p.taps && y >= 0 && x >= 0 &&
-                                    y < height && x < width;
-                    value[v].bits =
-                        ok ? p.x[(i64)(base[i] + y * width + x) * channels + c].bits : (u16)0;
-                }
-                *(uint4 *)((u8 *)tile_a + piece_offset(row + i * ROW_STEP, piece)) =
-                    *(const uint4 *)value;
-            } else if (POINT) {
+            if (POINT) {
                 const bool ok = in_depth && base[i] >= 0;
                 copy_async(to, p.x + (ok ? (i64)base[i] * channels + k : 0), ok);
             } else {
@@ -245,7 +226,13 @@ __launch_bounds__(THREADS) conv_tensor(const __grid_constant__ tensor_arguments 
             }
         }
         k += TILE_K;
-        if (!POINT && !STEM) {
+        if (STEP_TAPS > 0) {
+            tap_x += STEP_TAPS;
+            while (tap_x >= (int)p.kernel_width) {
+                tap_x -= (int)p.kernel_width;
+                tap_y++;
+            }
+        } else if (!POINT) {
             channel += TILE_K;
             while (channel >= channels) {
                 channel -= channels;
