@@ -10,6 +10,7 @@
 #include "base/hook.h"
 #include "base/logging.h"
 #include "base/memory.h"
+#include "device/device.h"
 #include "executor/base_form.h"
 #include "executor/declared.h"
 #include "executor/destroy.h"
@@ -94,7 +95,7 @@ static uint64_t choose_byte_limit(const rondo_executor *executor) {
         return options->memory_limit_bytes / 2;
     }
     return rondo_device_is_host(executor->device) ||
-                   rondo_device_get_info(executor->device, &info) != RONDO_STATUS_OK
+                   rondo__device_get_facts(executor->device, &info) != RONDO_STATUS_OK
                ? 0
                : info.memory_bytes / 4;
 }

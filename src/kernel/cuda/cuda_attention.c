@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cu_sources.h"
+#include "device/device.h"
 #include "kernel/cuda/cuda_copy.h"
 #include "kernel/cuda/cuda_families.h"
 #include "kernel/cuda/cuda_matmul.h"
@@ -386,7 +387,7 @@ static void list_ways(const rondo__cuda_kernel *kernel, attention_problem *probl
     const double work = (double)(a->batch * a->heads) * (double)a->m * (double)a->n *
                         (double)(a->width + a->v_width);
     rondo_device_info info = {.struct_size = sizeof info};
-    if (rondo_device_get_info(kernel->device, &info) != RONDO_STATUS_OK) {
+    if (rondo__device_get_facts(kernel->device, &info) != RONDO_STATUS_OK) {
         info = (rondo_device_info){.struct_size = sizeof info};
     }
     const bool has_tensor = problem->dtype == RONDO_DTYPE_F16 && info.arch_major >= 8;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cu_sources.h"
+#include "device/device.h"
 
 // Times are what an H200 takes, in nanoseconds, fitted to 3104 measured plans of 198 convolutions
 // and products (bench/results/tuning_h200.md): a step along K takes `latency`, or `share` for each
@@ -72,7 +73,8 @@ bool rondo__cuda_is_stem(const rondo__cuda_kernel *kernel,
            convolution->groups == 1 && window->channels_in % 8 != 0 && window->channels_in <= 16 &&
            divide_up(convolution->pixels, 128) <= GRID_MAX && window->in[0] == 1 &&
            window->kernel[0] == 1 &&
-           rondo_device_get_info(kernel->device, &info) == RONDO_STATUS_OK && info.arch_major >= 8;
+           rondo__device_get_facts(kernel->device, &info) == RONDO_STATUS_OK &&
+           info.arch_major >= 8;
 }
 
 static bool suits(const rondo__cuda_kernel *kernel, const rondo__cuda_convolution *convolution,
@@ -90,7 +92,7 @@ static bool suits(const rondo__cuda_kernel *kernel, const rondo__cuda_convolutio
     if (convolution->pixels >= most || window->batch * window->in[1] * window->in[2] >= most) {
         return false;
     }
-    return rondo_device_get_info(kernel->device, out_info) == RONDO_STATUS_OK &&
+    return rondo__device_get_facts(kernel->device, out_info) == RONDO_STATUS_OK &&
            out_info->arch_major >= 8;
 }
 

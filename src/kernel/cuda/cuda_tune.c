@@ -254,7 +254,7 @@ static bool make_key(const rondo__cuda_kernel *kernel, const rondo__tuning *tuni
                      rondo_tuning mode, rondo__hash128 *out_key) {
     rondo_device_info info = {.struct_size = sizeof info};
     char text[640];
-    if (rondo_device_get_info(kernel->device, &info) != RONDO_STATUS_OK) {
+    if (rondo__device_get_facts(kernel->device, &info) != RONDO_STATUS_OK) {
         return false;
     }
     const int length =
@@ -310,7 +310,7 @@ static void remember_winner(rondo__hash128 key, size_t winner) {
 // What a choice holds for: other drivers do not change the order much.
 static bool name_device(const rondo__cuda_kernel *kernel, char *text, size_t text_bytes) {
     rondo_device_info info = {.struct_size = sizeof info};
-    if (rondo_device_get_info(kernel->device, &info) != RONDO_STATUS_OK) {
+    if (rondo__device_get_facts(kernel->device, &info) != RONDO_STATUS_OK) {
         return false;
     }
     const int length =
