@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include "backend/backend.h"
-#include "backend/thread_count.h"
 #include "base/error.h"
 #include "base/logging.h"
 #include "base/memory.h"
 #include "base/read_options.h"
+#include "base/thread_count.h"
 #include "executor/base_form.h"
 #include "executor/executor.h"
 #include "executor/limits.h"

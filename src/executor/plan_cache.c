@@ -3,13 +3,13 @@
 
 #include <string.h>
 
-#include "backend/thread_count.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/hook.h"
 #include "base/logging.h"
 #include "base/memory.h"
+#include "base/thread_count.h"
 #include "device/device.h"
 #include "executor/base_form.h"
 #include "executor/declared.h"
