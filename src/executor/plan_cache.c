@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/crew.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/hook.h"
@@ -261,6 +262,7 @@ static rondo_status create_plan(rondo_executor *executor, const rondo_tensor *ke
     // Kernels that cut their work ahead must see the number of threads that will run them.
     const int32_t count = (int32_t)executor->options.thread_count;
     const int32_t former = rondo__host_choose_thread_count(count);
+    rondo__crew_enter();
     const rondo__lru_stats *plans = &executor->plans.stats;
     rondo_status status = compile(executor, keys, program, out_plan);
     for (size_t keep = plans->entry_count / 2; is_out_of_memory(status) && plans->entry_count > 0;
@@ -280,6 +282,7 @@ static rondo_status create_plan(rondo_executor *executor, const rondo_tensor *ke
             rondo__error_restore(&saved);
         }
     }
+    rondo__crew_leave();
     (void)rondo__host_choose_thread_count(former);
     return status;
 }

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/crew.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "onnx/functions.h"
@@ -107,7 +108,9 @@ static rondo_status import_bytes(const uint8_t *bytes, size_t byte_count, rondo_
     status = rondo__budget_create(limit, "memory_limit_bytes (--memory-limit)", &importer.budget);
     if (status == RONDO_STATUS_OK) {
         rondo__budget *before = rondo__budget_enter(importer.budget);
+        rondo__crew_enter();
         status = import_model(&importer, out_program);
+        rondo__crew_leave();
         (void)rondo__budget_enter(before);
     }
     rondo__budget_release(importer.budget);
