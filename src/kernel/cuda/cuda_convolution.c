@@ -12,6 +12,7 @@
 #include "kernel/cuda/cuda_copy.h"
 #include "kernel/cuda/cuda_families.h"
 #include "kernel/cuda/cuda_tune.h"
+#include "kernel/turn.h"
 
 // ---- what is asked ----------------------------------------------------------------------------
 
@@ -61,22 +62,23 @@ typedef struct weight_form {
     int64_t element_bytes;
 } weight_form;
 
-static rondo_status fill_weights(const rondo__weight_want *want, void *packed) {
+// A row is a filter, or of depthwise filters a tap.
+static void fill_weights(const rondo__weight_want *want, size_t first, size_t last, void *packed) {
     const weight_form *form = want->form;
     const size_t bytes = (size_t)form->element_bytes;
+    const size_t taps = (size_t)form->taps, channels = (size_t)form->channels;
+    const size_t pitch_bytes = (size_t)form->pitch * bytes, used_bytes = channels * taps * bytes;
     const uint8_t *from = want->constant->data;
-    for (int64_t f = 0; f < form->filters; f++) {
-        for (int64_t k = 0; k < form->channels; k++) {
-            for (int64_t t = 0; t < form->taps; t++) {
-                const int64_t to = form->is_depthwise != 0
-                                       ? t * form->filters + f
-                                       : f * form->pitch + t * form->channels + k;
-                memcpy((uint8_t *)packed + (size_t)to * bytes,
-                       from + (size_t)((f * form->channels + k) * form->taps + t) * bytes, bytes);
-            }
-        }
+    uint8_t *to = packed;
+    if (form->is_depthwise != 0) {
+        rondo__turn(from + first * bytes, taps, to, (size_t)form->filters, (size_t)form->filters,
+                    last - first, bytes);
+        return;
     }
-    return RONDO_STATUS_OK;
+    for (size_t f = first; f < last; f++, to += pitch_bytes) {
+        rondo__turn(from + f * used_bytes, taps, to, channels, channels, taps, bytes);
+        memset(to + used_bytes, 0, pitch_bytes - used_bytes);
+    }
 }
 
 static void pack_constant(rondo__cuda_kernel *kernel, rondo__cuda_convolution *c) {
@@ -93,7 +95,8 @@ static void pack_constant(rondo__cuda_kernel *kernel, rondo__cuda_convolution *c
         .form = &form,
         .form_bytes = sizeof form,
         .bytes = (size_t)(form.filters * form.pitch * form.element_bytes),
-        .fill = fill_weights,
+        .fill_rows = fill_weights,
+        .row_count = (size_t)(c->is_depthwise ? form.taps : form.filters),
     };
     (void)rondo__cuda_own_input(kernel, 1, &want, &c->w);
 }

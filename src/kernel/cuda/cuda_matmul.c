@@ -11,6 +11,7 @@
 #include "kernel/cuda/cuda_families.h"
 #include "kernel/cuda/cuda_matmul_cublaslt.h"
 #include "kernel/cuda/cuda_tune.h"
+#include "kernel/turn.h"
 
 enum { VECTOR_ROWS_MAX = 4 };  // products of so few rows are read-bound: a warp an output
 
@@ -405,17 +406,11 @@ typedef struct turned_form {
     int64_t k, n, element_bytes;
 } turned_form;
 
-static rondo_status fill_turned(const rondo__weight_want *want, void *turned) {
+static void fill_turned(const rondo__weight_want *want, size_t first, size_t last, void *turned) {
     const turned_form *form = want->form;
     const size_t bytes = (size_t)form->element_bytes;
-    const uint8_t *from = want->constant->data;
-    for (int64_t k = 0; k < form->k; k++) {
-        for (int64_t n = 0; n < form->n; n++) {
-            memcpy((uint8_t *)turned + (size_t)(n * form->k + k) * bytes,
-                   from + (size_t)(k * form->n + n) * bytes, bytes);
-        }
-    }
-    return RONDO_STATUS_OK;
+    rondo__turn((const uint8_t *)want->constant->data + first * bytes, (size_t)form->n, turned,
+                (size_t)form->k, (size_t)form->k, last - first, bytes);
 }
 
 static void pack_constant(rondo__cuda_kernel *kernel, rondo__cuda_matmul *p) {
@@ -432,7 +427,8 @@ static void pack_constant(rondo__cuda_kernel *kernel, rondo__cuda_matmul *p) {
         .form = &form,
         .form_bytes = sizeof form,
         .bytes = (size_t)(p->k * p->n) * bytes,
-        .fill = fill_turned,
+        .fill_rows = fill_turned,
+        .row_count = (size_t)p->n,
     };
     if (rondo__cuda_own_input(kernel, 1, &want, &p->b)) {
         p->b_row = 1;
