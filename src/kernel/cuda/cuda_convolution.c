@@ -312,7 +312,7 @@ typedef struct conv_problem {
         conv_way way;
         size_t plan;
     } candidates[48];
-    uint64_t fast, last;  // bits as in rondo__tuning
+    uint64_t fast, last, library;  // bits as in rondo__tuning
     struct conv_menus *menus;
 } conv_problem;
 
@@ -394,7 +394,8 @@ static void list_candidates(const rondo__cuda_kernel *kernel, conv_problem *prob
     const size_t tensor_count = rondo__cuda_count_tensor_plans(kernel, c);
     add_candidates(problem, WAY_TENSOR, tensor_count, TENSOR_FAST);
     // Padded filters are of our own making; cuDNN would read them wrongly.
-    if (rondo__cuda_get_cudnn_version(kernel) != 0 && !is_padded) {
+    if (rondo__cuda_may_have_libraries(kernel) && !is_padded) {
+        const size_t own_count = problem->count;
         const rondo__cuda_epilogue *e = &c->epilogue;
         const bool has_ending =
             e->has_bias || e->has_residual || e->activation != RONDO__ACTIVATION_NONE;
@@ -403,6 +404,7 @@ static void list_candidates(const rondo__cuda_kernel *kernel, conv_problem *prob
             add_candidates(problem, WAY_CUDNN_FUSED, CUDNN_FUSED_PLANS, CUDNN_FAST);
         }
         add_candidates(problem, WAY_CUDNN_BARE, CUDNN_BARE_PLANS, is_fused ? 1 : CUDNN_FAST);
+        problem->library = ((UINT64_C(1) << problem->count) - 1) ^ ((UINT64_C(1) << own_count) - 1);
     }
     // The plain kernel is always there, and slow where there is much to do.
     if (!is_padded) {
@@ -458,10 +460,11 @@ void rondo__cuda_prepare_convolution(rondo__cuda_kernel *kernel) {
     list_candidates(kernel, &problem);
     const rondo__tuning tuning = {
         .key = key,
-        .library_version = rondo__cuda_get_cudnn_version(kernel),
         .candidate_count = problem.count,
         .fast = problem.fast,
         .last = problem.last,
+        .library = problem.library,
+        .has_library = rondo__cuda_has_cudnn,
         .problem = &problem,
         .build = build_candidate,
         .describe = describe_candidate,

@@ -312,7 +312,7 @@ typedef struct matmul_problem {
         matmul_way way;
         size_t plan;
     } candidates[48];
-    uint64_t fast, last;  // bits as in rondo__tuning
+    uint64_t fast, last, library;  // bits as in rondo__tuning
 } matmul_problem;
 
 // Of each way, what a fast contest tries; see cuda_convolution.c.
@@ -375,8 +375,10 @@ static void list_candidates(const rondo__cuda_kernel *kernel, matmul_problem *pr
         add_candidates(problem, WAY_TENSOR,
                        rondo__cuda_count_tensor_plans(kernel, &problem->convolution), TENSOR_FAST);
     }
-    if (rondo__cuda_suits_cublaslt(p) && rondo__cuda_get_cublaslt_version(kernel) != 0) {
+    if (rondo__cuda_suits_cublaslt(p) && rondo__cuda_may_have_libraries(kernel)) {
+        const size_t own_count = problem->count;
         add_candidates(problem, WAY_CUBLASLT, RONDO__CUBLASLT_PLANS, CUBLASLT_FAST);
+        problem->library = ((UINT64_C(1) << problem->count) - 1) ^ ((UINT64_C(1) << own_count) - 1);
     }
     // The plain kernel is slow where there is much to do, and always there.
     problem->last |= problem->count > 0 && work >= 1e7 ? UINT64_C(1) << problem->count : 0;
@@ -394,7 +396,9 @@ void rondo__cuda_add_product(rondo__cuda_kernel *kernel, const rondo__cuda_matmu
                              size_t way) {
     matmul_problem problem = {.matmul = *matmul};
     list_candidates(kernel, &problem);
-    build_candidate(kernel, &problem, way);
+    const bool lacks_library =
+        (problem.library >> way & 1) != 0 && !rondo__cuda_has_cublaslt(kernel);
+    build_candidate(kernel, &problem, lacks_library ? problem.count - 1 : way);
 }
 
 // ---- weights ----------------------------------------------------------------------------------
@@ -459,10 +463,11 @@ void rondo__cuda_prepare_matmul(rondo__cuda_kernel *kernel) {
                    (long long)p->bias_column, (int)p->epilogue.has_residual);
     const rondo__tuning tuning = {
         .key = key,
-        .library_version = rondo__cuda_get_cublaslt_version(kernel),
         .candidate_count = problem.count,
         .fast = problem.fast,
         .last = problem.last,
+        .library = problem.library,
+        .has_library = rondo__cuda_has_cublaslt,
         .problem = &problem,
         .build = build_candidate,
         .describe = describe_candidate,
