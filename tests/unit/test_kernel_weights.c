@@ -112,10 +112,6 @@ static void check_forms(const char *device, int32_t threads) {
         rondo_tensor_deinit(&constant);
     }
     rondo__crew_leave();
-    // What copies went through is given back; the forms stay.
-    const size_t before = fake_cuda_count_objects();
-    rondo__weight_list_settle(&w.list);
-    assert_int_equal(fake_cuda_count_objects(), before - (strcmp(device, "host") != 0));
     close_world(&w);
     (void)rondo__host_choose_thread_count(former);
 }
@@ -131,6 +127,76 @@ static void test_kernel_weights__arrive(void **state) {
     }
     assert_string_equal(fake_cuda_get_violations(), "");
     assert_int_equal(fake_cuda_count_objects(), 0);
+    fake_cuda_uninstall();
+}
+
+// What copies go through is given back, the forms stay; it is there again for the next one.
+static void test_kernel_weights__settled(void **state) {
+    world w;
+    (void)state;
+    fake_cuda_reset(NULL);
+    fake_cuda_install();
+    open_world("cuda:0", &w);
+    for (int turn = 0; turn < 2; ++turn) {
+        rondo_tensor constant;
+        const rondo_shape shape = {.rank = 1, .extent = {MIB}};
+        OK(rondo_tensor_init(RONDO_DTYPE_U8, &shape, &constant));
+        const rondo__weight_want want = {.constant = &constant, .bytes = MIB};
+        (void)fill_whole(&want, constant.data);
+        const size_t before = fake_cuda_count_objects();
+        expect_form(&w, &want, "a constant");
+        assert_int_equal(fake_cuda_count_objects(), before + 2);
+        rondo__weight_list_settle(&w.list);
+        assert_int_equal(fake_cuda_count_objects(), before + 1);
+        rondo_tensor_deinit(&constant);
+    }
+    close_world(&w);
+    assert_string_equal(fake_cuda_get_violations(), "");
+    assert_int_equal(fake_cuda_count_objects(), 0);
+    fake_cuda_uninstall();
+}
+
+// ---- in time ----------------------------------------------------------------------------------
+
+typedef struct pace {
+    void *latest;  // memory of the part before
+    size_t part_count, wait_count;
+} pace;
+
+// A part must not go where the one before it is copied from, and the copies before that one must
+// have been waited for.
+static void fill_in_time(const rondo__weight_want *want, size_t first, size_t last, void *rows) {
+    pace *p = (pace *)(uintptr_t)want->data;
+    (void)first;
+    (void)last;
+    assert_ptr_not_equal(rows, p->latest);
+    assert_int_equal(fake_cuda_count_calls("cuStreamSynchronize"), p->wait_count + p->part_count);
+    p->latest = rows;
+    p->part_count += 1;
+}
+
+static void test_kernel_weights__in_time(void **state) {
+    world w;
+    pace p = {0};
+    rondo_tensor constant;
+    const rondo_shape shape = {.rank = 1, .extent = {1}};
+    void *address = NULL;
+    (void)state;
+    fake_cuda_reset(NULL);
+    fake_cuda_install();
+    open_world("cuda:0", &w);
+    OK(rondo_tensor_init(RONDO_DTYPE_U8, &shape, &constant));
+    const rondo__weight_want want = {.constant = &constant,
+                                     .bytes = (size_t)20 * MIB,
+                                     .fill_rows = fill_in_time,
+                                     .row_count = 20,
+                                     .data = &p};
+    p.wait_count = fake_cuda_count_calls("cuStreamSynchronize");
+    OK(rondo__weight_list_add(&w.list, &want, &address));
+    assert_int_equal(p.part_count, 5);
+    rondo_tensor_deinit(&constant);
+    close_world(&w);
+    assert_string_equal(fake_cuda_get_violations(), "");
     fake_cuda_uninstall();
 }
 
@@ -183,6 +249,8 @@ static void test_kernel_weights__turned(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernel_weights__arrive),
+        cmocka_unit_test(test_kernel_weights__settled),
+        cmocka_unit_test(test_kernel_weights__in_time),
         cmocka_unit_test(test_kernel_weights__turned),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

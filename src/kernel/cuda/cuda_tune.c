@@ -191,7 +191,7 @@ static rondo_tuning get_mode(const rondo__cuda_kernel *kernel) {
     return mode == RONDO_TUNING_AUTO ? RONDO_TUNING_FAST : mode;
 }
 
-enum { NAME_BYTES = 64 };
+enum { NAME_BYTES = 64, KEPT_BYTES = NAME_BYTES + 24 };
 
 static bool is_of(uint64_t bits, size_t index) {
     return (bits >> index & 1) != 0;
@@ -299,19 +299,28 @@ static bool make_key(const rondo__cuda_kernel *kernel, const rondo__tuning *tuni
     return true;
 }
 
-// The winner that was kept under the key, or the number of candidates.
+// The winner that was kept under the key, or the number of candidates. Its number then stands
+// before its name, so that in most cases one candidate is named.
 static size_t load_winner(const rondo__cuda_kernel *kernel, const rondo__tuning *tuning,
                           rondo__hash128 key) {
     rondo__cuda_image image = {0};
-    char name[NAME_BYTES] = "";
+    char kept[KEPT_BYTES] = "", name[NAME_BYTES] = "";
     if (!rondo__kernel_cache_load(key, &image)) {
         return tuning->candidate_count;
     }
-    if (image.byte_count < sizeof name) {
-        memcpy(name, image.bytes, image.byte_count);
+    if (image.byte_count < sizeof kept) {
+        memcpy(kept, image.bytes, image.byte_count);
     }
     rondo__cuda_image_deinit(&image);
-    return find_named(kernel, tuning, name);
+    char *rest = kept;
+    const size_t number = strtoul(kept, &rest, 10);
+    if (*rest++ != ' ') {
+        return tuning->candidate_count;
+    }
+    if (number < tuning->candidate_count) {
+        tuning->describe(kernel, tuning->problem, number, name, sizeof name);
+    }
+    return strcmp(name, rest) == 0 ? number : find_named(kernel, tuning, rest);
 }
 
 // The winner of an earlier contest that was as wide as the mode asks, or wider; or the number of
@@ -332,9 +341,10 @@ static size_t recall_winner(const rondo__cuda_kernel *kernel, const rondo__tunin
 
 static void remember_winner(const rondo__cuda_kernel *kernel, const rondo__tuning *tuning,
                             rondo__hash128 key, size_t winner) {
-    char name[NAME_BYTES];
+    char kept[KEPT_BYTES], name[NAME_BYTES];
     tuning->describe(kernel, tuning->problem, winner, name, sizeof name);
-    const rondo__cuda_image image = {.bytes = name, .byte_count = strlen(name)};
+    (void)snprintf(kept, sizeof kept, "%zu %s", winner, name);
+    const rondo__cuda_image image = {.bytes = kept, .byte_count = strlen(kept)};
     rondo__kernel_cache_store(key, &image);
 }
 
