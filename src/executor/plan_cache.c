@@ -1,6 +1,7 @@
 // executor/plan_cache.c — see plan_cache.h.
 // SPDX-License-Identifier: Apache-2.0
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -429,6 +430,10 @@ static rondo_status make_new_plan(rondo_executor *executor, const rondo_tensor *
     const int64_t held = rondo__memory_get_thread_bytes() - taken;
     plan->bytes = held > 0 ? (uint64_t)held : 0;
     plan->prepare_ns = rondo__clock_now_ns() - start_ns;
+    RONDO_LOG_DEBUG_F("a plan of %zu ops in %.0f ms, %.0f of them for %" PRIu64
+                      " bytes of weights that were not there",
+                      plan->item_count, (double)plan->prepare_ns * 1e-6,
+                      (double)plan->weights.made_ns * 1e-6, plan->weights.made_bytes);
     status = keep_plan(executor, feeds, plan);
     *out_plan = status == RONDO_STATUS_OK ? plan : NULL;
     return status;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/block.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/memory.h"
@@ -311,8 +312,14 @@ rondo_status rondo__weight_list_add(rondo__weight_list *list, const rondo__weigh
     RETURN_IF_ERROR(RONDO__ARRAY_RESERVE(list->weights, list->capacity, list->count + 1));
     rondo__weight *weight = NULL;
     const int64_t taken = rondo__memory_get_thread_bytes();
+    const uint64_t start_ns = rondo__clock_now_ns();
     (void)pthread_mutex_lock(&store->lock);
+    const size_t entry_count = store->entry_count;
     const rondo_status status = get_weight(list->account, want, &weight);
+    if (store->entry_count > entry_count) {
+        list->made_bytes += want->bytes;
+        list->made_ns += rondo__clock_now_ns() - start_ns;
+    }
     rondo__memory_set_thread_bytes(taken);  // a form is counted here, and is no part of a plan
     if (status == RONDO_STATUS_OK) {
         if (weight->last_number != list->number) {

@@ -52,6 +52,7 @@ typedef struct rondo__weight_list {
     size_t count, capacity;
     rondo__weight **weights;  // each once, if no other list of the account was filled meanwhile
     uint64_t bytes;
+    uint64_t made_bytes, made_ns;  // of forms that were not there when this list wanted them
 } rondo__weight_list;
 
 // One form of one constant. Borrowed for the call.
