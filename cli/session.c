@@ -47,15 +47,28 @@ bool cli_check_precision(const cli_command *command, bool is_half, const cli_lis
     return true;
 }
 
+bool cli_choose_threads(const cli_command *command, uint64_t count) {
+    char text[32];
+    if (count > 1024) {
+        cli_fail_misuse(command, "option --threads is 1 to 1024, not \"%" PRIu64 "\"", count);
+        return false;
+    }
+    snprintf(text, sizeof text, "%" PRIu64, count);
+    if (count > 0 && setenv("RONDO_NUM_THREADS", text, 1) != 0) {
+        cli_print_error("out of memory");
+        return false;
+    }
+    return true;
+}
+
 int cli_session_begin(const cli_command *command, const cli_model_settings *settings,
                       cli_session *session) {
     memset(session, 0, sizeof *session);
     static const cli_assignment_kind set = {"--set", "batch=4", false, is_extent};
     static const cli_assignment_kind shape = {"--shape", "x=1x3x224x224", false, is_shape};
     static const cli_assignment_kind input = {"--input", "x=FILE.npy, or x=random", true, NULL};
-    if (settings->thread_count > 1024) {
-        return cli_fail_misuse(command, "option --threads is 1 to 1024, not \"%" PRIu64 "\"",
-                               settings->thread_count);
+    if (!cli_choose_threads(command, settings->thread_count)) {
+        return CLI_MISUSE;
     }
     if (settings->is_quiet && settings->is_verbose) {
         return cli_fail_misuse(command, "--quiet and --verbose exclude each other");

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/logging.h"
 #include "base/memory.h"
 #include "base/thread.h"
 #include "base/thread_count.h"
@@ -101,6 +102,7 @@ static crew *make_crew(void) {
                    RONDO_STATUS_OK) {
             made->thread_count += 1;
         }
+        RONDO_LOG_DEBUG_F("a crew of %zu threads", made->thread_count + 1);
     }
     rondo__error_restore(&saved);
     return made;
