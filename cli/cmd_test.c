@@ -117,9 +117,8 @@ static int run_test(const cli_command *command, int argc, char **argv) {
     if (parsed != CLI_PARSE_RUN) {
         return parsed == CLI_PARSE_HELP ? CLI_DONE : CLI_MISUSE;
     }
-    if (settings.thread_count > 1024) {
-        return cli_fail_misuse(command, "option --threads is 1 to 1024, not \"%llu\"",
-                               (unsigned long long)settings.thread_count);
+    if (!cli_choose_threads(command, settings.thread_count)) {
+        return CLI_MISUSE;
     }
     if (!cli_check_precision(command, settings.dtype == 1, &settings.keep_f32, &settings.use_f16)) {
         return CLI_MISUSE;

@@ -64,8 +64,8 @@ static const variable variables[] = {
      "debug, for all or by room, as\ninfo,executor=debug; device=debug: each transfer; default:\n"
      "warning"},
     {"RONDO_NUM_THREADS", NULL,
-     "threads for one op on the host, unless --threads or the\nprogram says so; default: all "
-     "processors"},
+     "threads for one op on the host, and for a model's weights,\nunless --threads or the "
+     "program says so; default: all\nprocessors"},
     {"OMP_NUM_THREADS", NULL, "the same, where RONDO_NUM_THREADS is not set"},
     {"OMP_WAIT_POLICY", NULL,
      "OpenMP's own: passive makes idle threads sleep at once. Set\n(or GOMP_SPINCOUNT), it keeps "

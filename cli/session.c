@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,15 +47,28 @@ bool cli_check_precision(const cli_command *command, bool is_half, const cli_lis
     return true;
 }
 
+bool cli_choose_threads(const cli_command *command, uint64_t count) {
+    char text[32];
+    if (count > 1024) {
+        cli_fail_misuse(command, "option --threads is 1 to 1024, not \"%" PRIu64 "\"", count);
+        return false;
+    }
+    snprintf(text, sizeof text, "%" PRIu64, count);
+    if (count > 0 && setenv("RONDO_NUM_THREADS", text, 1) != 0) {
+        cli_print_error("out of memory");
+        return false;
+    }
+    return true;
+}
+
 int cli_session_begin(const cli_command *command, const cli_model_settings *settings,
                       cli_session *session) {
     memset(session, 0, sizeof *session);
     static const cli_assignment_kind set = {"--set", "batch=4", false, is_extent};
     static const cli_assignment_kind shape = {"--shape", "x=1x3x224x224", false, is_shape};
     static const cli_assignment_kind input = {"--input", "x=FILE.npy, or x=random", true, NULL};
-    if (settings->thread_count > 1024) {
-        return cli_fail_misuse(command, "option --threads is 1 to 1024, not \"%" PRIu64 "\"",
-                               settings->thread_count);
+    if (!cli_choose_threads(command, settings->thread_count)) {
+        return CLI_MISUSE;
     }
     if (settings->is_quiet && settings->is_verbose) {
         return cli_fail_misuse(command, "--quiet and --verbose exclude each other");
@@ -84,32 +98,75 @@ int cli_session_begin(const cli_command *command, const cli_model_settings *sett
 
 // ---- opening ----------------------------------------------------------------------------------
 
-static bool load_program(const char *path, uint64_t memory_limit, cli_session *session) {
-    rondo_status loaded = RONDO_STATUS_OK;
-    if (strcmp(path, "-") == 0) {
-        cli_bytes bytes;
-        session->path = "standard input";
-        if (!cli_bytes_load(path, &bytes)) {
-            return false;
-        }
-        loaded = rondo_program_parse_onnx(bytes.data, bytes.count, &session->program);
-        cli_bytes_free(&bytes);
+// A load of a file, perhaps on a thread of its own while the device is opened: both take some
+// tenths of a second where there is a GPU.
+typedef struct loading {
+    const char *path;
+    uint64_t memory_limit;
+    bool has_thread;
+    pthread_t thread;
+    rondo_status status;
+    rondo_error error;
+    rondo_program *program;
+} loading;
+
+static void *load_file(void *data) {
+    loading *l = data;
+    l->status = rondo_program_load_onnx_limited(l->path, l->memory_limit, &l->program);
+    l->error = *rondo_error_get_last();
+    return NULL;
+}
+
+static bool is_stdin(const char *path) {
+    return strcmp(path, "-") == 0;
+}
+
+static void begin_loading(const char *device, loading *l) {
+    const bool is_worth_it = !is_stdin(l->path) && strcmp(device, "host") != 0;
+    l->has_thread = is_worth_it && pthread_create(&l->thread, NULL, load_file, l) == 0;
+}
+
+static void end_loading(loading *l) {
+    if (l->has_thread) {
+        (void)pthread_join(l->thread, NULL);
     } else {
-        session->path = path;
-        cli_progress_show_loading(path);
-        loaded = rondo_program_load_onnx_limited(path, memory_limit, &session->program);
-        cli_progress_clear();
-        if (loaded == RONDO_STATUS_UNSUPPORTED && cli_print_missing_ops(path)) {
-            return false;
-        }
+        (void)load_file(l);
     }
-    if (loaded != RONDO_STATUS_OK) {
-        const rondo_error *error = rondo_error_get_last();
-        const bool names_file = strstr(error->message, session->path) != NULL;
-        cli_print_error("%s%s%s", names_file ? "" : session->path, names_file ? "" : ": ",
-                        error->message);
+}
+
+static bool read_stdin(loading *l) {
+    cli_bytes bytes;
+    if (!cli_bytes_load(l->path, &bytes)) {
         return false;
     }
+    l->status = rondo_program_parse_onnx(bytes.data, bytes.count, &l->program);
+    l->error = *rondo_error_get_last();
+    cli_bytes_free(&bytes);
+    return true;
+}
+
+static bool load_program(loading *l, cli_session *session) {
+    if (is_stdin(l->path)) {
+        session->path = "standard input";
+        if (!read_stdin(l)) {
+            return false;
+        }
+    } else {
+        session->path = l->path;
+        cli_progress_show_loading(l->path);
+        end_loading(l);
+        cli_progress_clear();
+        if (l->status == RONDO_STATUS_UNSUPPORTED && cli_print_missing_ops(l->path)) {
+            return false;
+        }
+    }
+    if (l->status != RONDO_STATUS_OK) {
+        const bool names_file = strstr(l->error.message, session->path) != NULL;
+        cli_print_error("%s%s%s", names_file ? "" : session->path, names_file ? "" : ": ",
+                        l->error.message);
+        return false;
+    }
+    session->program = l->program;
     return true;
 }
 
@@ -148,14 +205,20 @@ static void say_dimensions(const cli_session *session) {
 }
 
 bool cli_session_open(const char *path, const cli_model_settings *settings, cli_session *session) {
+    loading l = {.path = path, .memory_limit = settings->memory_limit};
     session->device_info.struct_size = sizeof session->device_info;
-    // The device first: its name is quickly checked, and a large model is slow to load.
+    begin_loading(settings->device, &l);
+    // What is wrong with the device is said first: a large model is slow to load.
     if (rondo_device_open(settings->device, &session->device) != RONDO_STATUS_OK ||
         rondo_device_get_info(session->device, &session->device_info) != RONDO_STATUS_OK) {
         cli_fail_with_record();
+        if (l.has_thread) {
+            end_loading(&l);
+            rondo_program_destroy(l.program);
+        }
         return false;
     }
-    if (!load_program(path, settings->memory_limit, session)) {
+    if (!load_program(&l, session)) {
         return false;
     }
     const size_t input_count = rondo_program_get_input_count(session->program);

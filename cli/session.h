@@ -136,6 +136,10 @@ void cli_set_precision(rondo_executor_options *options, rondo_dtype dtype, const
 bool cli_check_precision(const cli_command *command, bool is_half, const cli_list *keep_f32,
                          const cli_list *use_f16);
 
+// Makes `count` the number of threads of all that follows, loading models included; 0: what the
+// environment says. A number beyond 1024 is printed as a misuse, and false is returned.
+bool cli_choose_threads(const cli_command *command, uint64_t count);
+
 // Reads the settings: lists are split, levels set. A misuse is printed.
 //
 // Returns:   CLI_DONE, CLI_FAILED or CLI_MISUSE.

@@ -79,7 +79,7 @@ typedef struct rondo_executor_options {
     rondo_progress_function progress;  // NULL: none
     void *progress_data;
     uint32_t thread_count;  // threads for one op on the host, 1 to 1024; 0: RONDO_NUM_THREADS,
-                            // OMP_NUM_THREADS, or all there are. No matter on a GPU
+                            // OMP_NUM_THREADS, or all there are. On a GPU: for its weights only
     uint64_t memory_limit_bytes;  // of plans and runs together; 0: a default; see below
     uint64_t loop_limit;          // turns of all loops in one run, in a graph of a loop and those
                                   // inside it; 0 means 10 000 000

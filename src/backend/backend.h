@@ -45,6 +45,8 @@ struct rondo_device {
     pthread_mutex_t capture_list_lock;
     rondo__capture *capture_list;  // guarded by capture_list_lock
     rondo__areas areas;            // what rondo_memory_allocate gave out
+    rondo_device_info facts;       // see device/device.h; constant once `has_facts` is set
+    atomic_bool has_facts;
     // Host memory that graphs use; see capture/host_memory.h.
     pthread_mutex_t host_memory_lock;
     void *host_uses;  // guarded by host_memory_lock, as the next

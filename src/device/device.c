@@ -185,6 +185,23 @@ rondo_status rondo_device_get_info(rondo_device *device, rondo_device_info *out_
     return RONDO_STATUS_OK;
 }
 
+rondo_status rondo__device_get_facts(rondo_device *device, rondo_device_info *out_facts) {
+    static pthread_mutex_t facts_lock = PTHREAD_MUTEX_INITIALIZER;
+    if (!atomic_load(&device->has_facts)) {
+        rondo_device_info facts = {.struct_size = sizeof facts};
+        RETURN_IF_ERROR(device->backend->describe_device(device->ordinal, &facts));
+        facts.free_bytes = 0;
+        pthread_mutex_lock(&facts_lock);
+        if (!atomic_load(&device->has_facts)) {
+            device->facts = facts;
+            atomic_store(&device->has_facts, true);
+        }
+        pthread_mutex_unlock(&facts_lock);
+    }
+    *out_facts = device->facts;
+    return RONDO_STATUS_OK;
+}
+
 const char *rondo_device_get_name(const rondo_device *device) {
     return device != NULL ? device->name : "";
 }

@@ -5,7 +5,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
+#include "base/logging.h"
 #include "base/memory.h"
 #include "executor/homes.h"
 #include "executor/precision.h"
@@ -94,6 +96,7 @@ rondo_status rondo__executor_make_base(rondo_executor *executor) {
         return RONDO_STATUS_NO_MEMORY;
     }
     rondo__base *fresh = NULL;
+    const uint64_t start_ns = rondo__clock_now_ns();
     const rondo_status status =
         rondo__shared_acquire_base(executor->source, key, key != NULL ? strlen(key) : 0,
                                    executor->root->budget, make_base_program, executor, &fresh);
@@ -101,6 +104,8 @@ rondo_status rondo__executor_make_base(rondo_executor *executor) {
     if (status != RONDO_STATUS_OK) {
         return status;
     }
+    RONDO_LOG_DEBUG_F("the base of a program in %.0f ms",
+                      (double)(rondo__clock_now_ns() - start_ns) * 1e-6);
     rondo__shared_release_base(executor->source, executor->base_form, executor->root->budget);
     executor->base_form = fresh;
     executor->base = fresh->program;

@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "executor/branch_trial.h"
 
-#include "backend/thread_count.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/logging.h"
 #include "base/memory.h"
+#include "base/thread_count.h"
 #include "executor/branches.h"
 #include "executor/levels.h"
 #include "executor/self_check.h"

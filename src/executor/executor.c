@@ -5,11 +5,12 @@
 #include <string.h>
 
 #include "backend/backend.h"
-#include "backend/thread_count.h"
+#include "base/crew.h"
 #include "base/error.h"
 #include "base/logging.h"
 #include "base/memory.h"
 #include "base/read_options.h"
+#include "base/thread_count.h"
 #include "executor/base_form.h"
 #include "executor/executor.h"
 #include "executor/limits.h"
@@ -248,7 +249,11 @@ static rondo_status create(rondo_program *program, rondo_device *device,
         status = make_watch(executor);
     }
     if (status == RONDO_STATUS_OK) {
+        const int32_t former = rondo__host_choose_thread_count((int32_t)options->thread_count);
+        rondo__crew_enter();
         status = rondo__executor_make_base(executor);
+        rondo__crew_leave();
+        (void)rondo__host_choose_thread_count(former);
     }
     if (status == RONDO_STATUS_OK) {
         executor->keyed = rondo__calloc(executor->base->input_count + 1, sizeof *executor->keyed);

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "device/device.h"
 #include "executor/peers.h"
 #include "op/draws.h"
 #include "program/edit.h"
@@ -270,7 +271,7 @@ static uint64_t get_room(const rondo_executor *executor) {
     const rondo__budget *budget = executor->root->device_budget;
     const uint64_t limit = budget != NULL ? rondo__budget_get_limit(budget) : UINT64_MAX;
     rondo_device_info info = {.struct_size = sizeof info};
-    if (rondo_device_get_info(executor->device, &info) != RONDO_STATUS_OK) {
+    if (rondo__device_get_facts(executor->device, &info) != RONDO_STATUS_OK) {
         return limit;
     }
     return info.memory_bytes > 0 && info.memory_bytes < limit ? info.memory_bytes : limit;

@@ -5,9 +5,9 @@
 #include <assert.h>
 
 #include "backend/failure.h"
-#include "backend/thread_count.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/thread_count.h"
 #include "op/registered.h"
 
 enum { GROUP_MAX = 64 };  // items of one host function

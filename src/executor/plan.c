@@ -534,6 +534,14 @@ rondo_status rondo__plan_specialise(const rondo_executor *executor, const rondo_
     return status;
 }
 
+// All forms are made.
+static void settle_weights(rondo__plan *plan) {
+    rondo__weight_list_settle(&plan->weights);
+    for (size_t i = 0; i < plan->peer_count; ++i) {
+        rondo__weight_list_settle(&plan->peers[i].weights);
+    }
+}
+
 rondo_status rondo__plan_create(rondo_executor *executor, rondo_program *program,
                                 rondo__plan **out_plan) {
     *out_plan = NULL;
@@ -615,6 +623,7 @@ free_lists:
     rondo__free(kernels);
     rondo__free(class_of);
 free_plan:
+    settle_weights(plan);
     if (status == RONDO_STATUS_OK) {
         *out_plan = plan;
     } else {

@@ -1,15 +1,18 @@
 // executor/plan_cache.c — see plan_cache.h.
 // SPDX-License-Identifier: Apache-2.0
 
+#include <inttypes.h>
 #include <string.h>
 
-#include "backend/thread_count.h"
 #include "base/clock.h"
+#include "base/crew.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/hook.h"
 #include "base/logging.h"
 #include "base/memory.h"
+#include "base/thread_count.h"
+#include "device/device.h"
 #include "executor/base_form.h"
 #include "executor/declared.h"
 #include "executor/destroy.h"
@@ -94,7 +97,7 @@ static uint64_t choose_byte_limit(const rondo_executor *executor) {
         return options->memory_limit_bytes / 2;
     }
     return rondo_device_is_host(executor->device) ||
-                   rondo_device_get_info(executor->device, &info) != RONDO_STATUS_OK
+                   rondo__device_get_facts(executor->device, &info) != RONDO_STATUS_OK
                ? 0
                : info.memory_bytes / 4;
 }
@@ -260,6 +263,7 @@ static rondo_status create_plan(rondo_executor *executor, const rondo_tensor *ke
     // Kernels that cut their work ahead must see the number of threads that will run them.
     const int32_t count = (int32_t)executor->options.thread_count;
     const int32_t former = rondo__host_choose_thread_count(count);
+    rondo__crew_enter();
     const rondo__lru_stats *plans = &executor->plans.stats;
     rondo_status status = compile(executor, keys, program, out_plan);
     for (size_t keep = plans->entry_count / 2; is_out_of_memory(status) && plans->entry_count > 0;
@@ -279,6 +283,7 @@ static rondo_status create_plan(rondo_executor *executor, const rondo_tensor *ke
             rondo__error_restore(&saved);
         }
     }
+    rondo__crew_leave();
     (void)rondo__host_choose_thread_count(former);
     return status;
 }
@@ -425,6 +430,10 @@ static rondo_status make_new_plan(rondo_executor *executor, const rondo_tensor *
     const int64_t held = rondo__memory_get_thread_bytes() - taken;
     plan->bytes = held > 0 ? (uint64_t)held : 0;
     plan->prepare_ns = rondo__clock_now_ns() - start_ns;
+    RONDO_LOG_DEBUG_F("a plan of %zu ops in %.0f ms, %.0f of them for %" PRIu64
+                      " bytes of weights that were not there",
+                      plan->item_count, (double)plan->prepare_ns * 1e-6,
+                      (double)plan->weights.made_ns * 1e-6, plan->weights.made_bytes);
     status = keep_plan(executor, feeds, plan);
     *out_plan = status == RONDO_STATUS_OK ? plan : NULL;
     return status;

@@ -5,9 +5,11 @@
 #include <string.h>
 
 #include "base/block.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "kernel/weight_upload.h"
 
 enum { BUCKET_COUNT_MIN = 64, WEIGHT_ALIGNMENT = 64 };
 
@@ -37,6 +39,7 @@ struct rondo__weight_store {
     rondo_memory_kind kind;
     bool is_host;
     pthread_mutex_t lock;  // guards all below, and `bytes` of accounts
+    rondo__weight_upload upload;
     size_t entry_count;
     size_t bucket_count;  // a power of two
     entry **buckets;
@@ -65,6 +68,7 @@ rondo_status rondo__weight_store_create(rondo_device *device, rondo_memory_kind 
 
 void rondo__weight_store_destroy(rondo__weight_store *store) {
     if (store != NULL) {
+        rondo__weight_upload_end(&store->upload, store->device);
         (void)pthread_mutex_destroy(&store->lock);
         rondo__free(store->buckets);
         rondo__free(store);
@@ -142,7 +146,7 @@ static rondo_status make_on_host(const rondo__weight_want *want, void **out_addr
     if (status == RONDO_STATUS_OK && want->fill != NULL) {
         status = want->fill(want, bytes);
     } else if (status == RONDO_STATUS_OK && want->bytes > 0) {
-        memcpy(bytes, want->constant->data, want->bytes);
+        rondo__weight_fill_rows(want, bytes);
     }
     if (status != RONDO_STATUS_OK) {
         rondo__block_free(bytes);
@@ -163,7 +167,7 @@ static rondo_status make_pinned(const rondo__weight_account *account,
         memset(bytes, 0, want->bytes);
         status = want->fill(want, bytes);
     } else if (status == RONDO_STATUS_OK && want->bytes > 0) {
-        memcpy(bytes, want->constant->data, want->bytes);
+        rondo__weight_fill_rows(want, bytes);
     }
     if (status != RONDO_STATUS_OK) {
         rondo_memory_free(device, bytes);
@@ -173,29 +177,36 @@ static rondo_status make_pinned(const rondo__weight_account *account,
     return RONDO_STATUS_OK;
 }
 
-static rondo_status make_on_gpu(const rondo__weight_account *account,
-                                const rondo__weight_want *want, void **out_address) {
-    rondo_device *device = account->store->device;
+// Copied from where it is, or from a form that is whole on the host meanwhile.
+static rondo_status copy_to_gpu(rondo_stream *stream, const rondo__weight_want *want,
+                                void *memory) {
     void *filled = NULL;
-    void *memory = NULL;
-    rondo_status status = RONDO_STATUS_OK;
-    if (want->fill != NULL && want->bytes > 0) {
-        status = make_on_host(want, &filled);
+    if (want->fill != NULL || want->fill_rows != NULL) {
+        RETURN_IF_ERROR(make_on_host(want, &filled));
     }
-    if (status == RONDO_STATUS_OK) {
-        status = rondo_memory_allocate(device, RONDO_MEMORY_DEVICE, get_device_bytes(want->bytes),
-                                       &memory);
-    }
-    if (status == RONDO_STATUS_OK && want->bytes > 0) {
-        status = rondo_stream_copy(account->stream, memory,
-                                   filled != NULL ? filled : want->constant->data, want->bytes,
-                                   RONDO_COPY_HOST_TO_DEVICE);
-    }
+    rondo_status status =
+        rondo_stream_copy(stream, memory, filled != NULL ? filled : want->constant->data,
+                          want->bytes, RONDO_COPY_HOST_TO_DEVICE);
     // Other executors read it on streams of their own as soon as they find it.
     if (status == RONDO_STATUS_OK) {
-        status = rondo_stream_synchronize(account->stream);
+        status = rondo_stream_synchronize(stream);
     }
     rondo__block_free(filled);
+    return status;
+}
+
+static rondo_status make_on_gpu(const rondo__weight_account *account,
+                                const rondo__weight_want *want, void **out_address) {
+    rondo__weight_store *store = account->store;
+    rondo_device *device = store->device;
+    void *memory = NULL;
+    rondo_status status =
+        rondo_memory_allocate(device, RONDO_MEMORY_DEVICE, get_device_bytes(want->bytes), &memory);
+    if (status == RONDO_STATUS_OK && want->bytes > 0) {
+        status = rondo__weight_upload_suits(want)
+                     ? rondo__weight_upload_send(&store->upload, account->stream, want, memory)
+                     : copy_to_gpu(account->stream, want, memory);
+    }
     if (status != RONDO_STATUS_OK) {
         rondo_memory_free(device, memory);
         return status;
@@ -301,8 +312,14 @@ rondo_status rondo__weight_list_add(rondo__weight_list *list, const rondo__weigh
     RETURN_IF_ERROR(RONDO__ARRAY_RESERVE(list->weights, list->capacity, list->count + 1));
     rondo__weight *weight = NULL;
     const int64_t taken = rondo__memory_get_thread_bytes();
+    const uint64_t start_ns = rondo__clock_now_ns();
     (void)pthread_mutex_lock(&store->lock);
+    const size_t entry_count = store->entry_count;
     const rondo_status status = get_weight(list->account, want, &weight);
+    if (store->entry_count > entry_count) {
+        list->made_bytes += want->bytes;
+        list->made_ns += rondo__clock_now_ns() - start_ns;
+    }
     rondo__memory_set_thread_bytes(taken);  // a form is counted here, and is no part of a plan
     if (status == RONDO_STATUS_OK) {
         if (weight->last_number != list->number) {
@@ -355,6 +372,13 @@ void rondo__weight_list_cut(rondo__weight_list *list, size_t count) {
         list->weights = NULL;
         list->capacity = 0;
     }
+}
+
+void rondo__weight_list_settle(rondo__weight_list *list) {
+    rondo__weight_store *store = list->account->store;
+    (void)pthread_mutex_lock(&store->lock);
+    rondo__weight_upload_end(&store->upload, store->device);
+    (void)pthread_mutex_unlock(&store->lock);
 }
 
 uint64_t rondo__weight_list_get_shared_bytes(const rondo__weight_list *list) {

@@ -52,6 +52,7 @@ typedef struct rondo__weight_list {
     size_t count, capacity;
     rondo__weight **weights;  // each once, if no other list of the account was filled meanwhile
     uint64_t bytes;
+    uint64_t made_bytes, made_ns;  // of forms that were not there when this list wanted them
 } rondo__weight_list;
 
 // One form of one constant. Borrowed for the call.
@@ -61,9 +62,14 @@ struct rondo__weight_want {
     const void *form;   // all that decides the bytes beside the constant, compared byte by byte; a
     size_t form_bytes;  // word of its own in front tells kinds apart
     size_t bytes;       // that the form has
-    // Writes the form into zeroed host memory, aligned to 64. NULL: it is the constant's own bytes.
+    // Writes the form into zeroed host memory, aligned to 64. Both NULL: it is the constant's own
+    // bytes.
     rondo_status (*fill)(const rondo__weight_want *want, void *bytes);
-    const void *data;  // for `fill`
+    // Instead, for a form of equal rows, of which each is made by itself: writes every byte of the
+    // rows `first` to `last` - 1, the first of them at `rows`. Called as base/crew.h says.
+    void (*fill_rows)(const rondo__weight_want *want, size_t first, size_t last, void *rows);
+    size_t row_count;
+    const void *data;  // for both
 };
 
 void rondo__weight_list_init(rondo__weight_account *account, rondo__weight_list *out_list);
@@ -80,6 +86,10 @@ RONDO_MUST_USE rondo_status rondo__weight_list_add(rondo__weight_list *list,
 
 // Gives up all but the first `count` of the list; with 0 the list is as after init.
 void rondo__weight_list_cut(rondo__weight_list *list, size_t count);
+
+// Frees what the store holds for making forms, until one is made again. To be called when a plan
+// has all that it wants.
+void rondo__weight_list_settle(rondo__weight_list *list);
 
 // Of the list's bytes those that other lists hold as well.
 uint64_t rondo__weight_list_get_shared_bytes(const rondo__weight_list *list);

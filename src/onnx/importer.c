@@ -4,7 +4,10 @@
 
 #include <string.h>
 
+#include "base/clock.h"
+#include "base/crew.h"
 #include "base/error.h"
+#include "base/logging.h"
 #include "base/memory.h"
 #include "onnx/functions.h"
 #include "onnx/graphs.h"
@@ -107,7 +110,9 @@ static rondo_status import_bytes(const uint8_t *bytes, size_t byte_count, rondo_
     status = rondo__budget_create(limit, "memory_limit_bytes (--memory-limit)", &importer.budget);
     if (status == RONDO_STATUS_OK) {
         rondo__budget *before = rondo__budget_enter(importer.budget);
+        rondo__crew_enter();
         status = import_model(&importer, out_program);
+        rondo__crew_leave();
         (void)rondo__budget_enter(before);
     }
     rondo__budget_release(importer.budget);
@@ -128,6 +133,7 @@ static rondo_status import_bytes(const uint8_t *bytes, size_t byte_count, rondo_
 static rondo_status import_file(const char *path, uint64_t limit, rondo__missing *missing,
                                 Onnx__ModelProto **out_model, rondo_program **out_program) {
     rondo__source *source = NULL;
+    const uint64_t start_ns = rondo__clock_now_ns();
     *out_model = NULL;
     *out_program = NULL;
     rondo_status status = rondo__source_map(path, &source);
@@ -138,6 +144,11 @@ static rondo_status import_file(const char *path, uint64_t limit, rondo__missing
                           source, path, limit, missing, out_model, out_program);
     if (status != RONDO_STATUS_OK && status != RONDO_STATUS_UNSUPPORTED) {
         rondo__source_prefix_path(path);
+    }
+    if (status == RONDO_STATUS_OK) {
+        RONDO_LOG_DEBUG_F("loaded %s, %zu bytes, in %.0f ms", path,
+                          rondo__source_get_byte_count(source),
+                          (double)(rondo__clock_now_ns() - start_ns) * 1e-6);
     }
     rondo__source_release(source);
     return status;

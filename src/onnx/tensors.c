@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/crew.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "onnx/external.h"
@@ -136,7 +137,7 @@ static rondo_status read_raw(rondo__source *source, const uint8_t *bytes, size_t
     }
     RETURN_IF_ERROR(rondo_tensor_init(dtype, shape, out_tensor));
     if (byte_count > 0) {
-        memcpy(out_tensor->data, bytes, byte_count);
+        rondo__crew_copy(out_tensor->data, bytes, byte_count);
     }
     if (dtype == RONDO_DTYPE_BOOL) {
         normalize_bools(out_tensor, byte_count);

@@ -3,9 +3,11 @@
 #include <float.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/crew.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "op/half.h"
@@ -82,12 +84,19 @@ static entry *find(rondo__half_cache *cache, const rondo_tensor *tensor) {
                : bsearch(&key, cache->entries, cache->count, sizeof key, compare_entries);
 }
 
-// The largest magnitude. Those of floats are in the order of their bits, so one turn does eight.
-static float find_largest(const float *x, int64_t count) {
+typedef struct magnitudes {
+    const float *x;
+    atomic_int_least32_t largest;  // its bits
+} magnitudes;
+
+// Magnitudes of floats are in the order of their bits, so one turn does eight.
+static void look_at_magnitudes(void *data, size_t first, size_t last) {
     enum { SIDE_BY_SIDE = 8 };
+    magnitudes *m = data;
+    const float *x = m->x;
     int32_t largest[SIDE_BY_SIDE] = {0};
-    int64_t i = 0;
-    for (; i + SIDE_BY_SIDE <= count; i += SIDE_BY_SIDE) {
+    size_t i = first;
+    for (; i + SIDE_BY_SIDE <= last; i += SIDE_BY_SIDE) {
         int32_t bits[SIDE_BY_SIDE];
         memcpy(bits, x + i, sizeof bits);
         for (int k = 0; k < SIDE_BY_SIDE; ++k) {
@@ -95,7 +104,7 @@ static float find_largest(const float *x, int64_t count) {
             largest[k] = magnitude > largest[k] ? magnitude : largest[k];
         }
     }
-    for (; i < count; ++i) {
+    for (; i < last; ++i) {
         int32_t bits;
         memcpy(&bits, x + i, sizeof bits);
         bits &= INT32_MAX;
@@ -104,8 +113,17 @@ static float find_largest(const float *x, int64_t count) {
     for (int k = 1; k < SIDE_BY_SIDE; ++k) {
         largest[0] = largest[k] > largest[0] ? largest[k] : largest[0];
     }
+    int_least32_t known = atomic_load(&m->largest);
+    while (largest[0] > known && !atomic_compare_exchange_weak(&m->largest, &known, largest[0])) {
+    }
+}
+
+static float find_largest(const float *x, int64_t count) {
+    magnitudes m = {.x = x};
+    rondo__crew_run((size_t)count, sizeof *x, look_at_magnitudes, &m);
+    const int32_t bits = atomic_load(&m.largest);
     float value;
-    memcpy(&value, &largest[0], sizeof value);
+    memcpy(&value, &bits, sizeof value);
     return value;
 }
 
@@ -174,17 +192,33 @@ uint32_t rondo__half_get_traits(rondo__half_cache *cache, const rondo_tensor *te
     return traits;
 }
 
-static rondo_status round_fresh(const rondo_tensor *tensor, rondo_tensor *out_half) {
-    RETURN_IF_ERROR(rondo_tensor_init(RONDO_DTYPE_F16, &tensor->shape, out_half));
-    const float *from = tensor->data;
-    uint16_t *to = out_half->data;
-    const int64_t count = rondo_shape_get_count(&tensor->shape);
-    rondo__half_from_float_array(RONDO_DTYPE_F16, from, to, (size_t)count);
-    for (int64_t i = 0; i < count; ++i) {
+typedef struct rounding {
+    const float *from;
+    uint16_t *to;
+} rounding;
+
+static void round_items(void *data, size_t first, size_t last) {
+    const rounding *r = data;
+    const float *from = r->from + first;
+    uint16_t *to = r->to + first;
+    const size_t count = last - first;
+    rondo__half_from_float_array(RONDO_DTYPE_F16, from, to, count);
+    bool has_infinities = false;
+    for (size_t i = 0; i < count; ++i) {
+        has_infinities |= (to[i] & 0x7fffu) == HALF_INFINITY;
+    }
+    for (size_t i = 0; has_infinities && i < count; ++i) {
         if ((to[i] & 0x7fffu) == HALF_INFINITY && isfinite(from[i])) {
             to[i] = (uint16_t)(to[i] - 1);  // the largest of that sign
         }
     }
+}
+
+static rondo_status round_fresh(const rondo_tensor *tensor, rondo_tensor *out_half) {
+    RETURN_IF_ERROR(rondo_tensor_init(RONDO_DTYPE_F16, &tensor->shape, out_half));
+    rounding r = {.from = tensor->data, .to = out_half->data};
+    rondo__crew_run((size_t)rondo_shape_get_count(&tensor->shape), sizeof *r.from + sizeof *r.to,
+                    round_items, &r);
     return RONDO_STATUS_OK;
 }
 

@@ -8,6 +8,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
+#include "base/crew.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "program/passes.h"
@@ -100,6 +101,24 @@ static bool are_alike(const rondo_program *program, const part *a, const part *b
     return are;
 }
 
+typedef struct joining {
+    char *to;
+    size_t count, row_bytes;  // of a joined row
+    const char *from[PARTS_MOST];
+    size_t bytes[PARTS_MOST];  // of a row of each
+} joining;
+
+static void join_rows(void *data, size_t first, size_t last) {
+    const joining *j = data;
+    char *to = j->to + first * j->row_bytes;
+    for (size_t row = first; row < last; ++row) {
+        for (size_t i = 0; i < j->count; ++i) {
+            memcpy(to, j->from[i] + row * j->bytes[i], j->bytes[i]);
+            to += j->bytes[i];
+        }
+    }
+}
+
 // Puts constants side by side: `rows` rows of each, one behind the other.
 static rondo_status join_constants(rondo_program *program, const int32_t *values, size_t count,
                                    int64_t rows, const rondo_shape *shape, const char *name,
@@ -107,15 +126,14 @@ static rondo_status join_constants(rondo_program *program, const int32_t *values
     const rondo_dtype dtype = program->values[values[0]].constant.dtype;
     rondo_tensor joined;
     RETURN_IF_ERROR(rondo_tensor_init(dtype, shape, &joined));
-    char *to = joined.data;
-    for (int64_t row = 0; row < rows; ++row) {
-        for (size_t i = 0; i < count; ++i) {
-            const rondo_tensor *from = &program->values[values[i]].constant;
-            const size_t bytes = rondo_tensor_get_bytes(from) / (size_t)rows;
-            memcpy(to, (const char *)from->data + (size_t)row * bytes, bytes);
-            to += bytes;
-        }
+    joining j = {.to = joined.data, .count = count};
+    for (size_t i = 0; i < count; ++i) {
+        const rondo_tensor *from = &program->values[values[i]].constant;
+        j.from[i] = from->data;
+        j.bytes[i] = rondo_tensor_get_bytes(from) / (size_t)rows;
+        j.row_bytes += j.bytes[i];
     }
+    rondo__crew_run((size_t)rows, 2 * j.row_bytes, join_rows, &j);
     const rondo_status status = rondo__program_add_constant(program, name, &joined, out_value);
     rondo_tensor_deinit(&joined);
     return status;

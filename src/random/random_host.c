@@ -6,7 +6,7 @@
 #include <omp.h>
 #endif
 
-#include "backend/thread_count.h"
+#include "base/thread_count.h"
 #include "random/cu/philox.cuh"
 #include "rondo/random.h"
 

@@ -40,6 +40,13 @@ done
 expect_error 1 'toaster' run "$good" --device toaster
 expect_error 1 'cuda:99' run "$good" --device cuda:99
 expect_error 1 'toaster' test --device toaster "$models"
+# The file is loaded while a device is opened, unless that is the host: the device's failure is told
+# first, and alone; that of the file is the same on either way.
+expect_error 1 'toaster' run "$work/no_such_file.onnx" --device toaster
+expect_status 1 run "$models/cyclic.onnx" --device host
+cp "$work/stderr" "$work/said_alone"
+expect_status 1 run "$models/cyclic.onnx" --device auto
+cmp -s "$work/stderr" "$work/said_alone" || fail "loaded beside the device: another message"
 
 # Dimensions: what is malformed is misuse, what the model does not take is a failure.
 for malformed in batch batch=two batch=-3 batch= =3 batch=99999999999999999999; do

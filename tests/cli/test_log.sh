@@ -15,6 +15,16 @@ grep -qE "^rondo: debug: transfer: a copy from host to host, [0-9]+ bytes, in th
 grep -qE "^rondo: debug: transfer: a copy from host to the host, [0-9]+ bytes, waited for$tail" \
     "$work/stderr" || fail "no transfer to the host"
 
+# As many threads as were asked for, where a model is loaded and where its weights become f16.
+network=$here/../../examples/models/squeezenet1_1/model.onnx
+for count in 1 3; do
+    expect_status 0 run "$network" --device host --dtype fp16 --threads $count
+    crews=$(grep -c "^rondo: debug: a crew of $count threads" "$work/stderr")
+    others=$(grep "debug: a crew of" "$work/stderr" | grep -vc "a crew of $count threads")
+    [ "$others" = 0 ] || fail "--threads $count: other crews"
+    [ "$crews" -gt 0 ] || [ $count = 1 ] || fail "--threads $count: no crew"
+done
+
 # One room alone, and all the others at their own level.
 RONDO_LOG=device=debug
 expect_status 0 run "$model" --device host

@@ -9,7 +9,11 @@
 #include "rondo/rondo.h"
 #include "support/sweep.h"
 
-enum { ACCOUNTS = 2, LISTS = 2, FORMS = 3, FLOATS = 200, LIMIT = 1 << 20 };
+enum { ACCOUNTS = 2, LISTS = 2, FORMS = 4, FLOATS = 200, ROWS = 100, LIMIT = 1 << 20 };
+
+// The last is large enough to go through pinned memory, row by row.
+static const size_t form_bytes[FORMS] = {FLOATS * sizeof(float), FLOATS * sizeof(float),
+                                         FLOATS * sizeof(float), ROWS *FLOATS * sizeof(float)};
 
 typedef struct world {
     const char *device_name;
@@ -27,6 +31,12 @@ static rondo_status fill_twice(const rondo__weight_want *want, void *bytes) {
         ((float *)bytes)[i] = 2.0f * from[i];
     }
     return RONDO_STATUS_OK;
+}
+
+static void fill_rows(const rondo__weight_want *want, size_t first, size_t last, void *rows) {
+    for (size_t row = first; row < last; ++row) {
+        memcpy((float *)rows + (row - first) * FLOATS, want->constant->data, form_bytes[0]);
+    }
 }
 
 static void open_world(world *w) {
@@ -53,14 +63,19 @@ static void fill_list(world *w, rondo__weight_list *list) {
         const rondo__weight_want want = {.constant = &w->constant,
                                          .form = &form,
                                          .form_bytes = sizeof form,
-                                         .bytes = FLOATS * sizeof(float),
-                                         .fill = form > 0 ? fill_twice : NULL};
+                                         .bytes = form_bytes[form],
+                                         .fill = form == 1 || form == 2 ? fill_twice : NULL,
+                                         .fill_rows = form == 3 ? fill_rows : NULL,
+                                         .row_count = ROWS};
         void *address = NULL;
         STEP(rondo__weight_list_add(list, &want, &address));
         assert_true(w->addresses[form] == NULL || w->addresses[form] == address);
         w->addresses[form] = address;
         STEP(rondo__weight_list_add(list, &want, &address));  // the same node again
         assert_true(w->addresses[form] == address);
+    }
+    if (list->account != NULL) {
+        rondo__weight_list_settle(list);
     }
 }
 
@@ -71,7 +86,11 @@ static void check_world(const world *w) {
         for (int l = 0; l < LISTS; ++l) {
             most = w->lists[a][l].count > most ? w->lists[a][l].count : most;
         }
-        assert_int_equal(account->bytes, most * FLOATS * sizeof(float));
+        size_t bytes = 0;
+        for (size_t form = 0; form < most; ++form) {
+            bytes += form_bytes[form];
+        }
+        assert_int_equal(account->bytes, bytes);
         if (account->budget != NULL) {
             assert_int_equal(rondo__budget_get_used(account->budget), account->bytes);
         }

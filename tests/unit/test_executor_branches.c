@@ -11,7 +11,7 @@
 // cmocka wants the four above first
 #include <cmocka.h>
 
-#include "backend/thread_count.h"
+#include "base/thread_count.h"
 #include "executor/branches.h"
 #include "executor/plan.h"
 #include "rondo/rondo.h"

@@ -15,7 +15,7 @@
 
 #include "backend/backend.h"
 #include "backend/host/host_stream.h"
-#include "backend/thread_count.h"
+#include "base/thread_count.h"
 #include "rondo/executor_stream.h"
 #include "rondo/rondo.h"
 #include "support/source_dir.h"

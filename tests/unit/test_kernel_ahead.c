@@ -12,7 +12,7 @@
 // cmocka wants the four above first
 #include <cmocka.h>
 
-#include "backend/thread_count.h"
+#include "base/thread_count.h"
 #include "kernel/host/dnnl_ahead.h"
 #include "support/expect_ok.h"
 

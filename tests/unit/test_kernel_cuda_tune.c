@@ -65,8 +65,15 @@ typedef struct planted {
     size_t *fragile_builds;  // so far
 } planted;
 
-static void build(rondo__cuda_kernel *kernel, const void *problem, size_t index) {
+static size_t g_rotation;  // candidate i is way i + this
+
+static size_t get_way(size_t index) {
+    return (index + g_rotation) % WAY_COUNT;
+}
+
+static void build(rondo__cuda_kernel *kernel, const void *problem, size_t number) {
     rondo__defines defines = {0};
+    const size_t index = get_way(number);
     const planted *p = problem;
     const bool is_spent = index == p->fragile && (*p->fragile_builds)++ > 0;
     if (index == 2 || (p->is_hopeless && index < 4) || is_spent) {
@@ -79,10 +86,22 @@ static void build(rondo__cuda_kernel *kernel, const void *problem, size_t index)
     rondo__step_output(step, 0);
 }
 
+// What a library makes, whether it is there, and how often that had to be known.
+static uint64_t g_library;
+static bool g_has_library;
+static size_t g_library_loads;
+
+static bool has_library(const rondo__cuda_kernel *kernel) {
+    (void)kernel;
+    g_library_loads++;
+    return g_has_library;
+}
+
 static void describe(const rondo__cuda_kernel *kernel, const void *problem, size_t index,
                      char *text, size_t text_bytes) {
     (void)kernel, (void)problem;
-    (void)snprintf(text, text_bytes, "%s", g_names[index]);
+    g_library_loads += g_library >> index & 1;
+    (void)snprintf(text, text_bytes, "%s", g_names[get_way(index)]);
 }
 
 typedef struct world {
@@ -114,6 +133,8 @@ static size_t choose(world *w, const char *key) {
                                   .candidate_count = WAY_COUNT,
                                   .fast = 1 << 0 | 1 << 1 | 1 << 2,
                                   .last = 1 << 4,
+                                  .library = g_library,
+                                  .has_library = has_library,
                                   .problem = &problem,
                                   .build = build,
                                   .describe = describe};
@@ -179,6 +200,85 @@ static void test_kernel_cuda_tune__choice_breaks(void **state) {
     assert_int_equal(choose(&w, "breaks"), 1);
     w = (world){.device = w.device, .mode = RONDO_TUNING_FAST, .fragile = 1 + 1};
     assert_int_equal(choose(&w, "breaks"), 3);
+    rondo_device_release(w.device);
+}
+
+// A library is loaded where one of its ways may be taken, and for nothing else.
+static void test_kernel_cuda_tune__library(void **state) {
+    world w = {.mode = RONDO_TUNING_OFF};
+    (void)state;
+    OK(rondo_device_open("cuda:0", &w.device));
+    g_library = 1 << 3;
+    g_has_library = true;
+    g_library_loads = 0;
+    assert_int_equal(choose(&w, "library"), 0);  // the best guess is our own
+    assert_int_equal(g_library_loads, 0);
+    w.mode = RONDO_TUNING_FAST;
+    assert_int_equal(choose(&w, "library"), 1);
+    assert_true(g_library_loads > 0);  // a contest with all that there is
+    g_library_loads = 0;
+    assert_int_equal(choose(&w, "library"), 1);  // kept by its name
+    w.mode = RONDO_TUNING_OFF;
+    assert_int_equal(choose(&w, "library"), 1);
+    assert_int_equal(g_library_loads, 0);
+    w.mode = RONDO_TUNING_FULL;
+    assert_int_equal(choose(&w, "library"), 3);
+    g_library_loads = 0;
+    assert_int_equal(choose(&w, "library"), 3);
+    assert_true(g_library_loads > 0);
+    g_library = 1 << 0;  // in front of the one that wins
+    w.mode = RONDO_TUNING_FAST;
+    assert_int_equal(choose(&w, "library first"), 1);
+    g_library_loads = 0;
+    assert_int_equal(choose(&w, "library first"), 1);
+    assert_int_equal(g_library_loads, 0);
+    g_library = 0;
+    rondo_device_release(w.device);
+}
+
+// What a missing library would make takes no part; what is left alone needs no contest, and is
+// not kept: the library may come.
+static void test_kernel_cuda_tune__no_library(void **state) {
+    world w = {.mode = RONDO_TUNING_FULL};
+    (void)state;
+    OK(rondo_device_open("cuda:0", &w.device));
+    g_library = 1 << 3;
+    g_has_library = false;
+    assert_int_equal(choose(&w, "missing"), 1);
+    g_library = 1 << 1 | 1 << 2 | 1 << 3 | 1 << 4;
+    assert_int_equal(choose(&w, "alone"), 0);
+    g_has_library = true;
+    assert_int_equal(choose(&w, "alone"), 3);
+    g_library = 0;
+    rondo_device_release(w.device);
+}
+
+// What does not change of a device is asked of the driver once.
+static void test_kernel_cuda_tune__facts(void **state) {
+    world w = {.mode = RONDO_TUNING_FAST};
+    (void)state;
+    OK(rondo_device_open("cuda:0", &w.device));
+    for (int turn = 0; turn < 3; ++turn) {
+        assert_int_equal(choose(&w, "facts"), 1);
+        assert_int_equal(fake_cuda_count_calls("cuDeviceGetName"), 1);
+        assert_true(fake_cuda_count_calls("cuMemGetInfo") <= 1);
+    }
+    rondo_device_info info = {.struct_size = sizeof info};
+    OK(rondo_device_get_info(w.device, &info));
+    assert_true(info.free_bytes > 0);
+    assert_int_equal(fake_cuda_count_calls("cuDeviceGetName"), 2);
+    rondo_device_release(w.device);
+}
+
+// A choice that was kept is followed by its name where its number is another one's by now.
+static void test_kernel_cuda_tune__renumbered(void **state) {
+    world w = {.mode = RONDO_TUNING_FULL};
+    (void)state;
+    OK(rondo_device_open("cuda:0", &w.device));
+    assert_int_equal(choose(&w, "renumbered"), 3);
+    g_rotation = 1;
+    assert_int_equal(choose(&w, "renumbered"), 3);
+    g_rotation = 0;
     rondo_device_release(w.device);
 }
 
@@ -451,6 +551,10 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_kernel_cuda_tune__modes, open_fake, close_fake),
         cmocka_unit_test_setup_teardown(test_kernel_cuda_tune__choice_breaks, open_fake,
                                         close_fake),
+        cmocka_unit_test_setup_teardown(test_kernel_cuda_tune__library, open_fake, close_fake),
+        cmocka_unit_test_setup_teardown(test_kernel_cuda_tune__no_library, open_fake, close_fake),
+        cmocka_unit_test_setup_teardown(test_kernel_cuda_tune__renumbered, open_fake, close_fake),
+        cmocka_unit_test_setup_teardown(test_kernel_cuda_tune__facts, open_fake, close_fake),
         cmocka_unit_test_setup_teardown(test_kernel_cuda_tune__event, open_fake, close_fake),
         cmocka_unit_test_setup_teardown(test_kernel_cuda_tune__variable, open_fake, close_fake),
         cmocka_unit_test_setup_teardown(test_kernel_cuda_tune__file, open_fake, close_fake),

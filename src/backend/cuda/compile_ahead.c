@@ -7,12 +7,12 @@
 #include <string.h>
 
 #include "backend/cuda/kernel_cache.h"
-#include "backend/thread_count.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/logging.h"
 #include "base/memory.h"
 #include "base/thread.h"
+#include "base/thread_count.h"
 
 enum { THREADS_MAX = 64 };
 

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/library.h"
 #include "base/logging.h"
@@ -214,6 +215,7 @@ static rondo_status load_driver(void) {
     static const char *const names[] = {"libcuda.so.1", "libcuda.so"};
     char reason[256];
     rondo__library *library = NULL;
+    const uint64_t start_ns = rondo__clock_now_ns();
     if (rondo__library_open(names, sizeof(names) / sizeof(names[0]), reason, sizeof(reason),
                             &library) != RONDO_STATUS_OK) {
         return RONDO_FAIL(UNAVAILABLE, "no NVIDIA driver (libcuda.so.1) on this machine: %s",
@@ -228,8 +230,9 @@ static rondo_status load_driver(void) {
     if (result != RONDO__CU_SUCCESS) {
         return describe_init_failure(result);
     }
-    RONDO_LOG_DEBUG_F("loaded %s, CUDA %d.%d", rondo__library_get_path(library),
-                      g_driver.api.driver_version / 1000, g_driver.api.driver_version % 1000 / 10);
+    RONDO_LOG_DEBUG_F("loaded %s, CUDA %d.%d, in %.0f ms", rondo__library_get_path(library),
+                      g_driver.api.driver_version / 1000, g_driver.api.driver_version % 1000 / 10,
+                      (double)(rondo__clock_now_ns() - start_ns) * 1e-6);
     return RONDO_STATUS_OK;
 }
 

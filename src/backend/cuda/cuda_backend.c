@@ -18,7 +18,9 @@
 #include "backend/cuda/cuda_stream.h"
 #include "backend/cuda/cuda_template.h"
 #include "backend/cuda/cuda_use.h"
+#include "base/clock.h"
 #include "base/error.h"
+#include "base/logging.h"
 #include "base/memory.h"
 
 static int32_t count_devices(char *reason, size_t reason_bytes) {
@@ -149,6 +151,7 @@ static rondo_status open_device(int32_t ordinal, rondo_device **out_device) {
         return RONDO_STATUS_NO_MEMORY;
     }
     static _Atomic(uint64_t) last_serial;
+    const uint64_t start_ns = rondo__clock_now_ns();
     rondo_status status = RONDO_STATUS_OK;
     device->serial = atomic_fetch_add(&last_serial, 1) + 1;
     device->head.ordinal = ordinal;
@@ -181,6 +184,8 @@ static rondo_status open_device(int32_t ordinal, rondo_device **out_device) {
     pthread_mutex_init(&device->lock, NULL);
     pthread_mutex_init(&device->capture_lock, NULL);
     pthread_cond_init(&device->has_waited, NULL);
+    RONDO_LOG_DEBUG_F("opened %s in %.0f ms", device->head.name,
+                      (double)(rondo__clock_now_ns() - start_ns) * 1e-6);
     *out_device = &device->head;
     return status;
 

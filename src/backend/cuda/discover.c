@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "backend/cuda/cuda_api.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/logging.h"
 
@@ -253,6 +254,7 @@ rondo_status rondo__cuda_open_library(const char *short_name, rondo__library **o
     }
     rondo_error saved;
     rondo__error_save(&saved);
+    const uint64_t start_ns = rondo__clock_now_ns();
     // A library newer than the driver loads and then fails at work; an older one does well.
     const rondo__cuda_api *api = NULL;
     int driver_major =
@@ -276,6 +278,8 @@ rondo_status rondo__cuda_open_library(const char *short_name, rondo__library **o
                           "its folder in RONDO_LIBRARY_PATH",
                           wanted->names[0].name, folder_count, wanted->wheel);
     }
+    RONDO_LOG_DEBUG_F("loaded %s in %.0f ms", rondo__library_get_path(found),
+                      (double)(rondo__clock_now_ns() - start_ns) * 1e-6);
     *out_library = found;
     return RONDO_STATUS_OK;
 }

@@ -82,7 +82,6 @@ static rondo_status load_compiler(void) {
     if (rondo__cuda_find_headers(rondo__library_get_path(library), folder, sizeof(folder))) {
         snprintf(g_compiler.include_option, sizeof(g_compiler.include_option), "-I%s", folder);
     }
-    RONDO_LOG_DEBUG_F("loaded %s", rondo__library_get_path(library));
     g_compiler.library = library;
     return RONDO_STATUS_OK;
 }

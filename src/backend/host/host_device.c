@@ -10,8 +10,8 @@
 #include "backend/host/host_patience.h"
 #include "backend/host/host_stream.h"
 #include "backend/host/host_team.h"
-#include "backend/thread_count.h"
 #include "base/memory.h"
+#include "base/thread_count.h"
 
 int32_t rondo__host_count_devices(char *reason, size_t reason_bytes) {
     if (reason_bytes > 0) {

@@ -6,9 +6,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/host/host_lane.h"
 #include "backend/host/futex.h"
-#include "backend/thread_count.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/thread_count.h"
 
 enum {
     // A sleep and a wake cost a few microseconds, so waiting that long awake is never much worse

@@ -15,10 +15,10 @@
 
 #include "backend/host/futex.h"
 #include "backend/host/host_patience.h"
-#include "backend/thread_count.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/thread.h"
+#include "base/thread_count.h"
 
 enum {
     PROCESSORS_MAX = 1024,

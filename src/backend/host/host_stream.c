@@ -33,12 +33,12 @@
 #include "backend/host/host_capture.h"
 #include "backend/host/host_device.h"
 #include "backend/host/host_stream.h"
-#include "backend/thread_count.h"
 #include "base/checked.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/thread.h"
+#include "base/thread_count.h"
 
 enum {
     RING_BYTES = 256 * 1024,  // a power of two

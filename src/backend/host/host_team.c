@@ -28,11 +28,11 @@
 #include "backend/host/futex.h"
 #include "backend/host/host_team.h"
 #include "backend/host/host_timing.h"
-#include "backend/thread_count.h"
 #include "base/clock.h"
 #include "base/logging.h"
 #include "base/memory.h"
 #include "base/thread.h"
+#include "base/thread_count.h"
 
 _Thread_local uint64_t rondo__host_executed_count;
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cu_sources.h"
+#include "device/device.h"
 #include "kernel/cuda/cuda_copy.h"
 #include "kernel/cuda/cuda_families.h"
 #include "kernel/cuda/cuda_matmul.h"
@@ -42,6 +43,7 @@ typedef struct attention_problem {
     bool has_mask;
     size_t count;
     way ways[WAYS_MAX];
+    uint64_t library;  // those whose products a library may make; bits as in rondo__tuning
 } attention_problem;
 
 // Multiply-adds from which on two products come first; a guess from what both reach elsewhere.
@@ -197,7 +199,7 @@ static void add_tensor(rondo__cuda_kernel *kernel, const attention_problem *prob
     const rondo__attention *a = &problem->attention;
     rondo__defines defines = {0};
     rondo_device_info info = {.struct_size = sizeof info};
-    if (!rondo__cuda_check(kernel, rondo_device_get_info(kernel->device, &info))) {
+    if (!rondo__cuda_check(kernel, rondo__device_get_facts(kernel->device, &info))) {
         return;
     }
     const int64_t keys = get_tensor_keys(&info, a, w->rows);
@@ -334,6 +336,7 @@ static void add_products(rondo__cuda_kernel *kernel, const attention_problem *pr
 
 static void add_way(attention_problem *problem, way w) {
     if (problem->count < WAYS_MAX) {
+        problem->library |= w.kind == WAY_PRODUCTS ? UINT64_C(1) << problem->count : 0;
         problem->ways[problem->count++] = w;
     }
 }
@@ -408,7 +411,7 @@ static void list_ways(const rondo__cuda_kernel *kernel, attention_problem *probl
     const double work = (double)(a->batch * a->heads) * (double)a->m * (double)a->n *
                         (double)(a->width + a->v_width);
     rondo_device_info info = {.struct_size = sizeof info};
-    if (rondo_device_get_info(kernel->device, &info) != RONDO_STATUS_OK) {
+    if (rondo__device_get_facts(kernel->device, &info) != RONDO_STATUS_OK) {
         info = (rondo_device_info){.struct_size = sizeof info};
     }
     const bool has_tensor = problem->dtype == RONDO_DTYPE_F16 && info.arch_major >= 8;
@@ -449,9 +452,9 @@ static void describe_way(const rondo__cuda_kernel *kernel, const void *data, siz
                          char *text, size_t text_bytes) {
     const attention_problem *problem = data;
     const way *w = &problem->ways[index];
-    (void)kernel;
     if (w->kind == WAY_PRODUCTS) {
-        (void)snprintf(text, text_bytes, "two products %zu", w->number);
+        (void)snprintf(text, text_bytes, "two products %zu of version %zu", w->number,
+                       rondo__cuda_get_cublaslt_version(kernel));
     } else if (w->kind == WAY_TENSOR) {
         (void)snprintf(text, text_bytes, "tensor cores, %lld warps share rows", (long long)w->rows);
     } else {
@@ -469,16 +472,14 @@ static size_t write_strides(char *text, size_t text_bytes,
     return length > 0 && (size_t)length < text_bytes ? (size_t)length : 0;
 }
 
-static void write_key(const rondo__cuda_kernel *kernel, const attention_problem *problem,
-                      char *text, size_t text_bytes) {
+static void write_key(const attention_problem *problem, char *text, size_t text_bytes) {
     const rondo__attention *a = &problem->attention;
     const rondo__attention_strides *strides[] = {&a->q, &a->k, &a->v, &a->mask, &a->y};
     (void)snprintf(text, text_bytes,
-                   "attention %s batch %lld heads %lld m%lld n%lld width %lld %lld mask %d "
-                   "cublaslt %zu at",
+                   "attention %s batch %lld heads %lld m%lld n%lld width %lld %lld mask %d at",
                    rondo_dtype_get_name(problem->dtype), (long long)a->batch, (long long)a->heads,
                    (long long)a->m, (long long)a->n, (long long)a->width, (long long)a->v_width,
-                   (int)problem->has_mask, rondo__cuda_get_cublaslt_version(kernel));
+                   (int)problem->has_mask);
     size_t at = strlen(text);
     for (size_t i = 0; i < sizeof strides / sizeof strides[0]; i++) {
         at += write_strides(text + at, text_bytes - at, strides[i]);
@@ -507,11 +508,12 @@ void rondo__cuda_prepare_attention(rondo__cuda_kernel *kernel) {
         return;
     }
     char key[480];
-    write_key(kernel, &problem, key, sizeof key);
+    write_key(&problem, key, sizeof key);
     const rondo__tuning tuning = {
         .key = key,
         .candidate_count = problem.count,
         .fast = (UINT64_C(1) << problem.count) - 1,
+        .library = problem.library,
         .problem = &problem,
         .build = build_way,
         .describe = describe_way,

@@ -613,11 +613,13 @@ static void add_ending(rondo__cuda_kernel *kernel, const rondo__cuda_convolution
 
 size_t rondo__cuda_get_cudnn_version(const rondo__cuda_kernel *kernel) {
     const rondo__dnn_api *api = NULL;
-    // A test's stand-in for a device has no context that a library could work in.
-    return kernel->device->backend == &rondo__backend_cuda &&
-                   rondo__cudnn_get_api(&api) == RONDO_STATUS_OK
+    return rondo__cuda_may_have_libraries(kernel) && rondo__cudnn_get_api(&api) == RONDO_STATUS_OK
                ? api->cudnnGetVersion()
                : 0;
+}
+
+bool rondo__cuda_has_cudnn(const rondo__cuda_kernel *kernel) {
+    return rondo__cuda_get_cudnn_version(kernel) != 0;
 }
 
 void rondo__cuda_add_cudnn_plan(rondo__cuda_kernel *kernel, const rondo__cudnn_menu *menu,

@@ -21,7 +21,8 @@ void rondo__cuda_close_cudnn_menu(rondo__cudnn_menu *menu);
 // Adds engine `plan` of the menu; refuses when it has fewer.
 void rondo__cuda_add_cudnn_plan(rondo__cuda_kernel *kernel, const rondo__cudnn_menu *menu,
                                 size_t plan);
-// The version, 0 when the library is absent; part of tuning keys.
+// The version, 0 when the library is absent; part of names of its plans. Both load it.
 size_t rondo__cuda_get_cudnn_version(const rondo__cuda_kernel *kernel);
+bool rondo__cuda_has_cudnn(const rondo__cuda_kernel *kernel);
 
 #endif  // RONDO_KERNEL_CUDA_CONV_CUDNN_H

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cu_sources.h"
+#include "device/device.h"
 #include "kernel/cuda/cuda_conv_tma.h"
 
 // Times are what an H200 takes, in nanoseconds: a step along K (64 elements) takes `latency`, or
@@ -71,7 +72,7 @@ static bool suits(const rondo__cuda_kernel *kernel, const rondo__cuda_convolutio
     if (convolution->pixels >= most || window->batch * window->in[1] * window->in[2] >= most) {
         return false;
     }
-    return rondo_device_get_info(kernel->device, out_info) == RONDO_STATUS_OK &&
+    return rondo__device_get_facts(kernel->device, out_info) == RONDO_STATUS_OK &&
            out_info->arch_major >= 8;
 }
 

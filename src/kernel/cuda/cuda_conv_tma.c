@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel/cuda/cuda_conv_tma.h"
+#include "device/device.h"
 
 #include "cu_sources.h"
 
@@ -56,7 +57,7 @@ bool rondo__cuda_suits_tma(const rondo__cuda_kernel *kernel,
     rondo_device_info info = {.struct_size = sizeof info};
     const rondo__window *window = &convolution->window;
     return rondo__cuda_can_map_tensors(kernel->device) &&
-           rondo_device_get_info(kernel->device, &info) == RONDO_STATUS_OK &&
+           rondo__device_get_facts(kernel->device, &info) == RONDO_STATUS_OK &&
            info.arch_major == HOPPER && info.arch_minor == 0 &&
            convolution->weight_pitch == convolution->taps * window->channels_in &&
            convolution->weight_pitch % 8 == 0 &&

@@ -12,6 +12,7 @@
 #include "kernel/cuda/cuda_copy.h"
 #include "kernel/cuda/cuda_families.h"
 #include "kernel/cuda/cuda_tune.h"
+#include "kernel/turn.h"
 
 // ---- what is asked ----------------------------------------------------------------------------
 
@@ -58,22 +59,22 @@ typedef struct weight_form {
     int64_t element_bytes;
 } weight_form;
 
-static rondo_status fill_weights(const rondo__weight_want *want, void *packed) {
+// A row is a filter, or of depthwise filters a tap.
+static void fill_weights(const rondo__weight_want *want, size_t first, size_t last, void *packed) {
     const weight_form *form = want->form;
     const size_t bytes = (size_t)form->element_bytes;
+    const size_t taps = (size_t)form->taps, channels = (size_t)form->channels;
+    const size_t filter_bytes = channels * taps * bytes;
     const uint8_t *from = want->constant->data;
-    for (int64_t f = 0; f < form->filters; f++) {
-        for (int64_t k = 0; k < form->channels; k++) {
-            for (int64_t t = 0; t < form->taps; t++) {
-                const int64_t to = form->is_depthwise != 0
-                                       ? t * form->filters + f
-                                       : (f * form->taps + t) * form->channels + k;
-                memcpy((uint8_t *)packed + (size_t)to * bytes,
-                       from + (size_t)((f * form->channels + k) * form->taps + t) * bytes, bytes);
-            }
-        }
+    uint8_t *to = packed;
+    if (form->is_depthwise != 0) {
+        rondo__turn(from + first * bytes, taps, to, (size_t)form->filters, (size_t)form->filters,
+                    last - first, bytes);
+        return;
     }
-    return RONDO_STATUS_OK;
+    for (size_t f = first; f < last; f++, to += filter_bytes) {
+        rondo__turn(from + f * filter_bytes, taps, to, channels, channels, taps, bytes);
+    }
 }
 
 static void pack_constant(rondo__cuda_kernel *kernel, rondo__cuda_convolution *c) {
@@ -89,7 +90,8 @@ static void pack_constant(rondo__cuda_kernel *kernel, rondo__cuda_convolution *c
         .form = &form,
         .form_bytes = sizeof form,
         .bytes = (size_t)(form.filters * c->weight_pitch * form.element_bytes),
-        .fill = fill_weights,
+        .fill_rows = fill_weights,
+        .row_count = (size_t)(c->is_depthwise ? form.taps : form.filters),
     };
     (void)rondo__cuda_own_input(kernel, 1, &want, &c->w);
 }
@@ -298,7 +300,7 @@ typedef struct conv_problem {
         conv_way way;
         size_t plan;
     } candidates[48];
-    uint64_t fast, last;  // bits as in rondo__tuning
+    uint64_t fast, last, library;  // bits as in rondo__tuning
     struct conv_menus *menus;
 } conv_problem;
 
@@ -378,7 +380,8 @@ static void list_candidates(const rondo__cuda_kernel *kernel, conv_problem *prob
         (double)c->pixels * (double)c->window.channels_out * (double)c->weight_pitch;
     const size_t tensor_count = rondo__cuda_count_tensor_plans(kernel, c);
     add_candidates(problem, WAY_TENSOR, tensor_count, TENSOR_FAST);
-    if (rondo__cuda_get_cudnn_version(kernel) != 0) {
+    if (rondo__cuda_may_have_libraries(kernel)) {
+        const size_t own_count = problem->count;
         const rondo__cuda_epilogue *e = &c->epilogue;
         const bool has_ending =
             e->has_bias || e->has_residual || e->activation != RONDO__ACTIVATION_NONE;
@@ -387,6 +390,7 @@ static void list_candidates(const rondo__cuda_kernel *kernel, conv_problem *prob
             add_candidates(problem, WAY_CUDNN_FUSED, CUDNN_FUSED_PLANS, CUDNN_FAST);
         }
         add_candidates(problem, WAY_CUDNN_BARE, CUDNN_BARE_PLANS, is_fused ? 1 : CUDNN_FAST);
+        problem->library = ((UINT64_C(1) << problem->count) - 1) ^ ((UINT64_C(1) << own_count) - 1);
     }
     // The plain kernel is always there, and slow where there is much to do.
     const bool is_slow = problem->count > 0 && work >= 1e7 && tensor_count > 0;
@@ -440,10 +444,11 @@ void rondo__cuda_prepare_convolution(rondo__cuda_kernel *kernel) {
     list_candidates(kernel, &problem);
     const rondo__tuning tuning = {
         .key = key,
-        .library_version = rondo__cuda_get_cudnn_version(kernel),
         .candidate_count = problem.count,
         .fast = problem.fast,
         .last = problem.last,
+        .library = problem.library,
+        .has_library = rondo__cuda_has_cudnn,
         .problem = &problem,
         .build = build_candidate,
         .describe = describe_candidate,

@@ -11,6 +11,7 @@
 #include "kernel/cuda/cuda_families.h"
 #include "kernel/cuda/cuda_matmul_cublaslt.h"
 #include "kernel/cuda/cuda_tune.h"
+#include "kernel/turn.h"
 
 enum { VECTOR_ROWS_MAX = 4 };  // products of so few rows are read-bound: a warp an output
 
@@ -193,17 +194,11 @@ typedef struct turned_form {
     int64_t k, n, element_bytes;
 } turned_form;
 
-static rondo_status fill_turned(const rondo__weight_want *want, void *turned) {
+static void fill_turned(const rondo__weight_want *want, size_t first, size_t last, void *turned) {
     const turned_form *form = want->form;
     const size_t bytes = (size_t)form->element_bytes;
-    const uint8_t *from = want->constant->data;
-    for (int64_t k = 0; k < form->k; k++) {
-        for (int64_t n = 0; n < form->n; n++) {
-            memcpy((uint8_t *)turned + (size_t)(n * form->k + k) * bytes,
-                   from + (size_t)(k * form->n + n) * bytes, bytes);
-        }
-    }
-    return RONDO_STATUS_OK;
+    rondo__turn((const uint8_t *)want->constant->data + first * bytes, (size_t)form->n, turned,
+                (size_t)form->k, (size_t)form->k, last - first, bytes);
 }
 
 void rondo__cuda_turn_matmul(const rondo__cuda_kernel *kernel, rondo__cuda_matmul *p) {
@@ -225,7 +220,8 @@ static bool turn_constant(rondo__cuda_kernel *kernel, rondo__cuda_matmul *p) {
         .form = &form,
         .form_bytes = sizeof form,
         .bytes = (size_t)(p->k * p->n) * bytes,
-        .fill = fill_turned,
+        .fill_rows = fill_turned,
+        .row_count = (size_t)p->n,
     };
     return rondo__cuda_own_input(kernel, 1, &want, &p->b);
 }
@@ -361,7 +357,7 @@ typedef struct matmul_problem {
         matmul_way way;
         size_t plan;
     } candidates[48];
-    uint64_t fast, last;  // bits as in rondo__tuning
+    uint64_t fast, last, library;  // bits as in rondo__tuning
 } matmul_problem;
 
 // Of each way, what a fast contest tries; see cuda_convolution.c.
@@ -430,8 +426,10 @@ static void list_candidates(const rondo__cuda_kernel *kernel, matmul_problem *pr
         add_candidates(problem, WAY_TENSOR,
                        rondo__cuda_count_tensor_plans(kernel, &problem->convolution), TENSOR_FAST);
     }
-    if (rondo__cuda_suits_cublaslt(p) && rondo__cuda_get_cublaslt_version(kernel) != 0) {
+    if (rondo__cuda_suits_cublaslt(p) && rondo__cuda_may_have_libraries(kernel)) {
+        const size_t own_count = problem->count;
         add_candidates(problem, WAY_CUBLASLT, RONDO__CUBLASLT_PLANS, CUBLASLT_FAST);
+        problem->library = ((UINT64_C(1) << problem->count) - 1) ^ ((UINT64_C(1) << own_count) - 1);
     }
     // The plain kernel is slow where there is much to do, and always there.
     problem->last |= problem->count > 0 && work >= 1e7 ? UINT64_C(1) << problem->count : 0;
@@ -442,7 +440,7 @@ rondo__cuda_product_ways rondo__cuda_list_product_ways(const rondo__cuda_kernel 
                                                        const rondo__cuda_matmul *matmul) {
     matmul_problem problem = {.matmul = *matmul};
     list_candidates(kernel, &problem);
-    rondo__cuda_product_ways ways = {problem.count, problem.fast, problem.last, 0};
+    rondo__cuda_product_ways ways = {problem.count, problem.fast, problem.last, problem.library, 0};
     for (size_t i = 0; i < problem.count; i++) {
         ways.tensor |= problem.candidates[i].way == WAY_TENSOR ? UINT64_C(1) << i : 0;
     }
@@ -461,7 +459,9 @@ void rondo__cuda_add_product(rondo__cuda_kernel *kernel, const rondo__cuda_matmu
                              size_t way) {
     matmul_problem problem = {.matmul = *matmul};
     list_candidates(kernel, &problem);
-    build_candidate(kernel, &problem, way);
+    const bool lacks_library =
+        (problem.library >> way & 1) != 0 && !rondo__cuda_has_cublaslt(kernel);
+    build_candidate(kernel, &problem, lacks_library ? problem.count - 1 : way);
 }
 
 void rondo__cuda_write_matmul_key(const rondo__cuda_matmul *p, char *text, size_t text_bytes) {
@@ -489,10 +489,11 @@ void rondo__cuda_prepare_matmul(rondo__cuda_kernel *kernel) {
     rondo__cuda_write_matmul_key(p, key, sizeof key);
     const rondo__tuning tuning = {
         .key = key,
-        .library_version = rondo__cuda_get_cublaslt_version(kernel),
         .candidate_count = problem.count,
         .fast = problem.fast,
         .last = problem.last,
+        .library = problem.library,
+        .has_library = rondo__cuda_has_cublaslt,
         .problem = &problem,
         .build = build_candidate,
         .describe = describe_candidate,

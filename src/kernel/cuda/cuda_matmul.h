@@ -46,8 +46,8 @@ bool rondo__cuda_read_product(rondo__cuda_kernel *kernel, size_t input_a, size_t
 // The ways to make a product, the best guess first; bits of the way with that number.
 typedef struct rondo__cuda_product_ways {
     size_t count;
-    uint64_t fast, last;  // as in rondo__tuning
-    uint64_t tensor;      // by our tensor core kernel
+    uint64_t fast, last, library;  // as in rondo__tuning
+    uint64_t tensor;               // by our tensor core kernel
 } rondo__cuda_product_ways;
 
 rondo__cuda_product_ways rondo__cuda_list_product_ways(const rondo__cuda_kernel *kernel,

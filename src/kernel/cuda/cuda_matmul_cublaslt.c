@@ -115,11 +115,14 @@ bool rondo__cuda_suits_cublaslt(const rondo__cuda_matmul *p) {
 
 size_t rondo__cuda_get_cublaslt_version(const rondo__cuda_kernel *kernel) {
     const rondo__lt_api *api = NULL;
-    // A test's stand-in for a device has no context that a library could work in.
-    return kernel->device->backend == &rondo__backend_cuda &&
+    return rondo__cuda_may_have_libraries(kernel) &&
                    rondo__cublaslt_get_api(&api) == RONDO_STATUS_OK
                ? api->cublasLtGetVersion()
                : 0;
+}
+
+bool rondo__cuda_has_cublaslt(const rondo__cuda_kernel *kernel) {
+    return rondo__cuda_get_cublaslt_version(kernel) != 0;
 }
 
 static int get_type(rondo_dtype dtype) {

@@ -13,7 +13,8 @@ void rondo__cuda_add_cublaslt_plan(rondo__cuda_kernel *kernel, const rondo__cuda
                                    size_t plan);
 // Whether strides and types are such as cuBLASLt takes.
 bool rondo__cuda_suits_cublaslt(const rondo__cuda_matmul *matmul);
-// The version, 0 when the library is absent; part of tuning keys.
+// The version, 0 when the library is absent; part of names of its plans. Both load it.
 size_t rondo__cuda_get_cublaslt_version(const rondo__cuda_kernel *kernel);
+bool rondo__cuda_has_cublaslt(const rondo__cuda_kernel *kernel);
 
 #endif  // RONDO_KERNEL_CUDA_MATMUL_CUBLASLT_H

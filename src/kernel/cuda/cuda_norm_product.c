@@ -310,6 +310,7 @@ static void list_candidates(const rondo__cuda_kernel *kernel, norm_problem *prob
     tuning->candidate_count = problem->folded_count + problem->ways.count;
     tuning->fast = folded << first_folded | fast << first_way;
     tuning->last = problem->ways.last << first_way;
+    tuning->library = problem->ways.library << first_way;
 }
 
 // ---- what is asked ----------------------------------------------------------------------------
@@ -351,7 +352,7 @@ void rondo__cuda_prepare_norm_product(rondo__cuda_kernel *kernel) {
                    (int)problem.norm.is_wanted, product);
     rondo__tuning tuning = {
         .key = key,
-        .library_version = rondo__cuda_get_cublaslt_version(kernel),
+        .has_library = rondo__cuda_has_cublaslt,
         .problem = &problem,
         .build = build_candidate,
         .describe = describe_candidate,

@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "cu_sources.h"
+#include "device/device.h"
 #include "kernel/cuda/cuda_families.h"
 #include "op/recurrent.h"
 
@@ -144,7 +145,8 @@ static void push_recurrence(rondo__step *step, const rondo__cuda_kernel *kernel,
 static bool has_tensor_cores(const rondo__cuda_kernel *kernel) {
     rondo_device_info info = {.struct_size = sizeof info};
     return rondo__cuda_input(kernel, 0)->dtype == RONDO_DTYPE_F16 &&
-           rondo_device_get_info(kernel->device, &info) == RONDO_STATUS_OK && info.arch_major >= 8;
+           rondo__device_get_facts(kernel->device, &info) == RONDO_STATUS_OK &&
+           info.arch_major >= 8;
 }
 
 static void add_inputs(rondo__cuda_kernel *kernel, recurrence *r, const turn *now) {

@@ -79,6 +79,10 @@ bool rondo__cuda_own_input(rondo__cuda_kernel *kernel, size_t index, rondo__weig
     return true;
 }
 
+bool rondo__cuda_may_have_libraries(const rondo__cuda_kernel *kernel) {
+    return kernel->device->backend == &rondo__backend_cuda;
+}
+
 void rondo__cuda_refuse(rondo__cuda_kernel *kernel, const char *detail) {
     if (kernel->status == RONDO_STATUS_OK) {
         kernel->status = rondo__op_fail_unsupported(kernel->request->op, detail);

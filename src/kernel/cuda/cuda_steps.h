@@ -143,6 +143,10 @@ size_t rondo__cuda_reserve_workspace(rondo__cuda_kernel *kernel, size_t bytes);
 bool rondo__cuda_own_input(rondo__cuda_kernel *kernel, size_t index, rondo__weight_want *want,
                            rondo__address *out_address);
 
+// Whether libraries of NVIDIA may serve the kernel, if they are there. A test's stand-in for a
+// device has no context that a library could work in.
+bool rondo__cuda_may_have_libraries(const rondo__cuda_kernel *kernel);
+
 // Refuses with the one wording for unsupported ops; the failure sticks.
 void rondo__cuda_refuse(rondo__cuda_kernel *kernel, const char *detail);
 

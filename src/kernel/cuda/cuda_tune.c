@@ -113,23 +113,54 @@ static rondo_tuning get_mode(const rondo__cuda_kernel *kernel) {
     return mode == RONDO_TUNING_AUTO ? RONDO_TUNING_FAST : mode;
 }
 
+enum { NAME_BYTES = 64, KEPT_BYTES = NAME_BYTES + 24 };
+
+static bool is_of(uint64_t bits, size_t index) {
+    return (bits >> index & 1) != 0;
+}
+
+// The candidate of this name, or the number of candidates.
+static size_t find_named(const rondo__cuda_kernel *kernel, const rondo__tuning *tuning,
+                         const char *wanted) {
+    for (int of_library = 0; of_library < 2; of_library++) {
+        for (size_t i = 0; i < tuning->candidate_count; i++) {
+            char name[NAME_BYTES] = "";
+            if (is_of(tuning->library, i) == (of_library != 0)) {
+                tuning->describe(kernel, tuning->problem, i, name, sizeof name);
+            }
+            if (name[0] != '\0' && strcmp(name, wanted) == 0) {
+                return i;
+            }
+        }
+    }
+    return tuning->candidate_count;
+}
+
+// The candidates that do not need a library that is missing.
+static uint64_t get_possible(const rondo__cuda_kernel *kernel, const rondo__tuning *tuning) {
+    const uint64_t all =
+        tuning->candidate_count < 64 ? (UINT64_C(1) << tuning->candidate_count) - 1 : UINT64_MAX;
+    const bool lacks_library =
+        tuning->library != 0 && tuning->has_library != NULL && !tuning->has_library(kernel);
+    return lacks_library ? all & ~tuning->library : all;
+}
+
 // Whether a contest times the candidate, or may have to.
 static bool is_tried(const rondo__cuda_kernel *kernel, const rondo__tuning *tuning, size_t index) {
-    return get_mode(kernel) == RONDO_TUNING_FULL ||
-           ((tuning->fast | tuning->last) >> index & 1) != 0;
+    return get_mode(kernel) == RONDO_TUNING_FULL || is_of(tuning->fast | tuning->last, index);
 }
 
 // A candidate that cannot be built or run just loses; only a lost device ends the contest.
 static rondo_status run_contest(rondo__cuda_kernel *kernel, const rondo__tuning *tuning,
-                                size_t *out_winner) {
+                                uint64_t possible, size_t *out_winner) {
     contest c = {0};
     float best = -1.0f;
     rondo_status status = begin_contest(kernel, &c);
 
     *out_winner = tuning->candidate_count;
     for (size_t i = 0; i < tuning->candidate_count && status == RONDO_STATUS_OK; i++) {
-        const bool is_late = *out_winner < tuning->candidate_count && (tuning->last >> i & 1) != 0;
-        if (is_late || !is_tried(kernel, tuning, i)) {
+        const bool is_late = *out_winner < tuning->candidate_count && is_of(tuning->last, i);
+        if (is_late || !is_of(possible, i) || !is_tried(kernel, tuning, i)) {
             continue;
         }
         rondo__cuda_kernel *trial = NULL;
@@ -148,7 +179,7 @@ static rondo_status run_contest(rondo__cuda_kernel *kernel, const rondo__tuning 
         }
         rondo__kernel_destroy(ready);
         if (outcome == RONDO_STATUS_OK) {
-            char name[64];
+            char name[NAME_BYTES];
             tuning->describe(kernel, tuning->problem, i, name, sizeof name);
             RONDO_LOG_DEBUG_F("tune %s: %s takes %.2f us", tuning->key, name,
                               (double)milliseconds * 1000.0 / TUNE_LAUNCHES);
@@ -164,7 +195,7 @@ static rondo_status run_contest(rondo__cuda_kernel *kernel, const rondo__tuning 
     }
     end_contest(&c);
     if (status == RONDO_STATUS_OK && *out_winner < tuning->candidate_count) {
-        char name[64];
+        char name[NAME_BYTES];
         tuning->describe(kernel, tuning->problem, *out_winner, name, sizeof name);
         RONDO_LOG_INFO_F("tune %s: %s, of %zu, wins with %.2f us", tuning->key, name,
                          tuning->candidate_count, (double)best * 1000.0 / TUNE_LAUNCHES);
@@ -176,13 +207,13 @@ static bool make_key(const rondo__cuda_kernel *kernel, const rondo__tuning *tuni
                      rondo_tuning mode, rondo__hash128 *out_key) {
     rondo_device_info info = {.struct_size = sizeof info};
     char text[640];
-    if (rondo_device_get_info(kernel->device, &info) != RONDO_STATUS_OK) {
+    if (rondo__device_get_facts(kernel->device, &info) != RONDO_STATUS_OK) {
         return false;
     }
     const int length =
-        snprintf(text, sizeof(text), "tune 9|%s|%d|%d|%s|%zu|%zu|%s|%s", info.description,
-                 info.compute_units, info.driver_version, tuning->key, tuning->library_version,
-                 tuning->candidate_count, mode == RONDO_TUNING_FULL ? "full" : "fast",
+        snprintf(text, sizeof(text), "tune 10|%s|%d|%d|%s|%zu|%s|%s", info.description,
+                 info.compute_units, info.driver_version, tuning->key, tuning->candidate_count,
+                 mode == RONDO_TUNING_FULL ? "full" : "fast",
                  rondo__tune_is_cold(kernel->request) ? "cold" : "warm");
     if (length < 0 || (size_t)length >= sizeof(text)) {
         return false;
@@ -191,19 +222,28 @@ static bool make_key(const rondo__cuda_kernel *kernel, const rondo__tuning *tuni
     return true;
 }
 
-// The winner that was kept under the key, or the number of candidates.
-static size_t load_winner(rondo__hash128 key, size_t candidate_count) {
+// The winner that was kept under the key, or the number of candidates. Its number then stands
+// before its name, so that in most cases one candidate is named.
+static size_t load_winner(const rondo__cuda_kernel *kernel, const rondo__tuning *tuning,
+                          rondo__hash128 key) {
     rondo__cuda_image image = {0};
-    size_t winner = candidate_count;
-    if (rondo__kernel_cache_load(key, &image)) {
-        if (image.byte_count == sizeof(uint32_t)) {
-            uint32_t value;
-            memcpy(&value, image.bytes, sizeof(value));
-            winner = value < candidate_count ? value : candidate_count;
-        }
-        rondo__cuda_image_deinit(&image);
+    char kept[KEPT_BYTES] = "", name[NAME_BYTES] = "";
+    if (!rondo__kernel_cache_load(key, &image)) {
+        return tuning->candidate_count;
     }
-    return winner;
+    if (image.byte_count < sizeof kept) {
+        memcpy(kept, image.bytes, image.byte_count);
+    }
+    rondo__cuda_image_deinit(&image);
+    char *rest = kept;
+    const size_t number = strtoul(kept, &rest, 10);
+    if (*rest++ != ' ') {
+        return tuning->candidate_count;
+    }
+    if (number < tuning->candidate_count) {
+        tuning->describe(kernel, tuning->problem, number, name, sizeof name);
+    }
+    return strcmp(name, rest) == 0 ? number : find_named(kernel, tuning, rest);
 }
 
 // The winner of an earlier contest that was as wide as the mode asks, or wider; or the number of
@@ -213,18 +253,21 @@ static size_t recall_winner(const rondo__cuda_kernel *kernel, const rondo__tunin
     size_t winner = count;
     rondo__hash128 key;
     if (make_key(kernel, tuning, RONDO_TUNING_FULL, &key)) {
-        winner = load_winner(key, count);
+        winner = load_winner(kernel, tuning, key);
     }
     if (winner == count && get_mode(kernel) != RONDO_TUNING_FULL &&
         make_key(kernel, tuning, RONDO_TUNING_FAST, &key)) {
-        winner = load_winner(key, count);
+        winner = load_winner(kernel, tuning, key);
     }
     return winner;
 }
 
-static void remember_winner(rondo__hash128 key, size_t winner) {
-    uint32_t value = (uint32_t)winner;
-    const rondo__cuda_image image = {.bytes = (char *)&value, .byte_count = sizeof(value)};
+static void remember_winner(const rondo__cuda_kernel *kernel, const rondo__tuning *tuning,
+                            rondo__hash128 key, size_t winner) {
+    char kept[KEPT_BYTES], name[NAME_BYTES];
+    tuning->describe(kernel, tuning->problem, winner, name, sizeof name);
+    (void)snprintf(kept, sizeof kept, "%zu %s", winner, name);
+    const rondo__cuda_image image = {.bytes = kept, .byte_count = strlen(kept)};
     rondo__kernel_cache_store(key, &image);
 }
 
@@ -233,7 +276,7 @@ static void remember_winner(rondo__hash128 key, size_t winner) {
 // What a choice holds for: other drivers do not change the order much.
 static bool name_device(const rondo__cuda_kernel *kernel, char *text, size_t text_bytes) {
     rondo_device_info info = {.struct_size = sizeof info};
-    if (rondo_device_get_info(kernel->device, &info) != RONDO_STATUS_OK) {
+    if (rondo__device_get_facts(kernel->device, &info) != RONDO_STATUS_OK) {
         return false;
     }
     const int length =
@@ -260,19 +303,17 @@ static bool is_buildable(rondo__cuda_kernel *kernel, const rondo__tuning *tuning
 
 // The choice of the request's tuning file, or the number of candidates.
 static size_t find_in_file(rondo__cuda_kernel *kernel, const rondo__tuning *tuning) {
-    char device[320], choice[64], name[64];
+    char device[320], choice[NAME_BYTES];
     if (kernel->request->choices == NULL || !name_device(kernel, device, sizeof device) ||
         !rondo__tuning_choices_find(kernel->request->choices, device, tuning->key, choice,
                                     sizeof choice)) {
         return tuning->candidate_count;
     }
-    for (size_t i = 0; i < tuning->candidate_count; i++) {
-        tuning->describe(kernel, tuning->problem, i, name, sizeof name);
-        if (strcmp(name, choice) == 0) {
-            return kernel->request->is_survey || is_buildable(kernel, tuning, i)
-                       ? i
-                       : tuning->candidate_count;
-        }
+    const size_t found = find_named(kernel, tuning, choice);
+    if (found < tuning->candidate_count) {
+        return kernel->request->is_survey || is_buildable(kernel, tuning, found)
+                   ? found
+                   : tuning->candidate_count;
     }
     RONDO_LOG_INFO_F("tune %s: there is no \"%s\" here, which the tuning file chooses", tuning->key,
                      choice);
@@ -281,7 +322,7 @@ static size_t find_in_file(rondo__cuda_kernel *kernel, const rondo__tuning *tuni
 
 static void note_choice(const rondo__cuda_kernel *kernel, const rondo__tuning *tuning,
                         size_t winner) {
-    char device[320], name[64];
+    char device[320], name[NAME_BYTES];
     if (kernel->request->choices != NULL && name_device(kernel, device, sizeof device)) {
         tuning->describe(kernel, tuning->problem, winner, name, sizeof name);
         rondo__tuning_choices_note(kernel->request->choices, device, tuning->key, name);
@@ -325,9 +366,19 @@ static void survey(rondo__cuda_kernel *kernel, const rondo__tuning *tuning) {
         return;
     }
     const bool is_off = get_mode(kernel) == RONDO_TUNING_OFF;
-    for (size_t i = 0; i < (is_off ? 1 : tuning->candidate_count); i++) {
-        if (is_off || (is_tried(kernel, tuning, i) && (tuning->last >> i & 1) == 0)) {
+    if (is_off && !is_of(tuning->library, 0)) {
+        survey_candidate(kernel, tuning, 0);
+        return;
+    }
+    const uint64_t possible = get_possible(kernel, tuning);
+    const bool is_single = (possible & (possible - 1)) == 0;
+    bool is_done = false;
+    for (size_t i = 0; i < tuning->candidate_count && !is_done; i++) {
+        const bool may_run =
+            is_off || is_single || (is_tried(kernel, tuning, i) && !is_of(tuning->last, i));
+        if (is_of(possible, i) && may_run) {
             survey_candidate(kernel, tuning, i);
+            is_done = is_off;
         }
     }
 }
@@ -351,6 +402,22 @@ static void build_or_next(rondo__cuda_kernel *kernel, const rondo__tuning *tunin
     }
 }
 
+// By a contest, if there are several.
+static rondo_status find_fastest(rondo__cuda_kernel *kernel, const rondo__tuning *tuning,
+                                 size_t *out_winner, bool *out_is_guess) {
+    const uint64_t possible = get_possible(kernel, tuning);
+    *out_is_guess = possible != 0 && (possible & (possible - 1)) == 0;
+    if (*out_is_guess) {
+        for (*out_winner = 0; !is_of(possible, *out_winner); ++*out_winner) {
+        }
+        return RONDO_STATUS_OK;
+    }
+    const rondo__hook_scope scope = rondo__hook_enter(RONDO__SPAN_TUNE, "tune");
+    const rondo_status status = run_contest(kernel, tuning, possible, out_winner);
+    rondo__hook_leave(&scope);
+    return status;
+}
+
 void rondo__cuda_add_fastest(rondo__cuda_kernel *kernel, const rondo__tuning *tuning) {
     rondo__hash128 key;
 
@@ -372,14 +439,11 @@ void rondo__cuda_add_fastest(rondo__cuda_kernel *kernel, const rondo__tuning *tu
         winner = find_buildable(kernel, tuning);
         is_guess = true;
     } else if (winner == tuning->candidate_count) {
-        const rondo__hook_scope scope = rondo__hook_enter(RONDO__SPAN_TUNE, "tune");
-        const rondo_status status = run_contest(kernel, tuning, &winner);
-        rondo__hook_leave(&scope);
-        if (!rondo__cuda_check(kernel, status)) {
+        if (!rondo__cuda_check(kernel, find_fastest(kernel, tuning, &winner, &is_guess))) {
             return;
         }
-        if (winner < tuning->candidate_count && make_key(kernel, tuning, mode, &key)) {
-            remember_winner(key, winner);
+        if (winner < tuning->candidate_count && !is_guess && make_key(kernel, tuning, mode, &key)) {
+            remember_winner(kernel, tuning, key, winner);
         }
     }
     if (winner == tuning->candidate_count) {

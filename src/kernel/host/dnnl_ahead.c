@@ -6,10 +6,10 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "backend/thread_count.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/thread.h"
+#include "base/thread_count.h"
 #include "kernel/host/dnnl_kernel.h"
 #include "kernel/host/host_threads.h"
 

@@ -5,8 +5,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "backend/thread_count.h"
 #include "base/error.h"
+#include "base/thread_count.h"
 #include "kernel/host/host_threads.h"
 #include "kernel/host/simd.h"
 

@@ -12,8 +12,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
-#include "backend/thread_count.h"
 #include "base/error.h"
+#include "base/thread_count.h"
 #include "kernel/host/host_families.h"
 #include "kernel/host/host_kernel.h"
 #include "kernel/host/host_threads.h"

@@ -6,10 +6,10 @@
 
 #include "backend/backend.h"
 #include "backend/host/host_patience.h"
-#include "backend/thread_count.h"
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/thread_count.h"
 #include "kernel/host/host_kernel.h"
 #include "kernel/host/host_threads.h"
 

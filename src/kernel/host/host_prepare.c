@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
-#include "backend/thread_count.h"
+#include "base/thread_count.h"
 #include "kernel/host/host_families.h"
 #include "kernel/host/host_half.h"
 #include "kernel/host/host_kernel.h"

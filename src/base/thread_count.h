@@ -1,7 +1,7 @@
-// backend/thread_count.h — how many threads host work may use.
+// base/thread_count.h — how many threads host work may use.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BACKEND_THREAD_COUNT_H
-#define RONDO_BACKEND_THREAD_COUNT_H
+#ifndef RONDO_BASE_THREAD_COUNT_H
+#define RONDO_BASE_THREAD_COUNT_H
 
 #include <stdint.h>
 
@@ -21,4 +21,4 @@ int32_t rondo__host_set_thread_share(int32_t share);
 // Processors that this process may run on.
 int32_t rondo__host_get_processor_count(void);
 
-#endif  // RONDO_BACKEND_THREAD_COUNT_H
+#endif  // RONDO_BASE_THREAD_COUNT_H

@@ -1,10 +1,10 @@
-// backend/thread_count.c — how many threads host work may use.
+// base/thread_count.c — how many threads host work may use.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE  // sched_getaffinity
 #endif
 
-#include "backend/thread_count.h"
+#include "base/thread_count.h"
 
 #include <sched.h>
 #include <stdatomic.h>
