@@ -8,6 +8,7 @@
 #include "op/broadcast.h"
 #include "op/convolution.h"
 #include "op/fused.h"
+#include "op/group_norm.h"
 #include "op/matrix.h"
 #include "op/op.h"
 #include "op/pooling.h"
@@ -287,6 +288,76 @@ static rondo_status compute_global_average_pool(rondo__compute *compute) {
     return rondo__scratch_end(&scratch);
 }
 
+// ---- rondo.GroupNormalization -----------------------------------------------------------------
+
+static int32_t get_channel_axis(const rondo__op *op, const rondo_shape *x) {
+    return is_channels_last(op) ? x->rank - 1 : 1;
+}
+
+// Gain and shift may be f32 beside an x in half precision.
+static rondo_status check_by_channel(const rondo__infer *infer, size_t input, int64_t channels) {
+    const rondo__tensor_info *info = &infer->inputs[input];
+    if (info->dtype != RONDO_DTYPE_F32 && info->dtype != infer->inputs[0].dtype) {
+        return rondo__op_fail_dtype(infer->op, input, info->dtype);
+    }
+    if (info->shape.rank != 1 || info->shape.extent[0] != channels) {
+        char text[96];
+        return RONDO_OP_FAIL(infer->op, BAD_DATA, "input %zu has shape %s, [%lld] is expected",
+                             input, rondo_shape_format(&info->shape, text, sizeof text),
+                             (long long)channels);
+    }
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status infer_group_norm(rondo__infer *infer) {
+    const rondo__op *op = infer->op;
+    const rondo_shape *x = &infer->inputs[0].shape;
+    const int64_t groups = rondo__op_get_int(op, "groups", 0);
+    epilogue ignored;
+    RETURN_IF_ERROR(read_epilogue(op, &ignored));
+    RETURN_IF_ERROR(rondo__infer_check_float(infer, 0, 1));
+    if (x->rank < 2 || groups < 1 || x->extent[get_channel_axis(op, x)] % groups != 0) {
+        char text[96];
+        return RONDO_OP_FAIL(op, BAD_DATA, "attribute groups is %lld for an input of shape %s",
+                             (long long)groups, rondo_shape_format(x, text, sizeof text));
+    }
+    for (size_t i = 1; i < 3; i++) {
+        RETURN_IF_ERROR(check_by_channel(infer, i, x->extent[get_channel_axis(op, x)]));
+    }
+    return rondo__infer_like_input(infer);
+}
+
+static rondo_status compute_group_norm(rondo__compute *compute) {
+    const rondo__op *op = compute->op;
+    const bool channels_last = is_channels_last(op);
+    const rondo_tensor *x = compute->inputs[0];
+    const int64_t count = rondo_shape_get_count(&x->shape);
+    rondo__group_norm norm = {
+        .batch = x->shape.extent[0],
+        .channels = x->shape.extent[get_channel_axis(op, &x->shape)],
+        .groups = rondo__op_get_int(op, "groups", 1),
+        .epsilon = (double)rondo__op_get_float(op, "epsilon", 1e-5f),
+    };
+    norm.span = count / (norm.batch * norm.channels);  // an empty output was made before
+    epilogue ending = {0};
+    RETURN_IF_ERROR(read_epilogue(op, &ending));
+    rondo__scratch scratch = {0};
+    double *values = widen_planes(&scratch, x, channels_last, norm.batch, norm.channels, norm.span);
+    const double *gain = rondo__scratch_widen(&scratch, compute->inputs[1]);
+    const double *shift = rondo__scratch_widen(&scratch, compute->inputs[2]);
+    if (scratch.status == RONDO_STATUS_OK) {
+        rondo__normalize_groups(&norm, gain, shift, values);
+        apply_epilogue(&ending, count, values);
+    }
+    if (scratch.status == RONDO_STATUS_OK && channels_last) {
+        values = restore_layout(&scratch, norm.batch, norm.channels, norm.span, values);
+    }
+    if (scratch.status == RONDO_STATUS_OK) {
+        scratch.status = rondo__narrow(compute, 0, values);
+    }
+    return rondo__scratch_end(&scratch);
+}
+
 // ---- rondo.Elementwise ------------------------------------------------------------------------
 
 typedef struct scalar_step {
@@ -435,6 +506,7 @@ const rondo__op_def rondo__op_table_fused[] = {
     FUSED_ENTRY("AveragePool", 1, 1, 0, infer_pool, compute_average_pool),
     FUSED_ENTRY("GlobalAveragePool", 1, 1, 0, infer_global_average_pool,
                 compute_global_average_pool),
+    FUSED_ENTRY("GroupNormalization", 3, 3, 0, infer_group_norm, compute_group_norm),
     FUSED_ENTRY("Elementwise", 1, ELEMENTWISE_INPUT_MAX, RONDO__OP_ELEMENTWISE, infer_elementwise,
                 compute_elementwise),
     {.name = NULL},

@@ -781,3 +781,13 @@ static inline void emulated_ld_shared__cluster_v4_f32(float &x, float &y, float 
     memcpy(&v, emulated->cluster_shared + remote, sizeof(v));
     x = v.x, y = v.y, z = v.z, w = v.w;
 }
+static inline void emulated_ld_shared__cluster_v2_f32(float &x, float &y, unsigned int remote) {
+    memcpy(&x, emulated->cluster_shared + remote, sizeof(x));
+    memcpy(&y, emulated->cluster_shared + remote + sizeof(x), sizeof(y));
+}
+// A barrier in two halves: threads meet at the second, which is later than they must.
+static inline void emulated_barrier_cluster_arrive_relaxed_aligned(void) {
+}
+static inline void emulated_barrier_cluster_wait_aligned(void) {
+    emulated->meet_cluster();
+}

@@ -667,6 +667,16 @@ static bool is_wanted(const char *filter, const op_case *c, size_t index) {
     return every != 0 ? index % every == 0 : strstr(c->op, filter) != NULL;
 }
 
+// Number `index` of all cases, long or not; NULL behind the last.
+static const op_case *get_case(bool is_long, size_t index) {
+    if (is_long) {
+        return index < op_long_case_count ? &op_long_cases[index] : NULL;
+    }
+    return index < op_case_count                        ? &op_cases[index]
+           : index < op_case_count + op_norm_case_count ? &op_norm_cases[index - op_case_count]
+                                                        : NULL;
+}
+
 bool op_cases_run(const char *device_name, const char *filter, op_case_values values,
                   op_case_counts *out_counts) {
     rondo_device *device = NULL;
@@ -682,11 +692,10 @@ bool op_cases_run(const char *device_name, const char *filter, op_case_values va
         rondo_device_release(device);
         return false;
     }
-    const op_case *cases = values == OP_CASE_LONG ? op_long_cases : op_cases;
-    const size_t count = values == OP_CASE_LONG ? op_long_case_count : op_case_count;
-    for (size_t i = 0; i < count; i++) {
-        if (is_wanted(filter, &cases[i], i)) {
-            run_case(stream, COMPARE, &cases[i], values, out_counts);
+    const op_case *source;
+    for (size_t i = 0; (source = get_case(values == OP_CASE_LONG, i)) != NULL; i++) {
+        if (is_wanted(filter, source, i)) {
+            run_case(stream, COMPARE, source, values, out_counts);
         }
     }
     rondo_stream_destroy(stream);
@@ -694,16 +703,18 @@ bool op_cases_run(const char *device_name, const char *filter, op_case_values va
     return true;
 }
 
+static void issue_all(rondo_stream *stream, const char *filter, op_case_values values,
+                      op_case_counts *counts) {
+    const op_case *source;
+    for (size_t i = 0; (source = get_case(values == OP_CASE_LONG, i)) != NULL; i++) {
+        if (is_wanted(filter, source, i)) {
+            run_case(stream, ISSUE, source, values, counts);
+        }
+    }
+}
+
 void op_cases_issue(rondo_stream *stream, const char *filter, op_case_counts *out_counts) {
     *out_counts = (op_case_counts){0};
-    for (size_t i = 0; i < op_case_count; i++) {
-        if (is_wanted(filter, &op_cases[i], i)) {
-            run_case(stream, ISSUE, &op_cases[i], OP_CASE_PLAIN, out_counts);
-        }
-    }
-    for (size_t i = 0; i < op_long_case_count; i++) {
-        if (is_wanted(filter, &op_long_cases[i], i)) {
-            run_case(stream, ISSUE, &op_long_cases[i], OP_CASE_LONG, out_counts);
-        }
-    }
+    issue_all(stream, filter, OP_CASE_PLAIN, out_counts);
+    issue_all(stream, filter, OP_CASE_LONG, out_counts);
 }

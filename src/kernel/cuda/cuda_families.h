@@ -39,6 +39,7 @@
     X(softmax)                   \
     X(layer_normalization)       \
     X(group_normalization)       \
+    X(fused_group_normalization) \
     X(lrn)                       \
     X(pool)                      \
     X(convolution)               \
@@ -81,6 +82,9 @@
 RONDO_CUDA_FAMILY_MAP(RONDO_CUDA_FAMILY_DECLARE)
 #undef RONDO_CUDA_FAMILY_DECLARE
 
+// What the family of normalisations by groups does with channels last where rows are too wide for a
+// block.
+void rondo__cuda_add_strided_norm(rondo__cuda_kernel *kernel);
 // What the family of batch normalisation does in training.
 void rondo__cuda_add_batch_training(rondo__cuda_kernel *kernel);
 

@@ -140,6 +140,7 @@ static const family_entry family_entries[] = {
     ENTRY("ReduceSumSquare", reduce),
     ENTRY("Softmax", softmax),
     ENTRY("GroupNormalization", group_normalization),
+    FUSED("GroupNormalization", fused_group_normalization),
     ENTRY("InstanceNormalization", group_normalization),
     ENTRY("LayerNormalization", layer_normalization),
     ENTRY("LRN", lrn),
