@@ -297,9 +297,9 @@ static void move_one(rondo__cuda_kernel *kernel, const whole *w, size_t index) {
     rondo__cuda_add_strided_copy(kernel, &copy);
 }
 
-// One or two are moved each by itself, as plain copies where they lie in a row.
+// By one launch; one alone, and two that lie in a row, as plain copies.
 static void move_parts(rondo__cuda_kernel *kernel, whole *w) {
-    if (w->part_count > 2) {
+    if (w->part_count > 2 || (w->part_count == 2 && w->rows > 1)) {
         move_together(kernel, w);
     } else {
         for (size_t i = 0; i < w->part_count; i++) {
