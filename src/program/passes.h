@@ -17,6 +17,7 @@ typedef struct rondo__pass_options {
     bool fuse_convolution;  // rondo.Conv
     bool fuse_matmul;       // rondo.MatMul
     bool fuse_attention;    // rondo.Attention, out of rondo.MatMul
+    bool fuse_group_norm;   // rondo.GroupNormalization
     bool fuse_elementwise;  // rondo.Elementwise
 } rondo__pass_options;
 
@@ -74,9 +75,11 @@ rondo_status rondo__pass_layer_scale(rondo_program *program);
 rondo_status rondo__pass_labels(rondo_program *program);
 rondo_status rondo__pass_gelu(rondo_program *program);
 rondo_status rondo__pass_join(rondo_program *program);
+rondo_status rondo__pass_silu(rondo_program *program);
 rondo_status rondo__pass_moves(rondo_program *program);
 rondo_status rondo__pass_transposed(rondo_program *program);
 rondo_status rondo__pass_convolution(rondo_program *program);
+rondo_status rondo__pass_group_norm(rondo_program *program);
 rondo_status rondo__pass_layout(rondo_program *program);
 rondo_status rondo__pass_scale_shift(rondo_program *program);
 rondo_status rondo__pass_matmul(rondo_program *program);
