@@ -93,7 +93,7 @@ void rondo__kernel_get_traits(rondo_device *device, rondo_dtype dtype,
         .fuses_convolution = is_float,
         .fuses_matmul = is_float,
         .fuses_attention = is_float && !is_host,
-        .fuses_group_norm = is_float && !is_host,
+        .fuses_group_norm = is_float,
         .fuses_elementwise = is_float,
     };
 }

@@ -1,5 +1,5 @@
-// rondo.GroupNormalization in both layouts, in each of a GPU's ways (their number wraps): slices of the
-// channels, clusters of all sizes, parts; and what none of them takes.
+// rondo.GroupNormalization in both layouts, in each of a GPU's ways (their number wraps): slices of
+// the channels, clusters of all sizes, parts; and what none of them takes.
 // SPDX-License-Identifier: Apache-2.0
 #include "support/op_cases.h"
 

@@ -133,7 +133,7 @@ static bool make_slice(const norm_problem *problem, int64_t bytes, norm_slice *o
     return out_slice->pieces <= THREADS_MAX;
 }
 
-// What a block's threads take, in nanoseconds on an H200: some twenty instructions for each element,
+// What a block's threads take, in nanoseconds on an H200: some twenty instructions for an element,
 // and the multiprocessor's way to the cache, there and back.
 static double estimate_share_ns(const norm_problem *problem, const norm_way *way, int64_t blocks,
                                 int64_t span) {
@@ -200,7 +200,7 @@ static int compare_costs(const void *a, const void *b) {
     return x->is_held != y->is_held ? (x->is_held ? -1 : 1) : (int)(x->parts - y->parts);
 }
 
-// The best by estimate first; that of two launches, which takes any number of pixels, is among them.
+// The best by estimate first; that of two launches, which takes all numbers of pixels, is one.
 static void list_ways(norm_problem *problem) {
     norm_slice narrow, sector, wide;
     if (problem->pixels >= INT64_C(1) << 31 || !make_slice(problem, 1, &narrow)) {
