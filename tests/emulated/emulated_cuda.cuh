@@ -791,3 +791,14 @@ static inline void emulated_barrier_cluster_arrive_relaxed_aligned(void) {
 static inline void emulated_barrier_cluster_wait_aligned(void) {
     emulated->meet_cluster();
 }
+
+// Denormals are zeros, and come out as such.
+static inline float emulated_flush(float x) {
+    return fabsf(x) < 1.17549435e-38f ? copysignf(0.0f, x) : x;
+}
+static inline void emulated_ex2_approx_ftz_f32(float &y, float x) {
+    y = emulated_flush(exp2f(emulated_flush(x)));
+}
+static inline void emulated_rcp_approx_ftz_f32(float &y, float x) {
+    y = emulated_flush(1.0f / emulated_flush(x));
+}

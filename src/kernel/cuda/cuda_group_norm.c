@@ -16,7 +16,7 @@
 
 enum {
     WAYS_MAX = 24,
-    WAYS_TIMED = 4,
+    HELD_TIMED = 2,
     THREADS_MAX = 512,
     THREADS_LEAST = 64,
     PARTS_THREADS = 256,
@@ -133,11 +133,11 @@ static bool make_slice(const norm_problem *problem, int64_t bytes, norm_slice *o
     return out_slice->pieces <= THREADS_MAX;
 }
 
-// What a block's threads take, in nanoseconds on an H200: some twenty instructions for an element,
+// What a block's threads take, in nanoseconds on an H200: some thirty instructions for an element,
 // and the multiprocessor's way to the cache, there and back.
 static double estimate_share_ns(const norm_problem *problem, const norm_way *way, int64_t blocks,
                                 int64_t span) {
-    const double per_ns = 128 * 1.7 / 20, bytes_per_ns = 110;
+    const double per_ns = 128 * 1.7 / 30, bytes_per_ns = 110;
     const int64_t element_bytes = (int64_t)rondo_dtype_get_bytes(problem->dtype);
     const int64_t bytes = way->slice.pieces * way->slice.width * element_bytes;
     const int64_t moved = divide_up(bytes, SECTOR_BYTES) * SECTOR_BYTES;
@@ -170,25 +170,29 @@ static void add_held(norm_problem *problem, const norm_slice *slice, int64_t clu
     add_way(problem, &way);
 }
 
-// Two blocks for each multiprocessor, as far as there is work for them.
-static void add_parts(norm_problem *problem, const norm_slice *slice) {
+// Two blocks for each multiprocessor, as far as each thread has so many pieces then.
+static void add_parts(norm_problem *problem, const norm_slice *slice, int64_t pieces) {
     const double launches_ns = 3000;
-    norm_way way = {.slice = *slice, .threads = PARTS_THREADS, .packs = PACKS_GOOD};
+    norm_way way = {.slice = *slice, .threads = PARTS_THREADS};
     while (way.threads < slice->pieces) {
         way.threads *= 2;
     }
     const int64_t tasks = problem->images * slice->count;
     const int64_t wanted = divide_up(2 * problem->units, tasks);
-    const int64_t most = divide_up(problem->pixels, 2 * get_rows(&way));
+    const int64_t most = divide_up(problem->pixels, pieces * get_rows(&way));
     way.parts = wanted < most ? wanted : most;
     way.parts = way.parts < PARTS_MAX ? way.parts : PARTS_MAX;
-    const int64_t blocks = tasks * way.parts;
+    const int64_t blocks = tasks * way.parts, span = divide_up(problem->pixels, way.parts);
     if (blocks >= INT64_C(1) << 30) {
         return;
     }
-    way.cost_ns = launches_ns +
-                  estimate_share_ns(problem, &way, blocks, divide_up(problem->pixels, way.parts));
-    add_way(problem, &way);
+    way.packs = divide_up(span, get_rows(&way));
+    way.packs = way.packs < PACKS_GOOD ? way.packs : PACKS_GOOD;
+    way.cost_ns = launches_ns + estimate_share_ns(problem, &way, blocks, span);
+    const norm_way *last = problem->way_count > 0 ? &problem->ways[problem->way_count - 1] : NULL;
+    if (last == NULL || (way.parts > 1 && (last->is_held || last->parts != way.parts))) {
+        add_way(problem, &way);
+    }
 }
 
 static int compare_costs(const void *a, const void *b) {
@@ -200,7 +204,8 @@ static int compare_costs(const void *a, const void *b) {
     return x->is_held != y->is_held ? (x->is_held ? -1 : 1) : (int)(x->parts - y->parts);
 }
 
-// The best by estimate first; that of two launches, which takes all numbers of pixels, is one.
+// The best by estimate first; those of two launches, which take all numbers of pixels, are among
+// them.
 static void list_ways(norm_problem *problem) {
     norm_slice narrow, sector, wide;
     if (problem->pixels >= INT64_C(1) << 31 || !make_slice(problem, 1, &narrow)) {
@@ -218,10 +223,10 @@ static void list_ways(norm_problem *problem) {
         }
     }
     qsort(problem->ways, problem->way_count, sizeof problem->ways[0], compare_costs);
-    if (problem->way_count > WAYS_TIMED - 1) {
-        problem->way_count = WAYS_TIMED - 1;
-    }
-    add_parts(problem, make_slice(problem, WIDE_BYTES, &wide) ? &wide : &narrow);
+    problem->way_count = problem->way_count < HELD_TIMED ? problem->way_count : HELD_TIMED;
+    const norm_slice *slice = make_slice(problem, WIDE_BYTES, &wide) ? &wide : &narrow;
+    add_parts(problem, slice, 1);
+    add_parts(problem, slice, 2);
     qsort(problem->ways, problem->way_count, sizeof problem->ways[0], compare_costs);
 }
 

@@ -40,7 +40,7 @@ __launch_bounds__(THREADS) image_normalization_held(const image_arguments a) {
     find_pivots(a, p, pivot);
     const by_channel c = load_channels(a, p);
     find_moments(h, pivot, mean, square);
-    const float elements = (float)a.pixels * GROUP;
+    const float share = 1.0f / ((float)a.pixels * GROUP);
 #if CLUSTER > 1
     float2 *const own = scales + GROUPS;  // moments in this block's pixels
     join_block(sets, p, mean, square, [&](int g, float2 found) { own[g] = found; });
@@ -50,28 +50,27 @@ __launch_bounds__(THREADS) image_normalization_held(const image_arguments a) {
         float n[CLUSTER], sum = 0.0f, squares = 0.0f;
 #pragma unroll
         for (int r = 0; r < CLUSTER; r++) {
-            const i64 left = a.pixels - r * a.span;
-            n[r] = (float)(left < 0 ? 0 : left < a.span ? left : a.span) * GROUP;
+            n[r] = (float)count_part(a, r) * GROUP;
             all[r] = load_from_block(&own[g], r);
         }
 #pragma unroll
         for (int r = 0; r < CLUSTER; r++) {
             sum += n[r] * all[r].x;
         }
-        const float middle = sum / elements;
+        const float middle = sum * share;
 #pragma unroll
         for (int r = 0; r < CLUSTER; r++) {
             const float away = all[r].x - middle;
             squares += all[r].y + n[r] * away * away;
         }
-        scales[g] = find_scale(make_float2(middle, squares), elements, a.epsilon);
+        scales[g] = find_scale(make_float2(middle, squares), share, a.epsilon);
     }
     __syncthreads();
     // All of this block's reading is done; nobody leaves while others read its memory.
     asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 #else
     join_block(sets, p, mean, square, [&](int g, float2 found) {
-        scales[g] = find_scale(found, elements, a.epsilon);
+        scales[g] = find_scale(found, share, a.epsilon);
     });
     __syncthreads();
 #endif

@@ -40,18 +40,17 @@ extern "C" __global__ void __launch_bounds__(THREADS) image_normalization(const 
     load(h, a.x + p.first, p.step, p.count);
     find_pivots(a, p, pivot);
     const by_channel c = load_channels(a, p);
-    const float elements = (float)a.pixels * GROUP;
+    const float share = 1.0f / ((float)a.pixels * GROUP);
     for (int first = 0; first < GROUPS; first += THREADS / TEAM) {
         const int g = first + (int)threadIdx.x / TEAM;
         const float2 *moments = a.moments + (p.task * GROUPS + g) * a.parts;
         const float2 found =
-            join(g < GROUPS ? (int)a.parts : 0, elements, [&](int i, float &n) {
-                const i64 left = a.pixels - i * a.span;
-                n = (float)(left < 0 ? 0 : left < a.span ? left : a.span) * GROUP;
+            join<8>(g < GROUPS ? (int)a.parts : 0, share, [&](int i, float &n) {
+                n = (float)count_part(a, i) * GROUP;
                 return moments[i];
             });
         if (g < GROUPS && threadIdx.x % TEAM == 0) {
-            scales[g] = find_scale(found, elements, a.epsilon);
+            scales[g] = find_scale(found, share, a.epsilon);
         }
     }
     __syncthreads();

@@ -13,8 +13,8 @@
 //
 //   mean = sum of n_i mean_i / n      square = sum of square_i + n_i (mean_i - mean)^2
 //
-// Sums are added in a fixed order. In single precision all of it is seen from a pivot, the first
-// element of the group, so that a mean far from 0 costs no digits.
+// Sums are added in a fixed order. All of it is seen from a pivot, an element of the group: so a mean
+// far from 0 costs no digits, and a group of equal numbers has no deviations at all.
 // SPDX-License-Identifier: Apache-2.0
 #include "rondo_types.cuh"
 #include "rondo_activation.cuh"
@@ -57,7 +57,6 @@ enum {
     COLUMNS = PIECES * UNITS,
     PITCH = ROWS | 1,
     GROUP_COLUMNS = GROUP / UNIT,
-    IS_FINE = sizeof(T) == 4,
 };
 
 struct image_arguments {
@@ -88,27 +87,49 @@ __device__ __forceinline__ float team_sum(float x) {
     return x;
 }
 
-// Half precision needs no more of its exponentials than their first instructions give.
+// x * sigmoid(x) in 16 bits needs no more of exponential and quotient than one instruction each gives.
+// Where the exponential is infinite, so is the divisor, and the quotient 0.
 __device__ __forceinline__ float finish(float x, float alpha, float beta) {
-    if (ACTIVATION == 7 && !IS_FINE) {
-        return __fdividef(x, 1.0f + __expf(-x));
+    if (ACTIVATION == 7 && sizeof(T) == 2) {
+        float power, share;
+        asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x * -1.4426950408889634f));
+        asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(share) : "f"(1.0f + power));
+        return x * share;
     }
     return activate<ACTIVATION>(x, alpha, beta);
 }
 
 // Mean (beside the pivot) and sum of squared deviations of a set that comes in `count` sets, by all
-// lanes of a team; `part(i, n)` gives those of set i and its number of elements. Each lane of the
-// team gets them.
-template <typename Part>
-__device__ __forceinline__ float2 join(int count, float elements, const Part &part) {
+// lanes of a team; `part(i, n)` gives those of set i and its number of elements, `share` is 1 by the
+// number of them all. Each lane of the team gets them. A lane keeps its first KEPT sets, and asks for
+// the others twice.
+template <int KEPT, typename Part>
+__device__ __forceinline__ float2 join(int count, float share, const Part &part) {
     const int lane = threadIdx.x % TEAM;
-    float sum = 0.0f, square = 0.0f, n;
-    for (int i = lane; i < count; i += TEAM) {
+    float2 kept[KEPT + 1];
+    float kept_n[KEPT + 1], sum = 0.0f, square = 0.0f, n;
+#pragma unroll
+    for (int k = 0; k < KEPT; k++) {
+        kept[k] = make_float2(0.0f, kept_n[k] = 0.0f);
+        if (lane + k * TEAM < count) {
+            kept[k] = part(lane + k * TEAM, kept_n[k]);
+        }
+    }
+#pragma unroll
+    for (int k = 0; k < KEPT; k++) {
+        sum += kept_n[k] * kept[k].x;
+    }
+    for (int i = lane + KEPT * TEAM; i < count; i += TEAM) {
         const float2 own = part(i, n);
         sum += n * own.x;
     }
-    const float mean = team_sum(sum) / elements;
-    for (int i = lane; i < count; i += TEAM) {
+    const float mean = team_sum(sum) * share;
+#pragma unroll
+    for (int k = 0; k < KEPT; k++) {
+        const float away = kept[k].x - mean;
+        square += kept[k].y + kept_n[k] * away * away;
+    }
+    for (int i = lane + KEPT * TEAM; i < count; i += TEAM) {
         const float2 own = part(i, n);
         const float away = own.x - mean;
         square += own.y + n * away * away;
@@ -117,13 +138,26 @@ __device__ __forceinline__ float2 join(int count, float elements, const Part &pa
 }
 
 // Mean and 1 / sqrt(variance + epsilon).
-__device__ __forceinline__ float2 find_scale(float2 moments, float elements, double epsilon) {
-    return make_float2(moments.x, 1.0f / sqrtf(moments.y / elements + (float)epsilon));
+__device__ __forceinline__ float2 find_scale(float2 moments, float share, double epsilon) {
+    return make_float2(moments.x, rsqrtf(moments.y * share + (float)epsilon));
 }
 
-// How many of `pixels` are in this row: every ROWS-th from it on.
-__device__ __forceinline__ int count_row(int pixels, int row) {
-    return pixels > row ? (pixels - row + ROWS - 1) / ROWS : 0;
+// How many of a block's pixels are in a row: every ROWS-th from it on.
+struct row_counts {
+    int even, more;  // in each row; rows before this one have one more
+    __device__ __forceinline__ int operator()(int row) const {
+        return row < more ? even + 1 : even;
+    }
+};
+__device__ __forceinline__ row_counts count_rows(int pixels) {
+    const int even = pixels / ROWS;
+    return {even, pixels - even * ROWS};
+}
+// Of part `i` of an image's pixels, which are fewer than 2^31.
+__device__ __forceinline__ int count_part(const image_arguments &a, int i) {
+    const u32 pixels = (u32)a.pixels, span = (u32)a.span, begin = (u32)i * span;
+    const u32 left = begin < pixels ? pixels - begin : 0;
+    return (int)(left < span ? left : span);
 }
 
 // What a block works on.
@@ -142,28 +176,35 @@ __device__ __forceinline__ place find_place(const image_arguments &a, u32 parts)
     p.task = task;
     p.start = (i64)image * a.pixels * a.channels;
     const i64 begin = p.part * a.span;
-    const i64 left = a.pixels - begin;
-    p.pixels = (int)(left < 0 ? 0 : left < a.span ? left : a.span);
+    p.pixels = count_part(a, p.part);
     p.piece = (int)threadIdx.x % PIECES;
     p.row = (int)threadIdx.x / PIECES;
-    p.count = p.row < ROWS ? count_row(p.pixels, p.row) : 0;
+    p.count = p.row < ROWS ? count_rows(p.pixels)(p.row) : 0;
     p.channel = (int)(task - image * (u32)a.slices) * SLICE + p.piece * WIDTH;
     p.first = p.start + (begin + p.row) * a.channels + p.channel;
     p.step = ROWS * a.channels;
     return p;
 }
 
-// What a unit's elements are seen from.
+// What a unit's elements are seen from: the first channel of their group in the image's first pixel.
 __device__ __forceinline__ void find_pivots(const image_arguments &a, const place &p,
                                             float (&pivot)[UNITS]) {
+    const T *first = a.x + p.start;
+    if (WIDTH % GROUP == 0) {
+        const pack<T, WIDTH> all = *(const pack<T, WIDTH> *)(first + p.channel);
 #pragma unroll
-    for (int u = 0; u < UNITS; u++) {
-        const int channel = (p.channel + u * UNIT) / GROUP * GROUP;
-        pivot[u] = IS_FINE ? convert<float>(a.x[p.start + channel]) : 0.0f;
+        for (int u = 0; u < UNITS; u++) {
+            pivot[u] = convert<float>(all.value[u * UNIT / GROUP * GROUP]);
+        }
+    } else {
+#pragma unroll
+        for (int u = 0; u < UNITS; u++) {
+            pivot[u] = convert<float>(first[(p.channel + u * UNIT) / GROUP * GROUP]);
+        }
     }
 }
 __device__ __forceinline__ float see(T x, float pivot) {
-    return IS_FINE ? convert<float>(x) - pivot : convert<float>(x);
+    return convert<float>(x) - pivot;
 }
 
 // Up to PACKS pieces of a thread.
@@ -227,17 +268,18 @@ __device__ __forceinline__ void join_block(float2 *sets, const place &p,
         }
     }
     __syncthreads();
-    const float elements = (float)p.pixels * GROUP;
+    const row_counts rows = count_rows(p.pixels);
+    const float even = (float)(rows.even * UNIT), share = 1.0f / ((float)p.pixels * GROUP);
     for (int first = 0; first < GROUPS; first += THREADS / TEAM) {
         const int g = first + (int)threadIdx.x / TEAM;
         const int columns = g < GROUPS ? GROUP_COLUMNS : 0;
-        const float2 found = join(columns * ROWS, elements, [&](int i, float &n) {
+        const float2 found = join<0>(columns * ROWS, share, [&](int i, float &n) {
             const int row = i % ROWS;
-            n = (float)(count_row(p.pixels, row) * UNIT);
+            n = row < rows.more ? even + UNIT : even;
             return sets[(g * GROUP_COLUMNS + i / ROWS) * PITCH + row];
         });
         if (g < GROUPS && threadIdx.x % TEAM == 0) {
-            take(g, p.pixels > 0 ? found : make_float2(0.0f, 0.0f));
+            take(g, p.pixels > 0 ? found : make_float2(0.0f, 0.0f));  // else NaN
         }
     }
 }
