@@ -382,6 +382,8 @@ const op_case op_cases[] = {
      "kernel_shape=3,3 strides=2,2 pads=1,1,1,1 channels_last=1", 1},
     {"rondo.MaxPool", 17, "T[1,9,9,6]", "kernel_shape=3,3 strides=2,2 pads=0,0,0,0 channels_last=1",
      1},
+    {"rondo.AveragePool", 17, "T[2,9,8,16]",
+     "kernel_shape=2,2 strides=2,2 pads=0,0,0,0 channels_last=1", 1},
     {"rondo.AveragePool", 17, "T[2,9,9,16]",
      "kernel_shape=3,3 strides=1,1 pads=1,1,1,1 channels_last=1", 1},
     {"rondo.GlobalAveragePool", 17, "T[2,7,7,512]", "channels_last=1", 1},
