@@ -126,6 +126,7 @@ typedef struct rondo__kernel_traits {
     bool fuses_matmul;       // rondo.MatMul with bias, activation, transposed or strided operands
     bool fuses_attention;    // rondo.Attention: scores, softmax and their product in one kernel
     bool fuses_group_norm;   // rondo.GroupNormalization: with the activation behind it
+    bool fuses_concat;       // rondo.Concat: of images in blocks
     bool fuses_elementwise;  // rondo.Elementwise: a chain of element-wise ops in one kernel
 } rondo__kernel_traits;
 void rondo__kernel_get_traits(rondo_device *device, rondo_dtype dtype,

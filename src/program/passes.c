@@ -45,6 +45,9 @@ static rondo_status optimise(rondo_program *program, const rondo__pass_options *
         if (options->fuse_matmul) {
             RETURN_IF_ERROR(rondo__pass_matmul(program));  // products whose result was transposed
         }
+        if (options->fuse_concat) {
+            RETURN_IF_ERROR(rondo__pass_concat(program));
+        }
     }
     if (options->fuse_elementwise) {
         RETURN_IF_ERROR(rondo__pass_elementwise(program));

@@ -18,6 +18,7 @@ typedef struct rondo__pass_options {
     bool fuse_matmul;       // rondo.MatMul
     bool fuse_attention;    // rondo.Attention, out of rondo.MatMul
     bool fuse_group_norm;   // rondo.GroupNormalization
+    bool fuse_concat;       // rondo.Concat
     bool fuse_elementwise;  // rondo.Elementwise
 } rondo__pass_options;
 
@@ -80,6 +81,7 @@ rondo_status rondo__pass_moves(rondo_program *program);
 rondo_status rondo__pass_transposed(rondo_program *program);
 rondo_status rondo__pass_convolution(rondo_program *program);
 rondo_status rondo__pass_group_norm(rondo_program *program);
+rondo_status rondo__pass_concat(rondo_program *program);
 rondo_status rondo__pass_layout(rondo_program *program);
 rondo_status rondo__pass_scale_shift(rondo_program *program);
 rondo_status rondo__pass_matmul(rondo_program *program);

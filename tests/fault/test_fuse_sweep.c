@@ -17,6 +17,7 @@ static const rondo__pass_options all = {.channels_last = true,
                                         .fuse_matmul = true,
                                         .fuse_attention = true,
                                         .fuse_group_norm = true,
+                                        .fuse_concat = true,
                                         .fuse_elementwise = true};
 
 static rondo_status run_passes(const rondo_program *source, const rondo_tensor *shapes) {

@@ -57,6 +57,11 @@ const op_case op_norm_cases[] = {
     ENDING("silu"),
     ENDING("hard_swish"),
     ENDING("gelu_tanh"),
+    // what stands behind a ConvTranspose beside its skip
+    {"rondo.Concat", 17, "T[1,4,6,32] T[1,8,12,24]", "blocks=2,1", 1},
+    {"rondo.Concat", 17, "T[2,9,6,5] T[2,3,2,63] T[2,9,6,1]", "blocks=1,3,1", 1},
+    {"rondo.Concat", 17, "T[2,3,5,16]", "blocks=4,", 1},
+    {"rondo.Concat", 17, "f64[1,2,2,8] f64[1,4,4,3]", "blocks=2,1", 1},
     NORM("T[1,16,64,66] f32[16]:w f32[16]:w", "groups=16 channels_last=0 activation=silu"),
 };
 

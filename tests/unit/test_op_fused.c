@@ -317,6 +317,24 @@ static void test_op_fused__group_norm_refuses(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
+static void test_op_fused__concat_takes_blocks(void **state) {
+    (void)state;
+    static const op_row rows[] = {
+        // One block of 2 x 2 pixels beside four pixels of one channel.
+        {"rondo.Concat", 17, "f32[1,1,1,8]:1,2,3,4,5,6,7,8 f32[1,2,2,1]:-1,-2,-3,-4",
+         "blocks=I:2,1", "f32[1,2,2,3]:1,2,-1,3,4,-2,5,6,-3,7,8,-4"},
+        {"rondo.Concat", 17, "f16[1,1,2,4]:1,2,3,4,5,6,7,8", "blocks=I:2",
+         "f16[1,2,4,1]:1,2,5,6,3,4,7,8"},
+        {"rondo.Concat", 17, "f32[1,1,1,8] f32[1,2,3,1]", "blocks=I:2,1", "!BAD_DATA input 1"},
+        {"rondo.Concat", 17, "f32[1,1,1,6] f32[1,2,2,1]", "blocks=I:2,1", "!BAD_DATA input 0"},
+        {"rondo.Concat", 17, "f32[1,1,8] f32[1,2,1]", "blocks=I:2,1", "!BAD_DATA input 0"},
+        {"rondo.Concat", 17, "f32[1,2,2,1] f16[1,2,2,1]", "blocks=I:1,1", "!BAD_DATA input 1"},
+        {"rondo.Concat", 17, "f32[1,2,2,1] f32[1,2,2,1]", "blocks=I:1", "!BAD_DATA blocks"},
+        {"rondo.Concat", 17, "f32[1,2,2,1] f32[1,2,2,1]", "blocks=I:1,0", "!BAD_DATA blocks"},
+    };
+    OP_ROWS_CHECK(rows);
+}
+
 static void check_pool(const char *name, uint32_t seed) {
     random_state = seed;
     const int rank = draw(1, 3);
@@ -421,6 +439,7 @@ int main(void) {
         cmocka_unit_test(test_op_fused__matmul_equals_the_plain_ops),
         cmocka_unit_test(test_op_fused__group_norm_equals_the_plain_op),
         cmocka_unit_test(test_op_fused__group_norm_refuses),
+        cmocka_unit_test(test_op_fused__concat_takes_blocks),
         cmocka_unit_test(test_op_fused__pools_equal_the_plain_ops),
         cmocka_unit_test(test_op_fused__elementwise),
         cmocka_unit_test(test_op_fused__elementwise_knows_every_scalar_op),

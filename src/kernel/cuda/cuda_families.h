@@ -16,6 +16,7 @@
     X(view)                      \
     X(transpose)                 \
     X(concat)                    \
+    X(fused_concat)              \
     X(split)                     \
     X(slice)                     \
     X(expand)                    \

@@ -101,6 +101,7 @@ static const family_entry family_entries[] = {
     ENTRY("Unsqueeze", view),
     ENTRY("Transpose", transpose),
     ENTRY("Concat", concat),
+    FUSED("Concat", fused_concat),
     ENTRY("Split", split),
     ENTRY("Slice", slice),
     ENTRY("Expand", expand),
