@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend/thread_count.h"
+#include "base/thread_count.h"
 #include "base/clock.h"
 #include "bench.h"
 #include "rondo/rondo.h"

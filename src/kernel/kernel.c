@@ -94,6 +94,8 @@ void rondo__kernel_get_traits(rondo_device *device, rondo_dtype dtype,
         .fuses_convolution = is_float,
         .fuses_matmul = is_float,
         .fuses_attention = is_float && !is_host,
+        .fuses_group_norm = is_float,
+        .fuses_concat = is_float && !is_host,
         .fuses_elementwise = is_float,
         .fuses_norm = !is_host && dtype == RONDO_DTYPE_F16,
     };

@@ -28,6 +28,18 @@
 //   attributes       as the ONNX op (pads explicit, auto_pad never), and channels_last (always 1):
 //   x, y are [N, spatial..., C]
 //
+// rondo.GroupNormalization  inputs x, gain, shift   output y = act((x - mean) / sqrt(variance +
+// epsilon) * gain + shift), statistics of each image over groups of neighbouring channels
+//   attributes       groups (as many as channels: InstanceNormalization), epsilon, channels_last
+//                    (as rondo.Conv), activation, alpha, beta, way (which of a GPU's ways to take;
+//                    -1, the default: the fastest)
+//   gain, shift      [C], of x's dtype or f32
+//
+// rondo.Concat       inputs x0 ... xn, images with channels last   output y, their channels beside
+// each other
+//   attributes       blocks (ints, b for each input): xi is [N, H / b, W / b, b * b * C], and goes
+//                    through DepthToSpace of b in between, C last (mode DCR)
+//
 // rondo.Elementwise  inputs x0 ... xn, of float dtypes, broadcast to y   output y
 //   attributes       ops (strings, in order of evaluation), operands (ints, 3 for each op: i <
 //   n_inputs is an input,

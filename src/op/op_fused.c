@@ -4,10 +4,12 @@
 // a fused plan can be compared with the model as written.
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
+#include <string.h>
 
 #include "op/broadcast.h"
 #include "op/convolution.h"
 #include "op/fused.h"
+#include "op/group_norm.h"
 #include "op/matrix.h"
 #include "op/op.h"
 #include "op/pooling.h"
@@ -380,6 +382,76 @@ static rondo_status compute_global_average_pool(rondo__compute *compute) {
     return rondo__scratch_end(&scratch);
 }
 
+// ---- rondo.GroupNormalization -----------------------------------------------------------------
+
+static int32_t get_channel_axis(const rondo__op *op, const rondo_shape *x) {
+    return is_channels_last(op) ? x->rank - 1 : 1;
+}
+
+// Gain and shift may be f32 beside an x in half precision.
+static rondo_status check_by_channel(const rondo__infer *infer, size_t input, int64_t channels) {
+    const rondo__tensor_info *info = &infer->inputs[input];
+    if (info->dtype != RONDO_DTYPE_F32 && info->dtype != infer->inputs[0].dtype) {
+        return rondo__op_fail_dtype(infer->op, input, info->dtype);
+    }
+    if (info->shape.rank != 1 || info->shape.extent[0] != channels) {
+        char text[96];
+        return RONDO_OP_FAIL(infer->op, BAD_DATA, "input %zu has shape %s, [%lld] is expected",
+                             input, rondo_shape_format(&info->shape, text, sizeof text),
+                             (long long)channels);
+    }
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status infer_group_norm(rondo__infer *infer) {
+    const rondo__op *op = infer->op;
+    const rondo_shape *x = &infer->inputs[0].shape;
+    const int64_t groups = rondo__op_get_int(op, "groups", 0);
+    epilogue ignored;
+    RETURN_IF_ERROR(read_epilogue(op, &ignored));
+    RETURN_IF_ERROR(rondo__infer_check_float(infer, 0, 1));
+    if (x->rank < 2 || groups < 1 || x->extent[get_channel_axis(op, x)] % groups != 0) {
+        char text[96];
+        return RONDO_OP_FAIL(op, BAD_DATA, "attribute groups is %lld for an input of shape %s",
+                             (long long)groups, rondo_shape_format(x, text, sizeof text));
+    }
+    for (size_t i = 1; i < 3; i++) {
+        RETURN_IF_ERROR(check_by_channel(infer, i, x->extent[get_channel_axis(op, x)]));
+    }
+    return rondo__infer_like_input(infer);
+}
+
+static rondo_status compute_group_norm(rondo__compute *compute) {
+    const rondo__op *op = compute->op;
+    const bool channels_last = is_channels_last(op);
+    const rondo_tensor *x = compute->inputs[0];
+    const int64_t count = rondo_shape_get_count(&x->shape);
+    rondo__group_norm norm = {
+        .batch = x->shape.extent[0],
+        .channels = x->shape.extent[get_channel_axis(op, &x->shape)],
+        .groups = rondo__op_get_int(op, "groups", 1),
+        .epsilon = (double)rondo__op_get_float(op, "epsilon", 1e-5f),
+    };
+    norm.span = count / (norm.batch * norm.channels);  // an empty output was made before
+    epilogue ending = {0};
+    RETURN_IF_ERROR(read_epilogue(op, &ending));
+    rondo__scratch scratch = {0};
+    double *values = widen_planes(&scratch, x, channels_last, norm.batch, norm.channels, norm.span);
+    const double *gain = rondo__scratch_widen(&scratch, compute->inputs[1]);
+    const double *shift = rondo__scratch_widen(&scratch, compute->inputs[2]);
+    if (scratch.status == RONDO_STATUS_OK) {
+        rondo__normalize_groups(&norm, gain, shift, values);
+        apply_epilogue(&ending, count, values);
+    }
+    if (scratch.status == RONDO_STATUS_OK && channels_last) {
+        values = restore_layout(&scratch, norm.batch, norm.channels, norm.span, values);
+    }
+    if (scratch.status == RONDO_STATUS_OK) {
+        scratch.status = rondo__narrow(compute, 0, values);
+    }
+    return rondo__scratch_end(&scratch);
+}
+
 // ---- rondo.Elementwise ------------------------------------------------------------------------
 
 typedef struct scalar_step {
@@ -509,6 +581,83 @@ static rondo_status compute_elementwise(rondo__compute *compute) {
     return rondo__scratch_end(&scratch);
 }
 
+// ---- rondo.Concat -----------------------------------------------------------------------------
+
+static rondo_status read_blocks(const rondo__op *op, size_t input_count,
+                                const int64_t **out_blocks) {
+    size_t count;
+    *out_blocks = rondo__op_get_ints(op, "blocks", &count);
+    for (size_t i = 0; i < count; i++) {
+        count = (*out_blocks)[i] >= 1 ? count : 0;
+    }
+    return count == input_count
+               ? RONDO_STATUS_OK
+               : RONDO_OP_FAIL(op, BAD_DATA, "attribute blocks has not a size for each input");
+}
+
+// Channels of an input whose blocks lie side by side; 0: they do not fit, or not `y`.
+static int64_t count_spread_channels(const rondo_shape *x, int64_t block, const rondo_shape *y) {
+    const bool fits = x->rank == 4 && block <= INT32_MAX && x->extent[3] % (block * block) == 0 &&
+                      x->extent[0] == y->extent[0] && x->extent[1] * block == y->extent[1] &&
+                      x->extent[2] * block == y->extent[2];
+    return fits ? x->extent[3] / (block * block) : 0;
+}
+
+static rondo_status infer_concat(rondo__infer *infer) {
+    const rondo__tensor_info *inputs = infer->inputs;
+    const int64_t *blocks;
+    RETURN_IF_ERROR(read_blocks(infer->op, infer->input_count, &blocks));
+    rondo_shape shape = inputs[0].shape;
+    if (shape.rank == 4) {
+        shape.extent[1] *= blocks[0];
+        shape.extent[2] *= blocks[0];
+        shape.extent[3] = 0;
+    }
+    for (size_t i = 0; i < infer->input_count; i++) {
+        const int64_t channels = count_spread_channels(&inputs[i].shape, blocks[i], &shape);
+        if (channels == 0 || inputs[i].dtype != inputs[0].dtype) {
+            char text[96];
+            return RONDO_OP_FAIL(infer->op, BAD_DATA,
+                                 "input %zu of shape %s does not go beside input 0", i,
+                                 rondo_shape_format(&inputs[i].shape, text, sizeof text));
+        }
+        shape.extent[3] += channels;
+    }
+    return rondo__infer_set_output(infer, 0, inputs[0].dtype, &shape);
+}
+
+// The channels of an image, in blocks, to where they begin in each pixel of the result.
+static void spread_image(const rondo_tensor *x, int64_t block, const rondo_shape *y, size_t begin,
+                         uint8_t *to) {
+    const size_t element_bytes = rondo_dtype_get_bytes(x->dtype);
+    const size_t bytes = (size_t)count_spread_channels(&x->shape, block, y) * element_bytes;
+    const size_t pitch = (size_t)y->extent[3] * element_bytes;
+    const int64_t height = y->extent[1], width = y->extent[2];
+    for (int64_t row = 0; row < y->extent[0] * height; row++) {
+        for (int64_t column = 0; column < width; column++) {
+            const int64_t source = row / block * (width / block) + column / block;
+            const int64_t from = (source * block + row % block) * block + column % block;
+            memcpy(to + (size_t)(row * width + column) * pitch + begin * element_bytes,
+                   (const uint8_t *)x->data + (size_t)from * bytes, bytes);
+        }
+    }
+}
+
+static rondo_status compute_concat(rondo__compute *compute) {
+    const rondo_shape *shape = &compute->inferred[0].shape;
+    const int64_t *blocks;
+    void *output = NULL;
+    size_t begin = 0;
+    RETURN_IF_ERROR(read_blocks(compute->op, compute->input_count, &blocks));
+    RETURN_IF_ERROR(rondo__compute_get_inferred(compute, 0, &output));
+    for (size_t i = 0; i < compute->input_count; i++) {
+        const rondo_tensor *x = compute->inputs[i];
+        spread_image(x, blocks[i], shape, begin, output);
+        begin += (size_t)count_spread_channels(&x->shape, blocks[i], shape);
+    }
+    return RONDO_STATUS_OK;
+}
+
 #define FUSED_ENTRY(op_name, least, most, more_flags, infer_function, compute_function)      \
     {                                                                                        \
         .domain = "rondo", .name = op_name, .opset_min = 1, .opset_max = RONDO_OP_OPSET_MAX, \
@@ -536,6 +685,9 @@ const rondo__op_def rondo__op_table_fused[] = {
     FUSED_ENTRY("AveragePool", 1, 1, 0, infer_pool, compute_average_pool),
     FUSED_ENTRY("GlobalAveragePool", 1, 1, 0, infer_global_average_pool,
                 compute_global_average_pool),
+    FUSED_ENTRY("GroupNormalization", 3, 3, 0, infer_group_norm, compute_group_norm),
+    FUSED_ENTRY("Concat", 1, ELEMENTWISE_INPUT_MAX, RONDO__OP_NATIVE_HALF, infer_concat,
+                compute_concat),
     FUSED_ENTRY("Elementwise", 1, ELEMENTWISE_INPUT_MAX, RONDO__OP_ELEMENTWISE, infer_elementwise,
                 compute_elementwise),
     {.name = NULL},

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "op/group_norm.h"
 #include "op/op.h"
 #include "op/reference.h"
 
@@ -161,30 +162,38 @@ static rondo_status infer_instance(rondo__infer *infer) {
     return rondo__infer_like_input(infer);
 }
 
-// Normalises runs of `group_channels` channels; scale and bias have one value for each channel, or
-// (version 18 of GroupNormalization) one for each group.
+void rondo__normalize_groups(const rondo__group_norm *norm, const double *scale,
+                             const double *shift, double *values) {
+    const int64_t group_channels = norm->channels / norm->groups;
+    for (int64_t group = 0; group < norm->batch * norm->groups; group++) {
+        double *own = values + group * group_channels * norm->span;
+        double mean, variance;
+        get_moments(own, group_channels * norm->span, &mean, &variance);
+        const double factor = 1.0 / sqrt(variance + norm->epsilon);
+        for (int64_t i = 0; i < group_channels * norm->span; i++) {
+            const int64_t c = group % norm->groups * group_channels + i / norm->span;
+            const int64_t at = norm->is_by_group ? group % norm->groups : c;
+            own[i] = (own[i] - mean) * factor * scale[at] + shift[at];
+        }
+    }
+}
+
 static rondo_status compute_groups(rondo__compute *compute, int64_t groups, bool is_by_group) {
     const rondo_shape *shape = &compute->inputs[0]->shape;
-    const int64_t channels = shape->extent[1];
-    const int64_t span = get_plane_span(shape);
+    const rondo__group_norm norm = {
+        .batch = shape->extent[0],
+        .channels = shape->extent[1],
+        .span = get_plane_span(shape),
+        .groups = groups,
+        .is_by_group = is_by_group,
+        .epsilon = (double)rondo__op_get_float(compute->op, "epsilon", 1e-5f),
+    };
     rondo__scratch scratch = {0};
     double *x = rondo__scratch_widen(&scratch, compute->inputs[0]);
     const double *scale = rondo__scratch_widen(&scratch, compute->inputs[1]);
     const double *bias = rondo__scratch_widen(&scratch, compute->inputs[2]);
-    if (scratch.status == RONDO_STATUS_OK && channels > 0 && span > 0) {
-        const double epsilon = (double)rondo__op_get_float(compute->op, "epsilon", 1e-5f);
-        const int64_t group_channels = channels / groups;
-        for (int64_t group = 0; group < shape->extent[0] * groups; group++) {
-            double *values = x + group * group_channels * span;
-            double mean, variance;
-            get_moments(values, group_channels * span, &mean, &variance);
-            const double factor = 1.0 / sqrt(variance + epsilon);
-            for (int64_t i = 0; i < group_channels * span; i++) {
-                const int64_t c = group % groups * group_channels + i / span;
-                const int64_t at = is_by_group ? group % groups : c;
-                values[i] = (values[i] - mean) * factor * scale[at] + bias[at];
-            }
-        }
+    if (scratch.status == RONDO_STATUS_OK && norm.channels > 0 && norm.span > 0) {
+        rondo__normalize_groups(&norm, scale, bias, x);
     }
     if (scratch.status == RONDO_STATUS_OK) {
         scratch.status = rondo__narrow(compute, 0, x);

@@ -46,33 +46,40 @@ static bool match_clip(const rondo_program *program, const rondo__node *node, fl
     return !isnan(*out_min) && !isnan(*out_max);
 }
 
-// A rondo.Elementwise of one op and one input, as the passes for GELU and f16 make it.
-static bool match_single_elementwise(const rondo__node *node, const char *scalar_op) {
+// A rondo.Elementwise of one op without numbers and one input, as the passes that name patterns and
+// the one for f16 make it.
+static bool match_single_elementwise(const rondo__node *node, rondo__scalar_op *out_op) {
     if (!rondo__node_is(node, "rondo", "Elementwise") || node->input_count != 1) {
         return false;
     }
     const rondo__attribute *ops = rondo__op_find(&node->op, "ops");
-    return ops != NULL && ops->kind == RONDO__ATTRIBUTE_STRINGS && ops->count == 1 &&
-           strcmp(ops->strings[0], scalar_op) == 0;
+    const int parsed = ops != NULL && ops->kind == RONDO__ATTRIBUTE_STRINGS && ops->count == 1
+                           ? rondo__scalar_op_parse(ops->strings[0])
+                           : -1;
+    *out_op = (rondo__scalar_op)parsed;
+    return parsed == RONDO__SCALAR_Gelu || parsed == RONDO__SCALAR_GeluTanh ||
+           parsed == RONDO__SCALAR_Silu || parsed == RONDO__SCALAR_Saturate;
 }
 
-// ONNX's op, or what pass_gelu makes of either pattern.
-static bool match_gelu(const rondo__node *node, bool *out_is_tanh) {
-    *out_is_tanh = match_single_elementwise(node, "GeluTanh");
+// Those, and ONNX's Gelu, which is one of two.
+static bool match_named(const rondo__node *node, rondo__scalar_op *out_op) {
     if (rondo__node_is(node, "", "Gelu")) {
-        *out_is_tanh = strcmp(rondo__op_get_string(&node->op, "approximate", "none"), "none") != 0;
+        const char *approximate = rondo__op_get_string(&node->op, "approximate", "none");
+        *out_op = strcmp(approximate, "none") != 0 ? RONDO__SCALAR_GeluTanh : RONDO__SCALAR_Gelu;
         return true;
     }
-    return *out_is_tanh || match_single_elementwise(node, "Gelu");
+    return match_single_elementwise(node, out_op);
 }
 
 bool rondo__match_activation(const rondo_program *program, const rondo__node *node,
                              rondo__activation *out_activation, float *out_alpha, float *out_beta) {
-    bool is_tanh;
+    rondo__scalar_op named;
     *out_alpha = 0.0f;
     *out_beta = 0.0f;
-    if (match_gelu(node, &is_tanh)) {
-        *out_activation = is_tanh ? RONDO__ACTIVATION_GELU_TANH : RONDO__ACTIVATION_GELU;
+    if (match_named(node, &named) && named != RONDO__SCALAR_Saturate) {
+        *out_activation = named == RONDO__SCALAR_Gelu       ? RONDO__ACTIVATION_GELU
+                          : named == RONDO__SCALAR_GeluTanh ? RONDO__ACTIVATION_GELU_TANH
+                                                            : RONDO__ACTIVATION_SILU;
         return true;
     }
     if (node->op.def->domain[0] != '\0') {
@@ -150,13 +157,7 @@ bool rondo__match_scalar_op(const rondo_program *program, const rondo__node *nod
     *out_second = -1;
     *out_alpha = 0.0f;
     *out_beta = 0.0f;
-    bool is_tanh;
-    if (match_gelu(node, &is_tanh)) {
-        *out_op = is_tanh ? RONDO__SCALAR_GeluTanh : RONDO__SCALAR_Gelu;
-        return true;
-    }
-    if (match_single_elementwise(node, "Saturate")) {
-        *out_op = RONDO__SCALAR_Saturate;
+    if (match_named(node, out_op)) {
         return true;
     }
     if (node->op.def->domain[0] != '\0' || node->output_count != 1) {
@@ -217,4 +218,18 @@ bool rondo__match_inference_norm(const rondo__node *norm) {
         is_training = is_training || norm->outputs[i] >= 0;
     }
     return !is_training && norm->input_count == 5;
+}
+
+bool rondo__match_channel_constant(const rondo_program *program, int32_t value,
+                                   const rondo_shape *result) {
+    const rondo_tensor *c = &program->values[value].constant;
+    if (c->dtype != RONDO_DTYPE_F32 && c->dtype != RONDO_DTYPE_F16) {
+        return false;
+    }
+    int32_t channel_axis = c->shape.rank - result->rank + 1;  // of the constant
+    if (channel_axis < 0 || c->shape.rank > result->rank ||
+        rondo_shape_get_count(&c->shape) != result->extent[1]) {
+        return false;
+    }
+    return c->shape.extent[channel_axis] == result->extent[1];
 }

@@ -26,6 +26,11 @@ bool rondo__match_scalar_op(const rondo_program *program, const rondo__node *nod
 const char *rondo__match_activation_name(rondo__activation activation);
 const char *rondo__match_scalar_name(rondo__scalar_op op);  // and of a step of rondo.Elementwise
 
+// True when `value` is a constant with one number for each channel of a result of this shape:
+// [C, 1, ...] or [1, C, 1, ...].
+bool rondo__match_channel_constant(const rondo_program *program, int32_t value,
+                                   const rondo_shape *result);
+
 // True when a BatchNormalization has fixed statistics.
 bool rondo__match_inference_norm(const rondo__node *norm);
 

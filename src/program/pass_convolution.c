@@ -24,22 +24,6 @@ typedef struct chain {
     int32_t result;  // value the chain ends in
 } chain;
 
-// A constant with one number for each channel of a result of this rank: [C, 1, ...] or [1, C, 1,
-// ...].
-static bool is_channel_constant(const rondo_program *program, int32_t value,
-                                const rondo_shape *result) {
-    const rondo_tensor *c = &program->values[value].constant;
-    if (c->dtype != RONDO_DTYPE_F32 && c->dtype != RONDO_DTYPE_F16) {
-        return false;
-    }
-    int32_t channel_axis = c->shape.rank - result->rank + 1;  // of the constant
-    if (channel_axis < 0 || c->shape.rank > result->rank ||
-        rondo_shape_get_count(&c->shape) != result->extent[1]) {
-        return false;
-    }
-    return c->shape.extent[channel_axis] == result->extent[1];
-}
-
 static rondo_status make_bias(rondo_program *program, int32_t value, int32_t *out_bias) {
     rondo_tensor flat;
     rondo_tensor_share(&program->values[value].constant, &flat);
@@ -62,7 +46,7 @@ static rondo_status take_add(chain *c, const rondo__node *add, bool *out_is_take
         !rondo__value_get_shape(&c->program->values[other], &theirs)) {
         return RONDO_STATUS_OK;
     }
-    if (c->bias < 0 && c->residual < 0 && is_channel_constant(c->program, other, &mine)) {
+    if (c->bias < 0 && c->residual < 0 && rondo__match_channel_constant(c->program, other, &mine)) {
         *out_is_taken = true;
         return make_bias(c->program, other, &c->bias);
     }

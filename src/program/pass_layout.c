@@ -175,6 +175,23 @@ static rondo_status visit_pool(layout *l, size_t n) {
     return make_twin_output(l, n, 0);
 }
 
+// ---- normalisations by groups -----------------------------------------------------------------
+
+// A norm of whole rows costs as much in either layout, so it follows its operand.
+static bool is_following_norm(const layout *l, const rondo__node *node) {
+    rondo_shape shape;
+    return rondo__node_is(node, "rondo", "GroupNormalization") &&
+           (size_t)node->inputs[0] < l->value_count && l->twin[node->inputs[0]] >= 0 &&
+           is_float_image(l->program, node->inputs[0], &shape);
+}
+
+static rondo_status visit_norm(layout *l, size_t n) {
+    rondo__node *node = &l->program->nodes[n];
+    node->inputs[0] = l->twin[node->inputs[0]];
+    RETURN_IF_ERROR(rondo__op_set_int(&node->op, "channels_last", 1));
+    return make_twin_output(l, n, 0);
+}
+
 // ---- depth to space ---------------------------------------------------------------------------
 
 // [N, C b b, H, W] to [N, C, H b, W b], with the two of b before C or behind it.
@@ -437,6 +454,9 @@ static rondo_status visit_node(layout *l, size_t n) {
     }
     if (is_pool(l, &l->program->nodes[n])) {
         return visit_pool(l, n);
+    }
+    if (is_following_norm(l, &l->program->nodes[n])) {
+        return visit_norm(l, n);
     }
     if (is_depth_to_space(l, &l->program->nodes[n])) {
         return visit_depth_to_space(l, n);

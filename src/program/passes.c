@@ -15,6 +15,9 @@ static rondo_status simplify(rondo_program *program) {
 
 static rondo_status optimise(rondo_program *program, const rondo__pass_options *options) {
     RETURN_IF_ERROR(rondo__pass_moves(program));
+    if (options->fuse_elementwise) {
+        RETURN_IF_ERROR(rondo__pass_silu(program));
+    }
     // Products and convolutions first: they take element-wise neighbours that would otherwise form
     // chains.
     if (options->split_transposed) {
@@ -30,7 +33,10 @@ static rondo_status optimise(rondo_program *program, const rondo__pass_options *
         RETURN_IF_ERROR(rondo__pass_identity(program));  // of Casts; by now all types are known
         RETURN_IF_ERROR(rondo__pass_attention(program));
     }
-    if (options->fuse_elementwise) {  // before layouts, which then go through
+    if (options->fuse_group_norm) {  // before layouts, which then go through
+        RETURN_IF_ERROR(rondo__pass_group_norm(program));
+    }
+    if (options->fuse_elementwise) {  // likewise
         RETURN_IF_ERROR(rondo__pass_scale_shift(program));
     }
     if (options->channels_last) {
@@ -41,6 +47,9 @@ static rondo_status optimise(rondo_program *program, const rondo__pass_options *
         }
         if (options->fuse_matmul) {
             RETURN_IF_ERROR(rondo__pass_matmul(program));  // products whose result was transposed
+        }
+        if (options->fuse_concat) {
+            RETURN_IF_ERROR(rondo__pass_concat(program));
         }
     }
     if (options->fuse_elementwise) {

@@ -18,6 +18,8 @@ typedef struct rondo__pass_options {
     bool fuse_convolution;  // rondo.Conv
     bool fuse_matmul;       // rondo.MatMul
     bool fuse_attention;    // rondo.Attention, out of rondo.MatMul
+    bool fuse_group_norm;   // rondo.GroupNormalization
+    bool fuse_concat;       // rondo.Concat
     bool fuse_elementwise;  // rondo.Elementwise
     bool fuse_norm;         // rondo.NormMatMul, out of rondo.MatMul of half precision
 } rondo__pass_options;
@@ -76,9 +78,12 @@ rondo_status rondo__pass_layer_scale(rondo_program *program);
 rondo_status rondo__pass_labels(rondo_program *program);
 rondo_status rondo__pass_gelu(rondo_program *program);
 rondo_status rondo__pass_join(rondo_program *program);
+rondo_status rondo__pass_silu(rondo_program *program);
 rondo_status rondo__pass_moves(rondo_program *program);
 rondo_status rondo__pass_transposed(rondo_program *program);
 rondo_status rondo__pass_convolution(rondo_program *program);
+rondo_status rondo__pass_group_norm(rondo_program *program);
+rondo_status rondo__pass_concat(rondo_program *program);
 rondo_status rondo__pass_layout(rondo_program *program);
 rondo_status rondo__pass_space_to_depth(rondo_program *program);
 rondo_status rondo__pass_scale_shift(rondo_program *program);

@@ -384,13 +384,18 @@ static inline void emulated_cvt_rn_f16_f32(unsigned short &y, float x) {
     y = emulated_half(x);
 }
 
-// Clocks, and launches that overlap: here nothing does.
+// Denormals are zeros, and come out as such.
+static inline float emulated_flush(float x) {
+    return fabsf(x) < 1.17549435e-38f ? copysignf(0.0f, x) : x;
+}
 static inline void emulated_ex2_approx_ftz_f32(float &y, float x) {
-    y = exp2f(x);
+    y = emulated_flush(exp2f(emulated_flush(x)));
 }
 static inline void emulated_rcp_approx_ftz_f32(float &y, float x) {
-    y = 1.0f / x;
+    y = emulated_flush(1.0f / emulated_flush(x));
 }
+
+// Clocks, and launches that overlap: here nothing does.
 static inline void emulated_mov_u64_globaltimer(unsigned long long &ns) {
     ns = emulated->now_ns();
 }
@@ -796,6 +801,9 @@ static inline void emulated_barrier_cluster_arrive_relaxed_aligned(void) {
 static inline void emulated_barrier_cluster_wait_acquire_aligned(void) {
     emulated->meet_cluster();
 }
+static inline void emulated_barrier_cluster_wait_aligned(void) {
+    emulated->meet_cluster();
+}
 static inline void emulated_mapa_shared__cluster_u32(unsigned int &remote, unsigned int address,
                                                      unsigned int rank) {
     remote = EMULATED_REMOTE + address + rank * EMULATED_BLOCK_SHARED;
@@ -808,6 +816,12 @@ static inline unsigned char *emulated_at_cluster(unsigned int address) {
 static inline void emulated_st_shared__cluster_v2_f32(unsigned int to, float x, float y) {
     const float2 v = {x, y};
     memcpy(emulated_at_cluster(to), &v, sizeof(v));
+}
+static inline void emulated_ld_shared__cluster_v2_f32(float &x, float &y, unsigned int from) {
+    float2 v;
+    memcpy(&v, emulated_at_cluster(from), sizeof(v));
+    x = v.x;
+    y = v.y;
 }
 
 // ---- barriers in shared memory, and copies that report to them ----------------------------------

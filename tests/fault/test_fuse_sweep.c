@@ -18,6 +18,8 @@ static const rondo__pass_options all = {.channels_last = true,
                                         .fuse_convolution = true,
                                         .fuse_matmul = true,
                                         .fuse_attention = true,
+                                        .fuse_group_norm = true,
+                                        .fuse_concat = true,
                                         .fuse_elementwise = true};
 
 static rondo_status run_passes(const rondo_program *source, const rondo_tensor *shapes,
@@ -63,7 +65,7 @@ static void sweep_model(const char *folder, bool is_half) {
         assert_int_equal(status, has_failed ? RONDO_STATUS_NO_MEMORY : RONDO_STATUS_OK);
         assert_true(!has_failed || rondo_error_get_last()->sequence > sequence);
     }
-    assert_true(points > 500);
+    assert_true(points > 300);
     for (size_t i = 0; i < 2; ++i) {
         rondo_tensor_deinit(&shapes[i]);
     }
@@ -80,6 +82,11 @@ static void test_fuse_sweep__convnext(void **state) {
     sweep_model("tests/models/convnext_mini", true);
 }
 
+static void test_fuse_sweep__unet(void **state) {
+    (void)state;
+    sweep_model("tests/models/unet_mini", true);
+}
+
 static void test_fuse_sweep__bert(void **state) {
     (void)state;
     sweep_model("tests/models/bert_mini", false);
@@ -89,6 +96,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fuse_sweep__vit),
         cmocka_unit_test(test_fuse_sweep__convnext),
+        cmocka_unit_test(test_fuse_sweep__unet),
         cmocka_unit_test(test_fuse_sweep__bert),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -180,6 +180,7 @@ const op_case op_cases[] = {
      "T[3,2] T[3,2] T[3,2] T[3,2] T[3,2] T[3,2] T[3,2] T[3,2] T[3,2] T[3,2] T[3,2] T[3,2] "
      "T[3,2] T[3,2]",
      "axis=1", 1},
+    {"Split", 13, "T[5,12,3] i64[2]:=8,4", "axis=1", 2},
     {"Split", 13, "T[6,8] i64[2]:=2,4", "axis=0", 2},
     {"Split", 13, "T[2,12]", "axis=-1", 3},
     {"Split", 13, "T[5,3,31] i64[5]:=1,8,0,20,2", "axis=2", 5},
@@ -391,6 +392,8 @@ const op_case op_cases[] = {
      "kernel_shape=3,3 strides=2,2 pads=1,1,1,1 channels_last=1", 1},
     {"rondo.MaxPool", 17, "T[1,9,9,6]", "kernel_shape=3,3 strides=2,2 pads=0,0,0,0 channels_last=1",
      1},
+    {"rondo.AveragePool", 17, "T[2,9,8,16]",
+     "kernel_shape=2,2 strides=2,2 pads=0,0,0,0 channels_last=1", 1},
     {"rondo.AveragePool", 17, "T[2,9,9,16]",
      "kernel_shape=3,3 strides=1,1 pads=1,1,1,1 channels_last=1", 1},
     {"rondo.GlobalAveragePool", 17, "T[2,7,7,512]", "channels_last=1", 1},

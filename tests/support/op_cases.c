@@ -673,11 +673,17 @@ static void run_case(rondo_stream *stream, run_mode mode, const op_case *source,
 }
 
 // Case `index` of all lists but the long one; NULL behind the last.
-static const op_case *get_case(size_t index) {
+// Number `index` of the cases that are run with these values; NULL behind the last.
+static const op_case *get_case(op_case_values values, size_t index) {
     const struct {
         const op_case *cases;
         size_t count;
-    } lists[] = {{op_cases, op_case_count}, {op_product_cases, op_product_case_count}};
+    } lists[] = {{op_cases, op_case_count},
+                 {op_product_cases, op_product_case_count},
+                 {op_norm_cases, op_norm_case_count}};
+    if (values == OP_CASE_LONG) {
+        return index < op_long_case_count ? &op_long_cases[index] : NULL;
+    }
     for (size_t l = 0; l < sizeof lists / sizeof lists[0]; l++) {
         if (index < lists[l].count) {
             return &lists[l].cases[index];
@@ -685,10 +691,6 @@ static const op_case *get_case(size_t index) {
         index -= lists[l].count;
     }
     return NULL;
-}
-
-static const op_case *get_long_case(size_t index) {
-    return index < op_long_case_count ? &op_long_cases[index] : NULL;
 }
 
 static bool is_wanted(const char *filter, const op_case *c, size_t index) {
@@ -711,11 +713,10 @@ bool op_cases_run(const char *device_name, const char *filter, op_case_values va
         rondo_device_release(device);
         return false;
     }
-    const op_case *one;
-    const bool is_long = values == OP_CASE_LONG;
-    for (size_t i = 0; (one = is_long ? get_long_case(i) : get_case(i)) != NULL; i++) {
-        if (is_wanted(filter, one, i)) {
-            run_case(stream, COMPARE, one, values, out_counts);
+    const op_case *source;
+    for (size_t i = 0; (source = get_case(values, i)) != NULL; i++) {
+        if (is_wanted(filter, source, i)) {
+            run_case(stream, COMPARE, source, values, out_counts);
         }
     }
     rondo_stream_destroy(stream);
@@ -723,17 +724,18 @@ bool op_cases_run(const char *device_name, const char *filter, op_case_values va
     return true;
 }
 
+static void issue_all(rondo_stream *stream, const char *filter, op_case_values values,
+                      op_case_counts *counts) {
+    const op_case *source;
+    for (size_t i = 0; (source = get_case(values, i)) != NULL; i++) {
+        if (is_wanted(filter, source, i)) {
+            run_case(stream, ISSUE, source, values, counts);
+        }
+    }
+}
+
 void op_cases_issue(rondo_stream *stream, const char *filter, op_case_counts *out_counts) {
     *out_counts = (op_case_counts){0};
-    const op_case *one;
-    for (size_t i = 0; (one = get_case(i)) != NULL; i++) {
-        if (is_wanted(filter, one, i)) {
-            run_case(stream, ISSUE, one, OP_CASE_PLAIN, out_counts);
-        }
-    }
-    for (size_t i = 0; (one = get_long_case(i)) != NULL; i++) {
-        if (is_wanted(filter, one, i)) {
-            run_case(stream, ISSUE, one, OP_CASE_LONG, out_counts);
-        }
-    }
+    issue_all(stream, filter, OP_CASE_PLAIN, out_counts);
+    issue_all(stream, filter, OP_CASE_LONG, out_counts);
 }

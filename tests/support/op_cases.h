@@ -33,8 +33,10 @@ typedef struct op_case {
 
 extern const op_case op_cases[];
 extern const size_t op_case_count;
-extern const op_case op_product_cases[];
+extern const op_case op_product_cases[];  // more of them: products
 extern const size_t op_product_case_count;
+extern const op_case op_norm_cases[];  // more of them: normalisations by groups
+extern const size_t op_norm_case_count;
 
 // Sums of a million terms and more.
 extern const op_case op_long_cases[];

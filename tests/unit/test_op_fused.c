@@ -272,6 +272,74 @@ static void test_op_fused__norm_matmul(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
+static void check_group_norm(uint32_t seed) {
+    random_state = seed;
+    const int groups = draw(1, 3);
+    const int activation = draw(0, RONDO__ACTIVATION_COUNT - 1);
+    const bool channels_last = draw(0, 1) != 0;
+    rondo_shape shape = {.rank = draw(3, 5), .extent = {draw(1, 2), groups * draw(1, 3)}};
+    for (int i = 2; i < shape.rank; i++) {
+        shape.extent[i] = draw(2, 5);
+    }
+    const rondo_shape by_channel = {.rank = 1, .extent = {shape.extent[1]}};
+    rondo_tensor x = {0}, gain = {0}, shift = {0}, expected = {0}, actual = {0};
+    make_random(&shape, &x);
+    make_random(&by_channel, &gain);
+    make_random(&by_channel, &shift);
+    op_probe tests[2];
+    op_probe_init(&tests[0], "", "GroupNormalization", 21);
+    op_probe_init(&tests[1], "rondo", "GroupNormalization", 1);
+    op_probe_set_int(&tests[0], "num_groups", groups);
+    op_probe_set_int(&tests[1], "groups", groups);
+    op_probe_set_int(&tests[1], "channels_last", channels_last);
+    set_activation(&tests[1], activation, 0.1f, 0.8f);
+    for (int i = 0; i < 2; i++) {
+        op_probe_set_float(&tests[i], "epsilon", 0.01);
+        op_probe_add_tensor(&tests[i], &x);
+        op_probe_add_tensor(&tests[i], &gain);
+        op_probe_add_tensor(&tests[i], &shift);
+        replace(&tests[i], i == 0 ? &expected : &actual);
+        if (i == 0 && channels_last) {
+            transpose(&x, true);
+        }
+    }
+    activate(&expected, (rondo__activation)activation, 0.1f, 0.8f);
+    if (channels_last) {
+        transpose(&expected, true);
+    }
+    op_probe_compare(&actual, &expected, 2e-6);
+    rondo_tensor *const all[] = {&x, &gain, &shift, &expected, &actual};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        rondo_tensor_deinit(all[i]);
+    }
+}
+
+static void test_op_fused__group_norm_equals_the_plain_op(void **state) {
+    (void)state;
+    for (uint32_t i = 0; i < ROUND_COUNT; i++) {
+        check_group_norm(3000 + i * 19);
+    }
+}
+
+static void test_op_fused__group_norm_refuses(void **state) {
+    (void)state;
+    static const op_row rows[] = {
+        {"rondo.GroupNormalization", 17, "f32[1,2,2,6] f32[6] f32[6]", "groups=4 channels_last=1",
+         "!BAD_DATA groups is 4"},
+        {"rondo.GroupNormalization", 17, "f32[1,6,2,2] f32[6] f32[6]", "groups=0",
+         "!BAD_DATA groups"},
+        {"rondo.GroupNormalization", 17, "f32[6] f32[6] f32[6]", "groups=1", "!BAD_DATA groups"},
+        {"rondo.GroupNormalization", 17, "f32[1,2,2,6] f32[2] f32[6]", "groups=2 channels_last=1",
+         "!BAD_DATA input 1 has shape [2], [6] is expected"},
+        {"rondo.GroupNormalization", 17, "f32[1,6,2,2] f32[6] f64[6]", "groups=2",
+         "!UNSUPPORTED input 2"},
+        {"rondo.GroupNormalization", 17, "f32[1,6,2,2] f32[6] f32[6]",
+         "groups=2 activation=s:softly", "!BAD_DATA attribute activation is \"softly\""},
+        {"rondo.GroupNormalization", 17, "f16[1,6,0,2] f32[6] f32[6]", "groups=2", "f16[1,6,0,2]"},
+    };
+    OP_ROWS_CHECK(rows);
+}
+
 // Sums beyond the range of f16, and digits that it does not have.
 static void test_op_fused__matmul_of_half_to_single(void **state) {
     (void)state;
@@ -283,6 +351,24 @@ static void test_op_fused__matmul_of_half_to_single(void **state) {
         {"rondo.NormMatMul", 1, "f16[1,2]:1,3 f16[2,1]:1024,1025 - - f16[2]:32,-32",
          "to=1 epsilon=f:0", "f32[1,1]:-65568"},
         {"rondo.MatMul", 1, "f16[1,2]:1 f16[2,2]:1", "to=7", "!BAD_DATA attribute to"},
+    };
+    OP_ROWS_CHECK(rows);
+}
+
+static void test_op_fused__concat_takes_blocks(void **state) {
+    (void)state;
+    static const op_row rows[] = {
+        // One block of 2 x 2 pixels beside four pixels of one channel.
+        {"rondo.Concat", 17, "f32[1,1,1,8]:1,2,3,4,5,6,7,8 f32[1,2,2,1]:-1,-2,-3,-4",
+         "blocks=I:2,1", "f32[1,2,2,3]:1,2,-1,3,4,-2,5,6,-3,7,8,-4"},
+        {"rondo.Concat", 17, "f16[1,1,2,4]:1,2,3,4,5,6,7,8", "blocks=I:2",
+         "f16[1,2,4,1]:1,2,5,6,3,4,7,8"},
+        {"rondo.Concat", 17, "f32[1,1,1,8] f32[1,2,3,1]", "blocks=I:2,1", "!BAD_DATA input 1"},
+        {"rondo.Concat", 17, "f32[1,1,1,6] f32[1,2,2,1]", "blocks=I:2,1", "!BAD_DATA input 0"},
+        {"rondo.Concat", 17, "f32[1,1,8] f32[1,2,1]", "blocks=I:2,1", "!BAD_DATA input 0"},
+        {"rondo.Concat", 17, "f32[1,2,2,1] f16[1,2,2,1]", "blocks=I:1,1", "!BAD_DATA input 1"},
+        {"rondo.Concat", 17, "f32[1,2,2,1] f32[1,2,2,1]", "blocks=I:1", "!BAD_DATA blocks"},
+        {"rondo.Concat", 17, "f32[1,2,2,1] f32[1,2,2,1]", "blocks=I:1,0", "!BAD_DATA blocks"},
     };
     OP_ROWS_CHECK(rows);
 }
@@ -434,6 +520,9 @@ int main(void) {
         cmocka_unit_test(test_op_fused__matmul_equals_the_plain_ops),
         cmocka_unit_test(test_op_fused__norm_matmul),
         cmocka_unit_test(test_op_fused__matmul_of_half_to_single),
+        cmocka_unit_test(test_op_fused__group_norm_equals_the_plain_op),
+        cmocka_unit_test(test_op_fused__group_norm_refuses),
+        cmocka_unit_test(test_op_fused__concat_takes_blocks),
         cmocka_unit_test(test_op_fused__pools_equal_the_plain_ops),
         cmocka_unit_test(test_op_fused__elementwise),
         cmocka_unit_test(test_op_fused__elementwise_knows_every_scalar_op),

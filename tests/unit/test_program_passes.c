@@ -89,6 +89,8 @@ static const rondo__pass_options all = {.channels_last = true,
                                         .fuse_convolution = true,
                                         .fuse_matmul = true,
                                         .fuse_attention = true,
+                                        .fuse_group_norm = true,
+                                        .fuse_concat = true,
                                         .fuse_elementwise = true};
 
 static void test_program_passes__squeezenet_in_nhwc(void **state) {

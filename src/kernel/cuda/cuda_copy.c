@@ -220,9 +220,10 @@ typedef struct whole {
     size_t element_bytes;
     size_t part_count;
     bool is_split;
+    int64_t width;  // of images whose pixels the rows are: parts may be in blocks; 0: other rows
     struct {
         rondo__address address;
-        int64_t run, begin;
+        int64_t block, run, begin;
     } parts[PARTS_MAX];
 } whole;
 
@@ -263,22 +264,28 @@ static void move_together(rondo__cuda_kernel *kernel, const whole *narrow) {
     }
     largest *= w->rows;
     rondo__define_bytes(&defines, "T", w->element_bytes);
-    rondo__define_int(&defines, "PARTS", (int64_t)w->part_count);
+    rondo__define_int(&defines, w->width > 0 ? "IMAGES" : "PARTS", (int64_t)w->part_count);
     rondo__define_int(&defines, "IS_SPLIT", w->is_split ? 1 : 0);
     rondo__define_word(&defines, "INDEX", largest < INT64_C(1) << 31 ? "u32" : "u64");
-    rondo__step *step =
-        rondo__cuda_add_launch(kernel, rondo__cu_copy_strided, &defines, "move_parts",
-                               rondo__cuda_blocks(largest), RONDO__CUDA_BLOCK);
+    rondo__step *step = rondo__cuda_add_launch(kernel, rondo__cu_copy_strided, &defines,
+                                               w->width > 0 ? "join_images" : "move_parts",
+                                               rondo__cuda_blocks(largest), RONDO__CUDA_BLOCK);
     if (step != NULL) {
         step->launch.grid[1] = (uint32_t)w->part_count;
     }
     rondo__step_int(step, w->rows);
+    if (w->width > 0) {
+        rondo__step_int(step, w->width);
+    }
     rondo__step_int(step, w->row);
     rondo__step_address(step, w->address);
     for (size_t i = 0; i < w->part_count; i++) {
         rondo__step_address(step, w->parts[i].address);
         rondo__step_int(step, w->parts[i].run);
         rondo__step_int(step, w->parts[i].begin);
+        if (w->width > 0) {
+            rondo__step_int(step, w->parts[i].block);
+        }
     }
 }
 
@@ -297,9 +304,9 @@ static void move_one(rondo__cuda_kernel *kernel, const whole *w, size_t index) {
     rondo__cuda_add_strided_copy(kernel, &copy);
 }
 
-// One or two are moved each by itself, as plain copies where they lie in a row.
+// By one launch; one alone, and two that lie in a row, as plain copies.
 static void move_parts(rondo__cuda_kernel *kernel, whole *w) {
-    if (w->part_count > 2) {
+    if (w->width > 0 || w->part_count > 2 || (w->part_count == 2 && w->rows > 1)) {
         move_together(kernel, w);
     } else {
         for (size_t i = 0; i < w->part_count; i++) {
@@ -318,6 +325,7 @@ static void add_part(rondo__cuda_kernel *kernel, whole *w, rondo__address addres
     w->parts[w->part_count].address = address;
     w->parts[w->part_count].run = run;
     w->parts[w->part_count].begin = begin;
+    w->parts[w->part_count].block = 1;
     w->part_count++;
 }
 
@@ -338,6 +346,23 @@ void rondo__cuda_prepare_concat(rondo__cuda_kernel *kernel) {
         }
         const int64_t run = x->extent[axis] * inner;
         add_part(kernel, &w, rondo__address_input(i), run, at);
+        at += run;
+    }
+    move_parts(kernel, &w);
+}
+
+void rondo__cuda_prepare_fused_concat(rondo__cuda_kernel *kernel) {
+    const rondo__tensor_info *output = rondo__cuda_output(kernel, 0);
+    whole w = {.address = rondo__address_output(0), .width = output->shape.extent[2]};
+    int64_t at = 0;
+    size_t count;
+    const int64_t *blocks = rondo__op_get_ints(kernel->request->op, "blocks", &count);
+
+    init_whole(&w, &output->shape, 3, output->dtype);
+    for (size_t i = 0; i < count; i++) {
+        const int64_t run = rondo__cuda_input(kernel, i)->shape.extent[3] / (blocks[i] * blocks[i]);
+        add_part(kernel, &w, rondo__address_input(i), run, at);
+        w.parts[w.part_count - 1].block = blocks[i];
         at += run;
     }
     move_parts(kernel, &w);

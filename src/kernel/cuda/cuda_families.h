@@ -16,6 +16,7 @@
     X(view)                      \
     X(transpose)                 \
     X(concat)                    \
+    X(fused_concat)              \
     X(split)                     \
     X(slice)                     \
     X(expand)                    \
@@ -40,6 +41,7 @@
     X(softmax)                   \
     X(layer_normalization)       \
     X(group_normalization)       \
+    X(fused_group_normalization) \
     X(lrn)                       \
     X(pool)                      \
     X(convolution)               \
@@ -83,6 +85,9 @@
 RONDO_CUDA_FAMILY_MAP(RONDO_CUDA_FAMILY_DECLARE)
 #undef RONDO_CUDA_FAMILY_DECLARE
 
+// What the family of normalisations by groups does with channels last where rows are too wide for a
+// block.
+void rondo__cuda_add_strided_norm(rondo__cuda_kernel *kernel);
 // What the family of batch normalisation does in training.
 void rondo__cuda_add_batch_training(rondo__cuda_kernel *kernel);
 

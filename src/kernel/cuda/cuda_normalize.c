@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cu_sources.h"
+#include "kernel/cuda/cuda_epilogue.h"
 #include "kernel/cuda/cuda_families.h"
 #include "kernel/cuda/cuda_row_norm.h"
 
@@ -162,30 +163,41 @@ void rondo__cuda_prepare_layer_normalization(rondo__cuda_kernel *kernel) {
     }
 }
 
-void rondo__cuda_prepare_group_normalization(rondo__cuda_kernel *kernel) {
+// What the kernels of normalisations by groups take. Of the fused op, an image's channels may come
+// last.
+static void add_groups(rondo__cuda_kernel *kernel, int64_t groups, bool is_strided) {
     const rondo__op *op = kernel->request->op;
     const rondo__tensor_info *x = rondo__cuda_input(kernel, 0);
+    const rondo__tensor_info *gain = rondo__cuda_input(kernel, 1);
+    const int32_t rank = x->shape.rank;
+    const int64_t channels = rank > 1 ? x->shape.extent[is_strided ? rank - 1 : 1] : 0;
+    const int64_t scales = rondo_shape_get_count(&gain->shape);
+    rondo__cuda_epilogue epilogue;
     rondo__defines defines = {0};
-    const bool is_group = strcmp(op->def->name, "GroupNormalization") == 0;
-    const int64_t channels = x->shape.rank > 1 ? x->shape.extent[1] : 0;
-    const int64_t groups = is_group ? rondo__op_get_int(op, "num_groups", 1) : channels;
-    const int64_t scales = rondo_shape_get_count(&rondo__cuda_input(kernel, 1)->shape);
 
-    if (!rondo__cuda_is_float(x->dtype) || groups <= 0 || channels % groups != 0 ||
-        (scales != channels && scales != groups)) {
+    if (!rondo__cuda_is_float(x->dtype) || !rondo__cuda_is_float(gain->dtype) ||
+        rondo__cuda_input(kernel, 2)->dtype != gain->dtype || groups <= 0 ||
+        channels % groups != 0 || (scales != channels && scales != groups)) {
         rondo__cuda_refuse(kernel, "a scale of this type or shape");
+        return;
+    }
+    if (!rondo__cuda_read_epilogue(kernel, &epilogue)) {
         return;
     }
     const int64_t rows = x->shape.extent[0] * groups;
     const int64_t length = rondo_shape_get_count(&x->shape) / rows;
-    const int64_t spatial = rondo__cuda_product(&x->shape, 2, x->shape.rank);
-    const held_rows held = hold_rows(x->dtype, length, spatial);
+    const int64_t spatial = rondo_shape_get_count(&x->shape) / (x->shape.extent[0] * channels);
+    const held_rows held = is_strided ? (held_rows){0} : hold_rows(x->dtype, length, spatial);
     rondo__define_type(&defines, "T", x->dtype);
+    rondo__define_type(&defines, "G", gain->dtype);
+    rondo__define_int(&defines, "ACTIVATION", epilogue.activation);
     define_held(&defines, &held);
     rondo__step *step = rondo__cuda_add_launch(
         kernel, rondo__cu_normalize, &defines,
-        held.threads > 0 ? "group_normalization_held" : "group_normalization", rows,
-        held.threads > 0 ? (uint32_t)held.threads : choose_threads(length));
+        is_strided         ? "group_normalization_strided"
+        : held.threads > 0 ? "group_normalization_held"
+                           : "group_normalization",
+        rows, held.threads > 0 ? (uint32_t)held.threads : choose_threads(length));
     rondo__step_int(step, rows);
     rondo__step_input(step, 0);
     rondo__step_input(step, 1);
@@ -196,6 +208,24 @@ void rondo__cuda_prepare_group_normalization(rondo__cuda_kernel *kernel) {
     rondo__step_int(step, spatial);
     rondo__step_int(step, scales != channels);
     rondo__step_float(step, (double)rondo__op_get_float(op, "epsilon", 1e-5f));
+    rondo__step_float(step, (double)epilogue.alpha);
+    rondo__step_float(step, (double)epilogue.beta);
+}
+
+void rondo__cuda_add_strided_norm(rondo__cuda_kernel *kernel) {
+    add_groups(kernel, rondo__op_get_int(kernel->request->op, "groups", 1), true);
+}
+
+void rondo__cuda_prepare_group_normalization(rondo__cuda_kernel *kernel) {
+    const rondo__op *op = kernel->request->op;
+    const rondo_shape *x = &rondo__cuda_input(kernel, 0)->shape;
+    const bool is_fused = strcmp(op->def->domain, "rondo") == 0;
+    const bool is_group = strcmp(op->def->name, "GroupNormalization") == 0;
+    add_groups(kernel,
+               is_group      ? rondo__op_get_int(op, is_fused ? "groups" : "num_groups", 1)
+               : x->rank > 1 ? x->extent[1]
+                             : 0,
+               false);
 }
 
 void rondo__cuda_prepare_lrn(rondo__cuda_kernel *kernel) {

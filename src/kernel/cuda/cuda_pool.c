@@ -40,6 +40,20 @@ static void add_global_average(rondo__cuda_kernel *kernel, const rondo__window *
     rondo__step_int(step, window->channels_in);
 }
 
+// Whether the kernel with all loads at once takes the window: a small square of one image, with
+// something of the image in it; of an average, nothing else.
+static bool is_square(const rondo__window *window, bool is_average) {
+    bool is_it = window->channels_last && window->kernel[0] == 1 && window->in[0] == 1 &&
+                 window->kernel[1] == window->kernel[2] && window->kernel[1] <= 3;
+    for (int d = 1; d < 3; d++) {
+        const int64_t end = (window->out[d] - 1) * window->stride[d] + window->kernel[d];
+        is_it = is_it && window->dilation[d] == 1 &&
+                (is_average ? window->before[d] == 0 && end <= window->in[d]
+                            : window->before[d] < window->kernel[d]);
+    }
+    return is_it;
+}
+
 void rondo__cuda_prepare_pool(rondo__cuda_kernel *kernel) {
     const rondo__op *op = kernel->request->op;
     const char *name = op->def->name;
@@ -77,15 +91,11 @@ void rondo__cuda_prepare_pool(rondo__cuda_kernel *kernel) {
     }
     rondo__define_int(&defines, "WIDTH", width);
     rondo__define_int(&defines, "CHANNELS_LAST", window.channels_last);
-    const bool is_square =
-        window.channels_last && !is_average && !is_norm && window.kernel[0] == 1 &&
-        window.in[0] == 1 && window.kernel[1] == window.kernel[2] && window.kernel[1] <= 3 &&
-        window.dilation[1] == 1 && window.dilation[2] == 1 && window.before[1] < window.kernel[1] &&
-        window.before[2] < window.kernel[2] && groups < INT64_C(1) << 31;
-    rondo__define_int(&defines, "SQUARE", is_square ? window.kernel[1] : 0);
-    rondo__step *step = is_square
+    const bool at_once = !is_norm && is_square(&window, is_average) && groups < INT64_C(1) << 31;
+    rondo__define_int(&defines, "SQUARE", at_once ? window.kernel[1] : 0);
+    rondo__step *step = at_once
                             ? rondo__cuda_add_launch(kernel, rondo__cu_pool, &defines,
-                                                     "max_pool_square", (groups + 127) / 128, 128)
+                                                     "pool_square", (groups + 127) / 128, 128)
                             : rondo__cuda_add_launch(kernel, rondo__cu_pool, &defines, "pool",
                                                      rondo__cuda_blocks(groups), RONDO__CUDA_BLOCK);
     rondo__step_int(step, groups);

@@ -58,10 +58,15 @@ typedef struct rondo__simd {
     // y = (x - mean) * scale * gain + bias; gain and bias may be NULL.
     void (*normalize)(const float *x, float *y, int64_t count, float mean, float scale,
                       const float *gain, const float *bias);
+    void (*center_scale)(const float *x, float *y, int64_t count, float mean, float scale,
+                         float shift);  // y = (x - mean) * scale + shift
     // y = (x - center) * scale + shift, each a row of its own.
     void (*scale_shift)(const float *x, const float *center, const float *scale, const float *shift,
                         float *y, int64_t count);
-    void (*accumulate)(const float *x, float *y, int64_t count);          // y += x
+    void (*accumulate)(const float *x, float *y, int64_t count);  // y += x
+    // sum += x - center, squares += (x - center)^2
+    void (*accumulate_moments)(const float *x, const float *center, float *sum, float *squares,
+                               int64_t count);
     void (*accumulate_maximum)(const float *x, float *y, int64_t count);  // y = max(y, x)
     // y = the maximum over rows; y may be one of them.
     void (*maximum_of_rows)(const float *const *rows, int64_t row_count, float *y, int64_t count);

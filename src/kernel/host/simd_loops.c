@@ -231,6 +231,24 @@ static void row_scale_shift(const float *x, const float *center, const float *sc
     }
 }
 
+static void row_center_scale(const float *x, float *y, int64_t count, float mean, float scale,
+                             float shift) {
+    RONDO_VECTORISE
+    for (int64_t i = 0; i < count; ++i) {
+        y[i] = (x[i] - mean) * scale + shift;
+    }
+}
+
+static void row_accumulate_moments(const float *x, const float *center, float *sum, float *squares,
+                                   int64_t count) {
+    RONDO_VECTORISE
+    for (int64_t i = 0; i < count; ++i) {
+        const float away = x[i] - center[i];
+        sum[i] += away;
+        squares[i] += away * away;
+    }
+}
+
 static void row_accumulate(const float *x, float *y, int64_t count) {
     RONDO_VECTORISE
     for (int64_t i = 0; i < count; ++i) {
@@ -359,8 +377,10 @@ const rondo__simd RONDO_SIMD_NAME(rondo__simd) = {
     .softmax = row_softmax,
     .log_softmax = row_log_softmax,
     .normalize = row_normalize,
+    .center_scale = row_center_scale,
     .scale_shift = row_scale_shift,
     .accumulate = row_accumulate,
+    .accumulate_moments = row_accumulate_moments,
     .accumulate_maximum = row_accumulate_maximum,
     .maximum_of_rows = row_maximum_of_rows,
     .sum_of_rows = row_sum_of_rows,

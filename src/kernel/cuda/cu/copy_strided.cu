@@ -1,6 +1,6 @@
 // copy_strided.cu - moves of elements between two strided layouts: transposes, slices, expansions,
 // tiles, concatenation and splitting all come down to these three kernels, and moves between a whole
-// and its parts along an axis.
+// and its parts along an axis; and images beside each other.
 // SPDX-License-Identifier: Apache-2.0
 #include "rondo_types.cuh"
 
@@ -109,5 +109,41 @@ extern "C" __global__ void __launch_bounds__(256) move_parts(const parts_argumen
         } else {
             a.whole[at] = elements[k];
         }
+    }
+}
+
+// Images with channels last side by side, as the parts of each pixel. A part may be in blocks: block x
+// block pixels beside each other are one after the other in it, as the rows and columns of a block.
+#ifndef IMAGES
+#define IMAGES 1
+#endif
+struct image_part {
+    const T *elements;
+    i64 run, begin, block;
+};
+
+struct images_arguments {
+    i64 pixels, width;
+    i64 row;  // of the whole's pixel, in elements
+    T *whole;
+    image_part parts[IMAGES];
+};
+
+extern "C" __global__ void __launch_bounds__(256) join_images(const images_arguments a) {
+    take_turn();
+    const T *const elements = a.parts[blockIdx.y].elements;
+    const INDEX run = (INDEX)a.parts[blockIdx.y].run, block = (INDEX)a.parts[blockIdx.y].block;
+    const i64 begin = a.parts[blockIdx.y].begin;
+    const INDEX count = (INDEX)a.pixels * run, width = (INDEX)a.width;
+    for (INDEX k = (INDEX)blockIdx.x * 256 + threadIdx.x; k < count; k += (INDEX)gridDim.x * 256) {
+        const INDEX pixel = k / run, at = k - pixel * run;
+        i64 from = k;
+        if (block > 1) {
+            const INDEX y = pixel / width, x = pixel - y * width;
+            const INDEX block_y = y / block, block_x = x / block;
+            const i64 source = (i64)block_y * (width / block) + block_x;
+            from = ((source * block + (y - block_y * block)) * block + (x - block_x * block)) * run + at;
+        }
+        a.whole[(i64)pixel * a.row + begin + at] = elements[from];
     }
 }

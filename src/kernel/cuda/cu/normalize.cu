@@ -4,6 +4,7 @@
 // the sum of the deviations corrects the mean.
 // SPDX-License-Identifier: Apache-2.0
 #include "rondo_types.cuh"
+#include "rondo_activation.cuh"
 
 #ifndef RONDO_T
 #define RONDO_T float
@@ -32,6 +33,11 @@ typedef RONDO_G G;
 #endif
 #ifndef WIDTH
 #define WIDTH 1
+#endif
+
+// Behind a normalisation by groups.
+#ifndef ACTIVATION
+#define ACTIVATION 0
 #endif
 
 struct moments {
@@ -208,13 +214,16 @@ layer_normalization_held(const layer_arguments a) {
 struct group_arguments {
     i64 rows;
     const T *x;
-    const T *gain;
-    const T *shift;
+    const G *gain;
+    const G *shift;
     T *y;
     i64 groups, length, spatial;
     i64 per_group;  // 1: gain and shift have an entry a group; 0: an entry a channel
-    double epsilon;
+    double epsilon, alpha, beta;
 };
+__device__ __forceinline__ T finish(const group_arguments &a, float x) {
+    return convert<T>(activate<ACTIVATION>(x, (float)a.alpha, (float)a.beta));
+}
 extern "C" __global__ void __launch_bounds__(256) group_normalization(const group_arguments a) {
     take_turn();
     __shared__ float scratch[33];
@@ -228,8 +237,34 @@ extern "C" __global__ void __launch_bounds__(256) group_normalization(const grou
         const i64 channels = a.length / a.spatial;
         for (i64 i = threadIdx.x; i < a.length; i += blockDim.x) {
             const i64 c = a.per_group ? group : group * channels + i / a.spatial;
-            y[i] = convert<T>((convert<float>(x[i]) - mean) * inverse * convert<float>(a.gain[c]) +
-                              convert<float>(a.shift[c]));
+            y[i] = finish(a, (convert<float>(x[i]) - mean) * inverse * convert<float>(a.gain[c]) +
+                                 convert<float>(a.shift[c]));
+        }
+    }
+}
+
+// The same for images with channels last, where a group's elements are `channels` of each pixel.
+struct inside_pixels {
+    i64 first, channels, step;
+    __device__ __forceinline__ i64 operator()(i64 i) const {
+        return first + i / channels * step + i % channels;
+    }
+};
+extern "C" __global__ void __launch_bounds__(256)
+group_normalization_strided(const group_arguments a) {
+    take_turn();
+    __shared__ float scratch[33];
+    const i64 channels = a.length / a.spatial, step = channels * a.groups;
+    for (i64 row = blockIdx.x; row < a.rows; row += gridDim.x) {
+        const i64 image = row / a.groups, group = row - image * a.groups;
+        const inside_pixels place = {image * a.spatial * step + group * channels, channels, step};
+        const moments found = find_moments(a.x, a.length, place, scratch);
+        const float inverse = 1.0f / sqrtf(found.variance + (float)a.epsilon);
+        for (i64 i = threadIdx.x; i < a.length; i += blockDim.x) {
+            const i64 at = place(i), c = group * channels + i % channels;
+            const float away = convert<float>(a.x[at]) - found.mean;
+            a.y[at] = finish(a, away * inverse * convert<float>(a.gain[c]) +
+                                    convert<float>(a.shift[c]));
         }
     }
 }
@@ -285,7 +320,7 @@ group_normalization_held(const group_arguments a) {
                 pack<T, WIDTH> out;
 #pragma unroll
                 for (int v = 0; v < WIDTH; v++) {
-                    out.value[v] = convert<T>((value[p][v] - mean) * scale + offset);
+                    out.value[v] = finish(a, (value[p][v] - mean) * scale + offset);
                 }
                 y[i] = out;
             }

@@ -126,9 +126,10 @@ extern "C" __global__ void __launch_bounds__(256) pool(const pool_arguments a) {
     }
 }
 
-// MaxPool over SQUARE x SQUARE windows of channels-last images. A position outside the image is drawn in
-// to its border, which the window holds too, so that all loads are unconditional and fly together.
-extern "C" __global__ void __launch_bounds__(128) max_pool_square(const pool_arguments a) {
+// MaxPool and AveragePool over SQUARE x SQUARE windows of channels-last images. A position outside the
+// image is drawn in to its border, which the window holds too, so that all loads are unconditional and
+// fly together; windows of an average are inside.
+extern "C" __global__ void __launch_bounds__(128) pool_square(const pool_arguments a) {
     take_turn();
     typedef compute_of<T>::type C;
     const u32 channels = (u32)a.channels, out1 = (u32)a.out[1], out2 = (u32)a.out[2];
@@ -161,9 +162,9 @@ extern "C" __global__ void __launch_bounds__(128) max_pool_square(const pool_arg
 #pragma unroll
         for (int k = 1; k < side * side; k++) {
             const C next = convert<C>(in[k].value[v]);
-            value = next > value || next != next ? next : value;
+            value = AVERAGE ? (C)(value + next) : next > value || next != next ? next : value;
         }
-        result.value[v] = convert<T>(value);
+        result.value[v] = convert<T>(AVERAGE ? (C)(value / (C)(side * side)) : value);
     }
     *(pack<T, WIDTH> *)(a.y + (i64)g * WIDTH) = result;
 }
