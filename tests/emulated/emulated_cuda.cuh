@@ -777,6 +777,9 @@ static inline void emulated_fence_proxy_async_shared__cta(void) {
 static inline void emulated_barrier_cluster_arrive_release_aligned(void) {
     emulated->meet_cluster();
 }
+static inline void emulated_barrier_cluster_arrive_relaxed_aligned(void) {
+    emulated->meet_cluster();
+}
 static inline void emulated_mapa_shared__cluster_u32(unsigned int &remote, unsigned int address,
                                                      unsigned int rank) {
     remote = address + rank * EMULATED_BLOCK_SHARED;

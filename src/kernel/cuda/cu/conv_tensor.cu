@@ -226,6 +226,11 @@ __device__ __forceinline__ void cluster_wait() {
     asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::
                      : "memory");
 }
+// The same where nothing is handed over: a release would wait until all that was written is in memory.
+__device__ __forceinline__ void cluster_part() {
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::
+                     : "memory");
+}
 __device__ __forceinline__ u32 find_in_block(u32 address, u32 rank) {
     u32 remote;
     asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(address), "r"(rank));
@@ -732,6 +737,6 @@ __launch_bounds__(THREADS, BESIDE) conv_tensor(const __grid_constant__ tensor_ar
         *(pack<Y, WIDTH> *)(p.y + to) = result;
     }
 #if SPLIT > 1
-    cluster_wait();  // nobody leaves while others read its memory
+    cluster_part();  // nobody leaves while others read its memory, and all here have read theirs
 #endif
 }
