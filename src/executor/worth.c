@@ -56,10 +56,10 @@ static int32_t find_weights(const rondo__node *node) {
         const char *op;
         size_t weights;
     } ops[] = {
-        {"Attention", 1},     {"Conv", 1},   {"ConvInteger", 1},   {"ConvTranspose", 1},
-        {"DeformConv", 1},    {"Einsum", 1}, {"Gemm", 1},          {"GRU", 1},
-        {"LSTM", 1},          {"MatMul", 1}, {"MatMulInteger", 1}, {"QLinearConv", 3},
-        {"QLinearMatMul", 3}, {"RNN", 1},
+        {"Attention", 1},   {"Conv", 1},          {"ConvInteger", 1},   {"ConvTranspose", 1},
+        {"DeformConv", 1},  {"Einsum", 1},        {"Gemm", 1},          {"GRU", 1},
+        {"LSTM", 1},        {"MatMul", 1},        {"MatMulInteger", 1}, {"NormMatMul", 1},
+        {"QLinearConv", 3}, {"QLinearMatMul", 3}, {"RNN", 1},
     };
     for (size_t i = 0; i < sizeof ops / sizeof ops[0]; ++i) {
         if (strcmp(node->op.def->name, ops[i].op) == 0 && ops[i].weights < node->input_count) {

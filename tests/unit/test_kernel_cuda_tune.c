@@ -433,43 +433,70 @@ typedef struct constants_row {
     size_t replays;  // before which the cache was filled
 } constants_row;
 
-static void check_constants(rondo_device *device, const constants_row *row) {
-    char name[] = "planted";
-    rondo__op op = {.name = name, .def = rondo__op_lookup("", "Add", 14)};
-    const rondo_shape shape = {.rank = 1, .extent = {64}};
-    rondo_tensor weights = {0};
-    OK(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &weights));
-    const rondo__tensor_info computed = {
-        .dtype = RONDO_DTYPE_F32, .is_shape_known = true, .shape = shape};
-    rondo__tensor_info infos[3] = {computed, computed, computed};
-    infos[1].constant = infos[2].constant = &weights;
-    rondo__weight_account account = {0};
+// A kernel of one input that is computed and two that are constants, of which it owns the first.
+typedef struct constants_world {
+    rondo_tensor weights;
+    rondo__tensor_info infos[3];
+    rondo__weight_account account;
     rondo__weight_list list;
-    OK(rondo_stream_create(device, NULL, &account.stream));
-    OK(rondo__weight_store_create(device, RONDO_MEMORY_DEVICE, &account.store));
-    rondo__weight_list_init(&account, &list);
-    const rondo__kernel_request request = {.device = device,
-                                           .op = &op,
-                                           .input_count = 3,
-                                           .inputs = infos,
-                                           .output_count = 1,
-                                           .outputs = &computed,
-                                           .weights = &list,
-                                           .tuning = RONDO_TUNING_FULL,
-                                           .constant_bytes = row->constant_bytes};
-    rondo__cuda_kernel *kernel = NULL;
-    rondo__kernel *ready = NULL;
-    rondo__address early = {0};
-    OK(rondo__cuda_begin_kernel(&request, &kernel));
-    assert_true(!row->is_early || own_constant(kernel, &early));
-    const rondo__tuning tuning = {.key = row->key,
+    char name[8];
+    rondo__op op;
+    rondo__kernel_request request;
+} constants_world;
+
+static void open_world(constants_world *w, rondo_device *device, uint64_t constant_bytes) {
+    const rondo_shape shape = {.rank = 1, .extent = {64}};
+    *w = (constants_world){.name = "planted"};
+    w->op = (rondo__op){.name = w->name, .def = rondo__op_lookup("", "Add", 14)};
+    OK(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &w->weights));
+    for (size_t i = 0; i < 3; i++) {
+        w->infos[i] = (rondo__tensor_info){.dtype = RONDO_DTYPE_F32,
+                                           .is_shape_known = true,
+                                           .shape = shape,
+                                           .constant = i > 0 ? &w->weights : NULL};
+    }
+    OK(rondo_stream_create(device, NULL, &w->account.stream));
+    OK(rondo__weight_store_create(device, RONDO_MEMORY_DEVICE, &w->account.store));
+    rondo__weight_list_init(&w->account, &w->list);
+    w->request = (rondo__kernel_request){.device = device,
+                                         .op = &w->op,
+                                         .input_count = 3,
+                                         .inputs = w->infos,
+                                         .output_count = 1,
+                                         .outputs = w->infos,
+                                         .weights = &w->list,
+                                         .tuning = RONDO_TUNING_FULL,
+                                         .constant_bytes = constant_bytes};
+}
+
+static void close_world(constants_world *w) {
+    rondo__weight_list_cut(&w->list, 0);
+    rondo__weight_store_destroy(w->account.store);
+    rondo_stream_destroy(w->account.stream);
+    rondo_tensor_deinit(&w->weights);
+}
+
+// Builds the fastest; `early`: the form's address, or NULL where candidates ask for it.
+static void add_fastest(rondo__cuda_kernel *kernel, const char *key, const rondo__address *early) {
+    const rondo__tuning tuning = {.key = key,
                                   .candidate_count = CANDIDATES,
                                   .fast = 3,
-                                  .problem = row->is_early ? &early : NULL,
+                                  .problem = early,
                                   .build = build_touch,
                                   .describe = describe};
     g_touched_count = g_look_count = 0;
     rondo__cuda_add_fastest(kernel, &tuning);
+}
+
+static void check_constants(rondo_device *device, const constants_row *row) {
+    constants_world w;
+    rondo__cuda_kernel *kernel = NULL;
+    rondo__kernel *ready = NULL;
+    rondo__address early = {0};
+    open_world(&w, device, row->constant_bytes);
+    OK(rondo__cuda_begin_kernel(&w.request, &kernel));
+    assert_true(!row->is_early || own_constant(kernel, &early));
+    add_fastest(kernel, row->key, row->is_early ? &early : NULL);
     OK(rondo__cuda_finish_kernel(kernel, &ready));
     const size_t timed = g_touched_count;
     assert_true(timed > CANDIDATES * row->places);
@@ -478,27 +505,67 @@ static void check_constants(rondo_device *device, const constants_row *row) {
     assert_int_equal(count_distinct(2, timed), row->places);
     assert_int_equal(count_distinct(3, timed), 1);
     assert_int_equal(g_look_count, CANDIDATES * row->replays);
-    assert_int_equal(list.count, 1);  // candidates made none
+    assert_int_equal(w.list.count, 1);  // candidates made none
 
-    const void *const inputs[] = {&early, NULL, &account};
-    void *const outputs[] = {&list};
+    const void *const inputs[] = {&early, NULL, &w.account};
+    void *const outputs[] = {&w.list};
     void *form = NULL;
     const rondo__weight_want want = {
-        .constant = &weights, .form = g_form, .form_bytes = sizeof g_form, .bytes = 256};
-    OK(ready->launch(ready, account.stream, inputs, outputs, NULL));
-    OK(rondo_stream_synchronize(account.stream));
-    OK(rondo__weight_list_add(&list, &want, &form));
-    const uint64_t expected[] = {(uintptr_t)&early, (uintptr_t)form, (uintptr_t)&account,
-                                 (uintptr_t)&list};
+        .constant = &w.weights, .form = g_form, .form_bytes = sizeof g_form, .bytes = 256};
+    OK(ready->launch(ready, w.account.stream, inputs, outputs, NULL));
+    OK(rondo_stream_synchronize(w.account.stream));
+    OK(rondo__weight_list_add(&w.list, &want, &form));
+    const uint64_t expected[] = {(uintptr_t)&early, (uintptr_t)form, (uintptr_t)&w.account,
+                                 (uintptr_t)&w.list};
     assert_memory_equal(g_touched[g_touched_count - 1].words, expected, sizeof expected);
     for (size_t i = 0; i < timed && row->is_early; i++) {
         assert_true(g_touched[i].words[1] != (uintptr_t)form);
     }
     rondo__kernel_destroy(ready);
-    rondo__weight_list_cut(&list, 0);
-    rondo__weight_store_destroy(account.store);
-    rondo_stream_destroy(account.stream);
-    rondo_tensor_deinit(&weights);
+    close_world(&w);
+}
+
+// Each call that may run out of memory does so once: a contest goes on with what there is, and
+// leaves nothing behind.
+static void test_kernel_cuda_tune__short_of_memory(void **state) {
+    enum { OUT_OF_MEMORY = 2, CALLS_MAX = 1024 };
+    static struct { size_t timed, places, looks; } seen[CALLS_MAX];
+    rondo_device *device = NULL;
+    size_t count = 0;
+    bool has_failed = true, has_one_copy = false, stays_warm = false;
+    (void)state;
+    fake_cuda_set_kernel("touch", run_touch);
+    fake_cuda_set_kernel("look", run_look);
+    OK(rondo_device_open("cuda:0", &device));
+    for (; has_failed; ++count) {
+        constants_world w;
+        rondo__cuda_kernel *kernel = NULL;
+        rondo__kernel *ready = NULL;
+        char key[32];
+        assert_true(count < CALLS_MAX);
+        (void)snprintf(key, sizeof key, "short %zu", count);
+        open_world(&w, device, 200 << 20);
+        OK(rondo__cuda_begin_kernel(&w.request, &kernel));
+        fake_cuda_fail_nth((long)count, OUT_OF_MEMORY);
+        add_fastest(kernel, key, NULL);
+        has_failed = fake_cuda_has_failed();
+        fake_cuda_fail_nth(-1, 0);
+        seen[count].timed = g_touched_count;
+        seen[count].places = count_distinct(1, g_touched_count);
+        seen[count].looks = g_look_count;
+        (void)rondo__cuda_finish_kernel(kernel, &ready);
+        rondo__kernel_destroy(ready);
+        close_world(&w);
+    }
+    // Where copies or other data found no room, both candidates were timed all the same.
+    for (size_t i = 0; i + 1 < count; ++i) {
+        const bool is_whole = seen[i].timed == seen[count - 1].timed;
+        has_one_copy = has_one_copy || (is_whole && seen[i].places == 1 && seen[i].looks > 0);
+        stays_warm = stays_warm || (is_whole && seen[i].places > 1 && seen[i].looks == 0);
+    }
+    assert_true(has_one_copy);
+    assert_true(stays_warm);
+    rondo_device_release(device);
 }
 
 static void test_kernel_cuda_tune__constants(void **state) {
@@ -560,6 +627,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_kernel_cuda_tune__file, open_fake, close_fake),
         cmocka_unit_test_setup_teardown(test_kernel_cuda_tune__noted, open_fake, close_fake),
         cmocka_unit_test_setup_teardown(test_kernel_cuda_tune__constants, open_fake, close_fake),
+        cmocka_unit_test_setup_teardown(test_kernel_cuda_tune__short_of_memory, open_fake,
+                                        close_fake),
     };
     if (mkdtemp(g_cache) == NULL || setenv("RONDO_CACHE_DIR", g_cache, 1) != 0 ||
         unsetenv("RONDO_TUNE") != 0) {

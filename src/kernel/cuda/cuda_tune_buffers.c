@@ -8,8 +8,8 @@
 #include "cu_sources.h"
 #include "device/device.h"
 
-// Bytes that no chip's second-level cache (50 MB on an H200, 126 on a B200) keeps beside others, and
-// more than any has; and what copies of constants may take in all.
+// Bytes that no second-level cache (50 MB on an H200, 126 on a B200) keeps beside others, and more
+// than any has; and what copies of constants may take in all.
 static const size_t kept_bytes = (size_t)32 << 20;
 static const size_t cache_bytes = (size_t)128 << 20;
 static const size_t copies_bytes = (size_t)256 << 20;
@@ -52,17 +52,23 @@ static void free_buffer(rondo_device *device, rondo__tune_buffer *buffer) {
     *buffer = (rondo__tune_buffer){0};
 }
 
-// Room for `copies` of so many bytes, unless there is as much.
+// Room for `copies` of so many bytes, unless there is as much; for one where memory is short.
 static rondo_status reserve(rondo__tune_buffers *buffers, size_t bytes, size_t copies,
                             rondo__tune_buffer *buffer) {
     void *memory = NULL;
-    if (buffer->memory != NULL && buffer->bytes >= bytes) {
+    rondo_device *device = buffers->device;
+    if (buffer->bytes >= bytes) {
         return RONDO_STATUS_OK;
     }
-    free_buffer(buffers->device, buffer);
+    free_buffer(device, buffer);
     bytes = rondo__align_up(bytes, 256);
-    RETURN_IF_ERROR(
-        rondo_memory_allocate(buffers->device, RONDO_MEMORY_DEVICE, bytes * copies, &memory));
+    rondo_status status =
+        rondo_memory_allocate(device, RONDO_MEMORY_DEVICE, bytes * copies, &memory);
+    if (status == RONDO_STATUS_NO_DEVICE_MEMORY && copies > 1) {
+        copies = 1;
+        status = rondo_memory_allocate(device, RONDO_MEMORY_DEVICE, bytes, &memory);
+    }
+    RETURN_IF_ERROR(status);
     *buffer = (rondo__tune_buffer){.memory = memory, .bytes = bytes, .copies = copies};
     return run(buffers, "noise", buffer, 2);
 }
@@ -177,7 +183,13 @@ rondo_status rondo__tune_buffers_prepare(rondo__tune_buffers *buffers,
     if (candidate->head.workspace_bytes > 0) {
         RETURN_IF_ERROR(reserve(buffers, candidate->head.workspace_bytes, 1, &buffers->workspace));
     }
-    return buffers->is_cold ? reserve(buffers, cache_bytes, 1, &buffers->other) : RONDO_STATUS_OK;
+    const rondo_status status =
+        buffers->is_cold ? reserve(buffers, cache_bytes, 1, &buffers->other) : RONDO_STATUS_OK;
+    if (status != RONDO_STATUS_NO_DEVICE_MEMORY) {
+        return status;
+    }
+    buffers->is_cold = false;  // better so than not at all
+    return RONDO_STATUS_OK;
 }
 
 // ---- launches ---------------------------------------------------------------------------------

@@ -1,9 +1,9 @@
-// kernel/cuda/cuda_tune_buffers.h — memory that stands for the tensors of a request while candidates
-// are timed, filled with noise (zeros run faster than data on some chips).
+// kernel/cuda/cuda_tune_buffers.h — memory that stands for the tensors of a request while
+// candidates are timed, filled with noise (zeros run faster than data on some chips).
 //
 // Each launch of a row finds constants where no other has them, as far as memory allows, and before
-// the row the cache is filled with other data where a network's constants do not stay in it from run
-// to run: then they come from memory, as they will.
+// the row the cache is filled with other data where a network's constants do not stay in it from
+// run to run: then they come from memory, as they will.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_KERNEL_CUDA_TUNE_BUFFERS_H
 #define RONDO_KERNEL_CUDA_TUNE_BUFFERS_H
