@@ -302,6 +302,7 @@ struct rondo__op_def {
     X(quantize_lstm)          \
     X(ngram)                  \
     X(fused)                  \
+    X(byte_fused)             \
     X(attention)
 // clang-format on
 

@@ -662,6 +662,25 @@ static void run_case(rondo_stream *stream, run_mode mode, const op_case *source,
     }
 }
 
+// Case `index` of all lists but the long one; NULL behind the last.
+static const op_case *get_case(size_t index) {
+    const struct {
+        const op_case *cases;
+        size_t count;
+    } lists[] = {{op_cases, op_case_count}, {op_byte_cases, op_byte_case_count}};
+    for (size_t l = 0; l < sizeof lists / sizeof lists[0]; l++) {
+        if (index < lists[l].count) {
+            return &lists[l].cases[index];
+        }
+        index -= lists[l].count;
+    }
+    return NULL;
+}
+
+static const op_case *get_long_case(size_t index) {
+    return index < op_long_case_count ? &op_long_cases[index] : NULL;
+}
+
 static bool is_wanted(const char *filter, const op_case *c, size_t index) {
     const unsigned long every = filter != NULL ? strtoul(filter, NULL, 10) : 1;
     return every != 0 ? index % every == 0 : strstr(c->op, filter) != NULL;
@@ -682,11 +701,11 @@ bool op_cases_run(const char *device_name, const char *filter, op_case_values va
         rondo_device_release(device);
         return false;
     }
-    const op_case *cases = values == OP_CASE_LONG ? op_long_cases : op_cases;
-    const size_t count = values == OP_CASE_LONG ? op_long_case_count : op_case_count;
-    for (size_t i = 0; i < count; i++) {
-        if (is_wanted(filter, &cases[i], i)) {
-            run_case(stream, COMPARE, &cases[i], values, out_counts);
+    const op_case *one;
+    const bool is_long = values == OP_CASE_LONG;
+    for (size_t i = 0; (one = is_long ? get_long_case(i) : get_case(i)) != NULL; i++) {
+        if (is_wanted(filter, one, i)) {
+            run_case(stream, COMPARE, one, values, out_counts);
         }
     }
     rondo_stream_destroy(stream);
@@ -696,14 +715,15 @@ bool op_cases_run(const char *device_name, const char *filter, op_case_values va
 
 void op_cases_issue(rondo_stream *stream, const char *filter, op_case_counts *out_counts) {
     *out_counts = (op_case_counts){0};
-    for (size_t i = 0; i < op_case_count; i++) {
-        if (is_wanted(filter, &op_cases[i], i)) {
-            run_case(stream, ISSUE, &op_cases[i], OP_CASE_PLAIN, out_counts);
+    const op_case *one;
+    for (size_t i = 0; (one = get_case(i)) != NULL; i++) {
+        if (is_wanted(filter, one, i)) {
+            run_case(stream, ISSUE, one, OP_CASE_PLAIN, out_counts);
         }
     }
-    for (size_t i = 0; i < op_long_case_count; i++) {
-        if (is_wanted(filter, &op_long_cases[i], i)) {
-            run_case(stream, ISSUE, &op_long_cases[i], OP_CASE_LONG, out_counts);
+    for (size_t i = 0; (one = get_long_case(i)) != NULL; i++) {
+        if (is_wanted(filter, one, i)) {
+            run_case(stream, ISSUE, one, OP_CASE_LONG, out_counts);
         }
     }
 }

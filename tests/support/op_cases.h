@@ -33,6 +33,8 @@ typedef struct op_case {
 
 extern const op_case op_cases[];
 extern const size_t op_case_count;
+extern const op_case op_byte_cases[];
+extern const size_t op_byte_case_count;
 
 // Sums of a million terms and more.
 extern const op_case op_long_cases[];
