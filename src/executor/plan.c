@@ -459,6 +459,7 @@ static rondo_status optimise(const rondo_executor *executor, rondo__plan *plan) 
     rondo__kernel_traits traits;
     rondo__kernel_get_traits(executor->device, executor->options.dtype, &traits);
     rondo__pass_options options = {.channels_last = traits.prefers_channels_last,
+                                   .fuse_bytes = traits.fuses_bytes,
                                    .split_transposed = traits.splits_transposed,
                                    .widen_images = traits.widens_images,
                                    .fuse_convolution = traits.fuses_convolution,

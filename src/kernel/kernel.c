@@ -89,6 +89,7 @@ void rondo__kernel_get_traits(rondo_device *device, rondo_dtype dtype,
         // oneDNN's AVX-512 convolutions read [N, H, W, C] without a reorder, and so do cuDNN's
         // tensor core kernels in half precision; in single precision cuDNN prefers planes.
         .prefers_channels_last = is_float && (is_host || dtype == RONDO_DTYPE_F16),
+        .fuses_bytes = is_float && !is_host,
         .splits_transposed = !is_host && dtype == RONDO_DTYPE_F16,  // on tensor cores
         .widens_images = !is_host && dtype == RONDO_DTYPE_F16,      // the same
         .fuses_convolution = is_float,

@@ -122,6 +122,7 @@ void rondo__kernel_survey_host(const rondo__kernel_request *request);
 // Layouts and fusions a device profits from; passes ask before they rewrite.
 typedef struct rondo__kernel_traits {
     bool prefers_channels_last;  // convolutions, pools and resizes want NHWC activations
+    bool fuses_bytes;            // rondo.MatMulInteger and rondo.ConvInteger; bytes want NHWC, too
     bool splits_transposed;      // Conv and DepthToSpace are faster than ConvTranspose
     bool widens_images;          // a Conv of few channels is faster behind rondo.SpaceToDepth
     bool fuses_convolution;      // rondo.Conv with bias, residual and activation in one kernel

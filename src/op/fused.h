@@ -54,6 +54,17 @@
 //
 // rondo.SpaceToDepth inputs x   output y: blocks of pixels as channels; see op/space_to_depth.h
 //
+// rondo.MatMulInteger  inputs a, b, a_zero?, b_zero?, scale?, factor?, bias?, z?
+//   y                act(f32(sum) * (scale * factor) + bias + z), where sum is what ONNX's op makes
+//                    of the first four, or that sum itself where neither scale nor factor is there
+//   scale, factor    f32; scale one value, factor one or one for each column; bias [N]; z has y's
+//                    shape
+//   attributes       activation, alpha, beta; way (as rondo.Attention's)
+// rondo.ConvInteger  the same of x, w, x_zero?, w_zero?; factor and bias by filter
+//   attributes       those, those of rondo.Conv, and bias_in_steps (1: what is added is the bias
+//                    over scale * factor, rounded down, and it is added to the sum)
+// rondo.QLinearConv  as ONNX's, with the attributes of rondo.Conv up to channels_last, and way
+//
 // activation: "none", "relu", "clip" (alpha = min, beta = max), "leaky_relu" (alpha), "sigmoid",
 //             "tanh", "gelu" (erf form), "silu", "hard_swish", "gelu_tanh" (0.5 x (1 + tanh(
 //             sqrt(2 / pi) (x + 0.044715 x^3))))

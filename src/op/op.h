@@ -303,6 +303,7 @@ struct rondo__op_def {
     X(ngram)                  \
     X(fused)                  \
     X(space_to_depth)         \
+    X(byte_fused)             \
     X(attention)
 // clang-format on
 

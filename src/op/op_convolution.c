@@ -79,6 +79,42 @@ static rondo_status compute_conv_transpose(rondo__compute *compute) {
 }
 
 // ---- ConvInteger and QLinearConv --------------------------------------------------------------
+//
+// Passes give both the attribute channels_last, under domain "rondo" (op/fused.h); a file cannot.
+
+static bool is_channels_last(const rondo__op *op) {
+    return rondo__op_get_int(op, "channels_last", 0) != 0;
+}
+
+// The elements of an image, [N, C, spatial...] in either layout.
+static double *widen_image(rondo__scratch *scratch, const rondo__op *op, const rondo_tensor *image,
+                           const rondo__convolution *convolution) {
+    double *wide = rondo__scratch_widen(scratch, image);
+    if (!is_channels_last(op)) {
+        return wide;
+    }
+    double *planes = rondo__scratch_create(scratch, rondo_shape_get_count(&image->shape));
+    if (scratch->status == RONDO_STATUS_OK) {
+        rondo__transpose_planes(wide, convolution->batch, convolution->input_span,
+                                convolution->channels, planes);
+    }
+    return planes;
+}
+
+// Writes y, which is channels-first, in the layout that is asked for.
+static void narrow_image(rondo__scratch *scratch, rondo__compute *compute,
+                         const rondo__convolution *convolution, double *y) {
+    if (is_channels_last(compute->op)) {
+        double *last = rondo__scratch_create(scratch, rondo_shape_get_count(&convolution->output));
+        if (scratch->status != RONDO_STATUS_OK) {
+            return;
+        }
+        rondo__transpose_planes(y, convolution->batch, convolution->filters,
+                                convolution->output_span, last);
+        y = last;
+    }
+    scratch->status = rondo__narrow(compute, 0, y);
+}
 
 static rondo_status check_byte_dtype(const rondo__infer *infer, size_t input) {
     const rondo_dtype dtype = infer->inputs[input].dtype;
@@ -125,8 +161,8 @@ static rondo_status infer_conv_integer(rondo__infer *infer) {
     RETURN_IF_ERROR(check_byte_dtype(infer, 0));
     RETURN_IF_ERROR(check_byte_dtype(infer, 1));
     rondo__convolution convolution;
-    RETURN_IF_ERROR(rondo__convolution_init(infer->op, &inputs[0].shape, &inputs[1].shape, false,
-                                            &convolution));
+    RETURN_IF_ERROR(rondo__convolution_init(infer->op, &inputs[0].shape, &inputs[1].shape,
+                                            is_channels_last(infer->op), &convolution));
     RETURN_IF_ERROR(check_parameter(infer, 2, 1));
     RETURN_IF_ERROR(check_parameter(infer, 3, convolution.filters));
     return rondo__infer_set_output(infer, 0, RONDO_DTYPE_I32, &convolution.output);
@@ -137,9 +173,10 @@ static rondo_status compute_conv_integer(rondo__compute *compute) {
     const rondo_tensor *w_zero = rondo__compute_get_input(compute, 3);
     rondo__convolution convolution;
     RETURN_IF_ERROR(rondo__convolution_init(compute->op, &compute->inputs[0]->shape,
-                                            &compute->inputs[1]->shape, false, &convolution));
+                                            &compute->inputs[1]->shape,
+                                            is_channels_last(compute->op), &convolution));
     rondo__scratch scratch = {0};
-    double *x = rondo__scratch_widen(&scratch, compute->inputs[0]);
+    double *x = widen_image(&scratch, compute->op, compute->inputs[0], &convolution);
     double *w = rondo__scratch_widen(&scratch, compute->inputs[1]);
     const double *wide_x_zero = rondo__scratch_widen(&scratch, x_zero);
     const double *wide_w_zero = rondo__scratch_widen(&scratch, w_zero);
@@ -150,7 +187,7 @@ static rondo_status compute_conv_integer(rondo__compute *compute) {
         subtract_zero(w, get_count(compute->inputs[1]), convolution.filters, wide_w_zero,
                       get_count(w_zero));
         rondo__convolution_run(&convolution, x, w, y);
-        scratch.status = rondo__narrow(compute, 0, y);
+        narrow_image(&scratch, compute, &convolution, y);
     }
     return rondo__scratch_end(&scratch);
 }
@@ -161,8 +198,8 @@ static rondo_status infer_qlinear_conv(rondo__infer *infer) {
     RETURN_IF_ERROR(check_byte_dtype(infer, 3));
     RETURN_IF_ERROR(check_byte_dtype(infer, 7));
     rondo__convolution convolution;
-    RETURN_IF_ERROR(rondo__convolution_init(infer->op, &inputs[0].shape, &inputs[3].shape, false,
-                                            &convolution));
+    RETURN_IF_ERROR(rondo__convolution_init(infer->op, &inputs[0].shape, &inputs[3].shape,
+                                            is_channels_last(infer->op), &convolution));
     static const bool is_by_filter[8] = {[4] = true, [5] = true};
     for (size_t i = 1; i < 8; i++) {
         if (i != 3) {
@@ -180,10 +217,10 @@ static rondo_status compute_qlinear_conv(rondo__compute *compute) {
     const rondo_tensor *const *inputs = compute->inputs;
     rondo__convolution convolution;
     RETURN_IF_ERROR(rondo__convolution_init(compute->op, &inputs[0]->shape, &inputs[3]->shape,
-                                            false, &convolution));
+                                            is_channels_last(compute->op), &convolution));
     rondo__scratch scratch = {0};
-    double *wide[8] = {NULL};
-    for (size_t i = 0; i < 8; i++) {
+    double *wide[8] = {widen_image(&scratch, compute->op, inputs[0], &convolution)};
+    for (size_t i = 1; i < 8; i++) {
         wide[i] = rondo__scratch_widen(&scratch, inputs[i]);
     }
     const double *b = rondo__scratch_widen(&scratch, rondo__compute_get_input(compute, 8));
@@ -200,7 +237,7 @@ static rondo_status compute_qlinear_conv(rondo__compute *compute) {
             const double scale = *wide[1] * wide[4][get_count(inputs[4]) == 1 ? 0 : filter];
             y[i] = rondo__saturate(rint(y[i] * scale / *wide[6]) + *wide[7], inputs[7]->dtype);
         }
-        scratch.status = rondo__narrow(compute, 0, y);
+        narrow_image(&scratch, compute, &convolution, y);
     }
     return rondo__scratch_end(&scratch);
 }
@@ -370,6 +407,18 @@ const rondo__op_def rondo__op_table_convolution[] = {
                    compute_conv_integer),
     RONDO_OP_ENTRY("QLinearConv", 10, 21, 8, 9, 1, 1, conv_attributes, infer_qlinear_conv,
                    compute_qlinear_conv),
+    {.domain = "rondo",
+     .name = "QLinearConv",
+     .opset_min = 1,
+     .opset_max = RONDO_OP_OPSET_MAX,
+     .input_min = 8,
+     .input_max = 9,
+     .output_min = 1,
+     .output_max = 1,
+     .flags = RONDO__OP_INTERNAL,
+     .capture = RONDO__CAPTURE_YES,
+     .infer = infer_qlinear_conv,
+     .compute = compute_qlinear_conv},
     RONDO_OP_ENTRY("DeformConv", 19, 21, 3, 5, 1, 1, deform_attributes, infer_deform_conv,
                    compute_deform_conv),
     {.name = NULL},

@@ -7,9 +7,11 @@
 // One walk in node order. A value may have a twin in NHWC. Ops that want NHWC take twins (a
 // Transpose makes one where there is none) and make only a twin; ops that do not care about layout
 // follow when all their image operands have twins; any other user of the NCHW value makes a
-// Transpose back necessary, once. A Transpose of the program's own from NHWC (as behind ConvNeXt's
-// products over channels) gives its result a twin. Where H and W are 1 the two layouts have the
-// same bytes and the transposes are Reshapes, which cost nothing.
+// Transpose back necessary, once. Convolutions of bytes want NHWC, too, where the target asks for
+// it, and what quantises for them follows; in single precision on a GPU they alone want it, and all
+// else only follows. A Transpose of the program's own from NHWC (as behind ConvNeXt's products over
+// channels) gives its result a twin. Where H and W are 1 the two layouts have the same bytes and
+// the transposes are Reshapes, which cost nothing.
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
@@ -25,16 +27,25 @@ enum { IMAGE_RANK = 4 };
 
 typedef struct layout {
     rondo_program *program;
+    uint32_t wants;      // rondo__layout_kind
     size_t value_count;  // values of the program as it was
     int32_t *twin;       // NHWC twin of a value, or RONDO__VALUE_NONE
     bool *is_missing;    // the NCHW value has no maker any more; only the twin is made
 } layout;
 
-static bool is_float_image(const rondo_program *program, int32_t value, rondo_shape *out_shape) {
-    const rondo__value *v = &program->values[value];
-    rondo_dtype dtype = rondo__value_is_constant(v) ? v->constant.dtype : v->dtype;
-    return (dtype == RONDO_DTYPE_F32 || dtype == RONDO_DTYPE_F16) &&
-           rondo__value_get_shape(v, out_shape) && out_shape->rank == IMAGE_RANK;
+static bool is_byte(rondo_dtype dtype) {
+    return dtype == RONDO_DTYPE_U8 || dtype == RONDO_DTYPE_I8;
+}
+
+// An image of reals; where convolutions of bytes count, of bytes or sums of them, too.
+static bool is_image(const layout *l, int32_t value, rondo_shape *out_shape) {
+    const rondo__value *v = &l->program->values[value];
+    const rondo_dtype dtype = rondo__value_is_constant(v) ? v->constant.dtype : v->dtype;
+    const bool is_real = dtype == RONDO_DTYPE_F32 || dtype == RONDO_DTYPE_F16;
+    const bool is_counted =
+        (l->wants & RONDO__LAYOUT_BYTES) != 0 && (is_byte(dtype) || dtype == RONDO_DTYPE_I32);
+    return (is_real || is_counted) && rondo__value_get_shape(v, out_shape) &&
+           out_shape->rank == IMAGE_RANK;
 }
 
 static rondo_shape to_nhwc(const rondo_shape *nchw) {
@@ -65,7 +76,7 @@ static rondo_status get_twin(layout *l, int32_t value, int32_t *out_twin) {
     if (l->twin[value] < 0) {
         static const int64_t perm[] = {0, 2, 3, 1};
         rondo_shape nchw;
-        if (!is_float_image(l->program, value, &nchw)) {
+        if (!is_image(l, value, &nchw)) {
             return RONDO_FAIL(INTERNAL, "value \"%s\" is not an image",
                               l->program->values[value].name);
         }
@@ -118,23 +129,42 @@ static rondo_status make_twin_output(layout *l, size_t n, size_t output) {
 
 // ---- ops that want NHWC -----------------------------------------------------------------------
 
+static bool has_twin(const layout *l, int32_t value) {
+    return value >= 0 && (size_t)value < l->value_count && l->twin[value] >= 0;
+}
+
+static bool is_byte_convolution(const rondo__node *node) {
+    return rondo__node_is(node, "rondo", "ConvInteger") ||
+           rondo__node_is(node, "rondo", "QLinearConv");
+}
+
 static bool is_convolution(const layout *l, const rondo__node *node) {
     rondo_shape shape;
-    return rondo__node_is(node, "rondo", "Conv") &&
-           is_float_image(l->program, node->inputs[0], &shape);
+    const bool is_wanted =
+        (l->wants & RONDO__LAYOUT_REALS) != 0 && rondo__node_is(node, "rondo", "Conv");
+    const bool is_wanted_byte = (l->wants & RONDO__LAYOUT_BYTES) != 0 && is_byte_convolution(node);
+    return (is_wanted || is_wanted_byte) && is_image(l, node->inputs[0], &shape);
+}
+
+// Where the residual is among the inputs of a convolution.
+static size_t get_residual(const rondo__node *node) {
+    return rondo__node_is(node, "rondo", "Conv")          ? 3
+           : rondo__node_is(node, "rondo", "ConvInteger") ? 7
+                                                          : SIZE_MAX;
 }
 
 static rondo_status visit_convolution(layout *l, size_t n) {
+    const size_t residual = get_residual(&l->program->nodes[n]);
     int32_t x = RONDO__VALUE_NONE;
     RETURN_IF_ERROR(get_twin(l, l->program->nodes[n].inputs[0], &x));
     int32_t z = RONDO__VALUE_NONE;
-    if (l->program->nodes[n].input_count > 3 && l->program->nodes[n].inputs[3] >= 0) {
-        RETURN_IF_ERROR(get_twin(l, l->program->nodes[n].inputs[3], &z));
+    if (l->program->nodes[n].input_count > residual && l->program->nodes[n].inputs[residual] >= 0) {
+        RETURN_IF_ERROR(get_twin(l, l->program->nodes[n].inputs[residual], &z));
     }
     rondo__node *node = &l->program->nodes[n];  // appending may have moved the nodes
     node->inputs[0] = x;
     if (z >= 0) {
-        node->inputs[3] = z;
+        node->inputs[residual] = z;
     }
     RETURN_IF_ERROR(rondo__op_set_int(&node->op, "channels_last", 1));
     return make_twin_output(l, n, 0);
@@ -142,10 +172,13 @@ static rondo_status visit_convolution(layout *l, size_t n) {
 
 static bool is_pool(const layout *l, const rondo__node *node) {
     rondo_shape shape;
-    if (node->op.def->domain[0] != '\0' || !is_float_image(l->program, node->inputs[0], &shape)) {
+    if (node->op.def->domain[0] != '\0' || !is_image(l, node->inputs[0], &shape)) {
         return false;
     }
     const char *name = node->op.def->name;
+    if ((l->wants & RONDO__LAYOUT_REALS) == 0 && !has_twin(l, node->inputs[0])) {
+        return false;
+    }
     if (strcmp(name, "MaxPool") == 0) {
         return node->output_count == 1 || node->outputs[1] < 0;
     }
@@ -180,9 +213,8 @@ static rondo_status visit_pool(layout *l, size_t n) {
 // A norm of whole rows costs as much in either layout, so it follows its operand.
 static bool is_following_norm(const layout *l, const rondo__node *node) {
     rondo_shape shape;
-    return rondo__node_is(node, "rondo", "GroupNormalization") &&
-           (size_t)node->inputs[0] < l->value_count && l->twin[node->inputs[0]] >= 0 &&
-           is_float_image(l->program, node->inputs[0], &shape);
+    return rondo__node_is(node, "rondo", "GroupNormalization") && has_twin(l, node->inputs[0]) &&
+           is_image(l, node->inputs[0], &shape);
 }
 
 static rondo_status visit_norm(layout *l, size_t n) {
@@ -197,9 +229,8 @@ static rondo_status visit_norm(layout *l, size_t n) {
 // [N, C b b, H, W] to [N, C, H b, W b], with the two of b before C or behind it.
 static bool is_depth_to_space(const layout *l, const rondo__node *node) {
     rondo_shape shape;
-    return rondo__node_is(node, "", "DepthToSpace") && (size_t)node->inputs[0] < l->value_count &&
-           l->twin[node->inputs[0]] >= 0 && is_float_image(l->program, node->inputs[0], &shape) &&
-           is_float_image(l->program, node->outputs[0], &shape);
+    return rondo__node_is(node, "", "DepthToSpace") && has_twin(l, node->inputs[0]) &&
+           is_image(l, node->inputs[0], &shape) && is_image(l, node->outputs[0], &shape);
 }
 
 static rondo_status become_transpose(rondo__node *node, int32_t x, const int64_t *perm,
@@ -293,9 +324,10 @@ static rondo_status permute_constant(layout *l, int32_t value, int32_t *out_valu
 typedef enum follow_kind {
     FOLLOW_NOT,
     FOLLOW_ELEMENTWISE,
-    FOLLOW_AXIS,    // Concat: operands are images, and attribute axis tells one of their axes
-    FOLLOW_SPLIT,   // the same with one image, several outputs, and lists as further inputs
-    FOLLOW_RESIZE,  // an image, and lists of one number for each axis
+    FOLLOW_AXIS,       // Concat: operands are images, and attribute axis tells one of their axes
+    FOLLOW_SPLIT,      // the same with one image, several outputs, and lists as further inputs
+    FOLLOW_RESIZE,     // an image, and lists of one number for each axis
+    FOLLOW_QUANTISED,  // an image first and as output 0; its parameters have no layout
 } follow_kind;
 
 static follow_kind get_follow_kind(const rondo__node *node) {
@@ -304,6 +336,11 @@ static follow_kind get_follow_kind(const rondo__node *node) {
     }
     if (rondo__node_is(node, "", "Split")) {
         return FOLLOW_SPLIT;
+    }
+    if (rondo__node_is(node, "", "QuantizeLinear") ||
+        rondo__node_is(node, "", "DequantizeLinear") ||
+        rondo__node_is(node, "", "DynamicQuantizeLinear")) {
+        return FOLLOW_QUANTISED;
     }
     if (rondo__node_is(node, "", "Resize") || rondo__node_is(node, "", "Upsample")) {
         return rondo__op_find(&node->op, "axes") == NULL ? FOLLOW_RESIZE : FOLLOW_NOT;
@@ -326,15 +363,33 @@ static bool takes_constant(follow_kind kind, const rondo_tensor *constant, size_
     }
 }
 
+// Scales that are one for all, or go by channel.
+static bool is_quantised_follower(const layout *l, const rondo__node *node) {
+    rondo_shape image, scale = {0};
+    const bool is_dynamic = rondo__node_is(node, "", "DynamicQuantizeLinear");
+    if (!has_twin(l, node->inputs[0]) || node->outputs[0] < 0 ||
+        !is_image(l, node->outputs[0], &image) ||
+        (!is_dynamic && !rondo__value_get_shape(&l->program->values[node->inputs[1]], &scale))) {
+        return false;
+    }
+    const int64_t axis = rondo__op_get_int(&node->op, "axis", 1);
+    const bool is_one = scale.rank <= 1 && rondo_shape_get_count(&scale) == 1;
+    return rondo__op_get_int(&node->op, "block_size", 0) == 0 &&
+           (is_one || axis == 1 || axis == 1 - IMAGE_RANK);
+}
+
 static bool is_follower(const layout *l, const rondo__node *node) {
     const follow_kind kind = get_follow_kind(node);
+    if (kind == FOLLOW_QUANTISED) {
+        return is_quantised_follower(l, node);
+    }
     if (kind == FOLLOW_NOT || node->input_count < 1 ||
         (node->output_count != 1 && kind != FOLLOW_SPLIT)) {
         return false;
     }
     rondo_shape shape;
     for (size_t i = 0; i < node->output_count; ++i) {
-        if (node->outputs[i] < 0 || !is_float_image(l->program, node->outputs[i], &shape)) {
+        if (node->outputs[i] < 0 || !is_image(l, node->outputs[i], &shape)) {
             return false;
         }
     }
@@ -350,8 +405,7 @@ static bool is_follower(const layout *l, const rondo__node *node) {
             }
             continue;
         }
-        if ((size_t)value >= l->value_count || l->twin[value] < 0 ||
-            !is_float_image(l->program, value, &shape)) {
+        if (!has_twin(l, value) || !is_image(l, value, &shape)) {
             return false;
         }
         twins += 1;
@@ -395,7 +449,7 @@ static rondo_status turn_inputs(layout *l, size_t n, int32_t *out_inputs, bool *
     for (size_t i = 0; i < l->program->nodes[n].input_count && *out_is_possible; ++i) {
         int32_t value = l->program->nodes[n].inputs[i];
         out_inputs[i] = value;
-        if (value < 0) {
+        if (value < 0 || (kind == FOLLOW_QUANTISED && i > 0)) {
             continue;
         }
         if (!rondo__value_is_constant(&l->program->values[value])) {
@@ -417,6 +471,7 @@ static rondo_status visit_follower(layout *l, size_t n, bool *out_followed) {
         return RONDO_STATUS_NO_MEMORY;
     }
     bool is_possible = false;
+    size_t image_count = l->program->nodes[n].output_count;
     rondo_status status = turn_inputs(l, n, inputs, &is_possible);
     if (status == RONDO_STATUS_OK && is_possible) {
         rondo__node *node = &l->program->nodes[n];
@@ -424,11 +479,15 @@ static rondo_status visit_follower(layout *l, size_t n, bool *out_followed) {
         memcpy(node->inputs, inputs, input_count * sizeof *inputs);
         if (kind == FOLLOW_AXIS || kind == FOLLOW_SPLIT) {
             status = turn_axis(node);
+        } else if (kind == FOLLOW_QUANTISED) {
+            image_count = 1;
+            if (!rondo__node_is(node, "", "DynamicQuantizeLinear")) {
+                status = rondo__op_set_int(&node->op, "axis", IMAGE_RANK - 1);
+            }
         }
         *out_followed = true;
     }
-    for (size_t i = 0;
-         *out_followed && status == RONDO_STATUS_OK && i < l->program->nodes[n].output_count; ++i) {
+    for (size_t i = 0; *out_followed && status == RONDO_STATUS_OK && i < image_count; ++i) {
         status = make_twin_output(l, n, i);
     }
     rondo__free(inputs);
@@ -442,7 +501,7 @@ static void note_transpose(layout *l, const rondo__node *node) {
     rondo_shape shape;
     if (rondo__node_is(node, "", "Transpose") && attribute != NULL &&
         attribute->count == IMAGE_RANK && memcmp(attribute->ints, perm, sizeof perm) == 0 &&
-        is_float_image(l->program, node->outputs[0], &shape) &&
+        is_image(l, node->outputs[0], &shape) &&
         !rondo__value_is_constant(&l->program->values[node->inputs[0]])) {
         l->twin[node->outputs[0]] = node->inputs[0];
     }
@@ -485,8 +544,13 @@ static bool has_convolution(const layout *l) {
     return false;
 }
 
-rondo_status rondo__pass_layout(rondo_program *program) {
-    layout l = {.program = program, .value_count = program->value_count};
+bool rondo__layout_is_wanted(rondo_program *program, uint32_t wants) {
+    const layout l = {.program = program, .wants = wants};
+    return has_convolution(&l);
+}
+
+rondo_status rondo__pass_layout(rondo_program *program, uint32_t wants) {
+    layout l = {.program = program, .wants = wants, .value_count = program->value_count};
     if (!has_convolution(&l)) {
         return RONDO_STATUS_OK;
     }

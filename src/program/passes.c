@@ -29,6 +29,9 @@ static rondo_status optimise(rondo_program *program, const rondo__pass_options *
     if (options->fuse_matmul) {
         RETURN_IF_ERROR(rondo__pass_matmul(program));
     }
+    if (options->fuse_bytes) {
+        RETURN_IF_ERROR(rondo__pass_byte_product(program));
+    }
     if (options->fuse_attention) {
         RETURN_IF_ERROR(rondo__pass_identity(program));  // of Casts; by now all types are known
         RETURN_IF_ERROR(rondo__pass_attention(program));
@@ -39,8 +42,10 @@ static rondo_status optimise(rondo_program *program, const rondo__pass_options *
     if (options->fuse_elementwise) {  // likewise
         RETURN_IF_ERROR(rondo__pass_scale_shift(program));
     }
-    if (options->channels_last) {
-        RETURN_IF_ERROR(rondo__pass_layout(program));
+    const uint32_t wants = (options->channels_last ? RONDO__LAYOUT_REALS : 0u) |
+                           (options->fuse_bytes ? RONDO__LAYOUT_BYTES : 0u);
+    if (options->channels_last || rondo__layout_is_wanted(program, wants)) {
+        RETURN_IF_ERROR(rondo__pass_layout(program, wants));
         RETURN_IF_ERROR(rondo__pass_moves(program));  // some layouts were wanted as they are now
         if (options->widen_images) {
             RETURN_IF_ERROR(rondo__pass_space_to_depth(program));

@@ -13,6 +13,7 @@
 // What the target profits from; the executor fills it from the kernel room's traits.
 typedef struct rondo__pass_options {
     bool channels_last;     // convolutions in NHWC
+    bool fuse_bytes;        // rondo.MatMulInteger, rondo.ConvInteger; convolutions of bytes in NHWC
     bool split_transposed;  // ConvTranspose as Conv and DepthToSpace
     bool widen_images;      // rondo.SpaceToDepth before convolutions of few channels, in NHWC
     bool fuse_convolution;  // rondo.Conv
@@ -82,10 +83,17 @@ rondo_status rondo__pass_silu(rondo_program *program);
 rondo_status rondo__pass_moves(rondo_program *program);
 rondo_status rondo__pass_transposed(rondo_program *program);
 rondo_status rondo__pass_convolution(rondo_program *program);
+rondo_status rondo__pass_byte_product(rondo_program *program);
 rondo_status rondo__pass_group_norm(rondo_program *program);
 rondo_status rondo__pass_concat(rondo_program *program);
-rondo_status rondo__pass_layout(rondo_program *program);
 rondo_status rondo__pass_space_to_depth(rondo_program *program);
+// Which convolutions are to be in NHWC, as bits.
+typedef enum rondo__layout_kind {
+    RONDO__LAYOUT_REALS = 1,
+    RONDO__LAYOUT_BYTES = 2,
+} rondo__layout_kind;
+rondo_status rondo__pass_layout(rondo_program *program, uint32_t wants);
+bool rondo__layout_is_wanted(rondo_program *program, uint32_t wants);  // there are such
 rondo_status rondo__pass_scale_shift(rondo_program *program);
 rondo_status rondo__pass_matmul(rondo_program *program);
 rondo_status rondo__pass_attention(rondo_program *program);

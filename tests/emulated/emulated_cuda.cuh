@@ -616,26 +616,32 @@ static inline float emulated_low_half(unsigned long long word, unsigned int inde
 }
 
 // Copies happen when their group is waited for, as late as they may.
+enum { EMULATED_COPIES = 256 };
 struct emulated_copies {
     struct {
         unsigned char *to;
         const void *from;
-        int bytes;
+        int bytes, size;  // there are, and with the zeros behind them
         unsigned int group;
-    } copy[64];
+    } copy[EMULATED_COPIES];
     unsigned int count, group;
 };
 static inline emulated_copies &emulated_own_copies(void) {
     static emulated_copies all[EMULATED_THREADS];
     return all[emulated->index];
 }
-static inline void emulated_cp_async_cg_shared_global(unsigned int to, const void *from,
-                                                      int bytes) {
+static inline void emulated_cp_async_ca_shared_global(unsigned int to, const void *from, int bytes,
+                                                      int size) {
     emulated_copies &own = emulated_own_copies();
-    if (own.count == 64 || to % 16 != 0 || (unsigned long)from % 16 != 0) {
+    if (own.count == EMULATED_COPIES || to % (unsigned int)size != 0 ||
+        (unsigned long)from % (unsigned long)size != 0) {
         __builtin_trap();
     }
-    own.copy[own.count++] = {emulated_at_shared(to), from, bytes, own.group};
+    own.copy[own.count++] = {emulated_at_shared(to), from, bytes, size, own.group};
+}
+static inline void emulated_cp_async_cg_shared_global(unsigned int to, const void *from,
+                                                      int bytes) {
+    emulated_cp_async_ca_shared_global(to, from, bytes, 16);
 }
 static inline void emulated_cp_async_commit_group(void) {
     emulated_own_copies().group++;
@@ -648,7 +654,7 @@ static inline void emulated_cp_async_wait_group(int left = 0) {
         if (own.copy[i].group + (unsigned int)left >= own.group) {
             own.copy[kept++] = own.copy[i];
         } else {
-            memset(own.copy[i].to, 0, 16);
+            memset(own.copy[i].to, 0, (unsigned long)own.copy[i].size);
             memcpy(own.copy[i].to, own.copy[i].from, (unsigned long)own.copy[i].bytes);
         }
     }
@@ -1008,3 +1014,5 @@ static inline void emulated_mbarrier_try_wait_parity_shared__cta_b64(unsigned in
         emulated->yield();
     }
 }
+
+#include "emulated_bytes.cuh"

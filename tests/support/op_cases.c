@@ -672,7 +672,6 @@ static void run_case(rondo_stream *stream, run_mode mode, const op_case *source,
     }
 }
 
-// Case `index` of all lists but the long one; NULL behind the last.
 // Number `index` of the cases that are run with these values; NULL behind the last.
 static const op_case *get_case(op_case_values values, size_t index) {
     const struct {
@@ -680,7 +679,8 @@ static const op_case *get_case(op_case_values values, size_t index) {
         size_t count;
     } lists[] = {{op_cases, op_case_count},
                  {op_product_cases, op_product_case_count},
-                 {op_norm_cases, op_norm_case_count}};
+                 {op_norm_cases, op_norm_case_count},
+                 {op_byte_cases, op_byte_case_count}};
     if (values == OP_CASE_LONG) {
         return index < op_long_case_count ? &op_long_cases[index] : NULL;
     }

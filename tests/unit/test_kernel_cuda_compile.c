@@ -46,10 +46,11 @@ static void check_turn(const char *source, const char *const *options, size_t op
     static const ptx_constant constants[] = {
         // x, w, bias, z, y: w is a constant where it is read early
         {"conv_tensor", 5, 1, 0},
+        // x, w, sums of w, y, and the ends of the sums: w is a constant where it is read early
+        {"byte_tensor", 12, 1, 0},
         {"conv_tma", 36, SIZE_MAX, 128},  // maps of x and of w, then pointers
         {"conv_depthwise_rows", 5, 1, 0},
-        {"recurrent_sequence", 17, 2,
-         0},  // x, w, r and more: r is a constant where it is read early
+        {"recurrent_sequence", 17, 2, 0},  // x, w, r and more: r is a constant where it is read early
         {NULL, 0, 0, 0}};
     const char *all[OPTIONS_MAX];
     rondo__cuda_image ptx;

@@ -12,7 +12,7 @@ enum { STEPS_MAX = 4096, GRID_MAX = 65535 };
 
 typedef struct lstm {
     rondo__quantize_lstm plan;
-    rondo__address w, r;            // packed
+    rondo__byte_product w, r;       // all but where x and y are; their weights are packed
     rondo__address x, scale, zero;  // x in bytes
     rondo__address from_x;          // [directions, seq * batch, 4 * hidden]
     rondo__address states[2], cells;
@@ -22,65 +22,49 @@ static rondo__address reserve(rondo__cuda_kernel *kernel, int64_t count, size_t 
     return rondo__address_workspace(rondo__cuda_reserve_workspace(kernel, (size_t)count * bytes));
 }
 
-static bool is_unsigned(const rondo__cuda_kernel *kernel, size_t index) {
-    return rondo__cuda_input(kernel, index)->dtype == RONDO_DTYPE_U8;
-}
-
-// Where the scale or zero point of a direction is, and how many it has.
-static void push_parameter(rondo__step *step, const rondo__cuda_kernel *kernel, size_t index,
-                           size_t offset) {
-    const rondo__address address = rondo__address_offset(rondo__address_input(index), offset);
-    rondo__step_optional(step, rondo__cuda_has_input(kernel, index) ? &address : NULL);
+// The scales or zero points of direction `d`, of `count` each.
+static rondo__byte_parameter get_parameter(const rondo__cuda_kernel *kernel, size_t index,
+                                           int32_t d, int64_t count, size_t bytes) {
+    rondo__byte_parameter parameter = {0};
+    if (rondo__cuda_has_input(kernel, index)) {
+        parameter.count = count;
+        parameter.at =
+            rondo__address_offset(rondo__address_input(index), (size_t)(d * count) * bytes);
+    }
+    return parameter;
 }
 
 // The products of x with all weights of direction `d`.
 static void add_x_product(rondo__cuda_kernel *kernel, const lstm *l, int32_t d) {
     const rondo__quantize_lstm *plan = &l->plan;
-    const int64_t rows = plan->seq * plan->batch, columns = 4 * plan->hidden;
-    const int64_t words = (plan->input + 3) / 4;
-    const int64_t count = plan->has_scale_for_each[0] ? columns : 1;
-    const size_t first = (size_t)(d * count);
-    rondo__defines defines = {0};
-    rondo__define_word(&defines, "Y", "float");
-    rondo__define_int(&defines, "A_IS_UNSIGNED", 1);
-    rondo__define_int(&defines, "B_IS_UNSIGNED", is_unsigned(kernel, RONDO__QLSTM_W));
-    rondo__define_int(&defines, "A_IS_WHOLE", plan->input % 4 == 0);
-    rondo__define_int(&defines, "B_IS_PACKED", 1);
-    rondo__step *step =
-        rondo__cuda_add_launch(kernel, rondo__cu_byte_product, &defines, "byte_matmul",
-                               (columns + 63) / 64, RONDO__CUDA_BLOCK);
-    if (step != NULL) {
-        step->launch.grid[1] = (uint32_t)((rows + 63) / 64);
-    }
-    rondo__step_address(step, l->x);
-    rondo__step_address(step, rondo__address_offset(l->w, (size_t)(d * columns * words * 4)));
-    rondo__step_address(
-        step, rondo__address_offset(l->from_x, (size_t)(d * rows * columns) * sizeof(float)));
-    rondo__step_int(step, rows);
-    rondo__step_int(step, columns);
-    rondo__step_int(step, plan->input);
-    rondo__step_int(step, words);
-    for (int i = 0; i < 12; i++) {  // one batch
-        rondo__step_int(step, i < 4);
-    }
-    rondo__step_address(step, l->zero);
-    push_parameter(step, kernel, RONDO__QLSTM_W_ZERO, first);
-    rondo__step_int(step, 1);
-    rondo__step_int(step, count);
-    rondo__step_address(step, l->scale);
-    push_parameter(step, kernel, RONDO__QLSTM_W_SCALE, first * sizeof(float));
-    rondo__step_int(step, 0);  // y has no scale
-    rondo__step_int(step, 1);
-    rondo__step_int(step, count);
-    rondo__step_int(step, 0);  // nor a zero point
-    rondo__step_int(step, 0);
-    rondo__step_int(step, plan->input);
+    const int64_t count = plan->has_scale_for_each[0] ? 4 * plan->hidden : 1;
+    const size_t columns = (size_t)(d * l->w.columns);
+    const bool is_unsigned = l->w.w.dtype == RONDO_DTYPE_U8;
+    rondo__byte_product p = l->w;
+    p.x = (rondo__byte_operand){
+        .data = l->x,
+        .dtype = RONDO_DTYPE_U8,
+        .zero = {.count = 1, .at = l->zero},
+        .scale = {.count = 1, .at = l->scale},
+        .is_off_middle = true,
+        .is_off_zero = true,
+    };
+    p.w.data = rondo__address_offset(p.w.data, columns * (size_t)p.pitch);
+    p.w_sums = rondo__address_offset(p.w_sums, columns * sizeof(int32_t));
+    p.w.zero = get_parameter(kernel, RONDO__QLSTM_W_ZERO, d, count, 1);
+    p.w.scale = get_parameter(kernel, RONDO__QLSTM_W_SCALE, d, count, sizeof(float));
+    p.w.is_off_middle = is_unsigned || p.w.zero.count > 0;
+    p.y =
+        rondo__address_offset(l->from_x, (size_t)(p.rows * d) * (size_t)p.columns * sizeof(float));
+    p.y_dtype = RONDO_DTYPE_F32;
+    p.scale_dtype = RONDO_DTYPE_F32;
+    rondo__byte_product_add(kernel, &p, -1);
 }
 
 static void add_step(rondo__cuda_kernel *kernel, const lstm *l, int64_t number) {
     const rondo__quantize_lstm *plan = &l->plan;
     rondo__defines defines = {0};
-    rondo__define_int(&defines, "R_IS_UNSIGNED", is_unsigned(kernel, RONDO__QLSTM_R));
+    rondo__define_int(&defines, "R_IS_UNSIGNED", l->r.w.dtype == RONDO_DTYPE_U8);
     rondo__step *step =
         rondo__cuda_add_launch(kernel, rondo__cu_quantize_lstm, &defines, "quantize_lstm_step",
                                (plan->hidden + 7) / 8, RONDO__CUDA_BLOCK);
@@ -89,7 +73,7 @@ static void add_step(rondo__cuda_kernel *kernel, const lstm *l, int64_t number) 
         step->launch.grid[2] = (uint32_t)plan->directions;
     }
     rondo__step_address(step, l->from_x);
-    rondo__step_address(step, l->r);
+    rondo__step_address(step, l->r.w.data);
     rondo__step_input(step, RONDO__QLSTM_R_SCALE);
     rondo__step_optional_input(step, kernel, RONDO__QLSTM_R_ZERO);
     rondo__step_optional_input(step, kernel, RONDO__QLSTM_B);
@@ -108,7 +92,7 @@ static void add_step(rondo__cuda_kernel *kernel, const lstm *l, int64_t number) 
     rondo__step_int(step, plan->directions);
     rondo__step_int(step, number);
     rondo__step_int(step, plan->is_reverse[0]);
-    rondo__step_int(step, (plan->hidden + 3) / 4);
+    rondo__step_int(step, l->r.pitch / 4);
     rondo__step_int(step, plan->has_scale_for_each[1]);
     rondo__step_int(step, plan->has_coupled_gates);
     rondo__step_float(step, (double)plan->clip);
@@ -139,8 +123,16 @@ static bool read_lstm(rondo__cuda_kernel *kernel, lstm *l) {
     l->states[0] = reserve(kernel, states, sizeof(float));
     l->states[1] = reserve(kernel, states, sizeof(float));
     l->cells = reserve(kernel, states, sizeof(float));
-    return rondo__byte_product_pack(kernel, RONDO__QLSTM_W, plan->input, columns, &l->w) &&
-           rondo__byte_product_pack(kernel, RONDO__QLSTM_R, plan->hidden, columns, &l->r);
+    const rondo__byte_product product = {
+        .rows = rows, .columns = columns, .batches = 1, .batch_extent = {1, 1, 1, 1}};
+    l->w = product;
+    l->w.depth = plan->input;
+    l->w.w.dtype = rondo__cuda_input(kernel, RONDO__QLSTM_W)->dtype;
+    l->r = product;
+    l->r.depth = plan->hidden;
+    l->r.w.dtype = rondo__cuda_input(kernel, RONDO__QLSTM_R)->dtype;
+    return rondo__byte_product_pack_weights(kernel, RONDO__QLSTM_W, &l->w) &&
+           rondo__byte_product_pack_weights(kernel, RONDO__QLSTM_R, &l->r);
 }
 
 void rondo__cuda_prepare_quantize_lstm(rondo__cuda_kernel *kernel) {

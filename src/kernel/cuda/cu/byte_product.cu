@@ -10,36 +10,24 @@
 #include "rondo_types.cuh"
 #include "rondo_quantize.cuh"
 #include "rondo_bytes.cuh"
+#include "rondo_activation.cuh"
+#include "rondo_byte_ending.cuh"
 
-#ifndef RONDO_Y
-#define RONDO_Y i32  // i32: the sums themselves; otherwise steps of this type
-#endif
-typedef RONDO_Y Y;
-#ifndef RONDO_S
-#define RONDO_S float  // scales
-#endif
-typedef RONDO_S S;
 #ifndef RONDO_SUM
 #define RONDO_SUM i32  // i64 where the inner extent is so long that 32 bits could overflow
 #endif
 typedef RONDO_SUM Sum;
-#ifndef A_IS_UNSIGNED
-#define A_IS_UNSIGNED 0
+#ifndef X_IS_WHOLE
+#define X_IS_WHOLE 0  // rows of x are whole words; of a convolution: the channels of a pixel
 #endif
-#ifndef B_IS_UNSIGNED
-#define B_IS_UNSIGNED 0
+#ifndef WORDS
+#define WORDS 1  // of a row of x at a time where there are few rows: 4 needs rows of 16 bytes
 #endif
-#ifndef A_HAS_ZERO
-#define A_HAS_ZERO 1  // after the 128 is taken off
+#ifndef ROWS
+#define ROWS 1  // of these
 #endif
-#ifndef B_HAS_ZERO
-#define B_HAS_ZERO 1
-#endif
-#ifndef A_IS_WHOLE
-#define A_IS_WHOLE 0  // rows of a are whole words
-#endif
-#ifndef B_IS_PACKED
-#define B_IS_PACKED 0  // b is [n][words], signed, zeros behind its end
+#ifndef W_IS_PACKED
+#define W_IS_PACKED 0  // w is [columns][pitch], signed, zeros behind the end of each
 #endif
 
 __device__ __forceinline__ void add_dot(i32 &sum, u32 a, u32 b) {
@@ -56,54 +44,15 @@ __device__ __forceinline__ Sum warp_total(Sum x) {
     return x;
 }
 
-// ---- what happens to a sum --------------------------------------------------------------------
-
-// Parameters of a go by row and those of b by column; each has one value or as many as it counts.
-struct ending {
-    const u8 *a_zero, *b_zero;  // may be NULL
-    i64 a_zeros, b_zeros;
-    const S *a_scale, *b_scale, *y_scale;
-    i64 a_scales, b_scales;
-    const Y *y_zero;  // may be NULL
-    const i32 *bias;  // by row; may be NULL
-    i64 depth;        // inner extent
-};
-
-template <typename To>
-struct finisher {
-    static __device__ __forceinline__ To run(const ending &e, i64 value, i64 row, i64 column) {
-        double sum = (double)value;
-        if (e.bias != 0) {
-            sum += (double)e.bias[row];
-        }
-        const double a = (double)convert<compute_of<S>::type>(
-            e.a_scale[e.a_scales == 1 ? 0 : row % e.a_scales]);
-        const double b = (double)convert<compute_of<S>::type>(
-            e.b_scale[e.b_scales == 1 ? 0 : column % e.b_scales]);
-        const double y = (double)convert<compute_of<S>::type>(e.y_scale[0]);
-        return quantize<To>(sum * (a * b) / y, e.y_zero != 0 ? e.y_zero[0] : (To)0);
-    }
-};
-template <>
-struct finisher<i32> {
-    static __device__ __forceinline__ i32 run(const ending &, i64 value, i64, i64) {
-        return (i32)value;
-    }
-};
-template <>
-struct finisher<float> {  // the gates of DynamicQuantizeLSTM
-    static __device__ __forceinline__ float run(const ending &e, i64 value, i64, i64 column) {
-        const float a = convert<float>(e.a_scale[0]);
-        return (float)value *
-               (a * convert<float>(e.b_scale[e.b_scales == 1 ? 0 : column % e.b_scales]));
-    }
-};
-
-__device__ __forceinline__ Y finish(const ending &e, i64 dot, i64 a_sum, i64 b_sum, i64 row,
-                                    i64 column) {
-    const i64 p = A_HAS_ZERO ? read_zero(e.a_zero, e.a_zeros, row, A_IS_UNSIGNED) : 0;
-    const i64 q = B_HAS_ZERO ? read_zero(e.b_zero, e.b_zeros, column, B_IS_UNSIGNED) : 0;
-    return finisher<Y>::run(e, dot - q * a_sum - p * b_sum + e.depth * p * q, row, column);
+// Sums of a product and of both operands to an element of y, the `to`th.
+__device__ __forceinline__ Y finish(const ending &e, i64 dot, i64 x_sum, i64 w_sum, i64 row,
+                                    i64 column, i64 to) {
+    const i64 p = X_HAS_ZERO ? read_zero(e.x_zero, e.x_zeros, row, X_IS_UNSIGNED) : 0;
+    const i64 q = W_HAS_ZERO ? read_zero(e.w_zero, e.w_zeros, column, W_IS_UNSIGNED) : 0;
+    column_ending<Y> end;
+    end.load(e, column);
+    return end.run(e, dot - q * x_sum - p * w_sum + e.depth * p * q, row, column,
+                   e.z != 0 ? e.z[to] : 0.0f);
 }
 
 // ---- the tile ---------------------------------------------------------------------------------
@@ -115,7 +64,7 @@ struct tile_sums {
 
 // load_a(i, word) and load_b(j, word) return 0 outside. Of an operand that lies along the inner
 // extent neighbouring threads take neighbouring words, otherwise neighbouring rows.
-template <typename LoadA, typename LoadB>
+template <bool SUMS_A, bool SUMS_B, typename LoadA, typename LoadB>
 __device__ __forceinline__ void byte_tile(i64 words, tile_sums &sums, const LoadA &load_a,
                                           const LoadB &load_b) {
     __shared__ u32 tile_a[8][68];
@@ -148,10 +97,10 @@ __device__ __forceinline__ void byte_tile(i64 words, tile_sums &sums, const Load
             for (int i = 0; i < 4; i++) {
                 a[i] = tile_a[s][row + 16 * i];
                 b[i] = tile_b[s][column + 16 * i];
-                if (B_HAS_ZERO) {
+                if (SUMS_A) {
                     add_dot(sums.a[i], a[i], 0x01010101u);
                 }
-                if (A_HAS_ZERO) {
+                if (SUMS_B) {
                     add_dot(sums.b[i], b[i], 0x01010101u);
                 }
             }
@@ -213,49 +162,49 @@ struct load_columns {
 };
 
 template <bool IS_PACKED>
-struct b_loader {
-    typedef load_columns<B_IS_UNSIGNED != 0> type;
+struct w_loader {
+    typedef load_columns<W_IS_UNSIGNED != 0> type;
 };
 template <>
-struct b_loader<true> {
+struct w_loader<true> {
     typedef load_rows<true, false> type;
 };
 
 // ---- matrices ---------------------------------------------------------------------------------
 
 struct matmul_arguments {
-    const u8 *a;
-    const u8 *b;
+    const u8 *x;
+    const u8 *w;
     Y *y;
-    i64 m, n, k, words;  // of four steps
-    i64 batch_extent[4], a_batch[4], b_batch[4];  // strides in matrices
+    i64 m, n, k, pitch;                           // pitch: of a packed column
+    i64 batch_extent[4], x_batch[4], w_batch[4];  // strides in matrices
     ending end;
 };
 
-__device__ __forceinline__ void find_batch(const matmul_arguments &p, i64 *at_a, i64 *at_b) {
+__device__ __forceinline__ void find_batch(const matmul_arguments &p, i64 *at_x, i64 *at_w) {
     i64 batch = blockIdx.z;
-    *at_a = 0;
-    *at_b = 0;
+    *at_x = 0;
+    *at_w = 0;
 #pragma unroll
     for (int d = 3; d >= 0; d--) {
         const i64 i = batch % p.batch_extent[d];
         batch /= p.batch_extent[d];
-        *at_a += i * p.a_batch[d];
-        *at_b += i * p.b_batch[d];
+        *at_x += i * p.x_batch[d];
+        *at_w += i * p.w_batch[d];
     }
 }
 
 extern "C" __global__ void __launch_bounds__(256) byte_matmul(const matmul_arguments p) {
     take_turn();
-    i64 at_a, at_b;
-    find_batch(p, &at_a, &at_b);
+    i64 at_x, at_w;
+    find_batch(p, &at_x, &at_w);
     const i64 m0 = (i64)blockIdx.y * 64, n0 = (i64)blockIdx.x * 64;
-    const i64 b_depth = B_IS_PACKED ? p.words * 4 : p.k;
-    const load_rows<A_IS_WHOLE != 0, A_IS_UNSIGNED != 0> load_a = {p.a + at_a * p.m * p.k, m0, p.m,
+    const i64 w_depth = W_IS_PACKED ? p.pitch : p.k;
+    const load_rows<X_IS_WHOLE != 0, X_IS_UNSIGNED != 0> load_x = {p.x + at_x * p.m * p.k, m0, p.m,
                                                                    p.k};
-    const b_loader<B_IS_PACKED != 0>::type load_b = {p.b + at_b * p.n * b_depth, n0, p.n, b_depth};
+    const w_loader<W_IS_PACKED != 0>::type load_w = {p.w + at_w * p.n * w_depth, n0, p.n, w_depth};
     tile_sums sums;
-    byte_tile(p.words, sums, load_a, load_b);
+    byte_tile<W_HAS_ZERO != 0, X_HAS_ZERO != 0>((p.k + 3) / 4, sums, load_x, load_w);
     const int row = threadIdx.x >> 4, column = threadIdx.x & 15;
 #pragma unroll
     for (int i = 0; i < 4; i++) {
@@ -263,54 +212,79 @@ extern "C" __global__ void __launch_bounds__(256) byte_matmul(const matmul_argum
         for (int j = 0; j < 4; j++) {
             const i64 m = m0 + row + 16 * i, n = n0 + column + 16 * j;
             if (m < p.m && n < p.n) {
-                p.y[((i64)blockIdx.z * p.m + m) * p.n + n] =
-                    finish(p.end, sums.dot[i][j], sums.a[i], sums.b[j], at_a * p.m + m,
-                           at_b * p.n + n);
+                const i64 to = ((i64)blockIdx.z * p.m + m) * p.n + n;
+                p.y[to] = finish(p.end, sums.dot[i][j], sums.a[i], sums.b[j], at_x * p.m + m,
+                                 at_w * p.n + n, to);
             }
         }
     }
 }
 
-// Few rows with a packed b are bound by reading it: a warp a column, one row after another.
+// Few rows with packed weights are bound by reading these: a warp makes a column of all rows, WORDS
+// words of it at a time.
 extern "C" __global__ void __launch_bounds__(256) byte_vector(const matmul_arguments p) {
     take_turn();
     const int lane = threadIdx.x & 31;
-    const i64 n = (i64)blockIdx.x * 8 + (threadIdx.x >> 5), m = blockIdx.y;
+    const i64 n = (i64)blockIdx.x * 8 + (threadIdx.x >> 5), words = (p.k + 3) / 4;
     if (n >= p.n) {
         return;
     }
-    const load_rows<A_IS_WHOLE != 0, A_IS_UNSIGNED != 0> load_a = {p.a, 0, p.m, p.k};
-    const load_rows<true, false> load_b = {p.b, 0, p.n, p.words * 4};
-    Sum dot = 0, a_sum = 0, b_sum = 0;
+    const load_rows<X_IS_WHOLE != 0, X_IS_UNSIGNED != 0> load_x = {p.x, 0, p.m, p.k};
+    Sum dot[ROWS], x_sum[ROWS], w_sum = 0;
+#pragma unroll
+    for (int m = 0; m < ROWS; m++) {
+        dot[m] = 0;
+        x_sum[m] = 0;
+    }
 #pragma unroll 4
-    for (i64 word = lane; word < p.words; word += 32) {
-        const u32 a = load_a(m, word), b = load_b(n, word);
-        add_dot(dot, a, b);
-        if (B_HAS_ZERO) {
-            add_dot(a_sum, a, 0x01010101u);
+    for (i64 word = lane * WORDS; word < words; word += 32 * WORDS) {
+        const pack<u32, WORDS> w = *(const pack<u32, WORDS> *)(p.w + n * p.pitch + word * 4);
+#pragma unroll
+        for (int m = 0; m < ROWS; m++) {
+            pack<u32, WORDS> x;
+            if (WORDS > 1) {
+                x = *(const pack<u32, WORDS> *)(p.x + m * p.k + word * 4);
+            } else {
+                x.value[0] = load_x(m, word);
+            }
+#pragma unroll
+            for (int i = 0; i < WORDS; i++) {
+                const u32 four = x.value[i] ^ (WORDS > 1 && X_IS_UNSIGNED ? 0x80808080u : 0u);
+                add_dot(dot[m], four, w.value[i]);
+                if (W_HAS_ZERO) {
+                    add_dot(x_sum[m], four, 0x01010101u);
+                }
+            }
         }
-        if (A_HAS_ZERO) {
-            add_dot(b_sum, b, 0x01010101u);
+#pragma unroll
+        for (int i = 0; X_HAS_ZERO && i < WORDS; i++) {
+            add_dot(w_sum, w.value[i], 0x01010101u);
         }
     }
-    dot = warp_total(dot);
-    a_sum = B_HAS_ZERO ? warp_total(a_sum) : 0;
-    b_sum = A_HAS_ZERO ? warp_total(b_sum) : 0;
-    if (lane == 0) {
-        p.y[m * p.n + n] = finish(p.end, dot, a_sum, b_sum, m, n);
+    w_sum = X_HAS_ZERO ? warp_total(w_sum) : 0;
+#pragma unroll
+    for (int m = 0; m < ROWS; m++) {
+        dot[m] = warp_total(dot[m]);
+        x_sum[m] = W_HAS_ZERO ? warp_total(x_sum[m]) : 0;
+        if (lane == 0) {
+            p.y[m * p.n + n] = finish(p.end, dot[m], x_sum[m], w_sum, m, n, m * p.n + n);
+        }
     }
 }
 
 // ---- convolutions -----------------------------------------------------------------------------
 
-// a are the filters and b the pixels, so that neighbouring threads write neighbouring pixels.
+// Of the tile, a are the filters and b the pixels, so that neighbouring threads write neighbouring
+// pixels.
 struct conv_arguments {
     const u8 *x;
     const u8 *w;  // packed: [filters][taps][channels in words], signed; direct: as ONNX has it
     Y *y;
     i64 batch, groups, in_channels, out_channels;  // channels of one group
     i64 in[3], out[3], kernel[3], stride[3], dilation[3], before[3];
-    i64 words;  // of one tap
+    i64 x_channel, x_position, y_channel, y_position;  // strides
+    i64 words;                                         // of one tap
+    i64 pitch;                                         // of a packed filter
     ending end;
 };
 
@@ -318,7 +292,6 @@ struct load_pixels {
     static const bool lies_along = false;
     const conv_arguments &p;
     const u8 *x;  // of the group and image of this thread's pixel
-    i64 span;     // of a channel
     int first[3];
     bool is_inside;
     u32 padding;  // the zero point, less 128 where bytes are
@@ -334,19 +307,30 @@ struct load_pixels {
         const int i2 = first[2] + tap % kernel2 * (int)p.dilation[2];
         const bool is_seen = i0 >= 0 && i1 >= 0 && i2 >= 0 && i0 < (int)p.in[0] &&
                              i1 < (int)p.in[1] && i2 < (int)p.in[2];
-        const u8 *from = x + channel * span + (((i64)i0 * p.in[1] + i1) * p.in[2] + i2);
+        const u8 *from = x + channel * p.x_channel +
+                         (((i64)i0 * p.in[1] + i1) * p.in[2] + i2) * p.x_position;
+        if (X_IS_WHOLE) {
+            return is_seen ? *(const u32 *)from ^ (X_IS_UNSIGNED ? 0x80808080u : 0u)
+                           : padding * 0x01010101u;
+        }
         u32 value = 0;
 #pragma unroll
         for (int b = 0; b < 4; b++) {
             if (channel + b < (int)p.in_channels) {
                 const u32 byte =
-                    is_seen ? (u32)(u8)(from[b * span] ^ (B_IS_UNSIGNED ? 0x80 : 0)) : padding;
+                    is_seen ? (u32)(u8)(from[b * p.x_channel] ^ (X_IS_UNSIGNED ? 0x80 : 0)) : padding;
                 value |= byte << (8 * b);
             }
         }
         return value;
     }
 };
+
+// Where a pixel of all images begins in y, or x with its strides and positions.
+__device__ __forceinline__ i64 find_image(const conv_arguments &p, i64 image, i64 group,
+                                          i64 positions, i64 channels, i64 channel_stride) {
+    return image * positions * p.groups * channels + group * channels * channel_stride;
+}
 
 // The grid is (pixel tiles, filter tiles, groups).
 extern "C" __global__ void __launch_bounds__(256) byte_conv(const conv_arguments p) {
@@ -357,19 +341,18 @@ extern "C" __global__ void __launch_bounds__(256) byte_conv(const conv_arguments
     const i64 m0 = (i64)blockIdx.y * 64, n0 = (i64)blockIdx.x * 64;
     const i64 pixel = n0 + (threadIdx.x & 63), image = pixel / positions;
     const int at = (int)(pixel - image * positions);
-    const load_rows<true, false> load_a = {p.w + group * p.out_channels * words * 4, m0,
-                                           p.out_channels, words * 4};
-    const load_pixels load_b = {
+    const load_rows<true, false> load_w = {p.w + group * p.out_channels * p.pitch, m0,
+                                           p.out_channels, p.pitch};
+    const load_pixels load_x = {
         p,
-        p.x + (image * p.groups + group) * p.in_channels * span,
-        span,
+        p.x + find_image(p, image, group, span, p.in_channels, p.x_channel),
         {at / (int)p.out[2] / (int)p.out[1] * (int)p.stride[0] - (int)p.before[0],
          at / (int)p.out[2] % (int)p.out[1] * (int)p.stride[1] - (int)p.before[1],
          at % (int)p.out[2] * (int)p.stride[2] - (int)p.before[2]},
         pixel < pixels,
-        (u32)(u8)read_zero(p.end.b_zero, 1, 0, B_IS_UNSIGNED != 0)};
+        (u32)(u8)read_zero(p.end.x_zero, 1, 0, X_IS_UNSIGNED != 0)};
     tile_sums sums;
-    byte_tile(words, sums, load_a, load_b);
+    byte_tile<X_HAS_ZERO != 0, W_HAS_ZERO != 0>(words, sums, load_w, load_x);
     const int row = threadIdx.x >> 4, column = threadIdx.x & 15;
 #pragma unroll
     for (int i = 0; i < 4; i++) {
@@ -377,10 +360,11 @@ extern "C" __global__ void __launch_bounds__(256) byte_conv(const conv_arguments
         for (int j = 0; j < 4; j++) {
             const i64 m = m0 + row + 16 * i, n = n0 + column + 16 * j;
             if (m < p.out_channels && n < pixels) {
-                const i64 filter = group * p.out_channels + m;
-                const i64 to = (n / positions * p.groups * p.out_channels + filter) * positions +
-                               n % positions;
-                p.y[to] = finish(p.end, sums.dot[i][j], sums.a[i], sums.b[j], filter, 0);
+                const i64 to =
+                    find_image(p, n / positions, group, positions, p.out_channels, p.y_channel) +
+                    m * p.y_channel + n % positions * p.y_position;
+                p.y[to] = finish(p.end, sums.dot[i][j], sums.b[j], sums.a[i], 0,
+                                 group * p.out_channels + m, to);
             }
         }
     }
@@ -392,16 +376,18 @@ extern "C" __global__ void __launch_bounds__(256) byte_conv_direct(const conv_ar
     const i64 positions = p.out[0] * p.out[1] * p.out[2], span = p.in[0] * p.in[1] * p.in[2];
     const i64 filters = p.groups * p.out_channels, count = p.batch * filters * positions;
     const int taps = (int)(p.kernel[0] * p.kernel[1] * p.kernel[2]);
-    const int q = read_zero(p.end.b_zero, 1, 0, B_IS_UNSIGNED != 0);
+    const int q = read_zero(p.end.x_zero, 1, 0, X_IS_UNSIGNED != 0);
     for (i64 i = (i64)blockIdx.x * 256 + threadIdx.x; i < count; i += (i64)gridDim.x * 256) {
-        const int at = (int)(i % positions);
-        const i64 filter = i / positions % filters, image = i / positions / filters;
+        const i64 image = i / positions / filters;
+        const i64 filter = i / p.y_channel % filters;  // the channel or the position is innermost
+        const int at = (int)(i / p.y_position % positions);
         const int first0 = at / (int)p.out[2] / (int)p.out[1] * (int)p.stride[0] - (int)p.before[0];
         const int first1 = at / (int)p.out[2] % (int)p.out[1] * (int)p.stride[1] - (int)p.before[1];
         const int first2 = at % (int)p.out[2] * (int)p.stride[2] - (int)p.before[2];
-        const u8 *x = p.x + (image * p.groups + filter / p.out_channels) * p.in_channels * span;
+        const u8 *x = p.x + find_image(p, image, filter / p.out_channels, span, p.in_channels,
+                                       p.x_channel);
         const u8 *w = p.w + filter * p.in_channels * taps;
-        const int zero = read_zero(p.end.a_zero, p.end.a_zeros, filter, A_IS_UNSIGNED != 0);
+        const int zero = read_zero(p.end.w_zero, p.end.w_zeros, filter, W_IS_UNSIGNED != 0);
         i32 sum = 0;
         for (int tap = 0; tap < taps; tap++) {
             const int i0 = first0 + tap / (int)p.kernel[2] / (int)p.kernel[1] * (int)p.dilation[0];
@@ -411,37 +397,15 @@ extern "C" __global__ void __launch_bounds__(256) byte_conv_direct(const conv_ar
                 i2 >= (int)p.in[2]) {
                 continue;
             }
-            const i64 from = ((i64)i0 * p.in[1] + i1) * p.in[2] + i2;
+            const i64 from = (((i64)i0 * p.in[1] + i1) * p.in[2] + i2) * p.x_position;
             for (int c = 0; c < (int)p.in_channels; c++) {
-                const int value = (i8)(x[c * span + from] ^ (B_IS_UNSIGNED ? 0x80 : 0));
-                const int weight = (i8)(w[c * taps + tap] ^ (A_IS_UNSIGNED ? 0x80 : 0));
+                const int value = (i8)(x[c * p.x_channel + from] ^ (X_IS_UNSIGNED ? 0x80 : 0));
+                const int weight = (i8)(w[c * taps + tap] ^ (W_IS_UNSIGNED ? 0x80 : 0));
                 sum += (value - q) * (weight - zero);
             }
         }
-        p.y[i] = finisher<Y>::run(p.end, sum, filter, 0);
-    }
-}
-
-// Packs computed weights, a thread a word.
-struct pack_arguments {
-    i64 count;  // of words
-    const u8 *w;
-    u32 *packed;
-    i64 channels, taps, words;  // of one tap
-};
-extern "C" __global__ void __launch_bounds__(256) pack_filters(const pack_arguments p) {
-    take_turn();
-    for (i64 i = (i64)blockIdx.x * 256 + threadIdx.x; i < p.count; i += (i64)gridDim.x * 256) {
-        const i64 channel = i % p.words * 4, tap = i / p.words % p.taps;
-        const i64 filter = i / p.words / p.taps;
-        u32 value = 0;
-#pragma unroll
-        for (int b = 0; b < 4; b++) {
-            if (channel + b < p.channels) {
-                const u8 byte = p.w[(filter * p.channels + channel + b) * p.taps + tap];
-                value |= (u32)(u8)(byte ^ (A_IS_UNSIGNED ? 0x80 : 0)) << (8 * b);
-            }
-        }
-        p.packed[i] = value;
+        column_ending<Y> end;
+        end.load(p.end, filter);
+        p.y[i] = end.run(p.end, sum, 0, filter, p.end.z != 0 ? p.end.z[i] : 0.0f);
     }
 }

@@ -68,15 +68,30 @@ struct dynamic_arguments {
     u8 *zero;      // may be NULL
 };
 
-// A part for each block.
-extern "C" __global__ void __launch_bounds__(256) dynamic_extremes(const dynamic_arguments a) {
-    take_turn();
+// Of all of x, four at a time, by threads `first`, `first` + `stride` and so on.
+__device__ __forceinline__ extremes find_extremes(const dynamic_arguments &a, i64 first,
+                                                  i64 stride) {
     extremes mine = {0.0f, 0.0f};
-    for (i64 i = (i64)blockIdx.x * 256 + threadIdx.x; i < a.count; i += (i64)gridDim.x * 256) {
+    for (i64 i = first; i < a.count / 4; i += stride) {
+        const pack<float, 4> x = *(const pack<float, 4> *)(a.x + i * 4);
+#pragma unroll
+        for (int v = 0; v < 4; v++) {
+            const extremes one = {x.value[v], x.value[v]};
+            mine.meet(one);
+        }
+    }
+    for (i64 i = a.count / 4 * 4 + first; i < a.count; i += stride) {
         const extremes one = {a.x[i], a.x[i]};
         mine.meet(one);
     }
-    mine = block_extremes(mine);
+    return mine;
+}
+
+// A part for each block.
+extern "C" __global__ void __launch_bounds__(256) dynamic_extremes(const dynamic_arguments a) {
+    take_turn();
+    const extremes mine = block_extremes(find_extremes(
+        a, (i64)blockIdx.x * 256 + threadIdx.x, (i64)gridDim.x * 256));
     if (threadIdx.x == 0) {
         a.parts[blockIdx.x] = mine;
     }
@@ -89,9 +104,8 @@ extern "C" __global__ void __launch_bounds__(1024) dynamic_quantize(const dynami
     for (i64 i = threadIdx.x; i < a.part_count; i += blockDim.x) {
         mine.meet(a.parts[i]);
     }
-    for (i64 i = threadIdx.x; a.part_count == 0 && i < a.count; i += blockDim.x) {
-        const extremes one = {a.x[i], a.x[i]};
-        mine.meet(one);
+    if (a.part_count == 0) {
+        mine = find_extremes(a, threadIdx.x, blockDim.x);
     }
     mine = block_extremes(mine);
     const float scale =
@@ -106,7 +120,17 @@ extern "C" __global__ void __launch_bounds__(1024) dynamic_quantize(const dynami
         }
     }
     const i64 stride = (i64)gridDim.x * blockDim.x;
-    for (i64 i = (i64)blockIdx.x * blockDim.x + threadIdx.x; a.y != 0 && i < a.count; i += stride) {
+    const i64 first = (i64)blockIdx.x * blockDim.x + threadIdx.x;
+    for (i64 i = first; a.y != 0 && i < a.count / 4; i += stride) {
+        const pack<float, 4> x = *(const pack<float, 4> *)(a.x + i * 4);
+        pack<u8, 4> y;
+#pragma unroll
+        for (int v = 0; v < 4; v++) {
+            y.value[v] = quantize<u8>(scale == 0.0f ? 0.0f : x.value[v] / scale, zero);
+        }
+        *(pack<u8, 4> *)(a.y + i * 4) = y;
+    }
+    for (i64 i = a.count / 4 * 4 + first; a.y != 0 && i < a.count; i += stride) {
         a.y[i] = quantize<u8>(scale == 0.0f ? 0.0f : a.x[i] / scale, zero);
     }
 }

@@ -28,7 +28,8 @@ struct lstm_arguments {
     const float *h_in;  // [directions, batch, hidden]
     float *h_out;
     float *c;
-    i64 steps, batch, hidden, directions, step, reverse, words;
+    i64 steps, batch, hidden, directions, step, reverse;
+    i64 words;  // of a column of r
     i64 has_scale_for_each;  // of r: one for each column; otherwise for each direction
     i64 is_coupled;
     double clip;

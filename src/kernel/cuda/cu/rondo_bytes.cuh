@@ -14,10 +14,20 @@ __device__ __forceinline__ i32 dot_bytes(u32 a, u32 b, i32 sum) {
     return sum;
 #endif
 }
+// Where row or column `at` finds its parameter: one serves all, or each has one, over and over.
+__device__ __forceinline__ i64 find_parameter(i64 count, i64 at) {
+    return count == 1 ? 0 : at < count ? at : at % count;
+}
+#ifndef COLUMNS_WRAP
+#define COLUMNS_WRAP 1  // 0: parameters by column are one or as many as there are columns
+#endif
+__device__ __forceinline__ i64 find_column(i64 count, i64 at) {
+    return COLUMNS_WRAP ? find_parameter(count, at) : count == 1 ? 0 : at;
+}
 __device__ __forceinline__ int read_zero(const u8 *zero, i64 count, i64 at, bool is_unsigned) {
     if (zero == 0) {
         return is_unsigned ? -128 : 0;
     }
-    const u8 value = zero[count == 1 ? 0 : at % count];
+    const u8 value = zero[find_parameter(count, at)];
     return is_unsigned ? (int)value - 128 : (int)(i8)value;
 }
