@@ -15,14 +15,13 @@
 // Where nobody says anything, ops run on the executor's device if it has a kernel for them. On the
 // processor stay by themselves: shape arithmetic (small whole numbers that only ops of the
 // processor read) and what feeds it; look-ups in a table that does not fit into the device's
-// memory, or into memory_limit_bytes; ops that the device has no kernel for; ops whose result shape
-// depends on data; strings and sequences.
+// memory, or into memory_limit_bytes; ops that the device has no kernel for; strings and sequences.
 //
 // Ops of the processor in a program of a GPU do not stop it. Their tensors are in pinned memory,
 // copies go in stream order, each tensor crosses at most once in a run and direction, and ops and
 // copies are nodes of the graph like all else. Constants that only the processor reads are read
 // where the program has them. Only ops whose result shape depends on data, and control flow that no
-// graph can hold, let the run wait.
+// graph can hold, let the run wait; for one that the GPU runs it waits for 8 bytes.
 //
 // Ops on another GPU than the executor's have kernels, weights and memory there, and a graph for
 // each segment; events order the two streams, so neither the processor nor the other GPU waits for
@@ -88,7 +87,8 @@ typedef struct rondo_transfer_stats {
     rondo_transfer_count to_device;  // of all runs so far
     rondo_transfer_count to_host;
     // Of these, copies that a run stood still for: it had to wait on its way, for an op whose
-    // result shape depends on data, or for control flow on the processor.
+    // result shape depends on data (on the GPU: for how much it found), or for control flow on the
+    // processor.
     rondo_transfer_count synchronous_to_device;
     rondo_transfer_count synchronous_to_host;
     // From one GPU to another directly. What goes through pinned memory counts as two of the above.

@@ -9,9 +9,10 @@
 #include "executor/control.h"
 #include "executor/device_control.h"
 #include "executor/generators.h"
+#include "executor/late.h"
+#include "executor/made.h"
 #include "executor/op_span.h"
 #include "op/draws.h"
-#include "program/specialise.h"
 
 typedef struct bypass {
     rondo_executor *executor;
@@ -52,7 +53,7 @@ static rondo_status bypass_init(rondo_executor *executor, rondo__plan *plan,
 }
 
 // Makes input `i` readable on the host. In a plan of a GPU it has been copied there (crossing.h),
-// or is empty.
+// is empty, or is copied there now (late.h): it can be read when the stream was waited for.
 static rondo_status fetch_input(bypass *b, size_t i) {
     int32_t value = b->node->inputs[i];
     if (value < 0) {
@@ -68,7 +69,7 @@ static rondo_status fetch_input(bypass *b, size_t i) {
             b->inputs[i].shape = slot->shape;
             break;
         case RONDO__SLOT_DYNAMIC:
-            root = &b->plan->dynamic[value];
+            RETURN_IF_ERROR(rondo__late_bring(b->executor, b->plan, value, b->node, &root));
             if (root->dtype == RONDO_DTYPE_NONE) {
                 return RONDO_FAIL(INTERNAL, "input %zu of %s was not computed", i,
                                   rondo__node_describe(b->node));
@@ -100,61 +101,6 @@ static rondo_status prepare_output(bypass *b, size_t i) {
     return RONDO_STATUS_OK;
 }
 
-// Whether extents are those foreseen; -1 stands for any.
-static bool fits_foreseen(const rondo__tensor_info *foreseen, const rondo_shape *shape) {
-    bool fits = foreseen->shape.rank == shape->rank;
-    for (int32_t d = 0; fits && d < shape->rank; ++d) {
-        fits = foreseen->shape.extent[d] < 0 || foreseen->shape.extent[d] == shape->extent[d];
-    }
-    return fits;
-}
-
-// Whether output `i` stacks what a body gave in each turn.
-static bool is_row(const rondo__node *node, size_t i) {
-    const bool is_control = (node->op.def->flags & RONDO__OP_CONTROL) != 0;
-    const bool is_loop = is_control && strcmp(node->op.def->name, "Loop") == 0;
-    const bool is_scan = is_control && strcmp(node->op.def->name, "Scan") == 0;
-    const int64_t others = is_loop ? 2 : rondo__op_get_int(&node->op, "num_scan_inputs", 0);
-    return (is_loop || is_scan) && (int64_t)(i + (size_t)others) >= (int64_t)node->explicit_count;
-}
-
-// Rows of no turn are of a shape that nobody made: where they are foreseen in another, which is
-// empty, too, that one counts.
-static void complete_rows(const rondo__tensor_info *foreseen, rondo_shape *shape) {
-    rondo_shape completed = foreseen->shape;
-    for (int32_t d = 0; d < completed.rank; ++d) {
-        const int64_t own = completed.rank == shape->rank ? shape->extent[d] : 0;
-        completed.extent[d] = completed.extent[d] < 0 ? own : completed.extent[d];
-    }
-    if (rondo_shape_get_count(shape) == 0 && rondo_shape_get_count(&completed) == 0) {
-        *shape = completed;
-    }
-}
-
-// Compares result `i` with what the plan was made for: the ops behind it rely on that.
-static rondo_status check_foreseen(bypass *b, size_t i) {
-    rondo_tensor *result = &b->outputs[i];
-    rondo__tensor_info foreseen;
-    rondo__program_get_info(b->plan->program, b->node->outputs[i], &foreseen);
-    if (!rondo__info_has_rank(&foreseen) || result->dtype == RONDO_DTYPE_NONE) {
-        return RONDO_STATUS_OK;
-    }
-    if (is_row(b->node, i)) {
-        complete_rows(&foreseen, &result->shape);
-    }
-    if (result->dtype == foreseen.dtype && fits_foreseen(&foreseen, &result->shape)) {
-        return RONDO_STATUS_OK;
-    }
-    char made[160];
-    char planned[160];
-    return RONDO_FAIL(
-        INTERNAL, "output %zu of %s is %s %s, but shape inference foresaw %s %s", i,
-        rondo__node_describe(b->node), rondo_dtype_get_name(result->dtype),
-        rondo_shape_format(&result->shape, made, sizeof made), rondo_dtype_get_name(foreseen.dtype),
-        rondo__value_format_shape(b->plan->program, &b->plan->program->values[b->node->outputs[i]],
-                                  planned, sizeof planned));
-}
-
 // Puts result `i` where its slot is.
 static rondo_status store_output(bypass *b, size_t i) {
     int32_t value = b->node->outputs[i];
@@ -162,7 +108,7 @@ static rondo_status store_output(bypass *b, size_t i) {
         return RONDO_STATUS_OK;
     }
     const rondo__slot *slot = &b->plan->slots[value];
-    RETURN_IF_ERROR(check_foreseen(b, i));
+    RETURN_IF_ERROR(rondo__made_check(b->plan, b->node, i, &b->outputs[i]));
     if (slot->kind == RONDO__SLOT_DYNAMIC) {
         rondo_tensor_deinit(&b->plan->dynamic[value]);
         b->plan->dynamic[value] = b->outputs[i];

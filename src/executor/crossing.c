@@ -7,8 +7,10 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "executor/counted.h"
 #include "executor/hosted.h"
 #include "executor/peers.h"
+#include "op/support.h"
 #include "program/edit.h"
 #include "program/names.h"
 #include "program/place_mark.h"
@@ -39,6 +41,16 @@ rondo_status rondo__crossing_copy(rondo_stream *stream, rondo__crossing way,
                             way == RONDO__TO_DEVICE ? "to the device" : "to the processor");
     }
     return status;
+}
+
+void rondo__crossing_note(const rondo_executor *executor, rondo__crossing way, size_t bytes,
+                          bool stops) {
+    rondo__crossing_log *log = &executor->root->crossings;
+    rondo__crossing_counts counts = {0};
+    counts.count[way] = 1;
+    counts.bytes[way] = bytes;
+    rondo__crossing_add(&log->all, &counts);
+    rondo__crossing_add(stops ? &log->stopped : &log->pending, &counts);
 }
 
 static rondo_status launch_transfer(rondo__kernel *head, rondo_stream *stream,
@@ -136,6 +148,11 @@ static uint8_t get_side(const insertion *in, size_t n) {
                       : RONDO__SIDE_DEVICE;
 }
 
+// A rondo.Rest, which leaves what it makes on the device.
+static bool is_rest(const insertion *in, size_t n) {
+    return rondo__node_is(&in->program->nodes[n], "rondo", "Rest");
+}
+
 static int32_t *get_form(const insertion *in, int32_t value, uint8_t side) {
     return &in->forms[side * in->capacity + (size_t)value];
 }
@@ -163,6 +180,27 @@ static bool has_side(const insertion *in, int32_t value) {
            rondo_shape_get_count(&info.shape) > 0;
 }
 
+// What may decide the shapes of a body is read by the processor.
+static bool may_decide_shapes(const insertion *in, int32_t value) {
+    rondo__tensor_info info;
+    rondo__program_get_info(in->program, value, &info);
+    return info.is_shape_known && !rondo__dtype_is_float(info.dtype) &&
+           rondo_shape_get_count(&info.shape) <= RONDO__VALUE_KEY_COUNT_MAX;
+}
+
+// The side on which node `n` reads its input `i`. A rondo.Rest reads on the device, but what may
+// decide shapes is copied behind its maker, in stream order, so that nobody stops for it later.
+// rondo.Counted reads rooms, and a count.
+static uint8_t get_read_side(const insertion *in, size_t n, size_t i) {
+    const rondo__node *node = &in->program->nodes[n];
+    if (rondo__counted_is(node)) {
+        return i == rondo__counted_get_input(node) ? RONDO__SIDE_HOST : RONDO__SIDE_DEVICE;
+    }
+    return !is_rest(in, n)                          ? get_side(in, n)
+           : may_decide_shapes(in, node->inputs[i]) ? RONDO__SIDE_HOST
+                                                    : RONDO__SIDE_DEVICE;
+}
+
 // Backwards, so that a view passes on who reads it.
 static void find_readers(insertion *in) {
     for (size_t n = in->node_count; n-- > 0;) {
@@ -171,10 +209,9 @@ static void find_readers(insertion *in) {
             in->read[node->inputs[0]] |= in->read[node->outputs[0]];
             continue;
         }
-        const uint32_t side = UINT32_C(1) << get_side(in, n);
         for (size_t i = 0; in->class_of[n] >= 0 && i < node->input_count; ++i) {
             if (node->inputs[i] >= 0) {
-                in->read[node->inputs[i]] |= side;
+                in->read[node->inputs[i]] |= UINT32_C(1) << get_read_side(in, n, i);
             }
         }
     }
@@ -191,7 +228,10 @@ static void set_sides(insertion *in) {
         const rondo__node *node = &in->program->nodes[n];
         for (size_t i = 0; i < node->output_count; ++i) {
             if (node->outputs[i] >= 0) {
-                sides[node->outputs[i]] = is_view(in, n) ? sides[node->inputs[0]] : get_side(in, n);
+                sides[node->outputs[i]] = is_view(in, n) ? sides[node->inputs[0]]
+                                          : is_rest(in, n) || rondo__counted_is(node)
+                                              ? RONDO__SIDE_DEVICE
+                                              : get_side(in, n);
             }
         }
     }
@@ -361,7 +401,7 @@ static rondo_status visit_node(insertion *in, size_t n) {
         const int32_t value = in->program->nodes[n].inputs[i];
         int32_t form = value;
         if (value >= 0) {
-            RETURN_IF_ERROR(find_form(in, value, get_side(in, n), &form));
+            RETURN_IF_ERROR(find_form(in, value, get_read_side(in, n, i), &form));
         }
         in->program->nodes[n].inputs[i] = form;
     }

@@ -44,6 +44,10 @@ RONDO_MUST_USE rondo_status rondo__crossing_copy(rondo_stream *stream, rondo__cr
                                                  const rondo__copy_note *note, void *to,
                                                  const void *from, size_t bytes);
 
+// Counts a copy that is no item of a step; stops: the run waits for it here.
+void rondo__crossing_note(const rondo_executor *executor, rondo__crossing way, size_t bytes,
+                          bool stops);
+
 // What a step copies.
 const rondo__crossing_counts *rondo__crossing_count_step(const rondo__plan *plan,
                                                          rondo__step *step);

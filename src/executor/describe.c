@@ -215,7 +215,7 @@ static void append_bodies(rondo__text *text, rondo_executor *executor, rondo__pl
 static void append_remedy(rondo__text *text, const rondo__plan *plan, size_t s) {
     const rondo__step *step = &plan->steps[s];
     const bool is_next = step->kind == RONDO__STEP_SEGMENT && s + 1 < plan->step_count &&
-                         plan->steps[s + 1].kind == RONDO__STEP_BYPASS &&
+                         plan->steps[s + 1].kind != RONDO__STEP_SEGMENT &&
                          strcmp(plan->steps[s + 1].reason, step->reason) == 0;
     if (step->reason[0] != '\0' && !is_next) {
         rondo__text_append(text, ". It would be captured with %s",
@@ -249,7 +249,7 @@ static void append_steps(rondo__text *text, rondo_executor *executor, rondo__pla
                                : s + 1 < plan->step_count ? "; the next op is on another device"
                                                           : "; ends with the model");
         } else {
-            rondo__text_append(text, "%*sbypassed %zu: ", indent, "", s);
+            rondo__text_append(text, "%*s%s %zu: ", indent, "", rondo__describe_get_kind(step), s);
         }
         rondo__text_append_escaped(text, step->reason);
         append_remedy(text, plan, s);
@@ -282,14 +282,15 @@ static void append_steps(rondo__text *text, rondo_executor *executor, rondo__pla
 static void append_legend(rondo__text *text, bool is_host) {
     rondo__text_append(
         text, "%s",
-        is_host
-            ? "run by: simd (own vector code), onednn (oneDNN), reference (plain C, slow), "
-              "copy (moves bytes),\n        philox (random numbers), trees (decision trees), "
-              "own (the program's),\n        control (branches and loops on the device); host: "
-              "bypassed, plain C between segments\n"
-            : "run by: nvrtc (own kernels), cublaslt, cudnn (NVIDIA's libraries), philox "
-              "(random numbers),\n        own (the program's), control (branches and loops on "
-              "the device);\n        host: on the processor; copy: between it and the device\n");
+        is_host ? "run by: simd (own vector code), onednn (oneDNN), reference (plain C, slow), "
+                  "copy (moves bytes),\n        philox (random numbers), trees (decision trees), "
+                  "own (the program's),\n        control (branches and loops on the device); host: "
+                  "bypassed, plain C between segments\n"
+                : "run by: nvrtc (own kernels), cublaslt, cudnn (NVIDIA's libraries), philox "
+                  "(random numbers),\n        own (the program's), control (branches and loops on "
+                  "the device), body (ops there\n        that are planned when their shapes are "
+                  "known); "
+                  "host: on the processor;\n        copy: between it and the device\n");
 }
 
 static void append_text(rondo__text *text, rondo_executor *executor, rondo__plan *plan) {

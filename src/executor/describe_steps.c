@@ -4,9 +4,13 @@
 
 #include "executor/device_control.h"
 #include "executor/foresee.h"
+#include "executor/rest.h"
 
 const char *rondo__describe_get_kind(const rondo__step *step) {
-    return step->is_ahead ? "ahead" : step->kind == RONDO__STEP_SEGMENT ? "segment" : "bypassed";
+    return step->is_ahead                      ? "ahead"
+           : step->kind == RONDO__STEP_SEGMENT ? "segment"
+           : step->kind == RONDO__STEP_COUNT   ? "count"
+                                               : "bypassed";
 }
 
 const char *rondo__describe_get_state(const rondo__step *step) {
@@ -17,7 +21,9 @@ const char *rondo__describe_get_state(const rondo__step *step) {
 
 const char *rondo__describe_get_implementation(const rondo__plan *plan, const rondo__step *step,
                                                size_t item) {
-    return rondo__step_has_kernels(step) ? plan->items[item].kernel->implementation : "host";
+    return rondo__step_has_kernels(step)     ? plan->items[item].kernel->implementation
+           : rondo__rest_is_near(plan, step) ? "body"
+                                             : "host";
 }
 
 size_t rondo__describe_count_nodes(const rondo__step *step) {

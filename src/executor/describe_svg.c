@@ -233,7 +233,7 @@ static void draw_head(picture *p, const rondo__step *step, size_t index, int x) 
             rondo__text_append(p->text, " in %u branches", (unsigned)step->branch_count);
         }
     } else {
-        rondo__text_append(p->text, "bypassed %zu", index);
+        rondo__text_append(p->text, "%s %zu", rondo__describe_get_kind(step), index);
     }
     close_text(p);
     p->y += LINE_HEIGHT + 2;

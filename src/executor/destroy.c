@@ -8,6 +8,7 @@
 #include "executor/generators.h"
 #include "executor/hosted.h"
 #include "executor/lanes.h"
+#include "executor/late.h"
 #include "executor/peers.h"
 #include "executor/run_memory.h"
 #include "executor/self_check.h"
@@ -55,6 +56,7 @@ void rondo__plan_destroy(rondo_executor *executor, rondo__plan *plan) {
     rondo__free(plan->mirrors);
     rondo__run_memory_release(executor, plan->arena);
     rondo__run_memory_release(executor, plan->staging_memory);
+    rondo__late_free(executor, plan);
     rondo__free(plan->input_staging);
     rondo__free(plan->output_staging);
     rondo__half_report_deinit(&plan->halves);

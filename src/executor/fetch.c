@@ -6,9 +6,12 @@
 
 #include "backend/areas.h"
 #include "backend/backend.h"
+#include "base/checked.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "executor/arena_plan.h"
 #include "executor/bound.h"
+#include "executor/late.h"
 #include "executor/objects.h"
 #include "executor/op_span.h"
 #include "tensor/elements.h"
@@ -112,6 +115,9 @@ static rondo_status allocate_result(const rondo__fetch *fetch, size_t i, const r
 static rondo_status prepare_output(const rondo__fetch *fetch, size_t i) {
     rondo_tensor view;
     RETURN_IF_ERROR(rondo__fetch_view(fetch, i, &view));
+    if (fetch->executor->is_near) {
+        return RONDO_STATUS_OK;
+    }
     RETURN_IF_ERROR(check_result(fetch, i, &view, &fetch->results[i]));
     if (!is_made_new(&view, &fetch->results[i])) {
         return RONDO_STATUS_OK;
@@ -121,6 +127,33 @@ static rondo_status prepare_output(const rondo__fetch *fetch, size_t i) {
         rondo__error_prefix("output \"%.60s\"", get_name(fetch, i));
     }
     return status;
+}
+
+static rondo_tensor *get_target(const rondo__fetch *fetch, size_t i) {
+    rondo_tensor *fresh = &fetch->executor->fresh[i];
+    return fresh->dtype != RONDO_DTYPE_NONE ? fresh : &fetch->results[i];
+}
+
+// Whether output `i` of a GPU, of a shape that only this run has told, goes to host memory.
+static bool is_late(const rondo__fetch *fetch, size_t i) {
+    const int32_t value = fetch->plan->program->outputs[i];
+    return fetch->plan->slots[value].kind == RONDO__SLOT_DYNAMIC &&
+           rondo__late_is_near(fetch->executor, &fetch->plan->dynamic[value]) &&
+           rondo_tensor_is_on_host(get_target(fetch, i));
+}
+
+// Lets such outputs have places in pinned memory.
+static rondo_status stage_late(const rondo__fetch *fetch) {
+    size_t end = 0;
+    for (size_t i = 0; i < fetch->plan->program->output_count; ++i) {
+        if (is_wanted(fetch, i) && !fetch->executor->is_near && is_late(fetch, i)) {
+            const int32_t value = fetch->plan->program->outputs[i];
+            fetch->plan->output_staging[i] = end;
+            end += rondo__align_up(rondo_tensor_get_bytes(&fetch->plan->dynamic[value]),
+                                   RONDO__ARENA_ALIGNMENT);
+        }
+    }
+    return rondo__late_reserve(fetch->executor, fetch->plan, end);
 }
 
 rondo_status rondo__fetch_prepare(const rondo__fetch *fetch) {
@@ -134,7 +167,7 @@ rondo_status rondo__fetch_prepare(const rondo__fetch *fetch) {
         }
     }
     (void)rondo__budget_enter(entered);
-    return status;
+    return status == RONDO_STATUS_OK ? stage_late(fetch) : status;
 }
 
 // ---- copies -----------------------------------------------------------------------------------
@@ -156,28 +189,32 @@ rondo_status rondo__fetch_put_bytes(rondo_stream *stream, void *to, const void *
     return rondo_stream_call_host(stream, "fetch", run_host_copy, &copy, sizeof copy);
 }
 
-static rondo_tensor *get_target(const rondo__fetch *fetch, size_t i) {
-    rondo_tensor *fresh = &fetch->executor->fresh[i];
-    return fresh->dtype != RONDO_DTYPE_NONE ? fresh : &fetch->results[i];
-}
-
 // Whether the processor writes the result behind the wait. Device tensors are written in stream
 // order, those of the host device as well.
 static bool is_left_to_finish(const rondo__fetch *fetch, const rondo_tensor *to) {
     return fetch->waits && to->device != fetch->executor->device;
 }
 
+// The place of output `i`, in the memory of a GPU, in pinned memory.
+static char *get_staged(const rondo__fetch *fetch, size_t i) {
+    const rondo__plan *plan = fetch->plan;
+    const bool is_dynamic = plan->slots[plan->program->outputs[i]].kind == RONDO__SLOT_DYNAMIC;
+    char *staging = is_dynamic ? plan->late_staging->address : plan->staging;
+    return staging + plan->output_staging[i];
+}
+
 // An output in the memory of a GPU.
 static rondo_status put_from_gpu(const rondo__fetch *fetch, size_t i, const rondo_tensor *view,
                                  const rondo_tensor *to, size_t bytes) {
     rondo_stream *stream = fetch->executor->stream;
-    char *staged = fetch->plan->staging + fetch->plan->output_staging[i];
-    const rondo__copy_note note =
+    rondo__copy_note note =
         rondo__plan_note_copy(fetch->plan, fetch->plan->program->outputs[i], NULL, "fetch");
+    note.shape = &view->shape;
     if (!rondo_tensor_is_on_host(to)) {
         return rondo__stream_copy_noted(stream, to->data, view->data, bytes,
                                         RONDO_COPY_DEVICE_TO_DEVICE, &note);
     }
+    char *staged = get_staged(fetch, i);
     if (is_left_to_finish(fetch, to)) {
         return rondo__stream_copy_noted(stream, staged, view->data, bytes,
                                         RONDO_COPY_DEVICE_TO_HOST, &note);
@@ -224,7 +261,7 @@ rondo_status rondo__fetch_put_output(const rondo__fetch *fetch, size_t i, const 
 
 rondo_status rondo__fetch_put(const rondo__fetch *fetch) {
     for (size_t i = 0; i < fetch->plan->program->output_count; ++i) {
-        if (is_wanted(fetch, i)) {
+        if (is_wanted(fetch, i) && !fetch->executor->is_near) {
             RETURN_IF_ERROR(rondo__fetch_put_output(fetch, i, get_target(fetch, i)));
         }
     }
@@ -238,8 +275,18 @@ static const void *find_bytes(const rondo__fetch *fetch, size_t i, const rondo_t
         rondo_tensor_get_bytes(view) == 0 || to->data == view->data) {
         return NULL;
     }
-    return rondo_tensor_is_on_host(view) ? view->data
-                                         : fetch->plan->staging + fetch->plan->output_staging[i];
+    return rondo_tensor_is_on_host(view) ? view->data : get_staged(fetch, i);
+}
+
+bool rondo__fetch_leaves_pinned(const rondo__fetch *fetch) {
+    const rondo__plan *plan = fetch->plan;
+    bool leaves = false;
+    for (size_t i = 0; i < plan->program->output_count; ++i) {
+        const rondo__slot *slot = &plan->slots[plan->program->outputs[i]];
+        leaves = leaves || (is_wanted(fetch, i) && slot->kind == RONDO__SLOT_ARENA &&
+                            slot->is_on_host && slot->bytes > 0);
+    }
+    return leaves;
 }
 
 void rondo__fetch_finish(const rondo__fetch *fetch) {
@@ -247,6 +294,10 @@ void rondo__fetch_finish(const rondo__fetch *fetch) {
         rondo_tensor view;
         rondo_tensor *fresh = &fetch->executor->fresh[i];
         if (!is_wanted(fetch, i) || rondo__fetch_view(fetch, i, &view) != RONDO_STATUS_OK) {
+            continue;
+        }
+        if (fetch->executor->is_near) {
+            rondo_tensor_share(&view, &fetch->results[i]);
             continue;
         }
         rondo_tensor *to = get_target(fetch, i);

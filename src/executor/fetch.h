@@ -7,7 +7,8 @@
 //
 // A result in a device's memory, or of a run that is not waited for, is written by the stream
 // alone. Otherwise outputs of a GPU lie in the plan's staging memory until the wait is over, so
-// that results in host memory are written all or not at all.
+// that results in host memory are written all or not at all. Results of a body that is near
+// (rest.h) are handed over where they lie, as views.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_FETCH_H
 #define RONDO_EXECUTOR_FETCH_H
@@ -17,7 +18,7 @@
 // The outputs of one run.
 typedef struct rondo__fetch {
     rondo_executor *executor;
-    const rondo__plan *plan;
+    rondo__plan *plan;
     rondo_tensor *results;  // in output order; with `data` NULL: to be allocated
     const bool *wants;      // NULL: all
     bool waits;             // somebody waits for the stream before the finish
@@ -54,6 +55,9 @@ RONDO_MUST_USE rondo_status rondo__fetch_put_bytes(rondo_stream *stream, void *t
 // Errors:    those of rondo_stream_copy.
 // Threads:   one thread per executor.
 RONDO_MUST_USE rondo_status rondo__fetch_put(const rondo__fetch *fetch);
+
+// Whether a result that is handed over where it lies is written by the processor, on the stream.
+bool rondo__fetch_leaves_pinned(const rondo__fetch *fetch);
 
 // Writes what is left, and hands over what was allocated. Nothing can fail here.
 void rondo__fetch_finish(const rondo__fetch *fetch);

@@ -8,7 +8,9 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "device/device.h"
+#include "executor/counted.h"
+#include "executor/crossing.h"
+#include "executor/limits.h"
 #include "executor/peers.h"
 #include "op/draws.h"
 #include "program/edit.h"
@@ -169,7 +171,7 @@ static bool is_known(const rondo_program *program, int32_t value) {
 static bool reads_on_host(const rondo_program *program, const rondo__node *node) {
     bool all_known = true;
     if ((node->op.def->flags & RONDO__OP_CONTROL) != 0) {
-        return rondo__node_is(node, "rondo", "Rest");
+        return rondo__node_is(node, "rondo", "Rest") || rondo__counted_is(node);
     }
     for (size_t i = 0; i < node->input_count; ++i) {
         all_known = all_known && is_known(program, node->inputs[i]);
@@ -195,11 +197,17 @@ static size_t measure_small(const rondo_program *program, int32_t value) {
     return bytes <= SMALL_BYTES ? bytes : SIZE_MAX;
 }
 
+// Whether the node is a rondo.Rest whose results stay on the device.
+static bool is_near(const rules *r, const rondo__node *node) {
+    return rondo__node_is(node, "rondo", "Rest") && rondo__crossing_is_possible(r->executor);
+}
+
 // Whether an op of the device makes the value.
 static bool is_from_device(const rules *r, int32_t value) {
     const int32_t maker = value >= 0 ? r->plan->program->values[value].producer : -1;
+    const rondo__node *node = maker >= 0 ? &r->plan->program->nodes[maker] : NULL;
     return maker >= 0 && r->plan->homes[maker].place != RONDO__PLACE_CPU &&
-           !reads_on_host(r->plan->program, &r->plan->program->nodes[maker]);
+           (!reads_on_host(r->plan->program, node) || is_near(r, node));
 }
 
 // Whether the node computes only small whole numbers, of such, that only the processor reads; and
@@ -225,14 +233,26 @@ static bool is_shape_arithmetic(const rules *r, const rondo__node *node) {
     return read_count > 0 && crossing_count <= read_count;
 }
 
+// Whether the processor reads input `i`: of ops whose results stay on the device only a count, and
+// what may decide shapes.
+static bool is_read_on_host(const rules *r, size_t n, size_t i) {
+    const rondo_program *program = r->plan->program;
+    const rondo__node *node = &program->nodes[n];
+    if (rondo__counted_is(node)) {
+        return i == rondo__counted_get_input(node);
+    }
+    return is_near(r, node)
+               ? measure_small(program, node->inputs[i]) != SIZE_MAX
+               : r->plan->homes[n].place == RONDO__PLACE_CPU || reads_on_host(program, node);
+}
+
 static void note_reads(rules *r, size_t n) {
     const rondo__node *node = &r->plan->program->nodes[n];
-    const bool is_host =
-        r->plan->homes[n].place == RONDO__PLACE_CPU || reads_on_host(r->plan->program, node);
     const bool is_shape_only = (node->op.def->flags & RONDO__OP_SHAPE_ONLY) != 0;
     for (size_t i = 0; i < node->input_count && !is_shape_only; ++i) {
         if (node->inputs[i] >= 0) {
-            *(is_host ? &r->by_host[node->inputs[i]] : &r->by_device[node->inputs[i]]) = true;
+            bool *readers = is_read_on_host(r, n, i) ? r->by_host : r->by_device;
+            readers[node->inputs[i]] = true;
         }
     }
 }
@@ -248,11 +268,11 @@ static rondo_status place_shape_arithmetic(const rondo_executor *executor, rondo
         rondo__free(r.by_host);
         return RONDO_STATUS_NO_MEMORY;
     }
+    const uint32_t settled = RONDO__OP_CONTROL | RONDO__OP_RANDOM | RONDO__OP_DATA_SHAPED;
     for (size_t n = program->node_count; n-- > 0;) {
         const rondo__node *node = &program->nodes[n];
         const bool is_open = plan->homes[n].place == RONDO__PLACE_ANY &&
-                             (node->op.def->flags & (RONDO__OP_CONTROL | RONDO__OP_RANDOM)) == 0 &&
-                             !reads_on_host(program, node);
+                             (node->op.def->flags & settled) == 0 && !reads_on_host(program, node);
         if (is_open && is_shape_arithmetic(&r, node)) {
             plan->homes[n] = (rondo__home){RONDO__PLACE_CPU, RONDO__PLACED_BY_NOBODY,
                                            "it computes what ops of the processor read"};
@@ -265,17 +285,6 @@ static rondo_status place_shape_arithmetic(const rondo_executor *executor, rondo
 }
 
 // ---- tables -----------------------------------------------------------------------------------
-
-// What the device has for constants.
-static uint64_t get_room(const rondo_executor *executor) {
-    const rondo__budget *budget = executor->root->device_budget;
-    const uint64_t limit = budget != NULL ? rondo__budget_get_limit(budget) : UINT64_MAX;
-    rondo_device_info info = {.struct_size = sizeof info};
-    if (rondo__device_get_facts(executor->device, &info) != RONDO_STATUS_OK) {
-        return limit;
-    }
-    return info.memory_bytes > 0 && info.memory_bytes < limit ? info.memory_bytes : limit;
-}
 
 // The constant of which a node takes rows or elements; -1: none.
 static int32_t get_table(const rondo_program *program, const rondo__node *node) {
@@ -330,7 +339,7 @@ static int32_t find_largest_table(const rondo__plan *plan) {
 // Leaves tables on the processor, the largest first, until the rest fits.
 static rondo_status place_tables(const rondo_executor *executor, rondo__plan *plan) {
     const rondo_program *program = plan->program;
-    const uint64_t room = get_room(executor);
+    const uint64_t room = rondo__executor_get_device_room(executor);
     bool *seen = rondo__calloc(program->value_count + 1, sizeof *seen);
     if (seen == NULL) {
         return RONDO_STATUS_NO_MEMORY;

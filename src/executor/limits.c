@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "base/error.h"
+#include "device/device.h"
 #include "tensor/elements.h"
 
 enum {
@@ -63,6 +64,16 @@ void rondo__executor_free(rondo_executor *executor, void *address, size_t bytes)
         rondo_memory_free(executor->device, address);
         rondo__budget_give_back(executor->root->device_budget, bytes);
     }
+}
+
+uint64_t rondo__executor_get_device_room(const rondo_executor *executor) {
+    const rondo__budget *budget = executor->root->device_budget;
+    const uint64_t limit = budget != NULL ? rondo__budget_get_limit(budget) : UINT64_MAX;
+    rondo_device_info info = {.struct_size = sizeof info};
+    if (rondo__device_get_facts(executor->device, &info) != RONDO_STATUS_OK) {
+        return limit;
+    }
+    return info.memory_bytes > 0 && info.memory_bytes < limit ? info.memory_bytes : limit;
 }
 
 rondo_status rondo__peer_allocate(rondo__peer *peer, size_t bytes, void **out_address) {

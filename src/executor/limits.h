@@ -25,6 +25,11 @@ RONDO_MUST_USE rondo_status rondo__executor_allocate(rondo_executor *executor, s
                                                      void **out_address);
 void rondo__executor_free(rondo_executor *executor, void *address, size_t bytes);  // NULL is fine
 
+// What the executor's GPU has, and what the limit leaves of it.
+//
+// Threads:   one thread per executor.
+uint64_t rondo__executor_get_device_room(const rondo_executor *executor);
+
 // Memory on another GPU, within its budget.
 //
 // Errors:    NO_MEMORY (memory_limit_bytes), NO_DEVICE_MEMORY.

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "executor/arena_plan.h"
+#include "executor/counted.h"
 #include "executor/hosted.h"
 #include "executor/levels.h"
 #include "executor/run_memory.h"
@@ -52,6 +53,9 @@ static void describe_slots(rondo__plan *plan, const int8_t *class_of) {
             rondo__slot *slot = &plan->slots[node->outputs[0]];
             slot->root = plan->slots[node->inputs[0]].root;
             slot->kind = plan->slots[slot->root].kind;
+        }
+        for (size_t k = 0; rondo__counted_is(node) && k < node->output_count; ++k) {
+            plan->slots[node->outputs[k]].root = node->inputs[k];  // a view in its room
         }
     }
 }
@@ -224,6 +228,31 @@ static void join_in_place(lifetimes *l, rondo__plan *plan) {
     }
 }
 
+// Whether the program gives out the bytes of input `value`, as a view.
+static bool is_given_out(const rondo__plan *plan, int32_t value) {
+    bool is = false;
+    for (size_t i = 0; i < plan->program->output_count; ++i) {
+        is = is || plan->slots[plan->program->outputs[i]].root == value;
+    }
+    return is;
+}
+
+// Inputs of a body that is near: its plans are for feeds where these lie, as the key says. Kernels
+// rely on the alignment of the arena; and what is given out must outlast the feed.
+static void mark_near(const rondo_executor *executor, rondo__plan *plan) {
+    const size_t count = executor->near_feeds != NULL ? plan->program->input_count : 0;
+    for (size_t i = 0; i < count; ++i) {
+        const rondo_tensor *feed = &executor->near_feeds[i];
+        rondo__slot *slot = &plan->slots[plan->program->inputs[i]];
+        if (slot->kind == RONDO__SLOT_ARENA && !slot->is_on_host && slot->bytes > 0 &&
+            feed->device == executor->device && !is_given_out(plan, plan->program->inputs[i]) &&
+            (uintptr_t)feed->data % RONDO__ARENA_ALIGNMENT == 0) {
+            slot->is_bound = true;
+            slot->address = feed->data;
+        }
+    }
+}
+
 // Values of a part that lie where the plan around it says: inputs, and what a branch gives out.
 static void mark_bound(const rondo_executor *executor, rondo__plan *plan) {
     const rondo_program *program = plan->program;
@@ -235,6 +264,7 @@ static void mark_bound(const rondo_executor *executor, rondo__plan *plan) {
         rondo__slot *root = &plan->slots[plan->slots[value].root];
         root->is_bound = root->kind == RONDO__SLOT_ARENA;
     }
+    mark_near(executor, plan);
 }
 
 // Pinned memory, one piece for a plan, because plans share pieces: staging areas with one place for
@@ -315,7 +345,10 @@ static void set_addresses(rondo__plan *plan) {
     }
     for (size_t v = 0; v < plan->program->value_count; ++v) {
         rondo__slot *slot = &plan->slots[v];
-        slot->address = slot->kind == RONDO__SLOT_ARENA ? arenas[slot->side] + slot->offset : NULL;
+        const rondo__slot *root = &plan->slots[slot->root];
+        slot->address = slot->kind != RONDO__SLOT_ARENA ? NULL
+                        : root->is_bound                ? root->address
+                                                        : arenas[slot->side] + slot->offset;
     }
 }
 

@@ -10,6 +10,7 @@
 #include "executor/hosted.h"
 #include "executor/placement.h"
 #include "executor/plan_visit.h"
+#include "executor/rest.h"
 #include "executor/spill.h"
 #include "program/place_mark.h"
 #include "program/specialise.h"
@@ -96,7 +97,10 @@ static void list_step(listing *l, const rondo__step *step) {
         [RONDO__BYPASS_CONTROL] = "control flow that no graph holds; see the plan's description",
         [RONDO__BYPASS_OBJECTS] = "strings and sequences stay on the processor",
     };
-    if (!rondo__step_has_kernels(step)) {
+    if (rondo__rest_is_near(l->plan, step)) {
+        add_op(l, step->node, RONDO__SIDE_DEVICE,
+               "its ops are planned when their shapes are known");
+    } else if (!rondo__step_has_kernels(step) && step->kind != RONDO__STEP_COUNT) {
         add_op(l, step->node, RONDO__SIDE_HOST, whys[step->bypass]);
     }
     for (size_t i = step->first_item; i < step->first_item + step->item_count; ++i) {
@@ -114,7 +118,8 @@ const char *rondo__placement_get_side(const rondo_executor *executor, const rond
     return name_side(executor, plan,
                      rondo__step_has_kernels(step)
                          ? get_item_side(&plan->items[step->first_item + index])
-                         : RONDO__SIDE_HOST);
+                     : rondo__rest_is_near(plan, step) ? RONDO__SIDE_DEVICE
+                                                       : RONDO__SIDE_HOST);
 }
 
 static void describe_spilled(rondo__text *text, const rondo__plan *plan) {
@@ -181,8 +186,10 @@ static void add_tensor(listing *l, int32_t value) {
     }
     const uint8_t far = is_constant && slot->address == NULL ? find_far_constant(l->plan, value)
                                                              : RONDO__SIDE_DEVICE;
+    // The room of what a GPU counts is on it.
+    const bool is_late = slot->kind == RONDO__SLOT_DYNAMIC && slot->root == value;
     const bool is_on_host = is_constant ? slot->address == NULL && far == RONDO__SIDE_DEVICE
-                                        : slot->is_on_host || slot->kind == RONDO__SLOT_DYNAMIC;
+                                        : slot->is_on_host || is_late;
     const char *reason = rondo__spill_has(l->plan, value) ? spilled
                          : is_constant && is_on_host ? "a constant, read where the program has it"
                          : is_constant               ? "a constant that ops of the device read"

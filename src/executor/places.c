@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "executor/arena_plan.h"
+#include "executor/counted.h"
 #include "executor/crossing.h"
 #include "executor/verdict.h"
 
@@ -95,10 +96,8 @@ void *rondo__places_find(const rondo__places *places, int32_t value) {
 
 static rondo_status refuse_step(const rondo__plan *plan, const rondo__step *step,
                                 const char *call) {
-    const rondo__node *node =
-        &plan->program
-             ->nodes[step->kind == RONDO__STEP_BYPASS ? step->node
-                                                      : plan->items[step->first_item].node];
+    const rondo__node *node = rondo__counted_get_maker(
+        plan, step->kind != RONDO__STEP_SEGMENT ? step->node : plan->items[step->first_item].node);
     return RONDO_FAIL_AS(call, UNSUPPORTED,
                          "%s cannot be recorded: %s. rondo_executor_describe tells of the plan",
                          rondo__node_describe(node),
@@ -123,7 +122,7 @@ rondo_status rondo__places_check(const rondo__plan *plan, const char *call) {
     }
     for (size_t s = 0; s < plan->step_count; ++s) {
         const rondo__step *step = &plan->steps[s];
-        if (step->kind == RONDO__STEP_BYPASS) {
+        if (step->kind != RONDO__STEP_SEGMENT) {
             return refuse_step(plan, step, call);
         }
     }

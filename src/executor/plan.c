@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/logging.h"
 #include "base/memory.h"
+#include "executor/counted.h"
 #include "executor/crossing.h"
 #include "executor/destroy.h"
 #include "executor/device_control.h"
@@ -218,8 +219,8 @@ static rondo_status classify(rondo_executor *executor, rondo__plan *plan, size_t
                              rondo__kernel **out_kernel) {
     const rondo__node *node = &plan->program->nodes[n];
     uint32_t flags = node->op.def->flags;
-    if (rondo__node_is(node, "rondo", "Rest")) {
-        *out_class = 1 + RONDO__BYPASS_CONTROL;
+    if (rondo__node_is(node, "rondo", "Rest") || rondo__counted_is(node)) {
+        *out_class = 1 + (rondo__counted_is(node) ? RONDO__BYPASS_COUNTED : RONDO__BYPASS_CONTROL);
         return RONDO_STATUS_OK;
     }
     if ((flags & RONDO__OP_CONTROL) != 0) {
@@ -566,7 +567,10 @@ rondo_status rondo__plan_create(rondo_executor *executor, rondo_program *program
     if (status != RONDO_STATUS_OK) {
         goto free_plan;
     }
-    status = rondo__homes_decide(executor, plan);
+    status = rondo__counted_split(executor, plan);
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__homes_decide(executor, plan);
+    }
     if (status == RONDO_STATUS_OK) {
         status = rondo__spill_decide(executor, plan);
     }

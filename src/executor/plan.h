@@ -6,12 +6,14 @@
 // data, or one whose kernel does what a capture forbids. Only the last kind leaves the stream
 // going: its kernel is launched between two graphs. For the others the processor waits. An op that
 // runs on the processor because it is placed there, or because a GPU has no kernel for it, is an
-// item of a segment, too (hosted.h), and copies between the two sides are (crossing.h).
+// item of a segment, too (hosted.h), and copies between the two sides are (crossing.h). So is an op
+// of a GPU whose result shape depends on data: behind its segment the processor only looks at how
+// much it found (counted.h).
 //
 // Where a value lives is decided once (value slots): in a constant on the device, at an offset of
 // the arena or, on the processor's side of a GPU's plan, of a second one in pinned memory, or, when
-// its shape depends on data or its elements are strings or tensors, in a tensor in host memory that
-// is made anew each run.
+// its shape depends on data or its elements are strings or tensors, in a tensor that is made anew
+// each run: in host memory or, where a GPU has made it, a view of the place where it lies.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_PLAN_H
 #define RONDO_EXECUTOR_PLAN_H
@@ -44,7 +46,7 @@ typedef enum rondo__slot_kind {
     RONDO__SLOT_NONE,      // the value is not used
     RONDO__SLOT_CONSTANT,  // known ahead; `address` is set when a kernel needs it on the device
     RONDO__SLOT_ARENA,
-    RONDO__SLOT_DYNAMIC,  // plan->dynamic[value], in host memory; also strings and sequences
+    RONDO__SLOT_DYNAMIC,  // plan->dynamic[value]; also strings and sequences
 } rondo__slot_kind;
 
 typedef struct rondo__slot {
@@ -53,13 +55,15 @@ typedef struct rondo__slot {
     bool is_shape_known;
     rondo_shape shape;
     size_t bytes;
-    int32_t root;       // value whose bytes this one shares (views); itself otherwise
+    int32_t root;       // value whose bytes this one shares (views; the room of what is counted);
+                        // itself otherwise
     size_t offset;      // ARENA: from the arena's start
     void *address;      // ARENA and CONSTANT: on the device; with is_on_host in pinned memory
     bool is_on_host;    // ARENA: lies in plan->host_arena
     uint8_t side;       // RONDO__SIDE_...
     bool needs_device;  // CONSTANT: some kernel reads it there
-    bool is_bound;      // ARENA, of a part: lies where the plan around it says; see device_part.h
+    bool is_bound;      // ARENA: lies where the plan around it says: of a part (device_part.h), or
+                        // an input of a body that is near (rest.h)
 } rondo__slot;
 
 // One op of a segment with its addresses.
@@ -74,7 +78,11 @@ typedef struct rondo__item {
     size_t workspace_offset;  // from the arena's start
 } rondo__item;
 
-typedef enum rondo__step_kind { RONDO__STEP_SEGMENT, RONDO__STEP_BYPASS } rondo__step_kind;
+typedef enum rondo__step_kind {
+    RONDO__STEP_SEGMENT,
+    RONDO__STEP_BYPASS,
+    RONDO__STEP_COUNT,  // no op: waits for how much an op of the segment before has found
+} rondo__step_kind;
 
 typedef enum rondo__bypass_kind {
     RONDO__BYPASS_HOSTED,     // shapes known, no kernel that an item can have: the reference runs
@@ -83,6 +91,7 @@ typedef enum rondo__bypass_kind {
     RONDO__BYPASS_OBJECTS,    // strings, sequences or optionals come in or go out
     RONDO__BYPASS_EAGER,      // the device's kernel, which cannot be captured, is launched
     RONDO__BYPASS_DIFFERENT,  // of a segment only: its replay computes something else
+    RONDO__BYPASS_COUNTED,    // of a segment and a RONDO__STEP_COUNT
 } rondo__bypass_kind;
 
 // Where values and items of a plan are. A plan of the host has the first side only.
@@ -176,11 +185,18 @@ typedef struct rondo__executor_generator {
     struct rondo__executor_generator *next;
 } rondo__executor_generator;
 
+// What a piece of memory for runs is for: a plan has one of each at a time.
+typedef enum rondo__memory_use {
+    RONDO__MEMORY_FOR_VALUES,
+    RONDO__MEMORY_FOR_WEIGHTS,  // that are brought (spill.h)
+    RONDO__MEMORY_FOR_LATE,     // outputs of late shapes (late.h)
+} rondo__memory_use;
+
 // A piece of memory for runs, shared by plans of the executor; see run_memory.h.
 typedef struct rondo__run_memory {
     struct rondo__run_memory *next;
     struct rondo__peer *peer;  // whose memory it is; NULL: the executor's device's
-    bool is_for_weights;       // that are brought (spill.h); otherwise for values
+    rondo__memory_use use;
     rondo_memory_kind kind;
     size_t bytes;
     void *address;
@@ -233,14 +249,15 @@ struct rondo__plan {
     size_t step_count;
     rondo__step *steps;
     size_t bypassed_count;
-    size_t told_count;    // of these, that were told of (verbose.h)
-    size_t eager_count;   // of these, with a kernel, which counts among the items, too
-    size_t failed_item;   // that the last capture failed at; SIZE_MAX: at none, or at its end
-    char failure[104];    // why it failed
-    bool is_probed;       // the capture at hand asks after each op whether the stream records
-    bool is_fed;          // of the run at hand: what the processor reads of its inputs is there
-    size_t random_count;  // nodes that draw
-    char **refusals;      // one for each node: why a control op is bypassed; NULL entries, or NULL
+    size_t counted_count;  // steps that wait for a count
+    size_t told_count;     // of these, that were told of (verbose.h)
+    size_t eager_count;    // of these, with a kernel, which counts among the items, too
+    size_t failed_item;    // that the last capture failed at; SIZE_MAX: at none, or at its end
+    char failure[104];     // why it failed
+    bool is_probed;        // the capture at hand asks after each op whether the stream records
+    bool is_fed;           // of the run at hand: what the processor reads of its inputs is there
+    size_t random_count;   // nodes that draw
+    char **refusals;       // one for each node: why a control op is bypassed; NULL entries, or NULL
 
     // On a GPU; NULL otherwise.
     rondo__home *homes;     // one for each node
@@ -263,13 +280,15 @@ struct rondo__plan {
     size_t arena_bytes;
     size_t arena_naive_bytes;
     rondo__run_memory *staging_memory;
-    char *staging;               // pinned; inputs, then outputs; NULL on the host device
-    size_t *input_staging;       // offsets into `staging`, or into a lane (async.c)
-    size_t input_bytes;          // of all inputs there
-    size_t *output_staging;      // offsets into `staging`
-    rondo__weight_list weights;  // what its kernels read of constants, shared with other plans
-    size_t private_bytes;        // what its kernels have made of constants for themselves
-    uint64_t constant_bytes;     // of its program
+    char *staging;                    // pinned; inputs, then outputs; NULL on the host device
+    size_t *input_staging;            // offsets into `staging`, or into a lane (async.c)
+    size_t input_bytes;               // of all inputs there
+    size_t *output_staging;           // offsets into `staging`, or into `late_staging`
+    rondo__run_memory *late_staging;  // pinned, for outputs of late shapes; NULL: none yet (late.h)
+    rondo_tensor *brought;            // by value: copies in host memory, or NULL (late.h)
+    rondo__weight_list weights;       // what its kernels read of constants, shared with other plans
+    size_t private_bytes;             // what its kernels have made of constants for themselves
+    uint64_t constant_bytes;          // of its program
 
     struct rondo__bound *bound;  // NULL: not yet; see bound.h
     bool is_bound;               // of the run at hand: it takes device tensors where they are
@@ -293,7 +312,8 @@ static inline size_t rondo__plan_count_ahead(const rondo__plan *plan) {
 }
 
 static inline size_t rondo__plan_count_segments(const rondo__plan *plan) {
-    return plan->step_count - plan->bypassed_count - rondo__plan_count_ahead(plan);
+    return plan->step_count - plan->bypassed_count - plan->counted_count -
+           rondo__plan_count_ahead(plan);
 }
 
 static inline size_t rondo__plan_count_sides(const rondo__plan *plan) {
@@ -368,7 +388,9 @@ struct rondo_executor {
     rondo__executor_generator *generators;  // of a caller's executor, for its bodies, too
     bool is_lean;                           // little is folded ahead, because memory was short
     rondo__worth *worth;                    // of the body of a rondo.Rest; NULL otherwise
-    bool *keyed;  // one for each input: its value is part of the plan's key
+    bool is_near;                    // of such a body on a GPU: data stay where they lie (rest.h)
+    const rondo_tensor *near_feeds;  // then what it is fed in the run at hand
+    bool *keyed;                     // one for each input: its value is part of the plan's key
     size_t keyed_miss_count;
     bool *deciding;  // the same, where it is fed in host memory: branches depend on it
     uint64_t decisions[RONDO__DECISIONS_MAX];  // hashes of what those were, of plans that were made

@@ -14,6 +14,7 @@
 #include "base/thread_count.h"
 #include "device/device.h"
 #include "executor/base_form.h"
+#include "executor/crossing.h"
 #include "executor/declared.h"
 #include "executor/destroy.h"
 #include "executor/plan_cache.h"
@@ -34,8 +35,8 @@ static bool is_keyed(const rondo_executor *executor, size_t input, const rondo_t
 }
 
 // Reads the value of an input; one on a GPU is waited for.
-static rondo_status read_value(const rondo_executor *executor, const rondo_tensor *feed,
-                               void *bytes) {
+static rondo_status read_value(const rondo_executor *executor, size_t input,
+                               const rondo_tensor *feed, void *bytes) {
     const size_t count = rondo_tensor_get_bytes(feed);
     if (feed->device != executor->device) {
         memcpy(bytes, feed->data, count);
@@ -46,13 +47,17 @@ static rondo_status read_value(const rondo_executor *executor, const rondo_tenso
         memcpy(bytes, feed->data, count);
         return RONDO_STATUS_OK;
     }
+    const char *name = executor->base->values[executor->base->inputs[input]].name;
+    const rondo__copy_note note = {"key", NULL, name, feed->dtype, &feed->shape};
     RETURN_IF_ERROR(
-        rondo_stream_copy(executor->stream, bytes, feed->data, count, RONDO_COPY_DEVICE_TO_HOST));
+        rondo__crossing_copy(executor->stream, RONDO__TO_HOST, &note, bytes, feed->data, count));
+    rondo__crossing_note(executor, RONDO__TO_HOST, count, true);
     return rondo_stream_synchronize(executor->stream);
 }
 
 // Writes what a plan is found by: of each input dtype and shape, and the value where plans are made
-// for values. A plan serves sequences of any length.
+// for values; in a body that is near where it lies on the device. A plan serves sequences of any
+// length.
 static rondo_status write_key(rondo_executor *executor, const rondo_tensor *feeds,
                               size_t *out_bytes) {
     size_t length = 0;
@@ -63,15 +68,22 @@ static rondo_status write_key(rondo_executor *executor, const rondo_tensor *feed
         const size_t value_bytes = has_value ? rondo_tensor_get_bytes(feed) : 0;
         const int32_t rank = is_nested ? 0 : feed->shape.rank;
         const int32_t head[2] = {(int32_t)feed->dtype, 2 * rank + (has_value ? 1 : 0)};
+        const bool is_placed = executor->is_near && rank >= 0 && feed->device == executor->device;
+        const size_t place_bytes = is_placed ? sizeof feed->data : 0;
         const size_t extent_bytes = rank > 0 ? (size_t)rank * sizeof feed->shape.extent[0] : 0;
-        RETURN_IF_ERROR(RONDO__ARRAY_RESERVE(executor->key, executor->key_capacity,
-                                             length + sizeof head + extent_bytes + value_bytes));
+        RETURN_IF_ERROR(
+            RONDO__ARRAY_RESERVE(executor->key, executor->key_capacity,
+                                 length + sizeof head + extent_bytes + place_bytes + value_bytes));
         memcpy(executor->key + length, head, sizeof head);
         length += sizeof head;
         memcpy(executor->key + length, feed->shape.extent, extent_bytes);
         length += extent_bytes;
+        if (place_bytes > 0) {
+            memcpy(executor->key + length, &feed->data, place_bytes);
+            length += place_bytes;
+        }
         if (value_bytes > 0) {
-            RETURN_IF_ERROR(read_value(executor, feed, executor->key + length));
+            RETURN_IF_ERROR(read_value(executor, i, feed, executor->key + length));
         }
         length += value_bytes;
     }
@@ -136,13 +148,13 @@ static void drop_crowded(rondo_executor *executor) {
     }
 }
 
-static rondo_status copy_key(const rondo_executor *executor, const rondo_tensor *feed,
+static rondo_status copy_key(const rondo_executor *executor, size_t input, const rondo_tensor *feed,
                              rondo_tensor *out_key) {
     if (feed->device != executor->device) {
         return rondo__tensor_copy(feed, out_key);
     }
     RETURN_IF_ERROR(rondo_tensor_init(feed->dtype, &feed->shape, out_key));
-    return read_value(executor, feed, out_key->data);
+    return read_value(executor, input, feed, out_key->data);
 }
 
 // The feeds as a plan is compiled for them: without their bytes, but for a copy of those of keyed
@@ -157,7 +169,7 @@ static rondo_status copy_keys(const rondo_executor *executor, const rondo_tensor
     }
     for (size_t i = 0; i < count && status == RONDO_STATUS_OK; ++i) {
         if (is_keyed(executor, i, &feeds[i])) {
-            status = copy_key(executor, &feeds[i], &keys[i]);
+            status = copy_key(executor, i, &feeds[i], &keys[i]);
         } else {
             keys[i] = (rondo_tensor){.dtype = feeds[i].dtype, .shape = feeds[i].shape};
         }

@@ -11,13 +11,16 @@
 #include "base/logging.h"
 #include "base/memory.h"
 #include "executor/bypass.h"
+#include "executor/counted.h"
 #include "executor/crossing.h"
 #include "executor/hosted.h"
 #include "executor/lanes.h"
+#include "executor/late.h"
 #include "executor/limits.h"
 #include "executor/op_span.h"
 #include "executor/peers.h"
 #include "executor/probe.h"
+#include "executor/rest.h"
 #include "executor/self_check.h"
 #include "executor/spill.h"
 #include "executor/verbose.h"
@@ -287,6 +290,7 @@ static void drop_dynamic(rondo__plan *plan) {
             rondo_tensor_deinit(&plan->dynamic[v]);
         }
     }
+    rondo__late_drop(plan);
 }
 
 // Brings the graphs to the device now, or the first replay would (85 us for 180 nodes on an H200).
@@ -336,12 +340,13 @@ static rondo_status prepare_check(rondo_executor *executor, rondo__plan *plan, s
 // Ops of a step; copies between the sides are none.
 static size_t count_ops(const rondo__plan *plan, rondo__step *step) {
     const rondo__crossing_counts *counts = rondo__crossing_count_step(plan, step);
-    return !rondo__step_has_kernels(step)
+    return step->kind == RONDO__STEP_COUNT ? 0
+           : !rondo__step_has_kernels(step)
                ? 1
                : step->item_count - (size_t)rondo__crossing_get_total(counts);
 }
 
-// Counts what the step copies. For what is copied before a bypass the run waits there.
+// Counts what the step copies. For what is copied before a bypass or a count the run waits there.
 static void note_crossings(rondo_executor *root, const rondo__plan *plan, rondo__step *step) {
     rondo__crossing_log *log = &root->crossings;
     const rondo__brought brought = rondo__spill_measure(plan, step);
@@ -386,7 +391,11 @@ static rondo_status run_step(rondo_executor *executor, rondo__plan *plan, rondo_
     rondo_status status = RONDO_STATUS_OK;
     root->ran_count += op_count;
     note_crossings(root, plan, step);
-    if (!rondo__step_has_kernels(step)) {
+    if (step->kind == RONDO__STEP_COUNT) {
+        status = rondo__counted_run(executor, plan, step);
+    } else if (rondo__rest_is_near(plan, step)) {
+        status = rondo__rest_run_near(executor, plan, step, run_body);
+    } else if (!rondo__step_has_kernels(step)) {
         status = rondo__bypass_run(executor, plan, step, run_body);
     } else if (step->is_ahead && plan->is_fed) {
         status = run_ahead(executor, plan, step);
@@ -434,7 +443,7 @@ rondo_status rondo__plan_run_steps(rondo_executor *executor, rondo__plan *plan,
     const bool has_graphs = executor->graphs != RONDO_GRAPHS_OFF;
     run_mode mode = {.use_graphs = has_graphs && plan->run_count > 0,
                      .is_checked = has_graphs && rondo__self_check_is_on(executor)};
-    if (plan->bypassed_count > 0) {
+    if (plan->bypassed_count + plan->counted_count > 0) {
         drop_dynamic(plan);
     }
     if (mode.use_graphs) {

@@ -11,7 +11,7 @@ enum { DOUBLED_BYTES_MAX = 16 << 20, SMALLEST_BYTES = 4096, SPARE_FACTOR_MAX = 4
 
 // Whether both are memory of one kind and device, for the same use.
 static bool is_alike(const rondo__run_memory *a, const rondo__run_memory *b) {
-    return a->kind == b->kind && a->peer == b->peer && a->is_for_weights == b->is_for_weights;
+    return a->kind == b->kind && a->peer == b->peer && a->use == b->use;
 }
 
 // Where a piece a little smaller is there, shapes are growing: then powers of two, so that all
@@ -123,7 +123,14 @@ rondo_status rondo__run_memory_acquire(rondo_executor *executor, rondo_memory_ki
 rondo_status rondo__run_memory_acquire_buffers(rondo_executor *executor, size_t bytes,
                                                rondo__run_memory **out_memory) {
     const rondo__run_memory wanted = {
-        .kind = RONDO_MEMORY_DEVICE, .is_for_weights = true, .bytes = bytes};
+        .kind = RONDO_MEMORY_DEVICE, .use = RONDO__MEMORY_FOR_WEIGHTS, .bytes = bytes};
+    return acquire(executor, &wanted, out_memory);
+}
+
+rondo_status rondo__run_memory_acquire_late(rondo_executor *executor, size_t bytes,
+                                            rondo__run_memory **out_memory) {
+    const rondo__run_memory wanted = {
+        .kind = RONDO_MEMORY_PINNED, .use = RONDO__MEMORY_FOR_LATE, .bytes = bytes};
     return acquire(executor, &wanted, out_memory);
 }
 

@@ -23,6 +23,9 @@ RONDO_MUST_USE rondo_status rondo__run_memory_acquire(rondo_executor *executor,
 RONDO_MUST_USE rondo_status rondo__run_memory_acquire_buffers(rondo_executor *executor,
                                                               size_t bytes,
                                                               rondo__run_memory **out_memory);
+// Pinned memory for outputs of late shapes, beside what else a plan has there.
+RONDO_MUST_USE rondo_status rondo__run_memory_acquire_late(rondo_executor *executor, size_t bytes,
+                                                           rondo__run_memory **out_memory);
 void rondo__run_memory_release(rondo_executor *executor,
                                rondo__run_memory *memory);  // NULL is fine
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "executor/counted.h"
 #include "executor/peers.h"
 #include "program/edit.h"
 #include "program/place_mark.h"
@@ -65,6 +66,8 @@ static const struct {
                              "records"},
     [RONDO__BYPASS_DIFFERENT] = {"its replay computes something else",
                                  "an op that a replay computes as an eager run does"},
+    [RONDO__BYPASS_COUNTED] = {"how much it finds is waited for, and the shapes behind it",
+                               "extents that do not depend on data"},
 };
 
 void rondo__step_end_at(rondo__step *segment, const rondo__step *bypass) {
@@ -85,7 +88,7 @@ const char *rondo__step_get_remedy(const rondo__plan *plan, const rondo__step *s
 
 static void describe_cut(const rondo__plan *plan, size_t n, int8_t class_of, char *buffer,
                          size_t bytes) {
-    const rondo__node *node = &plan->program->nodes[n];
+    const rondo__node *node = rondo__counted_get_maker(plan, n);
     const char *refusal = plan->refusals != NULL ? plan->refusals[n] : NULL;
     const char *const cause = is_rest(plan, n) ? "ops that are planned when their shapes are known"
                                                : texts[class_of - 1].why;
@@ -133,8 +136,10 @@ static rondo_status emit(rondo__plan *plan, size_t *capacity, size_t node, int8_
                                        .item_count = 1,
                                        .is_ahead = goes_ahead});
     }
-    rondo__step step = {
-        .kind = RONDO__STEP_BYPASS, .node = node, .bypass = (rondo__bypass_kind)(class_of - 1)};
+    const bool is_counted = class_of == 1 + RONDO__BYPASS_COUNTED;
+    rondo__step step = {.kind = is_counted ? RONDO__STEP_COUNT : RONDO__STEP_BYPASS,
+                        .node = node,
+                        .bypass = (rondo__bypass_kind)(class_of - 1)};
     if (step.bypass == RONDO__BYPASS_EAGER) {
         step.first_item = plan->item_count;
         step.item_count = 1;
@@ -145,7 +150,8 @@ static rondo_status emit(rondo__plan *plan, size_t *capacity, size_t node, int8_
     if (last != NULL && last->kind == RONDO__STEP_SEGMENT) {
         rondo__step_end_at(last, &step);
     }
-    plan->bypassed_count += 1;
+    plan->bypassed_count += is_counted ? 0 : 1;
+    plan->counted_count += is_counted ? 1 : 0;
     return add_step(plan, capacity, &step);
 }
 

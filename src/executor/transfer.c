@@ -14,6 +14,7 @@
 #include "executor/device_control.h"
 #include "executor/fetch.h"
 #include "executor/lanes.h"
+#include "executor/late.h"
 #include "executor/limits.h"
 #include "executor/objects.h"
 #include "executor/op_span.h"
@@ -40,11 +41,7 @@ static rondo_status feed_host_side(rondo_executor *executor, rondo__plan *plan, 
         return RONDO_STATUS_OK;
     }
     plan->is_fed = false;
-    rondo__crossing_counts counts = {0};
-    counts.count[RONDO__TO_HOST] = 1;
-    counts.bytes[RONDO__TO_HOST] = slot->bytes;
-    rondo__crossing_add(&executor->root->crossings.all, &counts);
-    rondo__crossing_add(&executor->root->crossings.pending, &counts);
+    rondo__crossing_note(executor, RONDO__TO_HOST, slot->bytes, false);
     const rondo__copy_note note =
         rondo__plan_note_copy(plan, plan->program->inputs[i], NULL, "feed");
     return rondo__crossing_copy(executor->stream, RONDO__TO_HOST, &note, slot->address, feed->data,
@@ -67,7 +64,11 @@ static rondo_status feed_inputs(rondo_executor *executor, rondo__plan *plan,
         if (slot->kind == RONDO__SLOT_DYNAMIC) {
             rondo_tensor *place = &plan->dynamic[program->inputs[i]];
             rondo_tensor_deinit(place);
-            RETURN_IF_ERROR(rondo__executor_pass_object(executor, &feeds[i], place));
+            if (rondo__late_is_near(executor, &feeds[i])) {
+                rondo_tensor_share(&feeds[i], place);  // whose bytes stay for the run
+            } else {
+                RETURN_IF_ERROR(rondo__executor_pass_object(executor, &feeds[i], place));
+            }
         }
         if (slot->kind != RONDO__SLOT_ARENA || slot->bytes == 0) {
             continue;  // its value is part of the plan
@@ -76,7 +77,7 @@ static rondo_status feed_inputs(rondo_executor *executor, rondo__plan *plan,
             continue;
         }
         RETURN_IF_ERROR(feed_host_side(executor, plan, i, &feeds[i], waits));
-        if (slot->is_on_host) {
+        if (slot->is_on_host || slot->is_bound) {
             continue;
         }
         const rondo__copy_note note = rondo__plan_note_copy(plan, program->inputs[i], NULL, "feed");
@@ -89,6 +90,9 @@ static rondo_status feed_inputs(rondo_executor *executor, rondo__plan *plan,
         } else if (waits) {
             char *staged = plan->staging + plan->input_staging[i];
             memcpy(staged, feeds[i].data, slot->bytes);
+            if (executor->depth > 0) {  // what a caller feeds is not counted
+                rondo__crossing_note(executor, RONDO__TO_DEVICE, slot->bytes, false);
+            }
             RETURN_IF_ERROR(rondo__stream_copy_noted(executor->stream, slot->address, staged,
                                                      slot->bytes, RONDO_COPY_HOST_TO_DEVICE,
                                                      &note));
@@ -169,6 +173,26 @@ static rondo_status put_run(const rondo__fetch *fetch, rondo__plan *plan, const 
     return rondo__plan_capture_ahead(executor, plan);
 }
 
+static rondo_status wait_for(rondo_executor *executor, const rondo__plan *plan) {
+    RETURN_IF_ERROR(rondo_stream_synchronize(executor->stream));
+    RETURN_IF_ERROR(rondo__peers_synchronize(plan));
+    return rondo__device_control_check(executor, plan);
+}
+
+// Whether a run is over only when the stream was waited for. One whose results stay where they are
+// made is waited for where the processor writes one of them, where another GPU takes part, and
+// where a loop on the device may have been stopped.
+static bool is_waited_for(const rondo__fetch *fetch) {
+    const rondo__plan *plan = fetch->plan;
+    bool has_control = false;
+    for (size_t i = 0; i < plan->item_count; ++i) {
+        has_control = has_control ||
+                      (plan->program->nodes[plan->items[i].node].op.def->flags & RONDO__OP_CONTROL);
+    }
+    return !fetch->executor->is_near || plan->peer_count > 0 || has_control ||
+           rondo__fetch_leaves_pinned(fetch);
+}
+
 rondo_status rondo__executor_run_tensors(rondo_executor *executor, const rondo_tensor *feeds,
                                          rondo_tensor *results, const bool *wants) {
     rondo__plan *plan;
@@ -177,14 +201,8 @@ rondo_status rondo__executor_run_tensors(rondo_executor *executor, const rondo_t
     rondo_run_times times = {0};
     const uint64_t start_ns = rondo__clock_now_ns();
     rondo_status status = put_run(&fetch, plan, feeds, &times);
-    if (status == RONDO_STATUS_OK) {
-        status = rondo_stream_synchronize(executor->stream);
-    }
-    if (status == RONDO_STATUS_OK) {
-        status = rondo__peers_synchronize(plan);
-    }
-    if (status == RONDO_STATUS_OK) {
-        status = rondo__device_control_check(executor, plan);
+    if (status == RONDO_STATUS_OK && is_waited_for(&fetch)) {
+        status = wait_for(executor, plan);
     }
     if (status != RONDO_STATUS_OK) {
         return give_up(executor, &fetch, status);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "executor/crossing.h"
 #include "executor/plan.h"
 #include "program/passes.h"
 #include "tensor/elements.h"
@@ -24,11 +25,14 @@ rondo_status rondo__worth_gather(const rondo_executor *executor, rondo_program *
             return RONDO_STATUS_OK;  // the plan for shapes of every kind
         }
     }
-    return rondo__pass_rest(program, executor->worth != NULL);
+    const rondo__rest_options options = {.is_body = executor->worth != NULL,
+                                         .is_near = rondo__crossing_is_possible(executor)};
+    return rondo__pass_rest(program, &options);
 }
 
-// What planning one node takes, in steps of the reference (about a nanosecond each).
-enum { NODE_STEPS = 40000 };
+// In steps of the reference, about a nanosecond each: what planning one node takes; and, where the
+// reference would have to bring an input from a GPU, what stopping for it takes, and bytes in one.
+enum { NODE_STEPS = 40000, STOP_STEPS = 10000, STEP_BYTES = 8 };
 
 void rondo__worth_init(const rondo_program *body, rondo__worth *out_worth) {
     memset(out_worth, 0, sizeof *out_worth);
@@ -91,12 +95,21 @@ uint64_t rondo__plan_measure_node(const rondo__plan *plan, const rondo__node *no
                                                                 : most + results * factors;
 }
 
+static void add_work(rondo__worth *worth, uint64_t steps) {
+    worth->work = worth->work > UINT64_MAX - steps ? UINT64_MAX : worth->work + steps;
+}
+
 void rondo__worth_note_plan(rondo__worth *worth, const rondo__plan *plan) {
     worth->planning = (uint64_t)plan->program->node_count * NODE_STEPS;
     worth->work = 0;
     for (size_t n = 0; n < plan->program->node_count; ++n) {
-        const uint64_t steps = rondo__plan_measure_node(plan, &plan->program->nodes[n]);
-        worth->work = worth->work > UINT64_MAX - steps ? UINT64_MAX : worth->work + steps;
+        add_work(worth, rondo__plan_measure_node(plan, &plan->program->nodes[n]));
+    }
+    for (size_t i = 0; i < plan->program->input_count && plan->sides != NULL; ++i) {
+        const rondo__slot *slot = &plan->slots[plan->program->inputs[i]];
+        if (slot->kind == RONDO__SLOT_ARENA && !slot->is_on_host) {
+            add_work(worth, STOP_STEPS + slot->bytes / STEP_BYTES);
+        }
     }
 }
 

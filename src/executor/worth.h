@@ -3,8 +3,9 @@
 //
 // Mostly they do. But where nearly every run brings other shapes, a plan for each may cost more
 // than it saves: then shapes that come for the first time run by one plan for all, in which ops
-// behind unknown shapes run one by one on the reference. The rule looks at counts and shapes only,
-// never at a clock, so that the same calls give the same bits.
+// behind unknown shapes run one by one on the reference, for which a GPU's data are brought. The
+// rule looks at counts and shapes only, never at a clock, so that the same calls give the same
+// bits.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_WORTH_H
 #define RONDO_EXECUTOR_WORTH_H

@@ -1,5 +1,6 @@
 // op/op_control.c — If, Loop, Scan, SequenceMap: entries only; the executor runs their bodies.
-// rondo.Rest holds ops that wait for shapes (program/pass_rest.c), and runs its body once.
+// rondo.Rest holds ops that wait for shapes (program/pass_rest.c), and runs its body once;
+// rondo.Counted has no body, but waits for how much an op of a GPU has found (executor/counted.h).
 //
 // What an op instance knows of a body is an opaque pointer, so nothing can be said of the outputs
 // here. The input counts include the values that bodies capture.
@@ -41,6 +42,17 @@ const rondo__op_def rondo__op_table_control[] = {
      .opset_min = 1,
      .opset_max = RONDO_OP_OPSET_MAX,
      .input_max = RONDO_OP_ANY_COUNT,
+     .output_max = RONDO_OP_ANY_COUNT,
+     .flags = RONDO__OP_CONTROL | RONDO__OP_INTERNAL,
+     .capture = RONDO__CAPTURE_NEVER,
+     .infer = infer_control},
+    {.domain = "rondo",
+     .name = "Counted",
+     .opset_min = 1,
+     .opset_max = RONDO_OP_OPSET_MAX,
+     .input_min = 2,
+     .input_max = RONDO_OP_ANY_COUNT,
+     .output_min = 1,
      .output_max = RONDO_OP_ANY_COUNT,
      .flags = RONDO__OP_CONTROL | RONDO__OP_INTERNAL,
      .capture = RONDO__CAPTURE_NEVER,

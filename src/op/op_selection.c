@@ -79,7 +79,8 @@ static rondo_status compute_compress(rondo__compute *compute) {
 // ---- NonZero ----------------------------------------------------------------------------------
 
 static rondo_status infer_non_zero(rondo__infer *infer) {
-    const int32_t rank = infer->inputs[0].shape.rank;
+    // A scalar counts as a list of one.
+    const int32_t rank = infer->inputs[0].shape.rank > 0 ? infer->inputs[0].shape.rank : 1;
     (void)rondo__infer_set_data_dependent(infer, RONDO_DTYPE_I64);
     return rondo__infer_set_partial(infer, 0, &(rondo_shape){.rank = 2, .extent = {rank, -1}});
 }

@@ -11,6 +11,10 @@
 // goes along, so that the arithmetic of shapes (Shape, Gather, Concat, Reshape) is one with what
 // it serves.
 //
+// Where a body's results stay on a GPU (`is_near`), an op that finds something in what waits ends a
+// body: there its input's shape is known, and its kernel runs behind the others. What reads its
+// result is of a later phase. There, too, a single op is a body when it would read data of the GPU.
+//
 // A body must not depend on itself through a wall. So each node has a phase: how many walls that
 // depend on ops that wait lie on the longest way to it. Edges never lead to an earlier phase; what
 // is between two nodes of one phase is of that phase and no wall. In a phase, nodes belong to one
@@ -30,7 +34,8 @@
 typedef struct mark {
     bool is_wall;
     bool waits;
-    bool is_behind;  // it waits, or depends on a node that does
+    bool ends;       // a wall that may be the last of a body
+    bool is_behind;  // it waits, ends a body, or depends on a node that does
     bool has_front;  // a node of its phase that waits comes before it, or is itself one
     bool has_back;   // the same, behind it
     int32_t phase;
@@ -64,29 +69,32 @@ static bool is_fed(const rondo_program *program, const rondo__node *node) {
     return true;
 }
 
-static void classify(const rondo_program *program, const rondo__node *node, bool is_body,
-                     mark *own) {
+static void classify(const rondo_program *program, const rondo__node *node,
+                     const rondo__rest_options *options, mark *own) {
+    const bool is_shaped = (node->op.def->flags & RONDO__OP_DATA_SHAPED) != 0;
     bool has_objects = false;
     for (size_t i = 0; i < node->input_count + node->output_count; ++i) {
-        const int32_t value =
-            i < node->input_count ? node->inputs[i] : node->outputs[i - node->input_count];
+        const bool is_input = i < node->input_count;
+        const int32_t value = is_input ? node->inputs[i] : node->outputs[i - node->input_count];
         has_objects = has_objects || is_object(program, value);
         own->waits = own->waits || !is_known(program, value);
+        own->ends = own->ends || (is_input && !is_known(program, value));
     }
     // In a body what still waits with all inputs at hand would wait in a further body, too.
-    own->is_wall = has_objects ||
-                   (node->op.def->flags & (RONDO__OP_CONTROL | RONDO__OP_DATA_SHAPED)) != 0 ||
-                   (is_body && own->waits && is_fed(program, node));
+    own->is_wall = has_objects || is_shaped || (node->op.def->flags & RONDO__OP_CONTROL) != 0 ||
+                   (options->is_body && own->waits && is_fed(program, node));
     own->waits = own->waits && !own->is_wall;
+    own->ends = own->ends && is_shaped && !has_objects && options->is_near;
 }
 
 // Fills in everything but the bodies.
-static void mark_nodes(const rondo_program *program, bool is_body, mark *marks) {
+static void mark_nodes(const rondo_program *program, const rondo__rest_options *options,
+                       mark *marks) {
     for (size_t n = 0; n < program->node_count; ++n) {
         const rondo__node *node = &program->nodes[n];
         mark *own = &marks[n];
         *own = (mark){.body = -1, .next = -1, .reader = -1};
-        classify(program, node, is_body, own);
+        classify(program, node, options, own);
         for (size_t i = 0; i < node->input_count; ++i) {
             const int32_t maker = get_maker(program, node->inputs[i]);
             const mark *before = maker >= 0 ? &marks[maker] : NULL;
@@ -96,8 +104,8 @@ static void mark_nodes(const rondo_program *program, bool is_body, mark *marks) 
                 own->is_behind = own->is_behind || before->is_behind;
             }
         }
-        own->is_behind = own->is_behind || own->waits;
-        own->has_front = own->waits;
+        own->is_behind = own->is_behind || own->waits || own->ends;
+        own->has_front = own->waits || own->ends;
         for (size_t i = 0; i < node->input_count && !own->is_wall; ++i) {
             const int32_t maker = get_maker(program, node->inputs[i]);
             own->has_front = own->has_front || (maker >= 0 && marks[maker].has_front &&
@@ -106,7 +114,7 @@ static void mark_nodes(const rondo_program *program, bool is_body, mark *marks) 
     }
     for (size_t n = program->node_count; n-- > 0;) {
         const rondo__node *node = &program->nodes[n];
-        marks[n].has_back = marks[n].has_back || marks[n].waits;
+        marks[n].has_back = marks[n].has_back || marks[n].waits || marks[n].ends;
         for (size_t i = 0; i < node->input_count && marks[n].has_back; ++i) {
             const int32_t maker = get_maker(program, node->inputs[i]);
             if (maker >= 0 && !marks[maker].is_wall && marks[maker].phase == marks[n].phase) {
@@ -171,14 +179,17 @@ static bool is_heavy(const rondo_program *program, const rondo__node *node) {
 
 typedef struct builder {
     rondo_program *program;
+    const rondo__rest_options *options;
     mark *marks;
+    size_t node_count;  // that have marks; behind them are nodes that hold bodies
     rondo__uses uses;
     int32_t *inner;  // the body's number of each value; -1: it has none
     rondo_program *body;
     rondo__op op;     // the node that will hold the body
     int32_t *inputs;  // its lists
     int32_t *outputs;
-    int32_t *list;  // for the inputs and outputs of one node
+    int32_t *list;              // for the inputs and outputs of one node
+    rondo__tensor_info *infos;  // the same
     size_t input_count;
     size_t output_count;
 } builder;
@@ -189,12 +200,15 @@ static void builder_deinit(builder *b) {
     rondo__free(b->inputs);
     rondo__free(b->outputs);
     rondo__free(b->list);
+    rondo__free(b->infos);
     rondo_program_destroy(b->body);
     rondo__op_deinit(&b->op);
 }
 
-static rondo_status builder_init(rondo_program *program, mark *marks, builder *out_builder) {
-    builder b = {.program = program, .marks = marks};
+static rondo_status builder_init(rondo_program *program, const rondo__rest_options *options,
+                                 mark *marks, builder *out_builder) {
+    builder b = {
+        .program = program, .options = options, .marks = marks, .node_count = program->node_count};
     size_t widest = 0;
     for (size_t n = 0; n < program->node_count; ++n) {
         const size_t width = program->nodes[n].input_count + program->nodes[n].output_count;
@@ -204,8 +218,9 @@ static rondo_status builder_init(rondo_program *program, mark *marks, builder *o
     b.inputs = rondo__calloc(program->value_count + 1, sizeof *b.inputs);
     b.outputs = rondo__calloc(program->value_count + 1, sizeof *b.outputs);
     b.list = rondo__calloc(widest + 1, sizeof *b.list);
+    b.infos = rondo__calloc(widest + 1, sizeof *b.infos);
     if (b.inner == NULL || b.inputs == NULL || b.outputs == NULL || b.list == NULL ||
-        rondo__uses_init(program, &b.uses) != RONDO_STATUS_OK) {
+        b.infos == NULL || rondo__uses_init(program, &b.uses) != RONDO_STATUS_OK) {
         builder_deinit(&b);
         return RONDO_STATUS_NO_MEMORY;
     }
@@ -294,11 +309,59 @@ static rondo_status add_rest(builder *b) {
     return status;
 }
 
+// Whether a body would know more of the op's results than is known here: an input's shape, or a
+// value that decides one.
+static bool gains(const builder *b, const rondo__node *node) {
+    bool all_known = true;
+    for (size_t i = 0; i < node->input_count; ++i) {
+        all_known = all_known && is_known(b->program, node->inputs[i]);
+        rondo__program_get_info(b->program, node->inputs[i], &b->infos[i]);
+    }
+    rondo__infer infer = {.op = &node->op,
+                          .input_count = node->input_count,
+                          .output_count = node->output_count,
+                          .inputs = b->infos,
+                          .outputs = b->infos + node->input_count};
+    rondo_error saved;
+    rondo__error_save(&saved);
+    const bool needs_value =
+        all_known && rondo__op_infer(&infer) == RONDO_STATUS_OK && infer.needed_inputs != 0;
+    rondo__error_restore(&saved);
+    return !all_known || needs_value;
+}
+
+// Whether a node leaves its results on a GPU: it finds something, or is, or will be, in a body.
+static bool leaves_near(const builder *b, size_t n) {
+    return n >= b->node_count || b->marks[n].body >= 0 ||
+           (b->program->nodes[n].op.def->flags & RONDO__OP_DATA_SHAPED) != 0;
+}
+
+// Whether an op would read data of a GPU: what an op there has found, or has made of such; or what
+// is of a known shape, and too large, or no whole numbers, to be shape arithmetic.
+static bool reads_near(const builder *b, const rondo__node *node) {
+    bool is_near = false;
+    for (size_t i = 0; i < node->input_count; ++i) {
+        rondo__tensor_info info;
+        const int32_t maker = get_maker(b->program, node->inputs[i]);
+        rondo__program_get_info(b->program, node->inputs[i], &info);
+        const bool is_found = maker >= 0 && !info.is_shape_known && leaves_near(b, (size_t)maker);
+        const bool is_data = info.is_shape_known && info.constant == NULL &&
+                             info.dtype != RONDO_DTYPE_NONE &&
+                             (rondo__dtype_is_float(info.dtype) ||
+                              rondo_shape_get_count(&info.shape) > RONDO__VALUE_KEY_COUNT_MAX);
+        is_near = is_near || is_found || is_data;
+    }
+    return is_near;
+}
+
 // Makes the body that begins with node `first`, unless it is not worth it.
 static rondo_status make_body(builder *b, int32_t first, bool *remove) {
     const mark *marks = b->marks;
     rondo_program *program = b->program;
-    if (marks[first].next < 0 && !is_heavy(program, &program->nodes[first])) {
+    const rondo__node *only = &program->nodes[first];
+    const bool is_worth_it = marks[first].next >= 0 || is_heavy(program, only) ||
+                             (b->options->is_near && reads_near(b, only) && gains(b, only));
+    if (!is_worth_it) {
         return RONDO_STATUS_OK;
     }
     b->input_count = 0;
@@ -322,10 +385,11 @@ static rondo_status make_body(builder *b, int32_t first, bool *remove) {
     return RONDO_STATUS_OK;
 }
 
-static rondo_status make_bodies(rondo_program *program, mark *marks) {
+static rondo_status make_bodies(rondo_program *program, const rondo__rest_options *options,
+                                mark *marks) {
     const size_t node_count = program->node_count;
     builder b;
-    rondo_status status = builder_init(program, marks, &b);
+    rondo_status status = builder_init(program, options, marks, &b);
     if (status != RONDO_STATUS_OK) {
         return status;
     }
@@ -344,13 +408,13 @@ static rondo_status make_bodies(rondo_program *program, mark *marks) {
     return status;
 }
 
-rondo_status rondo__pass_rest(rondo_program *program, bool is_body) {
+rondo_status rondo__pass_rest(rondo_program *program, const rondo__rest_options *options) {
     mark *marks = rondo__calloc(program->node_count + 1, sizeof *marks);
     if (marks == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
     bool has_bodies = false;
-    mark_nodes(program, is_body, marks);
+    mark_nodes(program, options, marks);
     form_bodies(program, marks);
     for (size_t n = program->node_count; n-- > 0;) {
         const int32_t first = marks[n].body >= 0 ? find_first(marks, (int32_t)n) : -1;
@@ -360,7 +424,7 @@ rondo_status rondo__pass_rest(rondo_program *program, bool is_body) {
         }
         has_bodies = has_bodies || first >= 0;
     }
-    const rondo_status status = has_bodies ? make_bodies(program, marks) : RONDO_STATUS_OK;
+    const rondo_status status = has_bodies ? make_bodies(program, options, marks) : RONDO_STATUS_OK;
     rondo__free(marks);
     return status;
 }

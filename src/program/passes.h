@@ -50,11 +50,14 @@ RONDO_MUST_USE rondo_status rondo__program_optimise(rondo_program *program,
 // Puts ops that wait for shapes which depend on data into bodies of rondo.Rest, to be planned when
 // they are known. The program is specialised.
 //
-// is_body    the program is such a body itself
-//
 // Errors:    NO_MEMORY.
 // Threads:   one thread per program.
-RONDO_MUST_USE rondo_status rondo__pass_rest(rondo_program *program, bool is_body);
+typedef struct rondo__rest_options {
+    bool is_body;  // the program is such a body itself
+    bool is_near;  // bodies read and leave data on a GPU
+} rondo__rest_options;
+RONDO_MUST_USE rondo_status rondo__pass_rest(rondo_program *program,
+                                             const rondo__rest_options *options);
 
 // Puts branches in the place of their Ifs, where the condition is a constant. What came with them
 // is not inferred yet: the program is to be specialised again.

@@ -575,7 +575,9 @@ static fake_kernel_entry *find_own_kernel(fake_module *module, const char *name)
     }
     const emulated_kernel none = {0};
     const emulated_kernel code = module->code != NULL ? emulated_find(module->code, name) : none;
-    const bool is_text = strcmp(name, "pointwise") == 0 && fake_pointwise_is_known(module->text);
+    const bool is_text =
+        (strcmp(name, "pointwise") == 0 && fake_pointwise_is_known(module->text)) ||
+        fake_select_is_known(name, module->text);
     if (code.thread == NULL && !is_text) {
         return NULL;
     }

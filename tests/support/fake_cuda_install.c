@@ -21,12 +21,20 @@ void fake_cuda_install(void) {
     rondo__cuda_set_api(&g_api);
 }
 
-// The machine code is the text, so that the driver may look at it.
-static rondo_status compile_nothing(const char *source, rondo__cuda_image *out_image) {
-    const size_t byte_count = sizeof(FAKE_MAGIC) + strlen(source);
+// The machine code is the options, a line each, and the text, so that the driver may look at them.
+static rondo_status compile_nothing(const char *source, const char *const *options,
+                                    size_t option_count, rondo__cuda_image *out_image) {
+    size_t byte_count = sizeof(FAKE_MAGIC) + strlen(source);
+    for (size_t i = 0; i < option_count; i++) {
+        byte_count += strlen(options[i]) + 1;
+    }
     char *bytes = rondo__calloc(1, byte_count);
     if (bytes != NULL) {
-        snprintf(bytes, byte_count, "%s%s", FAKE_MAGIC, source);
+        strcpy(bytes, FAKE_MAGIC);
+        for (size_t i = 0; i < option_count; i++) {
+            strcat(strcat(bytes, options[i]), "\n");
+        }
+        strcat(bytes, source);
     }
     out_image->bytes = bytes;
     out_image->byte_count = byte_count;

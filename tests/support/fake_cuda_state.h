@@ -61,7 +61,8 @@ typedef struct fake_user_object {
 typedef struct fake_kernel_entry {
     const char *name;
     fake_cuda_kernel kernel;
-    // Of a module's own, in place of `kernel`: what fake_pointwise.c runs, or compiled code.
+    // Of a module's own, in place of `kernel`: what fake_pointwise.c or fake_select.c runs, or
+    // compiled code.
     const struct fake_module *module;
     const char *text;
     emulated_kernel code;
@@ -253,6 +254,11 @@ size_t fake_get_parameter(size_t index, size_t *out_offset);  // its size
 // The library's element-wise kernels, by their text (fake_pointwise.c).
 bool fake_pointwise_is_known(const char *text);
 void fake_pointwise_run(const char *text, const void *arguments, size_t argument_bytes);
+
+// Those that pick elements, by their names and compiler options (fake_select.c).
+bool fake_select_is_known(const char *name, const char *text);
+void fake_select_run(const char *name, const char *text, const void *arguments,
+                     size_t argument_bytes);
 
 extern const fake_kernel_entry fake_condition_kernel;
 void fake_run_conditional(const fake_node *node);

@@ -464,6 +464,9 @@ static void run_node(const fake_node *node) {
                 if (!emulated_run(&node->kernel->code, node->shape, node->arguments, &problem)) {
                     fake_violation("kernel %s: %s", node->kernel->name, problem);
                 }
+            } else if (node->kernel->text != NULL && strcmp(node->kernel->name, "pointwise") != 0) {
+                fake_select_run(node->kernel->name, node->kernel->text, node->arguments,
+                                node->argument_bytes);
             } else if (node->kernel->text != NULL) {
                 fake_pointwise_run(node->kernel->text, node->arguments, node->argument_bytes);
             } else if (node->kernel->kernel != NULL) {

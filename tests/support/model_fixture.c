@@ -18,10 +18,14 @@ void model_fixture_check(rondo_status status) {
 }
 
 void model_fixture_init(model_fixture *fixture) {
+    model_fixture_init_on(fixture, "host");
+}
+
+void model_fixture_init_on(model_fixture *fixture, const char *device) {
     memset(fixture, 0, sizeof *fixture);
     model_builder_init(&fixture->builder);
     fixture->options = (rondo_executor_options){.struct_size = sizeof(rondo_executor_options)};
-    model_fixture_check(rondo_device_open("host", &fixture->device));
+    model_fixture_check(rondo_device_open(device, &fixture->device));
 }
 
 void model_fixture_load(model_fixture *fixture) {

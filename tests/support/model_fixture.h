@@ -19,6 +19,7 @@ void model_fixture_check(rondo_status status);
 
 // An empty model, the host device, default options.
 void model_fixture_init(model_fixture *fixture);
+void model_fixture_init_on(model_fixture *fixture, const char *device);
 // Makes program and executor of what was built.
 void model_fixture_load(model_fixture *fixture);
 void model_fixture_deinit(model_fixture *fixture);

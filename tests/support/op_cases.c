@@ -11,6 +11,7 @@
 
 #include "base/memory.h"
 #include "kernel/kernel.h"
+#include "op/bounds.h"
 #include "op/op.h"
 #include "rondo/device.h"
 #include "rondo/graph.h"
@@ -376,6 +377,9 @@ static bool check_outputs(device_run *run, const rondo_tensor *wanted, const cha
     for (size_t i = 0; i < run->output_count; i++) {
         char difference[120];
         const size_t bytes = run->output_bytes[i];
+        if (wanted[i].dtype == RONDO_DTYPE_NONE) {
+            continue;
+        }
         if (rondo_stream_copy(run->stream, run->host, run->outputs[i], bytes + GUARD_BYTES,
                               RONDO_COPY_DEVICE_TO_HOST) != RONDO_STATUS_OK ||
             rondo_stream_synchronize(run->stream) != RONDO_STATUS_OK) {
@@ -416,12 +420,14 @@ static rondo_status put_inputs(device_run *run, const parsed_case *parsed) {
     return status;
 }
 
-static rondo_status make_outputs(device_run *run, const rondo_tensor *wanted, size_t count) {
+// Places as large as the kernel was told.
+static rondo_status make_outputs(device_run *run, const rondo__tensor_info *outputs, size_t count) {
     rondo_status status = RONDO_STATUS_OK;
     size_t most = 0;
     run->output_count = count;
     for (size_t i = 0; i < count && status == RONDO_STATUS_OK; i++) {
-        run->output_bytes[i] = rondo_tensor_get_bytes(&wanted[i]);
+        const rondo_tensor shell = {.dtype = outputs[i].dtype, .shape = outputs[i].shape};
+        run->output_bytes[i] = rondo_tensor_get_bytes(&shell);
         most = run->output_bytes[i] > most ? run->output_bytes[i] : most;
         status = rondo_memory_allocate(run->device, RONDO_MEMORY_DEVICE,
                                        run->output_bytes[i] + GUARD_BYTES, &run->outputs[i]);
@@ -547,6 +553,29 @@ static bool issue(device_run *run, char *message, size_t message_bytes) {
     return status == RONDO_STATUS_OK;
 }
 
+// What a GPU's kernel writes whose shapes depend on data: results as large as they can be, and how
+// much it found. Returns the number of outputs; 0: on failure.
+static size_t expect_count(const parsed_case *parsed, const rondo__tensor_info *inputs,
+                           rondo__tensor_info *outputs, rondo_tensor *wanted) {
+    const size_t last = rondo__op_get_count_output(parsed->op.def);
+    const rondo_shape one = {.rank = 1, .extent = {1}};
+    rondo__op_bound bound;
+    if (rondo_tensor_init(RONDO_DTYPE_I64, &one, &wanted[last]) != RONDO_STATUS_OK) {
+        return 0;
+    }
+    for (size_t i = 0; i < parsed->output_count; i++) {
+        if (!rondo__op_get_bound(&parsed->op, inputs, parsed->input_count, i, &bound)) {
+            return 0;
+        }
+        if (i == 0) {
+            store(&wanted[last], 0, (double)wanted[0].shape.extent[bound.axis]);
+        }
+        outputs[i].shape = bound.shape;
+    }
+    outputs[last] = (rondo__tensor_info){RONDO_DTYPE_I64, true, false, one, NULL};
+    return last + 1;
+}
+
 static outcome run_parsed(rondo_stream *stream, run_mode mode, parsed_case *parsed, bool is_strict,
                           char *message, size_t message_bytes) {
     rondo_device *device = rondo_stream_get_device(stream);
@@ -584,6 +613,12 @@ static outcome run_parsed(rondo_stream *stream, run_mode mode, parsed_case *pars
         outputs[i] = (rondo__tensor_info){
             .dtype = wanted[i].dtype, .is_shape_known = true, .shape = wanted[i].shape};
     }
+    size_t output_count = parsed->output_count;
+    if (status == RONDO_STATUS_OK && !rondo_device_is_host(device) &&
+        (parsed->op.def->flags & RONDO__OP_DATA_SHAPED) != 0) {
+        output_count = expect_count(parsed, inputs, outputs, wanted);
+        status = output_count > 0 ? RONDO_STATUS_OK : RONDO_STATUS_INTERNAL;
+    }
     if (status == RONDO_STATUS_OK) {
         status = rondo__weight_store_create(device, RONDO_MEMORY_DEVICE, &run.account.store);
     }
@@ -598,7 +633,7 @@ static outcome run_parsed(rondo_stream *stream, run_mode mode, parsed_case *pars
         .op = &parsed->op,
         .input_count = parsed->input_count,
         .inputs = inputs,
-        .output_count = parsed->output_count,
+        .output_count = output_count,
         .outputs = outputs,
     };
     if (status == RONDO_STATUS_OK) {
@@ -611,7 +646,7 @@ static outcome run_parsed(rondo_stream *stream, run_mode mode, parsed_case *pars
         status = put_inputs(&run, parsed);
     }
     if (status == RONDO_STATUS_OK) {
-        status = make_outputs(&run, wanted, parsed->output_count);
+        status = make_outputs(&run, outputs, output_count);
     }
     if (status == RONDO_STATUS_OK) {
         const bool runs = mode == ISSUE ? issue(&run, message, message_bytes)
@@ -626,7 +661,7 @@ static outcome run_parsed(rondo_stream *stream, run_mode mode, parsed_case *pars
                        error->call, error->message, error->driver_name);
     }
     end_run(&run);
-    for (size_t i = 0; i < parsed->output_count; i++) {
+    for (size_t i = 0; i < TENSORS_MAX; i++) {
         rondo_tensor_deinit(&wanted[i]);
     }
     return result;
@@ -680,7 +715,8 @@ static const op_case *get_case(op_case_values values, size_t index) {
     } lists[] = {{op_cases, op_case_count},
                  {op_product_cases, op_product_case_count},
                  {op_norm_cases, op_norm_case_count},
-                 {op_byte_cases, op_byte_case_count}};
+                 {op_byte_cases, op_byte_case_count},
+                 {op_counted_cases, op_counted_case_count}};
     if (values == OP_CASE_LONG) {
         return index < op_long_case_count ? &op_long_cases[index] : NULL;
     }

@@ -40,6 +40,11 @@ extern const size_t op_norm_case_count;
 extern const op_case op_byte_cases[];  // and of products of bytes
 extern const size_t op_byte_case_count;
 
+// Ops whose results' shapes depend on data. On a GPU the kernel writes into places of the largest
+// shapes, and how much it found (op/bounds.h).
+extern const op_case op_counted_cases[];
+extern const size_t op_counted_case_count;
+
 // Sums of a million terms and more.
 extern const op_case op_long_cases[];
 extern const size_t op_long_case_count;

@@ -23,7 +23,10 @@ static atomic_int g_sleep_us;     // of each
 static atomic_int g_wanted_most;  // the first ones wait for each other until so many run
 
 // The image is the text; one with "bad" in it does not compile.
-static rondo_status compile(const char *source, rondo__cuda_image *out_image) {
+static rondo_status compile(const char *source, const char *const *options, size_t option_count,
+                            rondo__cuda_image *out_image) {
+    (void)options;
+    (void)option_count;
     const int running = atomic_fetch_add(&g_running, 1) + 1;
     int most = atomic_load(&g_most);
     while (running > most && !atomic_compare_exchange_weak(&g_most, &most, running)) {

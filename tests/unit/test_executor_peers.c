@@ -141,7 +141,7 @@ static const story stories[] = {
      {{"Relu", {"x"}, "a", "gpu:1"}, {"NonZero", {"a"}, "y", NULL}, {"Neg", {"a"}, "z", NULL}},
      {"y", "z"},
      {1, 1, 1, 3, 2},
-     {2, 1, 0, 3, 2}},
+     {2, 2, 0, 4, 2}},  // the count, and what goes through the processor
 };
 
 static void expect_counts(const rondo_executor *executor, const counts *want, const char *what) {

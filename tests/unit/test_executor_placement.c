@@ -131,6 +131,10 @@ static const story stories[] = {
     {"a shape that depends on data",
      {{"Relu", {"x"}, "a", NULL}, {"NonZero", {"a"}, "y", NULL}, {"Neg", {"a"}, "z", NULL}},
      {"y", "z"},
+     {0, 1, 1, 1, 0, 4}},  // Relu, Neg, NonZero, and the copy of its count
+    {"a shape that depends on data, on the processor",
+     {{"Relu", {"x"}, "a", NULL}, {"NonZero", {"a"}, "y", "cpu"}, {"Neg", {"a"}, "z", NULL}},
+     {"y", "z"},
      {0, 1, 1, 1, 1, 0}},
 };
 
@@ -350,7 +354,6 @@ static void test_executor_placement__refusals(void **state) {
         {false, {"b=gpu:7"}, RONDO_STATUS_UNSUPPORTED, "cuda:7"},
         {true, {"b=gpu:1"}, RONDO_STATUS_UNSUPPORTED, "the executor runs on the processor"},
         {false, {"Normalizer=gpu"}, RONDO_STATUS_UNSUPPORTED, "Normalizer node \"h\" is placed on"},
-        {false, {"y=gpu"}, RONDO_STATUS_UNSUPPORTED, "its result shape depends on data"},
         {false, {"b=cpu", "N*=gpu"}, RONDO_STATUS_INVALID, "\"cpu\" of it, and \"N*=gpu\""},
         {false, {"Frob=cpu"}, RONDO_STATUS_INVALID, "matches no op"},
         {false, {"b"}, RONDO_STATUS_INVALID, "no pattern and place"},

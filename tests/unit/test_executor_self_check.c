@@ -367,11 +367,16 @@ static void test_executor_self_check__each_op_of_a_larger_program(void **state) 
             const rondo__plan *plan = rondo__executor_next_plan(g_executor, NULL);
             const bool is_over = item >= plan->item_count;
             const rondo__op *op = is_over ? NULL : &plan->program->nodes[plan->items[item].node].op;
-            if (!is_over && strcmp(op->def->name, "Loop") != 0) {
+            // What is planted makes floats; a count decides what there is to compare.
+            const bool is_float =
+                !is_over &&
+                plan->slots[plan->program->nodes[plan->items[item].node].outputs[0]].dtype ==
+                    RONDO_DTYPE_F32;
+            if (is_float && strcmp(op->def->name, "Loop") != 0) {
                 plant(item, 1.0f);
                 OK(rondo_executor_run(g_executor, &feed, 1, NULL, 0));
                 OK(rondo_executor_run(g_executor, &feed, 1, NULL, 0));
-                set_planted(0x40000000);
+                set_planted(0);  // NonZero, which may be all that is left of it, sees no other one
                 OK(rondo_executor_self_check(g_executor, &feed, 1, NULL, 0, &report));
                 assert_true(report.is_different);
                 assert_true(!report.is_first || strcmp(report.node, op->name) == 0);

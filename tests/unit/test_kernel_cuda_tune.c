@@ -553,7 +553,9 @@ static void test_kernel_cuda_tune__short_of_memory(void **state) {
         seen[count].timed = g_touched_count;
         seen[count].places = count_distinct(1, g_touched_count);
         seen[count].looks = g_look_count;
-        (void)rondo__cuda_finish_kernel(kernel, &ready);
+        if (rondo__cuda_finish_kernel(kernel, &ready) != RONDO_STATUS_OK) {
+            ready = NULL;
+        }
         rondo__kernel_destroy(ready);
         close_world(&w);
     }

@@ -242,7 +242,7 @@ rondo_status rondo__cuda_compile(const char *source, const char *const *options,
     *out_image = (rondo__cuda_image){0};
     rondo__cuda_compiler compiler = atomic_load(&substitute);
     if (compiler != NULL) {
-        return compiler(source, out_image);
+        return compiler(source, options, option_count, out_image);
     }
     const nvrtc_api *api = NULL;
     RETURN_IF_ERROR(get_compiler(&api));

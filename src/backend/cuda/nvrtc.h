@@ -35,7 +35,8 @@ void rondo__cuda_image_deinit(rondo__cuda_image *image);
 
 // For tests: compiles in place of NVRTC; NULL: NVRTC again. Fills *out_image with bytes that
 // rondo__free can free.
-typedef rondo_status (*rondo__cuda_compiler)(const char *source, rondo__cuda_image *out_image);
+typedef rondo_status (*rondo__cuda_compiler)(const char *source, const char *const *options,
+                                             size_t option_count, rondo__cuda_image *out_image);
 void rondo__cuda_set_compiler(rondo__cuda_compiler compiler);
 bool rondo__cuda_is_substituted(void);
 

@@ -38,6 +38,10 @@
     X(reduce)                    \
     X(arg_extreme)               \
     X(top_k)                     \
+    X(non_zero)                  \
+    X(compress)                  \
+    X(unique)                    \
+    X(suppression)               \
     X(softmax)                   \
     X(layer_normalization)       \
     X(group_normalization)       \

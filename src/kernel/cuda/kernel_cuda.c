@@ -126,6 +126,11 @@ static const family_entry family_entries[] = {
     ENTRY("Trilu", trilu),
     ENTRY("EyeLike", eye_like),
     ENTRY("TopK", top_k),
+    // what they find decides their results' shapes
+    ENTRY("Compress", compress),
+    ENTRY("NonMaxSuppression", suppression),
+    ENTRY("NonZero", non_zero),
+    ENTRY("Unique", unique),
     // statistics
     ENTRY("ArgMax", arg_extreme),
     ENTRY("ArgMin", arg_extreme),

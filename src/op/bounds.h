@@ -1,0 +1,29 @@
+// op/bounds.h — the most that an op can find whose result's shape depends on data.
+//
+// Of such an op (RONDO__OP_DATA_SHAPED) one number decides all its shapes: how many elements, rows
+// or boxes it found. Who knows the inputs' shapes knows the largest that this count can be.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_OP_BOUNDS_H
+#define RONDO_OP_BOUNDS_H
+
+#include "op/op.h"
+
+typedef struct rondo__op_bound {
+    rondo_shape shape;  // the largest
+    int32_t axis;       // whose extent is the count; -1: none, the shape is always this one
+} rondo__op_bound;
+
+// Bounds output `output`. False where the op is none of these, an input's shape is not known, or
+// the largest shape has more elements than can be counted.
+//
+// Threads:   safe.
+bool rondo__op_get_bound(const rondo__op *op, const rondo__tensor_info *inputs, size_t input_count,
+                         size_t output, rondo__op_bound *out_bound);
+
+// A kernel of such an op writes its results into places of the largest shapes, packed as if each
+// were of the shape that it turns out to have, and the count, i64 [1], as this further output.
+static inline size_t rondo__op_get_count_output(const rondo__op_def *def) {
+    return def->output_max;
+}
+
+#endif  // RONDO_OP_BOUNDS_H
