@@ -28,12 +28,16 @@ static const char *const g_names[WAY_COUNT] = {"slow", "middle", "broken", "quic
 static const long g_times_us[WAY_COUNT] = {400, 100, 0, 0, 0};
 
 static unsigned g_launches[WAY_COUNT];
+static unsigned g_timed[WAY_COUNT], g_neighbours[WAY_COUNT];
+static size_t g_last_way;
 static char g_cache[] = "/tmp/rondo_tune_XXXXXX";
 static char g_file[64];
 
 static void run_way(size_t way) {
     const struct timespec span = {.tv_nsec = g_times_us[way] * 1000};
     g_launches[way]++;
+    g_timed[way]++;
+    g_last_way = way;
     if (span.tv_nsec > 0) {
         (void)nanosleep(&span, NULL);
     }
@@ -41,6 +45,10 @@ static void run_way(size_t way) {
 
 static void run_noise(const void *arguments, size_t bytes) {
     (void)arguments, (void)bytes;
+}
+static void run_neighbour(const void *arguments, size_t bytes) {
+    (void)arguments, (void)bytes;
+    g_neighbours[g_last_way]++;
 }
 static void run_slow(const void *arguments, size_t bytes) {
     (void)arguments, (void)bytes;
@@ -189,6 +197,20 @@ static void test_kernel_cuda_tune__modes(void **state) {
     assert_int_equal(choose(&w, "first"), 3);  // a wider contest's winner stands
     w.is_hopeless = true;
     assert_int_equal(choose(&w, "second"), 4);
+    rondo_device_release(w.device);
+}
+
+// All launches but the first, which is not timed, have a neighbour behind them.
+static void test_kernel_cuda_tune__neighbours(void **state) {
+    world w = {.mode = RONDO_TUNING_FAST};
+    (void)state;
+    OK(rondo_device_open("cuda:0", &w.device));
+    memset(g_timed, 0, sizeof g_timed);
+    memset(g_neighbours, 0, sizeof g_neighbours);
+    assert_int_equal(choose(&w, "neighbours"), 1);
+    assert_true(g_timed[0] > 1);
+    assert_int_equal(g_neighbours[0], g_timed[0] - 1);
+    assert_int_equal(g_neighbours[1], g_timed[1] - 2);  // and one run by the kernel that has won
     rondo_device_release(w.device);
 }
 
@@ -600,6 +622,7 @@ static int open_fake(void **state) {
     fake_cuda_install();
     fake_cuda_install_compiler();
     fake_cuda_set_kernel("noise", run_noise);
+    fake_cuda_set_kernel("neighbour", run_neighbour);
     fake_cuda_set_kernel("slow", run_slow);
     fake_cuda_set_kernel("middle", run_middle);
     fake_cuda_set_kernel("quick", run_quick);
@@ -618,6 +641,7 @@ static int close_fake(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_kernel_cuda_tune__modes, open_fake, close_fake),
+        cmocka_unit_test_setup_teardown(test_kernel_cuda_tune__neighbours, open_fake, close_fake),
         cmocka_unit_test_setup_teardown(test_kernel_cuda_tune__choice_breaks, open_fake,
                                         close_fake),
         cmocka_unit_test_setup_teardown(test_kernel_cuda_tune__library, open_fake, close_fake),

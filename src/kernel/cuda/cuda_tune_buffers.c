@@ -222,6 +222,23 @@ rondo_status rondo__tune_buffers_launch(const rondo__tune_buffers *buffers,
     return rondo__cuda_run_steps(candidate, buffers->stream, &arguments);
 }
 
+rondo_status rondo__tune_buffers_launch_neighbour(const rondo__tune_buffers *buffers) {
+    rondo_device_info info = {.struct_size = sizeof info};
+    void *function = NULL;
+    RETURN_IF_ERROR(rondo__device_get_facts(buffers->device, &info));
+    RETURN_IF_ERROR(rondo__device_get_function(buffers->device, rondo__cu_noise, NULL, 0,
+                                               "neighbour", &function));
+    const rondo_launch launch = {
+        .struct_size = sizeof launch,
+        .name = "neighbour",
+        .function = function,
+        .grid = {info.compute_units > 0 ? (uint32_t)info.compute_units : 1, 1, 1},
+        .block = {128, 1, 1},
+        .flags = RONDO_LAUNCH_OVERLAP,
+    };
+    return rondo_stream_launch(buffers->stream, &launch);
+}
+
 rondo_status rondo__tune_buffers_chill(rondo__tune_buffers *buffers) {
     return buffers->is_cold ? run(buffers, "look", &buffers->other, 16) : RONDO_STATUS_OK;
 }
