@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "executor/executor.h"
+#include "program/edit.h"
 
 rondo_status rondo__body_get_executor(rondo_executor *parent, const rondo__node *node,
                                       rondo__step *step, const rondo__body_view *view,
@@ -21,8 +22,12 @@ rondo_status rondo__body_get_executor(rondo_executor *parent, const rondo__node 
         step->body_count = count;
     }
     if (step->bodies[view->index] == NULL) {
-        RETURN_IF_ERROR(
-            rondo__executor_create_body(parent, view->attribute->body, &step->bodies[view->index]));
+        // What is found on a GPU stays there in stream order (rest.h).
+        const bool is_beside =
+            !rondo__node_is(node, "rondo", "Rest") || rondo_device_is_host(parent->device);
+        RETURN_IF_ERROR(rondo__executor_create_body(parent, view->attribute->body,
+                                                    is_beside ? NULL : parent->stream,
+                                                    &step->bodies[view->index]));
     }
     *out_executor = step->bodies[view->index];
     return RONDO_STATUS_OK;

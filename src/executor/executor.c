@@ -149,11 +149,12 @@ static rondo_status index_ports(rondo_executor *executor) {
     return RONDO_STATUS_OK;
 }
 
-// A stream of its own for an executor and for each body; variants share their root's.
+// A stream of its own for an executor and for each body, unless one is given; variants share their
+// root's.
 static rondo_status choose_stream(rondo_executor *executor) {
-    rondo_stream *given = executor->depth > 0          ? NULL
-                          : executor->root != executor ? executor->root->stream
-                                                       : executor->options.stream;
+    rondo_stream *given = executor->depth == 0 && executor->root != executor
+                              ? executor->root->stream
+                              : executor->options.stream;
     executor->owns_stream = given == NULL;
     executor->stream = given;
     return given != NULL ? RONDO_STATUS_OK
@@ -327,10 +328,12 @@ rondo_status rondo_executor_create(rondo_program *program, rondo_device *device,
 }
 
 rondo_status rondo__executor_create_body(rondo_executor *parent, rondo_program *body,
-                                         rondo_executor **out_executor) {
+                                         rondo_stream *stream, rondo_executor **out_executor) {
+    rondo_executor_options options = parent->options;
+    options.stream = stream;
     *out_executor = NULL;
-    RETURN_IF_ERROR(create(body, parent->device, &parent->options, parent->depth + 1, parent->root,
-                           out_executor));
+    RETURN_IF_ERROR(
+        create(body, parent->device, &options, parent->depth + 1, parent->root, out_executor));
     (*out_executor)->graphs = parent->graphs;
     return RONDO_STATUS_OK;
 }

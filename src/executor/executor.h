@@ -5,11 +5,13 @@
 
 #include "executor/plan.h"
 
-// Makes an executor for a body of `parent`'s program, with the same device and options.
+// Makes an executor for a body of `parent`'s program, with the same device and options. `stream` is
+// the parent's, or NULL: the body gets one of its own.
 //
 // Errors:    as rondo_executor_create; BAD_DATA when bodies are nested too deeply.
 // Threads:   one thread per executor.
 RONDO_MUST_USE rondo_status rondo__executor_create_body(rondo_executor *parent, rondo_program *body,
+                                                        rondo_stream *stream,
                                                         rondo_executor **out_executor);
 
 // Makes an executor of `program` that serves `root`, with whose options and limits it runs.
