@@ -29,7 +29,7 @@ typedef struct problem {
     rondo__activation activation;
 } problem;
 
-// Products have height 1 and kernel 1. Extents that fill no tile, rows of results that begin
+// With height 1 windows are 1 x kernel; products have kernel 1. Extents that fill no tile, rows of results that begin
 // anywhere (33 and 50 filters), windows that leave the image, rows that end within a tile, parts of
 // 64 channels and parts of 64, 32 and 16 elements.
 static const problem problems[] = {
@@ -41,6 +41,13 @@ static const problem problems[] = {
     {1, 12, 11, 96, 33, 3, 1, 2, 2, 2, false, true, RONDO__ACTIVATION_NONE},
     {3, 6, 5, 48, 64, 5, 1, 2, 2, 1, true, false, RONDO__ACTIVATION_NONE},
     {1, 8, 8, 64, 64, 1, 2, 0, 0, 1, true, false, RONDO__ACTIVATION_NONE},
+    // Few channels and no border along x: taps beside each other are copied as one row.
+    {2, 9, 11, 16, 72, 4, 1, 0, 0, 1, true, true, RONDO__ACTIVATION_RELU},
+    {3, 10, 9, 32, 40, 3, 2, 0, 0, 1, true, false, RONDO__ACTIVATION_NONE},
+    {1, 8, 13, 8, 33, 4, 1, 0, 0, 1, false, true, RONDO__ACTIVATION_NONE},
+    {2, 1, 40, 16, 40, 3, 1, 0, 0, 1, true, false, RONDO__ACTIVATION_NONE},
+    // One step, and many tiles.
+    {1, 1, 1030, 64, 136, 1, 1, 0, 0, 1, true, true, RONDO__ACTIVATION_RELU},
     // Enough tiles that plans without a split, and with few parts, are among them.
     {1, 1, 130, 200, 680, 1, 1, 0, 0, 1, true, true, RONDO__ACTIVATION_NONE},
     {1, 12, 11, 64, 680, 3, 1, 1, 1, 1, true, true, RONDO__ACTIVATION_RELU},
@@ -70,9 +77,9 @@ static rondo__cuda_convolution describe(const problem *p) {
                 .after = {0, p->height == 1 ? 0 : p->after, p->after},
             },
         .groups = 1,
-        .taps = p->height == 1 ? 1 : p->kernel * p->kernel,
+        .taps = (p->height == 1 ? 1 : p->kernel) * p->kernel,
         .pixels = p->batch * out_height * out_width,
-        .weight_pitch = (p->height == 1 ? 1 : p->kernel * p->kernel) * p->channels,
+        .weight_pitch = (p->height == 1 ? 1 : p->kernel) * p->kernel * p->channels,
         .x = rondo__address_input(0),
         .w = rondo__address_input(1),
         .y = rondo__address_output(0),

@@ -31,7 +31,7 @@ static int get_swizzle(const rondo__tensor_form *form) {
 
 static rondo__cu_result map_matrix(const rondo__cuda_api *api, const rondo__tensor_form *form,
                                    void *address, rondo__cu_tensor_map *out_map) {
-    const uint64_t pitch_bytes = form->extent[0] * ELEMENT_BYTES;
+    const uint64_t pitch_bytes = form->pitch[0] * ELEMENT_BYTES;
     const uint32_t box[] = {form->box_columns, form->box_rows}, element_step[] = {1, 1};
     return api->cuTensorMapEncodeTiled(
         out_map, RONDO__CU_TENSOR_MAP_FLOAT16, 2, address, form->extent, &pitch_bytes, box,
@@ -42,10 +42,8 @@ static rondo__cu_result map_matrix(const rondo__cuda_api *api, const rondo__tens
 static rondo__cu_result map_images(const rondo__cuda_api *api, const rondo__tensor_form *form,
                                    void *address, rondo__cu_tensor_map *out_map) {
     uint64_t stride_bytes[IMAGE_RANK - 1];
-    uint64_t bytes = ELEMENT_BYTES;
     for (int d = 0; d + 1 < IMAGE_RANK; ++d) {
-        bytes *= form->extent[d];
-        stride_bytes[d] = bytes;
+        stride_bytes[d] = form->pitch[d] * ELEMENT_BYTES;
     }
     const int lower[] = {-form->before[0], -form->before[1]};
     const int upper[] = {form->behind[0], form->behind[1]};

@@ -24,6 +24,7 @@ enum {
 typedef struct rondo__tensor_form {
     bool is_image;       // [n, height, width, channels]; otherwise [rows, columns]
     uint64_t extent[4];  // the innermost first
+    uint64_t pitch[3];   // elements from one row to the next; of images by x, y and n
     // Of a box: columns (or channels), of which 16, 32 or 64 are copied, and rows (or pixels).
     uint32_t box_columns, box_rows;
     // Of a window, x first: its step, how far its first place lies before the image, and how far its

@@ -174,6 +174,15 @@ static bool is_odd(const rondo__cuda_convolution *convolution, const tensor_tile
            (tile->m * tile->n < 64 * 64 && count_tiles(convolution, tile) > 6 * units);
 }
 
+// Whether the tile differs from the one before it by buffers alone, which it has no steps for.
+static bool is_spare(const rondo__cuda_convolution *convolution, const tensor_tile *tile,
+                     int32_t split) {
+    const tensor_tile *less = tile > tensor_tiles ? tile - 1 : tile;
+    return is_tma(tile) && less->m == tile->m && less->n == tile->n &&
+           less->stages < tile->stages &&
+           get_shared_bytes(convolution, less, split) == get_shared_bytes(convolution, tile, split);
+}
+
 // Plans with the tile: as it is, and split where its blocks do not fill the chip.
 static size_t add_plans(const rondo_device_info *info, const rondo__cuda_convolution *convolution,
                         const tensor_tile *tile, size_t count, tensor_plan *plans) {
@@ -191,7 +200,9 @@ static size_t add_plans(const rondo_device_info *info, const rondo__cuda_convolu
         if (get_shared_bytes(convolution, tile, split) > rondo__cuda_get_shared_bytes(info)) {
             break;
         }
-        plans[count++] = estimate(info, convolution, tile, split);
+        if (!is_spare(convolution, tile, split)) {
+            plans[count++] = estimate(info, convolution, tile, split);
+        }
     }
     return count;
 }

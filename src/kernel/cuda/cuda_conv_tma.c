@@ -22,10 +22,24 @@ bool rondo__cuda_is_point(const rondo__window *window) {
     return true;
 }
 
+// Where pixels have few channels, the taps of a window along x are one pixel of more of them, if the
+// image has no border there: its neighbours overlap it, which a map allows. Steps are longer so.
+static rondo__window join_taps(const rondo__window *window) {
+    rondo__window joined = *window;
+    if (window->channels_in < STEP_MOST && window->kernel[2] > 1 && window->dilation[2] == 1 &&
+        window->before[2] == 0 && window->after[2] == 0) {
+        joined.channels_in *= window->kernel[2];
+        joined.in[2] -= window->kernel[2] - 1;
+        joined.kernel[2] = 1;
+    }
+    return joined;
+}
+
 int64_t rondo__cuda_get_tma_step(const rondo__cuda_convolution *convolution) {
+    const rondo__window window = join_taps(&convolution->window);
     int64_t step = STEP_MOST;
     if (!rondo__cuda_is_point(&convolution->window)) {
-        while (convolution->window.channels_in % step != 0) {
+        while (window.channels_in % step != 0) {
             step /= 2;
         }
     }
@@ -56,18 +70,27 @@ bool rondo__cuda_suits_tma(const rondo__cuda_kernel *kernel,
                            const rondo__cuda_convolution *convolution) {
     rondo_device_info info = {.struct_size = sizeof info};
     const rondo__window *window = &convolution->window;
+    const rondo__window joined = join_taps(window);
     return rondo__cuda_can_map_tensors(kernel->device) &&
            rondo__device_get_facts(kernel->device, &info) == RONDO_STATUS_OK &&
            info.arch_major == HOPPER && info.arch_minor == 0 &&
            convolution->weight_pitch == convolution->taps * window->channels_in &&
            convolution->weight_pitch % 8 == 0 &&
-           (rondo__cuda_is_point(window) || (window->channels_in % 16 == 0 && has_map(window)));
+           (rondo__cuda_is_point(window) || (joined.channels_in % 16 == 0 && has_map(&joined)));
 }
 
+static int64_t divide_up(int64_t a, int64_t b) {
+    return (a + b - 1) / b;
+}
+
+// No more than a block has steps: what it leaves of the memory lets others run beside it.
 static int64_t get_stages(const rondo__cuda_convolution *convolution,
                           const rondo__cuda_tma_tile *tile) {
-    const int64_t stages = tile->stages * (STEP_MOST / rondo__cuda_get_tma_step(convolution));
-    return stages < STAGES_MOST ? stages : STAGES_MOST;
+    const int64_t step = rondo__cuda_get_tma_step(convolution);
+    const int64_t steps = divide_up(divide_up(convolution->weight_pitch, step), tile->split);
+    const int64_t stages = tile->stages * (STEP_MOST / step);
+    const int64_t most = stages < STAGES_MOST ? stages : STAGES_MOST;
+    return steps < most ? steps : most;
 }
 
 int64_t rondo__cuda_get_tma_bytes(const rondo__cuda_convolution *convolution,
@@ -77,28 +100,29 @@ int64_t rondo__cuda_get_tma_bytes(const rondo__cuda_convolution *convolution,
     const int64_t buffers = stages * (tile->m + tile->n) * row_bytes;
     const int64_t sums = tile->m * (tile->n + 4) * 4;
     const int64_t barriers = (2 * stages + 1) * BARRIER_BYTES;
-    if (tile->split > 1) {
-        return buffers + sums +
-               barriers;  // as many sums are received as are sent, from the buffers
-    }
-    return (buffers > sums ? buffers : sums) + barriers;
+    const int64_t first = buffers > sums ? buffers : sums;  // sums are sent from the buffers
+    return first + (tile->split > 1 ? sums : 0) + barriers;
 }
 
 static rondo__tensor_form describe_matrix(int64_t rows, int64_t columns, int64_t box_rows,
                                           int64_t box_columns) {
     return (rondo__tensor_form){
         .extent = {(uint64_t)columns, (uint64_t)rows},
+        .pitch = {(uint64_t)columns},
         .box_columns = (uint32_t)box_columns,
         .box_rows = (uint32_t)box_rows,
     };
 }
 
-static rondo__tensor_form describe_images(const rondo__window *window, int64_t box_rows,
-                                          int64_t box_columns) {
+// The images as they lie, seen through a window whose taps may be joined.
+static rondo__tensor_form describe_images(const rondo__window *images, const rondo__window *window,
+                                          int64_t box_rows, int64_t box_columns) {
+    const uint64_t pixel = (uint64_t)images->channels_in, row = pixel * (uint64_t)images->in[2];
     rondo__tensor_form form = {
         .is_image = true,
         .extent = {(uint64_t)window->channels_in, (uint64_t)window->in[2], (uint64_t)window->in[1],
                    (uint64_t)window->batch},
+        .pitch = {pixel, row, row * (uint64_t)images->in[1]},
         .box_columns = (uint32_t)box_columns,
         .box_rows = (uint32_t)box_rows,
     };
@@ -115,13 +139,14 @@ void rondo__cuda_add_tma(rondo__cuda_kernel *kernel, const rondo__cuda_convoluti
                          const rondo__cuda_tma_tile *tile) {
     rondo__defines defines = {0};
     const rondo__window *window = &convolution->window;
+    const rondo__window joined = join_taps(window);
     const bool is_point = rondo__cuda_is_point(window);
     const int64_t step_elements = rondo__cuda_get_tma_step(convolution);
     const rondo__tensor_form weights =
         describe_matrix(window->channels_out, convolution->weight_pitch, tile->n, step_elements);
     const rondo__tensor_form pixels =
         is_point ? describe_matrix(convolution->pixels, window->channels_in, tile->m, step_elements)
-                 : describe_images(window, tile->m, step_elements);
+                 : describe_images(window, &joined, tile->m, step_elements);
 
     rondo__define_option(&defines, "--gpu-architecture=sm_90a");
     rondo__define_int(&defines, "TILE_M", tile->m);
@@ -153,10 +178,10 @@ void rondo__cuda_add_tma(rondo__cuda_kernel *kernel, const rondo__cuda_convoluti
                                                    .pixels = convolution->pixels,
                                                    .filters = window->channels_out,
                                                    .depth = convolution->weight_pitch});
-    rondo__step_int(step, window->channels_in);
+    rondo__step_int(step, joined.channels_in);
     rondo__step_int(step, window->out[1]);
     rondo__step_int(step, window->out[2]);
-    rondo__step_int(step, window->kernel[2]);
+    rondo__step_int(step, joined.kernel[2]);
     rondo__step_int(step, window->stride[1]);
     rondo__step_int(step, window->stride[2]);
     rondo__step_int(step, window->dilation[1]);

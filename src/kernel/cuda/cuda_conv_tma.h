@@ -7,7 +7,7 @@
 #include "kernel/cuda/cuda_convolution.h"
 
 // A tile of m pixels x n filters, by `split` blocks; `stages` buffers for 64 elements of the inner
-// extent, more where a step has fewer.
+// extent, more where a step has fewer, and at most one for each step.
 typedef struct rondo__cuda_tma_tile {
     int64_t m, n;
     int32_t stages, split;

@@ -61,9 +61,12 @@
 
 #include "rondo_ending.cuh"
 
-// Behind the buffers lie the sums of other blocks, then the barriers.
-#define RECEIVED_AT (STAGES * STAGE_BYTES)
-#define BARRIERS_AT (RECEIVED_AT + (SPLIT > 1 ? SPLIT * SUM_BYTES : 0))
+// Behind the buffers, which take the block's own sums at last, lie those of other blocks, then the
+// barriers.
+#define BUFFER_BYTES (STAGES * STAGE_BYTES)
+#define ALL_SUM_BYTES (SPLIT * SUM_BYTES)
+#define RECEIVED_AT (BUFFER_BYTES > ALL_SUM_BYTES ? BUFFER_BYTES : ALL_SUM_BYTES)
+#define BARRIERS_AT (RECEIVED_AT + (SPLIT > 1 ? ALL_SUM_BYTES : 0))
 
 // What the tensor memory accelerator knows of a tensor; made by the driver.
 struct __align__(128) tensor_map {
