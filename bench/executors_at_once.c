@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/thread_count.h"
 #include "base/clock.h"
+#include "base/thread_count.h"
 #include "bench.h"
 #include "rondo/rondo.h"
 

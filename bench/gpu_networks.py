@@ -4,15 +4,17 @@
     bench/gpu_networks.py RONDO [NAME...]      default: all networks that are listed below
 
 RONDO is the tool (build/rondo). Each network is made with random weights, exported to ONNX and run
-by ONNX Runtime's CPU provider for the expected outputs; then PyTorch runs it in fp16 (channels last
-where it has images, cuDNN's benchmark mode on), and Rondo without any timing of kernels (--tune off)
-and with all of it (--tune full), each on an empty kernel cache, and once more on the full one. At
-last `rondo test` compares fp16 and fp32 with the expected outputs. Latency is wall time of one run
+by ONNX Runtime's CPU provider for the expected outputs, unless an earlier call has left all that in
+$TMPDIR/gpu_networks. Then PyTorch runs each in fp16 (channels last where it has images, cuDNN's
+benchmark mode on), and behind that Rondo each without any timing of kernels (--tune off) and with all
+of it (--tune full), each on an empty kernel cache, and once more on the full one. At last, several at
+once, `rondo test` compares fp16 and fp32 with the expected outputs. Latency is wall time of one run
 with the wait, inputs on the device: median and 99th percentile of at least 150 runs. A row for each
 network; all numbers go to $OUT/gpu_networks.json (or build-gpu/out), too. Needs torch, torchvision,
 transformers, onnx, onnxruntime.
 
     LIMIT_S=530                                no network is begun after so many seconds
+    bench/gpu_networks.py --step export NAME   only makes and exports the network
 """
 import json
 import os
@@ -152,7 +154,7 @@ def make(name):
     return net.eval(), inputs
 
 
-# ---- steps, each in a process of its own --------------------------------------------------------
+# ---- steps, in processes of their own -----------------------------------------------------------
 
 def export(name):
     import numpy as np
@@ -162,6 +164,8 @@ def export(name):
     net, inputs = make(name)
     data = f"{WORK}/{name}/test_data_set_0"
     model = f"{WORK}/{name}/model.onnx"
+    if os.path.exists(f"{data}/done"):
+        return
     os.makedirs(data, exist_ok=True)
     with torch.no_grad():
         torch.onnx.export(net, inputs, model, opset_version=17, do_constant_folding=True, dynamo=False)
@@ -172,9 +176,11 @@ def export(name):
         for number, (tensor_name, value) in enumerate(tensors):
             with open(f"{data}/{kind}_{number}.pb", "wb") as file:
                 file.write(numpy_helper.from_array(np.asarray(value), tensor_name).SerializeToString())
+    open(f"{data}/done", "w").close()
 
 
 def time_torch(name):
+    """Prints the network's name and its numbers."""
     import torch
     torch.backends.cudnn.benchmark = True
     net, inputs = make(name)
@@ -210,17 +216,28 @@ def time_torch(name):
             found["graph_us"] = measure(graph.replay)
         except RuntimeError as error:
             found["no_graph"] = str(error).splitlines()[0]
-    print(json.dumps(found))
+    print(name, json.dumps(found), flush=True)
 
 
 # ---- the table ----------------------------------------------------------------------------------
 
 def run(command, **environment):
-    return subprocess.run(command, capture_output=True, text=True, timeout=180, env=dict(os.environ, **environment))
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=180, env=dict(os.environ, **environment))
+    except subprocess.TimeoutExpired as late:
+        return subprocess.CompletedProcess(command, 124, (late.stdout or b"").decode(), "no time")
 
 
-def step(what, name, **environment):
-    return run([sys.executable, __file__, "--step", what, name], **environment)
+def step(what, *names, **environment):
+    return run([sys.executable, __file__, "--step", what, *names], **environment)
+
+
+def time_all_torch(names):
+    """PyTorch's numbers by network, as far as it came."""
+    done = step("time", *names)
+    lines, error = done.stdout.splitlines(), done.stderr[-300:]
+    found = {line.split(" ", 1)[0]: json.loads(line.split(" ", 1)[1]) for line in lines if "{" in line}
+    return {name: found.get(name, {"error": error}) for name in names}
 
 
 def time_rondo(rondo, name, tune, cache):
@@ -248,52 +265,58 @@ def show(value, digits=0):
     return f"{value:.{digits}f}" if isinstance(value, (int, float)) else "-"
 
 
+HEAD = ("network", "PyTorch eager, us", "graph", "Rondo off: replay, p99", "prepare, s", "full: eager", "replay", "p99",
+        "prepare, s", "warm", "replay / best PyTorch", "off / full", "ops", "nodes", "bypassed", "fp16", "fp32")
+
+
+def show_row(row):
+    torch_side, off, full, warm = row["torch"], row["off"], row["full"], row["warm"]
+    best = min((v for k, v in torch_side.items() if k.endswith("_us")), default=None)
+    replay = full.get("replay_us")
+    cells = [row["name"], show(torch_side.get("eager_us")), show(torch_side.get("graph_us")),
+             f"{show(off.get('replay_us'))}, {show(off.get('p99_us'))}", show(off.get("prepare_s"), 1),
+             show(full.get("eager_us")), show(replay), show(full.get("p99_us")), show(full.get("prepare_s"), 1),
+             show(warm.get("prepare_s"), 2), show(replay / best if best and replay else None, 2),
+             show(off["replay_us"] / replay if replay and "replay_us" in off else None, 2), full.get("ops"),
+             full.get("nodes"), full.get("bypassed_ops"), row["fp16"].split()[0], row["fp32"].split()[0]]
+    print("| " + " | ".join(str(cell) for cell in cells) + " | " + full.get("error", "") + off.get("error", ""), flush=True)
+
+
 def main(rondo, names):
     begin = time.time()
     limit = float(os.environ.get("LIMIT_S", "530"))
     rows = []
     os.makedirs(OUT, exist_ok=True)
-    print("| network | PyTorch eager, us | graph | Rondo off: replay, p99 | prepare, s | full: eager | replay | p99 | "
-          "prepare, s | warm | replay / best PyTorch | off / full | ops | nodes | bypassed | fp16 | fp32 |")
-    print("|---|" + "---:|" * 14 + "---|---|", flush=True)
-    with ThreadPoolExecutor(4) as pool:
-        exports = {name: pool.submit(step, "export", name, OMP_NUM_THREADS="4", CUDA_VISIBLE_DEVICES="")
-                   for name in names}
-        for name in names:
-            if time.time() - begin > limit:
-                print(f"| {name} | no time |")
-                continue
-            done = step("time", name)
-            try:
-                torch_side = json.loads(done.stdout.strip().splitlines()[-1])
-            except (ValueError, IndexError):
-                torch_side = {"error": done.stderr[-300:]}
-            exported = exports[name].result()
-            if exported.returncode != 0:
-                print(f"| {name} | not exported: {(exported.stderr.strip().splitlines() or [''])[-1]} |", flush=True)
-                continue
+    with ThreadPoolExecutor(8) as pool:
+        exports = dict(zip(names, pool.map(lambda name: step("export", name, OMP_NUM_THREADS="2",
+                                                             CUDA_VISIBLE_DEVICES=""), names)))
+    torch_sides = time_all_torch(names)
+    for name in names:
+        if exports[name].returncode != 0:
+            print(f"{name} is not exported: {(exports[name].stderr.strip().splitlines() or [''])[-1]}", flush=True)
+        elif time.time() - begin > limit:
+            print(f"{name}: no time", flush=True)
+        else:
             off = time_rondo(rondo, name, "off", f"{WORK}/off_{name}")
             full = time_rondo(rondo, name, "full", f"{WORK}/full_{name}")
             warm = time_rondo(rondo, name, "full", f"{WORK}/full_{name}")
-            results = {dtype: test(rondo, name, dtype, f"{WORK}/full_{name}") for dtype in ("fp16", "fp32")}
-            rows.append({"name": name, "torch": torch_side, "off": off, "full": full, "warm": warm, **results})
+            rows.append({"name": name, "torch": torch_sides[name], "off": off, "full": full, "warm": warm})
             json.dump(rows, open(f"{OUT}/gpu_networks.json", "w"), indent=1)
-            best = min((v for k, v in torch_side.items() if k.endswith("_us")), default=None)
-            replay = full.get("replay_us")
-            print(f"| {name} | {show(torch_side.get('eager_us'))} | {show(torch_side.get('graph_us'))} | "
-                  f"{show(off.get('replay_us'))}, {show(off.get('p99_us'))} | {show(off.get('prepare_s'), 1)} | "
-                  f"{show(full.get('eager_us'))} | {show(replay)} | {show(full.get('p99_us'))} | "
-                  f"{show(full.get('prepare_s'), 1)} | {show(warm.get('prepare_s'), 2)} | "
-                  f"{show(replay / best if best and replay else None, 2)} | "
-                  f"{show(off['replay_us'] / replay if replay and 'replay_us' in off else None, 2)} | "
-                  f"{full.get('ops')} | {full.get('nodes')} | {full.get('bypassed_ops')} | "
-                  f"{results['fp16'].split()[0]} | {results['fp32'].split()[0]} | "
-                  f"{full.get('error', '')}{off.get('error', '')}", flush=True)
+    with ThreadPoolExecutor(6) as pool:
+        for dtype in ("fp16", "fp32"):
+            found = pool.map(lambda row: test(rondo, row["name"], dtype, f"{WORK}/full_{row['name']}"), rows)
+            for row, result in zip(rows, list(found)):
+                row[dtype] = result
+    json.dump(rows, open(f"{OUT}/gpu_networks.json", "w"), indent=1)
+    print("| " + " | ".join(HEAD) + " |\n|---|" + "---:|" * (len(HEAD) - 3) + "---|---|")
+    for row in rows:
+        show_row(row)
 
 
 if __name__ == "__main__":
-    if len(sys.argv) == 4 and sys.argv[1] == "--step":
-        {"export": export, "time": time_torch}[sys.argv[2]](sys.argv[3])
+    if len(sys.argv) > 3 and sys.argv[1] == "--step":
+        for each in sys.argv[3:]:
+            {"export": export, "time": time_torch}[sys.argv[2]](each)
     elif len(sys.argv) > 1 and sys.argv[1] not in ("-h", "--help"):
         main(sys.argv[1], sys.argv[2:] or list(NETWORKS))
     else:

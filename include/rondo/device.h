@@ -246,11 +246,11 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_stream_call_host(rondo_stream *strea
                                                              size_t argument_bytes);
 
 enum {
-    // The kernel may start while the work before it runs, and waits for that by itself
-    // (griddepcontrol.wait), where the device can do it.
+    // The kernel may start while the work before it runs, and waits for that itself
+    // (griddepcontrol.wait).
     RONDO_LAUNCH_OVERLAP = 1u << 0,
-    // `arguments` are one parameter, a struct say. Needed where that is aligned to more than 16
-    // bytes, as with a tensor map in it (CUtensorMap): the driver begins such parameters elsewhere.
+    // `arguments` are one parameter: a struct aligned to more than 16 bytes, as with a CUtensorMap
+    // in it.
     RONDO_LAUNCH_ONE_PARAMETER = 1u << 1,
 };
 

@@ -6,9 +6,9 @@
 // none of them is there a return, a call, a branch by table, or an access to global memory. The
 // order of PTX is what counts: the assembler moves no access across the wait.
 //
-// Two kernels start copies of their weights earlier, which nothing ever writes. For them the address
-// of each such copy is followed back to the kernel's parameters, and may come from that one pointer,
-// or must be that of the one tensor map that tells of the weights.
+// Two kernels start copies of their weights earlier, which nothing ever writes. For them the
+// address of each such copy is followed back to the kernel's parameters, and may come from that one
+// pointer, or must be that of the one tensor map that tells of the weights.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_TESTS_SUPPORT_PTX_TURN_H
 #define RONDO_TESTS_SUPPORT_PTX_TURN_H

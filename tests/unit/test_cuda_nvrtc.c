@@ -95,8 +95,8 @@ static void test_cuda_nvrtc__too_many_options(void **state) {
                      RONDO_STATUS_INVALID);
 }
 
-// Every text of the library, for the oldest and the newest chips it serves; the one that only Hopper
-// can run, for that.
+// Every text of the library, for the oldest and the newest chips it serves; the one that only
+// Hopper can run, for that.
 static void test_cuda_nvrtc__every_text_compiles(void **state) {
     (void)state;
     static const int32_t archs[] = {80, 90, 100};

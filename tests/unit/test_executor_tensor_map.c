@@ -1,6 +1,7 @@
 // A replay whose first kernel sees its input through a tensor map takes device tensors where they
-// are, as any other does: the map is a part of the kernel's arguments. Maps are used on Hopper alone
-// (and where the emulated GPU says that it is one); elsewhere the same runs take other kernels.
+// are, as any other does: the map is a part of the kernel's arguments. Maps are used on Hopper
+// alone (and where the emulated GPU says that it is one); elsewhere the same runs take other
+// kernels.
 // SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>

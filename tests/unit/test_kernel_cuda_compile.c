@@ -50,7 +50,8 @@ static void check_turn(const char *source, const char *const *options, size_t op
         {"byte_tensor", 12, 1, 0},
         {"conv_tma", 36, SIZE_MAX, 128},  // maps of x and of w, then pointers
         {"conv_depthwise_rows", 5, 1, 0},
-        {"recurrent_sequence", 17, 2, 0},  // x, w, r and more: r is a constant where it is read early
+        {"recurrent_sequence", 17, 2,
+         0},  // x, w, r and more: r is a constant where it is read early
         {NULL, 0, 0, 0}};
     const char *all[OPTIONS_MAX];
     rondo__cuda_image ptx;

@@ -29,9 +29,9 @@ typedef struct problem {
     rondo__activation activation;
 } problem;
 
-// With height 1 windows are 1 x kernel; products have kernel 1. Extents that fill no tile, rows of results that begin
-// anywhere (33 and 50 filters), windows that leave the image, rows that end within a tile, parts of
-// 64 channels and parts of 64, 32 and 16 elements.
+// With height 1 windows are 1 x kernel; products have kernel 1. Extents that fill no tile, rows of
+// results that begin anywhere (33 and 50 filters), windows that leave the image, rows that end
+// within a tile, parts of 64 channels and parts of 64, 32 and 16 elements.
 static const problem problems[] = {
     {1, 1, 130, 200, 96, 1, 1, 0, 0, 1, true, true, RONDO__ACTIVATION_GELU},
     {1, 1, 37, 776, 33, 1, 1, 0, 0, 1, true, true, RONDO__ACTIVATION_NONE},

@@ -246,10 +246,10 @@ static rondo__cu_result launch_kernel(const rondo__cuda_device *device, const ro
                           (device->api->capabilities & RONDO__CUDA_CAN_OVERLAP_LAUNCHES) != 0 &&
                           device->arch >= 90;
     if (!overlaps) {
-        return device->api->cuLaunchKernel(
-            launch->function, launch->grid[0], launch->grid[1], launch->grid[2], launch->block[0],
-            launch->block[1], launch->block[2], launch->shared_bytes,
-            rondo__cuda_native_stream(stream), parameters, packed);
+        return device->api->cuLaunchKernel(launch->function, launch->grid[0], launch->grid[1],
+                                           launch->grid[2], launch->block[0], launch->block[1],
+                                           launch->block[2], launch->shared_bytes,
+                                           rondo__cuda_native_stream(stream), parameters, packed);
     }
     rondo__cu_launch_attribute attribute = {
         .id = RONDO__CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,

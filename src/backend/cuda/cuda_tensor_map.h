@@ -1,8 +1,8 @@
 // backend/cuda/cuda_tensor_map.h — tensors as Hopper's tensor memory accelerator sees them.
 //
-// A kernel takes such a map as 16 words of its arguments, at a multiple of 128 bytes. It copies boxes
-// of a matrix, or of images as a convolution's window walks over them, into shared memory, where
-// pieces of 16 bytes are permuted by the row as wgmma wants them; what lies outside is zero.
+// A kernel takes such a map as 16 words of its arguments, at a multiple of 128 bytes. It copies
+// boxes of a matrix, or of images as a convolution's window walks over them, into shared memory,
+// where pieces of 16 bytes are permuted by the row as wgmma wants them; what lies outside is zero.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BACKEND_CUDA_CUDA_TENSOR_MAP_H
 #define RONDO_BACKEND_CUDA_CUDA_TENSOR_MAP_H
@@ -27,8 +27,9 @@ typedef struct rondo__tensor_form {
     uint64_t pitch[3];   // elements from one row to the next; of images by x, y and n
     // Of a box: columns (or channels), of which 16, 32 or 64 are copied, and rows (or pixels).
     uint32_t box_columns, box_rows;
-    // Of a window, x first: its step, how far its first place lies before the image, and how far its
-    // last place lies behind the place of the image's last pixel (a negative number: before it).
+    // Of a window, x first: its step, how far its first place lies before the image, and how far
+    // its last place lies behind the place of the image's last pixel (a negative number: before
+    // it).
     uint32_t step[2];
     int32_t before[2], behind[2];
 } rondo__tensor_form;

@@ -164,8 +164,8 @@ static int64_t get_tensor_bytes(const rondo__attention *a, int64_t key_warps, in
     return tile_bytes > merge_bytes ? tile_bytes : merge_bytes;
 }
 
-// Keys of a warp and tile, so many that one tile has them all if that can be: to begin another takes
-// as long as a load is on its way. 0: what the block needs does not fit.
+// Keys of a warp and tile, so many that one tile has them all if that can be: to begin another
+// takes as long as a load is on its way. 0: what the block needs does not fit.
 static int64_t get_tensor_keys(const rondo_device_info *info, const rondo__attention *a,
                                int64_t key_warps) {
     if (a->m > INT32_MAX / 2 || a->n > INT32_MAX / 2) {

@@ -22,8 +22,9 @@ bool rondo__cuda_is_point(const rondo__window *window) {
     return true;
 }
 
-// Where pixels have few channels, the taps of a window along x are one pixel of more of them, if the
-// image has no border there: its neighbours overlap it, which a map allows. Steps are longer so.
+// Where pixels have few channels, the taps of a window along x are one pixel of more of them, if
+// the image has no border there: its neighbours overlap it, which a map allows. Steps are longer
+// so.
 static rondo__window join_taps(const rondo__window *window) {
     rondo__window joined = *window;
     if (window->channels_in < STEP_MOST && window->kernel[2] > 1 && window->dilation[2] == 1 &&

@@ -11,10 +11,10 @@
 //     rondo__step_output(step, 0);
 //     rondo__step_int(step, count);
 //
-// Every parameter is one 8-byte word (address, i64 or double) or a tensor map of sixteen, and the device text declares a
-// struct of just such members, so that host and device agree without layout rules. The first
-// failure sticks to the kernel: later calls do nothing and take NULL steps, and the dispatcher
-// looks at `status` once at the end.
+// Every parameter is one 8-byte word (address, i64 or double) or a tensor map of sixteen, and the
+// device text declares a struct of just such members, so that host and device agree without layout
+// rules. The first failure sticks to the kernel: later calls do nothing and take NULL steps, and
+// the dispatcher looks at `status` once at the end.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_KERNEL_CUDA_STEPS_H
 #define RONDO_KERNEL_CUDA_STEPS_H

@@ -4,10 +4,10 @@
 // rule of ours predicts well, so the candidates are run. What is timed is what will run: each
 // candidate is captured several times in a row and the graph replayed, so that launch cost stays
 // out, on buffers filled with noise, and with weights that come from memory where those of the
-// network do (cuda_tune_buffers.h). The choice is kept by name: on disk beside the compiled kernels,
-// under a key of chip, driver and problem, and for tuning files (rondo/tuning.h). The name of a
-// library's way holds the library's version; one of our own stays chosen when a library changes, so
-// that it need not be loaded to be found.
+// network do (cuda_tune_buffers.h). The choice is kept by name: on disk beside the compiled
+// kernels, under a key of chip, driver and problem, and for tuning files (rondo/tuning.h). The name
+// of a library's way holds the library's version; one of our own stays chosen when a library
+// changes, so that it need not be loaded to be found.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_KERNEL_CUDA_TUNE_H
 #define RONDO_KERNEL_CUDA_TUNE_H

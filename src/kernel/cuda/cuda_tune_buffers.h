@@ -49,8 +49,8 @@ RONDO_MUST_USE rondo_status rondo__tune_buffers_prepare(rondo__tune_buffers *buf
 // Launch `index` of a row.
 RONDO_MUST_USE rondo_status rondo__tune_buffers_launch(const rondo__tune_buffers *buffers,
                                                        rondo__cuda_kernel *candidate, size_t index);
-// A kernel on each multiprocessor that does nothing, but begins before the kernel in front of it has
-// ended, and lets the one behind begin, as a network's do: what a candidate does not let its
+// A kernel on each multiprocessor that does nothing, but begins before the kernel in front of it
+// has ended, and lets the one behind begin, as a network's do: what a candidate does not let its
 // neighbours gain is counted so.
 RONDO_MUST_USE rondo_status
 rondo__tune_buffers_launch_neighbour(const rondo__tune_buffers *buffers);
