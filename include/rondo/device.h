@@ -262,7 +262,7 @@ typedef struct rondo_launch {
     uint32_t grid[3];       // blocks, at least 1; the host ignores both
     uint32_t block[3];      // threads of a block, at least 1
     uint32_t shared_bytes;  // dynamic shared memory
-    const void *arguments;  // packed as the kernel lays them out; copied now
+    const void *arguments;  // packed as the kernel has them; copied now
     size_t argument_bytes;  // up to 4096
     uint32_t flags;         // RONDO_LAUNCH_*; 0 for none
 } rondo_launch;
