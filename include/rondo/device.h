@@ -246,8 +246,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_stream_call_host(rondo_stream *strea
                                                              size_t argument_bytes);
 
 enum {
-    // The kernel may start while the work before it runs, and waits for that itself
-    // (griddepcontrol.wait).
+    // The kernel may start while the work before it runs; it waits itself (griddepcontrol.wait).
     RONDO_LAUNCH_OVERLAP = 1u << 0,
     // `arguments` are one parameter: a struct aligned to more than 16 bytes, as with a CUtensorMap
     // in it.
