@@ -3,12 +3,12 @@
 //
 //   build/bench/byte_products [DEVICE] [--full] [--only TEXT]        default: cuda:0
 //
-// The library's own contest times the ways, each ten times in a graph, and this program listens to
-// what it logs; kernels and choices go to a folder of their own, so that nothing is remembered.
-// Normally the four plans on tensor cores with the best estimate are timed, with --full all. A
-// product ends as a real number with scale and bias, as bytes, or is the sum itself; convolutions
-// have channels last, a scale for each filter and a bias, and end as bytes. Products of the same
-// sizes by PyTorch: bench/torch_int_mm.py.
+// The library's own contest times the ways, each ten times in a graph with a small kernel behind
+// each, and this program listens to what it logs; kernels and choices go to a folder of their own,
+// so that nothing is remembered. Normally the four plans on tensor cores with the best estimate are
+// timed, with --full all. A product ends as a real number with scale and bias, as bytes, or is the
+// sum itself; convolutions have channels last, a scale for each filter and a bias, and end as
+// bytes. Products of the same sizes by PyTorch: bench/torch_int_mm.py.
 // SPDX-License-Identifier: Apache-2.0
 #include <stdint.h>
 #include <stdio.h>
@@ -78,7 +78,7 @@ static const problem problems[] = {
 static double g_plain_us, g_tensor_us;
 static char g_tensor_name[NAME_BYTES];
 
-// "tune KEY: NAME takes 12.34 us"
+// "tune KEY: NAME takes 12.34 us with its neighbour"
 static void listen(void *user_data, rondo_log_level level, const char *message) {
     const char *takes = strstr(message, " takes ");
     const char *name = strstr(message, ": ");
