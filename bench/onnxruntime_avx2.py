@@ -3,11 +3,11 @@
 """A copy of the onnxruntime package that believes the processor has no AVX-512 and no VNNI.
 
 Usage: bench/onnxruntime_avx2.py FOLDER
-       PYTHONPATH=FOLDER LD_PRELOAD=FOLDER/shim.so ONEDNN_MAX_CPU_ISA=AVX2 bench/cpu_vs_onnxruntime.py ...
+       PYTHONPATH=FOLDER LD_PRELOAD=FOLDER/shim.so RONDO_MAX_CPU_ISA=AVX2 bench/cpu_vs_onnxruntime.py ...
 
 ONNX Runtime has no setting for this. In the copy each `cpuid` instruction that the disassembler finds
 is an illegal one of the same length; shim.so (needs cc, on x86-64 Linux) answers it with what the
-processor says, less the bits of AVX-512, AVX-VNNI and AMX. ONEDNN_MAX_CPU_ISA is for Rondo's side.
+processor says, less the bits of AVX-512, AVX-VNNI and AMX. RONDO_MAX_CPU_ISA is for Rondo's side.
 """
 import glob
 import os

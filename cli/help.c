@@ -67,11 +67,10 @@ static const variable variables[] = {
      "threads for one op on the host, and for a model's weights,\nunless --threads or the "
      "program says so; default: all\nprocessors"},
     {"OMP_NUM_THREADS", NULL, "the same, where RONDO_NUM_THREADS is not set"},
-    {"OMP_WAIT_POLICY", NULL,
-     "OpenMP's own: passive makes idle threads sleep at once. Set\n(or GOMP_SPINCOUNT), it keeps "
-     "Rondo from choosing by load"},
-    {"ONEDNN_MAX_CPU_ISA", NULL,
-     "oneDNN's own: the widest instructions used, as AVX2; Rondo's\nloops obey it, too"},
+    {"RONDO_MAX_CPU_ISA", NULL,
+     "the widest instructions that kernels of the host use on\nx86-64: sse41, avx2 or avx512_core "
+     "(without VNNI); default:\nall that the processor has"},
+    {"ONEDNN_MAX_CPU_ISA", NULL, "the same, where RONDO_MAX_CPU_ISA is not set"},
     {"RONDO_CACHE_DIR", NULL,
      "where compiled GPU kernels and tuning results are kept;\ndefault: rondo in XDG_CACHE_HOME, "
      "or "

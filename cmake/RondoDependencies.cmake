@@ -4,13 +4,6 @@
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(PROTOBUF_C REQUIRED IMPORTED_TARGET libprotobuf-c)
 find_package(Threads REQUIRED)
-find_package(OpenMP COMPONENTS C)
-
-# oneDNN 2.6 (Debian 12) and 3.x both work.
-include(${CMAKE_CURRENT_LIST_DIR}/rondo-find-dnnl.cmake)
-if(NOT TARGET DNNL::dnnl)
-  message(FATAL_ERROR "oneDNN was not found (Debian and Ubuntu: libdnnl-dev); tools/setup installs it")
-endif()
 
 # Compressed .npz archives, which the tool reads; without it only stored ones.
 find_package(ZLIB QUIET)

@@ -19,15 +19,12 @@ configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/rondo-config.cmake.in
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/rondo-config-version.cmake
   COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/rondo-config.cmake
-  ${PROJECT_BINARY_DIR}/rondo-config-version.cmake
-  ${CMAKE_CURRENT_LIST_DIR}/rondo-find-dnnl.cmake DESTINATION ${RONDO_CMAKE_DIR})
+  ${PROJECT_BINARY_DIR}/rondo-config-version.cmake DESTINATION ${RONDO_CMAKE_DIR})
 
 # The prefix is relative to the file, so that an installed tree can be moved.
 file(RELATIVE_PATH RONDO_PC_TO_PREFIX
   /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
 string(REGEX REPLACE "/$" "" RONDO_PC_TO_PREFIX "${RONDO_PC_TO_PREFIX}")
-list(TRANSFORM RONDO_OPENMP_LIBRARIES PREPEND "-l" OUTPUT_VARIABLE RONDO_PC_OPENMP)
-list(JOIN RONDO_PC_OPENMP " " RONDO_PC_OPENMP)
 configure_file(${CMAKE_CURRENT_LIST_DIR}/rondo.pc.in ${PROJECT_BINARY_DIR}/rondo.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/rondo.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 

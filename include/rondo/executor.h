@@ -21,6 +21,7 @@
 #include "rondo/status.h"
 #include "rondo/tensor.h"
 #include "rondo/text.h"
+#include "rondo/workers.h"
 
 RONDO_EXTERN_C_BEGIN
 
@@ -105,6 +106,7 @@ typedef struct rondo_executor_options {
     uint64_t
         weight_limit_bytes;  // of weights on a GPU; 0: all are there. No matter on the host; see
                              // below
+    rondo_workers *workers;  // that run ops on the host; NULL: the device's. See rondo/workers.h
 } rondo_executor_options;
 
 // Branches. Ops of a graph that do not need each other may run side by side: on a GPU as branches

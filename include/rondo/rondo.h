@@ -45,6 +45,7 @@
 #include "rondo/builder.h"    // a model made in code, and read back
 #include "rondo/user_op.h"    // ops of the program's own
 #include "rondo/executor.h"   // a program on a device
+#include "rondo/workers.h"    // shared threads
 #include "rondo/tuning.h"     // choices of GPU kernels as a file
 #include "rondo/placement.h"  // where ops run, and what is copied in between
 #include "rondo/self_check.h"  // replays compared with eager runs
@@ -55,7 +56,7 @@
 // Advanced.
 #include "rondo/inspect.h"    // looking inside a graph: nodes, dumps, handles
 #include "rondo/text.h"       // text formats; names from strangers, made fit to show
-#include "rondo/update.h"     // another recording taken over, and what changed
+#include "rondo/update.h"     // another recording taken over
 #include "rondo/node.h"       // nodes by handle: added, patched, switched off
 #include "rondo/stepper.h"    // one call at the place of each launch
 #include "rondo/label.h"      // scopes that name what is put on a stream

@@ -81,9 +81,8 @@ struct rondo_stream {
     bool is_legacy;        // wraps the legacy default stream: runs work, never records
     void *native;          // CUstream, or NULL
     uint32_t number;       // for messages: "stream 3"; set by the generic layer
-    // The replay at hand may be run by the thread that asks for it, which waits for it anyway; it
-    // starts no threads. Set by that thread, for one replay; the host backend clears it where it
-    // was run so.
+    // The replay at hand may be run by the thread that asks for it, which waits for it anyway. Set
+    // by that thread, for one replay; the host backend clears it where it was run so.
     bool runs_here;
     // Kept by the generic layer: false means that the stream certainly does not record a capture
     // begun through this library, so that a replay need not ask the driver.

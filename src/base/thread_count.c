@@ -45,14 +45,6 @@ static int32_t read_count(const char *variable) {
     return value > RONDO__HOST_THREAD_COUNT_MAX ? RONDO__HOST_THREAD_COUNT_MAX : (int32_t)value;
 }
 
-static _Thread_local int32_t thread_share = 1;
-
-int32_t rondo__host_set_thread_share(int32_t share) {
-    int32_t former = thread_share;
-    thread_share = share;
-    return former;
-}
-
 static _Thread_local int32_t chosen_count;  // 0: nothing was chosen for this thread
 
 int32_t rondo__host_choose_thread_count(int32_t count) {
@@ -78,6 +70,5 @@ static int get_default_count(void) {
 }
 
 int32_t rondo__host_get_thread_count(void) {
-    int32_t count = chosen_count > 0 ? chosen_count : (int32_t)get_default_count();
-    return count > thread_share ? count / thread_share : 1;
+    return chosen_count > 0 ? chosen_count : (int32_t)get_default_count();
 }

@@ -15,9 +15,6 @@ int32_t rondo__host_get_thread_count(void);
 // former choice.
 int32_t rondo__host_choose_thread_count(int32_t count);
 
-// Threads one op may use on this thread from now on are divided by `share`; returns the former one.
-int32_t rondo__host_set_thread_share(int32_t share);
-
 // Processors that this process may run on.
 int32_t rondo__host_get_processor_count(void);
 

@@ -282,7 +282,7 @@ static void append_steps(rondo__text *text, rondo_executor *executor, rondo__pla
 static void append_legend(rondo__text *text, bool is_host) {
     rondo__text_append(
         text, "%s",
-        is_host ? "run by: simd (own vector code), onednn (oneDNN), reference (plain C, slow), "
+        is_host ? "run by: simd (vector code), reference (plain C, slow), "
                   "copy (moves bytes),\n        philox (random numbers), trees (decision trees), "
                   "own (the program's),\n        control (branches and loops on the device); host: "
                   "bypassed, plain C between segments\n"

@@ -124,6 +124,7 @@ void rondo__executor_release(rondo_executor *executor) {
     rondo__peers_free(executor);
     rondo__spill_free(executor);
     rondo_program_destroy(executor->source);
+    rondo_workers_release(executor->options.workers);
     rondo__free(executor->worth);
     rondo__free(executor->keyed);
     rondo__free(executor->deciding);

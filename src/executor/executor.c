@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backend/backend.h"
+#include "backend/workers.h"
 #include "base/crew.h"
 #include "base/error.h"
 #include "base/logging.h"
@@ -76,6 +77,9 @@ static rondo_status read_options(const rondo_executor_options *options,
         return RONDO_FAIL(INVALID,
                           "options.thread_count is %u; it is 1 to %d, or 0 for the default",
                           (unsigned)merged.thread_count, RONDO__HOST_THREAD_COUNT_MAX);
+    }
+    if (merged.workers != NULL && merged.thread_count == 0) {
+        merged.thread_count = (uint32_t)rondo__workers_get_limit(merged.workers);
     }
     if (merged.graphs == RONDO_GRAPHS_AUTO) {
         merged.graphs = read_graphs_variable();
@@ -218,6 +222,7 @@ static rondo_status create(rondo_program *program, rondo_device *device,
     rondo__program_retain(program);
     executor->source = program;
     executor->options = *options;
+    rondo_workers_retain(options->workers);
     executor->graphs = options->graphs;
     executor->depth = depth;
     executor->root = root != NULL ? root : executor;

@@ -12,6 +12,7 @@
 #include "executor/counted.h"
 #include "executor/hosted.h"
 #include "executor/levels.h"
+#include "executor/parts.h"
 #include "executor/run_memory.h"
 #include "program/specialise.h"
 #include "tensor/elements.h"
@@ -521,6 +522,10 @@ rondo_status rondo__plan_place_values(rondo_executor *executor, rondo__plan *pla
         goto free_lists;
     }
     measure_lifetimes(&l, plan, class_of, NULL);
+    status = rondo__parts_join(executor, plan, l.first, l.last);
+    if (status != RONDO_STATUS_OK) {
+        goto free_lists;
+    }
     join_in_place(&l, plan);
     mark_bound(executor, plan);
     if (plan->sides != NULL) {
@@ -539,7 +544,7 @@ rondo_status rondo__plan_place_values(rondo_executor *executor, rondo__plan *pla
     for (size_t v = 0; v < program->value_count; ++v) {
         rondo__slot *slot = &plan->slots[v];
         if (slot->kind == RONDO__SLOT_ARENA && plan->slots[slot->root].kind == RONDO__SLOT_ARENA) {
-            slot->offset = plan->slots[slot->root].offset;
+            slot->offset = plan->slots[slot->root].offset + slot->part_at;
         } else if (slot->kind == RONDO__SLOT_ARENA) {
             slot->kind = RONDO__SLOT_NONE;
         }

@@ -260,23 +260,17 @@ static rondo_status classify(rondo_executor *executor, rondo__plan *plan, size_t
     return status;
 }
 
-// Says what will be prepared, to who makes some of it meanwhile. Returns what to end with
-// rondo__kernel_ahead_destroy.
-static rondo__kernel_ahead *survey_nodes(rondo_executor *executor, rondo__plan *plan,
-                                         rondo__tensor_info *inputs, rondo__tensor_info *outputs,
-                                         const uint32_t *uses) {
+// Says what will be prepared, to who compiles some of it meanwhile.
+static void survey_nodes(rondo_executor *executor, rondo__plan *plan, rondo__tensor_info *inputs,
+                         rondo__tensor_info *outputs, const uint32_t *uses) {
     const bool is_host = rondo_device_is_host(executor->device);
-    rondo__kernel_ahead *ahead = is_host ? rondo__kernel_ahead_create() : NULL;
-    for (size_t n = 0; n < plan->program->node_count && (!is_host || ahead != NULL); ++n) {
+    for (size_t n = 0; n < plan->program->node_count && !is_host; ++n) {
         rondo__kernel_request request;
         fill_request(executor, plan, n, inputs, outputs, uses, &request);
-        request.ahead = ahead;
         if (!has_objects(&request)) {
             rondo__kernel_survey(&request);
         }
     }
-    rondo__kernel_ahead_begin(ahead);
-    return ahead;
 }
 
 static rondo_status prepare_nodes(rondo_executor *executor, rondo__plan *plan, int8_t *class_of,
@@ -299,7 +293,7 @@ static rondo_status prepare_nodes(rondo_executor *executor, rondo__plan *plan, i
     for (size_t v = 0; v < program->value_count; ++v) {
         plan->constant_bytes += rondo_tensor_get_bytes(&program->values[v].constant);
     }
-    rondo__kernel_ahead *ahead = survey_nodes(executor, plan, infos, infos + widest, uses);
+    survey_nodes(executor, plan, infos, infos + widest, uses);
     for (size_t n = 0; n < program->node_count && status == RONDO_STATUS_OK; ++n) {
         rondo__kernel_request request;
         fill_request(executor, plan, n, infos, infos + widest, uses, &request);
@@ -313,7 +307,6 @@ static rondo_status prepare_nodes(rondo_executor *executor, rondo__plan *plan, i
                                        program->node_count);
         }
     }
-    rondo__kernel_ahead_destroy(ahead);
 
 free_lists:
     rondo__free(infos);

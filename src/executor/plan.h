@@ -57,6 +57,7 @@ typedef struct rondo__slot {
     size_t bytes;
     int32_t root;       // value whose bytes this one shares (views; the room of what is counted);
                         // itself otherwise
+    size_t part_at;     // of a part of the root's value: from the root's start; see parts.h
     size_t offset;      // ARENA: from the arena's start
     void *address;      // ARENA and CONSTANT: on the device; with is_on_host in pinned memory
     bool is_on_host;    // ARENA: lies in plan->host_arena
@@ -150,7 +151,7 @@ typedef struct rondo__step {
     size_t first_item;
     size_t item_count;
     bool is_ahead;           // first in the plan and of the processor alone: needs no stream
-    bool is_serial;          // its graph starts no threads: on the host, who waits may run it
+    bool may_run_here;       // its graph, by the thread that waits for it
     rondo_graph *graph;      // NULL until captured
     uint64_t retry_run;      // run of the plan from which on a capture is tried
     uint32_t failure_count;  // captures that failed for want of memory, or for no lasting reason

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "backend/workers.h"
 #include "base/clock.h"
 #include "base/crew.h"
 #include "base/error.h"
@@ -275,6 +276,7 @@ static rondo_status create_plan(rondo_executor *executor, const rondo_tensor *ke
     // Kernels that cut their work ahead must see the number of threads that will run them.
     const int32_t count = (int32_t)executor->options.thread_count;
     const int32_t former = rondo__host_choose_thread_count(count);
+    rondo__workers *former_workers = rondo__workers_choose(executor->options.workers);
     rondo__crew_enter();
     const rondo__lru_stats *plans = &executor->plans.stats;
     rondo_status status = compile(executor, keys, program, out_plan);
@@ -296,6 +298,7 @@ static rondo_status create_plan(rondo_executor *executor, const rondo_tensor *ke
         }
     }
     rondo__crew_leave();
+    (void)rondo__workers_choose(former_workers);
     (void)rondo__host_choose_thread_count(former);
     return status;
 }

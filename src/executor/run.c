@@ -166,12 +166,12 @@ static void note_failure(rondo__plan *plan, const rondo_graph *graph) {
                    is_known ? report.what : rondo_error_get_last()->message);
 }
 
-static bool is_serial(const rondo__plan *plan, const rondo__step *step) {
-    bool is = true;
+static bool may_run_here(const rondo__plan *plan, const rondo__step *step) {
+    bool may = true;
     for (size_t i = step->first_item; i < step->first_item + step->item_count; ++i) {
-        is = is && plan->items[i].kernel->is_serial;
+        may = may && plan->items[i].kernel->may_run_here;
     }
-    return is;
+    return may;
 }
 
 // Records the segment. On failure the step is as before, and the stream usable.
@@ -209,7 +209,7 @@ static rondo_status capture_step(rondo_executor *executor, rondo__plan *plan, ro
 destroy_graph:
     if (status == RONDO_STATUS_OK) {
         step->graph = graph;
-        step->is_serial = is_serial(plan, step);
+        step->may_run_here = may_run_here(plan, step);
     } else {
         rondo_error saved;
         rondo__error_save(&saved);
@@ -362,11 +362,11 @@ static void note_crossings(rondo_executor *root, const rondo__plan *plan, rondo_
     }
 }
 
-// Replays the step's graph; on the host, where nothing is gained by another thread, here and now.
+// Replays the step's graph; on the host here and now, with the workers' help.
 static rondo_status replay_step(rondo_executor *executor, const rondo__plan *plan,
                                 const rondo__step *step) {
     rondo_stream *stream = rondo__step_get_stream(executor, plan, step);
-    if (!plan->is_fed || !step->is_serial) {
+    if (!plan->is_fed || !step->may_run_here) {
         return rondo_graph_replay(step->graph, stream);
     }
     const uint64_t start_ns = rondo__clock_now_ns();

@@ -65,17 +65,12 @@ void rondo__kernel_survey(const rondo__kernel_request *request) {
     const bool is_made_elsewhere =
         request->op->def->compute == NULL || (request->op->def->flags & RONDO__OP_USER) != 0 ||
         rondo__op_draws(request->op, request->inputs, request->input_count);
-    const bool is_host = rondo_device_is_host(request->device);
-    if (is_made_elsewhere || (is_host && request->ahead == NULL)) {
+    if (is_made_elsewhere || rondo_device_is_host(request->device)) {
         return;
     }
     rondo__error_save(&saved);
     survey.is_survey = true;
-    if (is_host) {
-        if (check_shapes(request) == RONDO_STATUS_OK) {
-            rondo__kernel_survey_host(request);
-        }
-    } else if (prepare(&survey, &kernel) == RONDO_STATUS_OK) {
+    if (prepare(&survey, &kernel) == RONDO_STATUS_OK) {
         rondo__kernel_destroy(kernel);
     }
     rondo__error_restore(&saved);
@@ -86,8 +81,8 @@ void rondo__kernel_get_traits(rondo_device *device, rondo_dtype dtype,
     bool is_host = rondo_device_is_host(device);
     bool is_float = dtype == RONDO_DTYPE_F32 || dtype == RONDO_DTYPE_F16;
     *out_traits = (rondo__kernel_traits){
-        // oneDNN's AVX-512 convolutions read [N, H, W, C] without a reorder, and so do cuDNN's
-        // tensor core kernels in half precision; in single precision cuDNN prefers planes.
+        // The host's convolutions read what a window sees as runs of [N, H, W, C], and so do
+        // cuDNN's tensor core kernels in half precision; in single precision cuDNN prefers planes.
         .prefers_channels_last = is_float && (is_host || dtype == RONDO_DTYPE_F16),
         .fuses_bytes = is_float && !is_host,
         .splits_transposed = !is_host && dtype == RONDO_DTYPE_F16,  // on tensor cores

@@ -1,7 +1,7 @@
 // kernel/kernel.h — launch code of ops, prepared once for fixed shapes and launched many times.
 //
-// The executor asks rondo__kernel_prepare for each op of a plan. On the host device it gets oneDNN
-// or tuned C where there is any and otherwise the op's plain C reference as a host function; on
+// The executor asks rondo__kernel_prepare for each op of a plan. On the host device it gets tuned C
+// where there is any and otherwise the op's plain C reference as a host function; on
 // CUDA it gets NVRTC, cuBLASLt or cuDNN code, or UNSUPPORTED, and the executor then runs the op on
 // the host between segments.
 // SPDX-License-Identifier: Apache-2.0
@@ -24,9 +24,6 @@
 
 typedef struct rondo__kernel rondo__kernel;
 
-// What a plan's kernels need and threads make meanwhile: oneDNN's primitives (host).
-typedef struct rondo__kernel_ahead rondo__kernel_ahead;
-
 // What to prepare. All shapes are known. Borrowed for the call, except `op`, device addresses of
 // constants and `constant` tensors, which outlive the kernel.
 typedef struct rondo__kernel_request {
@@ -43,7 +40,6 @@ typedef struct rondo__kernel_request {
     rondo_tuning tuning;
     rondo__tuning_choices *choices;  // where they are looked for and noted; NULL: nowhere
     bool is_survey;                  // for rondo__kernel_survey only
-    rondo__kernel_ahead *ahead;      // of a survey for the host; NULL: nothing is made ahead
     uint64_t brought_inputs;   // GPUs, bit i: what is wanted of constant input i does not stay on
                                // the device but is brought in each run: launches find it there
     rondo__bring_list *bring;  // what is, if anything is
@@ -61,6 +57,14 @@ struct rondo__kernel {
     // (optional, host only) Does the work now, on the calling thread, with no stream.
     rondo_status (*run)(rondo__kernel *kernel, const void *const *inputs, void *const *outputs,
                         void *workspace);
+    // (optional, host only) From now on the rows of output 0, along its last axis, begin so many
+    // elements apart.
+    void (*set_output_pitch)(rondo__kernel *kernel, int64_t elements);
+    // (optional, host only) Of a Concat or Transpose: this input stands in the output already, or
+    // nobody reads it there.
+    void (*skip_input)(rondo__kernel *kernel, size_t input);
+    // (optional, host only) From now on input 0 comes with channels first.
+    void (*read_planes)(rondo__kernel *kernel);
     void (*destroy)(rondo__kernel *kernel);
     size_t workspace_bytes;    // device memory needed during launch, aligned to 256; shared with
                                // other kernels
@@ -69,9 +73,9 @@ struct rondo__kernel {
     uint64_t in_place_inputs;  // bit i: output 0 may lie where input i lies, which then is spent
     rondo__capture_rule capture;  // of this node; zero: it may be captured
     bool keeps_addresses;         // each launch must have those of the first
-    bool is_serial;               // (host only) its work starts no threads of its own
+    bool may_run_here;            // (host only) by the thread that waits for it
     bool is_unbounded;            // a loop that may be stopped at loop_limit: who runs it must ask
-    const char *implementation;   // "onednn", "reference", "nvrtc", "cublaslt", "cudnn"; literal,
+    const char *implementation;   // "simd", "reference", "nvrtc", "cublaslt", "cudnn"; literal,
                                   // for inspect
     const char *reason;           // why it is not captured; as long as the kernel, or NULL
 };
@@ -88,22 +92,10 @@ RONDO_MUST_USE rondo_status rondo__kernel_prepare(const rondo__kernel_request *r
                                                   rondo__kernel **out_kernel);
 
 // Says that the request will be prepared: what a GPU's kernel of it must compile is compiled
-// meanwhile, on threads of its own, and so is machine code for the host, in request->ahead. Whether
-// that works is seen when it is prepared.
+// meanwhile, on threads of its own. Whether that works is seen when it is prepared.
 //
-// Threads:   safe; one thread at a time for each `ahead`.
+// Threads:   safe.
 void rondo__kernel_survey(const rondo__kernel_request *request);
-
-// For the surveys of a plan of the host; NULL: there is one processor, or no memory.
-//
-//   create, survey each request, begin, prepare each request, destroy
-//
-// Ownership: end with rondo__kernel_ahead_destroy, by the same thread.
-rondo__kernel_ahead *rondo__kernel_ahead_create(void);
-// Threads begin, at the last request. NULL is fine, here and below.
-void rondo__kernel_ahead_begin(rondo__kernel_ahead *ahead);
-// Drops what nobody has begun, and waits for the threads.
-void rondo__kernel_ahead_destroy(rondo__kernel_ahead *ahead);
 
 static inline void rondo__kernel_destroy(rondo__kernel *kernel) {  // NULL is fine
     if (kernel != NULL) {
@@ -117,7 +109,6 @@ rondo_status rondo__kernel_prepare_host(const rondo__kernel_request *request,
                                         rondo__kernel **out_kernel);
 rondo_status rondo__kernel_prepare_cuda(const rondo__kernel_request *request,
                                         rondo__kernel **out_kernel);
-void rondo__kernel_survey_host(const rondo__kernel_request *request);
 
 // Layouts and fusions a device profits from; passes ask before they rewrite.
 typedef struct rondo__kernel_traits {

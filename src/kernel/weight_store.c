@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "kernel/weight_slab.h"
 #include "kernel/weight_upload.h"
 
 enum { BUCKET_COUNT_MIN = 64, WEIGHT_ALIGNMENT = 64 };
@@ -20,6 +21,7 @@ typedef struct entry {
     rondo_tensor constant;  // retained
     size_t bytes;
     void *address;
+    rondo__slab *slab;  // host: where it is from
     rondo__weight *holders;
     size_t form_bytes;
     unsigned char form[];
@@ -39,6 +41,7 @@ struct rondo__weight_store {
     rondo_memory_kind kind;
     bool is_host;
     pthread_mutex_t lock;  // guards all below, and `bytes` of accounts
+    rondo__slab_list slabs;
     rondo__weight_upload upload;
     size_t entry_count;
     size_t bucket_count;  // a power of two
@@ -156,6 +159,27 @@ static rondo_status make_on_host(const rondo__weight_want *want, void **out_addr
     return RONDO_STATUS_OK;
 }
 
+static rondo_status make_in_slab(rondo__weight_store *store, const rondo__weight_want *want,
+                                 entry *e) {
+    rondo__slab *slab = NULL;
+    void *bytes = rondo__slab_take(&store->slabs, want->bytes, &slab);
+    rondo_status status = bytes == NULL ? RONDO_STATUS_NO_MEMORY : RONDO_STATUS_OK;
+    if (status == RONDO_STATUS_OK && want->fill != NULL) {
+        status = want->fill(want, bytes);
+    } else if (status == RONDO_STATUS_OK && want->bytes > 0) {
+        rondo__weight_fill_rows(want, bytes);
+    }
+    if (status != RONDO_STATUS_OK) {
+        if (bytes != NULL) {
+            rondo__slab_give_back(&store->slabs, slab);
+        }
+        return status;
+    }
+    e->slab = slab;
+    e->address = bytes;
+    return RONDO_STATUS_OK;
+}
+
 // In pinned memory beside a GPU.
 static rondo_status make_pinned(const rondo__weight_account *account,
                                 const rondo__weight_want *want, void **out_address) {
@@ -215,9 +239,9 @@ static rondo_status make_on_gpu(const rondo__weight_account *account,
     return RONDO_STATUS_OK;
 }
 
-static void free_entry(const rondo__weight_store *store, entry *e) {
+static void free_entry(rondo__weight_store *store, entry *e) {
     if (store->is_host) {
-        rondo__block_free(e->address);
+        rondo__slab_give_back(&store->slabs, e->slab);
     } else {
         rondo_memory_free(store->device, e->address);
     }
@@ -239,7 +263,7 @@ static rondo_status make_entry(rondo__weight_account *account, const rondo__weig
     if (want->form_bytes > 0) {
         memcpy(e->form, want->form, want->form_bytes);
     }
-    rondo_status status = store->is_host ? make_on_host(want, &e->address)
+    rondo_status status = store->is_host ? make_in_slab(store, want, e)
                           : store->kind == RONDO_MEMORY_PINNED
                               ? make_pinned(account, want, &e->address)
                               : make_on_gpu(account, want, &e->address);

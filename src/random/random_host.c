@@ -2,17 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "random/random_host.h"
 
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-
-#include "base/thread_count.h"
+#include "backend/workers.h"
 #include "random/cu/philox.cuh"
 #include "rondo/random.h"
 
 enum {
-    GROUP_COUNT_PER_THREAD_MIN = 16 * 1024,  // 256 KiB of single precision; a few 10 us of work
-    CHUNK_GROUPS = 4096,                     // a multiple of every tile
+    CHUNK_GROUPS = 4096,   // a multiple of every tile
+    CHUNKS_PER_PIECE = 2,  // 128 KiB of single precision; some 10 us of work
 };
 
 const char *const rondo__random_kernel_names[RONDO__RANDOM_KERNEL_COUNT] = {
@@ -40,35 +36,25 @@ static const rondo__random_loops *get_loops(void) {
     return &rondo__random_loops_baseline;
 }
 
-// The thread sanitizer does not see the barriers of libgomp.
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define SERIAL 1
-#endif
-#endif
-#if defined(__SANITIZE_THREAD__) || !defined(_OPENMP)
-#define SERIAL 1
-#endif
+typedef struct random_run {
+    rondo__random_loop loop;
+    const rondo__random_arguments *arguments;
+    uint64_t groups;
+} random_run;
+
+static void run_chunks(void *data, int64_t first, int64_t end) {
+    const random_run *job = data;
+    const uint64_t last = (uint64_t)end * CHUNK_GROUPS;
+    job->loop(job->arguments, (uint64_t)first * CHUNK_GROUPS,
+              last < job->groups ? last : job->groups);
+}
 
 static void run(rondo__random_kernel kernel, const rondo__random_arguments *arguments,
                 uint64_t group_size) {
-    const rondo__random_loop loop = get_loops()->run[kernel];
     const uint64_t groups = (arguments->count + group_size - 1) / group_size;
-#ifndef SERIAL
-    const uint64_t most = groups / GROUP_COUNT_PER_THREAD_MIN;
-    const int32_t available = most > 1 ? rondo__host_get_thread_count() : 1;
-    const int threads = most < (uint64_t)available ? (int)most : (int)available;
-    if (threads > 1) {
-        const int64_t chunks = (int64_t)((groups + CHUNK_GROUPS - 1) / CHUNK_GROUPS);
-#pragma omp parallel for num_threads(threads) schedule(static)
-        for (int64_t chunk = 0; chunk < chunks; ++chunk) {
-            const uint64_t begin = (uint64_t)chunk * CHUNK_GROUPS;
-            loop(arguments, begin, groups - begin < CHUNK_GROUPS ? groups : begin + CHUNK_GROUPS);
-        }
-        return;
-    }
-#endif
-    loop(arguments, 0, groups);
+    random_run job = {get_loops()->run[kernel], arguments, groups};
+    rondo__workers_loop((int64_t)((groups + CHUNK_GROUPS - 1) / CHUNK_GROUPS), CHUNKS_PER_PIECE,
+                        run_chunks, &job);
 }
 
 static void run_words(void *arguments) {

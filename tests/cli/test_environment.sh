@@ -14,7 +14,7 @@ cmp -s "$work/rows" "$work/written" || {
 }
 
 # Those that others define and that the help names in passing.
-known="HOME PATH XDG_CACHE_HOME GOMP_SPINCOUNT $(sed 's/^| `\([A-Z0-9_]*\)`.*/\1/' "$work/rows")"
+known="HOME PATH XDG_CACHE_HOME $(sed 's/^| `\([A-Z0-9_]*\)`.*/\1/' "$work/rows")"
 for variable in $(cat $(find "$root/src" "$root/cli" -name '*.c') |
     grep -oE '(getenv|read_count)\("[A-Z0-9_]+"|variables\[\] = \{"[A-Z0-9_", ]+\}' |
     grep -oE '"[A-Z0-9_]+"' | tr -d '"' | sort -u); do

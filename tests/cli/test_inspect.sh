@@ -10,7 +10,7 @@ expect_text '^  x +f32 \[batch=1, 3\]$'
 expect_text '^outputs$'
 expect_text '^  z +f32 \[batch=1, 3\]$'
 expect_text '^device host, 1 op in 1 segment, 0 bypassed$'
-expect_text '^run by: simd \(own vector code\)'
+expect_text '^run by: simd \(vector code\)'
 [ "$(grep -c ' f32 \[batch=1, 3\]$' "$work/stdout")" = 3 ] || fail "ports are not printed once"
 grep -q '^digraph' "$work/plan.dot" || fail "the DOT file is no digraph"
 grep -q 'segment 0: 1 op, captured</text>' "$work/plan.svg" || fail "the picture has no segment"

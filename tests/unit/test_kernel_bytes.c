@@ -1,5 +1,5 @@
 // Host kernels on 8-bit numbers against the plain references, bit for bit: sums, steps, and floats
-// that are rounded once. Run again for each instruction set (ONEDNN_MAX_CPU_ISA), since each has
+// that are rounded once. Run again for each instruction set (RONDO_MAX_CPU_ISA), since each has
 // tiles of its own.
 //
 // A row is text: "u8[5,7]" is random, with 0, 255 and -128 among it; ":c" is known when the kernel

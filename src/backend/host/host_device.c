@@ -7,7 +7,6 @@
 
 #include "backend/backend.h"
 #include "backend/host/host_device.h"
-#include "backend/host/host_patience.h"
 #include "backend/host/host_stream.h"
 #include "backend/host/host_team.h"
 #include "base/memory.h"
@@ -75,7 +74,10 @@ rondo_status rondo__host_open_device(int32_t ordinal, rondo_device **out_device)
         return RONDO_STATUS_NO_MEMORY;
     }
     device->team = rondo__host_team_create();
-    if (device->team == NULL) {
+    device->workers = rondo__workers_create(rondo__host_get_processor_count(), false);
+    if (device->team == NULL || device->workers == NULL) {
+        rondo__host_team_destroy(device->team);
+        rondo__workers_release(device->workers);
         rondo__free(device);
         return RONDO_STATUS_NO_MEMORY;
     }
@@ -95,7 +97,7 @@ rondo_status rondo__host_open_device(int32_t ordinal, rondo_device **out_device)
 void rondo__host_close_device(rondo_device *device_) {
     rondo__host_device *device = rondo__host_device_of(device_);
     rondo__host_team_destroy(device->team);
-    rondo__host_patience_end();
+    rondo__workers_release(device->workers);
     pthread_mutex_destroy(&device->lock);
     pthread_mutex_destroy(&device->capture_lock);
     rondo__free(device);

@@ -7,6 +7,7 @@
 #include <pthread.h>
 
 #include "backend/backend.h"
+#include "backend/workers.h"
 
 struct rondo__host_stream;
 struct rondo__host_team;
@@ -20,6 +21,7 @@ typedef struct rondo__host_device {
     pthread_mutex_t capture_lock;
     uint64_t memory_bytes;  // what one allocation may ask for at most: memory and swap together
     struct rondo__host_team *team;
+    rondo__workers *workers;  // shares the loops inside ops
 } rondo__host_device;
 
 static inline rondo__host_device *rondo__host_device_of(rondo_device *device) {

@@ -5,8 +5,8 @@
 // small commands with a sleeper for the last one cost one wake, not a thousand.
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/host/host_lane.h"
-#include "backend/host/futex.h"
 #include "base/clock.h"
+#include "base/futex.h"
 #include "base/memory.h"
 #include "base/thread_count.h"
 

@@ -20,22 +20,21 @@
 //
 // The thread is started by the first command: a stream that only ever records costs no thread.
 //
-// What was rejected: running commands on the thread that waits (no hand-over, but then an op's
-// OpenMP team exists twice and the idle one spins against the busy one); a shared pool of workers
-// (an op could then start late because strangers' ops fill the pool).
+// What was rejected: a shared pool of workers, where an op could start late because strangers' ops
+// fill the pool.
 // SPDX-License-Identifier: Apache-2.0
 
 #include <stdio.h>
 #include <string.h>
 
 #include "backend/backend.h"
-#include "backend/host/futex.h"
 #include "backend/host/host_capture.h"
 #include "backend/host/host_device.h"
 #include "backend/host/host_stream.h"
 #include "base/checked.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/futex.h"
 #include "base/memory.h"
 #include "base/thread.h"
 #include "base/thread_count.h"
@@ -100,6 +99,7 @@ static void *run_worker(void *argument) {
     uint64_t position = 0;
     uint64_t spin_ns = SPIN_NS_MAX;
     rondo__failure_enter(&lane->failure);
+    rondo__workers_set_home(rondo__host_device_of(stream->head.device)->workers);
     for (;;) {
         uint64_t end = wait_for_work(stream, position, &spin_ns);
         while (position != end) {

@@ -25,10 +25,10 @@
 #include <stdio.h>
 
 #include "backend/failure.h"
-#include "backend/host/futex.h"
 #include "backend/host/host_team.h"
 #include "backend/host/host_timing.h"
 #include "base/clock.h"
+#include "base/futex.h"
 #include "base/logging.h"
 #include "base/memory.h"
 #include "base/thread.h"
@@ -201,15 +201,12 @@ static void *run_helper(void *argument) {
             wait_for_signal(team, seen);
             continue;
         }
-        // Branches share the processors, so an op inside one gets its share only.
-        rondo__host_set_thread_share((int32_t)job->program->width);
         uint64_t executed = rondo__host_executed_count;
         rondo__host_timing_now = job->timing;
         help(team, job);
         rondo__host_timing_now = NULL;
         executed = rondo__host_executed_count - executed;
         atomic_fetch_add_explicit(&job->helped_count, executed, memory_order_relaxed);
-        rondo__host_set_thread_share(1);
         atomic_fetch_sub_explicit(&job->helper_count, 1, memory_order_release);
     }
 }
@@ -282,7 +279,6 @@ void rondo__host_team_run(rondo__host_team *team, rondo__host_job *job) {
     job->timing = rondo__host_timing_now;
     job->failure = rondo__failure_enter(NULL);
     rondo__failure_enter(job->failure);
-    int32_t former_share = rondo__host_set_thread_share((int32_t)program->width);
     reset_job(job);
     uint32_t first = NO_SEGMENT;
     uint32_t queued_count = 0;
@@ -312,7 +308,6 @@ void rondo__host_team_run(rondo__host_team *team, rondo__host_job *job) {
     unlist_job(team, job);
     rondo__host_executed_count +=
         atomic_exchange_explicit(&job->helped_count, 0, memory_order_relaxed);
-    rondo__host_set_thread_share(former_share);
 }
 
 // ---- life -------------------------------------------------------------------------------------

@@ -236,37 +236,33 @@ typedef struct row_source {
     int32_t *factors, *rests;
 } row_source;
 
-static void prepare_row(const row_source *from, int64_t r) {
-    const int32_t zero = get_zero(from->simd, from->is_signed, from->zeros, from->zero_count, r);
-    from->factors[r] = -zero;
-    if (from->is_wanted) {
-        const int32_t sum = from->simd->prepare_row(from->x + r * from->k, from->is_signed, from->k,
-                                                    from->rows + r * from->row_bytes);
-        from->rests[r] = find_rest(from->k, zero, sum);
+static void prepare_rows(void *data, int64_t first, int64_t end) {
+    const row_source *from = data;
+    for (int64_t r = first; r < end; ++r) {
+        const int32_t zero =
+            get_zero(from->simd, from->is_signed, from->zeros, from->zero_count, r);
+        from->factors[r] = -zero;
+        if (from->is_wanted) {
+            const int32_t sum = from->simd->prepare_row(from->x + r * from->k, from->is_signed,
+                                                        from->k, from->rows + r * from->row_bytes);
+            from->rests[r] = find_rest(from->k, zero, sum);
+        }
     }
 }
 
 rondo__byte_rows rondo__byte_rows_prepare(const rondo__byte_simd *simd, const uint8_t *x,
                                           bool is_signed, int64_t k, int64_t count,
                                           const uint8_t *zeros, int64_t zero_count, bool needs_sums,
-                                          bool is_parallel, void *work) {
+                                          void *work) {
     const int64_t row_bytes = get_row_bytes(simd, k);
     const bool stays = simd->group == 4 && !is_signed && k % 4 == 0;
     char *rows = work;
     int32_t *factors = (int32_t *)(void *)(rows + rondo__align_up((size_t)(row_bytes * count), 64));
     // Where the rows stay, a prepared row is the same once more, and thrown away.
-    const row_source from = {simd,       x,    is_signed, !stays || needs_sums, k, row_bytes, zeros,
-                             zero_count, rows, factors,   factors + count};
-    if (is_parallel) {
-        RONDO_PARALLEL(parallel for schedule(static))
-        for (int64_t r = 0; r < count; ++r) {
-            prepare_row(&from, r);
-        }
-    } else {  // without a region, even of one thread: recurrent layers come here at each step
-        for (int64_t r = 0; r < count; ++r) {
-            prepare_row(&from, r);
-        }
-    }
+    row_source from = {simd,       x,    is_signed, !stays || needs_sums, k, row_bytes, zeros,
+                       zero_count, rows, factors,   factors + count};
+    rondo__workers_loop(count, rondo__host_get_grain(count, (double)(count * k), 0.0), prepare_rows,
+                        &from);
     return (rondo__byte_rows){
         .data = stays ? (const void *)x : rows,
         .row_bytes = row_bytes,
@@ -360,19 +356,24 @@ static void run_tile(const rondo__byte_product *p, int64_t panel, int64_t row_bl
     simd->multiply(&tile);
 }
 
-void rondo__byte_product_run(const rondo__byte_product *product, bool is_parallel) {
+static int64_t count_row_blocks(const rondo__byte_product *product) {
     const int64_t height = product->form->simd->tile_rows;
-    const int64_t row_blocks = (product->rows + height - 1) / height;
-    if (is_parallel) {
-        RONDO_PARALLEL(parallel for schedule(static))
-        for (int64_t unit = 0; unit < product->form->panel_count * row_blocks; ++unit) {
-            run_tile(product, unit / row_blocks, unit % row_blocks);
-        }
-        return;
+    return (product->rows + height - 1) / height;
+}
+
+static void run_tiles(void *data, int64_t first, int64_t end) {
+    const rondo__byte_product *product = data;
+    const int64_t row_blocks = count_row_blocks(product);
+    for (int64_t unit = first; unit < end; ++unit) {
+        run_tile(product, unit / row_blocks, unit % row_blocks);
     }
-    for (int64_t panel = 0; panel < product->form->panel_count; ++panel) {
-        for (int64_t row_block = 0; row_block < row_blocks; ++row_block) {
-            run_tile(product, panel, row_block);
-        }
-    }
+}
+
+void rondo__byte_product_run(const rondo__byte_product *product) {
+    const rondo__byte_form *form = product->form;
+    const int64_t units = form->panel_count * count_row_blocks(product);
+    // A few rows are read faster than they are multiplied, so that is what their work is.
+    const double work = (double)product->rows * (double)form->n * (double)form->k * 2.0;
+    rondo__byte_product own = *product;
+    rondo__workers_loop(units, rondo__host_get_grain(units, 0.0, work), run_tiles, &own);
 }

@@ -75,7 +75,7 @@ size_t rondo__byte_rows_get_bytes(const rondo__byte_simd *simd, int64_t k, int64
 rondo__byte_rows rondo__byte_rows_prepare(const rondo__byte_simd *simd, const uint8_t *x,
                                           bool is_signed, int64_t k, int64_t count,
                                           const uint8_t *zeros, int64_t zero_count, bool needs_sums,
-                                          bool is_parallel, void *work);
+                                          void *work);
 
 // Prepares a constant [count, k] once for the program, for rondo__byte_rows_use.
 //
@@ -107,7 +107,7 @@ typedef struct rondo__byte_product {
     int64_t y_row;
 } rondo__byte_product;
 
-void rondo__byte_product_run(const rondo__byte_product *product, bool is_parallel);
+void rondo__byte_product_run(const rondo__byte_product *product);
 
 // One value of i8 or u8.
 static inline int32_t rondo__byte_get(const uint8_t *values, bool is_signed, int64_t index) {

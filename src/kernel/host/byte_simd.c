@@ -15,9 +15,8 @@ extern const rondo__byte_simd rondo__byte_simd_avx2;
 extern const rondo__byte_simd rondo__byte_simd_avx512;
 extern const rondo__byte_simd rondo__byte_simd_avx512vnni;
 
-// oneDNN's name of AVX-512 without VNNI.
 static bool is_vnni_forbidden(void) {
-    const char *limit = getenv("ONEDNN_MAX_CPU_ISA");
+    const char *limit = rondo__simd_get_limit();
     return limit != NULL && strcasecmp(limit, "AVX512_CORE") == 0;
 }
 #endif

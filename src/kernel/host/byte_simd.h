@@ -95,7 +95,7 @@ struct rondo__byte_simd {
     void (*widen_i32)(const int32_t *x, float *y, int64_t count);
 };
 
-// The best table for this processor that ONEDNN_MAX_CPU_ISA allows.  Threads: safe.
+// The best table for this processor that RONDO_MAX_CPU_ISA allows.  Threads: safe.
 const rondo__byte_simd *rondo__byte_simd_get(void);
 
 // All tables that this processor can run, the best last.  Returns: how many.

@@ -25,8 +25,7 @@
 
 enum {
     CHUNK_BYTES = 256 * 1024,  // of panels: they stay in the cache until they are used
-    PARALLEL_MULTIPLY_ADDS = 512 * 1024,
-    COPY_BYTES = 32,  // of a run; more than needed is overwritten by the next
+    COPY_BYTES = 32,           // of a run; more than needed is overwritten by the next
     NO_INPUT = 32,
 };
 
@@ -40,7 +39,7 @@ typedef struct byte_convolution_kernel {
     int64_t padded_height, phase_width;
     int64_t channel_bytes;  // of the padded copy
     int64_t chunk_places;
-    bool is_x_signed, is_w_signed, is_y_signed, is_requantized, is_parallel;
+    bool is_x_signed, is_w_signed, is_y_signed, is_requantized;
     uint32_t w, x_zero, w_zero, bias;
     int64_t w_zero_count, w_scale_count;
     const void *prepared;                           // constant filters; NULL: prepared in each run
@@ -83,17 +82,32 @@ static void pad_row(const byte_convolution_kernel *kernel, const uint8_t *x, uin
     }
 }
 
-static void pad_image(const byte_convolution_kernel *kernel, const uint8_t *x, uint8_t zero,
-                      uint8_t *to) {
+typedef struct padding {
+    const byte_convolution_kernel *kernel;
+    const uint8_t *x;
+    uint8_t zero;
+    uint8_t *to;
+} padding;
+
+static void pad_rows(void *data, int64_t first, int64_t end) {
+    const padding *p = data;
+    const byte_convolution_kernel *kernel = p->kernel;
     const int64_t rows = kernel->padded_height;
     const int64_t row_bytes = kernel->phase_width * kernel->stride[1];
-    RONDO_PARALLEL(parallel for schedule(static) if (kernel->is_parallel))
-    for (int64_t i = 0; i < kernel->group * kernel->channels * rows; ++i) {
+    for (int64_t i = first; i < end; ++i) {
         const int64_t y = i % rows - kernel->pad[0];
         const bool is_inside = y >= 0 && y < kernel->height;
-        pad_row(kernel, is_inside ? x + (i / rows * kernel->height + y) * kernel->width : NULL,
-                zero, to + i * row_bytes);
+        pad_row(kernel, is_inside ? p->x + (i / rows * kernel->height + y) * kernel->width : NULL,
+                p->zero, p->to + i * row_bytes);
     }
+}
+
+static void pad_image(const byte_convolution_kernel *kernel, const uint8_t *x, uint8_t zero,
+                      uint8_t *to) {
+    padding p = {kernel, x, zero, to};
+    const int64_t rows = kernel->group * kernel->channels * kernel->padded_height;
+    const double bytes = (double)(rows * kernel->phase_width * kernel->stride[1]) * 2.0;
+    rondo__workers_loop(rows, rondo__host_get_grain(rows, bytes, 0.0), pad_rows, &p);
 }
 
 // Where a run of places begins in a padded channel, and in the panel.
@@ -157,24 +171,42 @@ static const uint8_t *get_input(const void *const *inputs, uint32_t input) {
     return input == NO_INPUT ? NULL : inputs[input];
 }
 
+// Packs panels of the chunk of places from `first` on.
+typedef struct packing {
+    const byte_convolution_kernel *kernel;
+    const rondo__byte_form *form;
+    const uint8_t *padded;
+    int64_t first;
+    char *chunk;
+    int32_t *sums;
+} packing;
+
+static void pack_panels(void *data, int64_t first_panel, int64_t end_panel) {
+    const packing *p = data;
+    const int64_t width = p->kernel->simd->panel_columns;
+    for (int64_t panel = first_panel; panel < end_panel; ++panel) {
+        const int64_t left = p->form->n - panel * width;
+        pack_places(p->kernel, p->padded, p->first + panel * width, left < width ? left : width,
+                    (int8_t *)p->chunk + (size_t)panel * p->form->panel_bytes,
+                    p->sums + panel * width);
+    }
+}
+
 // y [filters, places] of one group and image.
 static void run_group(const byte_convolution_kernel *kernel, const rondo__byte_rows *filters,
                       int64_t group, const uint8_t *padded, const int32_t *zeros, char *chunk,
                       int32_t *y) {
     const int64_t places = kernel->out_height * kernel->out_width;
-    const int64_t width = kernel->simd->panel_columns;
     for (int64_t first = 0; first < places; first += kernel->chunk_places) {
         const int64_t rest = places - first;
         const rondo__byte_form form = rondo__byte_form_make(
             kernel->simd, kernel->k, rest < kernel->chunk_places ? rest : kernel->chunk_places,
             kernel->is_x_signed, false);
         int32_t *sums = (int32_t *)(void *)(chunk + (size_t)form.panel_count * form.panel_bytes);
-        RONDO_PARALLEL(parallel for schedule(static) if (kernel->is_parallel))
-        for (int64_t panel = 0; panel < form.panel_count; ++panel) {
-            const int64_t left = form.n - panel * width;
-            pack_places(kernel, padded, first + panel * width, left < width ? left : width,
-                        (int8_t *)chunk + (size_t)panel * form.panel_bytes, sums + panel * width);
-        }
+        packing p = {kernel, &form, padded, first, chunk, sums};
+        const double bytes = (double)form.panel_count * (double)form.panel_bytes * 4.0;
+        rondo__workers_loop(form.panel_count, rondo__host_get_grain(form.panel_count, bytes, 0.0),
+                            pack_panels, &p);
         const rondo__byte_product product = {
             .form = &form,
             .matrix = chunk,
@@ -185,12 +217,22 @@ static void run_group(const byte_convolution_kernel *kernel, const rondo__byte_r
             .y = y + first,
             .y_row = places,
         };
-        rondo__byte_product_run(&product, kernel->is_parallel);
+        rondo__byte_product_run(&product);
     }
 }
 
-static void requantize(const byte_convolution_kernel *kernel, const void *const *inputs,
-                       int64_t group, const int32_t *sums, uint8_t *y) {
+typedef struct requantizing {
+    const byte_convolution_kernel *kernel;
+    const void *const *inputs;
+    int64_t group;
+    const int32_t *sums;
+    uint8_t *y;
+} requantizing;
+
+static void requantize_rows(void *data, int64_t first, int64_t end) {
+    const requantizing *job = data;
+    const byte_convolution_kernel *kernel = job->kernel;
+    const void *const *inputs = job->inputs;
     const float *w_scale = inputs[QLINEAR_W_SCALE];
     const int32_t *bias = kernel->bias == NO_INPUT ? NULL : inputs[kernel->bias];
     const double x_scale = (double)*(const float *)inputs[QLINEAR_X_SCALE];
@@ -198,13 +240,12 @@ static void requantize(const byte_convolution_kernel *kernel, const void *const 
     const double y_zero =
         rondo__byte_get((const uint8_t *)inputs[QLINEAR_Y_ZERO], kernel->is_y_signed, 0);
     const int64_t places = kernel->out_height * kernel->out_width;
-    RONDO_PARALLEL(parallel for schedule(static) if (kernel->is_parallel))
-    for (int64_t r = 0; r < kernel->filters; ++r) {
-        const int64_t filter = group * kernel->filters + r;
+    for (int64_t r = first; r < end; ++r) {
+        const int64_t filter = job->group * kernel->filters + r;
         const double scale = x_scale * (double)w_scale[kernel->w_scale_count == 1 ? 0 : filter];
-        kernel->simd->requantize(sums + r * places, bias != NULL ? (double)bias[filter] : 0.0,
+        kernel->simd->requantize(job->sums + r * places, bias != NULL ? (double)bias[filter] : 0.0,
                                  scale, NULL, y_scale, y_zero, kernel->is_y_signed, places,
-                                 y + r * places);
+                                 job->y + r * places);
     }
 }
 
@@ -216,8 +257,7 @@ static rondo__byte_rows get_filters(const byte_convolution_kernel *kernel,
     const uint8_t *zeros = get_input(inputs, kernel->w_zero);
     if (kernel->prepared == NULL) {
         return rondo__byte_rows_prepare(simd, inputs[kernel->w], kernel->is_w_signed, kernel->k,
-                                        count, zeros, kernel->w_zero_count, true,
-                                        kernel->is_parallel, work);
+                                        count, zeros, kernel->w_zero_count, true, work);
     }
     return rondo__byte_rows_use(simd, kernel->prepared, kernel->is_w_signed, kernel->k, count,
                                 zeros, kernel->w_zero_count, work);
@@ -249,7 +289,10 @@ static rondo_status run_convolution(rondo__host_kernel *head, const void *const 
                   padded + group * kernel->channels * kernel->channel_bytes, zeros,
                   work + kernel->chunk_at, y);
         if (kernel->is_requantized) {
-            requantize(kernel, inputs, group, y, (uint8_t *)outputs[0] + i * plane);
+            requantizing job = {kernel, inputs, group, y, (uint8_t *)outputs[0] + i * plane};
+            rondo__workers_loop(kernel->filters,
+                                rondo__host_get_grain(kernel->filters, (double)plane * 5.0, 0.0),
+                                requantize_rows, &job);
         }
     }
     return RONDO_STATUS_OK;
@@ -385,9 +428,6 @@ static rondo_status init_kernel(const rondo__kernel_request *request,
     if (kernel->k > RONDO__BYTE_PRODUCT_K_MAX || !plan_work(kernel)) {
         return RONDO_STATUS_UNSUPPORTED;
     }
-    kernel->is_parallel = (double)kernel->filters * (double)kernel->k *
-                              (double)(kernel->out_height * kernel->out_width) >
-                          PARALLEL_MULTIPLY_ADDS;
     const rondo_tensor *w = request->inputs[kernel->w].constant;
     if (w == NULL) {
         return RONDO_STATUS_OK;

@@ -16,7 +16,6 @@
 #include "kernel/host/product_form.h"
 
 enum {
-    PARALLEL_MULTIPLY_ADDS = 512 * 1024,  // below, one thread is as quick
     NO_INPUT = 32,
 };
 
@@ -25,7 +24,6 @@ typedef struct byte_product_kernel {
     rondo__product product;
     rondo__byte_form form;
     bool is_a_signed;
-    bool is_parallel;
     uint32_t a, b, a_zero, b_zero;  // inputs; NO_INPUT: absent
     int64_t a_zero_count, b_zero_count;
     int64_t a_rows;                                  // of all matrices a
@@ -60,21 +58,55 @@ static const void *get_input(const byte_product_kernel *kernel, const void *cons
 }
 
 // Sums to steps of y.
-static void requantize(const byte_product_kernel *kernel, const void *const *inputs,
-                       const int32_t *sums, double *scales, uint8_t *y) {
-    const float *a_scale = inputs[QLINEAR_A_SCALE], *b_scale = inputs[QLINEAR_B_SCALE];
+typedef struct requantizing {
+    const byte_product_kernel *kernel;
+    const void *const *inputs;
+    const int32_t *sums;
+    double *scales;
+    uint8_t *y;
+} requantizing;
+
+static void requantize_rows(void *data, int64_t first, int64_t end) {
+    const requantizing *job = data;
+    const byte_product_kernel *kernel = job->kernel;
+    const void *const *inputs = job->inputs;
+    const float *a_scale = inputs[QLINEAR_A_SCALE];
     const int64_t n = kernel->product.n;
     const double y_scale = (double)*(const float *)inputs[QLINEAR_Y_SCALE];
     const double y_zero =
         rondo__byte_get((const uint8_t *)inputs[QLINEAR_Y_ZERO], kernel->is_y_signed, 0);
+    for (int64_t r = first; r < end; ++r) {
+        const double row_scale = (double)a_scale[r % kernel->a_scale_count];
+        kernel->form.simd->requantize(job->sums + r * n, 0.0, row_scale, job->scales, y_scale,
+                                      y_zero, kernel->is_y_signed, n, job->y + r * n);
+    }
+}
+
+static void requantize(const byte_product_kernel *kernel, const void *const *inputs,
+                       const int32_t *sums, double *scales, uint8_t *y) {
+    const float *b_scale = inputs[QLINEAR_B_SCALE];
+    const int64_t n = kernel->product.n, rows = kernel->product.batch_count * kernel->product.m;
     for (int64_t c = 0; c < n; ++c) {
         scales[c] = (double)b_scale[kernel->b_scale_count == 1 ? 0 : c];
     }
-    RONDO_PARALLEL(parallel for schedule(static) if (kernel->is_parallel))
-    for (int64_t r = 0; r < kernel->product.batch_count * kernel->product.m; ++r) {
-        const double row_scale = (double)a_scale[r % kernel->a_scale_count];
-        kernel->form.simd->requantize(sums + r * n, 0.0, row_scale, scales, y_scale, y_zero,
-                                      kernel->is_y_signed, n, y + r * n);
+    requantizing job = {kernel, inputs, sums, scales, y};
+    rondo__workers_loop(rows, rondo__host_get_grain(rows, (double)(rows * n) * 5.0, 0.0),
+                        requantize_rows, &job);
+}
+
+typedef struct packing {
+    const byte_product_kernel *kernel;
+    const uint8_t *b;
+    char *to;
+} packing;
+
+static void pack_panels(void *data, int64_t first, int64_t end) {
+    const packing *p = data;
+    const rondo__byte_form *form = &p->kernel->form;
+    for (int64_t i = first; i < end; ++i) {
+        const int64_t matrix = i / form->panel_count;
+        rondo__byte_pack_panel(form, p->b + matrix * form->k * form->n, form->n, 1,
+                               i % form->panel_count, p->to + (size_t)matrix * form->matrix_bytes);
     }
 }
 
@@ -83,12 +115,10 @@ static const void *pack(const byte_product_kernel *kernel, const uint8_t *b, cha
     if (kernel->packed != NULL) {
         return kernel->packed;
     }
-    RONDO_PARALLEL(parallel for schedule(static) if (kernel->is_parallel))
-    for (int64_t i = 0; i < kernel->b_count * form->panel_count; ++i) {
-        const int64_t matrix = i / form->panel_count;
-        rondo__byte_pack_panel(form, b + matrix * form->k * form->n, form->n, 1,
-                               i % form->panel_count, to + (size_t)matrix * form->matrix_bytes);
-    }
+    packing p = {kernel, b, to};
+    const int64_t panels = kernel->b_count * form->panel_count;
+    const double bytes = (double)(panels * form->k) * (double)form->simd->panel_columns * 4.0;
+    rondo__workers_loop(panels, rondo__host_get_grain(panels, bytes, 0.0), pack_panels, &p);
     return to;
 }
 
@@ -102,10 +132,9 @@ static rondo_status run_product(rondo__host_kernel *head, const void *const *inp
     const bool has_zeros = rondo__byte_spread_zeros(form, get_input(kernel, inputs, kernel->b_zero),
                                                     kernel->b_zero_count, zeros);
     const char *matrices = pack(kernel, inputs[kernel->b], work + kernel->packed_at);
-    const rondo__byte_rows rows =
-        rondo__byte_rows_prepare(form->simd, inputs[kernel->a], kernel->is_a_signed, form->k,
-                                 kernel->a_rows, get_input(kernel, inputs, kernel->a_zero),
-                                 kernel->a_zero_count, has_zeros, kernel->is_parallel, work);
+    const rondo__byte_rows rows = rondo__byte_rows_prepare(
+        form->simd, inputs[kernel->a], kernel->is_a_signed, form->k, kernel->a_rows,
+        get_input(kernel, inputs, kernel->a_zero), kernel->a_zero_count, has_zeros, work);
     int32_t *y = kernel->is_requantized ? (int32_t *)(void *)(work + kernel->sums_at) : outputs[0];
     for (int64_t batch = 0; batch < product->batch_count; ++batch) {
         int64_t a_matrix, b_matrix;
@@ -120,7 +149,7 @@ static rondo_status run_product(rondo__host_kernel *head, const void *const *inp
             .y = y + batch * product->m * product->n,
             .y_row = product->n,
         };
-        rondo__byte_product_run(&one, kernel->is_parallel);
+        rondo__byte_product_run(&one);
     }
     if (kernel->is_requantized) {
         requantize(kernel, inputs, y, (double *)(void *)(work + kernel->scales_at), outputs[0]);
@@ -213,10 +242,6 @@ static rondo_status init_kernel(const rondo__kernel_request *request, byte_produ
     kernel->form = rondo__byte_form_make(
         rondo__byte_simd_choose(request->inputs[b].constant), product->k, product->n,
         request->inputs[b].dtype == RONDO_DTYPE_I8, request->inputs[b].constant != NULL);
-    kernel->is_parallel = (double)product->batch_count * (double)product->m * (double)product->n *
-                              (double)product->k >
-                          PARALLEL_MULTIPLY_ADDS;
-    rondo__host_kernel_set_parallel(&kernel->head, kernel->is_parallel);
     const rondo_tensor *constant = request->inputs[b].constant;
     if (constant != NULL) {
         const rondo__matrix_places places = {.step = product->k * product->n,

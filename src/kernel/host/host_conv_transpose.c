@@ -10,6 +10,7 @@
 // the output at the positions of that tap, `stride` apart. No two units of work write the same
 // element, and no product is made twice.
 // SPDX-License-Identifier: Apache-2.0
+#include <math.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -17,7 +18,7 @@
 #include "kernel/host/host_families.h"
 #include "kernel/host/host_kernel.h"
 #include "kernel/host/host_threads.h"
-#include "kernel/host/simd.h"
+#include "kernel/host/packed_matrix.h"
 #include "op/convolution.h"
 
 typedef struct transposed_kernel {
@@ -87,23 +88,22 @@ static void multiply_row(const transposed_kernel *kernel, const float *weights, 
             memcpy(panel + c * panel_width, x + c * kernel->shape.input_span + column,
                    (size_t)columns * sizeof(float));
         }
-        for (int64_t row = 0; row < rows; row += kernel->simd->tile_rows) {
-            const int64_t rest = rows - row;
-            const rondo__tile tile = {
-                .k = kernel->channels,
-                .a = weights + row * kernel->channels,
-                .a_row = kernel->channels,
-                .a_column = 1,
-                .b = panel,
-                .b_row = panel_width,
-                .rows = (int32_t)(rest < kernel->simd->tile_rows ? rest : kernel->simd->tile_rows),
-                .columns = (int32_t)columns,
-                .scale = 1.0f,
-                .y = products + row * width + column,
-                .y_row = width,
-            };
-            kernel->simd->multiply_tile(&tile);
-        }
+        const rondo__row_product product = {
+            .simd = kernel->simd,
+            .m = rows,
+            .k = kernel->channels,
+            .n = columns,
+            .a = weights,
+            .a_row = kernel->channels,
+            .panels = panel,
+            .b_row = panel_width,
+            .scale = 1.0f,
+            .low = -INFINITY,
+            .high = INFINITY,
+            .y = products + column,
+            .y_row = width,
+        };
+        rondo__multiply_rows(&product);
     }
 }
 
@@ -138,17 +138,21 @@ static void run_row(const transposed_kernel *kernel, int64_t group, const int64_
     } while (rondo__index_advance(last, window->kernel, tap));
 }
 
-static rondo_status run_transposed(rondo__host_kernel *head, const void *const *inputs,
-                                   void *const *outputs, void *workspace) {
-    const transposed_kernel *kernel = (const transposed_kernel *)head;
+typedef struct transposed_run {
+    const transposed_kernel *kernel;
+    const float *x, *bias;
+    float *y, *workspace;
+} transposed_run;
+
+static void run_parts(void *data, int64_t first_part, int64_t end_part) {
+    const transposed_run *run = data;
+    const transposed_kernel *kernel = run->kernel;
     const rondo__convolution *shape = &kernel->shape;
     const rondo__window *window = &shape->window;
-    const float *bias = head->input_count > 2 ? inputs[2] : NULL;
     const int64_t count = shape->batch * shape->group * kernel->leading_outputs;
     const int64_t parts = kernel->part_count;
-    RONDO_PARALLEL(parallel for schedule(static) if (parts > 1))
-    for (int64_t part = 0; part < parts; ++part) {
-        float *scratch = (float *)workspace + part * kernel->scratch_floats;
+    for (int64_t part = first_part; part < end_part; ++part) {
+        float *scratch = run->workspace + part * kernel->scratch_floats;
         memset(scratch, 0,
                (size_t)(kernel->channels * kernel->simd->panel_columns) * sizeof(float));
         for (int64_t i = count * part / parts; i < count * (part + 1) / parts; ++i) {
@@ -161,12 +165,20 @@ static rondo_status run_transposed(rondo__host_kernel *head, const void *const *
                 rest /= window->output[d];
             }
             run_row(kernel, block % shape->group, position,
-                    (const float *)inputs[0] + block * kernel->channels * shape->input_span, bias,
-                    (float *)outputs[0] + block * kernel->filters * shape->output_span +
+                    run->x + block * kernel->channels * shape->input_span, run->bias,
+                    run->y + block * kernel->filters * shape->output_span +
                         row * window->output[window->rank - 1],
                     scratch);
         }
     }
+}
+
+static rondo_status run_transposed(rondo__host_kernel *head, const void *const *inputs,
+                                   void *const *outputs, void *workspace) {
+    const transposed_kernel *kernel = (const transposed_kernel *)head;
+    transposed_run run = {kernel, inputs[0], head->input_count > 2 ? inputs[2] : NULL, outputs[0],
+                          workspace};
+    rondo__workers_loop(kernel->part_count, 1, run_parts, &run);
     return RONDO_STATUS_OK;
 }
 
@@ -209,9 +221,7 @@ static rondo_status init_kernel(const rondo__kernel_request *request, transposed
     const int64_t count = shape->batch * shape->group * kernel->leading_outputs;
     const double work = (double)shape->batch * (double)shape->input_span * (double)shape->channels *
                         (double)rows * (double)kernel->leading_taps;
-    const int64_t threads =
-        work > RONDO__HOST_PARALLEL_MULTIPLY_ADDS ? rondo__host_get_thread_count() : 1;
-    kernel->part_count = threads < count ? threads : count;
+    kernel->part_count = rondo__host_count_parts(count, 0.0, work);
     kernel->scratch_floats =
         (kernel->channels * kernel->simd->panel_columns + rows * window->input[last] + 15) / 16 *
         16;

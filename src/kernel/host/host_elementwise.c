@@ -52,7 +52,7 @@ typedef struct elementwise_kernel {
     rondo__host_kernel head;
     const rondo__simd *simd;
     int64_t count;
-    bool is_parallel;
+    int64_t grain;  // blocks
     int32_t input_count;
     operand operands[INPUT_MAX];
     int32_t step_count;
@@ -164,18 +164,27 @@ static void run_block(const elementwise_kernel *kernel, const void *const *input
     }
 }
 
+typedef struct elementwise_run {
+    const elementwise_kernel *kernel;
+    const void *const *inputs;
+    float *output;
+} elementwise_run;
+
+static void run_blocks(void *data, int64_t first, int64_t end) {
+    const elementwise_run *run = data;
+    for (int64_t block = first; block < end; ++block) {
+        const int64_t rest = run->kernel->count - block * BLOCK;
+        run_block(run->kernel, run->inputs, run->output, block * BLOCK,
+                  rest < BLOCK ? rest : BLOCK);
+    }
+}
+
 static rondo_status run_elementwise(rondo__host_kernel *head, const void *const *inputs,
                                     void *const *outputs, void *workspace) {
     (void)workspace;
     const elementwise_kernel *kernel = (const elementwise_kernel *)head;
-    float *output = outputs[0];
-    const int64_t block_count = (kernel->count + BLOCK - 1) / BLOCK;
-    RONDO_PARALLEL(parallel for schedule(static) if (kernel->is_parallel))
-    for (int64_t block = 0; block < block_count; ++block) {
-        const int64_t first = block * BLOCK;
-        const int64_t rest = kernel->count - first;
-        run_block(kernel, inputs, output, first, rest < BLOCK ? rest : BLOCK);
-    }
+    elementwise_run run = {kernel, inputs, outputs[0]};
+    rondo__workers_loop((kernel->count + BLOCK - 1) / BLOCK, kernel->grain, run_blocks, &run);
     return RONDO_STATUS_OK;
 }
 
@@ -426,9 +435,9 @@ static bool init_kernel(const rondo__kernel_request *request, const chain *steps
         }
     }
     // A chain moves count * reads values, but a transcendental step costs like several of them.
-    kernel->is_parallel = kernel->count * (reads + steps->step_count) * (int64_t)sizeof(float) >
-                          RONDO__HOST_PARALLEL_BYTES;
-    rondo__host_kernel_set_parallel(&kernel->head, kernel->is_parallel);
+    const double bytes =
+        (double)kernel->count * (double)(reads + steps->step_count) * sizeof(float);
+    kernel->grain = rondo__host_get_grain((kernel->count + BLOCK - 1) / BLOCK, bytes, 0.0);
     return assign_registers(kernel, last_use, wanted);
 }
 

@@ -9,15 +9,8 @@
 
 #include "kernel/kernel.h"
 
-// Has what rondo__host_prepare_convolution will make made ahead.
-void rondo__host_survey_convolution(const rondo__kernel_request *request);
-// Whether the one below it takes the request.
-bool rondo__host_takes_row_convolution(const rondo__kernel_request *request);
-
 rondo_status rondo__host_prepare_convolution(const rondo__kernel_request *request,
                                              rondo__kernel **out_kernel);
-rondo_status rondo__host_prepare_row_convolution(const rondo__kernel_request *request,
-                                                 rondo__kernel **out_kernel);
 rondo_status rondo__host_prepare_elementwise(const rondo__kernel_request *request,
                                              rondo__kernel **out_kernel);
 rondo_status rondo__host_prepare_product(const rondo__kernel_request *request,
@@ -70,8 +63,6 @@ rondo_status rondo__host_prepare_resize(const rondo__kernel_request *request,
                                         rondo__kernel **out_kernel);
 rondo_status rondo__host_prepare_conv_transpose(const rondo__kernel_request *request,
                                                 rondo__kernel **out_kernel);
-rondo_status rondo__host_prepare_large_product(const rondo__kernel_request *request,
-                                               rondo__kernel **out_kernel);
 
 // The plain C reference of the op as a kernel: works for every op that has one.
 //

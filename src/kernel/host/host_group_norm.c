@@ -29,7 +29,7 @@ typedef struct group_norm_kernel {
     rondo__group_norm norm;
     rondo__activation activation;
     float alpha, beta;
-    bool is_parallel;
+    int64_t grain;  // rows, or parts of an image, that are worth a thread
     // Channels last:
     int64_t columns, part_count, part_floats;
 } group_norm_kernel;
@@ -94,17 +94,32 @@ static void normalize_group(const group_norm_kernel *kernel, int64_t row, const 
     rondo__simd_activate(kernel->simd, kernel->activation, kernel->alpha, kernel->beta, y, length);
 }
 
+typedef struct norm_run {
+    const group_norm_kernel *kernel;
+    const float *x, *gain, *shift;
+    float *y;
+    const workspace *w;
+    bool is_centered;
+} norm_run;
+
+static void normalize_groups(void *data, int64_t first, int64_t end) {
+    const norm_run *run = data;
+    const rondo__group_norm *norm = &run->kernel->norm;
+    const int64_t length = norm->channels / norm->groups * norm->span;
+    for (int64_t row = first; row < end; ++row) {
+        normalize_group(run->kernel, row, run->x + row * length, run->gain, run->shift,
+                        run->y + row * length);
+    }
+}
+
 static rondo_status run_first(rondo__host_kernel *head, const void *const *inputs,
                               void *const *outputs, void *memory) {
     (void)memory;
     const group_norm_kernel *kernel = (const group_norm_kernel *)head;
-    const rondo__group_norm *norm = &kernel->norm;
-    const int64_t length = norm->channels / norm->groups * norm->span;
-    RONDO_PARALLEL(parallel for schedule(static) if (kernel->is_parallel))
-    for (int64_t row = 0; row < norm->batch * norm->groups; ++row) {
-        normalize_group(kernel, row, (const float *)inputs[0] + row * length, inputs[1], inputs[2],
-                        (float *)outputs[0] + row * length);
-    }
+    norm_run run = {
+        .kernel = kernel, .x = inputs[0], .gain = inputs[1], .shift = inputs[2], .y = outputs[0]};
+    rondo__workers_loop(kernel->norm.batch * kernel->norm.groups, kernel->grain, normalize_groups,
+                        &run);
     return RONDO_STATUS_OK;
 }
 
@@ -187,6 +202,20 @@ static void write_part(const group_norm_kernel *kernel, const workspace *w, int6
     }
 }
 
+static void sum_parts(void *data, int64_t first, int64_t end) {
+    const norm_run *run = data;
+    for (int64_t part = first; part < end; ++part) {
+        sum_part(run->kernel, run->w, part, run->x, run->is_centered);
+    }
+}
+
+static void write_parts(void *data, int64_t first, int64_t end) {
+    const norm_run *run = data;
+    for (int64_t part = first; part < end; ++part) {
+        write_part(run->kernel, run->w, part, run->x, run->y);
+    }
+}
+
 static rondo_status run_last(rondo__host_kernel *head, const void *const *inputs,
                              void *const *outputs, void *memory) {
     const group_norm_kernel *kernel = (const group_norm_kernel *)head;
@@ -194,22 +223,16 @@ static rondo_status run_last(rondo__host_kernel *head, const void *const *inputs
     const int64_t parts = kernel->part_count;
     for (int64_t image = 0; image < kernel->norm.batch; ++image) {
         const int64_t first = image * kernel->norm.span * kernel->norm.channels;
-        const float *x = (const float *)inputs[0] + first;
-        float *y = (float *)outputs[0] + first;
-        RONDO_PARALLEL(parallel for schedule(static) if (kernel->is_parallel))
-        for (int64_t part = 0; part < parts; ++part) {
-            sum_part(kernel, &w, part, x, false);
-        }
+        norm_run run = {.kernel = kernel,
+                        .x = (const float *)inputs[0] + first,
+                        .y = (float *)outputs[0] + first,
+                        .w = &w};
+        rondo__workers_loop(parts, kernel->grain, sum_parts, &run);
         set_centers(kernel, &w);
-        RONDO_PARALLEL(parallel for schedule(static) if (kernel->is_parallel))
-        for (int64_t part = 0; part < parts; ++part) {
-            sum_part(kernel, &w, part, x, true);
-        }
+        run.is_centered = true;
+        rondo__workers_loop(parts, kernel->grain, sum_parts, &run);
         set_scales(kernel, &w, inputs[1], inputs[2]);
-        RONDO_PARALLEL(parallel for schedule(static) if (kernel->is_parallel))
-        for (int64_t part = 0; part < parts; ++part) {
-            write_part(kernel, &w, part, x, y);
-        }
+        rondo__workers_loop(parts, kernel->grain, write_parts, &run);
     }
     return RONDO_STATUS_OK;
 }
@@ -274,13 +297,13 @@ rondo_status rondo__host_prepare_group_norm(const rondo__kernel_request *request
     kernel->activation = (rondo__activation)activation;
     kernel->alpha = rondo__op_get_float(op, "alpha", 0.0f);
     kernel->beta = rondo__op_get_float(op, "beta", 0.0f);
-    const int64_t at_once = is_last ? count / x->extent[0] : count;
-    kernel->is_parallel = at_once * (int64_t)sizeof(float) * 2 >= RONDO__HOST_PARALLEL_BYTES;
-    rondo__host_kernel_set_parallel(&kernel->head, kernel->is_parallel);
     if (is_last) {
         choose_parts(kernel);
         kernel->head.base.workspace_bytes = get_workspace_bytes(kernel);
     }
+    const int64_t units = is_last ? kernel->part_count : x->extent[0] * kernel->norm.groups;
+    const int64_t at_once = is_last ? count / x->extent[0] : count;
+    kernel->grain = rondo__host_get_grain(units, 2.0 * sizeof(float) * (double)at_once, 0.0);
     kernel->head.base.in_place_inputs = 1;
     *out_kernel = &kernel->head.base;
     return RONDO_STATUS_OK;

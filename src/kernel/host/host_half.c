@@ -42,24 +42,23 @@ static void deinit_half(rondo__host_kernel *head) {
     rondo__free(kernel->outputs);
 }
 
-enum { CHUNK = 1 << 14 };  // elements that one thread converts at a time
+enum { CHUNK = 1 << 14 };  // elements that are worth a thread's while
 
-static void widen(const uint16_t *from, float *to, int64_t count) {
-    RONDO_PARALLEL(parallel for schedule(static) if (count > 4 * CHUNK))
-    for (int64_t first = 0; first < count; first += CHUNK) {
-        const int64_t rest = count - first;
-        rondo__half_to_float_array(RONDO_DTYPE_F16, from + first, to + first,
-                                   (size_t)(rest < CHUNK ? rest : CHUNK));
-    }
+typedef struct converting {
+    uint16_t *half;
+    float *wide;
+} converting;
+
+static void widen_part(void *data, int64_t first, int64_t end) {
+    const converting *c = data;
+    rondo__half_to_float_array(RONDO_DTYPE_F16, c->half + first, c->wide + first,
+                               (size_t)(end - first));
 }
 
-static void narrow(const float *from, uint16_t *to, int64_t count) {
-    RONDO_PARALLEL(parallel for schedule(static) if (count > 4 * CHUNK))
-    for (int64_t first = 0; first < count; first += CHUNK) {
-        const int64_t rest = count - first;
-        rondo__half_from_float_array(RONDO_DTYPE_F16, from + first, to + first,
-                                     (size_t)(rest < CHUNK ? rest : CHUNK));
-    }
+static void narrow_part(void *data, int64_t first, int64_t end) {
+    const converting *c = data;
+    rondo__half_from_float_array(RONDO_DTYPE_F16, c->wide + first, c->half + first,
+                                 (size_t)(end - first));
 }
 
 static rondo_status run_half(rondo__host_kernel *head, const void *const *inputs,
@@ -71,7 +70,9 @@ static rondo_status run_half(rondo__host_kernel *head, const void *const *inputs
         kernel->inputs[i] = inner->constants[i] != NULL ? inner->constants[i] : inputs[i];
         if (c->is_needed && inner->constants[i] == NULL) {
             float *wide = (float *)((char *)workspace + c->offset);
-            widen(inputs[i], wide, c->count);
+            converting one = {.wide = wide};
+            memcpy(&one.half, &inputs[i], sizeof one.half);  // only read
+            rondo__workers_loop(c->count, CHUNK, widen_part, &one);
             kernel->inputs[i] = wide;
         }
     }
@@ -83,7 +84,8 @@ static rondo_status run_half(rondo__host_kernel *head, const void *const *inputs
     for (uint32_t i = 0; i < head->output_count && status == RONDO_STATUS_OK; ++i) {
         const conversion *c = &kernel->conversions[head->input_count + i];
         if (c->is_needed) {
-            narrow(kernel->outputs[i], outputs[i], c->count);
+            converting one = {outputs[i], kernel->outputs[i]};
+            rondo__workers_loop(c->count, CHUNK, narrow_part, &one);
         }
     }
     return status;

@@ -5,13 +5,12 @@
 #include <string.h>
 
 #include "backend/backend.h"
-#include "backend/host/host_patience.h"
+#include "backend/host/host_device.h"
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/thread_count.h"
 #include "kernel/host/host_kernel.h"
-#include "kernel/host/host_threads.h"
 
 // What the stream copies: the head, then the addresses.
 typedef struct host_call {
@@ -24,30 +23,22 @@ static_assert(sizeof(host_call) <= 4096, "a launch carries at most 4096 bytes");
 
 static rondo_status run_locked(rondo__host_kernel *kernel, void *const *addresses,
                                void *workspace) {
+    const rondo__workers_place former = rondo__workers_enter(kernel->place);
     (void)pthread_mutex_lock(&kernel->lock);
     const rondo_status status = kernel->run(kernel, (const void *const *)addresses,
                                             addresses + kernel->input_count, workspace);
     (void)pthread_mutex_unlock(&kernel->lock);
+    rondo__workers_leave(former);
     return status;
 }
 
 static void run_call(void *arguments) {
-    enum { CALLS_PER_LOOK = 16 };
-    static _Thread_local uint32_t calls;
     const host_call *call = arguments;
-    if (++calls % CALLS_PER_LOOK == 0) {
-        rondo__host_patience_look();
-    }
     rondo__host_kernel *kernel = call->kernel;
     void *const *addresses = kernel->table != NULL ? kernel->table : call->addresses;
-    const int32_t former =
-        rondo__host_threads_use(kernel->base.is_serial ? 1 : rondo__host_get_thread_count());
     if (run_locked(kernel, addresses, call->workspace) != RONDO_STATUS_OK) {
         rondo__error_set_op(kernel->op->name);
         rondo__host_report_failure();
-    }
-    if (kernel->base.is_serial) {  // who runs that may be a thread of the program's
-        (void)rondo__host_threads_use(former);
     }
 }
 
@@ -110,11 +101,7 @@ static rondo_status run_here(rondo__kernel *base, const void *const *inputs, voi
     } else {
         gather_addresses(kernel, inputs, outputs, own);
     }
-    const int32_t former = rondo__host_threads_use(rondo__host_get_thread_count());
-    const rondo_status status =
-        run_locked(kernel, kernel->table != NULL ? kernel->table : own, workspace);
-    (void)rondo__host_threads_use(former);  // the thread is not the library's own
-    return status;
+    return run_locked(kernel, kernel->table != NULL ? kernel->table : own, workspace);
 }
 
 static void destroy_kernel(rondo__kernel *base) {
@@ -125,10 +112,6 @@ static void destroy_kernel(rondo__kernel *base) {
     (void)pthread_mutex_destroy(&kernel->lock);
     rondo__free(kernel->table);
     rondo__free(kernel);
-}
-
-void rondo__host_kernel_set_parallel(rondo__host_kernel *kernel, bool is_parallel) {
-    kernel->base.is_serial = !is_parallel || rondo__host_get_thread_count() == 1;
 }
 
 rondo__host_kernel *rondo__host_kernel_create(const rondo__kernel_request *request,
@@ -154,9 +137,14 @@ rondo__host_kernel *rondo__host_kernel_create(const rondo__kernel_request *reque
         .run = run_here,
         .destroy = destroy_kernel,
         .keeps_addresses = kernel->table != NULL,
+        .may_run_here = true,
         .implementation = implementation,
     };
-    rondo__host_kernel_set_parallel(kernel, true);
+    rondo__workers *workers = rondo__workers_get_chosen();
+    kernel->place = (rondo__workers_place){
+        .workers = workers != NULL ? workers : rondo__host_device_of(request->device)->workers,
+        .thread_count = rondo__host_get_thread_count(),
+    };
     (void)pthread_mutex_init(&kernel->lock, NULL);
     kernel->run = run;
     kernel->deinit = deinit;

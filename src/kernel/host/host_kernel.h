@@ -19,6 +19,7 @@
 #include <pthread.h>
 #include <stdint.h>
 
+#include "backend/workers.h"
 #include "kernel/kernel.h"
 
 typedef struct rondo__host_kernel rondo__host_kernel;
@@ -39,7 +40,8 @@ struct rondo__host_kernel {
     uint32_t output_count;
     void **table;  // the addresses, when they are more than a launch carries; NULL otherwise
     bool is_table_filled;
-    pthread_mutex_t lock;  // held by a run
+    rondo__workers_place place;  // of whoever runs it
+    pthread_mutex_t lock;        // held by a run
 };
 
 enum {
@@ -59,8 +61,5 @@ rondo__host_kernel *rondo__host_kernel_create(const rondo__kernel_request *reque
                                               size_t kind_bytes, const char *implementation,
                                               rondo__host_run run,
                                               void (*deinit)(rondo__host_kernel *kernel));
-
-// Says whether a run may use several threads; until that is said, it does where there are several.
-void rondo__host_kernel_set_parallel(rondo__host_kernel *kernel, bool is_parallel);
 
 #endif  // RONDO_KERNEL_HOST_HOST_KERNEL_H

@@ -15,7 +15,7 @@
 typedef struct piece {
     uint32_t input;
     uint32_t output;
-    bool is_parallel;
+    bool is_skipped;  // it is there already
     rondo__strided_copy copy;
 } piece;
 
@@ -23,7 +23,6 @@ typedef struct move_kernel {
     rondo__host_kernel head;
     size_t piece_count;
     piece *pieces;
-    bool is_parallel;  // one of them
 } move_kernel;
 
 static void deinit_move(rondo__host_kernel *head) {
@@ -36,9 +35,8 @@ static rondo_status run_move(rondo__host_kernel *head, const void *const *inputs
     const move_kernel *kernel = (const move_kernel *)head;
     for (size_t i = 0; i < kernel->piece_count; ++i) {
         const piece *now = &kernel->pieces[i];
-        if (outputs[now->output] != NULL) {
-            rondo__strided_copy_run(&now->copy, inputs[now->input], outputs[now->output],
-                                    now->is_parallel);
+        if (outputs[now->output] != NULL && !now->is_skipped) {
+            rondo__strided_copy_run(&now->copy, inputs[now->input], outputs[now->output]);
         }
     }
     return RONDO_STATUS_OK;
@@ -58,22 +56,25 @@ static rondo_status create_move(const rondo__kernel_request *request, size_t pie
         rondo__kernel_destroy(&head->base);
         return RONDO_STATUS_NO_MEMORY;
     }
-    rondo__host_kernel_set_parallel(head, false);
     *out_kernel = kernel;
     return RONDO_STATUS_OK;
 }
 
-static void init_piece(move_kernel *kernel, piece *now, uint32_t input, uint32_t output,
-                       size_t element_bytes, const rondo_shape *box, const int64_t *from_stride,
-                       int64_t from_offset, const int64_t *to_stride, int64_t to_offset) {
+static void init_piece(piece *now, uint32_t input, uint32_t output, size_t element_bytes,
+                       const rondo_shape *box, const int64_t *from_stride, int64_t from_offset,
+                       const int64_t *to_stride, int64_t to_offset) {
     now->input = input;
     now->output = output;
-    now->is_parallel =
-        (int64_t)element_bytes * rondo_shape_get_count(box) * 2 > RONDO__HOST_PARALLEL_BYTES;
-    kernel->is_parallel = kernel->is_parallel || now->is_parallel;
-    rondo__host_kernel_set_parallel(&kernel->head, kernel->is_parallel);
     rondo__strided_copy_init(&now->copy, element_bytes, box->rank, box->extent, from_stride,
                              from_offset, to_stride, to_offset);
+}
+
+static void skip_input(rondo__kernel *base, size_t input) {
+    move_kernel *kernel = (move_kernel *)base;
+    for (size_t i = 0; i < kernel->piece_count; ++i) {
+        piece *now = &kernel->pieces[i];
+        now->is_skipped = now->is_skipped || now->input == input;
+    }
 }
 
 // An op that fills its one output from input 0 at these strides.
@@ -84,8 +85,8 @@ static rondo_status prepare_single(const rondo__kernel_request *request, const i
     const rondo_shape *box = &request->outputs[0].shape;
     int64_t to_stride[RONDO_RANK_MAX];
     rondo__shape_get_strides(box, to_stride);
-    init_piece(kernel, &kernel->pieces[0], 0, 0, rondo_dtype_get_bytes(request->outputs[0].dtype),
-               box, from_stride, from_offset, to_stride, 0);
+    init_piece(&kernel->pieces[0], 0, 0, rondo_dtype_get_bytes(request->outputs[0].dtype), box,
+               from_stride, from_offset, to_stride, 0);
     *out_kernel = &kernel->head.base;
     return RONDO_STATUS_OK;
 }
@@ -101,7 +102,9 @@ rondo_status rondo__host_prepare_transpose(const rondo__kernel_request *request,
     for (int32_t i = 0; i < x->rank; ++i) {
         from_stride[i] = strides[order != NULL ? order[i] : x->rank - 1 - i];
     }
-    return prepare_single(request, from_stride, 0, out_kernel);
+    RETURN_IF_ERROR(prepare_single(request, from_stride, 0, out_kernel));
+    (*out_kernel)->skip_input = skip_input;
+    return RONDO_STATUS_OK;
 }
 
 rondo_status rondo__host_prepare_expand(const rondo__kernel_request *request,
@@ -138,6 +141,7 @@ rondo_status rondo__host_prepare_concat(const rondo__kernel_request *request,
     rondo__shape_get_strides(y, to_stride);
     int64_t offset = 0;
     kernel->piece_count = 0;
+    kernel->head.base.skip_input = skip_input;
     for (size_t i = 0; i < request->input_count; ++i) {
         const rondo_shape *x = &request->inputs[i].shape;
         if (rondo_shape_get_count(x) == 0) {
@@ -145,7 +149,7 @@ rondo_status rondo__host_prepare_concat(const rondo__kernel_request *request,
         }
         int64_t from_stride[RONDO_RANK_MAX];
         rondo__shape_get_strides(x, from_stride);
-        init_piece(kernel, &kernel->pieces[kernel->piece_count++], (uint32_t)i, 0,
+        init_piece(&kernel->pieces[kernel->piece_count++], (uint32_t)i, 0,
                    rondo_dtype_get_bytes(request->outputs[0].dtype), x, from_stride, 0, to_stride,
                    offset);
         offset += x->extent[axis] * to_stride[axis];
@@ -175,7 +179,7 @@ rondo_status rondo__host_prepare_split(const rondo__kernel_request *request,
         const rondo_shape *y = &request->outputs[i].shape;
         int64_t to_stride[RONDO_RANK_MAX];
         rondo__shape_get_strides(y, to_stride);
-        init_piece(kernel, &kernel->pieces[i], 0, (uint32_t)i,
+        init_piece(&kernel->pieces[i], 0, (uint32_t)i,
                    rondo_dtype_get_bytes(request->outputs[i].dtype), y, from_stride, offset,
                    to_stride, 0);
         offset += y->extent[axis] * from_stride[axis];
@@ -188,13 +192,35 @@ rondo_status rondo__host_prepare_split(const rondo__kernel_request *request,
 
 typedef struct gather_kernel {
     rondo__host_kernel head;
-    bool is_wide;  // indices are i64, otherwise i32
-    bool is_parallel;
+    bool is_wide;         // indices are i64, otherwise i32
     int64_t outer_count;  // of the axes before the gathered one
     int64_t axis_extent;
     int64_t index_count;
     size_t inner_bytes;  // of the axes behind it
 } gather_kernel;
+
+typedef struct gather_run {
+    const gather_kernel *kernel;
+    const char *x;
+    const void *indices;
+    char *y;
+} gather_run;
+
+static void gather_rows(void *data, int64_t first, int64_t end) {
+    const gather_run *run = data;
+    const gather_kernel *kernel = run->kernel;
+    const int64_t extent = kernel->axis_extent;
+    const size_t bytes = kernel->inner_bytes;
+    for (int64_t i = first; i < end; ++i) {
+        const int64_t outer = i / kernel->index_count;
+        const int64_t at = i % kernel->index_count;
+        int64_t index = kernel->is_wide ? ((const int64_t *)run->indices)[at]
+                                        : ((const int32_t *)run->indices)[at];
+        index += index < 0 ? extent : 0;
+        memcpy(run->y + (size_t)i * bytes, run->x + (size_t)(outer * extent + index) * bytes,
+               bytes);
+    }
+}
 
 static rondo_status run_gather(rondo__host_kernel *head, const void *const *inputs,
                                void *const *outputs, void *workspace) {
@@ -209,17 +235,11 @@ static rondo_status run_gather(rondo__host_kernel *head, const void *const *inpu
                                  (long long)index, (long long)extent);
         }
     }
-    const size_t bytes = kernel->inner_bytes;
-    RONDO_PARALLEL(parallel for schedule(static) if (kernel->is_parallel))
-    for (int64_t i = 0; i < kernel->outer_count * kernel->index_count; ++i) {
-        const int64_t outer = i / kernel->index_count;
-        const int64_t at = i % kernel->index_count;
-        int64_t index =
-            kernel->is_wide ? ((const int64_t *)inputs[1])[at] : ((const int32_t *)inputs[1])[at];
-        index += index < 0 ? extent : 0;
-        memcpy((char *)outputs[0] + (size_t)i * bytes,
-               (const char *)inputs[0] + (size_t)(outer * extent + index) * bytes, bytes);
-    }
+    const int64_t count = kernel->outer_count * kernel->index_count;
+    gather_run run = {kernel, inputs[0], inputs[1], outputs[0]};
+    rondo__workers_loop(
+        count, rondo__host_get_grain(count, (double)count * (double)kernel->inner_bytes, 0.0),
+        gather_rows, &run);
     return RONDO_STATUS_OK;
 }
 
@@ -245,10 +265,6 @@ rondo_status rondo__host_prepare_gather(const rondo__kernel_request *request,
     kernel->index_count = rondo_shape_get_count(&request->inputs[1].shape);
     kernel->inner_bytes = (size_t)rondo__shape_multiply(x, axis + 1, x->rank) *
                           rondo_dtype_get_bytes(request->inputs[0].dtype);
-    kernel->is_parallel =
-        (double)kernel->outer_count * (double)kernel->index_count * (double)kernel->inner_bytes >
-        RONDO__HOST_PARALLEL_BYTES;
-    rondo__host_kernel_set_parallel(head, kernel->is_parallel);
     *out_kernel = &head->base;
     return RONDO_STATUS_OK;
 }

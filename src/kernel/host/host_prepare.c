@@ -20,15 +20,10 @@ typedef struct table_entry {
 static const table_entry table[] = {
     RONDO_SCALAR_OP_MAP(ELEMENTWISE_ENTRY){"", "Sum", rondo__host_prepare_elementwise},
     {"rondo", "Elementwise", rondo__host_prepare_elementwise},
-    {"", "MatMul", rondo__host_prepare_large_product},
     {"", "MatMul", rondo__host_prepare_product},
-    {"", "Gemm", rondo__host_prepare_large_product},
     {"", "Gemm", rondo__host_prepare_product},
-    {"rondo", "MatMul", rondo__host_prepare_large_product},
     {"rondo", "MatMul", rondo__host_prepare_product},
-    {"", "Conv", rondo__host_prepare_row_convolution},
     {"", "Conv", rondo__host_prepare_convolution},
-    {"rondo", "Conv", rondo__host_prepare_row_convolution},
     {"rondo", "Conv", rondo__host_prepare_convolution},
     {"", "ConvTranspose", rondo__host_prepare_conv_transpose},
     {"", "Resize", rondo__host_prepare_resize},
@@ -155,21 +150,11 @@ static rondo_status prepare_best(const rondo__kernel_request *request, rondo__ke
     return status;
 }
 
-void rondo__kernel_survey_host(const rondo__kernel_request *request) {
-    if (strcmp(request->op->def->name, "Conv") == 0 && !request->use_reference &&
-        !has_empty_tensor(request)) {
-        rondo__host_survey_convolution(request);
-    }
-}
-
 rondo_status rondo__kernel_prepare_host(const rondo__kernel_request *request,
                                         rondo__kernel **out_kernel) {
     *out_kernel = NULL;
     if (request->use_reference) {
         return rondo__host_prepare_reference(request, out_kernel);
     }
-    const int32_t former = rondo__host_threads_use(rondo__host_get_thread_count());
-    const rondo_status status = prepare_best(request, out_kernel);
-    (void)rondo__host_threads_use(former);
-    return status;
+    return prepare_best(request, out_kernel);
 }

@@ -44,7 +44,6 @@ rondo_status rondo__host_prepare_trees(const rondo__kernel_request *request,
         return RONDO_STATUS_NO_MEMORY;
     }
     tree_kernel *kernel = (tree_kernel *)head;
-    rondo__host_kernel_set_parallel(head, false);
     kernel->x = (rondo_tensor){.dtype = dtype, .shape = request->inputs[0].shape};
     kernel->score_dtype =
         dtype == RONDO_DTYPE_F64 && strcmp(request->op->def->name, "TreeEnsemble") == 0

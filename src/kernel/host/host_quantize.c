@@ -2,6 +2,7 @@
 // f32 and 8-bit numbers, and Cast of 32-bit integers to f32: the reference's results, to the bit.
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -43,29 +44,53 @@ static float find_strange_scale(const float *x, int64_t count) {
     return INFINITY;
 }
 
+typedef struct dynamic_run {
+    const dynamic_kernel *kernel;
+    const void *x;
+    void *y;
+    range *parts;
+    float scale;
+    int32_t zero;
+    atomic_bool is_strange;  // not all are finite
+} dynamic_run;
+
+static void find_ranges(void *data, int64_t first, int64_t end) {
+    dynamic_run *run = data;
+    for (int64_t i = first; i < end; ++i) {
+        range *part = &run->parts[i];
+        if (!run->kernel->simd->range((const float *)run->x + i * CHUNK,
+                                      get_chunk(run->kernel->count, i), &part->low, &part->high)) {
+            atomic_store_explicit(&run->is_strange, true, memory_order_relaxed);
+        }
+    }
+}
+
+static void quantize_chunks(void *data, int64_t first, int64_t end) {
+    const dynamic_run *run = data;
+    for (int64_t i = first; i < end; ++i) {
+        run->kernel->simd->quantize((const float *)run->x + i * CHUNK, &run->scale, 0, &run->zero,
+                                    false, get_chunk(run->kernel->count, i),
+                                    (uint8_t *)run->y + i * CHUNK);
+    }
+}
+
 static rondo_status run_dynamic(rondo__host_kernel *head, const void *const *inputs,
                                 void *const *outputs, void *workspace) {
     const dynamic_kernel *kernel = (const dynamic_kernel *)head;
-    const rondo__byte_simd *simd = kernel->simd;
-    const float *x = inputs[0];
     uint8_t *y = outputs[0];
     range *parts = workspace;
     const int64_t chunks = count_chunks(kernel->count);
     range all = {0};
-    bool is_finite = true;
-    RONDO_PARALLEL(parallel for schedule(static) reduction(&& : is_finite) if (chunks > 1))
-    for (int64_t i = 0; i < chunks; ++i) {
-        const bool is_fine =
-            simd->range(x + i * CHUNK, get_chunk(kernel->count, i), &parts[i].low, &parts[i].high);
-        is_finite = is_finite && is_fine;
-    }
+    dynamic_run run = {.kernel = kernel, .x = inputs[0], .y = y, .parts = parts};
+    rondo__workers_loop(chunks, 1, find_ranges, &run);
+    const bool is_finite = !atomic_load_explicit(&run.is_strange, memory_order_relaxed);
     for (int64_t i = 0; i < chunks; ++i) {
         all.low = parts[i].low < all.low ? parts[i].low : all.low;
         all.high = parts[i].high > all.high ? parts[i].high : all.high;
     }
     float scale = (all.high - all.low) / 255.0f;
     if (!is_finite) {
-        scale = find_strange_scale(x, kernel->count);
+        scale = find_strange_scale(inputs[0], kernel->count);
     }
     const bool is_flat = !is_finite || scale == 0.0f;
     const float place = is_flat ? 0.0f : rintf((0.0f - all.low) / scale);
@@ -83,11 +108,9 @@ static rondo_status run_dynamic(rondo__host_kernel *head, const void *const *inp
         memset(y, 0, (size_t)kernel->count);
         return RONDO_STATUS_OK;
     }
-    RONDO_PARALLEL(parallel for schedule(static) if (chunks > 1))
-    for (int64_t i = 0; i < chunks; ++i) {
-        simd->quantize(x + i * CHUNK, &scale, 0, &zero, false, get_chunk(kernel->count, i),
-                       y + i * CHUNK);
-    }
+    run.scale = scale;
+    run.zero = zero;
+    rondo__workers_loop(chunks, 1, quantize_chunks, &run);
     return RONDO_STATUS_OK;
 }
 
@@ -156,28 +179,43 @@ static int64_t count_runs(const linear_kernel *kernel) {
     return grid->kind == RONDO__SCALE_PER_PLACE ? outer : outer * grid->scales;
 }
 
+typedef struct linear_run {
+    const linear_kernel *kernel;
+    const void *x;
+    void *y;
+    const float *scales;
+    const int32_t *zeros;
+} linear_run;
+
+static void run_runs(void *data, int64_t first, int64_t end) {
+    const linear_run *job = data;
+    const linear_kernel *kernel = job->kernel;
+    for (int64_t i = first; i < end; ++i) {
+        const run now = find_run(kernel, i);
+        if (kernel->is_inverse) {
+            kernel->simd->dequantize((const uint8_t *)job->x + now.start, kernel->is_signed,
+                                     job->scales + now.scale, now.step, job->zeros + now.scale,
+                                     now.length, (float *)job->y + now.start);
+        } else {
+            kernel->simd->quantize((const float *)job->x + now.start, job->scales + now.scale,
+                                   now.step, job->zeros + now.scale, kernel->is_signed, now.length,
+                                   (uint8_t *)job->y + now.start);
+        }
+    }
+}
+
 static rondo_status run_linear(rondo__host_kernel *head, const void *const *inputs,
                                void *const *outputs, void *workspace) {
     const linear_kernel *kernel = (const linear_kernel *)head;
-    const float *scales = inputs[1];
     const uint8_t *zeros = head->input_count > 2 ? inputs[2] : NULL;
     int32_t *wide = workspace;
     for (int64_t i = 0; i < kernel->scale_count; ++i) {
         wide[i] = zeros != NULL ? rondo__byte_get(zeros, kernel->is_signed, i) : 0;
     }
-    RONDO_PARALLEL(parallel for schedule(static) if (kernel->count > CHUNK))
-    for (int64_t i = 0; i < kernel->run_count; ++i) {
-        const run now = find_run(kernel, i);
-        if (kernel->is_inverse) {
-            kernel->simd->dequantize((const uint8_t *)inputs[0] + now.start, kernel->is_signed,
-                                     scales + now.scale, now.step, wide + now.scale, now.length,
-                                     (float *)outputs[0] + now.start);
-        } else {
-            kernel->simd->quantize((const float *)inputs[0] + now.start, scales + now.scale,
-                                   now.step, wide + now.scale, kernel->is_signed, now.length,
-                                   (uint8_t *)outputs[0] + now.start);
-        }
-    }
+    linear_run job = {kernel, inputs[0], outputs[0], inputs[1], wide};
+    rondo__workers_loop(kernel->run_count,
+                        rondo__host_get_grain(kernel->run_count, (double)kernel->count * 5.0, 0.0),
+                        run_runs, &job);
     return RONDO_STATUS_OK;
 }
 
@@ -223,16 +261,20 @@ rondo_status rondo__host_prepare_quantize(const rondo__kernel_request *request,
 
 // ---- Cast -------------------------------------------------------------------------------------
 
+static void cast_chunks(void *data, int64_t first, int64_t end) {
+    const dynamic_run *job = data;
+    for (int64_t i = first; i < end; ++i) {
+        job->kernel->simd->widen_i32((const int32_t *)job->x + i * CHUNK,
+                                     (float *)job->y + i * CHUNK, get_chunk(job->kernel->count, i));
+    }
+}
+
 static rondo_status run_cast(rondo__host_kernel *head, const void *const *inputs,
                              void *const *outputs, void *workspace) {
-    const dynamic_kernel *kernel = (const dynamic_kernel *)head;
     (void)workspace;
-    const int64_t chunks = count_chunks(kernel->count);
-    RONDO_PARALLEL(parallel for schedule(static) if (chunks > 1))
-    for (int64_t i = 0; i < chunks; ++i) {
-        kernel->simd->widen_i32((const int32_t *)inputs[0] + i * CHUNK,
-                                (float *)outputs[0] + i * CHUNK, get_chunk(kernel->count, i));
-    }
+    const dynamic_kernel *kernel = (const dynamic_kernel *)head;
+    dynamic_run job = {.kernel = kernel, .x = inputs[0], .y = outputs[0]};
+    rondo__workers_loop(count_chunks(kernel->count), 1, cast_chunks, &job);
     return RONDO_STATUS_OK;
 }
 

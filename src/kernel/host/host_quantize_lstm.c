@@ -27,7 +27,6 @@ typedef struct packed_weights {
     int32_t *zeros;        // [directions][columns of all panels]
     bool has_zeros;
     bool has_scale_for_each;
-    bool is_parallel;
 } packed_weights;
 
 typedef struct lstm_kernel {
@@ -117,7 +116,7 @@ static void multiply(const packed_weights *weights, const walk *w, int32_t d, co
         w->scales[n] = scale * scales[n];
     }
     const rondo__byte_rows prepared = rondo__byte_rows_prepare(
-        simd, w->steps, false, form->k, rows, &step_of_0, 1, weights->has_zeros, false, w->rows);
+        simd, w->steps, false, form->k, rows, &step_of_0, 1, weights->has_zeros, w->rows);
     const rondo__byte_product product = {
         .form = form,
         .matrix = (const char *)weights->matrices + (size_t)d * form->matrix_bytes,
@@ -131,8 +130,7 @@ static void multiply(const packed_weights *weights, const walk *w, int32_t d, co
         .y = y,
         .y_row = form->n,
     };
-    rondo__byte_product_run(
-        &product, weights->is_parallel && rows * form->k * form->n > PARALLEL_MULTIPLY_ADDS);
+    rondo__byte_product_run(&product);
 }
 
 // Gates i, o, f, c of one row; h and c are updated in place.
@@ -232,6 +230,20 @@ static void run_direction(const lstm_kernel *kernel, int32_t d, const void *cons
     }
 }
 
+typedef struct lstm_run {
+    const lstm_kernel *kernel;
+    const void *const *inputs;
+    void *const *outputs;
+    void *workspace;
+} lstm_run;
+
+static void run_directions(void *data, int64_t first, int64_t end) {
+    const lstm_run *run = data;
+    for (int64_t d = first; d < end; ++d) {
+        run_direction(run->kernel, (int32_t)d, run->inputs, run->outputs, run->workspace);
+    }
+}
+
 static rondo_status run_lstm(rondo__host_kernel *head, const void *const *given,
                              void *const *wanted, void *workspace) {
     const lstm_kernel *kernel = (const lstm_kernel *)head;
@@ -251,18 +263,9 @@ static rondo_status run_lstm(rondo__host_kernel *head, const void *const *given,
         memset(outputs[0], 0,
                (size_t)(plan->seq * plan->directions * plan->batch * plan->hidden) * sizeof(float));
     }
-    // Products that are cut by columns must not stand in a region: OpenMP would make a team of
-    // threads for each.
-    if (kernel->is_parallel) {
-        RONDO_PARALLEL(parallel for schedule(static))
-        for (int32_t d = 0; d < plan->directions; ++d) {
-            run_direction(kernel, d, inputs, outputs, workspace);
-        }
-        return RONDO_STATUS_OK;
-    }
-    for (int32_t d = 0; d < plan->directions; ++d) {
-        run_direction(kernel, d, inputs, outputs, workspace);
-    }
+    lstm_run run = {kernel, inputs, outputs, workspace};
+    rondo__workers_loop(plan->directions, kernel->is_parallel ? 1 : plan->directions,
+                        run_directions, &run);
     return RONDO_STATUS_OK;
 }
 
@@ -324,8 +327,6 @@ static rondo_status init_kernel(const rondo__kernel_request *request, lstm_kerne
     const double work = (double)plan->seq * (double)plan->batch * 4.0 * (double)plan->hidden *
                         (double)(plan->input + plan->hidden);
     kernel->is_parallel = plan->directions > 1 && work > PARALLEL_MULTIPLY_ADDS;
-    kernel->w.is_parallel = !kernel->is_parallel;
-    kernel->r.is_parallel = !kernel->is_parallel;
     walk ignored;
     kernel->direction_bytes = place_walk(kernel, NULL, &ignored);
     kernel->head.base.workspace_bytes = (size_t)plan->directions * kernel->direction_bytes;

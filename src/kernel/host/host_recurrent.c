@@ -35,7 +35,8 @@ typedef struct recurrent_kernel {
     const rondo__simd *simd;
     cell_kind cell;
     bool is_linear_before_reset;
-    bool is_parallel;
+    bool is_parallel;         // directions
+    int64_t sharing_threads;  // products of directions that are not: among how many threads
     int64_t seq, batch, input, hidden, gates;
     int32_t direction_count;
     direction directions[2];
@@ -43,6 +44,54 @@ typedef struct recurrent_kernel {
 } recurrent_kernel;
 
 // ---- running ----------------------------------------------------------------------------------
+
+// y [m, n] = a [m, k] x matrix + bias + z.
+typedef struct gate_product {
+    const rondo__packed_matrix *matrix;
+    int64_t m;
+    const float *a, *bias, *z;
+    float *y;
+    int64_t row;  // elements from one row of z or y to the next
+    bool is_backward;
+} gate_product;
+
+static void multiply_panels(void *data, int64_t first, int64_t end) {
+    const gate_product *p = data;
+    const int64_t width = p->matrix->simd->panel_columns;
+    for (int64_t i = first; i < end; ++i) {
+        const int64_t column = width * (p->is_backward ? end - 1 - (i - first) : i);
+        const int64_t rest = p->matrix->n - column;
+        const rondo__packed_matrix panel = {
+            .simd = p->matrix->simd,
+            .k = p->matrix->k,
+            .n = rest < width ? rest : width,
+            .panels = p->matrix->panels + column * p->matrix->k,
+        };
+        rondo__packed_multiply(&panel, p->a, panel.k, p->m,
+                               p->bias != NULL ? p->bias + column : NULL,
+                               p->z != NULL ? p->z + column : NULL, p->row, p->y + column, p->row);
+    }
+}
+
+static void multiply(const recurrent_kernel *kernel, gate_product *product) {
+    const int64_t width = kernel->simd->panel_columns, threads = kernel->sharing_threads;
+    const int64_t panels = (product->matrix->n + width - 1) / width;
+    product->row = kernel->gates * kernel->hidden;
+    if (threads == 1) {
+        rondo__packed_multiply(product->matrix, product->a, product->matrix->k, product->m,
+                               product->bias, product->z, product->row, product->y, product->row);
+        return;
+    }
+    rondo__workers_loop(panels, (panels + threads - 1) / threads, multiply_panels, product);
+}
+
+// At each second step backwards: where the weights are a little more than the cache holds, what was
+// read last is there still.
+static void multiply_state(const recurrent_kernel *kernel, gate_product product, int64_t step) {
+    product.m = kernel->batch;
+    product.is_backward = step % 2 != 0;
+    multiply(kernel, &product);
+}
 
 // Gates i, o, f, c of one row; h and c are updated in place.
 static void finish_lstm(const recurrent_kernel *kernel, float *gates, float *h, float *c) {
@@ -60,12 +109,12 @@ static void finish_lstm(const recurrent_kernel *kernel, float *gates, float *h, 
 }
 
 // One time step of a GRU for the whole batch: h = (1 - z) * new + z * h.
-static void step_gru(const recurrent_kernel *kernel, const direction *way, const float *from_x,
-                     float *gates, float *work, float *h) {
+static void step_gru(const recurrent_kernel *kernel, const direction *way, int64_t step,
+                     const float *from_x, float *gates, float *work, float *h) {
     const rondo__simd *simd = kernel->simd;
     const int64_t hidden = kernel->hidden, batch = kernel->batch;
     const int64_t row = kernel->gates * hidden;
-    rondo__packed_multiply(&way->r, h, hidden, batch, NULL, from_x, row, gates, row);
+    multiply_state(kernel, (gate_product){&way->r, .a = h, .z = from_x, .y = gates}, step);
     for (int64_t n = 0; n < batch; ++n) {
         float *now = gates + n * row;
         simd->unary[RONDO__SCALAR_Sigmoid](now, now, 2 * hidden, 0.0f, 0.0f);
@@ -76,10 +125,12 @@ static void step_gru(const recurrent_kernel *kernel, const direction *way, const
     }
     float *fresh = gates + 2 * hidden;  // [batch, hidden], rows `row` apart
     if (kernel->is_linear_before_reset) {
-        rondo__packed_multiply(&way->r_new, h, hidden, batch, way->bias_new, NULL, 0, fresh, row);
+        multiply_state(
+            kernel, (gate_product){&way->r_new, .a = h, .bias = way->bias_new, .y = fresh}, step);
     } else {
-        rondo__packed_multiply(&way->r_new, work, hidden, batch, NULL, from_x + 2 * hidden, row,
-                               fresh, row);
+        multiply_state(kernel,
+                       (gate_product){&way->r_new, .a = work, .z = from_x + 2 * hidden, .y = fresh},
+                       step);
     }
     for (int64_t n = 0; n < batch; ++n) {
         float *z = gates + n * row, *state = h + n * hidden, *now = fresh + n * row;
@@ -114,15 +165,15 @@ static void run_direction(const recurrent_kernel *kernel, int32_t index, const v
     if (initial_c != NULL) {
         memcpy(c, initial_c + index * state_floats, (size_t)state_floats * sizeof(float));
     }
-    rondo__packed_multiply(&way->w, inputs[0], kernel->input, seq * batch, way->bias, NULL, 0,
-                           from_x, row);
+    gate_product all = {&way->w, .m = seq * batch, .a = inputs[0], .bias = way->bias, .y = from_x};
+    multiply(kernel, &all);
     for (int64_t i = 0; i < seq; ++i) {
         const int64_t t = way->is_reverse ? seq - 1 - i : i;
         const float *now = from_x + t * batch * row;
         if (kernel->cell == CELL_GRU) {
-            step_gru(kernel, way, now, gates, work, h);
+            step_gru(kernel, way, i, now, gates, work, h);
         } else {
-            rondo__packed_multiply(&way->r, h, hidden, batch, NULL, now, row, gates, row);
+            multiply_state(kernel, (gate_product){&way->r, .a = h, .z = now, .y = gates}, i);
             for (int64_t n = 0; n < batch; ++n) {
                 if (kernel->cell == CELL_LSTM) {
                     finish_lstm(kernel, gates + n * row, h + n * hidden, c + n * hidden);
@@ -145,14 +196,27 @@ static void run_direction(const recurrent_kernel *kernel, int32_t index, const v
     }
 }
 
+typedef struct recurrent_run {
+    const recurrent_kernel *kernel;
+    const void *const *inputs;
+    void *const *outputs;
+    float *workspace;
+} recurrent_run;
+
+static void run_directions(void *data, int64_t first, int64_t end) {
+    const recurrent_run *run = data;
+    for (int64_t i = first; i < end; ++i) {
+        run_direction(run->kernel, (int32_t)i, run->inputs, run->outputs,
+                      run->workspace + (size_t)i * run->kernel->direction_floats);
+    }
+}
+
 static rondo_status run_recurrent(rondo__host_kernel *head, const void *const *inputs,
                                   void *const *outputs, void *workspace) {
     const recurrent_kernel *kernel = (const recurrent_kernel *)head;
-    RONDO_PARALLEL(parallel for schedule(static) if (kernel->is_parallel))
-    for (int32_t i = 0; i < kernel->direction_count; ++i) {
-        run_direction(kernel, i, inputs, outputs,
-                      (float *)workspace + (size_t)i * kernel->direction_floats);
-    }
+    recurrent_run run = {kernel, inputs, outputs, workspace};
+    rondo__workers_loop(kernel->direction_count, kernel->is_parallel ? 1 : kernel->direction_count,
+                        run_directions, &run);
     return RONDO_STATUS_OK;
 }
 
@@ -237,6 +301,21 @@ static rondo_status init_direction(const rondo__kernel_request *request,
     return init_biases(kernel, b, way);
 }
 
+// Directions go side by side where there are as many as threads and each keeps its weights in a
+// processor's cache; otherwise one after the other, each product shared.
+static void share_work(recurrent_kernel *kernel, int64_t row) {
+    const double step = (double)kernel->batch * (double)row * (double)kernel->hidden;
+    const double all = (double)kernel->seq * (double)kernel->batch * (double)row *
+                       (double)(kernel->input + kernel->hidden);
+    const int64_t bytes = row * kernel->hidden * (int64_t)sizeof(float);
+    const int64_t threads = rondo__host_get_thread_count();
+    const bool shares_steps =
+        step > RONDO__HOST_CHUNK_MULTIPLY_ADDS &&
+        (kernel->direction_count < threads || bytes > rondo__panels_get_cache_bytes());
+    kernel->is_parallel = !shares_steps && all > 2 * RONDO__HOST_CHUNK_MULTIPLY_ADDS;
+    kernel->sharing_threads = shares_steps ? threads : 1;
+}
+
 rondo_status rondo__host_prepare_recurrent(const rondo__kernel_request *request,
                                            rondo__kernel **out_kernel) {
     const rondo__op *op = request->op;
@@ -276,10 +355,7 @@ rondo_status rondo__host_prepare_recurrent(const rondo__kernel_request *request,
     const int64_t floats = kernel->seq * kernel->batch * row + kernel->batch * row +
                            3 * kernel->batch * kernel->hidden;
     kernel->direction_floats = (size_t)(floats + 15) / 16 * 16;
-    kernel->is_parallel = (double)kernel->seq * (double)kernel->batch * (double)row *
-                              (double)(kernel->input + kernel->hidden) >
-                          RONDO__HOST_PARALLEL_MULTIPLY_ADDS / 2;
-    rondo__host_kernel_set_parallel(head, kernel->is_parallel);
+    share_work(kernel, row);
     head->base.workspace_bytes =
         (size_t)kernel->direction_count * kernel->direction_floats * sizeof(float);
     *out_kernel = &head->base;

@@ -113,7 +113,6 @@ rondo_status rondo__host_prepare_view(const rondo__kernel_request *request,
     if (head == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
-    rondo__host_kernel_set_parallel(head, false);
     ((view_kernel *)head)->bytes = (size_t)rondo_shape_get_count(&request->inputs[0].shape) *
                                    rondo_dtype_get_bytes(request->inputs[0].dtype);
     *out_kernel = &head->base;

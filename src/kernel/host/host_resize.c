@@ -155,28 +155,42 @@ static void run_block(const resize_kernel *kernel, int32_t index, const char *so
     }
 }
 
-static rondo_status run_resize(rondo__host_kernel *head, const void *const *inputs,
-                               void *const *outputs, void *workspace) {
-    const resize_kernel *kernel = (const resize_kernel *)head;
+typedef struct resize_run {
+    const resize_kernel *kernel;
+    const char *x;
+    char *y;
+    float *workspace;
+} resize_run;
+
+static void run_part(const resize_run *run, int64_t part) {
+    const resize_kernel *kernel = run->kernel;
     const level *first = &kernel->levels[0];
     const bool is_by_block = kernel->level_count == 1 && first->inner == 1;
     const int64_t count = is_by_block ? first->outer : first->outer * first->output;
     const int64_t parts = kernel->part_count;
-    RONDO_PARALLEL(parallel for schedule(static) if (parts > 1))
-    for (int64_t part = 0; part < parts; ++part) {
-        float *scratch = (float *)workspace + part * kernel->scratch_floats;
-        const int64_t begin = count * part / parts, end = count * (part + 1) / parts;
-        if (!is_by_block) {
-            run_rows(kernel, 0, inputs[0], outputs[0], scratch, begin, end);
-            continue;
-        }
-        resize_kernel of_part = *kernel;
-        of_part.levels[0].outer = end - begin;
-        run_block(&of_part, 0,
-                  (const char *)inputs[0] + (size_t)(begin * first->input) * kernel->element_bytes,
-                  (char *)outputs[0] + (size_t)(begin * first->output) * kernel->element_bytes,
-                  scratch);
+    const int64_t begin = count * part / parts, end = count * (part + 1) / parts;
+    float *scratch = run->workspace + part * kernel->scratch_floats;
+    if (!is_by_block) {
+        run_rows(kernel, 0, run->x, run->y, scratch, begin, end);
+        return;
     }
+    resize_kernel of_part = *kernel;
+    of_part.levels[0].outer = end - begin;
+    run_block(&of_part, 0, run->x + (size_t)(begin * first->input) * kernel->element_bytes,
+              run->y + (size_t)(begin * first->output) * kernel->element_bytes, scratch);
+}
+
+static void run_parts(void *data, int64_t first, int64_t end) {
+    for (int64_t part = first; part < end; ++part) {
+        run_part(data, part);
+    }
+}
+
+static rondo_status run_resize(rondo__host_kernel *head, const void *const *inputs,
+                               void *const *outputs, void *workspace) {
+    const resize_kernel *kernel = (const resize_kernel *)head;
+    resize_run run = {kernel, inputs[0], outputs[0], workspace};
+    rondo__workers_loop(kernel->part_count, 1, run_parts, &run);
     return RONDO_STATUS_OK;
 }
 
@@ -245,8 +259,7 @@ static void choose_parts(const rondo__kernel_request *request, resize_kernel *ke
     const int64_t rows = first->outer * (first->inner == 1 ? 1 : first->output);
     const double bytes = (double)rondo_shape_get_count(&request->outputs[0].shape) *
                          (double)kernel->element_bytes * 2.0;
-    const int64_t threads = bytes > RONDO__HOST_PARALLEL_BYTES ? rondo__host_get_thread_count() : 1;
-    kernel->part_count = threads < rows ? threads : rows;
+    kernel->part_count = rondo__host_count_parts(rows, bytes, 0.0);
     // Rows that are sums, or are looked at by a further level, need a place of their own.
     kernel->scratch_floats = first->weights == NULL ? 0 : kernel->scratch_floats;
     kernel->head.base.workspace_bytes =

@@ -34,7 +34,7 @@ typedef struct row_kernel {
     rondo__host_kernel head;
     const rondo__simd *simd;
     row_work work;
-    bool is_parallel;
+    double bytes;  // of a run
     float epsilon;
     int64_t outer;
     int64_t length;
@@ -59,16 +59,28 @@ static void normalize_row(const row_kernel *kernel, const float *x, const float 
                     gain, bias);
 }
 
-static rondo_status run_rows(rondo__host_kernel *head, const void *const *inputs,
-                             void *const *outputs, void *workspace) {
-    (void)workspace;
-    const row_kernel *kernel = (const row_kernel *)head;
-    const float *gain = head->input_count > 1 ? inputs[1] : NULL;
-    const float *bias = head->input_count > 2 ? inputs[2] : NULL;
-    RONDO_PARALLEL(parallel for schedule(static) if (kernel->is_parallel))
-    for (int64_t row = 0; row < kernel->outer; ++row) {
-        const float *x = (const float *)inputs[0] + row * kernel->length;
-        float *y = (float *)outputs[0] + row * kernel->length;
+typedef struct row_run {
+    const row_kernel *kernel;
+    const void *const *inputs;
+    void *const *outputs;
+    const float *scale;  // of BatchNormalization
+} row_run;
+
+static rondo_status share(const row_run *run, int64_t count, rondo__workers_work work) {
+    const row_kernel *kernel = run->kernel;
+    row_run own = *run;
+    rondo__workers_loop(count, rondo__host_get_grain(count, kernel->bytes, 0.0), work, &own);
+    return RONDO_STATUS_OK;
+}
+
+static void do_rows(void *data, int64_t first, int64_t end) {
+    const row_run *run = data;
+    const row_kernel *kernel = run->kernel;
+    const float *gain = kernel->head.input_count > 1 ? run->inputs[1] : NULL;
+    const float *bias = kernel->head.input_count > 2 ? run->inputs[2] : NULL;
+    for (int64_t row = first; row < end; ++row) {
+        const float *x = (const float *)run->inputs[0] + row * kernel->length;
+        float *y = (float *)run->outputs[0] + row * kernel->length;
         if (kernel->work == ROW_SOFTMAX) {
             kernel->simd->softmax(x, y, kernel->length);
         } else if (kernel->work == ROW_LOG_SOFTMAX) {
@@ -77,7 +89,13 @@ static rondo_status run_rows(rondo__host_kernel *head, const void *const *inputs
             normalize_row(kernel, x, gain, bias, y);
         }
     }
-    return RONDO_STATUS_OK;
+}
+
+static rondo_status run_rows(rondo__host_kernel *head, const void *const *inputs,
+                             void *const *outputs, void *workspace) {
+    (void)workspace;
+    const row_kernel *kernel = (const row_kernel *)head;
+    return share(&(row_run){kernel, inputs, outputs, NULL}, kernel->outer, do_rows);
 }
 
 static float reduce_row(const row_kernel *kernel, const float *x) {
@@ -131,17 +149,16 @@ static void reduce_columns(const row_kernel *kernel, const float *x, float *y, i
     }
 }
 
-static rondo_status run_reduction(rondo__host_kernel *head, const void *const *inputs,
-                                  void *const *outputs, void *workspace) {
-    (void)workspace;
-    const row_kernel *kernel = (const row_kernel *)head;
+static void reduce_pieces(void *data, int64_t first, int64_t end) {
+    const row_run *run = data;
+    const row_kernel *kernel = run->kernel;
     const int64_t pieces = kernel->piece_count;
-    RONDO_PARALLEL(parallel for schedule(static) if (kernel->is_parallel))
-    for (int64_t i = 0; i < kernel->outer * pieces; ++i) {
+    for (int64_t i = first; i < end; ++i) {
         const int64_t outer = i / pieces;
         const int64_t column = i % pieces * COLUMNS;
-        const float *x = (const float *)inputs[0] + outer * kernel->length * kernel->inner + column;
-        float *y = (float *)outputs[0] + outer * kernel->inner + column;
+        const float *x =
+            (const float *)run->inputs[0] + outer * kernel->length * kernel->inner + column;
+        float *y = (float *)run->outputs[0] + outer * kernel->inner + column;
         const int64_t rest = kernel->inner - column;
         if (kernel->inner == 1) {
             *y = reduce_row(kernel, x);
@@ -149,7 +166,14 @@ static rondo_status run_reduction(rondo__host_kernel *head, const void *const *i
             reduce_columns(kernel, x, y, rest < COLUMNS ? rest : COLUMNS);
         }
     }
-    return RONDO_STATUS_OK;
+}
+
+static rondo_status run_reduction(rondo__host_kernel *head, const void *const *inputs,
+                                  void *const *outputs, void *workspace) {
+    (void)workspace;
+    const row_kernel *kernel = (const row_kernel *)head;
+    return share(&(row_run){kernel, inputs, outputs, NULL}, kernel->outer * kernel->piece_count,
+                 reduce_pieces);
 }
 
 // BatchNormalization of [outer, length channels, inner]. One scale and shift for each channel, as
@@ -166,30 +190,39 @@ static void normalize_channel(const row_kernel *kernel, const float *x, float me
     }
 }
 
+static void scale_rows(void *data, int64_t first, int64_t end) {
+    const row_run *run = data;
+    const row_kernel *kernel = run->kernel;
+    const float *bias = run->inputs[2], *mean = run->inputs[3];
+    for (int64_t i = first; i < end; ++i) {
+        kernel->simd->scale_shift((const float *)run->inputs[0] + i * kernel->length, mean,
+                                  run->scale, bias, (float *)run->outputs[0] + i * kernel->length,
+                                  kernel->length);
+    }
+}
+
+static void scale_channels(void *data, int64_t first, int64_t end) {
+    const row_run *run = data;
+    const row_kernel *kernel = run->kernel;
+    const float *bias = run->inputs[2], *mean = run->inputs[3];
+    for (int64_t i = first; i < end; ++i) {
+        const int64_t c = i % kernel->length;
+        normalize_channel(kernel, (const float *)run->inputs[0] + i * kernel->inner, mean[c],
+                          run->scale[c], bias[c], (float *)run->outputs[0] + i * kernel->inner);
+    }
+}
+
 static rondo_status run_batch(rondo__host_kernel *head, const void *const *inputs,
                               void *const *outputs, void *workspace) {
     const row_kernel *kernel = (const row_kernel *)head;
-    const float *gain = inputs[1], *bias = inputs[2], *mean = inputs[3], *variance = inputs[4];
+    const float *gain = inputs[1], *variance = inputs[4];
     float *scale = workspace;
     for (int64_t c = 0; c < kernel->length; ++c) {
         scale[c] = gain[c] / sqrtf(variance[c] + kernel->epsilon);
     }
-    if (kernel->inner == 1) {
-        RONDO_PARALLEL(parallel for schedule(static) if (kernel->is_parallel))
-        for (int64_t i = 0; i < kernel->outer; ++i) {
-            kernel->simd->scale_shift((const float *)inputs[0] + i * kernel->length, mean, scale,
-                                      bias, (float *)outputs[0] + i * kernel->length,
-                                      kernel->length);
-        }
-        return RONDO_STATUS_OK;
-    }
-    RONDO_PARALLEL(parallel for schedule(static) if (kernel->is_parallel))
-    for (int64_t i = 0; i < kernel->outer * kernel->length; ++i) {
-        const int64_t c = i % kernel->length;
-        normalize_channel(kernel, (const float *)inputs[0] + i * kernel->inner, mean[c], scale[c],
-                          bias[c], (float *)outputs[0] + i * kernel->inner);
-    }
-    return RONDO_STATUS_OK;
+    const row_run run = {kernel, inputs, outputs, scale};
+    return kernel->inner == 1 ? share(&run, kernel->outer, scale_rows)
+                              : share(&run, kernel->outer * kernel->length, scale_channels);
 }
 
 // ---- preparing --------------------------------------------------------------------------------
@@ -218,9 +251,7 @@ static rondo_status create(const rondo__kernel_request *request, row_work work, 
     kernel->length = length;
     kernel->inner = inner;
     kernel->piece_count = (inner + COLUMNS - 1) / COLUMNS;
-    kernel->is_parallel = (double)outer * (double)length * (double)inner * 2.0 * sizeof(float) >
-                          RONDO__HOST_PARALLEL_BYTES;
-    rondo__host_kernel_set_parallel(head, kernel->is_parallel);
+    kernel->bytes = (double)outer * (double)length * (double)inner * 2.0 * sizeof(float);
     *out_kernel = kernel;
     return RONDO_STATUS_OK;
 }

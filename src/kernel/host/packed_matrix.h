@@ -48,10 +48,45 @@ RONDO_MUST_USE rondo_status rondo__packed_matrix_init(rondo__packed_matrix *matr
                                                       const rondo_tensor *constant,
                                                       const rondo__matrix_places *places);
 
-// y [m, n] = a [m, k] x matrix + bias [n] + z [m, n], on this thread. Rows are a_row, z_row and
-// y_row elements apart; bias and z may be NULL; y may be z.
+// y [m, n] = clamp(scale * a [m, k] x b [k, n] + bias [n] + z [m, n]), with b in panels.
+typedef struct rondo__row_product {
+    const rondo__simd *simd;
+    int64_t m, k, n;
+    const float *a;
+    int64_t a_row;             // elements from one row to the next
+    const int32_t *a_offsets;  // of the k numbers of a row from its first; NULL: neighbours
+    const float *panels;
+    int64_t panel_step;  // elements from one panel to the next
+    int64_t b_row;       // and from one of its rows to the next
+    bool streams;        // as rondo__cut says
+    float scale, low, high;
+    const float *bias;  // or NULL
+    const float *z;     // or NULL; y may be z
+    int64_t z_row;
+    float *y;
+    int64_t y_row;
+} rondo__row_product;
+
+// Multiplies, on this thread.
+void rondo__multiply_rows(const rondo__row_product *product);
+
+// The same for a few rows, given as a tile that is as high as a narrow one may be, and as wide as
+// all panels.
+void rondo__multiply_group(const rondo__simd *simd, const rondo__tile *group, const float *panels,
+                           int64_t panel_step);
+
+// Where panels stream (rondo__cut), a few are used for all rows while the next few are fetched: how
+// many, of so many floats; and what a tile's b_ahead is, when it is of the `pass`-th rows.
+int64_t rondo__panels_count_held(int64_t panel_floats);
+int64_t rondo__panels_get_ahead(const rondo__simd *simd, int64_t panel_floats, int64_t pass);
+
+// Multiplies by the whole matrix, on this thread: y [m, n] = a x matrix + bias + z. Rows are a_row,
+// z_row and y_row elements apart; bias and z may be NULL; y may be z.
 void rondo__packed_multiply(const rondo__packed_matrix *matrix, const float *a, int64_t a_row,
                             int64_t m, const float *bias, const float *z, int64_t z_row, float *y,
                             int64_t y_row);
+
+// Bytes of panels that stay in the cache of one processor while rows go by.
+int64_t rondo__panels_get_cache_bytes(void);
 
 #endif  // RONDO_KERNEL_HOST_PACKED_MATRIX_H

@@ -2,6 +2,7 @@
 
 #include "kernel/host/simd.h"
 
+#include <math.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -13,11 +14,15 @@ extern const rondo__simd rondo__simd_avx2;
 extern const rondo__simd rondo__simd_avx512;
 #endif
 
+// The second name is oneDNN's, whose values are the same.
+const char *rondo__simd_get_limit(void) {
+    const char *limit = getenv("RONDO_MAX_CPU_ISA");
+    return limit != NULL ? limit : getenv("ONEDNN_MAX_CPU_ISA");
+}
+
 #ifdef RONDO_SIMD_X86
 enum { LEVEL_BASELINE, LEVEL_AVX2, LEVEL_AVX512 };
 
-// The highest level that the user allows, by oneDNN's variable, so that one setting holds for its
-// kernels and ours.
 static int get_allowed_level(void) {
     static const struct {
         const char *name;
@@ -26,7 +31,7 @@ static int get_allowed_level(void) {
         {"SSE41", LEVEL_BASELINE}, {"AVX", LEVEL_BASELINE},     {"AVX2", LEVEL_AVX2},
         {"AVX2_VNNI", LEVEL_AVX2}, {"AVX2_VNNI_2", LEVEL_AVX2},
     };
-    const char *text = getenv("ONEDNN_MAX_CPU_ISA");
+    const char *text = rondo__simd_get_limit();
     for (size_t i = 0; text != NULL && i < sizeof limits / sizeof limits[0]; ++i) {
         if (strcasecmp(text, limits[i].name) == 0) {
             return limits[i].level;
@@ -59,6 +64,16 @@ const rondo__simd *rondo__simd_get(void) {
         atomic_store_explicit(&kept, simd, memory_order_relaxed);
     }
     return simd;
+}
+
+bool rondo__simd_get_clamp(rondo__activation activation, float alpha, float beta, float *out_low,
+                           float *out_high) {
+    *out_low = activation == RONDO__ACTIVATION_RELU   ? 0.0f
+               : activation == RONDO__ACTIVATION_CLIP ? alpha
+                                                      : -INFINITY;
+    *out_high = activation == RONDO__ACTIVATION_CLIP ? beta : INFINITY;
+    return activation == RONDO__ACTIVATION_NONE || activation == RONDO__ACTIVATION_RELU ||
+           activation == RONDO__ACTIVATION_CLIP;
 }
 
 void rondo__simd_activate(const rondo__simd *simd, rondo__activation activation, float alpha,

@@ -15,23 +15,54 @@
 
 #include "op/fused.h"
 
-// One block of a matrix product: y[rows, columns] = scale * a[rows, k] x b[k, columns] + bias + z.
+// One block of a matrix product: y[rows, columns] = clamp(scale * a[rows, k] x b[k, columns] + bias
+// + z). Row r of a is made of runs of numbers that follow each other: run i begins at
+// starts[i * starts_row + r].
 typedef struct rondo__tile {
-    int64_t k;
-    const float *a;
-    int64_t a_row;     // elements from one row to the next
-    int64_t a_column;  // elements from one column to the next
-    const float *b;    // b_row elements from one row to the next; panel_columns can be read of each
+    int64_t run_count;
+    int64_t run_length;  // run_count of them are k
+    const float *const *starts;
+    int64_t starts_row;
+    const int32_t *offsets;  // not NULL: of the numbers of the only run, from its start
+    const float *b;  // b_row elements from one row to the next; panel_columns can be read of each
     int64_t b_row;
-    int32_t rows;     // 1 to tile_rows
+    int64_t b_ahead;  // from what is read of b to what is fetched into the cache meanwhile
+    int32_t rows;     // 1 to tile_rows; where columns fit in one vector, to narrow_tile_rows
     int32_t columns;  // 1 to panel_columns
+    bool is_split;    // up to three rows: k in several sums, which is quicker
     float scale;
+    float low, high;    // what lies beyond is set to them; NaN stays
     const float *bias;  // one value for each column, or NULL
     const float *z;     // z_row elements from one row to the next, or NULL
     int64_t z_row;
     float *y;
     int64_t y_row;
 } rondo__tile;
+
+// A tap of windows: where it stands from x on, and whose weights it has.
+typedef struct rondo__tap {
+    int64_t offset;
+    int64_t number;
+} rondo__tap;
+
+// y[rows, channels] = clamp(sum over taps of x * weight + bias + z), for windows that have the same
+// taps and are x_step elements apart.
+typedef struct rondo__depthwise {
+    int64_t channels;
+    int64_t rows;
+    const float *x;
+    int64_t x_step;
+    int32_t tap_count;
+    const rondo__tap *taps;
+    const float *weights;  // [number of the tap, channels]
+    bool is_clamped;
+    float low, high;
+    const float *bias;  // one value for each channel, or NULL
+    const float *z;     // z_row elements from one row to the next, or NULL
+    int64_t z_row;
+    float *y;
+    int64_t y_row;
+} rondo__depthwise;
 
 typedef void (*rondo__unary_loop)(const float *x, float *y, int64_t count, float alpha, float beta);
 typedef void (*rondo__binary_loop)(const float *a, const float *b, float *y, int64_t count);
@@ -75,13 +106,23 @@ typedef struct rondo__simd {
     void (*sum_of_rows)(const float *const *rows, const float *weights, int64_t row_count, float *y,
                         int64_t count);
 
-    int32_t tile_rows;      // most rows of one tile
-    int32_t panel_columns;  // columns of one panel of b
+    int32_t tile_rows;         // most rows of one tile
+    int32_t narrow_tile_rows;  // where its columns fit in one vector; a multiple of the above
+    int32_t panel_columns;     // columns of one panel of b: two vectors
     void (*multiply_tile)(const rondo__tile *tile);
+    void (*convolve_depthwise)(const rondo__depthwise *depthwise);
 } rondo__simd;
 
-// The best table for this processor that ONEDNN_MAX_CPU_ISA allows.  Threads: safe.
+// The widest instructions that the user allows, as RONDO_MAX_CPU_ISA says; NULL: all.
+const char *rondo__simd_get_limit(void);
+
+// The best table for this processor that is allowed.  Threads: safe.
 const rondo__simd *rondo__simd_get(void);
+
+// Whether the activation is a clamp, which tiles do: between *out_low and *out_high, which are
+// infinite otherwise. NONE is one.
+bool rondo__simd_get_clamp(rondo__activation activation, float alpha, float beta, float *out_low,
+                           float *out_high);
 
 // Applies an activation in place; NONE does nothing.
 void rondo__simd_activate(const rondo__simd *simd, rondo__activation activation, float alpha,

@@ -27,7 +27,11 @@
 #if RONDO_BYTE_GROUP == 4 && !defined(__AVX512VNNI__)
 #define RONDO_BYTE_CUTS 1
 #endif
+#if defined(__SSE2__)
 #define RONDO_BYTE_ROWS RONDO_TILE_ROWS
+#else
+#define RONDO_BYTE_ROWS 4
+#endif
 
 #if defined(RONDO_SIMD_CHECKED)
 #define RONDO_BYTE_INLINE

@@ -29,15 +29,23 @@
 #define RONDO_SIMD_WIDTH 4
 #endif
 
-// Rows of a tile: as many as leave registers for b and a.
+// Rows of a tile of two vectors, and of one of a single vector: as many as leave registers for b
+// and a.
 #if defined(RONDO_SIMD_CHECKED)
 #define RONDO_TILE_ROWS 4
+#define RONDO_NARROW_TILE_ROWS 4
 #elif defined(__AVX512F__)
 #define RONDO_TILE_ROWS 12
+#define RONDO_NARROW_TILE_ROWS 12
 #elif defined(__AVX__)
 #define RONDO_TILE_ROWS 6
+#define RONDO_NARROW_TILE_ROWS 12
+#elif defined(__aarch64__)
+#define RONDO_TILE_ROWS 12
+#define RONDO_NARROW_TILE_ROWS 12
 #else
 #define RONDO_TILE_ROWS 4
+#define RONDO_NARROW_TILE_ROWS 8
 #endif
 
 #if defined(RONDO_SIMD_CHECKED)
@@ -53,5 +61,6 @@
 
 extern const rondo__simd RONDO_SIMD_NAME(rondo__simd);
 void RONDO_SIMD_NAME(rondo__simd_multiply_tile)(const rondo__tile *tile);
+void RONDO_SIMD_NAME(rondo__simd_convolve_depthwise)(const rondo__depthwise *depthwise);
 
 #endif  // RONDO_KERNEL_HOST_SIMD_LEVEL_H

@@ -385,6 +385,8 @@ const rondo__simd RONDO_SIMD_NAME(rondo__simd) = {
     .maximum_of_rows = row_maximum_of_rows,
     .sum_of_rows = row_sum_of_rows,
     .tile_rows = RONDO_TILE_ROWS,
+    .narrow_tile_rows = RONDO_NARROW_TILE_ROWS,
     .panel_columns = 2 * RONDO_SIMD_WIDTH,
     .multiply_tile = RONDO_SIMD_NAME(rondo__simd_multiply_tile),
+    .convolve_depthwise = RONDO_SIMD_NAME(rondo__simd_convolve_depthwise),
 };

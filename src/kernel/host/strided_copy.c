@@ -61,6 +61,10 @@ void rondo__strided_copy_init(rondo__strided_copy *copy, size_t element_bytes, i
             }
         }
     }
+    copy->bytes = 2.0 * (double)element_bytes;
+    for (int32_t i = 0; i < kept; ++i) {
+        copy->bytes *= (double)copy->extent[i];
+    }
     copy->block_count = length == 0 ? 0 : 1;
     for (int32_t i = 0; i < last; ++i) {
         copy->block_count *= count_pieces(copy, i);
@@ -156,16 +160,29 @@ DEFINE_ROWS(uint16_t)
 DEFINE_ROWS(uint32_t)
 DEFINE_ROWS(uint64_t)
 
-void rondo__strided_copy_run(const rondo__strided_copy *copy, const void *from, void *to,
-                             bool is_parallel) {
-    (void)is_parallel;
-    void (*copy_block)(const rondo__strided_copy *, const void *, void *, int64_t) =
-        copy->element_bytes == 1   ? copy_block_uint8_t
-        : copy->element_bytes == 2 ? copy_block_uint16_t
-        : copy->element_bytes == 4 ? copy_block_uint32_t
-                                   : copy_block_uint64_t;
-    RONDO_PARALLEL(parallel for schedule(static) if (is_parallel))
-    for (int64_t block = 0; block < copy->block_count; ++block) {
-        copy_block(copy, from, to, block);
+typedef void (*block_copier)(const rondo__strided_copy *, const void *, void *, int64_t);
+
+typedef struct copy_run {
+    const rondo__strided_copy *copy;
+    block_copier copy_block;
+    const void *from;
+    void *to;
+} copy_run;
+
+static void copy_blocks(void *data, int64_t first, int64_t end) {
+    const copy_run *run = data;
+    for (int64_t block = first; block < end; ++block) {
+        run->copy_block(run->copy, run->from, run->to, block);
     }
+}
+
+void rondo__strided_copy_run(const rondo__strided_copy *copy, const void *from, void *to) {
+    const block_copier copy_block = copy->element_bytes == 1   ? copy_block_uint8_t
+                                    : copy->element_bytes == 2 ? copy_block_uint16_t
+                                    : copy->element_bytes == 4 ? copy_block_uint32_t
+                                                               : copy_block_uint64_t;
+    copy_run run = {copy, copy_block, from, to};
+    rondo__workers_loop(copy->block_count,
+                        rondo__host_get_grain(copy->block_count, copy->bytes, 0.0), copy_blocks,
+                        &run);
 }

@@ -27,6 +27,7 @@ typedef struct rondo__strided_copy {
     int32_t block_axis;  // axis whose rows are copied in blocks; -1: there is only one row
     int64_t block_rows;
     int64_t block_count;  // over all axes but the last one
+    double bytes;         // read and written
 } rondo__strided_copy;
 
 // Plans a copy. Axes are in the order of the destination, innermost last.
@@ -34,8 +35,7 @@ void rondo__strided_copy_init(rondo__strided_copy *copy, size_t element_bytes, i
                               const int64_t *extent, const int64_t *from_stride,
                               int64_t from_offset, const int64_t *to_stride, int64_t to_offset);
 
-// Copies; on several threads when asked to.
-void rondo__strided_copy_run(const rondo__strided_copy *copy, const void *from, void *to,
-                             bool is_parallel);
+// Copies, with the workers' help where that is worth while.
+void rondo__strided_copy_run(const rondo__strided_copy *copy, const void *from, void *to);
 
 #endif  // RONDO_KERNEL_HOST_STRIDED_COPY_H

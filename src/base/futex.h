@@ -1,7 +1,7 @@
-// backend/host/futex.h — sleeping until a word changes, and spinning politely before.
+// base/futex.h — sleeping until a word changes, and spinning politely before.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BACKEND_HOST_FUTEX_H
-#define RONDO_BACKEND_HOST_FUTEX_H
+#ifndef RONDO_BASE_FUTEX_H
+#define RONDO_BASE_FUTEX_H
 
 #include <limits.h>
 #include <linux/futex.h>
@@ -39,4 +39,4 @@ static inline void rondo__cpu_relax(void) {
 #endif
 }
 
-#endif  // RONDO_BACKEND_HOST_FUTEX_H
+#endif  // RONDO_BASE_FUTEX_H
