@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "executor/branch_trial.h"
 
+#include "backend/backend.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/logging.h"
@@ -133,30 +134,36 @@ static rondo_status record_branches(rondo_executor *executor, rondo__plan *plan,
 
 // ---- timing -----------------------------------------------------------------------------------
 
-static rondo_status time_replay(const rondo_executor *executor, rondo_graph *graph,
+// As runs replay it: a straight line by this thread, where it may (run.c).
+static rondo_status time_replay(const rondo_executor *executor, rondo_graph *graph, bool runs_here,
                                 uint64_t *in_out_least_ns) {
     const uint64_t start_ns = rondo__clock_now_ns();
-    RETURN_IF_ERROR(rondo_graph_replay(graph, executor->stream));
+    executor->stream->runs_here = runs_here;
+    const rondo_status status = rondo_graph_replay(graph, executor->stream);
+    executor->stream->runs_here = false;
+    RETURN_IF_ERROR(status);
     RETURN_IF_ERROR(rondo_stream_synchronize(executor->stream));
     const uint64_t took_ns = rondo__clock_now_ns() - start_ns;
     *in_out_least_ns = took_ns < *in_out_least_ns ? took_ns : *in_out_least_ns;
     return RONDO_STATUS_OK;
 }
 
-// Replays both in turn.
-static rondo_status compare(const rondo_executor *executor, rondo_graph *straight,
+// Replays the step's straight line and the branched graph in turn.
+static rondo_status compare(const rondo_executor *executor, const rondo__step *step,
                             rondo_graph *branched, bool *out_is_faster) {
+    rondo_graph *straight = step->graph;
+    const bool runs_here = step->may_run_here;
     uint64_t straight_ns = UINT64_MAX;
     uint64_t branched_ns = UINT64_MAX;
-    RETURN_IF_ERROR(time_replay(executor, straight, &straight_ns));
+    RETURN_IF_ERROR(time_replay(executor, straight, runs_here, &straight_ns));
     const uint64_t fitting = TRIAL_NS / (straight_ns + 1);
     if (fitting > 0) {  // otherwise the first one counts
-        RETURN_IF_ERROR(time_replay(executor, branched, &branched_ns));
+        RETURN_IF_ERROR(time_replay(executor, branched, false, &branched_ns));
         branched_ns = UINT64_MAX;
     }
     for (uint64_t k = 0; k < (fitting < ROUNDS_MAX ? fitting : ROUNDS_MAX) || k < 1; ++k) {
-        RETURN_IF_ERROR(time_replay(executor, branched, &branched_ns));
-        RETURN_IF_ERROR(time_replay(executor, straight, &straight_ns));
+        RETURN_IF_ERROR(time_replay(executor, branched, false, &branched_ns));
+        RETURN_IF_ERROR(time_replay(executor, straight, runs_here, &straight_ns));
     }
     *out_is_faster = (double)branched_ns < ratio_max * (double)straight_ns;
     RONDO_LOG_INFO_F("a segment takes %.3f ms as a straight line, %.3f ms with branches",
@@ -181,7 +188,7 @@ static rondo_status settle_step(rondo_executor *executor, rondo__plan *plan, ron
         status = record_branches(executor, plan, step, &branches, &graph);
     }
     if (status == RONDO_STATUS_OK && graph != NULL && !is_forced) {
-        status = compare(executor, step->graph, graph, &is_faster);
+        status = compare(executor, step, graph, &is_faster);
         executor->straight_count = is_faster ? 0 : executor->straight_count + 1;
     }
     if (status == RONDO_STATUS_OK && graph != NULL && is_faster) {
