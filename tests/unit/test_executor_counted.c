@@ -2,6 +2,7 @@
 // and replayed; the only copy of a run is that of the count, and only what is used of a result
 // travels.
 // SPDX-License-Identifier: Apache-2.0
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -179,7 +180,17 @@ static void expect_same(const rondo_tensor *have, const rondo_tensor *want, cons
     if (have->dtype == RONDO_DTYPE_STRING) {
         return;
     }
-    if (memcmp(have->data, want->data, rondo_tensor_get_bytes(want)) != 0) {
+    if (have->dtype == RONDO_DTYPE_F32) {  // 0 and -0 are the same, and all NaN
+        const float *x = have->data;
+        const float *y = want->data;
+        for (int64_t i = 0; i < rondo_shape_get_count(&have->shape); ++i) {
+            if (!(x[i] == y[i]) && !(isnan(x[i]) && isnan(y[i]))) {
+                fail_msg("\"%s\" %s: element %lld is %g, not %g", name,
+                         rondo_shape_format(&have->shape, a, sizeof a), (long long)i, (double)x[i],
+                         (double)y[i]);
+            }
+        }
+    } else if (memcmp(have->data, want->data, rondo_tensor_get_bytes(want)) != 0) {
         fail_msg("\"%s\" %s differs", name, rondo_shape_format(&have->shape, a, sizeof a));
     }
 }
