@@ -167,9 +167,9 @@ static int compile(kernel_text *program, int option_count, const char *const *op
 
 EXPORT int nvrtcVersion(int *out_major, int *out_minor);
 EXPORT int nvrtcVersion(int *out_major, int *out_minor) {
-    static const char *const files[] = {EMULATED_FOLDER "/emulated_cuda.cuh",
-                                        EMULATED_FOLDER "/emulated_bytes.cuh",
-                                        EMULATED_FOLDER "/emulated_abi.h"};
+    static const char *const files[] = {
+        EMULATED_FOLDER "/emulated_cuda.cuh", EMULATED_FOLDER "/emulated_copies.cuh",
+        EMULATED_FOLDER "/emulated_bytes.cuh", EMULATED_FOLDER "/emulated_abi.h"};
     uint32_t sum = 2166136261u;  // FNV-1a
     emulated_buffer all = {0};
     emulated_append_text(&all, get_compiler());
