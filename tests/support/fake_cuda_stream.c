@@ -1,5 +1,6 @@
-// The fake driver's streams, events, captures and work. Work on a stream that does not
-// record runs at once; so a stream is always idle and an event that was recorded has happened.
+// The fake driver's streams, events, captures and work. Work on a stream that does not record runs
+// at once, so that a stream is always idle and an event that was recorded has happened; or as late
+// as it may (fake_cuda_late.c).
 // SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
 #include <stdlib.h>
@@ -288,6 +289,7 @@ static rondo__cu_result touch_stream(rondo__cu_stream handle, const char *name) 
     if (fake_break_unsafe(name)) {
         return fake_leave(RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     }
+    fake_late_run_stream((uintptr_t)handle <= 2 ? NULL : stream);
     return fake_leave(code);
 }
 
@@ -359,6 +361,7 @@ rondo__cu_result fake_cuStreamWaitEvent(rondo__cu_stream handle, rondo__cu_event
             stream->origin->is_broken = true;
             return fake_leave(RONDO__CU_ERROR_STREAM_CAPTURE_ISOLATION);
         }
+        fake_late_wait(stream, event);
         return fake_leave(code);
     }
     if (stream->origin != NULL && stream->origin != event->origin) {
@@ -386,6 +389,7 @@ rondo__cu_result fake_cuEventCreate(rondo__cu_event *out_event, unsigned int fla
 rondo__cu_result fake_cuEventDestroy(rondo__cu_event event_handle) {
     rondo__cu_result code = fake_enter("cuEventDestroy");
     GET_EVENT("cuEventDestroy");
+    fake_late_forget(event);
     fake_free_object(event);
     return fake_leave(code);
 }
@@ -402,6 +406,10 @@ rondo__cu_result fake_cuEventRecord(rondo__cu_event event_handle, rondo__cu_stre
     event->is_orphan = false;
     event->time_ns = rondo__clock_now_ns();
     event->origin = stream->origin;
+    event->late_number = 0;
+    if (stream->origin == NULL) {
+        fake_late_record(stream, event);
+    }
     memcpy(event->dependencies, stream->dependencies, sizeof(event->dependencies));
     event->dependency_count = stream->dependency_count;
     return fake_leave(code);
@@ -430,6 +438,7 @@ static rondo__cu_result touch_event(rondo__cu_event event_handle, const char *na
     if (fake_break_unsafe(name)) {
         return fake_leave(RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     }
+    fake_late_run_event(event);
     return fake_leave(code);
 }
 
@@ -492,6 +501,8 @@ static void run_node(const fake_node *node) {
             } else if (node->type == RONDO__CU_GRAPH_NODE_EVENT_RECORD) {
                 node->event->is_recorded = true;
                 node->event->time_ns = rondo__clock_now_ns();
+            } else {
+                fake_late_run_event(node->event);
             }
             break;
         case RONDO__CU_GRAPH_NODE_GRAPH:
@@ -540,7 +551,9 @@ rondo__cu_result fake_submit(rondo__cu_stream handle, const char *name, const fa
         if (g_fake_watcher != NULL) {
             g_fake_watcher->launch();
         }
-        fake_run_node(work, NULL, 0);
+        if (!fake_late_takes(handle, stream, work)) {
+            fake_run_node(work, NULL, 0);
+        }
         return fake_leave(RONDO__CU_SUCCESS);
     }
     if (stream->origin->is_broken) {

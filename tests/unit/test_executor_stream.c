@@ -530,6 +530,7 @@ static void test_executor_stream__tensors_of_another_gpu(void **state) {
            rondo_executor_run(w->executor, &feed, 1, &fetch, 1));
     OK(rondo_tensor_copy(w->stream, &w->x, &far));  // and back
     OK(rondo_tensor_copy(w->stream, &far, &w->s));
+    OK(rondo_stream_synchronize(w->stream));  // the executor has a stream of its own
     feed.tensor = w->s;
     fetch.tensor = w->y;
     OK(rondo_executor_run(w->executor, &feed, 1, &fetch, 1));
