@@ -117,7 +117,7 @@ static void run_hook(const char *name) {
 rondo__cu_result fake_enter(const char *name) {
     run_hook(name);
     pthread_mutex_lock(&g_fake.lock);
-    fake_late_enter(name);
+    fake_lazy_enter(name);
     count_slot(name)->count++;
     g_fake.call_count++;
     rondo__cu_result code = RONDO__CU_SUCCESS;
@@ -172,7 +172,7 @@ void fake_cuda_reset(const fake_cuda_options *options) {
     static const fake_cuda_options defaults = {
         .device_count = 1, .driver_version = 13000, .has_get_proc_address = true};
     pthread_mutex_lock(&g_fake.lock);
-    fake_late_drop();
+    fake_lazy_drop();
     while (g_fake.user_objects != NULL) {
         fake_free_object(g_fake.user_objects);
     }

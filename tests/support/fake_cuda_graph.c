@@ -575,7 +575,7 @@ rondo__cu_result fake_cuGraphLaunch(rondo__cu_graph_exec exec_handle, rondo__cu_
         number_nodes(graph, graph->number, &index);
         g_fake_watcher->launch();
     }
-    if (!fake_late_takes_graph(handle, stream, graph)) {
+    if (!fake_lazy_takes_graph(handle, stream, graph)) {
         fake_run_nodes(graph);
     }
     return fake_leave(code);

@@ -151,7 +151,7 @@ typedef struct fake_event {
     size_t dependency_count;
     bool has_time;
     uint64_t time_ns;      // of the last record
-    uint64_t late_number;  // the item that is that record (fake_cuda_late.c); 0: none
+    uint64_t lazy_number;  // the item that is that record (fake_cuda_lazy.c); 0: none
 } fake_event;
 
 typedef struct fake_call_count {
@@ -251,20 +251,20 @@ fake_node *fake_append_node(fake_graph *graph, const size_t *dependencies, size_
 enum { FAKE_PARAMETERS = 4 };
 size_t fake_get_parameter(size_t index, size_t *out_offset);  // its size
 
-// A GPU that is late (fake_cuda_late.c). A call begins; work, a launch of a graph, a record or a
+// A lazy GPU (fake_cuda_lazy.c). A call begins; work, a launch of a graph, a record or a
 // wait is put on a stream that does not record: true where it is kept for later.
-void fake_late_enter(const char *name);
-bool fake_late_takes(rondo__cu_stream handle, const fake_stream *stream, const fake_node *work);
-bool fake_late_takes_graph(rondo__cu_stream handle, const fake_stream *stream,
+void fake_lazy_enter(const char *name);
+bool fake_lazy_takes(rondo__cu_stream handle, const fake_stream *stream, const fake_node *work);
+bool fake_lazy_takes_graph(rondo__cu_stream handle, const fake_stream *stream,
                            const fake_graph *exec);
-void fake_late_record(const fake_stream *stream, fake_event *event);
-void fake_late_wait(const fake_stream *stream, const fake_event *event);
+void fake_lazy_record(const fake_stream *stream, fake_event *event);
+void fake_lazy_wait(const fake_stream *stream, const fake_event *event);
 // Somebody waits: what stands on a stream, or up to an event's record, runs.
-void fake_late_run_all(void);
-void fake_late_run_stream(const fake_stream *stream);
-void fake_late_run_event(const fake_event *event);
-void fake_late_forget(const fake_event *event);  // which is destroyed
-void fake_late_drop(void);                       // everything
+void fake_lazy_run_all(void);
+void fake_lazy_run_stream(const fake_stream *stream);
+void fake_lazy_run_event(const fake_event *event);
+void fake_lazy_forget(const fake_event *event);  // which is destroyed
+void fake_lazy_drop(void);                       // everything
 
 // The library's element-wise kernels, by their text (fake_pointwise.c).
 bool fake_pointwise_is_known(const char *text);

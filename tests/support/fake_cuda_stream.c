@@ -1,6 +1,6 @@
 // The fake driver's streams, events, captures and work. Work on a stream that does not record runs
 // at once, so that a stream is always idle and an event that was recorded has happened; or as late
-// as it may (fake_cuda_late.c).
+// as it may (fake_cuda_lazy.c).
 // SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
 #include <stdlib.h>
@@ -289,7 +289,7 @@ static rondo__cu_result touch_stream(rondo__cu_stream handle, const char *name) 
     if (fake_break_unsafe(name)) {
         return fake_leave(RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     }
-    fake_late_run_stream((uintptr_t)handle <= 2 ? NULL : stream);
+    fake_lazy_run_stream((uintptr_t)handle <= 2 ? NULL : stream);
     return fake_leave(code);
 }
 
@@ -361,7 +361,7 @@ rondo__cu_result fake_cuStreamWaitEvent(rondo__cu_stream handle, rondo__cu_event
             stream->origin->is_broken = true;
             return fake_leave(RONDO__CU_ERROR_STREAM_CAPTURE_ISOLATION);
         }
-        fake_late_wait(stream, event);
+        fake_lazy_wait(stream, event);
         return fake_leave(code);
     }
     if (stream->origin != NULL && stream->origin != event->origin) {
@@ -389,7 +389,7 @@ rondo__cu_result fake_cuEventCreate(rondo__cu_event *out_event, unsigned int fla
 rondo__cu_result fake_cuEventDestroy(rondo__cu_event event_handle) {
     rondo__cu_result code = fake_enter("cuEventDestroy");
     GET_EVENT("cuEventDestroy");
-    fake_late_forget(event);
+    fake_lazy_forget(event);
     fake_free_object(event);
     return fake_leave(code);
 }
@@ -406,9 +406,9 @@ rondo__cu_result fake_cuEventRecord(rondo__cu_event event_handle, rondo__cu_stre
     event->is_orphan = false;
     event->time_ns = rondo__clock_now_ns();
     event->origin = stream->origin;
-    event->late_number = 0;
+    event->lazy_number = 0;
     if (stream->origin == NULL) {
-        fake_late_record(stream, event);
+        fake_lazy_record(stream, event);
     }
     memcpy(event->dependencies, stream->dependencies, sizeof(event->dependencies));
     event->dependency_count = stream->dependency_count;
@@ -438,7 +438,7 @@ static rondo__cu_result touch_event(rondo__cu_event event_handle, const char *na
     if (fake_break_unsafe(name)) {
         return fake_leave(RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     }
-    fake_late_run_event(event);
+    fake_lazy_run_event(event);
     return fake_leave(code);
 }
 
@@ -502,7 +502,7 @@ static void run_node(const fake_node *node) {
                 node->event->is_recorded = true;
                 node->event->time_ns = rondo__clock_now_ns();
             } else {
-                fake_late_run_event(node->event);
+                fake_lazy_run_event(node->event);
             }
             break;
         case RONDO__CU_GRAPH_NODE_GRAPH:
@@ -551,7 +551,7 @@ rondo__cu_result fake_submit(rondo__cu_stream handle, const char *name, const fa
         if (g_fake_watcher != NULL) {
             g_fake_watcher->launch();
         }
-        if (!fake_late_takes(handle, stream, work)) {
+        if (!fake_lazy_takes(handle, stream, work)) {
             fake_run_node(work, NULL, 0);
         }
         return fake_leave(RONDO__CU_SUCCESS);

@@ -1,4 +1,4 @@
-// A GPU that is as late as it may be (RONDO_EMULATED_LATE=1): work on a stream waits until somebody
+// A GPU that is as late as it may be (RONDO_EMULATED_LAZY=1): work on a stream waits until somebody
 // waits for it, and then what stands before it runs, and no more. So a result that is read too
 // soon, memory that is used again too soon, and streams that should have been ordered give wrong
 // numbers here, where they mostly would not on a GPU.
@@ -13,8 +13,8 @@
 #include "base/clock.h"
 #include "support/fake_cuda_state.h"
 
-typedef struct late_item {
-    struct late_item *next;
+typedef struct lazy_item {
+    struct lazy_item *next;
     uint64_t number;  // from 1, in the order of submission
     const fake_stream *stream;
     uint64_t awaited;        // an item that runs first; 0: none
@@ -22,40 +22,40 @@ typedef struct late_item {
     const fake_graph *exec;  // a launch of it
     fake_event *event;       // its record
     bool is_done;
-} late_item;
+} lazy_item;
 
 static struct {
-    late_item *first;
-    late_item **end;
+    lazy_item *first;
+    lazy_item **end;
     uint64_t last_number;
     int depth;  // of runs within runs
-} g_late = {.end = &g_late.first};
+} g_lazy = {.end = &g_lazy.first};
 
 static bool is_on(void) {
     static int mode = -1;
     if (mode < 0) {
-        const char *setting = getenv("RONDO_EMULATED_LATE");
+        const char *setting = getenv("RONDO_EMULATED_LAZY");
         mode = setting != NULL && strcmp(setting, "1") == 0;
     }
     return mode != 0;
 }
 
-static late_item *add_item(const fake_stream *stream) {
-    late_item *item = calloc(1, sizeof *item);
+static lazy_item *add_item(const fake_stream *stream) {
+    lazy_item *item = calloc(1, sizeof *item);
     if (item == NULL) {
         abort();
     }
-    item->number = ++g_late.last_number;
+    item->number = ++g_lazy.last_number;
     item->stream = stream;
-    *g_late.end = item;
-    g_late.end = &item->next;
+    *g_lazy.end = item;
+    g_lazy.end = &item->next;
     return item;
 }
 
 static void free_done(void) {
-    late_item **link = &g_late.first;
+    lazy_item **link = &g_lazy.first;
     while (*link != NULL) {
-        late_item *item = *link;
+        lazy_item *item = *link;
         if (!item->is_done) {
             link = &item->next;
             continue;
@@ -64,13 +64,13 @@ static void free_done(void) {
         free(item->work);
         free(item);
     }
-    g_late.end = link;
+    g_lazy.end = link;
 }
 
 static void run_stream(const fake_stream *stream, uint64_t last);
 
 static void run_until(uint64_t number) {
-    for (const late_item *item = g_late.first; item != NULL; item = item->next) {
+    for (const lazy_item *item = g_lazy.first; item != NULL; item = item->next) {
         if (item->number == number && !item->is_done) {
             run_stream(item->stream, number);
             return;
@@ -78,7 +78,7 @@ static void run_until(uint64_t number) {
     }
 }
 
-static void run_item(late_item *item) {
+static void run_item(lazy_item *item) {
     item->is_done = true;
     run_until(item->awaited);
     if (item->work != NULL) {
@@ -92,30 +92,30 @@ static void run_item(late_item *item) {
 
 // The stream's items up to that number, and what they wait for. NULL: of all streams.
 static void run_stream(const fake_stream *stream, uint64_t last) {
-    g_late.depth++;
-    for (late_item *item = g_late.first; item != NULL && item->number <= last; item = item->next) {
+    g_lazy.depth++;
+    for (lazy_item *item = g_lazy.first; item != NULL && item->number <= last; item = item->next) {
         if (!item->is_done && (stream == NULL || item->stream == stream)) {
             run_item(item);
         }
     }
-    if (--g_late.depth == 0) {
+    if (--g_lazy.depth == 0) {
         free_done();
     }
 }
 
-void fake_late_run_all(void) {
+void fake_lazy_run_all(void) {
     run_stream(NULL, UINT64_MAX);
 }
 
-void fake_late_run_stream(const fake_stream *stream) {
+void fake_lazy_run_stream(const fake_stream *stream) {
     run_stream(stream, UINT64_MAX);
 }
 
-void fake_late_run_event(const fake_event *event) {
-    run_until(event->late_number);
+void fake_lazy_run_event(const fake_event *event) {
+    run_until(event->lazy_number);
 }
 
-void fake_late_enter(const char *name) {
+void fake_lazy_enter(const char *name) {
     static const char *const enders[] = {"cuMemFree",
                                          "cuMemFreeHost",
                                          "cuModuleUnload",
@@ -127,8 +127,8 @@ void fake_late_enter(const char *name) {
     for (size_t i = 0; i < sizeof enders / sizeof enders[0]; i++) {
         ends = ends || strcmp(name, enders[i]) == 0;
     }
-    if (ends && g_late.depth == 0) {
-        fake_late_run_all();
+    if (ends && g_lazy.depth == 0) {
+        fake_lazy_run_all();
     }
 }
 
@@ -136,17 +136,17 @@ static bool is_pageable(const void *address) {
     return fake_find_memory(address) == NULL;
 }
 
-bool fake_late_takes(rondo__cu_stream handle, const fake_stream *stream, const fake_node *work) {
+bool fake_lazy_takes(rondo__cu_stream handle, const fake_stream *stream, const fake_node *work) {
     if (!is_on()) {
         return false;
     }
     if ((uintptr_t)handle <= 2) {
-        fake_late_run_all();
+        fake_lazy_run_all();
         return false;
     }
     if (work->type == RONDO__CU_GRAPH_NODE_MEMCPY &&
         (is_pageable(work->source) || is_pageable(work->destination))) {
-        fake_late_run_stream(stream);
+        fake_lazy_run_stream(stream);
         return false;
     }
     fake_node *copy = malloc(sizeof *copy);
@@ -164,7 +164,7 @@ static void mark_events(const fake_graph *graph, uint64_t number) {
         const fake_node *node = &graph->nodes[i];
         if (node->type == RONDO__CU_GRAPH_NODE_EVENT_RECORD &&
             fake_is_alive(node->event, FAKE_EVENT)) {
-            node->event->late_number = number;
+            node->event->lazy_number = number;
             node->event->is_recorded = true;
         } else if (node->type == RONDO__CU_GRAPH_NODE_GRAPH) {
             mark_events(node->child, number);
@@ -172,50 +172,50 @@ static void mark_events(const fake_graph *graph, uint64_t number) {
     }
 }
 
-bool fake_late_takes_graph(rondo__cu_stream handle, const fake_stream *stream,
+bool fake_lazy_takes_graph(rondo__cu_stream handle, const fake_stream *stream,
                            const fake_graph *exec) {
     if (!is_on()) {
         return false;
     }
     if ((uintptr_t)handle <= 2) {
-        fake_late_run_all();
+        fake_lazy_run_all();
         return false;
     }
     uint64_t former = 0;  // launches of one executable run one after another
-    for (const late_item *item = g_late.first; item != NULL; item = item->next) {
+    for (const lazy_item *item = g_lazy.first; item != NULL; item = item->next) {
         former = item->exec == exec ? item->number : former;
     }
-    late_item *item = add_item(stream);
+    lazy_item *item = add_item(stream);
     item->exec = exec;
     item->awaited = former;
     mark_events(exec, item->number);
     return true;
 }
 
-void fake_late_record(const fake_stream *stream, fake_event *event) {
+void fake_lazy_record(const fake_stream *stream, fake_event *event) {
     if (is_on()) {
-        late_item *item = add_item(stream);
+        lazy_item *item = add_item(stream);
         item->event = event;
-        event->late_number = item->number;
+        event->lazy_number = item->number;
     }
 }
 
-void fake_late_wait(const fake_stream *stream, const fake_event *event) {
-    if (is_on() && event->late_number > 0) {
-        add_item(stream)->awaited = event->late_number;
+void fake_lazy_wait(const fake_stream *stream, const fake_event *event) {
+    if (is_on() && event->lazy_number > 0) {
+        add_item(stream)->awaited = event->lazy_number;
     }
 }
 
-void fake_late_forget(const fake_event *event) {
-    for (late_item *item = g_late.first; item != NULL; item = item->next) {
+void fake_lazy_forget(const fake_event *event) {
+    for (lazy_item *item = g_lazy.first; item != NULL; item = item->next) {
         if (item->event == event) {
             item->event = NULL;  // it still orders what waits for it
         }
     }
 }
 
-void fake_late_drop(void) {
-    for (late_item *item = g_late.first; item != NULL; item = item->next) {
+void fake_lazy_drop(void) {
+    for (lazy_item *item = g_lazy.first; item != NULL; item = item->next) {
         item->is_done = true;
     }
     free_done();
