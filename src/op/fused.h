@@ -11,18 +11,23 @@
 //   w                [M, C / group, kernel...] in either layout, as ONNX has it; b [M]; z has y's
 //   shape
 //
-// rondo.MatMul       inputs a, b, bias?, z?   output y = act(alpha_scale * (op(a) x op(b)) + bias +
-// z)
+// rondo.MatMul       inputs a, b, bias?, z?   outputs y = act(alpha_scale * (op(a) x op(b)) + bias +
+// z), moments?
 //   attributes       trans_a, trans_b (swap the last two extents first), alpha_scale, activation,
 //   alpha, beta, to (ONNX's number of y's dtype, f32 or f16; without it a's)
 //   a, b             as ONNX MatMul (rank 1 and broadcast batch extents included); bias [N]; z has
 //   y's shape
+//   moments          f32 [rows of y, N / 32, 2], for N divisible by 32: of each 32 neighbouring
+//                    columns of a row of y, as rounded, the mean and the sum of the squares of what
+//                    differs from it
 //
-// rondo.NormMatMul   inputs x, b, bias?, z?, gain, shift?   outputs y, normal?
+// rondo.NormMatMul   inputs x, b, bias?, z?, gain, shift?, moments?   outputs y, normal?
 //   normal           LayerNormalization of x along its last axis: (x - mean) / sqrt(variance +
 //                    epsilon) * gain + shift; gain and shift have one number for each column of x
 //   y                rondo.MatMul of `normal`, not rounded before, and the inputs after it; its
 //                    attributes (trans_a is never set), and epsilon
+//   moments          of x, as rondo.MatMul makes them, and no others: from them a kernel may find
+//                    mean and variance
 //
 // rondo.MaxPool, rondo.AveragePool, rondo.GlobalAveragePool
 //   attributes       as the ONNX op (pads explicit, auto_pad never), and channels_last (always 1):
@@ -80,6 +85,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+enum { RONDO__MOMENT_COLUMNS = 32 };  // columns of y that share a pair of moments
 
 #define RONDO_ACTIVATION_MAP(X) \
     X(NONE, "none")             \

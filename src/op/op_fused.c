@@ -196,6 +196,50 @@ static rondo_status infer_matmul(rondo__infer *infer) {
     return rondo__infer_set_output(infer, 0, dtype, &product.output);
 }
 
+// The shape of the moments of rows of `x`.
+static rondo_status find_moments_shape(const rondo__op *op, const rondo_shape *x,
+                                       rondo_shape *out_shape) {
+    const int64_t columns = x->rank > 0 ? x->extent[x->rank - 1] : 0;
+    if (columns <= 0 || columns % RONDO__MOMENT_COLUMNS != 0) {
+        char text[96];
+        return RONDO_OP_FAIL(op, BAD_DATA, "rows of shape %s have no moments: %d columns share one",
+                             rondo_shape_format(x, text, sizeof text), (int)RONDO__MOMENT_COLUMNS);
+    }
+    *out_shape =
+        (rondo_shape){3, {rondo_shape_get_count(x) / columns, columns / RONDO__MOMENT_COLUMNS, 2}};
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status infer_matmul_and_moments(rondo__infer *infer) {
+    rondo_shape moments;
+    RETURN_IF_ERROR(infer_matmul(infer));
+    if (infer->output_count < 2) {
+        return RONDO_STATUS_OK;
+    }
+    RETURN_IF_ERROR(find_moments_shape(infer->op, &infer->outputs[0].shape, &moments));
+    return rondo__infer_set_output(infer, 1, RONDO_DTYPE_F32, &moments);
+}
+
+// Output 1: pairs of numbers, of each 32 neighbouring elements of output 0 as it was rounded.
+static rondo_status narrow_moments(rondo__compute *compute, rondo__scratch *scratch) {
+    const int64_t count = rondo_shape_get_count(&compute->outputs[0].shape);
+    const double *y = rondo__scratch_widen(scratch, &compute->outputs[0]);
+    double *moments = rondo__scratch_create(scratch, count / RONDO__MOMENT_COLUMNS * 2);
+    if (scratch->status != RONDO_STATUS_OK) {
+        return scratch->status;
+    }
+    for (int64_t i = 0; i < count; i += RONDO__MOMENT_COLUMNS) {
+        double *pair = moments + i / RONDO__MOMENT_COLUMNS * 2;
+        for (int64_t j = i; j < i + RONDO__MOMENT_COLUMNS; j++) {
+            pair[0] += y[j] / RONDO__MOMENT_COLUMNS;
+        }
+        for (int64_t j = i; j < i + RONDO__MOMENT_COLUMNS; j++) {
+            pair[1] += (y[j] - pair[0]) * (y[j] - pair[0]);
+        }
+    }
+    return rondo__narrow(compute, 1, moments);
+}
+
 // Output 0 of a product whose left operand is `a`.
 static rondo_status finish_matmul(rondo__compute *compute, rondo__scratch *scratch,
                                   const double *a) {
@@ -233,6 +277,9 @@ static rondo_status compute_matmul(rondo__compute *compute) {
     if (scratch.status == RONDO_STATUS_OK) {
         scratch.status = finish_matmul(compute, &scratch, a);
     }
+    if (scratch.status == RONDO_STATUS_OK && compute->output_count > 1) {
+        scratch.status = narrow_moments(compute, &scratch);
+    }
     return rondo__scratch_end(&scratch);
 }
 
@@ -252,6 +299,13 @@ static rondo_status infer_norm_matmul(rondo__infer *infer) {
             return RONDO_OP_FAIL(infer->op, BAD_DATA, "input %zu has shape %s, [%lld] is expected",
                                  i, rondo_shape_format(&inputs[i].shape, text, sizeof text),
                                  (long long)length);
+        }
+    }
+    if (rondo__infer_has_input(infer, 6)) {
+        rondo_shape moments;
+        RETURN_IF_ERROR(find_moments_shape(infer->op, x, &moments));
+        if (!rondo_shape_is_equal(&moments, &inputs[6].shape)) {
+            return RONDO_OP_FAIL(infer->op, BAD_DATA, "input 6 has not the shape of x's moments");
         }
     }
     RETURN_IF_ERROR(infer_matmul(infer));
@@ -668,13 +722,24 @@ static rondo_status compute_concat(rondo__compute *compute) {
 
 const rondo__op_def rondo__op_table_fused[] = {
     FUSED_ENTRY("Conv", 2, 4, 0, infer_conv, compute_conv),
-    FUSED_ENTRY("MatMul", 2, 4, 0, infer_matmul, compute_matmul),
+    {.domain = "rondo",
+     .name = "MatMul",
+     .opset_min = 1,
+     .opset_max = RONDO_OP_OPSET_MAX,
+     .input_min = 2,
+     .input_max = 4,
+     .output_min = 1,
+     .output_max = 2,
+     .flags = RONDO__OP_INTERNAL,
+     .capture = RONDO__CAPTURE_YES,
+     .infer = infer_matmul_and_moments,
+     .compute = compute_matmul},
     {.domain = "rondo",
      .name = "NormMatMul",
      .opset_min = 1,
      .opset_max = RONDO_OP_OPSET_MAX,
      .input_min = 2,  // gain, behind optional ones, is looked for by infer
-     .input_max = 6,
+     .input_max = 7,
      .output_min = 1,
      .output_max = 2,
      .flags = RONDO__OP_INTERNAL,

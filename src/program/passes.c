@@ -65,6 +65,7 @@ static rondo_status optimise(rondo_program *program, const rondo__pass_options *
     }
     if (options->fuse_norm) {
         RETURN_IF_ERROR(rondo__pass_norm_product(program));  // of products as they are at last
+        RETURN_IF_ERROR(rondo__pass_moments(program));
     }
     return RONDO_STATUS_OK;
 }

@@ -103,5 +103,6 @@ rondo_status rondo__pass_attention(rondo_program *program);
 rondo_status rondo__pass_elementwise(rondo_program *program);
 rondo_status rondo__pass_widen(rondo_program *program);
 rondo_status rondo__pass_norm_product(rondo_program *program);
+rondo_status rondo__pass_moments(rondo_program *program);
 
 #endif  // RONDO_PROGRAM_PASSES_H

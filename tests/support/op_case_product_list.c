@@ -73,6 +73,22 @@ const op_case op_product_cases[] = {
     {"rondo.NormMatMul", 17,
      "f16[130,264] f16[264,131]:w f16[131]:w f16[130,131] f16[264]:w f16[264]:w", "to=1", 2},
     {"rondo.NormMatMul", 17, "f16[20,64] f16[64,72]:w - - f16[64]:w", "to=1", 1},
+    // moments of results, and rows that are normalised by given ones
+    {"rondo.MatMul", 17, "T[40,64] T[64,96]:w T[96] T[40,96]", "activation=relu", 2},
+    {"rondo.MatMul", 17, "T[2,65,72] T[72,160]:w T[160] T[2,65,160]", "", 2},
+    {"rondo.MatMul", 17, "T[33,512] T[512,64]:w - -", "activation=gelu", 2},
+    {"rondo.MatMul", 17, "T[3,20] T[20,32] T[32]", "", 2},
+    {"rondo.MatMul", 17, "f16[130,264] f16[264,64]:w f16[64] f16[130,64]", "to=1", 2},
+    {"rondo.NormMatMul", 17,
+     "T[32,128]:=1,2,-1,-2 T[128,64]:w T[64]:w T[32,64] T[128]:w T[128]:w f32[32,4,2]:=0,80",
+     "activation=relu", 2},
+    {"rondo.NormMatMul", 17, "T[2,35,96]:=3,1 T[96,200]:w - - T[96]:w - f32[70,3,2]:=2,32", "", 1},
+    {"rondo.NormMatMul", 17,
+     "T[19,768]:=1000.5,1001,1002.5,999 T[768,37]:w T[37]:w - T[768]:w T[768]:w "
+     "f32[19,24,2]:=1000.75,50",
+     "", 2},
+    {"rondo.NormMatMul", 17,
+     "T[20,64]:=3.25 T[64,40]:w T[40]:w - T[64]:w T[64]:w f32[20,2,2]:=3.25,0", "epsilon=1e-12", 2},
     // far from 0, where squares less the square of the mean would leave nothing
     {"rondo.NormMatMul", 17,
      "T[4,1024]:=1000.5,1001,1002.5,999 T[1024,40]:w T[40]:w - T[1024]:w T[1024]:w", "", 2},

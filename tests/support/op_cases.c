@@ -586,8 +586,9 @@ static outcome run_parsed(rondo_stream *stream, run_mode mode, parsed_case *pars
         .device = device,
         .stream = stream,
         .is_strict = is_strict,
-        .is_rounded = strcmp(parsed->op.def->name, "NormMatMul") == 0 &&
-                      parsed->inputs[0].dtype == RONDO_DTYPE_F16,
+        .is_rounded = parsed->inputs[0].dtype == RONDO_DTYPE_F16 &&
+                      (strcmp(parsed->op.def->name, "NormMatMul") == 0 ||
+                       (strcmp(parsed->op.def->name, "MatMul") == 0 && parsed->output_count > 1)),
     };
     outcome result = FAILED;
 

@@ -11,6 +11,7 @@
 
 #include "backend/cuda/cuda_tensor_map.h"
 #include "kernel/cuda/cuda_conv_tensor.h"
+#include "op/fused.h"
 #include "op/op.h"
 #include "rondo/rondo.h"
 #include "support/gpu_present.h"
@@ -23,34 +24,56 @@
         }                                                                               \
     } while (0)
 
+typedef enum row_norm {
+    NOT_NORMALISED,
+    NORM_SEEN,         // the kernel looks at the rows
+    NORM_SEEN_SHOWN,   // and puts the normalised ones out
+    NORM_GIVEN,        // it is told moments of them
+    NORM_GIVEN_SHOWN,  //
+} row_norm;
+
 typedef struct problem {
     int64_t batch, height, width, channels, filters, kernel, stride, before, after, dilation;
     bool has_bias, has_residual;
     rondo__activation activation;
+    row_norm norm;  // of a product's rows; the bias is then one of the offsets
+    bool has_moments;
 } problem;
 
 // With height 1 windows are 1 x kernel; products have kernel 1. Extents that fill no tile, rows of
 // results that begin anywhere (33 and 50 filters), windows that leave the image, rows that end
 // within a tile, parts of 64 channels and parts of 64, 32 and 16 elements.
 static const problem problems[] = {
-    {1, 1, 130, 200, 96, 1, 1, 0, 0, 1, true, true, RONDO__ACTIVATION_GELU},
-    {1, 1, 37, 776, 33, 1, 1, 0, 0, 1, true, true, RONDO__ACTIVATION_NONE},
-    {1, 1, 70, 1544, 50, 1, 1, 0, 0, 1, false, false, RONDO__ACTIVATION_NONE},
-    {2, 7, 9, 64, 72, 3, 1, 1, 1, 1, true, true, RONDO__ACTIVATION_RELU},
-    {2, 9, 7, 128, 40, 3, 2, 1, 0, 1, true, false, RONDO__ACTIVATION_CLIP},
-    {1, 12, 11, 96, 33, 3, 1, 2, 2, 2, false, true, RONDO__ACTIVATION_NONE},
-    {3, 6, 5, 48, 64, 5, 1, 2, 2, 1, true, false, RONDO__ACTIVATION_NONE},
-    {1, 8, 8, 64, 64, 1, 2, 0, 0, 1, true, false, RONDO__ACTIVATION_NONE},
+    {1, 1, 130, 200, 96, 1, 1, 0, 0, 1, true, true, RONDO__ACTIVATION_GELU, NOT_NORMALISED, false},
+    {1, 1, 37, 776, 33, 1, 1, 0, 0, 1, true, true, RONDO__ACTIVATION_NONE, NOT_NORMALISED, false},
+    {1, 1, 70, 1544, 50, 1, 1, 0, 0, 1, false, false, RONDO__ACTIVATION_NONE, NOT_NORMALISED,
+     false},
+    {2, 7, 9, 64, 72, 3, 1, 1, 1, 1, true, true, RONDO__ACTIVATION_RELU, NOT_NORMALISED, false},
+    {2, 9, 7, 128, 40, 3, 2, 1, 0, 1, true, false, RONDO__ACTIVATION_CLIP, NOT_NORMALISED, false},
+    {1, 12, 11, 96, 33, 3, 1, 2, 2, 2, false, true, RONDO__ACTIVATION_NONE, NOT_NORMALISED, false},
+    {3, 6, 5, 48, 64, 5, 1, 2, 2, 1, true, false, RONDO__ACTIVATION_NONE, NOT_NORMALISED, false},
+    {1, 8, 8, 64, 64, 1, 2, 0, 0, 1, true, false, RONDO__ACTIVATION_NONE, NOT_NORMALISED, false},
     // Few channels and no border along x: taps beside each other are copied as one row.
-    {2, 9, 11, 16, 72, 4, 1, 0, 0, 1, true, true, RONDO__ACTIVATION_RELU},
-    {3, 10, 9, 32, 40, 3, 2, 0, 0, 1, true, false, RONDO__ACTIVATION_NONE},
-    {1, 8, 13, 8, 33, 4, 1, 0, 0, 1, false, true, RONDO__ACTIVATION_NONE},
-    {2, 1, 40, 16, 40, 3, 1, 0, 0, 1, true, false, RONDO__ACTIVATION_NONE},
+    {2, 9, 11, 16, 72, 4, 1, 0, 0, 1, true, true, RONDO__ACTIVATION_RELU, NOT_NORMALISED, false},
+    {3, 10, 9, 32, 40, 3, 2, 0, 0, 1, true, false, RONDO__ACTIVATION_NONE, NOT_NORMALISED, false},
+    {1, 8, 13, 8, 33, 4, 1, 0, 0, 1, false, true, RONDO__ACTIVATION_NONE, NOT_NORMALISED, false},
+    {2, 1, 40, 16, 40, 3, 1, 0, 0, 1, true, false, RONDO__ACTIVATION_NONE, NOT_NORMALISED, false},
     // One step, and many tiles.
-    {1, 1, 1030, 64, 136, 1, 1, 0, 0, 1, true, true, RONDO__ACTIVATION_RELU},
+    {1, 1, 1030, 64, 136, 1, 1, 0, 0, 1, true, true, RONDO__ACTIVATION_RELU, NOT_NORMALISED, false},
     // Enough tiles that plans without a split, and with few parts, are among them.
-    {1, 1, 130, 200, 680, 1, 1, 0, 0, 1, true, true, RONDO__ACTIVATION_NONE},
-    {1, 12, 11, 64, 680, 3, 1, 1, 1, 1, true, true, RONDO__ACTIVATION_RELU},
+    {1, 1, 130, 200, 680, 1, 1, 0, 0, 1, true, true, RONDO__ACTIVATION_NONE, NOT_NORMALISED, false},
+    {1, 12, 11, 64, 680, 3, 1, 1, 1, 1, true, true, RONDO__ACTIVATION_RELU, NOT_NORMALISED, false},
+    // Moments of the results' rows; rows that are normalised, by moments and without.
+    {1, 1, 130, 200, 96, 1, 1, 0, 0, 1, true, true, RONDO__ACTIVATION_GELU, .has_moments = true},
+    {1, 1, 67, 768, 160, 1, 1, 0, 0, 1, true, true, RONDO__ACTIVATION_NONE, .has_moments = true},
+    {1, 1, 130, 192, 96, 1, 1, 0, 0, 1, false, true, RONDO__ACTIVATION_GELU, .norm = NORM_SEEN},
+    {1, 1, 37, 800, 50, 1, 1, 0, 0, 1, false, false, RONDO__ACTIVATION_NONE,
+     .norm = NORM_SEEN_SHOWN},
+    {1, 1, 130, 192, 96, 1, 1, 0, 0, 1, false, true, RONDO__ACTIVATION_GELU, .norm = NORM_GIVEN},
+    {1, 1, 37, 800, 50, 1, 1, 0, 0, 1, false, false, RONDO__ACTIVATION_NONE,
+     .norm = NORM_GIVEN_SHOWN},
+    {1, 1, 70, 768, 680, 1, 1, 0, 0, 1, false, true, RONDO__ACTIVATION_RELU,
+     .norm = NORM_GIVEN_SHOWN},
 };
 
 static rondo__cuda_convolution describe(const problem *p) {
@@ -153,18 +176,204 @@ typedef struct world {
     unsigned long part, part_count, seen, run_count, failed_count;
 } world;
 
-static void *put(world *w, const uint16_t *values, size_t count) {
+static void *put_bytes(world *w, const void *values, size_t bytes) {
     void *memory = NULL;
-    MUST(rondo_memory_allocate(w->device, RONDO_MEMORY_DEVICE, count * 2, &memory));
-    MUST(rondo_stream_copy(w->stream, memory, values, count * 2, RONDO_COPY_HOST_TO_DEVICE));
+    MUST(rondo_memory_allocate(w->device, RONDO_MEMORY_DEVICE, bytes, &memory));
+    MUST(rondo_stream_copy(w->stream, memory, values, bytes, RONDO_COPY_HOST_TO_DEVICE));
     MUST(rondo_stream_synchronize(w->stream));
     return memory;
+}
+
+static void *put(world *w, const uint16_t *values, size_t count) {
+    return put_bytes(w, values, count * 2);
+}
+
+// ---- rows that are normalised, and moments of results -----------------------------------------
+
+// What there is on the device beside the operands, and what the normalised rows are.
+typedef struct beside {
+    rondo__cuda_row_norm norm;
+    void *memory[7];
+    void *moments, *normal;  // that a plan writes, or NULL
+    double *rows;            // NULL: not normalised
+    float *offsets;
+    double scale;
+} beside;
+
+static void find_moments(const uint16_t *x, int64_t count, double *out_mean, double *out_square) {
+    double mean = 0, square = 0;
+    for (int64_t i = 0; i < count; i++) {
+        mean += (double)rondo_f16_to_float(x[i]) / (double)count;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        const double apart = (double)rondo_f16_to_float(x[i]) - mean;
+        square += apart * apart;
+    }
+    *out_mean = mean;
+    *out_square = square;
+}
+
+// Rows of x far from zero, so that a mean in single precision counts.
+static void move_rows(uint16_t *x, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        x[i] = rondo_f16_from_float(rondo_f16_to_float(x[i]) + 2.0f);
+    }
+}
+
+static void init_norm(world *w, const problem *p, const uint16_t *x, const uint16_t *weights,
+                      beside *b) {
+    const int64_t rows = p->width, length = p->channels, parts = length / RONDO__MOMENT_COLUMNS;
+    const bool is_given = p->norm >= NORM_GIVEN;
+    const bool is_shown = p->norm == NORM_SEEN_SHOWN || p->norm == NORM_GIVEN_SHOWN;
+    uint16_t *gain = draw((size_t)length, 1), *shift = draw((size_t)length, 1);
+    float *sums = calloc((size_t)p->filters, sizeof *sums);
+    float *moments = calloc((size_t)(rows * (parts + 1) * 2), sizeof *moments);
+    const float scale = 0.25f;
+    b->rows = calloc((size_t)(rows * 2), sizeof *b->rows);
+    b->offsets = calloc((size_t)p->filters, sizeof *b->offsets);
+    if (sums == NULL || moments == NULL || b->rows == NULL || b->offsets == NULL) {
+        exit(EXIT_FAILURE);
+    }
+    for (int64_t n = 0; n < p->filters; n++) {
+        double sum = 0;
+        for (int64_t k = 0; k < length; k++) {
+            sum += (double)rondo_f16_to_float(weights[n * length + k]);
+        }
+        sums[n] = (float)sum;
+        b->offsets[n] = (float)(n % 7) / 4 - 1;
+    }
+    for (int64_t row = 0; row < rows; row++) {
+        double mean, square;
+        find_moments(x + row * length, length, &mean, &square);
+        b->rows[2 * row] = mean;
+        b->rows[2 * row + 1] = 1 / sqrt(square / (double)length + 1e-5);
+        for (int64_t i = 0; i < parts; i++) {
+            find_moments(x + row * length + i * RONDO__MOMENT_COLUMNS, RONDO__MOMENT_COLUMNS, &mean,
+                         &square);
+            moments[(row * parts + i) * 2] = (float)mean;
+            moments[(row * parts + i) * 2 + 1] = (float)square;
+        }
+    }
+    b->scale = (double)scale;
+    b->memory[0] = put_bytes(w, sums, (size_t)p->filters * sizeof *sums);
+    b->memory[1] = put_bytes(w, b->offsets, (size_t)p->filters * sizeof *sums);
+    b->memory[2] = put_bytes(w, &scale, sizeof scale);
+    b->memory[3] = put(w, gain, (size_t)length);
+    b->memory[4] = put(w, shift, (size_t)length);
+    b->memory[5] = put_bytes(w, moments, (size_t)(rows * (parts + 1) * 2) * sizeof *moments);
+    b->memory[6] = put(w, x, (size_t)(rows * length));
+    b->normal = is_shown ? b->memory[6] : NULL;
+    b->norm = (rondo__cuda_row_norm){.dtype = RONDO_DTYPE_F16,
+                                     .gain_dtype = RONDO_DTYPE_F16,
+                                     .rows = rows,
+                                     .length = length,
+                                     .x = rondo__address_input(0),
+                                     .gain = rondo__address_fixed(b->memory[3]),
+                                     .shift = rondo__address_fixed(b->memory[4]),
+                                     .has_shift = true,
+                                     .epsilon = 1e-5f,
+                                     .is_wanted = is_shown,
+                                     .normal = rondo__address_fixed(b->memory[6]),
+                                     .has_moments = is_given,
+                                     .moments = rondo__address_fixed(b->memory[5]),
+                                     .weight_sums = rondo__address_fixed(b->memory[0]),
+                                     .offsets = rondo__address_fixed(b->memory[1]),
+                                     .weight_scale = rondo__address_fixed(b->memory[2])};
+    free(gain), free(shift), free(sums), free(moments);
+}
+
+// Of a product with normalised rows: (x - mean) / deviation times the weights, and the offset.
+static double normalise_sum(const beside *b, const uint16_t *weights, int64_t length, int64_t row,
+                            int64_t filter, double sum) {
+    double of_weights = 0;
+    for (int64_t k = 0; k < length; k++) {
+        of_weights += (double)rondo_f16_to_float(weights[filter * length + k]);
+    }
+    return (sum - b->rows[2 * row] * of_weights) * b->rows[2 * row + 1] * b->scale +
+           (double)b->offsets[filter];
+}
+
+// How many of the moments are not those of the results.
+static size_t check_moments(world *w, const beside *b, const rondo__cuda_convolution *c,
+                            const uint16_t *results) {
+    const size_t count = (size_t)(c->pixels * c->window.channels_out / RONDO__MOMENT_COLUMNS);
+    float *moments = malloc(count * 2 * sizeof *moments);
+    size_t wrong_count = moments == NULL ? count : 0;
+    if (moments != NULL) {
+        MUST(rondo_stream_copy(w->stream, moments, b->moments, count * 2 * sizeof *moments,
+                               RONDO_COPY_DEVICE_TO_HOST));
+        MUST(rondo_stream_synchronize(w->stream));
+    }
+    for (size_t i = 0; moments != NULL && i < count; i++) {
+        double mean, square;
+        find_moments(results + i * RONDO__MOMENT_COLUMNS, RONDO__MOMENT_COLUMNS, &mean, &square);
+        wrong_count += !(fabs((double)moments[2 * i] - mean) <= 1e-5 * (1 + fabs(mean)) &&
+                         fabs((double)moments[2 * i + 1] - square) <= 1e-4 * (1 + square))
+                           ? 1
+                           : 0;
+    }
+    free(moments);
+    return wrong_count;
+}
+
+static size_t check_normal(world *w, const beside *b, const uint16_t *x, const uint16_t *gain,
+                           const uint16_t *shift) {
+    const size_t length = (size_t)b->norm.length, count = (size_t)b->norm.rows * length;
+    uint16_t *normal = malloc(count * 2);
+    size_t wrong_count = normal == NULL ? count : 0;
+    if (normal != NULL) {
+        MUST(rondo_stream_copy(w->stream, normal, b->normal, count * 2, RONDO_COPY_DEVICE_TO_HOST));
+        MUST(rondo_stream_synchronize(w->stream));
+    }
+    for (size_t i = 0; normal != NULL && i < count; i++) {
+        const double *row = b->rows + i / length * 2;
+        const double want = ((double)rondo_f16_to_float(x[i]) - row[0]) * row[1] *
+                                (double)rondo_f16_to_float(gain[i % length]) +
+                            (double)rondo_f16_to_float(shift[i % length]);
+        const double got = (double)rondo_f16_to_float(normal[i]);
+        wrong_count += !(fabs(got - want) <= 1e-3 + 2e-3 * fabs(want)) ? 1 : 0;
+    }
+    free(normal);
+    return wrong_count;
+}
+
+// Reads back what the device has of the norm, too, and poisons what the plan is to write.
+static size_t check_beside(world *w, const beside *b, const rondo__cuda_convolution *c,
+                           const uint16_t *x, const uint16_t *results) {
+    size_t wrong_count = b->moments != NULL ? check_moments(w, b, c, results) : 0;
+    if (b->normal != NULL) {
+        uint16_t *lists = malloc((size_t)b->norm.length * 4);
+        uint16_t *shift = lists + b->norm.length;
+        if (lists == NULL) {
+            exit(EXIT_FAILURE);
+        }
+        MUST(rondo_stream_copy(w->stream, lists, b->memory[3], (size_t)b->norm.length * 2,
+                               RONDO_COPY_DEVICE_TO_HOST));
+        MUST(rondo_stream_copy(w->stream, shift, b->memory[4], (size_t)b->norm.length * 2,
+                               RONDO_COPY_DEVICE_TO_HOST));
+        MUST(rondo_stream_synchronize(w->stream));
+        wrong_count += check_normal(w, b, x, lists, shift);
+        free(lists);
+    }
+    return wrong_count;
+}
+
+static void poison_beside(world *w, const beside *b, const rondo__cuda_convolution *c) {
+    if (b->moments != NULL) {
+        MUST(rondo_stream_fill(
+            w->stream, b->moments, 0xff, 1,
+            (size_t)(c->pixels * c->window.channels_out) * 8 / RONDO__MOMENT_COLUMNS));
+    }
+    if (b->normal != NULL) {
+        MUST(rondo_stream_fill(w->stream, b->normal, 0xff, 1,
+                               (size_t)(b->norm.rows * b->norm.length) * 2));
+    }
 }
 
 // Launches the plan twice, on results that are poisoned; counts what differs from `want`.
 static size_t run_plan(world *w, const rondo__kernel_request *request,
                        const rondo__cuda_convolution *c, size_t plan, void *const *inputs,
-                       const double *want) {
+                       const beside *b, const uint16_t *x, const double *want) {
     rondo__cuda_kernel *kernel = NULL;
     rondo__kernel *ready = NULL;
     const size_t count = (size_t)(c->pixels * c->window.channels_out);
@@ -177,6 +386,7 @@ static size_t run_plan(world *w, const rondo__kernel_request *request,
     size_t wrong_count = got == NULL ? count : 0;
     for (int turn = 0; turn < 2 && got != NULL; turn++) {
         MUST(rondo_stream_fill(w->stream, y, 0xff, 1, count * 2));
+        poison_beside(w, b, c);
         MUST(ready->launch(ready, w->stream, (const void *const *)inputs, &y, NULL));
         MUST(rondo_stream_copy(w->stream, got, y, count * 2, RONDO_COPY_DEVICE_TO_HOST));
         MUST(rondo_stream_synchronize(w->stream));
@@ -184,6 +394,7 @@ static size_t run_plan(world *w, const rondo__kernel_request *request,
             const double value = (double)rondo_f16_to_float(got[i]);
             wrong_count += !(fabs(value - want[i]) <= 1e-3 + 2e-3 * fabs(want[i])) ? 1 : 0;
         }
+        wrong_count += check_beside(w, b, c, x, got);
     }
     rondo__kernel_destroy(ready);
     rondo_memory_free(w->device, y);
@@ -192,7 +403,8 @@ static size_t run_plan(world *w, const rondo__kernel_request *request,
 }
 
 static void run_problem(world *w, const problem *p) {
-    const rondo__cuda_convolution c = describe(p);
+    rondo__cuda_convolution c = describe(p);
+    beside b = {0};
     const size_t filters = (size_t)p->filters, pixels = (size_t)c.pixels;
     const size_t x_count = (size_t)(p->batch * p->height * p->width * p->channels);
     uint16_t *x = draw(x_count, 1), *bias = draw(filters, 1), *z = draw(pixels * filters, 2);
@@ -201,8 +413,21 @@ static void run_problem(world *w, const problem *p) {
     if (want == NULL) {
         exit(EXIT_FAILURE);
     }
+    if (p->norm != NOT_NORMALISED) {
+        move_rows(x, x_count);
+        init_norm(w, p, x, weights, &b);
+        c.norm = &b.norm;
+    }
+    if (p->has_moments) {
+        b.moments = put_bytes(w, z, pixels * filters / RONDO__MOMENT_COLUMNS * 8);
+        c.epilogue.has_moments = true;
+        c.epilogue.moments = rondo__address_fixed(b.moments);
+    }
     for (size_t i = 0; i < pixels * filters; i++) {
         double sum = sum_up(&c, x, weights, (int64_t)(i / filters), (int64_t)(i % filters));
+        sum = b.rows == NULL ? sum
+                             : normalise_sum(&b, weights, p->channels, (int64_t)(i / filters),
+                                             (int64_t)(i % filters), sum);
         sum += p->has_bias ? (double)rondo_f16_to_float(bias[i % filters]) : 0;
         sum += p->has_residual ? (double)rondo_f16_to_float(z[i]) : 0;
         want[i] = activate(&c.epilogue, sum);
@@ -231,17 +456,18 @@ static void run_problem(world *w, const problem *p) {
             rondo__cuda_convolution planned = c;
             planned.w = is_fixed != 0 ? rondo__address_fixed(inputs[1]) : c.w;
             rondo__cuda_describe_tensor_plan(kernel, &planned, plan, name, sizeof name);
-            const size_t wrong_count = run_plan(w, &request, &planned, plan, inputs, want);
+            const size_t wrong_count = run_plan(w, &request, &planned, plan, inputs, &b, x, want);
             w->run_count++;
             w->failed_count += wrong_count > 0 ? 1 : 0;
             if (wrong_count > 0) {
                 printf(
                     "FAILED: %zu of %zu wrong: %s, %lld x %lld x %lld channels, %lld filters of "
                     "%lld, "
-                    "%s weights\n",
+                    "%s weights, norm %d, moments %d\n",
                     wrong_count, 2 * pixels * filters, name, (long long)p->height,
                     (long long)p->width, (long long)p->channels, (long long)p->filters,
-                    (long long)p->kernel, is_fixed != 0 ? "fixed" : "fed");
+                    (long long)p->kernel, is_fixed != 0 ? "fixed" : "fed", (int)p->norm,
+                    (int)p->has_moments);
             }
         }
     }
@@ -251,7 +477,11 @@ static void run_problem(world *w, const problem *p) {
     for (size_t i = 0; i < 4; i++) {
         rondo_memory_free(w->device, inputs[i]);
     }
-    free(x), free(weights), free(bias), free(z), free(want);
+    for (size_t i = 0; i < sizeof b.memory / sizeof b.memory[0]; i++) {
+        rondo_memory_free(w->device, b.memory[i]);
+    }
+    rondo_memory_free(w->device, b.moments);
+    free(x), free(weights), free(bias), free(z), free(want), free(b.rows), free(b.offsets);
 }
 
 int main(int argc, char **argv) {

@@ -279,6 +279,7 @@ void rondo__cuda_add_tensor_plan(rondo__cuda_kernel *kernel,
         rondo__cuda_add_tma(kernel, convolution, &tma);
         return;
     }
+    const rondo__cuda_ending ending = rondo__cuda_get_ending(convolution);
     rondo__define_int(&defines, "TILE_M", tile->m);
     rondo__define_int(&defines, "TILE_N", tile->n);
     rondo__define_int(&defines, "TILE_K", TILE_K);
@@ -290,12 +291,8 @@ void rondo__cuda_add_tensor_plan(rondo__cuda_kernel *kernel,
     rondo__define_int(&defines, "POINT", rondo__cuda_is_point(window));
     rondo__define_int(&defines, "ACTIVATION", convolution->epilogue.activation);
     rondo__define_type(&defines, "Y", convolution->y_dtype);
-    rondo__define_int(&defines, "NARROW", window->channels_out % 8 != 0);
     rondo__define_int(&defines, "STEP_TAPS", count_step_taps(window));
-    if (convolution->norm != NULL) {
-        rondo__define_int(&defines, "NORM", 1);
-        rondo__define_int(&defines, "NORM_OUT", convolution->norm->is_wanted);
-    }
+    rondo__define_ending(&defines, &ending);
     rondo__step *step =
         rondo__cuda_add_launch(kernel, rondo__cu_conv_tensor, &defines, "conv_tensor", split,
                                (uint32_t)get_thread_count(tile));
@@ -306,12 +303,7 @@ void rondo__cuda_add_tensor_plan(rondo__cuda_kernel *kernel,
     }
     rondo__step_address(step, convolution->x);
     rondo__step_address(step, convolution->w);
-    rondo__step_ending(step, &(rondo__cuda_ending){.epilogue = &convolution->epilogue,
-                                                   .norm = convolution->norm,
-                                                   .y = convolution->y,
-                                                   .pixels = convolution->pixels,
-                                                   .filters = window->channels_out,
-                                                   .depth = convolution->weight_pitch});
+    rondo__step_ending(step, &ending);
     rondo__step_int(step, window->channels_in);
     rondo__step_int(step, window->in[1]);
     rondo__step_int(step, window->in[2]);

@@ -149,6 +149,7 @@ void rondo__cuda_add_tma(rondo__cuda_kernel *kernel, const rondo__cuda_convoluti
         is_point ? describe_matrix(convolution->pixels, window->channels_in, tile->m, step_elements)
                  : describe_images(window, &joined, tile->m, step_elements);
 
+    const rondo__cuda_ending ending = rondo__cuda_get_ending(convolution);
     rondo__define_option(&defines, "--gpu-architecture=sm_90a");
     rondo__define_int(&defines, "TILE_M", tile->m);
     rondo__define_int(&defines, "TILE_N", tile->n);
@@ -159,11 +160,7 @@ void rondo__cuda_add_tma(rondo__cuda_kernel *kernel, const rondo__cuda_convoluti
     rondo__define_int(&defines, "EAGER_WEIGHTS", rondo__address_is_fixed(&convolution->w));
     rondo__define_int(&defines, "ACTIVATION", convolution->epilogue.activation);
     rondo__define_type(&defines, "Y", convolution->y_dtype);
-    rondo__define_int(&defines, "NARROW", window->channels_out % 8 != 0);
-    if (convolution->norm != NULL) {
-        rondo__define_int(&defines, "NORM", 1);
-        rondo__define_int(&defines, "NORM_OUT", convolution->norm->is_wanted);
-    }
+    rondo__define_ending(&defines, &ending);
     rondo__step *step = rondo__cuda_add_launch(kernel, rondo__cu_conv_tma, &defines, "conv_tma",
                                                tile->split, (uint32_t)(2 * tile->m + WARP));
     if (step != NULL) {
@@ -173,12 +170,7 @@ void rondo__cuda_add_tma(rondo__cuda_kernel *kernel, const rondo__cuda_convoluti
     }
     rondo__step_map(step, convolution->x, &pixels);
     rondo__step_map(step, convolution->w, &weights);
-    rondo__step_ending(step, &(rondo__cuda_ending){.epilogue = &convolution->epilogue,
-                                                   .norm = convolution->norm,
-                                                   .y = convolution->y,
-                                                   .pixels = convolution->pixels,
-                                                   .filters = window->channels_out,
-                                                   .depth = convolution->weight_pitch});
+    rondo__step_ending(step, &ending);
     rondo__step_int(step, joined.channels_in);
     rondo__step_int(step, window->out[1]);
     rondo__step_int(step, window->out[2]);

@@ -25,4 +25,7 @@ typedef struct rondo__cuda_convolution {
     const rondo__cuda_row_norm *norm;
 } rondo__cuda_convolution;
 
+// How it ends, where a tensor core kernel makes it.
+rondo__cuda_ending rondo__cuda_get_ending(const rondo__cuda_convolution *convolution);
+
 #endif  // RONDO_KERNEL_CUDA_CONVOLUTION_H

@@ -48,6 +48,22 @@ static void push_norm(rondo__step *step, const rondo__cuda_row_norm *norm) {
     rondo__step_optional(step, norm->has_shift ? &norm->shift : NULL);
     rondo__step_optional(step, norm->is_wanted ? &norm->normal : NULL);
     rondo__step_float(step, (double)norm->epsilon);
+    if (norm->has_moments) {
+        rondo__step_address(step, norm->moments);
+    }
+}
+
+void rondo__define_ending(rondo__defines *defines, const rondo__cuda_ending *ending) {
+    rondo__define_int(defines, "NARROW", ending->filters % 8 != 0);
+    if (ending->norm != NULL) {
+        rondo__define_int(defines, "NORM", 1);
+        rondo__define_int(defines, "NORM_OUT", ending->norm->is_wanted);
+        rondo__define_int(defines, "NORM_GIVEN",
+                          ending->norm->has_moments ? ending->depth / RONDO__MOMENT_COLUMNS : 0);
+    }
+    if (ending->epilogue->has_moments) {
+        rondo__define_int(defines, "MOMENTS", 1);
+    }
 }
 
 void rondo__step_ending(rondo__step *step, const rondo__cuda_ending *ending) {
@@ -60,5 +76,8 @@ void rondo__step_ending(rondo__step *step, const rondo__cuda_ending *ending) {
     rondo__step_float(step, (double)ending->epilogue->beta);
     if (ending->norm != NULL) {
         push_norm(step, ending->norm);
+    }
+    if (ending->epilogue->has_moments) {
+        rondo__step_address(step, ending->epilogue->moments);
     }
 }

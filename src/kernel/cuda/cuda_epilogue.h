@@ -14,6 +14,8 @@ typedef struct rondo__cuda_epilogue {
     float alpha, beta;
     bool has_bias, has_residual;
     rondo__address bias, residual;
+    bool has_moments;  // of the rows of y, as op/fused.h has them
+    rondo__address moments;
 } rondo__cuda_epilogue;
 
 // Attributes activation, alpha and beta of a fused op; an op of a file has none.
@@ -26,6 +28,8 @@ typedef struct rondo__cuda_ending {
     int64_t pixels, filters, depth;
 } rondo__cuda_ending;
 
+// What the text of the kernel has to know of it, beside the activation and the type of y.
+void rondo__define_ending(rondo__defines *defines, const rondo__cuda_ending *ending);
 void rondo__step_ending(rondo__step *step, const rondo__cuda_ending *ending);
 void rondo__step_epilogue_addresses(rondo__step *step, const rondo__cuda_epilogue *epilogue);
 

@@ -389,7 +389,7 @@ static void build_candidate(rondo__cuda_kernel *kernel, const void *data, size_t
             break;
         case WAY_TENSOR:
             rondo__cuda_add_tensor_plan(kernel, &convolution, plan);
-            break;
+            return;
         case WAY_CUBLASLT:
             if (!kernel->request->is_survey) {
                 rondo__cuda_add_cublaslt_plan(kernel, &matmul, plan);
@@ -398,6 +398,10 @@ static void build_candidate(rondo__cuda_kernel *kernel, const void *data, size_t
         case WAY_PLAIN:
             add_plain(kernel, &matmul);
             break;
+    }
+    if (matmul.epilogue.has_moments) {
+        rondo__cuda_add_row_moments(kernel, matmul.y_dtype, matmul.m, matmul.n, matmul.y,
+                                    matmul.epilogue.moments);
     }
 }
 
@@ -465,15 +469,15 @@ void rondo__cuda_add_product(rondo__cuda_kernel *kernel, const rondo__cuda_matmu
 }
 
 void rondo__cuda_write_matmul_key(const rondo__cuda_matmul *p, char *text, size_t text_bytes) {
-    (void)snprintf(text, text_bytes,
-                   "matmul %s m%lld n%lld k%lld batch %lld a %lld %lld b %lld %lld act %d bias %d "
-                   "%lld %lld add %d%s",
-                   rondo_dtype_get_name(p->dtype), (long long)p->m, (long long)p->n,
-                   (long long)p->k, (long long)p->batch_count, (long long)p->a_row,
-                   (long long)p->a_column, (long long)p->b_row, (long long)p->b_column,
-                   (int)p->epilogue.activation, (int)p->epilogue.has_bias, (long long)p->bias_row,
-                   (long long)p->bias_column, (int)p->epilogue.has_residual,
-                   p->y_dtype != p->dtype ? " to f32" : "");
+    (void)snprintf(
+        text, text_bytes,
+        "matmul %s m%lld n%lld k%lld batch %lld a %lld %lld b %lld %lld act %d bias %d "
+        "%lld %lld add %d%s%s",
+        rondo_dtype_get_name(p->dtype), (long long)p->m, (long long)p->n, (long long)p->k,
+        (long long)p->batch_count, (long long)p->a_row, (long long)p->a_column, (long long)p->b_row,
+        (long long)p->b_column, (int)p->epilogue.activation, (int)p->epilogue.has_bias,
+        (long long)p->bias_row, (long long)p->bias_column, (int)p->epilogue.has_residual,
+        p->y_dtype != p->dtype ? " to f32" : "", p->epilogue.has_moments ? " moments" : "");
 }
 
 void rondo__cuda_prepare_matmul(rondo__cuda_kernel *kernel) {
@@ -484,6 +488,8 @@ void rondo__cuda_prepare_matmul(rondo__cuda_kernel *kernel) {
         return;
     }
     const rondo__cuda_matmul *p = &problem.matmul;
+    problem.matmul.epilogue.has_moments = rondo__cuda_wants_output(kernel, 1);
+    problem.matmul.epilogue.moments = rondo__address_output(1);
     rondo__cuda_turn_matmul(kernel, &problem.matmul);
     list_candidates(kernel, &problem);
     rondo__cuda_write_matmul_key(p, key, sizeof key);

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/crew.h"
 #include "base/hash.h"
 #include "base/memory.h"
 #include "kernel/cuda/cuda_conv_tensor.h"
@@ -22,6 +23,7 @@
 #include "kernel/cuda/cuda_matmul_cublaslt.h"
 #include "kernel/cuda/cuda_row_norm.h"
 #include "kernel/cuda/cuda_tune.h"
+#include "kernel/turn.h"
 #include "op/half.h"
 
 enum {
@@ -29,6 +31,7 @@ enum {
     INPUT_BIAS = 2,
     INPUT_GAIN = 4,
     INPUT_SHIFT = 5,
+    INPUT_MOMENTS = 6,
     FOLDED_MOST = RONDO__CUDA_TENSOR_PLANS,
     // A fast contest tries so many folded plans where a kernel's launch is most of what a
     // normalisation costs, and so many where its memory traffic is.
@@ -60,31 +63,77 @@ typedef struct folded_data {
     const rondo_tensor *gain, *shift, *bias;  // the latter two may be NULL
 } folded_data;
 
-// What is worked on: a stored row of w at a time, which is one row (k) or, turned, one column (n).
+// What is worked on, by the crew (base/crew.h): a block of columns (n) at a time, and of that a part
+// of their rows (k), so that what is stored the other way around is read and turned in the
+// processor's first cache.
+enum { BLOCK = 64 };
+
 typedef struct folding {
     const folded_form *form;
     const uint16_t *w;
     const float *gain, *shift;  // of k
-    float *row;                 // of the longer of k and n
-    uint16_t *rounded;
-    double *sums, *offsets;  // of n
+    const float *bias;          // of n
+    float *largest;             // of each block, of its weights times gain
+    float power;
+    uint16_t *folded;
+    float *sums, *offsets;  // of n
 } folding;
 
-static void widen_row(const folding *f, int64_t outer, int64_t length) {
-    rondo__half_to_float_array(RONDO_DTYPE_F16, f->w + outer * length, f->row, (size_t)length);
+typedef struct fold_block {
+    int64_t k, n, k_count, n_count;  // where it begins, and its extents
+    float weights[BLOCK][BLOCK];     // w, widened: [k][n], or [n][k] where w is turned
+} fold_block;
+
+static void load_block(const folding *f, int64_t k, int64_t n, fold_block *block) {
+    const folded_form *form = f->form;
+    const bool is_turned = form->is_turned != 0;
+    block->k = k;
+    block->n = n;
+    block->k_count = form->k - k < BLOCK ? form->k - k : BLOCK;
+    block->n_count = form->n - n < BLOCK ? form->n - n : BLOCK;
+    const int64_t rows = is_turned ? block->n_count : block->k_count;
+    const int64_t columns = is_turned ? block->k_count : block->n_count;
+    const uint16_t *from = f->w + (is_turned ? n * form->k + k : k * form->n + n);
+    for (int64_t row = 0; row < rows; row++) {
+        rondo__half_to_float_array(RONDO_DTYPE_F16, from + row * (is_turned ? form->k : form->n),
+                                   block->weights[row], (size_t)columns);
+    }
+}
+
+static float find_largest(const folding *f, const fold_block *block) {
+    const bool is_turned = f->form->is_turned != 0;
+    const int64_t rows = is_turned ? block->n_count : block->k_count;
+    const int64_t columns = is_turned ? block->k_count : block->n_count;
+    float largest = 0.0f;
+    for (int64_t row = 0; row < rows; row++) {
+        for (int64_t column = 0; column < columns; column++) {
+            const float gain = f->gain[block->k + (is_turned ? column : row)];
+            const float product = fabsf(block->weights[row][column] * gain);
+            largest = product > largest ? product : largest;
+        }
+    }
+    return largest;
+}
+
+static void find_largest_of_blocks(void *data, size_t first, size_t last) {
+    const folding *f = data;
+    for (size_t i = first; i < last; i++) {
+        fold_block block;
+        float largest = 0.0f;
+        for (int64_t k = 0; k < f->form->k; k += BLOCK) {
+            load_block(f, k, (int64_t)i * BLOCK, &block);
+            largest = fmaxf(largest, find_largest(f, &block));
+        }
+        f->largest[i] = largest;
+    }
 }
 
 // The power of two by which the largest weight times gain comes to 512 .. 1024.
-static float find_power(const folding *f, int64_t outer_count, int64_t length) {
+static float find_power(const folding *f, size_t block_count) {
     float largest = 0.0f;
     int exponent = 0;
-    for (int64_t outer = 0; outer < outer_count; outer++) {
-        widen_row(f, outer, length);
-        for (int64_t i = 0; i < length; i++) {
-            const float gain = f->gain[f->form->is_turned != 0 ? i : outer];
-            const float product = fabsf(f->row[i] * gain);
-            largest = product > largest ? product : largest;
-        }
+    for (size_t i = 0; i < block_count; i++) {
+        largest = fmaxf(largest, f->largest[i]);
     }
     largest *= fabsf(f->form->scale);
     if (largest > 0.0f && isfinite(largest)) {
@@ -94,41 +143,55 @@ static float find_power(const folding *f, int64_t outer_count, int64_t length) {
     return ldexpf(1.0f, -exponent);
 }
 
-static void fold_row(const folding *f, int64_t outer, int64_t length, float power,
-                     uint16_t *folded) {
+// Writes the block's part of the form, and adds what it gives to the block's sums and offsets.
+static void fold_block_part(const folding *f, fold_block *block, double *sums, double *offsets) {
     const folded_form *form = f->form;
     const bool is_turned = form->is_turned != 0;
-    widen_row(f, outer, length);
-    for (int64_t i = 0; i < length; i++) {
-        const int64_t k = is_turned ? i : outer, n = is_turned ? outer : i;
-        const float weight = f->row[i] * form->scale;
-        f->offsets[n] += (double)weight * (double)f->shift[k];
-        f->row[i] = weight * f->gain[k] * power;
+    const int64_t rows = is_turned ? block->n_count : block->k_count;
+    const int64_t columns = is_turned ? block->k_count : block->n_count;
+    uint16_t rounded[BLOCK][BLOCK];
+    for (int64_t row = 0; row < rows; row++) {
+        float *weights = block->weights[row];
+        for (int64_t column = 0; column < columns; column++) {
+            const int64_t k = block->k + (is_turned ? column : row), n = is_turned ? row : column;
+            const float weight = weights[column] * form->scale;
+            offsets[n] += (double)weight * (double)f->shift[k];
+            weights[column] = weight * f->gain[k] * f->power;
+        }
+        rondo__half_from_float_array(RONDO_DTYPE_F16, weights, rounded[row], (size_t)columns);
+        rondo__half_to_float_array(RONDO_DTYPE_F16, rounded[row], weights, (size_t)columns);
+        for (int64_t column = 0; column < columns; column++) {
+            sums[is_turned ? row : column] += (double)weights[column];
+        }
     }
-    rondo__half_from_float_array(RONDO_DTYPE_F16, f->row, f->rounded, (size_t)length);
-    rondo__half_to_float_array(RONDO_DTYPE_F16, f->rounded, f->row, (size_t)length);
-    for (int64_t i = 0; i < length; i++) {
-        const int64_t k = is_turned ? i : outer, n = is_turned ? outer : i;
-        f->sums[n] += (double)f->row[i];
-        folded[n * form->k + k] = f->rounded[i];
+    uint16_t *to = f->folded + block->n * form->k + block->k;
+    if (!is_turned) {
+        rondo__turn(rounded, BLOCK, to, (size_t)form->k, (size_t)rows, (size_t)columns, 2);
+        return;
+    }
+    for (int64_t row = 0; row < rows; row++) {
+        memcpy(to + row * form->k, rounded[row], (size_t)columns * sizeof **rounded);
     }
 }
 
-static void fold(const folding *f, void *bytes) {
-    const folded_form *form = f->form;
-    const bool is_turned = form->is_turned != 0;
-    const int64_t outer_count = is_turned ? form->n : form->k;
-    const int64_t length = is_turned ? form->k : form->n;
-    const float power = find_power(f, outer_count, length);
-    float *sums = (float *)((uint16_t *)bytes + form->n * form->k), *offsets = sums + form->n;
-    for (int64_t outer = 0; outer < outer_count; outer++) {
-        fold_row(f, outer, length, power, bytes);
+static void fold_blocks(void *data, size_t first, size_t last) {
+    const folding *f = data;
+    for (size_t i = first; i < last; i++) {
+        const int64_t n = (int64_t)i * BLOCK;
+        fold_block block = {0};
+        double sums[BLOCK] = {0}, offsets[BLOCK];
+        for (int64_t j = 0; j < BLOCK; j++) {
+            offsets[j] = n + j < f->form->n ? (double)f->bias[n + j] : 0.0;
+        }
+        for (int64_t k = 0; k < f->form->k; k += BLOCK) {
+            load_block(f, k, n, &block);
+            fold_block_part(f, &block, sums, offsets);
+        }
+        for (int64_t j = 0; j < block.n_count; j++) {
+            f->sums[n + j] = (float)sums[j];
+            f->offsets[n + j] = (float)offsets[j];
+        }
     }
-    for (int64_t n = 0; n < form->n; n++) {
-        sums[n] = (float)f->sums[n];
-        offsets[n] = (float)f->offsets[n];
-    }
-    offsets[form->n] = 1.0f / power;
 }
 
 // The numbers of an f16 tensor, at `to`; zeros where there is none.
@@ -142,27 +205,31 @@ static void widen_list(const rondo_tensor *tensor, int64_t count, float *to) {
 static rondo_status fill_folded(const rondo__weight_want *want, void *bytes) {
     const folded_form *form = want->form;
     const folded_data *data = want->data;
-    const int64_t k = form->k, n = form->n, longer = k > n ? k : n;
-    rondo_status status = RONDO_STATUS_NO_MEMORY;
-    float *lists = rondo__calloc((size_t)(2 * k + longer), sizeof *lists);
-    uint16_t *rounded = rondo__calloc((size_t)longer, sizeof *rounded);
-    double *sums = rondo__calloc((size_t)(2 * n), sizeof *sums);
-    if (lists != NULL && rounded != NULL && sums != NULL) {
-        const folding f = {
-            form, want->constant->data, lists, lists + k, lists + 2 * k, rounded, sums, sums + n};
-        widen_list(data->gain, k, lists);
-        widen_list(data->shift, k, lists + k);
-        widen_list(data->bias, n, f.row);
-        for (int64_t i = 0; i < n; i++) {
-            f.offsets[i] = (double)f.row[i];
-        }
-        fold(&f, bytes);
-        status = RONDO_STATUS_OK;
+    const int64_t k = form->k, n = form->n;
+    const size_t block_count = (size_t)((n + BLOCK - 1) / BLOCK);
+    float *lists = rondo__calloc((size_t)(2 * k + n) + block_count, sizeof *lists);
+    if (lists == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
     }
+    widen_list(data->gain, k, lists);
+    widen_list(data->shift, k, lists + k);
+    widen_list(data->bias, n, lists + 2 * k);
+    folding f = {.form = form,
+                 .w = want->constant->data,
+                 .gain = lists,
+                 .shift = lists + k,
+                 .bias = lists + 2 * k,
+                 .largest = lists + 2 * k + n,
+                 .folded = bytes,
+                 .sums = (float *)((uint16_t *)bytes + n * k)};
+    f.offsets = f.sums + n;
+    const size_t block_bytes = (size_t)(k * BLOCK) * sizeof *f.w;
+    rondo__crew_run(block_count, block_bytes, find_largest_of_blocks, &f);
+    f.power = find_power(&f, block_count);
+    rondo__crew_run(block_count, 2 * block_bytes, fold_blocks, &f);
+    f.offsets[n] = 1.0f / f.power;
     rondo__free(lists);
-    rondo__free(rounded);
-    rondo__free(sums);
-    return status;
+    return RONDO_STATUS_OK;
 }
 
 static rondo__hash128 hash_tensor(const rondo_tensor *tensor) {
@@ -336,6 +403,8 @@ static bool read_norm(rondo__cuda_kernel *kernel, rondo__cuda_row_norm *out_norm
         .epsilon = rondo__op_get_float(kernel->request->op, "epsilon", 1e-5f),
         .is_wanted = rondo__cuda_wants_output(kernel, 1),
         .normal = rondo__address_output(1),
+        .has_moments = rondo__cuda_has_input(kernel, INPUT_MOMENTS),
+        .moments = rondo__address_input(INPUT_MOMENTS),
     };
     return true;
 }
@@ -348,8 +417,9 @@ void rondo__cuda_prepare_norm_product(rondo__cuda_kernel *kernel) {
     }
     rondo__cuda_turn_matmul(kernel, &problem.product);
     rondo__cuda_write_matmul_key(&problem.product, product, sizeof product);
-    (void)snprintf(key, sizeof key, "norm shift %d out %d, %s", (int)problem.norm.has_shift,
-                   (int)problem.norm.is_wanted, product);
+    (void)snprintf(key, sizeof key, "norm shift %d out %d%s, %s", (int)problem.norm.has_shift,
+                   (int)problem.norm.is_wanted, problem.norm.has_moments ? " moments" : "",
+                   product);
     rondo__tuning tuning = {
         .key = key,
         .has_library = rondo__cuda_has_cublaslt,

@@ -114,6 +114,19 @@ void rondo__cuda_add_row_norm(rondo__cuda_kernel *kernel, const rondo__cuda_row_
     rondo__step_float(step, (double)norm->epsilon);
 }
 
+void rondo__cuda_add_row_moments(rondo__cuda_kernel *kernel, rondo_dtype dtype, int64_t rows,
+                                 int64_t columns, rondo__address x, rondo__address moments) {
+    rondo__defines defines = {0};
+    const int64_t count = rows * columns;
+    rondo__define_type(&defines, "T", dtype);
+    rondo__step *step = rondo__cuda_add_launch(kernel, rondo__cu_normalize, &defines, "row_moments",
+                                               (count + RONDO__CUDA_BLOCK - 1) / RONDO__CUDA_BLOCK,
+                                               RONDO__CUDA_BLOCK);
+    rondo__step_int(step, count);
+    rondo__step_address(step, x);
+    rondo__step_address(step, moments);
+}
+
 void rondo__cuda_prepare_layer_normalization(rondo__cuda_kernel *kernel) {
     const rondo__op *op = kernel->request->op;
     const rondo__tensor_info *x = rondo__cuda_input(kernel, 0);

@@ -72,6 +72,9 @@ rondo_status rondo__product_form_init(rondo__product_form *form,
                                       const rondo__kernel_request *request) {
     bool trans_a, trans_b;
     memset(form, 0, sizeof *form);
+    if (request->output_count != 1) {  // moments of the result are for GPUs
+        return RONDO_STATUS_UNSUPPORTED;
+    }
     for (size_t i = 0; i < request->input_count; ++i) {
         if (has_input(request, i) && request->inputs[i].dtype != RONDO_DTYPE_F32) {
             return RONDO_STATUS_UNSUPPORTED;

@@ -245,7 +245,10 @@ __launch_bounds__(THREADS) conv_tensor(const __grid_constant__ tensor_arguments 
         }
     };
 
-#if NORM
+#if NORM_GIVEN
+    constexpr int sharers = THREADS / TILE_M;
+    row_moments given;
+#elif NORM
     // Of this thread's share of its rows: elements less the row's first, and their squares, added up.
     float origin[ROWS_A], total[ROWS_A], square[ROWS_A];
     int k_seen = k;
@@ -294,7 +297,9 @@ __launch_bounds__(THREADS) conv_tensor(const __grid_constant__ tensor_arguments 
         asm volatile("cp.async.commit_group;");
     }
 
-#if NORM
+#if NORM_GIVEN
+    given = join_moments<sharers>(p.end, m0 + thread / sharers, thread);
+#elif NORM
 #pragma unroll
     for (int i = 0; i < ROWS_A; i++) {
         origin[i] = base[i] >= 0 ? half_to_float(p.x[(i64)base[i] * channels]) : 0.0f;
@@ -313,7 +318,7 @@ __launch_bounds__(THREADS) conv_tensor(const __grid_constant__ tensor_arguments 
             fetch_a((step + STAGES - 1) % STAGES);
         }
         asm volatile("cp.async.commit_group;");
-#if NORM
+#if NORM && !NORM_GIVEN
         look(step % STAGES);  // what this thread copied itself, which needs no barrier
 #endif
         const u32 from_a = shared_address(tiles + step % STAGES * STAGE_HALVES);
@@ -369,7 +374,17 @@ __launch_bounds__(THREADS) conv_tensor(const __grid_constant__ tensor_arguments 
             }
         }
     }
-#if NORM
+#if NORM_GIVEN
+    if (part == 0 && thread % sharers == 0) {
+        float *const of = received + thread / sharers % OWN_ROWS * SUM_PITCH + TILE_N;
+#if SPLIT > 1
+        store_remote(address_in_block(shared_address(of), (u32)(thread / sharers) / OWN_ROWS), given.mean,
+                     given.inverse);
+#else
+        *(float2 *)of = make_float2(given.mean, given.inverse);
+#endif
+    }
+#elif NORM
 #pragma unroll
     for (int i = 0; i < ROWS_A; i++) {
 #pragma unroll

@@ -261,7 +261,15 @@ __launch_bounds__(THREADS) conv_tma(const __grid_constant__ tma_arguments p) {
     const int first_row = m0 + part * OWN_ROWS;
     ending end;
     end.begin(p.end, thread, first_row, n0);
-#if NORM
+#if NORM_GIVEN
+    const int seen_row = thread / 2;
+    float origin = 0.0f, total = 0.0f, square = 0.0f;
+    if (part == 0) {
+        const row_moments given = join_moments<2>(p.end, m0 + seen_row, thread);
+        total = given.mean;
+        square = given.inverse;
+    }
+#elif NORM
     // This thread looks at half of a row: four of its eight pieces.
     const int seen_row = thread / 2, seen_piece = thread % 2 * (PIECES / 2);
     const bool is_row = m0 + seen_row < (int)p.end.pixels;
@@ -289,7 +297,7 @@ __launch_bounds__(THREADS) conv_tma(const __grid_constant__ tma_arguments p) {
             multiply_group(sum, tile_x + kk * 2, tile_w + kk * 2);
         }
         asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-#if NORM
+#if NORM && !NORM_GIVEN
         const u8 *const seen = memory + stage * STAGE_BYTES + seen_row * ROW_BYTES;
         const int left = (int)p.end.depth - (first_step + step) * TILE_K;
 #pragma unroll
@@ -313,7 +321,7 @@ __launch_bounds__(THREADS) conv_tma(const __grid_constant__ tma_arguments p) {
     }
     asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
 
-#if NORM
+#if NORM && !NORM_GIVEN
     total += __shfl_xor_sync(0xffffffffu, total, 1);
     square += __shfl_xor_sync(0xffffffffu, square, 1);
 #endif

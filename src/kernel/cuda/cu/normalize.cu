@@ -328,6 +328,24 @@ group_normalization_held(const group_arguments a) {
     }
 }
 
+// Moments of rows, as op/fused.h has them: of each 32 neighbouring elements mean and sum of squared deviations,
+// by a warp.
+struct moments_arguments {
+    i64 count;  // of all elements
+    const T *x;
+    float2 *moments;
+};
+extern "C" __global__ void __launch_bounds__(256) row_moments(const moments_arguments a) {
+    take_turn();
+    const i64 at = (i64)blockIdx.x * 256 + threadIdx.x;
+    const float x = at < a.count ? convert<float>(a.x[at]) : 0.0f;
+    const float mean = warp_sum(x) / 32.0f;
+    const float square = warp_sum((x - mean) * (x - mean));
+    if (at < a.count && at % 32 == 0) {
+        a.moments[at / 32] = make_float2(mean, square);
+    }
+}
+
 struct lrn_arguments {
     i64 count;
     const T *x;

@@ -4,14 +4,16 @@
 //   y = ((x - mean) / deviation * gain + shift) W + bias = (x W' - mean c) / deviation + d
 //   W' = gain W, c = the sums of W' as it was rounded, d = shift W + bias
 //
-// The kernel finds the sums of each row while the product runs. Elements count from the row's first: that is
+// Where what made x has left moments of its rows (NORM_GIVEN), mean and deviation are put together from those.
+// Otherwise the kernel finds the sums of each row while the product runs. Elements count from the row's first: that is
 // one of them, so it lies within sqrt(n - 1) deviations of the mean, and the difference of two sums that the
 // variance is loses a share of n * 2^-24 at most. Where all elements are equal their squares add up to 0,
 // exactly, and so does what the product is to add.
 //
 // The including text defines TILE_N, SPLIT, OWN_ROWS (rows that a block finishes) and FINISHERS (the threads that
 // do). Sums are [SPLIT][OWN_ROWS][SUM_PITCH]: of each block of a cluster, row by row; behind the TILE_N sums of
-// a row lie those of its elements (NORM): of the elements less the first, of their squares, and the first.
+// a row lie those of its elements (NORM): of the elements less the first, of their squares, and the first; or mean
+// and one over the deviation (NORM_GIVEN), in the first block's.
 // SPDX-License-Identifier: Apache-2.0
 
 #ifndef ACTIVATION
@@ -30,6 +32,13 @@ typedef RONDO_Y Y;
 #ifndef NORM_OUT
 #define NORM_OUT 0  // 1: and are an output themselves
 #endif
+#ifndef NORM_GIVEN
+#define NORM_GIVEN 0  // parts of a row whose moments are given; 0: they are not
+#endif
+#ifndef MOMENTS
+#define MOMENTS 0  // 1: moments of the rows of y are an output; not with NARROW
+#endif
+#define MOMENT_COLUMNS 32  // of a row, which share mean and sum of squares
 
 // Results are finished in packs of neighbouring filters, or one by one where rows are not aligned: then a
 // warp still writes neighbours.
@@ -58,6 +67,12 @@ struct ending_arguments {
     f16 *normal;                // NORM_OUT; x's shape
     double epsilon;
 #endif
+#if NORM_GIVEN
+    const float2 *given;  // [pixels, depth / MOMENT_COLUMNS]
+#endif
+#if MOMENTS
+    float2 *moments;  // [pixels, filters / MOMENT_COLUMNS]
+#endif
 };
 
 typedef pack<f16, WIDTH> half_pack;
@@ -67,8 +82,47 @@ typedef pack<float, WIDTH> float_pack;
 struct row_moments {
     float mean, inverse;  // of the deviation
 };
+#if NORM_GIVEN
+// Of row m, put together by SHARERS neighbouring threads, all of which get them.
+template <int SHARERS>
+__device__ __forceinline__ row_moments join_moments(const ending_arguments &p, int m, int thread) {
+    const int row = m < (int)p.pixels ? m : (int)p.pixels - 1;
+    const float2 *const of = p.given + (i64)row * NORM_GIVEN;
+    const float origin = of[0].x;
+    float total = 0.0f, square = 0.0f;
+#pragma unroll
+    for (int i = 0; i < (NORM_GIVEN + SHARERS - 1) / SHARERS; i++) {
+        const int part = i * SHARERS + thread % SHARERS;
+        if (part < NORM_GIVEN) {
+            const float2 pair = of[part];
+            const float d = pair.x - origin;
+            total += d;
+            square += fmaf(d * MOMENT_COLUMNS, d, pair.y);
+        }
+    }
+#pragma unroll
+    for (int step = 1; step < SHARERS; step *= 2) {
+        total += __shfl_xor_sync(0xffffffffu, total, step);
+        square += __shfl_xor_sync(0xffffffffu, square, step);
+    }
+    const float shifted = total / (float)NORM_GIVEN;
+    const float variance = fmaf(-shifted, shifted, square / (float)(NORM_GIVEN * MOMENT_COLUMNS));
+    row_moments moments;
+    moments.mean = origin + shifted;
+    moments.inverse = square == 0.0f
+                          ? 0.0f
+                          : rsqrtf((variance < 0.0f ? 0.0f : variance) + (float)p.epsilon);
+    return moments;
+}
+#endif
 // Of the row whose sums begin at `row` in the first part.
 __device__ __forceinline__ row_moments find_moments(const float *row, int count, float epsilon) {
+#if NORM_GIVEN
+    row_moments found;
+    found.mean = row[TILE_N];
+    found.inverse = row[TILE_N + 1];
+    return found;
+#endif
     float total = 0.0f, square = 0.0f;
 #pragma unroll
     for (int s = 0; s < SPLIT; s++) {
@@ -177,54 +231,94 @@ struct ending {
     }
 #endif
 
+#if MOMENTS
+    // The lanes that have MOMENT_COLUMNS neighbouring columns put theirs together. All of a warp call it.
+    __device__ __forceinline__ void write_moments(const ending_arguments &p, bool is_there, int m,
+                                                  const pack<Y, WIDTH> &result) {
+        constexpr int lanes = MOMENT_COLUMNS / WIDTH;
+        float mean = 0.0f, square = 0.0f;
+#pragma unroll
+        for (int v = 0; v < WIDTH; v++) {
+            mean += convert<float>(result.value[v]);
+        }
+#pragma unroll
+        for (int step = 1; step < lanes; step *= 2) {
+            mean += __shfl_xor_sync(0xffffffffu, mean, step);
+        }
+        mean /= (float)MOMENT_COLUMNS;
+#pragma unroll
+        for (int v = 0; v < WIDTH; v++) {
+            const float d = convert<float>(result.value[v]) - mean;
+            square = fmaf(d, d, square);
+        }
+#pragma unroll
+        for (int step = 1; step < lanes; step *= 2) {
+            square += __shfl_xor_sync(0xffffffffu, square, step);
+        }
+        if (is_there && n % MOMENT_COLUMNS == 0) {
+            p.moments[(i64)m * ((int)p.filters / MOMENT_COLUMNS) + n / MOMENT_COLUMNS] =
+                make_float2(mean, square);
+        }
+    }
+#endif
+
+    // Pack i of the results, which is of pixel m.
+    __device__ __forceinline__ pack<Y, WIDTH> make_result(const ending_arguments &p, int i, int m,
+                                                          const float *row) {
+        const int column = own_column();
+        if (NARROW && p.z != 0) {
+            z[0] = *(const half_pack *)(p.z + (i64)m * (int)p.filters + n);
+        }
+#if NORM
+        const row_moments moments = find_moments(row, (int)p.depth, (float)p.epsilon);
+        const float factor = moments.inverse * weight_scale;
+#endif
+        float_pack of[SPLIT];
+#pragma unroll
+        for (int s = 0; s < SPLIT; s++) {
+            of[s] = *(const float_pack *)(row + s * OWN_ROWS * SUM_PITCH + column);
+        }
+        pack<Y, WIDTH> result;
+#pragma unroll
+        for (int v = 0; v < WIDTH; v++) {
+            float t = of[0].value[v];
+#pragma unroll
+            for (int s = 1; s < SPLIT; s++) {
+                t += of[s].value[v];
+            }
+#if NORM
+            t = fmaf(fmaf(-moments.mean, weight_sum.value[v], t), factor, offset.value[v]);
+#else
+            t += p.bias != 0 ? half_to_float(bias.value[v]) : 0.0f;
+#endif
+            t += p.z != 0 ? half_to_float(z[i % EARLY].value[v]) : 0.0f;
+            result.value[v] = convert<Y>(activate<ACTIVATION>(t, (float)p.alpha, (float)p.beta));
+        }
+        return result;
+    }
+
     // All sums have come.
     __device__ __forceinline__ void finish(const ending_arguments &p, const float *sums, int first_row) {
         const int filters = (int)p.filters, pixels = (int)p.pixels;
         constexpr int at_once = NARROW ? 8 : PACKS;
-        const int column = own_column();
 #pragma unroll at_once
         for (int i = 0; i < PACKS; i++) {
             const int r = own_row + i * ROW_STRIDE, m = first_row + r;
-            if (r >= OWN_ROWS || m >= pixels) {
-                continue;
-            }
+            const bool is_row = r < OWN_ROWS && m < pixels;
             const float *const row = sums + r * SUM_PITCH;
-#if NORM
-            const row_moments moments = find_moments(row, (int)p.depth, (float)p.epsilon);
-            const float factor = moments.inverse * weight_scale;
-#endif
 #if NORM_OUT
-            write_normal(p, i, m, moments);
+            if (is_row) {
+                write_normal(p, i, m, find_moments(row, (int)p.depth, (float)p.epsilon));
+            }
 #endif
-            if (n >= filters) {
-                continue;
+            pack<Y, WIDTH> result = pack<Y, WIDTH>();
+            if (is_row && n < filters) {
+                result = make_result(p, i, m, row);
+                *(pack<Y, WIDTH> *)(p.y + (i64)m * filters + n) = result;
             }
-            const i64 to = (i64)m * filters + n;
-            if (NARROW && p.z != 0) {
-                z[0] = *(const half_pack *)(p.z + to);
-            }
-            float_pack of[SPLIT];
-#pragma unroll
-            for (int s = 0; s < SPLIT; s++) {
-                of[s] = *(const float_pack *)(row + s * OWN_ROWS * SUM_PITCH + column);
-            }
-            pack<Y, WIDTH> result;
-#pragma unroll
-            for (int v = 0; v < WIDTH; v++) {
-                float t = of[0].value[v];
-#pragma unroll
-                for (int s = 1; s < SPLIT; s++) {
-                    t += of[s].value[v];
-                }
-#if NORM
-                t = fmaf(fmaf(-moments.mean, weight_sum.value[v], t), factor, offset.value[v]);
-#else
-                t += p.bias != 0 ? half_to_float(bias.value[v]) : 0.0f;
+#if MOMENTS
+            write_moments(p, is_row && n < filters, m, result);
 #endif
-                t += p.z != 0 ? half_to_float(z[i % EARLY].value[v]) : 0.0f;
-                result.value[v] = convert<Y>(activate<ACTIVATION>(t, (float)p.alpha, (float)p.beta));
-            }
-            *(pack<Y, WIDTH> *)(p.y + to) = result;
         }
     }
 
