@@ -190,8 +190,13 @@ static bool is_wide(const rondo__attention_strides *strides, int64_t width) {
            strides->row % 8 == 0 && strides->head % 8 == 0 && strides->batch % 8 == 0;
 }
 
+// Of a block.
+static int64_t get_tensor_rows(int64_t key_warps) {
+    return get_tensor_warps(key_warps) / key_warps * 16;
+}
+
 static int64_t count_tensor_tiles(const rondo__attention *a, int64_t key_warps) {
-    const int64_t rows = get_tensor_warps(key_warps) / key_warps * 16;
+    const int64_t rows = get_tensor_rows(key_warps);
     return (a->m + rows - 1) / rows;
 }
 
@@ -202,11 +207,14 @@ static void add_tensor(rondo__cuda_kernel *kernel, const attention_problem *prob
     if (!rondo__cuda_check(kernel, rondo__device_get_facts(kernel->device, &info))) {
         return;
     }
-    const int64_t keys = get_tensor_keys(&info, a, w->rows);
+    const int64_t keys = get_tensor_keys(&info, a, w->rows), rows = get_tensor_rows(w->rows);
     rondo__define_int(&defines, "WIDTH", a->width);
     rondo__define_int(&defines, "V_WIDTH", a->v_width);
     rondo__define_int(&defines, "KEY_WARPS", w->rows);
     rondo__define_int(&defines, "KEYS", keys);
+    rondo__define_int(&defines, "ONE_TILE", keys * w->rows >= a->n);
+    rondo__define_int(&defines, "FULL_KEYS", a->n % (keys * w->rows) == 0);
+    rondo__define_int(&defines, "FULL_ROWS", a->m % rows == 0);
     rondo__define_int(&defines, "HAS_MASK", problem->has_mask);
     rondo__define_int(&defines, "MASK_IS_WIDE",
                       a->mask.column == 1 && a->mask.offset == 0 && a->n % 2 == 0 &&
@@ -214,9 +222,9 @@ static void add_tensor(rondo__cuda_kernel *kernel, const attention_problem *prob
     rondo__define_int(&defines, "Q_IS_WIDE", is_wide(&a->q, a->width));
     rondo__define_int(&defines, "K_IS_WIDE", is_wide(&a->k, a->width));
     rondo__define_int(&defines, "V_IS_WIDE", is_wide(&a->v, a->v_width));
-    rondo__step *step = rondo__cuda_add_launch(kernel, rondo__cu_attention_tensor, &defines,
-                                               "attention_tensor", count_tensor_tiles(a, w->rows),
-                                               (uint32_t)get_tensor_warps(w->rows) * 32);
+    rondo__step *step =
+        rondo__cuda_add_launch(kernel, rondo__cu_attention_tensor, &defines, "attention_tensor",
+                               (a->m + rows - 1) / rows, (uint32_t)get_tensor_warps(w->rows) * 32);
     if (step != NULL) {
         step->launch.grid[1] = (uint32_t)a->heads;
         step->launch.grid[2] = (uint32_t)a->batch;

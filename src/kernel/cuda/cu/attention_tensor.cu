@@ -5,9 +5,12 @@
 //   memory   k [tile keys][width + 8], v [tile keys][v_width + 8]: the 8 halves behind each row spread
 //            the rows of a block of 8 x 8 over all banks
 //
-// What a short sequence takes is how long a warp waits: so all that a tile needs is asked for at once.
+// What a short sequence takes is how long a warp waits: so all that a tile needs is asked for at once. Where one
+// tile has all keys (ONE_TILE) warps that share rows tell each other their peaks before they make weights, so that
+// their parts are just added up; v is waited for no earlier than that.
 // SPDX-License-Identifier: Apache-2.0
 #include "rondo_types.cuh"
+#include "rondo_activation.cuh"
 #include "rondo_mma.cuh"
 
 typedef f16 T;
@@ -22,6 +25,15 @@ typedef f16 T;
 #endif
 #ifndef KEYS
 #define KEYS 32  // of a warp and tile; a multiple of 16
+#endif
+#ifndef ONE_TILE
+#define ONE_TILE 0  // 1: there are no more keys than a tile has
+#endif
+#ifndef FULL_KEYS
+#define FULL_KEYS 0  // 1: all tiles are full of keys
+#endif
+#ifndef FULL_ROWS
+#define FULL_ROWS 0  // 1: all blocks are full of rows
 #endif
 #ifndef Q_IS_WIDE
 #define Q_IS_WIDE 0  // rows of q are whole 16 bytes
@@ -52,8 +64,10 @@ enum {
     TILE = KEYS * KEY_WARPS,
     BLOCK_ROWS = WARPS / KEY_WARPS * 16,
     SCORES = KEYS / 4,  // of a lane and row
-    TILE_BYTES = TILE * (K_PITCH + V_PITCH) * 2,
+    K_BYTES = TILE * K_PITCH * 2,
+    TILE_BYTES = K_BYTES + TILE * V_PITCH * 2,
     MERGE_BYTES = KEY_WARPS > 1 ? WARPS * 16 * (V_WIDTH + 2) * 4 : 0,
+    SHARES_PEAK = ONE_TILE && KEY_WARPS > 1,
     BYTES = TILE_BYTES > MERGE_BYTES ? TILE_BYTES : MERGE_BYTES,
     PAIR = V_WIDTH % 2 == 0 ? 2 : 1,  // halves that are written at once
 };
@@ -67,12 +81,12 @@ __device__ __forceinline__ void load_tile(u16 *tile, const f16 *from, int first,
         enum { IS_EVEN = THREADS % PIECES == 0 };  // a thread stays in its column
         const int begin = (int)threadIdx.x / PIECES, piece = (int)threadIdx.x % PIECES * 8;
         const f16 *at_row = from + (i64)(first + begin) * s.row + piece;
-#pragma unroll
+#pragma unroll 1  // code that runs once takes longer to fetch than to run
         for (int i = 0; i < TURNS; i++) {
             const int at = (int)threadIdx.x + i * THREADS;
             const int row = IS_EVEN ? begin + i * (THREADS / PIECES) : at / PIECES;
             const int column = IS_EVEN ? piece : at % PIECES * 8;
-            const bool is_there = first + row < end && column < USED;
+            const bool is_there = (FULL_KEYS || first + row < end) && column < USED;
             if (TILE * PIECES % THREADS == 0 || row < TILE) {
                 const f16 *here = IS_EVEN ? at_row : from + (i64)(first + row) * s.row + column;
                 copy_16(tile + row * PITCH + column, is_there ? here : from, is_there);
@@ -96,7 +110,7 @@ __device__ __forceinline__ void load_tile(u16 *tile, const f16 *from, int first,
 __device__ __forceinline__ u32 load_q(const f16 *row, int column, const strides &s) {
     u32 pair = 0;
     if (Q_IS_WIDE) {
-        pair = row != 0 && column < WIDTH ? *(const u32 *)(row + column) : 0;
+        pair = (FULL_ROWS || row != 0) && column < WIDTH ? *(const u32 *)(row + column) : 0;
     } else {
 #pragma unroll
         for (int i = 0; i < 2; i++) {
@@ -112,7 +126,7 @@ __device__ __forceinline__ u32 load_q(const f16 *row, int column, const strides 
 __device__ __forceinline__ void load_mask(const f16 *row, int key, int keys, i64 column, float &first,
                                           float &second) {
     first = second = 0.0f;
-    if (HAS_MASK && row != 0 && key < keys) {
+    if (HAS_MASK && (FULL_ROWS || row != 0) && (FULL_KEYS || key < keys)) {
         if (MASK_IS_WIDE) {
             const pack<f16, 2> both = *(const pack<f16, 2> *)(row + key);
             first = half_to_float(both.value[0]);
@@ -144,7 +158,7 @@ __device__ __forceinline__ void write_y(f16 *y, float x, float z) {
 
 // The grid is (row tiles, heads, batch).
 extern "C" __global__ void __launch_bounds__(THREADS) attention_tensor(const attention_arguments a) {
-    take_turn();
+    release_successor();
     extern __shared__ __align__(16) uint4 memory[];  // BYTES
     __shared__ float factors[KEY_WARPS * BLOCK_ROWS];
     u16 *k_tile = (u16 *)memory, *v_tile = k_tile + TILE * K_PITCH;
@@ -161,13 +175,17 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention_tensor(const att
     const u16 *v_block =
         v_tile + (slice * KEYS + (lane & 15)) * V_PITCH + (lane >> 4) * 8;
 
+    read_early((u64)k | (u64)v | (u64)a.y | (u64)a.n | (u64)a.at_mask.row | (u64)a.at_y.row);
+    await_predecessors();
+
     load_tile<WIDTH, STEPS * 16, K_PITCH, K_IS_WIDE>(k_tile, k, 0, keys, a.at_k);
+    asm volatile("cp.async.commit_group;");
     load_tile<V_WIDTH, V_PAIRS * 16, V_PITCH, V_IS_WIDE>(v_tile, v, 0, keys, a.at_v);
     const f16 *q[2], *mask[2];
     u32 of_q[STEPS][4];
 #pragma unroll
     for (int r = 0; r < 2; r++) {  // rows g and g + 8
-        const bool is_there = row + r * 8 < rows;
+        const bool is_there = FULL_ROWS || row + r * 8 < rows;
         q[r] = is_there ? a.q + find(a.at_q, batch, head, row + r * 8) : 0;
         mask[r] =
             is_there && HAS_MASK ? a.mask + find(a.at_mask, batch, head, row + r * 8) : 0;
@@ -181,8 +199,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention_tensor(const att
     }
     float sums[V_PAIRS * 2][4] = {};
     float peak[2] = {-infinity(), -infinity()}, total[2] = {0.0f, 0.0f};
-    for (int key = 0; key < keys; key += TILE) {
-        if (key > 0) {
+    for (int key = 0; key < (ONE_TILE ? 1 : keys); key += TILE) {
+        if (!ONE_TILE && key > 0) {
             __syncthreads();
             load_tile<WIDTH, STEPS * 16, K_PITCH, K_IS_WIDE>(k_tile, k, key, keys, a.at_k);
             load_tile<V_WIDTH, V_PAIRS * 16, V_PITCH, V_IS_WIDE>(v_tile, v, key, keys, a.at_v);
@@ -197,7 +215,12 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention_tensor(const att
                           added[r][at + 1]);
             }
         }
-        wait_copies();
+        if (SHARES_PEAK) {
+            asm volatile("cp.async.commit_group;");
+            asm volatile("cp.async.wait_group 1;" ::: "memory");
+        } else {
+            wait_copies();
+        }
         __syncthreads();
         float score[KEYS / 8][4] = {};
 #pragma unroll
@@ -211,28 +234,50 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention_tensor(const att
                 mma_f16(score[j + 1], of_q[s], second);
             }
         }
+        float highest[2] = {peak[0], peak[1]};
 #pragma unroll
         for (int r = 0; r < 2; r++) {
-            float highest = peak[r], sum = 0.0f;
 #pragma unroll
             for (int at = 0; at < SCORES; at++) {
                 float &x = score[at >> 1][r * 2 + (at & 1)];
                 x = x * scale + added[r][at];
-                highest =
-                    mine + (at >> 1) * 8 + (at & 1) < keys ? fmaxf(highest, x) : highest;
+                const bool is_key = FULL_KEYS || mine + (at >> 1) * 8 + (at & 1) < keys;
+                highest[r] = is_key ? fmaxf(highest[r], x) : highest[r];
             }
-            highest = row_max(highest);
-            const float kept = weight_of(peak[r], highest);
+            highest[r] = row_max(highest[r]);
+        }
+        if (SHARES_PEAK) {
+            if (t == 0) {
+                factors[slice * BLOCK_ROWS + row_in_block] = highest[0];
+                factors[slice * BLOCK_ROWS + row_in_block + 8] = highest[1];
+            }
+            wait_copies();
+            __syncthreads();
+#pragma unroll
+            for (int s = 0; s < KEY_WARPS; s++) {
+                highest[0] = fmaxf(highest[0], factors[s * BLOCK_ROWS + row_in_block]);
+                highest[1] = fmaxf(highest[1], factors[s * BLOCK_ROWS + row_in_block + 8]);
+            }
+        }
+#pragma unroll
+        for (int r = 0; r < 2; r++) {
+            // Where no peak is, all is -inf, and nothing is taken away. The weights become halves, for which the
+            // instruction is precise enough; expf is eight.
+            const float log2_of_e = 1.4426950408889634f;
+            const float base = highest[r] == -infinity() ? 0.0f : highest[r];
+            float sum = 0.0f;
 #pragma unroll
             for (int at = 0; at < SCORES; at++) {
                 float &x = score[at >> 1][r * 2 + (at & 1)];
-                x = mine + (at >> 1) * 8 + (at & 1) < keys ? weight_of(x, highest) : 0.0f;
+                const bool is_key = FULL_KEYS || mine + (at >> 1) * 8 + (at & 1) < keys;
+                x = is_key ? power_of_two((x - base) * log2_of_e) : 0.0f;
                 sum += x;
             }
-            peak[r] = highest;
-            total[r] = total[r] * kept + row_sum(sum);
+            const float kept = ONE_TILE ? 0.0f : weight_of(peak[r], highest[r]);
+            peak[r] = highest[r];
+            total[r] = (ONE_TILE ? 0.0f : total[r] * kept) + row_sum(sum);
 #pragma unroll
-            for (int j = 0; j < V_PAIRS * 2; j++) {
+            for (int j = 0; j < V_PAIRS * 2 && !ONE_TILE; j++) {
                 sums[j][r * 2] *= kept;
                 sums[j][r * 2 + 1] *= kept;
             }
@@ -253,15 +298,16 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention_tensor(const att
         }
     }
     if (KEY_WARPS == 1) {
+        const float share[2] = {1.0f / total[0], 1.0f / total[1]};
 #pragma unroll
         for (int at = 0; at < V_PAIRS * 4; at++) {
             const int r = at & 1, column = (at >> 1) * 8 + 2 * t;
             const float *of = &sums[at >> 1][r * 2];
-            if (row + r * 8 < rows && column < V_WIDTH) {
+            if ((FULL_ROWS || row + r * 8 < rows) && column < V_WIDTH) {
                 f16 *y = a.y + find(a.at_y, batch, head, row + r * 8) + column;
-                write_y(y, of[0] / total[r], of[1] / total[r]);
+                write_y(y, of[0] * share[r], of[1] * share[r]);
                 if (PAIR == 1 && column + 1 < V_WIDTH) {
-                    write_y(y + 1, of[1] / total[r], 0.0f);
+                    write_y(y + 1, of[1] * share[r], 0.0f);
                 }
             }
         }
@@ -269,7 +315,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention_tensor(const att
     }
     // The warps of the same rows put their parts together: [KEY_WARPS][BLOCK_ROWS][V_WIDTH + 2].
     float *parts = (float *)memory;
-    __syncthreads();
+    if (!SHARES_PEAK || MERGE_BYTES > K_BYTES) {  // k was read before the peaks were shared
+        __syncthreads();
+    }
 #pragma unroll
     for (int r = 0; r < 2; r++) {
         float *part = parts + (slice * BLOCK_ROWS + row_in_block + r * 8) * (V_WIDTH + 2);
@@ -278,15 +326,21 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention_tensor(const att
             part[V_WIDTH + 1] = total[r];
         }
 #pragma unroll
-        for (int at = 0; at < V_PAIRS * 4; at++) {
-            const int column = (at >> 1) * 8 + 2 * t + (at & 1);
-            if (column < V_WIDTH) {
-                part[column] = sums[at >> 1][r * 2 + (at & 1)];
+        for (int j = 0; j < V_PAIRS * 2; j++) {
+            const int column = j * 8 + 2 * t;
+            const float *of = &sums[j][r * 2];
+            if (PAIR == 2 && column < V_WIDTH) {
+                *(float2 *)(part + column) = make_float2(of[0], of[1]);
+            }
+            for (int c = 0; c < 2 && PAIR == 1; c++) {
+                if (column + c < V_WIDTH) {
+                    part[column + c] = of[c];
+                }
             }
         }
     }
     __syncthreads();
-    if (threadIdx.x < KEY_WARPS * BLOCK_ROWS) {
+    if (!SHARES_PEAK && threadIdx.x < KEY_WARPS * BLOCK_ROWS) {
         const float *part = parts + threadIdx.x % BLOCK_ROWS * (V_WIDTH + 2) + V_WIDTH;
         float highest = -infinity(), all = 0.0f;
 #pragma unroll
@@ -301,20 +355,29 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention_tensor(const att
         const float *of = part + threadIdx.x / BLOCK_ROWS * BLOCK_ROWS * (V_WIDTH + 2);
         factors[threadIdx.x] = weight_of(of[0], highest) / all;
     }
-    __syncthreads();
+    if (!SHARES_PEAK) {
+        __syncthreads();
+    }
+#pragma unroll 1
     for (int i = threadIdx.x; i < BLOCK_ROWS * V_WIDTH / PAIR; i += THREADS) {
         const int line = i * PAIR / V_WIDTH, column = i * PAIR % V_WIDTH;
         const int to = (int)blockIdx.x * BLOCK_ROWS + line;
-        float sum[PAIR] = {};
+        float sum[PAIR] = {}, all = 0.0f;
 #pragma unroll
         for (int s = 0; s < KEY_WARPS; s++) {
-            const float *part = parts + (s * BLOCK_ROWS + line) * (V_WIDTH + 2) + column;
+            const float *part = parts + (s * BLOCK_ROWS + line) * (V_WIDTH + 2);
+            const float factor = SHARES_PEAK ? 1.0f : factors[s * BLOCK_ROWS + line];
+            all += part[V_WIDTH + 1];
 #pragma unroll
             for (int c = 0; c < PAIR; c++) {
-                sum[c] += part[c] * factors[s * BLOCK_ROWS + line];
+                sum[c] += part[column + c] * factor;
             }
         }
-        if (to < rows) {
+#pragma unroll
+        for (int c = 0; c < PAIR && SHARES_PEAK; c++) {
+            sum[c] /= all;
+        }
+        if (FULL_ROWS || to < rows) {
             write_y(a.y + find(a.at_y, batch, head, to) + column, sum[0], sum[PAIR - 1]);
         }
     }

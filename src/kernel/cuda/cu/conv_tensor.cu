@@ -247,7 +247,7 @@ __launch_bounds__(THREADS) conv_tensor(const __grid_constant__ tensor_arguments 
 
 #if NORM_GIVEN
     constexpr int sharers = THREADS / TILE_M;
-    row_moments given;
+    given_moments<sharers> given;
 #elif NORM
     // Of this thread's share of its rows: elements less the row's first, and their squares, added up.
     float origin[ROWS_A], total[ROWS_A], square[ROWS_A];
@@ -285,6 +285,8 @@ __launch_bounds__(THREADS) conv_tensor(const __grid_constant__ tensor_arguments 
             }
         }
     }
+    ending end;
+    end.read_arguments(p.end);
     await_predecessors();
 #pragma unroll
     for (int s = 0; s < STAGES - 1; s++) {
@@ -298,7 +300,7 @@ __launch_bounds__(THREADS) conv_tensor(const __grid_constant__ tensor_arguments 
     }
 
 #if NORM_GIVEN
-    given = join_moments<sharers>(p.end, m0 + thread / sharers, thread);
+    given.fetch(p.end, m0 + thread / sharers, thread);
 #elif NORM
 #pragma unroll
     for (int i = 0; i < ROWS_A; i++) {
@@ -307,7 +309,6 @@ __launch_bounds__(THREADS) conv_tensor(const __grid_constant__ tensor_arguments 
     }
 #endif
     const int first_row = m0 + part * OWN_ROWS;
-    ending end;
     end.begin(p.end, thread, first_row, n0);
 
     for (int step = 0; step < steps; step++) {
@@ -375,13 +376,14 @@ __launch_bounds__(THREADS) conv_tensor(const __grid_constant__ tensor_arguments 
         }
     }
 #if NORM_GIVEN
+    const row_moments moments = given.join(p.end, thread);
     if (part == 0 && thread % sharers == 0) {
         float *const of = received + thread / sharers % OWN_ROWS * SUM_PITCH + TILE_N;
 #if SPLIT > 1
-        store_remote(address_in_block(shared_address(of), (u32)(thread / sharers) / OWN_ROWS), given.mean,
-                     given.inverse);
+        store_remote(address_in_block(shared_address(of), (u32)(thread / sharers) / OWN_ROWS),
+                     moments.mean, moments.inverse);
 #else
-        *(float2 *)of = make_float2(given.mean, given.inverse);
+        *(float2 *)of = make_float2(moments.mean, moments.inverse);
 #endif
     }
 #elif NORM

@@ -241,6 +241,8 @@ __launch_bounds__(THREADS) conv_tma(const __grid_constant__ tma_arguments p) {
             }
         }
     }
+    ending end;
+    end.read_arguments(p.end);
     __syncthreads();
 #if SPLIT > 1
     cluster_arrive();
@@ -259,17 +261,14 @@ __launch_bounds__(THREADS) conv_tma(const __grid_constant__ tma_arguments p) {
     }
 
     const int first_row = m0 + part * OWN_ROWS;
-    ending end;
-    end.begin(p.end, thread, first_row, n0);
 #if NORM_GIVEN
     const int seen_row = thread / 2;
-    float origin = 0.0f, total = 0.0f, square = 0.0f;
-    if (part == 0) {
-        const row_moments given = join_moments<2>(p.end, m0 + seen_row, thread);
-        total = given.mean;
-        square = given.inverse;
-    }
-#elif NORM
+    const float origin = 0.0f;
+    given_moments<2> given;
+    given.fetch(p.end, m0 + seen_row, thread);
+#endif
+    end.begin(p.end, thread, first_row, n0);
+#if NORM && !NORM_GIVEN
     // This thread looks at half of a row: four of its eight pieces.
     const int seen_row = thread / 2, seen_piece = thread % 2 * (PIECES / 2);
     const bool is_row = m0 + seen_row < (int)p.end.pixels;
@@ -321,7 +320,10 @@ __launch_bounds__(THREADS) conv_tma(const __grid_constant__ tma_arguments p) {
     }
     asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
 
-#if NORM && !NORM_GIVEN
+#if NORM_GIVEN
+    const row_moments joined_moments = given.join(p.end, thread);
+    const float total = joined_moments.mean, square = joined_moments.inverse;
+#elif NORM
     total += __shfl_xor_sync(0xffffffffu, total, 1);
     square += __shfl_xor_sync(0xffffffffu, square, 1);
 #endif

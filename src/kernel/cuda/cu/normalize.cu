@@ -138,7 +138,9 @@ extern "C" __global__ void __launch_bounds__(256) layer_normalization(const laye
 // The same for rows that a warp's registers hold: a warp for each row.
 extern "C" __global__ void __launch_bounds__(THREADS)
 layer_normalization_held(const layer_arguments a) {
-    take_turn();
+    release_successor();
+    read_early((u64)a.x | (u64)a.length);
+    await_predecessors();
     const int lane = threadIdx.x & 31, packs = (int)(a.length / WIDTH);
     const i64 row = (i64)blockIdx.x * (THREADS / 32) + (threadIdx.x >> 5);
     if (row >= a.rows) {
@@ -335,7 +337,7 @@ struct moments_arguments {
     const T *x;
     float2 *moments;
 };
-extern "C" __global__ void __launch_bounds__(256) row_moments(const moments_arguments a) {
+extern "C" __global__ void __launch_bounds__(256) part_moments(const moments_arguments a) {
     take_turn();
     const i64 at = (i64)blockIdx.x * 256 + threadIdx.x;
     const float x = at < a.count ? convert<float>(a.x[at]) : 0.0f;

@@ -83,37 +83,49 @@ struct row_moments {
     float mean, inverse;  // of the deviation
 };
 #if NORM_GIVEN
-// Of row m, put together by SHARERS neighbouring threads, all of which get them.
+// Of one row: SHARERS neighbouring threads fetch its parts' and put them together.
 template <int SHARERS>
-__device__ __forceinline__ row_moments join_moments(const ending_arguments &p, int m, int thread) {
-    const int row = m < (int)p.pixels ? m : (int)p.pixels - 1;
-    const float2 *const of = p.given + (i64)row * NORM_GIVEN;
-    const float origin = of[0].x;
-    float total = 0.0f, square = 0.0f;
+struct given_moments {
+    static constexpr int COUNT = (NORM_GIVEN + SHARERS - 1) / SHARERS;
+    float2 pair[COUNT];
+
+    __device__ __forceinline__ void fetch(const ending_arguments &p, int m, int thread) {
+        const int row = m < (int)p.pixels ? m : (int)p.pixels - 1;
+        const float2 *const of = p.given + (i64)row * NORM_GIVEN + thread % SHARERS;
 #pragma unroll
-    for (int i = 0; i < (NORM_GIVEN + SHARERS - 1) / SHARERS; i++) {
-        const int part = i * SHARERS + thread % SHARERS;
-        if (part < NORM_GIVEN) {
-            const float2 pair = of[part];
-            const float d = pair.x - origin;
-            total += d;
-            square += fmaf(d * MOMENT_COLUMNS, d, pair.y);
+        for (int i = 0; i < COUNT; i++) {
+            pair[i] = i * SHARERS + thread % SHARERS < NORM_GIVEN ? of[i * SHARERS]
+                                                                  : make_float2(0.0f, 0.0f);
         }
     }
+
+    // All of the threads get them.
+    __device__ __forceinline__ row_moments join(const ending_arguments &p, int thread) const {
+        const float origin = __shfl_sync(0xffffffffu, pair[0].x, thread % 32 / SHARERS * SHARERS);
+        float total = 0.0f, square = 0.0f;
 #pragma unroll
-    for (int step = 1; step < SHARERS; step *= 2) {
-        total += __shfl_xor_sync(0xffffffffu, total, step);
-        square += __shfl_xor_sync(0xffffffffu, square, step);
+        for (int i = 0; i < COUNT; i++) {
+            const bool is_there = i * SHARERS + thread % SHARERS < NORM_GIVEN;
+            const float d = is_there ? pair[i].x - origin : 0.0f;
+            total += d;
+            square += fmaf(d * MOMENT_COLUMNS, d, pair[i].y);
+        }
+#pragma unroll
+        for (int step = 1; step < SHARERS; step *= 2) {
+            total += __shfl_xor_sync(0xffffffffu, total, step);
+            square += __shfl_xor_sync(0xffffffffu, square, step);
+        }
+        const float shifted = total / (float)NORM_GIVEN;
+        const float variance =
+            fmaf(-shifted, shifted, square / (float)(NORM_GIVEN * MOMENT_COLUMNS));
+        row_moments moments;
+        moments.mean = origin + shifted;
+        moments.inverse = square == 0.0f
+                              ? 0.0f
+                              : rsqrtf((variance < 0.0f ? 0.0f : variance) + (float)p.epsilon);
+        return moments;
     }
-    const float shifted = total / (float)NORM_GIVEN;
-    const float variance = fmaf(-shifted, shifted, square / (float)(NORM_GIVEN * MOMENT_COLUMNS));
-    row_moments moments;
-    moments.mean = origin + shifted;
-    moments.inverse = square == 0.0f
-                          ? 0.0f
-                          : rsqrtf((variance < 0.0f ? 0.0f : variance) + (float)p.epsilon);
-    return moments;
-}
+};
 #endif
 // Of the row whose sums begin at `row` in the first part.
 __device__ __forceinline__ row_moments find_moments(const float *row, int count, float epsilon) {
@@ -162,6 +174,21 @@ struct ending {
     half_pack raw[EARLY], gain, shift;
 #endif
 
+    // Before the turn.
+    __device__ __forceinline__ void read_arguments(const ending_arguments &p) {
+        u64 word = (u64)p.y | (u64)p.depth;
+#if NORM
+        word |= (u64)p.weight_scale | (u64)p.normal;
+#endif
+#if NORM_GIVEN
+        word |= (u64)p.given;
+#endif
+#if MOMENTS
+        word |= (u64)p.moments;
+#endif
+        read_early(word);
+    }
+
     // Fetches what does not depend on the product, which runs meanwhile. `first_row` is the first pixel that
     // this block finishes.
     __device__ __forceinline__ void begin(const ending_arguments &p, int thread, int first_row, int n0) {
@@ -209,14 +236,14 @@ struct ending {
     }
 
 #if NORM_OUT
-    // Pack i of the normalised rows, which the blocks share by columns.
-    __device__ __forceinline__ void write_normal(const ending_arguments &p, int i, int m,
+    // The first pack of the normalised rows, which the blocks share by columns.
+    __device__ __forceinline__ void write_normal(const ending_arguments &p, int m,
                                                  const row_moments &moments) {
         const int depth = (int)p.depth;
         const f16 *const x = p.x + (i64)m * depth;
         f16 *const normal = p.normal + (i64)m * depth;
         if (n < depth) {
-            const half_pack first = NARROW ? *(const half_pack *)(x + n) : raw[i % EARLY];
+            const half_pack first = NARROW ? *(const half_pack *)(x + n) : raw[0];
             *(half_pack *)(normal + n) = normalise(first, gain, shift, moments);
         }
         // Mostly there are as many filters as channels, and nothing is left.
@@ -262,8 +289,8 @@ struct ending {
     }
 #endif
 
-    // Pack i of the results, which is of pixel m.
-    __device__ __forceinline__ pack<Y, WIDTH> make_result(const ending_arguments &p, int i, int m,
+    // The first pack of the results, which is of pixel m.
+    __device__ __forceinline__ pack<Y, WIDTH> make_result(const ending_arguments &p, int m,
                                                           const float *row) {
         const int column = own_column();
         if (NARROW && p.z != 0) {
@@ -291,7 +318,7 @@ struct ending {
 #else
             t += p.bias != 0 ? half_to_float(bias.value[v]) : 0.0f;
 #endif
-            t += p.z != 0 ? half_to_float(z[i % EARLY].value[v]) : 0.0f;
+            t += p.z != 0 ? half_to_float(z[0].value[v]) : 0.0f;
             result.value[v] = convert<Y>(activate<ACTIVATION>(t, (float)p.alpha, (float)p.beta));
         }
         return result;
@@ -300,7 +327,9 @@ struct ending {
     // All sums have come.
     __device__ __forceinline__ void finish(const ending_arguments &p, const float *sums, int first_row) {
         const int filters = (int)p.filters, pixels = (int)p.pixels;
-        constexpr int at_once = NARROW ? 8 : PACKS;
+        // The code of one pack, run for each: code that runs once is not in a multiprocessor's cache, and to
+        // fetch it takes longer than the work. So the next pack moves to the front of what was fetched early.
+        constexpr int at_once = NARROW ? 8 : 1;
 #pragma unroll at_once
         for (int i = 0; i < PACKS; i++) {
             const int r = own_row + i * ROW_STRIDE, m = first_row + r;
@@ -308,17 +337,24 @@ struct ending {
             const float *const row = sums + r * SUM_PITCH;
 #if NORM_OUT
             if (is_row) {
-                write_normal(p, i, m, find_moments(row, (int)p.depth, (float)p.epsilon));
+                write_normal(p, m, find_moments(row, (int)p.depth, (float)p.epsilon));
             }
 #endif
             pack<Y, WIDTH> result = pack<Y, WIDTH>();
             if (is_row && n < filters) {
-                result = make_result(p, i, m, row);
+                result = make_result(p, m, row);
                 *(pack<Y, WIDTH> *)(p.y + (i64)m * filters + n) = result;
             }
 #if MOMENTS
             write_moments(p, is_row && n < filters, m, result);
 #endif
+#pragma unroll
+            for (int next = 1; next < EARLY; next++) {
+                z[next - 1] = z[next];
+#if NORM_OUT
+                raw[next - 1] = raw[next];
+#endif
+            }
         }
     }
 
