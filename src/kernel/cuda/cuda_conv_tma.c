@@ -9,7 +9,8 @@ enum {
     STAGES_MOST = 24,  // the kernel's barriers
     WARP = 32,
     BARRIER_BYTES = 8,
-    HOPPER = 9,  // compute capability 9.0
+    HOPPER = 9,        // compute capability 9.0
+    FEW_BLOCKS = 264,  // two for each multiprocessor
 };
 
 bool rondo__cuda_is_point(const rondo__window *window) {
@@ -84,19 +85,35 @@ static int64_t divide_up(int64_t a, int64_t b) {
     return (a + b - 1) / b;
 }
 
-// No more than a block has steps: what it leaves of the memory lets others run beside it.
+static int64_t get_stages_asked(const rondo__cuda_convolution *convolution,
+                                const rondo__cuda_tma_tile *tile) {
+    const int64_t stages = tile->stages * (STEP_MOST / rondo__cuda_get_tma_step(convolution));
+    return stages < STAGES_MOST ? stages : STAGES_MOST;
+}
+
+// No more than a block has steps.
 static int64_t get_stages(const rondo__cuda_convolution *convolution,
                           const rondo__cuda_tma_tile *tile) {
     const int64_t step = rondo__cuda_get_tma_step(convolution);
     const int64_t steps = divide_up(divide_up(convolution->weight_pitch, step), tile->split);
-    const int64_t stages = tile->stages * (STEP_MOST / step);
-    const int64_t most = stages < STAGES_MOST ? stages : STAGES_MOST;
+    const int64_t most = get_stages_asked(convolution, tile);
     return steps < most ? steps : most;
+}
+
+// What buffers that are not needed leave of the memory lets more blocks run beside each other. That
+// is good where there are many. Few come while those of the launch before still run, and would pile
+// up on the multiprocessors that are free first: they keep the memory, which spreads them.
+static int64_t get_stages_held(const rondo__cuda_convolution *convolution,
+                               const rondo__cuda_tma_tile *tile) {
+    const int64_t blocks = divide_up(convolution->pixels, tile->m) *
+                           divide_up(convolution->window.channels_out, tile->n) * tile->split;
+    return blocks <= FEW_BLOCKS ? get_stages_asked(convolution, tile)
+                                : get_stages(convolution, tile);
 }
 
 int64_t rondo__cuda_get_tma_bytes(const rondo__cuda_convolution *convolution,
                                   const rondo__cuda_tma_tile *tile) {
-    const int64_t stages = get_stages(convolution, tile);
+    const int64_t stages = get_stages_held(convolution, tile);
     const int64_t row_bytes = rondo__cuda_get_tma_step(convolution) * 2;
     const int64_t buffers = stages * (tile->m + tile->n) * row_bytes;
     const int64_t sums = tile->m * (tile->n + 4) * 4;
