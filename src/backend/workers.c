@@ -14,8 +14,11 @@
 // owner sees the helper. So what a board says is written only while nobody reads it.
 //
 // Helpers spin for a while before they sleep, since the next op follows within microseconds. How
-// long adapts: a spin that met work doubles the next one, one in vain halves it. They give their
-// processor up now and then to whoever else wants it.
+// long adapts: a spin that met work doubles the next one, one in vain halves it; time in which the
+// processor was with somebody else does not count. After each turn of two milliseconds they offer
+// their processor to others, between two loops. A scheduler would take it a little later, perhaps
+// inside a chunk, and the owner would wait for as long as the others like; and who offers it at
+// each short wait is away for milliseconds each time, which leaves next to nothing of the help.
 //
 // What was rejected: OpenMP. Each thread that runs ops has a team of its own, so K networks at once
 // have K times as many threads as they should; every region waits for each of its threads, also for
@@ -47,7 +50,9 @@ enum {
     SPINS_PER_LOOK = 16,  // at the clock
     SPIN_NS_MIN = 5000,
     SPIN_NS_MAX = 200000,
-    POLITE_AFTER_NS = 20000,  // from then on a spinning thread offers its processor to others
+    GAP_NS = 20000,           // between two looks: the processor was with somebody else
+    TURN_NS = 2000000,        // of a helper; then it offers its processor to others
+    POLITE_AFTER_NS = 20000,  // from then on a waiting owner does so, too
     OWNER_SPIN_NS = 50000,
     PATIENCE_NS = 2000000,  // who waited longer for a place is not overtaken any more
 };
@@ -81,7 +86,8 @@ typedef struct waiter {
 
 typedef struct helper {
     rondo__workers *workers;
-    int32_t number;  // from 1; the owner of a loop is 0
+    int32_t number;     // from 1; the owner of a loop is 0
+    uint64_t until_ns;  // when its turn ends; the helper's own
     pthread_t thread;
 } helper;
 
@@ -242,8 +248,9 @@ static bool may_stay(rondo__workers *workers) {
            atomic_load_explicit(&workers->waiter_count, memory_order_relaxed) == 0;
 }
 
-// Chunks of all lanes, beginning with lane `start`. A helper leaves when others want its room.
-static void do_chunks(rondo__workers *workers, board *b, int32_t start, bool is_owner) {
+// Chunks of all lanes, beginning with lane `start`. A helper leaves when others want its room, and
+// when its turn ends, at `until_ns`; an owner, with 0, stays. Returns whether chunks may be left.
+static bool do_chunks(rondo__workers *workers, board *b, int32_t start, uint64_t until_ns) {
     for (int32_t i = 0; i < b->lane_count; ++i) {
         lane *l = &b->lanes[(start + i) % b->lane_count];
         while (atomic_load_explicit(&l->next, memory_order_relaxed) < l->end) {
@@ -251,11 +258,12 @@ static void do_chunks(rondo__workers *workers, board *b, int32_t start, bool is_
             if (chunk < l->end) {
                 do_chunk(b, chunk);
             }
-            if (!is_owner && !may_stay(workers)) {
-                return;
+            if (until_ns != 0 && (!may_stay(workers) || rondo__clock_now_ns() > until_ns)) {
+                return true;
             }
         }
     }
+    return false;
 }
 
 // ---- helpers ----------------------------------------------------------------------------------
@@ -277,7 +285,9 @@ static bool help_at(helper *self, board *b) {
         atomic_fetch_add(&b->joined, 1) < atomic_load(&b->helper_limit) &&
         take_room(self->workers)) {
         own_place = (rondo__workers_place){self->workers, atomic_load(&b->helper_limit) + 1};
-        do_chunks(self->workers, b, self->number % b->lane_count, false);
+        if (do_chunks(self->workers, b, self->number % b->lane_count, self->until_ns)) {
+            atomic_fetch_sub(&b->joined, 1);  // it may come back
+        }
         own_place = (rondo__workers_place){0};
         give_room(self->workers);
         has_helped = true;
@@ -298,11 +308,11 @@ static bool help_anyone(helper *self, int32_t *last) {
     return false;
 }
 
-// Waits until the signal has moved on from `seen`.
+// Waits until the signal has moved on from `seen`. Time in which the processor was with somebody
+// else does not count.
 static void wait_for_signal(rondo__workers *workers, unsigned seen, uint64_t *spin_ns) {
-    const uint64_t start = rondo__clock_now_ns();
-    for (uint64_t now = start; now - start < *spin_ns && may_stay(workers);
-         now = rondo__clock_now_ns()) {
+    uint64_t last = rondo__clock_now_ns(), spun_ns = 0;
+    while (spun_ns < *spin_ns && may_stay(workers)) {
         for (int i = 0; i < SPINS_PER_LOOK; ++i) {
             rondo__cpu_relax();
             if (atomic_load_explicit(&workers->signal, memory_order_acquire) != seen) {
@@ -310,9 +320,9 @@ static void wait_for_signal(rondo__workers *workers, unsigned seen, uint64_t *sp
                 return;
             }
         }
-        if (now - start > POLITE_AFTER_NS) {
-            (void)sched_yield();
-        }
+        const uint64_t now = rondo__clock_now_ns();
+        spun_ns += now - last < GAP_NS ? now - last : 0;
+        last = now;
     }
     *spin_ns = *spin_ns / 2 > SPIN_NS_MIN ? *spin_ns / 2 : SPIN_NS_MIN;
     atomic_fetch_add(&workers->sleeper_count, 1);
@@ -326,6 +336,7 @@ static void *run_helper(void *argument) {
     helper *self = argument;
     int32_t last = 0;
     uint64_t spin_ns = SPIN_NS_MAX;
+    self->until_ns = rondo__clock_now_ns() + TURN_NS;
     for (;;) {
         const unsigned seen = atomic_load(&self->workers->signal);
         if (atomic_load(&self->workers->is_ending)) {
@@ -333,6 +344,10 @@ static void *run_helper(void *argument) {
         }
         if (!help_anyone(self, &last)) {
             wait_for_signal(self->workers, seen, &spin_ns);
+        }
+        if (rondo__clock_now_ns() > self->until_ns) {
+            (void)sched_yield();
+            self->until_ns = rondo__clock_now_ns() + TURN_NS;
         }
     }
 }
@@ -430,7 +445,7 @@ static bool share(rondo__workers *workers, int64_t threads, int64_t count, int64
     atomic_store(&b->joined, 0);
     atomic_store(&b->is_open, true);
     call_helpers(workers, helpers);
-    do_chunks(workers, b, 0, true);
+    (void)do_chunks(workers, b, 0, 0);
     close_board(b);
     return true;
 }

@@ -454,6 +454,18 @@ static int64_t count_turns(const preparation *p) {
 
 // ---- all --------------------------------------------------------------------------------------
 
+// Whether the thread that waits may do the turns and branches, too: it may do all that is in them.
+static bool may_run_here(const rondo__control_kernel *c) {
+    bool may = rondo_device_is_host(c->executor->device);
+    for (size_t p = 0; p < c->part_count; ++p) {
+        const rondo__plan *plan = c->parts[p].plan;
+        for (size_t i = 0; may && i < plan->item_count; ++i) {
+            may = plan->items[i].kernel->may_run_here;
+        }
+    }
+    return may;
+}
+
 static rondo_status check_device(const preparation *p, bool is_if) {
     rondo_error saved;
     rondo__error_save(&saved);
@@ -500,6 +512,7 @@ static rondo_status prepare(preparation *p) {
     p->control->turn_max = count_turns(p);
     p->control->head.is_unbounded =
         p->control->turn_max > rondo__executor_get_loop_limit(p->executor);
+    p->control->head.may_run_here = may_run_here(p->control);
     if (is_refused(p)) {
         return RONDO_STATUS_OK;
     }

@@ -62,7 +62,7 @@ static void test_executor_device_control__same_bits_as_on_the_host(void **state)
     } rows[RUN_COUNT] = {{2, true}, {0, true}, {1, true}, {5, false}, {7, true}, {2, true}};
     const bool is_host = strcmp(on_devices_get_name(), "host") == 0;
     const uint64_t model_count = is_host ? MODEL_COUNT : GPU_MODEL_COUNT;
-    size_t device_count = 0;
+    size_t device_count = 0, here_count = 0;
     for (uint64_t seed = 0; seed < model_count; ++seed) {
         model_fixture f;
         model_fixture_init(&f);
@@ -87,13 +87,15 @@ static void test_executor_device_control__same_bits_as_on_the_host(void **state)
         rondo_executor_stats stats = {.struct_size = sizeof stats};
         model_fixture_check(rondo_executor_get_stats(executors[1], &stats));
         device_count += stats.bypassed_count == 0 ? 1 : 0;
+        here_count += executors[1]->here_ns > 0 ? 1 : 0;
         for (size_t e = 0; e < 5; ++e) {
             rondo_executor_destroy(executors[e]);
         }
         model_fixture_deinit(&f);
     }
-    // A trip count that nobody knows ahead is no reason for a bypass.
+    // A trip count that nobody knows ahead is no reason for a bypass, nor to wake another thread.
     assert_int_equal(device_count, model_count);
+    assert_int_equal(here_count, is_host ? model_count : 0);
 }
 
 // ---- what is left to the host, and why --------------------------------------------------------

@@ -142,9 +142,9 @@ int64_t rondo__panels_count_held(int64_t panel_floats) {
 }
 
 int64_t rondo__panels_get_ahead(const rondo__simd *simd, int64_t panel_floats, int64_t pass) {
-    // A tile fetches one line of the cache in two steps along k, which read so many.
+    // A tile fetches one line of the cache in some steps along k, which read so many.
     const int64_t line = RONDO__CACHE_LINE_BYTES / (int64_t)sizeof(float);
-    const int64_t lines = 2 * simd->panel_columns / line;
+    const int64_t lines = simd->tile_steps * simd->panel_columns / line;
     return rondo__panels_count_held(panel_floats) * panel_floats +
            pass % (lines > 1 ? lines : 1) * line;
 }

@@ -109,6 +109,7 @@ typedef struct rondo__simd {
     int32_t tile_rows;         // most rows of one tile
     int32_t narrow_tile_rows;  // where its columns fit in one vector; a multiple of the above
     int32_t panel_columns;     // columns of one panel of b: two vectors
+    int32_t tile_steps;        // of k, for which a tile fetches one line of what is b_ahead
     void (*multiply_tile)(const rondo__tile *tile);
     void (*convolve_depthwise)(const rondo__depthwise *depthwise);
 } rondo__simd;

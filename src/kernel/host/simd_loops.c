@@ -387,6 +387,7 @@ const rondo__simd RONDO_SIMD_NAME(rondo__simd) = {
     .tile_rows = RONDO_TILE_ROWS,
     .narrow_tile_rows = RONDO_NARROW_TILE_ROWS,
     .panel_columns = 2 * RONDO_SIMD_WIDTH,
+    .tile_steps = RONDO_TILE_STEPS,
     .multiply_tile = RONDO_SIMD_NAME(rondo__simd_multiply_tile),
     .convolve_depthwise = RONDO_SIMD_NAME(rondo__simd_convolve_depthwise),
 };

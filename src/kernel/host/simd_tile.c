@@ -4,6 +4,10 @@
 // vectors of b are loaded, one value of a per row is broadcast, and as many multiply-adds follow.
 // With few rows there are too few independent sums to hide the latency of an addition; k is then
 // split into several sums that are joined at the end.
+//
+// The processors' multiply-adds are busy all the time if nothing else is where they are: so sums
+// stay in their registers (ADD_PRODUCT), an index that counts up to zero needs no limit, and rows
+// of b that follow each other have constant distances.
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
@@ -13,7 +17,7 @@
 #include <immintrin.h>
 #endif
 
-enum { WIDTH = RONDO_SIMD_WIDTH, PANEL = 2 * WIDTH, SPLITS_MAX = 4 };
+enum { WIDTH = RONDO_SIMD_WIDTH, PANEL = 2 * WIDTH, SPLITS_MAX = 4, LINE = 16 };
 
 typedef float vector __attribute__((vector_size(WIDTH * sizeof(float))));
 
@@ -26,12 +30,23 @@ typedef float vector __attribute__((vector_size(WIDTH * sizeof(float))));
 #define INLINE_TILE inline __attribute__((always_inline))
 #endif
 
+// sum += a * b. A compiler is free to leave the result in the register of a or b, and then moves
+// sums about: a twentieth of a tile's time with AVX2.
+#if defined(__AVX512F__)
+#define ADD_PRODUCT(sum, a, b) __asm__("vfmadd231ps %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b))
+#elif defined(__FMA__)
+#define ADD_PRODUCT(sum, a, b) __asm__("vfmadd231ps %2, %1, %0" : "+x"(sum) : "x"(a), "x"(b))
+#else
+#define ADD_PRODUCT(sum, a, b) ((sum) += (a) * (b))
+#endif
+
 // What is constant where a tile is compiled.
 typedef struct tile_kind {
     int rows;
     int vectors;  // of a row
     int splits;
     bool is_indexed;
+    bool is_packed;  // rows of b follow each other
 } tile_kind;
 
 typedef struct tile_sums {
@@ -48,10 +63,10 @@ static INLINE_TILE void add_column(const tile_kind kind, tile_sums *sums, int sp
     }
     RONDO_UNROLL
     for (int r = 0; r < kind.rows; ++r) {
-        const float value = row[r][p];
-        sums->at[split][r][0] += value * b0;
+        const vector value = row[r][p] - (vector){0};
+        ADD_PRODUCT(sums->at[split][r][0], value, b0);
         if (kind.vectors > 1) {
-            sums->at[split][r][1] += value * b1;
+            ADD_PRODUCT(sums->at[split][r][1], value, b1);
         }
     }
 }
@@ -61,19 +76,24 @@ static INLINE_TILE const float *add_run(const tile_kind kind, tile_sums *sums,
                                         const float *const *row, const int32_t *offsets,
                                         int64_t count, const float *b, int64_t b_row,
                                         int64_t b_ahead) {
-    // Longer unrolled, a loop has its addresses in memory for want of registers.
-    const int steps = kind.splits > 2 ? kind.splits : 2;
-    int64_t p = 0;
-    for (; p + steps <= count; p += steps) {
+    const int steps = kind.splits > RONDO_TILE_STEPS ? kind.splits : RONDO_TILE_STEPS;
+    const int64_t whole = count / steps * steps;
+    const int32_t *const offsets_end = kind.is_indexed ? offsets + whole : NULL;
+    const float *end[RONDO_NARROW_TILE_ROWS];
+    RONDO_UNROLL
+    for (int r = 0; r < kind.rows; ++r) {
+        end[r] = kind.is_indexed ? row[r] : row[r] + whole;
+    }
+    for (int64_t p = -whole; p < 0; p += steps) {
         __builtin_prefetch(b + b_ahead, 0, 2);
         RONDO_UNROLL
         for (int s = 0; s < steps; ++s) {
-            add_column(kind, sums, s % kind.splits, row, kind.is_indexed ? offsets[p + s] : p + s,
-                       b);
-            b += b_row;
+            add_column(kind, sums, s % kind.splits, end,
+                       kind.is_indexed ? offsets_end[p + s] : p + s, b + s * b_row);
         }
+        b += steps * b_row;
     }
-    for (; p < count; ++p) {
+    for (int64_t p = whole; p < count; ++p) {
         add_column(kind, sums, 0, row, kind.is_indexed ? offsets[p] : p, b);
         b += b_row;
     }
@@ -214,8 +234,22 @@ static INLINE_TILE void finish(const rondo__tile *tile, const tile_kind kind,
     finish_part(tile, parts);
 }
 
+// What is added at the end is fetched while k runs.
+static INLINE_TILE void fetch_addend(const rondo__tile *tile, const tile_kind kind) {
+    RONDO_UNROLL
+    for (int r = 0; r < kind.rows; ++r) {
+        RONDO_UNROLL
+        for (int i = 0; i < kind.vectors * WIDTH; i += LINE) {
+            __builtin_prefetch(tile->z + r * tile->z_row + i, 0, 3);
+        }
+    }
+}
+
 static INLINE_TILE void multiply(const rondo__tile *tile, const tile_kind kind) {
     tile_sums sums;
+    if (tile->z != NULL) {
+        fetch_addend(tile, kind);
+    }
     RONDO_UNROLL
     for (int s = 0; s < kind.splits; ++s) {
         RONDO_UNROLL
@@ -225,6 +259,7 @@ static INLINE_TILE void multiply(const rondo__tile *tile, const tile_kind kind) 
         }
     }
     const float *b = tile->b;
+    const int64_t b_row = kind.is_packed ? PANEL : tile->b_row;
     const float *const *starts = tile->starts;
     for (int64_t run = 0; run < tile->run_count; ++run) {
         const float *row[RONDO_NARROW_TILE_ROWS];
@@ -233,97 +268,74 @@ static INLINE_TILE void multiply(const rondo__tile *tile, const tile_kind kind) 
             row[r] = starts[r];
         }
         starts += tile->starts_row;
-        b = add_run(kind, &sums, row, tile->offsets, tile->run_length, b, tile->b_row,
-                    tile->b_ahead);
+        b = add_run(kind, &sums, row, tile->offsets, tile->run_length, b, b_row, tile->b_ahead);
     }
     finish(tile, kind, &sums);
 }
 
+// Each kind is a function of its own: in one with many loops, compilers run out of registers.
+#define TILE(name, ...)                                                   \
+    static __attribute__((noinline)) void name(const rondo__tile *tile) { \
+        multiply(tile, (tile_kind){__VA_ARGS__});                         \
+    }
+
 // Of one to three rows, where k is split.
-static void multiply_split(const rondo__tile *tile) {
-    switch (tile->rows) {
-        case 1:
-            multiply(tile, (tile_kind){1, 2, 4, false});
-            break;
-        case 2:
-            multiply(tile, (tile_kind){2, 2, 2, false});
-            break;
-        default:
-            multiply(tile, (tile_kind){3, 2, 2, false});
-            break;
-    }
-}
+TILE(split_1, 1, 2, 4, false, false)
+TILE(split_2, 2, 2, 2, false, false)
+TILE(split_3, 3, 2, 2, false, false)
 
-#define WIDE_CASE(row_count)                                       \
-    case row_count:                                                \
-        if (tile->offsets != NULL) {                               \
-            multiply(tile, (tile_kind){(row_count), 2, 1, true});  \
-        } else {                                                   \
-            multiply(tile, (tile_kind){(row_count), 2, 1, false}); \
-        }                                                          \
-        break;
+typedef void (*tile_function)(const rondo__tile *tile);
 
-#define NARROW_CASE(row_count)                                     \
-    case row_count:                                                \
-        if (tile->offsets != NULL) {                               \
-            multiply(tile, (tile_kind){(row_count), 1, 1, true});  \
-        } else {                                                   \
-            multiply(tile, (tile_kind){(row_count), 1, 1, false}); \
-        }                                                          \
-        break;
+// By is_indexed and is_packed.
+typedef struct tile_functions {
+    tile_function by_kind[2][2];
+} tile_functions;
 
-static void multiply_narrow(const rondo__tile *tile) {
-    switch (tile->rows) {
-        NARROW_CASE(1)
-        NARROW_CASE(2)
-        NARROW_CASE(3)
-        NARROW_CASE(4)
-#if RONDO_NARROW_TILE_ROWS >= 8
-        NARROW_CASE(5)
-        NARROW_CASE(6)
-        NARROW_CASE(7)
-        NARROW_CASE(8)
-#endif
-#if RONDO_NARROW_TILE_ROWS >= 12
-        NARROW_CASE(9)
-        NARROW_CASE(10)
-        NARROW_CASE(11)
-        NARROW_CASE(12)
-#endif
-        default:
-            break;
-    }
-}
+#define WIDE(rows)                                     \
+    TILE(wide_##rows, rows, 2, 1, false, false)        \
+    TILE(wide_packed_##rows, rows, 2, 1, false, true)  \
+    TILE(wide_indexed_##rows, rows, 2, 1, true, false) \
+    TILE(wide_indexed_packed_##rows, rows, 2, 1, true, true)
 
-static void multiply_wide(const rondo__tile *tile) {
-    switch (tile->rows) {
-        WIDE_CASE(1)
-        WIDE_CASE(2)
-        WIDE_CASE(3)
-        WIDE_CASE(4)
-#if RONDO_TILE_ROWS >= 6
-        WIDE_CASE(5)
-        WIDE_CASE(6)
-#endif
+#define NARROW(rows)                              \
+    TILE(narrow_##rows, rows, 1, 1, false, false) \
+    TILE(narrow_indexed_##rows, rows, 1, 1, true, false)
+
+#define WIDE_ROW(rows) \
+    {{{wide_##rows, wide_packed_##rows}, {wide_indexed_##rows, wide_indexed_packed_##rows}}},
+#define NARROW_ROW(rows) \
+    {{{narrow_##rows, narrow_##rows}, {narrow_indexed_##rows, narrow_indexed_##rows}}},
+
 #if RONDO_TILE_ROWS >= 12
-        WIDE_CASE(7)
-        WIDE_CASE(8)
-        WIDE_CASE(9)
-        WIDE_CASE(10)
-        WIDE_CASE(11)
-        WIDE_CASE(12)
+#define WIDE_LIST(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12)
+#elif RONDO_TILE_ROWS >= 6
+#define WIDE_LIST(X) X(1) X(2) X(3) X(4) X(5) X(6)
+#else
+#define WIDE_LIST(X) X(1) X(2) X(3) X(4)
 #endif
-        default:
-            break;
-    }
-}
+
+#if RONDO_NARROW_TILE_ROWS >= 12
+#define NARROW_LIST(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12)
+#elif RONDO_NARROW_TILE_ROWS >= 8
+#define NARROW_LIST(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
+#else
+#define NARROW_LIST(X) X(1) X(2) X(3) X(4)
+#endif
+
+WIDE_LIST(WIDE)
+NARROW_LIST(NARROW)
+
+static const tile_function split_tiles[] = {split_1, split_2, split_3};
+static const tile_functions wide_tiles[] = {WIDE_LIST(WIDE_ROW)};
+static const tile_functions narrow_tiles[] = {NARROW_LIST(NARROW_ROW)};
 
 void RONDO_SIMD_NAME(rondo__simd_multiply_tile)(const rondo__tile *tile) {
-    if (tile->is_split && tile->offsets == NULL && tile->rows <= 3) {
-        multiply_split(tile);
-    } else if (tile->columns <= WIDTH) {
-        multiply_narrow(tile);
-    } else {
-        multiply_wide(tile);
+    const bool is_indexed = tile->offsets != NULL;
+    if (tile->is_split && !is_indexed && tile->rows <= 3) {
+        split_tiles[tile->rows - 1](tile);
+        return;
     }
+    const tile_functions *functions =
+        tile->columns <= WIDTH ? &narrow_tiles[tile->rows - 1] : &wide_tiles[tile->rows - 1];
+    functions->by_kind[is_indexed][tile->b_row == PANEL](tile);
 }
