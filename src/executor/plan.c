@@ -462,7 +462,8 @@ static rondo_status optimise(const rondo_executor *executor, rondo__plan *plan) 
                                    .fuse_group_norm = traits.fuses_group_norm,
                                    .fuse_concat = traits.fuses_concat,
                                    .fuse_elementwise = traits.fuses_elementwise,
-                                   .fuse_norm = traits.fuses_norm};
+                                   .fuse_norm = traits.fuses_norm,
+                                   .add_shortcuts = traits.adds_shortcuts};
     return rondo__program_optimise(plan->program, &options);
 }
 

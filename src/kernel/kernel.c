@@ -94,5 +94,7 @@ void rondo__kernel_get_traits(rondo_device *device, rondo_dtype dtype,
         .fuses_concat = is_float && !is_host,
         .fuses_elementwise = is_float,
         .fuses_norm = !is_host && dtype == RONDO_DTYPE_F16,
+        .adds_shortcuts =
+            !is_host && dtype == RONDO_DTYPE_F16 && rondo__kernel_cuda_adds_shortcuts(device),
     };
 }

@@ -109,6 +109,8 @@ rondo_status rondo__kernel_prepare_host(const rondo__kernel_request *request,
                                         rondo__kernel **out_kernel);
 rondo_status rondo__kernel_prepare_cuda(const rondo__kernel_request *request,
                                         rondo__kernel **out_kernel);
+// A trait of the devices of kernel/cuda, below, which not all of them have.
+bool rondo__kernel_cuda_adds_shortcuts(rondo_device *device);
 
 // Layouts and fusions a device profits from; passes ask before they rewrite.
 typedef struct rondo__kernel_traits {
@@ -123,6 +125,7 @@ typedef struct rondo__kernel_traits {
     bool fuses_concat;       // rondo.Concat: of images in blocks
     bool fuses_elementwise;  // rondo.Elementwise: a chain of element-wise ops in one kernel
     bool fuses_norm;         // rondo.NormMatMul: rows normalised by the product that reads them
+    bool adds_shortcuts;     // rondo.Conv with a second convolution by single pixels
 } rondo__kernel_traits;
 void rondo__kernel_get_traits(rondo_device *device, rondo_dtype dtype,
                               rondo__kernel_traits *out_traits);

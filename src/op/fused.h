@@ -3,13 +3,17 @@
 // Every one has a plain C reference like any other op (op/op_fused.c), so that a fused plan runs on
 // any device and can be compared with the model as written.
 //
-// rondo.Conv         inputs x, w, b?, z?   output y = act(conv(x, w) + b + z)
+// rondo.Conv         inputs x, w, b?, z?, x2?, w2?   output y = act(conv(x, w) + b + z +
+// conv2(x2, w2))
 //   attributes       kernel_shape, strides, dilations, pads (begin..., end...; always explicit),
 //   group,
 //                    channels_last (0: x, z, y are [N, C, spatial...]; 1: [N, spatial..., C]),
 //                    activation, alpha, beta
 //   w                [M, C / group, kernel...] in either layout, as ONNX has it; b [M]; z has y's
 //   shape
+//   x2, w2           a second convolution by single pixels, as beside a block of a ResNet: x2
+//                    [N, spatial..., C2] (channels_last 1), w2 [M, C2, 1...]; attribute
+//                    second_strides
 //
 // rondo.MatMul       inputs a, b, bias?, z?   outputs y = act(alpha_scale * (op(a) x op(b)) + bias +
 // z), moments?

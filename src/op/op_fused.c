@@ -98,6 +98,27 @@ static rondo_status check_residual(const rondo__op *op, const rondo_shape *z,
     return RONDO_STATUS_OK;
 }
 
+static int64_t get_second_stride(const rondo__op *op, int32_t d);
+
+// x2 and w2, whose result is to have the shape of the first.
+static rondo_status check_second(const rondo__infer *infer, const rondo__convolution *convolution) {
+    const rondo_shape *x = &infer->inputs[4].shape, *w = &infer->inputs[5].shape;
+    const rondo_shape *y = &convolution->output;
+    bool is_right = rondo__infer_has_input(infer, 5) && is_channels_last(infer->op) &&
+                    x->rank == y->rank && w->rank == y->rank &&
+                    w->extent[0] == convolution->filters && x->extent[0] == y->extent[0] &&
+                    x->extent[x->rank - 1] == w->extent[1];
+    for (int32_t d = 1; is_right && d < y->rank - 1; d++) {
+        const int64_t stride = get_second_stride(infer->op, d - 1);
+        is_right = stride > 0 && w->extent[d + 1] == 1 &&
+                   (x->extent[d] + stride - 1) / stride == y->extent[d];
+    }
+    return is_right ? RONDO_STATUS_OK
+                    : RONDO_OP_FAIL(infer->op, BAD_DATA,
+                                    "inputs x2 and w2 are no convolution by single pixels whose "
+                                    "result has the shape of the first");
+}
+
 static rondo_status infer_conv(rondo__infer *infer) {
     const rondo__tensor_info *inputs = infer->inputs;
     rondo__convolution convolution;
@@ -112,7 +133,37 @@ static rondo_status infer_conv(rondo__infer *infer) {
     if (rondo__infer_has_input(infer, 3)) {
         RETURN_IF_ERROR(check_residual(infer->op, &inputs[3].shape, &convolution.output));
     }
+    if (rondo__infer_has_input(infer, 4)) {
+        RETURN_IF_ERROR(check_second(infer, &convolution));
+    }
     return rondo__infer_set_output(infer, 0, inputs[0].dtype, &convolution.output);
+}
+
+static int64_t get_second_stride(const rondo__op *op, int32_t d) {
+    size_t count = 0;
+    const int64_t *strides = rondo__op_get_ints(op, "second_strides", &count);
+    return (size_t)d < count ? strides[d] : 1;
+}
+
+// y += w2 times the pixels of x2 that lie at multiples of the strides; both channels last.
+static void add_second(const rondo__op *op, const rondo_shape *x2, const rondo_shape *output,
+                       const double *x, const double *w, double *y) {
+    const int64_t channels = x2->extent[x2->rank - 1], filters = output->extent[output->rank - 1];
+    const int64_t pixels = rondo_shape_get_count(output) / filters;
+    for (int64_t pixel = 0; pixel < pixels; pixel++) {
+        int64_t rest = pixel, from = 0, pitch = 1;
+        for (int32_t d = output->rank - 2; d >= 0; d--) {
+            const int64_t step = d > 0 ? get_second_stride(op, d - 1) : 1;
+            from += rest % output->extent[d] * step * pitch;
+            rest /= output->extent[d];
+            pitch *= x2->extent[d];
+        }
+        for (int64_t f = 0; f < filters; f++) {
+            for (int64_t c = 0; c < channels; c++) {
+                y[pixel * filters + f] += w[f * channels + c] * x[from * channels + c];
+            }
+        }
+    }
 }
 
 static rondo_status compute_conv(rondo__compute *compute) {
@@ -143,8 +194,13 @@ static rondo_status compute_conv(rondo__compute *compute) {
         y = restore_layout(&scratch, convolution.batch, convolution.filters,
                            convolution.output_span, y);
     }
+    const double *x2 = rondo__scratch_widen(&scratch, rondo__compute_get_input(compute, 4));
+    const double *w2 = rondo__scratch_widen(&scratch, rondo__compute_get_input(compute, 5));
     if (scratch.status == RONDO_STATUS_OK) {
         add_repeated(count, count, z, y);
+        if (x2 != NULL) {
+            add_second(op, &compute->inputs[4]->shape, &convolution.output, x2, w2, y);
+        }
         apply_epilogue(&ending, count, y);
         scratch.status = rondo__narrow(compute, 0, y);
     }
@@ -721,7 +777,7 @@ static rondo_status compute_concat(rondo__compute *compute) {
     }
 
 const rondo__op_def rondo__op_table_fused[] = {
-    FUSED_ENTRY("Conv", 2, 4, 0, infer_conv, compute_conv),
+    FUSED_ENTRY("Conv", 2, 6, 0, infer_conv, compute_conv),
     {.domain = "rondo",
      .name = "MatMul",
      .opset_min = 1,

@@ -50,6 +50,9 @@ static rondo_status optimise(rondo_program *program, const rondo__pass_options *
         if (options->widen_images) {
             RETURN_IF_ERROR(rondo__pass_space_to_depth(program));
         }
+        if (options->add_shortcuts) {
+            RETURN_IF_ERROR(rondo__pass_shortcut(program));
+        }
         if (options->fuse_matmul) {
             RETURN_IF_ERROR(rondo__pass_matmul(program));  // products whose result was transposed
         }

@@ -23,6 +23,7 @@ typedef struct rondo__pass_options {
     bool fuse_concat;       // rondo.Concat
     bool fuse_elementwise;  // rondo.Elementwise
     bool fuse_norm;         // rondo.NormMatMul, out of rondo.MatMul of half precision
+    bool add_shortcuts;     // rondo.Conv with a second one of single pixels, in NHWC
 } rondo__pass_options;
 
 // Passes that need no shapes; run once for a program. They remove Identity and inference-time
@@ -104,5 +105,6 @@ rondo_status rondo__pass_elementwise(rondo_program *program);
 rondo_status rondo__pass_widen(rondo_program *program);
 rondo_status rondo__pass_norm_product(rondo_program *program);
 rondo_status rondo__pass_moments(rondo_program *program);
+rondo_status rondo__pass_shortcut(rondo_program *program);
 
 #endif  // RONDO_PROGRAM_PASSES_H

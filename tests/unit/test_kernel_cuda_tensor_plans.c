@@ -11,6 +11,7 @@
 
 #include "backend/cuda/cuda_tensor_map.h"
 #include "kernel/cuda/cuda_conv_tensor.h"
+#include "kernel/cuda/cuda_conv_tma.h"
 #include "op/fused.h"
 #include "op/op.h"
 #include "rondo/rondo.h"
@@ -38,31 +39,34 @@ typedef struct problem {
     rondo__activation activation;
     row_norm norm;  // of a product's rows; the bias is then one of the offsets
     bool has_moments;
+    int64_t second_channels, second_stride;  // of a second convolution by single pixels; 0: none
 } problem;
 
 // With height 1 windows are 1 x kernel; products have kernel 1. Extents that fill no tile, rows of
 // results that begin anywhere (33 and 50 filters), windows that leave the image, rows that end
 // within a tile, parts of 64 channels and parts of 64, 32 and 16 elements.
 static const problem problems[] = {
-    {1, 1, 130, 200, 96, 1, 1, 0, 0, 1, true, true, RONDO__ACTIVATION_GELU, NOT_NORMALISED, false},
-    {1, 1, 37, 776, 33, 1, 1, 0, 0, 1, true, true, RONDO__ACTIVATION_NONE, NOT_NORMALISED, false},
-    {1, 1, 70, 1544, 50, 1, 1, 0, 0, 1, false, false, RONDO__ACTIVATION_NONE, NOT_NORMALISED,
-     false},
-    {2, 7, 9, 64, 72, 3, 1, 1, 1, 1, true, true, RONDO__ACTIVATION_RELU, NOT_NORMALISED, false},
-    {2, 9, 7, 128, 40, 3, 2, 1, 0, 1, true, false, RONDO__ACTIVATION_CLIP, NOT_NORMALISED, false},
-    {1, 12, 11, 96, 33, 3, 1, 2, 2, 2, false, true, RONDO__ACTIVATION_NONE, NOT_NORMALISED, false},
-    {3, 6, 5, 48, 64, 5, 1, 2, 2, 1, true, false, RONDO__ACTIVATION_NONE, NOT_NORMALISED, false},
-    {1, 8, 8, 64, 64, 1, 2, 0, 0, 1, true, false, RONDO__ACTIVATION_NONE, NOT_NORMALISED, false},
+    {1, 1, 130, 200, 96, 1, 1, 0, 0, 1, true, true, RONDO__ACTIVATION_GELU, .norm = NOT_NORMALISED},
+    {1, 1, 37, 776, 33, 1, 1, 0, 0, 1, true, true, RONDO__ACTIVATION_NONE, .norm = NOT_NORMALISED},
+    {1, 1, 70, 1544, 50, 1, 1, 0, 0, 1, false, false, RONDO__ACTIVATION_NONE,
+     .norm = NOT_NORMALISED},
+    {2, 7, 9, 64, 72, 3, 1, 1, 1, 1, true, true, RONDO__ACTIVATION_RELU, .norm = NOT_NORMALISED},
+    {2, 9, 7, 128, 40, 3, 2, 1, 0, 1, true, false, RONDO__ACTIVATION_CLIP, .norm = NOT_NORMALISED},
+    {1, 12, 11, 96, 33, 3, 1, 2, 2, 2, false, true, RONDO__ACTIVATION_NONE, .norm = NOT_NORMALISED},
+    {3, 6, 5, 48, 64, 5, 1, 2, 2, 1, true, false, RONDO__ACTIVATION_NONE, .norm = NOT_NORMALISED},
+    {1, 8, 8, 64, 64, 1, 2, 0, 0, 1, true, false, RONDO__ACTIVATION_NONE, .norm = NOT_NORMALISED},
     // Few channels and no border along x: taps beside each other are copied as one row.
-    {2, 9, 11, 16, 72, 4, 1, 0, 0, 1, true, true, RONDO__ACTIVATION_RELU, NOT_NORMALISED, false},
-    {3, 10, 9, 32, 40, 3, 2, 0, 0, 1, true, false, RONDO__ACTIVATION_NONE, NOT_NORMALISED, false},
-    {1, 8, 13, 8, 33, 4, 1, 0, 0, 1, false, true, RONDO__ACTIVATION_NONE, NOT_NORMALISED, false},
-    {2, 1, 40, 16, 40, 3, 1, 0, 0, 1, true, false, RONDO__ACTIVATION_NONE, NOT_NORMALISED, false},
+    {2, 9, 11, 16, 72, 4, 1, 0, 0, 1, true, true, RONDO__ACTIVATION_RELU, .norm = NOT_NORMALISED},
+    {3, 10, 9, 32, 40, 3, 2, 0, 0, 1, true, false, RONDO__ACTIVATION_NONE, .norm = NOT_NORMALISED},
+    {1, 8, 13, 8, 33, 4, 1, 0, 0, 1, false, true, RONDO__ACTIVATION_NONE, .norm = NOT_NORMALISED},
+    {2, 1, 40, 16, 40, 3, 1, 0, 0, 1, true, false, RONDO__ACTIVATION_NONE, .norm = NOT_NORMALISED},
     // One step, and many tiles.
-    {1, 1, 1030, 64, 136, 1, 1, 0, 0, 1, true, true, RONDO__ACTIVATION_RELU, NOT_NORMALISED, false},
+    {1, 1, 1030, 64, 136, 1, 1, 0, 0, 1, true, true, RONDO__ACTIVATION_RELU,
+     .norm = NOT_NORMALISED},
     // Enough tiles that plans without a split, and with few parts, are among them.
-    {1, 1, 130, 200, 680, 1, 1, 0, 0, 1, true, true, RONDO__ACTIVATION_NONE, NOT_NORMALISED, false},
-    {1, 12, 11, 64, 680, 3, 1, 1, 1, 1, true, true, RONDO__ACTIVATION_RELU, NOT_NORMALISED, false},
+    {1, 1, 130, 200, 680, 1, 1, 0, 0, 1, true, true, RONDO__ACTIVATION_NONE,
+     .norm = NOT_NORMALISED},
+    {1, 12, 11, 64, 680, 3, 1, 1, 1, 1, true, true, RONDO__ACTIVATION_RELU, .norm = NOT_NORMALISED},
     // Moments of the results' rows; rows that are normalised, by moments and without.
     {1, 1, 130, 200, 96, 1, 1, 0, 0, 1, true, true, RONDO__ACTIVATION_GELU, .has_moments = true},
     {1, 1, 67, 768, 160, 1, 1, 0, 0, 1, true, true, RONDO__ACTIVATION_NONE, .has_moments = true},
@@ -74,6 +78,15 @@ static const problem problems[] = {
      .norm = NORM_GIVEN_SHOWN},
     {1, 1, 70, 768, 680, 1, 1, 0, 0, 1, false, true, RONDO__ACTIVATION_RELU,
      .norm = NORM_GIVEN_SHOWN},
+    // A second convolution by single pixels.
+    {2, 7, 9, 72, 40, 1, 1, 0, 0, 1, true, false, RONDO__ACTIVATION_RELU, .second_channels = 48,
+     .second_stride = 2},
+    {1, 12, 11, 64, 200, 1, 1, 0, 0, 1, true, true, RONDO__ACTIVATION_NONE, .second_channels = 136,
+     .second_stride = 1},
+    {2, 9, 11, 64, 72, 3, 2, 1, 1, 1, true, false, RONDO__ACTIVATION_RELU, .second_channels = 32,
+     .second_stride = 2},
+    {1, 9, 9, 32, 72, 3, 1, 1, 1, 1, false, false, RONDO__ACTIVATION_NONE, .second_channels = 64,
+     .second_stride = 1},
 };
 
 static rondo__cuda_convolution describe(const problem *p) {
@@ -81,7 +94,7 @@ static rondo__cuda_convolution describe(const problem *p) {
     const int64_t out_height =
         p->height == 1 ? 1 : (p->height + p->before + p->after - reach) / p->stride + 1;
     const int64_t out_width = (p->width + p->before + p->after - reach) / p->stride + 1;
-    return (rondo__cuda_convolution){
+    rondo__cuda_convolution c = {
         .dtype = RONDO_DTYPE_F16,
         .y_dtype = RONDO_DTYPE_F16,
         .window =
@@ -114,6 +127,24 @@ static rondo__cuda_convolution describe(const problem *p) {
                      .bias = rondo__address_input(2),
                      .residual = rondo__address_input(3)},
     };
+    if (p->second_channels > 0) {
+        c.has_second = true;
+        c.second = (rondo__window){
+            .channels_last = true,
+            .spatial_rank = 2,
+            .batch = p->batch,
+            .channels_in = p->second_channels,
+            .channels_out = p->filters,
+            .in = {1, (out_height - 1) * p->second_stride + 1, out_width * p->second_stride},
+            .out = {1, out_height, out_width},
+            .kernel = {1, 1, 1},
+            .stride = {1, p->second_stride, p->second_stride},
+            .dilation = {1, 1, 1},
+        };
+        c.second_at = rondo__cuda_align_second(&c.window);
+        c.weight_pitch = c.second_at + p->second_channels;
+    }
+    return c;
 }
 
 // ---- reference --------------------------------------------------------------------------------
@@ -160,10 +191,24 @@ static double sum_up(const rondo__cuda_convolution *c, const uint16_t *x, const 
             continue;
         }
         const uint16_t *from = x + ((image * v->in[1] + y) * v->in[2] + column) * v->channels_in;
-        const uint16_t *by = w + (filter * c->taps + tap) * v->channels_in;
+        const uint16_t *by = w + filter * c->weight_pitch + tap * v->channels_in;
         for (int64_t k = 0; k < v->channels_in; k++) {
             sum += (double)rondo_f16_to_float(from[k]) * (double)rondo_f16_to_float(by[k]);
         }
+    }
+    return sum;
+}
+
+static double sum_second(const rondo__cuda_convolution *c, const uint16_t *x, const uint16_t *w,
+                         int64_t pixel, int64_t filter) {
+    const rondo__window *v = &c->second;
+    const int64_t at = pixel % (v->out[1] * v->out[2]), image = pixel / (v->out[1] * v->out[2]);
+    const int64_t y = at / v->out[2] * v->stride[1], column = at % v->out[2] * v->stride[2];
+    const uint16_t *from = x + ((image * v->in[1] + y) * v->in[2] + column) * v->channels_in;
+    const uint16_t *by = w + filter * c->weight_pitch + c->second_at;
+    double sum = 0;
+    for (int64_t k = 0; k < v->channels_in; k++) {
+        sum += (double)rondo_f16_to_float(from[k]) * (double)rondo_f16_to_float(by[k]);
     }
     return sum;
 }
@@ -418,6 +463,19 @@ static void run_problem(world *w, const problem *p) {
         init_norm(w, p, x, weights, &b);
         c.norm = &b.norm;
     }
+    const size_t second_count =
+        (size_t)(p->batch * c.second.in[1] * c.second.in[2] * p->second_channels);
+    uint16_t *second = draw(second_count + 1, 1);
+    void *second_memory = NULL;
+    if (c.has_second) {
+        for (size_t f = 0; f < filters; f++) {  // nothing lies between the two
+            for (int64_t k = c.taps * p->channels; k < c.second_at; k++) {
+                weights[(int64_t)f * c.weight_pitch + k] = 0;
+            }
+        }
+        second_memory = put(w, second, second_count);
+        c.second_x = rondo__address_fixed(second_memory);
+    }
     if (p->has_moments) {
         b.moments = put_bytes(w, z, pixels * filters / RONDO__MOMENT_COLUMNS * 8);
         c.epilogue.has_moments = true;
@@ -425,6 +483,9 @@ static void run_problem(world *w, const problem *p) {
     }
     for (size_t i = 0; i < pixels * filters; i++) {
         double sum = sum_up(&c, x, weights, (int64_t)(i / filters), (int64_t)(i % filters));
+        sum += c.has_second
+                   ? sum_second(&c, second, weights, (int64_t)(i / filters), (int64_t)(i % filters))
+                   : 0;
         sum = b.rows == NULL ? sum
                              : normalise_sum(&b, weights, p->channels, (int64_t)(i / filters),
                                              (int64_t)(i % filters), sum);
@@ -481,6 +542,8 @@ static void run_problem(world *w, const problem *p) {
         rondo_memory_free(w->device, b.memory[i]);
     }
     rondo_memory_free(w->device, b.moments);
+    rondo_memory_free(w->device, second_memory);
+    free(second);
     free(x), free(weights), free(bias), free(z), free(want), free(b.rows), free(b.offsets);
 }
 

@@ -137,7 +137,10 @@ static tensor_plan estimate(const rondo_device_info *info,
     }
     const double pixels_in = (double)window->batch * (double)window->in[1] * (double)window->in[2];
     const double results = (double)convolution->pixels * (double)window->channels_out;
-    const double bytes = 2 * (pixels_in * (double)window->channels_in +
+    const double second_in = convolution->has_second ? (double)convolution->pixels *
+                                                           (double)convolution->second.channels_in
+                                                     : 0.0;
+    const double bytes = 2 * (pixels_in * (double)window->channels_in + second_in +
                               (double)convolution->weight_pitch * (double)window->channels_out +
                               (convolution->epilogue.has_residual ? results : 0.0)) +
                          results * (double)rondo_dtype_get_bytes(convolution->y_dtype);
@@ -223,7 +226,7 @@ static size_t list_plans(const rondo__cuda_kernel *kernel,
             const tensor_tile *tile = &tensor_tiles[t];
             const bool has_grid = divide_up(convolution->pixels, tile->m) <= GRID_MAX &&
                                   divide_up(convolution->window.channels_out, tile->n) <= GRID_MAX;
-            if (has_grid && (has_tma || !is_tma(tile)) &&
+            if (has_grid && (is_tma(tile) ? has_tma : !convolution->has_second) &&
                 (takes_odd != 0 || !is_odd(convolution, tile, units))) {
                 count = add_plans(&info, convolution, tile, count, plans);
             }

@@ -13,6 +13,10 @@ enum {
     FEW_BLOCKS = 264,  // two for each multiprocessor
 };
 
+static int64_t divide_up(int64_t a, int64_t b) {
+    return (a + b - 1) / b;
+}
+
 bool rondo__cuda_is_point(const rondo__window *window) {
     for (int d = 0; d < 3; d++) {
         if (window->kernel[d] != 1 || window->stride[d] != 1 || window->before[d] != 0 ||
@@ -68,21 +72,36 @@ static bool has_map(const rondo__window *window) {
     return true;
 }
 
-bool rondo__cuda_suits_tma(const rondo__cuda_kernel *kernel,
-                           const rondo__cuda_convolution *convolution) {
-    rondo_device_info info = {.struct_size = sizeof info};
-    const rondo__window *window = &convolution->window;
-    const rondo__window joined = join_taps(window);
-    return rondo__cuda_can_map_tensors(kernel->device) &&
-           rondo__device_get_facts(kernel->device, &info) == RONDO_STATUS_OK &&
-           info.arch_major == HOPPER && info.arch_minor == 0 &&
-           convolution->weight_pitch == convolution->taps * window->channels_in &&
-           convolution->weight_pitch % 8 == 0 &&
-           (rondo__cuda_is_point(window) || (joined.channels_in % 16 == 0 && has_map(&joined)));
+// A step has channels of one of both: those of single pixels are filled up.
+int64_t rondo__cuda_align_second(const rondo__window *window) {
+    const int64_t depth = window->kernel[1] * window->kernel[2] * window->channels_in;
+    return rondo__cuda_is_point(window) ? divide_up(depth, STEP_MOST) * STEP_MOST : depth;
 }
 
-static int64_t divide_up(int64_t a, int64_t b) {
-    return (a + b - 1) / b;
+static bool has_second_map(const rondo__cuda_convolution *convolution) {
+    const rondo__window *second = &convolution->second;
+    return second->channels_in % 8 == 0 && convolution->groups == 1 &&
+           convolution->second_at == rondo__cuda_align_second(&convolution->window) &&
+           (rondo__cuda_is_point(second) || has_map(second));
+}
+
+bool rondo__kernel_cuda_adds_shortcuts(rondo_device *device) {
+    rondo_device_info info = {.struct_size = sizeof info};
+    return rondo__cuda_can_map_tensors(device) &&
+           rondo__device_get_facts(device, &info) == RONDO_STATUS_OK && info.arch_major == HOPPER &&
+           info.arch_minor == 0;
+}
+
+bool rondo__cuda_suits_tma(const rondo__cuda_kernel *kernel,
+                           const rondo__cuda_convolution *convolution) {
+    const rondo__window *window = &convolution->window;
+    const rondo__window joined = join_taps(window);
+    return rondo__kernel_cuda_adds_shortcuts(kernel->device) &&
+           (convolution->has_second
+                ? has_second_map(convolution)
+                : convolution->weight_pitch == convolution->taps * window->channels_in) &&
+           convolution->weight_pitch % 8 == 0 &&
+           (rondo__cuda_is_point(window) || (joined.channels_in % 16 == 0 && has_map(&joined)));
 }
 
 static int64_t get_stages_asked(const rondo__cuda_convolution *convolution,
@@ -158,6 +177,7 @@ void rondo__cuda_add_tma(rondo__cuda_kernel *kernel, const rondo__cuda_convoluti
     rondo__defines defines = {0};
     const rondo__window *window = &convolution->window;
     const rondo__window joined = join_taps(window);
+    const rondo__window *second = &convolution->second;
     const bool is_point = rondo__cuda_is_point(window);
     const int64_t step_elements = rondo__cuda_get_tma_step(convolution);
     const rondo__tensor_form weights =
@@ -174,6 +194,9 @@ void rondo__cuda_add_tma(rondo__cuda_kernel *kernel, const rondo__cuda_convoluti
     rondo__define_int(&defines, "STAGES", get_stages(convolution, tile));
     rondo__define_int(&defines, "SPLIT", tile->split);
     rondo__define_int(&defines, "POINT", is_point);
+    if (convolution->has_second) {
+        rondo__define_int(&defines, "SECOND", rondo__cuda_is_point(second) ? 2 : 1);
+    }
     rondo__define_int(&defines, "EAGER_WEIGHTS", rondo__address_is_fixed(&convolution->w));
     rondo__define_int(&defines, "ACTIVATION", convolution->epilogue.activation);
     rondo__define_type(&defines, "Y", convolution->y_dtype);
@@ -187,6 +210,13 @@ void rondo__cuda_add_tma(rondo__cuda_kernel *kernel, const rondo__cuda_convoluti
     }
     rondo__step_map(step, convolution->x, &pixels);
     rondo__step_map(step, convolution->w, &weights);
+    if (convolution->has_second) {
+        const rondo__tensor_form others =
+            rondo__cuda_is_point(second)
+                ? describe_matrix(convolution->pixels, second->channels_in, tile->m, step_elements)
+                : describe_images(second, second, tile->m, step_elements);
+        rondo__step_map(step, convolution->second_x, &others);
+    }
     rondo__step_ending(step, &ending);
     rondo__step_int(step, joined.channels_in);
     rondo__step_int(step, window->out[1]);
@@ -198,5 +228,10 @@ void rondo__cuda_add_tma(rondo__cuda_kernel *kernel, const rondo__cuda_convoluti
     rondo__step_int(step, window->dilation[2]);
     rondo__step_int(step, window->before[1]);
     rondo__step_int(step, window->before[2]);
+    if (convolution->has_second) {
+        rondo__step_int(step, convolution->second_at);
+        rondo__step_int(step, second->stride[1]);
+        rondo__step_int(step, second->stride[2]);
+    }
     rondo__step_end_maps(step);
 }

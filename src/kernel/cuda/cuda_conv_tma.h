@@ -16,6 +16,8 @@ typedef struct rondo__cuda_tma_tile {
 // Whether the kernel is for the convolution, one that suits tensor cores, on this device.
 bool rondo__cuda_suits_tma(const rondo__cuda_kernel *kernel,
                            const rondo__cuda_convolution *convolution);
+// Where the channels of a second convolution may begin in a filter.
+int64_t rondo__cuda_align_second(const rondo__window *window);
 // Whether the filters are applied to single pixels: a matrix product.
 bool rondo__cuda_is_point(const rondo__window *window);
 // Elements of the inner extent in a step.

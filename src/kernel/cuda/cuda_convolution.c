@@ -5,16 +5,51 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/memory.h"
 #include "cu_sources.h"
 #include "kernel/cuda/cuda_conv_cudnn.h"
 #include "kernel/cuda/cuda_conv_tensor.h"
+#include "kernel/cuda/cuda_conv_tma.h"
 #include "kernel/cuda/cuda_copy.h"
 #include "kernel/cuda/cuda_families.h"
 #include "kernel/cuda/cuda_tune.h"
 #include "kernel/turn.h"
 
 // ---- what is asked ----------------------------------------------------------------------------
+
+enum { INPUT_SECOND_X = 4, INPUT_SECOND_W = 5 };
+
+// Adds the second convolution, whose weights are known.
+static bool read_second(rondo__cuda_kernel *kernel, rondo__cuda_convolution *c) {
+    const rondo__tensor_info *x = rondo__cuda_input(kernel, INPUT_SECOND_X);
+    const rondo__tensor_info *w = rondo__cuda_input(kernel, INPUT_SECOND_W);
+    size_t count = 0;
+    const int64_t *strides = rondo__op_get_ints(kernel->request->op, "second_strides", &count);
+    if (c->window.spatial_rank != 2 || !c->window.channels_last || w->constant == NULL ||
+        rondo__cuda_input(kernel, 1)->constant == NULL || x->dtype != c->dtype ||
+        w->dtype != c->dtype) {
+        rondo__cuda_refuse(kernel, "such a second convolution");
+        return false;
+    }
+    c->has_second = true;
+    c->second = (rondo__window){
+        .channels_last = true,
+        .spatial_rank = 2,
+        .batch = c->window.batch,
+        .channels_in = x->shape.extent[3],
+        .channels_out = c->window.channels_out,
+        .in = {1, x->shape.extent[1], x->shape.extent[2]},
+        .out = {1, c->window.out[1], c->window.out[2]},
+        .kernel = {1, 1, 1},
+        .stride = {1, count > 0 ? strides[0] : 1, count > 1 ? strides[1] : 1},
+        .dilation = {1, 1, 1},
+    };
+    c->second_x = rondo__address_input(INPUT_SECOND_X);
+    c->second_at = rondo__cuda_align_second(&c->window);
+    c->weight_pitch = c->second_at + c->second.channels_in;
+    return true;
+}
 
 static bool read_convolution(rondo__cuda_kernel *kernel, rondo__cuda_convolution *out_convolution) {
     const rondo__op *op = kernel->request->op;
@@ -45,6 +80,9 @@ static bool read_convolution(rondo__cuda_kernel *kernel, rondo__cuda_convolution
     c.weight_pitch = c.taps * channels;
     c.x = rondo__address_input(0);
     c.y = rondo__address_output(0);
+    if (rondo__cuda_has_input(kernel, INPUT_SECOND_X) && !read_second(kernel, &c)) {
+        return false;
+    }
     *out_convolution = c;
     return true;
 }
@@ -86,7 +124,55 @@ static void fill_weights(const rondo__weight_want *want, size_t first, size_t la
     }
 }
 
+// Filters with those of a second convolution behind them.
+typedef struct pair_form {
+    char kind[8];
+    int64_t filters, channels, taps, second_at, second_channels;
+    rondo__hash128 second;
+} pair_form;
+
+static void fill_pairs(const rondo__weight_want *want, size_t first, size_t last, void *packed) {
+    const pair_form *form = want->form;
+    const rondo_tensor *second = want->data;
+    const size_t taps = (size_t)form->taps, channels = (size_t)form->channels;
+    const size_t second_channels = (size_t)form->second_channels;
+    const size_t pitch = (size_t)form->second_at + second_channels;
+    const uint16_t *from = want->constant->data, *behind = second->data;
+    uint16_t *to = packed;
+    for (size_t f = first; f < last; f++, to += pitch) {
+        rondo__turn(from + f * channels * taps, taps, to, channels, channels, taps, sizeof *to);
+        memset(to + channels * taps, 0, ((size_t)form->second_at - channels * taps) * sizeof *to);
+        memcpy(to + form->second_at, behind + f * second_channels, second_channels * sizeof *to);
+    }
+}
+
+static void pack_pair(rondo__cuda_kernel *kernel, rondo__cuda_convolution *c) {
+    const rondo_tensor *second = rondo__cuda_input(kernel, INPUT_SECOND_W)->constant;
+    pair_form form;
+    memset(&form, 0, sizeof form);  // compared byte by byte
+    memcpy(form.kind, "pair", sizeof "pair");
+    form.filters = c->window.channels_out;
+    form.channels = c->window.channels_in;
+    form.taps = c->taps;
+    form.second_at = c->second_at;
+    form.second_channels = c->second.channels_in;
+    form.second = rondo__hash128_bytes(second->data, rondo_tensor_get_bytes(second));
+    rondo__weight_want want = {
+        .form = &form,
+        .form_bytes = sizeof form,
+        .bytes = (size_t)(form.filters * c->weight_pitch) * sizeof(uint16_t),
+        .fill_rows = fill_pairs,
+        .row_count = (size_t)form.filters,
+        .data = second,
+    };
+    (void)rondo__cuda_own_input(kernel, 1, &want, &c->w);
+}
+
 static void pack_constant(rondo__cuda_kernel *kernel, rondo__cuda_convolution *c) {
+    if (c->has_second) {
+        pack_pair(kernel, c);
+        return;
+    }
     const weight_form form = {
         .kind = "conv",
         .filters = c->window.channels_out,
@@ -389,6 +475,9 @@ static void list_candidates(const rondo__cuda_kernel *kernel, conv_problem *prob
         (double)c->pixels * (double)c->window.channels_out * (double)c->weight_pitch;
     const size_t tensor_count = rondo__cuda_count_tensor_plans(kernel, c);
     add_candidates(problem, WAY_TENSOR, tensor_count, TENSOR_FAST);
+    if (c->has_second) {
+        return;
+    }
     if (rondo__cuda_may_have_libraries(kernel)) {
         const size_t own_count = problem->count;
         const rondo__cuda_epilogue *e = &c->epilogue;
@@ -423,6 +512,12 @@ static void write_key(const rondo__cuda_convolution *c, char *text, size_t text_
                    (long long)w->dilation[2], (long long)w->before[0], (long long)w->before[1],
                    (long long)w->before[2], (int)c->epilogue.activation, (int)c->epilogue.has_bias,
                    (int)c->epilogue.has_residual);
+    const size_t length = strlen(text);
+    if (c->has_second) {
+        (void)snprintf(text + length, text_bytes - length, " second c%lld in %lldx%lld",
+                       (long long)c->second.channels_in, (long long)c->second.in[1],
+                       (long long)c->second.in[2]);
+    }
 }
 
 void rondo__cuda_prepare_convolution(rondo__cuda_kernel *kernel) {
@@ -451,6 +546,10 @@ void rondo__cuda_prepare_convolution(rondo__cuda_kernel *kernel) {
         return;
     }
     list_candidates(kernel, &problem);
+    if (problem.count == 0) {
+        rondo__cuda_refuse(kernel, "a second convolution on this device");
+        return;
+    }
     const rondo__tuning tuning = {
         .key = key,
         .candidate_count = problem.count,

@@ -23,6 +23,12 @@ typedef struct rondo__cuda_convolution {
     // Of a product as a 1 x 1 convolution by the tensor core kernel: rows of x are normalised
     // first, and the epilogue has no bias. NULL: they are not.
     const rondo__cuda_row_norm *norm;
+    // A second convolution by single pixels, added by conv_tma.cu alone: its channels begin at
+    // second_at elements of a filter.
+    bool has_second;
+    rondo__window second;
+    rondo__address second_x;
+    int64_t second_at;
 } rondo__cuda_convolution;
 
 // How it ends, where a tensor core kernel makes it.

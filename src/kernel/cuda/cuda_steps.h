@@ -27,7 +27,7 @@
 #include "kernel/kernel.h"
 
 enum {
-    RONDO__STEP_MAPS_MAX = 2,
+    RONDO__STEP_MAPS_MAX = 3,
     RONDO__STEP_WORDS_MAX = 320,
     RONDO__STEP_ADDRESSES_MAX = 48,
     RONDO__DEFINES_MAX = 24,

@@ -19,6 +19,10 @@
 // Where rows of x are to be normalised first (NORM), the product takes them as they are, and the threads that
 // multiply look at them in shared memory while the tensor cores work (rondo_ending.cuh).
 //
+// A second convolution by single pixels may be added (SECOND): its channels come behind those of the taps, from
+// second_at elements of the inner extent on, and its pixels from another tensor. That is how a block of a ResNet
+// ends, whose shortcut then needs neither a launch nor memory.
+//
 // Needs: channels divisible by TILE_K where the window is not a point; then TILE_K is 64, 32 or 16. NORM
 // needs a point and TILE_K 64.
 // SPDX-License-Identifier: Apache-2.0
@@ -43,6 +47,9 @@
 #endif
 #ifndef POINT
 #define POINT 1  // 1: a 1 x 1 window without padding and with stride 1
+#endif
+#ifndef SECOND
+#define SECOND 0  // 1: of pixels at some distance from each other; 2: of all pixels
 #endif
 #ifndef EAGER_WEIGHTS
 #define EAGER_WEIGHTS 0  // 1: nothing ever writes w, so its copies start before the turn comes
@@ -76,10 +83,16 @@ struct __align__(128) tensor_map {
 struct tma_arguments {
     tensor_map x;     // POINT: [pixels, depth]; otherwise the images, as seen through the window
     tensor_map w;     // [filters, depth]
+#if SECOND
+    tensor_map second;  // [pixels, channels], or the images that they are from
+#endif
     ending_arguments end;
     i64 channels;
     i64 out_height, out_width;
     i64 kernel_width, stride_y, stride_x, dilation_y, dilation_x, before_y, before_x;
+#if SECOND
+    i64 second_at, second_stride_y, second_stride_x;
+#endif
 };
 
 __device__ __forceinline__ u32 shared_address(const void *p) {
@@ -162,14 +175,17 @@ __device__ __forceinline__ void store_remote(u32 to, float a, float b) {
 __device__ __forceinline__ void fetch(const tma_arguments &p, u32 memory, u32 full, u32 empty, int m0,
                                       int n0, int first_step, int steps) {
     int k = first_step * TILE_K;
+#if !POINT || SECOND == 1
+    const int out_width = (int)p.out_width, positions = (int)p.out_height * out_width;
+    const int image = m0 / positions, at = m0 % positions;
+    const int out_y = at / out_width, out_x = at % out_width;
+#endif
 #if !POINT
     const int channels = (int)p.channels, kernel_width = (int)p.kernel_width;
     const int tap = k / channels;
     int channel = k - tap * channels, tap_y = tap / kernel_width, tap_x = tap - tap_y * kernel_width;
-    const int out_width = (int)p.out_width, positions = (int)p.out_height * out_width;
-    const int image = m0 / positions, at = m0 % positions;
-    const int y = at / out_width * (int)p.stride_y - (int)p.before_y;
-    const int x = at % out_width * (int)p.stride_x - (int)p.before_x;
+    const int y = out_y * (int)p.stride_y - (int)p.before_y;
+    const int x = out_x * (int)p.stride_x - (int)p.before_x;
 #endif
     for (int step = 0; step < steps; step++) {
         const int stage = step % STAGES;
@@ -181,6 +197,19 @@ __device__ __forceinline__ void fetch(const tma_arguments &p, u32 memory, u32 fu
             barrier_announce(barrier, STAGE_BYTES);
             load_rows(to + A_BYTES, &p.w, k, n0, barrier);
         }
+#if SECOND
+        const int behind = k - (int)p.second_at;
+        if (behind >= 0) {
+#if SECOND == 1
+            load_pixels(to, &p.second, behind, out_x * (int)p.second_stride_x,
+                        out_y * (int)p.second_stride_y, image, 0, 0, barrier);
+#else
+            load_rows(to, &p.second, behind, m0, barrier);
+#endif
+            k += TILE_K;
+            continue;
+        }
+#endif
 #if POINT
         load_rows(to, &p.x, k, m0, barrier);
 #else
