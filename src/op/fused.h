@@ -15,8 +15,8 @@
 //                    [N, spatial..., C2] (channels_last 1), w2 [M, C2, 1...]; attribute
 //                    second_strides
 //
-// rondo.MatMul       inputs a, b, bias?, z?   outputs y = act(alpha_scale * (op(a) x op(b)) + bias +
-// z), moments?
+// rondo.MatMul       inputs a, b, bias?, z?   outputs y, moments?
+//   y                act(alpha_scale * (op(a) x op(b)) + bias + z)
 //   attributes       trans_a, trans_b (swap the last two extents first), alpha_scale, activation,
 //   alpha, beta, to (ONNX's number of y's dtype, f32 or f16; without it a's)
 //   a, b             as ONNX MatMul (rank 1 and broadcast batch extents included); bias [N]; z has

@@ -304,6 +304,7 @@ struct rondo__op_def {
     X(fused)                  \
     X(space_to_depth)         \
     X(byte_fused)             \
+    X(concat_fused)           \
     X(attention)
 // clang-format on
 

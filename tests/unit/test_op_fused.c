@@ -249,6 +249,47 @@ static void test_op_fused__matmul_equals_the_plain_ops(void **state) {
     }
 }
 
+static void test_op_fused__second_convolution(void **state) {
+    (void)state;
+    static const op_row rows[] = {
+        // Of the three pixels of x2 the first and the last, (1, 2) and (5, 6), by (10, 100).
+        {"rondo.Conv", 1,
+         "f32[1,1,2,1]:1,-300 f32[1,1,1,1]:2 f32[1]:0.5 f32[1,1,2,1]:1,1 f32[1,1,3,2]:1,2,3,4,5,6 "
+         "f32[1,2,1,1]:10,100",
+         "channels_last=1 second_strides=I:1,2 activation=s:relu", "f32[1,1,2,1]:213.5,51.5"},
+        {"rondo.Conv", 1, "f32[1,1,2,1]:1 f32[2,1,1,1]:2,3 - - f32[1,1,2,1]:1,10 f32[2,1,1,1]:1,2",
+         "channels_last=1", "f32[1,1,2,2]:3,5,12,23"},
+        {"rondo.Conv", 1, "f32[1,1,2,1]:1 f32[1,1,1,1]:2 - - f32[1,1,5,1]:1 f32[1,1,1,1]:1",
+         "channels_last=1 second_strides=I:1,2", "!BAD_DATA inputs x2 and w2"},
+        {"rondo.Conv", 1, "f32[1,1,2,1]:1 f32[1,1,1,1]:2 - - f32[1,1,2,1]:1 f32[2,1,1,1]:1",
+         "channels_last=1", "!BAD_DATA inputs x2 and w2"},
+        {"rondo.Conv", 1, "f32[1,1,2,1]:1 f32[1,1,1,1]:2 - - f32[1,1,2,1]:1 f32[1,1,1,1]:1", "",
+         "!BAD_DATA inputs x2 and w2"},
+        {"rondo.Conv", 1, "f32[1,1,2,1]:1 f32[1,1,1,1]:2 - - f32[1,1,2,1]:1", "channels_last=1",
+         "!BAD_DATA inputs x2 and w2"},
+    };
+    OP_ROWS_CHECK(rows);
+}
+
+// Of 32 columns, 16 times (1, 3): mean 2, and 32 for the squares; and of 32 twos.
+static void test_op_fused__moments(void **state) {
+    (void)state;
+    static const op_row rows[] = {
+        {"rondo.MatMul", 1,
+         "f32[1,1]:1 f32[1,64]:1,3,1,3,1,3,1,3,1,3,1,3,1,3,1,3,1,3,1,3,1,3,1,3,1,3,1,3,1,3,1,3,"
+         "2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2",
+         "",
+         "f32[1,64]:1,3,1,3,1,3,1,3,1,3,1,3,1,3,1,3,1,3,1,3,1,3,1,3,1,3,1,3,1,3,1,3,"
+         "2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2 "
+         "f32[1,2,2]:2,32,2,0"},
+        {"rondo.MatMul", 1, "f32[1,1]:1 f32[1,2]:1,3", "",
+         "!2 BAD_DATA rows of shape [1, 2] have no moments"},
+        {"rondo.NormMatMul", 1, "f32[1,32]:1 f32[32,1]:1 - - f32[32]:1 - f32[1,2,2]:1", "",
+         "!BAD_DATA input 6 has not the shape"},
+    };
+    OP_ROWS_CHECK(rows);
+}
+
 // Rows (-1, 1) and (1, -1), times (2, 0.5), plus (1, -1): (-1, -0.5) and (3, -1.5).
 static void test_op_fused__norm_matmul(void **state) {
     (void)state;
@@ -519,6 +560,8 @@ int main(void) {
         cmocka_unit_test(test_op_fused__conv_equals_the_plain_ops),
         cmocka_unit_test(test_op_fused__matmul_equals_the_plain_ops),
         cmocka_unit_test(test_op_fused__norm_matmul),
+        cmocka_unit_test(test_op_fused__second_convolution),
+        cmocka_unit_test(test_op_fused__moments),
         cmocka_unit_test(test_op_fused__matmul_of_half_to_single),
         cmocka_unit_test(test_op_fused__group_norm_equals_the_plain_op),
         cmocka_unit_test(test_op_fused__group_norm_refuses),

@@ -172,6 +172,15 @@ static rondo__tensor_form describe_images(const rondo__window *images, const ron
     return form;
 }
 
+rondo__cuda_ending rondo__cuda_get_ending(const rondo__cuda_convolution *convolution) {
+    return (rondo__cuda_ending){.epilogue = &convolution->epilogue,
+                                .norm = convolution->norm,
+                                .y = convolution->y,
+                                .pixels = convolution->pixels,
+                                .filters = convolution->window.channels_out,
+                                .depth = convolution->weight_pitch};
+}
+
 void rondo__cuda_add_tma(rondo__cuda_kernel *kernel, const rondo__cuda_convolution *convolution,
                          const rondo__cuda_tma_tile *tile) {
     rondo__defines defines = {0};

@@ -25,6 +25,8 @@ int64_t rondo__cuda_get_tma_step(const rondo__cuda_convolution *convolution);
 // Shared memory of a block.
 int64_t rondo__cuda_get_tma_bytes(const rondo__cuda_convolution *convolution,
                                   const rondo__cuda_tma_tile *tile);
+// How it ends, by this kernel and conv_tensor.cu.
+rondo__cuda_ending rondo__cuda_get_ending(const rondo__cuda_convolution *convolution);
 void rondo__cuda_add_tma(rondo__cuda_kernel *kernel, const rondo__cuda_convolution *convolution,
                          const rondo__cuda_tma_tile *tile);
 

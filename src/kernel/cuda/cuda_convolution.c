@@ -87,15 +87,6 @@ static bool read_convolution(rondo__cuda_kernel *kernel, rondo__cuda_convolution
     return true;
 }
 
-rondo__cuda_ending rondo__cuda_get_ending(const rondo__cuda_convolution *convolution) {
-    return (rondo__cuda_ending){.epilogue = &convolution->epilogue,
-                                .norm = convolution->norm,
-                                .y = convolution->y,
-                                .pixels = convolution->pixels,
-                                .filters = convolution->window.channels_out,
-                                .depth = convolution->weight_pitch};
-}
-
 // ---- weights ----------------------------------------------------------------------------------
 
 // From [filters, channels, taps] on the host: known weights are packed once.

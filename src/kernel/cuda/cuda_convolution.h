@@ -31,7 +31,4 @@ typedef struct rondo__cuda_convolution {
     int64_t second_at;
 } rondo__cuda_convolution;
 
-// How it ends, where a tensor core kernel makes it.
-rondo__cuda_ending rondo__cuda_get_ending(const rondo__cuda_convolution *convolution);
-
 #endif  // RONDO_KERNEL_CUDA_CONVOLUTION_H

@@ -63,8 +63,8 @@ typedef struct folded_data {
     const rondo_tensor *gain, *shift, *bias;  // the latter two may be NULL
 } folded_data;
 
-// What is worked on, by the crew (base/crew.h): a block of columns (n) at a time, and of that a part
-// of their rows (k), so that what is stored the other way around is read and turned in the
+// What is worked on, by the crew (base/crew.h): a block of columns (n) at a time, and of that a
+// part of their rows (k), so that what is stored the other way around is read and turned in the
 // processor's first cache.
 enum { BLOCK = 64 };
 

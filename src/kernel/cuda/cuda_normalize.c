@@ -119,9 +119,9 @@ void rondo__cuda_add_row_moments(rondo__cuda_kernel *kernel, rondo_dtype dtype, 
     rondo__defines defines = {0};
     const int64_t count = rows * columns;
     rondo__define_type(&defines, "T", dtype);
-    rondo__step *step = rondo__cuda_add_launch(kernel, rondo__cu_normalize, &defines, "part_moments",
-                                               (count + RONDO__CUDA_BLOCK - 1) / RONDO__CUDA_BLOCK,
-                                               RONDO__CUDA_BLOCK);
+    rondo__step *step =
+        rondo__cuda_add_launch(kernel, rondo__cu_normalize, &defines, "part_moments",
+                               rondo__cuda_blocks(count), RONDO__CUDA_BLOCK);
     rondo__step_int(step, count);
     rondo__step_address(step, x);
     rondo__step_address(step, moments);

@@ -408,6 +408,9 @@ static bool has_input(const rondo__kernel_request *request, size_t input) {
 }
 
 static rondo_status init_kernel(const rondo__kernel_request *request, convolution_kernel *kernel) {
+    if (has_input(request, 4)) {  // a second convolution is for GPUs
+        return RONDO_STATUS_UNSUPPORTED;
+    }
     const rondo__op *op = request->op;
     const rondo__convolution *shape = &kernel->shape;
     kernel->simd = rondo__simd_get();
