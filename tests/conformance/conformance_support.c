@@ -98,6 +98,8 @@ static void fake_affine(const void *arguments, size_t argument_bytes) {
 static void fake_spin(const void *arguments, size_t argument_bytes) {
     spin_arguments copy = {0};
     memcpy(&copy, arguments, argument_bytes < sizeof copy ? argument_bytes : sizeof copy);
+    // The call waits for it, so it makes nothing late, and a sweep has it thousands of times.
+    copy.nanoseconds /= suite_is_swept ? 10 : 1;
     run_spin(&copy);
 }
 

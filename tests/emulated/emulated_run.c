@@ -41,25 +41,48 @@ typedef struct thread_place {
     unsigned int meeting_count;  // with its warp, so far
 } thread_place;
 
+// Where a thread stands, the same for all blocks of a launch.
+typedef struct thread_home {
+    emulated_extent thread;
+    unsigned int block, lane;  // in the cluster, in the warp
+    unsigned char *shared;
+    emulated_words (*words)[EMULATED_WARP];  // both sets of its warp
+} thread_home;
+
 static emulated_machine g_machine;
+static thread_home g_homes[THREADS_MAX];
 static thread_place g_threads[THREADS_MAX];  // of the cluster, block by block
 static emulated_words g_words[THREADS_MAX / EMULATED_WARP][2][EMULATED_WARP];
 static unsigned int g_lanes;  // that came to the last meeting
 static unsigned int g_block_threads, g_thread_count, g_next_thread, g_thread, g_fiber;
+static unsigned int g_ended_count;
 static unsigned int g_first_block;  // x of the cluster's first block
 static emulated_thread g_kernel;
 static const unsigned char *g_arguments;
 
-static void select_thread(unsigned int index) {
+// Once a launch: the divisions would be half of a switch.
+static void place_threads(void) {
     const emulated_extent size = g_machine.block_size;
-    const unsigned int block = index / g_block_threads, at = index % g_block_threads;
+    const unsigned int warps = (g_block_threads + EMULATED_WARP - 1) / EMULATED_WARP;
+    for (unsigned int index = 0; index < g_thread_count; index++) {
+        const unsigned int block = index / g_block_threads, at = index % g_block_threads;
+        g_homes[index] = (thread_home){
+            .thread = {at % size.x, at / size.x % size.y, at / size.x / size.y},
+            .block = block,
+            .lane = at % EMULATED_WARP,
+            .shared = g_machine.cluster_shared + (size_t)EMULATED_BLOCK_SHARED * block,
+            .words = g_words[block * warps + at / EMULATED_WARP],
+        };
+    }
+}
+
+static void select_thread(unsigned int index) {
+    const thread_home *home = &g_homes[index];
     g_thread = index;
     g_machine.index = index;
-    g_machine.thread.x = at % size.x;
-    g_machine.thread.y = at / size.x % size.y;
-    g_machine.thread.z = at / size.x / size.y;
-    g_machine.block.x = g_first_block + block;
-    g_machine.shared = g_machine.cluster_shared + (size_t)EMULATED_BLOCK_SHARED * block;
+    g_machine.thread = home->thread;
+    g_machine.block.x = g_first_block + home->block;
+    g_machine.shared = home->shared;
 }
 
 static void fiber_main(void) {
@@ -68,6 +91,7 @@ static void fiber_main(void) {
         select_thread(index);
         g_kernel(&g_machine, g_arguments);
         g_threads[g_thread].state = HAS_ENDED;
+        g_ended_count++;
     }
     emulated_fiber_switch(g_fiber, 0);
     abort();
@@ -91,17 +115,13 @@ static void yield(void) {
     wait_for(WAITS_FOR_TURN);
 }
 
-static unsigned int get_warp(unsigned int index) {
-    const unsigned int warps = (g_block_threads + EMULATED_WARP - 1) / EMULATED_WARP;
-    return index / g_block_threads * warps + index % g_block_threads / EMULATED_WARP;
-}
-
 // Two sets of words: a lane may bring its next word while others have not read the last ones.
 static const emulated_words *meet_warp(unsigned int lanes, const emulated_words *words,
                                        unsigned int *out_lanes) {
+    const thread_home *home = &g_homes[g_thread];
     thread_place *place = &g_threads[g_thread];
-    emulated_words *all = g_words[get_warp(g_thread)][place->meeting_count++ % 2];
-    all[g_thread % g_block_threads % EMULATED_WARP] = *words;
+    emulated_words *all = home->words[place->meeting_count++ % 2];
+    all[home->lane] = *words;
     place->lanes = lanes;
     wait_for(WAITS_FOR_WARP);
     *out_lanes = g_lanes;
@@ -176,15 +196,6 @@ static bool release_range(unsigned int first, unsigned int end, thread_state sta
     return is_any;
 }
 
-static bool has_ended(void) {
-    for (unsigned int i = 0; i < g_thread_count; i++) {
-        if (g_threads[i].state != HAS_ENDED) {
-            return false;
-        }
-    }
-    return true;
-}
-
 static bool release_turns(bool is_backward) {
     bool is_any = false;
     for (unsigned int n = 0; n < g_thread_count; n++) {
@@ -214,13 +225,14 @@ static bool release_all(bool is_backward) {
 static bool run_cluster(void) {
     memset(g_threads, 0, g_thread_count * sizeof(g_threads[0]));
     g_next_thread = 0;
+    g_ended_count = 0;
     for (unsigned int fiber = 1; g_next_thread < g_thread_count; fiber++) {
         g_fiber = fiber;
         emulated_fiber_start(fiber, fiber_main);
         emulated_fiber_switch(0, fiber);
     }
     unsigned int idle_rounds = 0;
-    for (bool is_backward = true; !has_ended(); is_backward = !is_backward) {
+    for (bool is_backward = true; g_ended_count < g_thread_count; is_backward = !is_backward) {
         const bool is_released = release_all(is_backward);
         idle_rounds = is_released ? 0 : idle_rounds + 1;
         if ((!release_turns(is_backward) && !is_released) || idle_rounds > IDLE_ROUNDS_MAX) {
@@ -255,6 +267,7 @@ bool emulated_run(const emulated_kernel *kernel, const unsigned int shape[7],
         .yield = yield,
         .now_ns = now_ns,
     };
+    place_threads();
     emulated_extent *block = &g_machine.block;
     for (block->z = 0; block->z < shape[2]; block->z++) {
         for (block->y = 0; block->y < shape[1]; block->y++) {

@@ -76,6 +76,11 @@ bool fake_is_alive(const void *address, fake_kind kind) {
 
 static fake_call_count *count_slot(const char *name) {
     for (size_t i = 0; i < g_fake.call_name_count; i++) {
+        if (g_fake.calls[i].name == name) {  // nearly always: names are constants
+            return &g_fake.calls[i];
+        }
+    }
+    for (size_t i = 0; i < g_fake.call_name_count; i++) {
         if (strcmp(g_fake.calls[i].name, name) == 0) {
             return &g_fake.calls[i];
         }

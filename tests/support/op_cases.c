@@ -487,8 +487,11 @@ static bool run_in_place(device_run *run, const rondo_tensor *wanted, char *mess
     return true;
 }
 
+// What is done with a kernel: put on the stream once, run and compared, or that in all modes.
+typedef enum run_mode { ISSUE, COMPARE_EAGER, COMPARE } run_mode;
+
 // Eager, in place, then recorded (nothing may run), then replayed twice.
-static bool run_modes(device_run *run, const rondo_tensor *wanted, char *message,
+static bool run_modes(device_run *run, run_mode mode, const rondo_tensor *wanted, char *message,
                       size_t message_bytes) {
     rondo_graph *graph = NULL;
     bool is_good = false;
@@ -501,7 +504,8 @@ static bool run_modes(device_run *run, const rondo_tensor *wanted, char *message
          !run_in_place(run, wanted, message, message_bytes))) {
         return false;
     }
-    if (status == RONDO_STATUS_OK && run->kernel->capture == RONDO__CAPTURE_NEVER) {
+    const bool is_enough = mode == COMPARE_EAGER && run->kernel->workspace_bytes == 0;
+    if (status == RONDO_STATUS_OK && (is_enough || run->kernel->capture == RONDO__CAPTURE_NEVER)) {
         return true;
     }
     if (status == RONDO_STATUS_OK) {
@@ -540,9 +544,6 @@ static bool run_modes(device_run *run, const rondo_tensor *wanted, char *message
 // The tensor core engines of cuDNN 9 let infinities of x vanish or spread, and the engine that
 // promises strict NaN has no tensor cores. In f16 that is the price of their speed.
 typedef enum outcome { PASSED, FAILED, FAILED_IN_HALF_CUDNN, UNSUPPORTED } outcome;
-
-// What is done with a kernel: put on the stream once, or run in all modes and compared.
-typedef enum run_mode { ISSUE, COMPARE } run_mode;
 
 static bool issue(device_run *run, char *message, size_t message_bytes) {
     const rondo_status status = launch(run);
@@ -651,7 +652,7 @@ static outcome run_parsed(rondo_stream *stream, run_mode mode, parsed_case *pars
     }
     if (status == RONDO_STATUS_OK) {
         const bool runs = mode == ISSUE ? issue(&run, message, message_bytes)
-                                        : run_modes(&run, wanted, message, message_bytes);
+                                        : run_modes(&run, mode, wanted, message, message_bytes);
         const bool is_half_cudnn = run.kernel->implementation != NULL &&
                                    strcmp(run.kernel->implementation, "cudnn") == 0 &&
                                    wanted[0].dtype == RONDO_DTYPE_F16;
@@ -751,9 +752,12 @@ bool op_cases_run(const char *device_name, const char *filter, op_case_values va
         return false;
     }
     const op_case *source;
+    // A launch is recorded alike whatever the values: those that are not plain run eagerly alone,
+    // but where something stays in a workspace for the next launch.
+    const run_mode mode = values == OP_CASE_PLAIN ? COMPARE : COMPARE_EAGER;
     for (size_t i = 0; (source = get_case(values, i)) != NULL; i++) {
         if (is_wanted(filter, source, i)) {
-            run_case(stream, COMPARE, source, values, out_counts);
+            run_case(stream, mode, source, values, out_counts);
         }
     }
     rondo_stream_destroy(stream);

@@ -1,6 +1,6 @@
 // Every op case on every device there is: kernels against the plain C references, eager and
-// replayed; then again with NaN, infinities, denormals and signed zeros among the inputs; and sums
-// that are long enough to lose digits.
+// replayed; then again with NaN, infinities, denormals and signed zeros among the inputs, and sums
+// that are long enough to lose digits; these are replayed only where a kernel has a workspace.
 //
 // With an argument (a device name) it runs that device alone; a second one filters ops by name, or
 // is a number n: each nth case, without the long sums.

@@ -5,8 +5,15 @@
 // counts. So each family's choice of kernel, options and generated text is what a real device of
 // that generation would get.
 //
+// Hopper gets the most kernels, and all its texts are compiled. Of the others' texts those are that
+// Hopper does not get; of what it gets, too, one of each kind. Texts of one file are of a kind that
+// call the same op_... functions and whose options differ only in numbers: what one generation
+// compiles and another one does not is an instruction or a branch on __CUDA_ARCH__, never the size
+// of a tile.
+//
 //   test_kernel_cuda_compile [sm_N] [NAME]    only that generation, only ops whose name contains it
 // SPDX-License-Identifier: Apache-2.0
+#include <ctype.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -29,7 +36,6 @@
 enum {
     SKIP = 77,
     SEEN_MAX = 4096,
-    OPTIONS_MAX = 32,
     HOPPER = 90,      // the first whose launches overlap
     MISSING_MAX = 0,  // cases whose op has no CUDA kernel
 };
@@ -37,12 +43,67 @@ enum {
 static const char *g_filter;
 static int32_t g_only;  // this generation; 0: all
 static int32_t g_arch;
-static uint64_t g_seen[SEEN_MAX];
-static size_t g_seen_count;
-static size_t g_launch_count;
+typedef struct hash_set {
+    uint64_t hashes[SEEN_MAX];
+    size_t count;
+} hash_set;
+
+static hash_set g_seen;    // texts of this generation
+static hash_set g_hopper;  // of Hopper, while another generation's are compiled
+static hash_set g_kinds;
+static bool g_is_listing;  // Hopper's texts: nothing is compiled
+static size_t g_compiled_count, g_launch_count;
+
+// False: it was there before.
+static bool insert(hash_set *set, uint64_t hash) {
+    for (size_t i = 0; i < set->count; i++) {
+        if (set->hashes[i] == hash) {
+            return false;
+        }
+    }
+    assert_true(set->count < SEEN_MAX);
+    set->hashes[set->count++] = hash;
+    return true;
+}
+
+static bool contains(const hash_set *set, uint64_t hash) {
+    for (size_t i = 0; i < set->count; i++) {
+        if (set->hashes[i] == hash) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_word(char letter) {
+    return isalnum((unsigned char)letter) || letter == '_';
+}
+
+// Of the first line, which names the file, and of each op_... function that is named.
+static uint64_t hash_calls(const char *source) {
+    uint64_t hash = rondo__hash64(RONDO__HASH_SEED, source, strcspn(source, "\n"));
+    for (const char *at = strstr(source, "op_"); at != NULL; at = strstr(at + 1, "op_")) {
+        size_t length = 0;
+        while (is_word(at[length])) {
+            length++;
+        }
+        hash = rondo__hash64(hash, at, length);
+    }
+    return hash;
+}
+
+// Of what stands between the numbers; those of names ("f16") belong to them.
+static uint64_t hash_without_numbers(uint64_t hash, const char *text) {
+    bool is_number = false;
+    for (const char *at = text; *at != '\0'; at++) {
+        is_number = isdigit((unsigned char)*at) && (is_number || at == text || !is_word(at[-1]));
+        hash = is_number ? hash : rondo__hash64(hash, at, 1);
+    }
+    return rondo__hash64(hash, "", 1);
+}
 
 // Where launches overlap, the PTX shows that every kernel waits for its turn (support/ptx_turn.h).
-static void check_turn(const char *source, const char *const *options, size_t option_count) {
+static void check_turn(const char *ptx) {
     static const ptx_constant constants[] = {
         // x, w, bias, z, y: w is a constant where it is read early
         {"conv_tensor", 5, 1, 0},
@@ -53,53 +114,50 @@ static void check_turn(const char *source, const char *const *options, size_t op
         {"recurrent_sequence", 17, 2,
          0},  // x, w, r and more: r is a constant where it is read early
         {NULL, 0, 0, 0}};
-    const char *all[OPTIONS_MAX];
-    rondo__cuda_image ptx;
     char why[600];
-    bool is_own = false;
-    assert_true(option_count + 1 < OPTIONS_MAX);
-    for (size_t i = 0; i < option_count; i++) {
-        is_own = is_own || strcmp(options[i], "--gpu-architecture=sm_90a") == 0;
-        all[i] = strcmp(options[i], "--gpu-architecture=sm_90a") == 0
-                     ? "--gpu-architecture=compute_90a"
-                     : options[i];
-    }
-    all[option_count] = "--gpu-architecture=compute_90";
-    OK(rondo__cuda_compile(source, all, option_count + (is_own ? 0 : 1), g_arch, &ptx));
-    if (!ptx_takes_turns(ptx.bytes, constants, why, sizeof why)) {
+    if (!ptx_takes_turns(ptx, constants, why, sizeof why)) {
         fail_msg("%s", why);
     }
+}
+
+static rondo_status compile(const char *source, const char *const *options, size_t option_count) {
+    rondo__cuda_image image = {0}, ptx = {0};
+    g_compiled_count++;
+    const rondo_status status =
+        g_arch == HOPPER
+            ? rondo__cuda_compile_both(source, options, option_count, g_arch, &image, &ptx)
+            : rondo__cuda_compile(source, options, option_count, g_arch, &image);
+    if (status == RONDO_STATUS_OK && g_arch == HOPPER) {
+        check_turn(ptx.bytes);
+    }
+    rondo__cuda_image_deinit(&image);
     rondo__cuda_image_deinit(&ptx);
+    return status;
 }
 
 static rondo_status compile_only(rondo_device *device, const char *source,
                                  const char *const *options, size_t option_count,
                                  const char *kernel_name, void **out_function) {
     static char function;
-    rondo__cuda_image image;
     (void)device;
     (void)kernel_name;
     *out_function = &function;
     uint64_t hash = rondo__hash64(RONDO__HASH_SEED, source, strlen(source));
+    uint64_t kind = hash_calls(source);
     for (size_t i = 0; i < option_count; i++) {
         hash = rondo__hash64(hash, options[i], strlen(options[i]) + 1);
+        kind = hash_without_numbers(kind, options[i]);
     }
-    for (size_t i = 0; i < g_seen_count; i++) {
-        if (g_seen[i] == hash) {
-            return RONDO_STATUS_OK;
-        }
+    if (g_is_listing) {
+        (void)insert(&g_hopper, hash);
+        return RONDO_STATUS_OK;
     }
-    const rondo_status status = rondo__cuda_compile(source, options, option_count, g_arch, &image);
-    if (status == RONDO_STATUS_OK) {
-        rondo__cuda_image_deinit(&image);
-        if (g_arch == HOPPER) {
-            check_turn(source, options, option_count);
-        }
-        if (g_seen_count < SEEN_MAX) {
-            g_seen[g_seen_count++] = hash;
-        }
+    if (!insert(&g_seen, hash)) {
+        return RONDO_STATUS_OK;
     }
-    return status;
+    const bool is_new_kind = insert(&g_kinds, kind);
+    return is_new_kind || !contains(&g_hopper, hash) ? compile(source, options, option_count)
+                                                     : RONDO_STATUS_OK;
 }
 
 static rondo_status count_launch(rondo_stream *stream, const rondo_launch *launch) {
@@ -121,16 +179,12 @@ static rondo_status describe(int32_t ordinal, rondo_device_info *out_info) {
     return RONDO_STATUS_OK;
 }
 
-static void compile_all(int32_t arch) {
-    if (g_only != 0 && g_only != arch) {
-        skip();
-    }
+static op_case_counts issue_all(int32_t arch) {
     rondo__backend backend = rondo__backend_host;
     rondo_device *device = NULL;
     rondo_stream *stream = NULL;
     op_case_counts counts;
     g_arch = arch;
-    g_seen_count = 0;
     g_launch_count = 0;
     assert_int_equal(rondo_device_open("host", &device), RONDO_STATUS_OK);
     const rondo__backend *real = device->backend;
@@ -143,9 +197,26 @@ static void compile_all(int32_t arch) {
     device->backend = real;
     rondo_stream_destroy(stream);
     rondo_device_release(device);
+    return counts;
+}
+
+static void compile_all(int32_t arch) {
+    if (g_only != 0 && g_only != arch) {
+        skip();
+    }
+    g_seen.count = g_hopper.count = g_kinds.count = 0;
+    g_compiled_count = 0;
+    if (arch != HOPPER) {
+        g_is_listing = true;
+        (void)issue_all(HOPPER);
+        g_is_listing = false;
+    }
+    const op_case_counts counts = issue_all(arch);
     printf(
-        "sm_%d: %zu issued, %zu failed, %zu without a kernel; %zu texts compiled, %zu launches\n",
-        arch, counts.passed, counts.failed, counts.unsupported, g_seen_count, g_launch_count);
+        "sm_%d: %zu issued, %zu failed, %zu without a kernel; %zu texts, %zu compiled, "
+        "%zu launches\n",
+        arch, counts.passed, counts.failed, counts.unsupported, g_seen.count, g_compiled_count,
+        g_launch_count);
     assert_int_equal(counts.failed, 0);
     assert_true(counts.unsupported <= MISSING_MAX);
     assert_true(counts.passed > 0 && g_launch_count > 0);

@@ -237,13 +237,10 @@ static rondo_status take_image(const nvrtc_api *api, nvrtc_program program, bool
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo__cuda_compile(const char *source, const char *const *options,
-                                 size_t option_count, int32_t arch, rondo__cuda_image *out_image) {
-    *out_image = (rondo__cuda_image){0};
-    rondo__cuda_compiler compiler = atomic_load(&substitute);
-    if (compiler != NULL) {
-        return compiler(source, options, option_count, out_image);
-    }
+// `out_ptx` may be NULL.
+static rondo_status compile(const char *source, const char *const *options, size_t option_count,
+                            int32_t arch, rondo__cuda_image *out_image,
+                            rondo__cuda_image *out_ptx) {
     const nvrtc_api *api = NULL;
     RETURN_IF_ERROR(get_compiler(&api));
     if (option_count + 4 > OPTION_COUNT_MAX) {
@@ -285,6 +282,30 @@ rondo_status rondo__cuda_compile(const char *source, const char *const *options,
     } else {
         status = take_image(api, program, chosen.is_ptx, out_image);
     }
+    if (status == RONDO_STATUS_OK && out_ptx != NULL) {
+        status = take_image(api, program, true, out_ptx);
+    }
     (void)api->nvrtcDestroyProgram(&program);
+    return status;
+}
+
+rondo_status rondo__cuda_compile(const char *source, const char *const *options,
+                                 size_t option_count, int32_t arch, rondo__cuda_image *out_image) {
+    *out_image = (rondo__cuda_image){0};
+    rondo__cuda_compiler compiler = atomic_load(&substitute);
+    if (compiler != NULL) {
+        return compiler(source, options, option_count, out_image);
+    }
+    return compile(source, options, option_count, arch, out_image, NULL);
+}
+
+rondo_status rondo__cuda_compile_both(const char *source, const char *const *options,
+                                      size_t option_count, int32_t arch,
+                                      rondo__cuda_image *out_image, rondo__cuda_image *out_ptx) {
+    *out_image = *out_ptx = (rondo__cuda_image){0};
+    const rondo_status status = compile(source, options, option_count, arch, out_image, out_ptx);
+    if (status != RONDO_STATUS_OK) {
+        rondo__cuda_image_deinit(out_image);
+    }
     return status;
 }

@@ -31,6 +31,11 @@ typedef struct rondo__cuda_image {
 RONDO_MUST_USE rondo_status rondo__cuda_compile(const char *source, const char *const *options,
                                                 size_t option_count, int32_t arch,
                                                 rondo__cuda_image *out_image);
+// The same, with the PTX that the machine code was made of; for tests that read it.
+RONDO_MUST_USE rondo_status rondo__cuda_compile_both(const char *source, const char *const *options,
+                                                     size_t option_count, int32_t arch,
+                                                     rondo__cuda_image *out_image,
+                                                     rondo__cuda_image *out_ptx);
 void rondo__cuda_image_deinit(rondo__cuda_image *image);
 
 // For tests: compiles in place of NVRTC; NULL: NVRTC again. Fills *out_image with bytes that
