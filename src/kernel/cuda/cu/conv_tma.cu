@@ -257,7 +257,7 @@ __launch_bounds__(THREADS) conv_tma(const __grid_constant__ tma_arguments p) {
         barrier_init(joined, 1);
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
         if (SPLIT > 1 && !STORES_SUMS) {
-            barrier_announce(joined, SPLIT * SUM_BYTES);
+            barrier_announce(joined, (SPLIT - 1) * SUM_BYTES);
         }
         if (EAGER_WEIGHTS) {
 #pragma unroll
@@ -382,27 +382,32 @@ __launch_bounds__(THREADS) conv_tma(const __grid_constant__ tma_arguments p) {
 #endif
     cluster_meet();
 #else
-    float *sums = (float *)memory;  // in the buffers, which nobody needs any more
+    // In the buffers, which nobody needs any more, or where they are to be received if they are this block's.
+    float *sums = (float *)memory;
+    const auto find_sums = [&](int r) {
+        return SPLIT > 1 && r / OWN_ROWS == part ? received + (part * OWN_ROWS + r % OWN_ROWS) * SUM_PITCH
+                                                 : sums + r * SUM_PITCH;
+    };
     meet_consumers();
 #pragma unroll
     for (int half = 0; half < 2; half++) {
+        float *const to = find_sums(sum_row + half * 8) + sum_column;
 #pragma unroll
         for (int j = 0; j < FRAGMENTS; j++) {
-            *(float2 *)(sums + (sum_row + half * 8) * SUM_PITCH + j * 8 + sum_column) =
-                make_float2(sum[j][half * 2], sum[j][half * 2 + 1]);
+            *(float2 *)(to + j * 8) = make_float2(sum[j][half * 2], sum[j][half * 2 + 1]);
         }
     }
 #if NORM
     if (thread % 2 == 0) {
-        *(float4 *)(sums + seen_row * SUM_PITCH + TILE_N) = make_float4(total, square, origin, 0.0f);
+        *(float4 *)(find_sums(seen_row) + TILE_N) = make_float4(total, square, origin, 0.0f);
     }
 #endif
 #if SPLIT > 1
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     meet_consumers();
     cluster_wait();  // its blocks have all begun, so their barriers are there
-    if (thread < SPLIT) {
-        const u32 owner = (u32)(thread + part) % SPLIT;
+    if (thread < SPLIT - 1) {
+        const u32 owner = (u32)(thread + 1 + part) % SPLIT;
         send(address_in_block(shared_address(received) + part * SUM_BYTES, owner),
              shared_address(sums) + owner * SUM_BYTES, SUM_BYTES, address_in_block(joined, owner));
     }
