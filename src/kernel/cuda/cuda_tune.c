@@ -215,7 +215,7 @@ static bool make_key(const rondo__cuda_kernel *kernel, const rondo__tuning *tuni
         return false;
     }
     const int length =
-        snprintf(text, sizeof(text), "tune 11|%s|%d|%d|%s|%zu|%s|%s", info.description,
+        snprintf(text, sizeof(text), "tune 12|%s|%d|%d|%s|%zu|%s|%s", info.description,
                  info.compute_units, info.driver_version, tuning->key, tuning->candidate_count,
                  mode == RONDO_TUNING_FULL ? "full" : "fast",
                  rondo__tune_is_cold(kernel->request) ? "cold" : "warm");
