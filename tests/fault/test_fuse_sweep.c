@@ -20,7 +20,9 @@ static const rondo__pass_options all = {.channels_last = true,
                                         .fuse_attention = true,
                                         .fuse_group_norm = true,
                                         .fuse_concat = true,
-                                        .fuse_elementwise = true};
+                                        .fuse_elementwise = true,
+                                        .fuse_norm = true,
+                                        .add_shortcuts = true};
 
 static rondo_status run_passes(const rondo_program *source, const rondo_tensor *shapes,
                                bool is_half) {
@@ -92,12 +94,24 @@ static void test_fuse_sweep__bert(void **state) {
     sweep_model("tests/models/bert_mini", false);
 }
 
+static void test_fuse_sweep__shortcut(void **state) {
+    (void)state;
+    sweep_model("tests/models/shortcut_mini", true);
+}
+
+static void test_fuse_sweep__gpt2(void **state) {
+    (void)state;
+    sweep_model("tests/models/gpt2_mini", true);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fuse_sweep__vit),
         cmocka_unit_test(test_fuse_sweep__convnext),
         cmocka_unit_test(test_fuse_sweep__unet),
         cmocka_unit_test(test_fuse_sweep__bert),
+        cmocka_unit_test(test_fuse_sweep__shortcut),
+        cmocka_unit_test(test_fuse_sweep__gpt2),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
