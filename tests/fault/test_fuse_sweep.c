@@ -106,12 +106,9 @@ static void test_fuse_sweep__gpt2(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fuse_sweep__vit),
-        cmocka_unit_test(test_fuse_sweep__convnext),
-        cmocka_unit_test(test_fuse_sweep__unet),
-        cmocka_unit_test(test_fuse_sweep__bert),
-        cmocka_unit_test(test_fuse_sweep__shortcut),
-        cmocka_unit_test(test_fuse_sweep__gpt2),
+        cmocka_unit_test(test_fuse_sweep__vit),      cmocka_unit_test(test_fuse_sweep__convnext),
+        cmocka_unit_test(test_fuse_sweep__unet),     cmocka_unit_test(test_fuse_sweep__bert),
+        cmocka_unit_test(test_fuse_sweep__shortcut), cmocka_unit_test(test_fuse_sweep__gpt2),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
