@@ -629,6 +629,22 @@ static void take_attributes(fake_node *work, const rondo__cu_launch_attribute *a
     }
 }
 
+// A node has the priority of the stream that recorded it.
+static void take_priority(fake_node *work, rondo__cu_stream handle) {
+    const fake_stream *stream =
+        (uintptr_t)handle > 2 && fake_is_alive(handle, FAKE_STREAM) ? (void *)handle : NULL;
+    bool has_own = false;
+    for (size_t i = 0; i < work->attribute_count; i++) {
+        has_own = has_own || work->attributes[i].id == RONDO__CU_LAUNCH_ATTRIBUTE_PRIORITY;
+    }
+    if (stream != NULL && stream->origin != NULL && stream->priority != 0 && !has_own &&
+        work->attribute_count < FAKE_ATTRIBUTES_MAX) {
+        work->attributes[work->attribute_count++] =
+            (rondo__cu_launch_attribute){.id = RONDO__CU_LAUNCH_ATTRIBUTE_PRIORITY,
+                                         .value = {.priority = stream->priority}};
+    }
+}
+
 static rondo__cu_result launch_kernel(rondo__cu_function function, const unsigned int shape[7],
                                       const rondo__cu_launch_attribute *attributes,
                                       size_t attribute_count, rondo__cu_stream handle,
@@ -641,6 +657,7 @@ static rondo__cu_result launch_kernel(rondo__cu_function function, const unsigne
                       .kernel = (const fake_kernel_entry *)(const void *)function};
     memcpy(work.shape, shape, sizeof(work.shape));
     take_attributes(&work, attributes, attribute_count);
+    take_priority(&work, handle);
     // A kernel with a text of its own has one parameter (RONDO_LAUNCH_ONE_PARAMETER).
     const bool is_own = work.kernel->module != NULL;
     if (parameters != NULL && is_own) {
