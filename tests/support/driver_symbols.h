@@ -1,4 +1,4 @@
-// support/driver_symbols.h — driver functions that Rondo does not call and tests do; no include guard.
+// support/driver_symbols.h — driver functions that tests call and Rondo does not; no guard.
 //
 // The form of backend/cuda/cuda_symbols.h, which this goes on with. The fake driver has them, too.
 // SPDX-License-Identifier: Apache-2.0

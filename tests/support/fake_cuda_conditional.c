@@ -249,8 +249,8 @@ static bool has_unfit(const fake_graph *graph, bool is_body) {
     bool has = false;
     for (size_t i = 0; i < graph->node_count && !has; i++) {
         const fake_node *node = &graph->nodes[i];
-        has = (is_body && is_unfit(node)) ||
-              (node->child != NULL && has_unfit(node->child, is_body));
+        has =
+            (is_body && is_unfit(node)) || (node->child != NULL && has_unfit(node->child, is_body));
         for (size_t body = 0; body < node->body_count && !has; body++) {
             has = has_unfit(body_of(node, body), true);
         }

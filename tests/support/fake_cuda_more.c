@@ -95,9 +95,8 @@ rondo__cu_result fake_cuMemPoolTrimTo(void *pool, size_t bytes) {
     (void)pool;
     (void)bytes;
     ENTER("cuMemPoolTrimTo");
-    return fake_leave(fake_break_unsafe("cuMemPoolTrimTo")
-                          ? RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED
-                          : code);
+    return fake_leave(
+        fake_break_unsafe("cuMemPoolTrimTo") ? RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED : code);
 }
 
 // ---- copies and fills -------------------------------------------------------------------------
@@ -197,12 +196,12 @@ static fake_node *add_node(rondo__cu_graph handle, const rondo__cu_graph_node *d
     return node;
 }
 
-#define ADD_NODE(name, type)                                                          \
-    ENTER(name);                                                                      \
-    fake_node *node = add_node(graph, dependencies, dependency_count, (type), name);  \
-    if (node == NULL) {                                                               \
-        return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);                             \
-    }                                                                                 \
+#define ADD_NODE(name, type)                                                         \
+    ENTER(name);                                                                     \
+    fake_node *node = add_node(graph, dependencies, dependency_count, (type), name); \
+    if (node == NULL) {                                                              \
+        return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);                            \
+    }                                                                                \
     *out_node = (rondo__cu_graph_node)(uintptr_t)node->identity;
 
 rondo__cu_result fake_cuGraphAddKernelNode(rondo__cu_graph_node *out_node, rondo__cu_graph graph,

@@ -20,7 +20,7 @@ enum {
     FAKE_DEPENDENCIES_MAX = 16,
     FAKE_ARGUMENTS_MAX = 4096,
     FAKE_ATTRIBUTES_MAX = 4,
-    FAKE_SHARED_MAX = 232448,    // bytes of dynamic shared memory, where more than 48 KB are allowed
+    FAKE_SHARED_MAX = 232448,  // bytes of dynamic shared memory, where more than 48 KB are allowed
     FAKE_CONDITIONS_MAX = 4096,  // handles; older ones are taken anew
 };
 
@@ -99,8 +99,8 @@ typedef struct fake_node {
     void *destination;    // copies and fills; the memory of a node that allocates or frees
     int source_type;      // copies: RONDO__CU_MEMORY_TYPE_* as the call said, for both ends
     int destination_type;
-    size_t count;  // bytes, or elements of a fill; of a row
-    size_t height;  // rows; 0 is 1
+    size_t count;                            // bytes, or elements of a fill; of a row
+    size_t height;                           // rows; 0 is 1
     size_t source_pitch, destination_pitch;  // bytes from row to row
     unsigned int value;                      // of a fill; a node's is not cut to the element
     unsigned int element_bytes;
@@ -197,8 +197,8 @@ typedef struct fake_state {
     const fake_graph *condition_graphs[FAKE_CONDITIONS_MAX];  // of handles that no node has taken
     struct fake_hidden *hidden;  // memory of nodes, of which no call knows the address
     size_t reserved_bytes;       // of the device, for executables: gone ones leave them to new ones
-    uint64_t last_capture_id;  // survives resets, as ids are never used twice
-    uint64_t last_memory_id;   // the same
+    uint64_t last_capture_id;    // survives resets, as ids are never used twice
+    uint64_t last_memory_id;     // the same
     uint32_t last_graph_number;
 } fake_state;
 

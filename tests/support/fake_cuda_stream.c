@@ -639,9 +639,8 @@ static void take_priority(fake_node *work, rondo__cu_stream handle) {
     }
     if (stream != NULL && stream->origin != NULL && stream->priority != 0 && !has_own &&
         work->attribute_count < FAKE_ATTRIBUTES_MAX) {
-        work->attributes[work->attribute_count++] =
-            (rondo__cu_launch_attribute){.id = RONDO__CU_LAUNCH_ATTRIBUTE_PRIORITY,
-                                         .value = {.priority = stream->priority}};
+        work->attributes[work->attribute_count++] = (rondo__cu_launch_attribute){
+            .id = RONDO__CU_LAUNCH_ATTRIBUTE_PRIORITY, .value = {.priority = stream->priority}};
     }
 }
 

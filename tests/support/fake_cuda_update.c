@@ -26,9 +26,9 @@ static size_t count_rows(const fake_node *node) {
 
 // A node that is to be what another one is; the result of the update.
 static int compare_copies(const fake_node *former, const fake_node *next) {
-    const bool is_same =
-        former->source == next->source && former->destination == next->destination &&
-        former->count == next->count && count_rows(former) == count_rows(next);
+    const bool is_same = former->source == next->source &&
+                         former->destination == next->destination && former->count == next->count &&
+                         count_rows(former) == count_rows(next);
     const bool has_rows = count_rows(former) > 1 || count_rows(next) > 1;
     const bool is_turned = fake_is_host_end(former->source, former->source_type) !=
                                fake_is_host_end(next->source, next->source_type) ||
@@ -272,7 +272,7 @@ static fake_node *find_in_exec(rondo__cu_graph_exec exec_handle, rondo__cu_graph
 
 bool fake_is_launchable(const unsigned int shape[7], const fake_kernel_entry *kernel) {
     enum { BLOCK_MAX = 1024, BLOCK_Z_MAX = 64, GRID_MAX = 65535, SHARED_MAX = 48 << 10 };
-    const unsigned int limits[6] = {INT32_MAX, GRID_MAX, GRID_MAX,
+    const unsigned int limits[6] = {INT32_MAX, GRID_MAX,  GRID_MAX,
                                     BLOCK_MAX, BLOCK_MAX, BLOCK_Z_MAX};
     uint64_t threads = 1;
     for (size_t i = 0; i < 6; i++) {
@@ -367,8 +367,8 @@ rondo__cu_result fake_cuGraphExecMemsetNodeSetParams(rondo__cu_graph_exec exec,
     const bool is_same_shape = params->width == node->count && height == count_rows(node) &&
                                params->element_bytes == node->element_bytes &&
                                params->pitch_bytes == node->destination_pitch;
-    const bool is_element = params->element_bytes == 1 || params->element_bytes == 2 ||
-                            params->element_bytes == 4;
+    const bool is_element =
+        params->element_bytes == 1 || params->element_bytes == 2 || params->element_bytes == 4;
     if (params->width == 0 || !is_element || (has_rows && !is_same_shape)) {
         return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
     }

@@ -59,13 +59,13 @@ extern truth_world w;
 
 // Adds to the answer, behind "; ".
 __attribute__((format(printf, 1, 2))) void say(const char *format, ...);
-const char *name_of(rondo__cu_result code);       // "ok", or the driver's name for it
-const char *state_of(rondo__cu_stream stream);    // "no capture", "capture lives", "capture broken"
-const char *result_of(int32_t result);            // of an update
+const char *name_of(rondo__cu_result code);     // "ok", or the driver's name for it
+const char *state_of(rondo__cu_stream stream);  // "no capture", "capture lives", "capture broken"
+const char *result_of(int32_t result);          // of an update
 bool must(rondo__cu_result code, const char *call);  // false, and said, when it failed
-#define MUST(call)             \
+#define MUST(call)              \
     if (!must((call), #call)) { \
-        return;                \
+        return;                 \
     }
 
 // ---- work -------------------------------------------------------------------------------------
@@ -86,8 +86,8 @@ void do_nothing(void *data);
 
 // ---- graphs; what a question makes is destroyed behind it ---------------------------------------
 
-void begin(int mode);           // on w.stream
-rondo__cu_graph end(void);      // NULL, and said, when it fails
+void begin(int mode);       // on w.stream
+rondo__cu_graph end(void);  // NULL, and said, when it fails
 rondo__cu_graph new_graph(void);
 void keep_graph(rondo__cu_graph graph);
 rondo__cu_graph_exec instantiate(rondo__cu_graph graph);  // NULL, and said

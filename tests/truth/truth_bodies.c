@@ -266,8 +266,8 @@ static void ask_unjoined(void) {
     params.value.conditional.body_count = 1;
     params.value.conditional.context = w.context;
     MUST(d.cuGraphAddNode(&node, graph, &last, NULL, 1, &params));
-    MUST(d.cuStreamUpdateCaptureDependencies(w.other, &node, 1,
-                                             RONDO__CU_CAPTURE_SET_DEPENDENCIES));
+    MUST(
+        d.cuStreamUpdateCaptureDependencies(w.other, &node, 1, RONDO__CU_CAPTURE_SET_DEPENDENCIES));
     say("end %s", name_of(d.cuStreamEndCapture(w.stream, &same)));
     keep_graph(same);
 }

@@ -103,10 +103,9 @@ static void ask_module(void) {
 
 static void ask_large_block(void) {
     begin(RELAXED);
-    say_code_and_state(
-        d.cuLaunchKernel(w.work, 1, 1, 1, 2048, 1, 1, 0, w.stream,
-                         describe_work(0, 0, 2, 1).parameters, NULL),
-        w.stream);
+    say_code_and_state(d.cuLaunchKernel(w.work, 1, 1, 1, 2048, 1, 1, 0, w.stream,
+                                        describe_work(0, 0, 2, 1).parameters, NULL),
+                       w.stream);
 }
 
 static void ask_graph_launch(void) {
@@ -269,8 +268,8 @@ static void ask_unjoined_child(void) {
     (void)fork_to_other();
     const rondo__cu_graph graph = get_recorded(w.other, &last);
     MUST(d.cuGraphAddChildGraphNode(&node, graph, &last, 1, child));
-    MUST(d.cuStreamUpdateCaptureDependencies(w.other, &node, 1,
-                                             RONDO__CU_CAPTURE_SET_DEPENDENCIES));
+    MUST(
+        d.cuStreamUpdateCaptureDependencies(w.other, &node, 1, RONDO__CU_CAPTURE_SET_DEPENDENCIES));
     say_end();
 }
 
@@ -347,8 +346,8 @@ const truth_question truth_captures[] = {
      "STREAM_CAPTURE_UNSUPPORTED, capture broken", NULL},
     {"545", "a peer copy from a device to itself is recorded relaxed", ask_peer_copy,
      "STREAM_CAPTURE_UNSUPPORTED, capture broken", NULL},
-    {"564", "a graph is instantiated while it is recorded", ask_instantiate,
-     "ok, capture lives; 9", NULL},
+    {"564", "a graph is instantiated while it is recorded", ask_instantiate, "ok, capture lives; 9",
+     NULL},
     {"c3", "a capture begins on the legacy stream", ask_legacy_begin, "STREAM_CAPTURE_UNSUPPORTED",
      NULL},
     {"c4", "a capture begins where one is", ask_begin_twice, "ILLEGAL_STATE, capture lives", NULL},

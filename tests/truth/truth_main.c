@@ -22,13 +22,14 @@ static const truth_question *const lists[] = {truth_kernels, truth_memory, truth
                                               truth_captures, truth_bodies};
 
 // Each kernel has the parameters (u64 word, u32 us, u32 a, u32 b).
-#define ENTRY(name)                                                                              \
-    ".visible .entry " name " (.param .u64 word, .param .u32 us, .param .u32 a, .param .u32 b)\n" \
-    "{\n"                                                                                         \
-    "    .reg .pred %p<4>;\n"                                                                     \
-    "    .reg .b32 %r<12>;\n"                                                                     \
-    "    .reg .b64 %rd<8>;\n"                                                                     \
-    "    ld.param.u64 %rd1, [word];\n"                                                            \
+#define ENTRY(name)                                                       \
+    ".visible .entry " name                                               \
+    " (.param .u64 word, .param .u32 us, .param .u32 a, .param .u32 b)\n" \
+    "{\n"                                                                 \
+    "    .reg .pred %p<4>;\n"                                             \
+    "    .reg .b32 %r<12>;\n"                                             \
+    "    .reg .b64 %rd<8>;\n"                                             \
+    "    ld.param.u64 %rd1, [word];\n"                                    \
     "    cvta.to.global.u64 %rd1, %rd1;\n"
 
 static const char module_text[] =

@@ -160,8 +160,7 @@ static void say_types(const memory_graph *made) {
 
 static void ask_copy_types(void) {
     begin(RONDO__CU_CAPTURE_MODE_RELAXED);
-    memory_graph made =
-        record_copy(d.cuMemcpyHtoDAsync(word_at(0), w.pinned, 4, w.stream));
+    memory_graph made = record_copy(d.cuMemcpyHtoDAsync(word_at(0), w.pinned, 4, w.stream));
     say_types(&made);
     begin(RONDO__CU_CAPTURE_MODE_RELAXED);
     made = record_copy(d.cuMemcpyDtoHAsync(w.pinned, word_at(0), 4, w.stream));
@@ -176,8 +175,7 @@ static void ask_copy_types(void) {
 
 static void ask_copy_patched(void) {
     begin(RONDO__CU_CAPTURE_MODE_RELAXED);
-    const memory_graph made =
-        record_copy(d.cuMemcpyDtoDAsync(word_at(4), word_at(0), 8, w.stream));
+    const memory_graph made = record_copy(d.cuMemcpyDtoDAsync(word_at(4), word_at(0), 8, w.stream));
     rondo__cu_copy_node params = read_copy(&made);
     params.destination.device = word_at(8);
     params.width_bytes = 4;
@@ -189,8 +187,7 @@ static void ask_copy_patched(void) {
 
 static void ask_copy_pageable(void) {
     begin(RONDO__CU_CAPTURE_MODE_RELAXED);
-    const memory_graph made =
-        record_copy(d.cuMemcpyHtoDAsync(word_at(0), w.pinned, 4, w.stream));
+    const memory_graph made = record_copy(d.cuMemcpyHtoDAsync(word_at(0), w.pinned, 4, w.stream));
     rondo__cu_copy_node params = read_copy(&made);
     uint32_t *pageable = malloc(64);
     if (pageable == NULL) {
@@ -212,8 +209,7 @@ static void ask_copy_read_anew(void) {
     }
     pageable[0] = 99;
     begin(RONDO__CU_CAPTURE_MODE_RELAXED);
-    const memory_graph made =
-        record_copy(d.cuMemcpyHtoDAsync(word_at(0), pageable, 4, w.stream));
+    const memory_graph made = record_copy(d.cuMemcpyHtoDAsync(word_at(0), pageable, 4, w.stream));
     pageable[0] = 100;
     launch(made.exec);
     say("%u", read_word(0));
@@ -225,8 +221,7 @@ static void ask_copy_read_anew(void) {
 
 static void ask_copy_turned(void) {
     begin(RONDO__CU_CAPTURE_MODE_RELAXED);
-    const memory_graph made =
-        record_copy(d.cuMemcpyHtoDAsync(word_at(0), w.pinned, 4, w.stream));
+    const memory_graph made = record_copy(d.cuMemcpyHtoDAsync(word_at(0), w.pinned, 4, w.stream));
     rondo__cu_copy_node params = read_copy(&made);
     params.source.memory_type = RONDO__CU_MEMORY_TYPE_DEVICE;
     params.source.device = word_at(4);
@@ -236,8 +231,7 @@ static void ask_copy_turned(void) {
 
 static void ask_update_pageable(void) {
     begin(RONDO__CU_CAPTURE_MODE_RELAXED);
-    const memory_graph made =
-        record_copy(d.cuMemcpyHtoDAsync(word_at(0), w.pinned, 4, w.stream));
+    const memory_graph made = record_copy(d.cuMemcpyHtoDAsync(word_at(0), w.pinned, 4, w.stream));
     begin(RONDO__CU_CAPTURE_MODE_RELAXED);
     MUST(d.cuMemcpyHtoDAsync(word_at(0), pageable_text, 4, w.stream));
     say_update(made.exec, end());
@@ -415,14 +409,14 @@ static void ask_memory_address(void) {
     unsigned type = 0;
     begin(RONDO__CU_CAPTURE_MODE_RELAXED);
     MUST(d.cuMemAllocAsync(&address, 4096, w.stream));
-    say("%s", name_of(d.cuPointerGetAttribute(&type, RONDO__CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
-                                              address)));
+    say("%s",
+        name_of(d.cuPointerGetAttribute(&type, RONDO__CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address)));
     MUST(d.cuMemcpyDtoDAsync(word_at(1), address, 4, w.stream));
     MUST(d.cuMemFreeAsync(address, w.stream));
     const memory_graph made = complete(end());
     launch(made.exec);
-    say("launched %s", name_of(d.cuPointerGetAttribute(
-                           &type, RONDO__CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address)));
+    say("launched %s",
+        name_of(d.cuPointerGetAttribute(&type, RONDO__CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address)));
 }
 
 static void ask_memory_foreign_free(void) {
@@ -480,8 +474,8 @@ const truth_question truth_memory[] = {
      "height INVALID_VALUE; width INVALID_VALUE; pitch INVALID_VALUE; element INVALID_VALUE", NULL},
     {"205b", "update of a fill of 4 rows to 3", ask_rows_update,
      "GRAPH_EXEC_UPDATE_FAILURE/ParametersChanged", NULL},
-    {"2003", "what captured copies say of their ends (1 host, 2 device, 4 unified)",
-     ask_copy_types, "1 to 2; 2 to 1; 2 to 2; 4 to 4", NULL},
+    {"2003", "what captured copies say of their ends (1 host, 2 device, 4 unified)", ask_copy_types,
+     "1 to 2; 2 to 1; 2 to 2; 4 to 4", NULL},
     {"m3", "a copy's destination and width are patched", ask_copy_patched, "ok; 1 33 1", NULL},
     {"208", "a copy's source is patched from pinned to pageable memory", ask_copy_pageable,
      "ok; 100", NULL},

@@ -116,11 +116,11 @@ rondo__cu_result work_with(rondo__cu_stream stream, rondo__cu_function function,
                                             .stream = stream,
                                             .attributes = &attribute,
                                             .attribute_count = 1};
-    return attribute.id == 0 ? d.cuLaunchKernel(function, blocks, 1, 1, 1, 1, 1, 0, stream,
-                                                list_arguments(&arguments, index, us, a, b), NULL)
-                             : d.cuLaunchKernelEx(&config, function,
-                                                  list_arguments(&arguments, index, us, a, b),
-                                                  NULL);
+    return attribute.id == 0
+               ? d.cuLaunchKernel(function, blocks, 1, 1, 1, 1, 1, 0, stream,
+                                  list_arguments(&arguments, index, us, a, b), NULL)
+               : d.cuLaunchKernelEx(&config, function, list_arguments(&arguments, index, us, a, b),
+                                    NULL);
 }
 
 rondo__cu_kernel_node describe_work(size_t index, uint32_t us, uint32_t a, uint32_t b) {
