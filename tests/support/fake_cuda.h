@@ -2,8 +2,9 @@
 //
 // It keeps streams, events, memory, modules, captures, graphs and user objects, runs work at once
 // on the calling thread, and is strict where the real driver is: the errors of capture (900 to 908)
-// come for the same misuse. What the real driver would leave undefined (a handle that is dead, a
-// context that is not current, a stream destroyed while it records) is noted as a violation.
+// come for the same misuse; tests/truth asks it and real drivers the same questions. What the real
+// driver would leave undefined (a handle that is dead, a context that is not current, a stream
+// destroyed while it records) is noted as a violation.
 //
 // It can be told to fail the nth call. Calls that give something up do their work and report the
 // failure all the same, as the real ones do when they pass on an earlier asynchronous error.

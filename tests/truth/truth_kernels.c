@@ -212,10 +212,20 @@ static rondo__cu_graph record_with(rondo__cu_function function, int id,
     return end();
 }
 
+// All its other bytes are 0.
+static rondo__cu_launch_attribute_value make_value(uint32_t first, uint32_t others) {
+    rondo__cu_launch_attribute_value value;
+    memset(&value, 0, sizeof value);
+    value.cluster[0] = first;
+    value.cluster[1] = others;
+    value.cluster[2] = others;
+    return value;
+}
+
 static void change_attribute(int id, int32_t former, int32_t next) {
-    const rondo__cu_launch_attribute_value values[2] = {{.priority = former}, {.priority = next}};
-    const rondo__cu_graph_exec exec = instantiate(record_with(w.work, id, values[0]));
-    const rondo__cu_graph graph = record_with(w.work, id, values[1]);
+    const rondo__cu_graph_exec exec =
+        instantiate(record_with(w.work, id, make_value((uint32_t)former, 0)));
+    const rondo__cu_graph graph = record_with(w.work, id, make_value((uint32_t)next, 0));
     if (exec != NULL && graph != NULL) {
         say_update(exec, graph);
     }
@@ -239,10 +249,9 @@ static void change_cluster(uint32_t former, uint32_t next) {
         return;
     }
     const int id = RONDO__CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
-    const rondo__cu_launch_attribute_value values[2] = {{.cluster = {former, 1, 1}},
-                                                        {.cluster = {next, 1, 1}}};
-    const rondo__cu_graph_exec exec = instantiate(record_with(w.cluster, id, values[0]));
-    const rondo__cu_graph graph = record_with(w.cluster, next > 0 ? id : 0, values[1]);
+    const rondo__cu_graph_exec exec =
+        instantiate(record_with(w.cluster, id, make_value(former, 1)));
+    const rondo__cu_graph graph = record_with(w.cluster, next > 0 ? id : 0, make_value(next, 1));
     if (exec == NULL || graph == NULL) {
         return;
     }
@@ -270,8 +279,7 @@ static void ask_cluster_gone(void) {
 enum { DEVICE_UPDATABLE = 13 };
 
 static rondo__cu_graph record_updatable(void) {
-    return record_with(w.work, DEVICE_UPDATABLE,
-                       (rondo__cu_launch_attribute_value){.is_allowed = 1});
+    return record_with(w.work, DEVICE_UPDATABLE, make_value(1, 0));
 }
 
 static void ask_updatable_second(void) {

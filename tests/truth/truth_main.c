@@ -112,12 +112,16 @@ static void *find(const char *symbol) {
     return w.is_fake ? fake_cuda_resolve(NULL, symbol) : dlsym(library, symbol);
 }
 
-static void fill_table(void) {
+// The name of a function that the driver lacks; NULL: it has all.
+static const char *fill_table(void) {
+    const char *missing = NULL;
 #define RONDO__CUDA_SYMBOL(need, name, version, exported, arguments) \
-    *(void **)&d.name = find(exported);
+    *(void **)&d.name = find(exported);                              \
+    missing = d.name == NULL ? exported : missing;
 #include "backend/cuda/cuda_symbols.h"
 #include "support/driver_symbols.h"
 #undef RONDO__CUDA_SYMBOL
+    return missing;
 }
 
 typedef struct fake_arguments {
@@ -145,7 +149,7 @@ static void fake_cluster(const void *arguments, size_t bytes) {
     *read_arguments(arguments, bytes).word = fake_cuda_get_cluster();
 }
 
-// What is wrong; NULL: nothing.
+// What is missing or fails; NULL: nothing.
 static const char *open_driver(void) {
     if (w.is_fake) {
         fake_cuda_reset(NULL);
@@ -155,11 +159,14 @@ static const char *open_driver(void) {
     } else {
         library = dlopen("libcuda.so.1", RTLD_NOW);
         if (library == NULL) {
-            return "libcuda.so.1 is not here";
+            return "libcuda.so.1";
         }
     }
-    fill_table();
-    return d.cuInit == NULL || d.cuInit(0) != RONDO__CU_SUCCESS ? "cuInit fails" : NULL;
+    const char *missing = fill_table();
+    if (missing != NULL) {
+        return missing;
+    }
+    return d.cuInit(0) != RONDO__CU_SUCCESS ? "cuInit" : NULL;
 }
 
 static bool load(const char *text, const char *name, rondo__cu_module *out_module,
@@ -319,7 +326,7 @@ int main(int argc, char **argv) {
     }
     const char *problem = open_driver();
     if (problem != NULL) {
-        printf("skipped: %s\n", problem);
+        printf("skipped: the driver lacks %s, or that fails\n", problem);
         return SKIPPED;
     }
     if (!open_world()) {
