@@ -63,12 +63,11 @@ size_t fake_cuda_count_objects(void);
 // What was illegal so far, one per line; "" when nothing was.
 const char *fake_cuda_get_violations(void);
 
-// What cuMemAllocAsync does on a stream that records.
-rondo__cu_result fake_cuda_allocate_in_order(rondo__cu_stream stream);
-
 // A kernel of every module: what cuLaunchKernel runs for this name.
 typedef void (*fake_cuda_kernel)(const void *arguments, size_t argument_bytes);
 void fake_cuda_set_kernel(const char *name, fake_cuda_kernel kernel);
+// For such kernels: the blocks in x of a cluster of the launch that runs.
+unsigned int fake_cuda_get_cluster(void);
 // For such kernels: calls what the host backend runs in their place, with at most 256 bytes.
 void fake_cuda_run_host(rondo_host_function function, const void *arguments, size_t argument_bytes);
 
