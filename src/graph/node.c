@@ -158,8 +158,8 @@ static rondo_status add_behind(rondo_graph *graph, const rondo_node *after, size
                              "graph \"%s\" is not being built; call rondo_graph_build_begin",
                              graph->label);
     }
-    rondo_status status = after_count > 0 ? rondo__check_pointer(after, call, "after")
-                                          : RONDO_STATUS_OK;
+    rondo_status status =
+        after_count > 0 ? rondo__check_pointer(after, call, "after") : RONDO_STATUS_OK;
     if (status == RONDO_STATUS_OK) {
         RETURN_IF_ERROR(rondo__capture_refuse_broken(graph->builder, call));
         status = set_predecessors(graph, after, after_count);

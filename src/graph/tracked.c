@@ -93,8 +93,7 @@ rondo_status rondo__tracked_add(rondo__capture *capture, rondo__node_handle hand
     rondo__tracked *tracked = find_or_create(capture);
     rondo_status status = tracked == NULL ? RONDO_STATUS_NO_MEMORY : reserve(tracked);
     if (status == RONDO_STATUS_OK) {
-        *out_node = (rondo_node){.recording = tracked->recording,
-                                 .number = enter(tracked, handle)};
+        *out_node = (rondo_node){.recording = tracked->recording, .number = enter(tracked, handle)};
     }
     pthread_mutex_unlock(&g_lock);
     return status;

@@ -303,9 +303,9 @@ static void destroy_graph(rondo__participant *participant) {
 
 // The graphs of an arena that were recorded into a capture.
 typedef struct children {
-    rondo__participant head;  // its key is the arena
-    uint32_t stream_number;   // all were recorded on this stream
-    uint64_t place_id;        // and into this capture or body
+    rondo__participant head;        // its key is the arena
+    uint32_t stream_number;         // all were recorded on this stream
+    uint64_t place_id;              // and into this capture or body
     rondo__section_node_list last;  // the node of the latest one
     const rondo__arena_graph **graphs;
     size_t count;

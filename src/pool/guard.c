@@ -29,7 +29,7 @@ typedef struct reference {
     rondo_pool *pool;  // retained; BLOCK only
     char what[40];     // which work
     uint64_t gone_at;  // the call to patch that found it freed; 0: none did
-    bool is_kept;      // while all is noted anew: a node still uses it
+    size_t kept_at;    // while all is noted anew: the place of its second entry, which stays
 } reference;
 
 typedef struct guard {
@@ -45,7 +45,8 @@ typedef struct guard {
     // While all is noted anew, behind a patch.
     size_t former_count;  // references from before; 0: none, or nothing is noted anew
     size_t gone_count;    // of them, memory that was freed
-    uint64_t named_at;    // the call to patch that named what is being noted; 0: the recording
+    uint64_t call;        // to patch, that does it
+    uint64_t named_at;    // the one that named what is being noted; 0: the recording
 } guard;
 
 // ---- noting -----------------------------------------------------------------------------------
@@ -110,25 +111,33 @@ static rondo_status find_elsewhere(const guard *g, reference *found) {
 }
 
 // Memory that was freed does not become right by a patch of something else: a former reference to
-// the address stays, if the node named it before it was seen to be gone. `named_at` UINT64_MAX is
-// before all. Adds the reference to those that are noted anew.
-static rondo_status keep_gone(guard *g, const void *address, uint64_t named_at, bool *out_is_kept) {
+// the address stays, if the node named it before it was seen to be gone, or `is_nothing_there` now:
+// then the node has named what was gone. Adds the reference to those that are noted anew.
+static rondo_status keep_gone(guard *g, const void *address, bool is_nothing_there,
+                              bool *out_is_kept) {
     const uintptr_t at = (uintptr_t)address;
+    size_t i = 0;
     *out_is_kept = false;
-    for (size_t i = 0; g->gone_count > 0 && i < g->former_count && !*out_is_kept; ++i) {
+    for (; g->gone_count > 0 && i < g->former_count && !*out_is_kept; ++i) {
         const reference *r = &g->references[i];
         *out_is_kept = r->gone_at > 0 && at >= r->begin && at - r->begin < r->bytes &&
-                       (named_at == UINT64_MAX || named_at < r->gone_at);
-        if (*out_is_kept && !r->is_kept) {
-            rondo_status status = RONDO__ARRAY_RESERVE(g->references, g->capacity, g->count + 1);
-            RETURN_IF_ERROR(status);
-            g->references[i].is_kept = true;
-            g->references[g->count] = g->references[i];
-            if (g->references[g->count].pool != NULL) {
-                rondo_pool_retain(g->references[g->count].pool);
-            }
-            g->count += 1;
+                       (is_nothing_there || g->named_at < r->gone_at);
+    }
+    if (!*out_is_kept) {
+        return RONDO_STATUS_OK;
+    }
+    i -= 1;
+    if (g->references[i].kept_at == 0) {
+        rondo_status status = RONDO__ARRAY_RESERVE(g->references, g->capacity, g->count + 1);
+        RETURN_IF_ERROR(status);
+        if (g->references[i].pool != NULL) {
+            rondo_pool_retain(g->references[i].pool);
         }
+        g->references[i].kept_at = g->count;
+        g->references[g->count++] = g->references[i];
+    }
+    if (is_nothing_there) {
+        g->references[g->references[i].kept_at].gone_at = g->call + 1;
     }
     return RONDO_STATUS_OK;
 }
@@ -137,7 +146,7 @@ static rondo_status note(guard *g, const void *address, const char *what) {
     rondo__area area;
     reference found = {.address = address};
     bool is_kept = false;
-    RETURN_IF_ERROR(keep_gone(g, address, g->named_at, &is_kept));
+    RETURN_IF_ERROR(keep_gone(g, address, false, &is_kept));
     if (is_kept) {
         return RONDO_STATUS_OK;
     }
@@ -152,7 +161,7 @@ static rondo_status note(guard *g, const void *address, const char *what) {
     } else {
         RETURN_IF_ERROR(find_elsewhere(g, &found));
         if (found.serial == 0) {  // nothing is there: perhaps not any more
-            return keep_gone(g, address, UINT64_MAX, &is_kept);
+            return keep_gone(g, address, true, &is_kept);
         }
     }
     snprintf(found.what, sizeof found.what, "%s", what);
@@ -291,11 +300,12 @@ rondo_status rondo__guard_begin_anew(rondo__participant *list, uint64_t call) {
         bool is_there = false;
         RETURN_IF_ERROR(look(g, r, &is_there));
         r->gone_at = is_there ? 0 : r->gone_at > 0 ? r->gone_at : call;
-        r->is_kept = false;
+        r->kept_at = 0;
         g->gone_count += !is_there;
     }
     clear_table(g);
     g->former_count = g->count;
+    g->call = call;
     return RONDO_STATUS_OK;
 }
 

@@ -89,8 +89,8 @@ typedef enum environment {
 } environment;
 
 static void set_environment(environment which) {
-    static const int modes[] = {[UPWARD] = FE_UPWARD, [DOWNWARD] = FE_DOWNWARD,
-                                [TOWARD_ZERO] = FE_TOWARDZERO};
+    static const int modes[] = {
+        [UPWARD] = FE_UPWARD, [DOWNWARD] = FE_DOWNWARD, [TOWARD_ZERO] = FE_TOWARDZERO};
     assert_int_equal(fesetenv(FE_DFL_ENV), 0);
     if (which >= UPWARD && which <= TOWARD_ZERO) {
         assert_int_equal(fesetround(modes[which]), 0);
@@ -144,8 +144,11 @@ static rondo_program *build(void) {
     const rondo_tensor scalar = {.dtype = RONDO_DTYPE_F32, .shape = {0, {0}}};
     rondo_tensor t = scalar;
     OK(rondo_builder_create(NULL, &b));
-    const rondo_port x = {
-        .struct_size = sizeof x, .name = "x", .dtype = RONDO_DTYPE_F32, .rank = 1, .extent = {COUNT}};
+    const rondo_port x = {.struct_size = sizeof x,
+                          .name = "x",
+                          .dtype = RONDO_DTYPE_F32,
+                          .rank = 1,
+                          .extent = {COUNT}};
     OK(rondo_builder_add_input(b, &x));
     t.data = &third;
     OK(rondo_builder_add_parameter(b, "third", &t, RONDO_PARAMETER_COPIED));
@@ -154,10 +157,10 @@ static rondo_program *build(void) {
     t.data = &large;
     OK(rondo_builder_add_parameter(b, "large", &t, RONDO_PARAMETER_COPIED));
     static const char *const nodes[][4] = {
-        {"Div", "x", "third", "a"},       {"Exp", "a", NULL, "b"},    {"Mul", "x", "tiny", "c0"},
-        {"Mul", "c0", "tiny", "c"},       {"Mul", "x", "large", "d0"}, {"Mul", "d0", "large", "d"},
-        {"Sqrt", "x", NULL, "e"},         {"Div", "third", "tiny", "f0"},
-        {"Div", "f0", "third", "f1"},     {"Mul", "x", "f1", "f"},    {"Tanh", "a", NULL, "g"},
+        {"Div", "x", "third", "a"}, {"Exp", "a", NULL, "b"},        {"Mul", "x", "tiny", "c0"},
+        {"Mul", "c0", "tiny", "c"}, {"Mul", "x", "large", "d0"},    {"Mul", "d0", "large", "d"},
+        {"Sqrt", "x", NULL, "e"},   {"Div", "third", "tiny", "f0"}, {"Div", "f0", "third", "f1"},
+        {"Mul", "x", "f1", "f"},    {"Tanh", "a", NULL, "g"},
     };
     for (size_t i = 0; i < sizeof nodes / sizeof *nodes; ++i) {
         const char *inputs[] = {nodes[i][1], nodes[i][2]};
@@ -189,15 +192,13 @@ static void run(const rondo_program *program, environment which, uint32_t thread
     set_environment(which);
     OK(rondo_device_open("host", &device));
     OK(rondo_executor_create((rondo_program *)(uintptr_t)program, device, &options, &executor));
-    const rondo_binding feed = {
-        "x", {.dtype = RONDO_DTYPE_F32, .shape = {1, {COUNT}}, .data = values}};
+    const rondo_binding feed = {"x",
+                                {.dtype = RONDO_DTYPE_F32, .shape = {1, {COUNT}}, .data = values}};
     for (int r = 0; r < RUNS; ++r) {
         rondo_binding fetches[OUTPUTS];
         for (int i = 0; i < OUTPUTS; ++i) {
-            fetches[i] = (rondo_binding){names[i],
-                                         {.dtype = RONDO_DTYPE_F32,
-                                          .shape = {1, {COUNT}},
-                                          .data = results[r][i]}};
+            fetches[i] = (rondo_binding){
+                names[i], {.dtype = RONDO_DTYPE_F32, .shape = {1, {COUNT}}, .data = results[r][i]}};
         }
         OK(rondo_executor_run(executor, &feed, 1, fetches, OUTPUTS));
     }
