@@ -319,6 +319,19 @@ static bool make_patch(world *w, graph_model *g, patch_plan *plan, uint32_t numb
     return true;
 }
 
+// The node was just patched to that work; what is wrong with the next is seen all the same.
+static void patch_again_wrongly(world *w, const graph_model *g, patch_plan *plan, uint32_t number) {
+    rondo_launch *launch = &plan->works[0].launch;
+    const rondo_launch former = *launch;
+    launch->arguments = number % 2 == 0 ? NULL : launch->arguments;
+    launch->flags = number % 2 == 0 ? 0 : 0x80u << number / 2 % 8;
+    const rondo_status status =
+        rondo_graph_patch_node(g->real, plan->patches[0].node, plan->patches[0].work);
+    tell(w, status, "  again, with %s", number % 2 == 0 ? "no arguments" : "unknown flags");
+    *launch = former;
+    (void)expect(w, status, CAN_INVALID, "rondo_graph_patch_node");
+}
+
 bool call_patch(world *w, const any_call *k) {
     graph_model *g = pick_graph(w, k->a, GRAPH_READY);
     if (may_have_lost_addresses(w, g)) {
@@ -337,6 +350,10 @@ bool call_patch(world *w, const any_call *k) {
         spoil(w, g, (wrong_kind)(k->value % WRONG_COUNT), k->value / 8, &plan);
     }
     bool was_made = is_right && make_patch(w, g, &plan, k->value >> 3);
+    if (was_made && g->executed == plan.after && plan.patches[0].work != NULL &&
+        plan.patches[0].work->kind == RONDO_NODE_KERNEL) {
+        patch_again_wrongly(w, g, &plan, k->value >> 5);
+    }
     content_release(plan.after);
     return was_made;
 }

@@ -131,18 +131,17 @@ static bool refuse_in_place(world *w, capture *c, rondo_status status) {
     return true;
 }
 
-// Launches of an op that keeps something in between come one behind the other in a capture, and in
-// each body by itself, on whichever streams.
-bool call_op(world *w, const any_call *k) {
-    stream_model *s = pick_stream(w, k->a);
+// False: it would race.
+static bool put_op(world *w, stream_model *s, uint32_t number) {
     capture *c = capture_of(s);
     frame *f = c != NULL && !c->is_broken ? s->frame : NULL;
-    const node n = {
-        .kind = NODE_OP, .destination = pick_wide(w, s, k->b), .source = pick_wide(w, s, k->c)};
+    const node n = {.kind = NODE_OP,
+                    .destination = pick_wide(w, s, number),
+                    .source = pick_wide(w, s, number >> 8)};
     const bool is_in_place = n.destination.first == n.source.first;
     const uint64_t former = s->closure;
     s->closure |= f != NULL && !is_in_place ? f->ops : 0;
-    if (is_in_place ? k->value % 16 != 0 : !can_put(w, s, &n)) {
+    if (is_in_place ? number >> 16 != 0 : !can_put(w, s, &n)) {
         s->closure = former;
         return false;
     }
@@ -165,6 +164,47 @@ bool call_op(world *w, const any_call *k) {
         take_handle(w, s, index);
     }
     return true;
+}
+
+// Lets the second of two lines of the program come behind the first.
+static void order(world *w, int first, int second, uint32_t event) {
+    const any_call recorded = {.a = (uint8_t)(3 * first), .b = (uint8_t)event};
+    const any_call waited = {.a = (uint8_t)(3 * second), .b = (uint8_t)event};
+    (void)call_record_event(w, &recorded);
+    if (!w->has_failed) {
+        (void)call_wait_event(w, &waited);
+    }
+}
+
+// A launch on a line, one on another that is forked from it, and both are joined.
+static bool put_on_fork(world *w, int line, uint32_t number) {
+    enum { EVENT = 1 };  // none that is external
+    stream_model *s = &w->streams[line];
+    const int beside = (line + 1 + (int)(number % (STREAM_COUNT - 1))) % STREAM_COUNT;
+    stream_model *other = &w->streams[beside];
+    if (s->frame == NULL || s->frame->parent != NULL || is_broken(s) ||
+        (other->frame != NULL && other->frame != s->frame) || s->scope != NULL ||
+        other->scope != NULL) {
+        return false;
+    }
+    order(w, line, beside, EVENT);
+    bool was_put = !w->has_failed && put_op(w, s, number >> 2 & 0xffff);
+    if (!w->has_failed && !is_broken(s) && other->frame == s->frame) {
+        was_put = put_op(w, other, number >> 8 & 0xffff) || was_put;
+    }
+    if (!w->has_failed && !is_broken(s) && other->frame == s->frame) {
+        order(w, beside, line, EVENT);
+    }
+    return was_put;
+}
+
+// Launches of an op that keeps something in between come one behind the other in a capture, and in
+// each body by itself, on whichever streams.
+bool call_op(world *w, const any_call *k) {
+    stream_model *s = pick_stream(w, k->a);
+    const int line = (int)(s - w->streams);
+    return (line < STREAM_COUNT && k->b % 2 == 0 && put_on_fork(w, line, k->value)) ||
+           (!w->has_failed && put_op(w, s, k->value & 0xfffff));
 }
 
 // ---- models -----------------------------------------------------------------------------------
