@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "kernel/kernel.h"
 #include "op/bounds.h"
+#include "op/half.h"
 #include "op/op.h"
 #include "rondo/device.h"
 #include "rondo/graph.h"
@@ -52,14 +53,19 @@ static void store(rondo_tensor *tensor, int64_t index, double value) {
         case RONDO_DTYPE_F16:
             ((uint16_t *)data)[index] = rondo_f16_from_float((float)value);
             break;
+        case RONDO_DTYPE_BF16:
+            ((uint16_t *)data)[index] = rondo__bfloat_from_float((float)value);
+            break;
         case RONDO_DTYPE_I16:
         case RONDO_DTYPE_U16:
             ((uint16_t *)data)[index] = (uint16_t)(int)value;
             break;
         case RONDO_DTYPE_I32:
-            ((int32_t *)data)[index] = (int32_t)value;
+        case RONDO_DTYPE_U32:
+            ((uint32_t *)data)[index] = (uint32_t)(int64_t)value;
             break;
         case RONDO_DTYPE_I64:
+        case RONDO_DTYPE_U64:
             ((int64_t *)data)[index] = (int64_t)value;
             break;
         default:
@@ -76,12 +82,8 @@ static double fetch(rondo_dtype dtype, const void *data, int64_t index) {
             return ((const double *)data)[index];
         case RONDO_DTYPE_F16:
             return (double)rondo_f16_to_float(((const uint16_t *)data)[index]);
-        case RONDO_DTYPE_BF16: {
-            const uint32_t bits = (uint32_t)((const uint16_t *)data)[index] << 16;
-            float value;
-            memcpy(&value, &bits, sizeof(value));
-            return (double)value;
-        }
+        case RONDO_DTYPE_BF16:
+            return (double)rondo__bfloat_to_float(((const uint16_t *)data)[index]);
         case RONDO_DTYPE_I8:
             return ((const int8_t *)data)[index];
         case RONDO_DTYPE_I16:
@@ -92,6 +94,10 @@ static double fetch(rondo_dtype dtype, const void *data, int64_t index) {
             return ((const int32_t *)data)[index];
         case RONDO_DTYPE_I64:
             return (double)((const int64_t *)data)[index];
+        case RONDO_DTYPE_U32:
+            return ((const uint32_t *)data)[index];
+        case RONDO_DTYPE_U64:
+            return (double)((const uint64_t *)data)[index];
         default:
             return ((const uint8_t *)data)[index];
     }
@@ -108,6 +114,11 @@ static rondo_dtype parse_dtype(const char *name, rondo_dtype real, bool *out_is_
         }
     }
     return RONDO_DTYPE_NONE;
+}
+
+// About as many deviations from 0 as the digits of the type reach.
+static double get_far(rondo_dtype dtype) {
+    return dtype == RONDO_DTYPE_F16 ? 512.0 : dtype == RONDO_DTYPE_BF16 ? 32.0 : 577350.0;
 }
 
 static void fill_values(rondo_tensor *tensor, const char *values) {
@@ -128,6 +139,8 @@ static void fill_values(rondo_tensor *tensor, const char *values) {
         double value = 2.0 * u - 1.0;
         if (values[0] == 'p') {
             value = 0.1 + 1.9 * u;
+        } else if (values[0] == 'f') {
+            value += get_far(tensor->dtype);
         } else if (values[0] == 'i') {
             value = floor(u * limit);
         } else if (values[0] == 'n' || values[0] == 'k') {
