@@ -12,8 +12,8 @@
 #include "base/memory.h"
 #include "kernel/kernel.h"
 #include "op/bounds.h"
-#include "op/half.h"
 #include "op/op.h"
+#include "op/support.h"
 #include "rondo/device.h"
 #include "rondo/graph.h"
 
@@ -42,65 +42,14 @@ static double next_uniform(void) {
 }
 
 static void store(rondo_tensor *tensor, int64_t index, double value) {
-    void *data = tensor->data;
-    switch (tensor->dtype) {
-        case RONDO_DTYPE_F32:
-            ((float *)data)[index] = (float)value;
-            break;
-        case RONDO_DTYPE_F64:
-            ((double *)data)[index] = value;
-            break;
-        case RONDO_DTYPE_F16:
-            ((uint16_t *)data)[index] = rondo_f16_from_float((float)value);
-            break;
-        case RONDO_DTYPE_BF16:
-            ((uint16_t *)data)[index] = rondo__bfloat_from_float((float)value);
-            break;
-        case RONDO_DTYPE_I16:
-        case RONDO_DTYPE_U16:
-            ((uint16_t *)data)[index] = (uint16_t)(int)value;
-            break;
-        case RONDO_DTYPE_I32:
-        case RONDO_DTYPE_U32:
-            ((uint32_t *)data)[index] = (uint32_t)(int64_t)value;
-            break;
-        case RONDO_DTYPE_I64:
-        case RONDO_DTYPE_U64:
-            ((int64_t *)data)[index] = (int64_t)value;
-            break;
-        default:
-            ((uint8_t *)data)[index] = (uint8_t)(int)value;
-            break;
-    }
+    const size_t bytes = rondo_dtype_get_bytes(tensor->dtype);
+    rondo__convert_elements(RONDO_DTYPE_F64, &value, tensor->dtype,
+                            (char *)tensor->data + (size_t)index * bytes, 1);
 }
 
 static double fetch(rondo_dtype dtype, const void *data, int64_t index) {
-    switch (dtype) {
-        case RONDO_DTYPE_F32:
-            return (double)((const float *)data)[index];
-        case RONDO_DTYPE_F64:
-            return ((const double *)data)[index];
-        case RONDO_DTYPE_F16:
-            return (double)rondo_f16_to_float(((const uint16_t *)data)[index]);
-        case RONDO_DTYPE_BF16:
-            return (double)rondo__bfloat_to_float(((const uint16_t *)data)[index]);
-        case RONDO_DTYPE_I8:
-            return ((const int8_t *)data)[index];
-        case RONDO_DTYPE_I16:
-            return ((const int16_t *)data)[index];
-        case RONDO_DTYPE_U16:
-            return ((const uint16_t *)data)[index];
-        case RONDO_DTYPE_I32:
-            return ((const int32_t *)data)[index];
-        case RONDO_DTYPE_I64:
-            return (double)((const int64_t *)data)[index];
-        case RONDO_DTYPE_U32:
-            return ((const uint32_t *)data)[index];
-        case RONDO_DTYPE_U64:
-            return (double)((const uint64_t *)data)[index];
-        default:
-            return ((const uint8_t *)data)[index];
-    }
+    const rondo_tensor tensor = {.dtype = dtype, .data = (void *)(uintptr_t)data};
+    return rondo__tensor_get_number(&tensor, index);
 }
 
 static rondo_dtype parse_dtype(const char *name, rondo_dtype real, bool *out_is_real) {
@@ -169,11 +118,6 @@ static void spoil_values(rondo_tensor *tensor, op_case_values how) {
     }
 }
 
-static bool is_float(rondo_dtype dtype) {
-    return dtype == RONDO_DTYPE_F32 || dtype == RONDO_DTYPE_F64 || dtype == RONDO_DTYPE_F16 ||
-           dtype == RONDO_DTYPE_BF16;
-}
-
 static bool parse_input(const char *token, rondo_dtype real, op_case_values how,
                         parsed_case *parsed) {
     char name[16] = "";
@@ -201,7 +145,7 @@ static bool parse_input(const char *token, rondo_dtype real, op_case_values how,
     const char *values = close[1] == ':' ? close + 2 : "u";
     fill_values(&parsed->inputs[index], values);
     parsed->is_known[index] = strchr("w=k", values[0]) != NULL;
-    if (is_float(dtype) && !parsed->is_known[index]) {
+    if (rondo__dtype_is_float(dtype) && !parsed->is_known[index]) {
         spoil_values(&parsed->inputs[index], how);
         parsed->has_spoilt = true;
     }
@@ -373,6 +317,14 @@ static bool is_close(const device_run *run, const rondo_tensor *wanted, char *me
     for (int64_t i = 0; i < count; i++) {
         const double want = fetch(wanted->dtype, wanted->data, i);
         const double got = fetch(wanted->dtype, result, i);
+        const size_t bytes = rondo_dtype_get_bytes(wanted->dtype), at = (size_t)i * bytes;
+        if (!rondo__dtype_is_float(wanted->dtype) &&
+            memcmp((const char *)result + at, (const char *)wanted->data + at, bytes) != 0) {
+            // Of 64 bits, more differ than a double shows.
+            (void)snprintf(message, message_bytes, "element %lld is %.17g, not %.17g", (long long)i,
+                           got, want);
+            return false;
+        }
         if ((isnan(want) && isnan(got)) || (isinf(want) && isinf(got) && (want > 0) == (got > 0))) {
             continue;
         }
