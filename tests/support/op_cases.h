@@ -8,6 +8,8 @@
 //                 types     T stands for f32, then f16; others as rondo_dtype_get_name says
 //                 values    none: uniform in -1 .. 1       :p  uniform in 0.1 .. 2
 //                           :iN integers in 0 .. N-1       :nN integers in -N .. N-1
+//                           :f  far from 0: a mean that is a million times the deviation, in f16
+//                               and bf16 about as far as the digits reach
 //                           :w  as none, and known when the kernel is prepared
 //                           :kN as :nN, and known when the kernel is prepared; unsigned wrap
 //                           :=  the listed values over and over, known when it is prepared
