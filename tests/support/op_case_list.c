@@ -136,6 +136,9 @@ const op_case op_cases[] = {
      "ops=Affine,Clip,Sub operands=0,-1,-1,1,-1,-1,2,0,-1 alphas=2.0,-0.5,0.0 "
      "betas=0.25,0.75,0.0",
      1},
+    // a product that is whole once it is rounded: a fused multiply-add would be just below 0
+    {"rondo.Elementwise", 17, "f32[5,320]:=10,20,40 f32[1]:=0.7 f32[5,320]:=-7,-14,-28",
+     "ops=Mul,Add,Floor operands=0,1,-1,3,2,-1,4,-1,-1 alphas=0.0,0.0,0.0 betas=0.0,0.0,0.0", 1},
     {"rondo.Elementwise", 17, "T[2,3,1,40] T[3,5,1] T[2,1,5,40]",
      "ops=Add,Relu,Mul,Tanh,Sub,Gelu operands=0,1,-1,3,-1,-1,4,2,-1,5,-1,-1,6,3,-1,7,-1,-1 "
      "alphas=0.0,0.0,0.0,0.0,0.0,0.0 betas=0.0,0.0,0.0,0.0,0.0,0.0",
