@@ -475,18 +475,24 @@ bool rondo__resize_find_taps(const rondo__resize_plan *plan, int32_t axis, int64
         return is_inside_crop;
     }
     const int64_t base = (int64_t)floor(coordinate);
+    const bool is_plain = plan->mode == RONDO__RESIZE_LINEAR && count == 2;
     double sum = 0.0;
     for (int64_t i = 0; i < count; i++) {
         const int64_t index = base + taps->first + i;
         const bool is_inside = index >= 0 && index < extent;
         weights[i] = get_weight(plan, taps->stretch * ((double)index - coordinate));
+        if (is_plain && i == 1) {  // 1 - weights[0], but exact: whole numbers are rounded from it
+            weights[i] = coordinate - (double)base;
+        }
         if (plan->excludes_outside && !is_inside) {
             weights[i] = 0.0;
         }
         sum += weights[i];
         indices[i] = index < 0 ? 0 : index >= extent ? extent - 1 : index;
     }
-    for (int64_t i = 0; i < count && sum != 0.0; i++) {
+    // The others add up to 1 as they are; a quotient would change their last bits.
+    const bool divides = plan->excludes_outside || plan->has_antialias;
+    for (int64_t i = 0; i < count && divides && sum != 0.0; i++) {
         weights[i] /= sum;
     }
     return is_inside_crop;

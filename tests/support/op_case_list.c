@@ -462,6 +462,9 @@ const op_case op_cases[] = {
      "pooled_shape=3,4 spatial_scale=0.8", 1},
     // ---- resizing
     {"Resize", 13, "T[1,2,4,5] - f32[4]:=1,1,2,2", "mode=nearest", 1},
+    // images of whole numbers: sums in the middle of two, and weights that are rounded
+    {"Resize", 13, "u8[4,16,11,9]:i256 - - i64[4]:=4,16,5,6", "mode=linear", 1},
+    {"Resize", 13, "u8[4,16,4,6]:i256 - - i64[4]:=4,16,2,10", "mode=linear", 1},
     {"Resize", 13, "T[1,2,4,5] - f32[4]:=1,1,2,1.5", "mode=linear", 1},
     {"Resize", 13, "T[1,2,4,5] - - i64[4]:=1,2,3,7",
      "mode=linear coordinate_transformation_mode=align_corners", 1},
