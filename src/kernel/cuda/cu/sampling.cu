@@ -105,26 +105,28 @@ __device__ __forceinline__ tap_list find_taps(P normalized, i64 whole_extent) {
     return taps;
 }
 
+// Adds to one sum, in the order of the reference.
 template <int D>
 struct walk {
-    static __device__ __forceinline__ double run(const sample_arguments &a, const T *x,
-                                                 const tap_list (&taps)[RANK], double weight,
-                                                 i64 at) {
-        double sum = 0.0;
+    static __device__ __forceinline__ void run(const sample_arguments &a, const T *x,
+                                               const tap_list (&taps)[RANK], double weight, i64 at,
+                                               double &sum) {
 #pragma unroll
         for (int t = 0; t < TAPS; t++) {
-            sum += walk<D + 1>::run(a, x, taps, weight * taps[D].weight[t],
-                                    at * a.extent[D] + taps[D].index[t]);
+            walk<D + 1>::run(a, x, taps, weight * taps[D].weight[t],
+                             at * a.extent[D] + taps[D].index[t], sum);
         }
-        return sum;
     }
 };
 template <>
 struct walk<RANK> {
-    static __device__ __forceinline__ double run(const sample_arguments &, const T *x,
-                                                 const tap_list (&)[RANK], double weight, i64 at) {
+    static __device__ __forceinline__ void run(const sample_arguments &, const T *x,
+                                               const tap_list (&)[RANK], double weight, i64 at,
+                                               double &sum) {
         // An infinity that does not count must not become NaN.
-        return weight != 0.0 ? weight * convert<double>(x[at]) : 0.0;
+        if (weight != 0.0) {
+            sum += weight * convert<double>(x[at]);
+        }
     }
 };
 
@@ -152,8 +154,9 @@ extern "C" __global__ void __launch_bounds__(256) grid_sample(const sample_argum
         const i64 image = n / a.out_span, place = n % a.out_span;
         for (i64 c = blockIdx.y; c < a.channels; c += gridDim.y) {
             const i64 plane = image * a.channels + c;
-            a.y[plane * a.out_span + place] =
-                finish(walk<0>::run(a, a.x + plane * a.in_span, taps, 1.0, 0));
+            double sum = 0.0;
+            walk<0>::run(a, a.x + plane * a.in_span, taps, 1.0, 0, sum);
+            a.y[plane * a.out_span + place] = finish(sum);
         }
     }
 }
