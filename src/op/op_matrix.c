@@ -432,8 +432,7 @@ static rondo_status compute_qlinear_matmul(rondo__compute *compute) {
             const int64_t row = i / product.n % product.m, column = i % product.n;
             const double a_scale = is_a_after ? wide[1][a_count == 1 ? 0 : row] : 1.0;
             const double b_scale = is_b_after ? wide[4][b_count == 1 ? 0 : column] : 1.0;
-            y[i] = rondo__saturate(rint(y[i] * (a_scale * b_scale) / *wide[6]) + *wide[7],
-                                   inputs[7]->dtype);
+            y[i] = rondo__requantize(y[i], a_scale, b_scale, *wide[6], *wide[7], inputs[7]->dtype);
         }
         scratch.status = rondo__narrow(compute, 0, y);
     }

@@ -42,14 +42,19 @@ static rondo_status infer_scaler(rondo__infer *infer) {
 static rondo_status compute_scaler(rondo__compute *compute) {
     size_t count = 0;
     const rondo_tensor *x = compute->inputs[0];
+    const bool is_wide = x->dtype == RONDO_DTYPE_F64;
     const float *offset = rondo__op_get_floats(compute->op, "offset", &count);
     const float *scale = rondo__op_get_floats(compute->op, "scale", &count);
     int64_t columns = x->shape.extent[x->shape.rank - 1];
     double *values;
     RETURN_IF_ERROR(rondo__widen(x, &values));
     for (int64_t i = 0; i < rondo_shape_get_count(&x->shape); ++i) {
-        values[i] = (values[i] - get_entry(offset, count, i % columns)) *
-                    get_entry(scale, count, i % columns);
+        // f64 apart, each step is f32, as in ONNX Runtime and the reference: what is scaled here is
+        // mostly compared with the thresholds of trees.
+        double moved = is_wide ? values[i] : (double)(float)values[i];
+        moved -= get_entry(offset, count, i % columns);
+        moved = is_wide ? moved : (double)(float)moved;
+        values[i] = moved * get_entry(scale, count, i % columns);
     }
     rondo_status status = rondo__narrow(compute, 0, values);
     rondo__free(values);

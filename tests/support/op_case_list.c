@@ -138,6 +138,9 @@ const op_case op_cases[] = {
      "ops=Affine,Clip,Sub operands=0,-1,-1,1,-1,-1,2,0,-1 alphas=2.0,-0.5,0.0 "
      "betas=0.25,0.75,0.0",
      1},
+    // a product that is whole once it is rounded: a fused multiply-add would be just below 0
+    {"rondo.Elementwise", 17, "f32[5,320]:=10,20,40 f32[1]:=0.7 f32[5,320]:=-7,-14,-28",
+     "ops=Mul,Add,Floor operands=0,1,-1,3,2,-1,4,-1,-1 alphas=0.0,0.0,0.0 betas=0.0,0.0,0.0", 1},
     {"rondo.Elementwise", 17, "T[2,3,1,40] T[3,5,1] T[2,1,5,40]",
      "ops=Add,Relu,Mul,Tanh,Sub,Gelu operands=0,1,-1,3,-1,-1,4,2,-1,5,-1,-1,6,3,-1,7,-1,-1 "
      "alphas=0.0,0.0,0.0,0.0,0.0,0.0 betas=0.0,0.0,0.0,0.0,0.0,0.0",
@@ -229,6 +232,14 @@ const op_case op_cases[] = {
     {"Slice", 13, "T[50,60,7] i64[2]:=3,59 i64[2]:=50,-70 i64[2]:=0,1 i64[2]:=2,-3", "", 1},
     {"Pad", 18, "T[3,4,5] i64[4]:=1,2,0,1 - i64[2]:=2,0", "mode=reflect", 1},
     {"Pad", 19, "T[3,4] i64[4]:=1,2,0,5", "mode=wrap", 1},
+    // negative pads cut before the others repeat what is left, more than once
+    {"Pad", 19, "T[3,2] i64[4]:=-1,3,4,-1", "mode=wrap", 1},
+    {"Pad", 19, "T[2,6,5] i64[6]:=0,-2,11,1,13,-3", "mode=wrap", 1},
+    {"Pad", 18, "T[2,6,5] i64[6]:=0,-2,9,-1,12,-2", "mode=reflect", 1},
+    {"Pad", 18, "T[5,4] i64[4]:=-4,-1,7,3", "mode=reflect", 1},
+    {"Pad", 18, "T[5,4] i64[4]:=3,-2,-2,4", "mode=edge", 1},
+    {"Pad", 18, "T[5,4] i64[4]:=2,6,-3,-5 T[]:=0.5", "", 1},
+    {"Pad", 18, "T[5,4] i64[4]:=-6,1,4,1 T[]:=0.5", "", 1},
     {"Pad", 2, "T[3,4]", "pads=1,2,0,1 value=2.5", 1},
     {"Pad", 13, "T[3,0] i64[4]:=1,2,0,1 T[]:=0.5", "", 1},
     {"CenterCropPad", 18, "T[7,10,4] i64[3]:=10,6,5", "", 1},
@@ -432,6 +443,12 @@ const op_case op_cases[] = {
     {"GridSample", 16, "T[1,3,5,7] T[1,4,6,2]", "mode=bicubic", 1},
     {"GridSample", 20, "i32[2,3,5,7]:n99 f32[2,4,6,2]", "", 1},
     {"GridSample", 20, "f64[1,3,5,7] f64[1,4,6,2]", "", 1},
+    // places in the middle of two elements, in the last bit of f32
+    {"GridSample", 20, "T[1,2,6,6] f32[1,6,6,2]:=-0.6666667,-0.3333333,0,0.3333333,0.6666667",
+     "mode=nearest", 1},
+    {"GridSample", 20,
+     "T[1,2,4,7] f32[1,8,6,2]:=-0.428571433,0,-0.142857149,0.285714298,0.714285731,0.571428597",
+     "mode=nearest padding_mode=border", 1},
     {"AffineGrid", 20, "T[2,2,3] i64[4]:=2,3,5,6", "", 1},
     {"AffineGrid", 20, "T[2,2,3] i64[4]:=2,3,1,6", "align_corners=1", 1},
     {"AffineGrid", 20, "T[2,3,4] i64[5]:=2,3,4,5,6", "align_corners=1", 1},
@@ -442,10 +459,18 @@ const op_case op_cases[] = {
      "coordinate_transformation_mode=output_half_pixel",
      1},
     {"RoiAlign", 10, "T[1,3,12,14] T[2,4]:=1,2,9,8,0,0,3.5,13 i64[2]:=0,0", "", 1},
+    // bins of whole sizes, in the last bit of f32
+    {"RoiAlign", 16, "T[1,2,9,7] T[3,4]:=0,4,15,10,8,3,23,17,0,0,10,10 i64[3]:=0,0,0",
+     "spatial_scale=0.2 output_height=2 coordinate_transformation_mode=output_half_pixel", 1},
+    {"MaxRoiPool", 1, "T[1,2,6,7] T[3,5]:=0,3,5,16,8,0,1,3,15,14,0,0,0,7,9",
+     "pooled_shape=2,4 spatial_scale=0.7", 1},
     {"MaxRoiPool", 1, "T[2,3,12,14] T[3,5]:=0,1,2,9,8,1,0,0,13,11,1,20,20,22,22",
      "pooled_shape=3,4 spatial_scale=0.8", 1},
     // ---- resizing
     {"Resize", 13, "T[1,2,4,5] - f32[4]:=1,1,2,2", "mode=nearest", 1},
+    // images of whole numbers: sums in the middle of two, and weights that are rounded
+    {"Resize", 13, "u8[4,16,11,9]:i256 - - i64[4]:=4,16,5,6", "mode=linear", 1},
+    {"Resize", 13, "u8[4,16,4,6]:i256 - - i64[4]:=4,16,2,10", "mode=linear", 1},
     {"Resize", 13, "T[1,2,4,5] - f32[4]:=1,1,2,1.5", "mode=linear", 1},
     {"Resize", 13, "T[1,2,4,5] - - i64[4]:=1,2,3,7",
      "mode=linear coordinate_transformation_mode=align_corners", 1},

@@ -18,6 +18,9 @@ static void test_op_ml__tables(void **state) {
         {"ai.onnx.ml.Scaler", 1, "i64[3,3]:1,-2,3,0,0,0,-1,-5,2", "offset=F:1,2,3 scale=F:2,1,0.5",
          "f32[3,3]:0,-4,0,-2,-2,-1.5,-4,-7,-0.5"},
         {"ai.onnx.ml.Scaler", 1, "f32[3]:1,-2,3", "offset=F:1,2,3 scale=F:2,1,1", "f32[3]:0,-4,0"},
+        // The difference is f32: numbers from ONNX Runtime
+        {"ai.onnx.ml.Scaler", 1, "f32[2]:16777216,0.7", "offset=F:-1,0.1 scale=F:3,0.1",
+         "~0 f32[2]:50331648,0.06"},
         {"ai.onnx.ml.Normalizer", 1, "f32[3,3]:1,-2,3,0,0,0,-1,-5,2", "norm=s:MAX",
          "f32[3,3]:0.3333333,-0.6666667,1,0,0,0,-0.5,-2.5,1"},
         {"ai.onnx.ml.Normalizer", 1, "f32[3,3]:1,-2,3,0,0,0,-1,-5,2", "norm=s:L1",
