@@ -90,13 +90,17 @@ static void destroy_plans(rondo_executor *executor) {
 }
 
 void rondo_executor_destroy(rondo_executor *executor) {
-    if (executor == NULL) {
+    // In the child of a fork another thread of the parent may hold the locks of what is shared.
+    if (executor == NULL || atomic_load(&executor->device->is_forked)) {
         return;
     }
     rondo__executor_drain(executor);
     rondo__async *async = executor->root->async;
     if (async != NULL && async->active == executor) {
         async->active = executor->root;
+    }
+    if (executor->root->ran == executor) {
+        executor->root->ran = NULL;
     }
     rondo__executor_release(executor);
 }

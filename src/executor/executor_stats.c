@@ -1,5 +1,6 @@
 // executor/executor_stats.c — settings, times and statistics of an executor.
 // SPDX-License-Identifier: Apache-2.0
+#include "backend/check.h"
 #include "base/budget.h"
 #include "base/error.h"
 #include "base/write_struct.h"
@@ -110,6 +111,7 @@ rondo_status rondo_executor_get_stats(const rondo_executor *executor,
     if (executor == NULL) {
         return RONDO_FAIL(INVALID, "executor is NULL");
     }
+    RETURN_IF_ERROR(rondo__check_process(executor->device, __func__));
     const rondo__plan *plan = executor->active->current;
     if (plan == NULL) {
         return RONDO_FAIL(STATE, "nothing has run yet; call rondo_executor_run first");
