@@ -97,9 +97,9 @@ static rondo_status take_lane(rondo_executor *root, size_t bytes, rondo__lane **
             RETURN_IF_ERROR(rondo_event_synchronize(lane->consumed));
         }
         empty_lane(root, lane);
-        lane->bytes = bytes;
         RETURN_IF_ERROR(
             rondo_memory_allocate(root->device, RONDO_MEMORY_PINNED, bytes, &lane->pinned));
+        lane->bytes = bytes;  // not before there are so many
         root->run_memory_bytes += bytes;
         if (!is_host) {
             const rondo_status status = rondo__executor_allocate(root, bytes, &lane->device);
