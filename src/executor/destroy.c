@@ -9,6 +9,7 @@
 #include "executor/hosted.h"
 #include "executor/lanes.h"
 #include "executor/late.h"
+#include "executor/limits.h"
 #include "executor/peers.h"
 #include "executor/run_memory.h"
 #include "executor/self_check.h"
@@ -121,7 +122,7 @@ void rondo__executor_release(rondo_executor *executor) {
     if (executor->owns_stream) {
         rondo_stream_destroy(executor->stream);
     }
-    rondo_memory_free(executor->device, executor->watch);
+    rondo__executor_free_pinned(executor, executor->watch, sizeof *executor->watch);
     rondo__shared_release_base(executor->source, executor->base_form, executor->root->budget);
     rondo__shared_release_store(executor->source, executor->weights.store);
     rondo__hosted_free(executor);

@@ -45,19 +45,9 @@ rondo_status rondo_executor_get_times(const rondo_executor *executor, rondo_run_
     return RONDO_STATUS_OK;
 }
 
-// Pinned memory, which no budget counts; on the host it is memory like any other.
-static uint64_t get_pinned_bytes(const rondo_executor *executor) {
-    uint64_t bytes = 0;
-    for (const rondo__run_memory *m = executor->run_memory; m != NULL; m = m->next) {
-        bytes += m->kind == RONDO_MEMORY_PINNED ? m->bytes : 0;
-    }
-    return rondo_device_is_host(executor->device) ? 0 : bytes;
-}
-
 // Adds what the plans of an executor take, those of bodies included.
 static void add_plan_bytes(const rondo_executor *executor, rondo_executor_stats *stats) {
     stats->plan_bytes += executor->plans.stats.bytes + executor->run_memory_bytes;
-    stats->memory_bytes += get_pinned_bytes(executor);
     for (const rondo__plan *plan = rondo__executor_next_plan(executor, NULL); plan != NULL;
          plan = rondo__executor_next_plan(executor, plan)) {
         for (size_t s = 0; s < plan->step_count; ++s) {
