@@ -740,6 +740,18 @@ static void issue_all(rondo_stream *stream, const char *filter, op_case_values v
     }
 }
 
+void op_cases_visit(op_case_visitor visit, void *user_data) {
+    const op_case *source;
+    for (size_t i = 0; (source = get_case(OP_CASE_PLAIN, i)) != NULL; i++) {
+        parsed_case parsed;
+        if (parse_case(source, RONDO_DTYPE_F32, OP_CASE_PLAIN, &parsed)) {
+            visit(user_data, &parsed.op, parsed.inputs, parsed.is_known, parsed.input_count,
+                  parsed.output_count);
+            free_case(&parsed);
+        }
+    }
+}
+
 void op_cases_issue(rondo_stream *stream, const char *filter, op_case_counts *out_counts) {
     *out_counts = (op_case_counts){0};
     issue_all(stream, filter, OP_CASE_PLAIN, out_counts);

@@ -77,6 +77,14 @@ typedef enum op_case_values {
 bool op_cases_run(const char *device_name, const char *filter, op_case_values values,
                   op_case_counts *out_counts);
 
+// Is given an op of the list, and its inputs in f32: is_known[i], where the values are known ahead.
+struct rondo__op;
+struct rondo_tensor;
+typedef void (*op_case_visitor)(void *user_data, const struct rondo__op *op,
+                                const struct rondo_tensor *inputs, const bool *is_known,
+                                size_t input_count, size_t output_count);
+void op_cases_visit(op_case_visitor visit, void *user_data);
+
 struct rondo_stream;
 
 // Prepares the kernel of every case and puts it on the stream once; looks at no result, so the
