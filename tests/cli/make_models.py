@@ -53,6 +53,13 @@ def main(directory):
     save(directory, "product", [helper.make_node("MatMul", ["x", "w"], ["y"], name="product")],
          [value("x", real, ["n", 64])], [value("y", real, ["n", 64])],
          [numpy_helper.from_array(weights, "w")])
+    # Weights of 4 MiB beside the model, which a test makes.
+    weight = TensorProto(name="w", data_type=real, dims=[1 << 20],
+                         data_location=TensorProto.EXTERNAL)
+    entry = weight.external_data.add()
+    entry.key, entry.value = "location", "weights.bin"
+    save(directory, "weights_beside", [helper.make_node("Add", ["x", "w"], ["y"], name="sum")],
+         [value("x", real, [1])], [value("y", real, [1 << 20])], [weight])
     # a needs b and b needs a.
     save(directory, "cyclic",
          [helper.make_node("Add", ["x", "b"], ["a"], name="first"),
