@@ -34,12 +34,12 @@ typedef struct npy_type {
 } npy_type;
 
 static const npy_type types[] = {
-    {"f4", "float32", RONDO_DTYPE_F32},   {"f8", "float64", RONDO_DTYPE_F64},
-    {"f2", "float16", RONDO_DTYPE_F16},   {"V2", "bfloat16", RONDO_DTYPE_BF16},
-    {"i1", "int8", RONDO_DTYPE_I8},       {"i2", "int16", RONDO_DTYPE_I16},
-    {"i4", "int32", RONDO_DTYPE_I32},     {"i8", "int64", RONDO_DTYPE_I64},
-    {"u1", "uint8", RONDO_DTYPE_U8},      {"u2", "uint16", RONDO_DTYPE_U16},
-    {"u4", "uint32", RONDO_DTYPE_U32},    {"u8", "uint64", RONDO_DTYPE_U64},
+    {"f4", "float32", RONDO_DTYPE_F32}, {"f8", "float64", RONDO_DTYPE_F64},
+    {"f2", "float16", RONDO_DTYPE_F16}, {"V2", "bfloat16", RONDO_DTYPE_BF16},
+    {"i1", "int8", RONDO_DTYPE_I8},     {"i2", "int16", RONDO_DTYPE_I16},
+    {"i4", "int32", RONDO_DTYPE_I32},   {"i8", "int64", RONDO_DTYPE_I64},
+    {"u1", "uint8", RONDO_DTYPE_U8},    {"u2", "uint16", RONDO_DTYPE_U16},
+    {"u4", "uint32", RONDO_DTYPE_U32},  {"u8", "uint64", RONDO_DTYPE_U64},
     {"b1", "bool", RONDO_DTYPE_BOOL},
 };
 enum { TYPE_COUNT = sizeof types / sizeof types[0] };

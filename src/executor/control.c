@@ -93,7 +93,10 @@ static rondo_status collector_stack(const rondo__node *node, const collector *c,
     const rondo_shape row = c->count > 0 ? c->rows[0].shape : unmade->shape;
     const rondo_dtype dtype = c->count > 0 ? c->rows[0].dtype : unmade->dtype;
     axis = axis < 0 ? axis + row.rank + 1 : axis;
-    if (row.rank >= RONDO_RANK_MAX || axis < 0 || axis > row.rank) {
+    if (row.rank == RONDO_RANK_MAX) {
+        return rondo__op_fail_unsupported(&node->op, "scan output of rank above 8");
+    }
+    if (axis < 0 || axis > row.rank) {
         return RONDO_FAIL(BAD_DATA, "%s: scan output of rank %d cannot be stacked along axis %lld",
                           rondo__node_describe(node), (int)row.rank, (long long)axis);
     }

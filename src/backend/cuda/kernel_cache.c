@@ -77,8 +77,7 @@ static size_t get_code_bytes(const rondo__file *file) {
     for (size_t byte = 0; byte < 8; byte++) {
         byte_count |= (uint64_t)file->bytes[8 + byte] << (8 * byte);
     }
-    const bool fits =
-        byte_count == file->byte_count - HEADER_BYTES && byte_count <= CODE_BYTES_MAX;
+    const bool fits = byte_count == file->byte_count - HEADER_BYTES && byte_count <= CODE_BYTES_MAX;
     return fits ? (size_t)byte_count : 0;
 }
 
