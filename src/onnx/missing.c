@@ -99,8 +99,8 @@ static void format_entry(const rondo__missing_entry *entry, char *buffer, size_t
         (void)snprintf(nodes, sizeof nodes, ", %zu nodes", entry->count);
     }
     if (entry->op[0] == '\0') {
-        (void)snprintf(buffer, bytes, "opset %lld (%s)%s", (long long)entry->version,
-                       entry->detail, nodes);
+        (void)snprintf(buffer, bytes, "opset %lld (%s)%s", (long long)entry->version, entry->detail,
+                       nodes);
         return;
     }
     (void)snprintf(buffer, bytes, "op %.48s%s%.64s version %lld%s%s%s%s", entry->domain,

@@ -46,8 +46,8 @@ static const struct {
     const char *explanation;
     const char *nested_explanation;
 } element_types[RONDO_ONNX_TYPE_MAX + 1] = {
-#define TYPE_ROW(number, our, words, todo)                                          \
-    [number] = {RONDO_DTYPE_##our, words, todo, "a tensor of " words todo,          \
+#define TYPE_ROW(number, our, words, todo)                                 \
+    [number] = {RONDO_DTYPE_##our, words, todo, "a tensor of " words todo, \
                 "a sequence or optional of tensors of " words todo},
     TYPE_MAP(TYPE_ROW)
 #undef TYPE_ROW
@@ -85,8 +85,8 @@ rondo_status rondo__op_fail_element_type(const rondo__op *op, const char *attrib
                        data_type, element_types[data_type].name, element_types[data_type].cure);
     } else {
         (void)snprintf(detail, sizeof detail,
-                       "attribute %s=%" PRId64 ", which is no element type; 1 to %d are",
-                       attribute, data_type, RONDO_ONNX_TYPE_MAX);
+                       "attribute %s=%" PRId64 ", which is no element type; 1 to %d are", attribute,
+                       data_type, RONDO_ONNX_TYPE_MAX);
     }
     return rondo__op_fail_unsupported(op, detail);
 }

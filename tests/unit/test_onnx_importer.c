@@ -221,7 +221,8 @@ static void test_onnx_importer__names_all_that_is_unsupported(void **state) {
     model_builder_add_attribute(builder, node, "speed", ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT);
     model_builder_add_output(builder, builder->graph, "y", 1, "2");
     assert_refused(builder, RONDO_STATUS_UNSUPPORTED,
-                   "unsupported: op NoSuchOp version 17 (the op is unknown), 2 nodes; op Relu version 17 (attribute "
+                   "unsupported: op NoSuchOp version 17 (the op is unknown), 2 nodes; op Relu "
+                   "version 17 (attribute "
                    "speed)");
     assert_string_equal(rondo_error_get_last()->op, "first");
     // More than a message can hold are counted.
@@ -605,6 +606,47 @@ static void test_onnx_importer__negative_extents_are_unknown(void **state) {
     rondo_program_destroy(program);
 }
 
+// A file that is no ONNX model is told by what it is, and what to do.
+static void test_onnx_importer__names_files_of_other_kinds(void **state) {
+    (void)state;
+    static const struct {
+        const char *bytes;
+        size_t count;
+        const char *message;
+    } files[] = {
+#define FILE_OF(text, message) {text, sizeof(text) - 1, message}
+        FILE_OF("version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "git lfs pull"),
+        FILE_OF("\x18\0\0\0ORTM\0\0\0\0", "(.ort): use the .onnx file"),
+        FILE_OF("\x1c\0\0\0TFL3\0\0\0\0", "a TensorFlow Lite model"),
+        FILE_OF("GGUF\3\0\0\0", "a GGUF file"),
+        FILE_OF(
+            "\x40\0\0\0\0\0\0\0{\"w\":{\"dtype\":\"F32\"}}                                       "
+            "          ",
+            "a safetensors file"),
+        FILE_OF("\n<!DOCTYPE html><html>", "an HTML page"),
+        FILE_OF("<html><body>404", "an HTML page"),
+        FILE_OF("PK\3\4..........................model/data.pkl", "a PyTorch file"),
+        FILE_OF("PK\3\4..........................x.npy", "a NumPy archive"),
+        FILE_OF("PK\3\4..........................model.onnx", "a zip archive: unpack it"),
+        FILE_OF("\x80\2}q\0.", "a Python pickle"),
+        FILE_OF("\x80\4\x95\0", "a Python pickle"),
+        FILE_OF("\x1f\x8b\x08\0", "compressed by gzip"),
+        FILE_OF("\x93NUMPY\1\0", "a NumPy array"),
+        FILE_OF("{\"error\": \"not found\"}", "a JSON text"),
+        FILE_OF("neither", "malformed protobuf"),
+#undef FILE_OF
+    };
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; ++i) {
+        rondo_program *program = NULL;
+        assert_int_equal(rondo_program_parse_onnx(files[i].bytes, files[i].count, &program),
+                         RONDO_STATUS_BAD_DATA);
+        const char *message = rondo_error_get_last()->message;
+        if (strstr(message, files[i].message) == NULL) {
+            fail_msg("\"%s\" does not contain \"%s\"", message, files[i].message);
+        }
+    }
+}
+
 static void test_onnx_importer__refuses_absurd_declarations(void **state) {
     model_builder *builder = *state;
     model_builder_add_input(builder, builder->graph, "x", 1, "4611686018427387904");
@@ -674,6 +716,7 @@ int main(void) {
         TEST(test_onnx_importer__a_load_has_a_memory_limit),
         TEST(test_onnx_importer__initializers_fit_their_inputs),
         TEST(test_onnx_importer__negative_extents_are_unknown),
+        TEST(test_onnx_importer__names_files_of_other_kinds),
         TEST(test_onnx_importer__refuses_absurd_declarations),
         TEST(test_onnx_importer__refuses_wrong_counts),
         TEST(test_onnx_importer__handles_long_chains),
