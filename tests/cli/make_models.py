@@ -73,6 +73,16 @@ def main(directory):
     for name, array in (("input_0", x), ("output_0", y.astype(numpy.float16))):
         with open(os.path.join(data, name + ".pb"), "wb") as file:
             file.write(numpy_helper.from_array(array, name[:-2]).SerializeToString())
+    # A loop without an end.
+    body = helper.make_graph(
+        [helper.make_node("Identity", ["c"], ["again"]), helper.make_node("Add", ["s", "s"], ["t"])],
+        "turn", [value("i", TensorProto.INT64, []), value("c", TensorProto.BOOL, []),
+                 value("s", real, [2])],
+        [value("again", TensorProto.BOOL, []), value("t", real, [2])])
+    save(directory, "endless_loop",
+         [helper.make_node("Loop", ["", "true", "x"], ["y"], body=body, name="loop")],
+         [value("x", real, [2])], [value("y", real, [2])],
+         [numpy_helper.from_array(numpy.array(True), "true")])
     # Weights of 4 MiB beside the model, which a test makes.
     weight = TensorProto(name="w", data_type=real, dims=[1 << 20],
                          data_location=TensorProto.EXTERNAL)
