@@ -83,6 +83,17 @@ def main(directory):
          [helper.make_node("Loop", ["", "true", "x"], ["y"], body=body, name="loop")],
          [value("x", real, [2])], [value("y", real, [2])],
          [numpy_helper.from_array(numpy.array(True), "true")])
+    # Four turns of a loop, whose rows are stacked.
+    body = helper.make_graph(
+        [helper.make_node("Identity", ["c"], ["again"]),
+         helper.make_node("Add", ["s", "s"], ["t"], name="double"),
+         helper.make_node("Identity", ["t"], ["row"])],
+        "turn", [value("i", TensorProto.INT64, []), value("c", TensorProto.BOOL, []),
+                 value("s", real, [2])],
+        [value("again", TensorProto.BOOL, []), value("t", real, [2]), value("row", real, [2])])
+    save(directory, "stacked_loop",
+         [helper.make_node("Loop", ["four", "", "x"], ["", "y"], body=body, name="loop")],
+         [value("x", real, [2]), value("four", TensorProto.INT64, [])], [value("y", real, [None, 2])])
     # Weights of 4 MiB beside the model, which a test makes.
     weight = TensorProto(name="w", data_type=real, dims=[1 << 20],
                          data_location=TensorProto.EXTERNAL)
