@@ -268,7 +268,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_executor_rerun(rondo_executor *execu
 // That call returns CANCELLED at the next op outside of segments, turn of a loop (in a graph:
 // one of the next 16) or kernel to be prepared, having waited for what is on the stream. Nothing
 // is fetched, and the next call works. Between calls this does nothing, so who must be sure
-// cancels until the other thread is back.
+// cancels until the other thread is back. A signal handler may call it.
 //
 // Errors:    INVALID (executor is NULL).
 // Threads:   any, also while another uses the executor; not while it is destroyed.

@@ -26,6 +26,19 @@
 #include "executor/spans.h"
 #include "executor/states.h"
 
+// Copies within host memory. Of what control flow feeds to its bodies profiles tell.
+static void feed_memory(const rondo_executor *executor, const rondo__plan *plan, size_t i, void *to,
+                        const void *from, size_t bytes) {
+    rondo__hook_scope scope = {0};
+    if (executor->depth > 0) {
+        const rondo__copy_note note =
+            rondo__plan_note_copy(plan, plan->program->inputs[i], NULL, "feed");
+        scope = rondo__copy_tell_host(bytes, &note);
+    }
+    memcpy(to, from, bytes);
+    rondo__hook_leave(&scope);
+}
+
 // Puts an input that ops of the processor read, in a plan of a GPU, where those find it. Where
 // nobody waits for the run, a lane brings one that is in host memory.
 static rondo_status feed_host_side(rondo_executor *executor, rondo__plan *plan, size_t i,
@@ -36,7 +49,7 @@ static rondo_status feed_host_side(rondo_executor *executor, rondo__plan *plan, 
     }
     if (feed->device != executor->device) {
         if (waits) {
-            memcpy(slot->address, feed->data, slot->bytes);
+            feed_memory(executor, plan, i, slot->address, feed->data, slot->bytes);
         }
         return RONDO_STATUS_OK;
     }
@@ -86,10 +99,10 @@ static rondo_status feed_inputs(rondo_executor *executor, rondo__plan *plan,
                                                      slot->bytes, RONDO_COPY_DEVICE_TO_DEVICE,
                                                      &note));
         } else if (waits && plan->staging == NULL) {
-            memcpy(slot->address, feeds[i].data, slot->bytes);
+            feed_memory(executor, plan, i, slot->address, feeds[i].data, slot->bytes);
         } else if (waits) {
             char *staged = plan->staging + plan->input_staging[i];
-            memcpy(staged, feeds[i].data, slot->bytes);
+            feed_memory(executor, plan, i, staged, feeds[i].data, slot->bytes);
             if (executor->depth > 0) {  // what a caller feeds is not counted
                 rondo__crossing_note(executor, RONDO__TO_DEVICE, slot->bytes, false);
             }

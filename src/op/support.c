@@ -3,24 +3,11 @@
 #include "op/support.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "op/half.h"
-
-rondo_dtype rondo__dtype_from_onnx(int64_t data_type) {
-    static const rondo_dtype table[] = {
-        [1] = RONDO_DTYPE_F32,  [2] = RONDO_DTYPE_U8,     [3] = RONDO_DTYPE_I8,
-        [4] = RONDO_DTYPE_U16,  [5] = RONDO_DTYPE_I16,    [6] = RONDO_DTYPE_I32,
-        [7] = RONDO_DTYPE_I64,  [8] = RONDO_DTYPE_STRING, [9] = RONDO_DTYPE_BOOL,
-        [10] = RONDO_DTYPE_F16, [11] = RONDO_DTYPE_F64,   [12] = RONDO_DTYPE_U32,
-        [13] = RONDO_DTYPE_U64, [16] = RONDO_DTYPE_BF16,
-    };
-    if (data_type < 0 || data_type >= (int64_t)(sizeof table / sizeof table[0])) {
-        return RONDO_DTYPE_NONE;
-    }
-    return table[data_type];
-}
 
 bool rondo__dtype_is_float(rondo_dtype dtype) {
     return dtype == RONDO_DTYPE_F32 || dtype == RONDO_DTYPE_F64 || rondo__is_half(dtype);
@@ -116,6 +103,12 @@ rondo_status rondo__op_read_ints(const rondo__op *op, const char *what, const ro
         return RONDO_OP_FAIL(op, BAD_DATA, "%s is %s %s; it must be a list of integers", what,
                              rondo_dtype_get_name(tensor->dtype),
                              rondo_shape_format(&tensor->shape, text, sizeof text));
+    }
+    if (count > RONDO_RANK_MAX && capacity == RONDO_RANK_MAX) {
+        char detail[96];
+        (void)snprintf(detail, sizeof detail, "%s has %lld entries; a tensor has at most %d axes",
+                       what, (long long)count, RONDO_RANK_MAX);
+        return rondo__op_fail_unsupported(op, detail);
     }
     if (count < 0 || (size_t)count > capacity) {
         return RONDO_OP_FAIL(op, BAD_DATA, "%s has %lld entries; at most %zu fit here", what,

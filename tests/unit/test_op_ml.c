@@ -17,6 +17,11 @@ static void test_op_ml__tables(void **state) {
          "f32[3,3]:0,-6,4,-2,-2,-2,-4,-12,2"},
         {"ai.onnx.ml.Scaler", 1, "i64[3,3]:1,-2,3,0,0,0,-1,-5,2", "offset=F:1,2,3 scale=F:2,1,0.5",
          "f32[3,3]:0,-4,0,-2,-2,-1.5,-4,-7,-0.5"},
+        {"ai.onnx.ml.Scaler", 1, "f32[2,3]:1,-2,3,4,5,6", "offset=F:1,2,3 scale=F:2",
+         "f32[2,3]:0,-8,0,6,6,6"},
+        {"ai.onnx.ml.Scaler", 1, "f32[2,3]:1,-2,3,4,5,6", "offset=F:1 scale=F:1,2,3",
+         "f32[2,3]:0,-6,6,3,8,15"},
+        {"ai.onnx.ml.Scaler", 1, "f32[2,3]", "offset=F:1,2,3 scale=F:1,2", "!BAD_DATA 3 columns"},
         {"ai.onnx.ml.Scaler", 1, "f32[3]:1,-2,3", "offset=F:1,2,3 scale=F:2,1,1", "f32[3]:0,-4,0"},
         // The difference is f32: numbers from ONNX Runtime
         {"ai.onnx.ml.Scaler", 1, "f32[2]:16777216,0.7", "offset=F:-1,0.1 scale=F:3,0.1",
