@@ -154,6 +154,30 @@ static void ask_extra(void) {
     say_lists(end());
 }
 
+// As NCCL launches: a parameter of 4096 bytes, of which the call brings the first.
+static void ask_short_extra(void) {
+    struct {
+        rondo__cu_address word;
+        uint32_t value, rest;
+    } arguments = {.word = word_at(0), .value = 9};
+    size_t bytes = sizeof arguments;
+    void *extra[] = {RONDO__CU_LAUNCH_BUFFER_POINTER, &arguments, RONDO__CU_LAUNCH_BUFFER_SIZE,
+                     &bytes, RONDO__CU_LAUNCH_END};
+    rondo__cu_kernel_node params;
+    memset(&params, 0, sizeof params);
+    begin(RONDO__CU_CAPTURE_MODE_RELAXED);
+    say("%s", name_of(d.cuLaunchKernel(w.wide, 1, 1, 1, 1, 1, 1, 0, w.stream, NULL, extra)));
+    const rondo__cu_graph graph = end();
+    launch(instantiate(graph));
+    MUST(d.cuGraphKernelNodeGetParams(node_at(graph, 0), &params));
+    say("%u", read_word(0));
+    for (void **pair = params.extra; pair != NULL && *pair != RONDO__CU_LAUNCH_END; pair += 2) {
+        if (*pair == RONDO__CU_LAUNCH_BUFFER_SIZE) {
+            say("%zu bytes", *(const size_t *)pair[1]);
+        }
+    }
+}
+
 static const rondo__cu_launch_attribute overlap = {
     .id = RONDO__CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, .value = {.is_allowed = 1}};
 
@@ -348,6 +372,7 @@ const truth_question truth_kernels[] = {
      "parameters, no extra", NULL},
     {"125", "a node launched with packed arguments gives back", ask_extra, "no parameters, extra",
      NULL},
+    {"nccl", "16 packed bytes for a parameter of 4096", ask_short_extra, "ok; 9; 16 bytes", NULL},
     {"703", "the attribute that lets a kernel overlap, read from its node", ask_overlap_attribute,
      "INVALID_VALUE", NULL},
     {"702", "the edge of a kernel that may overlap", ask_overlap_edge, "1 edge, programmatic",
