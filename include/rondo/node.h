@@ -16,8 +16,10 @@
 //   }
 //
 // What can be patched: kernels, host functions, copies and fills of the graph itself. Not nodes
-// inside bodies and recorded graphs, event nodes, copies that change direction or have several
-// rows, the number of argument bytes, launch attributes (clusters, overlap).
+// inside bodies and recorded graphs, event nodes, copies that change direction, the number of
+// argument bytes, launch attributes (clusters, overlap). Of what only the program's own driver calls
+// record, fills of several rows take another value and destination, copies of several rows and
+// kernels of green contexts take nothing; all of them can be switched off.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_NODE_H
 #define RONDO_NODE_H
@@ -55,10 +57,10 @@ typedef struct rondo_work {
     const void *source;
     void *destination;       // COPY and FILL
     size_t byte_count;       // COPY
-    uint32_t fill_value;     // FILL
+    uint32_t fill_value;     // FILL: its low bytes
     uint32_t element_bytes;  // 1, 2 or 4
-    size_t element_count;
-    rondo_graph *graph;  // CHILD: see rondo_stream_add_graph
+    size_t element_count;    // of all rows, where there are several
+    rondo_graph *graph;      // CHILD: see rondo_stream_add_graph
 } rondo_work;
 
 // ---- handles ----------------------------------------------------------------------------------
@@ -116,7 +118,9 @@ typedef int32_t rondo_toggle;
 enum {
     RONDO_TOGGLE_KEEP = 0,
     RONDO_TOGGLE_ENABLE = 1,
-    RONDO_TOGGLE_DISABLE = 2,  // the node does nothing, those behind it run as before
+    // The node does nothing, those behind it run as before. On CUDA a fill of several rows writes
+    // other device memory meanwhile, which all such fills share.
+    RONDO_TOGGLE_DISABLE = 2,
 };
 
 typedef struct rondo_patch {  // ABI: fixed

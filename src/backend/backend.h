@@ -155,13 +155,14 @@ typedef struct rondo__node_info {
     const void *source;
     uint64_t byte_count;  // copies: bytes; fills: elements times element size
     uint32_t fill_value;
-    uint32_t element_bytes;  // fills: of one element
-    uint64_t width;          // copies: bytes in a row; fills: elements in a row
-    uint64_t height;         // rows; 1 unless the node is two-dimensional
-    uint64_t depth;          // copies: slices
-    uint64_t pitch_bytes;    // fills of several rows: from one row to the next
-    const void *event;       // event nodes: CUevent, or the host's event
-    const void *native;      // CUgraphNode; NULL on the host
+    uint32_t element_bytes;   // fills: of one element
+    uint64_t width;           // copies: bytes in a row; fills: elements in a row
+    uint64_t height;          // rows; 1 unless the node is two-dimensional
+    uint64_t depth;           // copies: slices
+    uint64_t pitch_bytes;     // fills of several rows: from one row to the next
+    bool has_unknown_memory;  // copies: the driver does not know what an end is; perhaps the host's
+    const void *event;        // event nodes: CUevent, or the host's event
+    const void *native;       // CUgraphNode; NULL on the host
     // Conditional nodes; their name is "if", "if_else", "switch" or "while".
     const void *predicate;
     uint32_t branch_count;  // 0: not known, as of a node that was not recorded through Rondo

@@ -34,7 +34,9 @@ struct rondo__node_image {
     uint64_t last_call;  // of graph/patch_calls.c
     uint64_t named_at;   // the call that named its work last; 0: the recording
     bool is_enabled;
-    bool is_opaque;  // the driver does not show the arguments
+    bool is_opaque;      // the driver does not show the arguments, or what memory a copy reads
+    bool is_switchable;  // though it is fixed
+    bool has_rows;       // a fill of several: though it is fixed, value and destination can change
 };
 
 // What a fill writes of a value: as many low bytes as an element has. The driver (580) does not cut

@@ -8,12 +8,6 @@
 #include "graph/images.h"
 #include "graph/template.h"
 
-enum {
-    // Measured on an H200 with CUDA 13.0: bytes for each kernel node, averaged over many
-    // executables of 1000 nodes.
-    NODE_BYTES_ESTIMATE = 2470
-};
-
 // Adds up kernels and copies. Kinds are cheaper to count than nodes are to describe, so only a
 // level with levels inside is gone through.
 static rondo_status count_level(void *user_data, rondo__template_level *level) {
@@ -31,7 +25,10 @@ static rondo_status count_level(void *user_data, rondo__template_level *level) {
     stats->kernel_count += backend == &rondo__backend_host ? counts[RONDO__NODE_HOST] : 0;
     stats->copy_count += counts[RONDO__NODE_COPY] + counts[RONDO__NODE_FILL];
     level->skips_rest = counts[RONDO__NODE_CHILD] + counts[RONDO__NODE_CONDITIONAL] == 0;
-    return RONDO_STATUS_OK;
+    const bool is_child = level->node != NULL && level->node->info.kind == RONDO__NODE_CHILD;
+    return backend->get_free_bytes != NULL
+               ? rondo__graph_estimate_level(level->recorded, is_child, &stats->device_bytes)
+               : RONDO_STATUS_OK;
 }
 
 // Counted once, by the instantiation, so that asking for the statistics later is O(1), and a
@@ -41,14 +38,9 @@ rondo_status rondo__graph_count_kinds(rondo__template *recorded, rondo_graph_sta
     in_out_stats->node_count = 0;
     in_out_stats->kernel_count = 0;
     in_out_stats->copy_count = 0;
+    in_out_stats->device_bytes = 0;
+    in_out_stats->device_bytes_is_estimate = recorded->device->backend->get_free_bytes != NULL;
     return rondo__template_visit(recorded, &visitor, in_out_stats);
-}
-
-// What an executable of the graph may take of the device's memory, from the number of its nodes.
-static void estimate_device_bytes(const rondo_graph *graph, rondo_graph_stats *stats) {
-    stats->device_bytes_is_estimate = graph->device->backend->get_free_bytes != NULL;
-    stats->device_bytes =
-        stats->device_bytes_is_estimate ? stats->node_count * NODE_BYTES_ESTIMATE : 0;
 }
 
 rondo_status rondo__graph_make_executable(rondo_graph *graph, rondo__template *recorded,
@@ -63,7 +55,6 @@ rondo_status rondo__graph_make_executable(rondo_graph *graph, rondo__template *r
         return status;
     }
     in_out_stats->instantiate_ns = rondo__clock_now_ns() - start;
-    estimate_device_bytes(graph, in_out_stats);
     return RONDO_STATUS_OK;
 }
 

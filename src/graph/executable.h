@@ -25,8 +25,15 @@ RONDO_MUST_USE rondo_status rondo__graph_make_executable(rondo_graph *graph,
 void rondo__graph_drop_executable(rondo_graph *graph);
 // Takes the executable in the place of the former one: the graph is READY.
 void rondo__graph_set_executable(rondo_graph *graph, rondo__executable *executable);
-// Fills the counts of nodes; those inside child nodes count as kernels and copies, too.
+// Fills the counts of nodes, where those inside nodes count as kernels and copies, too; and how
+// much of the device's memory an executable may take.
 RONDO_MUST_USE rondo_status rondo__graph_count_kinds(rondo__template *recorded,
                                                      rondo_graph_stats *in_out_stats);
+// Adds what one level may take, without the levels inside. A recorded graph goes on in the branch of
+// its node.
+//
+// Errors:    NO_MEMORY, DRIVER.
+RONDO_MUST_USE rondo_status rondo__graph_estimate_level(rondo__template *recorded, bool is_child,
+                                                        uint64_t *in_out_bytes);
 
 #endif  // RONDO_GRAPH_EXECUTABLE_H

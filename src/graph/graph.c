@@ -220,8 +220,6 @@ rondo_status rondo_graph_instantiate(rondo_graph *graph) {
     RETURN_IF_ERROR(rondo__graph_instantiate(graph));
     rondo__graph_forget_nodes(graph);
     stats.instantiate_ns = graph->stats.instantiate_ns;
-    stats.device_bytes = graph->stats.device_bytes;
-    stats.device_bytes_is_estimate = graph->stats.device_bytes_is_estimate;
     graph->stats = stats;
     return RONDO_STATUS_OK;
 }
@@ -240,6 +238,10 @@ rondo_status rondo_graph_get_stats(const rondo_graph *graph, rondo_graph_stats *
     stats.replay_count = graph->replay_count;
     if (graph->recorded != NULL && !graph->has_kinds) {
         RETURN_IF_ERROR(rondo__graph_count_kinds(graph->recorded, &stats));
+    }
+    if (graph->executable == NULL) {
+        stats.device_bytes = 0;
+        stats.device_bytes_is_estimate = false;
     }
     if (graph->executable != NULL && graph->device->backend->count_executed != NULL) {
         stats.executed_count =

@@ -60,7 +60,7 @@ static rondo_status check_switchable(rondo_graph *graph, size_t index,
                                      rondo__node_image **out_image) {
     RETURN_IF_ERROR(rondo__graph_get_image(graph, index, out_image));
     const rondo__node_image *image = *out_image;
-    if (image->fixed == NULL || image->info.kind == RONDO__NODE_EMPTY) {
+    if (image->fixed == NULL || image->is_switchable || image->info.kind == RONDO__NODE_EMPTY) {
         return RONDO_STATUS_OK;
     }
     return RONDO_FAIL(UNSUPPORTED, "node %zu of graph \"%s\" cannot be switched off: %s", index,

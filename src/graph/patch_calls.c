@@ -57,12 +57,19 @@ static rondo_status find_image(rondo_graph *graph, rondo_node node, rondo__node_
                     "graph is reset, updated or instantiated again, and belong to one graph",
                     graph->label);
     }
-    RETURN_IF_ERROR(rondo__graph_get_image(graph, index, out_image));
-    if ((*out_image)->fixed != NULL) {
-        return FAIL(UNSUPPORTED, "node %zu of graph \"%s\" cannot be patched: %s", index,
-                    graph->label, (*out_image)->fixed);
-    }
-    return RONDO_STATUS_OK;
+    return rondo__graph_get_image(graph, index, out_image);
+}
+
+// What is fixed may be switched off and on all the same, and some of it be patched a little.
+static rondo_status check_fixed(const rondo_graph *graph, const rondo__node_image *image,
+                                const rondo_patch *patch) {
+    bool may_work = patch->work == NULL || image->has_rows;
+    bool may_switch = patch->toggle == RONDO_TOGGLE_KEEP || image->is_switchable;
+    bool is_nothing = patch->work == NULL && patch->toggle == RONDO_TOGGLE_KEEP;
+    return image->fixed == NULL || (may_work && may_switch && !is_nothing)
+               ? RONDO_STATUS_OK
+               : FAIL(UNSUPPORTED, "node %zu of graph \"%s\" cannot be patched: %s", image->index,
+                      graph->label, image->fixed);
 }
 
 static const char *get_name(const rondo__node_image *image) {
@@ -146,8 +153,19 @@ static rondo_status take_fill(rondo__node_image *image, const rondo_work *work) 
     if (work->element_count == 0) {
         return FAIL(INVALID, "node %zu would fill nothing; switch it off instead", image->index);
     }
+    if (image->has_rows && (work->element_bytes != info->element_bytes ||
+                            work->element_count != info->width * info->height)) {
+        return FAIL(INVALID,
+                    "node %zu fills %zu rows of %zu elements of %u bytes; only its value and "
+                    "destination can change",
+                    image->index, (size_t)info->height, (size_t)info->width,
+                    (unsigned)info->element_bytes);
+    }
     info->destination = work->destination;
     info->fill_value = rondo__cut_to_element(work->fill_value, work->element_bytes);
+    if (image->has_rows) {
+        return RONDO_STATUS_OK;
+    }
     info->element_bytes = work->element_bytes;
     info->width = work->element_count;
     info->byte_count = (uint64_t)work->element_count * work->element_bytes;
@@ -256,6 +274,7 @@ static rondo_status refuse_twice(const rondo_graph *graph, rondo__node_image *im
 static rondo_status prepare(patching *p, const rondo_patch *patch) {
     rondo__node_image *image;
     RETURN_IF_ERROR(find_image(p->graph, patch->node, &image));
+    RETURN_IF_ERROR(check_fixed(p->graph, image, patch));
     RETURN_IF_ERROR(refuse_twice(p->graph, image));
     change *c = &p->changes[p->count];
     RETURN_IF_ERROR(rondo__node_image_reserve_former(image));

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory_support.h"
 #include "rondo/inspect.h"
+#include "rondo/node.h"
 #include "support/fake_cuda.h"
 
 enum { COUNT = 1024 };
@@ -449,6 +450,61 @@ static void test_conformance_memory__driver_bytes_of_an_executable(void **state)
     rondo_stream_destroy(stream);
 }
 
+// A kernel, `count` branches of two, one that joins them; 0: ten kernels in a row.
+static void build_branches(suite_context *context, rondo_graph *graph, uint32_t *x, size_t count) {
+    const suite_affine_arguments arguments = {x, 1, 1, 1};
+    const rondo_launch launch = suite_describe_affine(context, &arguments);
+    const rondo_work work = {
+        .struct_size = sizeof work, .kind = RONDO_NODE_KERNEL, .launch = &launch};
+    rondo_node root;
+    rondo_node ends[32];
+    ASSERT_OK(rondo_graph_build_begin(graph));
+    ASSERT_OK(rondo_graph_add_node(graph, NULL, 0, &work, &root));
+    for (size_t i = 0; i < count; ++i) {
+        ASSERT_OK(rondo_graph_add_node(graph, &root, 1, &work, &ends[i]));
+        const rondo_node first = ends[i];
+        ASSERT_OK(rondo_graph_add_node(graph, &first, 1, &work, &ends[i]));
+    }
+    for (size_t i = 0; count == 0 && i < 9; ++i) {
+        const rondo_node former = root;
+        ASSERT_OK(rondo_graph_add_node(graph, &former, 1, &work, &root));
+    }
+    if (count > 0) {
+        ASSERT_OK(rondo_graph_add_node(graph, ends, count, &work, NULL));
+    }
+    ASSERT_OK(rondo_graph_capture_end(graph));
+}
+
+// The estimate goes by nodes and branches, within half as much again of what was measured.
+static void test_conformance_memory__driver_bytes_of_branches(void **state) {
+    suite_context *context = suite_get_context(state);
+    static const struct {
+        size_t branch_count;
+        uint64_t bytes;  // on an H200, driver 580
+    } rows[] = {{0, 122900}, {1, 112600}, {2, 245800}, {8, 942100}, {32, 3737600}};
+    uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows && context->is_cuda; ++i) {
+        rondo_graph *graph = suite_create_graph(context, true);
+        rondo_graph_stats stats = {.struct_size = sizeof stats};
+        uint64_t bytes = rows[i].bytes;
+        if (context->is_fake && rows[i].branch_count > 2) {
+            break;  // the fake driver's nodes depend on no more
+        }
+        build_branches(context, graph, x, rows[i].branch_count);
+        ASSERT_OK(rondo_graph_get_stats(graph, &stats));
+        assert_in_range(stats.device_bytes, bytes * 2 / 3, bytes * 3 / 2);
+        if (!context->is_fake) {
+            ASSERT_OK(rondo_graph_measure_device_bytes(graph, &bytes));
+            print_message("%zu branches: %llu bytes measured, %llu estimated\n",
+                          rows[i].branch_count, (unsigned long long)bytes,
+                          (unsigned long long)stats.device_bytes);
+            assert_in_range(stats.device_bytes, bytes / 2, bytes * 2);
+        }
+        rondo_graph_destroy(graph);
+    }
+    suite_free(context, RONDO_MEMORY_DEVICE, x);
+}
+
 // In global mode any driver call for memory breaks the capture; the pool's do not.
 static void test_conformance_memory__every_mode_may_take_memory(void **state) {
     suite_context *context = suite_get_context(state);
@@ -629,6 +685,7 @@ static const suite_entry memory_cases[] = {
     SUITE_CASE(test_conformance_memory__taken_in_from_an_open_capture),
     SUITE_CASE(test_conformance_memory__checked_replays_refuse_stale_memory),
     SUITE_CASE(test_conformance_memory__driver_bytes_of_an_executable),
+    SUITE_CASE(test_conformance_memory__driver_bytes_of_branches),
     SUITE_CASE(test_conformance_memory__every_mode_may_take_memory),
     SUITE_CASE(test_conformance_memory__held_back_while_a_replay_may_run),
     SUITE_CASE(test_conformance_memory__sharers_come_after_the_last_stream),

@@ -132,10 +132,6 @@ void fake_lazy_enter(const char *name) {
     }
 }
 
-static bool is_pageable(const void *address) {
-    return fake_find_memory(address) == NULL;
-}
-
 bool fake_lazy_takes(rondo__cu_stream handle, const fake_stream *stream, const fake_node *work) {
     if (!is_on()) {
         return false;
@@ -145,7 +141,7 @@ bool fake_lazy_takes(rondo__cu_stream handle, const fake_stream *stream, const f
         return false;
     }
     if (work->type == RONDO__CU_GRAPH_NODE_MEMCPY &&
-        (is_pageable(work->source) || is_pageable(work->destination))) {
+        (fake_is_pageable(work->source) || fake_is_pageable(work->destination))) {
         fake_lazy_run_stream(stream);
         return false;
     }

@@ -1,8 +1,8 @@
 // tests/truth/truth.h — what a driver does with graphs, question by question.
 //
 // Each question is a function that tries something with a driver and puts what it saw into words;
-// the table beside it has the words that are known (driver 580, CUDA 13.0; H100 and H200). The same
-// table is asked of a GPU's driver, and of the fake one, which so cannot be unlike it unnoticed.
+// the table beside it has the words that are known (driver 580, CUDA 13.0). The same table is asked
+// of a GPU's driver, and of the fake one, which so cannot be unlike it unnoticed.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_TESTS_TRUTH_TRUTH_H
 #define RONDO_TESTS_TRUTH_TRUTH_H
@@ -24,7 +24,8 @@ typedef struct truth_driver {
 extern truth_driver d;
 
 typedef struct truth_question {
-    const char *id;  // a number of gpu_truth's, or a letter and a number
+    const char *id;  // a number: once answered by an H100 or an H200; a letter first: by NVIDIA's
+                     // pages and the backend's tests on GPUs
     const char *text;
     void (*ask)(void);
     const char *known;     // the answer of driver 580
@@ -49,6 +50,7 @@ typedef struct truth_world {
     rondo__cu_function work;
     rondo__cu_function negate;     // the same parameters: word = ~word
     rondo__cu_function cluster;    // the same: word = blocks of its cluster; NULL: an older GPU
+    rondo__cu_function wide;       // one parameter of 4096 bytes (word, value, ...): word = value
     rondo__cu_function condition;  // rondo_condition of backend/cuda/cuda_conditional.c
     const char *module_text;
     bool is_fake;

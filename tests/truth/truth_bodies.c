@@ -282,7 +282,7 @@ const truth_question truth_bodies[] = {
     {"602", "a host function in a body", ask_host_function, "ok; instantiation INVALID_VALUE",
      NULL},
     {"603", "an external record in a body", ask_event, "ok; instantiation INVALID_VALUE", NULL},
-    {"604", "an external wait in a body", ask_event_wait, "ok; instantiation INVALID_VALUE", NULL},
+    {"b5", "an external wait in a body", ask_event_wait, "ok; instantiation INVALID_VALUE", NULL},
     {"624", "memory taken and freed in a body", ask_memory, "ok; ok; instantiation INVALID_VALUE",
      NULL},
     {"601", "a copy to pageable memory in a body", ask_pageable, "ok; instantiation INVALID_VALUE",

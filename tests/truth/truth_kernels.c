@@ -154,6 +154,30 @@ static void ask_extra(void) {
     say_lists(end());
 }
 
+// As NCCL launches: a parameter of 4096 bytes, of which the call brings the first.
+static void ask_short_extra(void) {
+    struct {
+        rondo__cu_address word;
+        uint32_t value, rest;
+    } arguments = {.word = word_at(0), .value = 9};
+    size_t bytes = sizeof arguments;
+    void *extra[] = {RONDO__CU_LAUNCH_BUFFER_POINTER, &arguments, RONDO__CU_LAUNCH_BUFFER_SIZE,
+                     &bytes, RONDO__CU_LAUNCH_END};
+    rondo__cu_kernel_node params;
+    memset(&params, 0, sizeof params);
+    begin(RONDO__CU_CAPTURE_MODE_RELAXED);
+    say("%s", name_of(d.cuLaunchKernel(w.wide, 1, 1, 1, 1, 1, 1, 0, w.stream, NULL, extra)));
+    const rondo__cu_graph graph = end();
+    launch(instantiate(graph));
+    MUST(d.cuGraphKernelNodeGetParams(node_at(graph, 0), &params));
+    say("%u", read_word(0));
+    for (void **pair = params.extra; pair != NULL && *pair != RONDO__CU_LAUNCH_END; pair += 2) {
+        if (*pair == RONDO__CU_LAUNCH_BUFFER_SIZE) {
+            say("%zu bytes", *(const size_t *)pair[1]);
+        }
+    }
+}
+
 static const rondo__cu_launch_attribute overlap = {
     .id = RONDO__CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, .value = {.is_allowed = 1}};
 
@@ -332,7 +356,7 @@ static void ask_destroyed_bytes(void) {
 const truth_question truth_kernels[] = {
     {"807", "device memory of an executable of 5000 nodes", ask_destroyed_bytes,
      "takes memory; destroyed: gives none back", NULL},
-    {"101", "a kernel's arguments are patched", ask_arguments, "ok; 30", NULL},
+    {"k6", "a kernel's arguments are patched", ask_arguments, "ok; 30", NULL},
     {"k1", "a patch names another kernel", ask_function, "ok; 4294967294", NULL},
     {"k2", "a patch changes grid and kernel", ask_grid, "ok; 4294967294", NULL},
     {"104", "a patch to a block of 2048 threads", ask_large_block, "INVALID_VALUE; 3", NULL},
@@ -348,10 +372,10 @@ const truth_question truth_kernels[] = {
      "parameters, no extra", NULL},
     {"125", "a node launched with packed arguments gives back", ask_extra, "no parameters, extra",
      NULL},
+    {"2012", "16 packed bytes for a parameter of 4096", ask_short_extra, "ok; 9; 16 bytes", NULL},
     {"703", "the attribute that lets a kernel overlap, read from its node", ask_overlap_attribute,
      "INVALID_VALUE", NULL},
-    {"702", "the edge of a kernel that may overlap", ask_overlap_edge, "1 edge, programmatic",
-     NULL},
+    {"k7", "the edge of a kernel that may overlap", ask_overlap_edge, "1 edge, programmatic", NULL},
     {"704", "update from a programmatic to a full edge", ask_overlap_change,
      "GRAPH_EXEC_UPDATE_FAILURE/TopologyChanged", NULL},
     {"546", "priority -1 of a captured stream, read from the node", ask_priority_attribute, "-1",

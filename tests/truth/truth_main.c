@@ -65,6 +65,22 @@ static const char module_text[] =
     "    ret;\n"
     "}\n";
 
+// Of which a launch may bring fewer bytes than it declares.
+static const char wide_text[] =
+    ".version 7.0\n"
+    ".target sm_50\n"
+    ".address_size 64\n"
+    ".visible .entry truth_wide (.param .align 8 .b8 arguments[4096])\n"
+    "{\n"
+    "    .reg .b32 %r<4>;\n"
+    "    .reg .b64 %rd<4>;\n"
+    "    ld.param.u64 %rd1, [arguments];\n"
+    "    ld.param.u32 %r1, [arguments+8];\n"
+    "    cvta.to.global.u64 %rd2, %rd1;\n"
+    "    st.volatile.global.u32 [%rd2], %r1;\n"
+    "    ret;\n"
+    "}\n";
+
 static const char cluster_text[] =
     ".version 7.8\n"
     ".target sm_90\n"
@@ -145,6 +161,11 @@ static void fake_negate(const void *arguments, size_t bytes) {
     *own.word = ~*own.word;
 }
 
+static void fake_wide(const void *arguments, size_t bytes) {
+    const fake_arguments own = read_arguments(arguments, bytes);
+    *own.word = own.us;  // the first number
+}
+
 static void fake_cluster(const void *arguments, size_t bytes) {
     *read_arguments(arguments, bytes).word = fake_cuda_get_cluster();
 }
@@ -155,6 +176,7 @@ static const char *open_driver(void) {
         fake_cuda_reset(NULL);
         fake_cuda_set_kernel("truth_work", fake_work);
         fake_cuda_set_kernel("truth_negate", fake_negate);
+        fake_cuda_set_kernel("truth_wide", fake_wide);
         fake_cuda_set_kernel("truth_cluster", fake_cluster);
     } else {
         library = dlopen("libcuda.so.1", RTLD_NOW);
@@ -175,7 +197,7 @@ static bool load(const char *text, const char *name, rondo__cu_module *out_modul
            must(d.cuModuleGetFunction(out_function, *out_module, name), name);
 }
 
-static rondo__cu_module modules[3];
+static rondo__cu_module modules[4];
 
 static bool open_world(void) {
     void *pinned = NULL;
@@ -194,12 +216,13 @@ static bool open_world(void) {
     return load(module_text, "truth_work", &modules[0], &w.work) &&
            must(d.cuModuleGetFunction(&w.negate, modules[0], "truth_negate"), "truth_negate") &&
            load(condition_text, "rondo_condition", &modules[1], &w.condition) &&
+           load(wide_text, "truth_wide", &modules[3], &w.wide) &&
            (capability < 9 || load(cluster_text, "truth_cluster", &modules[2], &w.cluster));
 }
 
 static void close_world(void) {
     rondo__cu_context popped = NULL;
-    for (size_t i = 0; i < 3; ++i) {
+    for (size_t i = 0; i < sizeof modules / sizeof modules[0]; ++i) {
         if (modules[i] != NULL) {
             (void)d.cuModuleUnload(modules[i]);
         }

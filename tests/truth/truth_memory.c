@@ -458,12 +458,12 @@ static void ask_graph_gone(void) {
 }
 
 const truth_question truth_memory[] = {
-    {"A10a", "a fill node of bytes with the value 1234567c", ask_uncut_byte, "7e7e7e7c", NULL},
-    {"A10b", "a fill node of two bytes with the value 00030200", ask_uncut_half, "02030200", NULL},
-    {"A10c", "the same two as patches", ask_uncut_patch, "ok; 7e7e7e7c; ok; 02030200", NULL},
+    {"2011a", "a fill node of bytes with the value 1234567c", ask_uncut_byte, "7e7e7e7c", NULL},
+    {"2011b", "a fill node of two bytes with the value 00030200", ask_uncut_half, "02030200", NULL},
+    {"2011c", "the same two as patches", ask_uncut_patch, "ok; 7e7e7e7c; ok; 02030200", NULL},
     {"m1", "a captured fill of bytes", ask_captured_fill,
      "value 7c, size 1, width 4, height 1; 7c7c7c7c", NULL},
-    {"201", "a fill's place, value, size and width are patched", ask_fill_patched, "ok; 1 909",
+    {"m8", "a fill's place, value, size and width are patched", ask_fill_patched, "ok; 1 909",
      NULL},
     {"203", "a fill is patched to a width of 0", ask_fill_width_zero, "INVALID_VALUE", NULL},
     {"m2", "a fill is patched to elements of 3 bytes", ask_fill_element, "INVALID_VALUE", NULL},

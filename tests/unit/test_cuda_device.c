@@ -513,6 +513,65 @@ static void *capture_and_replay(void *user_data) {
     return NULL;
 }
 
+static const char cluster_text[] =
+    "extern \"C\" __global__ void look(unsigned *x) {\n"
+    "    asm volatile(\"mov.u32 %0, %%cluster_nctaid.x;\" : \"=r\"(*x));\n"
+    "}\n";
+
+// A graph of one kernel that writes how many blocks are in a cluster; 0: asks for no clusters.
+static rondo_graph *record_cluster(void *function, uint32_t blocks) {
+    const rondo_graph_options options = {.struct_size = sizeof options,
+                                         .keep = RONDO_KEEP_TEMPLATE};
+    rondo_graph *graph = NULL;
+    rondo__cu_launch_attribute attribute = {
+        .id = RONDO__CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+        .value.cluster = {blocks, 1, 1},
+    };
+    const rondo__cu_launch_config config = {.grid = {16, 1, 1},
+                                            .block = {1, 1, 1},
+                                            .stream = rondo_stream_get_native(g_stream),
+                                            .attributes = &attribute,
+                                            .attribute_count = blocks > 0};
+    void *parameters[] = {&g_values};
+    OK(rondo_graph_create(g_device, &options, &graph));
+    OK(rondo_graph_capture_begin(graph, g_stream, RONDO_CAPTURE_THREAD_LOCAL));
+    assert_int_equal(
+        rondo__cuda_device_of(g_device)->api->cuLaunchKernelEx(&config, function, parameters, NULL),
+        RONDO__CU_SUCCESS);
+    OK(rondo_graph_capture_end(graph));
+    return graph;
+}
+
+static void expect_cluster(rondo_graph *graph, uint32_t blocks) {
+    uint32_t seen = 0;
+    OK(rondo_graph_replay(graph, g_stream));
+    OK(rondo_stream_copy(g_stream, g_pinned, g_values, 4, RONDO_COPY_DEVICE_TO_HOST));
+    OK(rondo_stream_synchronize(g_stream));
+    memcpy(&seen, g_pinned, sizeof seen);
+    assert_int_equal(seen, blocks);
+}
+
+static void test_cuda_device__updates_take_other_clusters(void **state) {
+    (void)state;
+    static const uint32_t blocks[] = {2, 4, 0, 8, 8, 1};
+    rondo_graph *graph = NULL;
+    void *function = NULL;
+    if (rondo__cuda_device_of(g_device)->arch < 90) {
+        skip();
+    }
+    OK(rondo__device_get_function(g_device, cluster_text, NULL, 0, "look", &function));
+    OK(rondo_graph_create(g_device, NULL, &graph));
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; ++i) {
+        rondo_graph *source = record_cluster(function, blocks[i]);
+        rondo_update_report report = {.struct_size = sizeof report};
+        OK(rondo_graph_update(graph, source, &report));
+        assert_int_equal(report.result, i == 4 ? RONDO_UPDATE_PATCHED : RONDO_UPDATE_INSTANTIATED);
+        expect_cluster(graph, blocks[i] > 0 ? blocks[i] : 1);
+        rondo_graph_destroy(source);
+    }
+    rondo_graph_destroy(graph);
+}
+
 static void test_cuda_device__threads_capture_at_once(void **state) {
     (void)state;
     pthread_t threads[THREADS];
@@ -618,6 +677,7 @@ int main(void) {
             cmocka_unit_test(test_cuda_device__own_calls_leave_the_capture_alone),
             cmocka_unit_test(test_cuda_device__legacy_stream),
             cmocka_unit_test(test_cuda_device__updates_executables),
+            cmocka_unit_test(test_cuda_device__updates_take_other_clusters),
             cmocka_unit_test(test_cuda_device__threads_capture_at_once),
             cmocka_unit_test(test_cuda_device__rounds_do_not_grow),
             cmocka_unit_test(test_cuda_device__fault_loses_the_device),

@@ -22,10 +22,12 @@ typedef struct scene {
 } scene;
 
 static scene g;
+static uint32_t g_cluster;  // of the latest launch
 
 static void run_nothing(const void *arguments, size_t argument_bytes) {
     (void)arguments;
     (void)argument_bytes;
+    g_cluster = fake_cuda_get_cluster();
 }
 
 static int set_up(void **state) {
@@ -138,7 +140,11 @@ static void test_cuda_update__other_attributes_make_a_new_executable(void **stat
         assert_int_equal(report.result,
                          later == 2 ? RONDO_UPDATE_PATCHED : RONDO_UPDATE_INSTANTIATED);
         assert_int_equal(report.has_difference, later != 2);
+        *g.words = 1;
         OK(rondo_graph_replay(graph, g.stream));
+        if (attribute == RONDO__CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) {
+            assert_int_equal(g_cluster, later);
+        }
         rondo_graph_destroy(graph);
         rondo_graph_destroy(source);
     }
@@ -163,6 +169,7 @@ static void test_cuda_update__caches_patch_no_other_attributes(void **state) {
                                  &outcome));
         assert_int_equal(outcome,
                          key == 3 ? RONDO_CACHE_UPDATED : RONDO_CACHE_CAPTURED_AND_REPLAYED);
+        assert_int_equal(g_cluster, cluster);
     }
     rondo_graph_cache_destroy(cache);
 }

@@ -132,7 +132,7 @@ static void test_graph_conditional__current_drivers_have_every_form(void **state
     tear_down_driver();
 }
 
-// Beside such a capture older drivers load no module, so the condition's kernel is there before it.
+// Beside such a capture older drivers load no module for a thread that is not relaxed.
 static void test_graph_conditional__global_captures_on_older_drivers(void **state) {
     (void)state;
     set_up_driver(12080, NULL);

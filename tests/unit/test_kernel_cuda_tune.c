@@ -550,7 +550,7 @@ static void check_constants(rondo_device *device, const constants_row *row) {
 // Each call that may run out of memory does so once: a contest goes on with what there is, and
 // leaves nothing behind.
 static void test_kernel_cuda_tune__short_of_memory(void **state) {
-    enum { OUT_OF_MEMORY = 2, CALLS_MAX = 1024 };
+    enum { OUT_OF_MEMORY = 2, CALLS_MAX = 4096 };
     static struct { size_t timed, places, looks; } seen[CALLS_MAX];
     rondo_device *device = NULL;
     size_t count = 0;

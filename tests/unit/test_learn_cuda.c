@@ -32,8 +32,10 @@ static void run_kernel(const void *arguments, size_t byte_count) {
     work w;
     assert_int_equal(byte_count, sizeof w);
     memcpy(&w, arguments, sizeof w);
+    // The cluster that is in force shows in the result.
+    const uint64_t added = w.word + 16 * (uint64_t)fake_cuda_get_cluster();
     for (int64_t i = 0; i < w.count; ++i) {
-        w.out[i] = (unsigned char)(w.in[i] + w.word);
+        w.out[i] = (unsigned char)(w.in[i] + added);
     }
 }
 

@@ -204,8 +204,8 @@ static void close_device(rondo_device *device_) {
     // Host functions still in flight use their arguments until they have run.
     rondo__cuda_log_failure(device, device->api->cuCtxSynchronize(), "cuCtxSynchronize");
     rondo__cuda_unload_modules(device);
-    if (atomic_load(&device->scratch) != 0) {
-        rondo__cuda_log_failure(device, device->api->cuMemFree(device->scratch), "cuMemFree");
+    for (size_t i = 0; i < device->scratch_count; i++) {
+        rondo__cuda_log_failure(device, device->api->cuMemFree(device->scratch[i]), "cuMemFree");
     }
     rondo__cuda_leave(device, was_pushed);
     rondo__cuda_free_pending_calls(device);

@@ -38,7 +38,10 @@ typedef struct rondo__cuda_peer {
     bool is_reached;
 } rondo__cuda_peer;
 
-enum { RONDO__CUDA_PEERS_MAX = 32 };  // where there are more, some are asked again
+enum {
+    RONDO__CUDA_PEERS_MAX = 32,   // where there are more, some are asked again
+    RONDO__CUDA_SCRATCH_MAX = 56  // each twice as large as the one before
+};
 
 struct rondo__cuda_device {
     rondo_device head;
@@ -53,7 +56,9 @@ struct rondo__cuda_device {
     size_t module_count;          // guarded by lock
     size_t module_capacity;       // guarded by lock
     rondo__compile_ahead *ahead;
-    _Atomic(rondo__cu_address) scratch;    // for cuda_patch.c; 0: not yet
+    rondo__cu_address scratch[RONDO__CUDA_SCRATCH_MAX];  // for cuda_patch.c; guarded by lock
+    size_t scratch_count;                                // guarded by lock
+    uint64_t scratch_bytes;                              // of the last one; guarded by lock
     rondo__cuda_host_call *pending_calls;  // eager host calls not yet run; guarded by lock
     rondo__cu_function condition;          // the kernel of cuda_conditional.c; guarded by lock
     rondo__cuda_peer peers[RONDO__CUDA_PEERS_MAX];  // by ordinal; guarded by lock

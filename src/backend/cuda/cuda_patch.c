@@ -108,6 +108,10 @@ static rondo_status read_kernel(rondo__cuda_device *device, rondo__cu_graph_node
     image->kernel = params.kernel;
     image->context = params.context;
     image->is_opaque = !rondo__cuda_shows_parameters(device, &params);
+    if (params.context != NULL && params.context != device->context) {
+        image->fixed = "a kernel of a green context, of which the driver patches none";
+        image->is_switchable = true;
+    }
     RETURN_IF_ERROR(rondo__cuda_read_native_attributes(device, node, &image->attributes));
     reading r = {.image = image, .is_packed = params.extra != NULL};
     RETURN_IF_ERROR(rondo__cuda_visit_parameters(device, &params, take_parameter, &r));
@@ -155,6 +159,8 @@ static rondo_status read_copy(rondo__cuda_device *device, rondo__cu_graph_node n
                params.destination.memory_type == RONDO__CU_MEMORY_TYPE_ARRAY) {
         image->fixed = "a copy from or to an array";
     }
+    image->is_opaque = image->info.has_unknown_memory;
+    image->is_switchable = true;
     return RONDO_STATUS_OK;
 }
 
@@ -184,10 +190,11 @@ rondo_status rondo__cuda_read_node(rondo__template *template_, size_t index,
             status = read_copy(device, node, out_image);
             break;
         case RONDO__NODE_FILL:
-            out_image->fixed = out_image->info.height > 1
-                                   ? "a fill of several rows, of which the driver "
-                                     "patches none"
-                                   : NULL;
+            out_image->has_rows = out_image->info.height > 1;
+            out_image->is_switchable = true;
+            out_image->fixed = out_image->has_rows ? "a fill of several rows, of which the driver "
+                                                     "patches value and destination only"
+                                                   : NULL;
             break;
         default:
             out_image->fixed = "nodes of this kind have nothing that can change";
@@ -319,7 +326,7 @@ static rondo_status patch_host(rondo__cuda_device *device, rondo__cuda_executabl
     return RONDO_STATUS_OK;
 }
 
-// ---- kernels, copies, fills -------------------------------------------------------------------
+// ---- kernels and copies -----------------------------------------------------------------------
 
 static rondo_status patch_kernel(rondo__cuda_device *device, rondo__cuda_executable *executable,
                                  rondo__cu_graph_node node, const rondo__node_image *image) {
@@ -380,44 +387,71 @@ static rondo_status patch_copy(rondo__cuda_device *device, rondo__cuda_executabl
                                   image->info.source, image->info.destination);
 }
 
-// Memory that fills write while they are switched off: a word of the device's that nobody reads.
-static rondo_status get_scratch(rondo__cuda_device *device, rondo__cu_address *out_scratch) {
-    *out_scratch = atomic_load(&device->scratch);
-    if (*out_scratch != 0) {
-        return RONDO_STATUS_OK;
-    }
-    rondo__cu_address made = 0;
+// ---- fills ------------------------------------------------------------------------------------
+
+static rondo_status allocate_scratch(rondo__cuda_device *device, size_t bytes,
+                                     rondo__cu_address *out_scratch) {
     int mode = rondo__cuda_relax(device);
-    rondo__cu_result code = device->api->cuMemAlloc(&made, SCRATCH_BYTES);
-    if (code == RONDO__CU_SUCCESS &&
-        !atomic_compare_exchange_strong(&device->scratch, out_scratch, made)) {
-        rondo__cuda_log_failure(device, device->api->cuMemFree(made), "cuMemFree");
-        made = *out_scratch;  // another thread's
-    }
+    rondo__cu_result code = device->api->cuMemAlloc(out_scratch, bytes);
     rondo__cuda_restore(device, mode);
-    *out_scratch = made;
-    return code == RONDO__CU_SUCCESS ? RONDO_STATUS_OK
-                                     : RONDO__CUDA_FAIL(device, code, "cuMemAlloc",
-                                                        "cannot take %d bytes for fills that are "
-                                                        "switched off",
-                                                        (int)SCRATCH_BYTES);
+    return code == RONDO__CU_SUCCESS
+               ? RONDO_STATUS_OK
+               : RONDO__CUDA_FAIL(device, code, "cuMemAlloc",
+                                  "cannot take %zu bytes for fills that are switched off", bytes);
+}
+
+// Memory that fills write while they are switched off: of the device's, which nobody reads. A
+// smaller block stays, as executables may have it. Each is twice as large as the one before, so all
+// together are less than twice the last one.
+static rondo_status get_scratch(rondo__cuda_device *device, uint64_t bytes,
+                                rondo__cu_address *out_scratch) {
+    rondo_status status = RONDO_STATUS_OK;
+    pthread_mutex_lock(&device->lock);
+    if (bytes > device->scratch_bytes) {
+        uint64_t wanted = device->scratch_bytes > 0 ? device->scratch_bytes : SCRATCH_BYTES;
+        while (wanted < bytes) {
+            wanted *= 2;
+        }
+        status = allocate_scratch(device, wanted, &device->scratch[device->scratch_count]);
+        if (status == RONDO_STATUS_OK) {
+            ++device->scratch_count;
+            device->scratch_bytes = wanted;
+        }
+    }
+    *out_scratch = status == RONDO_STATUS_OK ? device->scratch[device->scratch_count - 1] : 0;
+    pthread_mutex_unlock(&device->lock);
+    return status;
 }
 
 // A fill that is switched off goes on, elsewhere: behind a memset node that the driver (580) was
-// told to leave off, copies and host functions do not wait for what came before it.
+// told to leave off, nothing waits for what came before it. One of several rows keeps its shape,
+// which the driver does not patch.
+static rondo_status let_fill_scratch(rondo__cuda_device *device, const rondo__node_image *image,
+                                     rondo__cu_fill_node *params) {
+    const rondo__node_info *info = &image->info;
+    if (!image->has_rows) {
+        params->element_bytes = 1;
+        params->width = 1;
+        return get_scratch(device, 1, &params->destination);
+    }
+    const uint64_t bytes =
+        (info->height - 1) * info->pitch_bytes + info->width * info->element_bytes;
+    return get_scratch(device, bytes, &params->destination);
+}
+
 static rondo_status patch_fill(rondo__cuda_device *device, rondo__cuda_executable *executable,
                                rondo__cu_graph_node node, const rondo__node_image *image) {
+    const rondo__node_info *info = &image->info;
     rondo__cu_fill_node params = {
-        .destination = (rondo__cu_address)(uintptr_t)image->info.destination,
-        .value = rondo__cut_to_element(image->info.fill_value, image->info.element_bytes),
-        .element_bytes = image->info.element_bytes,
-        .width = (size_t)image->info.width,
-        .height = 1,
+        .destination = (rondo__cu_address)(uintptr_t)info->destination,
+        .pitch_bytes = image->has_rows ? (size_t)info->pitch_bytes : 0,
+        .value = rondo__cut_to_element(info->fill_value, info->element_bytes),
+        .element_bytes = info->element_bytes,
+        .width = (size_t)info->width,
+        .height = image->has_rows ? (size_t)info->height : 1,
     };
     if (!image->is_enabled) {
-        RETURN_IF_ERROR(get_scratch(device, &params.destination));
-        params.element_bytes = 1;
-        params.width = 1;
+        RETURN_IF_ERROR(let_fill_scratch(device, image, &params));
     }
     rondo__cu_result code = device->api->cuGraphExecMemsetNodeSetParams(executable->native, node,
                                                                         &params, device->context);
@@ -425,7 +459,7 @@ static rondo_status patch_fill(rondo__cuda_device *device, rondo__cuda_executabl
                ? RONDO_STATUS_OK
                : RONDO__CUDA_FAIL(device, code, "cuGraphExecMemsetNodeSetParams",
                                   "cannot patch node %zu, a fill of %p", image->index,
-                                  image->info.destination);
+                                  info->destination);
 }
 
 // ---- the table's entries ----------------------------------------------------------------------

@@ -101,17 +101,23 @@ static rondo__cu_result describe_kernel(const rondo__cuda_api *api, rondo__cu_gr
     return code;
 }
 
+// A copy of the "default" kind does not say what its ends are, and of memory that a capture takes
+// (cudaMallocAsync) the driver (580) knows as little as of pageable host memory. Nobody must take
+// such an address for one that the processor can read.
 static rondo__cu_result ask_for_host_memory(const rondo__cuda_api *api,
-                                            const rondo__cu_copy_end *end, bool *out_is_host) {
+                                            const rondo__cu_copy_end *end, bool *out_is_host,
+                                            bool *in_out_is_unknown) {
     unsigned int memory_type = (unsigned int)end->memory_type;
     rondo__cu_result code = RONDO__CU_SUCCESS;
     if (end->memory_type == RONDO__CU_MEMORY_TYPE_UNIFIED) {
-        memory_type = RONDO__CU_MEMORY_TYPE_HOST;
+        memory_type = RONDO__CU_MEMORY_TYPE_DEVICE;
         code = api->cuPointerGetAttribute(&memory_type, RONDO__CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
                                           end->device);
     }
-    *out_is_host = memory_type == RONDO__CU_MEMORY_TYPE_HOST;
-    return rondo__cuda_is_refusal(code) ? RONDO__CU_SUCCESS : code;
+    const bool is_refused = rondo__cuda_is_refusal(code);
+    *out_is_host = !is_refused && memory_type == RONDO__CU_MEMORY_TYPE_HOST;
+    *in_out_is_unknown = *in_out_is_unknown || is_refused;
+    return is_refused ? RONDO__CU_SUCCESS : code;
 }
 
 static const void *get_copy_address(const rondo__cu_copy_end *end) {
@@ -137,9 +143,10 @@ static rondo__cu_result describe_copy(const rondo__cuda_api *api, rondo__cu_grap
     info->depth = slices;
     bool is_from_host = false;
     bool is_to_host = false;
-    code = ask_for_host_memory(api, &params.source, &is_from_host);
+    code = ask_for_host_memory(api, &params.source, &is_from_host, &info->has_unknown_memory);
     if (code == RONDO__CU_SUCCESS && !is_from_host) {
-        code = ask_for_host_memory(api, &params.destination, &is_to_host);
+        code =
+            ask_for_host_memory(api, &params.destination, &is_to_host, &info->has_unknown_memory);
     }
     info->copy_kind = is_from_host ? RONDO_COPY_HOST_TO_DEVICE
                       : is_to_host ? RONDO_COPY_DEVICE_TO_HOST

@@ -1,0 +1,240 @@
+// What only the driver calls of the program's own record: fills and copies of several rows, memory
+// in the order of a stream.
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/cuda/cuda_device.h"
+#include "node_support.h"
+#include "support/driver.h"
+
+enum { WIDTH = 3, PITCH = 8, ROWS = 4, BYTES = PITCH * ROWS };
+
+typedef struct scene {
+    suite_context *context;
+    rondo_stream *stream;
+    rondo_graph *graph;
+    unsigned char *memory;  // device; twice BYTES
+    unsigned char *seen;    // pinned; the same
+} scene;
+
+static void need_driver(suite_context *context) {
+    suite_need_execution(context);
+    if (!context->is_cuda) {
+        suite_skip("the device has no driver");
+    }
+}
+
+static scene open_scene(void **state) {
+    suite_context *context = suite_get_context(state);
+    need_driver(context);
+    return (scene){.context = context,
+                   .stream = suite_create_stream(context),
+                   .graph = suite_create_graph(context, true),
+                   .memory = (void *)suite_allocate(context, RONDO_MEMORY_DEVICE, BYTES),
+                   .seen = (void *)suite_allocate(context, RONDO_MEMORY_PINNED, BYTES)};
+}
+
+static void close_scene(scene *s) {
+    rondo_graph_destroy(s->graph);
+    rondo_stream_destroy(s->stream);
+    suite_free(s->context, RONDO_MEMORY_DEVICE, s->memory);
+    suite_free(s->context, RONDO_MEMORY_PINNED, s->seen);
+}
+
+// Replays over zeroed memory, and looks at it.
+static void look(scene *s) {
+    ASSERT_OK(rondo_stream_fill(s->stream, s->memory, 0, 1, (size_t)2 * BYTES));
+    ASSERT_OK(rondo_graph_replay(s->graph, s->stream));
+    ASSERT_OK(rondo_stream_copy(s->stream, s->seen, s->memory, (size_t)2 * BYTES,
+                                RONDO_COPY_DEVICE_TO_HOST));
+    ASSERT_OK(rondo_stream_synchronize(s->stream));
+}
+
+// Whether the rows from `first` on are `value`, and what lies between them is 0.
+static void expect_rows(const scene *s, size_t first, unsigned char value) {
+    for (size_t i = 0; i < BYTES; ++i) {
+        assert_int_equal(s->seen[first + i], i % PITCH < WIDTH ? value : 0);
+    }
+}
+
+// ---- rows -------------------------------------------------------------------------------------
+
+static rondo_node record_fill(scene *s, unsigned char value) {
+    union {
+        void *symbol;
+        rondo__cu_result (*fill)(rondo__cu_address, size_t, unsigned char, size_t, size_t,
+                                 rondo__cu_stream);
+    } found = {.symbol = driver_find(s->context->device, "cuMemsetD2D8Async")};
+    rondo_node node;
+    const rondo__cuda_api *api = driver_enter(s->context->device);
+    assert_non_null(api);
+    assert_int_equal(found.fill((rondo__cu_address)(uintptr_t)s->memory, PITCH, value, WIDTH, ROWS,
+                                rondo_stream_get_native(s->stream)),
+                     RONDO__CU_SUCCESS);
+    assert_true(driver_leave(api));
+    ASSERT_OK(rondo_stream_get_last_node(s->stream, &node));
+    return node;
+}
+
+static rondo_work fill_work(void *destination, uint32_t value, size_t count) {
+    return (rondo_work){.struct_size = sizeof(rondo_work),
+                        .kind = RONDO_NODE_FILL,
+                        .destination = destination,
+                        .fill_value = value,
+                        .element_bytes = 1,
+                        .element_count = count};
+}
+
+static void test_conformance_driver__fills_of_rows_take_value_and_destination(void **state) {
+    scene s = open_scene(state);
+    memory_begin(s.graph, s.stream);
+    const rondo_node node = record_fill(&s, 5);
+    memory_end(s.graph);
+    look(&s);
+    expect_rows(&s, 0, 5);
+    expect_rows(&s, BYTES, 0);
+
+    rondo_work work = fill_work(s.memory + BYTES, 0x12345607, WIDTH * ROWS);
+    ASSERT_OK(rondo_graph_patch_node(s.graph, node, &work));
+    look(&s);
+    expect_rows(&s, 0, 0);
+    expect_rows(&s, BYTES, 7);
+
+    work.element_count = WIDTH;
+    ASSERT_STATUS(rondo_graph_patch_node(s.graph, node, &work), INVALID);
+    ASSERT_MESSAGE_HAS("4 rows of 3 elements of 1 bytes");
+    look(&s);
+    expect_rows(&s, BYTES, 7);
+    close_scene(&s);
+}
+
+// What comes behind the fill waits for what came before it, also while it is off.
+static void test_conformance_driver__fills_of_rows_are_switched_off(void **state) {
+    scene s = open_scene(state);
+    memory_begin(s.graph, s.stream);
+    ASSERT_OK(suite_linger(s.context, s.stream, 2000));
+    ASSERT_OK(rondo_stream_fill(s.stream, s.memory + BYTES, 3, 1, 1));
+    const rondo_node node = record_fill(&s, 5);
+    ASSERT_OK(rondo_stream_copy(s.stream, s.memory + BYTES + 1, s.memory + BYTES, 1,
+                                RONDO_COPY_DEVICE_TO_DEVICE));
+    memory_end(s.graph);
+    rondo_patch patch = {.node = node, .toggle = RONDO_TOGGLE_DISABLE};
+    for (int round = 0; round < 2; ++round) {
+        ASSERT_OK(rondo_graph_patch(s.graph, &patch, 1));
+        look(&s);
+        expect_rows(&s, 0, round == 0 ? 0 : 5);
+        assert_int_equal(s.seen[BYTES + 1], 3);
+        patch.toggle = RONDO_TOGGLE_ENABLE;
+    }
+    close_scene(&s);
+}
+
+static rondo_node record_copy(scene *s) {
+    union {
+        void *symbol;
+        rondo__cu_result (*copy)(const rondo__cu_copy_node *, rondo__cu_stream);
+    } found = {.symbol = driver_find(s->context->device, "cuMemcpy3DAsync_v2")};
+    rondo_node node;
+    const rondo__cu_copy_node copy = {
+        .source = {.memory_type = RONDO__CU_MEMORY_TYPE_DEVICE,
+                   .device = (rondo__cu_address)(uintptr_t)s->memory,
+                   .pitch_bytes = PITCH,
+                   .height = ROWS},
+        .destination = {.memory_type = RONDO__CU_MEMORY_TYPE_DEVICE,
+                        .device = (rondo__cu_address)(uintptr_t)(s->memory + BYTES),
+                        .pitch_bytes = PITCH,
+                        .height = ROWS},
+        .width_bytes = WIDTH,
+        .height = ROWS,
+        .depth = 1,
+    };
+    const rondo__cuda_api *api = driver_enter(s->context->device);
+    assert_non_null(api);
+    assert_int_equal(found.copy(&copy, rondo_stream_get_native(s->stream)), RONDO__CU_SUCCESS);
+    assert_true(driver_leave(api));
+    ASSERT_OK(rondo_stream_get_last_node(s->stream, &node));
+    return node;
+}
+
+// The driver patches none.
+static void test_conformance_driver__copies_of_rows_are_switched_off(void **state) {
+    scene s = open_scene(state);
+    memory_begin(s.graph, s.stream);
+    ASSERT_OK(rondo_stream_fill(s.stream, s.memory, 6, 1, BYTES));
+    const rondo_node node = record_copy(&s);
+    memory_end(s.graph);
+    const rondo_work work =
+        node_copy_work(s.memory + BYTES, s.memory, WIDTH * ROWS, RONDO_COPY_DEVICE_TO_DEVICE);
+    ASSERT_STATUS(rondo_graph_patch_node(s.graph, node, &work), UNSUPPORTED);
+    ASSERT_MESSAGE_HAS("several rows");
+    rondo_patch patch = {.node = node, .toggle = RONDO_TOGGLE_DISABLE};
+    for (int round = 0; round < 2; ++round) {
+        ASSERT_OK(rondo_graph_patch(s.graph, &patch, 1));
+        look(&s);
+        expect_rows(&s, BYTES, round == 0 ? 0 : 6);
+        patch.toggle = RONDO_TOGGLE_ENABLE;
+    }
+    close_scene(&s);
+}
+
+// ---- memory in the order of a stream ----------------------------------------------------------
+
+static rondo__cu_address take_in_order(scene *s) {
+    union {
+        void *symbol;
+        rondo__cu_result (*allocate)(rondo__cu_address *, size_t, rondo__cu_stream);
+    } found = {.symbol = driver_find(s->context->device, "cuMemAllocAsync")};
+    rondo__cu_address address = 0;
+    const rondo__cuda_api *api = driver_enter(s->context->device);
+    assert_non_null(api);
+    assert_int_equal(found.allocate(&address, BYTES, rondo_stream_get_native(s->stream)),
+                     RONDO__CU_SUCCESS);
+    assert_true(driver_leave(api));
+    return address;
+}
+
+// Of the "default" kind.
+static void copy_anything(scene *s, rondo__cu_address destination, rondo__cu_address source) {
+    union {
+        void *symbol;
+        rondo__cu_result (*copy)(rondo__cu_address, rondo__cu_address, size_t, rondo__cu_stream);
+    } found = {.symbol = driver_find(s->context->device, "cuMemcpyAsync")};
+    const rondo__cuda_api *api = driver_enter(s->context->device);
+    assert_non_null(api);
+    assert_int_equal(found.copy(destination, source, 4, rondo_stream_get_native(s->stream)),
+                     RONDO__CU_SUCCESS);
+    assert_true(driver_leave(api));
+}
+
+static rondo_copy_kind get_last_kind(rondo_graph *graph) {
+    rondo_graph_node node = {.struct_size = sizeof node};
+    size_t count = 0;
+    ASSERT_OK(rondo_graph_get_node_count(graph, &count));
+    ASSERT_OK(rondo_graph_get_node(graph, count - 1, &node));
+    assert_int_equal(node.kind, RONDO_NODE_COPY);
+    return node.copy_kind;
+}
+
+// The driver knows nothing of such memory. It is never taken for the host's, which one may read.
+static void test_conformance_driver__memory_of_a_capture_is_not_the_hosts(void **state) {
+    scene s = open_scene(state);
+    memory_begin(s.graph, s.stream);
+    const rondo__cu_address taken = take_in_order(&s);
+    copy_anything(&s, (rondo__cu_address)(uintptr_t)s.memory, taken);
+    memory_end(s.graph);
+    assert_int_equal(get_last_kind(s.graph), RONDO_COPY_DEVICE_TO_DEVICE);
+    ASSERT_OK(rondo_graph_reset(s.graph));
+
+    memory_begin(s.graph, s.stream);
+    copy_anything(&s, (rondo__cu_address)(uintptr_t)s.memory, (rondo__cu_address)(uintptr_t)s.seen);
+    memory_end(s.graph);
+    assert_int_equal(get_last_kind(s.graph), RONDO_COPY_HOST_TO_DEVICE);
+    close_scene(&s);
+}
+
+static const suite_entry driver_cases[] = {
+    SUITE_CASE(test_conformance_driver__fills_of_rows_take_value_and_destination),
+    SUITE_CASE(test_conformance_driver__fills_of_rows_are_switched_off),
+    SUITE_CASE(test_conformance_driver__copies_of_rows_are_switched_off),
+    SUITE_CASE(test_conformance_driver__memory_of_a_capture_is_not_the_hosts),
+    {NULL, NULL, false},
+};
+SUITE_LIST(driver);
