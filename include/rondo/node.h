@@ -36,9 +36,9 @@
 RONDO_EXTERN_C_BEGIN
 
 // A node of one recording. A value, copied freely; zeroes name none. A node has one handle, however
-// often it is asked for: two are of the same node if both fields are equal. It lives until the graph is
-// reset, takes part in rondo_graph_update, is instantiated again, or its capture fails: then every
-// use says STATE.
+// often it is asked for: two are of the same node if both fields are equal. It lives until the
+// graph is reset, takes part in rondo_graph_update, is instantiated again, or its capture fails:
+// then every use says STATE.
 typedef struct rondo_node {  // ABI: fixed
     uint64_t recording;
     uint64_t number;

@@ -42,9 +42,9 @@ typedef struct rondo_op_options {
 //            Reshape, say).
 // output_count  how many are wanted.
 //
-// Errors:    INVALID (more than 65536 inputs or outputs), UNSUPPORTED (op, version, attribute or dtype; no kernel on this device; control flow,
-//            strings and sequences; an output whose shape depends on data), BAD_DATA (inputs that
-//            do not fit), NO_DEVICE_MEMORY.
+// Errors:    INVALID (more than 65536 inputs or outputs), UNSUPPORTED (op, version, attribute or
+//            dtype; no kernel on this device; control flow, strings and sequences; an output whose
+//            shape depends on data), BAD_DATA (inputs that do not fit), NO_DEVICE_MEMORY.
 // Ownership: caller destroys *out_op; the device is retained.
 // Capture:   unsafe.
 RONDO_API RONDO_MUST_USE rondo_status rondo_op_prepare(rondo_device *device, const char *name,
@@ -69,8 +69,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_op_get_output(const rondo_op *op, si
 //            of 256 bytes; on the host device anywhere in host memory.
 // outputs    likewise, with data; they overlap neither an input nor each other.
 //
-// Errors:    INVALID (a tensor that does not fit, or overlaps: the message names it), UNSUPPORTED (in a capture:
-//            an op that cannot be part of one).
+// Errors:    INVALID (a tensor that does not fit, or overlaps: the message names it), UNSUPPORTED
+//            (in a capture: an op that cannot be part of one).
 // Ownership: tensors stay until the work is done; for a graph, as long as it is replayed. In a
 //            capture that is not Rondo's, the op must outlive the graph.
 // Threads:   an op is used by one thread at a time.

@@ -243,7 +243,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_generator_reserve(rondo_generator *g
 // kernel's own text; static. Copying it into a source file is just as well.
 RONDO_API const char *rondo_random_get_device_text(void);
 
-// Four random words; pure, no state; nothing where out_words is NULL. Generators use stream_id 0 and the counter as the index.
+// Four random words; pure, no state; nothing where out_words is NULL. Generators use stream_id 0
+// and the counter as the index.
 //
 // Returns:   the same words on every backend, forever.
 // Source:    Salmon et al., Philox 4x32-10, SC 2011.

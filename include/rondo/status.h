@@ -41,12 +41,11 @@ typedef struct rondo_error {
     char message[240];     // one line: what is wrong and what to do
     const char *file;      // source file of Rondo, and the line in it
     int32_t line;
-    uint64_t sequence;  // grows with each failure on this thread, also with those that a call met
-                        // on its way and did without
+    uint64_t sequence;  // grows with each failure on this thread, also inside calls that succeed
 } rondo_error;
 
-// The record of the latest failed call on this thread, which later successes leave alone, but for
-// `sequence`; never NULL.
+// The record of the latest failed call on this thread, which later successes leave alone; never
+// NULL.
 RONDO_API const rondo_error *rondo_error_get_last(void);
 
 // "INVALID" and so on; "UNKNOWN" for a value not in the list.

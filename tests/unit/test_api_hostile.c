@@ -35,7 +35,8 @@ static bool is_turn(wrong kind) {
     return is_mine;
 }
 
-// A pointer that is needed; one that may be NULL; a number that is none of an enumeration's; flags; a size or count; a struct that is filled in; options; a struct that is read.
+// A pointer that is needed; one that may be NULL; a number that is none of an enumeration's, and of
+// dtypes; flags; a size or count; a struct that is filled in; options; a struct that is read.
 #define P(good) (is_turn(REFUSED) ? NULL : (good))
 #define O(good) (is_turn(ANY) ? NULL : (good))
 #define E(good) (is_turn(REFUSED) ? 1000 : is_turn(REFUSED) ? -1000 : (good))
@@ -639,10 +640,10 @@ static rondo_stepper *begun(void) {
         return RONDO_STATUS_INVALID;        \
     }
 #define ROW(name, arguments) {#name, call_##name},
-#define ALL_ROWS(X, V)                                                                         \
-    BUILDER_ROWS(X, V)                                                                         \
-    DEVICE_ROWS(X, V) TENSOR_ROWS(X, V) GRAPH_ROWS(X, V) RANDOM_ROWS(X, V) EXECUTOR_ROWS(X, V) \
-        PROGRAM_ROWS(X, V)
+#define ALL_ROWS(X, V) \
+    BUILDER_ROWS(X, V) \
+    DEVICE_ROWS(X, V)  \
+    TENSOR_ROWS(X, V) GRAPH_ROWS(X, V) RANDOM_ROWS(X, V) EXECUTOR_ROWS(X, V) PROGRAM_ROWS(X, V)
 
 ALL_ROWS(STATUS_FUNCTION, VOID_FUNCTION)
 
