@@ -1,7 +1,7 @@
 // rondo/rondo.h — capture GPU work once, replay it at hardware speed.
 //
-// Read the headers in this order. The core is enough to capture and replay, and takes twenty
-// minutes; docs/concepts.md has the ideas, docs/glossary.md the words.
+// Read the headers in this order. The core is enough to capture and replay; docs/concepts.md
+// has the ideas, docs/glossary.md the words.
 //
 // What holds for every call, unless its comment says otherwise:
 //
@@ -19,10 +19,11 @@
 //              there are: a first call may pass NULL and 0.
 //   Sizes      size_t in arguments, uint64_t in statistics; times are in nanoseconds.
 //
-// Structs that begin with `struct_size` may grow. The program sets it, and zeroes stand for the
+// Structs that begin with `struct_size` may grow. The program sets it; zeroes are the
 // defaults:  rondo_graph_options options = {.struct_size = sizeof options};
 // A shorter struct is an older program's, and is read or filled as far as it goes; a longer one is
-// refused. In an array the first entry's counts. Structs marked "ABI: fixed" never change.
+// refused. In an array the first entry's counts. Structs marked "ABI: fixed" have none, and never
+// change.
 // Enumerations are int32_t. docs/platforms.md says what stays compatible.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_RONDO_H

@@ -224,8 +224,8 @@ static rondo_status fail_pageable(const void *host, bool is_source) {
 static bool is_refused(const rondo_stream *stream, const rondo__place *place, const void *host,
                        size_t bytes, bool is_source, bool *out_wants_snapshot) {
     const bool is_pageable = rondo__areas_is_pageable(stream->device, host, bytes);
-    *out_wants_snapshot = is_source && place->capture != NULL &&
-                          place->capture->snapshots_pageable && is_pageable;
+    *out_wants_snapshot =
+        is_source && place->capture != NULL && place->capture->snapshots_pageable && is_pageable;
     return is_pageable && !*out_wants_snapshot;
 }
 

@@ -337,9 +337,9 @@ rondo_status rondo_op_get_output(const rondo_op *op, size_t index, rondo_tensor 
 
 // ---- launching --------------------------------------------------------------------------------
 
-// What the launches in a capture, or in one conditional body of it, share: each comes behind the one
-// before it, by an edge where their streams differ. A body has memory of its own, because no edge
-// leads into it.
+// What the launches in a capture, or in one conditional body of it, share: each comes behind the
+// one before it, by an edge where their streams differ. A body has memory of its own, because no
+// edge leads into it.
 typedef struct op_section {
     struct op_section *next;
     uint64_t id;  // 0: of a capture that is not Rondo's, where each launch has its own

@@ -30,8 +30,9 @@ RONDO_MUST_USE rondo_status rondo__guard_join(rondo__capture *capture);
 RONDO_MUST_USE rondo_status rondo__guard_note_node(rondo__participant *list, const void *address,
                                                    const char *what);
 // A patch changed what the graph uses, and all of it is noted anew between these two. What was
-// noted before goes if `has_all`, but for memory that was freed and that a node uses which was named
-// before that: the patch of another node does not make it right. Otherwise what was noted now goes.
+// noted before goes if `has_all`, but for memory that was freed and that a node uses which was
+// named before that: the patch of another node does not make it right. Otherwise what was noted now
+// goes.
 //
 // call       counts the calls that patch the graph, from 1.
 //

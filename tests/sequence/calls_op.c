@@ -285,15 +285,16 @@ static void patch_checked(world *w, checked *c, uint32_t number) {
     const int area = (int)(number / 4 % CHECKED_AREAS);
     rondo_patch patch = {.node = c->nodes[i]};
     rondo_work work;
-    if (number / 16 % 4 == 0) {
+    const bool toggles = number / 16 % 4 == 0;
+    const bool moves = !toggles && c->areas[area] != NULL && number / 64 % 2 != 0;
+    if (!moves && c->areas[c->names[i]] == NULL && !w->context->is_host) {
+        return;  // a driver refuses such an address itself
+    }
+    if (toggles) {
         c->is_off[i] = number / 64 % 2 != 0;
         patch.toggle = c->is_off[i] ? RONDO_TOGGLE_DISABLE : RONDO_TOGGLE_ENABLE;
     } else {
-        const bool moves = c->areas[area] != NULL && number / 64 % 2 != 0;
         c->names[i] = moves ? area : c->names[i];
-        if (c->areas[c->names[i]] == NULL && !w->context->is_host) {
-            return;  // a driver refuses such an address itself
-        }
         c->values[i] = number;
         work = describe_fill(c, i);
         patch.work = &work;

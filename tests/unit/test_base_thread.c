@@ -227,11 +227,60 @@ static void test_base_thread__results_do_not_depend_on_it(void **state) {
     rondo_program_destroy(program);
 }
 
+// A Range whose length is known when it runs is computed by the calling thread.
+static void run_range(environment which, rondo_tensor *out_result) {
+    static const char *const names[] = {"start", "limit", "delta"};
+    static float values[] = {0, 100, 0.1f};
+    rondo_builder *b;
+    rondo_program *program;
+    rondo_device *device;
+    rondo_executor *executor;
+    rondo_binding feeds[3];
+    set_environment(DEFAULT);
+    OK(rondo_builder_create(NULL, &b));
+    for (int i = 0; i < 3; ++i) {
+        const rondo_port port = {
+            .struct_size = sizeof port, .name = names[i], .dtype = RONDO_DTYPE_F32};
+        OK(rondo_builder_add_input(b, &port));
+        feeds[i] = (rondo_binding){names[i], {.dtype = RONDO_DTYPE_F32, .data = &values[i]}};
+    }
+    OK(rondo_builder_add_node(b, "Range", names, 3, (const char *[]){"y"}, 1, NULL));
+    OK(rondo_builder_add_output(b, "y", NULL));
+    OK(rondo_builder_finish(b, &program));
+    rondo_builder_destroy(b);
+    OK(rondo_device_open("host", &device));
+    OK(rondo_executor_create(program, device, NULL, &executor));
+    set_environment(which);
+    rondo_binding fetch = {.name = "y"};
+    OK(rondo_executor_run(executor, feeds, 3, &fetch, 1));
+    check_environment(which);
+    *out_result = fetch.tensor;
+    rondo_executor_destroy(executor);
+    rondo_device_release(device);
+    rondo_program_destroy(program);
+}
+
+static void test_base_thread__nor_do_those_that_the_caller_computes(void **state) {
+    (void)state;
+    rondo_tensor expected;
+    rondo_tensor seen_result;
+    run_range(DEFAULT, &expected);
+    assert_true(expected.shape.extent[0] >= 1000);
+    for (int which = UPWARD; which < ENVIRONMENT_COUNT; ++which) {
+        run_range((environment)which, &seen_result);
+        assert_true(rondo_shape_is_equal(&seen_result.shape, &expected.shape));
+        assert_memory_equal(seen_result.data, expected.data, rondo_tensor_get_bytes(&expected));
+        rondo_tensor_deinit(&seen_result);
+    }
+    rondo_tensor_deinit(&expected);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_base_thread__faults_are_not_blocked),
         cmocka_unit_test(test_base_thread__threads_start_in_the_default_environment),
         cmocka_unit_test(test_base_thread__results_do_not_depend_on_it),
+        cmocka_unit_test(test_base_thread__nor_do_those_that_the_caller_computes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,11 @@
 // Ops on strings: those that move elements, Cast, the ops on text, and what is refused. Expected
 // values are of the ONNX reference (splits) and ONNX Runtime (the rest).
 // SPDX-License-Identifier: Apache-2.0
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE  // RTLD_NEXT
+#endif
+#include <dlfcn.h>
+#include <errno.h>
 #include <locale.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "op/characters.h"
 #include "op/op.h"
 #include "support/op_rows.h"
 
@@ -216,6 +222,37 @@ static void test_op_string__regular_expressions(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
+static int g_locale_error;  // 0: locales are there
+
+// In place of the C library's.
+locale_t newlocale(int mask, const char *name, locale_t base) {
+    union {
+        void *address;
+        locale_t (*function)(int mask, const char *name, locale_t base);
+    } real = {.address = dlsym(RTLD_NEXT, "newlocale")};
+    if (g_locale_error != 0) {
+        errno = g_locale_error;
+        return (locale_t)0;
+    }
+    return real.function(mask, name, base);
+}
+
+// That there is no memory is not said to be a locale that the system lacks.
+static void test_op_string__no_table_of_letters(void **state) {
+    (void)state;
+    static const rondo__op_def def = {.name = "StringNormalizer"};
+    char name[] = "lower";
+    const rondo__op op = {.def = &def, .name = name};
+    rondo__letters letters;
+    g_locale_error = ENOMEM;
+    assert_int_equal(rondo__letters_init(&op, &letters), RONDO_STATUS_NO_MEMORY);
+    g_locale_error = ENOENT;
+    assert_int_equal(rondo__letters_init(&op, &letters), RONDO_STATUS_UNSUPPORTED);
+    g_locale_error = 0;
+    assert_int_equal(rondo__letters_init(&op, &letters), RONDO_STATUS_OK);
+    rondo__letters_deinit(&letters);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_op_string__elements_move),
@@ -223,6 +260,7 @@ int main(void) {
         cmocka_unit_test(test_op_string__casts_know_no_locale),
         cmocka_unit_test(test_op_string__text),
         cmocka_unit_test(test_op_string__regular_expressions),
+        cmocka_unit_test(test_op_string__no_table_of_letters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
