@@ -247,10 +247,11 @@ RONDO_API void rondo_executor_destroy(rondo_executor *executor);
 //
 // Errors:    INVALID (feed or fetch with an unknown name, missing, twice, wrong dtype or shape, on
 //            another device: the message says what was expected), STATE (the executor's stream
-//            records), UNSUPPORTED, BAD_DATA (data-dependent shape or index out of range;
-//            loop_limit reached), NO_MEMORY and NO_DEVICE_MEMORY (also when memory_limit_bytes is
-//            reached: the message names op, shape and bytes), CANCELLED, MISMATCH
-//            (self_check_every). Fetches in host memory are written only on success.
+//            records), UNSUPPORTED, BAD_DATA (data-dependent shape or index out of range, a
+//            divisor that is the integer 0; loop_limit reached), NO_MEMORY and NO_DEVICE_MEMORY
+//            (also when memory_limit_bytes is reached: the message names op, shape and bytes),
+//            CANCELLED, MISMATCH (self_check_every). Fetches in host memory are written only on
+//            success.
 // Capture:   legal, but not recorded; breaks captures in global mode.
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_run(rondo_executor *executor,
                                                          const rondo_binding *feeds,

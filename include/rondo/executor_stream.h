@@ -51,8 +51,9 @@ RONDO_API rondo_stream *rondo_executor_get_stream(const rondo_executor *executor
 // rondo_executor_wait does, and so do all that look at the last run or change the executor.
 //
 // Errors:    as rondo_executor_run. What only the device finds out (an index out of range) comes
-//            from rondo_executor_wait, or from what waits for the stream before it. After a failure
-//            nothing of the run is under way, and `done` is as it was.
+//            from rondo_executor_wait, or from the next call that waits before it begins; other
+//            waits for the stream or for `done` do not tell. After a failure nothing of the run is
+//            under way, and `done` is as it was.
 // Ownership: fetches that the call allocates are the caller's: rondo_tensor_deinit, when the run is
 //            done.
 // Capture:   legal, but not recorded; STATE while the executor's stream records.
@@ -70,7 +71,9 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_executor_wait(rondo_executor *execut
 // becomes nodes of a larger graph, which reads the feeds and writes the fetches at each replay.
 //
 // The nodes have memory of their own for values between ops, so replays need no order with other
-// runs of the executor. Its generators go on from replay to replay, as rondo/random.h says.
+// runs of the executor. Its generators go on from replay to replay, as rondo/random.h says. On a
+// GPU nobody is told of data that a run would refuse as BAD_DATA: an index outside of its axis
+// becomes the nearest inside, and a quotient by the integer 0 becomes 0.
 //
 // stream     any of the executor's device that records; not the executor's own one alone.
 // feeds      all inputs of the program: device tensors or pinned memory, which stay as long as the

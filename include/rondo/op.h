@@ -69,6 +69,9 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_op_get_output(const rondo_op *op, si
 //            of 256 bytes; on the host device anywhere in host memory.
 // outputs    likewise, with data; they overlap neither an input nor each other.
 //
+// On a GPU nobody is told of data that the op does not allow: an index outside of its axis becomes
+// the nearest inside, and a quotient by the integer 0 becomes 0.
+//
 // Errors:    INVALID (a tensor that does not fit, or overlaps: the message names it), UNSUPPORTED
 //            (in a capture: an op that cannot be part of one).
 // Ownership: tensors stay until the work is done; for a graph, as long as it is replayed. In a

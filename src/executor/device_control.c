@@ -234,13 +234,13 @@ int64_t rondo__device_control_get_turns(const rondo__kernel *kernel) {
     return kernel->launch == launch_control ? ((const rondo__control_kernel *)kernel)->turn_max : 0;
 }
 
-// Puts the node that was stopped into the record, where it is one of the plan's.
-static bool blame_stopped(const rondo__plan *plan, uint64_t stopped) {
+// Puts the node of a kernel into the record, where it is one of the plan's.
+static bool blame_kernel(const rondo__plan *plan, uint64_t kernel) {
     for (size_t i = 0; i < plan->item_count; ++i) {
         const rondo__control_kernel *c = as_control(plan->items[i].kernel);
-        bool is_here = c != NULL && (uint64_t)(uintptr_t)c == stopped;
+        const bool is_here = (uint64_t)(uintptr_t)plan->items[i].kernel == kernel;
         for (size_t p = 0; c != NULL && !is_here && p < c->part_count; ++p) {
-            if (blame_stopped(c->parts[p].plan, stopped)) {  // as deep as bodies nest
+            if (blame_kernel(c->parts[p].plan, kernel)) {  // as deep as bodies nest
                 return true;
             }
         }
@@ -252,16 +252,35 @@ static bool blame_stopped(const rondo__plan *plan, uint64_t stopped) {
     return false;
 }
 
+static rondo_status check_data(const rondo__plan *plan, uint64_t faulty) {
+    static const char *const texts[RONDO__FAULT_MASK + 1] = {
+        [RONDO__FAULT_INDEX] =
+            "an index is outside of its axis; the device went on with one inside",
+        [RONDO__FAULT_DIVISOR] = "an element of the divisor is the integer 0; the device made 0",
+        [RONDO__FAULT_LABEL] = "a label is no class; the device went on with one that is",
+        [RONDO__FAULT_LENGTH] =
+            "a length is outside of its axis; the device went on with one inside",
+    };
+    const char *text = texts[faulty & RONDO__FAULT_MASK];
+    if (faulty == 0) {
+        return RONDO_STATUS_OK;
+    }
+    const rondo_status status = RONDO_FAIL(BAD_DATA, "%s", text != NULL ? text : "data is wrong");
+    (void)(plan != NULL && blame_kernel(plan, faulty & ~(uint64_t)RONDO__FAULT_MASK));
+    return status;
+}
+
 rondo_status rondo__device_control_check(rondo_executor *executor, const rondo__plan *plan) {
     rondo__flow_watch *watch = executor->root->watch;
     const uint64_t stopped = watch != NULL ? atomic_exchange(&watch->stopped, 0) : 0;
     if (stopped == 0) {
-        return RONDO_STATUS_OK;
+        return watch != NULL ? check_data(plan, atomic_exchange(&watch->faulty, 0))
+                             : RONDO_STATUS_OK;
     }
     if (stopped == RONDO__FLOW_CANCELLED) {
         return rondo__executor_fail_cancelled();
     }
     const rondo_status status = rondo__executor_fail_limit(executor);
-    (void)(plan != NULL && blame_stopped(plan, stopped));
+    (void)(plan != NULL && blame_kernel(plan, stopped));
     return status;
 }

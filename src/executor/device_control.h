@@ -35,10 +35,10 @@ RONDO_MUST_USE rondo_status rondo__device_control_prepare(
 const rondo__device_part *rondo__device_control_get_part(const rondo__kernel *kernel,
                                                          const char *name);
 
-// After the stream was waited for: what stopped a loop, if anything did. The plan that ran, or NULL
-// where it is gone, tells which.
+// After the stream was waited for: what stopped a loop, if anything did, or who met data that its
+// op does not allow. The plan that ran, or NULL where it is gone, tells which.
 //
-// Errors:    BAD_DATA (more turns than loop_limit allows), CANCELLED.
+// Errors:    BAD_DATA (more turns than loop_limit allows; data), CANCELLED.
 // Threads:   one thread per executor.
 RONDO_MUST_USE rondo_status rondo__device_control_check(rondo_executor *executor,
                                                         const rondo__plan *plan);

@@ -151,9 +151,10 @@ void rondo__executor_end_call(rondo_executor *executor, rondo__budget *before,
     if (status == RONDO_STATUS_OK) {
         rondo__error_restore(&executor->record_before);
     }
-    // The call has failed: a loop that was stopped meanwhile is no news for the next one.
+    // The call has failed: what happened on the device meanwhile is no news for the next one.
     if (status != RONDO_STATUS_OK && executor->watch != NULL) {
         atomic_store(&executor->watch->stopped, 0);
+        atomic_store(&executor->watch->faulty, 0);
     }
     (void)rondo__budget_enter(before);
     atomic_store(executor->call, CALL_NONE);

@@ -49,6 +49,7 @@ static void fill_request(const rondo_executor *executor, rondo__plan *plan, size
     *out_request =
         (rondo__kernel_request){.device = peer != NULL ? peer->peer->device : executor->device,
                                 .op = &node->op,
+                                .watch = &executor->root->watch,
                                 .input_count = node->input_count,
                                 .inputs = inputs,
                                 .output_count = node->output_count,

@@ -442,8 +442,9 @@ struct rondo_executor {
     rondo_error record_before;  // of the thread, when the call began
     rondo__float_scope float_scope;
     atomic_int own_call;
-    atomic_int *call;          // is a call under way, or cancelled? own_call, or the watch's
-    rondo__flow_watch *watch;  // of a caller's executor with loops; NULL otherwise
+    atomic_int *call;  // is a call under way, or cancelled? own_call, or the watch's
+    // Of a caller's executor with loops, or with ops that a GPU may refuse data of; NULL otherwise.
+    rondo__flow_watch *watch;
     struct rondo__self_check *self_check;  // of a caller's executor; NULL: never checked
     size_t pattern_count;                  // of a caller's executor:
     char **patterns;  // copies of keep_f32, use_f16 and place, which the options point at

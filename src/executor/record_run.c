@@ -224,7 +224,7 @@ static rondo_status record_fetches(const recording *r) {
     return RONDO_STATUS_OK;
 }
 
-// Calls of the executor do not end loops in a graph of the program's.
+// Calls of the executor do not end loops in a graph of the program's, nor tell what its data was.
 static rondo_status record_nodes(const recording *r) {
     rondo_executor *root = r->executor->root;
     rondo__flow_watch *watch = root->watch;

@@ -37,7 +37,19 @@ enum { RONDO__FLOW_CANCELLED = 2, RONDO__FLOW_POLL_TURNS = 16 };
 typedef struct rondo__flow_watch {
     atomic_int call;  // RONDO__FLOW_CANCELLED ends every loop within RONDO__FLOW_POLL_TURNS
     _Atomic(uint64_t) stopped;  // 0; RONDO__FLOW_CANCELLED; or who had too many turns: an `owner`
+    // 0, or who met data that its op does not allow: its rondo__kernel's address | a rondo__fault
+    _Atomic(uint64_t) faulty;
 } rondo__flow_watch;
+
+// What data may be that an op does not allow. A kernel of a GPU goes on with something that stays
+// inside of its tensors, and tells.
+typedef enum rondo__fault {
+    RONDO__FAULT_INDEX = 1,  // outside of its axis
+    RONDO__FAULT_DIVISOR,    // the integer 0
+    RONDO__FAULT_LABEL,      // no class
+    RONDO__FAULT_LENGTH,     // longer than the axis, or negative
+    RONDO__FAULT_MASK = 7,
+} rondo__fault;
 
 // What `enter` and `next` get.
 typedef struct rondo__flow_loop {

@@ -29,6 +29,9 @@ typedef struct rondo__kernel rondo__kernel;
 typedef struct rondo__kernel_request {
     rondo_device *device;
     const rondo__op *op;
+    // GPUs: what tells the host of data that the op does not allow (flow.h), looked up at each
+    // launch; NULL, or of NULL: nobody asks.
+    struct rondo__flow_watch *const *watch;
     size_t input_count;
     const rondo__tensor_info
         *inputs;  // dtype NONE: absent. `constant`: value known, in host memory

@@ -361,8 +361,8 @@ static rondo_status compute_log_sum(rondo__compute *compute) {
     return compute_accumulated(compute, wide_sum_kernels, 0.0, true, finish_log);
 }
 
-// Of whole numbers: their sum, wrapped to 64 bits, by their count, towards 0. A double would not hold
-// every sum.
+// Of whole numbers: their sum, wrapped to 64 bits, by their count, towards 0. A double would not
+// hold every sum.
 static rondo_status compute_whole_mean(rondo__compute *compute) {
     reduction r;
     uint64_t *sums = NULL;

@@ -160,8 +160,8 @@ static uint64_t float_to_u64(double value) {
 }
 
 // What is wider than f32 goes to 16 bits by way of an f32 that is rounded to odd: where f32 is not
-// enough, the neighbour whose last bit is set. That bit lies far behind those of the result, so that
-// rounding again gives what rounding once would.
+// enough, the neighbour whose last bit is set. That bit lies far behind those of the result, so
+// that rounding again gives what rounding once would.
 static float set_odd(float rounded, bool is_above) {
     uint32_t bits;
     memcpy(&bits, &rounded, sizeof bits);

@@ -695,6 +695,32 @@ const op_case op_cases[] = {
     {"RNN", 14, "T[2,2,6] T[1,230,6]:w T[1,230,230]:w", "hidden_size=230 direction=reverse", 2},
     {"RNN", 14, "T[5,2,6] T[2,8,6]:w T[2,8,8]:w",
      "hidden_size=8 direction=bidirectional activations=Affine,Softplus activation_alpha=0.5,", 2},
+
+    // ---- whole numbers of 64 bits, of which a double holds 53
+    {"MatMul", 13, "i64[5,7]:n4e18 i64[7,9]:n4e18", "", 1},
+    {"MatMul", 13, "u64[5,7]:i9e18 u64[7,9]:i9e18", "", 1},
+    {"Add", 14, "i64[3,5]:n4e18 i64[5]:n4e18", "", 1},
+    {"Mul", 14, "u64[3,5]:i9e18 u64[5]:i9e18", "", 1},
+    {"Div", 14, "i64[3,5]:n4e18 i64[5]:=7,-3,1,-1,4e18", "", 1},
+    {"Mod", 13, "i64[3,5]:n4e18 i64[5]:=7,-3,1,-1,3000000000000", "", 1},
+    {"Mod", 13, "i64[3,5]:n4e18 i64[5]:=7,-3,1,-1,3000000000000", "fmod=1", 1},
+    {"Max", 13, "i64[3,5]:n4e18 i64[5]:n4e18", "", 1},
+    {"Min", 13, "u64[3,5]:i9e18 u64[5]:i9e18", "", 1},
+    {"Clip", 13, "i64[3,5]:n4e18 i64[]:=-1e18 i64[]:=1e18", "", 1},
+    {"Sign", 13, "i64[9]:n4e18", "", 1},
+    {"Abs", 13, "i64[9]:n4e18", "", 1},
+    {"Pow", 15, "i64[9]:n9e9 i64[9]:i4", "", 1},
+    {"CumSum", 14, "i64[3,5]:n4e18 i64[]:=1", "", 1},
+    {"ReduceSum", 13, "i64[3,70]:n4e18 i64[1]:=1", "", 1},
+    {"ReduceProd", 18, "i64[3,7]:n4e18 i64[1]:=1", "", 1},
+    {"ReduceMax", 18, "i64[3,70]:n4e18 i64[1]:=1", "", 1},
+    {"ReduceMin", 18, "u64[3,70]:i9e18 i64[1]:=1", "", 1},
+    {"ReduceL1", 18, "i64[3,70]:n4e18 i64[1]:=1", "", 1},
+    {"ReduceSumSquare", 18, "i64[3,70]:n4e18 i64[1]:=1", "", 1},
+    {"ArgMax", 13, "i64[3,70]:n4e18", "axis=1", 1},
+    {"TopK", 11, "i64[3,40]:n4e18 i64[1]:=5", "", 2},
+    {"ScatterND", 18, "i64[4,3]:n4e18 i64[5,1]:i4 i64[5,3]:n4e18", "reduction=add", 1},
+    {"ScatterElements", 18, "i64[4,3]:n4e18 i64[4,3]:i4 i64[4,3]:n4e18", "reduction=mul", 1},
 };
 
 const size_t op_case_count = sizeof(op_cases) / sizeof(op_cases[0]);

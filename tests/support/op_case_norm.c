@@ -1,6 +1,6 @@
-// The op cases of normalisations by groups, and of all normalisations far from 0; see op_cases.h for
-// their writing. rondo.GroupNormalization in both layouts, in each of a GPU's ways (their number
-// wraps): slices of the channels, clusters of all sizes, parts; and what none of them takes.
+// The op cases of normalisations by groups, and of all normalisations far from 0; see op_cases.h
+// for their writing. rondo.GroupNormalization in both layouts, in each of a GPU's ways (their
+// number wraps): slices of the channels, clusters of all sizes, parts; and what none of them takes.
 // SPDX-License-Identifier: Apache-2.0
 #include "support/op_cases.h"
 

@@ -1,4 +1,4 @@
-// A BatchNormalization that becomes element-wise keeps its digits, however far from 0 its means are.
+// A BatchNormalization that becomes element-wise keeps its digits, however far from 0 its means.
 // SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>

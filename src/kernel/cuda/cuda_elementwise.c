@@ -8,6 +8,7 @@
 #include "kernel/cuda/cuda_families.h"
 #include "kernel/cuda/cuda_pointwise.h"
 #include "op/fused.h"
+#include "op/support.h"
 
 // ---- one op -----------------------------------------------------------------------------------
 
@@ -158,6 +159,15 @@ void rondo__cuda_prepare_elementwise(rondo__cuda_kernel *kernel) {
         if (rondo__cuda_has_input(kernel, i)) {
             rondo__pointwise_take_input(&pointwise, kernel, i);
         }
+    }
+    const char *name = kernel->request->op->def->name;
+    if ((strcmp(name, "Div") == 0 || strcmp(name, "Mod") == 0) &&
+        rondo__dtype_is_integer(rondo__cuda_input(kernel, 1)->dtype)) {
+        pointwise.fault = RONDO__FAULT_DIVISOR;
+        rondo__text_append(&pointwise.body,
+                           "            if (x1 == 0) {\n"
+                           "                a.told.tell();\n"
+                           "            }\n");
     }
     append_op(kernel, &pointwise, &pointwise.body);
     rondo__cuda_add_pointwise(kernel, &pointwise);

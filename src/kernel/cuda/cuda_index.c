@@ -72,6 +72,7 @@ void rondo__cuda_prepare_gather(rondo__cuda_kernel *kernel) {
     rondo__step_int(step, x->shape.extent[axis]);
     rondo__step_int(step, count_of(index));
     rondo__step_int(step, inner);
+    rondo__step_faults(step, kernel, RONDO__FAULT_INDEX);
 }
 
 static void add_elements(rondo__cuda_kernel *kernel, const char *name, const rondo_shape *target,
@@ -102,6 +103,7 @@ static void add_elements(rondo__cuda_kernel *kernel, const char *name, const ron
     rondo__step_int(step, target->extent[axis]);
     push_ints(step, index->shape.extent, target->rank);
     push_ints(step, strides, target->rank);
+    rondo__step_faults(step, kernel, RONDO__FAULT_INDEX);
 }
 
 void rondo__cuda_prepare_gather_elements(rondo__cuda_kernel *kernel) {
@@ -150,6 +152,7 @@ static void add_nd(rondo__cuda_kernel *kernel, const char *name, const rondo_sha
     rondo__step_int(step, rondo__cuda_product(target, batch, target->rank));
     push_ints(step, target->extent + batch, (int32_t)depth);
     push_ints(step, strides + batch, (int32_t)depth);
+    rondo__step_faults(step, kernel, RONDO__FAULT_INDEX);
 }
 
 void rondo__cuda_prepare_gather_nd(rondo__cuda_kernel *kernel) {

@@ -121,7 +121,8 @@ static void read_places(const rondo__cuda_kernel *kernel, bool is_nd, scatter *s
     }
 }
 
-static void push_scatter(rondo__step *step, const scatter *s, int64_t count) {
+static void push_scatter(rondo__step *step, const rondo__cuda_kernel *kernel, const scatter *s,
+                         int64_t count) {
     rondo__step_int(step, count);
     rondo__step_input(step, 1);
     rondo__step_input(step, 2);
@@ -139,6 +140,7 @@ static void push_scatter(rondo__step *step, const scatter *s, int64_t count) {
     for (int32_t d = 0; d < s->rank; d++) {
         rondo__step_int(step, s->index_extent[d]);
     }
+    rondo__step_faults(step, kernel, RONDO__FAULT_INDEX);
 }
 
 static int64_t number_reduction(const rondo__op *op) {
@@ -178,14 +180,14 @@ bool rondo__cuda_add_reduction(rondo__cuda_kernel *kernel) {
     s.order = s.keys;
     push_scatter(rondo__cuda_add_launch(kernel, rondo__cu_scatter, &defines, "scatter_keys",
                                         rondo__cuda_blocks(s.updates), RONDO__CUDA_BLOCK),
-                 &s, s.updates);
+                 kernel, &s, s.updates);
     if (rondo__cuda_add_sort(kernel, s.keys, 1, s.updates, s.updates, &sorted)) {
         s.keys = sorted.keys;
         s.order = sorted.order;
         push_scatter(
             rondo__cuda_add_launch(kernel, rondo__cu_scatter, &defines, "scatter_reduce",
                                    rondo__cuda_blocks(s.updates * s.inner), RONDO__CUDA_BLOCK),
-            &s, s.updates * s.inner);
+            kernel, &s, s.updates * s.inner);
     }
     return true;
 }

@@ -115,6 +115,9 @@ void rondo__pointwise_write(const rondo__pointwise *pointwise,
         rondo__text_append(text, "    i64 extent[%d];\n    i64 stride[%zu][%d];\n", layout->rank,
                            inputs > 0 ? inputs : 1, layout->rank);
     }
+    if (pointwise->fault != 0) {
+        rondo__text_append(text, "    faults told;\n");
+    }
     rondo__text_append(text,
                        "};\n"
                        "extern \"C\" __global__ void __launch_bounds__(256)\n"
@@ -242,6 +245,9 @@ void rondo__cuda_add_pointwise(rondo__cuda_kernel *kernel, rondo__pointwise *poi
                 const int64_t scale = d == inner ? layout.width : 1;
                 rondo__step_int(step, layout.stride[i][d] * scale);
             }
+        }
+        if (pointwise->fault != 0) {
+            rondo__step_faults(step, kernel, pointwise->fault);
         }
     }
     rondo__text_deinit(&text);

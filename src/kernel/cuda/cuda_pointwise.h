@@ -27,6 +27,7 @@ typedef struct rondo__pointwise {
     // CUDA C statements over x0, x1, ... (in compute types: float for f16 and bf16, bool for bool)
     // that assign `y`, the output in its compute type.
     rondo__text body;
+    rondo__fault fault;  // that they tell of, as `a.told.tell()`; 0: none
 } rondo__pointwise;
 
 // The merged loop nest: what the kernel text and its parameters are made from.

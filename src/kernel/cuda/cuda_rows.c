@@ -86,6 +86,7 @@ static void push_loss(rondo__step *step, const rondo__cuda_kernel *kernel, const
     rondo__step_int(step, rondo__op_get_int(op, "ignore_index", 0));
     rondo__step_output(step, 0);
     rondo__step_int(step, strcmp(reduction, "mean") == 0);
+    rondo__step_faults(step, kernel, RONDO__FAULT_LABEL);
 }
 
 void rondo__cuda_prepare_loss(rondo__cuda_kernel *kernel) {

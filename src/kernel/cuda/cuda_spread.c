@@ -50,6 +50,7 @@ void rondo__cuda_prepare_max_unpool(rondo__cuda_kernel *kernel) {
     rondo__step_int(step, rondo_shape_get_count(&pooled));
     push_ints(step, pooled.extent, x->shape.rank);
     push_ints(step, y->shape.extent, x->shape.rank);
+    rondo__step_faults(step, kernel, RONDO__FAULT_INDEX);
 }
 
 void rondo__cuda_prepare_columns(rondo__cuda_kernel *kernel) {
@@ -108,4 +109,5 @@ void rondo__cuda_prepare_reverse_sequence(rondo__cuda_kernel *kernel) {
     rondo__step_int(step, x->shape.extent[1]);
     rondo__step_int(step, rondo__cuda_product(&x->shape, 2, x->shape.rank));
     rondo__step_int(step, rondo__op_get_int(kernel->request->op, "time_axis", 0) == 0);
+    rondo__step_faults(step, kernel, RONDO__FAULT_LENGTH);
 }

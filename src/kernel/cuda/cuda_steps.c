@@ -269,6 +269,11 @@ void *rondo__address_resolve(const rondo__address *address,
         case RONDO__ADDRESS_WORKSPACE:
             base = (uintptr_t)arguments->workspace;
             break;
+        case RONDO__ADDRESS_FAULTY: {
+            rondo__flow_watch *const *watch = address->fixed;
+            base = *watch != NULL ? (uintptr_t) & (*watch)->faulty : 0;
+            break;
+        }
         case RONDO__ADDRESS_FIXED:
             base = (uintptr_t)address->fixed;
             for (size_t i = 0; i < arguments->moved_count; i++) {
@@ -324,6 +329,17 @@ void rondo__step_float(rondo__step *step, double value) {
         memcpy(&word, &value, sizeof(word));
         append_word(step, word);
     }
+}
+
+void rondo__step_faults(rondo__step *step, const rondo__cuda_kernel *kernel, rondo__fault fault) {
+    rondo__flow_watch *const *watch = kernel->request->watch;
+    if (watch != NULL) {
+        rondo__step_address(step, (rondo__address){.space = RONDO__ADDRESS_FAULTY,
+                                                   .fixed = (void *)(uintptr_t)watch});
+    } else {
+        rondo__step_int(step, 0);
+    }
+    rondo__step_int(step, (int64_t)((uint64_t)(uintptr_t)kernel | (uint64_t)fault));
 }
 
 void rondo__step_map(rondo__step *step, rondo__address address, const rondo__tensor_form *form) {

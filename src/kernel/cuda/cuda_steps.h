@@ -24,6 +24,7 @@
 #include <stdint.h>
 
 #include "backend/cuda/cuda_tensor_map.h"
+#include "kernel/flow.h"
 #include "kernel/kernel.h"
 
 enum {
@@ -41,6 +42,7 @@ typedef enum rondo__address_space {
     RONDO__ADDRESS_WORKSPACE,
     RONDO__ADDRESS_FIXED,     // the same at each launch; nothing writes there
     RONDO__ADDRESS_STAND_IN,  // for FIXED, where candidates are timed: lies behind the inputs
+    RONDO__ADDRESS_FAULTY,    // of a rondo__flow_watch, which `fixed` points to at each launch
 } rondo__address_space;
 
 // A tensor address that is known only at launch.
@@ -202,6 +204,8 @@ void rondo__step_optional_input(rondo__step *step, const rondo__cuda_kernel *ker
 void rondo__step_optional_output(rondo__step *step, const rondo__cuda_kernel *kernel, size_t index);
 void rondo__step_int(rondo__step *step, int64_t value);
 void rondo__step_float(rondo__step *step, double value);  // a double on the device
+// Appends a `faults` of the device text: where the kernel tells of data that the op does not allow.
+void rondo__step_faults(rondo__step *step, const rondo__cuda_kernel *kernel, rondo__fault fault);
 // Appends the 16 words of a tensor map; they begin the arguments or follow other maps.
 void rondo__step_map(rondo__step *step, rondo__address address, const rondo__tensor_form *form);
 // Fills up the arguments to a multiple of 128 bytes, as a struct with maps is.

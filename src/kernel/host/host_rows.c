@@ -175,8 +175,9 @@ static rondo_status run_reduction(rondo__host_kernel *head, const void *const *i
                  reduce_pieces);
 }
 
-// BatchNormalization of [outer, length channels, inner] is (x - mean) * scale + bias, in this order:
-// x * scale + (bias - mean * scale) loses the digits of a mean far from 0, and of an infinite scale.
+// BatchNormalization of [outer, length channels, inner] is (x - mean) * scale + bias, in this
+// order: x * scale + (bias - mean * scale) loses digits where the mean is far from 0, and is NaN
+// where the scale is infinite.
 static void scale_rows(void *data, int64_t first, int64_t end) {
     const row_run *run = data;
     const row_kernel *kernel = run->kernel;

@@ -23,6 +23,7 @@ struct gather_arguments {
     const I *index;
     T *y;
     i64 axis_extent, index_count, inner;
+    faults told;
 };
 extern "C" __global__ void __launch_bounds__(256) gather(const gather_arguments a) {
     take_turn();
@@ -38,7 +39,7 @@ extern "C" __global__ void __launch_bounds__(256) gather(const gather_arguments 
             k = n / a.inner % a.index_count;
             o = n / a.inner / a.index_count;
         }
-        const i64 at = wrap_index((i64)a.index[k], a.axis_extent);
+        const i64 at = wrap_index((i64)a.index[k], a.axis_extent, a.told);
         a.y[n] = a.x[(o * a.axis_extent + at) * a.inner + i];
     }
 }
@@ -52,6 +53,7 @@ struct gather_elements_arguments {
     i64 axis, axis_extent;
     i64 extent[RANK];    // of the index
     i64 stride_x[RANK];  // of x
+    faults told;
 };
 extern "C" __global__ void __launch_bounds__(256)
 gather_elements(const gather_elements_arguments a) {
@@ -62,7 +64,8 @@ gather_elements(const gather_elements_arguments a) {
         for (int d = RANK - 1; d >= 0; d--) {
             const i64 i = rest % a.extent[d];
             rest /= a.extent[d];
-            from += (d == a.axis ? wrap_index((i64)a.index[n], a.axis_extent) : i) * a.stride_x[d];
+            const i64 at = d == a.axis ? wrap_index((i64)a.index[n], a.axis_extent, a.told) : i;
+            from += at * a.stride_x[d];
         }
         a.y[n] = a.x[from];
     }
@@ -76,7 +79,8 @@ scatter_elements(const gather_elements_arguments a) {
         for (int d = RANK - 1; d >= 0; d--) {
             const i64 i = rest % a.extent[d];
             rest /= a.extent[d];
-            to += (d == a.axis ? wrap_index((i64)a.index[n], a.axis_extent) : i) * a.stride_x[d];
+            const i64 at = d == a.axis ? wrap_index((i64)a.index[n], a.axis_extent, a.told) : i;
+            to += at * a.stride_x[d];
         }
         a.y[to] = a.x[n];
     }
@@ -92,6 +96,7 @@ struct gather_nd_arguments {
     i64 inner, depth, tuples_per_batch, batch_stride;
     i64 extent[RANK];
     i64 stride[RANK];
+    faults told;
 };
 extern "C" __global__ void __launch_bounds__(256) gather_nd(const gather_nd_arguments a) {
     take_turn();
@@ -100,7 +105,8 @@ extern "C" __global__ void __launch_bounds__(256) gather_nd(const gather_nd_argu
         i64 from = tuple / a.tuples_per_batch * a.batch_stride + n % a.inner;
         for (int d = 0; d < RANK; d++) {
             if (d < a.depth) {
-                from += wrap_index((i64)a.index[tuple * a.depth + d], a.extent[d]) * a.stride[d];
+                const i64 index = (i64)a.index[tuple * a.depth + d];
+                from += wrap_index(index, a.extent[d], a.told) * a.stride[d];
             }
         }
         a.y[n] = a.x[from];
@@ -113,7 +119,8 @@ extern "C" __global__ void __launch_bounds__(256) scatter_nd(const gather_nd_arg
         i64 to = n % a.inner;
         for (int d = 0; d < RANK; d++) {
             if (d < a.depth) {
-                to += wrap_index((i64)a.index[tuple * a.depth + d], a.extent[d]) * a.stride[d];
+                const i64 index = (i64)a.index[tuple * a.depth + d];
+                to += wrap_index(index, a.extent[d], a.told) * a.stride[d];
             }
         }
         a.y[to] = a.x[n];

@@ -248,6 +248,18 @@ __device__ __forceinline__ void read_early(u64 word) {
 #endif
 }
 
+// Where a kernel tells of data that its op does not allow: a word of the host's, or nowhere. One of those who
+// tell is heard.
+struct faults {
+    u64 *word;
+    u64 who;
+    __device__ __forceinline__ void tell() const {
+        if (word != 0) {
+            *(volatile u64 *)word = who;
+        }
+    }
+};
+
 // COUNT elements moved as one access; aligned so that the compiler emits one wide load or store.
 template <typename T, int COUNT>
 struct __align__(sizeof(T) * COUNT > 16 ? 16 : sizeof(T) * COUNT) pack {

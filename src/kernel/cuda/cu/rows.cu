@@ -111,6 +111,7 @@ struct loss_arguments {
     i64 has_ignored, ignored;
     T *total;         // of loss_total
     i64 takes_mean;
+    faults told;
 };
 
 extern "C" __global__ void __launch_bounds__(256) loss_lines(const loss_arguments a) {
@@ -140,7 +141,12 @@ extern "C" __global__ void __launch_bounds__(256) loss_lines(const loss_argument
         if (lane == 0) {
             i64 label = (i64)a.labels[line];
             const bool counts = a.has_ignored == 0 || label != a.ignored;
-            label = label < 0 ? 0 : (label >= a.length ? a.length - 1 : label);
+            if (label < 0 || label >= a.length) {
+                if (counts) {
+                    a.told.tell();
+                }
+                label = label < 0 ? 0 : a.length - 1;
+            }
             const double factor =
                 !counts ? 0.0 : (a.weight != 0 ? convert<double>(a.weight[label]) : 1.0);
             const double value = convert<double>(a.x[first + label * a.inner]) - most - logarithm;

@@ -36,6 +36,7 @@ struct scatter_arguments {
     i64 extent[RANK];    // of y, where an index goes in
     i64 stride[RANK];    // of y
     i64 index_extent[RANK];
+    faults told;
 };
 
 extern "C" __global__ void __launch_bounds__(256) scatter_keys(const scatter_arguments a) {
@@ -46,9 +47,9 @@ extern "C" __global__ void __launch_bounds__(256) scatter_keys(const scatter_arg
         for (int d = RANK - 1; d >= 0; d--) {
             i64 at;
             if (a.axis < 0) {
-                at = wrap_index((i64)a.index[n * RANK + d], a.extent[d]);
+                at = wrap_index((i64)a.index[n * RANK + d], a.extent[d], a.told);
             } else {
-                at = d == a.axis ? wrap_index((i64)a.index[n], a.extent[d])
+                at = d == a.axis ? wrap_index((i64)a.index[n], a.extent[d], a.told)
                                  : rest % a.index_extent[d];
                 rest /= a.index_extent[d];
             }

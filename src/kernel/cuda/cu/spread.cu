@@ -20,6 +20,7 @@ struct unpool_arguments {
     i64 pooled_count;
     i64 pooled[RANK];
     i64 extent[RANK];  // of y
+    faults told;
 };
 extern "C" __global__ void __launch_bounds__(256) max_unpool(const unpool_arguments a) {
     take_turn();
@@ -36,6 +37,8 @@ extern "C" __global__ void __launch_bounds__(256) max_unpool(const unpool_argume
         }
         if (is_inside) {
             a.y[at] = a.x[n];
+        } else {
+            a.told.tell();
         }
     }
 }
@@ -87,6 +90,7 @@ struct reverse_arguments {
     T *y;
     i64 first, second, inner;  // extents
     i64 time_first;
+    faults told;
 };
 extern "C" __global__ void __launch_bounds__(256) reverse_sequence(const reverse_arguments a) {
     take_turn();
@@ -94,7 +98,10 @@ extern "C" __global__ void __launch_bounds__(256) reverse_sequence(const reverse
         const i64 i = n % a.inner, second = n / a.inner % a.second, first = n / a.inner / a.second;
         const i64 time = a.time_first ? first : second, steps = a.time_first ? a.first : a.second;
         i64 length = a.lengths[a.time_first ? second : first];
-        length = length < 0 ? 0 : (length > steps ? steps : length);
+        if (length < 0 || length > steps) {
+            a.told.tell();
+            length = length < 0 ? 0 : steps;
+        }
         const i64 from = time < length ? length - 1 - time : time;
         const i64 row = a.time_first ? from * a.second + second : first * a.second + from;
         a.y[n] = a.x[row * a.inner + i];
