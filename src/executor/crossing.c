@@ -83,6 +83,20 @@ bool rondo__kernel_is_transfer(const rondo__kernel *kernel) {
     return kernel->launch == launch_transfer;
 }
 
+void rondo__transfer_log_replayed(const rondo__kernel *kernel, const rondo_device *device) {
+    const transfer *t = (const transfer *)kernel;
+    const bool is_between = t->way == RONDO__BETWEEN;
+    const char *name = rondo_device_get_name(device);
+    const rondo__copy_tale tale = {.from = is_between                 ? rondo_device_get_name(t->from)
+                                           : t->way == RONDO__TO_HOST ? name
+                                                                      : "the host",
+                                   .to = is_between                   ? rondo_device_get_name(t->to)
+                                         : t->way == RONDO__TO_DEVICE ? name
+                                                                      : "the host",
+                                   .bytes = t->bytes};
+    rondo__copy_log_replayed(&tale, &t->note);
+}
+
 const rondo__crossing_counts *rondo__crossing_count_step(const rondo__plan *plan,
                                                          rondo__step *step) {
     rondo__crossing_counts *counts = &step->crossings;
