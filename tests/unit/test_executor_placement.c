@@ -353,6 +353,7 @@ static void test_executor_placement__refusals(void **state) {
         {false, {"b=gpu:7"}, RONDO_STATUS_UNSUPPORTED, "is placed on \"gpu:7\" by options"},
         {false, {"b=gpu:7"}, RONDO_STATUS_UNSUPPORTED, "cuda:7"},
         {true, {"b=gpu:1"}, RONDO_STATUS_UNSUPPORTED, "the executor runs on the processor"},
+        {true, {"folded=gpu"}, RONDO_STATUS_UNSUPPORTED, "Neg node \"folded\" is placed on"},
         {false, {"Normalizer=gpu"}, RONDO_STATUS_UNSUPPORTED, "Normalizer node \"h\" is placed on"},
         {false, {"b=cpu", "N*=gpu"}, RONDO_STATUS_INVALID, "\"cpu\" of it, and \"N*=gpu\""},
         {false, {"Frob=cpu"}, RONDO_STATUS_INVALID, "matches no op"},
@@ -362,7 +363,9 @@ static void test_executor_placement__refusals(void **state) {
     const placed_node nodes[] = {chain[0],
                                  chain[1],
                                  {"ai.onnx.ml.Normalizer", {"b"}, "h", NULL},
-                                 {"NonZero", {"h"}, "y", NULL},
+                                 {"Neg", {"row"}, "folded", NULL},
+                                 {"Add", {"h", "folded"}, "g", NULL},
+                                 {"NonZero", {"g"}, "y", NULL},
                                  {0}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         rondo_program *program = placed_build(nodes, only_y);
