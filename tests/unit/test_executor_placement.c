@@ -286,6 +286,27 @@ static void test_executor_placement__shape_arithmetic(void **state) {
     rondo_program_destroy(program);
 }
 
+// The processor asks for the shapes of what lies on the GPU, and of an input that nobody reads.
+static void test_executor_placement__shapes_do_not_cross(void **state) {
+    (void)state;
+    static const char *const outputs[] = {"y", "z", NULL};
+    const placed_node nodes[] = {{"Relu", {"x"}, "a", NULL},          {"Shape", {"a"}, "s", "cpu"},
+                                 {"Size", {"i"}, "n", "cpu"},         {"Add", {"s", "n"}, "y", "cpu"},
+                                 {"Neg", {"a"}, "z", NULL},           {0}};
+    rondo_program *program = placed_build(nodes, outputs);
+    const rondo_executor_options options = {
+        .struct_size = sizeof options, .no_folding = true, .op_by_op = true};
+    rondo_executor *gpu;
+    rondo_executor *host;
+    OK(rondo_executor_create(program, g_gpu, &options, &gpu));
+    OK(rondo_executor_create(program, g_host, NULL, &host));
+    placed_compare(gpu, host, outputs, "shapes", true);
+    expect_counts(gpu, &(counts){0, 0, 0, 1, 0, 0}, "shapes");
+    rondo_executor_destroy(gpu);
+    rondo_executor_destroy(host);
+    rondo_program_destroy(program);
+}
+
 // A table that is larger than the limit stays where it is; only its rows go to the GPU.
 static void test_executor_placement__large_table(void **state) {
     (void)state;
@@ -585,6 +606,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_executor_placement__files, open_all, close_all),
         cmocka_unit_test_setup_teardown(test_executor_placement__shape_arithmetic, open_all,
                                         close_all),
+        cmocka_unit_test_setup_teardown(test_executor_placement__shapes_do_not_cross, open_all, close_all),
         cmocka_unit_test_setup_teardown(test_executor_placement__large_table, open_all, close_all),
         cmocka_unit_test_setup_teardown(test_executor_placement__refusals, open_all, close_all),
         cmocka_unit_test_setup_teardown(test_executor_placement__builder, open_all, close_all),
