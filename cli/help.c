@@ -61,7 +61,8 @@ static const variable variables[] = {
      "how many such lines one executor writes; default: 1000"},
     {"RONDO_LOG", NULL,
      "what the library logs (to stderr, unless the program takes\nit): error, warning, info or "
-     "debug, for all or by room, as\ninfo,executor=debug; device=debug: each transfer,\nexecutor=debug: each "
+     "debug, for all or by room, as\ninfo,executor=debug; device=debug: each "
+     "transfer,\nexecutor=debug: each "
      "op; default: warning"},
     {"RONDO_NUM_THREADS", NULL,
      "threads for one op on the host, and for a model's weights,\nunless --threads or the "

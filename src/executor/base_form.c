@@ -38,8 +38,7 @@ static rondo_status make_source(const rondo_executor *executor, rondo_program **
     if (is_training) {
         rondo__program_set_training(source);
     }
-    const rondo_status status =
-        has_places ? rondo__homes_mark(executor, source) : RONDO_STATUS_OK;
+    const rondo_status status = has_places ? rondo__homes_mark(executor, source) : RONDO_STATUS_OK;
     if (status != RONDO_STATUS_OK) {
         rondo_program_destroy(source);
         return status;

@@ -88,7 +88,7 @@ void rondo__transfer_log_replayed(const rondo__kernel *kernel, const rondo_devic
     const transfer *t = (const transfer *)kernel;
     const bool is_between = t->way == RONDO__BETWEEN;
     const char *name = rondo_device_get_name(device);
-    const rondo__copy_tale tale = {.from = is_between                 ? rondo_device_get_name(t->from)
+    const rondo__copy_tale tale = {.from = is_between ? rondo_device_get_name(t->from)
                                            : t->way == RONDO__TO_HOST ? name
                                                                       : "the host",
                                    .to = is_between                   ? rondo_device_get_name(t->to)

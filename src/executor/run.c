@@ -448,8 +448,7 @@ rondo_status rondo__plan_run_steps(rondo_executor *executor, rondo__plan *plan,
     const bool has_graphs = executor->graphs != RONDO_GRAPHS_OFF;
     run_mode mode = {.use_graphs = has_graphs && plan->run_count > 0,
                      .is_checked = has_graphs && rondo__self_check_is_on(executor),
-                     .is_logged =
-                         RONDO_LOG_IS_WANTED(RONDO_LOG_DEBUG) || rondo__copy_is_logged()};
+                     .is_logged = RONDO_LOG_IS_WANTED(RONDO_LOG_DEBUG) || rondo__copy_is_logged()};
     if (plan->bypassed_count + plan->counted_count > 0) {
         drop_dynamic(plan);
     }

@@ -77,8 +77,8 @@ static void describe_work(const rondo_graph_node *node, char *text, size_t bytes
         (void)snprintf(text, bytes, ", %s, %" PRIu64 " bytes",
                        way < sizeof ways / sizeof *ways ? ways[way] : "some way", node->byte_count);
     } else if (node->kind == RONDO_NODE_FILL) {
-        (void)snprintf(text, bytes, ", value 0x%" PRIx32 ", elements of %" PRIu32 ", %" PRIu64
-                       " bytes",
+        (void)snprintf(text, bytes,
+                       ", value 0x%" PRIx32 ", elements of %" PRIu32 ", %" PRIu64 " bytes",
                        node->fill_value, node->element_bytes, node->byte_count);
     }
 }
@@ -173,10 +173,10 @@ void rondo__verbose_log_step(const rondo_executor *executor, const rondo__plan *
         const rondo__kernel *kernel = plan->items[i].kernel;
         const rondo__op *op = get_op(plan, i);
         if (!rondo__kernel_is_transfer(kernel)) {
-            RONDO_LOG_DEBUG_F("op: %.40s \"%.60s\" on %s, %s", op->def->name, op->name,
-                              rondo__kernel_is_hosted(kernel) ? "the processor"
-                                                              : rondo_device_get_name(device),
-                              was_replayed ? "in a graph" : "run");
+            RONDO_LOG_DEBUG_F(
+                "op: %.40s \"%.60s\" on %s, %s", op->def->name, op->name,
+                rondo__kernel_is_hosted(kernel) ? "the processor" : rondo_device_get_name(device),
+                was_replayed ? "in a graph" : "run");
         } else if (was_replayed) {  // otherwise who puts it on the stream has logged it
             rondo__transfer_log_replayed(kernel, device);
         }

@@ -290,9 +290,9 @@ static void test_executor_placement__shape_arithmetic(void **state) {
 static void test_executor_placement__shapes_do_not_cross(void **state) {
     (void)state;
     static const char *const outputs[] = {"y", "z", NULL};
-    const placed_node nodes[] = {{"Relu", {"x"}, "a", NULL},          {"Shape", {"a"}, "s", "cpu"},
-                                 {"Size", {"i"}, "n", "cpu"},         {"Add", {"s", "n"}, "y", "cpu"},
-                                 {"Neg", {"a"}, "z", NULL},           {0}};
+    const placed_node nodes[] = {{"Relu", {"x"}, "a", NULL},  {"Shape", {"a"}, "s", "cpu"},
+                                 {"Size", {"i"}, "n", "cpu"}, {"Add", {"s", "n"}, "y", "cpu"},
+                                 {"Neg", {"a"}, "z", NULL},   {0}};
     rondo_program *program = placed_build(nodes, outputs);
     const rondo_executor_options options = {
         .struct_size = sizeof options, .no_folding = true, .op_by_op = true};
@@ -606,7 +606,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_executor_placement__files, open_all, close_all),
         cmocka_unit_test_setup_teardown(test_executor_placement__shape_arithmetic, open_all,
                                         close_all),
-        cmocka_unit_test_setup_teardown(test_executor_placement__shapes_do_not_cross, open_all, close_all),
+        cmocka_unit_test_setup_teardown(test_executor_placement__shapes_do_not_cross, open_all,
+                                        close_all),
         cmocka_unit_test_setup_teardown(test_executor_placement__large_table, open_all, close_all),
         cmocka_unit_test_setup_teardown(test_executor_placement__refusals, open_all, close_all),
         cmocka_unit_test_setup_teardown(test_executor_placement__builder, open_all, close_all),

@@ -135,8 +135,8 @@ static void test_executor_verbose__nodes(void **state) {
     close_world(&w);
 }
 
-// On the fake driver: the first addition on the processor, so that its sum crosses. Each op and copy
-// of a replay has a line, and the nodes of the graph say what the driver does.
+// On the fake driver: the first addition on the processor, so that its sum crosses. Each op and
+// copy of a replay has a line, and the nodes of the graph say what the driver does.
 static void test_executor_verbose__each_replay_is_logged(void **state) {
     (void)state;
     static const char *const place[] = {"Add_0=cpu"};
