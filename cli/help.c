@@ -56,13 +56,14 @@ static const variable variables[] = {
      "off"},
     {"RONDO_GRAPHS_VERBOSE", NULL,
      "1: tell of each graph made, of each bypassed op with the\nreason, and of each run, through "
-     "the log; 2: of all nodes, too"},
+     "the log; 2: of all nodes, too,\nwith grid, block, shared memory, direction and value"},
     {"RONDO_GRAPHS_MAX_LOG_ENTRIES", NULL,
      "how many such lines one executor writes; default: 1000"},
     {"RONDO_LOG", NULL,
      "what the library logs (to stderr, unless the program takes\nit): error, warning, info or "
-     "debug, for all or by room, as\ninfo,executor=debug; device=debug: each transfer; default:\n"
-     "warning"},
+     "debug, for all or by room, as\ninfo,executor=debug; device=debug: each "
+     "transfer,\nexecutor=debug: each "
+     "op; default: warning"},
     {"RONDO_NUM_THREADS", NULL,
      "threads for one op on the host, and for a model's weights,\nunless --threads or the "
      "program says so; default: all\nprocessors"},

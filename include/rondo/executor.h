@@ -33,7 +33,8 @@ enum {
                             // capture fails is launched between graphs. It is made by the second
                             // run or, where shapes change, while the device works on the first
     RONDO_GRAPHS_ON = 1,    // the same, but a capture that fails is an error, unless by an op of
-                            // which nobody said that it can be captured (rondo/user_op.h)
+                            // which nobody said that it can be captured (rondo/user_op.h); of plans
+                            // made in AUTO what was found out there stays
     RONDO_GRAPHS_OFF = 2,   // always eager
 };
 
@@ -123,10 +124,10 @@ typedef struct rondo_executor_options {
 // device memory by itself. The default is 2 GiB, 64 times the model's file and 256 times what is
 // fed at once, together, but no more than three quarters of this machine's memory (or its control
 // group's), and on a GPU whatever the device has. Plans of other shapes are dropped before a new
-// one is refused, and what does not fit is not folded ahead. Weights mapped from the file and fetched tensors do
-// not count. What executors of one program share (folded constants; weights in the forms that
-// kernels read, once for each device) counts in full against the limit of each that uses it, and
-// is freed with the last.
+// one is refused, and what does not fit is not folded ahead. Weights mapped from the file and
+// fetched tensors do not count. What executors of one program share (folded constants; weights in
+// the forms that kernels read, once for each device) counts in full against the limit of each that
+// uses it, and is freed with the last.
 
 // Weights that do not fit. With weight_limit_bytes the weights of the main program that exceed it,
 // the largest ones, are in pinned host memory, and each run brings them for the ops that read them,
@@ -179,7 +180,7 @@ typedef struct rondo_run_times {
     uint64_t replayed_op_count;  // of these, in replayed graphs
 } rondo_run_times;
 
-// The plan behind the last run.
+// The plan behind the last run or description.
 typedef struct rondo_executor_stats {
     size_t struct_size;          // sizeof(rondo_executor_stats)
     uint64_t op_count;           // ops that run, after folding and fusion
@@ -230,7 +231,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_executor_create(rondo_program *progr
                                                             rondo_executor **out_executor);
 
 // Waits for its work and frees the executor. What graphs need that recorded its runs stays until
-// they let go of it. NULL is fine.
+// they let go of it. NULL is fine. In the child of a fork an executor of the parent is left alone.
 RONDO_API void rondo_executor_destroy(rondo_executor *executor);
 
 // Feeds inputs, runs, fetches outputs, and waits until they are there.
@@ -260,7 +261,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_executor_run(rondo_executor *executo
 
 // Runs again on the inputs that the last run left on the device, and waits; no transfers.
 //
-// Errors:    STATE (nothing has run; the last run was fed device tensors or states), and as
+// Errors:    STATE (nothing has run; the last run failed, or was fed device tensors or states; its
+//            plan was dropped, which a call that is refused memory may do), and as
 //            rondo_executor_run.
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_rerun(rondo_executor *executor);
 
@@ -283,7 +285,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_executor_set_graphs(rondo_executor *
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_get_times(const rondo_executor *executor,
                                                                rondo_run_times *out_times);
 
-// The plan of the last run.  Errors: STATE (nothing has run).
+// The plan that was run or described last.  Errors: STATE (there is none).
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_get_stats(const rondo_executor *executor,
                                                                rondo_executor_stats *out_stats);
 

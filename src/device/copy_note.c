@@ -7,8 +7,12 @@
 
 #include "base/logging.h"
 
+bool rondo__copy_is_logged(void) {
+    return RONDO_LOG_IS_WANTED(RONDO_LOG_DEBUG);
+}
+
 bool rondo__copy_is_told(void) {
-    return rondo__hook_is_on(RONDO__HOOK_SPANS) || RONDO_LOG_IS_WANTED(RONDO_LOG_DEBUG);
+    return rondo__hook_is_on(RONDO__HOOK_SPANS) || rondo__copy_is_logged();
 }
 
 // "x" f32 [1, 3, 224, 224]
@@ -25,14 +29,14 @@ static void describe_variable(const rondo__copy_note *note, char *text, size_t b
 }
 
 static void log_copy(const rondo__copy_tale *tale, const rondo__copy_note *note,
-                     const char *variable) {
+                     const char *variable, const char *how) {
     const bool has_op = note != NULL && note->op != NULL;
     const bool has_name = has_op && note->name != NULL && note->name[0] != '\0';
     RONDO_LOG_DEBUG_F("transfer: %s%s%.80s%s%s%s from %s to %s, %" PRIu64 " bytes, %s",
                       has_op ? note->op : "a copy", has_name ? " \"" : "",
                       has_name ? note->name : "", has_name ? "\"" : "",
                       variable[0] != '\0' ? " takes " : "", variable, tale->from, tale->to,
-                      tale->bytes, tale->is_async ? "in the background" : "waited for");
+                      tale->bytes, how);
 }
 
 static const char *const g_names[][2] = {
@@ -47,7 +51,7 @@ rondo__hook_scope rondo__copy_tell(const rondo__copy_tale *tale, const rondo__co
     char variable[240];
     describe_variable(note, variable, sizeof variable);
     if (RONDO_LOG_IS_WANTED(RONDO_LOG_DEBUG)) {
-        log_copy(tale, note, variable);
+        log_copy(tale, note, variable, tale->is_async ? "in the background" : "waited for");
     }
     if (!rondo__hook_is_on(RONDO__HOOK_SPANS)) {
         return (rondo__hook_scope){0};
@@ -72,4 +76,12 @@ rondo__hook_scope rondo__copy_tell_host(uint64_t bytes, const rondo__copy_note *
                                                  .detail = variable,
                                                  .bytes = bytes,
                                                  .way = RONDO__WAY_H2H});
+}
+
+void rondo__copy_log_replayed(const rondo__copy_tale *tale, const rondo__copy_note *note) {
+    char variable[240];
+    if (rondo__copy_is_logged()) {
+        describe_variable(note, variable, sizeof variable);
+        log_copy(tale, note, variable, "in a graph");
+    }
 }

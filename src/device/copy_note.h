@@ -41,8 +41,12 @@ typedef struct rondo__copy_tale {
     rondo_stream *stream;  // that it is put on; NULL: the processor does it
 } rondo__copy_tale;
 
-// Whether anybody wants to hear of copies.
+// Whether the log's level asks for copies; whether anybody wants to hear of them.
+bool rondo__copy_is_logged(void);
 bool rondo__copy_is_told(void);
+// Logs one that a replayed graph makes; a profile sees it elsewhere. Only the places and the bytes
+// of the tale count.
+void rondo__copy_log_replayed(const rondo__copy_tale *tale, const rondo__copy_note *note);
 // Tells of one; the scope is left when the call that makes it is done.
 rondo__hook_scope rondo__copy_tell(const rondo__copy_tale *tale, const rondo__copy_note *note);
 

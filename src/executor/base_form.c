@@ -24,6 +24,29 @@ static bool joins_products(const rondo_executor *executor) {
            !executor->options.training && !executor->is_lean;
 }
 
+// The program as the executor's options have it, before anything is folded: what is asked of an op
+// is looked at whether that folds away or not. To be destroyed where it is not the executor's.
+static rondo_status make_source(const rondo_executor *executor, rondo_program **out_source) {
+    const bool is_training = executor->options.training;
+    const bool has_places = rondo__homes_has_marks(executor);
+    *out_source = executor->source;
+    if (executor->depth > 0 || !(is_training || has_places)) {  // bodies come marked
+        return RONDO_STATUS_OK;
+    }
+    rondo_program *source;
+    RETURN_IF_ERROR(rondo__program_clone(executor->source, &source));
+    if (is_training) {
+        rondo__program_set_training(source);
+    }
+    const rondo_status status = has_places ? rondo__homes_mark(executor, source) : RONDO_STATUS_OK;
+    if (status != RONDO_STATUS_OK) {
+        rondo_program_destroy(source);
+        return status;
+    }
+    *out_source = source;
+    return status;
+}
+
 static rondo_status make_base_program(void *user_data, rondo_program **out_program,
                                       rondo__half_cache **out_halves) {
     const rondo_executor *executor = user_data;
@@ -32,11 +55,8 @@ static rondo_status make_base_program(void *user_data, rondo_program **out_progr
                                                            : BASE_FOLD_BYTES_MAX;
     rondo_program *base;
     rondo__half_cache *halves = NULL;
-    rondo_program *source = executor->source;
-    if (executor->options.training && executor->depth == 0) {  // bodies come marked
-        RETURN_IF_ERROR(rondo__program_clone(executor->source, &source));
-        rondo__program_set_training(source);
-    }
+    rondo_program *source;
+    RETURN_IF_ERROR(make_source(executor, &source));
     rondo_status status = rondo__program_specialise(source, NULL, fold_bytes, &base, NULL);
     if (source != executor->source) {
         rondo_program_destroy(source);
@@ -44,9 +64,6 @@ static rondo_status make_base_program(void *user_data, rondo_program **out_progr
     RETURN_IF_ERROR(status);
     if (executor->depth == 0) {  // bodies come marked
         status = rondo__precision_mark(base, executor->source, &executor->options);
-        if (status == RONDO_STATUS_OK) {
-            status = rondo__homes_mark(executor, base);
-        }
     }
     if (status == RONDO_STATUS_OK && !executor->options.op_by_op) {
         status = rondo__program_simplify(base);

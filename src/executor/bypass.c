@@ -69,7 +69,10 @@ static rondo_status fetch_input(bypass *b, size_t i) {
             b->inputs[i].shape = slot->shape;
             break;
         case RONDO__SLOT_DYNAMIC:
-            RETURN_IF_ERROR(rondo__late_bring(b->executor, b->plan, value, b->node, &root));
+            root = &b->plan->dynamic[value];
+            if (!rondo__op_asks_shapes(&b->node->op)) {
+                RETURN_IF_ERROR(rondo__late_bring(b->executor, b->plan, value, b->node, &root));
+            }
             if (root->dtype == RONDO_DTYPE_NONE) {
                 return RONDO_FAIL(INTERNAL, "input %zu of %s was not computed", i,
                                   rondo__node_describe(b->node));

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "executor/counted.h"
 #include "executor/hosted.h"
+#include "executor/op_span.h"
 #include "executor/peers.h"
 #include "op/support.h"
 #include "program/edit.h"
@@ -81,6 +82,20 @@ static const rondo__kernel transfer_head = {.launch = launch_transfer,
 
 bool rondo__kernel_is_transfer(const rondo__kernel *kernel) {
     return kernel->launch == launch_transfer;
+}
+
+void rondo__transfer_log_replayed(const rondo__kernel *kernel, const rondo_device *device) {
+    const transfer *t = (const transfer *)kernel;
+    const bool is_between = t->way == RONDO__BETWEEN;
+    const char *name = rondo_device_get_name(device);
+    const rondo__copy_tale tale = {.from = is_between ? rondo_device_get_name(t->from)
+                                           : t->way == RONDO__TO_HOST ? name
+                                                                      : "the host",
+                                   .to = is_between                   ? rondo_device_get_name(t->to)
+                                         : t->way == RONDO__TO_DEVICE ? name
+                                                                      : "the host",
+                                   .bytes = t->bytes};
+    rondo__copy_log_replayed(&tale, &t->note);
 }
 
 const rondo__crossing_counts *rondo__crossing_count_step(const rondo__plan *plan,
@@ -209,10 +224,23 @@ static void find_readers(insertion *in) {
             in->read[node->inputs[0]] |= in->read[node->outputs[0]];
             continue;
         }
-        for (size_t i = 0; in->class_of[n] >= 0 && i < node->input_count; ++i) {
+        const bool reads = in->class_of[n] >= 0 && !rondo__op_asks_shapes(&node->op);
+        for (size_t i = 0; reads && i < node->input_count; ++i) {
             if (node->inputs[i] >= 0) {
                 in->read[node->inputs[i]] |= UINT32_C(1) << get_read_side(in, n, i);
             }
+        }
+    }
+}
+
+// An input of which the processor wants the shape, and nobody the value, need not go to the device.
+static void note_shapes(insertion *in) {
+    for (size_t n = 0; n < in->node_count; ++n) {
+        const rondo__node *node = &in->program->nodes[n];
+        const bool asks = in->class_of[n] >= 0 && rondo__op_asks_shapes(&node->op) &&
+                          get_side(in, n) == RONDO__SIDE_HOST;
+        if (asks && node->inputs[0] >= 0 && in->read[node->inputs[0]] == 0) {
+            in->read[node->inputs[0]] = READ_ON_HOST;
         }
     }
 }
@@ -396,8 +424,9 @@ static rondo_status add_mirrors(insertion *in) {
 
 static rondo_status visit_node(insertion *in, size_t n) {
     const size_t input_count = in->program->nodes[n].input_count;
+    const bool reads = in->class_of[n] >= 0 && !rondo__op_asks_shapes(&in->program->nodes[n].op);
     in->reader = n;
-    for (size_t i = 0; in->class_of[n] >= 0 && i < input_count; ++i) {
+    for (size_t i = 0; reads && i < input_count; ++i) {
         const int32_t value = in->program->nodes[n].inputs[i];
         int32_t form = value;
         if (value >= 0) {
@@ -425,6 +454,7 @@ static rondo_status bring_outputs(insertion *in) {
 
 static rondo_status insert_all(insertion *in) {
     find_readers(in);
+    note_shapes(in);
     set_sides(in);
     RETURN_IF_ERROR(add_mirrors(in));
     for (size_t n = 0; n < in->node_count; ++n) {

@@ -37,6 +37,9 @@ RONDO_MUST_USE rondo_status rondo__crossing_insert(const rondo_executor *executo
 
 bool rondo__kernel_is_transfer(const rondo__kernel *kernel);
 
+// Logs a copy that a replay on `device` makes.
+void rondo__transfer_log_replayed(const rondo__kernel *kernel, const rondo_device *device);
+
 // Copies between the processor and the device, in stream order; the note says what and for whom.
 //
 // Errors:    those of rondo_stream_copy.

@@ -22,7 +22,7 @@ const rondo__bound_symbol *rondo__executor_bind_symbol(rondo_executor *executor,
 }
 
 static void warn_of_shape(rondo_executor *root, const rondo__value *declared,
-                         const rondo_shape *shape) {
+                          const rondo_shape *shape) {
     char have[96];
     char want[128];
     if (!root->has_warned) {

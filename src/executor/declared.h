@@ -17,9 +17,10 @@ void rondo__executor_forget_symbols(rondo_executor *executor);
 const rondo__bound_symbol *rondo__executor_bind_symbol(rondo_executor *executor, int32_t symbol,
                                                        int64_t extent, const char *owner);
 
-// Checks a result against what the model declares of output `index`.
+// Checks a result against what the model declares of output `index`. Another shape is warned of,
+// once for an executor: the result counts.
 //
-// Errors:    BAD_DATA (another dtype, or another number for an extent).
+// Errors:    BAD_DATA (another dtype).
 // Threads:   one thread per executor.
 RONDO_MUST_USE rondo_status rondo__executor_check_output(rondo_executor *executor, size_t index,
                                                          rondo_dtype dtype,

@@ -9,8 +9,8 @@
 
 #include "executor/plan.h"
 
-// Marks the nodes of a base with the places that the options ask for, and looks whether the
-// executor has a device for each.
+// Marks the nodes of a program, in which nothing is folded yet, with the places that the options
+// ask for, and looks whether the executor has a device for each.
 //
 // Errors:    INVALID (an entry without a place, a pattern that matches nothing, two that say
 //            different things of one node), UNSUPPORTED (a place that is not there).

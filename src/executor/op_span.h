@@ -27,6 +27,12 @@ static inline rondo__hook_scope rondo__op_span_enter(const rondo__op *op, rondo_
                : rondo__hook_begin_op(stream, is_next, RONDO__OP_TITLE, RONDO__OP_TITLE_OF(op));
 }
 
+// Whether the op needs no value of its inputs, in no type: Shape and Size. They may lie anywhere.
+static inline bool rondo__op_asks_shapes(const rondo__op *op) {
+    const uint32_t flags = RONDO__OP_SHAPE_ONLY | RONDO__OP_NATIVE_HALF;
+    return (op->def->flags & flags) == flags;
+}
+
 // What a copy of a value is for: an op, or, where `op` is NULL, `what`.
 static inline rondo__copy_note rondo__plan_note_copy(const rondo__plan *plan, int32_t value,
                                                      const rondo__op *op, const char *what) {

@@ -195,7 +195,8 @@ static rondo_status prepare_kernel(rondo_executor *executor, rondo__plan *plan, 
     rondo_status status = rondo__kernel_prepare(request, out_kernel);
     if (status == RONDO_STATUS_OK) {
         plan->private_bytes += get_private_bytes(executor) - used;
-        *out_class = rondo__verdict_allows(request->device, &node->op, *out_kernel)
+        *out_class = rondo__verdict_allows(request->device, &node->op, *out_kernel,
+                                           executor->graphs == RONDO_GRAPHS_ON)
                          ? 0
                          : 1 + RONDO__BYPASS_EAGER;
         return RONDO_STATUS_OK;

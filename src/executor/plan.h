@@ -432,9 +432,9 @@ struct rondo_executor {
     size_t variant_count;
     rondo_executor *variants[RONDO__VARIANT_MAX];  // the one used last is the last
     rondo_executor *active;                        // what was asked last: itself or a variant
-    rondo_executor *ran;                           // the one that ran last; NULL: none, or it failed
-    bool *is_fed;                                  // of a variant: one for each optional input
-    uint64_t turn_count;                           // of all loops, in this run
+    rondo_executor *ran;        // the one that ran last; NULL: none, or it failed
+    bool *is_fed;               // of a variant: one for each optional input
+    uint64_t turn_count;        // of all loops, in this run
     uint64_t ran_count;         // ops of this run, in bodies each time; of a caller's executor
     uint64_t replayed_count;    // of these, in graphs
     uint64_t here_ns;           // of this run, that its thread computed ops

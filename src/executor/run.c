@@ -380,6 +380,7 @@ static rondo_status replay_step(rondo_executor *executor, const rondo__plan *pla
 typedef struct run_mode {
     bool use_graphs;
     bool is_checked;
+    bool is_logged;      // each op
     size_t graph_count;  // replayed so far
 } run_mode;
 
@@ -388,6 +389,7 @@ static rondo_status run_step(rondo_executor *executor, rondo__plan *plan, rondo_
                              rondo__body_runner run_body, run_mode *mode) {
     rondo_executor *root = executor->root;
     const size_t op_count = count_ops(plan, step);
+    const bool is_replayed = mode->use_graphs && step->graph != NULL;
     rondo_status status = RONDO_STATUS_OK;
     root->ran_count += op_count;
     note_crossings(root, plan, step);
@@ -403,12 +405,15 @@ static rondo_status run_step(rondo_executor *executor, rondo__plan *plan, rondo_
         status = rondo__self_check_segment(executor, plan, step, launch_items);
         root->replayed_count += step->graph != NULL ? op_count : 0;
         mode->graph_count += step->graph != NULL ? 1 : 0;
-    } else if (mode->use_graphs && step->graph != NULL) {
+    } else if (is_replayed) {
         status = replay_step(executor, plan, step);
         root->replayed_count += op_count;
         mode->graph_count += 1;
     } else {
         status = launch_items(executor, plan, step);
+    }
+    if (status == RONDO_STATUS_OK && mode->is_logged) {
+        rondo__verbose_log_step(executor, plan, step, is_replayed);
     }
     return status;
 }
@@ -442,7 +447,8 @@ rondo_status rondo__plan_run_steps(rondo_executor *executor, rondo__plan *plan,
     *out_was_replayed = false;
     const bool has_graphs = executor->graphs != RONDO_GRAPHS_OFF;
     run_mode mode = {.use_graphs = has_graphs && plan->run_count > 0,
-                     .is_checked = has_graphs && rondo__self_check_is_on(executor)};
+                     .is_checked = has_graphs && rondo__self_check_is_on(executor),
+                     .is_logged = RONDO_LOG_IS_WANTED(RONDO_LOG_DEBUG) || rondo__copy_is_logged()};
     if (plan->bypassed_count + plan->counted_count > 0) {
         drop_dynamic(plan);
     }

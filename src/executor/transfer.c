@@ -293,8 +293,8 @@ rondo_status rondo_executor_rerun(rondo_executor *executor) {
     begin_crossings(active);
     plan->is_fed = true;  // by the run before
     if (status == RONDO_STATUS_OK) {
-        status = rondo__plan_run_steps(active, plan, rondo__executor_run_tensors,
-                                       &times.was_replayed);
+        status =
+            rondo__plan_run_steps(active, plan, rondo__executor_run_tensors, &times.was_replayed);
     }
     rondo__self_check_end_run(executor);
     times.enqueue_ns = rondo__clock_now_ns() - start_ns - executor->root->here_ns;

@@ -10,6 +10,8 @@
 
 #include "base/error.h"
 #include "base/logging.h"
+#include "executor/crossing.h"
+#include "executor/hosted.h"
 #include "executor/schedule.h"
 #include "rondo/inspect.h"
 
@@ -58,6 +60,29 @@ RONDO_PRINTF(2, 3) static void tell(rondo_executor *executor, const char *format
     RONDO_LOG_ASKED_F("graphs: %s%s", executor->depth > 0 ? "in a body: " : "", line);
 }
 
+// What the driver does in the node: ", grid 4 x 1 x 1, block 256 x 1 x 1, shared memory 0 bytes".
+static void describe_work(const rondo_graph_node *node, char *text, size_t bytes) {
+    static const char *const ways[] = {[RONDO_COPY_HOST_TO_DEVICE] = "host to device",
+                                       [RONDO_COPY_DEVICE_TO_HOST] = "device to host",
+                                       [RONDO_COPY_DEVICE_TO_DEVICE] = "device to device"};
+    const size_t way = (size_t)node->copy_kind;
+    text[0] = '\0';
+    if (node->kind == RONDO_NODE_KERNEL) {
+        (void)snprintf(text, bytes,
+                       ", grid %" PRIu32 " x %" PRIu32 " x %" PRIu32 ", block %" PRIu32
+                       " x %" PRIu32 " x %" PRIu32 ", shared memory %" PRIu32 " bytes",
+                       node->grid[0], node->grid[1], node->grid[2], node->block[0], node->block[1],
+                       node->block[2], node->shared_bytes);
+    } else if (node->kind == RONDO_NODE_COPY) {
+        (void)snprintf(text, bytes, ", %s, %" PRIu64 " bytes",
+                       way < sizeof ways / sizeof *ways ? ways[way] : "some way", node->byte_count);
+    } else if (node->kind == RONDO_NODE_FILL) {
+        (void)snprintf(text, bytes,
+                       ", value 0x%" PRIx32 ", elements of %" PRIu32 ", %" PRIu64 " bytes",
+                       node->fill_value, node->element_bytes, node->byte_count);
+    }
+}
+
 static void tell_nodes(rondo_executor *executor, rondo_graph *graph) {
     static const char *const kinds[] = {"kernel", "host function", "copy",
                                         "fill",   "empty",         "event wait",
@@ -72,9 +97,11 @@ static void tell_nodes(rondo_executor *executor, rondo_graph *graph) {
             return;
         }
         const size_t kind = (size_t)node.kind;
-        tell(executor, "  node %zu: %s %.60s of %.128s", i,
+        char work[160];
+        describe_work(&node, work, sizeof work);
+        tell(executor, "  node %zu: %s %.60s of %.128s%s", i,
              kind < sizeof kinds / sizeof *kinds ? kinds[kind] : "node",
-             node.name != NULL ? node.name : "", node.label != NULL ? node.label : "");
+             node.name != NULL ? node.name : "", node.label != NULL ? node.label : "", work);
     }
 }
 
@@ -130,5 +157,28 @@ void rondo__verbose_tell_run(rondo_executor *executor, const rondo__plan *plan,
         tell(executor, "run: %zu graph%s, %zu op%s bypassed", graph_count,
              graph_count == 1 ? "" : "s", plan->bypassed_count,
              plan->bypassed_count == 1 ? "" : "s");
+    }
+}
+
+void rondo__verbose_log_step(const rondo_executor *executor, const rondo__plan *plan,
+                             const rondo__step *step, bool was_replayed) {
+    const rondo_device *device =
+        rondo_stream_get_device(rondo__step_get_stream(executor, plan, step));
+    if (!rondo__step_has_kernels(step)) {
+        const rondo__op *op = &plan->program->nodes[step->node].op;
+        RONDO_LOG_DEBUG_F("op: %.40s \"%.60s\", between segments", op->def->name, op->name);
+        return;
+    }
+    for (size_t i = step->first_item; i < step->first_item + step->item_count; ++i) {
+        const rondo__kernel *kernel = plan->items[i].kernel;
+        const rondo__op *op = get_op(plan, i);
+        if (!rondo__kernel_is_transfer(kernel)) {
+            RONDO_LOG_DEBUG_F(
+                "op: %.40s \"%.60s\" on %s, %s", op->def->name, op->name,
+                rondo__kernel_is_hosted(kernel) ? "the processor" : rondo_device_get_name(device),
+                was_replayed ? "in a graph" : "run");
+        } else if (was_replayed) {  // otherwise who puts it on the stream has logged it
+            rondo__transfer_log_replayed(kernel, device);
+        }
     }
 }

@@ -2,7 +2,8 @@
 //
 //   1   each graph as it is made, each bypassed op with the reason and what would spare it, and a
 //       line for each run
-//   2   the nodes of each graph, too (their templates are kept for that)
+//   2   the nodes of each graph, too, with what the driver does in them (their templates are kept
+//       for that)
 //
 // RONDO_GRAPHS_MAX_LOG_ENTRIES bounds the lines of one executor, its bodies included. Both are read
 // when an executor is made.
@@ -25,6 +26,11 @@ static inline bool rondo__verbose_wants_nodes(const rondo_executor *executor) {
 void rondo__verbose_tell_graphs(rondo_executor *executor, const rondo__plan *plan, size_t first,
                                 size_t last);
 void rondo__verbose_tell_bypassed(rondo_executor *executor, rondo__plan *plan);
+
+// Logs each op of a step that has run, and the copies that its graph makes, where RONDO_LOG asks
+// for that (debug: ops in the executor's room, copies in the device's).
+void rondo__verbose_log_step(const rondo_executor *executor, const rondo__plan *plan,
+                             const rondo__step *step, bool was_replayed);
 
 // A run that went well, with `graph_count` replays.
 void rondo__verbose_tell_run(rondo_executor *executor, const rondo__plan *plan, size_t graph_count);

@@ -107,9 +107,11 @@ rondo__capture_rule rondo__verdict_get_rule(const rondo__op *op, const rondo__ke
     return op->def->capture > kernel->capture ? op->def->capture : kernel->capture;
 }
 
-bool rondo__verdict_allows(rondo_device *device, const rondo__op *op, const rondo__kernel *kernel) {
-    if (rondo__verdict_get_rule(op, kernel) == RONDO__CAPTURE_NEVER) {
-        return false;
+bool rondo__verdict_allows(rondo_device *device, const rondo__op *op, const rondo__kernel *kernel,
+                           bool is_strict) {
+    const rondo__capture_rule rule = rondo__verdict_get_rule(op, kernel);
+    if (rule == RONDO__CAPTURE_NEVER || (is_strict && rule != RONDO__CAPTURE_PROBE)) {
+        return rule != RONDO__CAPTURE_NEVER;
     }
     (void)pthread_mutex_lock(&lock);
     const bool is_empty = verdict_count == 0;

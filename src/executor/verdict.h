@@ -19,8 +19,11 @@ rondo__capture_rule rondo__verdict_get_rule(const rondo__op *op, const rondo__ke
 
 // Whether the op may be put into a segment. False: it is launched between two graphs.
 //
+// is_strict  who is not probed is believed, whatever was found out: its failure is an error.
+//
 // Threads:   safe.
-bool rondo__verdict_allows(rondo_device *device, const rondo__op *op, const rondo__kernel *kernel);
+bool rondo__verdict_allows(rondo_device *device, const rondo__op *op, const rondo__kernel *kernel,
+                           bool is_strict);
 
 // Writes why it may not, naming the op.  Threads: safe.
 void rondo__verdict_explain(rondo_device *device, const rondo__op *op, const rondo__kernel *kernel,

@@ -47,8 +47,8 @@ typedef struct subject {
 
 enum { MODELS = 14 };
 
-// Model number `model`, and what it gives in training or not. A random one follows from the dice, as feeds do. Fails the program where
-// that does not work.
+// Model number `model`, and what it gives in training or not. A random one follows from the dice,
+// as feeds do. Fails the program where that does not work.
 void subject_open(subject *s, size_t model, bool training, dice *d);
 void subject_close(subject *s);
 

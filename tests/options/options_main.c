@@ -87,8 +87,9 @@ static bool read_arguments(int count, char **values) {
 int main(int count, char **values) {
     rondo_device *device = NULL;
     if (!read_arguments(count, values)) {
-        fprintf(stderr, "usage: rondo_options [--device NAME] [--rounds N] [--seed S] "
-                        "[--only INDEX] [--keep-going]\n");
+        fprintf(stderr,
+                "usage: rondo_options [--device NAME] [--rounds N] [--seed S] "
+                "[--only INDEX] [--keep-going]\n");
         return 2;
     }
     if (rondo_device_open(given.device, &device) != RONDO_STATUS_OK) {

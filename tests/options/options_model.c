@@ -13,8 +13,8 @@
 
 enum { FLOAT = 1, INT64 = 7, FLOWS = 4, EXTENT_MAX = 5 };
 
-static const char *const files[] = {"branch_and_loop",     "words_and_lists", "found_rows",
-                                    "gpt_mini",            "bert_mini",       "shortcut_mini",
+static const char *const files[] = {"branch_and_loop",    "words_and_lists", "found_rows",
+                                    "gpt_mini",           "bert_mini",       "shortcut_mini",
                                     "columns_and_classes"};
 
 // ---- models built here ------------------------------------------------------------------------
@@ -123,8 +123,7 @@ static void draw_strings(const rondo_shape *shape, rondo_tensor *out_tensor, dic
         const char *word = words[dice_draw(d, 5)];
         strings[i] = (rondo_string){.data = word, .size = strlen(word)};
     }
-    const rondo_tensor borrowed = {
-        .dtype = RONDO_DTYPE_STRING, .shape = *shape, .data = strings};
+    const rondo_tensor borrowed = {.dtype = RONDO_DTYPE_STRING, .shape = *shape, .data = strings};
     OK(rondo__tensor_copy(&borrowed, out_tensor));
     free(strings);
 }
@@ -155,10 +154,8 @@ static void make_feed(const subject *s, size_t index, symbol_list *symbols, dice
 }
 
 static void run_plain(const subject *s, rondo_device *host, bool training, feed_set *set) {
-    const rondo_executor_options options = {.struct_size = sizeof options,
-                                            .graphs = RONDO_GRAPHS_OFF,
-                                            .seed = 7,
-                                            .training = training};
+    const rondo_executor_options options = {
+        .struct_size = sizeof options, .graphs = RONDO_GRAPHS_OFF, .seed = 7, .training = training};
     rondo_binding fetches[PORTS_MAX] = {{0}};
     rondo_executor *executor;
     for (size_t i = 0; i < s->output_count; ++i) {

@@ -40,7 +40,7 @@ typedef struct round_state {
     rondo_executor *twin;  // plain, on the host: for what depends on the runs before
     rondo_tensor state;    // of the twin; NONE: not known
     bool is_bound;
-    bool is_apart;  // the twin has drawn other numbers
+    bool is_apart;   // the twin has drawn other numbers
     bool has_fault;  // an allocation fails in the call at hand,
     bool is_late;    // or has failed in a run that nobody has waited for
     pending pending[PENDING_MAX];
@@ -50,6 +50,7 @@ typedef struct round_state {
     bool is_told;
     uint64_t sequence;  // of the error record before the call
     const char *call;
+    size_t set;  // of feeds, of the value at hand
 } round_state;
 
 RONDO_PRINTF(2, 3) static void complain(round_state *r, const char *format, ...) {
@@ -58,7 +59,7 @@ RONDO_PRINTF(2, 3) static void complain(round_state *r, const char *format, ...)
     va_start(arguments, format);
     printf("  %s, %s: ", r->s.name, r->call);
     (void)vprintf(format, arguments);
-    printf("\n");
+    printf(" (set %zu)\n", r->set);
     va_end(arguments);
 }
 
@@ -96,6 +97,9 @@ static void begin(round_state *r, const char *call) {
     }
     if (r->row->level[OPTION_FAULTS] == 1 && dice_draw(&r->d, 3) == 0) {
         const size_t n = (size_t)dice_draw_size(&r->d, 1, FAULT_MAX) - 1;
+        if (getenv("RONDO_OPTIONS_VERBOSE") != NULL) {
+            printf("      allocation %zu fails\n", n);
+        }
         r->has_fault = true;
         sweep_fail_allocation(n, dice_draw(&r->d, 2) == 0);
     }
@@ -201,8 +205,7 @@ static void draw_fetches(round_state *r, size_t set, pending *run) {
         if (is_plain && way == 0) {
             OK(rondo_tensor_init(wanted->dtype, &wanted->shape, &fetch->tensor));
         } else if (is_plain && way == 1) {
-            OK(rondo_tensor_init_device(r->device, wanted->dtype, &wanted->shape,
-                                        &fetch->tensor));
+            OK(rondo_tensor_init_device(r->device, wanted->dtype, &wanted->shape, &fetch->tensor));
         } else if (is_plain && way == 2) {
             fetch->tensor.device = r->device;
         }
@@ -232,6 +235,7 @@ static void free_pending(pending *run) {
 }
 
 static void check_pending(round_state *r, pending *run) {
+    r->set = run->set;
     for (size_t f = 0; f < run->count; ++f) {
         if (!r->is_apart) {
             check_value(r, run->fetches[f].name, &run->fetches[f].tensor, &run->wanted[f]);
@@ -299,9 +303,9 @@ static void do_run(round_state *r, size_t set, bool checks) {
     draw_fetches(r, set, &run);
     begin(r, checks ? "self_check" : "run");
     const rondo_status status =
-        checks ? rondo_executor_self_check(r->executor, feeds, count, run.fetches, run.count,
-                                           &report)
-               : rondo_executor_run(r->executor, feeds, count, run.fetches, run.count);
+        checks
+            ? rondo_executor_self_check(r->executor, feeds, count, run.fetches, run.count, &report)
+            : rondo_executor_run(r->executor, feeds, count, run.fetches, run.count);
     end(r);
     if (checks && status == RONDO_STATUS_STATE &&
         strstr(rondo_error_get_last()->message, "graphs are off") != NULL) {
@@ -352,6 +356,9 @@ static void do_run_async(round_state *r, size_t set) {
     } else {
         note_failure(r);
         free_pending(run);
+        if (status == RONDO_STATUS_BAD_DATA) {
+            settle(r, false);  // it may have waited for an earlier one, and tell of that
+        }
     }
     rondo_event_destroy(done);
 }
@@ -424,8 +431,7 @@ static void do_record(round_state *r, size_t set) {
         if (rondo__dtype_is_plain(wanted->dtype)) {
             rondo_binding *fetch = &rec->run.fetches[rec->run.count++];
             fetch->name = r->s.outputs[i];
-            OK(rondo_tensor_init_device(r->device, wanted->dtype, &wanted->shape,
-                                        &fetch->tensor));
+            OK(rondo_tensor_init_device(r->device, wanted->dtype, &wanted->shape, &fetch->tensor));
         }
     }
     if (!copy_to_device(r, count, feeds)) {
@@ -473,15 +479,14 @@ static void do_describe(round_state *r, size_t set) {
     const bool is_declared = dice_draw(&r->d, 2) == 0;
     const size_t feed_count = copy_feeds(r, set, false, feeds);
     begin(r, is_declared ? "describe" : "describe_feeds");
-    rondo_status status =
-        is_declared ? rondo_executor_describe(r->executor, format, skip_text, NULL)
-                    : rondo_executor_describe_feeds(r->executor, feeds, feed_count, format,
-                                                    skip_text, NULL);
+    rondo_status status = is_declared
+                              ? rondo_executor_describe(r->executor, format, skip_text, NULL)
+                              : rondo_executor_describe_feeds(r->executor, feeds, feed_count,
+                                                              format, skip_text, NULL);
     if (status == RONDO_STATUS_OK) {
         r->call = "list_placements";
         r->sequence = rondo_error_get_last()->sequence;
-        status =
-            rondo_executor_list_placements(r->executor, feeds, feed_count, 0, NULL, &count);
+        status = rondo_executor_list_placements(r->executor, feeds, feed_count, 0, NULL, &count);
     }
     end(r);
     // Zeros may fit where numbers decide shapes, or not.

@@ -13,28 +13,17 @@ static const struct {
     const char *name;
     uint8_t levels;
 } kinds[OPTION_COUNT] = {
-    [OPTION_MODEL] = {"model", MODELS},
-    [OPTION_FAULTS] = {"faults", 2},
-    [OPTION_STATES] = {"states", 2},
-    [OPTION_GRAPHS] = {"graphs", 3},
-    [OPTION_DTYPE] = {"dtype", 4},
-    [OPTION_OP_BY_OP] = {"op_by_op", 2},
-    [OPTION_REFERENCE] = {"reference", 2},
-    [OPTION_PLANS] = {"plans", 3},
-    [OPTION_PLAN_BYTES] = {"plan_bytes", 3},
-    [OPTION_THREADS] = {"threads", 3},
-    [OPTION_MEMORY] = {"memory", 4},
-    [OPTION_LOOPS] = {"loops", 3},
-    [OPTION_SELF_CHECK] = {"self_check", 4},
-    [OPTION_STREAM] = {"stream", 2},
-    [OPTION_TRAINING] = {"training", 2},
-    [OPTION_BRANCHES] = {"branches", 3},
-    [OPTION_PLACE] = {"place", 3},
-    [OPTION_NO_FOLDING] = {"no_folding", 2},
-    [OPTION_TUNING] = {"tuning", 3},
-    [OPTION_WEIGHTS] = {"weights", 3},
-    [OPTION_WORKERS] = {"workers", 3},
-    [OPTION_PROGRESS] = {"progress", 2},
+    [OPTION_MODEL] = {"model", MODELS},      [OPTION_FAULTS] = {"faults", 2},
+    [OPTION_STATES] = {"states", 2},         [OPTION_GRAPHS] = {"graphs", 3},
+    [OPTION_DTYPE] = {"dtype", 4},           [OPTION_OP_BY_OP] = {"op_by_op", 2},
+    [OPTION_REFERENCE] = {"reference", 2},   [OPTION_PLANS] = {"plans", 3},
+    [OPTION_PLAN_BYTES] = {"plan_bytes", 3}, [OPTION_THREADS] = {"threads", 3},
+    [OPTION_MEMORY] = {"memory", 4},         [OPTION_LOOPS] = {"loops", 3},
+    [OPTION_SELF_CHECK] = {"self_check", 4}, [OPTION_STREAM] = {"stream", 2},
+    [OPTION_TRAINING] = {"training", 2},     [OPTION_BRANCHES] = {"branches", 3},
+    [OPTION_PLACE] = {"place", 3},           [OPTION_NO_FOLDING] = {"no_folding", 2},
+    [OPTION_TUNING] = {"tuning", 3},         [OPTION_WEIGHTS] = {"weights", 3},
+    [OPTION_WORKERS] = {"workers", 3},       [OPTION_PROGRESS] = {"progress", 2},
 };
 
 // ---- draws ------------------------------------------------------------------------------------
@@ -170,8 +159,8 @@ void settings_make(settings *s, const option_row *row, rondo_device *device, dic
     o->use_f16 = level[OPTION_DTYPE] == 3 ? s->use : NULL;
     o->use_f16_count = level[OPTION_DTYPE] == 3 ? 1 : 0;
     o->self_check_every = level[OPTION_SELF_CHECK] == 0 ? 0 : 1 + level[OPTION_SELF_CHECK] % 2;
-    o->self_check_action = level[OPTION_SELF_CHECK] == 3 ? RONDO_SELF_CHECK_KEEP_EAGER
-                                                         : RONDO_SELF_CHECK_FAIL;
+    o->self_check_action =
+        level[OPTION_SELF_CHECK] == 3 ? RONDO_SELF_CHECK_KEEP_EAGER : RONDO_SELF_CHECK_FAIL;
     if (level[OPTION_STREAM] == 1) {
         OK(rondo_stream_create(device, NULL, &s->stream));
         o->stream = s->stream;

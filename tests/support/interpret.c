@@ -104,7 +104,7 @@ double compare_tensors(const rondo_tensor *a, const rondo_tensor *b) {
         }
         double x = get_element(a, i);
         double y = get_element(b, i);
-        if (isnan(x) && isnan(y)) {
+        if (x == y || (isnan(x) && isnan(y))) {  // infinities, too
             continue;
         }
         double difference = fabs(x - y) / (1.0 + fabs(y));

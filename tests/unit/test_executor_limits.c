@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "support/model_fixture.h"
+#include "support/sweep.h"
 
 enum { FLOAT = 1, INT64 = 7, BOOL = 9, MIB = 1 << 20 };
 
@@ -298,12 +299,12 @@ static void test_executor_limits__a_description_is_not_run_again(void **state) {
     rondo_binding feed = make_rows(8);
     rondo_binding other = {"x", {.dtype = RONDO_DTYPE_F32, .shape = {2, {16, 512}}}};
     assert_int_equal(rondo_executor_rerun(f.executor), RONDO_STATUS_STATE);
-    model_fixture_check(rondo_executor_describe_feeds(f.executor, &other, 1, RONDO_TEXT_PLAIN,
-                                                      skip_text, NULL));
+    model_fixture_check(
+        rondo_executor_describe_feeds(f.executor, &other, 1, RONDO_TEXT_PLAIN, skip_text, NULL));
     assert_int_equal(rondo_executor_rerun(f.executor), RONDO_STATUS_STATE);
     model_fixture_check(run(&f, &feed, NULL));
-    model_fixture_check(rondo_executor_describe_feeds(f.executor, &other, 1, RONDO_TEXT_PLAIN,
-                                                      skip_text, NULL));
+    model_fixture_check(
+        rondo_executor_describe_feeds(f.executor, &other, 1, RONDO_TEXT_PLAIN, skip_text, NULL));
     model_fixture_check(rondo_executor_rerun(f.executor));
     model_fixture_check(rondo_executor_get_times(f.executor, &times));
     assert_true(times.was_replayed);  // the plan of 8 rows, the second time
@@ -382,6 +383,36 @@ static void test_executor_limits__loops_have_so_many_turns_in_a_run(void **state
     }
 }
 
+// A call that fails for another reason leaves the news of a run that was stopped before it.
+static void test_executor_limits__a_failure_hides_no_other(void **state) {
+    (void)state;
+    model_fixture f;
+    int64_t count = INT64_MAX;
+    rondo_binding feeds[2] = {
+        {.name = "count", .tensor = {.dtype = RONDO_DTYPE_I64, .data = &count}},
+        {.name = "x",
+         .tensor = {
+             .dtype = RONDO_DTYPE_F32, .shape = {.rank = 1, .extent = {2}}, .data = numbers}}};
+    rondo_binding fetches[2] = {{.name = "y"}, {.name = "y"}};
+    model_fixture_init(&f);
+    build_endless(&f, false);
+    f.options.loop_limit = 110;
+    model_fixture_load(&f);
+    model_fixture_check(run_endless(&f, 10));
+    model_fixture_check(rondo_executor_run_async(f.executor, feeds, 2, &fetches[0], 1, NULL));
+    sweep_fail_allocation(0, false);
+    const rondo_status status =
+        rondo_executor_run_async(f.executor, feeds, 2, &fetches[1], 1, NULL);
+    assert_true(sweep_end_allocations());
+    assert_int_equal(status, RONDO_STATUS_NO_MEMORY);
+    assert_int_equal(rondo_executor_wait(f.executor), RONDO_STATUS_BAD_DATA);
+    expect_in_message("110 turns");
+    model_fixture_check(rondo_executor_wait(f.executor));
+    model_fixture_check(run_endless(&f, 10));
+    rondo_tensor_deinit(&fetches[0].tensor);
+    model_fixture_deinit(&f);
+}
+
 typedef struct canceller {
     rondo_executor *executor;
     atomic_bool is_done;
@@ -437,6 +468,7 @@ int main(void) {
         cmocka_unit_test(test_executor_limits__a_refused_run_leaves_the_one_before),
         cmocka_unit_test(test_executor_limits__a_description_is_not_run_again),
         cmocka_unit_test(test_executor_limits__loops_have_so_many_turns_in_a_run),
+        cmocka_unit_test(test_executor_limits__a_failure_hides_no_other),
         cmocka_unit_test(test_executor_limits__another_thread_cancels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

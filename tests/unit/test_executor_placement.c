@@ -286,6 +286,27 @@ static void test_executor_placement__shape_arithmetic(void **state) {
     rondo_program_destroy(program);
 }
 
+// The processor asks for the shapes of what lies on the GPU, and of an input that nobody reads.
+static void test_executor_placement__shapes_do_not_cross(void **state) {
+    (void)state;
+    static const char *const outputs[] = {"y", "z", NULL};
+    const placed_node nodes[] = {{"Relu", {"x"}, "a", NULL},  {"Shape", {"a"}, "s", "cpu"},
+                                 {"Size", {"i"}, "n", "cpu"}, {"Add", {"s", "n"}, "y", "cpu"},
+                                 {"Neg", {"a"}, "z", NULL},   {0}};
+    rondo_program *program = placed_build(nodes, outputs);
+    const rondo_executor_options options = {
+        .struct_size = sizeof options, .no_folding = true, .op_by_op = true};
+    rondo_executor *gpu;
+    rondo_executor *host;
+    OK(rondo_executor_create(program, g_gpu, &options, &gpu));
+    OK(rondo_executor_create(program, g_host, NULL, &host));
+    placed_compare(gpu, host, outputs, "shapes", true);
+    expect_counts(gpu, &(counts){0, 0, 0, 1, 0, 0}, "shapes");
+    rondo_executor_destroy(gpu);
+    rondo_executor_destroy(host);
+    rondo_program_destroy(program);
+}
+
 // A table that is larger than the limit stays where it is; only its rows go to the GPU.
 static void test_executor_placement__large_table(void **state) {
     (void)state;
@@ -353,6 +374,7 @@ static void test_executor_placement__refusals(void **state) {
         {false, {"b=gpu:7"}, RONDO_STATUS_UNSUPPORTED, "is placed on \"gpu:7\" by options"},
         {false, {"b=gpu:7"}, RONDO_STATUS_UNSUPPORTED, "cuda:7"},
         {true, {"b=gpu:1"}, RONDO_STATUS_UNSUPPORTED, "the executor runs on the processor"},
+        {true, {"folded=gpu"}, RONDO_STATUS_UNSUPPORTED, "Neg node \"folded\" is placed on"},
         {false, {"Normalizer=gpu"}, RONDO_STATUS_UNSUPPORTED, "Normalizer node \"h\" is placed on"},
         {false, {"b=cpu", "N*=gpu"}, RONDO_STATUS_INVALID, "\"cpu\" of it, and \"N*=gpu\""},
         {false, {"Frob=cpu"}, RONDO_STATUS_INVALID, "matches no op"},
@@ -362,7 +384,9 @@ static void test_executor_placement__refusals(void **state) {
     const placed_node nodes[] = {chain[0],
                                  chain[1],
                                  {"ai.onnx.ml.Normalizer", {"b"}, "h", NULL},
-                                 {"NonZero", {"h"}, "y", NULL},
+                                 {"Neg", {"row"}, "folded", NULL},
+                                 {"Add", {"h", "folded"}, "g", NULL},
+                                 {"NonZero", {"g"}, "y", NULL},
                                  {0}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         rondo_program *program = placed_build(nodes, only_y);
@@ -581,6 +605,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_executor_placement__askers, open_all, close_all),
         cmocka_unit_test_setup_teardown(test_executor_placement__files, open_all, close_all),
         cmocka_unit_test_setup_teardown(test_executor_placement__shape_arithmetic, open_all,
+                                        close_all),
+        cmocka_unit_test_setup_teardown(test_executor_placement__shapes_do_not_cross, open_all,
                                         close_all),
         cmocka_unit_test_setup_teardown(test_executor_placement__large_table, open_all, close_all),
         cmocka_unit_test_setup_teardown(test_executor_placement__refusals, open_all, close_all),

@@ -201,6 +201,85 @@ static void test_executor_user_op__failure(void **state) {
     close_chain(&c);
 }
 
+// An op that says it can be captured, and fails in captures.
+static rondo_status infer_sure(rondo_op_node *node, const rondo_tensor *inputs, size_t input_count,
+                               rondo_tensor *outputs, size_t output_count) {
+    (void)node;
+    (void)input_count;
+    (void)output_count;
+    outputs[0].dtype = inputs[0].dtype;
+    outputs[0].shape = inputs[0].shape;
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status launch_sure(rondo_op_node *node, const rondo_op_launch *launch) {
+    bool is_recording = false;
+    OK(rondo_stream_is_recording(launch->stream, &is_recording));
+    return is_recording
+               ? rondo_op_fail(node, RONDO_STATUS_DRIVER, "it was not so sure")
+               : rondo_tensor_copy(launch->stream, &launch->inputs[0], &launch->outputs[0]);
+}
+
+static rondo_program *build_sure(void) {
+    static bool is_there;
+    const rondo_op_definition sure = {.struct_size = sizeof sure,
+                                      .domain = "test",
+                                      .name = "Sure",
+                                      .input_min = 1,
+                                      .input_max = 1,
+                                      .output_min = 1,
+                                      .output_max = 1,
+                                      .infer = infer_sure,
+                                      .host = {.launch = launch_sure},
+                                      .cuda = {.launch = launch_sure},
+                                      .capture = RONDO_OP_CAPTURE_YES};
+    const rondo_builder_node_options options = {.struct_size = sizeof options, .domain = "test"};
+    const rondo_port x = {
+        .struct_size = sizeof x, .name = "x", .dtype = RONDO_DTYPE_F32, .rank = 1, .extent = {4}};
+    rondo_builder *builder;
+    rondo_program *program;
+    if (!is_there) {
+        OK(rondo_op_register(&sure));
+        is_there = true;
+    }
+    OK(rondo_builder_create(NULL, &builder));
+    OK(rondo_builder_add_input(builder, &x));
+    OK(rondo_builder_add_node(builder, "Sure", (const char *[]){"x"}, 1, (const char *[]){"y"}, 1,
+                              &options));
+    OK(rondo_builder_add_output(builder, "y", NULL));
+    OK(rondo_builder_finish(builder, &program));
+    rondo_builder_destroy(builder);
+    return program;
+}
+
+// How the last of three runs ends.
+static rondo_status run_sure(rondo_program *program, rondo_graphs_mode graphs) {
+    const rondo_executor_options options = {.struct_size = sizeof options, .graphs = graphs};
+    float values[4] = {1, 2, 3, 4};
+    const rondo_binding feed = {"x", {RONDO_DTYPE_F32, {1, {4}}, values, NULL, NULL}};
+    rondo_executor *executor;
+    rondo_status status = RONDO_STATUS_OK;
+    OK(rondo_executor_create(program, device, &options, &executor));
+    for (int run = 0; run < 3; ++run) {
+        rondo_binding fetch = {.name = "y"};
+        status = rondo_executor_run(executor, &feed, 1, &fetch, 1);
+        rondo_tensor_deinit(&fetch.tensor);
+    }
+    rondo_executor_destroy(executor);
+    return status;
+}
+
+// What ON makes of it does not depend on what other executors found out.
+static void test_executor_user_op__sure(void **state) {
+    (void)state;
+    rondo_program *program = build_sure();
+    assert_int_equal(run_sure(program, RONDO_GRAPHS_ON), RONDO_STATUS_DRIVER);
+    OK(run_sure(program, RONDO_GRAPHS_AUTO));
+    assert_int_equal(run_sure(program, RONDO_GRAPHS_ON), RONDO_STATUS_DRIVER);
+    OK(run_sure(program, RONDO_GRAPHS_AUTO));
+    rondo_program_destroy(program);
+}
+
 // ---- models -----------------------------------------------------------------------------------
 
 // Builds, saves as ONNX, and loads again: a model with ops of a domain of its own.
@@ -503,6 +582,7 @@ static void test_executor_user_op__bad_functions(void **state) {
     X(planted_everywhere) \
     X(stories)            \
     X(failure)            \
+    X(sure)               \
     X(data_dependent)     \
     X(value_decides)      \
     X(impure)             \

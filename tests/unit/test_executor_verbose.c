@@ -12,7 +12,9 @@
 #include <cmocka.h>
 
 #include "rondo/rondo.h"
+#include "support/add_program.h"
 #include "support/expect_ok.h"
+#include "support/fake_cuda.h"
 #include "support/user_ops.h"
 
 static char told[16384];  // the log's lines
@@ -133,6 +135,43 @@ static void test_executor_verbose__nodes(void **state) {
     close_world(&w);
 }
 
+// On the fake driver: the first addition on the processor, so that its sum crosses. Each op and
+// copy of a replay has a line, and the nodes of the graph say what the driver does.
+static void test_executor_verbose__each_replay_is_logged(void **state) {
+    (void)state;
+    static const char *const place[] = {"Add_0=cpu"};
+    const rondo_executor_options options = {
+        .struct_size = sizeof options, .op_by_op = true, .place = place, .place_count = 1};
+    world w = {0};
+    float values[ADD_COUNT] = {1};
+    fake_cuda_reset(NULL);
+    fake_cuda_install();
+    add_program_prepare_fake();
+    assert_int_equal(setenv("RONDO_GRAPHS_VERBOSE", "2", 1), 0);
+    told_length = 0;
+    told[0] = '\0';
+    rondo_log_set_sink(keep_line, NULL);
+    rondo_log_set_level(RONDO_LOG_DEBUG);
+    OK(rondo_device_open("cuda:0", &w.device));
+    OK(add_program_create(w.device, RONDO_GRAPHS_ON, &w.program, &w.executor));
+    rondo_executor_destroy(w.executor);
+    OK(rondo_executor_create(w.program, w.device, &options, &w.executor));
+    for (int run = 0; run < 4; ++run) {
+        const rondo_binding feed = {"x", {RONDO_DTYPE_F32, add_shape, values, NULL, NULL}};
+        rondo_binding fetch = {.name = "y"};
+        OK(rondo_executor_run(w.executor, &feed, 1, &fetch, 1));
+        rondo_tensor_deinit(&fetch.tensor);
+    }
+    expect("op: Add \"Add_0\" on the processor, run", 4);
+    expect("op: Add \"Add_1\" on cuda:0, in a graph", 3);
+    expect("transfer: Add \"Add_1\" takes \"s\" f32 [64] from the host to cuda:0, 256 bytes", 4);
+    expect("256 bytes, in a graph", 3);
+    expect(", grid 1 x 1 x 1, block ", 1);
+    expect(", host to device, 256 bytes", 1);
+    close_world(&w);
+    fake_cuda_uninstall();
+}
+
 static void test_executor_verbose__limit(void **state) {
     (void)state;
     world w;
@@ -191,6 +230,7 @@ int main(void) {
         cmocka_unit_test(test_executor_verbose__graphs_and_bypasses),
         cmocka_unit_test(test_executor_verbose__descriptions_say_what_would_help),
         cmocka_unit_test(test_executor_verbose__nodes),
+        cmocka_unit_test(test_executor_verbose__each_replay_is_logged),
         cmocka_unit_test(test_executor_verbose__limit),
         cmocka_unit_test(test_executor_verbose__quiet),
         cmocka_unit_test(test_executor_verbose__share),
