@@ -1,5 +1,5 @@
-// A cancel between two runs does nothing, so it is repeated each second until somebody has seen that
-// Ctrl-C came.
+// A cancel between two runs does nothing, so it is repeated each second until somebody has seen
+// that Ctrl-C came.
 // SPDX-License-Identifier: Apache-2.0
 
 #include "interrupt.h"

@@ -34,7 +34,7 @@ bool cli_output_close(cli_output *output);
 // Drops what was written.
 void cli_output_discard(cli_output *output);
 
-// Removes the temporary files of all that is open, for a handler that ends the process: signal-safe.
+// Removes the temporary files of all that is open; for a signal handler that ends the process.
 void cli_output_abandon_all(void);
 
 // Lets `write` fill the file `path` and says so; what fails halfway is dropped. NULL is fine.

@@ -51,6 +51,7 @@ enum {
         RONDO_DTYPE_COUNT
 };
 
+// The most axes that a tensor has, everywhere: what would have more is refused by name.
 enum { RONDO_RANK_MAX = 8 };
 
 // Rank 0 is a scalar. Extents are at least 0; entries beyond `rank` are 0.

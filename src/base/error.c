@@ -3,6 +3,7 @@
 #include "base/error.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -18,6 +19,29 @@ static void copy_text(char *destination, size_t capacity, const char *source) {
     destination[length] = '\0';
 }
 
+static bool is_inside_character(char byte) {
+    return ((unsigned char)byte & 0xc0u) == 0x80u;
+}
+
+// Copies a text that is too long without its middle: what is wrong stands at its beginning, and
+// what to do at its end.
+static void copy_ends(char *destination, size_t capacity, const char *source, size_t length) {
+    static const char gap[] = "...";
+    enum { GAP_BYTES = sizeof gap - 1 };
+    const size_t room = capacity - 1 - GAP_BYTES;
+    size_t head = room - room * 2 / 5;
+    size_t tail = length - (room - head);
+    while (head > 0 && is_inside_character(source[head])) {
+        --head;
+    }
+    while (tail < length && is_inside_character(source[tail])) {
+        ++tail;
+    }
+    memcpy(destination, source, head);
+    memcpy(destination + head, gap, GAP_BYTES);
+    memcpy(destination + head + GAP_BYTES, source + tail, length - tail + 1);
+}
+
 // Turns line breaks into spaces, so that a message (a driver's log, say) stays one line, and
 // escapes what else should reach no terminal.
 static void store_text(char *destination, size_t capacity, char *source) {
@@ -26,7 +50,14 @@ static void store_text(char *destination, size_t capacity, char *source) {
             *cursor = ' ';
         }
     }
-    (void)rondo_text_escape(source, destination, capacity);
+    char escaped[4 * FORMATTED_MAX];  // of control characters each takes four
+    (void)rondo_text_escape(source, escaped, sizeof escaped);
+    const size_t length = strlen(escaped);
+    if (length < capacity) {
+        memcpy(destination, escaped, length + 1);
+    } else {
+        copy_ends(destination, capacity, escaped, length);
+    }
 }
 
 const rondo_error *rondo_error_get_last(void) {

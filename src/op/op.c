@@ -10,7 +10,7 @@
 
 rondo_status rondo__op_fail(const rondo__op *op, rondo_status status, const char *file,
                             int32_t line, const char *call, const char *format, ...) {
-    char message[240];
+    char message[1024];  // the record keeps both ends of what is too long for it
     va_list arguments;
     va_start(arguments, format);
     (void)vsnprintf(message, sizeof message, format, arguments);

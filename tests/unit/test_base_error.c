@@ -46,6 +46,32 @@ static void test_base_error__op_is_named_once(void **state) {
     assert_string_equal(rondo_error_get_last()->op, "conv1");
 }
 
+// What is too long loses its middle, at whole characters: what to do stands at the end.
+static void test_base_error__long_messages_keep_their_ends(void **state) {
+    (void)state;
+    char names[500];
+    for (size_t shift = 0; shift < 4; ++shift) {
+        size_t length = 0;
+        for (; length < shift; ++length) {
+            names[length] = 'a';
+        }
+        for (; length + 4 < sizeof names; length += 3) {
+            memcpy(names + length, "\xe2\x82\xac", 3);  // a euro sign
+        }
+        names[length] = '\0';
+        (void)RONDO_FAIL(STATE, "graph \"%s\" is in the way; free it, or see rondo_arena_options",
+                         names);
+        const char *message = rondo_error_get_last()->message;
+        const char *gap = strstr(message, "...");
+        assert_memory_equal(message, "graph \"", 7);
+        assert_non_null(gap);
+        assert_non_null(strstr(gap, "\" is in the way; free it, or see rondo_arena_options"));
+        assert_int_equal((unsigned char)gap[-1] & 0xc0, 0x80);  // the end of a character
+        assert_int_equal((unsigned char)gap[3], 0xe2);          // the begin of one
+        assert_true(strlen(message) + 4 >= sizeof rondo_error_get_last()->message - 1);
+    }
+}
+
 static void test_base_error__prefix_goes_in_front_and_is_cut(void **state) {
     (void)state;
     (void)RONDO_FAIL(BAD_DATA, "node \"%s\" is odd", "n");
@@ -137,6 +163,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_base_error__record_is_fresh_and_complete),
         cmocka_unit_test(test_base_error__op_is_named_once),
+        cmocka_unit_test(test_base_error__long_messages_keep_their_ends),
         cmocka_unit_test(test_base_error__prefix_goes_in_front_and_is_cut),
         cmocka_unit_test(test_base_error__first_error_wins_over_cleanup),
         cmocka_unit_test(test_base_error__threads_see_their_own_record),

@@ -147,7 +147,7 @@ static void test_onnx_wire__limits_nesting(void **state) {
 // A message that stands in several parts is all of them together, in each of its own messages, too.
 static void test_onnx_wire__merges_parts(void **state) {
     (void)state;
-    // ModelProto.graph (7): {name "a", node {op_type "Relu"}}, ir_version, then {name "b", node {}}.
+    // ModelProto.graph (7): {name "a", node {op_type "Relu"}}, ir_version; {name "b", node {}}.
     const uint8_t bytes[] = {0x3A, 0x0B, 0x12, 0x01, 'a',  0x0A, 0x06, 0x22, 0x04, 'R',  'e',
                              'l',  'u',  0x08, 0x08, 0x3A, 0x05, 0x12, 0x01, 'b',  0x0A, 0x00};
     Onnx__ModelProto *model = NULL;

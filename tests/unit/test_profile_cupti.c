@@ -113,8 +113,8 @@ static void test_profile_cupti__knows_an_executors_kernels(void **state) {
 
 // ---- copies -----------------------------------------------------------------------------------
 
-// Each copy counts once, sync or async as its call was, also where CUPTI does not say which call put
-// it there.
+// Each copy counts once, sync or async as its call was, also where CUPTI does not say which call
+// put it there.
 static void test_profile_cupti__copies_count_once(void **state) {
     (void)state;
     enum { COUNT = 20, BYTES = 64 };
