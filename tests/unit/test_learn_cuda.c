@@ -285,7 +285,9 @@ static void changed_values_cost_patches_and_a_launch(void **state) {
         close_world(state);
         open_world_of(&(fake_cuda_options){
             .device_count = 1, .driver_version = rows[i].version, .has_get_proc_address = true});
-        OK(rondo_learned_create(g.device, NULL, learn_arguments, 3, step_of_two, NULL, &learned));
+        const rondo_learned_options options = {.struct_size = sizeof options, .draws_wanted = 1};
+        OK(rondo_learned_create(g.device, &options, learn_arguments, 3, step_of_two, NULL,
+                                &learned));
         learn_world_set(&g, values, 0, 1, 100, 0);
         learn_world_expect_same(&g, learned, step_of_two, NULL, values, 3);
         OK(rondo_learned_run(learned, g.stream, values, 3));
