@@ -66,8 +66,9 @@
 // (rondo_learned_try), leaves it out of the domain, or sets check_every.
 //
 // Values for which the step fails in one of these recordings are left out: equal pointers, say, of
-// a step that copies from one to the other. Runs with them put the step on the stream itself, and
-// the report lists them. A step that fails for values at random is refused.
+// a step that copies from one to the other. The report lists them. Runs with such are recorded
+// first, and where the step fails again, they put it on the stream. A step that fails for values at
+// random is refused.
 //
 // Two pointers that share memory in a way that was never drawn (because there was no time, or they
 // are of two kinds of memory) make a run one that is compared first.
@@ -320,7 +321,7 @@ enum {
       "of memory to keep in the cache",                                                            \
       "keep the values apart that lead to other attributes, which no patch can change: one "       \
       "learned step for each")                                                                     \
-    X(EXCLUDED, 14, "the step fails for some values (a warning: they run without the graph)",      \
+    X(EXCLUDED, 14, "the step fails for some values (a warning: runs with such are recorded)",      \
       "describe the domain more narrowly, or say is_exclusive of pointers that share no memory")
 
 typedef int32_t rondo_refusal;

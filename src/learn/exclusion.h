@@ -1,5 +1,5 @@
-// learn/exclusion.h — values for which the step fails, though it was learned: what it refused in a
-// trial. Runs with them do not replay.
+// learn/exclusion.h — values for which the step failed in a trial, though it was learned. Runs with
+// such are recorded before they replay, and put on the stream where the step fails again.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_LEARN_EXCLUSION_H
 #define RONDO_LEARN_EXCLUSION_H

@@ -436,22 +436,12 @@ rondo_status rondo__fall_back(rondo_learned *learned, rondo_stream *stream) {
     return RONDO_STATUS_OK;
 }
 
-// Why the run's values are none to replay with: that they were excluded, or that its recording
-// failed.
-static void get_reason(rondo_learned *learned, char message[240]) {
-    rondo__finding *finding = &learned->lesson.finding;
-    const rondo__exclusion *exclusion =
-        rondo__exclusions_find(&learned->lesson.exclusions, &learned->arguments, &learned->next);
-    memcpy(message, exclusion != NULL ? exclusion->message : finding->message, 240);
-    *finding = (rondo__finding){.refusal = RONDO_REFUSAL_NONE};
-}
-
 rondo_status rondo__fall_back_once(rondo_learned *learned, rondo_stream *stream) {
-    char message[240];
-    get_reason(learned, message);
+    const rondo__finding failure = learned->lesson.finding;
+    learned->lesson.finding = (rondo__finding){.refusal = RONDO_REFUSAL_NONE};
     if (learned->fallback.kind == RONDO_LEARN_REFUSE) {
         return RONDO_FAIL_AS(call_run, UNSUPPORTED, "the step fails for these values: %.180s",
-                             message);
+                             failure.message);
     }
     RETURN_IF_ERROR(refuse_recording(stream));
     RETURN_IF_ERROR(run_eagerly(learned, stream));

@@ -407,16 +407,18 @@ static void drop_graph(rondo_learned *learned) {
 
 // ---- learning ---------------------------------------------------------------------------------
 
-// The values of the first run are such as the step refuses: there is nothing to replay then.
-static bool refuse_excluded(rondo_learned *learned) {
+// Whether the step failed for the values of the first run, as it did in a trial for such: then there
+// is nothing to replay.
+static bool is_first_excluded(rondo_learned *learned, rondo_status failure) {
     rondo__lesson *lesson = &learned->lesson;
     const rondo__exclusion *exclusion =
         rondo__exclusions_find(&lesson->exclusions, &learned->arguments, &learned->next);
-    if (exclusion != NULL) {
-        rondo__finding_set(&lesson->finding, RONDO_REFUSAL_STEP_FAILED, SIZE_MAX, "%s",
-                           exclusion->message);
+    if (failure == RONDO_STATUS_OK || rondo__step_is_outer_failure(failure) || exclusion == NULL) {
+        return false;
     }
-    return exclusion != NULL;
+    rondo__finding_set(&lesson->finding, RONDO_REFUSAL_STEP_FAILED, SIZE_MAX, "%s",
+                       exclusion->message);
+    return true;
 }
 
 static rondo_status learn(rondo_learned *learned, rondo_stream *stream) {
@@ -429,8 +431,9 @@ static rondo_status learn(rondo_learned *learned, rondo_stream *stream) {
     RETURN_IF_ERROR(rondo__learn(&learned->step, &plan, stream, &learned->next, &learned->lesson));
     learned->stats.recording_count += learned->lesson.recording_count;
     rondo_status status = RONDO_STATUS_OK;
-    if (learned->lesson.is_proved && !refuse_excluded(learned)) {
+    if (learned->lesson.is_proved) {
         status = record_first_run(learned, stream);
+        status = is_first_excluded(learned, status) ? RONDO_STATUS_OK : status;
     }
     if (status == RONDO_STATUS_OK && learned->lesson.finding.refusal == RONDO_REFUSAL_NONE) {
         status = rondo__watch_begin(learned, &learned->next);
@@ -668,26 +671,20 @@ static rondo_status prepare(rondo_learned *learned, rondo_stream *stream, uint64
             return RONDO_STATUS_OK;
         }
     }
-    switch (rondo__watch_judge(learned, changed)) {
-        case RONDO__RUN_TRUSTED:
-            return patch(learned, changed);
-        case RONDO__RUN_COMPARED:
-            return compare_and_patch(learned, stream, changed, out_falls_back);
-        default:
-            *out_falls_back = true;
-            return RONDO_STATUS_OK;
-    }
+    return rondo__watch_wants(learned, changed)
+               ? compare_and_patch(learned, stream, changed, out_falls_back)
+               : patch(learned, changed);
 }
 
 // What is to be said about a step that was learned: once, when it runs.
 static void warn(rondo_learned *learned) {
     const rondo__findings *findings = &learned->lesson.findings;
     for (size_t i = 0; i < findings->count && !learned->has_warned; ++i) {
-        if (findings->list[i].is_warning) {
-            RONDO_LOG_WARN_F("learned step \"%s\": %s: %s", learned->graph->label,
-                             rondo_refusal_get_name(findings->list[i].refusal),
-                             findings->list[i].message);
-        }
+        const rondo__finding *finding = &findings->list[i];
+        const bool is_usual = finding->refusal == RONDO_REFUSAL_EXCLUDED;
+        rondo__log(is_usual ? RONDO_LOG_INFO : RONDO_LOG_WARNING, __FILE__, __LINE__,
+                   "learned step \"%s\": %s: %s", learned->graph->label,
+                   rondo_refusal_get_name(finding->refusal), finding->message);
     }
     learned->has_warned = true;
 }

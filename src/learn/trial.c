@@ -296,8 +296,7 @@ rondo_status rondo__step_call(const rondo__step *step, rondo_stream *stream,
                                       "rondo_learned_run", "the step");
 }
 
-// Failures that would have come with any step.
-static bool is_outer_failure(rondo_status status) {
+bool rondo__step_is_outer_failure(rondo_status status) {
     return status == RONDO_STATUS_NO_MEMORY || status == RONDO_STATUS_NO_DEVICE_MEMORY ||
            status == RONDO_STATUS_UNAVAILABLE || status == RONDO_STATUS_DRIVER ||
            status == RONDO_STATUS_LOST || status == RONDO_STATUS_INTERNAL;
@@ -320,7 +319,7 @@ static void format_all(const rondo__arguments *arguments, const rondo__values *v
 static rondo_status note_failure(const rondo__step *step, const rondo__values *values,
                                  rondo_status failure, rondo_status *out_step_status,
                                  rondo__finding *out_finding) {
-    if (is_outer_failure(failure)) {
+    if (rondo__step_is_outer_failure(failure)) {
         return failure;
     }
     char given[96];

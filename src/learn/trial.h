@@ -69,6 +69,9 @@ void rondo__trials_draw(rondo__trials *trials, const rondo__draw_request *reques
 RONDO_MUST_USE rondo_status rondo__step_call(const rondo__step *step, rondo_stream *stream,
                                              const rondo__values *values);
 
+// Whether a failure has nothing to do with the step: it would have come with any.
+bool rondo__step_is_outer_failure(rondo_status status);
+
 // Records the step for out_recording->values, which are set, on the stream, and throws the capture
 // away. Where the step itself fails, or breaks its capture, *out_finding says so, and the
 // recording is empty.

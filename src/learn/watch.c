@@ -151,24 +151,26 @@ static bool is_new_relation(const rondo_learned *learned, uint64_t changed) {
     return false;
 }
 
-rondo__verdict_of_run rondo__watch_judge(rondo_learned *learned, uint64_t changed) {
+bool rondo__watch_wants(rondo_learned *learned, uint64_t changed) {
     rondo__watch *watch = &learned->watch;
     const uint64_t pointers = changed & watch->pointers;
-    if (watch->is_needed &&
-        rondo__exclusions_find(&learned->lesson.exclusions, &learned->arguments, &learned->next)) {
-        return RONDO__RUN_EXCLUDED;
+    if (changed == 0) {
+        return false;
     }
     if (pointers != 0 && is_new_relation(learned, pointers)) {
-        return RONDO__RUN_COMPARED;
+        return true;
     }
-    if (!watch->is_needed || changed == 0) {
-        return RONDO__RUN_TRUSTED;
+    if (!watch->is_needed) {
+        return false;
+    }
+    if (rondo__exclusions_find(&learned->lesson.exclusions, &learned->arguments, &learned->next)) {
+        return true;
     }
     if (watch->check_every != 0 && ++watch->since_check >= watch->check_every) {
         watch->since_check = 0;
-        return RONDO__RUN_COMPARED;
+        return true;
     }
-    return lacks_draws(learned) && !was_met(learned) ? RONDO__RUN_COMPARED : RONDO__RUN_TRUSTED;
+    return lacks_draws(learned) && !was_met(learned);
 }
 
 // ---- comparing --------------------------------------------------------------------------------

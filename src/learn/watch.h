@@ -1,8 +1,8 @@
 // learn/watch.h — which runs of a learned step are compared with a recording before they replay.
 //
-//   excluded     the step failed for such values: the run puts it on the stream itself
 //   compared     values that were not met, while fewer draws were made than are wanted; pointers
-//                that lie in a way that was not drawn; each so-manyth run; what the program named
+//                that lie in a way that was not drawn; values that the step refused in a trial;
+//                each so-manyth run; what the program named
 //   trusted      all others: patched and replayed
 //
 // SPDX-License-Identifier: Apache-2.0
@@ -10,12 +10,6 @@
 #define RONDO_LEARN_WATCH_H
 
 #include "learn/learn.h"
-
-typedef enum rondo__verdict_of_run {
-    RONDO__RUN_TRUSTED,
-    RONDO__RUN_COMPARED,
-    RONDO__RUN_EXCLUDED,
-} rondo__verdict_of_run;
 
 // Part of a learned step.
 typedef struct rondo__watch {
@@ -48,8 +42,8 @@ RONDO_MUST_USE rondo_status rondo__watch_add_tried(rondo__watch *watch,
 // Errors:    NO_MEMORY.
 RONDO_MUST_USE rondo_status rondo__watch_begin(rondo_learned *learned, const rondo__values *first);
 
-// What is to be done about a run with learned->next, of which `changed` arguments are new.
-rondo__verdict_of_run rondo__watch_judge(rondo_learned *learned, uint64_t changed);
+// Whether a run with learned->next, of which `changed` arguments are new, is to be compared.
+bool rondo__watch_wants(rondo_learned *learned, uint64_t changed);
 
 // Records the step for the values. *out_failed: the step failed, *out_recording is empty. The
 // lesson has a finding where the recording does not match.
