@@ -3,6 +3,9 @@
 #ifndef RONDO_EXPORT_H
 #define RONDO_EXPORT_H
 
+// RONDO_MUST_USE stands on every call that may fail, but for those that end, reset or give back
+// something, which ways out of a function call when they have failed already. Where a failure does
+// not matter, GCC is content with `(void)!call(...)`.
 #if defined(__GNUC__) || defined(__clang__)
 #define RONDO_API __attribute__((visibility("default")))
 #define RONDO_MUST_USE __attribute__((warn_unused_result))

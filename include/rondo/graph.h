@@ -160,7 +160,9 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_get_stats(const rondo_graph *g
 // Errors:    STATE (no template), NO_DEVICE_MEMORY.
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_instantiate(rondo_graph *graph);
 
-// Records a copy of the graph as one node into the capture of `stream`, Rondo's or the program's.
+// Records a copy of the graph as one node into the capture of `stream`, Rondo's or the program's. It
+// is a copy of the template: what patches changed in the graph's executable, and what they switched
+// off, is not in it.
 //
 // Errors:    STATE (no template; `stream` does not record; graphs that share an arena, see
 //            docs/concepts.md), UNSUPPORTED (conditional nodes inside; generators or pools inside,

@@ -98,7 +98,7 @@ typedef struct rondo_graph_cache_entry {
     size_t struct_size;         // sizeof(rondo_graph_cache_entry)
     bool has_graph;             // the next run replays, unless it is one to measure the eager step
     bool is_pinned;             // rondo_graph_cache_pin
-    uint64_t run_count;         // all runs
+    uint64_t run_count;         // all runs, also those that failed: not eager + replayed
     uint64_t eager_count;       // of them eager
     uint64_t replay_count;      // of them replayed
     uint64_t capture_count;     // how often it was captured

@@ -17,7 +17,8 @@
 //
 // What can be patched: kernels, host functions, copies and fills of the graph itself. Not nodes
 // inside bodies and recorded graphs, event nodes, copies that change direction or have several
-// rows, the number of argument bytes, launch attributes (clusters, overlap).
+// rows, the number of argument bytes, launch attributes (clusters, overlap): the flags of a launch
+// are checked, and those of the recording stay.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_NODE_H
 #define RONDO_NODE_H
@@ -34,7 +35,8 @@
 
 RONDO_EXTERN_C_BEGIN
 
-// A node of one recording. A value, copied freely; zeroes name none. It lives until the graph is
+// A node of one recording. A value, copied freely; zeroes name none. A node has one handle, however
+// often it is asked for: two are of the same node if both fields are equal. It lives until the graph is
 // reset, takes part in rondo_graph_update, is instantiated again, or its capture fails: then every
 // use says STATE.
 typedef struct rondo_node {  // ABI: fixed
@@ -58,7 +60,7 @@ typedef struct rondo_work {
     uint32_t fill_value;     // FILL
     uint32_t element_bytes;  // 1, 2 or 4
     size_t element_count;
-    rondo_graph *graph;  // CHILD: see rondo_stream_add_graph
+    rondo_graph *graph;  // CHILD: its template, see rondo_stream_add_graph
 } rondo_work;
 
 // ---- handles ----------------------------------------------------------------------------------
@@ -100,10 +102,13 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_get_node_index(rondo_graph *gr
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_build_begin(rondo_graph *graph);
 
 // Adds a node that depends on those of `after`, which were added before: so there are no cycles.
-// None: it may run at once. A replay has run when all nodes have. *out_node may be NULL.
+// None: it may run at once. A replay has run when all nodes have.
+//
+// out_node   may be NULL, and may be one of `after`.
 //
 // Errors:    as rondo_stream_add_node; STATE (rondo_graph_build_begin was not called; a handle of
-//            another recording).
+//            another recording; a graph (CHILD) that shares an arena with one added before, and
+//            does not come behind it by edges). A failure breaks the graph that is built.
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_add_node(rondo_graph *graph,
                                                            const rondo_node *after,
                                                            size_t after_count,
@@ -131,7 +136,8 @@ typedef struct rondo_patch {  // ABI: fixed
 //
 // Memory that the new work names is looked at as while recording: pageable host memory is refused
 // (also where the graph takes snapshots), pinned memory is in use until the graph is reset, checked
-// graphs watch it (check_addresses), and blocks of other graphs count in the order of replays
+// graphs watch it (check_addresses; memory that was freed goes on refusing replays until each node
+// that used it names other memory), and blocks of other graphs count in the order of replays
 // (rondo/pool.h).
 //
 // Errors:    STATE (a handle of an earlier recording or of another graph; nothing captured; still

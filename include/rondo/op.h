@@ -42,7 +42,7 @@ typedef struct rondo_op_options {
 //            Reshape, say).
 // output_count  how many are wanted.
 //
-// Errors:    UNSUPPORTED (op, version, attribute or dtype; no kernel on this device; control flow,
+// Errors:    INVALID (more than 65536 inputs or outputs), UNSUPPORTED (op, version, attribute or dtype; no kernel on this device; control flow,
 //            strings and sequences; an output whose shape depends on data), BAD_DATA (inputs that
 //            do not fit), NO_DEVICE_MEMORY.
 // Ownership: caller destroys *out_op; the device is retained.
@@ -67,15 +67,16 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_op_get_output(const rondo_op *op, si
 // inputs     as many as were prepared; constants and those left out are not looked at. The others
 //            have the dtype and shape that were prepared, and lie on the op's device, at multiples
 //            of 256 bytes; on the host device anywhere in host memory.
-// outputs    likewise, with data; they overlap no input.
+// outputs    likewise, with data; they overlap neither an input nor each other.
 //
-// Errors:    INVALID (a tensor that does not fit: the message names it), UNSUPPORTED (in a capture:
+// Errors:    INVALID (a tensor that does not fit, or overlaps: the message names it), UNSUPPORTED (in a capture:
 //            an op that cannot be part of one).
 // Ownership: tensors stay until the work is done; for a graph, as long as it is replayed. In a
 //            capture that is not Rondo's, the op must outlive the graph.
 // Threads:   an op is used by one thread at a time.
-// Capture:   recorded. Launches in one capture come one behind the other, as by one stream; they
-//            share memory for what the op keeps in between.
+// Capture:   recorded. Where the op keeps something in between, the launches in one capture share
+//            memory for it and come one behind the other, also on several streams: the next has an
+//            edge from the last. Those in a body share memory of its own. A failure breaks it.
 // Cost:      eagerly, what the kernel's launches cost; no wait, no heap use on the host.
 RONDO_API RONDO_MUST_USE rondo_status rondo_op_put(rondo_op *op, rondo_stream *stream,
                                                    const rondo_tensor *inputs, size_t input_count,

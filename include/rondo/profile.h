@@ -84,7 +84,8 @@ RONDO_API void rondo_profile_destroy(rondo_profile *profile);
 // Begins the region. What an earlier region of the same profile has kept is freed.
 //
 // Errors:    STATE (a profile runs already: there is one at a time in a process; or something
-//            records), UNAVAILABLE (the source asked for is not to be had; AUTO never fails for
+//            records, as a graph cache may in the background: rondo_graph_cache_wait waits for
+//            that), UNAVAILABLE (the source asked for is not to be had; AUTO never fails for
 //            that).
 // Threads:   one thread per profile; the events of all threads are taken down.
 RONDO_API RONDO_MUST_USE rondo_status rondo_profile_start(rondo_profile *profile);
@@ -172,7 +173,10 @@ typedef struct rondo_profile_row {
     size_t struct_size;  // sizeof(rondo_profile_row)
     uint64_t parent;     // index of the row around it, which stands before it; UINT64_MAX: none
     uint32_t depth;      // 0: top level
-    uint32_t thread;     // index; UINT32_MAX: of all threads
+    // Which of the threads that had events since the process began, in the order of their first, as
+    // "threads" of the JSON form lists them; so it may be more than this region's thread_count.
+    // UINT32_MAX: of all threads.
+    uint32_t thread;
     rondo_profile_category category;
     bool is_device_work;  // then cpu_ns is 0 and category that of the events
     const char *name;

@@ -178,9 +178,9 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_random_normal(rondo_generator *gener
 
 // Ones with the given probability (in multiples of 2^-32), else zeros.
 //
-// dtype      any but NONE
+// dtype      of numbers or BOOL: not NONE, strings, sequences or optionals
 //
-// Errors:    INVALID unless the probability is from 0 to 1.
+// Errors:    UNSUPPORTED (another dtype); INVALID unless the probability is from 0 to 1.
 RONDO_API RONDO_MUST_USE rondo_status rondo_random_bernoulli(rondo_generator *generator,
                                                              rondo_stream *stream,
                                                              rondo_dtype dtype, void *out,
@@ -243,7 +243,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_generator_reserve(rondo_generator *g
 // kernel's own text; static. Copying it into a source file is just as well.
 RONDO_API const char *rondo_random_get_device_text(void);
 
-// Four random words; pure, no state. Generators use stream_id 0 and the counter as the index.
+// Four random words; pure, no state; nothing where out_words is NULL. Generators use stream_id 0 and the counter as the index.
 //
 // Returns:   the same words on every backend, forever.
 // Source:    Salmon et al., Philox 4x32-10, SC 2011.

@@ -65,7 +65,7 @@ typedef struct rondo_capture_report {
     uint64_t thread_number;  // of the thread that made the call
     char thread_name[16];
     bool is_other_thread;       // not the thread that began the capture
-    bool has_last_node;         // something was recorded before
+    bool has_last_node;         // something was recorded before, on whichever stream
     bool is_index_exact;        // false: at least that many
     uint64_t last_node_index;   // in the order of recording, from 0; in a body its own
     char last_node_name[64];    // "memcpy", "memset" or the kernel's name

@@ -22,7 +22,8 @@
 // Structs that begin with `struct_size` may grow. The program sets it, and zeroes stand for the
 // defaults:  rondo_graph_options options = {.struct_size = sizeof options};
 // A shorter struct is an older program's, and is read or filled as far as it goes; a longer one is
-// refused. In an array the first entry's counts. Structs marked "ABI: fixed" never change.
+// refused. In an array the first entry's counts. Structs marked "ABI: fixed" never change, and have
+// no struct_size. This is the rule for all; no call repeats it.
 // Enumerations are int32_t. docs/platforms.md says what stays compatible.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_RONDO_H

@@ -41,11 +41,12 @@ typedef struct rondo_error {
     char message[240];     // one line: what is wrong and what to do
     const char *file;      // source file of Rondo, and the line in it
     int32_t line;
-    uint64_t sequence;  // grows with each failure on this thread
+    uint64_t sequence;  // grows with each failure on this thread, also with those that a call met
+                        // on its way and did without
 } rondo_error;
 
-// The record of the latest failed call on this thread, which later successes leave alone; never
-// NULL.
+// The record of the latest failed call on this thread, which later successes leave alone, but for
+// `sequence`; never NULL.
 RONDO_API const rondo_error *rondo_error_get_last(void);
 
 // "INVALID" and so on; "UNKNOWN" for a value not in the list.

@@ -45,6 +45,7 @@ enum {
 
 // options    NULL means the defaults.
 //
+// Errors:    INVALID (options.mode is no capture mode).
 // Ownership: caller destroys it; the device is retained.
 // Threads:   one thread at a time, as a graph.
 RONDO_API RONDO_MUST_USE rondo_status rondo_stepper_create(rondo_device *device,
@@ -68,7 +69,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_stepper_put(rondo_stepper *stepper,
                                                         const rondo_work *work);
 
 // Ends the step; what was put is on the stream. After a failure nothing of a step that was recorded
-// or patched runs, and the next one runs eagerly and is recorded anew.
+// or patched runs, and the next step is the first again: it runs eagerly, or is recorded at once
+// where the options say so.
 //
 // Errors:    STATE (no step was begun; a put failed; less work than was recorded), those of
 //            rondo_graph_capture_end and rondo_graph_replay.

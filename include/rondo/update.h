@@ -83,7 +83,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_compare(rondo_graph *before, r
 
 // "node 3 (layer/gemm): block.x 64 before, 128 now".
 //
-// Returns:   the length of the whole text; no more than `capacity` bytes are written.
+// Returns:   the length of the whole text; no more than `capacity` bytes are written. 0 for a
+//            struct that the library refuses, as one whose struct_size is 0.
 RONDO_API size_t rondo_difference_format(const rondo_difference *difference, char *text,
                                          size_t capacity);
 

@@ -76,6 +76,7 @@ size_t rondo__escape_next(const char *text, char out_piece[RONDO__ESCAPED_MAX]) 
 }
 
 size_t rondo_text_escape(const char *text, char *buffer, size_t buffer_bytes) {
+    buffer_bytes = buffer != NULL ? buffer_bytes : 0;
     const size_t dots = buffer_bytes > 3 ? 3 : buffer_bytes > 0 ? buffer_bytes - 1 : 0;
     size_t total = 0;  // of the whole result
     size_t kept = 0;   // written

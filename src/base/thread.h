@@ -16,7 +16,8 @@ uint64_t rondo__thread_get_number(void);
 // The name the program gave this thread (pthread_setname_np); "" when none can be had.
 void rondo__thread_get_name(char *out_name, size_t bytes);
 
-// Starts a thread of the library's own, which gets none of the program's signals.
+// Starts a thread of the library's own, in the default floating-point environment. It gets none of
+// the program's signals but those of faults of its own.
 //
 // name       at most 15 characters, shown by debuggers.
 //

@@ -112,6 +112,7 @@ struct rondo__capture {
     bool snapshots_pageable;                     // the graph wants copies of pageable sources
     bool wants_addresses;                        // see rondo__addresses_want
     bool had_scopes;                             // a scope was begun in it (device/scope_list.h)
+    bool is_by_hand;                             // only edges order the nodes of its stream
     bool is_step;                                // rondo_graph_capture_step's, may run again
     _Atomic(rondo__participant *) participants;  // in order of arrival; written under lock
     rondo__capture_body *bodies;                 // open ones, latest first

@@ -220,6 +220,26 @@ static rondo_status fail_pageable(const void *host, bool is_source) {
     return status;
 }
 
+// Whether the capture refuses a copy from or to that host memory, or takes a copy of its own.
+static bool is_refused(const rondo_stream *stream, const rondo__place *place, const void *host,
+                       size_t bytes, bool is_source, bool *out_wants_snapshot) {
+    const bool is_pageable = rondo__areas_is_pageable(stream->device, host, bytes);
+    *out_wants_snapshot = is_source && place->capture != NULL &&
+                          place->capture->snapshots_pageable && is_pageable;
+    return is_pageable && !*out_wants_snapshot;
+}
+
+rondo_status rondo__host_memory_may_record(rondo_stream *stream, const void *host, size_t bytes,
+                                           bool is_source, bool *out_may) {
+    rondo__place place;
+    bool wants_snapshot = false;
+    *out_may = true;
+    RETURN_IF_ERROR(rondo__capture_locate(stream, &place));
+    *out_may = place.state != RONDO__CAPTURE_ACTIVE ||
+               !is_refused(stream, &place, host, bytes, is_source, &wants_snapshot);
+    return RONDO_STATUS_OK;
+}
+
 rondo_status rondo__host_memory_prepare_copy(rondo_stream *stream, const void **in_out_source,
                                              const void *destination, size_t bytes,
                                              rondo_copy_kind kind) {
@@ -236,10 +256,8 @@ rondo_status rondo__host_memory_prepare_copy(rondo_stream *stream, const void **
     }
     bool is_source = kind == RONDO_COPY_HOST_TO_DEVICE;
     const void *host = is_source ? *in_out_source : destination;
-    bool is_pageable = rondo__areas_is_pageable(stream->device, host, bytes);
-    bool wants_snapshot =
-        is_source && place.capture != NULL && place.capture->snapshots_pageable && is_pageable;
-    if (is_pageable && !wants_snapshot) {
+    bool wants_snapshot = false;
+    if (is_refused(stream, &place, host, bytes, is_source, &wants_snapshot)) {
         return fail_pageable(host, is_source);
     }
     host_use *use = NULL;

@@ -24,6 +24,15 @@ RONDO_MUST_USE rondo_status rondo__host_memory_prepare_copy(rondo_stream *stream
                                                             const void *destination, size_t bytes,
                                                             rondo_copy_kind kind);
 
+// Whether such a copy may be recorded, for who asks before the first of several calls. True where
+// the stream does not record.
+//
+// Errors:    DRIVER, LOST.
+// Threads:   one thread per stream.
+RONDO_MUST_USE rondo_status rondo__host_memory_may_record(rondo_stream *stream, const void *host,
+                                                          size_t bytes, bool is_source,
+                                                          bool *out_may);
+
 // A recorded copy is patched: from now on it uses this host memory, whichever end that is. `list`
 // holds the participants of its graph.
 //

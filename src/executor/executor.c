@@ -8,6 +8,7 @@
 #include "backend/workers.h"
 #include "base/crew.h"
 #include "base/error.h"
+#include "base/float_scope.h"
 #include "base/logging.h"
 #include "base/memory.h"
 #include "base/read_options.h"
@@ -98,14 +99,19 @@ static void choose_threads(void *arguments) {
 static rondo_status own_patterns(rondo_executor *executor) {
     rondo_executor_options *options = &executor->options;
     struct {
+        const char *name;
         const char *const **list;
         size_t count;
-    } groups[] = {{&options->keep_f32, options->keep_f32_count},
-                  {&options->use_f16, options->use_f16_count},
-                  {&options->place, options->place_count}};
+    } groups[] = {{"keep_f32", &options->keep_f32, options->keep_f32_count},
+                  {"use_f16", &options->use_f16, options->use_f16_count},
+                  {"place", &options->place, options->place_count}};
     size_t count = 0;
     for (size_t g = 0; g < sizeof groups / sizeof *groups; ++g) {
-        groups[g].count = *groups[g].list != NULL ? groups[g].count : 0;
+        if (groups[g].count > 0 && *groups[g].list == NULL) {
+            return RONDO_FAIL_AS("rondo_executor_create", INVALID,
+                                 "options.%s is NULL, and options.%s_count is %zu", groups[g].name,
+                                 groups[g].name, groups[g].count);
+        }
         count += groups[g].count;
     }
     executor->patterns = rondo__calloc(count + 1, sizeof *executor->patterns);
@@ -256,9 +262,11 @@ static rondo_status create(rondo_program *program, rondo_device *device,
     }
     if (status == RONDO_STATUS_OK) {
         const int32_t former = rondo__host_choose_thread_count((int32_t)options->thread_count);
+        const rondo__float_scope scope = rondo__float_enter();
         rondo__crew_enter();
         status = rondo__executor_make_base(executor);
         rondo__crew_leave();
+        rondo__float_leave(&scope);
         (void)rondo__host_choose_thread_count(former);
     }
     if (status == RONDO_STATUS_OK) {

@@ -116,11 +116,13 @@ rondo__budget *rondo__executor_begin_call(rondo_executor *executor, const rondo_
     executor->ran_count = 0;
     executor->replayed_count = 0;
     executor->here_ns = 0;
+    executor->float_scope = rondo__float_enter();
     return rondo__budget_enter(executor->budget);
 }
 
 void rondo__executor_end_call(rondo_executor *executor, rondo__budget *before,
                               rondo_status status) {
+    rondo__float_leave(&executor->float_scope);
     // What was tried on the way and did without leaves no record.
     if (status == RONDO_STATUS_OK) {
         rondo__error_restore(&executor->record_before);

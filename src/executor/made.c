@@ -52,12 +52,15 @@ rondo_status rondo__made_check(const rondo__plan *plan, const rondo__node *node,
     if (result->dtype == foreseen.dtype && fits_foreseen(&foreseen, &result->shape)) {
         return RONDO_STATUS_OK;
     }
+    // An op of the program's own: its two functions disagree, which is no fault of ours.
+    const bool is_user = (node->op.def->flags & RONDO__OP_USER) != 0;
     char made[160];
     char planned[160];
-    return RONDO_FAIL(INTERNAL, "output %zu of %s is %s %s, but shape inference foresaw %s %s", i,
-                      rondo__node_describe(node), rondo_dtype_get_name(result->dtype),
-                      rondo_shape_format(&result->shape, made, sizeof made),
-                      rondo_dtype_get_name(foreseen.dtype),
-                      rondo__value_format_shape(program, &program->values[node->outputs[i]],
-                                                planned, sizeof planned));
+    return rondo__error_set(
+        is_user ? RONDO_STATUS_BAD_DATA : RONDO_STATUS_INTERNAL, 0, "", __FILE__, __LINE__,
+        __func__, "output %zu of %s is %s %s, but %s foresaw %s %s", i, rondo__node_describe(node),
+        rondo_dtype_get_name(result->dtype), rondo_shape_format(&result->shape, made, sizeof made),
+        is_user ? "its infer function" : "shape inference", rondo_dtype_get_name(foreseen.dtype),
+        rondo__value_format_shape(program, &program->values[node->outputs[i]], planned,
+                                  sizeof planned));
 }

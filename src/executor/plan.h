@@ -24,6 +24,7 @@
 #include <stdint.h>
 
 #include "base/budget.h"
+#include "base/float_scope.h"
 #include "base/lru_map.h"
 #include "base/text.h"
 #include "executor/shared.h"
@@ -437,6 +438,7 @@ struct rondo_executor {
     uint64_t here_ns;           // of this run, that its thread computed ops
     rondo__verbose verbose;     // of a caller's executor, for its bodies, too
     rondo_error record_before;  // of the thread, when the call began
+    rondo__float_scope float_scope;
     atomic_int own_call;
     atomic_int *call;          // is a call under way, or cancelled? own_call, or the watch's
     rondo__flow_watch *watch;  // of a caller's executor with loops; NULL otherwise

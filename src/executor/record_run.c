@@ -17,6 +17,7 @@
 #include "base/hook.h"
 #include "base/memory.h"
 #include "capture/capture.h"
+#include "capture/host_memory.h"
 #include "device/device.h"
 #include "executor/arena_plan.h"
 #include "executor/destroy.h"
@@ -132,6 +133,41 @@ static rondo_status check_outputs(const recording *r) {
     return rondo__fetch_prepare(&fetch);
 }
 
+static rondo_status check_near(const recording *r, const rondo_tensor *tensor, size_t bytes,
+                               const char *name, bool is_feed) {
+    bool may = true;
+    if (bytes > 0 && !rondo__places_is_near(r->executor, tensor)) {
+        RETURN_IF_ERROR(
+            rondo__host_memory_may_record(r->stream, tensor->data, bytes, is_feed, &may));
+    }
+    return may ? RONDO_STATUS_OK
+               : RONDO_FAIL_AS(call_name, STATE,
+                               "%s \"%s\" lies in pageable host memory, which may be gone at a "
+                               "replay; allocate it with RONDO_MEMORY_PINNED, or pass a tensor of "
+                               "the device",
+                               is_feed ? "feed" : "fetch", name);
+}
+
+// Nothing is recorded before all memory is known to do.
+static rondo_status check_memory(const recording *r) {
+    const rondo_program *program = r->plan->program;
+    for (size_t i = 0; i < program->input_count; ++i) {
+        const rondo__slot *slot = &r->plan->slots[program->inputs[i]];
+        if (slot->kind == RONDO__SLOT_ARENA) {
+            RETURN_IF_ERROR(check_near(r, &r->lists->feeds[i], slot->bytes,
+                                       program->values[program->inputs[i]].name, true));
+        }
+    }
+    for (size_t i = 0; i < program->output_count; ++i) {
+        if (r->lists->wants[i]) {
+            RETURN_IF_ERROR(check_near(r, &r->lists->results[i],
+                                       rondo_tensor_get_bytes(&r->lists->results[i]),
+                                       program->values[program->outputs[i]].name, false));
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
 // ---- nodes ------------------------------------------------------------------------------------
 
 static rondo_status record_feeds(const recording *r) {
@@ -205,6 +241,7 @@ static rondo_status record_nodes(const recording *r) {
 static rondo_status prepare(recording *r) {
     RETURN_IF_ERROR(rondo__places_check(r->plan, call_name));
     RETURN_IF_ERROR(check_outputs(r));
+    RETURN_IF_ERROR(check_memory(r));
     RETURN_IF_ERROR(rondo__places_init(r->executor, r->plan, &r->places));
     recorded_run *run = rondo__calloc(1, sizeof *run);
     if (run == NULL) {

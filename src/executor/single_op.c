@@ -7,6 +7,7 @@
 #include "backend/check.h"
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/float_scope.h"
 #include "base/memory.h"
 #include "base/read_options.h"
 #include "capture/capture.h"
@@ -79,7 +80,7 @@ void rondo_op_destroy(rondo_op *op) {
 
 // ---- the program of one node ------------------------------------------------------------------
 
-enum { NAME_BYTES = 32 };
+enum { NAME_BYTES = 32, OPERANDS_MAX = 1 << 16 };
 
 // "input 3"
 static const char *write_name(const char *kind, size_t index, char *name) {
@@ -291,6 +292,10 @@ rondo_status rondo_op_prepare(rondo_device *device, const char *name,
     if (input_count > 0) {
         RETURN_IF_ERROR(rondo__check_pointer(inputs, __func__, "inputs"));
     }
+    if (input_count > OPERANDS_MAX || output_count > OPERANDS_MAX) {
+        return RONDO_FAIL(INVALID, "%zu inputs and %zu outputs: no op has more than %d",
+                          input_count, output_count, (int)OPERANDS_MAX);
+    }
     rondo_op_options wanted = {.struct_size = sizeof wanted};
     RETURN_IF_ERROR(
         rondo__read_options(options, &wanted, sizeof wanted, __func__, "rondo_op_options"));
@@ -303,7 +308,9 @@ rondo_status rondo_op_prepare(rondo_device *device, const char *name,
     op->device = device;
     op->input_count = input_count;
     op->output_count = output_count;
+    const rondo__float_scope scope = rondo__float_enter();
     const rondo_status status = prepare(op, name, &wanted, inputs);
+    rondo__float_leave(&scope);
     if (status != RONDO_STATUS_OK) {
         rondo_error saved;
         rondo__error_save(&saved);
@@ -330,17 +337,35 @@ rondo_status rondo_op_get_output(const rondo_op *op, size_t index, rondo_tensor 
 
 // ---- launching --------------------------------------------------------------------------------
 
-// What a launch that was recorded needs.
+// What the launches in a capture, or in one conditional body of it, share: each comes behind the one
+// before it, by an edge where their streams differ. A body has memory of its own, because no edge
+// leads into it.
+typedef struct op_section {
+    struct op_section *next;
+    uint64_t id;  // 0: of a capture that is not Rondo's, where each launch has its own
+    void *workspace;
+    uint32_t stream_number;     // of the latest launch
+    rondo__node_handle *nodes;  // at which its stream stood then
+    size_t node_count, node_capacity;
+} op_section;
+
+// What launches that were recorded need.
 typedef struct op_use {
     rondo__participant base;
     rondo_op *op;  // counted, unless the op has adopted it
     bool is_counted;
-    void *workspace;
+    op_section *sections;  // none where the op keeps nothing
 } op_use;
 
 static void destroy_use(rondo__participant *participant) {
     op_use *use = (op_use *)participant;
-    rondo_memory_free(use->op->device, use->workspace);
+    while (use->sections != NULL) {
+        op_section *section = use->sections;
+        use->sections = section->next;
+        rondo_memory_free(use->op->device, section->workspace);
+        rondo__free(section->nodes);
+        rondo__free(section);
+    }
     if (use->is_counted) {
         release_op(use->op);
     }
@@ -349,37 +374,84 @@ static void destroy_use(rondo__participant *participant) {
 
 static const rondo__participant_type op_use_type = {.name = "op", .destroy = destroy_use};
 
-// The memory of launches in this capture; NULL capture: one that nobody can tell the end of.
-static rondo_status join_capture(rondo_op *op, rondo__capture *capture, void **out_workspace) {
+static rondo_status add_section(op_use *use, uint64_t id, op_section **out_section) {
+    op_section *section = rondo__calloc(1, sizeof *section);
+    if (section == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    const rondo_status status =
+        rondo__memory_take(use->op->device, RONDO_MEMORY_DEVICE, use->op->kernel->workspace_bytes,
+                           &section->workspace);
+    if (status != RONDO_STATUS_OK) {
+        rondo__free(section);
+        return status;
+    }
+    section->id = id;
+    section->next = use->sections;
+    *out_section = use->sections = section;
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status add_use(rondo_op *op, rondo__capture *capture, op_use **out_use) {
+    op_use *use = rondo__calloc(1, sizeof *use);
+    if (use == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    use->base.type = &op_use_type;
+    use->base.key = op;
+    use->op = op;
+    if (capture != NULL) {
+        use->is_counted = true;
+        (void)atomic_fetch_add(&op->reference_count, 1);
+        rondo__capture_add_participant(capture, &use->base);
+    } else {
+        use->base.next = op->adopted;
+        op->adopted = &use->base;
+    }
+    *out_use = use;
+    return RONDO_STATUS_OK;
+}
+
+// The launches in this part of the capture; NULL: they share nothing. Of a capture that nobody can
+// tell the end of (NULL), each launch has memory of its own.
+static rondo_status join_capture(rondo_op *op, rondo__capture *capture, uint64_t id,
+                                 op_section **out_section) {
+    *out_section = NULL;
     op_use *use = capture != NULL
                       ? (op_use *)rondo__capture_find_participant(capture, &op_use_type, op)
                       : NULL;
     if (use == NULL) {
-        use = rondo__calloc(1, sizeof *use);
-        if (use == NULL) {
-            return RONDO_STATUS_NO_MEMORY;
-        }
-        const size_t bytes = op->kernel->workspace_bytes;
-        const rondo_status status =
-            bytes > 0 ? rondo__memory_take(op->device, RONDO_MEMORY_DEVICE, bytes, &use->workspace)
-                      : RONDO_STATUS_OK;
-        if (status != RONDO_STATUS_OK) {
-            rondo__free(use);
-            return status;
-        }
-        use->base.type = &op_use_type;
-        use->base.key = op;
-        use->op = op;
-        if (capture != NULL) {
-            use->is_counted = true;
-            (void)atomic_fetch_add(&op->reference_count, 1);
-            rondo__capture_add_participant(capture, &use->base);
-        } else {
-            use->base.next = op->adopted;
-            op->adopted = &use->base;
-        }
+        RETURN_IF_ERROR(add_use(op, capture, &use));
     }
-    *out_workspace = use->workspace;
+    op_section *section = use->sections;
+    while (section != NULL && section->id != id) {
+        section = section->next;
+    }
+    *out_section = section;
+    return section != NULL || op->kernel->workspace_bytes == 0 ? RONDO_STATUS_OK
+                                                               : add_section(use, id, out_section);
+}
+
+// Nothing of a launch runs before the one before it is done.
+static rondo_status put_behind_latest(const op_section *section, rondo_stream *stream) {
+    const bool is_ordered = section->node_count == 0 || section->stream_number == stream->number;
+    return is_ordered ? RONDO_STATUS_OK
+                      : stream->device->backend->add_dependencies(stream, section->nodes,
+                                                                  section->node_count);
+}
+
+static rondo_status note_latest(op_section *section, rondo_stream *stream) {
+    const rondo__backend *backend = stream->device->backend;
+    section->stream_number = stream->number;
+    section->node_count = 0;
+    size_t count = 1;
+    do {
+        rondo_status status = RONDO__ARRAY_RESERVE(section->nodes, section->node_capacity, count);
+        RETURN_IF_ERROR(status);
+        RETURN_IF_ERROR(
+            backend->get_frontier(stream, section->nodes, section->node_capacity, &count));
+    } while (count > section->node_capacity);
+    section->node_count = count;
     return RONDO_STATUS_OK;
 }
 
@@ -416,6 +488,37 @@ static rondo_status check_tensor(const rondo_op *op, const rondo__tensor_info *i
     return RONDO_STATUS_OK;
 }
 
+static bool do_overlap(const rondo_tensor *a, const rondo_tensor *b) {
+    const uintptr_t x = (uintptr_t)a->data;
+    const uintptr_t y = (uintptr_t)b->data;
+    const size_t x_bytes = rondo_tensor_get_bytes(a);
+    const size_t y_bytes = rondo_tensor_get_bytes(b);
+    return x_bytes > 0 && y_bytes > 0 && (x < y ? y - x < x_bytes : x - y < y_bytes);
+}
+
+// No kernel says that it may write over what it reads.
+static rondo_status refuse_overlap(const rondo_op *op, const rondo_tensor *inputs,
+                                   const rondo_tensor *outputs, size_t output) {
+    const char *name = op->program->nodes[0].op.def->name;
+    for (size_t i = 0; i < op->input_count; ++i) {
+        const rondo__tensor_info *info = &op->infos[i];
+        if (info->dtype != RONDO_DTYPE_NONE && info->constant == NULL &&
+            do_overlap(&inputs[i], &outputs[output])) {
+            return RONDO_FAIL_AS(launch_call, INVALID,
+                                 "output %zu of %s overlaps input %zu; give it memory of its own",
+                                 output, name, i);
+        }
+    }
+    for (size_t i = 0; i < output; ++i) {
+        if (do_overlap(&outputs[i], &outputs[output])) {
+            return RONDO_FAIL_AS(launch_call, INVALID,
+                                 "outputs %zu and %zu of %s overlap; give each memory of its own",
+                                 i, output, name);
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
 static rondo_status take_tensors(rondo_op *op, const rondo_tensor *inputs, size_t input_count,
                                  const rondo_tensor *outputs, size_t output_count) {
     if (input_count != op->input_count || output_count != op->output_count) {
@@ -432,6 +535,7 @@ static rondo_status take_tensors(rondo_op *op, const rondo_tensor *inputs, size_
     }
     for (size_t i = 0; i < output_count; ++i) {
         RETURN_IF_ERROR(check_tensor(op, &op->infos[input_count + i], &outputs[i], "output", i));
+        RETURN_IF_ERROR(refuse_overlap(op, inputs, outputs, i));
         op->outputs[i] = outputs[i].data;
     }
     return RONDO_STATUS_OK;
@@ -447,18 +551,29 @@ static rondo_status check_recordable(const rondo_op *op) {
                                                     : "it does not say that it can be captured");
 }
 
+static rondo_status launch_in_section(rondo_op *op, rondo_stream *stream, op_section *section) {
+    if (section == NULL) {
+        return op->kernel->launch(op->kernel, stream, op->inputs, op->outputs, NULL);
+    }
+    RETURN_IF_ERROR(put_behind_latest(section, stream));
+    RETURN_IF_ERROR(
+        op->kernel->launch(op->kernel, stream, op->inputs, op->outputs, section->workspace));
+    return section->id != 0 ? note_latest(section, stream) : RONDO_STATUS_OK;
+}
+
 static rondo_status launch_recorded(rondo_op *op, rondo_stream *stream) {
     rondo__capture *capture = NULL;
-    void *workspace = NULL;
+    op_section *section = NULL;
+    uint64_t id = 0;
     rondo_status status = check_recordable(op);
     if (status == RONDO_STATUS_OK) {
-        status = rondo__capture_find(stream, &capture, NULL);
+        status = rondo__capture_find(stream, &capture, &id);
     }
     if (status == RONDO_STATUS_OK) {
-        status = join_capture(op, capture, &workspace);
+        status = join_capture(op, capture, id, &section);
     }
     if (status == RONDO_STATUS_OK) {
-        status = op->kernel->launch(op->kernel, stream, op->inputs, op->outputs, workspace);
+        status = launch_in_section(op, stream, section);
     }
     return rondo__mark_work(stream, op->program->nodes[0].op.def->name, status);
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/float_scope.h"
 #include "base/memory.h"
 #include "executor/base_form.h"
 #include "executor/destroy.h"
@@ -219,7 +220,9 @@ static rondo_status move_to(rondo_executor *executor, rondo_program *program) {
     if (status == RONDO_STATUS_OK) {
         set_roots(executor, &fresh);
         rondo__budget *before = rondo__budget_enter(executor->budget);
+        const rondo__float_scope scope = rondo__float_enter();
         status = rondo__executor_make_base(executor);
+        rondo__float_leave(&scope);
         (void)rondo__budget_enter(before);
     }
     if (status != RONDO_STATUS_OK) {

@@ -14,6 +14,7 @@
 #include "base/logging.h"
 #include "base/thread.h"
 #include "capture/label_stack.h"
+#include "capture/marks.h"
 #include "device/scope_list.h"
 #include "device/stream_destroy.h"
 #include "device/stream_tag.h"
@@ -64,15 +65,18 @@ static rondo_status refuse_second_capture(rondo_stream *stream) {
                                (unsigned)stream->number);
 }
 
+rondo_status rondo__graph_check_mode(rondo_capture_mode mode, const char *call) {
+    return mode >= RONDO_CAPTURE_THREAD_LOCAL && mode <= RONDO_CAPTURE_RELAXED
+               ? RONDO_STATUS_OK
+               : RONDO_FAIL_AS(call, INVALID, "%d is not a capture mode", (int)mode);
+}
+
 static rondo_status check_begin(const rondo_graph *graph, rondo_stream *stream,
                                 rondo_capture_mode mode) {
     static const char call[] = "rondo_graph_capture_begin";
     RETURN_IF_ERROR(rondo__check_pointer(graph, call, "graph"));
     RETURN_IF_ERROR(rondo__check_stream(stream, call));
-    if (mode != RONDO_CAPTURE_THREAD_LOCAL && mode != RONDO_CAPTURE_GLOBAL &&
-        mode != RONDO_CAPTURE_RELAXED) {
-        return RONDO_FAIL_AS(call, INVALID, "%d is not a capture mode", (int)mode);
-    }
+    RETURN_IF_ERROR(rondo__graph_check_mode(mode, call));
     if (graph->state == RONDO__GRAPH_RECORDING) {
         return RONDO_FAIL_AS(call, STATE,
                              "graph \"%s\" records already; end or abort that capture first",
@@ -219,6 +223,11 @@ static rondo_status finish_work(rondo_graph *graph, ending *it) {
     }
     if (graph->builder != NULL && graph->stream == graph->builder) {
         RETURN_IF_ERROR(rondo__tracked_join(capture, graph->builder));
+    }
+    if (it->origin != NULL && it->work_count == 0) {
+        // What there is stands on branches, or was put there without Rondo; where they are not
+        // joined, nobody can be asked behind the end.
+        rondo__marks_take_exactly(it->origin);
     }
     if (it->origin == NULL || !rondo__capture_has_participants(capture)) {
         return rondo__capture_finish(capture);

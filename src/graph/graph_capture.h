@@ -5,6 +5,9 @@
 
 #include "graph/graph_object.h"
 
+// INVALID unless it is one of the modes.
+RONDO_MUST_USE rondo_status rondo__graph_check_mode(rondo_capture_mode mode, const char *call);
+
 // Whether this thread may end the capture that the graph records.
 bool rondo__graph_may_end(const rondo_graph *graph);
 // Ends it, and drops what was recorded. The error record stays as it was.

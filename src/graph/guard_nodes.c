@@ -49,8 +49,10 @@ static rondo_status guard_node(void *user_data, const rondo__template_node *node
     rondo_graph *graph = user_data;
     const rondo__node_info *info = &node->info;
     bool may_be_patched = graph->images != NULL && node->level->depth == 0;
-    if (may_be_patched && graph->images[node->index] != NULL) {
-        return guard_image(graph, graph->images[node->index]);
+    const rondo__node_image *image = may_be_patched ? graph->images[node->index] : NULL;
+    rondo__guard_begin_node(graph->participants, image != NULL ? image->named_at : 0);
+    if (image != NULL) {
+        return guard_image(graph, image);
     }
     if (may_be_patched && info->kind == RONDO__NODE_HOST) {
         return guard_host(graph, node->index);

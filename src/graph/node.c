@@ -117,7 +117,9 @@ rondo_status rondo_graph_build_begin(rondo_graph *graph) {
     if (graph->builder == NULL) {
         RETURN_IF_ERROR(rondo_stream_create(graph->device, NULL, &graph->builder));
     }
-    return rondo_graph_capture_begin(graph, graph->builder, RONDO_CAPTURE_RELAXED);
+    RETURN_IF_ERROR(rondo_graph_capture_begin(graph, graph->builder, RONDO_CAPTURE_RELAXED));
+    graph->capture->is_by_hand = true;
+    return RONDO_STATUS_OK;
 }
 
 static rondo_status set_predecessors(rondo_graph *graph, const rondo_node *after, size_t count) {
@@ -146,26 +148,34 @@ static rondo_status set_predecessors(rondo_graph *graph, const rondo_node *after
     return status;
 }
 
+static rondo_status add_behind(rondo_graph *graph, const rondo_node *after, size_t after_count,
+                               const rondo_work *work, rondo_node *out_node) {
+    static const char call[] = "rondo_graph_add_node";
+    RETURN_IF_ERROR(rondo__check_pointer(graph, call, "graph"));
+    RETURN_IF_ERROR(rondo__check_alive(graph->device, call));
+    if (graph->state != RONDO__GRAPH_RECORDING || graph->stream != graph->builder) {
+        return RONDO_FAIL_AS(call, STATE,
+                             "graph \"%s\" is not being built; call rondo_graph_build_begin",
+                             graph->label);
+    }
+    rondo_status status =
+        after_count > 0 ? rondo__check_pointer(after, call, "after") : RONDO_STATUS_OK;
+    if (status == RONDO_STATUS_OK) {
+        RETURN_IF_ERROR(rondo__capture_refuse_broken(graph->builder, call));
+        status = set_predecessors(graph, after, after_count);
+    }
+    return status == RONDO_STATUS_OK ? add_node(graph->builder, call, work, out_node)
+                                     : rondo__mark_missing(graph->builder, "node", status);
+}
+
+// Every node gets a handle: the end of the graph comes behind each of them. `out_node` may be one
+// of `after`, so it is written last.
 rondo_status rondo_graph_add_node(rondo_graph *graph, const rondo_node *after, size_t after_count,
                                   const rondo_work *work, rondo_node *out_node) {
+    rondo_node added = {0};
+    const rondo_status status = add_behind(graph, after, after_count, work, &added);
     if (out_node != NULL) {
-        *out_node = (rondo_node){0};
+        *out_node = added;
     }
-    RETURN_IF_ERROR(rondo__check_pointer(graph, __func__, "graph"));
-    RETURN_IF_ERROR(rondo__check_alive(graph->device, __func__));
-    if (graph->state != RONDO__GRAPH_RECORDING || graph->stream != graph->builder) {
-        return RONDO_FAIL(STATE, "graph \"%s\" is not being built; call rondo_graph_build_begin",
-                          graph->label);
-    }
-    if (after_count > 0) {
-        RETURN_IF_ERROR(rondo__check_pointer(after, __func__, "after"));
-    }
-    RETURN_IF_ERROR(rondo__capture_refuse_broken(graph->builder, __func__));
-    rondo_status status = set_predecessors(graph, after, after_count);
-    if (status != RONDO_STATUS_OK) {
-        return rondo__mark_missing(graph->builder, "node", status);
-    }
-    // All have handles: the end of the graph comes behind each of them.
-    rondo_node added;
-    return add_node(graph->builder, __func__, work, out_node != NULL ? out_node : &added);
+    return status;
 }

@@ -127,8 +127,11 @@ void rondo__graph_watch_nodes_anew(rondo_graph *graph) {
         return;  // graphs that this one was recorded into do what they did, and share the watch
     }
     rondo__error_save(&saved);
-    size_t former_count = rondo__guard_begin_anew(participants);
-    rondo_status status = rondo__graph_guard_nodes(graph);
-    rondo__guard_end_anew(participants, former_count, status == RONDO_STATUS_OK);
+    // Learned steps patch without such calls.
+    const uint64_t call = graph->patch_call_count > 0 ? graph->patch_call_count : 1;
+    if (rondo__guard_begin_anew(participants, call) == RONDO_STATUS_OK) {
+        rondo_status status = rondo__graph_guard_nodes(graph);
+        rondo__guard_end_anew(participants, status == RONDO_STATUS_OK);
+    }
     rondo__error_restore(&saved);
 }

@@ -264,6 +264,7 @@ static rondo_status prepare(patching *p, const rondo_patch *patch) {
     ++p->count;
     if (patch->work != NULL) {
         RETURN_IF_ERROR(take_work(image, patch->work));
+        image->named_at = p->graph->patch_call_count;
     }
     RETURN_IF_ERROR(take_toggle(image, patch->toggle));
     c->changes_work = !does_the_same(image, &c->former);
@@ -358,11 +359,13 @@ rondo_status rondo_graph_patch(rondo_graph *graph, const rondo_patch *patches, s
     return status;
 }
 
-// Whether the node, which was patched before, runs just that launch already.
+// Whether the node, which was patched before, runs just that launch already. What is not plain goes
+// the long way, where it is refused by name; so does what a checked graph is to look at.
 static bool runs_already(const rondo_graph *graph, rondo_node node, const rondo_work *work) {
-    if (graph->images == NULL || work->struct_size != sizeof *work ||
+    if (graph->images == NULL || graph->checks_addresses || work->struct_size != sizeof *work ||
         work->kind != RONDO_NODE_KERNEL || work->launch == NULL ||
-        work->launch->struct_size != sizeof *work->launch) {
+        work->launch->struct_size != sizeof *work->launch || work->launch->flags != 0 ||
+        work->launch->arguments == NULL) {
         return false;
     }
     size_t index = rondo__tracked_get_index(graph->tracked, node);

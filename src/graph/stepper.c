@@ -5,7 +5,7 @@
 #include "backend/check.h"
 #include "base/memory.h"
 #include "base/read_options.h"
-#include "graph/graph_object.h"
+#include "graph/graph_capture.h"
 #include "graph/put.h"
 
 struct rondo_stepper {
@@ -31,6 +31,7 @@ rondo_status rondo_stepper_create(rondo_device *device, const rondo_stepper_opti
     rondo_stepper_options wanted = {.struct_size = sizeof wanted};
     RETURN_IF_ERROR(
         rondo__read_options(options, &wanted, sizeof wanted, __func__, "rondo_stepper_options"));
+    RETURN_IF_ERROR(rondo__graph_check_mode(wanted.mode, __func__));
     rondo_stepper *stepper = rondo__calloc(1, sizeof *stepper);
     if (stepper == NULL) {
         return RONDO_STATUS_NO_MEMORY;

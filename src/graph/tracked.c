@@ -13,6 +13,10 @@ struct rondo__tracked {
     rondo__node_handle *nodes;
     size_t count;
     size_t capacity;
+    // While it is recorded: open addressing by the backend's handle, so that each node has one
+    // handle of the program's. 0: empty; otherwise one more than the place in `nodes`.
+    size_t *slots;
+    size_t slot_count;  // a power of two, or 0
 };
 
 // Guards all that record: handles are taken once, and seldom by two threads.
@@ -43,16 +47,53 @@ static rondo__tracked *find_or_create(rondo__capture *capture) {
     return tracked;
 }
 
+static size_t find_slot(const rondo__tracked *tracked, rondo__node_handle handle) {
+    size_t i = (size_t)((uint64_t)handle * UINT64_C(0x9E3779B97F4A7C15) >> 20);
+    for (;; ++i) {
+        i &= tracked->slot_count - 1;
+        if (tracked->slots[i] == 0 || tracked->nodes[tracked->slots[i] - 1] == handle) {
+            return i;
+        }
+    }
+}
+
+// Room for one more node.
+static rondo_status reserve(rondo__tracked *tracked) {
+    rondo_status status =
+        RONDO__ARRAY_RESERVE(tracked->nodes, tracked->capacity, tracked->count + 1);
+    if (status != RONDO_STATUS_OK || 2 * (tracked->count + 1) <= tracked->slot_count) {
+        return status;
+    }
+    const size_t slot_count = tracked->slot_count > 0 ? 2 * tracked->slot_count : 16;
+    size_t *slots = rondo__calloc(slot_count, sizeof *slots);
+    if (slots == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    rondo__free(tracked->slots);
+    tracked->slots = slots;
+    tracked->slot_count = slot_count;
+    for (size_t i = 0; i < tracked->count; ++i) {
+        slots[find_slot(tracked, tracked->nodes[i])] = i + 1;
+    }
+    return RONDO_STATUS_OK;
+}
+
+static size_t enter(rondo__tracked *tracked, rondo__node_handle handle) {
+    size_t *slot = &tracked->slots[find_slot(tracked, handle)];
+    if (*slot == 0) {
+        tracked->nodes[tracked->count++] = handle;
+        *slot = tracked->count;
+    }
+    return *slot;
+}
+
 rondo_status rondo__tracked_add(rondo__capture *capture, rondo__node_handle handle,
                                 rondo_node *out_node) {
     pthread_mutex_lock(&g_lock);
     rondo__tracked *tracked = find_or_create(capture);
-    rondo_status status = tracked == NULL ? RONDO_STATUS_NO_MEMORY
-                                          : RONDO__ARRAY_RESERVE(tracked->nodes, tracked->capacity,
-                                                                 tracked->count + 1);
+    rondo_status status = tracked == NULL ? RONDO_STATUS_NO_MEMORY : reserve(tracked);
     if (status == RONDO_STATUS_OK) {
-        tracked->nodes[tracked->count++] = handle;
-        *out_node = (rondo_node){.recording = tracked->recording, .number = tracked->count};
+        *out_node = (rondo_node){.recording = tracked->recording, .number = enter(tracked, handle)};
     }
     pthread_mutex_unlock(&g_lock);
     return status;
@@ -100,6 +141,9 @@ rondo_status rondo__tracked_resolve(rondo__tracked *tracked, rondo__template *re
         tracked->nodes[i] = rondo__node_places_find(&places, tracked->nodes[i]);
     }
     rondo__node_places_deinit(&places);
+    rondo__free(tracked->slots);
+    tracked->slots = NULL;
+    tracked->slot_count = 0;
     return RONDO_STATUS_OK;
 }
 
@@ -117,6 +161,7 @@ rondo__tracked *rondo__tracked_detach(rondo__participant **list) {
 
 void rondo__tracked_destroy(rondo__tracked *tracked) {
     if (tracked != NULL) {
+        rondo__free(tracked->slots);
         rondo__free(tracked->nodes);
         rondo__free(tracked);
     }

@@ -11,7 +11,7 @@
 
 typedef struct rondo__tracked rondo__tracked;
 
-// Gives the node of the capture a handle.
+// The handle of a node of the capture: the same each time.
 //
 // Errors:    NO_MEMORY.
 // Threads:   safe.

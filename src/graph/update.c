@@ -262,10 +262,20 @@ rondo_status rondo_graph_compare(rondo_graph *before, rondo_graph *after,
 }
 
 size_t rondo_difference_format(const rondo_difference *difference, char *text, size_t capacity) {
-    rondo__difference entry = {.label = difference->label};
-    memcpy(entry.place, difference->place, sizeof entry.place);
-    memcpy(entry.field, difference->field, sizeof entry.field);
-    memcpy(entry.before, difference->before, sizeof entry.before);
-    memcpy(entry.after, difference->after, sizeof entry.after);
+    capacity = text != NULL ? capacity : 0;
+    if (capacity > 0) {
+        text[0] = '\0';
+    }
+    if (difference == NULL || difference->struct_size < sizeof difference->struct_size ||
+        difference->struct_size > sizeof *difference) {
+        return 0;
+    }
+    rondo_difference whole = {.struct_size = sizeof whole};  // an older program's may end before
+    memcpy(&whole, difference, difference->struct_size);
+    rondo__difference entry = {.label = whole.label};
+    memcpy(entry.place, whole.place, sizeof entry.place);
+    memcpy(entry.field, whole.field, sizeof entry.field);
+    memcpy(entry.before, whole.before, sizeof entry.before);
+    memcpy(entry.after, whole.after, sizeof entry.after);
     return rondo__difference_format(&entry, text, capacity);
 }

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/crew.h"
 #include "base/error.h"
+#include "base/float_scope.h"
 #include "base/logging.h"
 #include "base/memory.h"
 #include "onnx/functions.h"
@@ -110,9 +111,11 @@ static rondo_status import_bytes(const uint8_t *bytes, size_t byte_count, rondo_
     status = rondo__budget_create(limit, "memory_limit_bytes (--memory-limit)", &importer.budget);
     if (status == RONDO_STATUS_OK) {
         rondo__budget *before = rondo__budget_enter(importer.budget);
+        const rondo__float_scope scope = rondo__float_enter();
         rondo__crew_enter();
         status = import_model(&importer, out_program);
         rondo__crew_leave();
+        rondo__float_leave(&scope);
         (void)rondo__budget_enter(before);
     }
     rondo__budget_release(importer.budget);

@@ -2,6 +2,7 @@
 
 #include "op/characters.h"
 
+#include <errno.h>
 #include <string.h>
 #include <wctype.h>
 
@@ -41,9 +42,13 @@ rondo_status rondo__letters_init(const rondo__op *op, rondo__letters *out_letter
     static const char *const names[] = {"C.UTF-8", "C.utf8", "en_US.UTF-8"};
     *out_letters = (rondo__letters){0};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; ++i) {
+        errno = 0;
         out_letters->table = newlocale(LC_CTYPE_MASK, names[i], (locale_t)0);
         if (out_letters->table != (locale_t)0) {
             return RONDO_STATUS_OK;
+        }
+        if (errno == ENOMEM) {
+            return RONDO_OP_FAIL(op, NO_MEMORY, "no memory for the table of upper and lower case");
         }
     }
     return rondo__op_fail_unsupported(op,

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "capture/addresses.h"
 #include "device/stream_tag.h"
+#include "pool/ancestors.h"
 #include "pool/arena_use.h"
 #include "pool/order.h"
 #include "pool/pool_memory.h"
@@ -302,15 +303,17 @@ static void destroy_graph(rondo__participant *participant) {
 
 // The graphs of an arena that were recorded into a capture.
 typedef struct children {
-    rondo__participant head;  // its key is the arena
-    uint32_t stream_number;   // all were recorded on this stream
-    uint64_t place_id;        // and into this capture or body
+    rondo__participant head;        // its key is the arena
+    uint32_t stream_number;         // all were recorded on this stream
+    uint64_t place_id;              // and into this capture or body
+    rondo__section_node_list last;  // the node of the latest one
     const rondo__arena_graph **graphs;
     size_t count;
     size_t capacity;
 } children;
 
 static void destroy_children(rondo__participant *participant) {
+    rondo__section_nodes_deinit(&((children *)participant)->last);
     rondo__free(((children *)participant)->graphs);
     rondo__free(participant);
 }
@@ -392,6 +395,21 @@ static rondo_status add_child(rondo__arena_graph *graph, rondo__capture *capture
     return status;
 }
 
+// A stream orders what is recorded on it; of nodes by hand, which share one stream, only the edges
+// tell.
+static rondo_status check_behind(const rondo__arena_graph *graph, rondo__capture *capture,
+                                 const children *all, rondo_stream *stream, uint64_t place_id) {
+    rondo__ancestors ancestors = {0};
+    rondo_status status = rondo__ancestors_extend(&ancestors, capture, stream, place_id);
+    if (status == RONDO_STATUS_OK &&
+        !rondo__ancestors_hold(&ancestors, capture, all->last.entries, all->last.count)) {
+        status = fail_child(graph, all->graphs[all->count - 1]->label,
+                            "each is added behind the one before it (`after`)");
+    }
+    rondo__ancestors_deinit(&ancestors);
+    return status;
+}
+
 static rondo_status enter_child(rondo__participant *participant, rondo__capture *capture,
                                 rondo_stream *stream) {
     rondo__arena_graph *graph = (rondo__arena_graph *)participant;
@@ -402,7 +420,22 @@ static rondo_status enter_child(rondo__participant *participant, rondo__capture 
     RETURN_IF_ERROR(rondo__capture_locate(stream, &place));
     children *all = find_children(capture, graph->arena);
     RETURN_IF_ERROR(check_child(graph, capture, all, stream->number, place.id));
+    if (all != NULL && capture->is_by_hand) {
+        RETURN_IF_ERROR(check_behind(graph, capture, all, stream, place.id));
+    }
     return add_child(graph, capture, all, stream->number, place.id);
+}
+
+static rondo_status leave_child(rondo__participant *participant, rondo__capture *capture,
+                                rondo_stream *stream) {
+    children *all = find_children(capture, ((rondo__arena_graph *)participant)->arena);
+    rondo__position position;
+    if (all == NULL || !capture->is_by_hand) {
+        return RONDO_STATUS_OK;
+    }
+    rondo__position_ask(stream->tag, &position);
+    all->last.count = 0;
+    return rondo__section_nodes_add_position(&all->last, capture, stream, &position);
 }
 
 rondo_status rondo__arena_allocate(rondo_pool *pool, rondo_stream *stream, rondo__capture *capture,
@@ -485,6 +518,7 @@ const rondo__participant_type rondo__arena_graph_type = {
     .name = "private memory",
     .note_address = note_address,
     .enter_child = enter_child,
+    .leave_child = leave_child,
     .finish = finish_graph,
     .close = close_graph,
     .prepare_replay = rondo__order_prepare_replay,

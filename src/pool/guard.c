@@ -28,6 +28,8 @@ typedef struct reference {
     uint64_t serial;   // the allocation's number; 0: the pool's block was free already
     rondo_pool *pool;  // retained; BLOCK only
     char what[40];     // which work
+    uint64_t gone_at;  // the call to patch that found it freed; 0: none did
+    size_t kept_at;    // while all is noted anew: the place of its second entry, which stays
 } reference;
 
 typedef struct guard {
@@ -40,6 +42,11 @@ typedef struct guard {
     size_t count;
     size_t capacity;
     rondo__live_table table;  // begin -> latest reference there, as index plus one
+    // While all is noted anew, behind a patch.
+    size_t former_count;  // references from before; 0: none, or nothing is noted anew
+    size_t gone_count;    // of them, memory that was freed
+    uint64_t call;        // to patch, that does it
+    uint64_t named_at;    // the one that named what is being noted; 0: the recording
 } guard;
 
 // ---- noting -----------------------------------------------------------------------------------
@@ -103,9 +110,46 @@ static rondo_status find_elsewhere(const guard *g, reference *found) {
     return RONDO_STATUS_OK;
 }
 
+// Memory that was freed does not become right by a patch of something else: a former reference to
+// the address stays, if the node named it before it was seen to be gone, or `is_nothing_there` now:
+// then the node has named what was gone. Adds the reference to those that are noted anew.
+static rondo_status keep_gone(guard *g, const void *address, bool is_nothing_there,
+                              bool *out_is_kept) {
+    const uintptr_t at = (uintptr_t)address;
+    size_t i = 0;
+    *out_is_kept = false;
+    for (; g->gone_count > 0 && i < g->former_count && !*out_is_kept; ++i) {
+        const reference *r = &g->references[i];
+        *out_is_kept = r->gone_at > 0 && at >= r->begin && at - r->begin < r->bytes &&
+                       (is_nothing_there || g->named_at < r->gone_at);
+    }
+    if (!*out_is_kept) {
+        return RONDO_STATUS_OK;
+    }
+    i -= 1;
+    if (g->references[i].kept_at == 0) {
+        rondo_status status = RONDO__ARRAY_RESERVE(g->references, g->capacity, g->count + 1);
+        RETURN_IF_ERROR(status);
+        if (g->references[i].pool != NULL) {
+            rondo_pool_retain(g->references[i].pool);
+        }
+        g->references[i].kept_at = g->count;
+        g->references[g->count++] = g->references[i];
+    }
+    if (is_nothing_there) {
+        g->references[g->references[i].kept_at].gone_at = g->call + 1;
+    }
+    return RONDO_STATUS_OK;
+}
+
 static rondo_status note(guard *g, const void *address, const char *what) {
     rondo__area area;
     reference found = {.address = address};
+    bool is_kept = false;
+    RETURN_IF_ERROR(keep_gone(g, address, false, &is_kept));
+    if (is_kept) {
+        return RONDO_STATUS_OK;
+    }
     if (rondo__areas_find(g->device, address, &area)) {
         found.begin = area.begin;
         found.bytes = area.bytes;
@@ -116,8 +160,8 @@ static rondo_status note(guard *g, const void *address, const char *what) {
         }
     } else {
         RETURN_IF_ERROR(find_elsewhere(g, &found));
-        if (found.serial == 0) {
-            return RONDO_STATUS_OK;
+        if (found.serial == 0) {  // nothing is there: perhaps not any more
+            return keep_gone(g, address, true, &is_kept);
         }
     }
     snprintf(found.what, sizeof found.what, "%s", what);
@@ -245,22 +289,42 @@ static void clear_table(guard *g) {
     g->table = (rondo__live_table){0};
 }
 
-size_t rondo__guard_begin_anew(rondo__participant *list) {
+rondo_status rondo__guard_begin_anew(rondo__participant *list, uint64_t call) {
     guard *g = find_guard(list);
     if (g == NULL) {
-        return 0;
+        return RONDO_STATUS_OK;
+    }
+    g->gone_count = 0;
+    for (size_t i = 0; i < g->count; ++i) {
+        reference *r = &g->references[i];
+        bool is_there = false;
+        RETURN_IF_ERROR(look(g, r, &is_there));
+        r->gone_at = is_there ? 0 : r->gone_at > 0 ? r->gone_at : call;
+        r->kept_at = 0;
+        g->gone_count += !is_there;
     }
     clear_table(g);
-    return g->count;
+    g->former_count = g->count;
+    g->call = call;
+    return RONDO_STATUS_OK;
 }
 
-void rondo__guard_end_anew(rondo__participant *list, size_t former_count, bool has_all) {
+void rondo__guard_begin_node(rondo__participant *list, uint64_t named_at) {
+    guard *g = find_guard(list);
+    if (g != NULL) {
+        g->named_at = named_at;
+    }
+}
+
+void rondo__guard_end_anew(rondo__participant *list, bool has_all) {
     guard *g = find_guard(list);
     if (g == NULL) {
         return;
     }
-    size_t first = has_all ? 0 : former_count;
-    size_t end = has_all ? former_count : g->count;
+    size_t first = has_all ? 0 : g->former_count;
+    size_t end = has_all ? g->former_count : g->count;
+    g->former_count = 0;
+    g->named_at = 0;
     for (size_t i = first; i < end; ++i) {
         rondo_pool_release(g->references[i].pool);
     }

@@ -30,9 +30,16 @@ RONDO_MUST_USE rondo_status rondo__guard_join(rondo__capture *capture);
 RONDO_MUST_USE rondo_status rondo__guard_note_node(rondo__participant *list, const void *address,
                                                    const char *what);
 // A patch changed what the graph uses, and all of it is noted anew between these two. What was
-// noted before goes if `has_all`; otherwise what was noted now.
-size_t rondo__guard_begin_anew(rondo__participant *list);
-void rondo__guard_end_anew(rondo__participant *list, size_t former_count, bool has_all);
+// noted before goes if `has_all`, but for memory that was freed and that a node uses which was named
+// before that: the patch of another node does not make it right. Otherwise what was noted now goes.
+//
+// call       counts the calls that patch the graph, from 1.
+//
+// Errors:    DRIVER; then nothing has begun.
+RONDO_MUST_USE rondo_status rondo__guard_begin_anew(rondo__participant *list, uint64_t call);
+void rondo__guard_end_anew(rondo__participant *list, bool has_all);
+// What is noted next is of a node whose work the program named in that call; 0: in the recording.
+void rondo__guard_begin_node(rondo__participant *list, uint64_t named_at);
 
 // The same for each word of a kernel's arguments.
 RONDO_MUST_USE rondo_status rondo__guard_note_arguments(rondo__participant *list, const void *bytes,

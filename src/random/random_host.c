@@ -105,6 +105,9 @@ rondo_host_function rondo__random_get_host_function(rondo__random_kernel kernel)
 }
 
 void rondo_random_philox(uint64_t seed, uint64_t stream_id, uint64_t index, uint32_t out_words[4]) {
+    if (out_words == NULL) {
+        return;
+    }
     const uint32_t counter[4] = {(uint32_t)index, (uint32_t)(index >> 32), (uint32_t)stream_id,
                                  (uint32_t)(stream_id >> 32)};
     rondo_philox_words((uint32_t)seed, (uint32_t)(seed >> 32), counter, out_words);

@@ -252,10 +252,11 @@ static uint64_t get_one(rondo_dtype dtype) {
 static rondo_status check_any(rondo_dtype dtype, const void *address, size_t count,
                               const char *call) {
     const size_t bytes = get_bytes(dtype);
-    return bytes > 0
-               ? check_elements(address, count, bytes, call, "out")
-               : RONDO_FAIL_AS(call, UNSUPPORTED,
-                               "%d is no dtype; use one of rondo/tensor.h but NONE", (int)dtype);
+    return bytes > 0 ? check_elements(address, count, bytes, call, "out")
+                     : RONDO_FAIL_AS(
+                           call, UNSUPPORTED,
+                           "ones and zeros of dtype %s (%d) cannot be; use one of numbers, or bool",
+                           rondo_dtype_get_name(dtype), (int)dtype);
 }
 
 // `status`: of the checks so far.

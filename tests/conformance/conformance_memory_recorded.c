@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory_support.h"
 
+#include "rondo/node.h"
 #include "rondo/report.h"
 
 enum { COUNT = 1024 };
@@ -105,6 +106,51 @@ static void test_conformance_memory_recorded__not_side_by_side(void **state) {
         ASSERT_OK(rondo_stream_add_graph(s.stream, a));
         ASSERT_STATUS(rondo_stream_add_graph(s.side, second[i]), STATE);
         ASSERT_STATUS(rondo_graph_capture_end(outer), STATE);
+    }
+    rondo_graph_destroy(outer);
+    rondo_graph_destroy(b);
+    rondo_graph_destroy(a);
+    destroy_scene(&s);
+}
+
+// By hand only edges tell which of them comes first, also by way of other nodes.
+static void test_conformance_memory_recorded__by_hand_one_behind_the_other(void **state) {
+    suite_need_children(suite_get_context(state));
+    scene s = create_scene(suite_get_context(state), false);
+    rondo_graph *a = record_temporary(&s, "a", 1, s.results);
+    rondo_graph *b = record_temporary(&s, "b", 2, s.results + 1);
+    rondo_graph *outer = create_graph(&s, "outer", NULL);
+    rondo_graph *second[2] = {a, b};
+    const rondo_work between = {.struct_size = sizeof between,
+                                .kind = RONDO_NODE_FILL,
+                                .destination = s.results + 2,
+                                .element_bytes = 4,
+                                .element_count = 1};
+    rondo_work work = {.struct_size = sizeof work, .kind = RONDO_NODE_CHILD, .graph = a};
+    for (int i = 0; i < 6; ++i) {
+        const bool is_behind = i / 2 > 0;
+        const bool is_near = i / 2 == 1;
+        rondo_node first;
+        rondo_node middle;
+        ASSERT_OK(rondo_graph_build_begin(outer));
+        work.graph = a;
+        ASSERT_OK(rondo_graph_add_node(outer, NULL, 0, &work, &first));
+        ASSERT_OK(rondo_graph_add_node(outer, &first, is_behind, &between, &middle));
+        work.graph = second[i % 2];
+        const rondo_status status =
+            rondo_graph_add_node(outer, is_near ? &first : &middle, 1, &work, NULL);
+        assert_int_equal(status, is_behind ? RONDO_STATUS_OK : RONDO_STATUS_STATE);
+        if (!is_behind) {
+            ASSERT_MESSAGE_HAS("each is added behind the one before it");
+            ASSERT_STATUS(rondo_graph_capture_end(outer), STATE);
+            continue;
+        }
+        memory_end(outer);
+        memory_fill(s.stream, s.results, 0, 2);
+        memory_replay(outer, s.stream);
+        ASSERT_VALUE(s.context, s.results, 0, 1);
+        ASSERT_VALUE(s.context, s.results, 1, i % 2 == 0 ? 0 : 2);
+        ASSERT_OK(rondo_graph_reset(outer));
     }
     rondo_graph_destroy(outer);
     rondo_graph_destroy(b);
@@ -245,6 +291,7 @@ static void test_conformance_memory_recorded__a_step_that_runs_again(void **stat
 static const suite_entry memory_recorded_cases[] = {
     SUITE_CASE(test_conformance_memory_recorded__temporaries_in_a_row),
     SUITE_CASE(test_conformance_memory_recorded__not_side_by_side),
+    SUITE_CASE(test_conformance_memory_recorded__by_hand_one_behind_the_other),
     SUITE_CASE(test_conformance_memory_recorded__not_beside_own_blocks),
     SUITE_CASE(test_conformance_memory_recorded__none_needs_another_ones),
     SUITE_CASE(test_conformance_memory_recorded__any_order_is_the_programs),

@@ -306,7 +306,56 @@ static void test_conformance_node__handles_end_with_their_recording(void **state
     close_scene(&s);
 }
 
+static void test_conformance_node__a_node_has_one_handle(void **state) {
+    scene s = open_scene(state);
+    rondo_node taken;
+    rondo_node nodes[40];
+    memory_begin(s.graph, s.stream);
+    for (size_t i = 0; i < sizeof nodes / sizeof *nodes; ++i) {
+        nodes[i] = node_add_affine(s.context, s.stream, s.x, COUNT, 1, 1);
+        for (int again = 0; again < 2; ++again) {
+            ASSERT_OK(rondo_stream_get_last_node(s.stream, &taken));
+            assert_memory_equal(&taken, &nodes[i], sizeof taken);
+        }
+        assert_true(i == 0 || nodes[i].number != nodes[i - 1].number);
+    }
+    memory_end(s.graph);
+    for (size_t i = 0; i < sizeof nodes / sizeof *nodes; ++i) {
+        size_t index = 99;
+        ASSERT_OK(rondo_graph_get_node_index(s.graph, nodes[i], &index));
+        assert_int_equal(index, i);
+    }
+    close_scene(&s);
+}
+
 // ---- what is refused --------------------------------------------------------------------------
+
+// A node that was patched already is checked as the first time.
+static void test_conformance_node__a_second_patch_is_checked_as_the_first(void **state) {
+    suite_need_execution(suite_get_context(state));
+    scene s = open_scene(state);
+    rondo_node node = record_kernel(&s, 1, 1);
+    const suite_affine_arguments arguments = {s.x, COUNT, 1, 5};
+    const rondo_launch good = suite_describe_affine(s.context, &arguments);
+    rondo_launch launch;
+    const rondo_work work = node_kernel_work(&launch);
+    for (int round = 0; round < 2; ++round) {
+        launch = good;
+        launch.arguments = NULL;
+        ASSERT_STATUS(rondo_graph_patch_node(s.graph, node, &work), INVALID);
+        launch = good;
+        launch.flags = 0x80;
+        ASSERT_STATUS(rondo_graph_patch_node(s.graph, node, &work), INVALID);
+        launch = good;
+        launch.function = NULL;
+        ASSERT_STATUS(rondo_graph_patch_node(s.graph, node, &work), INVALID);
+        launch = good;
+        ASSERT_OK(rondo_graph_patch_node(s.graph, node, &work));
+    }
+    memory_replay(s.graph, s.stream);
+    assert_int_equal(look(&s, s.x), 6);
+    close_scene(&s);
+}
 
 static void test_conformance_node__wrong_patches_change_nothing(void **state) {
     suite_need_execution(suite_get_context(state));
@@ -428,6 +477,55 @@ static void test_conformance_node__checked_graphs_watch_what_patches_use(void **
     close_scene(&s);
 }
 
+// Memory that was freed stays refused until the nodes that use it name other memory: a patch of
+// something else does not hide it.
+static void test_conformance_node__patches_do_not_hide_freed_memory(void **state) {
+    suite_need_execution(suite_get_context(state));
+    scene s = open_scene(state);
+    rondo_graph_destroy(s.graph);
+    s.graph = memory_create_checked_graph(s.context);
+    rondo_pool *pool = memory_create_pool(s.context, RONDO_MEMORY_DEVICE);
+    uint32_t *gone = memory_take(pool, s.stream, COUNT);
+    rondo_work work = node_fill_work(gone, 1, 1);
+    rondo_work other = node_fill_work(s.x, 1, 1);
+    memory_begin(s.graph, s.stream);
+    const rondo_node node = node_add(s.stream, &work);
+    const rondo_node second = node_add(s.stream, &work);
+    const rondo_node third = node_add(s.stream, &other);
+    memory_end(s.graph);
+    memory_replay(s.graph, s.stream);
+    memory_free(pool, gone);
+    work.fill_value = other.fill_value = 5;
+    const rondo_patch rows[] = {{.node = node, .work = &work},
+                                {.node = third, .work = &other},
+                                {.node = node, .toggle = RONDO_TOGGLE_DISABLE},
+                                {.node = node, .toggle = RONDO_TOGGLE_ENABLE}};
+    if (s.context->is_host) {  // a real driver refuses the address itself
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+            ASSERT_STATUS(rondo_graph_replay(s.graph, s.stream), STATE);
+            ASSERT_OK(rondo_graph_patch(s.graph, &rows[i], 1));
+        }
+        ASSERT_STATUS(rondo_graph_replay(s.graph, s.stream), STATE);
+    }
+    // The next block lies there again. Each node has to name it.
+    uint32_t *again = memory_take(pool, s.stream, COUNT);
+    ASSERT_STATUS(rondo_graph_replay(s.graph, s.stream), STATE);
+    work.destination = again;
+    work.fill_value = 6;
+    ASSERT_OK(rondo_graph_patch_node(s.graph, node, &work));
+    ASSERT_STATUS(rondo_graph_replay(s.graph, s.stream), STATE);
+    ASSERT_MESSAGE_HAS("uses memory that is gone");
+    ASSERT_OK(rondo_graph_patch_node(s.graph, second, &work));
+    other.fill_value = 7;
+    ASSERT_OK(rondo_graph_patch_node(s.graph, third, &other));
+    memory_replay(s.graph, s.stream);
+    assert_int_equal(look(&s, again), 6);
+    ASSERT_OK(rondo_graph_reset(s.graph));
+    memory_free(pool, again);
+    rondo_pool_release(pool);
+    close_scene(&s);
+}
+
 static rondo_status take_no_handle(rondo_stream *stream, void *user_data) {
     const scene *s = user_data;
     rondo_node node;
@@ -508,6 +606,35 @@ static void test_conformance_node__graphs_are_built_by_hand(void **state) {
     close_scene(&s);
 }
 
+// A handle goes where the one that it comes behind was; what is wrong breaks the build.
+static void test_conformance_node__the_new_handle_may_replace_the_old(void **state) {
+    scene s = open_scene(state);
+    const rondo_work work = node_fill_work(s.x, 7, COUNT);
+    rondo_graph_destroy(s.graph);
+    s.graph = suite_create_graph(s.context, true);
+    rondo_status begun = rondo_graph_build_begin(s.graph);
+    if (begun == RONDO_STATUS_UNSUPPORTED) {
+        close_scene(&s);
+        return;
+    }
+    ASSERT_OK(begun);
+    rondo_node node = {0};
+    for (size_t i = 0; i < 3; ++i) {
+        ASSERT_OK(rondo_graph_add_node(s.graph, &node, i > 0, &work, &node));
+    }
+    ASSERT_OK(rondo_graph_capture_end(s.graph));
+    size_t edge_count = 0;
+    ASSERT_OK(rondo_graph_list_edges(s.graph, NULL, 0, &edge_count));
+    assert_int_equal(edge_count, 2);
+    ASSERT_OK(rondo_graph_reset(s.graph));
+    ASSERT_OK(rondo_graph_build_begin(s.graph));
+    ASSERT_OK(rondo_graph_add_node(s.graph, NULL, 0, &work, NULL));
+    ASSERT_STATUS(rondo_graph_add_node(s.graph, NULL, 3, &work, &node), INVALID);
+    assert_int_equal(node.recording, 0);
+    ASSERT_STATUS(rondo_graph_capture_end(s.graph), STATE);
+    close_scene(&s);
+}
+
 // ---- one call for each launch -----------------------------------------------------------------
 
 static rondo_status put_step(scene *s, rondo_stepper *stepper, uint32_t term, uint32_t count) {
@@ -525,7 +652,10 @@ static void test_conformance_node__a_stepper_runs_records_and_patches(void **sta
     suite_need_execution(suite_get_context(state));
     scene s = open_scene(state);
     rondo_stepper *stepper;
-    const rondo_stepper_options options = {.struct_size = sizeof options, .eager_steps = 2};
+    rondo_stepper_options options = {.struct_size = sizeof options, .eager_steps = 2, .mode = 9};
+    ASSERT_STATUS(rondo_stepper_create(s.context->device, &options, &stepper), INVALID);
+    ASSERT_MESSAGE_HAS("9 is not a capture mode");
+    options.mode = RONDO_CAPTURE_THREAD_LOCAL;
     ASSERT_OK(rondo_stepper_create(s.context->device, &options, &stepper));
     uint32_t expected = 1;
     for (uint32_t i = 0; i < 8; ++i) {
@@ -569,12 +699,16 @@ static const suite_entry node_cases[] = {
     SUITE_CASE(test_conformance_node__updates_end_patches),
     SUITE_CASE(test_conformance_node__the_last_node_is_that_of_any_call),
     SUITE_CASE(test_conformance_node__handles_end_with_their_recording),
+    SUITE_CASE(test_conformance_node__a_node_has_one_handle),
+    SUITE_CASE(test_conformance_node__a_second_patch_is_checked_as_the_first),
     SUITE_CASE(test_conformance_node__wrong_patches_change_nothing),
     SUITE_CASE(test_conformance_node__pageable_memory_is_refused_in_patches),
     SUITE_CASE(test_conformance_node__pinned_memory_of_patches_is_in_use),
     SUITE_CASE(test_conformance_node__checked_graphs_watch_what_patches_use),
+    SUITE_CASE(test_conformance_node__patches_do_not_hide_freed_memory),
     SUITE_CASE(test_conformance_node__nodes_in_bodies_have_no_handles),
     SUITE_CASE(test_conformance_node__graphs_are_built_by_hand),
+    SUITE_CASE(test_conformance_node__the_new_handle_may_replace_the_old),
     SUITE_CASE(test_conformance_node__a_stepper_runs_records_and_patches),
     {NULL, NULL, false},
 };

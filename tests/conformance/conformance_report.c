@@ -193,6 +193,38 @@ static void test_conformance_report__an_abort_is_reported(void **state) {
     blame_destroy_step(&s);
 }
 
+// A node that stands on a branch which is not joined was recorded, too.
+static void test_conformance_report__a_branch_that_is_not_joined(void **state) {
+    suite_context *context = suite_get_context(state);
+    blame_step s = blame_create_step(context);
+    rondo_stream *side = suite_create_stream(context);
+    rondo_event *event;
+    rondo_capture_report report = {.struct_size = sizeof report};
+    ASSERT_OK(rondo_event_create(context->device, 0, &event));
+    for (int has_work = 0; has_work < 2; ++has_work) {
+        ASSERT_OK(rondo_graph_capture_begin(s.graph, s.stream, RONDO_CAPTURE_THREAD_LOCAL));
+        ASSERT_OK(rondo_event_record(event, s.stream));
+        ASSERT_OK(rondo_stream_wait_event(side, event));
+        if (has_work) {
+            ASSERT_OK(rondo_stream_fill(side, s.x, 1, 4, 1));
+        }
+        rondo_status status = rondo_graph_capture_end(s.graph);
+        if (status == RONDO_STATUS_OK) {  // nothing is on the branch, which is no driver's concern
+            assert_false(has_work);
+            ASSERT_OK(rondo_graph_reset(s.graph));
+            continue;
+        }
+        ASSERT_OK(rondo_graph_get_report(s.graph, &report));
+        assert_int_equal(report.cause, RONDO_CAUSE_UNJOINED_STREAM);
+        assert_int_equal(report.has_last_node, has_work);
+        assert_int_equal(report.last_node_index, 0);
+    }
+    blame_assert_usable(&s, s.graph, s.stream);
+    rondo_event_destroy(event);
+    rondo_stream_destroy(side);
+    blame_destroy_step(&s);
+}
+
 static void test_conformance_report__an_instantiation_that_fails(void **state) {
     suite_context *context = suite_get_context(state);
     blame_step s = blame_create_step(context);
@@ -263,6 +295,7 @@ static const suite_entry report_cases[] = {
     SUITE_CASE(test_conformance_report__work_on_the_legacy_stream),
     SUITE_CASE(test_conformance_report__captures_are_blamed_apart),
     SUITE_CASE(test_conformance_report__an_abort_is_reported),
+    SUITE_CASE(test_conformance_report__a_branch_that_is_not_joined),
     SUITE_CASE(test_conformance_report__an_instantiation_that_fails),
     SUITE_CASE(test_conformance_report__reports_check_their_size),
     {NULL, NULL, false},

@@ -79,7 +79,8 @@ static void check_nodes(world *w, graph_model *g) {
     if (expect(w, rondo_graph_get_stats(g->real, &stats), CAN_OK, "rondo_graph_get_stats") &&
         g->options.keep != RONDO_KEEP_EXECUTABLE && w->context->is_host) {
         // Draws and conditional nodes bring nodes of their own for the generators' places.
-        bool is_exact = !content_has(g->nodes, is_of_kind, NODE_DRAW);
+        bool is_exact = !content_has(g->nodes, is_of_kind, NODE_DRAW) &&
+                        !content_has(g->nodes, is_of_kind, NODE_OP);
         if (is_exact && stats.node_count != (uint64_t)g->nodes->count) {
             world_fail(w, "graph %d has %llu nodes, the model %d", index_of(w, g),
                        (unsigned long long)stats.node_count, g->nodes->count);
@@ -90,6 +91,55 @@ static void check_nodes(world *w, graph_model *g) {
         report.status != RONDO_STATUS_OK) {
         world_fail(w, "a capture that went well is reported as %s",
                    rondo_status_get_name(report.status));
+    }
+}
+
+enum { EDGE_MAX = 512, PLACE_MAX = 256 };
+
+// The nodes that `place` comes behind.
+static void mark_before(const rondo_graph_edge *edges, size_t count, size_t place,
+                        bool *is_before) {
+    memset(is_before, 0, PLACE_MAX * sizeof *is_before);
+    is_before[place] = true;
+    for (bool is_new = true; is_new;) {
+        is_new = false;
+        for (size_t e = count; e-- > 0;) {
+            if (is_before[edges[e].to] && !is_before[edges[e].from]) {
+                is_before[edges[e].from] = is_new = true;
+            }
+        }
+    }
+}
+
+void check_orders(world *w, const graph_model *g) {
+    rondo_graph_edge edges[EDGE_MAX];
+    size_t places[HANDLE_MAX];
+    bool is_before[PLACE_MAX];
+    size_t edge_count = 0;
+    const handle_list *handles = &g->handles;
+    if (w->has_failed || !has_template(g) || handles->count == 0) {
+        return;
+    }
+    (void)expect(w, rondo_graph_list_edges(g->real, edges, EDGE_MAX, &edge_count), CAN_OK,
+                 "rondo_graph_list_edges");
+    bool fits = edge_count <= EDGE_MAX;
+    for (size_t e = 0; e < edge_count && fits; ++e) {
+        fits = edges[e].from < PLACE_MAX && edges[e].to < PLACE_MAX;
+    }
+    for (int i = 0; i < handles->count && fits; ++i) {
+        (void)expect(w, rondo_graph_get_node_index(g->real, handles->real[i], &places[i]), CAN_OK,
+                     "rondo_graph_get_node_index");
+        fits = places[i] < PLACE_MAX;
+    }
+    for (int i = 0; i < handles->count && fits && !w->has_failed; ++i) {
+        mark_before(edges, edge_count, places[i], is_before);
+        const uint64_t ancestors = g->nodes->nodes[handles->nodes[i]].ancestors;
+        for (int k = 0; k < handles->count; ++k) {
+            if ((ancestors >> handles->nodes[k] & 1) != 0 && !is_before[places[k]]) {
+                world_fail(w, "graph %d: no edges lead from node %d to node %d, which comes behind",
+                           index_of(w, g), handles->nodes[k], handles->nodes[i]);
+            }
+        }
     }
 }
 
@@ -154,6 +204,7 @@ bool call_end(world *w, const any_call *k) {
     close_capture(w, c, has_ended);
     if (has_ended) {
         check_nodes(w, g);
+        check_orders(w, g);
     } else if (!w->has_failed) {
         rondo_capture_report report = {.struct_size = sizeof report};
         (void)expect(w, rondo_graph_get_report(g->real, &report), CAN_OK, "rondo_graph_get_report");

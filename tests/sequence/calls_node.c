@@ -128,8 +128,8 @@ static void tell_work(const world *w, const node *n, told_work *out) {
         default:
             work->kind = RONDO_NODE_FILL;
             work->fill_value = n->term;
-            work->element_bytes = 4;
-            work->element_count = 1;
+            work->element_bytes = n->element_bytes > 0 ? n->element_bytes : 4;
+            work->element_count = 4 / work->element_bytes;
             break;
     }
 }
@@ -155,6 +155,7 @@ static void change_node(const world *w, const graph_model *g, node *n, uint32_t 
     switch (n->kind) {
         case NODE_FILL:
             n->term = is_small(n->destination) ? number % 4 : number;
+            n->element_bytes = is_small(n->destination) ? 4 : 1u << number / 16 % 3;
             break;
         case NODE_AFFINE:
             n->factor = 3 + number % 5;
@@ -212,6 +213,9 @@ static bool plan_patch(const world *w, const graph_model *g, int handle, uint32_
     node *n = &plan->after->nodes[index];
     rondo_patch *patch = &plan->patches[at];
     *patch = (rondo_patch){.node = g->handles.real[handle]};
+    if (n->kind == NODE_OP) {
+        return false;  // what the kernel has put there is its own
+    }
     bool is_second = (plan->nodes >> index & 1) != 0;
     plan->nodes |= UINT64_C(1) << index;
     if (is_second && is_patchable(n)) {
@@ -242,6 +246,8 @@ typedef enum wrong_kind {
     WRONG_WORK,
     WRONG_TWICE,
     WRONG_TOGGLE,
+    WRONG_ARGUMENTS,
+    WRONG_FLAGS,
     WRONG_COUNT,
 } wrong_kind;
 
@@ -260,6 +266,11 @@ static void spoil(const world *w, const graph_model *g, wrong_kind wrong, uint32
         plan->count += 1;
     } else if (wrong == WRONG_TOGGLE) {
         plan->patches[plan->count - 1].toggle = 3;
+    } else if (wrong >= WRONG_ARGUMENTS && last[-1].work != NULL &&
+               last[-1].work->kind == RONDO_NODE_KERNEL) {
+        rondo_launch *launch = &plan->works[plan->count - 1].launch;
+        launch->arguments = wrong == WRONG_ARGUMENTS ? NULL : launch->arguments;
+        launch->flags = wrong == WRONG_FLAGS ? 0x80 : launch->flags;
     } else {
         // An empty fill, for whatever node.
         last -= 1;
@@ -308,6 +319,19 @@ static bool make_patch(world *w, graph_model *g, patch_plan *plan, uint32_t numb
     return true;
 }
 
+// The node was just patched to that work; what is wrong with the next is seen all the same.
+static void patch_again_wrongly(world *w, const graph_model *g, patch_plan *plan, uint32_t number) {
+    rondo_launch *launch = &plan->works[0].launch;
+    const rondo_launch former = *launch;
+    launch->arguments = number % 2 == 0 ? NULL : launch->arguments;
+    launch->flags = number % 2 == 0 ? 0 : 0x80u << number / 2 % 8;
+    const rondo_status status =
+        rondo_graph_patch_node(g->real, plan->patches[0].node, plan->patches[0].work);
+    tell(w, status, "  again, with %s", number % 2 == 0 ? "no arguments" : "unknown flags");
+    *launch = former;
+    (void)expect(w, status, CAN_INVALID, "rondo_graph_patch_node");
+}
+
 bool call_patch(world *w, const any_call *k) {
     graph_model *g = pick_graph(w, k->a, GRAPH_READY);
     if (may_have_lost_addresses(w, g)) {
@@ -326,6 +350,10 @@ bool call_patch(world *w, const any_call *k) {
         spoil(w, g, (wrong_kind)(k->value % WRONG_COUNT), k->value / 8, &plan);
     }
     bool was_made = is_right && make_patch(w, g, &plan, k->value >> 3);
+    if (was_made && g->executed == plan.after && plan.patches[0].work != NULL &&
+        plan.patches[0].work->kind == RONDO_NODE_KERNEL) {
+        patch_again_wrongly(w, g, &plan, k->value >> 5);
+    }
     content_release(plan.after);
     return was_made;
 }
@@ -348,35 +376,122 @@ static node make_node(const world *w, const graph_model *g, uint32_t number) {
     return n;
 }
 
-// Behind some of the nodes that there are. OK: it was added; false: it would race.
-static bool add_node(world *w, graph_model *g, uint32_t number, handle_list *handles,
-                     content *nodes) {
-    rondo_node after[HANDLE_MAX];
-    size_t after_count = 0;
-    int index = nodes->count;
-    node n = make_node(w, g, number);
+// A graph that is being built by hand.
+typedef struct built {
+    content *nodes;
+    handle_list handles;
+    struct {
+        arena_model *arena;
+        int node;
+    } guests[CHILD_MAX];  // recorded graphs with memory, in the order in which they were added
+    int guest_count;
+    bool is_broken;
+} built;
+
+// Behind some of the nodes that there are. False: it would race.
+static bool choose_order(const world *w, built *b, node *n, uint32_t number, rondo_node *after,
+                         size_t *out_count) {
+    const int index = b->nodes->count;
+    *out_count = 0;
     for (int i = 0; i < index; ++i) {
         if ((number >> (i + 20) & 1) != 0) {
-            n.ancestors |= (UINT64_C(1) << i) | nodes->nodes[i].ancestors;
-            after[after_count++] = handles->real[i];
+            n->ancestors |= (UINT64_C(1) << i) | b->nodes->nodes[i].ancestors;
+            after[(*out_count)++] = b->handles.real[i];
         }
     }
-    nodes->nodes[nodes->count++] = n;
-    if (races_in_content(w, nodes, index)) {
-        nodes->count -= 1;
-        return false;
+    b->nodes->nodes[b->nodes->count++] = *n;
+    const bool races = races_in_content(w, b->nodes, index);
+    b->nodes->count -= races;
+    return !races;
+}
+
+static void add_chosen(world *w, const graph_model *g, built *b, const rondo_work *work,
+                       const rondo_node *after, size_t after_count, uint32_t mask) {
+    const int index = b->nodes->count - 1;
+    // The new handle may go where the one that it comes behind is.
+    rondo_node real = after_count == 1 ? after[0] : (rondo_node){0};
+    const rondo_status status = rondo_graph_add_node(g->real,
+                                                     after_count == 0   ? NULL
+                                                     : after_count == 1 ? &real
+                                                                        : after,
+                                                     after_count, work, &real);
+    tell(w, status, "graph_add_node(g%d, kind %d, behind %zu) node %d", index_of(w, g),
+         (int)work->kind, after_count, index);
+    if (expect(w, status, mask, "rondo_graph_add_node")) {
+        keep_handle(&b->handles, real, index);
+    } else {
+        b->nodes->count -= 1;
+        b->is_broken = true;
     }
-    told_work told;
-    tell_work(w, &n, &told);
-    rondo_node real;
-    rondo_status status = rondo_graph_add_node(g->real, after_count > 0 ? after : NULL, after_count,
-                                               &told.work, &real);
-    tell(w, status, "graph_add_node(g%d, kind %d, behind %zu) node %d", index_of(w, g), (int)n.kind,
-         after_count, index);
-    if (expect(w, status, CAN_OK, "rondo_graph_add_node")) {
-        keep_handle(handles, real, index);
+}
+
+static void add_node(world *w, const graph_model *g, uint32_t number, built *b) {
+    rondo_node after[HANDLE_MAX];
+    size_t after_count = 0;
+    node n = make_node(w, g, number);
+    if (choose_order(w, b, &n, number, after, &after_count)) {
+        told_work told;
+        tell_work(w, &n, &told);
+        add_chosen(w, g, b, &told.work, after, after_count, CAN_OK);
     }
-    return true;
+}
+
+static bool is_conditional(const node *n, int number) {
+    (void)number;
+    return n->kind == NODE_CONDITIONAL;
+}
+
+static bool may_be_guest(const world *w, const graph_model *g, const graph_model *inner,
+                         const built *b) {
+    return inner != g && has_template(inner) && !inner->is_stale && !inner->takes_in &&
+           !content_has(inner->nodes, is_conditional, 0) &&
+           b->guest_count + inner->arena_count < CHILD_MAX &&
+           (!w->is_threaded || inner->arena_count == 0);
+}
+
+// Graphs that share memory must come one behind the other, by edges; those that also share data may
+// be refused even so.
+static uint32_t expect_guest(const graph_model *inner, const built *b, uint64_t ancestors) {
+    uint32_t mask = CAN_OK;
+    for (int i = 0; i < inner->arena_count; ++i) {
+        int latest = -1;
+        for (int k = 0; k < b->guest_count; ++k) {
+            latest = b->guests[k].arena == inner->arenas[i] ? b->guests[k].node : latest;
+        }
+        if (latest >= 0 && !inner->arenas[i]->allows_any_order) {
+            mask = (ancestors >> latest & 1) == 0 ? CAN_STATE : mask | CAN_STATE;
+            if (mask == CAN_STATE) {
+                return mask;
+            }
+        }
+    }
+    return mask;
+}
+
+static void add_guest(world *w, const graph_model *g, uint32_t number, built *b) {
+    const graph_model *inner = pick_graph(w, number >> 3, GRAPH_READY);
+    rondo_node after[HANDLE_MAX];
+    size_t after_count = 0;
+    if (!may_be_guest(w, g, inner, b)) {
+        return;
+    }
+    node n = {.kind = NODE_CHILD, .destination = no_operand, .source = no_operand};
+    n.inner[0] = inner->nodes;
+    if (!choose_order(w, b, &n, number, after, &after_count)) {
+        return;
+    }
+    const int index = b->nodes->count - 1;
+    const rondo_work work = {
+        .struct_size = sizeof work, .kind = RONDO_NODE_CHILD, .graph = inner->real};
+    add_chosen(w, g, b, &work, after, after_count, expect_guest(inner, b, n.ancestors));
+    if (b->is_broken) {
+        return;
+    }
+    (void)content_retain(inner->nodes);
+    for (int i = 0; i < inner->arena_count; ++i) {
+        b->guests[b->guest_count].arena = inner->arenas[i];
+        b->guests[b->guest_count++].node = index;
+    }
 }
 
 // A wrong node makes no half graph.
@@ -386,11 +501,43 @@ static void add_wrongly(world *w, graph_model *g, uint32_t number) {
     tell_work(w, &n, &told);
     rondo_node after = pick_foreign(w, g, number);
     bool is_empty = number % 3 == 0;
+    bool is_null = number % 3 == 1;
     told.work.element_count = is_empty ? 0 : 1;
-    rondo_status status = rondo_graph_add_node(g->real, &after, is_empty ? 0 : 1, &told.work, NULL);
+    rondo_status status =
+        rondo_graph_add_node(g->real, is_null ? NULL : &after, is_empty ? 0 : 1, &told.work, NULL);
     tell(w, status, "graph_add_node(g%d, %s)", index_of(w, g),
-         is_empty ? "nothing" : "behind another graph's");
-    (void)expect(w, status, is_empty ? CAN_INVALID : CAN_STATE, "rondo_graph_add_node");
+         is_empty  ? "nothing"
+         : is_null ? "behind NULL"
+                   : "behind another graph's");
+    (void)expect(w, status, is_empty || is_null ? CAN_INVALID : CAN_STATE, "rondo_graph_add_node");
+}
+
+static void end_build(world *w, graph_model *g, built *b, bool gives_up) {
+    rondo_status status = RONDO_STATUS_STATE;
+    if (gives_up) {
+        rondo_graph_capture_abort(g->real);
+        tell(w, RONDO_STATUS_OK, "capture_abort(g%d)", index_of(w, g));
+    } else {
+        status = rondo_graph_capture_end(g->real);
+        tell(w, status, "capture_end(g%d)", index_of(w, g));
+        (void)expect(w, status, b->is_broken ? CAN_STATE : CAN_OK, "rondo_graph_capture_end");
+    }
+    if (status != RONDO_STATUS_OK) {
+        end_handles(w, &b->handles);
+        content_release(b->nodes);
+        return;
+    }
+    hold_content(g, b->nodes);
+    g->handles = b->handles;
+    g->replay_count = 0;
+    g->has_count = true;
+    g->state = g->options.keep == RONDO_KEEP_TEMPLATE_ONLY ? GRAPH_RECORDED : GRAPH_READY;
+    g->has_memory = false;
+    g->arena_count = b->guest_count;
+    for (int i = 0; i < b->guest_count; ++i) {
+        g->arenas[i] = b->guests[i].arena;
+    }
+    check_orders(w, g);
 }
 
 bool call_build(world *w, const any_call *k) {
@@ -401,35 +548,20 @@ bool call_build(world *w, const any_call *k) {
     if (!expect(w, status, may ? CAN_OK : CAN_STATE, "rondo_graph_build_begin") || !may) {
         return true;
     }
-    content *nodes = content_create();
-    handle_list handles = {.count = 0};
-    for (uint32_t i = 0; i < 1 + k->b % 6u && !w->has_failed; ++i) {
-        (void)add_node(w, g, (k->value + i) * 2654435761u, &handles, nodes);
+    built b = {.nodes = content_create()};
+    for (uint32_t i = 0; i < 1 + k->b % 6u && !w->has_failed && !b.is_broken; ++i) {
+        const uint32_t number = (k->value + i) * 2654435761u;
+        if (number / 5 % 3 == 0) {
+            add_guest(w, g, number, &b);
+        } else {
+            add_node(w, g, number, &b);
+        }
     }
-    bool is_wrong = k->c % 8 == 0;
-    if (is_wrong) {
+    if (k->c % 8 == 0 && !b.is_broken) {
         add_wrongly(w, g, k->value);
+        b.is_broken = true;
     }
-    if (k->c % 16 == 1) {
-        rondo_graph_capture_abort(g->real);
-        tell(w, RONDO_STATUS_OK, "capture_abort(g%d)", index_of(w, g));
-        status = RONDO_STATUS_STATE;
-    } else {
-        status = rondo_graph_capture_end(g->real);
-        tell(w, status, "capture_end(g%d)", index_of(w, g));
-        (void)expect(w, status, is_wrong ? CAN_STATE : CAN_OK, "rondo_graph_capture_end");
-    }
-    if (status != RONDO_STATUS_OK) {
-        end_handles(w, &handles);
-        content_release(nodes);
-        return true;
-    }
-    hold_content(g, nodes);
-    g->handles = handles;
-    g->replay_count = 0;
-    g->has_count = true;
-    g->state = g->options.keep == RONDO_KEEP_TEMPLATE_ONLY ? GRAPH_RECORDED : GRAPH_READY;
-    g->has_memory = false;
+    end_build(w, g, &b, k->c % 16 == 1);
     return true;
 }
 

@@ -121,16 +121,16 @@ bool call_look(world *w, const any_call *k) {
 bool call_check(world *w, const any_call *k) {
     int line = k->a % STREAM_COUNT;
     stream_model *s = &w->streams[line];
-    bool is_read[CELL_COUNT] = {false};
+    bool is_read[ALL_CELLS] = {false};
     if (s->frame != NULL || find_global_ban(w) != BAN_NONE) {
         return false;
     }
     rondo_status status = RONDO_STATUS_OK;
-    for (int i = 0; i < CELL_COUNT && status == RONDO_STATUS_OK; ++i) {
+    for (int i = 0; i < ALL_CELLS && status == RONDO_STATUS_OK; ++i) {
         is_read[i] = !races_now(w, s, (operand){.first = i, .count = 1, .block = -1}, false);
         if (is_read[i]) {
-            status = rondo_stream_copy(s->real, w->pinned + i, w->memory + i, sizeof *w->memory,
-                                       RONDO_COPY_DEVICE_TO_HOST);
+            status = rondo_stream_copy(s->real, w->pinned + i, (void *)w->words[i].address,
+                                       sizeof *w->memory, RONDO_COPY_DEVICE_TO_HOST);
         }
     }
     if (status == RONDO_STATUS_OK) {
@@ -140,7 +140,7 @@ bool call_check(world *w, const any_call *k) {
     if (!expect(w, status, CAN_OK, "rondo_stream_synchronize")) {
         return true;
     }
-    for (int i = 0; i < CELL_COUNT; ++i) {
+    for (int i = 0; i < ALL_CELLS; ++i) {
         const word *x = &w->words[i];
         if (is_read[i] && x->is_known && w->pinned[i] != x->value) {
             world_fail(w, "cell %d is %u, the model says %u", i, (unsigned)w->pinned[i],

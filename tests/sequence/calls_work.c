@@ -102,7 +102,7 @@ bool may_use_block(const world *w, const stream_model *s, const block_model *b) 
 }
 
 operand pick_cell(uint32_t number) {
-    return (operand){.first = SMALL_CELL_COUNT + (int)(number % (CELL_COUNT - SMALL_CELL_COUNT)),
+    return (operand){.first = SMALL_CELL_COUNT + (int)(number % (ALL_CELLS - SMALL_CELL_COUNT)),
                      .count = 1,
                      .block = -1};
 }
@@ -157,14 +157,17 @@ bool call_fill(world *w, const any_call *k) {
         }
     } else {
         n.destination = pick_operand(w, s, k->c);
+        n.element_bytes = 1u << k->b / 4 % 3;
     }
     if (!can_put(w, s, &n)) {
         return false;
     }
-    rondo_status status = rondo_stream_fill(s->real, address_of(w, n.destination), n.term, 4, 1);
+    const uint32_t bytes = n.element_bytes > 0 ? n.element_bytes : 4;
+    rondo_status status =
+        rondo_stream_fill(s->real, address_of(w, n.destination), n.term, bytes, 4 / bytes);
     char name[32];
-    tell(w, status, "fill(%s, %s, %u)", name_stream(w, s),
-         name_operand(n.destination, name, sizeof name), (unsigned)n.term);
+    tell(w, status, "fill(%s, %s, 0x%x of %u bytes)", name_stream(w, s),
+         name_operand(n.destination, name, sizeof name), (unsigned)n.term, (unsigned)bytes);
     return put(w, s, &n, status, "rondo_stream_fill");
 }
 

@@ -33,8 +33,10 @@ enum {
     ARENA_COUNT = 2,       // shared: the first is checked, the second allows any order
     SMALL_CELL_COUNT = 3,  // predicates: only small numbers are ever written to them
     CELL_COUNT = 12,       // words of the program's own memory; the small cells come first
-    BLOCK_MAX = 96,        // blocks of a round
-    WORD_MAX = CELL_COUNT + BLOCK_MAX,
+    WIDE_COUNT = 4,        // more of them, each at a multiple of 256 bytes, as ops want it
+    ALL_CELLS = CELL_COUNT + WIDE_COUNT,
+    BLOCK_MAX = 96,  // blocks of a round
+    WORD_MAX = ALL_CELLS + BLOCK_MAX,
     NODE_MAX = 40,  // of a content; ancestors are a 64-bit set
     BRANCH_MAX = 3,
     CHILD_MAX = 8,
@@ -96,6 +98,7 @@ typedef enum node_kind {
     NODE_COPY,
     NODE_HOST,
     NODE_DRAW,
+    NODE_OP,  // rondo_op_put: a copy by way of memory that all launches of a capture share
     NODE_CHILD,
     NODE_CONDITIONAL,
     NODE_STAMP,  // an external event that is recorded
@@ -115,8 +118,9 @@ typedef struct node {
     operand source;
     uint32_t factor;
     uint32_t term;
-    int object;   // generator, or event
-    bool is_off;  // switched off by a patch
+    uint32_t element_bytes;  // of a FILL, which cuts the term to them; 0: 4
+    int object;              // generator, or event
+    bool is_off;             // switched off by a patch
     rondo_scope_kind scope_kind;
     int branch_count;
     content *inner[BRANCH_MAX];  // the child, or the bodies; retained
@@ -148,6 +152,7 @@ typedef struct frame {
     struct frame *parent;  // NULL: the graph itself
     int node;              // the conditional, in the parent's content
     content *nodes;        // borrowed from the capture or that node
+    uint64_t ops;          // nodes that the next op comes behind
     struct frame *next;
 } frame;
 
@@ -250,8 +255,16 @@ struct scope_model {
     bool may_be_misused;
 };
 
+// What a thread makes once, for all of its rounds.
+typedef struct tools {
+    rondo_op *op;
+    rondo_program *program;
+    rondo_executor *executor;  // has run once
+} tools;
+
 typedef struct world {
     suite_context *context;
+    const tools *tools;
     bool is_threaded;
     uint32_t *memory;     // CELL_COUNT words on the device
     uint32_t *pinned;     // for reading them back
@@ -310,13 +323,14 @@ void run_node(world *w, const node *n, int line, const graph_model *graph);
 void run_content(world *w, const content *nodes, int line, const graph_model *graph);
 bool content_has(const content *nodes, bool (*matches)(const node *n, int number), int number);
 bool content_uses_block(const content *nodes, int block);
+uint32_t fill_word(const node *n);  // what four bytes are behind it
 // Whether there is work: replays of a graph without any are in no order.
 bool content_works(const content *nodes);
 int content_count(const content *nodes, bool (*matches)(const node *n, int number), int number);
 
 // ---- world.c ----------------------------------------------------------------------------------
 
-// Makes the objects of a round; false: the device would not.
+// Makes the objects of a round; false: the device would not. w->tools is there.
 void world_begin(world *w, suite_context *context, rondo_pool *shared_pool,
                  rondo_arena *shared_arena);
 // Gives everything back and checks what must hold at the end.
@@ -416,6 +430,10 @@ const char *name_stream(const world *w, const stream_model *s);
     X(affine, 12)        \
     X(copy, 7)           \
     X(host, 4)           \
+    X(op, 6)             \
+    X(record_model, 1)   \
+    X(checked, 1)        \
+    X(hostile, 1)        \
     X(careless, 2)       \
     X(record_event, 10)  \
     X(wait_event, 12)    \
@@ -460,6 +478,15 @@ const char *name_stream(const world *w, const stream_model *s);
     X(check, 3)
 EACH_CALL(DECLARE_CALL)
 #undef DECLARE_CALL
+
+// Whether each order that the model knows of two nodes with handles is a path in the graph.
+void check_orders(world *w, const graph_model *g);
+
+// ---- calls_op.c -------------------------------------------------------------------------------
+
+rondo_status tools_register(void);  // once
+rondo_status tools_create(rondo_device *device, tools *out_tools);
+void tools_destroy(tools *t);
 
 // ---- rounds.c ---------------------------------------------------------------------------------
 

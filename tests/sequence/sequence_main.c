@@ -108,14 +108,24 @@ static void *run_rounds(void *data) {
     worker *self = data;
     const settings *s = self->settings;
     world *w = calloc(1, sizeof *w);
+    tools made;
+    if (w == NULL || tools_create(self->context->device, &made) != RONDO_STATUS_OK) {
+        note_failure(self->first, rondo_error_get_last()->message);
+        free(w);
+        return NULL;
+    }
+    w->tools = &made;
     uint64_t step = (uint64_t)s->threads;
-    for (uint64_t round = self->first + (uint64_t)self->number;
-         w != NULL && !atomic_load(&shared->has_failed); round += step) {
+    for (uint64_t round = self->first + (uint64_t)self->number; !atomic_load(&shared->has_failed);
+         round += step) {
         atomic_store(&shared->round, round);
         run_one(self, w, round);
         if (s->round >= 0 || atomic_load(&shared->made) >= s->calls) {
             break;
         }
+    }
+    if (!atomic_load(&shared->has_failed)) {
+        tools_destroy(&made);
     }
     free(w);
     return NULL;
@@ -135,6 +145,9 @@ static int work(const settings *s, uint64_t first) {
         return suite_is_required(s->device) ? 1 : 77;
     }
     rondo_log_set_level(RONDO_LOG_ERROR);
+    if (tools_register() != RONDO_STATUS_OK) {
+        return 1;
+    }
     if (context.is_fake) {
         fake_random_set_kernels();
     }

@@ -101,7 +101,7 @@ static bool knows(const ticks *a, const ticks *b, const ticks *past) {
 }
 
 int find_word(world *w, uintptr_t address) {
-    for (int i = CELL_COUNT; i < w->word_count; ++i) {
+    for (int i = ALL_CELLS; i < w->word_count; ++i) {
         if (w->words[i].address == address) {
             return i;
         }
@@ -340,6 +340,12 @@ static void run_conditional(world *w, const node *n, int line, const graph_model
     }
 }
 
+uint32_t fill_word(const node *n) {
+    return n->element_bytes == 1   ? (n->term & 0xffu) * 0x01010101u
+           : n->element_bytes == 2 ? (n->term & 0xffffu) * 0x00010001u
+                                   : n->term;
+}
+
 void run_node(world *w, const node *n, int line, const graph_model *graph) {
     bool is_known = true;
     uint32_t value;
@@ -351,7 +357,7 @@ void run_node(world *w, const node *n, int line, const graph_model *graph) {
     switch (n->kind) {
         case NODE_FILL:
             for (int i = 0; i < n->destination.count; ++i) {
-                note_write(w, n->destination, n->term, true, i, graph);
+                note_write(w, n->destination, fill_word(n), true, i, graph);
             }
             break;
         case NODE_AFFINE:
@@ -359,6 +365,7 @@ void run_node(world *w, const node *n, int line, const graph_model *graph) {
             note_write(w, n->destination, value * n->factor + n->term, is_known, 0, graph);
             break;
         case NODE_COPY:
+        case NODE_OP:
             value = read_word(w, n->source, &is_known, graph);
             note_write(w, n->destination, value, is_known, 0, graph);
             break;

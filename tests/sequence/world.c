@@ -73,6 +73,8 @@ static void must(world *w, rondo_status status, const char *call) {
     (void)expect(w, status, CAN_OK, call);
 }
 
+enum { WIDE_WORDS = 64, MEMORY_WORDS = (WIDE_COUNT + 1) * WIDE_WORDS };
+
 // ---- beginning --------------------------------------------------------------------------------
 
 static void begin_graphs(world *w) {
@@ -92,11 +94,13 @@ static void begin_graphs(world *w) {
 void world_begin(world *w, suite_context *context, rondo_pool *shared_pool,
                  rondo_arena *shared_arena) {
     bool is_tracing = w->is_tracing;
+    const tools *kept = w->tools;
     memset(w, 0, sizeof *w);
     w->is_tracing = is_tracing;
+    w->tools = kept;
     w->context = context;
     w->is_threaded = shared_pool != NULL;
-    w->word_count = CELL_COUNT;
+    w->word_count = ALL_CELLS;
     void *address = NULL;
     rondo_device *device = context->device;
     note_record(w);
@@ -149,10 +153,11 @@ void world_begin(world *w, suite_context *context, rondo_pool *shared_pool,
     for (int i = 0; i < SLOT_COUNT; ++i) {
         w->slots[i] = -1;
     }
-    for (int i = 0; i < CELL_COUNT; ++i) {
-        w->words[i] = (word){.address = (uintptr_t)(w->memory + i), .is_known = true, .block = -1};
+    for (int i = 0; i < ALL_CELLS; ++i) {
+        const int at = i < CELL_COUNT ? i : (i - CELL_COUNT + 1) * WIDE_WORDS;
+        w->words[i] = (word){.address = (uintptr_t)(w->memory + at), .is_known = true, .block = -1};
     }
-    must(w, rondo_stream_fill(w->streams[0].real, w->memory, 0, 4, CELL_COUNT), "fill");
+    must(w, rondo_stream_fill(w->streams[0].real, w->memory, 0, 4, MEMORY_WORDS), "fill");
     must(w, rondo_stream_synchronize(w->streams[0].real), "rondo_stream_synchronize");
 }
 
@@ -243,13 +248,14 @@ void check_world(world *w) {
 static void check_values(world *w) {
     rondo_stream *stream = w->streams[0].real;
     must(w,
-         rondo_stream_copy(stream, w->pinned, w->memory, CELL_COUNT * sizeof *w->memory,
+         rondo_stream_copy(stream, w->pinned, w->memory, MEMORY_WORDS * sizeof *w->memory,
                            RONDO_COPY_DEVICE_TO_HOST),
          "rondo_stream_copy");
     must(w, rondo_stream_synchronize(stream), "rondo_stream_synchronize");
-    for (int i = 0; i < CELL_COUNT && !w->has_failed; ++i) {
-        if (w->words[i].is_known && w->words[i].value != w->pinned[i]) {
-            world_fail(w, "at the end cell %d is %u, the model says %u", i, (unsigned)w->pinned[i],
+    for (int i = 0; i < ALL_CELLS && !w->has_failed; ++i) {
+        const uint32_t value = w->pinned[(uint32_t *)w->words[i].address - w->memory];
+        if (w->words[i].is_known && w->words[i].value != value) {
+            world_fail(w, "at the end cell %d is %u, the model says %u", i, (unsigned)value,
                        (unsigned)w->words[i].value);
         }
     }

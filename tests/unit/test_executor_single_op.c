@@ -145,6 +145,148 @@ static void test_executor_single_op__all_kinds_of_ops(void **state) {
     add_world_close(w);
 }
 
+// ---- what launches share ----------------------------------------------------------------------
+
+// y = x by way of the workspace: for ops that keep something in between.
+static rondo_status infer_same(rondo_op_node *node, const rondo_tensor *inputs, size_t input_count,
+                               rondo_tensor *outputs, size_t output_count) {
+    (void)node;
+    (void)input_count;
+    (void)output_count;
+    outputs[0].dtype = inputs[0].dtype;
+    outputs[0].shape = inputs[0].shape;
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status prepare_detour(rondo_op_node *node, rondo_op_preparation *preparation) {
+    (void)node;
+    preparation->workspace_bytes = sizeof(float) * ADD_COUNT;
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status launch_detour(rondo_op_node *node, const rondo_op_launch *launch) {
+    const size_t bytes = sizeof(float) * ADD_COUNT;
+    (void)node;
+    const rondo_status status =
+        rondo_stream_copy(launch->stream, launch->workspace, launch->inputs[0].data, bytes,
+                          RONDO_COPY_DEVICE_TO_DEVICE);
+    return status != RONDO_STATUS_OK
+               ? status
+               : rondo_stream_copy(launch->stream, launch->outputs[0].data, launch->workspace,
+                                   bytes, RONDO_COPY_DEVICE_TO_DEVICE);
+}
+
+static void register_detour(void) {
+    static bool is_there;
+    const rondo_op_definition definition = {
+        .struct_size = sizeof definition,
+        .domain = "test.single",
+        .name = "Detour",
+        .input_min = 1,
+        .input_max = 1,
+        .output_min = 1,
+        .output_max = 1,
+        .infer = infer_same,
+        .capture = RONDO_OP_CAPTURE_YES,
+        .host = {.prepare = prepare_detour, .launch = launch_detour},
+        .cuda = {.prepare = prepare_detour, .launch = launch_detour}};
+    if (!is_there) {
+        OK(rondo_op_register(&definition));
+        is_there = true;
+    }
+}
+
+static rondo_op *prepare_op(const add_world *w, const char *name) {
+    const rondo_op_options options = {.struct_size = sizeof options, .domain = "test.single"};
+    rondo_op *op;
+    register_detour();
+    OK(rondo_op_prepare(w->device, name, &options, &add_info, 1, 1, &op));
+    return op;
+}
+
+static void join(rondo_event *event, rondo_stream *from, rondo_stream *to) {
+    OK(rondo_event_record(event, from));
+    OK(rondo_stream_wait_event(to, event));
+}
+
+static size_t count_edges(rondo_graph *graph) {
+    size_t count = 0;
+    OK(rondo_graph_list_edges(graph, NULL, 0, &count));
+    return count;
+}
+
+// On two streams of a capture the second launch comes behind the first, which nothing else says.
+static void test_executor_single_op__launches_that_share_come_in_a_row(void **state) {
+    (void)state;
+    add_world *w = open_world();
+    rondo_op *op = prepare_op(w, "Detour");
+    rondo_stream *side;
+    rondo_event *event;
+    rondo_graph *graph;
+    rondo_tensor t;
+    const rondo_graph_options options = {.struct_size = sizeof options,
+                                         .keep = RONDO_KEEP_TEMPLATE};
+    OK(rondo_stream_create(w->device, NULL, &side));
+    OK(rondo_event_create(w->device, 0, &event));
+    OK(rondo_graph_create(w->device, &options, &graph));
+    OK(rondo_tensor_init_device(w->device, RONDO_DTYPE_F32, &add_shape, &t));
+    OK(rondo_graph_capture_begin(graph, w->stream, RONDO_CAPTURE_THREAD_LOCAL));
+    join(event, w->stream, side);
+    OK(rondo_op_put(op, w->stream, &w->x, 1, &w->s, 1));
+    OK(rondo_op_put(op, side, &w->y, 1, &t, 1));
+    OK(rondo_op_put(op, side, &w->y, 1, &t, 1));
+    OK(rondo_op_put(op, w->stream, &w->x, 1, &w->s, 1));
+    join(event, side, w->stream);
+    OK(rondo_graph_capture_end(graph));
+    assert_int_equal(count_edges(graph), 8);  // seven in a row, and the branch of the first stream
+    for (int round = 0; round < 20; ++round) {
+        add_world_write(w->stream, &w->x, (float)round);
+        add_world_write(w->stream, &w->y, (float)(round + 100));
+        OK(rondo_graph_replay(graph, w->stream));
+        expect_sum(w, (float)round, 0);
+        float values[ADD_COUNT];
+        add_world_read(w->stream, &t, values);
+        assert_true(values[5] == (float)(round + 105));
+    }
+    rondo_graph_destroy(graph);
+    rondo_op_destroy(op);
+    rondo_tensor_deinit(&t);
+    rondo_event_destroy(event);
+    rondo_stream_destroy(side);
+    add_world_close(w);
+}
+
+// Outside and inside of a body, between which no edges lead.
+static void test_executor_single_op__bodies_share_nothing_with_what_is_around(void **state) {
+    (void)state;
+    add_world *w = open_world();
+    if (rondo_device_supports(w->device, RONDO_FEATURE_IF) == RONDO_STATUS_OK) {
+        rondo_op *op = prepare_op(w, "Detour");
+        rondo_scope scope;
+        rondo_stream *body;
+        uint32_t *predicate;
+        OK(rondo_memory_allocate(w->device, RONDO_MEMORY_DEVICE, 4, (void **)&predicate));
+        OK(rondo_stream_fill(w->stream, predicate, 1, 4, 1));
+        OK(rondo_graph_capture_begin(w->graph, w->stream, RONDO_CAPTURE_THREAD_LOCAL));
+        OK(rondo_op_put(op, w->stream, &w->x, 1, &w->y, 1));
+        OK(rondo_scope_begin(w->stream, RONDO_SCOPE_IF, predicate, 0, &scope));
+        OK(rondo_scope_enter(scope, 0, &body));
+        OK(rondo_op_put(op, body, &w->y, 1, &w->s, 1));
+        OK(rondo_op_put(op, body, &w->y, 1, &w->s, 1));
+        OK(rondo_scope_leave(scope));
+        OK(rondo_scope_end(scope));
+        OK(rondo_op_put(op, w->stream, &w->s, 1, &w->y, 1));
+        OK(rondo_graph_capture_end(w->graph));
+        add_world_write(w->stream, &w->x, 3);
+        OK(rondo_graph_replay(w->graph, w->stream));
+        expect_sum(w, 3, 0);
+        rondo_op_destroy(op);
+        OK(rondo_graph_reset(w->graph));
+        rondo_memory_free(w->device, predicate);
+    }
+    add_world_close(w);
+}
+
 static void test_executor_single_op__refusals(void **state) {
     (void)state;
     add_world *w = open_world();
@@ -175,6 +317,15 @@ static void test_executor_single_op__refusals(void **state) {
                rondo_op_put(op, w->stream, inputs, 2, &w->s, 1));
         inputs[1] = w->y;
     }
+    EXPECT(INVALID, "output 0 of Add overlaps input 1",
+           rondo_op_put(op, w->stream, inputs, 2, &w->y, 1));
+    rondo_op *none;
+    EXPECT(INVALID, "no op has more",
+           rondo_op_prepare(w->device, "Add", NULL, infos, 2, SIZE_MAX, &none));
+    EXPECT(INVALID, "no op has more",
+           rondo_op_prepare(w->device, "Add", NULL, infos, SIZE_MAX - 1, 1, &none));
+    assert_int_not_equal(rondo_op_prepare(w->device, "Add", NULL, infos, 2, 1000, &none),
+                         RONDO_STATUS_OK);
     rondo_tensor info;
     EXPECT(INVALID, "no output 1", rondo_op_get_output(op, 1, &info));
     // A refusal in a capture breaks it: the graph would lack the op.
@@ -195,6 +346,8 @@ int main(void) {
         cmocka_unit_test(test_executor_single_op__eager_and_recorded),
         cmocka_unit_test(test_executor_single_op__constants_are_kept),
         cmocka_unit_test(test_executor_single_op__all_kinds_of_ops),
+        cmocka_unit_test(test_executor_single_op__launches_that_share_come_in_a_row),
+        cmocka_unit_test(test_executor_single_op__bodies_share_nothing_with_what_is_around),
         cmocka_unit_test(test_executor_single_op__refusals),
     };
     return ON_DEVICES(tests) + OVER_THE_FAKE(tests, NULL);

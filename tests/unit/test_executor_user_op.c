@@ -407,6 +407,66 @@ static void test_executor_user_op__definitions(void **state) {
     OK(rondo_op_register(&later));
 }
 
+// An extent that is known when it runs; what it makes has another rank.
+static rondo_status infer_open(rondo_op_node *node, const rondo_tensor *inputs, size_t input_count,
+                               rondo_tensor *outputs, size_t output_count) {
+    (void)node;
+    (void)input_count;
+    (void)output_count;
+    outputs[0] = (rondo_tensor){.dtype = inputs[0].dtype, .shape = {2, {3, -1}}};
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status make_cube(rondo_op_node *node, const rondo_tensor *inputs, size_t input_count,
+                              rondo_tensor *outputs, size_t output_count) {
+    const rondo_shape cube = {3, {1, 1, 1}};
+    (void)node;
+    (void)input_count;
+    (void)output_count;
+    return rondo_tensor_init(inputs[0].dtype, &cube, &outputs[0]);
+}
+
+static void test_executor_user_op__another_rank(void **state) {
+    (void)state;
+    const rondo_op_definition definition = {.struct_size = sizeof definition,
+                                            .domain = "test.rank",
+                                            .name = "Cube",
+                                            .input_min = 1,
+                                            .input_max = 1,
+                                            .output_min = 1,
+                                            .output_max = 1,
+                                            .infer = infer_open,
+                                            .compute = make_cube};
+    static bool is_there;
+    if (!is_there) {
+        OK(rondo_op_register(&definition));
+        is_there = true;
+    }
+    const rondo_builder_node_options options = {.struct_size = sizeof options,
+                                                .domain = "test.rank"};
+    rondo_builder *builder;
+    rondo_program *program;
+    rondo_device *opened;
+    rondo_executor *executor;
+    OK(rondo_builder_create(NULL, &builder));
+    add_input(builder, "x", RONDO_DTYPE_F32, 3);
+    OK(rondo_builder_add_node(builder, "Cube", (const char *[]){"x"}, 1, (const char *[]){"y"}, 1,
+                              &options));
+    OK(rondo_builder_add_output(builder, "y", NULL));
+    OK(rondo_builder_finish(builder, &program));
+    rondo_builder_destroy(builder);
+    OK(rondo_device_open("host", &opened));
+    OK(rondo_executor_create(program, opened, NULL, &executor));
+    float x[3] = {1, 2, 3};
+    const rondo_binding feed = {"x", {.dtype = RONDO_DTYPE_F32, .shape = {1, {3}}, .data = x}};
+    rondo_binding fetch = {.name = "y"};
+    assert_int_equal(rondo_executor_run(executor, &feed, 1, &fetch, 1), RONDO_STATUS_BAD_DATA);
+    assert_non_null(strstr(rondo_error_get_last()->message, "its infer function foresaw"));
+    rondo_executor_destroy(executor);
+    rondo_device_release(opened);
+    rondo_program_destroy(program);
+}
+
 // Outputs that its infer function leaves as they are, and an attribute that it does not know.
 static void test_executor_user_op__bad_functions(void **state) {
     (void)state;
@@ -453,7 +513,8 @@ int main(void) {
     cmocka_unit_test_setup_teardown(test_executor_user_op__##name, open_host, close_host),
 #define ON_FAKE(name) \
     cmocka_unit_test_setup_teardown(test_executor_user_op__##name, open_fake, close_fake),
-    const struct CMUnitTest host[] = {CASES(ON_HOST) ON_HOST(definitions) ON_HOST(bad_functions)};
+    const struct CMUnitTest host[] = {CASES(ON_HOST) ON_HOST(definitions) ON_HOST(bad_functions)
+                                          ON_HOST(another_rank)};
     const struct CMUnitTest fake[] = {CASES(ON_FAKE)};
     rondo_log_set_level(RONDO_LOG_ERROR);
     const int failures = cmocka_run_group_tests_name("host", host, NULL, NULL);

@@ -17,6 +17,7 @@
 #include "backend/host/host_timing.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/float_scope.h"
 #include "base/memory.h"
 
 static rondo_status append_shape(rondo__host_shape *shape, const rondo__host_template *recorded);
@@ -199,8 +200,10 @@ static bool can_run_here(const rondo__host_stream *stream,
 
 static void run_here(rondo__host_stream *stream, rondo__host_program *program) {
     rondo__failure_slot *former = rondo__failure_enter(&stream->lane->failure);
+    const rondo__float_scope scope = rondo__float_enter();
     atomic_fetch_add_explicit(&program->reference_count, 1, memory_order_relaxed);
     run_and_release(program);
+    rondo__float_leave(&scope);
     (void)rondo__failure_enter(former);
     stream->head.runs_here = false;
 }
