@@ -4,8 +4,8 @@
 // The order: one run that compiles the plan, eager warm-up, runs until the capture has been made,
 // replayed warm-up; then both modes take turns, so that what else the machine does (clocks, heat,
 // other programs) meets both alike. Both sides use the same executor, the same feeds and the same
-// memory, so that only the way of submitting the work differs. Ctrl-C ends the measurement, not the
-// report.
+// memory, so that only the way of submitting the work differs. Ctrl-C cancels the run and ends the
+// measurement, not the report.
 // SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,14 +44,7 @@ static double get_seconds(void) {
 // Without transfers the inputs that the last run left on the device are used again, and nothing is
 // fetched: latency is then submitting, computing and waiting.
 static bool run_once(cli_session *session, const bench_settings *settings) {
-    if (!settings->has_no_transfers) {
-        return cli_session_run(session);
-    }
-    if (rondo_executor_rerun(session->executor) != RONDO_STATUS_OK) {
-        cli_session_fail(session);
-        return false;
-    }
-    return true;
+    return settings->has_no_transfers ? cli_session_rerun(session) : cli_session_run(session);
 }
 
 static bool run_and_sample(cli_session *session, const bench_settings *settings,
@@ -241,11 +234,11 @@ static int measure(cli_session *session, const bench_settings *settings, bench_r
     };
     const size_t side_count = session->graphs != RONDO_GRAPHS_OFF ? 2 : 1;
     int status = CLI_FAILED;
-    cli_interrupt_catch();
+    cli_interrupt_catch(session->executor);
     const bool is_measured = take_samples(session, settings, sides, side_count);
     cli_interrupt_release();
     cli_progress_clear();
-    if (!is_measured) {
+    if (!is_measured && !session->was_cancelled) {
         goto free_samples;
     }
     report->was_interrupted = cli_interrupt_came();

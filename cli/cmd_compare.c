@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <inttypes.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "compare_bench.h"
 #include "file_bytes.h"
 #include "json_writer.h"
+#include "name_index.h"
 #include "output_file.h"
 #include "tensor_file.h"
 
@@ -73,25 +75,6 @@ static void say_comparison(const char *name, const rondo_tensor *tensor,
     }
 }
 
-// The tensor of `set` that is called `name`, or was saved under it. SIZE_MAX: none.
-static size_t find_tensor(const cli_tensor_set *set, const char *name) {
-    char wanted[256];
-    for (size_t i = 0; i < set->count; i++) {
-        if (strcmp(set->names[i], name) == 0) {
-            return i;
-        }
-    }
-    cli_tensor_file_name(name, 1, wanted, sizeof wanted);
-    for (size_t i = 0; i < set->count; i++) {
-        char have[256];
-        cli_tensor_file_name(set->names[i], 1, have, sizeof have);
-        if (strcmp(have, wanted) == 0) {
-            return i;
-        }
-    }
-    return SIZE_MAX;
-}
-
 // Compares one pair. False when it cannot be cast, which is printed.
 static bool compare_pair(const compare_settings *settings, const char *name, rondo_tensor *first,
                          const rondo_tensor *second, cli_json *json, size_t *different_count) {
@@ -122,10 +105,9 @@ static void say_missing(const char *name, const char *path, cli_json *json,
     *different_count += 1;
 }
 
-// Pairs tensors by name; where there is one on each side, names do not matter.
+// Pairs tensors by name. NULL as `index`: there is one on each side, and names do not matter.
 static bool compare_sets(const compare_settings *settings, char *const *paths, cli_tensor_set *sets,
-                         cli_json *json, size_t *different_count) {
-    const bool is_single = sets[0].count == 1 && sets[1].count == 1;
+                         const cli_name_index *index, cli_json *json, size_t *different_count) {
     bool *is_paired = calloc(sets[1].count + 1, sizeof *is_paired);
     if (is_paired == NULL) {
         cli_print_error("out of memory");
@@ -134,8 +116,8 @@ static bool compare_sets(const compare_settings *settings, char *const *paths, c
     bool is_done = true;
     for (size_t i = 0; i < sets[0].count && is_done; i++) {
         const char *name = sets[0].names[i];
-        const size_t other = is_single ? 0 : find_tensor(&sets[1], name);
-        if (other == SIZE_MAX) {
+        const size_t other = index == NULL ? 0 : cli_name_index_find(index, name);
+        if (other == SIZE_MAX || is_paired[other]) {
             say_missing(name, paths[1], json, different_count);
             continue;
         }
@@ -154,11 +136,17 @@ static bool compare_sets(const compare_settings *settings, char *const *paths, c
 
 static int compare_tensors(const compare_settings *settings, char *const *paths) {
     cli_tensor_set sets[2] = {{0}, {0}};
+    cli_name_index indexes[2] = {{0}, {0}};
     cli_output output = {.file = NULL};
     size_t different_count = 0;
     int status = CLI_FAILED;
     if (!cli_output_check(settings->json_path) || !cli_tensor_set_read(paths[0], &sets[0]) ||
         !cli_tensor_set_read(paths[1], &sets[1])) {
+        goto free_sets;
+    }
+    const bool is_single = sets[0].count == 1 && sets[1].count == 1;
+    if (!is_single && (!cli_name_index_init(&sets[0], paths[0], &indexes[0]) ||
+                       !cli_name_index_init(&sets[1], paths[1], &indexes[1]))) {
         goto free_sets;
     }
     if (settings->json_path != NULL && !cli_output_open(settings->json_path, &output)) {
@@ -169,7 +157,8 @@ static int compare_tensors(const compare_settings *settings, char *const *paths)
         cli_json_begin(&json, NULL, '{');
         cli_json_begin(&json, "tensors", '[');
     }
-    const bool is_compared = compare_sets(settings, paths, sets, &json, &different_count);
+    const bool is_compared = compare_sets(settings, paths, sets, is_single ? NULL : &indexes[1],
+                                          &json, &different_count);
     if (json.file != NULL) {
         cli_json_end(&json, ']');
         cli_json_count(&json, "different", different_count);
@@ -185,6 +174,8 @@ static int compare_tensors(const compare_settings *settings, char *const *paths)
     }
 
 free_sets:
+    cli_name_index_free(&indexes[0]);
+    cli_name_index_free(&indexes[1]);
     cli_tensor_set_free(&sets[0]);
     cli_tensor_set_free(&sets[1]);
     return status;

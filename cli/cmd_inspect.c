@@ -37,7 +37,7 @@ static void write_json_labels(cli_json *json, const rondo_tensor *labels) {
         if (labels->dtype == RONDO_DTYPE_STRING) {
             cli_json_text(json, NULL, ((const rondo_string *)labels->data)[i].data);
         } else {
-            cli_json_number(json, NULL, (double)((const int64_t *)labels->data)[i]);
+            cli_json_whole(json, NULL, ((const int64_t *)labels->data)[i]);
         }
     }
     cli_json_end(json, ']');

@@ -1,5 +1,6 @@
 // rondo test — runs ONNX test directories, each eagerly and replayed, and counts.
 // SPDX-License-Identifier: Apache-2.0
+#include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -111,7 +112,7 @@ static int test_directories(const test_settings *settings, char *const *director
 }
 
 static int run_test(const cli_command *command, int argc, char **argv) {
-    test_settings settings = {.device = "auto", .relative = 1e-3, .absolute = 1e-7};
+    test_settings settings = {.device = "auto", .relative = (double)NAN, .absolute = (double)NAN};
     size_t operand_count = 0;
     const cli_parse_result parsed = cli_parse(command, argc, argv, &settings, &operand_count);
     if (parsed != CLI_PARSE_RUN) {
@@ -141,9 +142,10 @@ static const cli_option test_options[] = {
      "threads for one op on the host, 1 to 1024\n(default: see rondo help environment)"},
     CLI_MEMORY_OPTION_ROW(test_settings, memory_limit),
     {"--rtol", "X", CLI_NUMBER, offsetof(test_settings, relative), NULL,
-     "allowed error relative to the expected value (0.001)"},
+     "allowed error relative to the expected value (0.001, or\nas data.json says; bf16: at least "
+     "2^-6)"},
     {"--atol", "X", CLI_NUMBER, offsetof(test_settings, absolute), NULL,
-     "and absolutely, added to it (1e-7)"},
+     "and absolutely, added to it (1e-7, or likewise)"},
     {"--quiet", NULL, CLI_SWITCH, offsetof(test_settings, is_quiet), NULL,
      "print failures and the closing line only"},
     {"--list-unsupported", NULL, CLI_SWITCH, offsetof(test_settings, is_list_wanted), NULL,
@@ -162,11 +164,12 @@ const cli_command cli_command_test = {
         "expected outputs. What Rondo does not support is skipped with the reason. Real numbers "
         "may\n"
         "differ by ATOL + RTOL * |expected|; in networks of more than 16 ops also by 1e-5 of the\n"
-        "output's largest magnitude. With --dtype fp16 an output may differ by 2e-2 of its norm, "
-        "and\n"
-        "single elements by 1e-1 of its largest magnitude; where that fails, the op that loses "
-        "the\n"
-        "precision is named, and which --keep-f32 help.",
+        "output's largest magnitude. With --dtype fp16, and in networks that are in f16 "
+        "themselves, an\n"
+        "output may differ by 2e-2 of its norm, and single elements by 1e-1 of its largest\n"
+        "magnitude, by four times as much in bf16. Where that fails with --dtype fp16, the op "
+        "that\n"
+        "loses the precision is named, and which --keep-f32 help.",
     .operand_min = 1,
     .operand_max = SIZE_MAX,
     .options = test_options,

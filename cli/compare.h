@@ -9,8 +9,8 @@
 #include "rondo/tensor.h"
 
 // A real number passes when |difference| <= absolute + scale * (largest expected magnitude)
-// + relative * |expected|; for bf16, a `relative` that is not 0 counts as at least one unit in the
-// last place (2^-7). With `norm`, the whole tensor's |difference| (as a Euclidean norm) must also
+// + relative * |expected|; for bf16, a `relative` that is not 0 counts as at least two units in
+// the last place (2^-6). With `norm`, the whole tensor's |difference| (as a Euclidean norm) must also
 // be at most `norm` of |expected|, beside what `absolute` allows each element.
 // Whole numbers, booleans and strings must be equal. NaN and infinities must be where they are
 // expected. Sequences and optionals are compared item by item.

@@ -299,8 +299,25 @@ static bool read_input(cli_session *session, const cli_model_settings *settings,
 // Names of open dimensions, for the hint.
 typedef struct open_names {
     char symbols[200];
-    char input[64];  // the first one with an unnamed dimension
+    char input[64];    // the first one with an unnamed dimension
+    char example[96];  // a shape for it: "1x3xAxB"
 } open_names;
+
+// "1x3xAxB": what is known of a shape, and letters for the rest.
+static void format_example(const rondo_port *port, char *buffer, size_t buffer_bytes) {
+    char letter = 'A';
+    size_t length = 0;
+    for (int32_t d = 0; d < port->rank && length + 1 < buffer_bytes; d++) {
+        const char *separator = d > 0 ? "x" : "";
+        if (port->extent[d] >= 0) {
+            snprintf(buffer + length, buffer_bytes - length, "%s%" PRId64, separator,
+                     port->extent[d]);
+        } else {
+            snprintf(buffer + length, buffer_bytes - length, "%s%c", separator, letter++);
+        }
+        length = strlen(buffer);
+    }
+}
 
 // The shape of an input that has none yet: what nobody set counts as 1. Sequences and optionals
 // hold nothing.
@@ -323,6 +340,7 @@ static void assume_shape(const rondo_port *port, rondo_tensor *tensor, open_name
             (void)append_name(names->symbols, sizeof names->symbols, symbol);
         } else if (is_open && symbol == NULL && names->input[0] == '\0') {
             snprintf(names->input, sizeof names->input, "%.60s", port->name);
+            format_example(port, names->example, sizeof names->example);
         }
     }
 }
@@ -335,8 +353,8 @@ static void write_hint(const open_names *names, cli_session *session) {
                  (int)first, names->symbols);
     } else if (names->input[0] != '\0') {
         snprintf(session->hint, sizeof session->hint,
-                 "; unnamed dimensions of input \"%s\" count as 1: try --shape %s=AxB",
-                 names->input, names->input);
+                 "; unnamed dimensions of input \"%s\" count as 1: try --shape %s=%s", names->input,
+                 names->input, names->example);
     }
 }
 

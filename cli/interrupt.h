@@ -5,8 +5,11 @@
 
 #include <stdbool.h>
 
-// From here on the first Ctrl-C is only noted; the second ends the process as usual.
-void cli_interrupt_catch(void);
+#include "rondo/executor.h"
+
+// From here on the first Ctrl-C is noted and cancels what the executor runs; the second ends the
+// process as usual. One thread at a time catches.
+void cli_interrupt_catch(rondo_executor *executor);
 
 // From here on Ctrl-C ends the process again.
 void cli_interrupt_release(void);

@@ -9,7 +9,10 @@
 
 #include "console.h"
 
-enum { DEPTH_MAX = 64 };
+enum {
+    DEPTH_MAX = 64,
+    VALUE_COUNT_MAX = 1 << 22,  // a value takes some forty times its text; a report has thousands
+};
 
 typedef struct reader {
     const char *at;
@@ -17,6 +20,7 @@ typedef struct reader {
     const char *start;
     const char *problem;  // NULL while all is well
     int depth;
+    size_t value_count;
 } reader;
 
 static void fail(reader *r, const char *problem) {
@@ -195,6 +199,10 @@ static void read_number(reader *r, cli_json_value *value) {
 }
 
 static cli_json_value *read_value(reader *r) {
+    if (r->value_count++ == VALUE_COUNT_MAX) {
+        fail(r, "more values than any report has");
+        return NULL;
+    }
     cli_json_value *value = calloc(1, sizeof *value);
     if (value == NULL || r->depth == DEPTH_MAX) {
         fail(r, value == NULL ? "out of memory" : "brackets are nested too deeply");

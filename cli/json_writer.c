@@ -100,6 +100,11 @@ void cli_json_count(cli_json *json, const char *key, uint64_t value) {
     fprintf(json->file, "%" PRIu64, value);
 }
 
+void cli_json_whole(cli_json *json, const char *key, int64_t value) {
+    cli_json_key(json, key);
+    fprintf(json->file, "%" PRId64, value);
+}
+
 void cli_json_flag(cli_json *json, const char *key, bool value) {
     cli_json_key(json, key);
     fputs(value ? "true" : "false", json->file);

@@ -21,6 +21,7 @@ void cli_json_begin(cli_json *json, const char *key, char bracket);  // '{' or '
 void cli_json_end(cli_json *json, char bracket);                     // '}' or ']'
 void cli_json_number(cli_json *json, const char *key, double value);
 void cli_json_count(cli_json *json, const char *key, uint64_t value);
+void cli_json_whole(cli_json *json, const char *key, int64_t value);
 void cli_json_flag(cli_json *json, const char *key, bool value);
 void cli_json_text(cli_json *json, const char *key, const char *value);  // NULL becomes null
 // A value that is JSON already; the caller writes it to json->file next.

@@ -3,8 +3,10 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "command.h"
+#include "output_file.h"
 #include "suggest.h"
 
 static void print_overview(FILE *file) {
@@ -75,14 +77,37 @@ static int run_tool(int argc, char **argv) {
     return command->run(command, argc - 2, argv + 2);
 }
 
+// A mapped file that somebody cuts ends in a fault where it is read, with no call that could fail.
+static void end_after_cut(int number, siginfo_t *info, void *context) {
+    static const char text[] =
+        "rondo: a file became shorter while it was read, or its disk failed\n";
+    (void)context;
+    if (info->si_code == BUS_ADRERR) {
+        cli_output_abandon_all();
+        (void)!write(STDERR_FILENO, text, sizeof text - 1);
+        _exit(CLI_FAILED);
+    }
+    (void)signal(number, SIG_DFL);
+}
+
+static void catch_cut_files(void) {
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_sigaction = end_after_cut;
+    action.sa_flags = SA_SIGINFO;
+    (void)sigemptyset(&action.sa_mask);
+    (void)sigaction(SIGBUS, &action, NULL);
+}
+
 int main(int argc, char **argv) {
     // A file that grows beyond a limit is a failed write, with a message, and no death.
     (void)signal(SIGXFSZ, SIG_IGN);
+    catch_cut_files();
     const int status = run_tool(argc, argv);
-    // A full disk or a closed pipe must not look like success.
-    if ((fflush(stdout) != 0 || ferror(stdout)) && status == CLI_DONE) {
+    // A full disk or a closed pipe must not look like success, nor like a failure of its own.
+    if (fflush(stdout) != 0 || ferror(stdout)) {
         cli_print_error("the output could not be written");
-        return CLI_FAILED;
+        return status == CLI_DONE ? CLI_FAILED : status;
     }
     return status;
 }

@@ -53,8 +53,8 @@ static void add_missing(void *user_data, const char *domain, const char *op, int
                         const char *detail, size_t count) {
     missing_table *table = user_data;
     char name[192];
-    snprintf(name, sizeof name, "%s%s%s version %" PRId64 "%s%s", domain,
-             domain[0] != '\0' ? "." : "", op, version,
+    snprintf(name, sizeof name, "%s%s%s %s%" PRId64 "%s%s", domain, domain[0] != '\0' ? "." : "",
+             op[0] != '\0' ? op : "all ops of", op[0] != '\0' ? "version " : "opset ", version,
              detail != NULL && detail[0] != '\0' ? ": " : "", detail != NULL ? detail : "");
     missing_op *row = find_or_add(table, name);
     if (row == NULL) {

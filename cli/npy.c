@@ -23,21 +23,24 @@ enum {
     MAGIC_BYTES = 6,
     HEADER_LIMIT_BYTES = 65536,  // far beyond any header that a tensor of rank 8 needs
     HEADER_ALIGNMENT = 64,
-    EMPTY_COUNT_MAX = 1 << 20,
+    EMPTY_COUNT_MAX = 1024,  // NumPy gives empty strings the room of one character
 };
 static const char magic[MAGIC_BYTES + 1] = "\x93NUMPY";
 
 typedef struct npy_type {
     const char *descr;  // without the byte order
+    const char *name;   // which NumPy takes as well
     rondo_dtype dtype;
 } npy_type;
 
 static const npy_type types[] = {
-    {"f4", RONDO_DTYPE_F32},  {"f8", RONDO_DTYPE_F64}, {"f2", RONDO_DTYPE_F16},
-    {"V2", RONDO_DTYPE_BF16}, {"i1", RONDO_DTYPE_I8},  {"i2", RONDO_DTYPE_I16},
-    {"i4", RONDO_DTYPE_I32},  {"i8", RONDO_DTYPE_I64}, {"u1", RONDO_DTYPE_U8},
-    {"u2", RONDO_DTYPE_U16},  {"u4", RONDO_DTYPE_U32}, {"u8", RONDO_DTYPE_U64},
-    {"b1", RONDO_DTYPE_BOOL},
+    {"f4", "float32", RONDO_DTYPE_F32}, {"f8", "float64", RONDO_DTYPE_F64},
+    {"f2", "float16", RONDO_DTYPE_F16}, {"V2", "bfloat16", RONDO_DTYPE_BF16},
+    {"i1", "int8", RONDO_DTYPE_I8},     {"i2", "int16", RONDO_DTYPE_I16},
+    {"i4", "int32", RONDO_DTYPE_I32},   {"i8", "int64", RONDO_DTYPE_I64},
+    {"u1", "uint8", RONDO_DTYPE_U8},    {"u2", "uint16", RONDO_DTYPE_U16},
+    {"u4", "uint32", RONDO_DTYPE_U32},  {"u8", "uint64", RONDO_DTYPE_U64},
+    {"b1", "bool", RONDO_DTYPE_BOOL},
 };
 enum { TYPE_COUNT = sizeof types / sizeof types[0] };
 
@@ -54,16 +57,17 @@ typedef struct npy_header {
 // The text after "'key':" with blanks skipped; NULL when the key is not there.
 static const char *find_value(const char *text, const char *key) {
     char quoted[32];
-    snprintf(quoted, sizeof quoted, "'%s':", key);
+    snprintf(quoted, sizeof quoted, "'%s'", key);
     const char *value = strstr(text, quoted);
     if (value == NULL) {
         return NULL;
     }
     value += strlen(quoted);
-    while (*value == ' ') {
-        value++;
+    value += strspn(value, " ");
+    if (*value++ != ':') {
+        return NULL;
     }
-    return value;
+    return value + strspn(value, " ");
 }
 
 // What a type that is none of ours is, in words.
@@ -74,6 +78,9 @@ static const char *explain_descr(const char *descr) {
     } kinds[] = {
         {"O", "Python objects (pickled); save an array of numbers"},
         {"c", "complex numbers; save real and imaginary parts by themselves"},
+        {"f1", "floats of 8 bits, which Rondo does not have; convert them to float32"},
+        {"float8", "floats of 8 bits, which Rondo does not have; convert them to float32"},
+        {"V1", "raw bytes, as NumPy saves float8 and int4; convert them to float32 or int8"},
         {"M", "dates; convert them to numbers"},
         {"m", "spans of time; convert them to numbers"},
         {"f16", "long doubles; convert them to float64"},
@@ -93,13 +100,20 @@ static const char *explain_descr(const char *descr) {
     return NULL;
 }
 
+// Whether `text` is this word, up to a quote.
+static bool is_quoted(const char *text, const char *word) {
+    const size_t length = strlen(word);
+    return strncmp(text, word, length) == 0 && text[length] == '\'';
+}
+
 // Sets the type; otherwise *out_reason to what the file holds, or leaves it when that is unclear.
 static bool parse_descr(const char *value, npy_header *header, const char **out_reason) {
-    if (value[0] == '\'' && value[1] != '\0' && strchr("<>|=", value[1]) != NULL) {
+    if (value[0] == '\'') {
+        const bool has_order = value[1] != '\0' && strchr("<>|=", value[1]) != NULL;
+        const char *type = value + (has_order ? 2 : 1);
         header->is_big_endian = value[1] == '>';
         for (size_t i = 0; i < TYPE_COUNT; i++) {
-            const size_t length = strlen(types[i].descr);
-            if (strncmp(value + 2, types[i].descr, length) == 0 && value[2 + length] == '\'') {
+            if (is_quoted(type, types[i].descr) || is_quoted(type, types[i].name)) {
                 header->dtype = types[i].dtype;
                 return true;
             }
@@ -114,7 +128,7 @@ static bool parse_descr(const char *value, npy_header *header, const char **out_
     return false;
 }
 
-static bool parse_shape(const char *value, rondo_shape *shape) {
+static bool parse_shape(const char *value, rondo_shape *shape, const char **out_reason) {
     if (*value++ != '(') {
         return false;
     }
@@ -128,7 +142,11 @@ static bool parse_shape(const char *value, rondo_shape *shape) {
         char *end = NULL;
         errno = 0;
         const long long extent = strtoll(value, &end, 10);
-        if (errno != 0 || end == value || extent < 0 || shape->rank == RONDO_RANK_MAX) {
+        if (errno != 0 || end == value || extent < 0) {
+            return false;
+        }
+        if (shape->rank == RONDO_RANK_MAX) {
+            *out_reason = "an array of more than 8 dimensions, the most that Rondo has; reshape it";
             return false;
         }
         shape->extent[shape->rank++] = extent;
@@ -149,7 +167,7 @@ static bool parse_header(const char *text, npy_header *header, const char **out_
     if (!parse_descr(descr, header, out_reason)) {
         return false;
     }
-    return parse_shape(shape, &header->shape);
+    return parse_shape(shape, &header->shape, out_reason);
 }
 
 static void swap_bytes(rondo_tensor *tensor) {
@@ -209,6 +227,9 @@ static char *copy_header_text(const uint8_t *bytes, size_t byte_count, size_t *o
     char *text = calloc(length + 1, 1);
     if (text != NULL) {
         memcpy(text, bytes + start, length);
+        for (size_t i = 0; i < length; i++) {
+            text[i] = (char)(text[i] == '"' ? '\'' : text[i]);  // Python takes either
+        }
         *out_start = start + length;
     }
     return text;

@@ -87,6 +87,11 @@ bool cli_npy_text_read(const uint8_t *bytes, const cli_npy_text *text, const ron
                        const char *label, rondo_tensor *out_tensor) {
     const size_t count = (size_t)rondo_shape_get_count(shape);
     bool is_done = false;
+    if (count > CLI_NPY_STRINGS_MAX) {
+        cli_print_error("%s: holds %zu strings; at most %d are read", label, count,
+                        CLI_NPY_STRINGS_MAX);
+        return false;
+    }
     // A character of 4 bytes has at most 4 as UTF-8.
     char *pool = malloc(count * text->element_bytes + 1);
     rondo_string *strings = calloc(count + 1, sizeof *strings);

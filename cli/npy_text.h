@@ -17,6 +17,10 @@ typedef struct cli_npy_text {
     bool is_big_endian;
 } cli_npy_text;
 
+// A string takes 36 bytes and more in memory, one or four in a file, so there is a limit to how many
+// are read.
+enum { CLI_NPY_STRINGS_MAX = 1 << 24 };
+
 // Reads the element type, for example "'<U9'". False when it is none of strings.
 bool cli_npy_text_parse_descr(const char *value, cli_npy_text *out_text);
 

@@ -138,6 +138,20 @@ static bool read_listed(cli_npz *npz, size_t *at) {
     return true;
 }
 
+// Each entry has bytes of its own in the file, behind a head, and stands in the list. Entries that
+// share them would unpack, one after the other, into far more than the file can hold.
+static bool has_room_for_entries(const cli_npz *npz) {
+    uint64_t left = npz->byte_count;
+    for (size_t i = 0; i < npz->count; i++) {
+        const uint64_t heads = LOCAL_BYTES + LISTED_BYTES;
+        if (left < heads || npz->entries[i].packed_bytes > left - heads) {
+            return false;
+        }
+        left -= heads + npz->entries[i].packed_bytes;
+    }
+    return true;
+}
+
 bool cli_npz_open(const uint8_t *data, size_t byte_count, const char *label, cli_npz *out_npz) {
     cli_npz npz = {.label = label, .data = data, .byte_count = byte_count};
     uint64_t offset = 0;
@@ -157,6 +171,11 @@ bool cli_npz_open(const uint8_t *data, size_t byte_count, const char *label, cli
             npz.label = label;
             return fail(&npz, "the list of the .npz file's entries is malformed");
         }
+    }
+    if (!has_room_for_entries(&npz)) {
+        cli_npz_close(&npz);
+        npz.label = label;
+        return fail(&npz, "the entries of the .npz file overlap: together they are larger than it");
     }
     *out_npz = npz;
     return true;

@@ -3,6 +3,7 @@
 #include "output_file.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -32,6 +33,68 @@ static char *resolve(const char *path) {
     return strdup(path);
 }
 
+// ---- signals ----------------------------------------------------------------------------------
+//
+// A signal that ends the process takes its temporary files along. Only the main thread writes
+// files, and signals reach no other.
+
+enum { OPEN_MAX = 4 };  // one is usual
+static const int ending_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+enum { SIGNAL_COUNT = sizeof ending_signals / sizeof ending_signals[0] };
+static const char *volatile temporaries[OPEN_MAX];
+static volatile int temporary_count;  // unlinked by the handler
+
+void cli_output_abandon_all(void) {
+    for (int i = 0; i < temporary_count; i++) {
+        (void)unlink(temporaries[i]);
+    }
+}
+
+static void remove_temporaries(int number) {
+    cli_output_abandon_all();
+    (void)signal(number, SIG_DFL);
+    (void)raise(number);
+}
+
+// A program that catches or ignores a signal goes on doing so.
+static void replace_handlers(void (*former)(int), void (*handler)(int)) {
+    for (size_t i = 0; i < SIGNAL_COUNT; i++) {
+        struct sigaction action;
+        if (sigaction(ending_signals[i], NULL, &action) == 0 && action.sa_handler == former) {
+            memset(&action, 0, sizeof action);
+            action.sa_handler = handler;
+            (void)sigemptyset(&action.sa_mask);
+            (void)sigaction(ending_signals[i], &action, NULL);
+        }
+    }
+}
+
+static void guard(const char *temporary) {
+    if (temporary_count == OPEN_MAX) {
+        return;
+    }
+    temporaries[temporary_count] = temporary;
+    temporary_count++;
+    if (temporary_count == 1) {
+        replace_handlers(SIG_DFL, remove_temporaries);
+    }
+}
+
+static void unguard(const char *temporary) {
+    for (int i = 0; i < temporary_count; i++) {
+        if (temporaries[i] == temporary) {
+            temporaries[i] = temporaries[temporary_count - 1];
+            temporary_count--;
+            break;
+        }
+    }
+    if (temporary_count == 0) {
+        replace_handlers(remove_temporaries, SIG_DFL);
+    }
+}
+
+// ---- files ------------------------------------------------------------------------------------
+
 static bool open_temporary(cli_output *output) {
     static const char suffix[] = ".rondo-XXXXXX";
     const size_t length = strlen(output->target);
@@ -41,8 +104,12 @@ static bool open_temporary(cli_output *output) {
     }
     memcpy(output->temporary, output->target, length);
     memcpy(output->temporary + length, suffix, sizeof suffix);
+    guard(output->temporary);  // before there is a file of this name
     const int descriptor = mkstemp(output->temporary);
     if (descriptor < 0) {
+        const int reason = errno;
+        unguard(output->temporary);
+        errno = reason;
         free(output->temporary);
         output->temporary = NULL;
         return fail(output->path);
@@ -88,6 +155,9 @@ bool cli_output_open(const char *path, cli_output *out_output) {
 }
 
 static void forget(cli_output *output) {
+    if (output->temporary != NULL) {
+        unguard(output->temporary);
+    }
     free(output->target);
     free(output->temporary);
     memset(output, 0, sizeof *output);

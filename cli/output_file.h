@@ -1,8 +1,9 @@
 // output_file.h — files that the tool writes: whole, or not at all.
 //
 // A file is written under a temporary name in its folder and renamed when it is complete, so that a
-// full disk leaves neither half a file nor takes away the one that was there. What is no ordinary
-// file (a pipe, a device) is written as it is. "-" is standard output.
+// full disk leaves neither half a file nor takes away the one that was there; signals that end the
+// process take the temporary file along. What is no ordinary file (a pipe, a device) is written as
+// it is. "-" is standard output.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_CLI_OUTPUT_FILE_H
 #define RONDO_CLI_OUTPUT_FILE_H
@@ -32,6 +33,9 @@ bool cli_output_close(cli_output *output);
 
 // Drops what was written.
 void cli_output_discard(cli_output *output);
+
+// Removes the temporary files of all that is open, for a handler that ends the process: signal-safe.
+void cli_output_abandon_all(void);
 
 // Lets `write` fill the file `path` and says so; what fails halfway is dropped. NULL is fine.
 bool cli_output_save(const char *path, bool (*write)(void *data, FILE *file), void *data);

@@ -87,7 +87,7 @@ bool profile_phases_run(cli_session *session, rondo_profile *profile, uint64_t r
         return false;
     }
     bool is_fine = true;
-    cli_interrupt_catch();
+    cli_interrupt_catch(session->executor);
     for (size_t i = 0; i < mode_count && is_fine && !cli_interrupt_came(); i++) {
         is_fine = prepare(session, graphs[i], warm_up_count) &&
                   (cli_interrupt_came() || show(session, run_count, &out_phases->modes[i]));
@@ -96,7 +96,7 @@ bool profile_phases_run(cli_session *session, rondo_profile *profile, uint64_t r
     cli_interrupt_release();
     cli_progress_clear();
     const rondo_status stopped = rondo_profile_stop(profile);
-    return is_fine && check(session, stopped);
+    return (is_fine || session->was_cancelled) && check(session, stopped);
 }
 
 void profile_phases_free(profile_phases *phases) {

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "file_bytes.h"
+#include "interrupt.h"
 #include "missing_ops.h"
 #include "progress.h"
 #include "random_tensor.h"
@@ -300,14 +301,25 @@ bool cli_session_complete_feeds(cli_session *session, const cli_model_settings *
     return true;
 }
 
-bool cli_session_run(cli_session *session) {
-    const rondo_status status =
-        rondo_executor_run(session->executor, session->feeds, session->feed_count, session->fetches,
-                           session->fetch_count);
+// Whether a run succeeded; otherwise prints why.
+static bool check_run(cli_session *session, rondo_status status) {
     cli_progress_clear();
-    if (status != RONDO_STATUS_OK) {
-        cli_session_fail(session);
+    if (status == RONDO_STATUS_CANCELLED && cli_interrupt_came()) {
+        session->was_cancelled = true;
         return false;
     }
-    return true;
+    if (status != RONDO_STATUS_OK) {
+        cli_session_fail(session);
+    }
+    return status == RONDO_STATUS_OK;
+}
+
+bool cli_session_run(cli_session *session) {
+    return check_run(session,
+                     rondo_executor_run(session->executor, session->feeds, session->feed_count,
+                                        session->fetches, session->fetch_count));
+}
+
+bool cli_session_rerun(cli_session *session) {
+    return check_run(session, rondo_executor_rerun(session->executor));
 }

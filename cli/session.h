@@ -125,6 +125,7 @@ typedef struct cli_session {
     rondo_binding *feeds;  // of each input; without data where nothing was read
     size_t fetch_count;
     rondo_binding *fetches;  // tensors are allocated by the first run and reused by later ones
+    bool was_cancelled;      // a run was ended by Ctrl-C
     char hint[400];          // dimensions that count as 1 because nobody set them; may be ""
 } cli_session;
 
@@ -154,8 +155,11 @@ bool cli_session_open(const char *path, const cli_model_settings *settings, cli_
 // Makes the other inputs random, and names the fetches. On failure prints why.
 bool cli_session_complete_feeds(cli_session *session, const cli_model_settings *settings);
 
-// Runs once. On failure prints why.
+// Runs once. On failure prints why; a run that Ctrl-C ended is told by was_cancelled alone.
 bool cli_session_run(cli_session *session);
+
+// The same with the inputs that the last run left on the device; nothing is fetched.
+bool cli_session_rerun(cli_session *session);
 
 void cli_session_close(cli_session *session);
 

@@ -13,6 +13,7 @@
 #include "console.h"
 #include "file_bytes.h"
 #include "npy.h"
+#include "npy_text.h"
 #include "npz.h"
 #include "rondo/onnx.h"
 #include "tensor_text.h"
@@ -246,6 +247,15 @@ void cli_tensor_set_free(cli_tensor_set *set) {
 // Takes the tensor, also on failure; copies the name.
 static bool add_tensor(cli_tensor_set *set, const char *name, size_t name_length,
                        rondo_tensor *tensor) {
+    if (tensor->dtype == RONDO_DTYPE_STRING) {
+        set->string_count += (size_t)rondo_shape_get_count(&tensor->shape);
+    }
+    if (set->string_count > CLI_NPY_STRINGS_MAX) {
+        rondo_tensor_deinit(tensor);
+        cli_print_error("%.*s: with it there are %zu strings; at most %d are read at once",
+                        (int)name_length, name, set->string_count, CLI_NPY_STRINGS_MAX);
+        return false;
+    }
     if (set->count == set->capacity) {
         const size_t capacity = set->capacity == 0 ? 16 : 2 * set->capacity;
         char **names = realloc(set->names, capacity * sizeof *names);

@@ -36,6 +36,7 @@ typedef struct cli_tensor_set {
     size_t capacity;
     char **names;
     rondo_tensor *tensors;
+    size_t string_count;  // in all of them
 } cli_tensor_set;
 
 // Reads a file, or every tensor file of a folder and of the folders in it (sequences, whose items

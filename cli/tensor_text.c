@@ -2,7 +2,9 @@
 
 #include "tensor_text.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -50,6 +52,20 @@ double cli_tensor_get_element(const rondo_tensor *tensor, size_t index) {
             break;
     }
     return 0.0;
+}
+
+char *cli_tensor_format_element(const rondo_tensor *tensor, size_t index, char *buffer) {
+    if (tensor->dtype == RONDO_DTYPE_I64) {
+        snprintf(buffer, CLI_ELEMENT_BYTES, "%" PRId64, ((const int64_t *)tensor->data)[index]);
+    } else if (tensor->dtype == RONDO_DTYPE_U64) {
+        snprintf(buffer, CLI_ELEMENT_BYTES, "%" PRIu64, ((const uint64_t *)tensor->data)[index]);
+    } else {
+        // Of 32 bits and fewer a double keeps all of the up to ten digits.
+        const bool is_whole = tensor->dtype >= RONDO_DTYPE_I8 && tensor->dtype <= RONDO_DTYPE_U32;
+        snprintf(buffer, CLI_ELEMENT_BYTES, is_whole ? "%.10g" : "%.9g",
+                 cli_tensor_get_element(tensor, index));
+    }
+    return buffer;
 }
 
 char *cli_string_quote(const rondo_string *string, char *buffer, size_t buffer_bytes) {
@@ -141,8 +157,14 @@ char *cli_tensor_summarise(const rondo_tensor *tensor, char *buffer, size_t buff
     snprintf(buffer + length, buffer_bytes - length, "values");
     for (size_t i = 0; i < (size_t)count && i < PREVIEW_COUNT; i++) {
         length = strlen(buffer);
-        snprintf(buffer + length, buffer_bytes - length, " %.6g",
-                 cli_tensor_get_element(tensor, i));
+        char element[CLI_ELEMENT_BYTES];
+        const bool is_whole = tensor->dtype >= RONDO_DTYPE_I8 && tensor->dtype <= RONDO_DTYPE_U64;
+        if (is_whole) {
+            (void)cli_tensor_format_element(tensor, i, element);
+        } else {
+            snprintf(element, sizeof element, "%.6g", cli_tensor_get_element(tensor, i));
+        }
+        snprintf(buffer + length, buffer_bytes - length, " %s", element);
     }
     if (count > PREVIEW_COUNT) {
         length = strlen(buffer);

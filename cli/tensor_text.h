@@ -11,6 +11,12 @@
 // Element `index` as a double (64-bit whole numbers lose low digits); 0 for what is no number.
 double cli_tensor_get_element(const rondo_tensor *tensor, size_t index);
 
+enum { CLI_ELEMENT_BYTES = 32 };
+
+// Element `index` of numbers with all its digits: whole numbers exactly, reals with up to 9. Writes
+// CLI_ELEMENT_BYTES at most. Returns `buffer`.
+char *cli_tensor_format_element(const rondo_tensor *tensor, size_t index, char *buffer);
+
 // "\"text\"", escaped as rondo/text.h does and cut to fit. Returns `buffer`.
 char *cli_string_quote(const rondo_string *string, char *buffer, size_t buffer_bytes);
 

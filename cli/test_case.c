@@ -1,12 +1,5 @@
 // Running one ONNX test directory.
 //
-// Tolerances: ONNX's own backend tests allow |difference| <= 1e-7 + 1e-3 * |expected|. That suits
-// single ops. In a whole network thousands of products are summed in another order, and an output
-// near zero keeps the rounding error of the large terms that cancelled; so networks (more than
-// NETWORK_OPS ops, with those of bodies) may also differ by 1e-5 of the output's largest magnitude.
-// In half precision a product carries eleven bits: an output may differ by 2e-2 of its norm, and a
-// single element by 1e-1 of the output's largest magnitude.
-//
 // A model that fails in half precision is run op by op in both precisions (test_precision.c), so
 // that the op that loses the precision is named.
 // SPDX-License-Identifier: Apache-2.0
@@ -24,9 +17,9 @@
 #include "model_path.h"
 #include "session.h"
 #include "test_precision.h"
+#include "test_tolerance.h"
 
 enum {
-    NETWORK_OPS = 16,
     REPLAY_RUNS_MAX = 3,  // a capture may take one run more than the eager one before it
 };
 
@@ -61,18 +54,26 @@ static bool finish_with_record(cli_test_result *result) {
                   "%s", error->message);
 }
 
-// "<directory>/test_data_set_<set>/<kind>_<index>.pb"; false when there is no such file.
-static bool find_data_file(const test_case *test, size_t set, const char *kind, size_t index,
-                           char *path, size_t path_bytes) {
+// The path of a file of the directory, or of the folder that the model is in; false when it is too
+// long.
+static bool format_path(const test_case *test, const char *name, char *path, size_t path_bytes) {
     size_t length = strlen(test->directory);
     if (length > 5 && strcmp(test->directory + length - 5, ".onnx") == 0) {
         while (length > 0 && test->directory[length - 1] != '/') {
             length--;
         }
     }
-    const int written = snprintf(path, path_bytes, "%.*s%stest_data_set_%zu/%s_%zu.pb", (int)length,
-                                 test->directory, length > 0 ? "/" : "", set, kind, index);
-    return written >= 0 && (size_t)written < path_bytes && access(path, F_OK) == 0;
+    const int written = snprintf(path, path_bytes, "%.*s%s%s", (int)length, test->directory,
+                                 length > 0 ? "/" : "", name);
+    return written >= 0 && (size_t)written < path_bytes;
+}
+
+// "<directory>/test_data_set_<set>/<kind>_<index>.pb"; false when there is no such file.
+static bool find_data_file(const test_case *test, size_t set, const char *kind, size_t index,
+                           char *path, size_t path_bytes) {
+    char name[96];
+    snprintf(name, sizeof name, "test_data_set_%zu/%s_%zu.pb", set, kind, index);
+    return format_path(test, name, path, path_bytes) && access(path, F_OK) == 0;
 }
 
 // Expectations that nothing is compared with would look like success.
@@ -238,24 +239,6 @@ static bool run_mode(test_case *test, rondo_graphs_mode graphs) {
     return true;
 }
 
-// Ops in the bodies of If, Loop and Scan, at any depth.
-static size_t count_body_ops(const rondo_program *program) {
-    size_t ops = 0;
-    for (size_t n = 0; n < rondo_program_get_node_count(program); n++) {
-        rondo_program_node node = {.struct_size = sizeof node};
-        const bool is_there = rondo_program_get_node(program, n, &node) == RONDO_STATUS_OK;
-        for (size_t i = 0; is_there && i < node.attribute_count; i++) {
-            rondo_attribute attribute;
-            if (rondo_program_get_node_attribute(program, n, i, &attribute) == RONDO_STATUS_OK &&
-                attribute.kind == RONDO_ATTRIBUTE_GRAPH) {
-                ops += rondo_program_get_node_count(attribute.program) +
-                       count_body_ops(attribute.program);
-            }
-        }
-    }
-    return ops;
-}
-
 static bool compare_mode(test_case *test, const char *mode, double *largest_error) {
     rondo_executor_stats stats = {.struct_size = sizeof stats};
     if (rondo_executor_get_stats(test->executor, &stats) != RONDO_STATUS_OK) {
@@ -264,15 +247,10 @@ static bool compare_mode(test_case *test, const char *mode, double *largest_erro
     test->result->node_count = stats.node_count;
     test->result->bypassed_count = stats.bypassed_count;
     const bool is_half = test->settings->dtype == RONDO_DTYPE_F16;
-    const bool is_network = stats.op_count + count_body_ops(test->program) > NETWORK_OPS;
-    const cli_tolerance tolerance = {
-        .relative = test->settings->relative,
-        .absolute = test->settings->absolute,
-        .scale = is_half      ? CLI_HALF_SCALE
-                 : is_network ? 1e-5
-                              : 0.0,
-        .norm = is_half ? CLI_HALF_NORM : 0.0,
-    };
+    char data_path[CLI_PATH_MAX];
+    format_path(test, "data.json", data_path, sizeof data_path);
+    const cli_tolerance tolerance =
+        cli_test_choose_tolerance(test->program, stats.op_count, test->settings, data_path);
     for (size_t i = 0; i < test->fetch_count; i++) {
         const cli_comparison comparison =
             cli_compare(&test->fetches[i].tensor, &test->expected[i], &tolerance);

@@ -8,11 +8,6 @@
 #include "compare.h"
 #include "test_case.h"
 
-// Half precision: an output as a whole may differ by this share of its norm, a single element by
-// that share of the output's largest magnitude.
-#define CLI_HALF_NORM 2e-2
-#define CLI_HALF_SCALE 1e-1
-
 // A data set that failed; all borrowed.
 typedef struct cli_precision_case {
     rondo_program *program;

@@ -111,7 +111,7 @@ RONDO_API void rondo_memory_free(rondo_device *device, void *address);
 
 typedef struct rondo_stream_options {
     size_t struct_size;  // sizeof(rondo_stream_options)
-    int32_t priority;    // a busy GPU takes larger numbers first, within its few levels
+    int32_t priority;    // a busy GPU takes larger numbers first; graphs keep unlike ones
 } rondo_stream_options;
 
 // Creates an ordered queue of work, which does not wait for CUDA's legacy default stream.

@@ -119,11 +119,11 @@ typedef struct rondo_executor_options {
 
 // Memory. A small file can ask for any amount of it, so an executor holds at most
 // memory_limit_bytes at a time, its bodies included: constants folded ahead, packed weights,
-// arenas, and tensors of ops that run on the host. On a GPU the same number bounds device memory by
-// itself. The default is 2 GiB, 64 times the model's file and 256 times what is fed at once,
-// together, but no more than three quarters of this machine's memory (or its control group's), and
-// on a GPU whatever the device has. Plans of other shapes are dropped before a new one is refused,
-// and what does not fit is not folded ahead. Weights mapped from the file and fetched tensors do
+// arenas, tensors of ops that run on the host, and pinned memory. On a GPU the same number bounds
+// device memory by itself. The default is 2 GiB, 64 times the model's file and 256 times what is
+// fed at once, together, but no more than three quarters of this machine's memory (or its control
+// group's), and on a GPU whatever the device has. Plans of other shapes are dropped before a new
+// one is refused, and what does not fit is not folded ahead. Weights mapped from the file and fetched tensors do
 // not count. What executors of one program share (folded constants; weights in the forms that
 // kernels read, once for each device) counts in full against the limit of each that uses it, and
 // is freed with the last.
@@ -207,9 +207,9 @@ typedef struct rondo_executor_stats {
     uint64_t plan_hit_count;       // runs whose plan was there
     uint64_t plan_miss_count;      // runs that had to compile
     uint64_t plan_eviction_count;  // plans dropped for others
-    uint64_t memory_bytes;         // all host memory that the executor holds: what counts against
-        // memory_limit_bytes (plans, weights in every form, folded constants),
-        // and pinned memory; not generated code
+    uint64_t memory_bytes;         // all host memory that the executor holds, which counts against
+        // memory_limit_bytes: plans, weights in every form, folded constants,
+        // pinned memory; not generated code
     uint64_t device_memory_bytes;  // the same on a GPU, without graph_bytes; 0 on the host
     uint64_t in_place_run_count;   // replays that took device tensors where they are
     uint64_t branch_count;         // of the segment with the most; 1: its graphs are straight lines
@@ -268,7 +268,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_executor_rerun(rondo_executor *execu
 // That call returns CANCELLED at the next op outside of segments, turn of a loop (in a graph:
 // one of the next 16) or kernel to be prepared, having waited for what is on the stream. Nothing
 // is fetched, and the next call works. Between calls this does nothing, so who must be sure
-// cancels until the other thread is back.
+// cancels until the other thread is back. A signal handler may call it.
 //
 // Errors:    INVALID (executor is NULL).
 // Threads:   any, also while another uses the executor; not while it is destroyed.

@@ -27,7 +27,7 @@ typedef int32_t rondo_capture_mode;
 enum {
     RONDO_CAPTURE_THREAD_LOCAL = 0,  // the program's own driver calls on the capturing thread
     RONDO_CAPTURE_GLOBAL = 1,        // those of any thread and for any GPU, and Rondo's calls
-    RONDO_CAPTURE_RELAXED = 2,       // none; and any thread may end the capture
+    RONDO_CAPTURE_RELAXED = 2,       // only cuCtxSynchronize; any thread may end it
 };
 
 // What a capture does with copies from pageable memory, which a replay would read anew.

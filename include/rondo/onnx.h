@@ -25,7 +25,8 @@ RONDO_EXTERN_C_BEGIN
 //
 // Errors:    BAD_DATA (file, node and reason in the message), UNSUPPORTED ("unsupported: op NAME
 //            version V (attribute A)"), UNAVAILABLE (file cannot be opened).
-// Ownership: caller destroys *out_program. The file must not be changed while the program lives.
+// Ownership: caller destroys *out_program. The file and its external data must not be changed while
+//            the program lives: what is mapped and then cut raises SIGBUS where it is read.
 RONDO_API RONDO_MUST_USE rondo_status rondo_program_load_onnx(const char *path,
                                                               rondo_program **out_program);
 
@@ -48,7 +49,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_program_load_onnx_limited(const char
 RONDO_API RONDO_MUST_USE rondo_status rondo_program_parse_onnx(const void *bytes, size_t byte_count,
                                                                rondo_program **out_program);
 
-// One op type that Rondo cannot run: `count` nodes have it.
+// One op type that Rondo cannot run: `count` nodes have it. `op` is "" for the ops, taken together,
+// that Rondo has, but not for the version of the opset that the model imports.
 typedef void (*rondo_unsupported_function)(void *user_data, const char *domain, const char *op,
                                            int64_t version, const char *detail, size_t count);
 

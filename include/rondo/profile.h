@@ -122,7 +122,7 @@ typedef struct rondo_profile_summary {
     uint64_t async_calls;     // copies from, to and on devices that nobody waited for
     uint64_t async_ns;        // by the device's clock where that is known
     uint64_t async_bytes;
-    uint64_t sync_calls;  // copies whose call waited
+    uint64_t sync_calls;  // copies whose call waited, or for which a run waited before it went on
     uint64_t sync_ns;
     uint64_t sync_bytes;
     uint64_t thread_count;   // that had events

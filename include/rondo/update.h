@@ -32,7 +32,7 @@ typedef struct rondo_difference {
 
 typedef int32_t rondo_update_result;
 enum {
-    RONDO_UPDATE_PATCHED = 0,       // the executable was patched: same nodes and edges
+    RONDO_UPDATE_PATCHED = 0,       // the executable was patched: same nodes, edges, attributes
     RONDO_UPDATE_INSTANTIATED = 1,  // it was made anew, or for the first time
 };
 
@@ -47,6 +47,10 @@ typedef struct rondo_update_report {
 
 // Takes over what `source` recorded: the way to capture again, cheaply. `source` is empty then,
 // and can record again; after a failure both graphs are as they were.
+//
+// Patched are executables of the same nodes and edges, recorded in the same order, whose kernels
+// have the same launch attributes (clusters, priority). On CUDA not those with device-updatable
+// kernels.
 //
 // graph       may be empty.
 // source      keeps its template.

@@ -80,6 +80,7 @@ struct rondo_stream {
     bool is_wrapped;       // the native stream is the caller's
     bool is_legacy;        // wraps the legacy default stream: runs work, never records
     void *native;          // CUstream, or NULL
+    int32_t priority;      // of rondo_stream_create; 0: the default, or not known
     uint32_t number;       // for messages: "stream 3"; set by the generic layer
     // The replay at hand may be run by the thread that asks for it, which waits for it anyway. Set
     // by that thread, for one replay; the host backend clears it where it was run so.
@@ -363,8 +364,9 @@ struct rondo__backend {
                              rondo__template **out_body);
 
     rondo_status (*instantiate)(rondo__template *template_, rondo__executable **out_executable);
-    // Patches the executable to a template of the same topology; *out_was_updated says whether that
-    // was possible. No node is switched off.
+    // Patches the executable to a template of the same topology, whose kernels are launched with
+    // the same attributes; *out_was_updated says whether that was possible. No node is switched
+    // off.
     rondo_status (*update)(rondo__executable *executable, rondo__template *template_,
                            bool *out_was_updated);
     // What can change in node `index`, of any kind; the caller deinits it. (optional: UNSUPPORTED,

@@ -37,6 +37,12 @@ struct rondo__node_image {
     bool is_opaque;  // the driver does not show the arguments
 };
 
+// What a fill writes of a value: as many low bytes as an element has. The driver (580) does not cut
+// a value that is patched, and writes the rest, too.
+static inline uint32_t rondo__cut_to_element(uint32_t value, uint32_t element_bytes) {
+    return element_bytes >= sizeof value ? value : value & ((1u << 8 * element_bytes) - 1);
+}
+
 // A copy with arguments and parameters of its own, to compare with: no kernel is patched from it.
 //
 // Errors:    NO_MEMORY.

@@ -106,6 +106,10 @@ void rondo__text_append_json(rondo__text *text, const char *string) {
 }
 
 rondo_status rondo__text_get_status(const rondo__text *text) {
+    if (text->failed && rondo_error_get_last()->status == RONDO_STATUS_NO_MEMORY) {
+        rondo__error_prefix("a text of more than %zu bytes", text->length);  // which limit it was
+        return RONDO_STATUS_NO_MEMORY;
+    }
     if (text->failed) {
         return RONDO_FAIL(NO_MEMORY, "no host memory for a text of more than %zu bytes",
                           text->length);

@@ -60,3 +60,16 @@ rondo__hook_scope rondo__copy_tell(const rondo__copy_tale *tale, const rondo__co
                                                  .is_async = tale->is_async,
                                                  .stream = tale->stream});
 }
+
+rondo__hook_scope rondo__copy_tell_host(uint64_t bytes, const rondo__copy_note *note) {
+    char variable[240];
+    if (!rondo__hook_is_on(RONDO__HOOK_SPANS)) {
+        return (rondo__hook_scope){0};
+    }
+    describe_variable(note, variable, sizeof variable);
+    return rondo__hook_begin(&(rondo__hook_span){.category = RONDO__SPAN_COPY,
+                                                 .name = g_names[RONDO__WAY_H2H][0],
+                                                 .detail = variable,
+                                                 .bytes = bytes,
+                                                 .way = RONDO__WAY_H2H});
+}

@@ -46,4 +46,7 @@ bool rondo__copy_is_told(void);
 // Tells of one; the scope is left when the call that makes it is done.
 rondo__hook_scope rondo__copy_tell(const rondo__copy_tale *tale, const rondo__copy_note *note);
 
+// A copy within host memory that the processor makes, for a profile only.
+rondo__hook_scope rondo__copy_tell_host(uint64_t bytes, const rondo__copy_note *note);
+
 #endif  // RONDO_DEVICE_COPY_NOTE_H

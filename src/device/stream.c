@@ -38,6 +38,7 @@ rondo_status rondo_stream_create(rondo_device *device, const rondo_stream_option
         rondo__read_options(options, &wanted, sizeof wanted, __func__, "rondo_stream_options"));
     rondo_stream *stream = NULL;
     RETURN_IF_ERROR(device->backend->create_stream(device, wanted.priority, &stream));
+    stream->priority = wanted.priority;
     return complete_stream(device, stream, out_stream);
 }
 

@@ -1,12 +1,14 @@
 // executor/control.c — see control.h.
 // SPDX-License-Identifier: Apache-2.0
 #include "executor/control.h"
+#include "device/copy_note.h"
 
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "device/copy_note.h"
 #include "executor/limits.h"
 #include "executor/plan_cache.h"
 #include "executor/rest.h"
@@ -93,7 +95,10 @@ static rondo_status collector_stack(const rondo__node *node, const collector *c,
     const rondo_shape row = c->count > 0 ? c->rows[0].shape : unmade->shape;
     const rondo_dtype dtype = c->count > 0 ? c->rows[0].dtype : unmade->dtype;
     axis = axis < 0 ? axis + row.rank + 1 : axis;
-    if (row.rank >= RONDO_RANK_MAX || axis < 0 || axis > row.rank) {
+    if (row.rank == RONDO_RANK_MAX) {
+        return rondo__op_fail_unsupported(&node->op, "scan output of rank above 8");
+    }
+    if (axis < 0 || axis > row.rank) {
         return RONDO_FAIL(BAD_DATA, "%s: scan output of rank %d cannot be stacked along axis %lld",
                           rondo__node_describe(node), (int)row.rank, (long long)axis);
     }
@@ -118,6 +123,7 @@ static rondo_status collector_stack(const rondo__node *node, const collector *c,
                           rondo__node_describe(node), rondo_dtype_get_name(dtype));
     }
     RETURN_IF_ERROR(rondo_tensor_init(dtype, &shape, out_tensor));
+    const rondo__hook_scope scope = rondo__copy_tell_host(rondo_tensor_get_bytes(out_tensor), NULL);
     for (size_t r = 0; inner_bytes > 0 && r < c->count; ++r) {
         size_t place = is_reversed ? c->count - 1 - r : r;
         for (size_t o = 0; o < outer; ++o) {
@@ -125,6 +131,7 @@ static rondo_status collector_stack(const rondo__node *node, const collector *c,
                    (const char *)c->rows[r].data + o * inner_bytes, inner_bytes);
         }
     }
+    rondo__hook_leave(&scope);
     return dtype == RONDO_DTYPE_STRING ? rondo__tensor_own_strings(out_tensor) : RONDO_STATUS_OK;
 }
 
@@ -352,11 +359,13 @@ static rondo_status take_slice(const rondo_tensor *source, int64_t axis, int64_t
     }
     RETURN_IF_ERROR(rondo_tensor_init(source->dtype, &shape, out_slice));
     size_t length = (size_t)source->shape.extent[axis];
+    const rondo__hook_scope scope = rondo__copy_tell_host(rondo_tensor_get_bytes(out_slice), NULL);
     for (size_t o = 0; inner_bytes > 0 && o < outer; ++o) {
         memcpy((char *)out_slice->data + o * inner_bytes,
                (const char *)source->data + (o * length + (size_t)index) * inner_bytes,
                inner_bytes);
     }
+    rondo__hook_leave(&scope);
     return source->dtype == RONDO_DTYPE_STRING ? rondo__tensor_own_strings(out_slice)
                                                : RONDO_STATUS_OK;
 }

@@ -9,6 +9,7 @@
 #include "executor/hosted.h"
 #include "executor/lanes.h"
 #include "executor/late.h"
+#include "executor/limits.h"
 #include "executor/peers.h"
 #include "executor/run_memory.h"
 #include "executor/self_check.h"
@@ -90,13 +91,17 @@ static void destroy_plans(rondo_executor *executor) {
 }
 
 void rondo_executor_destroy(rondo_executor *executor) {
-    if (executor == NULL) {
+    // In the child of a fork another thread of the parent may hold the locks of what is shared.
+    if (executor == NULL || atomic_load(&executor->device->is_forked)) {
         return;
     }
     rondo__executor_drain(executor);
     rondo__async *async = executor->root->async;
     if (async != NULL && async->active == executor) {
         async->active = executor->root;
+    }
+    if (executor->root->ran == executor) {
+        executor->root->ran = NULL;
     }
     rondo__executor_release(executor);
 }
@@ -117,7 +122,7 @@ void rondo__executor_release(rondo_executor *executor) {
     if (executor->owns_stream) {
         rondo_stream_destroy(executor->stream);
     }
-    rondo_memory_free(executor->device, executor->watch);
+    rondo__executor_free_pinned(executor, executor->watch, sizeof *executor->watch);
     rondo__shared_release_base(executor->source, executor->base_form, executor->root->budget);
     rondo__shared_release_store(executor->source, executor->weights.store);
     rondo__hosted_free(executor);

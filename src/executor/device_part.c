@@ -29,6 +29,7 @@ static rondo_status create_executor(rondo_executor *around, rondo_program *body,
     executor->stream = around->stream;
     executor->source = body;
     executor->options = around->options;
+    rondo_workers_retain(executor->options.workers);
     executor->graphs = around->graphs;
     executor->depth = around->depth + 1;
     executor->part = kind;

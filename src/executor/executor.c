@@ -203,8 +203,7 @@ static rondo_status make_watch(rondo_executor *executor) {
         return RONDO_STATUS_OK;
     }
     void *memory;
-    RETURN_IF_ERROR(rondo_memory_allocate(executor->device, RONDO_MEMORY_PINNED,
-                                          sizeof *executor->watch, &memory));
+    RETURN_IF_ERROR(rondo__executor_allocate_pinned(executor, sizeof *executor->watch, &memory));
     executor->watch = memory;
     atomic_init(&executor->watch->call, 0);
     atomic_init(&executor->watch->stopped, 0);

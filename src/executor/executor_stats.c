@@ -1,5 +1,6 @@
 // executor/executor_stats.c — settings, times and statistics of an executor.
 // SPDX-License-Identifier: Apache-2.0
+#include "backend/check.h"
 #include "base/budget.h"
 #include "base/error.h"
 #include "base/write_struct.h"
@@ -44,19 +45,9 @@ rondo_status rondo_executor_get_times(const rondo_executor *executor, rondo_run_
     return RONDO_STATUS_OK;
 }
 
-// Pinned memory, which no budget counts; on the host it is memory like any other.
-static uint64_t get_pinned_bytes(const rondo_executor *executor) {
-    uint64_t bytes = 0;
-    for (const rondo__run_memory *m = executor->run_memory; m != NULL; m = m->next) {
-        bytes += m->kind == RONDO_MEMORY_PINNED ? m->bytes : 0;
-    }
-    return rondo_device_is_host(executor->device) ? 0 : bytes;
-}
-
 // Adds what the plans of an executor take, those of bodies included.
 static void add_plan_bytes(const rondo_executor *executor, rondo_executor_stats *stats) {
     stats->plan_bytes += executor->plans.stats.bytes + executor->run_memory_bytes;
-    stats->memory_bytes += get_pinned_bytes(executor);
     for (const rondo__plan *plan = rondo__executor_next_plan(executor, NULL); plan != NULL;
          plan = rondo__executor_next_plan(executor, plan)) {
         for (size_t s = 0; s < plan->step_count; ++s) {
@@ -110,6 +101,7 @@ rondo_status rondo_executor_get_stats(const rondo_executor *executor,
     if (executor == NULL) {
         return RONDO_FAIL(INVALID, "executor is NULL");
     }
+    RETURN_IF_ERROR(rondo__check_process(executor->device, __func__));
     const rondo__plan *plan = executor->active->current;
     if (plan == NULL) {
         return RONDO_FAIL(STATE, "nothing has run yet; call rondo_executor_run first");

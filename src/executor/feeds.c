@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "backend/check.h"
 #include "base/error.h"
 #include "base/hook.h"
 #include "executor/declared.h"
@@ -254,6 +255,7 @@ rondo_status rondo__executor_order_call(rondo_executor *executor, const rondo_bi
                              : feeds == NULL && feed_count > 0 ? "feeds"
                                                                : "fetches");
     }
+    RETURN_IF_ERROR(rondo__check_process(executor->device, call));
     const rondo_program *program = executor->source;
     const rondo__call_lists *lists = &executor->lists;
     const size_t input_count = program->input_count + program->optional_count;

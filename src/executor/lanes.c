@@ -43,7 +43,7 @@ rondo_status rondo__async_make(rondo_executor *executor) {
 
 static void empty_lane(rondo_executor *root, rondo__lane *lane) {
     rondo__executor_free(root, lane->device, lane->bytes);
-    rondo_memory_free(root->device, lane->pinned);
+    rondo__executor_free_pinned(root, lane->pinned, lane->bytes);
     root->run_memory_bytes -= lane->pinned != NULL ? lane->bytes : 0;
     root->run_memory_bytes -= lane->device != NULL ? lane->bytes : 0;
     lane->device = NULL;
@@ -97,9 +97,8 @@ static rondo_status take_lane(rondo_executor *root, size_t bytes, rondo__lane **
             RETURN_IF_ERROR(rondo_event_synchronize(lane->consumed));
         }
         empty_lane(root, lane);
-        lane->bytes = bytes;
-        RETURN_IF_ERROR(
-            rondo_memory_allocate(root->device, RONDO_MEMORY_PINNED, bytes, &lane->pinned));
+        RETURN_IF_ERROR(rondo__executor_allocate_pinned(root, bytes, &lane->pinned));
+        lane->bytes = bytes;  // not before there are so many
         root->run_memory_bytes += bytes;
         if (!is_host) {
             const rondo_status status = rondo__executor_allocate(root, bytes, &lane->device);

@@ -66,6 +66,30 @@ void rondo__executor_free(rondo_executor *executor, void *address, size_t bytes)
     }
 }
 
+rondo_status rondo__executor_allocate_pinned(rondo_executor *executor, size_t bytes,
+                                             void **out_address) {
+    const bool is_host = rondo_device_is_host(executor->device);  // whose blocks count themselves
+    rondo__budget *budget = is_host ? NULL : executor->root->budget;
+    if (!rondo__budget_take(budget, bytes)) {
+        rondo__error_prefix("pinned memory");
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    const rondo_status status =
+        rondo_memory_allocate(executor->device, RONDO_MEMORY_PINNED, bytes, out_address);
+    if (status != RONDO_STATUS_OK) {
+        rondo__budget_give_back(budget, bytes);
+    }
+    return status;
+}
+
+void rondo__executor_free_pinned(rondo_executor *executor, void *address, size_t bytes) {
+    if (address != NULL) {
+        rondo_memory_free(executor->device, address);
+        rondo__budget_give_back(
+            rondo_device_is_host(executor->device) ? NULL : executor->root->budget, bytes);
+    }
+}
+
 uint64_t rondo__executor_get_device_room(const rondo_executor *executor) {
     const rondo__budget *budget = executor->root->device_budget;
     const uint64_t limit = budget != NULL ? rondo__budget_get_limit(budget) : UINT64_MAX;

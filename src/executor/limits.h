@@ -25,6 +25,15 @@ RONDO_MUST_USE rondo_status rondo__executor_allocate(rondo_executor *executor, s
                                                      void **out_address);
 void rondo__executor_free(rondo_executor *executor, void *address, size_t bytes);  // NULL is fine
 
+// Pinned memory, which counts as other host memory does.
+//
+// Errors:    NO_MEMORY, DRIVER, LOST.
+// Ownership: free with rondo__executor_free_pinned, with the same size.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__executor_allocate_pinned(rondo_executor *executor, size_t bytes,
+                                                            void **out_address);
+void rondo__executor_free_pinned(rondo_executor *executor, void *address, size_t bytes);
+
 // What the executor's GPU has, and what the limit leaves of it.
 //
 // Threads:   one thread per executor.

@@ -3,6 +3,8 @@
 #ifndef RONDO_EXECUTOR_OP_SPAN_H
 #define RONDO_EXECUTOR_OP_SPAN_H
 
+#include <string.h>
+
 #include "base/hook.h"
 #include "device/copy_note.h"
 #include "executor/plan.h"
@@ -15,9 +17,14 @@
 // behind the op whose span this thread ended last.
 static inline rondo__hook_scope rondo__op_span_enter(const rondo__op *op, rondo_stream *stream,
                                                      bool is_next) {
-    return rondo__hook_is_on(RONDO__HOOK_SPANS)
-               ? rondo__hook_begin_op(stream, is_next, RONDO__OP_TITLE, RONDO__OP_TITLE_OF(op))
-               : (rondo__hook_scope){0};
+    if (!rondo__hook_is_on(RONDO__HOOK_SPANS)) {
+        return (rondo__hook_scope){0};
+    }
+    // A rest is no op of the model: it stands for the ops that had to wait, from one on.
+    return strcmp(op->def->name, "Rest") == 0 && (op->def->flags & RONDO__OP_INTERNAL) != 0
+               ? rondo__hook_begin_op(stream, is_next, "ops from %.64s on, planned in the run",
+                                      op->name)
+               : rondo__hook_begin_op(stream, is_next, RONDO__OP_TITLE, RONDO__OP_TITLE_OF(op));
 }
 
 // What a copy of a value is for: an op, or, where `op` is NULL, `what`.

@@ -288,6 +288,17 @@ rondo_status rondo__peers_end(rondo_executor *executor, rondo__plan *plan) {
     return RONDO_STATUS_OK;
 }
 
+rondo_status rondo__peers_synchronize_all(const rondo_executor *root) {
+    rondo_status status = RONDO_STATUS_OK;
+    for (int i = 0; i < RONDO__PLACE_GPU_MAX; ++i) {
+        if (root->peers[i] != NULL) {
+            const rondo_status waited = rondo_stream_synchronize(root->peers[i]->stream);
+            status = status == RONDO_STATUS_OK ? waited : status;
+        }
+    }
+    return status;
+}
+
 rondo_status rondo__peers_synchronize(const rondo__plan *plan) {
     rondo_status status = RONDO_STATUS_OK;
     for (size_t i = 0; i < plan->peer_count; ++i) {

@@ -64,4 +64,7 @@ RONDO_MUST_USE rondo_status rondo__peers_end(rondo_executor *executor, rondo__pl
 // Errors:    those of rondo_stream_synchronize.
 RONDO_MUST_USE rondo_status rondo__peers_synchronize(const rondo__plan *plan);
 
+// The same for all that the executor has opened, whatever plans it has now.
+RONDO_MUST_USE rondo_status rondo__peers_synchronize_all(const rondo_executor *root);
+
 #endif  // RONDO_EXECUTOR_PEERS_H

@@ -117,8 +117,12 @@ static rondo_status classify_control(rondo_executor *executor, rondo__plan *plan
                                    "control flow is decided on the executor's GPU or on the "
                                    "processor; the ops of its bodies can be placed");
     }
-    RETURN_IF_ERROR(
-        rondo__device_control_prepare(executor, &planner, plan, n, request, out_kernel, &refusal));
+    if (plan->homes[n].place == RONDO__PLACE_CPU && !rondo_device_is_host(executor->device)) {
+        refusal = (rondo__refusal){"it is placed on the processor"};
+    } else {
+        RETURN_IF_ERROR(rondo__device_control_prepare(executor, &planner, plan, n, request,
+                                                      out_kernel, &refusal));
+    }
     *out_class = *out_kernel != NULL ? 0 : 1 + RONDO__BYPASS_CONTROL;
     if (*out_kernel != NULL) {
         return RONDO_STATUS_OK;

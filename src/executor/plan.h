@@ -402,7 +402,8 @@ struct rondo_executor {
     rondo__lru_map plans;     // by what is fed; see plan_cache.c
     uint8_t *key;             // of the feeds at hand
     size_t key_capacity;
-    rondo__plan *current;  // plan of the last run
+    rondo__plan *current;  // plan that was asked for last
+    rondo__plan *fed;      // whose inputs are those of the last run; NULL: that failed
     rondo__run_memory *run_memory;
     uint64_t run_memory_bytes;
     uint64_t plan_limit_bytes;  // of plans and run memory together; 0: none
@@ -430,7 +431,8 @@ struct rondo_executor {
     // Where optional inputs are fed: executors of programs in which they are inputs (variants.c).
     size_t variant_count;
     rondo_executor *variants[RONDO__VARIANT_MAX];  // the one used last is the last
-    rondo_executor *active;                        // what ran last: itself or a variant
+    rondo_executor *active;                        // what was asked last: itself or a variant
+    rondo_executor *ran;                           // the one that ran last; NULL: none, or it failed
     bool *is_fed;                                  // of a variant: one for each optional input
     uint64_t turn_count;                           // of all loops, in this run
     uint64_t ran_count;         // ops of this run, in bodies each time; of a caller's executor

@@ -95,6 +95,7 @@ static rondo_status write_key(rondo_executor *executor, const rondo_tensor *feed
 static void destroy_plan(void *user_data, void *value) {
     rondo_executor *executor = user_data;
     executor->current = executor->current == value ? NULL : executor->current;
+    executor->fed = executor->fed == value ? NULL : executor->fed;
     rondo__plan_give_up(executor, value);
 }
 

@@ -340,6 +340,15 @@ static rondo_status refuse_states(const rondo_executor *executor, const rondo_bi
     return RONDO_STATUS_OK;
 }
 
+// A variant that was made for the recording may have taken the place of the one that ran last.
+static bool is_kept(const rondo_executor *executor, const rondo_executor *active) {
+    bool is_kept = active == executor;
+    for (size_t v = 0; v < executor->variant_count; ++v) {
+        is_kept = is_kept || executor->variants[v] == active;
+    }
+    return is_kept;
+}
+
 rondo_status rondo_executor_record(rondo_executor *executor, rondo_stream *stream,
                                    const rondo_binding *feeds, size_t feed_count,
                                    const rondo_binding *fetches, size_t fetch_count) {
@@ -355,7 +364,7 @@ rondo_status rondo_executor_record(rondo_executor *executor, rondo_stream *strea
     if (status == RONDO_STATUS_OK) {
         status = record_run(&r);
     }
-    executor->active = active;
+    executor->active = is_kept(executor, active) ? active : executor;
     rondo__executor_end_call(executor, before, status);
     rondo__hook_leave(&scope);
     return status;

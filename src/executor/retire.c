@@ -79,5 +79,6 @@ void rondo__executor_drop_plans(rondo_executor *executor) {
     while (rondo__lru_map_evict_oldest(&executor->plans)) {
     }
     executor->active = executor;
+    executor->ran = NULL;
     executor->has_run = false;
 }

@@ -65,8 +65,7 @@ static rondo_status allocate(rondo_executor *executor, rondo__run_memory *memory
     }
     return memory->kind == RONDO_MEMORY_DEVICE
                ? rondo__executor_allocate(executor, memory->bytes, &memory->address)
-               : rondo_memory_allocate(executor->device, memory->kind, memory->bytes,
-                                       &memory->address);
+               : rondo__executor_allocate_pinned(executor, memory->bytes, &memory->address);
 }
 
 static rondo_status add_piece(rondo_executor *executor, const rondo__run_memory *wanted,
@@ -150,7 +149,7 @@ void rondo__run_memory_release(rondo_executor *executor, rondo__run_memory *memo
     } else if (memory->kind == RONDO_MEMORY_DEVICE) {
         rondo__executor_free(executor, memory->address, memory->bytes);
     } else {
-        rondo_memory_free(executor->device, memory->address);
+        rondo__executor_free_pinned(executor, memory->address, memory->bytes);
     }
     rondo__free(memory);
     rondo__memory_set_thread_bytes(taken);

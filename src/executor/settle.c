@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "executor/settle.h"
 
+#include "backend/check.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "device/stream.h"
@@ -38,6 +39,7 @@ static void keep_times(rondo__async *async) {
 }
 
 rondo_status rondo__executor_settle(rondo_executor *executor, const char *call) {
+    RETURN_IF_ERROR(rondo__check_process(executor->device, call));
     RETURN_IF_ERROR(rondo__executor_refuse_recording(executor, call));
     rondo__async *async = executor->async;
     if (async == NULL || !async->is_under_way) {
@@ -45,7 +47,8 @@ rondo_status rondo__executor_settle(rondo_executor *executor, const char *call) 
     }
     async->is_under_way = false;
     RETURN_IF_ERROR(rondo__executor_synchronize(executor));
-    RETURN_IF_ERROR(rondo__peers_synchronize(async->active->current));
+    RETURN_IF_ERROR(rondo__peers_synchronize_all(executor->root));
+    // A later call that failed may have dropped the plan.
     RETURN_IF_ERROR(rondo__device_control_check(async->active, async->active->current));
     keep_times(async);
     return RONDO_STATUS_OK;

@@ -26,6 +26,19 @@
 #include "executor/spans.h"
 #include "executor/states.h"
 
+// Copies within host memory. Of what control flow feeds to its bodies profiles tell.
+static void feed_memory(const rondo_executor *executor, const rondo__plan *plan, size_t i, void *to,
+                        const void *from, size_t bytes) {
+    rondo__hook_scope scope = {0};
+    if (executor->depth > 0) {
+        const rondo__copy_note note =
+            rondo__plan_note_copy(plan, plan->program->inputs[i], NULL, "feed");
+        scope = rondo__copy_tell_host(bytes, &note);
+    }
+    memcpy(to, from, bytes);
+    rondo__hook_leave(&scope);
+}
+
 // Puts an input that ops of the processor read, in a plan of a GPU, where those find it. Where
 // nobody waits for the run, a lane brings one that is in host memory.
 static rondo_status feed_host_side(rondo_executor *executor, rondo__plan *plan, size_t i,
@@ -36,7 +49,7 @@ static rondo_status feed_host_side(rondo_executor *executor, rondo__plan *plan, 
     }
     if (feed->device != executor->device) {
         if (waits) {
-            memcpy(slot->address, feed->data, slot->bytes);
+            feed_memory(executor, plan, i, slot->address, feed->data, slot->bytes);
         }
         return RONDO_STATUS_OK;
     }
@@ -86,10 +99,10 @@ static rondo_status feed_inputs(rondo_executor *executor, rondo__plan *plan,
                                                      slot->bytes, RONDO_COPY_DEVICE_TO_DEVICE,
                                                      &note));
         } else if (waits && plan->staging == NULL) {
-            memcpy(slot->address, feeds[i].data, slot->bytes);
+            feed_memory(executor, plan, i, slot->address, feeds[i].data, slot->bytes);
         } else if (waits) {
             char *staged = plan->staging + plan->input_staging[i];
-            memcpy(staged, feeds[i].data, slot->bytes);
+            feed_memory(executor, plan, i, staged, feeds[i].data, slot->bytes);
             if (executor->depth > 0) {  // what a caller feeds is not counted
                 rondo__crossing_note(executor, RONDO__TO_DEVICE, slot->bytes, false);
             }
@@ -119,7 +132,11 @@ static void count_run(rondo_executor *executor, rondo__plan *plan, bool was_repl
     executor->eager_run_count += was_replayed ? 0 : 1;
     executor->replay_run_count += was_replayed ? 1 : 0;
     executor->has_run = true;
-    executor->root->crossings.run_count += executor->depth == 0 ? 1 : 0;
+    executor->fed = plan;
+    if (executor->depth == 0) {
+        executor->root->ran = executor;
+        executor->root->crossings.run_count += 1;
+    }
 }
 
 // What is on the stream still uses the plan's memory; the first failure stays the one reported.
@@ -148,11 +165,19 @@ static void begin_crossings(rondo_executor *executor) {
     }
 }
 
+// Until it is done no run has left its inputs.
+static void forget_fed(rondo_executor *executor) {
+    if (executor->depth == 0) {
+        executor->root->ran = NULL;
+    }
+}
+
 // Puts inputs, steps and outputs on the stream.
 static rondo_status put_run(const rondo__fetch *fetch, rondo__plan *plan, const rondo_tensor *feeds,
                             rondo_run_times *out_times) {
     rondo_executor *executor = fetch->executor;
     begin_crossings(executor);
+    forget_fed(executor);
     RETURN_IF_ERROR(rondo__bound_begin(fetch, plan, feeds));
     RETURN_IF_ERROR(rondo__executor_mark(executor, 0));
     RETURN_IF_ERROR(feed_inputs(executor, plan, feeds, fetch->waits));
@@ -248,9 +273,12 @@ rondo_status rondo_executor_rerun(rondo_executor *executor) {
         return RONDO_FAIL(INVALID, "executor is NULL");
     }
     RETURN_IF_ERROR(rondo__executor_settle(executor, __func__));
-    rondo_executor *active = executor->active;
-    if (active->current == NULL || !active->has_run) {
-        return RONDO_FAIL(STATE, "nothing has run yet; call rondo_executor_run first");
+    rondo_executor *active = executor->ran;
+    rondo__plan *plan = active != NULL ? active->fed : NULL;
+    if (plan == NULL) {
+        return RONDO_FAIL(STATE,
+                          "nothing has run yet, or the last run failed, or its plan was dropped; "
+                          "call rondo_executor_run first");
     }
     if (active->took_device_feeds) {
         return RONDO_FAIL(STATE,
@@ -263,9 +291,9 @@ rondo_status rondo_executor_rerun(rondo_executor *executor) {
     rondo__budget *before = rondo__executor_begin_call(executor, NULL, 0);
     rondo_status status = rondo__self_check_begin_run(executor);
     begin_crossings(active);
-    active->current->is_fed = true;  // by the run before
+    plan->is_fed = true;  // by the run before
     if (status == RONDO_STATUS_OK) {
-        status = rondo__plan_run_steps(active, active->current, rondo__executor_run_tensors,
+        status = rondo__plan_run_steps(active, plan, rondo__executor_run_tensors,
                                        &times.was_replayed);
     }
     rondo__self_check_end_run(executor);
@@ -274,9 +302,9 @@ rondo_status rondo_executor_rerun(rondo_executor *executor) {
     rondo__error_save(&saved);
     rondo_status waited = rondo_stream_synchronize(active->stream);
     if (waited == RONDO_STATUS_OK) {
-        waited = rondo__peers_synchronize(active->current);
+        waited = rondo__peers_synchronize(plan);
     }
-    const rondo_status stopped = rondo__device_control_check(active, active->current);
+    const rondo_status stopped = rondo__device_control_check(active, plan);
     if (stopped == RONDO_STATUS_OK && status != RONDO_STATUS_OK) {
         rondo__error_restore(&saved);
     }
@@ -289,7 +317,7 @@ rondo_status rondo_executor_rerun(rondo_executor *executor) {
     times.ran_op_count = executor->ran_count;
     times.replayed_op_count = executor->replayed_count;
     active->times = times;
-    count_run(active, active->current, times.was_replayed);
-    rondo__branches_settle(active, active->current);
+    count_run(active, plan, times.was_replayed);
+    rondo__branches_settle(active, plan);
     return RONDO_STATUS_OK;
 }

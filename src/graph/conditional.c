@@ -209,7 +209,9 @@ rondo_status rondo_scope_enter(rondo_scope handle, uint32_t branch, rondo_stream
     uint64_t id = 0;
     rondo_status status = RONDO_STATUS_OK;
     if (scope->body == NULL) {
-        status = rondo_stream_create(scope->device, NULL, &scope->body);
+        const rondo_stream_options options = {.struct_size = sizeof options,
+                                              .priority = scope->parent->priority};
+        status = rondo_stream_create(scope->device, &options, &scope->body);
     }
     if (status == RONDO_STATUS_OK) {
         status = rondo__label_inherit(scope->body, scope->parent, scope->label_path);

@@ -54,6 +54,13 @@ static rondo_status grow(rondo_graph *graph, rondo_stream *stream, rondo__execut
     return RONDO_STATUS_OK;
 }
 
+static rondo_status fail_exclusive(void) {
+    return RONDO_FAIL_AS("rondo_graph_measure_device_bytes", UNSUPPORTED,
+                         "the driver makes one executable at a time of a graph with conditional "
+                         "or memory nodes, or with device-updatable kernels, so copies of it "
+                         "cannot be measured");
+}
+
 rondo_status rondo_graph_measure_device_bytes(rondo_graph *graph, uint64_t *out_bytes) {
     RETURN_IF_ERROR(rondo__check_pointer(out_bytes, __func__, "out_bytes"));
     *out_bytes = 0;
@@ -68,9 +75,7 @@ rondo_status rondo_graph_measure_device_bytes(rondo_graph *graph, uint64_t *out_
     bool is_exclusive = false;
     RETURN_IF_ERROR(rondo__graph_check_exclusive(graph->recorded, &is_exclusive));
     if (is_exclusive) {
-        return RONDO_FAIL(UNSUPPORTED,
-                          "the driver makes one executable at a time of a graph with conditional "
-                          "or memory nodes, so copies of it cannot be measured");
+        return fail_exclusive();
     }
     rondo_stream *stream = NULL;
     growth g = {0};
@@ -87,6 +92,9 @@ rondo_status rondo_graph_measure_device_bytes(rondo_graph *graph, uint64_t *out_
     }
     rondo_stream_destroy(stream);
     rondo__free(copies);
+    if (status == RONDO_STATUS_UNSUPPORTED) {
+        return fail_exclusive();
+    }
     if (status != RONDO_STATUS_OK) {
         return status;
     }

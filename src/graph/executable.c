@@ -116,8 +116,14 @@ rondo_status rondo__graph_instantiate(rondo_graph *graph) {
             rondo__graph_drop_executable(graph);
         }
     }
-    RETURN_IF_ERROR(
-        rondo__graph_make_executable(graph, graph->recorded, &executable, &graph->stats));
+    rondo_status status =
+        rondo__graph_make_executable(graph, graph->recorded, &executable, &graph->stats);
+    if (status == RONDO_STATUS_UNSUPPORTED && graph->executable != NULL) {
+        // Perhaps only beside the former one: no kind of node tells of device-updatable kernels.
+        rondo__graph_drop_executable(graph);
+        status = rondo__graph_make_executable(graph, graph->recorded, &executable, &graph->stats);
+    }
+    RETURN_IF_ERROR(status);
     rondo__graph_set_executable(graph, executable);
     return RONDO_STATUS_OK;
 }

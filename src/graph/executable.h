@@ -9,7 +9,8 @@
 //
 // Errors:    NO_MEMORY, NO_DEVICE_MEMORY, UNSUPPORTED, DRIVER, LOST.
 RONDO_MUST_USE rondo_status rondo__graph_instantiate(rondo_graph *graph);
-// Whether the template can have one executable at a time only.
+// Whether the template can have one executable at a time only, as far as the kinds of its nodes
+// tell. Of device-updatable kernels they do not: then the second one is refused with UNSUPPORTED.
 RONDO_MUST_USE rondo_status rondo__graph_check_exclusive(rondo__template *recorded,
                                                          bool *out_is_exclusive);
 

@@ -147,7 +147,7 @@ static rondo_status take_fill(rondo__node_image *image, const rondo_work *work) 
         return FAIL(INVALID, "node %zu would fill nothing; switch it off instead", image->index);
     }
     info->destination = work->destination;
-    info->fill_value = work->fill_value;
+    info->fill_value = rondo__cut_to_element(work->fill_value, work->element_bytes);
     info->element_bytes = work->element_bytes;
     info->width = work->element_count;
     info->byte_count = (uint64_t)work->element_count * work->element_bytes;

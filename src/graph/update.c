@@ -103,40 +103,33 @@ static rondo_status patch_executable(const rondo_graph *graph, rondo__template *
     return status;
 }
 
-static rondo_status write_node(const rondo_graph *graph, rondo__node_image *image) {
-    const rondo__backend *backend = graph->device->backend;
-    size_t done;
-    RETURN_IF_ERROR(backend->patch_nodes(graph->executable, graph->recorded, &image, 1, &done));
-    return image->info.kind == RONDO__NODE_HOST
-               ? RONDO_STATUS_OK
-               : backend->enable_node(graph->executable, graph->recorded, image);
-}
-
-static rondo_status write_recorded(const rondo_graph *graph, size_t index) {
-    rondo__node_image recorded;
-    RETURN_IF_ERROR(graph->device->backend->read_node(graph->recorded, index, &recorded));
-    rondo_status status = write_node(graph, &recorded);
-    rondo__node_image_deinit(&recorded);
-    return status;
-}
-
-// The executable does what was recorded again; after a failure, what it was patched to.
-static rondo_status undo_patches(const rondo_graph *graph) {
-    rondo_status status = RONDO_STATUS_OK;
+// An executable of what `source` recorded: a new one, or that of `source`, where the template can
+// have no second.
+static rondo_status get_executable(rondo_graph *graph, rondo_graph *source,
+                                   rondo_graph_stats *stats, rondo__executable **out_executable) {
+    bool is_exclusive = false;
     rondo_error saved;
-    for (size_t i = 0; i < graph->image_count && status == RONDO_STATUS_OK; ++i) {
-        if (graph->images[i] != NULL && graph->images[i]->fixed == NULL) {
-            status = write_recorded(graph, i);
-        }
+    if (source->executable != NULL) {
+        RETURN_IF_ERROR(rondo__graph_check_exclusive(source->recorded, &is_exclusive));
     }
-    rondo__error_save(&saved);
-    for (size_t i = 0; i < graph->image_count && status != RONDO_STATUS_OK; ++i) {
-        if (graph->images[i] != NULL && graph->images[i]->fixed == NULL) {
-            (void)write_node(graph, graph->images[i]);
+    if (!is_exclusive) {
+        rondo__error_save(&saved);
+        rondo_status status =
+            rondo__graph_make_executable(graph, source->recorded, out_executable, stats);
+        if (status != RONDO_STATUS_UNSUPPORTED || source->executable == NULL) {
+            return status;
         }
+        rondo__error_restore(&saved);
     }
-    rondo__error_restore(&saved);
-    return status;
+    if (source->images != NULL) {
+        // It does what patches said, and not what was recorded.
+        rondo__graph_drop_executable(source);
+        return rondo__graph_make_executable(graph, source->recorded, out_executable, stats);
+    }
+    rondo__graph_wait(source);
+    *out_executable = source->executable;
+    source->executable = NULL;
+    return RONDO_STATUS_OK;
 }
 
 // Patches graph->executable, or puts another one there: a new one, or that of `source`, where the
@@ -161,23 +154,8 @@ static rondo_status renew_executable(rondo_graph *graph, rondo_graph *source,
         }
         find_difference(graph, source, report);
     }
-    bool is_exclusive = false;
-    if (source->executable != NULL) {
-        RETURN_IF_ERROR(rondo__graph_check_exclusive(recorded, &is_exclusive));
-    }
-    if (is_exclusive && source->images != NULL) {
-        // It does what patches said, and not what was recorded.
-        rondo__graph_drop_executable(source);
-        is_exclusive = false;
-    }
-    rondo__executable *executable = source->executable;
-    if (is_exclusive) {
-        RETURN_IF_ERROR(undo_patches(source));
-        rondo__graph_wait(source);
-        source->executable = NULL;
-    } else {
-        RETURN_IF_ERROR(rondo__graph_make_executable(graph, recorded, &executable, stats));
-    }
+    rondo__executable *executable = NULL;
+    RETURN_IF_ERROR(get_executable(graph, source, stats, &executable));
     rondo__graph_set_executable(graph, executable);
     return RONDO_STATUS_OK;
 }

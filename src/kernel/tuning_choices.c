@@ -18,6 +18,7 @@ enum { FILE_VERSION = 1, FIELD_COUNT = 3 };
 // Device, problem and choice, one behind the other in one allocation.
 typedef struct choice_line {
     char *field[FIELD_COUNT];
+    size_t number;  // in the file; where two are of one problem, the later one counts
 } choice_line;
 
 struct rondo__tuning_choices {
@@ -68,10 +69,45 @@ static rondo_status make_line(const char *const field[FIELD_COUNT], choice_line 
     return RONDO_STATUS_OK;
 }
 
+// Puts one line behind the others, whatever its order: sort_lines makes up for it.
+static rondo_status append(rondo__tuning_choices *choices, const char *const field[FIELD_COUNT],
+                           size_t number) {
+    choice_line line = {.number = number};
+    RETURN_IF_ERROR(
+        RONDO__ARRAY_RESERVE(choices->lines, choices->line_capacity, choices->line_count + 1));
+    RETURN_IF_ERROR(make_line(field, &line));
+    choices->lines[choices->line_count++] = line;
+    return RONDO_STATUS_OK;
+}
+
+static int compare_lines(const void *a, const void *b) {
+    const choice_line *left = a;
+    const choice_line *right = b;
+    const int order = compare(left, right->field[0], right->field[1]);
+    return order != 0 ? order : left->number < right->number ? -1 : 1;
+}
+
+// Sorts what was appended; of the lines of one problem the last stays.
+static void sort_lines(rondo__tuning_choices *choices) {
+    size_t kept = 0;
+    if (choices->line_count == 0) {
+        return;
+    }
+    qsort(choices->lines, choices->line_count, sizeof *choices->lines, compare_lines);
+    for (size_t i = 0; i < choices->line_count; i++) {
+        const choice_line line = choices->lines[i];
+        if (kept > 0 && compare(&choices->lines[kept - 1], line.field[0], line.field[1]) == 0) {
+            rondo__free(choices->lines[--kept].field[0]);
+        }
+        choices->lines[kept++] = line;
+    }
+    choices->line_count = kept;
+}
+
 static rondo_status put(rondo__tuning_choices *choices, const char *const field[FIELD_COUNT]) {
     const size_t place = find_place(choices, field[0], field[1]);
     const bool is_there = has_line(choices, place, field[0], field[1]);
-    choice_line line;
+    choice_line line = {0};
     if (is_there && strcmp(choices->lines[place].field[2], field[2]) == 0) {
         return RONDO_STATUS_OK;
     }
@@ -135,7 +171,7 @@ static rondo_status read_line(rondo__tuning_choices *choices, char *line, size_t
         }
         at = end;
     }
-    return put(choices, field);
+    return append(choices, field, number);
 }
 
 static rondo_status read_lines(rondo__tuning_choices *choices, char *text, size_t byte_count) {
@@ -169,6 +205,7 @@ static rondo_status read_file(rondo__tuning_choices *choices, const char *path) 
         }
         text[file.byte_count] = '\0';
         status = read_lines(choices, text, file.byte_count);
+        sort_lines(choices);
     }
     rondo__free(text);
     rondo__file_unmap(&file);

@@ -53,10 +53,13 @@ static rondo_status read_constant(rondo__importer *importer, const Onnx__NodePro
                                   const Onnx__AttributeProto *value, rondo_tensor *out_tensor) {
     if (strcmp(name, "value") == 0 && value->t != NULL) {
         rondo_status status = rondo__tensor_read(&importer->reader, value->t, out_tensor);
-        return status == RONDO_STATUS_UNSUPPORTED
-                   ? rondo__node_fail_unsupported(proto, opset,
-                                                  "attribute value: its element type or rank")
-                   : status;
+        if (status == RONDO_STATUS_UNSUPPORTED) {
+            char detail[160];
+            snprintf(detail, sizeof detail, "attribute value is %s",
+                     rondo__tensor_explain(value->t));
+            return rondo__node_fail_unsupported(proto, opset, detail);
+        }
+        return status;
     }
     if (strcmp(name, "value_float") == 0) {
         return make_list(RONDO_DTYPE_F32, 0, &value->f, 1, out_tensor);

@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "onnx/file_kinds.h"
 
 // Converters write one file, or one for each tensor.
 enum { FILE_COUNT_MAX = 65536 };
@@ -124,6 +125,11 @@ rondo_status rondo__external_find(rondo__tensor_reader *reader, const Onnx__Tens
     }
     size_t file_bytes = rondo__source_get_byte_count(source);
     if (offset > file_bytes || length > file_bytes - offset) {
+        const char *kind = rondo__file_kind_explain(rondo__source_get_bytes(source), file_bytes);
+        if (kind != NULL) {
+            return RONDO_FAIL(BAD_DATA, "%s: its external data \"%.60s\" is %s", owner, location,
+                              kind);
+        }
         return RONDO_FAIL(BAD_DATA,
                           "%s: external %llu bytes from %llu on lie beyond the end of \"%.60s\" "
                           "(%zu bytes)",

@@ -34,7 +34,7 @@ static rondo_status import_initializer(rondo__importer *importer, rondo__scope *
     if (status == RONDO_STATUS_UNSUPPORTED) {
         // The node that uses it knows better what cannot be done.
         RETURN_IF_ERROR(rondo__program_add_value(scope->program, proto->name, &number));
-        return rondo__oddities_set(scope->oddities, number, "an unsupported initializer");
+        return rondo__oddities_set(scope->oddities, number, rondo__tensor_explain(proto));
     }
     if (status != RONDO_STATUS_OK) {
         return status;

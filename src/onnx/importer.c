@@ -10,6 +10,7 @@
 #include "base/float_scope.h"
 #include "base/logging.h"
 #include "base/memory.h"
+#include "onnx/file_kinds.h"
 #include "onnx/functions.h"
 #include "onnx/graphs.h"
 #include "onnx/scope.h"
@@ -36,6 +37,15 @@ static rondo_status check_version(const Onnx__ModelProto *model) {
             (long long)model->ir_version, IR_VERSION_MIN, IR_VERSION_MAX);
     }
     return RONDO_STATUS_OK;
+}
+
+// A model that cannot be read may be a file of another kind, which says more than where protobuf
+// ends.
+static rondo_status explain_kind(const uint8_t *bytes, size_t byte_count, rondo_status status) {
+    const char *explanation =
+        status == RONDO_STATUS_BAD_DATA ? rondo__file_kind_explain(bytes, byte_count) : NULL;
+    return explanation != NULL ? RONDO_FAIL(BAD_DATA, "not an ONNX model: it is %s", explanation)
+                               : status;
 }
 
 static rondo_status import_model(rondo__importer *importer, rondo_program **out_program) {
@@ -95,7 +105,7 @@ static rondo_status import_bytes(const uint8_t *bytes, size_t byte_count, rondo_
     rondo_status status =
         rondo__wire_unpack(&onnx__model_proto__descriptor, bytes, byte_count, &message);
     if (status != RONDO_STATUS_OK) {
-        return status;
+        return explain_kind(bytes, byte_count, status);
     }
     *out_model = (Onnx__ModelProto *)message;
     rondo__missing own = {0};
@@ -123,6 +133,9 @@ static rondo_status import_bytes(const uint8_t *bytes, size_t byte_count, rondo_
         (*out_program)->file_bytes = byte_count + importer.reader.external_bytes;
     }
     rondo__tensor_reader_deinit(&importer.reader);
+    if ((*out_model)->graph == NULL) {
+        status = explain_kind(bytes, byte_count, status);
+    }
     // What else seems wrong behind an op that nobody knows may follow from that op.
     if (own.count > 0 && status != RONDO_STATUS_NO_MEMORY) {
         status = rondo__missing_fail(&own);

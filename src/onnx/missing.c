@@ -2,6 +2,7 @@
 
 #include "onnx/missing.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -22,6 +23,23 @@ static char *copy_detail(void) {
     return rondo__strndup(start + 2, length);
 }
 
+// What tells entries apart. Values in quotes do not: a hundred weights of int4 are one thing.
+static char *make_key(const char *domain, const char *op, int64_t version, const char *detail) {
+    char *key = rondo__strformat("%s:%s:%lld:%s", domain, op, (long long)version, detail);
+    bool is_quoted = false;
+    size_t length = 0;
+    for (const char *c = key; c != NULL && *c != '\0'; ++c) {
+        is_quoted = *c == '"' ? !is_quoted : is_quoted;
+        if (!is_quoted) {
+            key[length++] = *c;
+        }
+    }
+    if (key != NULL) {
+        key[length] = '\0';
+    }
+    return key;
+}
+
 rondo_status rondo__missing_add(rondo__missing *missing, const char *domain, const char *op,
                                 int64_t version) {
     RETURN_IF_ERROR(RONDO__ARRAY_RESERVE(missing->entries, missing->capacity, missing->count + 1));
@@ -31,11 +49,14 @@ rondo_status rondo__missing_add(rondo__missing *missing, const char *domain, con
     if (detail == NULL) {
         goto done;
     }
+    if (strcmp(detail, RONDO__MISSING_OPSET) == 0) {
+        op = "";
+    }
     node = rondo__strdup(rondo_error_get_last()->op);
     if (node == NULL) {
         goto free_detail;
     }
-    char *key = rondo__strformat("%s:%s:%lld:%s", domain, op, (long long)version, detail);
+    char *key = make_key(domain, op, version, detail);
     if (key == NULL) {
         goto free_node;
     }
@@ -71,11 +92,16 @@ done:
     return status;
 }
 
-// "op com.microsoft.Foo version 1 (attribute a), 3 nodes" of one entry.
+// "op com.microsoft.Foo version 1 (attribute a), 3 nodes" of one entry, or "opset 22 (...)".
 static void format_entry(const rondo__missing_entry *entry, char *buffer, size_t bytes) {
     char nodes[40] = "";
     if (entry->count > 1) {
         (void)snprintf(nodes, sizeof nodes, ", %zu nodes", entry->count);
+    }
+    if (entry->op[0] == '\0') {
+        (void)snprintf(buffer, bytes, "opset %lld (%s)%s", (long long)entry->version, entry->detail,
+                       nodes);
+        return;
     }
     (void)snprintf(buffer, bytes, "op %.48s%s%.64s version %lld%s%s%s%s", entry->domain,
                    entry->domain[0] != '\0' ? "." : "", entry->op, (long long)entry->version,

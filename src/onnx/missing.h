@@ -11,11 +11,11 @@
 
 typedef struct rondo__missing_entry {
     const char *domain;  // borrowed from the model
-    const char *op;      // borrowed from the model
+    const char *op;      // borrowed from the model; "" for all ops of an unknown opset
     int64_t version;
     char *node;    // name of the first node that needs it; "" for none
-    char *detail;  // "attribute A"; "" when the whole op is missing
-    char *key;     // all of it, to be found again
+    char *detail;  // "attribute A"
+    char *key;     // all of it but names in quotes, to be found again
     size_t count;  // of nodes
 } rondo__missing_entry;
 
@@ -26,6 +26,9 @@ typedef struct rondo__missing {
     size_t capacity;
     rondo__namemap index;
 } rondo__missing;
+
+// The detail of ops that are known, but not in the opset of the model. All of them are one entry.
+#define RONDO__MISSING_OPSET "opsets 9 to 21 are known: export the model for one of them"
 
 // Counts one node. Its name and the detail are taken from the latest error record, which says that
 // its op is unsupported. `domain` and `op` must outlive the list.

@@ -120,7 +120,13 @@ static rondo_status import_tensor(rondo__node_builder *builder, const Onnx__Tens
                                   rondo__attribute *attribute) {
     rondo_status status =
         rondo__tensor_read(&builder->importer->reader, proto, &attribute->tensor_value);
-    return status == RONDO_STATUS_UNSUPPORTED ? fail_attribute(builder, attribute->name) : status;
+    if (status == RONDO_STATUS_UNSUPPORTED) {
+        char detail[192];
+        snprintf(detail, sizeof detail, "attribute %.60s is %s", attribute->name,
+                 rondo__tensor_explain(proto));
+        return rondo__op_fail_unsupported(&builder->node.op, detail);
+    }
+    return status;
 }
 
 static rondo_status fill_attribute(rondo__node_builder *builder, const Onnx__AttributeProto *proto,
@@ -220,8 +226,8 @@ rondo_status rondo__node_add_body(rondo__node_builder *builder, const char *name
 
 static rondo_status fail_odd(const rondo__node_builder *builder, const char *role, const char *name,
                              const char *reason) {
-    char detail[160];
-    snprintf(detail, sizeof(detail), "%s %.64s is %s", role, name, reason);
+    char detail[192];
+    snprintf(detail, sizeof(detail), "%s \"%.64s\" is %s", role, name, reason);
     return rondo__op_fail_unsupported(&builder->node.op, detail);
 }
 
@@ -265,10 +271,26 @@ static rondo_status import_outputs(rondo__node_builder *builder) {
     return RONDO_STATUS_OK;
 }
 
+// Says whether the op is unknown, or this version of it, or all of this opset.
+static rondo_status fail_version(const Onnx__NodeProto *proto, const char *domain, int32_t opset) {
+    const bool is_known_opset =
+        domain[0] != '\0' || (opset >= RONDO_OP_OPSET_MIN && opset <= RONDO_OP_OPSET_MAX);
+    char detail[64];
+    int32_t first = 0;
+    int32_t last = 0;
+    if (!rondo__op_get_versions(domain, proto->op_type, &first, &last)) {
+        return rondo__node_fail_unsupported(proto, opset, "the op is unknown");
+    }
+    if (!is_known_opset) {
+        return rondo__node_fail_unsupported(proto, opset, RONDO__MISSING_OPSET);
+    }
+    snprintf(detail, sizeof detail, "versions %d to %d are known", first, last);
+    return rondo__node_fail_unsupported(proto, opset, detail);
+}
+
 rondo_status rondo__node_begin(rondo__importer *importer, rondo__scope *scope,
                                const Onnx__NodeProto *proto, int32_t opset,
                                rondo__node_builder *out_builder) {
-    static const char known_opsets[] = "opsets 9 to 21 are known";
     const char *domain = rondo__onnx_domain(proto->domain);
     rondo__node_builder *builder = out_builder;
     *builder = (rondo__node_builder){
@@ -278,9 +300,7 @@ rondo_status rondo__node_begin(rondo__importer *importer, rondo__scope *scope,
         .node.op = {.def = rondo__op_lookup(domain, proto->op_type, opset), .opset = opset},
     };
     if (builder->node.op.def == NULL) {
-        bool is_known_opset = opset >= RONDO_OP_OPSET_MIN && opset <= RONDO_OP_OPSET_MAX;
-        return rondo__node_fail_unsupported(
-            proto, opset, is_known_opset || domain[0] != '\0' ? "" : known_opsets);
+        return fail_version(proto, domain, opset);
     }
     if ((builder->node.op.def->flags & RONDO__OP_INTERNAL) != 0) {
         return RONDO_FAIL(BAD_DATA, "the op is internal and cannot stand in a file");

@@ -11,66 +11,40 @@
 #include "base/memory.h"
 #include "onnx/external.h"
 #include "onnx/wire.h"
+#include "op/element_types.h"
+#include "op/support.h"
 
 // Smaller tensors are copied: a page of the file kept mapped costs more than they do.
 enum { MAPPED_BYTES_MIN = 1024 };
 
-// X(ONNX data_type, our dtype, text)
-#define DTYPE_MAP(X)              \
-    X(1, F32, "float")            \
-    X(2, U8, "uint8")             \
-    X(3, I8, "int8")              \
-    X(4, U16, "uint16")           \
-    X(5, I16, "int16")            \
-    X(6, I32, "int32")            \
-    X(7, I64, "int64")            \
-    X(8, STRING, "string")        \
-    X(9, BOOL, "bool")            \
-    X(10, F16, "float16")         \
-    X(11, F64, "double")          \
-    X(12, U32, "uint32")          \
-    X(13, U64, "uint64")          \
-    X(14, NONE, "complex64")      \
-    X(15, NONE, "complex128")     \
-    X(16, BF16, "bfloat16")       \
-    X(17, NONE, "float8e4m3fn")   \
-    X(18, NONE, "float8e4m3fnuz") \
-    X(19, NONE, "float8e5m2")     \
-    X(20, NONE, "float8e5m2fnuz") \
-    X(21, NONE, "uint4")          \
-    X(22, NONE, "int4")           \
-    X(23, NONE, "float4e2m1")
-
-static const struct {
-    rondo_dtype dtype;
-    const char *text;
-} dtypes[] = {
-#define DTYPE_ROW(number, name, words) [number] = {RONDO_DTYPE_##name, words},
-    DTYPE_MAP(DTYPE_ROW)
-#undef DTYPE_ROW
-};
-
 rondo_status rondo__onnx_get_dtype(int32_t data_type, const char *owner, rondo_dtype *out_dtype) {
-    *out_dtype = RONDO_DTYPE_NONE;
-    if (data_type <= 0 || (size_t)data_type >= sizeof(dtypes) / sizeof(dtypes[0])) {
-        return RONDO_FAIL(BAD_DATA, "%s has element type %d, which ONNX does not define", owner,
-                          data_type);
+    *out_dtype = rondo__dtype_from_onnx(data_type);
+    if (rondo__onnx_type_get_name(data_type) == NULL) {
+        return RONDO_FAIL(BAD_DATA, "%s has element type %d, which is not known; 1 to %d are",
+                          owner, data_type, RONDO_ONNX_TYPE_MAX);
     }
-    *out_dtype = dtypes[data_type].dtype;
     if (*out_dtype == RONDO_DTYPE_NONE) {
-        return RONDO_FAIL(UNSUPPORTED, "unsupported: %s holds elements of type %s", owner,
-                          dtypes[data_type].text);
+        return RONDO_FAIL(UNSUPPORTED, "unsupported: %s is %s", owner,
+                          rondo__onnx_type_explain(data_type));
     }
     return RONDO_STATUS_OK;
 }
 
 int32_t rondo__onnx_from_dtype(rondo_dtype dtype) {
-    for (size_t i = 1; dtype != RONDO_DTYPE_NONE && i < sizeof dtypes / sizeof dtypes[0]; ++i) {
-        if (dtypes[i].dtype == dtype) {
-            return (int32_t)i;
+    for (int32_t i = 1; dtype != RONDO_DTYPE_NONE && i <= RONDO_ONNX_TYPE_MAX; ++i) {
+        if (rondo__dtype_from_onnx(i) == dtype) {
+            return i;
         }
     }
     return 0;
+}
+
+const char *rondo__tensor_explain(const Onnx__TensorProto *proto) {
+    const char *explanation = rondo__onnx_type_explain(proto->data_type);
+    return explanation != NULL              ? explanation
+           : proto->n_dims > RONDO_RANK_MAX ? "a tensor of rank above 8"
+           : proto->segment != NULL         ? "a tensor in segments"
+                                    : "external data of a model in memory, which has no folder";
 }
 
 void rondo__tensor_reader_deinit(rondo__tensor_reader *reader) {

@@ -36,6 +36,9 @@ RONDO_MUST_USE rondo_status rondo__tensor_read(rondo__tensor_reader *reader,
                                                const Onnx__TensorProto *proto,
                                                rondo_tensor *out_tensor);
 
+// Why rondo__tensor_read answers UNSUPPORTED: "a tensor of int4: use int8".
+const char *rondo__tensor_explain(const Onnx__TensorProto *proto);
+
 // The element type of an ONNX data_type.
 //
 // Errors:    UNSUPPORTED (the message names the type and `owner`, for example "input \"x\"").

@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "op/element_types.h"
 #include "op/support.h"
 
 static int32_t find_symbol(const rondo_program *program, const char *name) {
@@ -85,7 +86,8 @@ static rondo_status import_tensor_type(rondo__importer *importer, rondo__scope *
         rondo_dtype dtype = RONDO_DTYPE_NONE;
         rondo_status status = rondo__onnx_get_dtype(type->elem_type, owner, &dtype);
         if (status == RONDO_STATUS_UNSUPPORTED) {
-            return rondo__oddities_set(scope->oddities, number, "a tensor of an unknown type");
+            return rondo__oddities_set(scope->oddities, number,
+                                       rondo__onnx_type_explain(type->elem_type));
         }
         if (status != RONDO_STATUS_OK) {
             return status;
@@ -118,9 +120,10 @@ static const char *read_item_type(const Onnx__TypeProto *type, rondo_dtype *item
     switch (type->value_case) {
         case ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE:
             item_dtype[0] = rondo__dtype_from_onnx(type->tensor_type->elem_type);
-            return item_dtype[0] == RONDO_DTYPE_NONE && type->tensor_type->elem_type != 0
-                       ? "a sequence or optional of tensors of an unknown type"
-                       : NULL;
+            return item_dtype[0] != RONDO_DTYPE_NONE || type->tensor_type->elem_type == 0 ? NULL
+                   : rondo__onnx_type_get_name(type->tensor_type->elem_type) == NULL
+                       ? "a sequence or optional of tensors of a type that is not known"
+                       : rondo__onnx_type_explain_nested(type->tensor_type->elem_type);
         case ONNX__TYPE_PROTO__VALUE_SEQUENCE_TYPE:
             item_dtype[0] = RONDO_DTYPE_SEQUENCE;
             return may_be_sequence

@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/read_options.h"
 #include "onnx.pb-c.h"
+#include "onnx/file_kinds.h"
 #include "onnx/source.h"
 #include "onnx/tensors.h"
 #include "onnx/wire.h"
@@ -280,6 +281,11 @@ static rondo_status load(const char *path, rondo_dtype dtype, const rondo_tensor
     rondo_status status = message.count == 0 && !rondo__dtype_is_nested(dtype)
                               ? RONDO_FAIL(BAD_DATA, "not a tensor: the file is empty")
                               : read_value(&message, dtype, labels, out_tensor);
+    const char *kind =
+        status == RONDO_STATUS_BAD_DATA ? rondo__file_kind_explain(bytes, message.count) : NULL;
+    if (kind != NULL) {
+        status = RONDO_FAIL(BAD_DATA, "not a tensor: it is %s", kind);
+    }
     if (status != RONDO_STATUS_OK && status != RONDO_STATUS_UNSUPPORTED) {
         rondo__source_prefix_path(path);
     }

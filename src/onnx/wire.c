@@ -22,7 +22,17 @@ enum { UNPACKED_BASE_BYTES = 64 << 20, UNPACKED_FACTOR = 32 };
 // Lengths of nested messages are written before they are known, as varints of this many bytes.
 enum { PADDED_LENGTH_BYTES = 5 };
 
-enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5 };
+enum {
+    WIRE_VARINT = 0,
+    WIRE_FIXED64 = 1,
+    WIRE_BYTES = 2,
+    WIRE_GROUP = 3,
+    WIRE_GROUP_END = 4,
+    WIRE_FIXED32 = 5
+};
+
+// Groups are older than ONNX, which has none; what is unknown may still be one.
+enum { GROUP_DEPTH_MAX = 32 };
 
 typedef struct wire_reducer {
     const uint8_t *start;
@@ -127,6 +137,51 @@ typedef struct wire_field {
     size_t value_bytes;
 } wire_field;
 
+// Moves *cursor behind the group `number`, whose first tag was read.
+static rondo_status skip_group(const wire_reducer *reducer, uint64_t number, const uint8_t **cursor,
+                               const uint8_t *end) {
+    uint64_t open[GROUP_DEPTH_MAX] = {number};
+    size_t depth = 1;
+    while (depth > 0) {
+        const uint8_t *start = *cursor;
+        uint64_t tag = 0;
+        uint64_t size = 0;
+        bool is_read = read_varint(cursor, end, &tag) && tag >> 3 != 0;
+        switch (tag & 7) {
+            case WIRE_VARINT:
+                is_read = is_read && read_varint(cursor, end, &size);
+                size = 0;
+                break;
+            case WIRE_FIXED64:
+                size = 8;
+                break;
+            case WIRE_FIXED32:
+                size = 4;
+                break;
+            case WIRE_BYTES:
+                is_read = is_read && read_varint(cursor, end, &size);
+                break;
+            case WIRE_GROUP:
+                is_read = is_read && depth < GROUP_DEPTH_MAX;
+                if (is_read) {
+                    open[depth++] = tag >> 3;
+                }
+                break;
+            case WIRE_GROUP_END:
+                is_read = is_read && tag >> 3 == open[--depth];
+                break;
+            default:
+                is_read = false;
+                break;
+        }
+        if (!is_read || size > (uint64_t)(end - *cursor)) {
+            return fail_malformed(reducer, start, "a group is cut off or nested wrongly");
+        }
+        *cursor += size;
+    }
+    return RONDO_STATUS_OK;
+}
+
 // Reads one field and moves *cursor behind it. `descriptor`: of the message; NULL: unknown.
 static rondo_status read_field(const wire_reducer *reducer,
                                const ProtobufCMessageDescriptor *descriptor, const uint8_t **cursor,
@@ -160,6 +215,10 @@ static rondo_status read_field(const wire_reducer *reducer,
                 return fail_malformed(reducer, out_field->start, "a length is cut off or too long");
             }
             out_field->value = at;
+            break;
+        case WIRE_GROUP:
+            RETURN_IF_ERROR(skip_group(reducer, tag >> 3, &at, end));
+            length = (uint64_t)(at - out_field->value);
             break;
         default:
             return fail_malformed(reducer, out_field->start, "unknown wire type");
@@ -201,11 +260,74 @@ static rondo_status append_reference(wire_reducer *reducer, const wire_field *fi
     return append(reducer, bytes, sizeof(bytes));
 }
 
+// A message as it stands in the file: in one part as a rule. A second part adds to the first.
+typedef struct message_part {
+    const uint8_t *start;
+    const uint8_t *end;
+} message_part;
+
+typedef struct message_parts {
+    message_part first;  // when there is one only
+    message_part *list;  // otherwise
+    size_t count, capacity;
+} message_parts;
+
+static const message_part *get_part(const message_parts *parts, size_t i) {
+    return parts->count == 1 ? &parts->first : &parts->list[i];
+}
+
+static rondo_status add_part(message_parts *parts, const wire_field *field) {
+    const message_part part = {field->value, field->value + field->value_bytes};
+    if (parts->count == 0) {
+        parts->first = part;
+        parts->count = 1;
+        return RONDO_STATUS_OK;
+    }
+    RETURN_IF_ERROR(RONDO__ARRAY_RESERVE(parts->list, parts->capacity, parts->count + 1));
+    parts->list[0] = parts->first;
+    parts->list[parts->count++] = part;
+    return RONDO_STATUS_OK;
+}
+
+static bool is_same_choice(const ProtobufCFieldDescriptor *a, const ProtobufCFieldDescriptor *b) {
+    return (a->flags & b->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) != 0 &&
+           a->quantifier_offset == b->quantifier_offset;
+}
+
+// Collects all parts of the message `wanted` of a message: the field that was just read, and those
+// behind it, from `cursor` in part number `at` on.
+static rondo_status collect_parts(wire_reducer *reducer,
+                                  const ProtobufCMessageDescriptor *descriptor,
+                                  const message_parts *outer, size_t at, const uint8_t *cursor,
+                                  const wire_field *wanted, message_parts *out_parts) {
+    bool has_rival = false;
+    RETURN_IF_ERROR(add_part(out_parts, wanted));
+    for (size_t i = at; i < outer->count; ++i) {
+        const message_part *part = get_part(outer, i);
+        cursor = i == at ? cursor : part->start;
+        while (cursor < part->end) {
+            wire_field field;
+            RETURN_IF_ERROR(read_field(reducer, descriptor, &cursor, part->end, &field));
+            if (field.field == wanted->field) {
+                RETURN_IF_ERROR(count_unpacked(reducer, field.start, FIELD_COST_BYTES));
+                RETURN_IF_ERROR(add_part(out_parts, &field));
+            } else if (field.field != NULL && is_same_choice(field.field, wanted->field)) {
+                has_rival = true;
+            }
+        }
+    }
+    // Of a choice the last one counts, and takes away what the others said.
+    return out_parts->count > 1 && has_rival
+               ? fail_malformed(reducer, wanted->start, "a choice is made several times")
+               : RONDO_STATUS_OK;
+}
+
 static rondo_status reduce_message(wire_reducer *reducer,
                                    const ProtobufCMessageDescriptor *descriptor,
-                                   const uint8_t *cursor, const uint8_t *end, int depth);
+                                   const message_parts *parts, int depth);
 
-static rondo_status reduce_submessage(wire_reducer *reducer, const wire_field *field, int depth) {
+static rondo_status reduce_submessage(wire_reducer *reducer, const wire_field *field,
+                                      const message_parts *parts, int depth) {
     static const uint8_t blank[PADDED_LENGTH_BYTES];
     uint8_t tag[2] = {(uint8_t)(field->field->id << 3 | WIRE_BYTES), 0};
     size_t tag_bytes = 1;
@@ -217,8 +339,7 @@ static rondo_status reduce_submessage(wire_reducer *reducer, const wire_field *f
     RETURN_IF_ERROR(append(reducer, tag, tag_bytes));
     size_t length_at = reducer->reduced_count;
     RETURN_IF_ERROR(append(reducer, blank, sizeof(blank)));
-    RETURN_IF_ERROR(reduce_message(reducer, field->field->descriptor, field->value,
-                                   field->value + field->value_bytes, depth + 1));
+    RETURN_IF_ERROR(reduce_message(reducer, field->field->descriptor, parts, depth + 1));
     size_t length = reducer->reduced_count - length_at - sizeof(blank);
     if (length > INT32_MAX) {
         return fail_malformed(reducer, field->start,
@@ -260,13 +381,10 @@ static rondo_status check_field(const wire_reducer *reducer,
     return RONDO_STATUS_OK;
 }
 
-static rondo_status reduce_field(wire_reducer *reducer,
-                                 const ProtobufCMessageDescriptor *descriptor,
-                                 const wire_field *field, const uint8_t *end, int depth) {
+static rondo_status reduce_scalar(wire_reducer *reducer,
+                                  const ProtobufCMessageDescriptor *descriptor,
+                                  const wire_field *field) {
     RETURN_IF_ERROR(count_unpacked(reducer, field->start, FIELD_COST_BYTES));
-    if (field->field->type == PROTOBUF_C_TYPE_MESSAGE) {
-        return reduce_submessage(reducer, field, depth);
-    }
     if (is_raw_data(descriptor, field->field)) {
         return append_reference(reducer, field);
     }
@@ -274,34 +392,59 @@ static rondo_status reduce_field(wire_reducer *reducer,
     size_t factor = field->field->label == PROTOBUF_C_LABEL_REPEATED ? 8 : 1;
     size_t unpacked = field->value_bytes > SIZE_MAX / 8 ? SIZE_MAX : factor * field->value_bytes;
     RETURN_IF_ERROR(count_unpacked(reducer, field->start, unpacked));
+    const uint8_t *end = field->value + field->value_bytes;
     return append(reducer, field->start, (size_t)(end - field->start));
+}
+
+// Reduces the field that was just read, at `cursor` of part number `at`. `seen` has a bit for each
+// single message that is done, with all its parts: protobuf-c would merge them at a cost that grows
+// with the square.
+static rondo_status reduce_field(wire_reducer *reducer,
+                                 const ProtobufCMessageDescriptor *descriptor,
+                                 const message_parts *outer, size_t at, const uint8_t *cursor,
+                                 const wire_field *field, uint64_t *seen, int depth) {
+    if (field->field->type != PROTOBUF_C_TYPE_MESSAGE) {
+        return reduce_scalar(reducer, descriptor, field);
+    }
+    message_parts parts = {0};
+    rondo_status status = RONDO_STATUS_OK;
+    RETURN_IF_ERROR(count_unpacked(reducer, field->start, FIELD_COST_BYTES));
+    if (field->field->label == PROTOBUF_C_LABEL_REPEATED) {
+        status = add_part(&parts, field);
+    } else {
+        const uint64_t bit = UINT64_C(1) << ((size_t)(field->field - descriptor->fields) % 64);
+        if ((*seen & bit) != 0) {
+            return RONDO_STATUS_OK;
+        }
+        *seen |= bit;
+        status = collect_parts(reducer, descriptor, outer, at, cursor, field, &parts);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = reduce_submessage(reducer, field, &parts, depth);
+    }
+    rondo__free(parts.list);
+    return status;
 }
 
 static rondo_status reduce_message(wire_reducer *reducer,
                                    const ProtobufCMessageDescriptor *descriptor,
-                                   const uint8_t *cursor, const uint8_t *end, int depth) {
-    if (depth > DEPTH_MAX) {
-        return fail_malformed(reducer, cursor, "messages are nested too deep");
-    }
-    RETURN_IF_ERROR(count_unpacked(reducer, cursor, descriptor->sizeof_message));
-    // protobuf-c merges a message that stands there twice, at a cost that grows with the square.
+                                   const message_parts *parts, int depth) {
     uint64_t seen = 0;
-    while (cursor < end) {
-        wire_field field;
-        RETURN_IF_ERROR(read_field(reducer, descriptor, &cursor, end, &field));
-        RETURN_IF_ERROR(check_field(reducer, descriptor, &field));
-        if (field.field == NULL) {
-            continue;
-        }
-        if (field.field->type == PROTOBUF_C_TYPE_MESSAGE &&
-            field.field->label != PROTOBUF_C_LABEL_REPEATED) {
-            uint64_t bit = UINT64_C(1) << ((size_t)(field.field - descriptor->fields) % 64);
-            if ((seen & bit) != 0) {
-                return fail_malformed(reducer, field.start, "a message stands there twice");
+    if (depth > DEPTH_MAX) {
+        return fail_malformed(reducer, get_part(parts, 0)->start, "messages are nested too deep");
+    }
+    RETURN_IF_ERROR(count_unpacked(reducer, get_part(parts, 0)->start, descriptor->sizeof_message));
+    for (size_t i = 0; i < parts->count; ++i) {
+        const message_part *part = get_part(parts, i);
+        for (const uint8_t *cursor = part->start; cursor < part->end;) {
+            wire_field field;
+            RETURN_IF_ERROR(read_field(reducer, descriptor, &cursor, part->end, &field));
+            RETURN_IF_ERROR(check_field(reducer, descriptor, &field));
+            if (field.field != NULL) {
+                RETURN_IF_ERROR(
+                    reduce_field(reducer, descriptor, parts, i, cursor, &field, &seen, depth));
             }
-            seen |= bit;
         }
-        RETURN_IF_ERROR(reduce_field(reducer, descriptor, &field, cursor, depth));
     }
     return RONDO_STATUS_OK;
 }
@@ -348,8 +491,8 @@ rondo_status rondo__wire_unpack(const ProtobufCMessageDescriptor *descriptor, co
                               ? SIZE_MAX / 2
                               : UNPACKED_BASE_BYTES + UNPACKED_FACTOR * byte_count,
     };
-    rondo_status status =
-        reduce_message(&reducer, descriptor, reducer.start, reducer.start + byte_count, 0);
+    const message_parts whole = {.first = {reducer.start, reducer.start + byte_count}, .count = 1};
+    rondo_status status = reduce_message(&reducer, descriptor, &whole, 0);
     if (status != RONDO_STATUS_OK) {
         goto done;
     }

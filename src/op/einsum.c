@@ -203,34 +203,64 @@ rondo_status rondo__einsum_infer(rondo__infer *infer) {
     return rondo__infer_set_output(infer, 0, infer->inputs[0].dtype, &plan.output);
 }
 
-// One element of the output: the sum over the labels that the output lacks.
-static double sum_products(const rondo__einsum_plan *plan, const double *const *operands,
-                           const int64_t *base) {
-    const int32_t first = plan->output_count;
-    const int32_t rank = plan->label_count - first;
-    int64_t index[LABEL_MAX] = {0};
-    double sum = 0.0;
-    do {
-        double product = 1.0;
-        for (size_t i = 0; i < plan->operand_count; i++) {
-            int64_t at = base[i];
-            for (int32_t k = 0; k < rank; k++) {
-                at += index[k] * plan->step[i][first + k];
-            }
-            product *= operands[i][at];
-        }
-        sum += product;
-    } while (rondo__index_advance(rank, plan->extent + first, index));
-    return sum;
+// One element of the output: the sum over the labels that the output lacks. Whole numbers of any
+// width multiply modulo 2^64, which is also right modulo their own width.
+#define DEFINE_SUM_PRODUCTS(suffix, type)                                                          \
+    static void sum_products_##suffix(const rondo__einsum_plan *plan, const void *const *operands, \
+                                      const int64_t *base, void *out_sum) {                        \
+        const int32_t first = plan->output_count;                                                  \
+        const int32_t rank = plan->label_count - first;                                            \
+        int64_t index[LABEL_MAX] = {0};                                                            \
+        type sum = 0;                                                                              \
+        do {                                                                                       \
+            type product = 1;                                                                      \
+            for (size_t i = 0; i < plan->operand_count; i++) {                                     \
+                int64_t at = base[i];                                                              \
+                for (int32_t k = 0; k < rank; k++) {                                               \
+                    at += index[k] * plan->step[i][first + k];                                     \
+                }                                                                                  \
+                product *= ((const type *)operands[i])[at];                                        \
+            }                                                                                      \
+            sum += product;                                                                        \
+        } while (rondo__index_advance(rank, plan->extent + first, index));                         \
+        *(type *)out_sum = sum;                                                                    \
+    }
+DEFINE_SUM_PRODUCTS(real, double)
+DEFINE_SUM_PRODUCTS(whole, uint64_t)
+
+// The elements of an operand, as doubles or as whole numbers of 64 bits.
+static const void *widen(rondo__scratch *scratch, const rondo_tensor *tensor, bool is_whole) {
+    if (!is_whole) {
+        return rondo__scratch_widen(scratch, tensor);
+    }
+    const int64_t count = rondo_shape_get_count(&tensor->shape);
+    void *values = rondo__scratch_create(scratch, count);
+    if (values != NULL) {
+        rondo__convert_elements(tensor->dtype, tensor->data, RONDO_DTYPE_U64, values,
+                                (size_t)count);
+    }
+    return values;
+}
+
+static rondo_status narrow(rondo__compute *compute, const void *values, bool is_whole) {
+    void *y;
+    if (!is_whole) {
+        return rondo__narrow(compute, 0, values);
+    }
+    RETURN_IF_ERROR(rondo__compute_get_inferred(compute, 0, &y));
+    rondo__convert_elements(RONDO_DTYPE_U64, values, compute->inferred[0].dtype, y,
+                            (size_t)rondo_shape_get_count(&compute->inferred[0].shape));
+    return RONDO_STATUS_OK;
 }
 
 rondo_status rondo__einsum_compute(rondo__compute *compute) {
+    const bool is_whole = rondo__dtype_is_integer(compute->inputs[0]->dtype);
     const rondo_shape *shapes[RONDO__EINSUM_OPERAND_MAX] = {NULL};
-    const double *operands[RONDO__EINSUM_OPERAND_MAX] = {NULL};
+    const void *operands[RONDO__EINSUM_OPERAND_MAX] = {NULL};
     rondo__scratch scratch = {0};
     for (size_t i = 0; i < compute->input_count && i < RONDO__EINSUM_OPERAND_MAX; i++) {
         shapes[i] = &compute->inputs[i]->shape;
-        operands[i] = rondo__scratch_widen(&scratch, compute->inputs[i]);
+        operands[i] = widen(&scratch, compute->inputs[i], is_whole);
     }
     rondo__einsum_plan plan;
     if (scratch.status == RONDO_STATUS_OK) {
@@ -254,10 +284,10 @@ rondo_status rondo__einsum_compute(rondo__compute *compute) {
                     base[i] += index[k] * plan.step[i][k];
                 }
             }
-            y[at] = sum_products(&plan, operands, base);
+            (is_whole ? sum_products_whole : sum_products_real)(&plan, operands, base, y + at);
             rondo__index_advance(plan.output_count, plan.extent, index);
         }
-        scratch.status = rondo__narrow(compute, 0, y);
+        scratch.status = narrow(compute, y, is_whole);
     }
     return rondo__scratch_end(&scratch);
 }

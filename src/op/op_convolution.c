@@ -234,8 +234,8 @@ static rondo_status compute_qlinear_conv(rondo__compute *compute) {
         rondo__convolution_run(&convolution, wide[0], wide[3], y);
         for (int64_t i = 0; i < count; i++) {
             const int64_t filter = i / convolution.output_span % convolution.filters;
-            const double scale = *wide[1] * wide[4][get_count(inputs[4]) == 1 ? 0 : filter];
-            y[i] = rondo__saturate(rint(y[i] * scale / *wide[6]) + *wide[7], inputs[7]->dtype);
+            const double w_scale = wide[4][get_count(inputs[4]) == 1 ? 0 : filter];
+            y[i] = rondo__requantize(y[i], *wide[1], w_scale, *wide[6], *wide[7], inputs[7]->dtype);
         }
         narrow_image(&scratch, compute, &convolution, y);
     }

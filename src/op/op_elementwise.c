@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "op/binary.h"
 #include "op/broadcast.h"
+#include "op/element_types.h"
 #include "op/number_text.h"
 #include "op/op.h"
 #include "op/support.h"
@@ -21,9 +22,7 @@
 static rondo_status check_cast(const rondo__op *op) {
     int64_t to = rondo__op_get_int(op, "to", 0);
     if (rondo__dtype_from_onnx(to) == RONDO_DTYPE_NONE) {
-        char detail[48];
-        (void)snprintf(detail, sizeof detail, "attribute to=%lld", (long long)to);
-        return rondo__op_fail_unsupported(op, detail);
+        return rondo__op_fail_element_type(op, "to", to);
     }
     return RONDO_STATUS_OK;
 }

@@ -71,9 +71,10 @@ static void take_log_softmax(double *x, int64_t batch, int64_t classes, int64_t 
         for (int64_t c = 0; c < classes; c++) {
             sum += exp(values[c * span] - maximum);
         }
-        const double shift = maximum + log(sum);
+        // Added up, a large maximum would swallow the logarithm.
+        const double logarithm = log(sum);
         for (int64_t c = 0; c < classes; c++) {
-            values[c * span] -= shift;
+            values[c * span] = values[c * span] - maximum - logarithm;
         }
     }
 }

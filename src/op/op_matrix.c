@@ -32,10 +32,10 @@ static int64_t get_addend_place(const rondo_shape *c, int64_t row, int64_t colum
 
 enum { PRODUCT_A, PRODUCT_B, PRODUCT_Y, PRODUCT_C, PRODUCT_ARRAYS };
 
-// Integers of any width multiply modulo 2^64, which is also right modulo their own width. `c` is
-// what Gemm adds, or NULL.
+// Integers of any width multiply modulo 2^64, which is also right modulo their own width: alpha
+// times the product, plus beta times `c`, which is what Gemm adds, or NULL.
 static rondo_status compute_integer_product(rondo__compute *compute, const rondo__product *product,
-                                            const rondo_tensor *c) {
+                                            int64_t alpha, int64_t beta, const rondo_tensor *c) {
     const rondo_tensor *tensors[PRODUCT_ARRAYS] = {compute->inputs[0], compute->inputs[1], NULL, c};
     const int64_t y_count = rondo_shape_get_count(&product->output);
     const rondo_dtype dtype = compute->inputs[0]->dtype;
@@ -57,9 +57,12 @@ static rondo_status compute_integer_product(rondo__compute *compute, const rondo
         }
     }
     rondo__product_run_integer(product, arrays[PRODUCT_A], arrays[PRODUCT_B], arrays[PRODUCT_Y]);
-    for (int64_t i = 0; c != NULL && i < y_count; i++) {
-        arrays[PRODUCT_Y][i] +=
-            arrays[PRODUCT_C][get_addend_place(&c->shape, i / product->n, i % product->n)];
+    for (int64_t i = 0; i < y_count; i++) {
+        arrays[PRODUCT_Y][i] *= (uint64_t)alpha;
+        if (c != NULL) {
+            const int64_t at = get_addend_place(&c->shape, i / product->n, i % product->n);
+            arrays[PRODUCT_Y][i] += (uint64_t)beta * arrays[PRODUCT_C][at];
+        }
     }
     void *data;
     status = rondo__compute_get_inferred(compute, 0, &data);
@@ -78,7 +81,7 @@ static rondo_status compute_matmul(rondo__compute *compute) {
     RETURN_IF_ERROR(rondo__product_init(compute->op, &compute->inputs[0]->shape,
                                         &compute->inputs[1]->shape, false, false, &product));
     if (!rondo__dtype_is_float(compute->inputs[0]->dtype)) {
-        return compute_integer_product(compute, &product, NULL);
+        return compute_integer_product(compute, &product, 1, 0, NULL);
     }
     rondo__scratch scratch = {0};
     const double *a = rondo__scratch_widen(&scratch, compute->inputs[0]);
@@ -127,6 +130,10 @@ static rondo_status infer_gemm(rondo__infer *infer) {
     return rondo__infer_set_output(infer, 0, inputs[0].dtype, &product.output);
 }
 
+static bool is_whole(double factor) {
+    return fabs(factor) < 0x1p53 && factor == floor(factor);
+}
+
 static rondo_status compute_gemm(rondo__compute *compute) {
     const rondo__op *op = compute->op;
     const rondo_tensor *c = rondo__compute_get_input(compute, 2);
@@ -135,8 +142,11 @@ static rondo_status compute_gemm(rondo__compute *compute) {
                               c == NULL ? NULL : &c->shape, &product));
     const double alpha = (double)rondo__op_get_float(op, "alpha", 1.0f);
     const double beta = (double)rondo__op_get_float(op, "beta", 1.0f);
-    if (!rondo__dtype_is_float(compute->inputs[0]->dtype) && alpha == 1.0 && beta == 1.0) {
-        return compute_integer_product(compute, &product, c);
+    if (beta == 0.0) {
+        c = NULL;  // nothing of it is added, not even what is no number
+    }
+    if (!rondo__dtype_is_float(compute->inputs[0]->dtype) && is_whole(alpha) && is_whole(beta)) {
+        return compute_integer_product(compute, &product, (int64_t)alpha, (int64_t)beta, c);
     }
     rondo__scratch scratch = {0};
     const double *a = rondo__scratch_widen(&scratch, compute->inputs[0]);
@@ -422,8 +432,7 @@ static rondo_status compute_qlinear_matmul(rondo__compute *compute) {
             const int64_t row = i / product.n % product.m, column = i % product.n;
             const double a_scale = is_a_after ? wide[1][a_count == 1 ? 0 : row] : 1.0;
             const double b_scale = is_b_after ? wide[4][b_count == 1 ? 0 : column] : 1.0;
-            y[i] = rondo__saturate(rint(y[i] * (a_scale * b_scale) / *wide[6]) + *wide[7],
-                                   inputs[7]->dtype);
+            y[i] = rondo__requantize(y[i], a_scale, b_scale, *wide[6], *wide[7], inputs[7]->dtype);
         }
         scratch.status = rondo__narrow(compute, 0, y);
     }

@@ -22,6 +22,11 @@ static double get_entry(const float *list, size_t count, int64_t column) {
     return (double)list[count == 1 ? 0 : (size_t)column];
 }
 
+// Each list by itself is one value or one for each column.
+static bool is_for_columns(size_t count, int64_t columns) {
+    return count == 1 || (count > 1 && (int64_t)count == columns);
+}
+
 static rondo_status infer_scaler(rondo__infer *infer) {
     size_t offset_count = 0;
     size_t scale_count = 0;
@@ -30,8 +35,7 @@ static rondo_status infer_scaler(rondo__infer *infer) {
     RETURN_IF_ERROR(rondo__ml_infer_table(infer, &rows, &columns));
     (void)rondo__op_get_floats(infer->op, "offset", &offset_count);
     (void)rondo__op_get_floats(infer->op, "scale", &scale_count);
-    if (offset_count != scale_count || scale_count == 0 ||
-        (scale_count != 1 && (int64_t)scale_count != columns)) {
+    if (!is_for_columns(offset_count, columns) || !is_for_columns(scale_count, columns)) {
         return RONDO_OP_FAIL(infer->op, BAD_DATA,
                              "%zu offsets and %zu scales for %lld columns; give 1 or one for each",
                              offset_count, scale_count, (long long)columns);
@@ -40,16 +44,22 @@ static rondo_status infer_scaler(rondo__infer *infer) {
 }
 
 static rondo_status compute_scaler(rondo__compute *compute) {
-    size_t count = 0;
+    size_t offset_count = 0;
+    size_t scale_count = 0;
     const rondo_tensor *x = compute->inputs[0];
-    const float *offset = rondo__op_get_floats(compute->op, "offset", &count);
-    const float *scale = rondo__op_get_floats(compute->op, "scale", &count);
+    const bool is_wide = x->dtype == RONDO_DTYPE_F64;
+    const float *offset = rondo__op_get_floats(compute->op, "offset", &offset_count);
+    const float *scale = rondo__op_get_floats(compute->op, "scale", &scale_count);
     int64_t columns = x->shape.extent[x->shape.rank - 1];
     double *values;
     RETURN_IF_ERROR(rondo__widen(x, &values));
     for (int64_t i = 0; i < rondo_shape_get_count(&x->shape); ++i) {
-        values[i] = (values[i] - get_entry(offset, count, i % columns)) *
-                    get_entry(scale, count, i % columns);
+        // f64 apart, each step is f32, as in ONNX Runtime and the reference: what is scaled here is
+        // mostly compared with the thresholds of trees.
+        double moved = is_wide ? values[i] : (double)(float)values[i];
+        moved -= get_entry(offset, offset_count, i % columns);
+        moved = is_wide ? moved : (double)(float)moved;
+        values[i] = moved * get_entry(scale, scale_count, i % columns);
     }
     rondo_status status = rondo__narrow(compute, 0, values);
     rondo__free(values);

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "op/element_types.h"
 #include "op/group_norm.h"
 #include "op/op.h"
 #include "op/reference.h"
@@ -260,9 +261,10 @@ static rondo_status infer_layer(rondo__infer *infer) {
         reduced.extent[i] = 1;
     }
     // The statistics have the type that stash_type asks for, whatever x has.
-    const rondo_dtype stash = rondo__dtype_from_onnx(rondo__op_get_int(infer->op, "stash_type", 1));
+    const int64_t stash_number = rondo__op_get_int(infer->op, "stash_type", 1);
+    const rondo_dtype stash = rondo__dtype_from_onnx(stash_number);
     if (stash != RONDO_DTYPE_F32 && stash != RONDO_DTYPE_BF16) {
-        return rondo__op_fail_unsupported(infer->op, "attribute stash_type");
+        return rondo__op_fail_element_type(infer->op, "stash_type", stash_number);
     }
     for (size_t i = 1; i < infer->output_count; i++) {
         RETURN_IF_ERROR(rondo__infer_set_output(infer, i, stash, &reduced));

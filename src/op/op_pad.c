@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "op/op.h"
+#include "op/pad.h"
 #include "op/support.h"
 
 typedef enum pad_mode { PAD_CONSTANT, PAD_EDGE, PAD_REFLECT, PAD_WRAP, PAD_UNKNOWN } pad_mode;
@@ -51,20 +52,6 @@ static int64_t map_position(pad_mode mode, int64_t position, int64_t extent) {
         default:
             return -1;
     }
-}
-
-// What negative pads leave of an axis. They cut first; padding then shows only what is left.
-typedef struct kept_range {
-    int64_t first;
-    int64_t extent;
-} kept_range;
-
-static kept_range get_kept(int64_t extent, int64_t padded_extent, int64_t begin) {
-    int64_t end = padded_extent - extent - begin;
-    int64_t first = begin < 0 ? -begin : 0;
-    int64_t last = end < 0 ? extent + end : extent;
-    first = first < extent ? first : extent;
-    return (kept_range){.first = first, .extent = last > first ? last - first : 0};
 }
 
 // Writes rows of the result, innermost axis by its table.
@@ -111,7 +98,8 @@ static rondo_status pad_tensor(const rondo_tensor *input, const rondo_shape *sha
     int64_t *next = tables;
     for (int32_t d = 0; d < rank; ++d) {
         table[d] = next;
-        kept_range kept = get_kept(input->shape.extent[d], shape->extent[d], begin[d]);
+        rondo__kept_range kept =
+            rondo__pad_get_kept(input->shape.extent[d], shape->extent[d], begin[d]);
         for (int64_t i = 0; i < shape->extent[d]; ++i) {
             int64_t at =
                 kept.extent == 0 ? -1 : map_position(mode, i - begin[d] - kept.first, kept.extent);
@@ -182,7 +170,8 @@ static rondo_status make_pad_plan(const rondo__op *op, const rondo_shape *x, con
                 op, BAD_DATA, "pads %lld and %lld do not fit extent %lld of axis %d",
                 (long long)pads[i], (long long)pads[padded + i], (long long)x->extent[d], d);
         }
-        kept_range kept = get_kept(x->extent[d], plan.shape.extent[d], plan.begin[d]);
+        rondo__kept_range kept =
+            rondo__pad_get_kept(x->extent[d], plan.shape.extent[d], plan.begin[d]);
         if (kept.extent == 0 && plan.shape.extent[d] > 0 && get_mode(op) != PAD_CONSTANT) {
             return RONDO_OP_FAIL(op, BAD_DATA, "axis %d is empty: there is nothing to repeat", d);
         }

@@ -6,6 +6,7 @@
 #include <float.h>
 #include <math.h>
 
+#include "op/element_types.h"
 #include "op/op.h"
 #include "op/reference.h"
 #include "op/scale_grid.h"
@@ -94,9 +95,10 @@ static rondo_status infer_quantize(rondo__infer *infer) {
             return rondo__op_fail_dtype(infer->op, 2, dtype);
         }
     } else if (rondo__op_get_int(infer->op, "output_dtype", 0) != 0) {
-        dtype = rondo__dtype_from_onnx(rondo__op_get_int(infer->op, "output_dtype", 0));
+        const int64_t number = rondo__op_get_int(infer->op, "output_dtype", 0);
+        dtype = rondo__dtype_from_onnx(number);
         if (!is_quantized(dtype)) {
-            return rondo__op_fail_unsupported(infer->op, "attribute output_dtype");
+            return rondo__op_fail_element_type(infer->op, "output_dtype", number);
         }
     }
     rondo__scale_grid ignored;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "op/draws.h"
+#include "op/element_types.h"
 #include "op/op.h"
 #include "op/reference.h"
 #include "rondo/random.h"
@@ -150,7 +151,7 @@ static rondo_status infer_random(rondo__infer *infer) {
         return RONDO_OP_FAIL(op, BAD_DATA, "has no attribute shape");
     }
     if (rank > RONDO_RANK_MAX) {
-        return RONDO_OP_FAIL(op, UNSUPPORTED, "a shape of rank %zu", rank);
+        return rondo__op_fail_unsupported(op, "attribute shape of rank above 8");
     }
     rondo_shape shape = {.rank = (int32_t)rank};
     for (size_t i = 0; i < rank; ++i) {
@@ -205,7 +206,7 @@ static rondo_status infer_bernoulli(rondo__infer *infer) {
         return rondo__op_fail_dtype(infer->op, 0, infer->inputs[0].dtype);
     }
     if (dtype == RONDO_DTYPE_NONE) {
-        return rondo__op_fail_unsupported(infer->op, "attribute dtype");
+        return rondo__op_fail_element_type(infer->op, "dtype", wanted);
     }
     return rondo__infer_set_output(infer, 0, dtype, &infer->inputs[0].shape);
 }

@@ -361,7 +361,28 @@ static rondo_status compute_log_sum(rondo__compute *compute) {
     return compute_accumulated(compute, wide_sum_kernels, 0.0, true, finish_log);
 }
 
+// Of whole numbers: their sum, wrapped to 64 bits, by their count, towards 0. A double would not hold
+// every sum.
+static rondo_status compute_whole_mean(rondo__compute *compute) {
+    reduction r;
+    uint64_t *sums = NULL;
+    RETURN_IF_ERROR(begin(compute, &r));
+    const int64_t count = r.reduced_count > 0.0 ? (int64_t)r.reduced_count : 1;
+    RETURN_IF_ERROR(make_accumulators(&r, 0, &sums));
+    run_kernel(&r, sum_kernels, sums, NULL);
+    for (int64_t i = 0; i < r.output_count; ++i) {
+        sums[i] = r.input->dtype == RONDO_DTYPE_U64 ? sums[i] / (uint64_t)count
+                                                    : (uint64_t)((int64_t)sums[i] / count);
+    }
+    store(&r, false, sums);
+    rondo__free(sums);
+    return RONDO_STATUS_OK;
+}
+
 static rondo_status compute_mean(rondo__compute *compute) {
+    if (rondo__dtype_is_integer(compute->inputs[0]->dtype)) {
+        return compute_whole_mean(compute);
+    }
     return compute_accumulated(compute, wide_sum_kernels, 0.0, true, finish_mean);
 }
 

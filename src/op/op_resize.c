@@ -34,6 +34,8 @@ typedef enum rounding_mode {
 
 typedef enum ratio_policy { POLICY_STRETCH, POLICY_NOT_LARGER, POLICY_NOT_SMALLER } ratio_policy;
 
+__extension__ typedef __int128 wide;
+
 // Which input is which: these moved between versions.
 typedef struct resize_inputs {
     size_t roi;     // 0: the version has none
@@ -144,6 +146,18 @@ static rondo_status apply_scales(const rondo__op *op, const rondo_tensor *scales
     return RONDO_STATUS_OK;
 }
 
+static void set_quotient(rondo__resize_plan *plan, int32_t axis, int64_t parts, int64_t whole) {
+    plan->parts[axis] = parts;
+    plan->whole[axis] = whole;
+    plan->scale[axis] = (double)parts / (double)whole;
+}
+
+// Towards minus infinity; the divisor is above 0.
+static wide divide_down(wide dividend, wide divisor) {
+    const wide quotient = dividend / divisor;
+    return quotient * divisor > dividend ? quotient - 1 : quotient;
+}
+
 // The same from the sizes input, where a policy may keep the ratio of the axes.
 static rondo_status apply_sizes(const rondo__op *op, const rondo_tensor *sizes, const int32_t *axes,
                                 size_t axis_count, rondo__resize_plan *plan) {
@@ -154,25 +168,31 @@ static rondo_status apply_sizes(const rondo__op *op, const rondo_tensor *sizes, 
     RETURN_IF_ERROR(rondo__op_read_ints(op, "sizes", sizes, RONDO_RANK_MAX, values, &count));
     int policy = 0;
     RETURN_IF_ERROR(find_name(op, "keep_aspect_ratio_policy", "stretch", policies, &policy));
-    double common = policy == POLICY_NOT_LARGER ? (double)INFINITY : 0.0;
+    size_t common = 0;  // the entry whose scale all take
     for (size_t i = 0; i < axis_count; i++) {
         const int64_t extent = plan->input.extent[axes[i]];
         if (values[i] < 1 || extent < 1) {
             return RONDO_OP_FAIL(op, BAD_DATA, "sizes[%zu] is %lld for an input extent of %lld", i,
                                  (long long)values[i], (long long)extent);
         }
-        const double scale = (double)values[i] / (double)extent;
         plan->output.extent[axes[i]] = values[i];
-        plan->scale[axes[i]] = scale;
-        common = policy == POLICY_NOT_LARGER ? fmin(common, scale) : fmax(common, scale);
+        set_quotient(plan, axes[i], values[i], extent);
+        const wide mine = (wide)values[i] * plan->whole[axes[common]];
+        const wide other = (wide)plan->parts[axes[common]] * extent;
+        if (policy == POLICY_NOT_LARGER ? mine < other : mine > other) {
+            common = i;
+        }
     }
+    const int64_t parts = plan->parts[axes[common]];
+    const int64_t whole = plan->whole[axes[common]];
     for (size_t i = 0; i < axis_count && policy != POLICY_STRETCH; i++) {
-        const double extent = floor(common * (double)plan->input.extent[axes[i]] + 0.5);
-        if (!(extent < 1e15)) {
-            return RONDO_OP_FAIL(op, BAD_DATA, "sizes give extent %g on an axis", extent);
+        const wide extent =
+            divide_down(2 * (wide)parts * plan->input.extent[axes[i]] + whole, 2 * (wide)whole);
+        if (extent >= INT64_C(1000000000000000)) {
+            return RONDO_OP_FAIL(op, BAD_DATA, "sizes give extent %g on an axis", (double)extent);
         }
         plan->output.extent[axes[i]] = (int64_t)extent;
-        plan->scale[axes[i]] = common;
+        set_quotient(plan, axes[i], parts, whole);
     }
     return RONDO_STATUS_OK;
 }
@@ -280,21 +300,125 @@ static double get_coordinate(const rondo__resize_plan *plan, int32_t axis, int64
     return at;
 }
 
-static double round_coordinate(rounding_mode how, double x, double scale) {
+// ---- the nearest element ----------------------------------------------------------------------
+//
+// Which element is nearest may hang on the last bit of a coordinate. Sizes make coordinates
+// quotients of whole numbers, and these are compared exactly: ONNX Runtime divides by a rounded
+// scale there, the reference of ONNX in f64, and each misses some ties and whole numbers that the
+// other sees. A scale that was given is f32, and so are its coordinates, as in ONNX Runtime:
+// 1.5 / 0.6f is 2.5.
+
+typedef struct quotient {
+    wide dividend, divisor;  // the divisor is above 0
+} quotient;
+
+// get_coordinate with a scale of parts / whole. Not for crops.
+static quotient get_exact_coordinate(const rondo__resize_plan *plan, int32_t axis, int64_t x) {
+    const wide input = plan->input.extent[axis];
+    const wide output = plan->output.extent[axis];
+    const wide parts = plan->parts[axis];
+    const wide whole = plan->whole[axis];
+    const wide middle = (2 * (wide)x + 1) * whole;  // (x + 1/2) / scale, in units of 1 / (2 parts)
+    switch ((coordinate_mode)plan->coordinates) {
+        case COORDINATES_HALF_PIXEL_SYMMETRIC:
+            return (quotient){input * parts - output * whole + middle - parts, 2 * parts};
+        case COORDINATES_PYTORCH_HALF_PIXEL:
+            return output > 1 ? (quotient){middle - parts, 2 * parts} : (quotient){0, 1};
+        case COORDINATES_ALIGN_CORNERS: {
+            const wide last = parts * input - whole;  // (input * scale - 1) * whole
+            return output > 1 && last > 0 ? (quotient){x * (input - 1) * whole, last}
+                                          : (quotient){0, 1};
+        }
+        case COORDINATES_ASYMMETRIC:
+            return (quotient){x * whole, parts};
+        case COORDINATES_HALF_PIXEL_FOR_NN:
+            return (quotient){middle, 2 * parts};
+        case COORDINATES_HALF_PIXEL:
+        case COORDINATES_CROP:
+            break;
+    }
+    return (quotient){middle - parts, 2 * parts};
+}
+
+static wide round_quotient(rounding_mode how, quotient at) {
     switch (how) {
         case ROUNDING_PREFER_FLOOR:
-            return ceil(x - 0.5);
+            return -divide_down(at.divisor - 2 * at.dividend, 2 * at.divisor);
         case ROUNDING_PREFER_CEIL:
-            return floor(x + 0.5);
-        case ROUNDING_FLOOR:
-            return floor(x);
+            return divide_down(2 * at.dividend + at.divisor, 2 * at.divisor);
         case ROUNDING_CEIL:
-            return ceil(x);
+            return -divide_down(-at.dividend, at.divisor);
+        case ROUNDING_FLOOR:
+        case ROUNDING_SIMPLE:  // knows no sizes
+            break;
+    }
+    return divide_down(at.dividend, at.divisor);
+}
+
+// get_coordinate, each step rounded as ONNX Runtime rounds it.
+static float get_narrow_coordinate(const rondo__resize_plan *plan, int32_t axis, int64_t x) {
+    const float input = (float)plan->input.extent[axis];
+    const float output = (float)plan->output.extent[axis];
+    const float scale = (float)plan->scale[axis];
+    const float at = (float)x;
+    switch ((coordinate_mode)plan->coordinates) {
+        case COORDINATES_HALF_PIXEL_SYMMETRIC: {
+            const float adjustment = output / (scale * input);
+            const float offset = input / 2.0f * (1.0f - adjustment);
+            return (float)((double)offset + ((double)at + 0.5) / (double)scale - 0.5);
+        }
+        case COORDINATES_PYTORCH_HALF_PIXEL:
+            return output > 1.0f ? (at + 0.5f) / scale - 0.5f : 0.0f;
+        case COORDINATES_ALIGN_CORNERS:
+            return output > 1.0f ? at * (input - 1.0f) / (scale * input - 1.0f) : 0.0f;
+        case COORDINATES_ASYMMETRIC:
+            return at / scale;
+        case COORDINATES_HALF_PIXEL_FOR_NN:
+            return (at + 0.5f) / scale;
+        case COORDINATES_CROP: {
+            const float start = (float)plan->start[axis];
+            const float end = (float)plan->end[axis];
+            return output > 1.0f ? start * (input - 1.0f) +
+                                       at * (end - start) * (input - 1.0f) / (output - 1.0f)
+                                 : (float)(0.5 * (double)(start + end) * (double)(input - 1.0f));
+        }
+        case COORDINATES_HALF_PIXEL:
+            break;
+    }
+    return (at + 0.5f) / scale - 0.5f;
+}
+
+static float round_coordinate(rounding_mode how, float x, float scale) {
+    const float below = floorf(x);
+    const bool is_tie = fabsf(x - below - 0.5f) <= 1e-6f;  // as ONNX Runtime has it since 2026
+    switch (how) {
+        case ROUNDING_PREFER_FLOOR:
+            return is_tie ? below : roundf(x);
+        case ROUNDING_PREFER_CEIL:
+            return is_tie ? below + 1.0f : roundf(x);
+        case ROUNDING_FLOOR:
+            return below;
+        case ROUNDING_CEIL:
+            return ceilf(x);
         case ROUNDING_SIMPLE:
-            return scale < 1.0 ? ceil(x) : floor(x);
+            return scale < 1.0f ? ceilf(x) : below;
     }
     return x;
 }
+
+static int64_t find_nearest(const rondo__resize_plan *plan, int32_t axis, int64_t x) {
+    const int64_t last = plan->input.extent[axis] - 1;
+    const rounding_mode how = (rounding_mode)plan->rounding;
+    if (plan->parts[axis] > 0 && plan->coordinates != COORDINATES_CROP) {
+        const wide index = round_quotient(how, get_exact_coordinate(plan, axis, x));
+        return index < 0 ? 0 : index > last ? last : (int64_t)index;
+    }
+    const float coordinate = get_narrow_coordinate(plan, axis, x);
+    const float index = round_coordinate(how, coordinate, (float)plan->scale[axis]);
+    return !(index > 0.0f) ? 0 : index < (float)last ? (int64_t)index : last;  // NaN is the first
+}
+
+// ---- weights ----------------------------------------------------------------------------------
 
 // Keys' cubic convolution kernel.
 static double get_cubic_weight(double a, double distance) {
@@ -340,28 +464,35 @@ bool rondo__resize_find_taps(const rondo__resize_plan *plan, int32_t axis, int64
     const double limit = 4.0 * ((double)extent + (double)count) + 16.0;
     const double coordinate =
         fmin(fmax(get_coordinate(plan, axis, x), -limit), limit);  // NaN becomes -limit
-    const bool is_inside_crop = plan->coordinates != COORDINATES_CROP ||
-                                (coordinate >= 0.0 && coordinate <= (double)(extent - 1));
+    bool is_inside_crop = true;
+    if (plan->coordinates == COORDINATES_CROP) {
+        const float narrow = get_narrow_coordinate(plan, axis, x);
+        is_inside_crop = narrow >= 0.0f && narrow <= (float)(extent - 1);
+    }
     if (plan->mode == RONDO__RESIZE_NEAREST) {
-        const int64_t index =
-            (int64_t)round_coordinate((rounding_mode)plan->rounding, coordinate, plan->scale[axis]);
-        indices[0] = index < 0 ? 0 : index >= extent ? extent - 1 : index;
+        indices[0] = find_nearest(plan, axis, x);
         weights[0] = 1.0;
         return is_inside_crop;
     }
     const int64_t base = (int64_t)floor(coordinate);
+    const bool is_plain = plan->mode == RONDO__RESIZE_LINEAR && count == 2;
     double sum = 0.0;
     for (int64_t i = 0; i < count; i++) {
         const int64_t index = base + taps->first + i;
         const bool is_inside = index >= 0 && index < extent;
         weights[i] = get_weight(plan, taps->stretch * ((double)index - coordinate));
+        if (is_plain && i == 1) {  // 1 - weights[0], but exact: whole numbers are rounded from it
+            weights[i] = coordinate - (double)base;
+        }
         if (plan->excludes_outside && !is_inside) {
             weights[i] = 0.0;
         }
         sum += weights[i];
         indices[i] = index < 0 ? 0 : index >= extent ? extent - 1 : index;
     }
-    for (int64_t i = 0; i < count && sum != 0.0; i++) {
+    // The others add up to 1 as they are; a quotient would change their last bits.
+    const bool divides = plan->excludes_outside || plan->has_antialias;
+    for (int64_t i = 0; i < count && divides && sum != 0.0; i++) {
         weights[i] /= sum;
     }
     return is_inside_crop;

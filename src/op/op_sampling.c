@@ -1,4 +1,9 @@
 // op/op_sampling.c — GridSample, AffineGrid, RoiAlign and MaxRoiPool: reading at computed places.
+//
+// Which elements a place means, how many samples a bin has and whether a place lies outside may
+// hang on the last bit. So places are calculated in the type of the grid or the boxes, each step
+// rounded as ONNX Runtime rounds it: f64 for f64, f32 for all others. Compiled without fused
+// multiply-adds.
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 #include <string.h>
@@ -6,6 +11,12 @@
 #include "op/op.h"
 #include "op/reference.h"
 #include "op/window.h"
+
+// A product, quotient, sum or difference of two places, rounded to their type. Doubles have more
+// than twice the digits of a float, so rounding twice is rounding once.
+static double round_place(bool is_wide, double place) {
+    return is_wide ? place : (double)(float)place;
+}
 
 // ---- GridSample -------------------------------------------------------------------------------
 
@@ -16,6 +27,7 @@ typedef struct sample_plan {
     sample_mode mode;
     sample_padding padding;
     bool aligns_corners;
+    bool is_wide;  // places are f64
     int32_t rank;  // spatial
     int64_t extent[RONDO__SPATIAL_MAX];
 } sample_plan;
@@ -138,14 +150,22 @@ static void get_cubic_weights(double x, double *weights) {
     weights[3] = ((a * (y + 1.0) - 5.0 * a) * (y + 1.0) + 8.0 * a) * (y + 1.0) - 4.0 * a;
 }
 
+// From [-1, 1] to elements.
+static double get_place(const sample_plan *sampler, double extent, double normalized) {
+    const bool is_wide = sampler->is_wide;
+    const double moved = round_place(is_wide, normalized + 1.0);
+    if (sampler->aligns_corners) {
+        return round_place(is_wide, moved / 2.0 * (extent - 1.0));
+    }
+    return round_place(is_wide, round_place(is_wide, moved * extent) - 1.0) / 2.0;
+}
+
 static void find_taps(const sample_plan *sampler, int32_t axis, double normalized,
                       sample_taps *taps) {
     const double extent = (double)sampler->extent[axis];
     const double low = sampler->aligns_corners ? 0.0 : -0.5;
     const double high = sampler->aligns_corners ? extent - 1.0 : extent - 0.5;
-    double x = sampler->aligns_corners ? (normalized + 1.0) / 2.0 * (extent - 1.0)
-                                       : ((normalized + 1.0) * extent - 1.0) / 2.0;
-    x = (double)(float)x;  // places are f32 in the specification; ties of nearest depend on it
+    double x = get_place(sampler, extent, normalized);
     if (!isfinite(x)) {
         x = low;  // as PyTorch: NaN and infinity read at the edge
     }
@@ -216,6 +236,7 @@ static rondo_status compute_grid_sample(rondo__compute *compute) {
     const rondo_shape *y_shape = &compute->inferred[0].shape;
     sample_plan sampler;
     RETURN_IF_ERROR(read_sampler(compute->op, x_shape, &sampler));
+    sampler.is_wide = compute->inputs[1]->dtype == RONDO_DTYPE_F64;
     const int64_t channels = x_shape->extent[1];
     const int64_t input_span = rondo__shape_multiply(x_shape, 2, x_shape->rank);
     const int64_t output_span = rondo__shape_multiply(y_shape, 2, y_shape->rank);
@@ -364,7 +385,15 @@ static rondo_status infer_roi_align(rondo__infer *infer) {
 typedef struct roi_bin {
     double top, left, height, width;  // of the bin
     int64_t rows, columns;            // samples in it
+    bool is_wide;                     // places are f64
 } roi_bin;
+
+// Sample `index` of `count` in a bin that begins at `start`.
+static double place_sample(const roi_bin *bin, double start, double size, int64_t index,
+                           int64_t count) {
+    const double parts = round_place(bin->is_wide, ((double)index + 0.5) * size);
+    return round_place(bin->is_wide, start + round_place(bin->is_wide, parts / (double)count));
+}
 
 // One sample: sum (average mode) or greatest product (max mode) of the four neighbours.
 static double sample_roi(const double *plane, int64_t height, int64_t width, double y, double x,
@@ -395,9 +424,9 @@ static double pool_bin(const roi_bin *bin, const double *plane, int64_t height, 
                        bool is_max) {
     double result = is_max ? -(double)INFINITY : 0.0;
     for (int64_t i = 0; i < bin->rows; i++) {
-        const double y = bin->top + ((double)i + 0.5) * bin->height / (double)bin->rows;
+        const double y = place_sample(bin, bin->top, bin->height, i, bin->rows);
         for (int64_t j = 0; j < bin->columns; j++) {
-            const double x = bin->left + ((double)j + 0.5) * bin->width / (double)bin->columns;
+            const double x = place_sample(bin, bin->left, bin->width, j, bin->columns);
             const double value = sample_roi(plane, height, width, y, x, is_max);
             result = is_max ? rondo__maximum(result, value) : result + value;
         }
@@ -422,6 +451,7 @@ static rondo_status compute_roi_align(rondo__compute *compute) {
     const char *transform = rondo__op_get_string(
         op, "coordinate_transformation_mode", op->opset < 16 ? "output_half_pixel" : "half_pixel");
     const bool is_half_pixel = strcmp(transform, "half_pixel") == 0;
+    const bool is_wide = compute->inputs[1]->dtype == RONDO_DTYPE_F64;
     const int64_t *batch_indices = compute->inputs[2]->data;
     rondo__scratch scratch = {0};
     const double *x = rondo__scratch_widen(&scratch, compute->inputs[0]);
@@ -441,16 +471,18 @@ static rondo_status compute_roi_align(rondo__compute *compute) {
         }
         double box[4];
         for (int i = 0; i < 4; i++) {
-            box[i] = rois[4 * r + i] * spatial_scale - (is_half_pixel ? 0.5 : 0.0);
+            box[i] = round_place(is_wide, rois[4 * r + i] * spatial_scale);
+            box[i] = round_place(is_wide, box[i] - (is_half_pixel ? 0.5 : 0.0));
         }
-        double box_width = box[2] - box[0];
-        double box_height = box[3] - box[1];
+        double box_width = round_place(is_wide, box[2] - box[0]);
+        double box_height = round_place(is_wide, box[3] - box[1]);
         if (!is_half_pixel) {
             box_width = fmax(box_width, 1.0);
             box_height = fmax(box_height, 1.0);
         }
-        roi_bin bin = {.height = box_height / (double)pooled_height,
-                       .width = box_width / (double)pooled_width};
+        roi_bin bin = {.height = round_place(is_wide, box_height / (double)pooled_height),
+                       .width = round_place(is_wide, box_width / (double)pooled_width),
+                       .is_wide = is_wide};
         if (!(fabs(bin.height) < ROI_GRID_MAX && fabs(bin.width) < ROI_GRID_MAX)) {
             scratch.status = RONDO_OP_FAIL(op, BAD_DATA, "box %lld of input rois is %g x %g",
                                            (long long)r, box_height, box_width);
@@ -461,8 +493,10 @@ static rondo_status compute_roi_align(rondo__compute *compute) {
         for (int64_t c = 0; c < channels; c++) {
             const double *plane = x + (n * channels + c) * height * width;
             for (int64_t i = 0; i < pooled_height * pooled_width; i++) {
-                bin.top = box[1] + (double)(i / pooled_width) * bin.height;
-                bin.left = box[0] + (double)(i % pooled_width) * bin.width;
+                const double down = (double)(i / pooled_width) * bin.height;
+                const double across = (double)(i % pooled_width) * bin.width;
+                bin.top = round_place(is_wide, box[1] + round_place(is_wide, down));
+                bin.left = round_place(is_wide, box[0] + round_place(is_wide, across));
                 *target++ = pool_bin(&bin, plane, height, width, is_max);
             }
         }
@@ -493,12 +527,14 @@ static rondo_status infer_max_roi_pool(rondo__infer *infer) {
 }
 
 // The cells [begin, end) of bin `index` when [start, start + length) is cut into `count` bins.
-static void get_cells(double start, double length, int64_t count, int64_t index, int64_t extent,
-                      int64_t *out_begin, int64_t *out_end) {
-    const double size = length / (double)count;
+static void get_cells(bool is_wide, double start, double length, int64_t count, int64_t index,
+                      int64_t extent, int64_t *out_begin, int64_t *out_end) {
+    const double size = round_place(is_wide, length / (double)count);
+    const double begin = round_place(is_wide, (double)index * size);
+    const double end = round_place(is_wide, (double)(index + 1) * size);
     const double last = (double)extent;
-    *out_begin = (int64_t)fmin(fmax(floor((double)index * size) + start, 0.0), last);
-    *out_end = (int64_t)fmin(fmax(ceil((double)(index + 1) * size) + start, 0.0), last);
+    *out_begin = (int64_t)fmin(fmax(floor(begin) + start, 0.0), last);
+    *out_end = (int64_t)fmin(fmax(ceil(end) + start, 0.0), last);
 }
 
 static rondo_status compute_max_roi_pool(rondo__compute *compute) {
@@ -508,6 +544,7 @@ static rondo_status compute_max_roi_pool(rondo__compute *compute) {
     const int64_t height = x_shape->extent[2];
     const int64_t width = x_shape->extent[3];
     const double scale = (double)rondo__op_get_float(op, "spatial_scale", 1.0f);
+    const bool is_wide = compute->inputs[1]->dtype == RONDO_DTYPE_F64;
     rondo__scratch scratch = {0};
     const double *x = rondo__scratch_widen(&scratch, compute->inputs[0]);
     const double *rois = rondo__scratch_widen(&scratch, compute->inputs[1]);
@@ -523,17 +560,19 @@ static rondo_status compute_max_roi_pool(rondo__compute *compute) {
                                            (long long)r, roi[0]);
             return rondo__scratch_end(&scratch);
         }
-        const double left = round(roi[1] * scale);
-        const double top = round(roi[2] * scale);
-        const double box_width = fmax(round(roi[3] * scale) - left + 1.0, 1.0);
-        const double box_height = fmax(round(roi[4] * scale) - top + 1.0, 1.0);
+        double box[4];  // left, top, right, bottom
+        for (int i = 0; i < 4; i++) {
+            box[i] = round(round_place(is_wide, roi[1 + i] * scale));
+        }
+        const double box_width = fmax(box[2] - box[0] + 1.0, 1.0);
+        const double box_height = fmax(box[3] - box[1] + 1.0, 1.0);
         for (int64_t c = 0; c < shape->extent[1]; c++) {
             const double *plane = x + ((int64_t)roi[0] * x_shape->extent[1] + c) * height * width;
             for (int64_t i = 0; i < shape->extent[2] * shape->extent[3]; i++) {
                 int64_t row, row_end, column_begin, column_end;
-                get_cells(top, box_height, shape->extent[2], i / shape->extent[3], height, &row,
-                          &row_end);
-                get_cells(left, box_width, shape->extent[3], i % shape->extent[3], width,
+                get_cells(is_wide, box[1], box_height, shape->extent[2], i / shape->extent[3],
+                          height, &row, &row_end);
+                get_cells(is_wide, box[0], box_width, shape->extent[3], i % shape->extent[3], width,
                           &column_begin, &column_end);
                 bool is_empty = true;
                 double best = 0.0;  // of an empty bin

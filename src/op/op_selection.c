@@ -248,49 +248,52 @@ static rondo_status infer_suppression(rondo__infer *infer) {
     return rondo__infer_set_partial(infer, 0, &(rondo_shape){.rank = 2, .extent = {-1, 3}});
 }
 
+// All in f32, as ONNX Runtime and the reference of ONNX compare it: an overlap that equals the
+// threshold in f32 does not exceed it.
 typedef struct box {
-    double low[2];
-    double high[2];
+    float low[2];
+    float high[2];
 } box;
 
-// Corners may come in either order; a center box is (x, y, width, height).
+// Corners may come in either order; a center box is (x, y, width, height), and one of a negative
+// extent covers nothing.
 static box read_box(const float *values, bool is_center) {
     box b;
     for (int i = 0; i < 2; ++i) {
-        double first = (double)values[i];
-        double second = (double)values[i + 2];
+        const float first = values[i];
+        const float second = values[i + 2];
         if (is_center) {
-            double half = second / 2.0;
-            second = first + half;
-            first -= half;
+            b.low[i] = first - second / 2.0f;
+            b.high[i] = first + second / 2.0f;
+        } else {
+            b.low[i] = first < second ? first : second;
+            b.high[i] = first < second ? second : first;
         }
-        b.low[i] = first < second ? first : second;
-        b.high[i] = first < second ? second : first;
     }
     return b;
 }
 
-static double get_overlap(const box *a, const box *b) {
-    double shared = 1.0;
-    double area_a = 1.0;
-    double area_b = 1.0;
+static float get_overlap(const box *a, const box *b) {
+    float shared = 1.0f;
+    float area_a = 1.0f;
+    float area_b = 1.0f;
     for (int i = 0; i < 2; ++i) {
-        double low = a->low[i] > b->low[i] ? a->low[i] : b->low[i];
-        double high = a->high[i] < b->high[i] ? a->high[i] : b->high[i];
-        shared *= high > low ? high - low : 0.0;
+        const float low = a->low[i] > b->low[i] ? a->low[i] : b->low[i];
+        const float high = a->high[i] < b->high[i] ? a->high[i] : b->high[i];
+        shared *= high > low ? high - low : 0.0f;
         area_a *= a->high[i] - a->low[i];
         area_b *= b->high[i] - b->low[i];
     }
-    double all = area_a + area_b - shared;
-    return area_a > 0.0 && area_b > 0.0 && all > 0.0 ? shared / all : 0.0;
+    const float all = area_a + area_b - shared;
+    return shared > 0.0f && area_a > 0.0f && area_b > 0.0f && all > 0.0f ? shared / all : 0.0f;
 }
 
 typedef struct suppression {
     int64_t box_count;
     int64_t most;  // boxes to keep of each class
-    double overlap_threshold;
+    float overlap_threshold;
     bool has_score_threshold;
-    double score_threshold;
+    float score_threshold;
     bool is_center;
     sort_item *items;  // box_count
     int64_t *kept;     // box_count
@@ -301,7 +304,7 @@ static int64_t suppress_class(const suppression *s, const float *boxes, const ro
                               int64_t first_score) {
     int64_t candidates = 0;
     for (int64_t i = 0; i < s->box_count; ++i) {
-        double score = rondo__tensor_get_number(scores, first_score + i);
+        const float score = ((const float *)scores->data)[first_score + i];
         if (!s->has_score_threshold || score > s->score_threshold) {
             s->items[candidates++] =
                 (sort_item){.key = ~rondo__sort_key(scores, first_score + i), .index = i};
@@ -323,10 +326,9 @@ static int64_t suppress_class(const suppression *s, const float *boxes, const ro
     return kept;
 }
 
-static double get_option(const rondo__compute *compute, size_t input, double fallback) {
-    return rondo__compute_has_input(compute, input)
-               ? rondo__tensor_get_number(compute->inputs[input], 0)
-               : fallback;
+static float get_option(const rondo__compute *compute, size_t input) {
+    return rondo__compute_has_input(compute, input) ? *(const float *)compute->inputs[input]->data
+                                                    : 0.0f;
 }
 
 static rondo_status compute_suppression(rondo__compute *compute) {
@@ -339,9 +341,9 @@ static rondo_status compute_suppression(rondo__compute *compute) {
     suppression s = {
         .box_count = boxes->shape.extent[1],
         .most = most < 0 ? 0 : most,
-        .overlap_threshold = get_option(compute, 3, 0.0),
+        .overlap_threshold = get_option(compute, 3),
         .has_score_threshold = rondo__compute_has_input(compute, 4),
-        .score_threshold = get_option(compute, 4, 0.0),
+        .score_threshold = get_option(compute, 4),
         .is_center = rondo__op_get_int(compute->op, "center_point_box", 0) != 0,
     };
     rondo_status status = RONDO_STATUS_NO_MEMORY;

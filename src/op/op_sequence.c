@@ -9,6 +9,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "op/element_types.h"
 #include "op/op.h"
 #include "op/reference.h"
 #include "op/support.h"
@@ -68,7 +69,7 @@ static rondo_status check_empty(const rondo__op *op) {
     int64_t dtype = rondo__op_get_int(op, "dtype", 1);
     return rondo__dtype_from_onnx(dtype) != RONDO_DTYPE_NONE
                ? RONDO_STATUS_OK
-               : rondo__op_fail_unsupported(op, "attribute dtype");
+               : rondo__op_fail_element_type(op, "dtype", dtype);
 }
 
 static rondo_status compute_empty(rondo__compute *compute) {

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "op/broadcast.h"
+#include "op/element_types.h"
 #include "op/op.h"
 #include "op/support.h"
 
@@ -210,7 +211,7 @@ static rondo_status infer_eye_like(rondo__infer *infer) {
         int64_t number = rondo__op_get_int(infer->op, "dtype", 0);
         dtype = rondo__dtype_from_onnx(number);
         if (dtype == RONDO_DTYPE_NONE) {
-            return rondo__op_fail_unsupported(infer->op, "attribute dtype");
+            return rondo__op_fail_element_type(infer->op, "dtype", number);
         }
     }
     if (shape->rank != 2) {

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "op/element_types.h"
 #include "op/op.h"
 #include "op/reference.h"
 
@@ -356,9 +357,10 @@ static rondo_status compute_stft(rondo__compute *compute) {
 // ---- windows ----------------------------------------------------------------------------------
 
 static rondo_status read_output_dtype(const rondo__op *op, rondo_dtype *out_dtype) {
-    *out_dtype = rondo__dtype_from_onnx(rondo__op_get_int(op, "output_datatype", 1));
+    const int64_t number = rondo__op_get_int(op, "output_datatype", 1);
+    *out_dtype = rondo__dtype_from_onnx(number);
     if (*out_dtype == RONDO_DTYPE_NONE || *out_dtype == RONDO_DTYPE_BOOL) {
-        return rondo__op_fail_unsupported(op, "attribute output_datatype");
+        return rondo__op_fail_element_type(op, "output_datatype", number);
     }
     return RONDO_STATUS_OK;
 }

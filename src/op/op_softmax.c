@@ -70,9 +70,10 @@ static void run_log_softmax(double *values, int64_t length, int64_t step) {
     for (int64_t i = 0; i < length; i++) {
         sum += exp(values[i * step] - maximum);
     }
-    const double shift = maximum + log(sum);
+    // Added up, a large maximum would swallow the logarithm.
+    const double logarithm = log(sum);
     for (int64_t i = 0; i < length; i++) {
-        values[i * step] -= shift;
+        values[i * step] = values[i * step] - maximum - logarithm;
     }
 }
 

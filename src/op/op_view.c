@@ -102,7 +102,7 @@ static rondo_status read_axes(rondo__infer *infer, int64_t *out_axes, size_t *ou
     if (infer->op->opset < 13) {
         const int64_t *axes = rondo__op_get_ints(infer->op, "axes", out_count);
         if (*out_count > RONDO_RANK_MAX) {
-            return RONDO_OP_FAIL(infer->op, BAD_DATA, "attribute axes has %zu entries", *out_count);
+            return rondo__op_fail_unsupported(infer->op, "attribute axes of more than 8 entries");
         }
         if (*out_count > 0) {
             memcpy(out_axes, axes, *out_count * sizeof(int64_t));

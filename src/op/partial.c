@@ -4,8 +4,10 @@
 // extents: all alike, and each apart from the others. What all answers agree on does not depend on
 // them. The numbers are 0, 1, small, large, and the extents that are known of the inputs, because
 // ops treat those in ways of their own. An extent under which only one number fits leaves the
-// outputs unknown: that is too little to tell from. What comes out at run time is compared with
-// what was said here, so that a wrong answer ends in an error.
+// outputs unknown: that is too little to tell from. So does an op that only fits where a number
+// makes an input empty: ops let such inputs pass whatever else they are (Concat), so that answers
+// of that kind say nothing of others, but for what they deny. What comes out at run time is
+// compared with what was said here, so that a wrong answer ends in an error.
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
@@ -70,6 +72,7 @@ typedef struct trials {
     size_t known_count;
     int64_t known[KNOWN_MAX];
     size_t fit_count;
+    bool has_full;  // one that fitted had elements in all inputs that were tried
 } trials;
 
 static void note_known(trials *t, int64_t extent) {
@@ -112,6 +115,16 @@ static bool find_open(trials *t) {
     return true;
 }
 
+// Whether none of the numbers at hand is 0.
+static bool is_full(const trials *t) {
+    for (size_t k = 0; k < t->open_count; ++k) {
+        if (t->inputs[t->open[k].input].shape.extent[t->open[k].axis] == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
 // Asks once, with the numbers that the extents of t->inputs hold.
 static void ask(trials *t) {
     rondo__infer infer = *t->infer;
@@ -128,6 +141,7 @@ static void ask(trials *t) {
         }
     }
     t->fit_count += 1;
+    t->has_full = t->has_full || is_full(t);
     for (size_t k = 0; k < t->open_count; ++k) {
         open_extent *open = &t->open[k];
         const int64_t extent = t->inputs[open->input].shape.extent[open->axis];
@@ -251,7 +265,8 @@ rondo_status rondo__op_infer_partial(rondo__infer *infer) {
     }
     rondo_error saved;
     rondo__error_save(&saved);
-    const bool is_sure = t.rankless != SIZE_MAX ? ask_ranks(&t) : ask_all(&t);
+    const bool has_asked = t.rankless != SIZE_MAX ? ask_ranks(&t) : ask_all(&t);
+    const bool is_sure = has_asked && t.has_full;
     rondo__error_restore(&saved);
     for (size_t i = 0; i < infer->output_count && t.fit_count > 0; ++i) {
         infer->outputs[i] =

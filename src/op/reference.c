@@ -145,3 +145,11 @@ double rondo__saturate(double value, rondo_dtype dtype) {
     value = rint(value);
     return value < low ? low : value > high ? high : value;
 }
+
+double rondo__requantize(double sum, double x_scale, double w_scale, double y_scale, double y_zero,
+                         rondo_dtype dtype) {
+    const float both = (float)x_scale * (float)w_scale;
+    const float factor = both / (float)y_scale;
+    const float value = (float)sum * factor;
+    return rondo__saturate(rint((double)value) + y_zero, dtype);
+}

@@ -82,6 +82,11 @@ RONDO_MUST_USE rondo_status rondo__infer_check_float(const rondo__infer *infer, 
 // left as they are.
 double rondo__saturate(double value, rondo_dtype dtype);
 
+// The step of an exact sum of 8-bit products, as ONNX Runtime requantises: in f32 each, scales are
+// multiplied and divided, then the sum is multiplied; ties go to even. A tie in f32 is a tie.
+double rondo__requantize(double sum, double x_scale, double w_scale, double y_scale, double y_zero,
+                         rondo_dtype dtype);
+
 // The greater of two; NaN wins.
 static inline double rondo__maximum(double a, double b) {
     return a > b || a != a ? a : b;

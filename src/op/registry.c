@@ -62,6 +62,37 @@ void rondo__op_visit(void (*visit)(void *user_data, const rondo__op_def *def), v
     }
 }
 
+typedef struct version_search {
+    const char *domain;
+    const char *name;
+    int32_t min, max;  // 0 while none was found
+} version_search;
+
+static void add_versions(version_search *search, const rondo__op_def *def) {
+    if (strcmp(def->name, search->name) == 0 && strcmp(def->domain, search->domain) == 0) {
+        const bool is_first = search->max == 0;
+        search->min = is_first || def->opset_min < search->min ? def->opset_min : search->min;
+        search->max = is_first || def->opset_max > search->max ? def->opset_max : search->max;
+    }
+}
+
+static void add_visited(void *user_data, const rondo__op_def *def) {
+    add_versions(user_data, def);
+}
+
+bool rondo__op_get_versions(const char *domain, const char *name, int32_t *out_min,
+                            int32_t *out_max) {
+    version_search search = {.domain = domain, .name = name};
+    rondo__op_visit(add_visited, &search);
+    const rondo__user_op *op = atomic_load_explicit(&user_ops, memory_order_acquire);
+    for (; op != NULL; op = op->next) {
+        add_versions(&search, &op->def);
+    }
+    *out_min = search.min;
+    *out_max = search.max;
+    return search.max != 0;
+}
+
 const rondo__op_def *rondo__op_lookup(const char *domain, const char *name, int32_t opset) {
     (void)pthread_once(&index_once, build_index);
     if (strcmp(domain, "ai.onnx") == 0) {

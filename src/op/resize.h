@@ -27,6 +27,9 @@ typedef struct rondo__resize_plan {
     rondo_shape input;
     rondo_shape output;
     double scale[RONDO_RANK_MAX];
+    // The scale as a quotient, where sizes gave it: `parts` / `whole`; 0: the scale was given.
+    int64_t parts[RONDO_RANK_MAX];
+    int64_t whole[RONDO_RANK_MAX];
     double start[RONDO_RANK_MAX];  // region of interest, 0 to 1
     double end[RONDO_RANK_MAX];
 } rondo__resize_plan;

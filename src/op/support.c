@@ -3,24 +3,11 @@
 #include "op/support.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "op/half.h"
-
-rondo_dtype rondo__dtype_from_onnx(int64_t data_type) {
-    static const rondo_dtype table[] = {
-        [1] = RONDO_DTYPE_F32,  [2] = RONDO_DTYPE_U8,     [3] = RONDO_DTYPE_I8,
-        [4] = RONDO_DTYPE_U16,  [5] = RONDO_DTYPE_I16,    [6] = RONDO_DTYPE_I32,
-        [7] = RONDO_DTYPE_I64,  [8] = RONDO_DTYPE_STRING, [9] = RONDO_DTYPE_BOOL,
-        [10] = RONDO_DTYPE_F16, [11] = RONDO_DTYPE_F64,   [12] = RONDO_DTYPE_U32,
-        [13] = RONDO_DTYPE_U64, [16] = RONDO_DTYPE_BF16,
-    };
-    if (data_type < 0 || data_type >= (int64_t)(sizeof table / sizeof table[0])) {
-        return RONDO_DTYPE_NONE;
-    }
-    return table[data_type];
-}
 
 bool rondo__dtype_is_float(rondo_dtype dtype) {
     return dtype == RONDO_DTYPE_F32 || dtype == RONDO_DTYPE_F64 || rondo__is_half(dtype);
@@ -117,6 +104,12 @@ rondo_status rondo__op_read_ints(const rondo__op *op, const char *what, const ro
                              rondo_dtype_get_name(tensor->dtype),
                              rondo_shape_format(&tensor->shape, text, sizeof text));
     }
+    if (count > RONDO_RANK_MAX && capacity == RONDO_RANK_MAX) {
+        char detail[96];
+        (void)snprintf(detail, sizeof detail, "%s has %lld entries; a tensor has at most %d axes",
+                       what, (long long)count, RONDO_RANK_MAX);
+        return rondo__op_fail_unsupported(op, detail);
+    }
     if (count < 0 || (size_t)count > capacity) {
         return RONDO_OP_FAIL(op, BAD_DATA, "%s has %lld entries; at most %zu fit here", what,
                              (long long)count, capacity);
@@ -166,6 +159,44 @@ static uint64_t float_to_u64(double value) {
     return (uint64_t)float_to_i64(value);
 }
 
+// What is wider than f32 goes to 16 bits by way of an f32 that is rounded to odd: where f32 is not
+// enough, the neighbour whose last bit is set. That bit lies far behind those of the result, so that
+// rounding again gives what rounding once would.
+static float set_odd(float rounded, bool is_above) {
+    uint32_t bits;
+    memcpy(&bits, &rounded, sizeof bits);
+    if ((bits & 1u) == 0) {
+        bits = is_above ? bits - 1 : bits + 1;
+        memcpy(&rounded, &bits, sizeof rounded);
+    }
+    return rounded;
+}
+
+static float to_odd_F64(double x) {
+    const float rounded = (float)x;
+    const double back = (double)rounded;
+    return back < x || back > x ? set_odd(rounded, fabs(back) > fabs(x)) : rounded;
+}
+
+static float to_odd_U64(uint64_t x) {
+    const float rounded = (float)x;
+    const bool is_beyond = rounded >= 18446744073709551616.0f;
+    const uint64_t back = is_beyond ? 0 : (uint64_t)rounded;
+    return is_beyond || back != x ? set_odd(rounded, is_beyond || back > x) : rounded;
+}
+
+static float to_odd_I64(int64_t x) {
+    return x < 0 ? -to_odd_U64(UINT64_C(0) - (uint64_t)x) : to_odd_U64((uint64_t)x);
+}
+
+#define to_odd_F32(x) (x)
+#define to_odd_I8(x) (float)(x)
+#define to_odd_I16(x) (float)(x)
+#define to_odd_U8(x) (float)(x)
+#define to_odd_U16(x) (float)(x)
+#define to_odd_I32(x) to_odd_F64((double)(x))
+#define to_odd_U32(x) to_odd_F64((double)(x))
+
 // One function for each C type to convert from. Floats go the checked way to integers.
 #define CONVERT_LOOP(to_type, expression)                    \
     for (size_t i = 0; i < count; ++i) {                     \
@@ -195,9 +226,9 @@ static uint64_t float_to_u64(double value) {
                 TO_PLAIN_CASE(F32, float)                                                        \
                 TO_PLAIN_CASE(F64, double)                                                       \
             case RONDO_DTYPE_F16:                                                                \
-                CONVERT_LOOP(uint16_t, rondo_f16_from_float((float)x[i]))                        \
+                CONVERT_LOOP(uint16_t, rondo_f16_from_float(to_odd_##name(x[i])))                \
             case RONDO_DTYPE_BF16:                                                               \
-                CONVERT_LOOP(uint16_t, rondo__bfloat_from_float((float)x[i]))                    \
+                CONVERT_LOOP(uint16_t, rondo__bfloat_from_float(to_odd_##name(x[i])))            \
             case RONDO_DTYPE_BOOL:                                                               \
                 CONVERT_LOOP(uint8_t, !(x[i] == 0))                                              \
             default:                                                                             \
@@ -220,9 +251,9 @@ RONDO_OP_FLOAT_MAP(DEFINE_CONVERT_FLOAT)
             TO_PLAIN_CASE(U32, uint32_t)                                                         \
             TO_PLAIN_CASE(U64, uint64_t)                                                         \
             case RONDO_DTYPE_F16:                                                                \
-                CONVERT_LOOP(uint16_t, rondo_f16_from_float((float)x[i]))                        \
+                CONVERT_LOOP(uint16_t, rondo_f16_from_float(to_odd_##name(x[i])))                \
             case RONDO_DTYPE_BF16:                                                               \
-                CONVERT_LOOP(uint16_t, rondo__bfloat_from_float((float)x[i]))                    \
+                CONVERT_LOOP(uint16_t, rondo__bfloat_from_float(to_odd_##name(x[i])))            \
             case RONDO_DTYPE_BOOL:                                                               \
                 CONVERT_LOOP(uint8_t, x[i] != 0)                                                 \
             default:                                                                             \

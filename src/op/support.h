@@ -21,7 +21,7 @@
 enum { RONDO_OP_STRIDED_RANK_MAX = 2 * RONDO_RANK_MAX };
 
 // The dtype of an ONNX TensorProto.DataType number; NONE for those without one (complex, float8,
-// int4, ...).
+// int4, ...), which op/element_types.h names.
 rondo_dtype rondo__dtype_from_onnx(int64_t data_type);
 bool rondo__dtype_is_float(rondo_dtype dtype);    // f16, bf16, f32, f64
 bool rondo__dtype_is_integer(rondo_dtype dtype);  // not bool
@@ -54,7 +54,8 @@ double rondo__tensor_get_number(const rondo_tensor *tensor, int64_t index);
 
 // Reads an integer tensor of rank 0 or 1. `what` names it in messages.
 //
-// Errors:    BAD_DATA (rank, dtype, or more than `capacity` elements).
+// Errors:    BAD_DATA (rank, dtype, or more than `capacity` elements), UNSUPPORTED (more than
+//            RONDO_RANK_MAX where that is the capacity: a shape, or axes, of a larger rank).
 RONDO_MUST_USE rondo_status rondo__op_read_ints(const rondo__op *op, const char *what,
                                                 const rondo_tensor *tensor, size_t capacity,
                                                 int64_t *out_values, size_t *out_count);

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "profile/profile_table.h"
 #include "profile/thread_log.h"
 
 void rondo__profile_log_clear(rondo__profile_log *log) {
@@ -99,16 +100,20 @@ static void copy_spans(merge *m, const rondo__profile_log *log, uint32_t thread)
 
 static void copy_others(merge *m, const rondo__profile_log *log) {
     FOR_EACH(log->works, rondo__raw_work, raw) {
-        m->store.works[m->work_count++] = (rondo__profile_work){.span = raw->span,
-                                                                .kind = (rondo__work_kind)raw->kind,
-                                                                .way = (rondo__way)raw->way,
-                                                                .name = m->by_number[raw->name],
-                                                                .label = m->by_number[raw->label],
-                                                                .device = raw->device,
-                                                                .stream = raw->stream,
-                                                                .bytes = raw->bytes,
-                                                                .begin_ns = raw->begin_ns,
-                                                                .end_ns = raw->end_ns};
+        // Copies and fills have no name of their own; everybody calls them by what they are.
+        const bool has_name = m->by_number[raw->name][0] != '\0';
+        m->store.works[m->work_count++] = (rondo__profile_work){
+            .span = raw->span,
+            .kind = (rondo__work_kind)raw->kind,
+            .way = (rondo__way)raw->way,
+            .name = has_name ? m->by_number[raw->name]
+                             : rondo__work_kind_get_name((rondo__work_kind)raw->kind),
+            .label = m->by_number[raw->label],
+            .device = raw->device,
+            .stream = raw->stream,
+            .bytes = raw->bytes,
+            .begin_ns = raw->begin_ns,
+            .end_ns = raw->end_ns};
     }
     FOR_EACH(log->samples, rondo__raw_sample, raw) {
         m->store.samples[m->sample_count++] = (rondo__profile_sample){
@@ -213,6 +218,96 @@ static void sort_others(merge *m) {
     }
 }
 
+// ---- copies without a span --------------------------------------------------------------------
+//
+// A source may know a copy, but not which call put it there (CUPTI, where it tells nothing of that
+// call). The span of that call is known, too, and both would count. So each such copy goes to the
+// first span of a copy of the same bytes the same way that has none yet and began before.
+
+typedef struct copy_end {
+    rondo__way way;
+    uint64_t bytes;
+    uint64_t begin_ns;
+    size_t index;  // of the span or work
+} copy_end;
+
+static int compare_copies(const void *a, const void *b) {
+    const copy_end *left = a;
+    const copy_end *right = b;
+    const int by_way = compare_numbers(left->way, right->way);
+    const int by_bytes = compare_numbers(left->bytes, right->bytes);
+    return by_way != 0     ? by_way
+           : by_bytes != 0 ? by_bytes
+                           : compare_numbers(left->begin_ns, right->begin_ns);
+}
+
+static bool is_same_copy(const copy_end *a, const copy_end *b) {
+    return a->way == b->way && a->bytes == b->bytes;
+}
+
+static size_t list_lost_works(const merge *m, copy_end *list) {
+    size_t count = 0;
+    for (size_t i = 0; i < m->work_count; ++i) {
+        const rondo__profile_work *work = &m->store.works[i];
+        if (work->kind == RONDO__WORK_COPY && work->span == 0) {
+            list[count++] = (copy_end){work->way, work->bytes, work->end_ns, i};
+        }
+    }
+    return count;
+}
+
+static size_t list_empty_spans(const merge *m, bool *has_work, copy_end *list) {
+    size_t count = 0;
+    for (size_t i = 0; i < m->work_count; ++i) {
+        if (m->store.works[i].span != 0) {
+            has_work[m->store.works[i].span - 1] = true;
+        }
+    }
+    for (size_t i = 0; i < m->span_count; ++i) {
+        const rondo__profile_span *span = &m->store.spans[i];
+        if (span->category == RONDO__SPAN_COPY && span->way != RONDO__WAY_H2H && !has_work[i]) {
+            list[count++] = (copy_end){span->way, span->bytes, span->begin_ns, i};
+        }
+    }
+    return count;
+}
+
+// Both lists are sorted: by kind of copy, then by time.
+static void join_copies(merge *m, const copy_end *works, size_t work_count, const copy_end *spans,
+                        size_t span_count) {
+    size_t s = 0;
+    for (size_t w = 0; w < work_count; ++w) {
+        copy_end first = works[w];
+        first.begin_ns = 0;
+        while (s < span_count && compare_copies(&spans[s], &first) < 0) {
+            ++s;
+        }
+        if (s < span_count && is_same_copy(&spans[s], &works[w]) &&
+            spans[s].begin_ns <= works[w].begin_ns) {
+            m->store.works[works[w].index].span = m->store.spans[spans[s].index].id;
+            ++s;
+        }
+    }
+}
+
+static rondo_status adopt_copies(merge *m) {
+    copy_end *works = rondo__calloc(m->work_count + 1, sizeof *works);
+    copy_end *spans = rondo__calloc(m->span_count + 1, sizeof *spans);
+    bool *has_work = rondo__calloc(m->span_count + 1, sizeof *has_work);
+    const bool has_memory = works != NULL && spans != NULL && has_work != NULL;
+    const size_t work_count = has_memory ? list_lost_works(m, works) : 0;
+    if (work_count > 0) {
+        const size_t span_count = list_empty_spans(m, has_work, spans);
+        qsort(works, work_count, sizeof *works, compare_copies);
+        qsort(spans, span_count, sizeof *spans, compare_copies);
+        join_copies(m, works, work_count, spans, span_count);
+    }
+    rondo__free(works);
+    rondo__free(spans);
+    rondo__free(has_work);
+    return has_memory ? RONDO_STATUS_OK : RONDO_STATUS_NO_MEMORY;
+}
+
 // ---- all of it --------------------------------------------------------------------------------
 
 static rondo_status take_memory(merge *m, const rondo__profile_log *logs, size_t log_count) {
@@ -262,6 +357,9 @@ rondo_status rondo__profile_logs_merge(const rondo__profile_log *logs, size_t lo
     }
     if (status == RONDO_STATUS_OK) {
         sort_others(&m);
+        status = adopt_copies(&m);
+    }
+    if (status == RONDO_STATUS_OK) {
         m.store.texts = m.texts.bytes.first;
         m.store.records = (rondo__profile_records){.begin_ns = begin_ns,
                                                    .end_ns = end_ns,

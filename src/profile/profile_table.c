@@ -37,6 +37,7 @@ typedef struct builder {
     size_t slot_count;
     size_t *row_of_span;
     bool *has_copy;        // by span: work tells of the copy
+    bool *is_waited;       // by span: a run waited for what it copied before it went on
     uint64_t *waits;       // by span: waits of devices inside
     uint64_t *thread_ns;   // by thread: of its outermost spans
     bool *has_spans;       // by thread
@@ -223,6 +224,73 @@ static rondo_status add_work(builder *b, const rondo__profile_work *work) {
     return RONDO_STATUS_OK;
 }
 
+// ---- waits in the middle of runs --------------------------------------------------------------
+//
+// A run that waits and then goes on has needed what was copied before. What is fed and fetched is
+// the caller's, and the wait at a run's end, too.
+//
+//      run   | copy x | op A: copy a | wait | op B | copy y | wait |
+//                             waited for                 not
+
+typedef struct run_state {
+    uint64_t run;      // the latest run; 0: none
+    uint64_t pending;  // the latest span that copies, linked to those before; 0: none
+    uint64_t awaited;  // the same, once there was a wait
+} run_state;
+
+// Whether copies of the run itself can lie in the span: its own, if it is a copy, or a graph's.
+static bool may_copy(const rondo__profile_span *span, uint64_t run) {
+    if (span->category == RONDO__SPAN_REPLAY) {
+        return true;
+    }
+    return span->category == RONDO__SPAN_COPY && span->way != RONDO__WAY_H2H &&
+           span->way != RONDO__WAY_D2D && span->parent != run;
+}
+
+static void mark_all(builder *b, const uint64_t *links, uint64_t first) {
+    for (uint64_t id = first; id != 0; id = links[id - 1]) {
+        b->is_waited[id - 1] = true;
+    }
+}
+
+static void visit_span(builder *b, uint64_t *links, run_state *state, size_t i) {
+    const rondo__profile_span *span = &b->records->spans[i];
+    if (span->category == RONDO__SPAN_RUN) {
+        *state = (run_state){.run = span->id};
+        return;
+    }
+    if (state->run == 0 || span->begin_ns >= b->records->spans[state->run - 1].end_ns) {
+        return;
+    }
+    if (span->category == RONDO__SPAN_WAIT) {
+        state->awaited = state->pending != 0 ? state->pending : state->awaited;
+        state->pending = 0;
+        return;
+    }
+    // It goes on, unless it fetches.
+    if (state->awaited != 0 &&
+        !(span->category == RONDO__SPAN_COPY && span->parent == state->run)) {
+        mark_all(b, links, state->awaited);
+        state->awaited = 0;
+    }
+    if (may_copy(span, state->run)) {
+        links[i] = state->pending;
+        state->pending = span->id;
+    }
+}
+
+static rondo_status mark_waited(builder *b) {
+    uint64_t *links = rondo__calloc(b->records->span_count + 1, sizeof *links);
+    run_state *states = rondo__calloc(b->records->thread_count + 1, sizeof *states);
+    const bool has_memory = links != NULL && states != NULL;
+    for (size_t i = 0; has_memory && i < b->records->span_count; ++i) {
+        visit_span(b, links, &states[b->records->spans[i].thread], i);
+    }
+    rondo__free(links);
+    rondo__free(states);
+    return has_memory ? RONDO_STATUS_OK : RONDO_STATUS_NO_MEMORY;
+}
+
 // ---- totals -----------------------------------------------------------------------------------
 
 static void add_copy(rondo__profile_table *table, bool is_async, uint64_t ns, uint64_t bytes) {
@@ -237,22 +305,25 @@ static void add_copy(rondo__profile_table *table, bool is_async, uint64_t ns, ui
     }
 }
 
-// Copies that work tells of count by that; the others by their spans. Copies in graphs are not
-// waited for.
+// Whether the call, or the run before it went on, waited for what the span copied.
+static bool is_async(const builder *b, size_t i) {
+    const rondo__profile_span *span = &b->records->spans[i];
+    return !b->is_waited[i] && (span->category != RONDO__SPAN_COPY || span->is_async);
+}
+
+// Copies that work tells of count by that; the others by their spans.
 static void add_copies(const builder *b, rondo__profile_table *table) {
     for (size_t i = 0; i < b->records->work_count; ++i) {
         const rondo__profile_work *work = &b->records->works[i];
-        const rondo__profile_span *span =
-            work->span != 0 ? &b->records->spans[work->span - 1] : NULL;
         if (work->kind == RONDO__WORK_COPY && work->way != RONDO__WAY_H2H) {
-            add_copy(table, span == NULL || span->category != RONDO__SPAN_COPY || span->is_async,
+            add_copy(table, work->span == 0 || is_async(b, work->span - 1),
                      work->end_ns - work->begin_ns, work->bytes);
         }
     }
     for (size_t i = 0; i < b->records->span_count; ++i) {
         const rondo__profile_span *span = &b->records->spans[i];
         if (span->category == RONDO__SPAN_COPY && span->way != RONDO__WAY_H2H && !b->has_copy[i]) {
-            add_copy(table, span->is_async, span->end_ns - span->begin_ns, span->bytes);
+            add_copy(table, is_async(b, i), span->end_ns - span->begin_ns, span->bytes);
         }
     }
 }
@@ -416,6 +487,7 @@ static void builder_deinit(builder *b) {
     rondo__free(b->slots);
     rondo__free(b->row_of_span);
     rondo__free(b->has_copy);
+    rondo__free(b->is_waited);
     rondo__free(b->waits);
     rondo__free(b->thread_ns);
     rondo__free(b->has_spans);
@@ -427,12 +499,13 @@ static rondo_status builder_init(builder *b) {
     const size_t thread_count = b->records->thread_count;
     b->row_of_span = rondo__calloc(span_count, sizeof *b->row_of_span);
     b->has_copy = rondo__calloc(span_count, sizeof *b->has_copy);
+    b->is_waited = rondo__calloc(span_count, sizeof *b->is_waited);
     b->waits = rondo__calloc(span_count, sizeof *b->waits);
     b->thread_ns = rondo__calloc(thread_count, sizeof *b->thread_ns);
     b->has_spans = rondo__calloc(thread_count, sizeof *b->has_spans);
     b->outside_rows = rondo__calloc(thread_count, sizeof *b->outside_rows);
-    if (b->row_of_span == NULL || b->has_copy == NULL || b->waits == NULL || b->thread_ns == NULL ||
-        b->has_spans == NULL || b->outside_rows == NULL) {
+    if (b->row_of_span == NULL || b->has_copy == NULL || b->is_waited == NULL || b->waits == NULL ||
+        b->thread_ns == NULL || b->has_spans == NULL || b->outside_rows == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
     memset(b->outside_rows, 0xff, thread_count * sizeof *b->outside_rows);
@@ -450,6 +523,7 @@ static rondo_status build(builder *b, rondo__profile_table *table) {
     for (size_t i = 0; i < b->records->work_count; ++i) {
         RETURN_IF_ERROR(add_work(b, &b->records->works[i]));
     }
+    RETURN_IF_ERROR(mark_waited(b));
     add_copies(b, table);
     return sort_rows(b, table);
 }

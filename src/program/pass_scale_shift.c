@@ -3,11 +3,16 @@
 //
 //   y = act(x * s + t)      s = scale / sqrt(var + eps), t = shift - mean * s, by channel
 //
+// Where a mean is so far from 0 that t, in f32, would lose digits of the result:
+//
+//   y = act((x - mean) * s + shift)
+//
 // Networks that normalise before they convolve (ResNet v2, DenseNet) have one before each
 // convolution. An element-wise op follows the layout of its images; as BatchNormalization it would
 // stand between two transposes.
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "program/match.h"
@@ -34,9 +39,14 @@ static bool is_candidate(const rondo_program *program, const rondo__node *node,
            rondo__value_get_shape(x, out_shape) && out_shape->rank >= 2;
 }
 
-// Fills s and t; false when a number is not finite, as (x - mean) * inf is not x * inf + t.
+// What stands over the channels of x: operands of Mul and Add, or of Sub, Mul and Add.
+enum { TERM_SCALE, TERM_SHIFT, TERM_MEAN, TERM_COUNT };
+enum { NEAR_DEVIATIONS = 16 };  // a mean that is not further from 0 costs no digits worth a step
+
+// Fills the terms; false when a number is not finite, as (x - mean) * inf is not x * inf + t.
 static bool fill_terms(const rondo_program *program, const rondo__node *norm, int64_t channels,
-                       float *s, float *t) {
+                       rondo_tensor *terms, bool *out_is_far) {
+    float *s = terms[TERM_SCALE].data, *t = terms[TERM_SHIFT].data;
     const float *scale = get_floats(program, norm->inputs[1], channels);
     const float *shift = get_floats(program, norm->inputs[2], channels);
     const float *mean = get_floats(program, norm->inputs[3], channels);
@@ -45,40 +55,50 @@ static bool fill_terms(const rondo_program *program, const rondo__node *norm, in
         return false;
     }
     const double epsilon = (double)rondo__op_get_float(&norm->op, "epsilon", 1e-5f);
+    *out_is_far = false;
     for (int64_t c = 0; c < channels; ++c) {
-        const double factor = (double)scale[c] / sqrt((double)variance[c] + epsilon);
+        const double deviation = sqrt((double)variance[c] + epsilon);
+        const double factor = (double)scale[c] / deviation;
         s[c] = (float)factor;
         t[c] = (float)((double)shift[c] - (double)mean[c] * factor);
         if (!isfinite(s[c]) || !isfinite(t[c])) {
             return false;
         }
+        *out_is_far = *out_is_far || fabs((double)mean[c]) > NEAR_DEVIATIONS * deviation;
+    }
+    if (*out_is_far) {
+        memcpy(t, shift, (size_t)channels * sizeof *t);
+        memcpy(terms[TERM_MEAN].data, mean, (size_t)channels * sizeof *t);
     }
     return true;
 }
 
-// Adds s and t as constants [C, 1, ...], which stand over x from its axis 1 on.
+// Adds the terms as constants [C, 1, ...], which stand over x from its axis 1 on. Only where a mean
+// is far from 0 is there one of the means.
 static rondo_status add_terms(rondo_program *program, const rondo__node *norm, const rondo_shape *x,
-                              int32_t *out_terms, bool *out_is_possible) {
+                              int32_t *out_terms, bool *out_is_far, bool *out_is_possible) {
+    static const char *const names[TERM_COUNT] = {"norm_scale", "norm_shift", "norm_mean"};
     rondo_shape shape = {.rank = x->rank - 1, .extent = {x->extent[1]}};
-    rondo_tensor terms[2] = {{0}};
+    rondo_tensor terms[TERM_COUNT] = {{0}};
+    rondo_status status = RONDO_STATUS_OK;
     *out_is_possible = false;
     for (int32_t d = 1; d < shape.rank; ++d) {
         shape.extent[d] = 1;
     }
-    rondo_status status = rondo_tensor_init(RONDO_DTYPE_F32, &shape, &terms[0]);
-    if (status == RONDO_STATUS_OK) {
-        status = rondo_tensor_init(RONDO_DTYPE_F32, &shape, &terms[1]);
+    for (int i = 0; i < TERM_COUNT && status == RONDO_STATUS_OK; ++i) {
+        status = rondo_tensor_init(RONDO_DTYPE_F32, &shape, &terms[i]);
     }
     if (status == RONDO_STATUS_OK &&
-        fill_terms(program, norm, shape.extent[0], terms[0].data, terms[1].data)) {
+        fill_terms(program, norm, shape.extent[0], terms, out_is_far)) {
         *out_is_possible = true;
-        for (int i = 0; i < 2 && status == RONDO_STATUS_OK; ++i) {
-            status = rondo__program_add_constant(program, i == 0 ? "norm_scale" : "norm_shift",
-                                                 &terms[i], &out_terms[i]);
+        for (int i = 0; i < (*out_is_far ? TERM_COUNT : TERM_MEAN) && status == RONDO_STATUS_OK;
+             ++i) {
+            status = rondo__program_add_constant(program, names[i], &terms[i], &out_terms[i]);
         }
     }
-    rondo_tensor_deinit(&terms[0]);
-    rondo_tensor_deinit(&terms[1]);
+    for (int i = 0; i < TERM_COUNT; ++i) {
+        rondo_tensor_deinit(&terms[i]);
+    }
     return status;
 }
 
@@ -102,17 +122,46 @@ static ending find_ending(const rondo_program *program, const rondo__uses *uses,
     return e;
 }
 
-static rondo_status emit(rondo_program *program, size_t n, const int32_t *terms, const ending *e) {
-    const char *ops[3] = {"Mul", "Add", e->node >= 0 ? rondo__match_scalar_name(e->op) : NULL};
-    // Inputs are 0 to 2; results are numbered from 3 on.
-    const int64_t operands[9] = {0, 1, -1, 3, 2, -1, 4, -1, -1};
-    const float alphas[3] = {0, 0, e->alpha}, betas[3] = {0, 0, e->beta};
-    const size_t count = e->node >= 0 ? 3 : 2;
-    const int32_t inputs[3] = {program->nodes[n].inputs[0], terms[0], terms[1]};
+static rondo_status emit(rondo_program *program, size_t n, const int32_t *terms, bool is_far,
+                         const ending *e) {
+    enum { OPS_MAX = 4, INPUTS_MAX = 1 + TERM_COUNT };
+    const int32_t inputs[INPUTS_MAX] = {program->nodes[n].inputs[0], terms[TERM_SCALE],
+                                        terms[TERM_SHIFT], terms[TERM_MEAN]};
+    const size_t input_count = is_far ? INPUTS_MAX : INPUTS_MAX - 1;
+    const int64_t results = (int64_t)input_count;  // results are numbered behind the inputs
+    const char *ops[OPS_MAX];
+    int64_t operands[3 * OPS_MAX];
+    float alphas[OPS_MAX] = {0}, betas[OPS_MAX] = {0};
+    size_t count = 0;
+    // Each takes the result of the one before it, the first one x, and a term.
+    const struct {
+        bool is_there;
+        const char *op;
+        int64_t term;  // of the inputs; -1: none
+    } steps[OPS_MAX] = {
+        {is_far, "Sub", 1 + TERM_MEAN},
+        {true, "Mul", 1 + TERM_SCALE},
+        {true, "Add", 1 + TERM_SHIFT},
+        {e->node >= 0, e->node >= 0 ? rondo__match_scalar_name(e->op) : NULL, -1},
+    };
+    for (size_t i = 0; i < OPS_MAX; ++i) {
+        if (steps[i].is_there) {
+            ops[count] = steps[i].op;
+            operands[3 * count] = count == 0 ? 0 : results + (int64_t)count - 1;
+            operands[3 * count + 1] = steps[i].term;
+            operands[3 * count + 2] = -1;
+            count++;
+        }
+    }
+    if (e->node >= 0) {
+        alphas[count - 1] = e->alpha;
+        betas[count - 1] = e->beta;
+    }
     const size_t last = e->node >= 0 ? (size_t)e->node : n;
     const int32_t result = program->nodes[last].outputs[0];
     RETURN_IF_ERROR(rondo__program_add_simple(program, "rondo", "Elementwise",
-                                              program->nodes[n].op.name, inputs, 3, &result, 1));
+                                              program->nodes[n].op.name, inputs, input_count,
+                                              &result, 1));
     rondo__op *op = &program->nodes[program->node_count - 1].op;
     RETURN_IF_ERROR(rondo__op_set_strings(op, "ops", ops, count));
     RETURN_IF_ERROR(rondo__op_set_ints(op, "operands", operands, 3 * count));
@@ -126,17 +175,17 @@ static rondo_status emit(rondo_program *program, size_t n, const int32_t *terms,
 static rondo_status visit(rondo__rewriting *r, size_t n) {
     rondo_program *program = r->program;
     rondo_shape shape;
-    int32_t terms[2];
-    bool is_possible;
+    int32_t terms[TERM_COUNT] = {0};
+    bool is_far = false, is_possible;
     if (!is_candidate(program, &program->nodes[n], &shape)) {
         return RONDO_STATUS_OK;
     }
-    RETURN_IF_ERROR(add_terms(program, &program->nodes[n], &shape, terms, &is_possible));
+    RETURN_IF_ERROR(add_terms(program, &program->nodes[n], &shape, terms, &is_far, &is_possible));
     if (!is_possible) {
         return RONDO_STATUS_OK;
     }
     const ending e = find_ending(program, &r->uses, program->nodes[n].outputs[0]);
-    RETURN_IF_ERROR(emit(program, n, terms, &e));
+    RETURN_IF_ERROR(emit(program, n, terms, is_far, &e));
     r->remove[n] = true;
     if (e.node >= 0) {
         r->remove[e.node] = true;

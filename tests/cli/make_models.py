@@ -53,6 +53,54 @@ def main(directory):
     save(directory, "product", [helper.make_node("MatMul", ["x", "w"], ["y"], name="product")],
          [value("x", real, ["n", 64])], [value("y", real, ["n", 64])],
          [numpy_helper.from_array(weights, "w")])
+    # A network in f16 itself, whose outputs were computed in f64: 100 products with rotations.
+    folder = os.path.join(directory, "half_chain")
+    data = os.path.join(folder, "test_data_set_0")
+    os.makedirs(data, exist_ok=True)
+    half = TensorProto.FLOAT16
+    angle = 0.7
+    turn = numpy.array([[numpy.cos(angle), -numpy.sin(angle)],
+                        [numpy.sin(angle), numpy.cos(angle)]]).astype(numpy.float16)
+    x = numpy.array([[1.7, -0.3], [0.2, 2.9]], numpy.float16)
+    y = x.astype(numpy.float64)
+    nodes = []
+    for i in range(100):
+        nodes.append(helper.make_node("MatMul", ["x" if i == 0 else f"v{i}", "turn"],
+                                      ["y" if i == 99 else f"v{i + 1}"]))
+        y = y @ turn.astype(numpy.float64)
+    save(folder, "model", nodes, [value("x", half, [2, 2])], [value("y", half, [2, 2])],
+         [numpy_helper.from_array(turn, "turn")])
+    for name, array in (("input_0", x), ("output_0", y.astype(numpy.float16))):
+        with open(os.path.join(data, name + ".pb"), "wb") as file:
+            file.write(numpy_helper.from_array(array, name[:-2]).SerializeToString())
+    # A loop without an end.
+    body = helper.make_graph(
+        [helper.make_node("Identity", ["c"], ["again"]), helper.make_node("Add", ["s", "s"], ["t"])],
+        "turn", [value("i", TensorProto.INT64, []), value("c", TensorProto.BOOL, []),
+                 value("s", real, [2])],
+        [value("again", TensorProto.BOOL, []), value("t", real, [2])])
+    save(directory, "endless_loop",
+         [helper.make_node("Loop", ["", "true", "x"], ["y"], body=body, name="loop")],
+         [value("x", real, [2])], [value("y", real, [2])],
+         [numpy_helper.from_array(numpy.array(True), "true")])
+    # Four turns of a loop, whose rows are stacked.
+    body = helper.make_graph(
+        [helper.make_node("Identity", ["c"], ["again"]),
+         helper.make_node("Add", ["s", "s"], ["t"], name="double"),
+         helper.make_node("Identity", ["t"], ["row"])],
+        "turn", [value("i", TensorProto.INT64, []), value("c", TensorProto.BOOL, []),
+                 value("s", real, [2])],
+        [value("again", TensorProto.BOOL, []), value("t", real, [2]), value("row", real, [2])])
+    save(directory, "stacked_loop",
+         [helper.make_node("Loop", ["four", "", "x"], ["", "y"], body=body, name="loop")],
+         [value("x", real, [2]), value("four", TensorProto.INT64, [])], [value("y", real, [None, 2])])
+    # Weights of 4 MiB beside the model, which a test makes.
+    weight = TensorProto(name="w", data_type=real, dims=[1 << 20],
+                         data_location=TensorProto.EXTERNAL)
+    entry = weight.external_data.add()
+    entry.key, entry.value = "location", "weights.bin"
+    save(directory, "weights_beside", [helper.make_node("Add", ["x", "w"], ["y"], name="sum")],
+         [value("x", real, [1])], [value("y", real, [1 << 20])], [weight])
     # a needs b and b needs a.
     save(directory, "cyclic",
          [helper.make_node("Add", ["x", "b"], ["a"], name="first"),

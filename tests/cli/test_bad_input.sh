@@ -18,7 +18,7 @@ done
 # Several missing ops are all named, with how many nodes need them.
 expect_status 1 run "$models/missing_ops.onnx"
 for line in '^rondo: .*missing_ops\.onnx: 3 ops are not supported:$' \
-    '^ +2 nodes  com\.example\.Frobnicate version 1$' '^ +1 node   Grobnicate version 13$' \
+    '^ +2 nodes  com\.example\.Frobnicate version 1: the op is unknown$' '^ +1 node   Grobnicate version 13: the op is unknown$' \
     '^ +1 node   Relu version 13: attribute speed$'; do
     grep -qE -- "$line" "$work/stderr" || fail "stderr lacks /$line/"
 done
@@ -104,4 +104,18 @@ expect_error 1 'folder\.json' bench "$good" --json "$work/no/such/folder.json"
 expect_error 1 'folder\.csv' bench "$good" --samples "$work/no/such/folder.csv"
 expect_error 1 'folder\.dot' inspect "$good" --dot "$work/no/such/folder.dot"
 expect_error 1 "$(basename "$work")" inspect "$good" --json "$work"
+
+# Weights that are cut while a program reads them: an end with a word, and no crash.
+cp "$here/models/weights_beside.onnx" "$work/model.onnx"
+head -c 4194304 /dev/zero >"$work/weights.bin"
+check_count=$((check_count + 1))
+"$rondo" bench "$work/model.onnx" --device host --threads 1 --duration 60 >"$work/stdout" \
+    2>"$work/stderr" &
+bench=$!
+sleep 0.5
+: >"$work/weights.bin"
+wait $bench
+status=$?
+[ "$status" = 1 ] || fail "a file cut while it is read: status $status"
+grep -q 'a file became shorter while it was read' "$work/stderr" || fail "a cut file is not named"
 finish_test

@@ -107,6 +107,21 @@ if env --default-signal=INT true 2>/dev/null; then
     expect_text '^runs +eager [0-9]+ in [0-9.]+ s, replay [0-9]+ in .*; interrupted$'
     grep -q '"interrupted": true' "$work/early.json" || fail "the JSON does not tell of Ctrl-C"
     [ ! -s "$work/stderr" ] || fail "Ctrl-C prints to stderr"
+    # A run that does not end by itself is ended.
+    for command in bench profile; do
+        check_count=$((check_count + 1))
+        env --default-signal=INT "$rondo" $command "$here/models/endless_loop.onnx" --device host \
+            >"$work/stdout" 2>"$work/stderr" &
+        pid=$!
+        sleep 1
+        kill -INT $pid
+        (sleep 20; kill -KILL $pid) 2>/dev/null &
+        guard=$!
+        wait $pid
+        [ $? = 130 ] || fail "Ctrl-C during a run of $command"
+        kill $guard 2>/dev/null
+        grep -q 'interrupted before anything was measured' "$work/stderr" || fail "$command: no word"
+    done
 fi
 
 # Progress is for terminals.

@@ -85,8 +85,39 @@ static void test_cli_compare__whole_numbers_are_exact(void **state) {
     const rondo_tensor a = {.dtype = RONDO_DTYPE_I64, .shape = shape, .data = &actual};
     const rondo_tensor e = {.dtype = RONDO_DTYPE_I64, .shape = shape, .data = &expected};
     assert_false(cli_compare(&a, &e, &onnx_tolerance).is_equal);
+    const cli_comparison near = cli_compare(&a, &e, &onnx_tolerance);
+    assert_true(near.largest_error == 1.0);
+    assert_string_equal(near.reason,
+                        "element 0 is 9223372036854775807, expected 9223372036854775806");
+    expected = INT64_MIN;
+    assert_string_equal(cli_compare(&a, &e, &onnx_tolerance).reason,
+                        "element 0 is 9223372036854775807, expected -9223372036854775808");
+    assert_true(cli_compare(&a, &e, &onnx_tolerance).largest_error == 0x1p64);
     expected = INT64_MAX;
     assert_true(cli_compare(&a, &e, &onnx_tolerance).is_equal);
+    uint64_t large = UINT64_MAX;
+    uint64_t larger = UINT64_MAX - 3;
+    const rondo_tensor u = {.dtype = RONDO_DTYPE_U64, .shape = shape, .data = &large};
+    const rondo_tensor v = {.dtype = RONDO_DTYPE_U64, .shape = shape, .data = &larger};
+    assert_string_equal(cli_compare(&u, &v, &onnx_tolerance).reason,
+                        "element 0 is 18446744073709551615, expected 18446744073709551612");
+    assert_true(cli_compare(&u, &v, &onnx_tolerance).largest_error == 3.0);
+}
+
+// Two units in the last place of bf16, as ONNX's own tests allow; not with a tolerance of 0.
+static void test_cli_compare__bf16_has_eight_bits(void **state) {
+    (void)state;
+    static const cli_tolerance none = {.relative = 0.0};
+    uint16_t one = 0x3f80;
+    uint16_t next = 0x3f82;  // 1 + 2^-6
+    uint16_t third = 0x3f83;
+    const rondo_shape shape = {.rank = 0};
+    const rondo_tensor e = {.dtype = RONDO_DTYPE_BF16, .shape = shape, .data = &one};
+    const rondo_tensor a = {.dtype = RONDO_DTYPE_BF16, .shape = shape, .data = &next};
+    const rondo_tensor b = {.dtype = RONDO_DTYPE_BF16, .shape = shape, .data = &third};
+    assert_true(cli_compare(&a, &e, &onnx_tolerance).is_equal);
+    assert_false(cli_compare(&b, &e, &onnx_tolerance).is_equal);
+    assert_false(cli_compare(&a, &e, &none).is_equal);
 }
 
 static void test_cli_compare__strings_are_exact(void **state) {
@@ -140,6 +171,7 @@ int main(void) {
         cmocka_unit_test(test_cli_compare__scale_belongs_to_the_output),
         cmocka_unit_test(test_cli_compare__dtype_and_shape),
         cmocka_unit_test(test_cli_compare__whole_numbers_are_exact),
+        cmocka_unit_test(test_cli_compare__bf16_has_eight_bits),
         cmocka_unit_test(test_cli_compare__strings_are_exact),
         cmocka_unit_test(test_cli_compare__sequences_go_item_by_item),
     };

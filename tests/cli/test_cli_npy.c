@@ -1,17 +1,21 @@
 // .npy files: every type there and back, foreign byte order, and files that lie.
 // SPDX-License-Identifier: Apache-2.0
+#include <dirent.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "npy.h"
+#include "output_file.h"
 
 static char path[] = "/tmp/rondo_npy_XXXXXX";
 
@@ -125,7 +129,7 @@ static void test_cli_npy__strings_of_every_kind(void **state) {
     static const char *const refused[] = {
         "{'descr': '<U1', 'fortran_order': False, 'shape': (4,), }",
         "{'descr': '<U2', 'fortran_order': False, 'shape': (3,), }",
-        "{'descr': '<U0', 'fortran_order': False, 'shape': (9000000,), }",
+        "{'descr': '<U0', 'fortran_order': False, 'shape': (1025,), }",
         "{'descr': '<U99999999999', 'fortran_order': False, 'shape': (1,), }",
         "{'descr': '<U1x', 'fortran_order': False, 'shape': (1,), }",
         "{'descr': '|S2', 'fortran_order': True, 'shape': (2, 2), }",
@@ -186,6 +190,28 @@ static void test_cli_npy__fortran_order_is_turned(void **state) {
     rondo_tensor_deinit(&tensor);
 }
 
+// Whatever Python takes for the dictionary, and NumPy for the type.
+static void test_cli_npy__headers_of_other_writers(void **state) {
+    (void)state;
+    static const char *const headers[] = {
+        "{\"descr\": \"<f4\", \"fortran_order\": False, \"shape\": (4,), }",
+        "{'descr': 'f4', 'fortran_order': False, 'shape': (4,), }",
+        "{'descr': 'float32', 'fortran_order': False, 'shape': (4,), }",
+        "{'shape' : (2,2), \"descr\" : '=f4','fortran_order' :False}",
+    };
+    const float elements[4] = {1, 2, 3, 4};
+    for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++) {
+        rondo_tensor tensor;
+        write_bytes(headers[i], elements, sizeof elements);
+        if (!cli_npy_read(path, &tensor)) {
+            fail_msg("refused: %s", headers[i]);
+        }
+        assert_int_equal(tensor.dtype, RONDO_DTYPE_F32);
+        assert_memory_equal(tensor.data, elements, sizeof elements);
+        rondo_tensor_deinit(&tensor);
+    }
+}
+
 static void test_cli_npy__lies_are_refused(void **state) {
     (void)state;
     static const char *const headers[] = {
@@ -202,6 +228,10 @@ static void test_cli_npy__lies_are_refused(void **state) {
         "{'descr': '<c8', 'fortran_order': False, 'shape': (2,), }",
         "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (4,), }",
         "{'descr': '<f4', 'shape': (4,), }",
+        "{'descr': '<f1', 'fortran_order': False, 'shape': (4,), }",
+        "{'descr': '|V1', 'fortran_order': False, 'shape': (4,), }",
+        "{'descr': 'float3', 'fortran_order': False, 'shape': (4,), }",
+        "{'descr': '<f4\", 'fortran_order': False, 'shape: (4,), }",
         "{'descr': '",
     };
     const float elements[4] = {1, 2, 3, 4};
@@ -215,6 +245,57 @@ static void test_cli_npy__lies_are_refused(void **state) {
     }
 }
 
+// ---- writing ----------------------------------------------------------------------------------
+
+// Files of `folder`.
+static int count_files(const char *folder) {
+    int count = 0;
+    DIR *entries = opendir(folder);
+    assert_non_null(entries);
+    for (const struct dirent *entry = readdir(entries); entry != NULL; entry = readdir(entries)) {
+        count += entry->d_name[0] != '.' || entry->d_name[1] == 'r' ? 1 : 0;
+    }
+    (void)closedir(entries);
+    return count;
+}
+
+// A signal in the middle of writing ends the process as ever, and takes the temporary files along.
+static void test_cli_npy__signals_leave_no_temporary_file(void **state) {
+    (void)state;
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+    char folder[] = "/tmp/rondo_signal_XXXXXX";
+    char first[64];
+    char second[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(first, sizeof first, "%s/first", folder);
+    snprintf(second, sizeof second, "%s/second", folder);
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        int status = 0;
+        const pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+            cli_output outputs[2];
+            if (cli_output_open(first, &outputs[0]) && cli_output_open(second, &outputs[1]) &&
+                fputs("half", outputs[0].file) >= 0 && count_files(folder) == 2) {
+                (void)raise(numbers[i]);
+            }
+            _exit(0);
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFSIGNALED(status));
+        assert_int_equal(WTERMSIG(status), numbers[i]);
+        assert_int_equal(count_files(folder), 0);
+    }
+    // Once a file is written, signals are the program's own again.
+    cli_output output;
+    assert_true(cli_output_open(first, &output));
+    assert_true(cli_output_close(&output));
+    assert_true(signal(SIGTERM, SIG_DFL) == SIG_DFL);
+    assert_int_equal(count_files(folder), 1);
+    assert_int_equal(unlink(first), 0);
+    assert_int_equal(rmdir(folder), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cli_npy__every_dtype_there_and_back),
@@ -223,7 +304,9 @@ int main(void) {
         cmocka_unit_test(test_cli_npy__elements_are_aligned),
         cmocka_unit_test(test_cli_npy__big_endian_is_turned),
         cmocka_unit_test(test_cli_npy__fortran_order_is_turned),
+        cmocka_unit_test(test_cli_npy__headers_of_other_writers),
         cmocka_unit_test(test_cli_npy__lies_are_refused),
+        cmocka_unit_test(test_cli_npy__signals_leave_no_temporary_file),
     };
     return cmocka_run_group_tests(tests, make_file, remove_file);
 }

@@ -16,6 +16,7 @@
 
 #include "cast.h"
 #include "file_bytes.h"
+#include "name_index.h"
 #include "npz.h"
 #include "support/source_dir.h"
 
@@ -138,6 +139,87 @@ static void test_cli_npz__a_checksum_is_checked(void **state) {
     free(bytes);
 }
 
+static void put_number(uint8_t *at, uint64_t value, size_t width) {
+    for (size_t i = 0; i < width; i++) {
+        at[i] = (uint8_t)(value >> (8 * i));
+    }
+}
+
+// An archive of one entry of `bytes` bytes that is listed `count` times.
+static uint8_t *make_shared(uint16_t count, uint32_t bytes, size_t *out_bytes) {
+    enum { LOCAL = 30, LISTED = 47, END = 22 };
+    const size_t list_at = LOCAL + 1 + bytes;
+    *out_bytes = list_at + (size_t)count * LISTED + END;
+    uint8_t *archive = calloc(*out_bytes, 1);
+    assert_non_null(archive);
+    memcpy(archive, "PK\3\4", 4);
+    put_number(archive + 18, bytes, 4);
+    put_number(archive + 22, bytes, 4);
+    put_number(archive + 26, 1, 2);
+    for (size_t i = 0; i < count; i++) {
+        uint8_t *listed = archive + list_at + i * LISTED;
+        memcpy(listed, "PK\1\2", 4);
+        put_number(listed + 20, bytes, 4);
+        put_number(listed + 24, bytes, 4);
+        put_number(listed + 28, 1, 2);
+        listed[46] = (uint8_t)('a' + i);
+    }
+    uint8_t *end = archive + list_at + (size_t)count * LISTED;
+    memcpy(end, "PK\5\6", 4);
+    put_number(end + 8, count, 2);
+    put_number(end + 10, count, 2);
+    put_number(end + 12, (uint64_t)count * LISTED, 4);
+    put_number(end + 16, list_at, 4);
+    return archive;
+}
+
+// Many entries of the same bytes would unpack into any amount.
+static void test_cli_npz__entries_have_bytes_of_their_own(void **state) {
+    (void)state;
+    for (uint16_t count = 1; count <= 20; count++) {
+        size_t bytes = 0;
+        cli_npz npz;
+        uint8_t *archive = make_shared(count, 4000, &bytes);
+        assert_int_equal(cli_npz_open(archive, bytes, "shared", &npz), count == 1);
+        cli_npz_close(&npz);
+        free(archive);
+    }
+}
+
+// ---- names ------------------------------------------------------------------------------------
+
+// With a search through all names for each it would not end before the test's time has.
+static void test_cli_npz__many_names(void **state) {
+    (void)state;
+    enum { COUNT = 65535 };
+    cli_name_index index;
+    char name[32];
+    cli_tensor_set set = {.count = COUNT, .names = calloc(COUNT, sizeof(char *))};
+    assert_non_null(set.names);
+    for (size_t i = 0; i < COUNT; i++) {
+        snprintf(name, sizeof name, "layer/%zu", COUNT - i);
+        set.names[i] = strdup(name);
+    }
+    assert_true(cli_name_index_init(&set, "many", &index));
+    for (size_t i = 0; i < COUNT; i++) {
+        assert_int_equal(cli_name_index_find(&index, set.names[i]), i);
+        snprintf(name, sizeof name, "layer_%zu", COUNT - i);
+        assert_int_equal(cli_name_index_find(&index, name), i);
+        snprintf(name, sizeof name, "none/%zu", i);
+        assert_true(cli_name_index_find(&index, name) == SIZE_MAX);
+    }
+    cli_name_index_free(&index);
+    // Two of one name: which of them would be meant?
+    set.names[7][6] = '\0';
+    set.names[5][6] = '\0';
+    assert_false(cli_name_index_init(&set, "many", &index));
+    cli_name_index_free(&index);
+    for (size_t i = 0; i < COUNT; i++) {
+        free(set.names[i]);
+    }
+    free(set.names);
+}
+
 // ---- casting ----------------------------------------------------------------------------------
 
 static rondo_tensor make(rondo_dtype dtype, const void *values, int64_t count) {
@@ -199,6 +281,8 @@ int main(void) {
         cmocka_unit_test(test_cli_npz__what_numpy_wrote),
         cmocka_unit_test(test_cli_npz__casts_keep_every_value),
         cmocka_unit_test(test_cli_npz__a_checksum_is_checked),
+        cmocka_unit_test(test_cli_npz__entries_have_bytes_of_their_own),
+        cmocka_unit_test(test_cli_npz__many_names),
         cmocka_unit_test(test_cli_npz__damaged_archives),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

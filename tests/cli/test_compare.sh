@@ -40,6 +40,13 @@ expect_text '^DIFFERENT z '
 expect_status 0 compare "$work/a" "$work/b" --quiet
 [ "$(wc -l <"$work/stdout")" = 1 ] || fail "--quiet prints more than the closing line"
 
+# Two of one name cannot be told apart.
+LC_ALL=C sed 's/y\.npy/x.npy/g' "$arrays/stored.npz" >"$work/twice.npz"
+expect_error 1 'twice\.npz: holds two tensors that are called "x"' compare "$work/twice.npz" \
+    "$arrays/stored.npz"
+expect_error 1 'twice\.npz: holds two tensors that are called "x"' compare "$arrays/stored.npz" \
+    "$work/twice.npz"
+
 # Element types.
 expect_status 1 compare "$arrays/x.npy" "$arrays/x_double.npy"
 expect_text 'got f32 \[1, 3\], expected f64 \[1, 3\]'
@@ -78,6 +85,8 @@ expect_text '^replay +latency .*no difference beyond chance'
 expect_error 1 'result\.json: not a measurement' compare "$work/one.json" "$work/result.json"
 printf '{"eager": [' >"$work/broken.json"
 expect_error 1 'broken\.json: line 1: not JSON' compare "$work/one.json" "$work/broken.json"
+yes 0, | head -n 4200000 | tr -d '\n' | sed 's/^/[/' >"$work/zeros.json"
+expect_error 1 'zeros\.json: .*more values than any report has' compare "$work/one.json" "$work/zeros.json"
 expect_error 2 'compared with another one only' compare "$work/one.json" "$work/a"
 expect_error 2 'missing operand' compare "$work/one.json"
 finish_test

@@ -82,7 +82,7 @@ expect_error 1 'window\.onnx.*; nobody set width, so it counts as 1: try --set w
     run "$here/models/window.onnx" --device host
 expect_status 0 run "$here/models/window.onnx" --device host --set width=4
 expect_text '^z  f32 \[1, 1, 3\]'
-expect_error 1 'unnamed dimensions of input "x" count as 1: try --shape x=AxB$' \
+expect_error 1 'unnamed dimensions of input "x" count as 1: try --shape x=1x1xA$' \
     inspect "$here/models/unnamed.onnx" --device host
 expect_status 0 run "$here/models/unnamed.onnx" --device host --shape x=1x1x5
 expect_text '^z  f32 \[1, 1, 4\]'

@@ -19,4 +19,10 @@ expect_error 1 'add_relu\.onnx: .*limit of 1024; raise' run "$models/add_relu.on
 for size in 0 -1 x 4X 4iB 1.5G 99999999999999999999 20000000T ''; do
     expect_error 2 '--memory-limit needs a size such as' run "$models/add_relu.onnx" --memory-limit "$size"
 done
+
+# Strings take many times their room in the file.
+start_npy "$work/strings.npy" "{'descr': '|S1', 'fortran_order': False, 'shape': (16777217,), }"
+head -c 16777217 /dev/zero >>"$work/strings.npy"
+expect_error 1 'strings\.npy: holds 16777217 strings; at most 16777216 are read' compare \
+    "$work/strings.npy" "$work/strings.npy"
 finish_test

@@ -45,6 +45,22 @@ printf '\101' | cat "$work/cut" - >"$output"
 expect_status 1 test --device host "$work/changed"
 expect_text '^FAILED +changed .*expected'
 
+# A test says itself what it allows, as ONNX's own do; the command line says it louder.
+echo '{"rtol": 1e9, "atol": 1e9}' >"$work/changed/data.json"
+expect_status 0 test --device host "$work/changed"
+expect_status 1 test --device host --rtol 1e-3 --atol 1e-7 "$work/changed"
+
+# A network that is in half precision itself is held to half precision.
+expect_status 0 test --device host "$here/models/half_chain"
+cp -r "$here/models/half_chain" "$work/half"
+chmod -R u+w "$work/half"
+output=$work/half/test_data_set_0/output_0.pb
+size=$(wc -c <"$output")
+head -c $((size - 3)) "$output" >"$work/cut"
+printf '\101B\101' | cat "$work/cut" - >"$output"
+expect_status 1 test --device host "$work/half"
+expect_text '^FAILED +half .*expected'
+
 # An expectation that nothing is compared with is no success.
 cp -r "$source_directory/tests/models/lstm_tagger" "$work/surplus"
 chmod -R u+w "$work/surplus"

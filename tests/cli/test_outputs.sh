@@ -42,6 +42,24 @@ if [ -c /dev/full ]; then
     grep -q '/dev/full' "$work/stderr" || fail "a full device is not named"
     check_count=$((check_count + 1))
     "$rondo" inspect "$model" --device host >/dev/full 2>"$work/stderr" && fail "a full stdout passed"
+    # A full standard output is named in every command and form.
+    expect_full() { # ARGUMENT...
+        check_count=$((check_count + 1))
+        "$rondo" "$@" >/dev/full 2>"$work/stderr"
+        status=$?
+        [ "$status" = 1 ] || fail "rondo $* on a full device: status $status"
+        grep -q 'the output could not be written' "$work/stderr" || fail "rondo $*: no reason"
+    }
+    quick="--device host --duration 0.05 --warm-up 0"
+    expect_full inspect "$model" --device host --json -
+    expect_full inspect "$model" --device host --svg -
+    expect_full bench "$model" $quick --json -
+    expect_full bench "$model" $quick --samples -
+    expect_full profile "$model" --device host --runs 2 --html -
+    expect_full profile "$model" --device host --runs 2 --json -
+    expect_full profile "$model" --device host --runs 2 --trace -
+    expect_full compare "$here/arrays/x.npy" "$here/arrays/y.npy" --json -
+    expect_full run "$model" --device host
 fi
 
 # Places that cannot be written are known before anything is measured.

@@ -87,6 +87,15 @@ expect_status 0 profile --compare "$work/own.json" "$work/first.json"
 expect_text "^profile: only in $work/own.json\$"
 expect_text "^eager: only in $work/first.json\$"
 
+# Copies that control flow makes have rows, and work in a trace always has a name.
+/usr/bin/printf '\223NUMPY\001\000\066\000%-53s\n\004\000\000\000\000\000\000\000' \
+    "{'descr': '<i8', 'fortran_order': False, 'shape': ()}" >"$work/four.npy"
+expect_status 0 profile "$here/models/stacked_loop.onnx" --device host --runs 2 --graphs off \
+    --input "four=$work/four.npy" --trace "$work/loop.trace"
+expect_text '^ +copy host to host '
+grep -q '"cat":"copy"' "$work/loop.trace" || fail "no copies in the trace"
+grep -q '"name":""' "$work/loop.trace" && fail "work without a name in the trace"
+
 # Ctrl-C reports what there is. (sh starts what runs beside it with SIGINT ignored, so env gives it
 # back where it can.)
 if env --default-signal=INT true 2>/dev/null; then

@@ -30,9 +30,10 @@ typedef struct suite_context {
     rondo_device *device;
     rondo_stream *stream;
     bool is_host;
-    bool is_cuda;  // also where it is fake
-    bool is_null;  // it records, and runs nothing
-    bool is_fake;  // cuda:0 is tests/support/fake_cuda: kernels run as C functions, work at once
+    bool is_cuda;    // also where it is fake
+    bool is_null;    // it records, and runs nothing
+    bool is_fake;    // cuda:0 is tests/support/fake_cuda: kernels run as C functions
+    bool is_prompt;  // work has happened when its call returns: the fake, and the emulated GPU
     // Kernels: a C function on the host, a CUfunction on CUDA.
     void *affine;  // suite_affine_arguments: x[i] = x[i] * factor + term
     void *spin;    // suite_spin_arguments

@@ -434,7 +434,7 @@ static void test_conformance_memory__driver_bytes_of_an_executable(void **state)
         ASSERT_OK(rondo_graph_measure_device_bytes(graph, &bytes));
         print_message("%d kernel nodes: %llu bytes measured, %llu estimated\n", nodes,
                       (unsigned long long)bytes, (unsigned long long)stats.device_bytes);
-        if (context->is_fake) {
+        if (context->is_prompt) {
             assert_int_equal(bytes, FAKE_CUDA_EXEC_BYTES);
         } else {
             assert_in_range(bytes, nodes * 500, nodes * 10000);

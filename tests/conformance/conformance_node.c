@@ -134,6 +134,25 @@ static void test_conformance_node__host_functions_take_other_arguments(void **st
     close_scene(&s);
 }
 
+// As many low bytes of a value as an element has, as in a recording.
+static void test_conformance_node__patched_values_are_cut(void **state) {
+    suite_need_execution(suite_get_context(state));
+    static const uint32_t wanted[] = {[1] = 0x7c7c7c7c, [2] = 0x567c567c, [4] = 0x1234567c};
+    for (uint32_t bytes = 1; bytes <= 4; bytes *= 2) {
+        scene s = open_scene(state);
+        rondo_work work = node_fill_work(s.x, 1, 4 / bytes);
+        work.element_bytes = bytes;
+        memory_begin(s.graph, s.stream);
+        const rondo_node node = node_add(s.stream, &work);
+        memory_end(s.graph);
+        work.fill_value = 0x1234567c;
+        ASSERT_OK(rondo_graph_patch_node(s.graph, node, &work));
+        memory_replay(s.graph, s.stream);
+        assert_int_equal(look(&s, s.x), wanted[bytes]);
+        close_scene(&s);
+    }
+}
+
 static void test_conformance_node__copies_and_fills_take_other_ends(void **state) {
     suite_need_execution(suite_get_context(state));
     scene s = open_scene(state);
@@ -694,6 +713,7 @@ static const suite_entry node_cases[] = {
     SUITE_CASE(test_conformance_node__kernels_take_other_arguments),
     SUITE_CASE(test_conformance_node__patches_spare_replays_in_flight),
     SUITE_CASE(test_conformance_node__host_functions_take_other_arguments),
+    SUITE_CASE(test_conformance_node__patched_values_are_cut),
     SUITE_CASE(test_conformance_node__copies_and_fills_take_other_ends),
     SUITE_CASE(test_conformance_node__nodes_are_switched_off_and_on),
     SUITE_CASE(test_conformance_node__updates_end_patches),

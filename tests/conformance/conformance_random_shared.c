@@ -112,10 +112,10 @@ static void check_uses(pair *p) {
     ASSERT_STANDS(p->generator, p->seed, p->offset);
 }
 
-// Keeps what is put on the stream from now on from running. NULL on the fake device, where it has
-// run when the call returns.
+// Keeps what is put on the stream from now on from running. NULL where it has run when the
+// call returns.
 static suite_gate *hold(suite_context *context, rondo_stream *stream) {
-    if (context->is_fake) {
+    if (context->is_prompt) {
         return NULL;
     }
     suite_gate *gate = suite_gate_create(context);

@@ -247,7 +247,7 @@ static void torch_09_default_stream_refused(void **state) {
         rondo_stream_destroy(stream);
     }
     ASSERT_VALUE(context, x, 0, 7);
-    if (!context->is_fake) {
+    if (!context->is_prompt) {
         // The per-thread default stream records as any other.
         rondo_stream *stream;
         ASSERT_OK(rondo_stream_wrap(context->device, (void *)(uintptr_t)2, &stream));
@@ -589,10 +589,10 @@ static void torch_37_external_wait_and_record(void **state) {
     ASSERT_OK(rondo_stream_synchronize(side));
     for (uint32_t round = 0; round < 3; ++round) {
         *y = 0;
-        atomic_store(flag, context->is_fake ? 1u : 0u);  // the fake runs at once
+        atomic_store(flag, context->is_prompt ? 1u : 0u);
         ASSERT_OK(rondo_graph_replay(a, context->stream));
         ASSERT_OK(rondo_graph_replay(b, side));
-        if (!context->is_fake) {
+        if (!context->is_prompt) {
             bool is_idle = true;
             sleep_ms(20);
             ASSERT_OK(rondo_stream_query(side, &is_idle));

@@ -314,6 +314,30 @@ static inline unsigned int __byte_perm(unsigned int x, unsigned int y, unsigned 
     return z;
 }
 
+// To float, towards zero. What a long double of 64 digits holds is exact.
+template <typename From>
+static inline float emulated_cut(From x) {
+    const float nearest = (float)x;
+    const bool is_beyond =
+        __builtin_fabsl((long double)nearest) > __builtin_fabsl((long double)x);
+    return is_beyond ? __builtin_nextafterf(nearest, 0.0f) : nearest;
+}
+static inline float __double2float_rz(double x) {
+    return emulated_cut(x);
+}
+static inline float __ll2float_rz(long long x) {
+    return emulated_cut(x);
+}
+static inline float __ull2float_rz(unsigned long long x) {
+    return emulated_cut(x);
+}
+static inline float __int2float_rz(int x) {
+    return emulated_cut(x);
+}
+static inline float __uint2float_rz(unsigned int x) {
+    return emulated_cut(x);
+}
+
 // Real to whole, towards zero: NaN becomes 0 or the smallest, what is out of range the nearest.
 template <typename To, typename From>
 static inline To emulated_whole(From x, From below, From above, To smallest, To largest,

@@ -40,32 +40,36 @@ rondo_status driver_launch(rondo_stream *stream, void *function, uint32_t thread
                : RONDO__CUDA_FAIL(device, code, "cuLaunchKernel", "the program's own");
 }
 
-rondo_status driver_take_in_order(rondo_stream *stream, size_t bytes) {
-    typedef rondo__cu_result (*allocate_function)(rondo__cu_address *, size_t, rondo__cu_stream);
-    rondo__cuda_device *device = rondo__cuda_device_of(rondo_stream_get_device(stream));
-    rondo__cu_stream native = (rondo__cu_stream)rondo_stream_get_native(stream);
-    rondo__cu_result code = RONDO__CU_ERROR_NOT_SUPPORTED;
+void *driver_find(rondo_device *device, const char *symbol) {
     union {
         void *symbol;
         rondo__cu_result (*init)(unsigned int);
-        allocate_function allocate;
     } found = {.symbol = fake_cuda_resolve(NULL, "cuInit")};
-    if (found.init == device->api->cuInit) {
-        code = fake_cuda_allocate_in_order(native);
-    } else {
-        void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-        found.symbol = library != NULL ? dlsym(library, "cuMemAllocAsync") : NULL;
-        rondo__cu_address address = 0;
-        if (found.symbol != NULL && driver_enter(&device->head) != NULL) {
-            code = found.allocate(&address, bytes, native);
-            (void)driver_leave(device->api);
-        }
-        if (library != NULL) {
-            dlclose(library);
-        }
+    if (found.init == rondo__cuda_device_of(device)->api->cuInit) {
+        return fake_cuda_resolve(NULL, symbol);
     }
-    return code == RONDO__CU_SUCCESS ? RONDO_STATUS_OK
-           : code == RONDO__CU_ERROR_NOT_SUPPORTED
-               ? RONDO_STATUS_UNSUPPORTED
+    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+    found.symbol = library != NULL ? dlsym(library, symbol) : NULL;
+    if (library != NULL) {
+        dlclose(library);
+    }
+    return found.symbol;
+}
+
+rondo_status driver_take_in_order(rondo_stream *stream, size_t bytes) {
+    rondo__cuda_device *device = rondo__cuda_device_of(rondo_stream_get_device(stream));
+    rondo__cu_stream native = (rondo__cu_stream)rondo_stream_get_native(stream);
+    union {
+        void *symbol;
+        rondo__cu_result (*allocate)(rondo__cu_address *, size_t, rondo__cu_stream);
+    } found = {.symbol = driver_find(&device->head, "cuMemAllocAsync")};
+    rondo__cu_address address = 0;
+    if (found.symbol == NULL || driver_enter(&device->head) == NULL) {
+        return RONDO_STATUS_UNSUPPORTED;
+    }
+    rondo__cu_result code = found.allocate(&address, bytes, native);
+    (void)driver_leave(device->api);
+    return code == RONDO__CU_SUCCESS
+               ? RONDO_STATUS_OK
                : RONDO__CUDA_FAIL(device, code, "cuMemAllocAsync", "the program's own");
 }

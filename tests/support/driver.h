@@ -21,6 +21,10 @@ rondo_status driver_fill(rondo_stream *stream, void *address, uint32_t value, si
 rondo_status driver_launch(rondo_stream *stream, void *function, uint32_t threads,
                            void **parameters, void **extra);
 
+// A function of the driver's behind the device, by its exported name (driver_symbols.h); NULL: this
+// driver lacks it.
+void *driver_find(rondo_device *device, const char *symbol);
+
 // Memory that the program's own cudaMallocAsync takes in stream order and does not give back.
 //
 // Returns:   UNSUPPORTED where the driver has no such memory.

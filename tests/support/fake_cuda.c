@@ -206,6 +206,9 @@ void fake_cuda_reset(const fake_cuda_options *options) {
     g_fake.failed_call = NULL;
     g_fake.violations[0] = '\0';
     g_fake.kernel_count = 0;
+    g_fake.reserved_bytes = 0;
+    memset(g_fake.condition_graphs, 0, sizeof(g_fake.condition_graphs));
+    fake_free_hidden();
     g_fake_thread = (fake_thread){0};
     pthread_mutex_unlock(&g_fake.lock);
 }
@@ -351,7 +354,7 @@ rondo__cu_result fake_cuDeviceGetAttribute(int *out_value, int attribute, rondo_
             *out_value = capability % 10;
             break;
         case RONDO__CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN:
-            *out_value = 232448;
+            *out_value = FAKE_SHARED_MAX;
             break;
         default:
             return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
@@ -480,11 +483,7 @@ static rondo__cu_result deallocate(const char *name, void *address) {
 rondo__cu_result fake_cuMemGetInfo(size_t *out_free, size_t *out_total) {
     ENTER("cuMemGetInfo");
     NEED_CONTEXT("cuMemGetInfo");
-    *out_free = (size_t)1 << 36;
-    for (const fake_object *object = g_fake.objects; object != NULL; object = object->next) {
-        bool is_whole = object->kind == FAKE_EXEC && !((const fake_graph *)object)->is_body;
-        *out_free -= is_whole ? FAKE_CUDA_EXEC_BYTES : 0;
-    }
+    *out_free = ((size_t)1 << 36) - g_fake.reserved_bytes;
     *out_total = (size_t)1 << 37;
     return fake_leave(code);
 }
@@ -543,7 +542,8 @@ rondo__cu_result fake_cuPointerGetAttribute(void *out_value, int attribute,
 rondo__cu_result fake_cuModuleLoadData(rondo__cu_module *out_module, const void *image) {
     ENTER("cuModuleLoadData");
     NEED_CONTEXT("cuModuleLoadData");
-    if (fake_break_unsafe("cuModuleLoadData")) {
+    // Newer drivers load a module beside any capture.
+    if (g_fake.options.driver_version < 13000 && fake_break_unsafe("cuModuleLoadData")) {
         return fake_leave(RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     }
     const bool is_text = image != NULL && strncmp(image, FAKE_MAGIC, strlen(FAKE_MAGIC)) == 0;
@@ -639,10 +639,13 @@ rondo__cu_result fake_cuFuncGetAttribute(int *out_value, int attribute,
 }
 
 rondo__cu_result fake_cuFuncSetAttribute(rondo__cu_function function, int attribute, int value) {
-    (void)function;
     (void)attribute;
     ENTER("cuFuncSetAttribute");
-    return fake_leave(value == 232448 - 1024 ? code : RONDO__CU_ERROR_INVALID_VALUE);
+    if (value != FAKE_SHARED_MAX - 1024) {
+        return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
+    }
+    ((fake_kernel_entry *)(void *)function)->has_large_shared = true;
+    return fake_leave(code);
 }
 
 static emulated_map *begin_map(rondo__cu_tensor_map *map, void *address, const char *call) {
@@ -730,6 +733,7 @@ static const fake_export g_exports[] = {
 #define RONDO__CUDA_SYMBOL(need, name, since, export_name, arguments) \
     {#name, export_name, since, (void (*)(void))fake_##name},
 #include "backend/cuda/cuda_symbols.h"
+#include "support/driver_symbols.h"
 #undef RONDO__CUDA_SYMBOL
 };
 

@@ -2,8 +2,9 @@
 //
 // It keeps streams, events, memory, modules, captures, graphs and user objects, runs work at once
 // on the calling thread, and is strict where the real driver is: the errors of capture (900 to 908)
-// come for the same misuse. What the real driver would leave undefined (a handle that is dead, a
-// context that is not current, a stream destroyed while it records) is noted as a violation.
+// come for the same misuse; tests/truth asks it and real drivers the same questions. What the real
+// driver would leave undefined (a handle that is dead, a context that is not current, a stream
+// destroyed while it records) is noted as a violation.
 //
 // It can be told to fail the nth call. Calls that give something up do their work and report the
 // failure all the same, as the real ones do when they pass on an earlier asynchronous error.
@@ -63,12 +64,11 @@ size_t fake_cuda_count_objects(void);
 // What was illegal so far, one per line; "" when nothing was.
 const char *fake_cuda_get_violations(void);
 
-// What cuMemAllocAsync does on a stream that records.
-rondo__cu_result fake_cuda_allocate_in_order(rondo__cu_stream stream);
-
 // A kernel of every module: what cuLaunchKernel runs for this name.
 typedef void (*fake_cuda_kernel)(const void *arguments, size_t argument_bytes);
 void fake_cuda_set_kernel(const char *name, fake_cuda_kernel kernel);
+// For such kernels: the blocks in x of a cluster of the launch that runs.
+unsigned int fake_cuda_get_cluster(void);
 // For such kernels: calls what the host backend runs in their place, with at most 256 bytes.
 void fake_cuda_run_host(rondo_host_function function, const void *arguments, size_t argument_bytes);
 

@@ -29,6 +29,13 @@ static void reverse_nodes(fake_graph *graph) {
     }
 }
 
+fake_graph *fake_clone_graph(const fake_graph *graph) {
+    fake_graph *clone = fake_new_object(FAKE_GRAPH, sizeof(*clone));
+    fake_copy_graph(graph, clone);
+    rename_nodes(clone);
+    return clone;
+}
+
 rondo__cu_result fake_cuGraphAddChildGraphNode(rondo__cu_graph_node *out_node,
                                                rondo__cu_graph handle,
                                                const rondo__cu_graph_node *dependencies,
@@ -41,6 +48,9 @@ rondo__cu_result fake_cuGraphAddChildGraphNode(rondo__cu_graph_node *out_node,
         dependency_count > FAKE_DEPENDENCIES_MAX) {
         return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
     }
+    if (!fake_may_be_copied(child)) {
+        return fake_leave(RONDO__CU_ERROR_NOT_SUPPORTED);
+    }
     size_t indices[FAKE_DEPENDENCIES_MAX];
     for (size_t i = 0; i < dependency_count; i++) {
         const fake_node *node = fake_find_node(dependencies[i]);
@@ -50,9 +60,7 @@ rondo__cu_result fake_cuGraphAddChildGraphNode(rondo__cu_graph_node *out_node,
         }
         indices[i] = (size_t)(node - graph->nodes);
     }
-    fake_graph *clone = fake_new_object(FAKE_GRAPH, sizeof(*clone));
-    fake_copy_graph(child, clone);
-    rename_nodes(clone);
+    fake_graph *clone = fake_clone_graph(child);
     if (g_fake.options.reverses_copies) {
         reverse_nodes(clone);
     }

@@ -23,8 +23,25 @@ rondo__cu_result fake_cuGraphConditionalHandleCreate(uint64_t *out_handle, rondo
     }
     size_t index = g_fake.condition_count++;
     g_fake.condition_is_set[index % FAKE_CONDITIONS_MAX] = false;
+    g_fake.condition_graphs[index % FAKE_CONDITIONS_MAX] = (const fake_graph *)(const void *)graph;
     *out_handle = index + 1;
     return fake_leave(code);
+}
+
+bool fake_has_unused_condition(const fake_graph *graph) {
+    bool has = false;
+    for (size_t i = 0; i < g_fake.condition_count && i < FAKE_CONDITIONS_MAX; i++) {
+        has = has || g_fake.condition_graphs[i] == graph;
+    }
+    return has;
+}
+
+void fake_forget_conditions(const fake_graph *graph) {
+    for (size_t i = 0; i < g_fake.condition_count && i < FAKE_CONDITIONS_MAX; i++) {
+        if (g_fake.condition_graphs[i] == graph) {
+            g_fake.condition_graphs[i] = NULL;
+        }
+    }
 }
 
 // What the kernel of backend/cuda/cuda_conditional.c does.
@@ -99,6 +116,7 @@ rondo__cu_result fake_cuGraphAddNode(rondo__cu_graph_node *out_node, rondo__cu_g
     rondo__cu_conditional_node *conditional = &params->value.conditional;
     node->type = RONDO__CU_GRAPH_NODE_CONDITIONAL;
     node->condition = conditional->handle;
+    g_fake.condition_graphs[(size_t)(conditional->handle - 1) % FAKE_CONDITIONS_MAX] = NULL;
     node->conditional_type = conditional->type;
     node->body_count = conditional->body_count;
     node->bodies = calloc(node->body_count, sizeof(*node->bodies));
@@ -160,7 +178,7 @@ void fake_free_bodies(fake_node *node) {
     node->body_count = 0;
 }
 
-// ---- running and comparing --------------------------------------------------------------------
+// ---- running, and what may stand in a body ----------------------------------------------------
 
 static void run_body(const fake_node *node, size_t index) {
     g_fake_body_depth += 1;
@@ -210,38 +228,38 @@ void fake_run_conditional(const fake_node *node) {
     }
 }
 
-static bool has_host_node(const fake_graph *graph, bool is_body) {
-    for (size_t i = 0; i < graph->node_count; i++) {
-        const fake_node *node = &graph->nodes[i];
-        if (is_body && node->type == RONDO__CU_GRAPH_NODE_HOST) {
+// What runs in a body: kernels, fills, copies between memory of the driver's, graphs of such, and
+// further conditional nodes.
+static bool is_unfit(const fake_node *node) {
+    switch (node->type) {
+        case RONDO__CU_GRAPH_NODE_KERNEL:
+        case RONDO__CU_GRAPH_NODE_MEMSET:
+        case RONDO__CU_GRAPH_NODE_EMPTY:
+        case RONDO__CU_GRAPH_NODE_GRAPH:
+        case RONDO__CU_GRAPH_NODE_CONDITIONAL:
+            return false;
+        case RONDO__CU_GRAPH_NODE_MEMCPY:
+            return fake_is_pageable(node->source) || fake_is_pageable(node->destination);
+        default:
             return true;
-        }
-        for (size_t body = 0; body < node->body_count; body++) {
-            if (has_host_node(body_of(node, body), true)) {
-                return true;
-            }
-        }
     }
-    return false;
 }
 
-bool fake_has_host_node_in_body(const fake_graph *graph) {
-    return has_host_node(graph, false);
-}
-
-bool fake_is_same_topology(const fake_graph *a, const fake_graph *b) {
-    bool is_same = a->node_count == b->node_count;
-    for (size_t i = 0; is_same && i < a->node_count; i++) {
-        const fake_node *left = &a->nodes[i];
-        const fake_node *right = &b->nodes[i];
-        is_same = left->type == right->type && left->dependency_count == right->dependency_count &&
-                  left->body_count == right->body_count &&
-                  left->conditional_type == right->conditional_type;
-        for (size_t body = 0; is_same && body < left->body_count; body++) {
-            is_same = fake_is_same_topology(body_of(left, body), body_of(right, body));
+static bool has_unfit(const fake_graph *graph, bool is_body) {
+    bool has = false;
+    for (size_t i = 0; i < graph->node_count && !has; i++) {
+        const fake_node *node = &graph->nodes[i];
+        has =
+            (is_body && is_unfit(node)) || (node->child != NULL && has_unfit(node->child, is_body));
+        for (size_t body = 0; body < node->body_count && !has; body++) {
+            has = has_unfit(body_of(node, body), true);
         }
     }
-    return is_same;
+    return has;
+}
+
+bool fake_has_unfit_body(const fake_graph *graph) {
+    return has_unfit(graph, false);
 }
 
 // ---- recording into a body --------------------------------------------------------------------

@@ -5,7 +5,7 @@
 
 #include "support/fake_cuda_state.h"
 
-static void release_user_object(fake_user_object *object, unsigned int count) {
+void fake_release_user_object(fake_user_object *object, unsigned int count) {
     object->reference_count -= count;
     if (object->reference_count == 0) {
         object->destroy(object->pointer);
@@ -20,11 +20,12 @@ void fake_free_graph(fake_graph *graph) {
         }
     }
     for (size_t i = 0; i < graph->user_object_count; i++) {
-        release_user_object(graph->user_objects[i], 1);
+        fake_release_user_object(graph->user_objects[i], 1);
     }
     for (size_t i = 0; i < graph->node_count; i++) {
         fake_free_bodies(&graph->nodes[i]);
     }
+    fake_forget_conditions(graph);
     free(graph->user_objects);
     free(graph->nodes);
     fake_free_object(graph);
@@ -39,12 +40,6 @@ fake_graph *fake_get_graph(void *handle, fake_kind kind, const char *name) {
     }
     return handle;
 }
-
-#define GET_GRAPH(handle, kind, name)                       \
-    fake_graph *graph = fake_get_graph(handle, kind, name); \
-    if (graph == NULL) {                                    \
-        return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);   \
-    }
 
 static rondo__cu_graph_node handle_of(const fake_node *node) {
     return (rondo__cu_graph_node)(uintptr_t)node->identity;
@@ -229,12 +224,14 @@ rondo__cu_result fake_cuGraphKernelNodeGetParams(rondo__cu_graph_node handle,
     return fake_leave(code);
 }
 
-// What was not asked for is all zeros; CUDA 12.8 and older know no attribute behind these.
+// What was not asked for is all zeros; CUDA 12.8 and older know no attribute behind these. Overlap
+// is the edges', which tell it, and not the node's.
 rondo__cu_result fake_cuGraphKernelNodeGetAttribute(rondo__cu_graph_node handle, int attribute,
                                                     rondo__cu_launch_attribute_value *out_value) {
     ENTER("cuGraphKernelNodeGetAttribute");
     GET_NODE("cuGraphKernelNodeGetAttribute", RONDO__CU_GRAPH_NODE_KERNEL);
-    if (attribute >= RONDO__CU_LAUNCH_ATTRIBUTE_SHARED_MEMORY_CARVEOUT) {
+    if (attribute >= RONDO__CU_LAUNCH_ATTRIBUTE_SHARED_MEMORY_CARVEOUT ||
+        attribute == RONDO__CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION) {
         return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
     }
     memset(out_value, 0, sizeof(*out_value));
@@ -246,9 +243,15 @@ rondo__cu_result fake_cuGraphKernelNodeGetAttribute(rondo__cu_graph_node handle,
     return fake_leave(code);
 }
 
-static void describe_end(const void *address, rondo__cu_copy_end *end) {
-    end->memory_type = RONDO__CU_MEMORY_TYPE_UNIFIED;
-    end->device = (rondo__cu_address)(uintptr_t)address;
+static void describe_end(const void *address, int memory_type, size_t pitch,
+                         rondo__cu_copy_end *end) {
+    end->memory_type = memory_type;
+    end->pitch_bytes = pitch;
+    if (memory_type == RONDO__CU_MEMORY_TYPE_HOST) {
+        end->host = (void *)(uintptr_t)address;
+    } else {
+        end->device = (rondo__cu_address)(uintptr_t)address;
+    }
 }
 
 rondo__cu_result fake_cuGraphMemcpyNodeGetParams(rondo__cu_graph_node handle,
@@ -256,10 +259,11 @@ rondo__cu_result fake_cuGraphMemcpyNodeGetParams(rondo__cu_graph_node handle,
     ENTER("cuGraphMemcpyNodeGetParams");
     GET_NODE("cuGraphMemcpyNodeGetParams", RONDO__CU_GRAPH_NODE_MEMCPY);
     memset(out_params, 0, sizeof(*out_params));
-    describe_end(node->source, &out_params->source);
-    describe_end(node->destination, &out_params->destination);
+    describe_end(node->source, node->source_type, node->source_pitch, &out_params->source);
+    describe_end(node->destination, node->destination_type, node->destination_pitch,
+                 &out_params->destination);
     out_params->width_bytes = node->count;
-    out_params->height = 1;
+    out_params->height = node->height > 0 ? node->height : 1;
     out_params->depth = 1;
     return fake_leave(code);
 }
@@ -270,10 +274,11 @@ rondo__cu_result fake_cuGraphMemsetNodeGetParams(rondo__cu_graph_node handle,
     GET_NODE("cuGraphMemsetNodeGetParams", RONDO__CU_GRAPH_NODE_MEMSET);
     *out_params = (rondo__cu_fill_node){
         .destination = (rondo__cu_address)(uintptr_t)node->destination,
+        .pitch_bytes = node->destination_pitch,
         .value = node->value,
         .element_bytes = node->element_bytes,
         .width = node->count,
-        .height = 1,
+        .height = node->height > 0 ? node->height : 1,
     };
     return fake_leave(code);
 }
@@ -328,14 +333,35 @@ void fake_copy_graph(const fake_graph *graph, fake_graph *copy) {
     }
 }
 
-// Of such a graph the driver makes one executable at a time.
-static bool is_exclusive(const fake_graph *graph) {
+bool fake_has_type(const fake_graph *graph, int type) {
     bool has = false;
     for (size_t i = 0; i < graph->node_count; i++) {
-        has = has || graph->nodes[i].body_count > 0 ||
-              graph->nodes[i].type == RONDO__CU_GRAPH_NODE_MEM_ALLOC;
+        has = has || graph->nodes[i].type == type;
     }
     return has;
+}
+
+bool fake_may_be_copied(const fake_graph *graph) {
+    return !fake_has_type(graph, RONDO__CU_GRAPH_NODE_MEM_ALLOC) &&
+           !fake_has_type(graph, FAKE_CU_GRAPH_NODE_MEM_FREE) &&
+           !fake_has_type(graph, RONDO__CU_GRAPH_NODE_CONDITIONAL);
+}
+
+bool fake_is_device_updatable(const fake_graph *graph) {
+    bool is = false;
+    for (size_t i = 0; i < graph->node_count; i++) {
+        const fake_node *node = &graph->nodes[i];
+        for (size_t j = 0; j < node->attribute_count; j++) {
+            is = is || (node->attributes[j].id == FAKE_CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE &&
+                        node->attributes[j].value.is_allowed != 0);
+        }
+    }
+    return is;
+}
+
+// Of such a graph the driver makes one executable at a time.
+static bool is_exclusive(const fake_graph *graph) {
+    return !fake_may_be_copied(graph) || fake_is_device_updatable(graph);
 }
 
 static bool has_executable(const fake_graph *graph) {
@@ -347,20 +373,39 @@ static bool has_executable(const fake_graph *graph) {
     return false;
 }
 
+static size_t count_executable_bytes(void) {
+    size_t bytes = 0;
+    for (const fake_object *object = g_fake.objects; object != NULL; object = object->next) {
+        bool is_whole = object->kind == FAKE_EXEC && !((const fake_graph *)object)->is_body;
+        bytes += is_whole ? FAKE_CUDA_EXEC_BYTES : 0;
+    }
+    return bytes;
+}
+
 static rondo__cu_result instantiate(rondo__cu_graph_exec *out_exec, rondo__cu_graph handle,
-                                    unsigned long long flags, const char *name) {
+                                    unsigned long long flags, int *out_result, const char *name) {
     GET_GRAPH(handle, FAKE_GRAPH, name);
     if (fake_break_unsafe(name)) {
         return fake_leave(RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     }
-    // The driver (580) makes one executable at a time of a graph with conditional nodes.
-    if (fake_has_host_node_in_body(graph) || (is_exclusive(graph) && has_executable(graph))) {
+    *out_result = RONDO__CU_INSTANTIATE_ERROR;
+    if (fake_has_unfit_body(graph)) {
+        return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
+    }
+    if (fake_has_unused_condition(graph)) {
+        *out_result = FAKE_CU_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED;
+        return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
+    }
+    if (is_exclusive(graph) && has_executable(graph)) {
         return fake_leave(RONDO__CU_ERROR_NOT_SUPPORTED);
     }
+    *out_result = RONDO__CU_INSTANTIATE_SUCCESS;
     fake_graph *exec = fake_new_object(FAKE_EXEC, sizeof(*exec));
     fake_copy_graph(graph, exec);
     exec->source = graph;
     exec->flags = flags;
+    const size_t taken = count_executable_bytes();
+    g_fake.reserved_bytes = taken > g_fake.reserved_bytes ? taken : g_fake.reserved_bytes;
     *out_exec = (rondo__cu_graph_exec)(void *)exec;
     return fake_leave(RONDO__CU_SUCCESS);
 }
@@ -370,7 +415,8 @@ rondo__cu_result fake_cuGraphInstantiateWithFlags(rondo__cu_graph_exec *out_exec
                                                   unsigned long long flags) {
     ENTER("cuGraphInstantiateWithFlags");
     NEED_CONTEXT("cuGraphInstantiateWithFlags");
-    return instantiate(out_exec, handle, flags, "cuGraphInstantiateWithFlags");
+    int result = RONDO__CU_INSTANTIATE_SUCCESS;
+    return instantiate(out_exec, handle, flags, &result, "cuGraphInstantiateWithFlags");
 }
 
 rondo__cu_result fake_cuGraphInstantiateWithParams(rondo__cu_graph_exec *out_exec,
@@ -385,147 +431,8 @@ rondo__cu_result fake_cuGraphInstantiateWithParams(rondo__cu_graph_exec *out_exe
     }
     NEED_CONTEXT("cuGraphInstantiateWithParams");
     params->result = RONDO__CU_INSTANTIATE_SUCCESS;
-    return instantiate(out_exec, handle, params->flags, "cuGraphInstantiateWithParams");
-}
-
-// The driver leaves off what was switched off, and an executable knows its nodes by the handles of
-// the graph that it was made from, whatever it was updated with.
-static void keep_former(const fake_graph *from, const fake_graph *to) {
-    for (size_t i = 0; i < to->node_count; i++) {
-        to->nodes[i].is_disabled = from->nodes[i].is_disabled;
-        to->nodes[i].identity = from->nodes[i].identity;
-    }
-}
-
-static bool have_same_attributes(const fake_graph *a, const fake_graph *b) {
-    bool is_same = true;
-    for (size_t i = 0; i < a->node_count && is_same; i++) {
-        is_same = a->nodes[i].attribute_count == b->nodes[i].attribute_count &&
-                  memcmp(a->nodes[i].attributes, b->nodes[i].attributes,
-                         sizeof(a->nodes[i].attributes)) == 0;
-    }
-    return is_same;
-}
-
-rondo__cu_result fake_cuGraphExecUpdate(rondo__cu_graph_exec exec_handle, rondo__cu_graph handle,
-                                        rondo__cu_update_result *out_result) {
-    ENTER("cuGraphExecUpdate");
-    GET_GRAPH(handle, FAKE_GRAPH, "cuGraphExecUpdate");
-    fake_graph *exec = fake_get_graph(exec_handle, FAKE_EXEC, "cuGraphExecUpdate");
-    if (exec == NULL) {
-        return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
-    }
-    bool is_same = fake_is_same_topology(exec, graph);
-    bool has_same_attributes = is_same && have_same_attributes(exec, graph);
-    out_result->result = !is_same               ? RONDO__CU_UPDATE_TOPOLOGY_CHANGED
-                         : !has_same_attributes ? RONDO__CU_UPDATE_ATTRIBUTES_CHANGED
-                                                : RONDO__CU_UPDATE_SUCCESS;
-    if (!has_same_attributes) {
-        return fake_leave(RONDO__CU_ERROR_GRAPH_EXEC_UPDATE_FAILURE);
-    }
-    for (size_t i = 0; i < exec->user_object_count; i++) {
-        release_user_object(exec->user_objects[i], 1);
-    }
-    for (size_t i = 0; i < exec->node_count; i++) {
-        if (exec->nodes[i].child != NULL) {
-            fake_free_graph(exec->nodes[i].child);
-        }
-        fake_free_bodies(&exec->nodes[i]);
-    }
-    const fake_graph former = *exec;
-    free(exec->user_objects);
-    fake_copy_graph(graph, exec);
-    keep_former(&former, exec);
-    free(former.nodes);
-    return fake_leave(code);
-}
-
-// The node of an executable; NULL: there is none.
-static fake_node *find_in_exec(rondo__cu_graph_exec exec_handle, rondo__cu_graph_node handle,
-                               int type, const char *name) {
-    const fake_graph *exec = fake_get_graph(exec_handle, FAKE_EXEC, name);
-    fake_node *node = exec != NULL ? fake_find_in_graph(exec, handle) : NULL;
-    return node != NULL && (type < 0 || node->type == type) ? node : NULL;
-}
-
-#define GET_EXEC_NODE(name, type)                             \
-    ENTER(name);                                              \
-    fake_node *node = find_in_exec(exec, handle, type, name); \
-    if (node == NULL) {                                       \
-        return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);     \
-    }
-
-rondo__cu_result fake_cuGraphExecKernelNodeSetParams(rondo__cu_graph_exec exec,
-                                                     rondo__cu_graph_node handle,
-                                                     const rondo__cu_kernel_node *params) {
-    GET_EXEC_NODE("cuGraphExecKernelNodeSetParams", RONDO__CU_GRAPH_NODE_KERNEL);
-    if (!fake_has_context("cuGraphExecKernelNodeSetParams")) {  // driver 580 crashes
-        return fake_leave(RONDO__CU_ERROR_INVALID_CONTEXT);
-    }
-    union {
-        rondo__cu_function handle;
-        const fake_kernel_entry *entry;
-    } function = {.handle = params->function};
-    node->kernel = function.entry;
-    memcpy(node->shape, params->grid, sizeof(params->grid));
-    memcpy(node->shape + 3, params->block, sizeof(params->block));
-    node->shape[6] = params->shared_bytes;
-    if (params->extra != NULL) {
-        size_t bytes = *(const size_t *)params->extra[3];
-        memcpy(node->arguments, params->extra[1], bytes);
-        node->argument_bytes = bytes;
-        return fake_leave(code);
-    }
-    for (size_t i = 0; i < FAKE_PARAMETERS && params->parameters != NULL; i++) {
-        size_t offset = 0;
-        size_t bytes = fake_get_parameter(i, &offset);
-        memcpy(node->arguments + offset, params->parameters[i], bytes);
-    }
-    return fake_leave(code);
-}
-
-rondo__cu_result fake_cuGraphExecMemcpyNodeSetParams(rondo__cu_graph_exec exec,
-                                                     rondo__cu_graph_node handle,
-                                                     const rondo__cu_copy_node *params,
-                                                     rondo__cu_context context) {
-    (void)context;
-    GET_EXEC_NODE("cuGraphExecMemcpyNodeSetParams", RONDO__CU_GRAPH_NODE_MEMCPY);
-    node->source = (const void *)(uintptr_t)params->source.device;
-    node->destination = (void *)(uintptr_t)params->destination.device;
-    node->count = params->width_bytes;
-    return fake_leave(code);
-}
-
-rondo__cu_result fake_cuGraphExecMemsetNodeSetParams(rondo__cu_graph_exec exec,
-                                                     rondo__cu_graph_node handle,
-                                                     const rondo__cu_fill_node *params,
-                                                     rondo__cu_context context) {
-    (void)context;
-    GET_EXEC_NODE("cuGraphExecMemsetNodeSetParams", RONDO__CU_GRAPH_NODE_MEMSET);
-    node->destination = (void *)(uintptr_t)params->destination;
-    node->value = params->value;
-    node->element_bytes = params->element_bytes;
-    node->count = params->width;
-    return fake_leave(code);
-}
-
-rondo__cu_result fake_cuGraphExecHostNodeSetParams(rondo__cu_graph_exec exec,
-                                                   rondo__cu_graph_node handle,
-                                                   const rondo__cu_host_node *params) {
-    GET_EXEC_NODE("cuGraphExecHostNodeSetParams", RONDO__CU_GRAPH_NODE_HOST);
-    node->function = params->function;
-    node->user_data = params->user_data;
-    return fake_leave(code);
-}
-
-rondo__cu_result fake_cuGraphNodeSetEnabled(rondo__cu_graph_exec exec, rondo__cu_graph_node handle,
-                                            unsigned int is_enabled) {
-    GET_EXEC_NODE("cuGraphNodeSetEnabled", -1);
-    if (node->type > RONDO__CU_GRAPH_NODE_MEMSET) {
-        return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
-    }
-    node->is_disabled = is_enabled == 0;
-    return fake_leave(code);
+    return instantiate(out_exec, handle, params->flags, &params->result,
+                       "cuGraphInstantiateWithParams");
 }
 
 rondo__cu_result fake_cuGraphUpload(rondo__cu_graph_exec handle, rondo__cu_stream stream) {
@@ -566,10 +473,12 @@ rondo__cu_result fake_cuGraphLaunch(rondo__cu_graph_exec exec_handle, rondo__cu_
     if (graph->has_live_memory && (graph->flags & RONDO__CU_INSTANTIATE_AUTO_FREE_ON_LAUNCH) == 0) {
         return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
     }
+    size_t allocations = 0;
     for (size_t i = 0; i < graph->node_count; i++) {
-        graph->has_live_memory =
-            graph->has_live_memory || graph->nodes[i].type == RONDO__CU_GRAPH_NODE_MEM_ALLOC;
+        allocations += graph->nodes[i].type == RONDO__CU_GRAPH_NODE_MEM_ALLOC;
+        allocations -= graph->nodes[i].type == FAKE_CU_GRAPH_NODE_MEM_FREE;
     }
+    graph->has_live_memory = allocations > 0;
     if (g_fake_watcher != NULL) {
         uint32_t index = 0;
         number_nodes(graph, graph->number, &index);
@@ -613,7 +522,7 @@ rondo__cu_result fake_cuUserObjectRelease(rondo__cu_user_object handle, unsigned
         fake_violation("cuUserObjectRelease of a dead object");
         return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
     }
-    release_user_object((fake_user_object *)(void *)handle, count);
+    fake_release_user_object((fake_user_object *)(void *)handle, count);
     return fake_leave(code);
 }
 

@@ -94,9 +94,15 @@ rondo__cu_result fake_cuMemcpyPeerAsync(rondo__cu_address destination, rondo__cu
     fake_check_selected(stream, "cuMemcpyPeerAsync");
     check_owner((const void *)(uintptr_t)destination, to);
     check_owner((const void *)(uintptr_t)source, from);
+    if (from == to && stream->origin != NULL) {  // driver 580, whatever the mode
+        stream->origin->is_broken = true;
+        return fake_leave(RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    }
     fake_node work = {.type = RONDO__CU_GRAPH_NODE_MEMCPY,
                       .source = (const void *)(uintptr_t)source,
                       .destination = (void *)(uintptr_t)destination,
+                      .source_type = RONDO__CU_MEMORY_TYPE_DEVICE,
+                      .destination_type = RONDO__CU_MEMORY_TYPE_DEVICE,
                       .count = bytes};
     return fake_submit(handle, "cuMemcpyPeerAsync", &work);
 }

@@ -20,7 +20,16 @@ enum {
     FAKE_DEPENDENCIES_MAX = 16,
     FAKE_ARGUMENTS_MAX = 4096,
     FAKE_ATTRIBUTES_MAX = 4,
+    FAKE_SHARED_MAX = 232448,  // bytes of dynamic shared memory, where more than 48 KB are allowed
     FAKE_CONDITIONS_MAX = 4096,  // handles; older ones are taken anew
+};
+
+// What the driver knows and Rondo does not use.
+enum {
+    FAKE_CU_GRAPH_NODE_MEM_FREE = 11,
+    FAKE_CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE = 13,
+    FAKE_CU_INSTANTIATE_USE_NODE_PRIORITY = 8,
+    FAKE_CU_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED = 5,
 };
 
 // A text that "compiled" begins so (fake_cuda_install.c).
@@ -66,6 +75,7 @@ typedef struct fake_kernel_entry {
     const struct fake_module *module;
     const char *text;
     emulated_kernel code;
+    bool has_large_shared;  // was allowed more dynamic shared memory than all may have
     struct fake_kernel_entry *next;
 } fake_kernel_entry;
 
@@ -86,9 +96,13 @@ typedef struct fake_node {
     size_t argument_bytes;
     bool has_parameters;  // launched with a parameter array, not with packed arguments
     const void *source;   // copies
-    void *destination;    // copies and fills
-    size_t count;         // bytes, or elements of a fill
-    unsigned int value;
+    void *destination;    // copies and fills; the memory of a node that allocates or frees
+    int source_type;      // copies: RONDO__CU_MEMORY_TYPE_* as the call said, for both ends
+    int destination_type;
+    size_t count;                            // bytes, or elements of a fill; of a row
+    size_t height;                           // rows; 0 is 1
+    size_t source_pitch, destination_pitch;  // bytes from row to row
+    unsigned int value;                      // of a fill; a node's is not cut to the element
     unsigned int element_bytes;
     rondo__cu_host_function function;
     void *user_data;
@@ -180,8 +194,11 @@ typedef struct fake_state {
     uint32_t condition_values[FAKE_CONDITIONS_MAX];
     bool condition_is_set[FAKE_CONDITIONS_MAX];
     size_t condition_count;
-    uint64_t last_capture_id;  // survives resets, as ids are never used twice
-    uint64_t last_memory_id;   // the same
+    const fake_graph *condition_graphs[FAKE_CONDITIONS_MAX];  // of handles that no node has taken
+    struct fake_hidden *hidden;  // memory of nodes, of which no call knows the address
+    size_t reserved_bytes;       // of the device, for executables: gone ones leave them to new ones
+    uint64_t last_capture_id;    // survives resets, as ids are never used twice
+    uint64_t last_memory_id;     // the same
     uint32_t last_graph_number;
 } fake_state;
 
@@ -202,6 +219,7 @@ extern const fake_watcher *g_fake_watcher;
 extern _Thread_local int g_fake_body_depth;  // of conditional nodes; what runs now is in as many
 
 extern fake_state g_fake;
+extern const fake_node *g_fake_running;  // what the device does
 extern _Thread_local fake_thread g_fake_thread;
 
 // Every call begins with enter, which counts it, takes the lock and yields the planned failure, and
@@ -279,8 +297,24 @@ extern const fake_kernel_entry fake_condition_kernel;
 void fake_run_conditional(const fake_node *node);
 void fake_copy_bodies(fake_node *copy);  // of a node copied byte for byte
 void fake_free_bodies(fake_node *node);
-bool fake_has_host_node_in_body(const fake_graph *graph);
-bool fake_is_same_topology(const fake_graph *a, const fake_graph *b);
+bool fake_has_unfit_body(const fake_graph *graph);
+bool fake_has_type(const fake_graph *graph, int type);
+bool fake_is_device_updatable(const fake_graph *graph);
+bool fake_has_unused_condition(const fake_graph *graph);
+void fake_forget_conditions(const fake_graph *graph);
+// Neither memory of the driver's nor of a node's.
+bool fake_is_pageable(const void *address);
+// Memory of a node that allocates; freed with the driver's state.
+void *fake_new_hidden(size_t bytes);
+void fake_free_hidden(void);
+// The memory at a copy's end is the processor's.
+bool fake_is_host_end(const void *address, int memory_type);
+// A launch of this shape is one that a device can do.
+bool fake_is_launchable(const unsigned int shape[7], const fake_kernel_entry *kernel);
+// A graph without nodes of which there is only one: those of memory, and conditional ones.
+bool fake_may_be_copied(const fake_graph *graph);
+fake_graph *fake_clone_graph(const fake_graph *graph);
+void fake_release_user_object(fake_user_object *object, unsigned int count);
 // True when a capture forbids this thread an unsafe call; breaks that capture.
 bool fake_break_unsafe(const char *name);
 // True when work on the legacy stream meets a capture; breaks that capture.
@@ -303,6 +337,12 @@ bool fake_break_blocking(void);
         return fake_leave(stream_code);                                \
     }
 
+#define GET_GRAPH(handle, kind, name)                       \
+    fake_graph *graph = fake_get_graph(handle, kind, name); \
+    if (graph == NULL) {                                    \
+        return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);   \
+    }
+
 // FAKE_CUDA_IS_LIBRARY: the functions are what a libcuda exports.
 #ifdef FAKE_CUDA_IS_LIBRARY
 #define FAKE_CUDA_EXPORT(exported) __asm__(exported) __attribute__((visibility("default")))
@@ -312,6 +352,7 @@ bool fake_break_blocking(void);
 #define RONDO__CUDA_SYMBOL(need, name, version, exported, arguments) \
     rondo__cu_result fake_##name arguments FAKE_CUDA_EXPORT(exported);
 #include "backend/cuda/cuda_symbols.h"
+#include "support/driver_symbols.h"
 #undef RONDO__CUDA_SYMBOL
 
 #endif  // RONDO_TESTS_SUPPORT_FAKE_CUDA_STATE_H

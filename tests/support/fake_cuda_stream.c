@@ -106,7 +106,18 @@ static void mark_ancestors(const fake_graph *graph, size_t node, bool *marks) {
     }
 }
 
-// Every node must lead to the end of the stream the capture began on.
+static bool has_dependent(const fake_graph *graph, size_t node) {
+    bool has = false;
+    for (size_t i = 0; i < graph->node_count; i++) {
+        for (size_t j = 0; j < graph->nodes[i].dependency_count; j++) {
+            has = has || graph->nodes[i].dependencies[j] == node;
+        }
+    }
+    return has;
+}
+
+// Every node must lead to the end of the stream the capture began on. A fork that ends in a graph
+// or a condition, which no call of its stream has made, is overlooked, as by driver 580.
 static bool is_joined(const fake_stream *origin) {
     const fake_graph *graph = origin->graph;
     bool *marks = calloc(graph->node_count + 1, sizeof(*marks));
@@ -115,6 +126,13 @@ static bool is_joined(const fake_stream *origin) {
     }
     for (size_t i = 0; i < origin->dependency_count; i++) {
         mark_ancestors(graph, origin->dependencies[i], marks);
+    }
+    for (size_t i = 0; i < graph->node_count; i++) {
+        const int type = graph->nodes[i].type;
+        if ((type == RONDO__CU_GRAPH_NODE_GRAPH || type == RONDO__CU_GRAPH_NODE_CONDITIONAL) &&
+            !marks[i] && !has_dependent(graph, i)) {
+            mark_ancestors(graph, i, marks);
+        }
     }
     bool is_whole = true;
     for (size_t i = 0; i < graph->node_count; i++) {
@@ -187,12 +205,11 @@ rondo__cu_result fake_cuStreamEndCapture(rondo__cu_stream handle, rondo__cu_grap
         stream->origin->is_broken = true;
         return fake_leave(RONDO__CU_ERROR_STREAM_CAPTURE_UNMATCHED);
     }
-    // As driver 580 does: a broken one may end anywhere.
-    if (stream->mode != RONDO__CU_CAPTURE_MODE_RELAXED && !stream->is_broken &&
-        pthread_equal(stream->thread, pthread_self()) == 0) {
-        return fake_leave(RONDO__CU_ERROR_STREAM_CAPTURE_WRONG_THREAD);
-    }
-    if (code == RONDO__CU_SUCCESS && stream->is_broken) {
+    // As driver 580 does: a broken one may end anywhere, and the end by a wrong thread is one.
+    if (code == RONDO__CU_SUCCESS && stream->mode != RONDO__CU_CAPTURE_MODE_RELAXED &&
+        !stream->is_broken && pthread_equal(stream->thread, pthread_self()) == 0) {
+        code = RONDO__CU_ERROR_STREAM_CAPTURE_WRONG_THREAD;
+    } else if (code == RONDO__CU_SUCCESS && stream->is_broken) {
         code = RONDO__CU_ERROR_STREAM_CAPTURE_INVALIDATED;
     } else if (code == RONDO__CU_SUCCESS && !is_joined(stream)) {
         code = RONDO__CU_ERROR_STREAM_CAPTURE_UNJOINED;
@@ -203,7 +220,8 @@ rondo__cu_result fake_cuStreamEndCapture(rondo__cu_stream handle, rondo__cu_grap
         return fake_leave(RONDO__CU_ERROR_UNKNOWN);
     }
     fake_graph *graph = stream->graph;
-    bool is_lost = stream->is_broken || code == RONDO__CU_ERROR_STREAM_CAPTURE_UNJOINED;
+    bool is_lost = stream->is_broken || code == RONDO__CU_ERROR_STREAM_CAPTURE_UNJOINED ||
+                   code == RONDO__CU_ERROR_STREAM_CAPTURE_WRONG_THREAD;
     stream->graph = NULL;
     leave_capture(stream);
     if (code == RONDO__CU_SUCCESS) {
@@ -326,147 +344,37 @@ rondo__cu_result fake_cuStreamGetCtx(rondo__cu_stream handle, rondo__cu_context 
     return fake_leave(code);
 }
 
-static fake_event *get_event(rondo__cu_event handle, const char *name) {
-    if (!fake_is_alive(handle, FAKE_EVENT)) {
-        fake_violation("%s with a dead event", name);
-        return NULL;
-    }
-    return (fake_event *)(void *)handle;
-}
-
-#define GET_EVENT(name)                                    \
-    fake_event *event = get_event(event_handle, name);     \
-    if (event == NULL) {                                   \
-        return fake_leave(RONDO__CU_ERROR_INVALID_HANDLE); \
-    }
-
-rondo__cu_result fake_cuStreamWaitEvent(rondo__cu_stream handle, rondo__cu_event event_handle,
-                                        unsigned int flags) {
-    ENTER("cuStreamWaitEvent");
-    NEED_CONTEXT("cuStreamWaitEvent");
-    GET_STREAM("cuStreamWaitEvent");
-    GET_EVENT("cuStreamWaitEvent");
-    if (flags == RONDO__CU_EVENT_WAIT_EXTERNAL && stream->origin != NULL) {
-        fake_node work = {.type = RONDO__CU_GRAPH_NODE_WAIT_EVENT, .event = event};
-        return fake_submit(handle, "cuStreamWaitEvent", &work);
-    }
-    if (flags != 0) {
-        return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
-    }
-    if (event->is_orphan) {
-        return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
-    }
-    if (event->origin == NULL) {
-        if (stream->origin != NULL && event->is_recorded) {
-            stream->origin->is_broken = true;
-            return fake_leave(RONDO__CU_ERROR_STREAM_CAPTURE_ISOLATION);
-        }
-        fake_lazy_wait(stream, event);
-        return fake_leave(code);
-    }
-    if (stream->origin != NULL && stream->origin != event->origin) {
-        stream->origin->is_broken = true;
-        event->origin->is_broken = true;
-        return fake_leave(RONDO__CU_ERROR_STREAM_CAPTURE_MERGE);
-    }
-    if (stream->origin == NULL) {
-        stream->origin = event->origin;
-        stream->dependency_count = 0;
-    }
-    fake_add_dependencies(stream, event->dependencies, event->dependency_count);
-    return fake_leave(code);
-}
-
-rondo__cu_result fake_cuEventCreate(rondo__cu_event *out_event, unsigned int flags) {
-    ENTER("cuEventCreate");
-    NEED_CONTEXT("cuEventCreate");
-    fake_event *event = fake_new_object(FAKE_EVENT, sizeof(*event));
-    event->has_time = (flags & RONDO__CU_EVENT_DISABLE_TIMING) == 0;
-    *out_event = (rondo__cu_event)(void *)event;
-    return fake_leave(code);
-}
-
-rondo__cu_result fake_cuEventDestroy(rondo__cu_event event_handle) {
-    rondo__cu_result code = fake_enter("cuEventDestroy");
-    GET_EVENT("cuEventDestroy");
-    fake_lazy_forget(event);
-    fake_free_object(event);
-    return fake_leave(code);
-}
-
-rondo__cu_result fake_cuEventRecord(rondo__cu_event event_handle, rondo__cu_stream handle) {
-    ENTER("cuEventRecord");
-    NEED_CONTEXT("cuEventRecord");
-    GET_STREAM("cuEventRecord");
-    GET_EVENT("cuEventRecord");
-    if (stream->object.context != NULL && stream->object.context != event->object.context) {
-        return fake_leave(RONDO__CU_ERROR_INVALID_HANDLE);
-    }
-    event->is_recorded = true;
-    event->is_orphan = false;
-    event->time_ns = rondo__clock_now_ns();
-    event->origin = stream->origin;
-    event->lazy_number = 0;
-    if (stream->origin == NULL) {
-        fake_lazy_record(stream, event);
-    }
-    memcpy(event->dependencies, stream->dependencies, sizeof(event->dependencies));
-    event->dependency_count = stream->dependency_count;
-    return fake_leave(code);
-}
-
-rondo__cu_result fake_cuEventRecordWithFlags(rondo__cu_event event_handle, rondo__cu_stream handle,
-                                             unsigned int flags) {
-    ENTER("cuEventRecordWithFlags");
-    NEED_CONTEXT("cuEventRecordWithFlags");
-    GET_STREAM("cuEventRecordWithFlags");
-    GET_EVENT("cuEventRecordWithFlags");
-    if (flags != RONDO__CU_EVENT_RECORD_EXTERNAL || stream->origin == NULL) {
-        return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
-    }
-    fake_node work = {.type = RONDO__CU_GRAPH_NODE_EVENT_RECORD, .event = event};
-    return fake_submit(handle, "cuEventRecordWithFlags", &work);
-}
-
-static rondo__cu_result touch_event(rondo__cu_event event_handle, const char *name) {
-    ENTER(name);
-    GET_EVENT(name);
-    if (event->origin != NULL) {
-        event->origin->is_broken = true;
-        return fake_leave(RONDO__CU_ERROR_CAPTURED_EVENT);
-    }
-    if (fake_break_unsafe(name)) {
-        return fake_leave(RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-    }
-    fake_lazy_run_event(event);
-    return fake_leave(code);
-}
-
-rondo__cu_result fake_cuEventQuery(rondo__cu_event event_handle) {
-    return touch_event(event_handle, "cuEventQuery");
-}
-
-rondo__cu_result fake_cuEventSynchronize(rondo__cu_event event_handle) {
-    return touch_event(event_handle, "cuEventSynchronize");
-}
-
-rondo__cu_result fake_cuEventElapsedTime(float *out_milliseconds, rondo__cu_event start,
-                                         rondo__cu_event end) {
-    ENTER("cuEventElapsedTime");
-    fake_event *first = get_event(start, "cuEventElapsedTime");
-    fake_event *second = get_event(end, "cuEventElapsedTime");
-    if (first == NULL || second == NULL || !first->has_time || !second->has_time ||
-        !first->is_recorded || !second->is_recorded) {
-        return fake_leave(RONDO__CU_ERROR_INVALID_HANDLE);
-    }
-    *out_milliseconds = (float)((double)(int64_t)(second->time_ns - first->time_ns) * 1e-6);
-    return fake_leave(code);
-}
-
 // ---- work -------------------------------------------------------------------------------------
+
+// The driver (580) repeats the value over a word and writes words: what a node's value has beyond
+// its element is in them.
+static void fill_row(const fake_node *node, unsigned char *row) {
+    uint32_t word = node->value;
+    for (unsigned int bits = 8 * node->element_bytes; bits < 32; bits *= 2) {
+        word |= word << bits;
+    }
+    for (size_t i = 0; i < node->count * node->element_bytes; i++) {
+        row[i] = (unsigned char)(word >> (i % 4 * 8));
+    }
+}
+
+const fake_node *g_fake_running;
+
+unsigned int fake_cuda_get_cluster(void) {
+    unsigned int blocks = 1;
+    for (size_t i = 0; g_fake_running != NULL && i < g_fake_running->attribute_count; i++) {
+        const rondo__cu_launch_attribute *attribute = &g_fake_running->attributes[i];
+        if (attribute->id == RONDO__CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION ||
+            attribute->id == RONDO__CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER) {
+            blocks = attribute->value.cluster[0];
+        }
+    }
+    return blocks;
+}
 
 static void run_node(const fake_node *node) {
     const char *problem = NULL;
+    g_fake_running = node;
     switch (node->type) {
         case RONDO__CU_GRAPH_NODE_KERNEL:
             if (node->kernel->code.thread != NULL) {
@@ -483,12 +391,14 @@ static void run_node(const fake_node *node) {
             }
             break;
         case RONDO__CU_GRAPH_NODE_MEMCPY:
-            memmove(node->destination, node->source, node->count);
+            for (size_t row = 0; row < (node->height > 0 ? node->height : 1); row++) {
+                memmove((char *)node->destination + row * node->destination_pitch,
+                        (const char *)node->source + row * node->source_pitch, node->count);
+            }
             break;
         case RONDO__CU_GRAPH_NODE_MEMSET:
-            for (size_t i = 0; i < node->count; i++) {
-                memcpy((char *)node->destination + i * node->element_bytes, &node->value,
-                       node->element_bytes);
+            for (size_t row = 0; row < (node->height > 0 ? node->height : 1); row++) {
+                fill_row(node, (unsigned char *)node->destination + row * node->destination_pitch);
             }
             break;
         case RONDO__CU_GRAPH_NODE_HOST:
@@ -526,7 +436,61 @@ void fake_run_node(const fake_node *node, const fake_graph *graph, size_t index)
     }
 }
 
+static bool is_off_fill(const fake_node *node) {
+    return node->is_disabled && node->type == RONDO__CU_GRAPH_NODE_MEMSET;
+}
+
+// 2: may run before what it should come behind; 1: may run; 0: waits.
+static int get_readiness(const fake_graph *graph, const fake_node *node, const bool *done) {
+    int readiness = 1;
+    for (size_t i = 0; i < node->dependency_count; i++) {
+        const size_t before = node->dependencies[i];
+        if (is_off_fill(&graph->nodes[before]) && !done[before]) {
+            readiness = 2;
+        } else if (!done[before]) {
+            return 0;
+        }
+    }
+    return readiness;
+}
+
+// Behind a fill that is switched off the driver (580) lets run what waits for nothing else.
+static void run_without_order(const fake_graph *graph) {
+    bool *done = calloc(graph->node_count, sizeof(*done));
+    if (done == NULL) {
+        abort();
+    }
+    for (size_t count = 0; count < graph->node_count; count++) {
+        size_t next = graph->node_count;
+        int best = 0;
+        for (size_t i = 0; i < graph->node_count; i++) {
+            const int readiness = done[i] ? 0 : get_readiness(graph, &graph->nodes[i], done);
+            next = readiness > best ? i : next;
+            best = readiness > best ? readiness : best;
+        }
+        if (next == graph->node_count) {
+            break;
+        }
+        if (best == 2) {
+            fake_violation("nothing keeps what is behind a fill that is switched off");
+        }
+        done[next] = true;
+        if (!graph->nodes[next].is_disabled) {
+            fake_run_node(&graph->nodes[next], graph, next);
+        }
+    }
+    free(done);
+}
+
 void fake_run_nodes(const fake_graph *graph) {
+    bool has_off_fill = false;
+    for (size_t i = 0; i < graph->node_count; i++) {
+        has_off_fill = has_off_fill || is_off_fill(&graph->nodes[i]);
+    }
+    if (has_off_fill) {
+        run_without_order(graph);
+        return;
+    }
     for (size_t i = 0; i < graph->node_count; i++) {
         if (!graph->nodes[i].is_disabled) {
             fake_run_node(&graph->nodes[i], graph, i);
@@ -568,8 +532,9 @@ rondo__cu_result fake_submit(rondo__cu_stream handle, const char *name, const fa
     return fake_leave(RONDO__CU_SUCCESS);
 }
 
+// The types: of the source, and of the destination.
 static rondo__cu_result submit_copy(const char *name, void *destination, const void *source,
-                                    size_t bytes, rondo__cu_stream handle) {
+                                    size_t bytes, int from, int to, rondo__cu_stream handle) {
     ENTER(name);
     NEED_CONTEXT(name);
     GET_STREAM(name);
@@ -579,25 +544,36 @@ static rondo__cu_result submit_copy(const char *name, void *destination, const v
     fake_node work = {.type = RONDO__CU_GRAPH_NODE_MEMCPY,
                       .source = source,
                       .destination = destination,
+                      .source_type = from,
+                      .destination_type = to,
                       .count = bytes};
     return fake_submit(handle, name, &work);
 }
 
 rondo__cu_result fake_cuMemcpyHtoDAsync(rondo__cu_address destination, const void *source,
                                         size_t bytes, rondo__cu_stream handle) {
-    return submit_copy("cuMemcpyHtoDAsync", (void *)(uintptr_t)destination, source, bytes, handle);
+    return submit_copy("cuMemcpyHtoDAsync", (void *)(uintptr_t)destination, source, bytes,
+                       RONDO__CU_MEMORY_TYPE_HOST, RONDO__CU_MEMORY_TYPE_DEVICE, handle);
 }
 
 rondo__cu_result fake_cuMemcpyDtoHAsync(void *destination, rondo__cu_address source, size_t bytes,
                                         rondo__cu_stream handle) {
     return submit_copy("cuMemcpyDtoHAsync", destination, (const void *)(uintptr_t)source, bytes,
-                       handle);
+                       RONDO__CU_MEMORY_TYPE_DEVICE, RONDO__CU_MEMORY_TYPE_HOST, handle);
 }
 
 rondo__cu_result fake_cuMemcpyDtoDAsync(rondo__cu_address destination, rondo__cu_address source,
                                         size_t bytes, rondo__cu_stream handle) {
     return submit_copy("cuMemcpyDtoDAsync", (void *)(uintptr_t)destination,
-                       (const void *)(uintptr_t)source, bytes, handle);
+                       (const void *)(uintptr_t)source, bytes, RONDO__CU_MEMORY_TYPE_DEVICE,
+                       RONDO__CU_MEMORY_TYPE_DEVICE, handle);
+}
+
+rondo__cu_result fake_cuMemcpyAsync(rondo__cu_address destination, rondo__cu_address source,
+                                    size_t bytes, rondo__cu_stream handle) {
+    return submit_copy("cuMemcpyAsync", (void *)(uintptr_t)destination,
+                       (const void *)(uintptr_t)source, bytes, RONDO__CU_MEMORY_TYPE_UNIFIED,
+                       RONDO__CU_MEMORY_TYPE_UNIFIED, handle);
 }
 
 static rondo__cu_result submit_fill(const char *name, rondo__cu_address destination,
@@ -631,12 +607,6 @@ rondo__cu_result fake_cuMemsetD32Async(rondo__cu_address destination, unsigned i
     return submit_fill("cuMemsetD32Async", destination, value, 4, count, handle);
 }
 
-rondo__cu_result fake_cuda_allocate_in_order(rondo__cu_stream handle) {
-    ENTER("cuMemAllocAsync");
-    fake_node work = {.type = RONDO__CU_GRAPH_NODE_MEM_ALLOC};
-    return fake_submit(handle, "cuMemAllocAsync", &work);
-}
-
 rondo__cu_result fake_cuLaunchHostFunc(rondo__cu_stream handle, rondo__cu_host_function function,
                                        void *user_data) {
     ENTER("cuLaunchHostFunc");
@@ -659,6 +629,21 @@ static void take_attributes(fake_node *work, const rondo__cu_launch_attribute *a
     }
 }
 
+// A node has the priority of the stream that recorded it.
+static void take_priority(fake_node *work, rondo__cu_stream handle) {
+    const fake_stream *stream =
+        (uintptr_t)handle > 2 && fake_is_alive(handle, FAKE_STREAM) ? (void *)handle : NULL;
+    bool has_own = false;
+    for (size_t i = 0; i < work->attribute_count; i++) {
+        has_own = has_own || work->attributes[i].id == RONDO__CU_LAUNCH_ATTRIBUTE_PRIORITY;
+    }
+    if (stream != NULL && stream->origin != NULL && stream->priority != 0 && !has_own &&
+        work->attribute_count < FAKE_ATTRIBUTES_MAX) {
+        work->attributes[work->attribute_count++] = (rondo__cu_launch_attribute){
+            .id = RONDO__CU_LAUNCH_ATTRIBUTE_PRIORITY, .value = {.priority = stream->priority}};
+    }
+}
+
 static rondo__cu_result launch_kernel(rondo__cu_function function, const unsigned int shape[7],
                                       const rondo__cu_launch_attribute *attributes,
                                       size_t attribute_count, rondo__cu_stream handle,
@@ -671,6 +656,7 @@ static rondo__cu_result launch_kernel(rondo__cu_function function, const unsigne
                       .kernel = (const fake_kernel_entry *)(const void *)function};
     memcpy(work.shape, shape, sizeof(work.shape));
     take_attributes(&work, attributes, attribute_count);
+    take_priority(&work, handle);
     // A kernel with a text of its own has one parameter (RONDO_LAUNCH_ONE_PARAMETER).
     const bool is_own = work.kernel->module != NULL;
     if (parameters != NULL && is_own) {
@@ -694,7 +680,7 @@ static rondo__cu_result launch_kernel(rondo__cu_function function, const unsigne
             memcpy(&work.argument_bytes, extra[1], sizeof(work.argument_bytes));
         }
     }
-    if (shape[3] > 1024 || work.argument_bytes > FAKE_ARGUMENTS_MAX) {
+    if (!fake_is_launchable(shape, work.kernel) || work.argument_bytes > FAKE_ARGUMENTS_MAX) {
         if ((uintptr_t)handle > 2 && fake_is_alive(handle, FAKE_STREAM) &&
             ((fake_stream *)(void *)handle)->origin != NULL) {
             ((fake_stream *)(void *)handle)->origin->is_broken = true;

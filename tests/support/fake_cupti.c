@@ -350,7 +350,7 @@ static uint32_t launch_by(bool has_calls) {
             .id = t_externals.ids[t_externals.depth - 1],
             .correlation = launch,
         };
-        if (!g_cupti.options.reverses_records) {
+        if (!g_cupti.options.reverses_records && !g_cupti.options.hides_copy_calls) {
             write_waiting();
         }
     }
@@ -396,6 +396,9 @@ void fake_cupti_add_copy(uint32_t launch, uint8_t copy_kind, uint64_t bytes, uin
                                      .graph_node = graph_node,
                                      .start = begin_ns,
                                      .end = end_ns};
+    if (g_cupti.options.hides_copy_calls && graph_node == 0) {
+        g_cupti.waiting.kind = 0;
+    }
     if (copy_kind == RONDO__CUPTI_COPY_PTOP) {
         write_work(&peer, sizeof(peer), peer.kind);
     } else {

@@ -18,6 +18,7 @@ typedef struct fake_cupti_options {
     uint32_t version;            // 0: 130001
     bool is_taken;               // another tool has subscribed
     bool reverses_records;       // a kernel's record comes before that of its span
+    bool hides_copy_calls;       // copies are told, but not which calls put them there
 } fake_cupti_options;
 
 // Starts anew; NULL: everything there.

@@ -83,6 +83,10 @@ const op_case op_byte_cases[] = {
      "u8[]:=3",
      "strides=2,2", 1},
     {"QLinearConv", 10,
+     "u8[1,3,9,9]:i256 f32[]:=0.1 u8[]:=0 i8[8,3,2,2]:k2 f32[]:=0.05 i8[]:=0 f32[]:=0.09 u8[]:=3 "
+     "i32[8]:n9",
+     "", 1},
+    {"QLinearConv", 10,
      "i8[1,8,9,9]:n128 f32[]:=0.02 i8[]:=-5 i8[8,1,5,5]:k128 f32[8]:p i8[8]:k1 f32[]:=40.0 i8[]:=9 "
      "i32[8]:n9000",
      "group=8 pads=2,2,2,2", 1},
@@ -125,7 +129,15 @@ const op_case op_byte_cases[] = {
              ""),
     FEW_WAYS("QLinearMatMul",  // quotients in the middle of two steps
              "i8[40,16]:n3 f32[]:=0.5 i8[]:=0 i8[16,24]:k3 f32[]:=1 i8[]:=0 f32[]:=1 i8[]:=3", ""),
-    FEW_WAYS("QLinearMatMul",  // scales that float does not hold
+    FEW_WAYS("QLinearMatMul",  // quotients in the middle of two steps once they are rounded to f32
+             "u8[40,16]:i256 f32[]:=0.1 u8[]:=0 i8[16,24]:k3 f32[]:=0.05 i8[]:=0 f32[]:=0.09 "
+             "u8[]:=3",
+             ""),
+    FEW_WAYS("QLinearMatMul",
+             "u8[40,16]:i256 f32[40]:=0.1,0.3,0.7 u8[40]:=0 i8[16,24]:k3 f32[24]:=0.05,0.1 "
+             "i8[24]:=0 f32[]:=0.09 u8[]:=3",
+             ""),
+    FEW_WAYS("QLinearMatMul",  // a product of scales that is 0 in f32
              "i8[40,16]:n3 f32[]:=1e-25 i8[]:=0 i8[16,24]:k3 f32[]:=1e-25 i8[]:=0 f32[]:=1e-38 "
              "i8[]:=3",
              ""),

@@ -49,6 +49,14 @@ const op_case op_counted_cases[] = {
     {"NonMaxSuppression", 11, "f32[2,40,4]:p f32[2,3,40] i64[1]:=40 f32[1]:=0.3", "", 1},
     {"NonMaxSuppression", 11, "f32[2,40,4]:p f32[2,3,40] i64[1]:=9 f32[1]:=0.3 f32[1]:=-0.5",
      "center_point_box=1", 1},
+    // overlaps that are the threshold in f32, and boxes of negative extents
+    {"NonMaxSuppression", 11,
+     "f32[1,20,4]:=0.2,0.2,0.6,0.3,0.5,0.5,0.6,0.3,0.2,0.1,0.2,0.3 f32[1,1,20] i64[1]:=20 "
+     "f32[1]:=0.2",
+     "center_point_box=1", 1},
+    {"NonMaxSuppression", 11,
+     "f32[1,20,4]:=1,0.7,0.5,0.7,0.8,0.7,0.7,0.7,1,1,-2,2 f32[1,1,20] i64[1]:=20 f32[1]:=0.5",
+     "center_point_box=1", 1},
     {"NonMaxSuppression", 11, "f32[1,40,4]:p f32[1,2,40]:n2 i64[1]:=40 f32[1]:=0.6", "", 1},
     {"NonMaxSuppression", 11, "f32[1,40,4]:p f32[1,2,40] i64[1]:i9 f32[1]:p f32[1]", "", 1},
     {"NonMaxSuppression", 11, "f32[1,40,4]:p f32[1,2,40] i64[1]:=40", "", 1},

@@ -13,6 +13,7 @@
 #include "kernel/kernel.h"
 #include "op/bounds.h"
 #include "op/op.h"
+#include "op/support.h"
 #include "rondo/device.h"
 #include "rondo/graph.h"
 
@@ -41,60 +42,14 @@ static double next_uniform(void) {
 }
 
 static void store(rondo_tensor *tensor, int64_t index, double value) {
-    void *data = tensor->data;
-    switch (tensor->dtype) {
-        case RONDO_DTYPE_F32:
-            ((float *)data)[index] = (float)value;
-            break;
-        case RONDO_DTYPE_F64:
-            ((double *)data)[index] = value;
-            break;
-        case RONDO_DTYPE_F16:
-            ((uint16_t *)data)[index] = rondo_f16_from_float((float)value);
-            break;
-        case RONDO_DTYPE_I16:
-        case RONDO_DTYPE_U16:
-            ((uint16_t *)data)[index] = (uint16_t)(int)value;
-            break;
-        case RONDO_DTYPE_I32:
-            ((int32_t *)data)[index] = (int32_t)value;
-            break;
-        case RONDO_DTYPE_I64:
-            ((int64_t *)data)[index] = (int64_t)value;
-            break;
-        default:
-            ((uint8_t *)data)[index] = (uint8_t)(int)value;
-            break;
-    }
+    const size_t bytes = rondo_dtype_get_bytes(tensor->dtype);
+    rondo__convert_elements(RONDO_DTYPE_F64, &value, tensor->dtype,
+                            (char *)tensor->data + (size_t)index * bytes, 1);
 }
 
 static double fetch(rondo_dtype dtype, const void *data, int64_t index) {
-    switch (dtype) {
-        case RONDO_DTYPE_F32:
-            return (double)((const float *)data)[index];
-        case RONDO_DTYPE_F64:
-            return ((const double *)data)[index];
-        case RONDO_DTYPE_F16:
-            return (double)rondo_f16_to_float(((const uint16_t *)data)[index]);
-        case RONDO_DTYPE_BF16: {
-            const uint32_t bits = (uint32_t)((const uint16_t *)data)[index] << 16;
-            float value;
-            memcpy(&value, &bits, sizeof(value));
-            return (double)value;
-        }
-        case RONDO_DTYPE_I8:
-            return ((const int8_t *)data)[index];
-        case RONDO_DTYPE_I16:
-            return ((const int16_t *)data)[index];
-        case RONDO_DTYPE_U16:
-            return ((const uint16_t *)data)[index];
-        case RONDO_DTYPE_I32:
-            return ((const int32_t *)data)[index];
-        case RONDO_DTYPE_I64:
-            return (double)((const int64_t *)data)[index];
-        default:
-            return ((const uint8_t *)data)[index];
-    }
+    const rondo_tensor tensor = {.dtype = dtype, .data = (void *)(uintptr_t)data};
+    return rondo__tensor_get_number(&tensor, index);
 }
 
 static rondo_dtype parse_dtype(const char *name, rondo_dtype real, bool *out_is_real) {
@@ -108,6 +63,11 @@ static rondo_dtype parse_dtype(const char *name, rondo_dtype real, bool *out_is_
         }
     }
     return RONDO_DTYPE_NONE;
+}
+
+// About as many deviations from 0 as the digits of the type reach.
+static double get_far(rondo_dtype dtype) {
+    return dtype == RONDO_DTYPE_F16 ? 512.0 : dtype == RONDO_DTYPE_BF16 ? 32.0 : 577350.0;
 }
 
 static void fill_values(rondo_tensor *tensor, const char *values) {
@@ -128,6 +88,8 @@ static void fill_values(rondo_tensor *tensor, const char *values) {
         double value = 2.0 * u - 1.0;
         if (values[0] == 'p') {
             value = 0.1 + 1.9 * u;
+        } else if (values[0] == 'f') {
+            value += get_far(tensor->dtype);
         } else if (values[0] == 'i') {
             value = floor(u * limit);
         } else if (values[0] == 'n' || values[0] == 'k') {
@@ -154,11 +116,6 @@ static void spoil_values(rondo_tensor *tensor, op_case_values how) {
     for (int64_t i = 0; i < count && how == OP_CASE_TINY; i += 2) {
         store(tensor, i, tiny[next_random() % 4]);
     }
-}
-
-static bool is_float(rondo_dtype dtype) {
-    return dtype == RONDO_DTYPE_F32 || dtype == RONDO_DTYPE_F64 || dtype == RONDO_DTYPE_F16 ||
-           dtype == RONDO_DTYPE_BF16;
 }
 
 static bool parse_input(const char *token, rondo_dtype real, op_case_values how,
@@ -188,7 +145,7 @@ static bool parse_input(const char *token, rondo_dtype real, op_case_values how,
     const char *values = close[1] == ':' ? close + 2 : "u";
     fill_values(&parsed->inputs[index], values);
     parsed->is_known[index] = strchr("w=k", values[0]) != NULL;
-    if (is_float(dtype) && !parsed->is_known[index]) {
+    if (rondo__dtype_is_float(dtype) && !parsed->is_known[index]) {
         spoil_values(&parsed->inputs[index], how);
         parsed->has_spoilt = true;
     }
@@ -360,6 +317,14 @@ static bool is_close(const device_run *run, const rondo_tensor *wanted, char *me
     for (int64_t i = 0; i < count; i++) {
         const double want = fetch(wanted->dtype, wanted->data, i);
         const double got = fetch(wanted->dtype, result, i);
+        const size_t bytes = rondo_dtype_get_bytes(wanted->dtype), at = (size_t)i * bytes;
+        if (!rondo__dtype_is_float(wanted->dtype) &&
+            memcmp((const char *)result + at, (const char *)wanted->data + at, bytes) != 0) {
+            // Of 64 bits, more differ than a double shows.
+            (void)snprintf(message, message_bytes, "element %lld is %.17g, not %.17g", (long long)i,
+                           got, want);
+            return false;
+        }
         if ((isnan(want) && isnan(got)) || (isinf(want) && isinf(got) && (want > 0) == (got > 0))) {
             continue;
         }
@@ -771,6 +736,18 @@ static void issue_all(rondo_stream *stream, const char *filter, op_case_values v
     for (size_t i = 0; (source = get_case(values, i)) != NULL; i++) {
         if (is_wanted(filter, source, i)) {
             run_case(stream, ISSUE, source, values, counts);
+        }
+    }
+}
+
+void op_cases_visit(op_case_visitor visit, void *user_data) {
+    const op_case *source;
+    for (size_t i = 0; (source = get_case(OP_CASE_PLAIN, i)) != NULL; i++) {
+        parsed_case parsed;
+        if (parse_case(source, RONDO_DTYPE_F32, OP_CASE_PLAIN, &parsed)) {
+            visit(user_data, &parsed.op, parsed.inputs, parsed.is_known, parsed.input_count,
+                  parsed.output_count);
+            free_case(&parsed);
         }
     }
 }

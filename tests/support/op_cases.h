@@ -8,6 +8,8 @@
 //                 types     T stands for f32, then f16; others as rondo_dtype_get_name says
 //                 values    none: uniform in -1 .. 1       :p  uniform in 0.1 .. 2
 //                           :iN integers in 0 .. N-1       :nN integers in -N .. N-1
+//                           :f  far from 0: a mean that is a million times the deviation, in f16
+//                               and bf16 about as far as the digits reach
 //                           :w  as none, and known when the kernel is prepared
 //                           :kN as :nN, and known when the kernel is prepared; unsigned wrap
 //                           :=  the listed values over and over, known when it is prepared
@@ -74,6 +76,14 @@ typedef enum op_case_values {
 // Returns:   false when the device cannot be opened; the reason is printed.
 bool op_cases_run(const char *device_name, const char *filter, op_case_values values,
                   op_case_counts *out_counts);
+
+// Is given an op of the list, and its inputs in f32: is_known[i], where the values are known ahead.
+struct rondo__op;
+struct rondo_tensor;
+typedef void (*op_case_visitor)(void *user_data, const struct rondo__op *op,
+                                const struct rondo_tensor *inputs, const bool *is_known,
+                                size_t input_count, size_t output_count);
+void op_cases_visit(op_case_visitor visit, void *user_data);
 
 struct rondo_stream;
 

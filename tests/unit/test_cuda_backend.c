@@ -705,6 +705,11 @@ static void test_cuda_backend__old_driver_replays(void **state) {
     g_cuda->deallocate(g_device, RONDO_MEMORY_DEVICE, device);
 }
 
+static void refuse_next(void *data) {
+    (void)data;
+    fake_cuda_fail_nth(0, RONDO__CU_ERROR_NOT_SUPPORTED);
+}
+
 static void test_cuda_backend__failed_instantiation_names_its_node(void **state) {
     (void)state;
     OK(begin(g_stream, RONDO_CAPTURE_THREAD_LOCAL));
@@ -712,7 +717,7 @@ static void test_cuda_backend__failed_instantiation_names_its_node(void **state)
     rondo__template *recorded = NULL;
     rondo__executable *executable = NULL;
     OK(g_cuda->end_capture(g_stream, &recorded));
-    fake_cuda_fail_nth(3, RONDO__CU_ERROR_NOT_SUPPORTED);  // after context and thread mode
+    fake_cuda_set_hook("cuGraphInstantiateWithParams", refuse_next, NULL);
     assert_int_equal(g_cuda->instantiate(recorded, &executable), RONDO_STATUS_UNSUPPORTED);
     assert_string_equal(fake_cuda_get_failed_call(), "cuGraphInstantiateWithParams");
     assert_string_equal(rondo_error_get_last()->op, "culprit");

@@ -13,6 +13,7 @@
 
 #include "backend/cuda/kernel_cache.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "rondo/status.h"
 
 static const rondo__hash128 g_key = {.low = 0x1234, .high = 0x5678};
@@ -106,6 +107,35 @@ static void test_cuda_cache__damage_is_noticed(void **state) {
     rondo__cuda_image_deinit(&image);
 }
 
+static bool note_allocation(void *user_data) {
+    *(size_t *)user_data += 1;
+    return false;
+}
+
+// A file that is no cache entry, or says another size than it has, costs no memory of its size.
+static void test_cuda_cache__size_is_checked_first(void **state) {
+    (void)state;
+    unsigned char bytes[256];
+    rondo__cuda_image image;
+    char path[256];
+    size_t allocation_count = 0;
+    store();
+    const size_t count = read_entry(bytes, sizeof(bytes));
+    get_entry_path(path, sizeof(path));
+    rondo__memory_set_fault(note_allocation, &allocation_count);
+    assert_int_equal(truncate(path, (off_t)1 << 33), 0);  // sparse
+    assert_false(rondo__kernel_cache_load(g_key, &image));
+    bytes[0] ^= 1;
+    write_entry(bytes, count);
+    assert_false(rondo__kernel_cache_load(g_key, &image));
+    bytes[0] ^= 1;
+    bytes[8 + 5] = 1;  // it says 1 TiB more
+    write_entry(bytes, count);
+    assert_false(rondo__kernel_cache_load(g_key, &image));
+    rondo__memory_set_fault(NULL, NULL);
+    assert_int_equal(allocation_count, 0);
+}
+
 static void test_cuda_cache__no_usable_folder_is_fine(void **state) {
     (void)state;
     (void)RONDO_FAIL(STATE, "from before");
@@ -143,6 +173,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_cuda_cache__round_trip, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_cuda_cache__damage_is_noticed, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_cuda_cache__size_is_checked_first, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_cuda_cache__no_usable_folder_is_fine, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(test_cuda_cache__folder_follows_the_environment, set_up,

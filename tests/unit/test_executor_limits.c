@@ -235,6 +235,82 @@ static void test_executor_limits__plans_make_room_for_each_other(void **state) {
     model_fixture_deinit(&f);
 }
 
+static rondo_binding make_rows(int64_t rows) {
+    const rondo_shape shape = {.rank = 2, .extent = {rows, 512}};
+    rondo_binding feed = {.name = "x"};
+    model_fixture_check(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &feed.tensor));
+    ((float *)feed.tensor.data)[5] = 3.0f;
+    return feed;
+}
+
+static void run_in_vain(model_fixture *f, const rondo_binding *feed) {
+    rondo_binding fetch = {.name = "y"};
+    assert_int_equal(rondo_executor_run_async(f->executor, feed, 1, &fetch, 1, NULL),
+                     RONDO_STATUS_NO_MEMORY);
+}
+
+// A run that is refused memory drops the plan of the one before, which was not waited for.
+static void test_executor_limits__a_refused_run_leaves_the_one_before(void **state) {
+    (void)state;
+    model_fixture f;
+    model_fixture_init(&f);
+    build_product(&f);
+    f.options.memory_limit_bytes = 4 * MIB;
+    model_fixture_load(&f);
+    rondo_binding small = make_rows(1);
+    rondo_binding large = make_rows(4096);
+    for (int call = 0; call < 3; ++call) {
+        rondo_tensor result;
+        rondo_binding fetch = {.name = "y"};
+        model_fixture_check(rondo_executor_run_async(f.executor, &small, 1, &fetch, 1, NULL));
+        run_in_vain(&f, &large);
+        if (call == 0) {
+            model_fixture_check(rondo_executor_wait(f.executor));
+        } else if (call == 1) {
+            assert_int_equal(rondo_executor_rerun(f.executor), RONDO_STATUS_STATE);
+            expect_in_message("its plan was dropped");
+        }
+        model_fixture_check(run(&f, &small, &result));
+        assert_true(((float *)fetch.tensor.data)[5] == 6.0f);
+        assert_true(((float *)result.data)[5] == 6.0f);
+        rondo_tensor_deinit(&result);
+        rondo_tensor_deinit(&fetch.tensor);
+    }
+    rondo_tensor_deinit(&small.tensor);
+    rondo_tensor_deinit(&large.tensor);
+    model_fixture_deinit(&f);
+}
+
+static bool skip_text(void *user_data, const char *text, size_t bytes) {
+    (void)user_data;
+    (void)text;
+    return bytes > 0;
+}
+
+// What a rerun runs is what ran last, not what was looked at since.
+static void test_executor_limits__a_description_is_not_run_again(void **state) {
+    (void)state;
+    model_fixture f;
+    rondo_run_times times = {.struct_size = sizeof times};
+    model_fixture_init(&f);
+    build_product(&f);
+    model_fixture_load(&f);
+    rondo_binding feed = make_rows(8);
+    rondo_binding other = {"x", {.dtype = RONDO_DTYPE_F32, .shape = {2, {16, 512}}}};
+    assert_int_equal(rondo_executor_rerun(f.executor), RONDO_STATUS_STATE);
+    model_fixture_check(rondo_executor_describe_feeds(f.executor, &other, 1, RONDO_TEXT_PLAIN,
+                                                      skip_text, NULL));
+    assert_int_equal(rondo_executor_rerun(f.executor), RONDO_STATUS_STATE);
+    model_fixture_check(run(&f, &feed, NULL));
+    model_fixture_check(rondo_executor_describe_feeds(f.executor, &other, 1, RONDO_TEXT_PLAIN,
+                                                      skip_text, NULL));
+    model_fixture_check(rondo_executor_rerun(f.executor));
+    model_fixture_check(rondo_executor_get_times(f.executor, &times));
+    assert_true(times.was_replayed);  // the plan of 8 rows, the second time
+    rondo_tensor_deinit(&feed.tensor);
+    model_fixture_deinit(&f);
+}
+
 // ---- time -------------------------------------------------------------------------------------
 
 // Loop(count, true, x) whose body passes its state on, around another such loop or none.
@@ -358,6 +434,8 @@ int main(void) {
         cmocka_unit_test(test_executor_limits__what_does_not_fit_is_not_folded),
         cmocka_unit_test(test_executor_limits__a_loop_that_grows_ends_at_the_limit),
         cmocka_unit_test(test_executor_limits__plans_make_room_for_each_other),
+        cmocka_unit_test(test_executor_limits__a_refused_run_leaves_the_one_before),
+        cmocka_unit_test(test_executor_limits__a_description_is_not_run_again),
         cmocka_unit_test(test_executor_limits__loops_have_so_many_turns_in_a_run),
         cmocka_unit_test(test_executor_limits__another_thread_cancels),
     };

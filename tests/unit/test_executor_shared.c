@@ -4,11 +4,15 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 // cmocka wants the four above first
 #include <cmocka.h>
 
@@ -282,6 +286,135 @@ static void test_executor_shared__threads_share_a_program(void **state) {
     close_decoder(&d);
 }
 
+// ---- forks ------------------------------------------------------------------------------------
+
+enum { OPEN, CLOSED, ENTERED };
+
+static atomic_int gate;
+
+static rondo_status infer_gate(rondo_op_node *node, const rondo_tensor *inputs, size_t input_count,
+                               rondo_tensor *outputs, size_t output_count) {
+    (void)node;
+    (void)input_count;
+    (void)output_count;
+    outputs[0].dtype = inputs[0].dtype;
+    outputs[0].shape = inputs[0].shape;
+    return RONDO_STATUS_OK;
+}
+
+static void sleep_a_little(void) {
+    (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
+// Folded when a base is made, under the lock of what executors of the program share.
+static rondo_status pass_gate(rondo_op_node *node, const rondo_tensor *inputs, size_t input_count,
+                              rondo_tensor *outputs, size_t output_count) {
+    int expected = CLOSED;
+    (void)node;
+    (void)input_count;
+    (void)output_count;
+    (void)atomic_compare_exchange_strong(&gate, &expected, ENTERED);
+    while (atomic_load(&gate) == ENTERED) {
+        sleep_a_little();
+    }
+    memcpy(outputs[0].data, inputs[0].data, rondo_tensor_get_bytes(&inputs[0]));
+    return RONDO_STATUS_OK;
+}
+
+static rondo_program *build_gate(void) {
+    static const float one = 1;
+    const rondo_op_definition gate_op = {.struct_size = sizeof gate_op,
+                                         .domain = "test",
+                                         .name = "Gate",
+                                         .input_min = 1,
+                                         .input_max = 1,
+                                         .output_min = 1,
+                                         .output_max = 1,
+                                         .infer = infer_gate,
+                                         .compute = pass_gate};
+    const rondo_builder_node_options options = {.struct_size = sizeof options, .domain = "test"};
+    const rondo_tensor w = {RONDO_DTYPE_F32, {1, {1}}, (void *)(uintptr_t)&one, NULL, NULL};
+    const rondo_port x = {
+        .struct_size = sizeof x, .name = "x", .dtype = RONDO_DTYPE_F32, .rank = 1, .extent = {-1}};
+    rondo_builder *builder;
+    rondo_program *program;
+    OK(rondo_op_register(&gate_op));
+    OK(rondo_builder_create(NULL, &builder));
+    OK(rondo_builder_add_input(builder, &x));
+    OK(rondo_builder_add_parameter(builder, "w", &w, RONDO_PARAMETER_COPIED));
+    OK(rondo_builder_add_node(builder, "Gate", (const char *[]){"w"}, 1, (const char *[]){"v"}, 1,
+                              &options));
+    OK(rondo_builder_add_node(builder, "Add", (const char *[]){"x", "v"}, 2, (const char *[]){"y"},
+                              1, NULL));
+    OK(rondo_builder_add_output(builder, "y", NULL));
+    OK(rondo_builder_finish(builder, &program));
+    rondo_builder_destroy(builder);
+    return program;
+}
+
+// Makes an executor with options that nobody had, so that it makes a base.
+static void *make_another(void *data) {
+    const decoder *d = data;
+    const rondo_executor_options options = {.struct_size = sizeof options, .op_by_op = true};
+    rondo_executor *executor;
+    OK(rondo_executor_create(d->program, d->device, &options, &executor));
+    rondo_executor_destroy(executor);
+    return NULL;
+}
+
+static rondo_status run_rows(rondo_executor *executor, int64_t rows) {
+    float x[4] = {0};
+    const rondo_binding feed = {"x", {RONDO_DTYPE_F32, {1, {rows}}, x, NULL, NULL}};
+    rondo_binding fetch = {.name = "y"};
+    const rondo_status status = rondo_executor_run(executor, &feed, 1, &fetch, 1);
+    rondo_tensor_deinit(&fetch.tensor);
+    return status;
+}
+
+// What a child makes of an executor of its parent: its exit status, 0 where all is as it should be.
+static int use_in_child(rondo_executor *executor) {
+    rondo_executor_stats stats = {.struct_size = sizeof stats};
+    if (run_rows(executor, 1) != RONDO_STATUS_LOST || run_rows(executor, 3) != RONDO_STATUS_LOST) {
+        return 1;
+    }
+    if (rondo_executor_wait(executor) != RONDO_STATUS_LOST ||
+        rondo_executor_rerun(executor) != RONDO_STATUS_LOST ||
+        rondo_executor_get_stats(executor, &stats) != RONDO_STATUS_LOST) {
+        return 2;
+    }
+    rondo_executor_destroy(executor);
+    return 0;
+}
+
+static void test_executor_shared__a_child_waits_for_nobody(void **state) {
+    (void)state;
+    decoder d = {.program = build_gate()};
+    rondo_executor *executor;
+    pthread_t thread;
+    int status = 0;
+    OK(rondo_device_open("host", &d.device));
+    OK(rondo_executor_create(d.program, d.device, NULL, &executor));
+    OK(run_rows(executor, 1));
+    atomic_store(&gate, CLOSED);
+    assert_int_equal(pthread_create(&thread, NULL, make_another, &d), 0);
+    while (atomic_load(&gate) != ENTERED) {
+        sleep_a_little();
+    }
+    const pid_t child = fork();
+    if (child == 0) {
+        (void)alarm(10);
+        _exit(use_in_child(executor));
+    }
+    assert_true(child > 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    atomic_store(&gate, OPEN);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    rondo_executor_destroy(executor);
+    close_decoder(&d);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_executor_shared__a_growing_cache_is_replayed_on_the_second_pass),
@@ -290,6 +423,7 @@ int main(void) {
         cmocka_unit_test(test_executor_shared__weights_are_packed_once_for_a_program),
         cmocka_unit_test(test_executor_shared__other_options_have_another_base),
         cmocka_unit_test(test_executor_shared__threads_share_a_program),
+        cmocka_unit_test(test_executor_shared__a_child_waits_for_nobody),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,8 +14,10 @@
 // cmocka wants the four above first
 #include <cmocka.h>
 
+#include "backend/workers.h"
 #include "rondo/rondo.h"
 #include "support/expect_ok.h"
+#include "support/flow_models.h"
 
 enum { COUNT = 64, RUNS = 6, CLIENTS = 6 };
 
@@ -154,6 +156,39 @@ static void a_child_may_release_them(void **state) {
     rondo_device_release(device);
 }
 
+// Bodies that are decided on the device have executors of their own, with the same workers.
+static void control_flow_gives_back_what_it_took(void **state) {
+    (void)state;
+    model_builder builder;
+    flow_feeds feeds;
+    rondo_device *device;
+    rondo_workers *workers;
+    rondo_program *program;
+    size_t bytes = 0;
+    model_builder_init(&builder);
+    const size_t count = flow_model_build_moves(&builder);
+    const uint8_t *model = model_builder_pack(&builder, &bytes);
+    flow_feeds_make(&feeds, 1, 3, true);
+    OK(rondo_device_open("host", &device));
+    OK(rondo_program_parse_onnx(model, bytes, &program));
+    OK(rondo_workers_create(2, &workers));
+    const rondo_executor_options options = {.struct_size = sizeof options, .workers = workers};
+    for (int i = 0; i < 2; ++i) {
+        rondo_executor *executor;
+        rondo_binding fetches[FLOW_OUTPUT_MAX] = {{.name = "out0"}};
+        OK(rondo_executor_create(program, device, &options, &executor));
+        OK(rondo_executor_run(executor, feeds.bindings, FLOW_FEED_COUNT, fetches, 1));
+        rondo_tensor_deinit(&fetches[0].tensor);
+        rondo_executor_destroy(executor);
+        assert_int_equal(rondo__workers_get_limit(workers), 2);  // the test's own reference holds
+    }
+    assert_true(count > 0);
+    rondo_workers_release(workers);
+    rondo_program_destroy(program);
+    rondo_device_release(device);
+    model_builder_deinit(&builder);
+}
+
 static void what_is_refused(void **state) {
     (void)state;
     rondo_workers *workers = (rondo_workers *)(void *)&workers;
@@ -184,6 +219,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(places_are_the_limit),
         cmocka_unit_test(a_child_may_release_them),
+        cmocka_unit_test(control_flow_gives_back_what_it_took),
         cmocka_unit_test(what_is_refused),
     };
     return cmocka_run_group_tests(tests, register_op, NULL);

@@ -55,15 +55,19 @@ static void record_branch(rondo_scope scope, uint32_t branch) {
     OK(rondo_scope_leave(scope));
 }
 
-static void record(rondo_scope_kind kind, uint32_t branch_count) {
+static void record_in(rondo_capture_mode mode, rondo_scope_kind kind, uint32_t branch_count) {
     rondo_scope scope;
-    OK(rondo_graph_capture_begin(g_graph, g_stream, RONDO_CAPTURE_THREAD_LOCAL));
+    OK(rondo_graph_capture_begin(g_graph, g_stream, mode));
     OK(rondo_scope_begin(g_stream, kind, g_x, branch_count, &scope));
     for (uint32_t i = 0; i < (kind == RONDO_SCOPE_SWITCH ? branch_count : 2); ++i) {
         record_branch(scope, i);
     }
     OK(rondo_scope_end(scope));
     OK(rondo_graph_capture_end(g_graph));
+}
+
+static void record(rondo_scope_kind kind, uint32_t branch_count) {
+    record_in(RONDO_CAPTURE_THREAD_LOCAL, kind, branch_count);
 }
 
 // Which branch ran: its index, or -1. More than one fails the test.
@@ -125,6 +129,16 @@ static void test_graph_conditional__current_drivers_have_every_form(void **state
     (void)state;
     set_up_driver(12080, NULL);
     check_all_forms(1, 1);
+    tear_down_driver();
+}
+
+// Beside such a capture older drivers load no module, so the condition's kernel is there before it.
+static void test_graph_conditional__global_captures_on_older_drivers(void **state) {
+    (void)state;
+    set_up_driver(12080, NULL);
+    record_in(RONDO_CAPTURE_GLOBAL, RONDO_SCOPE_IF_ELSE, 0);
+    assert_int_equal(run(1), 0);
+    assert_int_equal(run(0), 1);
     tear_down_driver();
 }
 
@@ -288,6 +302,7 @@ static void test_graph_conditional__the_condition_kernel_fails(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_graph_conditional__current_drivers_have_every_form),
+        cmocka_unit_test(test_graph_conditional__global_captures_on_older_drivers),
         cmocka_unit_test(test_graph_conditional__older_drivers_get_rows_of_ifs),
         cmocka_unit_test(test_graph_conditional__drivers_without_say_what_to_do),
         cmocka_unit_test(test_graph_conditional__a_body_broken_by_a_foreign_call),

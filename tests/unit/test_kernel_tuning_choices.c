@@ -112,6 +112,31 @@ static void test_kernel_tuning_choices__round_trip(void **state) {
     rondo__tuning_choices_destroy(again);
 }
 
+// Lines in falling order, each before all that came so far, and each twice: were each moved to its
+// place while it is read, the test would not end in its time.
+static void test_kernel_tuning_choices__falling_order(void **state) {
+    (void)state;
+    enum { LINES = 200000 };
+    rondo__tuning_choices *choices = NULL;
+    rondo__text text = {0};
+    rondo__text_append(&text, "rondo tuning 1\n");
+    for (unsigned turn = 0; turn < 2; ++turn) {
+        for (unsigned i = LINES; i-- > 0;) {
+            rondo__text_append(&text, "GPU\tconv %06u\tplan %u of %u\n", i, i, turn);
+        }
+    }
+    write_file(text.bytes, strlen(text.bytes));
+    OK(rondo__tuning_choices_create(g_path, &choices));
+    rondo__text_deinit(&text);
+    for (unsigned i = 0; i < LINES; i += 997) {
+        char problem[32], choice[32];
+        (void)snprintf(problem, sizeof problem, "conv %06u", i);
+        (void)snprintf(choice, sizeof choice, "plan %u of 1", i);  // the later line
+        expect_choice(choices, "GPU", problem, choice);
+    }
+    rondo__tuning_choices_destroy(choices);
+}
+
 static void test_kernel_tuning_choices__refused(void **state) {
     (void)state;
     static const struct {
@@ -181,6 +206,7 @@ int main(void) {
         cmocka_unit_test(test_kernel_tuning_choices__read_and_note),
         cmocka_unit_test(test_kernel_tuning_choices__empty),
         cmocka_unit_test(test_kernel_tuning_choices__round_trip),
+        cmocka_unit_test(test_kernel_tuning_choices__falling_order),
         cmocka_unit_test(test_kernel_tuning_choices__refused),
         cmocka_unit_test(test_kernel_tuning_choices__no_memory),
     };

@@ -109,7 +109,7 @@ static const attribute_case attribute_cases[] = {
 enum { ATTRIBUTE_CASE_COUNT = sizeof attribute_cases / sizeof *attribute_cases };
 
 // No patch changes an attribute, so a step of which one depends on an argument is refused; it runs
-// by recapture, whose update the driver refuses.
+// by recapture, which makes the executable anew.
 static void attributes_are_no_words(void **state) {
     (void)state;
     for (size_t i = 0; i < ATTRIBUTE_CASE_COUNT; ++i) {

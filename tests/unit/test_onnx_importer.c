@@ -221,7 +221,8 @@ static void test_onnx_importer__names_all_that_is_unsupported(void **state) {
     model_builder_add_attribute(builder, node, "speed", ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT);
     model_builder_add_output(builder, builder->graph, "y", 1, "2");
     assert_refused(builder, RONDO_STATUS_UNSUPPORTED,
-                   "unsupported: op NoSuchOp version 17, 2 nodes; op Relu version 17 (attribute "
+                   "unsupported: op NoSuchOp version 17 (the op is unknown), 2 nodes; op Relu "
+                   "version 17 (attribute "
                    "speed)");
     assert_string_equal(rondo_error_get_last()->op, "first");
     // More than a message can hold are counted.
@@ -245,11 +246,91 @@ static void test_onnx_importer__names_ops_that_touch_odd_types(void **state) {
     model_builder_add_node(builder, builder->graph, "Identity", "", "x", "y");
     model_builder_add_output(builder, builder->graph, "y", 14, "2");
     assert_refused(builder, RONDO_STATUS_UNSUPPORTED,
-                   "unsupported: op Identity version 17 (input x is a tensor of an unknown type)");
+                   "unsupported: op Identity version 17 (input \"x\" is a tensor of "
+                   "complex64: use two floats, real and imaginary, on a last axis of 2)");
     builder->graph->n_node = 0;
     builder->graph->n_output = 0;
     assert_refused(builder, RONDO_STATUS_UNSUPPORTED,
-                   "unsupported: input \"x\" is a tensor of an unknown type");
+                   "unsupported: input \"x\" is a tensor of complex64: use two floats, real and "
+                   "imaginary, on a last axis of 2");
+}
+
+// Each type that ONNX defines and Rondo does not have is refused by ONNX's name, with the tensor,
+// wherever it stands: inputs, outputs, initializers, Constants, casts.
+static void test_onnx_importer__names_element_types(void **state) {
+    model_builder *builder = *state;
+    static const struct {
+        int32_t number;
+        const char *name;
+    } types[] = {
+        {14, "complex64"},  {15, "complex128"}, {17, "float8e4m3fn"},   {18, "float8e4m3fnuz"},
+        {19, "float8e5m2"}, {21, "uint4"},      {20, "float8e5m2fnuz"}, {22, "int4"},
+        {24, "float8e8m0"}, {25, "uint2"},      {23, "float4e2m1"},     {26, "int2"},
+        {27, "float6e2m3"}, {28, "float6e3m2"},
+    };
+    static const int64_t two[] = {2};
+    Onnx__GraphProto *graph = builder->graph;
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; ++i) {
+        const char *type = types[i].name;
+        char wanted[128];
+        graph->n_input = graph->n_output = graph->n_node = graph->n_initializer = 0;
+        model_builder_add_input(builder, graph, "x", types[i].number, "2");
+        snprintf(wanted, sizeof wanted, "unsupported: input \"x\" is a tensor of %s: use ", type);
+        assert_refused(builder, RONDO_STATUS_UNSUPPORTED, wanted);
+        model_builder_add_node(builder, graph, "Identity", "", "x", "y");
+        snprintf(wanted, sizeof wanted, "Identity version 17 (input \"x\" is a tensor of %s: use ",
+                 type);
+        assert_refused(builder, RONDO_STATUS_UNSUPPORTED, wanted);
+        graph->n_input = 0;
+        model_builder_add_initializer(builder, graph, "x", types[i].number, 1, two);
+        assert_refused(builder, RONDO_STATUS_UNSUPPORTED, wanted);
+        graph->n_initializer = graph->n_node = 0;
+        Onnx__NodeProto *node = model_builder_add_node(builder, graph, "Constant", "", "", "c");
+        model_builder_add_attribute(builder, node, "value",
+                                    ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSOR)
+            ->t = model_builder_new_tensor(builder, "", types[i].number, 1, two);
+        snprintf(wanted, sizeof wanted,
+                 "Constant version 17 (attribute value is a tensor of %s: use ", type);
+        assert_refused(builder, RONDO_STATUS_UNSUPPORTED, wanted);
+        graph->n_node = 0;
+        model_builder_add_input(builder, graph, "x", 1, "2");
+        node = model_builder_add_node(builder, graph, "Cast", "", "x", "y");
+        model_builder_set_int(builder, node, "to", types[i].number);
+        snprintf(wanted, sizeof wanted, "Cast version 17 (attribute to=%d, %s: use ",
+                 (int)types[i].number, type);
+        assert_refused(builder, RONDO_STATUS_UNSUPPORTED, wanted);
+        model_builder_add_output(builder, graph, "y", types[i].number, "2");
+        snprintf(wanted, sizeof wanted, "Cast version 17 (output \"y\" is a tensor of %s: use ",
+                 type);
+        assert_refused(builder, RONDO_STATUS_UNSUPPORTED, wanted);
+    }
+}
+
+// What is missing for one reason is one entry, however many values or ops it meets.
+static void test_onnx_importer__one_reason_is_one_entry(void **state) {
+    model_builder *builder = *state;
+    static const int64_t two[] = {2};
+    for (int i = 0; i < 20; ++i) {
+        char name[16];
+        char result[16];
+        snprintf(name, sizeof name, "w%d", i);
+        snprintf(result, sizeof result, "y%d", i);
+        model_builder_add_initializer(builder, builder->graph, name, 22, 1, two);
+        model_builder_add_node(builder, builder->graph, "Relu", "", name, result);
+    }
+    assert_refused(builder, RONDO_STATUS_UNSUPPORTED,
+                   "unsupported: op Relu version 17 (input \"w0\" is a tensor of int4: use int8), "
+                   "20 nodes");
+    // Ops that are known in other opsets, and one that is known in none.
+    builder->model->opset_import[0]->version = 30;
+    builder->graph->n_initializer = builder->graph->n_node = 0;
+    model_builder_add_input(builder, builder->graph, "x", 1, "2");
+    model_builder_add_node(builder, builder->graph, "Relu", "", "x", "a");
+    model_builder_add_node(builder, builder->graph, "Exp", "", "a", "b");
+    model_builder_add_node(builder, builder->graph, "NoSuchOp", "", "b", "c");
+    assert_refused(builder, RONDO_STATUS_UNSUPPORTED,
+                   "unsupported: opset 30 (opsets 9 to 21 are known: export the model for one of "
+                   "them), 2 nodes; op NoSuchOp version 30 (the op is unknown)");
 }
 
 typedef struct missing_list {
@@ -263,7 +344,7 @@ static void visit_missing(void *user_data, const char *domain, const char *op, i
     missing_list *list = user_data;
     list->entry_count += 1;
     if (strcmp(domain, "com.example") == 0 && strcmp(op, "Exotic") == 0 && version == 3 &&
-        detail[0] == '\0') {
+        strcmp(detail, "the op is unknown") == 0) {
         list->exotic_count = count;
     }
     if (strcmp(op, "Relu") == 0 && strcmp(detail, "attribute speed") == 0) {
@@ -525,6 +606,47 @@ static void test_onnx_importer__negative_extents_are_unknown(void **state) {
     rondo_program_destroy(program);
 }
 
+// A file that is no ONNX model is told by what it is, and what to do.
+static void test_onnx_importer__names_files_of_other_kinds(void **state) {
+    (void)state;
+    static const struct {
+        const char *bytes;
+        size_t count;
+        const char *message;
+    } files[] = {
+#define FILE_OF(text, message) {text, sizeof(text) - 1, message}
+        FILE_OF("version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "git lfs pull"),
+        FILE_OF("\x18\0\0\0ORTM\0\0\0\0", "(.ort): use the .onnx file"),
+        FILE_OF("\x1c\0\0\0TFL3\0\0\0\0", "a TensorFlow Lite model"),
+        FILE_OF("GGUF\3\0\0\0", "a GGUF file"),
+        FILE_OF(
+            "\x40\0\0\0\0\0\0\0{\"w\":{\"dtype\":\"F32\"}}                                       "
+            "          ",
+            "a safetensors file"),
+        FILE_OF("\n<!DOCTYPE html><html>", "an HTML page"),
+        FILE_OF("<html><body>404", "an HTML page"),
+        FILE_OF("PK\3\4..........................model/data.pkl", "a PyTorch file"),
+        FILE_OF("PK\3\4..........................x.npy", "a NumPy archive"),
+        FILE_OF("PK\3\4..........................model.onnx", "a zip archive: unpack it"),
+        FILE_OF("\x80\2}q\0.", "a Python pickle"),
+        FILE_OF("\x80\4\x95\0", "a Python pickle"),
+        FILE_OF("\x1f\x8b\x08\0", "compressed by gzip"),
+        FILE_OF("\x93NUMPY\1\0", "a NumPy array"),
+        FILE_OF("{\"error\": \"not found\"}", "a JSON text"),
+        FILE_OF("neither", "malformed protobuf"),
+#undef FILE_OF
+    };
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; ++i) {
+        rondo_program *program = NULL;
+        assert_int_equal(rondo_program_parse_onnx(files[i].bytes, files[i].count, &program),
+                         RONDO_STATUS_BAD_DATA);
+        const char *message = rondo_error_get_last()->message;
+        if (strstr(message, files[i].message) == NULL) {
+            fail_msg("\"%s\" does not contain \"%s\"", message, files[i].message);
+        }
+    }
+}
+
 static void test_onnx_importer__refuses_absurd_declarations(void **state) {
     model_builder *builder = *state;
     model_builder_add_input(builder, builder->graph, "x", 1, "4611686018427387904");
@@ -580,6 +702,8 @@ int main(void) {
         TEST(test_onnx_importer__names_unsupported_attributes),
         TEST(test_onnx_importer__names_all_that_is_unsupported),
         TEST(test_onnx_importer__names_ops_that_touch_odd_types),
+        TEST(test_onnx_importer__names_element_types),
+        TEST(test_onnx_importer__one_reason_is_one_entry),
         TEST(test_onnx_importer__lists_all_that_is_unsupported),
         TEST(test_onnx_importer__refuses_what_is_no_model),
         TEST(test_onnx_importer__names_the_file),
@@ -592,6 +716,7 @@ int main(void) {
         TEST(test_onnx_importer__a_load_has_a_memory_limit),
         TEST(test_onnx_importer__initializers_fit_their_inputs),
         TEST(test_onnx_importer__negative_extents_are_unknown),
+        TEST(test_onnx_importer__names_files_of_other_kinds),
         TEST(test_onnx_importer__refuses_absurd_declarations),
         TEST(test_onnx_importer__refuses_wrong_counts),
         TEST(test_onnx_importer__handles_long_chains),

@@ -276,6 +276,12 @@ static void test_onnx_tensors__refuses_bad_external_data(void **state) {
     uint8_t bytes[4096] = {0};
     char *data = model_builder_write_file(*state, folder, "data.bin", bytes, sizeof(bytes));
     const rondo_status bad = RONDO_STATUS_BAD_DATA;
+    static const char pointer[] = "version https://git-lfs.github.com/spec/v1\nsize 4096\n";
+    char *fetched =
+        model_builder_write_file(*state, folder, "pointer.bin", pointer, sizeof pointer - 1);
+    assert_external_refused(*state, folder, "pointer.bin", NULL, NULL, bad,
+                            "external data \"pointer.bin\" is a Git LFS pointer");
+    remove(fetched);
     assert_external_refused(*state, folder, "/etc/passwd", NULL, NULL, bad, "is absolute");
     assert_external_refused(*state, folder, "", NULL, NULL, bad, "the location is empty");
     assert_external_refused(*state, folder, "a\\b", NULL, NULL, bad, "has a backslash");

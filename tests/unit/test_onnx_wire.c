@@ -144,11 +144,55 @@ static void test_onnx_wire__limits_nesting(void **state) {
     free(bytes);
 }
 
-static void test_onnx_wire__refuses_a_message_twice(void **state) {
+// A message that stands in several parts is all of them together, in each of its own messages, too.
+static void test_onnx_wire__merges_parts(void **state) {
     (void)state;
-    // ModelProto.graph (7), empty, twice.
-    const uint8_t bytes[] = {0x3A, 0x00, 0x3A, 0x00};
-    assert_refused(bytes, sizeof(bytes), "twice");
+    // ModelProto.graph (7): {name "a", node {op_type "Relu"}}, ir_version, then {name "b", node {}}.
+    const uint8_t bytes[] = {0x3A, 0x0B, 0x12, 0x01, 'a',  0x0A, 0x06, 0x22, 0x04, 'R',  'e',
+                             'l',  'u',  0x08, 0x08, 0x3A, 0x05, 0x12, 0x01, 'b',  0x0A, 0x00};
+    Onnx__ModelProto *model = NULL;
+    assert_int_equal(unpack(bytes, sizeof bytes, &model), RONDO_STATUS_OK);
+    assert_int_equal(model->ir_version, 8);
+    assert_int_equal(model->graph->n_node, 2);
+    assert_string_equal(model->graph->node[0]->op_type, "Relu");
+    assert_string_equal(model->graph->name, "b");  // the last one counts
+    rondo__wire_free(&model->base);
+    // ValueInfoProto.type (2): {tensor_type {elem_type}}, then {tensor_type {shape}}.
+    const uint8_t typed[] = {0x12, 0x04, 0x0A, 0x02, 0x08, 0x01, 0x0A, 0x01,
+                             'x',  0x12, 0x04, 0x0A, 0x02, 0x12, 0x00};
+    ProtobufCMessage *message = NULL;
+    assert_int_equal(
+        rondo__wire_unpack(&onnx__value_info_proto__descriptor, typed, sizeof typed, &message),
+        RONDO_STATUS_OK);
+    const Onnx__ValueInfoProto *info = (const Onnx__ValueInfoProto *)message;
+    assert_string_equal(info->name, "x");
+    assert_int_equal(info->type->tensor_type->elem_type, 1);
+    assert_non_null(info->type->tensor_type->shape);
+    rondo__wire_free(message);
+    // A tensor type, a sequence type, a tensor type: the last would stand for itself alone.
+    const uint8_t rivals[] = {0x12, 0x02, 0x0A, 0x00, 0x12, 0x02,
+                              0x22, 0x00, 0x12, 0x02, 0x0A, 0x00};
+    assert_int_equal(
+        rondo__wire_unpack(&onnx__value_info_proto__descriptor, rivals, sizeof rivals, &message),
+        RONDO_STATUS_BAD_DATA);
+    assert_non_null(strstr(rondo_error_get_last()->message, "a choice is made several times"));
+}
+
+// A million empty parts of one message cost no more than a million fields.
+static void test_onnx_wire__many_parts(void **state) {
+    (void)state;
+    enum { COUNT = 1 << 20 };
+    uint8_t *bytes = malloc(2 * (size_t)COUNT);
+    assert_non_null(bytes);
+    for (size_t i = 0; i < COUNT; ++i) {
+        bytes[2 * i] = 0x3A;
+        bytes[2 * i + 1] = 0;
+    }
+    Onnx__ModelProto *model = NULL;
+    assert_int_equal(unpack(bytes, 2 * (size_t)COUNT, &model), RONDO_STATUS_OK);
+    assert_int_equal(model->graph->n_node, 0);
+    rondo__wire_free(&model->base);
+    free(bytes);
 }
 
 static void test_onnx_wire__refuses_wrong_types(void **state) {
@@ -157,7 +201,9 @@ static void test_onnx_wire__refuses_wrong_types(void **state) {
     const uint8_t bytes[] = {0x38, 0x01};
     assert_refused(bytes, sizeof(bytes), "field \"graph\"");
     const uint8_t group[] = {0x3B, 0x3C};
-    assert_refused(group, sizeof(group), "wire type");
+    assert_refused(group, sizeof(group), "field \"graph\"");
+    const uint8_t end[] = {0x3C};
+    assert_refused(end, sizeof(end), "wire type");
     const uint8_t zero_field[] = {0x00, 0x00};
     assert_refused(zero_field, sizeof(zero_field), "field number");
     const uint8_t long_number[] = {0x08, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF,
@@ -176,6 +222,22 @@ static void test_onnx_wire__skips_unknown_fields(void **state) {
     assert_int_equal(model->ir_version, 8);
     assert_int_equal(model->base.n_unknown_fields, 0);
     rondo__wire_free(&model->base);
+    // Groups: field 200 with {1: 7, 2: 8 bytes, 3: group, 4: "x", 5: 4 bytes}, then ir_version = 8.
+    const uint8_t group[] = {0xC3, 0x0C, 0x08, 0x07, 0x11, 1, 2, 3, 4, 5,    6,    7,    8,   0x1B,
+                             0x1C, 0x22, 0x01, 'x',  0x2D, 1, 2, 3, 4, 0xC4, 0x0C, 0x08, 0x08};
+    assert_int_equal(unpack(group, sizeof(group), &model), RONDO_STATUS_OK);
+    assert_int_equal(model->ir_version, 8);
+    rondo__wire_free(&model->base);
+    for (size_t count = 1; count < sizeof(group) - 2; ++count) {
+        assert_int_equal(unpack(group, count, &model), RONDO_STATUS_BAD_DATA);
+    }
+    const uint8_t crossed[] = {0xC3, 0x0C, 0x1B, 0xC4, 0x0C, 0x1C};
+    assert_refused(crossed, sizeof(crossed), "a group is cut off or nested wrongly");
+    uint8_t deep[1000];
+    memset(deep, 0x1B, sizeof(deep));
+    deep[0] = 0xC3;
+    deep[1] = 0x0C;
+    assert_refused(deep, sizeof(deep), "a group is cut off or nested wrongly");
 }
 
 // Two bytes each, some hundreds unpacked: 16 MiB of empty attributes must not become gigabytes.
@@ -203,7 +265,8 @@ int main(void) {
         cmocka_unit_test(test_onnx_wire__survives_every_cut),
         cmocka_unit_test(test_onnx_wire__survives_every_flipped_bit),
         cmocka_unit_test(test_onnx_wire__limits_nesting),
-        cmocka_unit_test(test_onnx_wire__refuses_a_message_twice),
+        cmocka_unit_test(test_onnx_wire__merges_parts),
+        cmocka_unit_test(test_onnx_wire__many_parts),
         cmocka_unit_test(test_onnx_wire__refuses_wrong_types),
         cmocka_unit_test(test_onnx_wire__skips_unknown_fields),
         cmocka_unit_test(test_onnx_wire__limits_what_fields_unpack_into),

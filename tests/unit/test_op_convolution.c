@@ -145,6 +145,10 @@ static void test_op_convolution__qlinear_conv(void **state) {
          "i32[2]:100,-50",
          "pads=I:1,1,0,0",
          "u8[1,2,3,3]:117,126,125,67,94,74,85,213,85,136,104,106,149,73,178,137,73,148"},
+        // Ties are those of f32: numbers from ONNX Runtime
+        {"QLinearConv", 10,
+         "u8[1,1,1,4]:27,63,99,200 f32[]:0.1 u8[] i8[1,1,1,1]:1 f32[]:0.05 i8[] f32[]:0.09 u8[]:3",
+         "", "u8[1,1,1,4]:5,7,9,14"},
     };
     OP_ROWS_CHECK(rows);
 }

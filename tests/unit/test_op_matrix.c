@@ -48,6 +48,13 @@ static void test_op_matrix__gemm(void **state) {
          "f32[2,4]:-0.71875,-1.1875,0.140625,-0.328125,-3.390625,-3.015625,-2.460938,-2.085938"},
         // Without c
         {"Gemm", 13, "f32[2,3]:~1 f32[3,2]:~2", "", "f32[2,2]:0.828125,-1.84375,-1.8125,0.796875"},
+        // C times 0 is not added; the product times 0 is: numbers from ONNX Runtime.
+        {"Gemm", 13, "f32[2,2]:1 f32[2,2]:1 f32[2]:nan", "beta=f:0", "f32[2,2]:2"},
+        {"Gemm", 13, "f32[2,2]:1 f32[2,2]:1 f32[2]:inf", "alpha=f:2 beta=f:0", "f32[2,2]:4"},
+        {"Gemm", 13, "f32[1,2]:nan,1 f32[2,1]:1 f32[1]:5", "alpha=f:0", "f32[1,1]:nan"},
+        // Whole numbers do not go through doubles: exact arithmetic.
+        {"Gemm", 13, "i64[1,2]:4611686018427387905,1 i64[2,1]:1,1 i64[1]:7", "alpha=f:3 beta=f:-2",
+         "i64[1,1]:-4611686018427387912"},
         {"Gemm", 13, "f32[2,3,4]:~1 f32[4,2]:~2", "", "!BAD_DATA ranks 3 and 2"},
         {"Gemm", 13, "f32[2,3]:~1 f32[3,2]:~2 f32[3]:~3", "", "!BAD_DATA input C"},
     };
@@ -79,6 +86,14 @@ static void test_op_matrix__einsum(void **state) {
          "equation=s:i\\sj\\s,\\sjk,\\sk\\s->\\si", "f32[2]:-3.273438,3.628906"},
         // Sums everything
         {"Einsum", 12, "f32[2,3]:~1", "equation=s:ij->", "f32[]:0.375"},
+        // Whole numbers do not go through doubles: numbers from numpy.
+        {"Einsum", 12, "i64[2,2]:9007199254740993,0,0,-4611686018427387905", "equation=s:ii->i",
+         "i64[2]:9007199254740993,-4611686018427387905"},
+        {"Einsum", 12, "u64[2]:18446744073709551615,3 u64[2]:2,9007199254740993", "equation=s:i,i",
+         "u64[]:27021597764222977"},
+        {"Einsum", 12, "i32[2]:65537,2 i32[2]:65537,5 i32[2]:3,7", "equation=s:i,i,i->i",
+         "i32[2]:393219,70"},
+        {"Einsum", 12, "i8[2,2]:100,1,1,50", "equation=s:ii", "i8[]:-106"},
         {"Einsum", 12, "f32[2,3]:~1", "equation=s:ij,jk->ik", "!BAD_DATA attribute equation"},
         {"Einsum", 12, "f32[2,3]:~1", "equation=s:i->i", "!BAD_DATA attribute equation"},
         {"Einsum", 12, "f32[2,3]:~1", "equation=s:ij->k", "!BAD_DATA output label"},

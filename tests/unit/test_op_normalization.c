@@ -153,6 +153,11 @@ static void test_op_normalization__log_softmax(void **state) {
         // Softmax survives large numbers
         {"LogSoftmax", 13, "f32[1,3]:1000,999,-1000", "",
          "f32[1,3]:-0.3132617,-1.313262,-2000.313"},
+        // The logarithm does not vanish beside the maximum: exact arithmetic.
+        {"LogSoftmax", 13, "f32[1,2]:1e9", "", "f32[1,2]:-0.6931472"},
+        {"LogSoftmax", 13, "f64[1,2]:1e16", "", "f64[1,2]:-0.69314718055994531"},
+        {"SoftmaxCrossEntropyLoss", 13, "f64[1,2]:1e16 i64[1]:0", "",
+         "f64[]:0.69314718055994531 -"},
     };
     OP_ROWS_CHECK(rows);
 }

@@ -11,6 +11,7 @@
 
 #include "base/memory.h"
 #include "op/op.h"
+#include "support/op_cases.h"
 
 enum { RANKLESS = 99 };
 
@@ -132,6 +133,27 @@ static const partial_case cases[] = {
     {"Reshape", 17, NULL, 0, 0, RONDO_DTYPE_F32, {SHAPE(2, -1, 6)}, {-1, 3}, 2, SHAPE(2, -1, 3)},
     {"Expand", 17, NULL, 0, 0, RONDO_DTYPE_F32, {SHAPE(2, -1, 1)}, {1, 3}, 2, SHAPE(2, -1, 3)},
     {"TopK", 17, NULL, 0, 0, RONDO_DTYPE_F32, {SHAPE(2, 4, -1)}, {300}, 1, SHAPE(2, 4, 300)},
+    // Only inputs without elements would fit.
+    {"Concat",
+     17,
+     "axis",
+     0,
+     2,
+     RONDO_DTYPE_F32,
+     {SHAPE(4, -1, -1, -1, -1), SHAPE(4, 1, 4, 7, 8)},
+     {0},
+     0,
+     NO_RANK},
+    {"Concat",
+     17,
+     "axis",
+     0,
+     0,
+     RONDO_DTYPE_F32,
+     {SHAPE(2, -1, 5), SHAPE(2, 3, 5)},
+     {0},
+     0,
+     SHAPE(2, -1, 5)},
     {"Flatten", 17, "axis", 0, 1, RONDO_DTYPE_F32, {SHAPE(3, 2, -1, 3)}, {0}, 0, SHAPE(2, 2, -1)},
 };
 
@@ -220,10 +242,105 @@ static void test_op_partial__slices_are_not_trusted(void **state) {
     rondo__op_deinit(&op);
 }
 
+// ---- drawn ------------------------------------------------------------------------------------
+
+enum { DRAWS = 40, PORTS_MAX = 50 };
+
+typedef struct drawing {
+    uint64_t random;
+    size_t asked, told;  // questions; extents that were told of
+    size_t wrong;
+} drawing;
+
+static uint64_t draw(drawing *d, uint64_t below) {
+    d->random = d->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (d->random >> 33) % below;
+}
+
+// Extents of one input, or of all, each with the same chance, are not known any more.
+static void blank(drawing *d, rondo__tensor_info *inputs, size_t count) {
+    const uint64_t one_of = 1 + draw(d, 6);
+    const size_t only = draw(d, 2) == 0 ? draw(d, count) : SIZE_MAX;
+    for (size_t i = 0; i < count; ++i) {
+        if (only != SIZE_MAX && i != only) {
+            continue;
+        }
+        for (int32_t k = 0; inputs[i].constant == NULL && k < inputs[i].shape.rank; ++k) {
+            if (draw(d, one_of) == 0) {
+                inputs[i].shape.extent[k] = -1;
+                inputs[i].is_shape_known = false;
+                inputs[i].is_rank_known = true;
+            }
+        }
+    }
+}
+
+// What is told without the extents is so with them.
+static void compare_told(drawing *d, const rondo__op *op, const rondo__tensor_info *told,
+                         const rondo__tensor_info *all) {
+    char have[160];
+    char want[160];
+    if (!rondo__info_has_rank(told) || !rondo__info_has_rank(all)) {
+        return;
+    }
+    bool is_so = told->shape.rank == all->shape.rank && told->dtype == all->dtype;
+    for (int32_t k = 0; is_so && k < told->shape.rank; ++k) {
+        d->told += told->shape.extent[k] >= 0 ? 1 : 0;
+        is_so = told->shape.extent[k] < 0 || told->shape.extent[k] == all->shape.extent[k];
+    }
+    if (!is_so && ++d->wrong <= 20) {
+        print_error("%s: told %s, is %s\n", op->def->name,
+                    rondo_shape_format(&told->shape, have, sizeof have),
+                    rondo_shape_format(&all->shape, want, sizeof want));
+    }
+}
+
+static void draw_case(void *user_data, const rondo__op *op, const rondo_tensor *tensors,
+                      const bool *is_known, size_t input_count, size_t output_count) {
+    drawing *d = user_data;
+    rondo__tensor_info inputs[PORTS_MAX];
+    rondo__tensor_info blanked[PORTS_MAX];
+    rondo__tensor_info all[PORTS_MAX] = {0};
+    rondo__tensor_info told[PORTS_MAX];
+    for (size_t i = 0; i < input_count; ++i) {
+        fill_info(&tensors[i].shape, tensors[i].dtype, &inputs[i]);
+        inputs[i].constant = is_known[i] ? &tensors[i] : NULL;
+    }
+    rondo__infer infer = {.op = op,
+                          .input_count = input_count,
+                          .output_count = output_count,
+                          .inputs = inputs,
+                          .outputs = all};
+    if (op->def->infer == NULL || rondo__op_infer(&infer) != RONDO_STATUS_OK) {
+        return;
+    }
+    infer.inputs = blanked;
+    infer.outputs = told;
+    for (int n = 0; n < DRAWS; ++n) {
+        memcpy(blanked, inputs, sizeof inputs);
+        blank(d, blanked, input_count);
+        d->asked += 1;
+        assert_int_equal(rondo__op_infer_partial(&infer), RONDO_STATUS_OK);
+        for (size_t o = 0; o < output_count; ++o) {
+            compare_told(d, op, &told[o], &all[o]);
+        }
+    }
+}
+
+static void test_op_partial__what_is_told_is_so(void **state) {
+    (void)state;
+    drawing d = {.random = 1};
+    op_cases_visit(draw_case, &d);
+    print_message("%zu questions, %zu extents told\n", d.asked, d.told);
+    assert_true(d.asked > 1000 && d.told > 1000);
+    assert_int_equal(d.wrong, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_op_partial__what_does_not_depend_is_known),
         cmocka_unit_test(test_op_partial__slices_are_not_trusted),
+        cmocka_unit_test(test_op_partial__what_is_told_is_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

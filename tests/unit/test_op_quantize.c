@@ -97,12 +97,27 @@ static void test_op_quantize__finds_scales(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
+// Sums are brought to steps in f32: ties are those of f32. Numbers from ONNX Runtime.
+static void test_op_quantize__requantizes_in_f32(void **state) {
+    (void)state;
+    static const op_row rows[] = {
+        {"QLinearMatMul", 10,
+         "u8[4,1]:27,63,99,200 f32[]:0.1 u8[] i8[1,1]:1 f32[]:0.05 i8[] f32[]:0.09 u8[]", "",
+         "u8[4,1]:2,4,6,11"},
+        {"QLinearMatMul", 10,
+         "u8[4,1]:27,63,99,200 f32[4]:0.1 u8[4] i8[1,2]:1 f32[2]:0.05 i8[2] f32[]:0.09 u8[]:3", "",
+         "u8[4,2]:5,5,7,7,9,9,14,14"},
+    };
+    OP_ROWS_CHECK(rows);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_op_quantize__quantize_linear),
         cmocka_unit_test(test_op_quantize__dequantize_linear),
         cmocka_unit_test(test_op_quantize__dynamic_quantize_linear),
         cmocka_unit_test(test_op_quantize__finds_scales),
+        cmocka_unit_test(test_op_quantize__requantizes_in_f32),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

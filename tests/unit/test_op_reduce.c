@@ -19,6 +19,12 @@ static void test_op_reduce__axes_in_all_forms(void **state) {
         {"ReduceSumSquare", 18, "f32[2]:-3,2", "noop_with_empty_axes=1", "f32[2]:9,4"},
         {"ReduceSum", 13, "f32[2]:1,2 i64[0]", "keepdims=0", "f32[]:3"},
         {"ReduceMean", 13, "i32[4]:1,2,3,5", "", "i32[1]:2"},
+        // Whole numbers do not go through doubles: exact arithmetic.
+        {"ReduceMean", 13, "i64[2]:9007199254740993,9007199254740995", "",
+         "i64[1]:9007199254740994"},
+        {"ReduceMean", 13, "i64[2]:-9007199254740993,-9007199254740994", "",
+         "i64[1]:-9007199254740993"},
+        {"ReduceMean", 13, "u64[1]:18446744073709551615", "", "u64[1]:18446744073709551615"},
         {"ReduceMax", 13, "i8[2,2,2]:1,-5,3,4,-1,0,7,-8", "axes=I:0,2 keepdims=0", "i8[2]:1,7"},
         {"ReduceMin", 18, "u8[3]:9,4,200 i64[1]:0", "", "u8[1]:4"},
         {"ReduceMax", 20, "bool[2,2]:0,1,0,0 i64[1]:1", "keepdims=0", "bool[2]:1,0"},

@@ -156,6 +156,49 @@ static void test_op_resize__leaves_other_axes_alone(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
+// With sizes a coordinate is a quotient of whole numbers: a tie is one, and a whole number is not
+// the one below. Numbers from exact fractions. With scales it is f32: numbers from ONNX Runtime.
+static void test_op_resize__nearest_of_ties(void **state) {
+    (void)state;
+    static const op_row rows[] = {
+        {"Resize", 13, "f32[7]:0,1,2,3,4,5,6 - - i64[1]:9",
+         "nearest_mode=s:floor coordinate_transformation_mode=s:half_pixel",
+         "f32[9]:0,0,1,2,3,3,4,5,6"},
+        {"Resize", 13, "f32[14]:0,1,2,3,4,5,6,7,8,9,10,11,12,13 - - i64[1]:9",
+         "nearest_mode=s:round_prefer_ceil coordinate_transformation_mode=s:half_pixel",
+         "f32[9]:0,2,3,5,7,8,10,11,13"},
+        {"Resize", 13, "f32[14]:0,1,2,3,4,5,6,7,8,9,10,11,12,13 - - i64[1]:9",
+         "nearest_mode=s:round_prefer_ceil coordinate_transformation_mode=s:pytorch_half_pixel",
+         "f32[9]:0,2,3,5,7,8,10,11,13"},
+        {"Resize", 13, "f32[15]:0,1,2,3,4,5,6,7,8,9,10,11,12,13,14 - - i64[1]:11",
+         "nearest_mode=s:ceil coordinate_transformation_mode=s:half_pixel",
+         "f32[11]:1,2,3,5,6,7,9,10,12,13,14"},
+        {"Resize", 13, "f32[20]:0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19 - - i64[1]:6",
+         "nearest_mode=s:round_prefer_ceil coordinate_transformation_mode=s:half_pixel",
+         "f32[6]:1,5,8,11,15,18"},
+        {"Resize", 13, "f32[20]:0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19 - - i64[1]:6",
+         "nearest_mode=s:round_prefer_floor coordinate_transformation_mode=s:half_pixel_symmetric",
+         "f32[6]:1,4,8,11,14,18"},
+        {"Resize", 13, "f32[14]:0,1,2,3,4,5,6,7,8,9,10,11,12,13 - - i64[1]:9",
+         "nearest_mode=s:floor coordinate_transformation_mode=s:tf_half_pixel_for_nn",
+         "f32[9]:0,2,3,5,7,8,10,11,13"},
+        {"Resize", 13, "f32[10]:0,1,2,3,4,5,6,7,8,9 - f32[1]:0.6",
+         "nearest_mode=s:floor coordinate_transformation_mode=s:half_pixel", "f32[6]:0,2,3,5,6,8"},
+        {"Resize", 13, "f32[7]:0,1,2,3,4,5,6 - f32[1]:0.9",
+         "nearest_mode=s:round_prefer_floor coordinate_transformation_mode=s:pytorch_half_pixel",
+         "f32[6]:0,1,2,3,4,6"},
+        {"Resize", 13, "f32[14]:0,1,2,3,4,5,6,7,8,9,10,11,12,13 - f32[1]:0.2",
+         "nearest_mode=s:floor coordinate_transformation_mode=s:asymmetric", "f32[2]:0,5"},
+        {"Resize", 13, "f32[10]:0,1,2,3,4,5,6,7,8,9 - f32[1]:0.2",
+         "nearest_mode=s:ceil coordinate_transformation_mode=s:half_pixel_symmetric", "f32[2]:2,7"},
+        {"Resize", 13, "f32[6]:0,1,2,3,4,5 f32[2]:0,0.3 f32[1]:0.7",
+         "nearest_mode=s:round_prefer_floor coordinate_transformation_mode=s:tf_crop_and_resize "
+         "extrapolation_value=f:-7",
+         "f32[4]:0,0,1,1"},
+    };
+    OP_ROWS_CHECK(rows);
+}
+
 // Nearest only moves elements: no number between loses the last bits of 64-bit integers.
 static void test_op_resize__nearest_is_exact(void **state) {
     (void)state;
@@ -200,6 +243,7 @@ int main(void) {
         cmocka_unit_test(test_op_resize__resize),
         cmocka_unit_test(test_op_resize__upsample),
         cmocka_unit_test(test_op_resize__leaves_other_axes_alone),
+        cmocka_unit_test(test_op_resize__nearest_of_ties),
         cmocka_unit_test(test_op_resize__nearest_is_exact),
         cmocka_unit_test(test_op_resize__integers_saturate),
     };

@@ -109,6 +109,43 @@ static void test_op_sampling__affine_grid(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
+// Places are f32, and so is each step to them.
+static void test_op_sampling__places_are_narrow(void **state) {
+    (void)state;
+    static const op_row rows[] = {
+        {"GridSample", 20,
+         "f32[1,1,4,7]:0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27 "
+         "f32[1,2,3,2]:-0.428571433,0,-0.428571433,-0.142857149,0.285714298,0.714285731,"
+         "-0.142857149,0,0.142857149,-0.428571433,0.571428597,-0.714285731",
+         "mode=s:nearest", "f32[1,1,2,3]:15,8,25,16,11,5"},
+        {"GridSample", 20,
+         "f32[1,1,6,8]:0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,"
+         "28,29,30,31,32,33,34,35,36,37,38,39,40,41,42,43,44,45,46,47 "
+         "f32[1,2,3,2]:-0.5,0.833333313,-0.666666687,-0.166666672,-1,-0.333333343,0.666666687,"
+         "-0.333333343,-0.333333343,0.666666687,0,-1",
+         "mode=s:nearest", "f32[1,1,2,3]:42,17,8,14,34,4"},
+        // A grid of f64 has places of f64: numbers from exact fractions
+        {"GridSample", 20, "f64[1,1,1,9]:0,1,2,3,4,5,6,7,8 f64[1,1,2,2]:-0.6666666,0,-0.6666667,0",
+         "mode=s:nearest", "f64[1,1,1,2]:1,1"},
+        // How many samples a bin has
+        {"RoiAlign", 16, "f32[1,1,4,3]:0,1,2,3,4,5,6,7,8,9,10,11 f32[1,4]:0,4,15,10 i64[1]",
+         "spatial_scale=f:0.2 output_height=2 coordinate_transformation_mode=s:output_half_pixel",
+         "f32[1,1,2,1]:4.633333,6.433333"},
+        {"RoiAlign", 16,
+         "f32[1,1,5,3]:0,1,2,3,4,5,6,7,8,9,10,11,12,13,14 f32[1,4]:8,3,23,17 i64[1]",
+         "spatial_scale=f:0.2 output_height=2", "f32[1,1,2,1]:2.8,5.6"},
+        // Where cells end, and what half a cell is rounded to
+        {"MaxRoiPool", 1, "f32[1,1,4,4]:0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15 f32[1,5]:0,3,5,16,8",
+         "pooled_shape=I:2,2 spatial_scale=f:0.7", "f32[1,1,2,2]"},
+        {"MaxRoiPool", 1,
+         "f32[1,1,6,7]:0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,"
+         "28,29,30,31,32,33,34,35,36,37,38,39,40,41 "
+         "f32[1,5]:0,1,3,15,14",
+         "pooled_shape=I:1,4 spatial_scale=f:0.7", "f32[1,1,1,4]:38,41,41,0"},
+    };
+    OP_ROWS_CHECK(rows);
+}
+
 static void test_op_sampling__roi_align(void **state) {
     (void)state;
     static const op_row rows[] = {
@@ -148,6 +185,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_op_sampling__grid_sample),
         cmocka_unit_test(test_op_sampling__affine_grid),
+        cmocka_unit_test(test_op_sampling__places_are_narrow),
         cmocka_unit_test(test_op_sampling__roi_align),
         cmocka_unit_test(test_op_sampling__max_roi_pool),
     };

@@ -50,6 +50,18 @@ static void test_op_selection__data_dependent(void **state) {
          "f32[1,3,4]:0,0,1,1,0,0.1,1,1.1,0,10,1,11 f32[1,1,3]:0.9,0.75,0.6 i64[1]:3 f32[1]:0.5 "
          "f32[1]:0",
          "", "i64[2,3]:0,0,0,0,0,2"},
+        // Overlaps that are the threshold in f32: numbers from ONNX Runtime
+        {"NonMaxSuppression", 11,
+         "f32[1,2,4]:1,0.7,0.5,0.7,0.8,0.7,0.7,0.7 f32[1,1,2]:0.9,0.8 i64[1]:2 f32[1]:0.5",
+         "center_point_box=1", "i64[2,3]:0,0,0,0,0,1"},
+        {"NonMaxSuppression", 11,
+         "f32[1,3,4]:0.2,0.2,0.6,0.3,0.5,0.5,0.6,0.3,0.2,0.1,0.2,0.3 f32[1,1,3]:0.9,0.8,0.7 "
+         "i64[1]:3 f32[1]:0.2",
+         "center_point_box=1", "i64[2,3]:0,0,0,0,0,1"},
+        // A box of a negative width covers nothing
+        {"NonMaxSuppression", 11,
+         "f32[1,2,4]:1,1,-2,2,1,1,-2,2 f32[1,1,2]:0.9,0.8 i64[1]:2 f32[1]:0.5",
+         "center_point_box=1", "i64[2,3]:0,0,0,0,0,1"},
         {"NonMaxSuppression", 11, "f32[1,1,4] f32[1,1,1]", "", "i64[0,3]"},
         {"NonMaxSuppression", 11, "f32[1,0,4] f32[1,1,0] i64[1]:9", "", "i64[0,3]"},
         {"NonMaxSuppression", 11, "f32[1,2,4] f32[1,1,1]", "", "!BAD_DATA boxes must be"},

@@ -111,6 +111,40 @@ static void test_profile_cupti__knows_an_executors_kernels(void **state) {
     rondo_program_destroy(program);
 }
 
+// ---- copies -----------------------------------------------------------------------------------
+
+// Each copy counts once, sync or async as its call was, also where CUPTI does not say which call put
+// it there.
+static void test_profile_cupti__copies_count_once(void **state) {
+    (void)state;
+    enum { COUNT = 20, BYTES = 64 };
+    static char pageable[BYTES];
+    void *pinned = NULL;
+    OK(rondo_memory_allocate(g_device, RONDO_MEMORY_PINNED, BYTES, &pinned));
+    for (int hides = 0; hides < 2; ++hides) {
+        rondo_profile_summary summary = {.struct_size = sizeof summary};
+        fake_cupti_reset(&(fake_cupti_options){.hides_copy_calls = hides != 0});
+        fake_cupti_install();
+        rondo_profile *profile = start();
+        for (int i = 0; i < COUNT / 2; ++i) {
+            OK(rondo_stream_copy(g_stream, g_memory, pinned, BYTES, RONDO_COPY_HOST_TO_DEVICE));
+            OK(rondo_stream_copy(g_stream, pageable, g_memory, BYTES, RONDO_COPY_DEVICE_TO_HOST));
+        }
+        OK(rondo_stream_synchronize(g_stream));
+        OK(rondo_profile_stop(profile));
+        OK(rondo_profile_get_summary(profile, &summary));
+        assert_int_equal(summary.async_calls, COUNT / 2);
+        assert_int_equal(summary.sync_calls, COUNT / 2);
+        assert_int_equal(summary.async_bytes + summary.sync_bytes, COUNT * BYTES);
+        check_spans(profile, RONDO__WORK_COPY, RONDO__SPAN_COPY);
+        for (size_t i = 0; i < profile->store.records.work_count; ++i) {
+            assert_string_equal(profile->store.records.works[i].name, "memcpy");
+        }
+        rondo_profile_destroy(profile);
+    }
+    rondo_memory_free(g_device, pinned);
+}
+
 // ---- graphs -----------------------------------------------------------------------------------
 
 static void fill_labelled(rondo_stream *stream, const char *label, uint32_t value) {
@@ -315,7 +349,7 @@ int main(void) {
         TEST(knows_an_executors_kernels), TEST(names_nodes_inside_nodes),
         TEST(counts_work_without_times),  TEST(gives_way_to_another_tool),
         TEST(wants_an_open_device),       TEST(counts_what_is_lost),
-        TEST(survives_want_of_memory),
+        TEST(survives_want_of_memory),    TEST(copies_count_once),
     };
     rondo_log_set_level(RONDO_LOG_ERROR);
     return cmocka_run_group_tests(tests, NULL, NULL);

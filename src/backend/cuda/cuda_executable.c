@@ -12,6 +12,8 @@
 #include "base/logging.h"
 #include "base/memory.h"
 
+enum { FIRST_WITH_NODE_PRIORITY = 11070 };  // CUDA 11.7
+
 // ---- executables ------------------------------------------------------------------------------
 
 static const char *describe_instantiate_result(int32_t result) {
@@ -22,6 +24,8 @@ static const char *describe_instantiate_result(int32_t result) {
             return "a node does what the device cannot do";
         case RONDO__CU_INSTANTIATE_MULTIPLE_CTXS_NOT_SUPPORTED:
             return "its nodes belong to more than one device";
+        case RONDO__CU_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED:
+            return "a conditional handle belongs to no node";
         default:
             return "the driver refused it";
     }
@@ -43,13 +47,24 @@ static void blame_node(rondo__cuda_template *recorded, rondo__cu_graph_node node
     }
 }
 
-static rondo_status instantiate_graph(rondo__cuda_template *recorded,
+// Memory of the program's own (cudaMallocAsync) that the step leaves live: each replay gives up
+// what the one before took, or the driver would refuse the second. Kernels of streams with unlike
+// priorities keep theirs; where all are alike, the stream of the replay counts, as it would for the
+// step itself.
+static uint64_t choose_flags(const rondo__cuda_template *recorded,
+                             const rondo__cuda_attribute_sum *attributes) {
+    const rondo__cuda_api *api = rondo__cuda_device_of(recorded->head.device)->api;
+    uint64_t flags = recorded->takes_memory ? RONDO__CU_INSTANTIATE_AUTO_FREE_ON_LAUNCH : 0;
+    if (attributes->has_priorities && api->driver_version >= FIRST_WITH_NODE_PRIORITY) {
+        flags |= RONDO__CU_INSTANTIATE_USE_NODE_PRIORITY;
+    }
+    return flags;
+}
+
+static rondo_status instantiate_graph(rondo__cuda_template *recorded, uint64_t flags,
                                       rondo__cu_graph_exec *out_exec) {
     rondo__cuda_device *device = rondo__cuda_device_of(recorded->head.device);
     const rondo__cuda_api *api = device->api;
-    // Memory of the program's own (cudaMallocAsync) that the step leaves live: each replay gives up
-    // what the one before took, or the driver would refuse the second.
-    const uint64_t flags = recorded->takes_memory ? RONDO__CU_INSTANTIATE_AUTO_FREE_ON_LAUNCH : 0;
     if ((api->capabilities & RONDO__CUDA_CAN_BLAME_INSTANTIATION) == 0) {
         rondo__cu_result code = api->cuGraphInstantiateWithFlags(out_exec, recorded->native, flags);
         if (code != RONDO__CU_SUCCESS) {
@@ -85,9 +100,14 @@ rondo_status rondo__cuda_instantiate(rondo__template *template_,
     }
     executable->head.device = template_->device;
     executable->launch = device->api->cuGraphLaunch;
+    status = rondo__cuda_sum_up_attributes(recorded, &executable->attributes);
+    if (status != RONDO_STATUS_OK) {
+        goto free_executable;
+    }
     // The end of a capture does this, perhaps beside the global capture of another thread.
     int mode = rondo__cuda_relax(device);
-    status = instantiate_graph(recorded, &executable->native);
+    status = instantiate_graph(recorded, choose_flags(recorded, &executable->attributes),
+                               &executable->native);
     rondo__cuda_restore(device, mode);
     if (status != RONDO_STATUS_OK) {
         goto free_executable;
@@ -107,7 +127,7 @@ static const char *describe_update_result(int32_t result) {
         case RONDO__CU_UPDATE_TOPOLOGY_CHANGED:
             return "nodes or edges changed";
         case RONDO__CU_UPDATE_NODE_TYPE_CHANGED:
-            return "a node is of another type";
+            return "a node is of another type, or was recorded in another order";
         case RONDO__CU_UPDATE_FUNCTION_CHANGED:
         case RONDO__CU_UPDATE_UNSUPPORTED_FUNCTION_CHANGE:
             return "a node runs another function";
@@ -122,31 +142,61 @@ static const char *describe_update_result(int32_t result) {
     }
 }
 
-rondo_status rondo__cuda_update(rondo__executable *executable_, rondo__template *template_,
+// The driver (580) says Success to other clusters and goes on with the former ones. Of the other
+// attributes it says so, too, and nobody knows which of them it takes over.
+static rondo_status check_attributes(const rondo__cuda_executable *executable,
+                                     rondo__cuda_template *recorded, bool *out_are_same) {
+    rondo__cuda_attribute_sum sum;
+    *out_are_same = false;
+    RETURN_IF_ERROR(rondo__cuda_sum_up_attributes(recorded, &sum));
+    *out_are_same =
+        sum.is_known && executable->attributes.is_known && sum.hash == executable->attributes.hash;
+    return RONDO_STATUS_OK;
+}
+
+// Leaves *out_was_updated false where the driver cannot do it.
+static rondo_status update_graph(rondo__cuda_executable *executable, rondo__cuda_template *recorded,
+                                 bool *out_was_updated) {
+    rondo__cuda_device *device = rondo__cuda_device_of(executable->head.device);
+    rondo__cu_update_result result = {.result = RONDO__CU_UPDATE_SUCCESS};
+    bool have_same_attributes;
+    RETURN_IF_ERROR(check_attributes(executable, recorded, &have_same_attributes));
+    if (!have_same_attributes) {
+        RONDO_LOG_DEBUG_F("%s: an executable could not be updated: launch attributes changed",
+                          device->head.name);
+        return RONDO_STATUS_OK;
+    }
+    rondo__cu_result code =
+        device->api->cuGraphExecUpdate(executable->native, recorded->native, &result);
+    if (code == RONDO__CU_SUCCESS) {
+        rondo__cuda_end_calls(executable);
+        *out_was_updated = true;
+        return RONDO_STATUS_OK;
+    }
+    // Of graphs with device-updatable kernels, and of changed conditional nodes, the driver says
+    // NOT_SUPPORTED.
+    if (code != RONDO__CU_ERROR_GRAPH_EXEC_UPDATE_FAILURE &&
+        code != RONDO__CU_ERROR_NOT_SUPPORTED) {
+        return RONDO__CUDA_FAIL(device, code, "cuGraphExecUpdate", "cannot update the executable");
+    }
+    RONDO_LOG_DEBUG_F("%s: an executable could not be updated: %s", device->head.name,
+                      code == RONDO__CU_ERROR_NOT_SUPPORTED
+                          ? "the driver updates no such graphs"
+                          : describe_update_result(result.result));
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__cuda_update(rondo__executable *executable, rondo__template *template_,
                                 bool *out_was_updated) {
-    rondo__cuda_executable *executable = (rondo__cuda_executable *)executable_;
-    rondo__cuda_template *recorded = (rondo__cuda_template *)template_;
-    rondo__cuda_device *device = rondo__cuda_device_of(executable_->device);
-    const rondo__cuda_api *api = device->api;
+    rondo__cuda_device *device = rondo__cuda_device_of(executable->device);
     *out_was_updated = false;
-    if ((api->capabilities & RONDO__CUDA_CAN_UPDATE_EXECUTABLES) == 0) {
+    if ((device->api->capabilities & RONDO__CUDA_CAN_UPDATE_EXECUTABLES) == 0) {
         return RONDO_STATUS_OK;  // not possible here; the caller instantiates anew
     }
     bool was_pushed = false;
     RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
-    rondo_status status = RONDO_STATUS_OK;
-    rondo__cu_update_result result = {.result = RONDO__CU_UPDATE_SUCCESS};
-    rondo__cu_result code = api->cuGraphExecUpdate(executable->native, recorded->native, &result);
-    if (code == RONDO__CU_SUCCESS) {
-        rondo__cuda_end_calls(executable);
-        *out_was_updated = true;
-    } else if (code == RONDO__CU_ERROR_GRAPH_EXEC_UPDATE_FAILURE) {
-        RONDO_LOG_DEBUG_F("%s: an executable could not be updated: %s", device->head.name,
-                          describe_update_result(result.result));
-    } else {
-        status =
-            RONDO__CUDA_FAIL(device, code, "cuGraphExecUpdate", "cannot update the executable");
-    }
+    rondo_status status = update_graph((rondo__cuda_executable *)executable,
+                                       (rondo__cuda_template *)template_, out_was_updated);
     rondo__cuda_leave(device, was_pushed);
     return status;
 }
@@ -166,8 +216,8 @@ rondo_status rondo__cuda_upload(rondo__executable *executable_, rondo_stream *st
     return status;
 }
 
-// The driver would record a replay into a capture as a child graph. Rondo does not: who wants that
-// says so with rondo_stream_add_graph, which also keeps what the graph needs.
+// The driver (580) breaks a capture that a graph is launched into. rondo_stream_add_graph records
+// it, and keeps what it needs.
 static rondo_status check_not_recording(rondo_stream *stream) {
     rondo__capture_state state = RONDO__CAPTURE_NONE;
     RETURN_IF_ERROR(rondo__cuda_get_capture_state(stream, &state));

@@ -3,7 +3,7 @@
 #ifndef RONDO_BACKEND_CUDA_CUDA_EXECUTABLE_H
 #define RONDO_BACKEND_CUDA_CUDA_EXECUTABLE_H
 
-#include "backend/cuda/cuda_device.h"
+#include "backend/cuda/cuda_use.h"
 
 // What host nodes were patched to (cuda_patch.c).
 typedef struct rondo__cuda_patched_calls {
@@ -19,6 +19,7 @@ typedef struct rondo__cuda_executable {
     rondo__cu_graph_exec native;
     uint64_t replay_count;
     rondo__cuda_patched_calls calls;
+    rondo__cuda_attribute_sum attributes;  // of what it was made of, and was updated to
     // cuGraphLaunch, kept here so that a replay touches no line of the device's for it.
     rondo__cu_result (*launch)(rondo__cu_graph_exec native, rondo__cu_stream stream);
 } rondo__cuda_executable;

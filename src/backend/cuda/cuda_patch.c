@@ -409,7 +409,7 @@ static rondo_status patch_fill(rondo__cuda_device *device, rondo__cuda_executabl
                                rondo__cu_graph_node node, const rondo__node_image *image) {
     rondo__cu_fill_node params = {
         .destination = (rondo__cu_address)(uintptr_t)image->info.destination,
-        .value = image->info.fill_value,
+        .value = rondo__cut_to_element(image->info.fill_value, image->info.element_bytes),
         .element_bytes = image->info.element_bytes,
         .width = (size_t)image->info.width,
         .height = 1,

@@ -9,6 +9,9 @@
 #include "base/error.h"
 #include "base/hash.h"
 
+#define HASH_NUMBERS(seed, ...) \
+    rondo__hash64((seed), (const uint64_t[]){__VA_ARGS__}, sizeof((const uint64_t[]){__VA_ARGS__}))
+
 // Also of the program's own and of other libraries; memory that only a graph allocates is none.
 rondo_status rondo__cuda_find_allocation(rondo_device *device_, const void *address,
                                          rondo__allocation *out_allocation) {
@@ -195,4 +198,75 @@ rondo_status rondo__cuda_read_attributes(rondo__template *template_, size_t inde
     RETURN_IF_ERROR(rondo__cuda_fetch_nodes(recorded));
     return rondo__cuda_read_native_attributes(rondo__cuda_device_of(template_->device),
                                               recorded->nodes[index], out_attributes);
+}
+
+// ---- the attributes of all levels -------------------------------------------------------------
+
+static rondo_status sum_up_level(rondo__cuda_template *level, rondo__cuda_attribute_sum *sum);
+
+static rondo_status sum_up_kernel(rondo__cuda_device *device, rondo__cu_graph_node node,
+                                  rondo__cuda_attribute_sum *sum) {
+    rondo__launch_attributes a;
+    RETURN_IF_ERROR(rondo__cuda_read_native_attributes(device, node, &a));
+    sum->hash = HASH_NUMBERS(sum->hash, a.cluster[0], a.cluster[1], a.cluster[2], a.is_cooperative,
+                             (uint64_t)a.priority, a.access_policy, a.others);
+    if (sum->body_depth == 0) {
+        sum->has_priorities =
+            sum->has_priorities || (sum->has_kernels && a.priority != sum->first_priority);
+        sum->first_priority = a.priority;
+        sum->has_kernels = true;
+    }
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status sum_up_bodies(rondo__cuda_template *level, size_t index,
+                                  rondo__cuda_attribute_sum *sum) {
+    rondo__template *body = NULL;
+    RETURN_IF_ERROR(rondo__cuda_get_body(&level->head, index, 0, &body));
+    sum->is_known = sum->is_known && body != NULL;
+    ++sum->body_depth;
+    for (uint32_t branch = 1; body != NULL; branch++) {
+        RETURN_IF_ERROR(sum_up_level((rondo__cuda_template *)body, sum));
+        RETURN_IF_ERROR(rondo__cuda_get_body(&level->head, index, branch, &body));
+    }
+    --sum->body_depth;
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status sum_up_node(rondo__cuda_template *level, size_t index,
+                                rondo__cuda_attribute_sum *sum) {
+    rondo__cuda_device *device = rondo__cuda_device_of(level->head.device);
+    rondo__template *child = NULL;
+    int type = 0;
+    rondo__cu_result code = device->api->cuGraphNodeGetType(level->nodes[index], &type);
+    if (code != RONDO__CU_SUCCESS) {
+        return RONDO__CUDA_FAIL(device, code, "cuGraphNodeGetType", "cannot look at node %zu",
+                                index);
+    }
+    switch (type) {
+        case RONDO__CU_GRAPH_NODE_KERNEL:
+            return sum_up_kernel(device, level->nodes[index], sum);
+        case RONDO__CU_GRAPH_NODE_GRAPH:
+            RETURN_IF_ERROR(rondo__cuda_get_child(&level->head, index, &child));
+            return sum_up_level((rondo__cuda_template *)child, sum);
+        case RONDO__CU_GRAPH_NODE_CONDITIONAL:
+            return sum_up_bodies(level, index, sum);
+        default:
+            return RONDO_STATUS_OK;
+    }
+}
+
+static rondo_status sum_up_level(rondo__cuda_template *level, rondo__cuda_attribute_sum *sum) {
+    RETURN_IF_ERROR(rondo__cuda_fetch_nodes(level));
+    sum->hash = HASH_NUMBERS(sum->hash, level->node_count);
+    for (size_t i = 0; i < level->node_count; i++) {
+        RETURN_IF_ERROR(sum_up_node(level, i, sum));
+    }
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__cuda_sum_up_attributes(rondo__cuda_template *recorded,
+                                           rondo__cuda_attribute_sum *out_sum) {
+    *out_sum = (rondo__cuda_attribute_sum){.hash = RONDO__HASH_SEED, .is_known = true};
+    return sum_up_level(recorded, out_sum);
 }

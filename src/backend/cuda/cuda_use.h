@@ -3,8 +3,18 @@
 #ifndef RONDO_BACKEND_CUDA_CUDA_USE_H
 #define RONDO_BACKEND_CUDA_CUDA_USE_H
 
-#include "backend/cuda/cuda_device.h"
+#include "backend/cuda/cuda_template.h"
 #include "backend/node_image.h"
+
+// How all kernels of a template are launched, those inside nodes, too.
+typedef struct rondo__cuda_attribute_sum {
+    uint64_t hash;
+    bool is_known;           // otherwise there are bodies that Rondo did not record
+    bool has_priorities;     // kernels outside of bodies differ in their priority
+    bool has_kernels;        // outside of bodies, so far
+    int64_t first_priority;  // of one of them
+    uint32_t body_depth;     // of bodies around, while they are gone through
+} rondo__cuda_attribute_sum;
 
 rondo_status rondo__cuda_find_allocation(rondo_device *device, const void *address,
                                          rondo__allocation *out_allocation);
@@ -27,5 +37,9 @@ rondo_status rondo__cuda_read_attributes(rondo__template *template_, size_t inde
 rondo_status rondo__cuda_read_native_attributes(rondo__cuda_device *device,
                                                 rondo__cu_graph_node node,
                                                 rondo__launch_attributes *out_attributes);
+
+// Templates whose kernels are launched alike, in the order of their nodes, have equal sums.
+rondo_status rondo__cuda_sum_up_attributes(rondo__cuda_template *recorded,
+                                           rondo__cuda_attribute_sum *out_sum);
 
 #endif  // RONDO_BACKEND_CUDA_CUDA_USE_H

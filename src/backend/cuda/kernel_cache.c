@@ -15,7 +15,11 @@
 #include "base/logging.h"
 #include "base/memory.h"
 
-enum { HEADER_BYTES = 40, PATH_BYTES = 1024 };
+enum {
+    HEADER_BYTES = 40,
+    PATH_BYTES = 1024,
+    CODE_BYTES_MAX = 256 << 20,  // far beyond the code of any kernel here
+};
 
 static const char g_magic[8] = {'R', 'O', 'N', 'D', 'O', 'K', 'C', '1'};
 
@@ -64,6 +68,19 @@ static void write_header(const rondo__cuda_image *image, unsigned char out_heade
     }
 }
 
+// What the header says of the code's size; 0 when the file is none of ours or has another size.
+static size_t get_code_bytes(const rondo__file *file) {
+    uint64_t byte_count = 0;
+    if (file->byte_count <= HEADER_BYTES || memcmp(file->bytes, g_magic, sizeof g_magic) != 0) {
+        return 0;
+    }
+    for (size_t byte = 0; byte < 8; byte++) {
+        byte_count |= (uint64_t)file->bytes[8 + byte] << (8 * byte);
+    }
+    const bool fits = byte_count == file->byte_count - HEADER_BYTES && byte_count <= CODE_BYTES_MAX;
+    return fits ? (size_t)byte_count : 0;
+}
+
 bool rondo__kernel_cache_load(rondo__hash128 key, rondo__cuda_image *out_image) {
     *out_image = (rondo__cuda_image){0};
     char path[PATH_BYTES];
@@ -78,10 +95,11 @@ bool rondo__kernel_cache_load(rondo__hash128 key, rondo__cuda_image *out_image) 
     if (rondo__file_map(path, &file) != RONDO_STATUS_OK) {
         goto restore_error;
     }
-    if (file.byte_count <= HEADER_BYTES) {
+    image.byte_count = get_code_bytes(&file);
+    if (image.byte_count == 0) {
+        RONDO_LOG_INFO_F("kernel cache: %s is damaged; compiling again", path);
         goto unmap_file;
     }
-    image.byte_count = file.byte_count - HEADER_BYTES;
     image.bytes = rondo__malloc(image.byte_count);
     if (image.bytes == NULL) {
         goto unmap_file;

@@ -79,7 +79,11 @@ static bool append_special(rondo__cuda_kernel *kernel, const rondo__pointwise *p
     const char *name = op->def->name;
 
     if (strcmp(name, "Cast") == 0 || strcmp(name, "CastLike") == 0) {
-        rondo__text_append(body, "            y = convert<decltype(y)>(x0);\n");
+        // What is kept as a float until it is stored in 16 bits is rounded once.
+        const bool is_half = pointwise->output_dtype == RONDO_DTYPE_F16 ||
+                             pointwise->output_dtype == RONDO_DTYPE_BF16;
+        rondo__text_append(body, is_half ? "            y = to_odd(x0);\n"
+                                         : "            y = convert<decltype(y)>(x0);\n");
     } else if (strcmp(name, "Where") == 0) {
         rondo__text_append(body, "            y = x0 ? x1 : x2;\n");
     } else if (strcmp(name, "Clip") == 0) {

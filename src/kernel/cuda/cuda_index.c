@@ -5,6 +5,7 @@
 #include "cu_sources.h"
 #include "kernel/cuda/cuda_families.h"
 #include "kernel/cuda/cuda_order.h"
+#include "op/pad.h"
 #include "op/support.h"
 
 static int64_t count_of(const rondo__tensor_info *info) {
@@ -175,7 +176,8 @@ static void add_pad(rondo__cuda_kernel *kernel, const int64_t *before, const cha
     const rondo__tensor_info *y = rondo__cuda_output(kernel, 0);
     const int32_t rank = x->shape.rank;
     rondo__defines defines = {0};
-    int64_t strides[RONDO_RANK_MAX];
+    int64_t strides[RONDO_RANK_MAX], kept[RONDO_RANK_MAX], shift[RONDO_RANK_MAX];
+    int64_t first = 0;
 
     if (rank == 0) {
         (void)rondo__cuda_add_copy(kernel, rondo__address_input(0), rondo__address_output(0),
@@ -183,6 +185,13 @@ static void add_pad(rondo__cuda_kernel *kernel, const int64_t *before, const cha
         return;
     }
     get_strides(&x->shape, strides);
+    for (int32_t d = 0; d < rank; d++) {
+        const rondo__kept_range range =
+            rondo__pad_get_kept(x->shape.extent[d], y->shape.extent[d], before[d]);
+        kept[d] = range.extent;
+        shift[d] = before[d] + range.first;
+        first += range.first * strides[d];
+    }
     rondo__define_bytes(&defines, "T", bytes_of(x));
     rondo__define_int(&defines, "RANK", rank);
     rondo__define_int(&defines, "MODE",
@@ -193,7 +202,8 @@ static void add_pad(rondo__cuda_kernel *kernel, const int64_t *before, const cha
     rondo__step *step = rondo__cuda_add_launch(kernel, rondo__cu_pad, &defines, "pad",
                                                rondo__cuda_blocks(count_of(y)), RONDO__CUDA_BLOCK);
     rondo__step_int(step, count_of(y));
-    rondo__step_input(step, 0);
+    rondo__step_address(
+        step, rondo__address_offset(rondo__address_input(0), (size_t)first * (size_t)bytes_of(x)));
     rondo__step_output(step, 0);
     if (has_value) {
         rondo__step_input(step, 2);
@@ -202,9 +212,9 @@ static void add_pad(rondo__cuda_kernel *kernel, const int64_t *before, const cha
     }
     rondo__step_int(step, bits);
     push_ints(step, y->shape.extent, rank);
-    push_ints(step, x->shape.extent, rank);
+    push_ints(step, kept, rank);
     push_ints(step, strides, rank);
-    push_ints(step, before, rank);
+    push_ints(step, shift, rank);
 }
 
 void rondo__cuda_prepare_pad(rondo__cuda_kernel *kernel) {

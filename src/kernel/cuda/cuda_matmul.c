@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel/cuda/cuda_matmul.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@
 #include "kernel/cuda/cuda_matmul_cublaslt.h"
 #include "kernel/cuda/cuda_tune.h"
 #include "kernel/turn.h"
+#include "op/support.h"
 
 enum { VECTOR_ROWS_MAX = 4 };  // products of so few rows are read-bound: a warp an output
 
@@ -164,6 +166,14 @@ bool rondo__cuda_read_matmul(rondo__cuda_kernel *kernel, rondo__cuda_matmul *out
     if (is_gemm) {
         p.scale = rondo__op_get_float(op, "alpha", 1.0f);
         p.factor = rondo__op_get_float(op, "beta", 1.0f);
+        if (p.factor == 0.0f) {
+            p.epilogue.has_bias = false;  // what is multiplied by 0 is not looked at
+        }
+        if (rondo__dtype_is_integer(p.dtype) &&
+            (p.scale != floorf(p.scale) || p.factor != floorf(p.factor))) {
+            rondo__cuda_refuse(kernel, "a factor of whole numbers that is none");
+            return false;
+        }
         const rondo_shape *c = &rondo__cuda_input(kernel, 2)->shape;
         const int64_t columns = c->rank >= 1 ? c->extent[c->rank - 1] : 1;
         const int64_t rows = c->rank >= 2 ? c->extent[c->rank - 2] : 1;

@@ -219,6 +219,8 @@ void rondo__cuda_add_pointwise(rondo__cuda_kernel *kernel, rondo__pointwise *poi
 
     rondo__pointwise_plan(pointwise, &layout);
     const int32_t inner = layout.rank - 1;
+    // Each op rounds, as it does alone: a Floor behind a Mul and an Add depends on the last bit.
+    rondo__define_option(&defines, "-fmad=false");
     rondo__text_append(&text, "%s", rondo__cu_elementwise);
     rondo__text_append(&text, "#define WIDTH %d\n", layout.width);
     rondo__pointwise_write(pointwise, &layout, &text);

@@ -57,7 +57,7 @@ static void push_extents(rondo__step *step, const merged_extents *merged) {
 // As in the reference: what is no whole number, and every sum of floats, is made in double. Memory
 // bounds a reduction, so that this costs little.
 static const char *get_accumulator(rondo_dtype dtype, const char *name) {
-    static const char *const wide[] = {"ReduceMean", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp"};
+    static const char *const wide[] = {"ReduceL2", "ReduceLogSum", "ReduceLogSumExp"};
     const bool is_extreme = strcmp(name, "ReduceMax") == 0 || strcmp(name, "ReduceMin") == 0;
     if (rondo__cuda_is_float(dtype)) {
         return is_extreme ? "float" : "double";

@@ -154,6 +154,9 @@ static void define_sums(rondo__defines *defines, const resize_table *table, rond
     rondo__define_word(defines, "A", table->is_wide ? "double" : "float");
     rondo__define_int(defines, "TAPS", common <= 4 ? common : 0);
     rondo__define_int(defines, "WHOLE", rondo__dtype_is_integer(dtype) ? 1 : 0);
+    if (rondo__dtype_is_integer(dtype)) {
+        rondo__define_option(defines, "-fmad=false");  // as the reference rounds
+    }
 }
 
 enum { PLANES = 4, GRID_Y_MAX = 65535 };

@@ -87,10 +87,10 @@ struct rondo__byte_simd {
     // (x - zero) * scale.
     void (*dequantize)(const void *x, bool is_signed, const float *scale, int64_t scale_step,
                        const int32_t *zero, int64_t count, float *y);
-    // rint((sum + bias) * (row_scale * column_scale) / y_scale) + y_zero, kept within the type;
-    // column_scale NULL: all are 1.
-    void (*requantize)(const int32_t *sums, double bias, double row_scale,
-                       const double *column_scale, double y_scale, double y_zero, bool is_signed,
+    // rint((sum + bias) * (row_scale * column_scale / y_scale)) + y_zero, each step rounded to f32
+    // and the result kept within the type; column_scale NULL: all are 1.
+    void (*requantize)(const int32_t *sums, int32_t bias, float row_scale,
+                       const float *column_scale, float y_scale, int32_t y_zero, bool is_signed,
                        int64_t count, void *y);
     void (*widen_i32)(const int32_t *x, float *y, int64_t count);
 };

@@ -235,16 +235,16 @@ static void requantize_rows(void *data, int64_t first, int64_t end) {
     const void *const *inputs = job->inputs;
     const float *w_scale = inputs[QLINEAR_W_SCALE];
     const int32_t *bias = kernel->bias == NO_INPUT ? NULL : inputs[kernel->bias];
-    const double x_scale = (double)*(const float *)inputs[QLINEAR_X_SCALE];
-    const double y_scale = (double)*(const float *)inputs[QLINEAR_Y_SCALE];
-    const double y_zero =
+    const float x_scale = *(const float *)inputs[QLINEAR_X_SCALE];
+    const float y_scale = *(const float *)inputs[QLINEAR_Y_SCALE];
+    const int32_t y_zero =
         rondo__byte_get((const uint8_t *)inputs[QLINEAR_Y_ZERO], kernel->is_y_signed, 0);
     const int64_t places = kernel->out_height * kernel->out_width;
     for (int64_t r = first; r < end; ++r) {
         const int64_t filter = job->group * kernel->filters + r;
-        const double scale = x_scale * (double)w_scale[kernel->w_scale_count == 1 ? 0 : filter];
-        kernel->simd->requantize(job->sums + r * places, bias != NULL ? (double)bias[filter] : 0.0,
-                                 scale, NULL, y_scale, y_zero, kernel->is_y_signed, places,
+        const float scale = x_scale * w_scale[kernel->w_scale_count == 1 ? 0 : filter];
+        kernel->simd->requantize(job->sums + r * places, bias != NULL ? bias[filter] : 0, scale,
+                                 NULL, y_scale, y_zero, kernel->is_y_signed, places,
                                  job->y + r * places);
     }
 }

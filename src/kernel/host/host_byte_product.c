@@ -62,7 +62,7 @@ typedef struct requantizing {
     const byte_product_kernel *kernel;
     const void *const *inputs;
     const int32_t *sums;
-    double *scales;
+    float *scales;
     uint8_t *y;
 } requantizing;
 
@@ -72,22 +72,22 @@ static void requantize_rows(void *data, int64_t first, int64_t end) {
     const void *const *inputs = job->inputs;
     const float *a_scale = inputs[QLINEAR_A_SCALE];
     const int64_t n = kernel->product.n;
-    const double y_scale = (double)*(const float *)inputs[QLINEAR_Y_SCALE];
-    const double y_zero =
+    const float y_scale = *(const float *)inputs[QLINEAR_Y_SCALE];
+    const int32_t y_zero =
         rondo__byte_get((const uint8_t *)inputs[QLINEAR_Y_ZERO], kernel->is_y_signed, 0);
     for (int64_t r = first; r < end; ++r) {
-        const double row_scale = (double)a_scale[r % kernel->a_scale_count];
-        kernel->form.simd->requantize(job->sums + r * n, 0.0, row_scale, job->scales, y_scale,
-                                      y_zero, kernel->is_y_signed, n, job->y + r * n);
+        const float row_scale = a_scale[r % kernel->a_scale_count];
+        kernel->form.simd->requantize(job->sums + r * n, 0, row_scale, job->scales, y_scale, y_zero,
+                                      kernel->is_y_signed, n, job->y + r * n);
     }
 }
 
 static void requantize(const byte_product_kernel *kernel, const void *const *inputs,
-                       const int32_t *sums, double *scales, uint8_t *y) {
+                       const int32_t *sums, float *scales, uint8_t *y) {
     const float *b_scale = inputs[QLINEAR_B_SCALE];
     const int64_t n = kernel->product.n, rows = kernel->product.batch_count * kernel->product.m;
     for (int64_t c = 0; c < n; ++c) {
-        scales[c] = (double)b_scale[kernel->b_scale_count == 1 ? 0 : c];
+        scales[c] = b_scale[kernel->b_scale_count == 1 ? 0 : c];
     }
     requantizing job = {kernel, inputs, sums, scales, y};
     rondo__workers_loop(rows, rondo__host_get_grain(rows, (double)(rows * n) * 5.0, 0.0),
@@ -152,7 +152,7 @@ static rondo_status run_product(rondo__host_kernel *head, const void *const *inp
         rondo__byte_product_run(&one);
     }
     if (kernel->is_requantized) {
-        requantize(kernel, inputs, y, (double *)(void *)(work + kernel->scales_at), outputs[0]);
+        requantize(kernel, inputs, y, (float *)(void *)(work + kernel->scales_at), outputs[0]);
     }
     return RONDO_STATUS_OK;
 }
@@ -219,7 +219,7 @@ static void measure_work(byte_product_kernel *kernel) {
         at += rondo__align_up(
             (size_t)rondo_shape_get_count(&kernel->product.output) * sizeof(int32_t), 64);
         kernel->scales_at = at;
-        at += columns * sizeof(double);
+        at += columns * sizeof(float);
     }
     kernel->head.base.workspace_bytes = at;
 }

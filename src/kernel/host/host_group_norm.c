@@ -66,13 +66,6 @@ static float find_scale(const group_norm_kernel *kernel, double variance) {
     return (float)(1.0 / sqrt(variance + kernel->norm.epsilon));
 }
 
-// What rounding the mean to f32 left over goes into the shift, so that a mean far from 0 costs no
-// digits.
-static float find_shift(float shift, double rest, float factor) {
-    const double left_over = rest * (double)factor;
-    return isfinite(left_over) ? (float)((double)shift - left_over) : shift;
-}
-
 // ---- channels first ---------------------------------------------------------------------------
 
 static void normalize_group(const group_norm_kernel *kernel, int64_t row, const float *x,
@@ -85,11 +78,11 @@ static void normalize_group(const group_norm_kernel *kernel, int64_t row, const 
     kernel->simd->moments(x, length, (float)center, &rest, &squares);
     rest /= (double)length;
     const float scale = find_scale(kernel, squares / (double)length - rest * rest);
+    const float left_over = isfinite(rest) ? (float)rest : 0.0f;
     for (int64_t c = 0; c < channels; ++c) {
         const int64_t at = norm->is_by_group ? group : group * channels + c;
-        const float factor = scale * gain[at];
         kernel->simd->center_scale(x + c * norm->span, y + c * norm->span, norm->span,
-                                   (float)center, factor, find_shift(shift[at], rest, factor));
+                                   (float)center, left_over, scale * gain[at], shift[at]);
     }
     rondo__simd_activate(kernel->simd, kernel->activation, kernel->alpha, kernel->beta, y, length);
 }
@@ -124,6 +117,13 @@ static rondo_status run_first(rondo__host_kernel *head, const void *const *input
 }
 
 // ---- channels last ----------------------------------------------------------------------------
+
+// What rounding the mean to f32 left over goes into the shift, so that a mean far from 0 costs no
+// digits.
+static float find_shift(float shift, double rest, float factor) {
+    const double left_over = rest * (double)factor;
+    return isfinite(left_over) ? (float)((double)shift - left_over) : shift;
+}
 
 // The sums of each column of the part, or, around the centers, those of the distances from them and
 // of their squares.

@@ -51,12 +51,11 @@ static void normalize_row(const row_kernel *kernel, const float *x, const float 
     const double center = simd->sum(x, kernel->length) / count;
     double shift, squares;
     simd->moments(x, kernel->length, (float)center, &shift, &squares);
-    // What rounding the mean to f32 left over: without it a row of equal numbers would not be 0.
+    // What rounding the mean to f32 left over stays beside it: a mean far from 0 costs no digits.
     shift /= count;
     const double variance = squares / count - shift * shift;
-    const float mean = isfinite(shift) ? (float)((double)(float)center + shift) : (float)center;
-    simd->normalize(x, y, kernel->length, mean, 1.0f / sqrtf((float)variance + kernel->epsilon),
-                    gain, bias);
+    simd->normalize(x, y, kernel->length, (float)center, isfinite(shift) ? (float)shift : 0.0f,
+                    1.0f / sqrtf((float)variance + kernel->epsilon), gain, bias);
 }
 
 typedef struct row_run {
@@ -176,20 +175,8 @@ static rondo_status run_reduction(rondo__host_kernel *head, const void *const *i
                  reduce_pieces);
 }
 
-// BatchNormalization of [outer, length channels, inner]. One scale and shift for each channel, as
-// long as they are finite: x * inf - mean * inf would be NaN where (x - mean) * inf is not.
-static void normalize_channel(const row_kernel *kernel, const float *x, float mean, float scale,
-                              float bias, float *y) {
-    const rondo__unary_loop affine = kernel->simd->unary[RONDO__SCALAR_Affine];
-    const float shift = bias - mean * scale;
-    if (isfinite(shift)) {
-        affine(x, y, kernel->inner, scale, shift);
-    } else {
-        affine(x, y, kernel->inner, 1.0f, -mean);
-        affine(y, y, kernel->inner, scale, bias);
-    }
-}
-
+// BatchNormalization of [outer, length channels, inner] is (x - mean) * scale + bias, in this order:
+// x * scale + (bias - mean * scale) loses the digits of a mean far from 0, and of an infinite scale.
 static void scale_rows(void *data, int64_t first, int64_t end) {
     const row_run *run = data;
     const row_kernel *kernel = run->kernel;
@@ -207,8 +194,9 @@ static void scale_channels(void *data, int64_t first, int64_t end) {
     const float *bias = run->inputs[2], *mean = run->inputs[3];
     for (int64_t i = first; i < end; ++i) {
         const int64_t c = i % kernel->length;
-        normalize_channel(kernel, (const float *)run->inputs[0] + i * kernel->inner, mean[c],
-                          run->scale[c], bias[c], (float *)run->outputs[0] + i * kernel->inner);
+        kernel->simd->center_scale((const float *)run->inputs[0] + i * kernel->inner,
+                                   (float *)run->outputs[0] + i * kernel->inner, kernel->inner,
+                                   mean[c], 0.0f, run->scale[c], bias[c]);
     }
 }
 

@@ -49,7 +49,9 @@ static bool read_operands(const rondo__kernel_request *request, rondo__product_f
     }
     *out_trans_a = rondo__op_get_int(op, "transA", 0) != 0;
     *out_trans_b = rondo__op_get_int(op, "transB", 0) != 0;
-    if (strcmp(op->def->name, "Gemm") != 0 || !has_input(request, 2)) {
+    // What is multiplied by 0 is not looked at.
+    if (strcmp(op->def->name, "Gemm") != 0 || !has_input(request, 2) ||
+        rondo__op_get_float(op, "beta", 1.0f) == 0.0f) {
         form->scale = rondo__op_get_float(op, "alpha", 1.0f);
         return true;
     }

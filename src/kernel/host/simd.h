@@ -86,11 +86,12 @@ typedef struct rondo__simd {
     float (*minimum)(const float *x, int64_t count);
     void (*softmax)(const float *x, float *y, int64_t count);
     void (*log_softmax)(const float *x, float *y, int64_t count);
-    // y = (x - mean) * scale * gain + bias; gain and bias may be NULL.
-    void (*normalize)(const float *x, float *y, int64_t count, float mean, float scale,
-                      const float *gain, const float *bias);
-    void (*center_scale)(const float *x, float *y, int64_t count, float mean, float scale,
-                         float shift);  // y = (x - mean) * scale + shift
+    // y = (x - mean) * scale * gain + bias; the mean is center + rest; gain and bias may be NULL.
+    void (*normalize)(const float *x, float *y, int64_t count, float center, float rest,
+                      float scale, const float *gain, const float *bias);
+    // y = (x - mean) * scale + shift; the mean is center + rest.
+    void (*center_scale)(const float *x, float *y, int64_t count, float center, float rest,
+                         float scale, float shift);
     // y = (x - center) * scale + shift, each a row of its own.
     void (*scale_shift)(const float *x, const float *center, const float *scale, const float *shift,
                         float *y, int64_t count);

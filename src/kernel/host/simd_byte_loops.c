@@ -7,9 +7,8 @@
 
 #include "kernel/host/simd_byte_level.h"
 
-// Adding and taking away 1.5 * 2^23 (2^52) rounds to nearest, ties to even, within +-2^22 (2^51).
+// Adding and taking away 1.5 * 2^23 rounds to nearest, ties to even, within +-2^22.
 #define ROUND(x) (((x) + 12582912.0f) - 12582912.0f)
-#define ROUND_WIDE(x) (((x) + 6755399441055744.0) - 6755399441055744.0)
 
 // Floats compare as integers once the lower bits of negative ones are turned over, and compilers
 // vectorise minima of integers. (-0 then comes before 0, which no result shows.)
@@ -93,44 +92,47 @@ static void dequantize(const void *x, bool is_signed, const float *scale, int64_
 }
 
 // The step of a sum; NaN becomes 0.
-static inline int32_t find_step(double value, double zero, double low, double high) {
-    double step = value > -4096.0 ? value : -4096.0;
-    step = step < 4096.0 ? step : 4096.0;
-    step = ROUND_WIDE(step) + zero;
+static inline int32_t find_step(float value, float zero, float low, float high) {
+    float step = value > -512.0f ? value : -512.0f;
+    step = step < 512.0f ? step : 512.0f;
+    step = ROUND(step) + zero;
     step = step < low ? low : step;
     step = step > high ? high : step;
-    return (int32_t)(value == value ? step : 0.0);
+    return (int32_t)(value == value ? step : 0.0f);
 }
 
-#define DEFINE_REQUANTIZE(name, type, low, high)                                             \
-    static void requantize_##name(const int32_t *sums, double bias, double row_scale,        \
-                                  const double *column_scale, double y_scale, double y_zero, \
-                                  int64_t count, type *y) {                                  \
-        if (column_scale == NULL) {                                                          \
-            RONDO_VECTORISE                                                                  \
-            for (int64_t i = 0; i < count; ++i) {                                            \
-                const double value = ((double)sums[i] + bias) * row_scale / y_scale;         \
-                y[i] = (type)find_step(value, y_zero, low, high);                            \
-            }                                                                                \
-            return;                                                                          \
-        }                                                                                    \
-        RONDO_VECTORISE                                                                      \
-        for (int64_t i = 0; i < count; ++i) {                                                \
-            const double value =                                                             \
-                ((double)sums[i] + bias) * (row_scale * column_scale[i]) / y_scale;          \
-            y[i] = (type)find_step(value, y_zero, low, high);                                \
-        }                                                                                    \
+// Sums are exact with their bias until they are rounded to f32.
+#define DEFINE_REQUANTIZE(name, type, low, high)                                                 \
+    static void requantize_##name(const int32_t *sums, double bias, float row_scale,             \
+                                  const float *column_scale, float y_scale, float y_zero,        \
+                                  int64_t count, type *y) {                                      \
+        if (column_scale == NULL) {                                                              \
+            const float factor = row_scale / y_scale;                                            \
+            RONDO_VECTORISE                                                                      \
+            for (int64_t i = 0; i < count; ++i) {                                                \
+                const float value = (float)((double)sums[i] + bias) * factor;                    \
+                y[i] = (type)find_step(value, y_zero, low, high);                                \
+            }                                                                                    \
+            return;                                                                              \
+        }                                                                                        \
+        RONDO_VECTORISE                                                                          \
+        for (int64_t i = 0; i < count; ++i) {                                                    \
+            const float factor = row_scale * column_scale[i] / y_scale;                          \
+            y[i] = (type)find_step((float)((double)sums[i] + bias) * factor, y_zero, low, high); \
+        }                                                                                        \
     }
-DEFINE_REQUANTIZE(i8, int8_t, -128.0, 127.0)
-DEFINE_REQUANTIZE(u8, uint8_t, 0.0, 255.0)
+DEFINE_REQUANTIZE(i8, int8_t, -128.0f, 127.0f)
+DEFINE_REQUANTIZE(u8, uint8_t, 0.0f, 255.0f)
 
-static void requantize(const int32_t *sums, double bias, double row_scale,
-                       const double *column_scale, double y_scale, double y_zero, bool is_signed,
+static void requantize(const int32_t *sums, int32_t bias, float row_scale,
+                       const float *column_scale, float y_scale, int32_t y_zero, bool is_signed,
                        int64_t count, void *y) {
+    const double addend = (double)bias;
+    const float zero = (float)y_zero;
     if (is_signed) {
-        requantize_i8(sums, bias, row_scale, column_scale, y_scale, y_zero, count, y);
+        requantize_i8(sums, addend, row_scale, column_scale, y_scale, zero, count, y);
     } else {
-        requantize_u8(sums, bias, row_scale, column_scale, y_scale, y_zero, count, y);
+        requantize_u8(sums, addend, row_scale, column_scale, y_scale, zero, count, y);
     }
 }
 

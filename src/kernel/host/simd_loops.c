@@ -199,26 +199,27 @@ static void row_softmax(const float *x, float *y, int64_t count) {
 }
 
 static void row_log_softmax(const float *x, float *y, int64_t count) {
-    const float shift = row_maximum(x, count);
-    row_exp(x, y, count, shift);
-    const float total = shift + logf((float)row_sum(y, count));
+    const float maximum = row_maximum(x, count);
+    row_exp(x, y, count, maximum);
+    const float logarithm = logf((float)row_sum(y, count));
+    // Added up, a large maximum would swallow the logarithm.
     RONDO_VECTORISE
     for (int64_t i = 0; i < count; ++i) {
-        y[i] = x[i] - total;
+        y[i] = x[i] - maximum - logarithm;
     }
 }
 
-static void row_normalize(const float *x, float *y, int64_t count, float mean, float scale,
-                          const float *gain, const float *bias) {
+static void row_normalize(const float *x, float *y, int64_t count, float center, float rest,
+                          float scale, const float *gain, const float *bias) {
     if (gain != NULL && bias != NULL) {
         RONDO_VECTORISE
         for (int64_t i = 0; i < count; ++i) {
-            y[i] = (x[i] - mean) * scale * gain[i] + bias[i];
+            y[i] = (x[i] - center - rest) * scale * gain[i] + bias[i];
         }
         return;
     }
     for (int64_t i = 0; i < count; ++i) {
-        const float value = (x[i] - mean) * scale * (gain != NULL ? gain[i] : 1.0f);
+        const float value = (x[i] - center - rest) * scale * (gain != NULL ? gain[i] : 1.0f);
         y[i] = value + (bias != NULL ? bias[i] : 0.0f);
     }
 }
@@ -231,11 +232,11 @@ static void row_scale_shift(const float *x, const float *center, const float *sc
     }
 }
 
-static void row_center_scale(const float *x, float *y, int64_t count, float mean, float scale,
-                             float shift) {
+static void row_center_scale(const float *x, float *y, int64_t count, float center, float rest,
+                             float scale, float shift) {
     RONDO_VECTORISE
     for (int64_t i = 0; i < count; ++i) {
-        y[i] = (x[i] - mean) * scale + shift;
+        y[i] = (x[i] - center - rest) * scale + shift;
     }
 }
 

@@ -169,6 +169,9 @@ __device__ __forceinline__ T op_Div(T a, T b) {
     if (!is_floating<T>::value && b == (T)0) {
         return (T)0;
     }
+    if (!is_floating<T>::value && (T)-1 < (T)0 && b == (T)-1) {
+        return (T)((T)0 - a);  // the smallest number stays itself
+    }
     return (T)(a / b);
 }
 // NaN in either operand is the result, as in the reference.
@@ -200,7 +203,8 @@ struct power<T, E, false> {
         }
         i64 exponent = (i64)b;
         if (exponent < 0) {
-            return a == (T)1 ? (T)1 : (T)0;
+            const bool is_minus_one = (T)-1 < (T)0 && a == (T)-1;
+            return is_minus_one ? (exponent & 1 ? a : (T)1) : a == (T)1 ? a : (T)0;
         }
         T base = a, result = (T)1;
         for (; exponent > 0; exponent >>= 1) {

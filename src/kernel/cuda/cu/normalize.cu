@@ -1,7 +1,8 @@
 // normalize.cu - LayerNormalization, InstanceNormalization, GroupNormalization, MeanVarianceNormalization,
 // BatchNormalization in training, and LRN. Statistics in
 // float; the variance is that of the deviations (two passes over data that the first pass cached), and
-// the sum of the deviations corrects the mean.
+// the sum of the deviations corrects the mean. The mean stays in two parts: rounded to one float, it loses
+// the digits of deviations that are far smaller.
 // SPDX-License-Identifier: Apache-2.0
 #include "rondo_types.cuh"
 #include "rondo_activation.cuh"
@@ -41,8 +42,26 @@ typedef RONDO_G G;
 #endif
 
 struct moments {
-    float mean, variance;
+    float center, rest;  // the mean is their sum
+    float variance;
+    __device__ __forceinline__ float mean() const {
+        return center + rest;
+    }
+    // x - mean: the first difference is exact where x is near the mean.
+    __device__ __forceinline__ float away(float x) const {
+        return x - center - rest;
+    }
 };
+// Of `length` elements, whose distances from `center` have this sum and this sum of squares.
+__device__ __forceinline__ moments join_moments(float center, float sum, float square, float length) {
+    const float rest = sum / length;
+    const float variance = square / length - rest * rest;
+    moments result;
+    result.center = center;
+    result.rest = fabsf(rest) < infinity() ? rest : 0.0f;  // an infinite mean is none to correct
+    result.variance = variance < 0.0f ? 0.0f : variance;
+    return result;
+}
 // Mean and variance of x[place(0)] .. x[place(length - 1)], by one block; every thread gets them.
 // `scratch` has 33 floats.
 template <typename Place>
@@ -58,13 +77,8 @@ __device__ __forceinline__ moments find_moments(const T *x, i64 length, const Pl
         rest.add(d);
         square.add(d * d);
     }
-    const float shift = block_sum(rest.get(), scratch) / (float)length;
-    const float variance = block_sum(square.get(), scratch) / (float)length - shift * shift;
-    moments result;
-    // An infinite mean is none to correct.
-    result.mean = fabsf(shift) < infinity() ? mean + shift : mean;
-    result.variance = variance < 0.0f ? 0.0f : variance;
-    return result;
+    const float rests = block_sum(rest.get(), scratch);
+    return join_moments(mean, rests, block_sum(square.get(), scratch), (float)length);
 }
 struct side_by_side {
     __device__ __forceinline__ i64 operator()(i64 i) const {
@@ -111,13 +125,13 @@ extern "C" __global__ void __launch_bounds__(256) layer_normalization(const laye
     for (i64 row = blockIdx.x; row < a.rows; row += gridDim.x) {
         const T *x = a.x + row * a.length;
         T *y = a.y + row * a.length;
-        const moments row_of = row_moments(x, a.length, scratch);
-        const float mean = row_of.mean;
-        const float inverse = 1.0f / sqrtf(row_of.variance + (float)a.epsilon);
+        const moments found = row_moments(x, a.length, scratch);
+        const float inverse = 1.0f / sqrtf(found.variance + (float)a.epsilon);
         for (i64 i = threadIdx.x; i < a.length; i += blockDim.x) {
             const i64 n = row * a.length + i;
             const i64 at_gain = BROADCASTS ? find_place(n, a.extent, a.gain_step) : i;
-            float value = (convert<float>(x[i]) - mean) * inverse * convert<float>(a.gain[at_gain]);
+            float value =
+                found.away(convert<float>(x[i])) * inverse * convert<float>(a.gain[at_gain]);
             if (a.shift != 0) {
                 value += convert<float>(
                     a.shift[BROADCASTS ? find_place(n, a.extent, a.shift_step) : i]);
@@ -126,7 +140,7 @@ extern "C" __global__ void __launch_bounds__(256) layer_normalization(const laye
         }
         if (threadIdx.x == 0) {
             if (a.mean != 0) {
-                a.mean[row] = convert<S>(mean);
+                a.mean[row] = convert<S>(found.mean());
             }
             if (a.inverse != 0) {
                 a.inverse[row] = convert<S>(inverse);
@@ -172,26 +186,25 @@ layer_normalization_held(const layer_arguments a) {
             sum += convert<float>(in[p].value[v]);
         }
     }
-    float mean = warp_sum(sum) / (float)a.length;
+    const float center = warp_sum(sum) / (float)a.length;
 #pragma unroll
     for (int p = 0; p < PACKS; p++) {
 #pragma unroll
         for (int v = 0; v < WIDTH; v++) {
-            const float d = lane + p * 32 < packs ? convert<float>(in[p].value[v]) - mean : 0.0f;
+            const float d = lane + p * 32 < packs ? convert<float>(in[p].value[v]) - center : 0.0f;
             rest += d;
             square += d * d;
         }
     }
-    const float error = warp_sum(rest) / (float)a.length;
-    const float variance = warp_sum(square) / (float)a.length - error * error;
-    mean = fabsf(error) < infinity() ? mean + error : mean;
-    const float inverse = 1.0f / sqrtf((variance < 0.0f ? 0.0f : variance) + (float)a.epsilon);
+    const moments found =
+        join_moments(center, warp_sum(rest), warp_sum(square), (float)a.length);
+    const float inverse = 1.0f / sqrtf(found.variance + (float)a.epsilon);
 #pragma unroll
     for (int p = 0; p < PACKS; p++) {
         pack<T, WIDTH> out;
 #pragma unroll
         for (int v = 0; v < WIDTH; v++) {
-            float value = (convert<float>(in[p].value[v]) - mean) * inverse *
+            float value = found.away(convert<float>(in[p].value[v])) * inverse *
                           convert<float>(scale[p].value[v]);
             if (a.shift != 0) {
                 value += convert<float>(offset[p].value[v]);
@@ -204,7 +217,7 @@ layer_normalization_held(const layer_arguments a) {
     }
     if (lane == 0) {
         if (a.mean != 0) {
-            a.mean[row] = convert<S>(mean);
+            a.mean[row] = convert<S>(found.mean());
         }
         if (a.inverse != 0) {
             a.inverse[row] = convert<S>(inverse);
@@ -232,14 +245,14 @@ extern "C" __global__ void __launch_bounds__(256) group_normalization(const grou
     for (i64 row = blockIdx.x; row < a.rows; row += gridDim.x) {
         const T *x = a.x + row * a.length;
         T *y = a.y + row * a.length;
-        const moments row_of = row_moments(x, a.length, scratch);
-        const float mean = row_of.mean;
-        const float inverse = 1.0f / sqrtf(row_of.variance + (float)a.epsilon);
+        const moments found = row_moments(x, a.length, scratch);
+        const float inverse = 1.0f / sqrtf(found.variance + (float)a.epsilon);
         const i64 group = row % a.groups;
         const i64 channels = a.length / a.spatial;
         for (i64 i = threadIdx.x; i < a.length; i += blockDim.x) {
             const i64 c = a.per_group ? group : group * channels + i / a.spatial;
-            y[i] = finish(a, (convert<float>(x[i]) - mean) * inverse * convert<float>(a.gain[c]) +
+            const float away = found.away(convert<float>(x[i]));
+            y[i] = finish(a, away * inverse * convert<float>(a.gain[c]) +
                                  convert<float>(a.shift[c]));
         }
     }
@@ -264,7 +277,7 @@ group_normalization_strided(const group_arguments a) {
         const float inverse = 1.0f / sqrtf(found.variance + (float)a.epsilon);
         for (i64 i = threadIdx.x; i < a.length; i += blockDim.x) {
             const i64 at = place(i), c = group * channels + i % channels;
-            const float away = convert<float>(a.x[at]) - found.mean;
+            const float away = found.away(convert<float>(a.x[at]));
             a.y[at] = finish(a, away * inverse * convert<float>(a.gain[c]) +
                                     convert<float>(a.shift[c]));
         }
@@ -295,21 +308,21 @@ group_normalization_held(const group_arguments a) {
                 sum += value[p][v];
             }
         }
-        float mean = block_sum(sum, scratch) / (float)a.length;
+        const float center = block_sum(sum, scratch) / (float)a.length;
 #pragma unroll
         for (int p = 0; p < PACKS; p++) {
             const bool is_there = (int)threadIdx.x + p * THREADS < packs;
 #pragma unroll
             for (int v = 0; v < WIDTH; v++) {
-                const float d = is_there ? value[p][v] - mean : 0.0f;
+                const float d = is_there ? value[p][v] - center : 0.0f;
                 rest += d;
                 square += d * d;
             }
         }
-        const float shift = block_sum(rest, scratch) / (float)a.length;
-        const float variance = block_sum(square, scratch) / (float)a.length - shift * shift;
-        mean = fabsf(shift) < infinity() ? mean + shift : mean;
-        const float inverse = 1.0f / sqrtf((variance < 0.0f ? 0.0f : variance) + (float)a.epsilon);
+        const float rests = block_sum(rest, scratch);
+        const moments found =
+            join_moments(center, rests, block_sum(square, scratch), (float)a.length);
+        const float inverse = 1.0f / sqrtf(found.variance + (float)a.epsilon);
         const i64 group = row % a.groups, channels = a.length / a.spatial;
 #pragma unroll
         for (int p = 0; p < PACKS; p++) {
@@ -322,7 +335,7 @@ group_normalization_held(const group_arguments a) {
                 pack<T, WIDTH> out;
 #pragma unroll
                 for (int v = 0; v < WIDTH; v++) {
-                    out.value[v] = finish(a, (value[p][v] - mean) * scale + offset);
+                    out.value[v] = finish(a, found.away(value[p][v]) * scale + offset);
                 }
                 y[i] = out;
             }
@@ -396,7 +409,7 @@ extern "C" __global__ void __launch_bounds__(256) axes_normalization(const axes_
         const moments found = find_moments(a.x, a.length, place, scratch);
         const float divisor = sqrtf(found.variance) + 1e-9f;
         for (i64 i = threadIdx.x; i < a.length; i += blockDim.x) {
-            a.y[place(i)] = convert<T>((convert<float>(a.x[place(i)]) - found.mean) / divisor);
+            a.y[place(i)] = convert<T>(found.away(convert<float>(a.x[place(i)])) / divisor);
         }
     }
 }
@@ -434,14 +447,14 @@ extern "C" __global__ void __launch_bounds__(256) batch_training(const training_
         const float shift = convert<float>(a.shift[c]);
         for (i64 i = threadIdx.x; i < length && a.y != 0; i += blockDim.x) {
             const i64 at = place(i);
-            a.y[at] = convert<T>((convert<float>(a.x[at]) - found.mean) * scale + shift);
+            a.y[at] = convert<T>(found.away(convert<float>(a.x[at])) * scale + shift);
         }
         if (threadIdx.x == 0) {
             const float keeps = (float)a.momentum, takes = (float)(1.0 - a.momentum);
-            put(a.running_mean, c, convert<float>(a.mean[c]) * keeps + found.mean * takes);
+            put(a.running_mean, c, convert<float>(a.mean[c]) * keeps + found.mean() * takes);
             put(a.running_variance, c,
                 convert<float>(a.variance[c]) * keeps + found.variance * takes);
-            put(a.batch_mean, c, found.mean);
+            put(a.batch_mean, c, found.mean());
             put(a.batch_variance, c, found.variance);
         }
     }

@@ -20,9 +20,9 @@ struct pad_arguments {
     const T *value;  // NULL: `bits`
     i64 bits;
     i64 extent_y[RANK];
-    i64 extent_x[RANK];
+    i64 extent_x[RANK];  // what negative pads leave; x points to its first element
     i64 stride_x[RANK];
-    i64 before[RANK];
+    i64 before[RANK];    // of what is left
 };
 
 extern "C" __global__ void __launch_bounds__(256) pad(const pad_arguments a) {

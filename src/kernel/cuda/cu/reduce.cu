@@ -64,8 +64,9 @@ __device__ __forceinline__ A larger(A a, A b) {
     return a > b || a != a ? a : b;
 }
 __device__ __forceinline__ T finish(A value, i64 length, A shift) {
+    const bool is_whole = (A)0.5f == (A)0;
     if (KIND == MEAN) {
-        value = value / (A)length;
+        value = is_whole && length == 0 ? (A)0 : value / (A)length;
     } else if (KIND == L2) {
         value = (A)sqrt((double)value);
     } else if (KIND == LOG_SUM) {

@@ -51,6 +51,7 @@ struct resize_arguments {
     i64 first[RANK];   // in the table
 };
 
+// The first axis is summed first, as in the reference: in whole numbers a last bit can become a step.
 template <int D>
 struct walk {
     static __device__ __forceinline__ A run(const resize_arguments &a, const T *x,
@@ -60,13 +61,13 @@ struct walk {
 #pragma unroll(TAPS > 0 ? TAPS : 1)
         for (int t = 0; t < count; t++) {
             const tap now = taps[D][t];
-            sum += now.weight * walk<D + 1>::run(a, x + now.index * a.stride[D], taps);
+            sum += now.weight * walk<D - 1>::run(a, x + now.index * a.stride[D], taps);
         }
         return sum;
     }
 };
 template <>
-struct walk<RANK> {
+struct walk<-1> {
     static __device__ __forceinline__ A run(const resize_arguments &, const T *x,
                                             const tap *const (&)[RANK]) {
         return convert<A>(*x);
@@ -102,7 +103,7 @@ extern "C" __global__ void __launch_bounds__(256) resize(const resize_arguments 
                 const i64 plane = group * PLANES + p;
                 if (plane < a.outer) {
                     a.y[plane * a.y_span + n] =
-                        is_inside ? finish(a, walk<0>::run(a, x + plane * a.x_span, taps))
+                        is_inside ? finish(a, walk<RANK - 1>::run(a, x + plane * a.x_span, taps))
                                   : *(const T *)&a.outside;
                 }
             }

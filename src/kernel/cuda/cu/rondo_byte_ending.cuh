@@ -55,46 +55,26 @@ __device__ __forceinline__ float read_scale(const S *scale, i64 at) {
     return scale == 0 ? 1.0f : convert<float>(scale[at]);
 }
 
-// As the reference does it; apart, so that its division stands in the code once.
-template <typename To>
-__device__ __noinline__ To quantize_wide(i64 sum, const S *x_scale, i64 x_scales, i64 row,
-                                         const S *w_scale, const S *y_scale, const To *y_zero) {
-    typedef typename compute_of<S>::type Real;
-    const double a = (double)convert<Real>(x_scale[find_parameter(x_scales, row)]);
-    const double b = (double)convert<Real>(*w_scale);
-    const double y = (double)convert<Real>(*y_scale);
-    return quantize<To>((double)sum * (a * b) / y, y_zero != 0 ? *y_zero : (To)0);
-}
-
 // What a column's sums need, fetched once. `z` is the residual's element.
 template <typename To>
-struct column_ending {  // steps
+struct column_ending {  // steps, in float as the reference rounds them
     i32 bias;
-    float factor, zero;  // factor: NaN where float is not precise enough
+    To zero;
+    float w_scale, factor;  // factor: of all rows, or where they have one scale
 
+    __device__ __forceinline__ float scale_of(const ending &e, i64 row) const {
+        return __fdiv_rn(__fmul_rn(read_scale(e.x_scale, row), w_scale), read_scale(e.y_scale, 0));
+    }
     __device__ __forceinline__ void load(const ending &e, i64 column) {
         bias = e.bias != 0 ? e.bias[find_column(e.biases, column)] : 0;
-        const float both = read_scale(e.x_scale, 0) *
-                           read_scale(e.w_scale, find_column(e.w_scales, column));
-        const bool is_precise = e.x_scales == 1 && fabsf(both) >= 1e-30f;
-        zero = e.y_zero != 0 ? (float)(int)e.y_zero[0] : 0.0f;
-        factor = is_precise ? both / read_scale(e.y_scale, 0) : __int_as_float(0x7fffffff);
+        zero = e.y_zero != 0 ? *e.y_zero : (To)0;
+        w_scale = read_scale(e.w_scale, find_column(e.w_scales, column));
+        factor = scale_of(e, 0);
     }
-    // The reference rounds a quotient of doubles. A float is off by less than 4e-4 where the result
-    // is in range, so it tells the same step unless it lies near the middle between two.
-    __device__ __forceinline__ To run(const ending &e, i64 value, i64 row, i64 column,
-                                      float) const {
-        const i32 narrow = (i32)value, sum = (i32)((u32)narrow + (u32)bias);
-        const bool is_whole = narrow == value && ((narrow ^ sum) & (bias ^ sum)) >= 0;
-        const float quotient = (float)sum * factor, step = rintf(quotient);
-        if (!is_whole || !(fabsf(quotient - step) < 0.499f)) {
-            return quantize_wide<To>(value + bias, e.x_scale, e.x_scales, row,
-                                     e.w_scale + find_column(e.w_scales, column), e.y_scale,
-                                     e.y_zero);
-        }
-        const int low = whole_range<To>::low, high = whole_range<To>::high;
-        const float x = step + zero;
-        return x < (float)low ? (To)low : x > (float)high ? (To)high : (To)(int)x;
+    __device__ __forceinline__ To run(const ending &e, i64 value, i64 row, i64, float) const {
+        const float scale =
+            e.x_scales == 1 ? factor : scale_of(e, find_parameter(e.x_scales, row));
+        return quantize<To>(__fmul_rn((float)(value + bias), scale), zero);
     }
 };
 template <>

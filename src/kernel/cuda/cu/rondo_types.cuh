@@ -138,11 +138,40 @@ struct converter {
         return (To)(x.value != 0);
     }
 };
+// The float from which rounding to 16 bits gives what rounding x to them would: what a float does not
+// hold is cut off, and sets its last bit.
+__device__ __forceinline__ float set_odd(float cut, bool is_exact) {
+    return is_exact ? cut : __uint_as_float(__float_as_uint(cut) | 1u);
+}
+template <typename From>
+__device__ __forceinline__ float to_odd(From x) {
+    return converter<float>::run(x);
+}
+__device__ __forceinline__ float to_odd(double x) {
+    const float cut = __double2float_rz(x);
+    return set_odd(cut, (double)cut == x || x != x);
+}
+__device__ __forceinline__ float to_odd(i64 x) {
+    const float cut = __ll2float_rz(x);
+    return set_odd(cut, (i64)cut == x);
+}
+__device__ __forceinline__ float to_odd(u64 x) {
+    const float cut = __ull2float_rz(x);
+    return set_odd(cut, (u64)cut == x);
+}
+__device__ __forceinline__ float to_odd(i32 x) {
+    const float cut = __int2float_rz(x);
+    return set_odd(cut, (i32)cut == x);
+}
+__device__ __forceinline__ float to_odd(u32 x) {
+    const float cut = __uint2float_rz(x);
+    return set_odd(cut, (u32)cut == x);
+}
 template <>
 struct converter<f16> {
     template <typename From>
     static __device__ __forceinline__ f16 run(From x) {
-        return half_from_float(converter<float>::run(x));
+        return half_from_float(to_odd(x));
     }
     static __device__ __forceinline__ f16 run(f16 x) {
         return x;
@@ -152,7 +181,7 @@ template <>
 struct converter<bf16> {
     template <typename From>
     static __device__ __forceinline__ bf16 run(From x) {
-        return bfloat_from_float(converter<float>::run(x));
+        return bfloat_from_float(to_odd(x));
     }
     static __device__ __forceinline__ bf16 run(bf16 x) {
         return x;

@@ -117,9 +117,11 @@ extern "C" __global__ void __launch_bounds__(256) loss_lines(const loss_argument
     take_turn();
     FOR_EACH_LINE(a, line, lane) {
         const i64 first = line / a.inner * a.length * a.inner + line % a.inner;
-        double shift = 0.0;
+        // Added up, a large maximum would swallow the logarithm.
+        double most = 0.0, logarithm = 0.0;
         if (SOFTMAX) {
-            double most = -(double)infinity(), sum = 0.0;
+            double sum = 0.0;
+            most = -(double)infinity();
             for (i64 i = lane; i < a.length; i += LANES) {
                 most = fmax(most, convert<double>(a.x[first + i * a.inner]));
             }
@@ -127,12 +129,12 @@ extern "C" __global__ void __launch_bounds__(256) loss_lines(const loss_argument
             for (i64 i = lane; i < a.length; i += LANES) {
                 sum += exp(convert<double>(a.x[first + i * a.inner]) - most);
             }
-            shift = most + log(line_sum(sum));
+            logarithm = log(line_sum(sum));
         }
         if (a.logarithms != 0) {
             for (i64 i = lane; i < a.length; i += LANES) {
                 const i64 at = first + i * a.inner;
-                a.logarithms[at] = convert<T>(convert<double>(a.x[at]) - shift);
+                a.logarithms[at] = convert<T>(convert<double>(a.x[at]) - most - logarithm);
             }
         }
         if (lane == 0) {
@@ -141,7 +143,7 @@ extern "C" __global__ void __launch_bounds__(256) loss_lines(const loss_argument
             label = label < 0 ? 0 : (label >= a.length ? a.length - 1 : label);
             const double factor =
                 !counts ? 0.0 : (a.weight != 0 ? convert<double>(a.weight[label]) : 1.0);
-            const double value = convert<double>(a.x[first + label * a.inner]) - shift;
+            const double value = convert<double>(a.x[first + label * a.inner]) - most - logarithm;
             const double loss = counts ? -factor * value : 0.0;
             if (a.losses != 0) {
                 a.losses[line] = convert<T>(loss);

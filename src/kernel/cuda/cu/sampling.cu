@@ -1,6 +1,6 @@
-// sampling.cu - GridSample, AffineGrid, RoiAlign and MaxRoiPool: reading at computed places. Places and
-// weights are worked out in double, in the order of the reference, because ties and edges depend on the
-// last bit; the channels of a place share them.
+// sampling.cu - GridSample, AffineGrid, RoiAlign and MaxRoiPool: reading at computed places. Places are
+// worked out in P, in the order of the reference and without fused multiply-adds, because ties and edges
+// depend on the last bit; weights in double. The channels of a place share them.
 // SPDX-License-Identifier: Apache-2.0
 #include "rondo_types.cuh"
 
@@ -12,6 +12,7 @@ typedef RONDO_T T;
 #define RONDO_G float  // of grids and boxes
 #endif
 typedef RONDO_G G;
+typedef compute_of<G>::type P;  // of places
 #ifndef RANK
 #define RANK 2  // spatial
 #endif
@@ -57,11 +58,11 @@ __device__ __forceinline__ double reflect(double x, double low, double high) {
     return (x < low) == is_even ? low + rest : high - rest;
 }
 
-__device__ __forceinline__ tap_list find_taps(double normalized, i64 whole_extent) {
+__device__ __forceinline__ tap_list find_taps(P normalized, i64 whole_extent) {
     const double extent = (double)whole_extent, last = extent - 1.0;
     const double low = ALIGNS ? 0.0 : -0.5, high = ALIGNS ? last : extent - 0.5;
-    double x = ALIGNS ? (normalized + 1.0) / 2.0 * last : ((normalized + 1.0) * extent - 1.0) / 2.0;
-    x = (double)(float)x;
+    const P moved = normalized + (P)1;
+    double x = ALIGNS ? moved / (P)2 * (P)last : (moved * (P)extent - (P)1) / (P)2;
     if (!(fabs(x) < 1e300)) {
         x = low;  // NaN and infinity read at the edge
     }
@@ -104,26 +105,28 @@ __device__ __forceinline__ tap_list find_taps(double normalized, i64 whole_exten
     return taps;
 }
 
+// Adds to one sum, in the order of the reference.
 template <int D>
 struct walk {
-    static __device__ __forceinline__ double run(const sample_arguments &a, const T *x,
-                                                 const tap_list (&taps)[RANK], double weight,
-                                                 i64 at) {
-        double sum = 0.0;
+    static __device__ __forceinline__ void run(const sample_arguments &a, const T *x,
+                                               const tap_list (&taps)[RANK], double weight, i64 at,
+                                               double &sum) {
 #pragma unroll
         for (int t = 0; t < TAPS; t++) {
-            sum += walk<D + 1>::run(a, x, taps, weight * taps[D].weight[t],
-                                    at * a.extent[D] + taps[D].index[t]);
+            walk<D + 1>::run(a, x, taps, weight * taps[D].weight[t],
+                             at * a.extent[D] + taps[D].index[t], sum);
         }
-        return sum;
     }
 };
 template <>
 struct walk<RANK> {
-    static __device__ __forceinline__ double run(const sample_arguments &, const T *x,
-                                                 const tap_list (&)[RANK], double weight, i64 at) {
+    static __device__ __forceinline__ void run(const sample_arguments &, const T *x,
+                                               const tap_list (&)[RANK], double weight, i64 at,
+                                               double &sum) {
         // An infinity that does not count must not become NaN.
-        return weight != 0.0 ? weight * convert<double>(x[at]) : 0.0;
+        if (weight != 0.0) {
+            sum += weight * convert<double>(x[at]);
+        }
     }
 };
 
@@ -146,13 +149,14 @@ extern "C" __global__ void __launch_bounds__(256) grid_sample(const sample_argum
         tap_list taps[RANK];
 #pragma unroll
         for (int d = 0; d < RANK; d++) {
-            taps[d] = find_taps(convert<double>(a.grid[n * RANK + RANK - 1 - d]), a.extent[d]);
+            taps[d] = find_taps(convert<P>(a.grid[n * RANK + RANK - 1 - d]), a.extent[d]);
         }
         const i64 image = n / a.out_span, place = n % a.out_span;
         for (i64 c = blockIdx.y; c < a.channels; c += gridDim.y) {
             const i64 plane = image * a.channels + c;
-            a.y[plane * a.out_span + place] =
-                finish(walk<0>::run(a, a.x + plane * a.in_span, taps, 1.0, 0));
+            double sum = 0.0;
+            walk<0>::run(a, a.x + plane * a.in_span, taps, 1.0, 0, sum);
+            a.y[plane * a.out_span + place] = finish(sum);
         }
     }
 }
@@ -233,6 +237,11 @@ __device__ __forceinline__ i64 count_samples(i64 ratio, double size) {
     return ratio > 0 ? ratio : (i64)fmin(fmax(ceil(size), 0.0), (double)SAMPLES_MAX);
 }
 
+// Sample `index` of `count` in a bin that begins at `start`.
+__device__ __forceinline__ P place_sample(P start, P size, i64 index, i64 count) {
+    return start + ((P)index + (P)0.5) * size / (P)count;
+}
+
 extern "C" __global__ void __launch_bounds__(256) roi_align(const box_arguments a) {
     take_turn();
     for (i64 n = (i64)blockIdx.x * 256 + threadIdx.x; n < a.count; n += (i64)gridDim.x * 256) {
@@ -241,26 +250,26 @@ extern "C" __global__ void __launch_bounds__(256) roi_align(const box_arguments 
         const i64 box = n / a.out_width / a.out_height / a.channels;
         const T *plane = a.x + (clamp(a.batches[box], a.batch - 1) * a.channels + c) * a.height *
                                    a.width;
-        double edge[4];
+        P edge[4];
 #pragma unroll
         for (int i = 0; i < 4; i++) {
-            edge[i] = convert<double>(a.rois[4 * box + i]) * a.scale - (a.half_pixel ? 0.5 : 0.0);
+            edge[i] = convert<P>(a.rois[4 * box + i]) * (P)a.scale - (P)(a.half_pixel ? 0.5 : 0.0);
         }
-        double width = edge[2] - edge[0], height = edge[3] - edge[1];
+        P width = edge[2] - edge[0], height = edge[3] - edge[1];
         if (!a.half_pixel) {
-            width = fmax(width, 1.0);
-            height = fmax(height, 1.0);
+            width = width > (P)1 ? width : (P)1;
+            height = height > (P)1 ? height : (P)1;
         }
-        width /= (double)a.out_width;
-        height /= (double)a.out_height;
+        width /= (P)a.out_width;
+        height /= (P)a.out_height;
         const i64 rows = count_samples(a.ratio, height), columns = count_samples(a.ratio, width);
-        const double top = edge[1] + (double)row * height;
-        const double left = edge[0] + (double)column * width;
+        const P top = edge[1] + (P)row * height;
+        const P left = edge[0] + (P)column * width;
         double result = a.takes_max ? -(double)infinity() : 0.0;
         for (i64 i = 0; i < rows; i++) {
-            const double y = top + ((double)i + 0.5) * height / (double)rows;
+            const double y = place_sample(top, height, i, rows);
             for (i64 j = 0; j < columns; j++) {
-                const double x = left + ((double)j + 0.5) * width / (double)columns;
+                const double x = place_sample(left, width, j, columns);
                 const double value = sample_box(a, plane, y, x);
                 result = a.takes_max ? larger(result, value) : result + value;
             }
@@ -274,9 +283,10 @@ extern "C" __global__ void __launch_bounds__(256) roi_align(const box_arguments 
 // The cells [begin, end) of bin `index` when [start, start + length) is cut into `count` bins.
 __device__ __forceinline__ void find_cells(double start, double length, i64 count, i64 index,
                                            i64 extent, i64 &begin, i64 &end) {
-    const double size = length / (double)count, last = (double)extent;
-    begin = (i64)fmin(fmax(floor((double)index * size) + start, 0.0), last);
-    end = (i64)fmin(fmax(ceil((double)(index + 1) * size) + start, 0.0), last);
+    const P size = (P)length / (P)count;
+    const double first = (P)index * size, behind = (P)(index + 1) * size, last = (double)extent;
+    begin = (i64)fmin(fmax(floor(first) + start, 0.0), last);
+    end = (i64)fmin(fmax(ceil(behind) + start, 0.0), last);
 }
 
 extern "C" __global__ void __launch_bounds__(256) max_roi_pool(const box_arguments a) {
@@ -288,8 +298,8 @@ extern "C" __global__ void __launch_bounds__(256) max_roi_pool(const box_argumen
         double edge[5];
 #pragma unroll
         for (int i = 0; i < 5; i++) {
-            const double value = convert<double>(a.rois[5 * box + i]);
-            edge[i] = i == 0 ? value : round(value * a.scale);
+            const P value = convert<P>(a.rois[5 * box + i]);
+            edge[i] = i == 0 ? (double)value : round((double)(value * (P)a.scale));
         }
         const double width = fmax(edge[3] - edge[1] + 1.0, 1.0);
         const double height = fmax(edge[4] - edge[2] + 1.0, 1.0);

@@ -6,7 +6,7 @@
 // with the bits of who covers whom. The few scores that mostly pass the threshold are sorted in shared
 // memory; more than SORTED are sorted by pieces and merged.
 //
-// Overlaps are computed in double, as the reference rounds them: build with -fmad=false.
+// Overlaps are computed in float, as the reference rounds them: build with -fmad=false.
 // SPDX-License-Identifier: Apache-2.0
 #include "rondo_types.cuh"
 #include "rondo_keys.cuh"
@@ -32,42 +32,43 @@ struct suppress_arguments {
 };
 
 struct box {
-    double low[2], high[2], area;
+    float low[2], high[2], area;
 };
 
-// Corners may come in either order; a center box is (x, y, width, height).
+// Corners may come in either order; a center box is (x, y, width, height), and one of a negative extent
+// covers nothing.
 __device__ __forceinline__ box read_box(const float *values, bool is_center) {
     box b;
-    b.area = 1.0;
+    b.area = 1.0f;
 #pragma unroll
     for (int i = 0; i < 2; i++) {
-        double first = values[i], second = values[i + 2];
+        const float first = values[i], second = values[i + 2];
         if (is_center) {
-            const double half = second / 2.0;
-            second = first + half;
-            first -= half;
+            b.low[i] = first - second / 2.0f;
+            b.high[i] = first + second / 2.0f;
+        } else {
+            b.low[i] = first < second ? first : second;
+            b.high[i] = first < second ? second : first;
         }
-        b.low[i] = first < second ? first : second;
-        b.high[i] = first < second ? second : first;
         b.area *= b.high[i] - b.low[i];
     }
     return b;
 }
 
-__device__ __forceinline__ bool covers(const box &mine, const box &other, double threshold) {
-    double shared = 1.0;
+__device__ __forceinline__ bool covers(const box &mine, const box &other, float threshold) {
+    float shared = 1.0f;
 #pragma unroll
     for (int i = 0; i < 2; i++) {
-        const double low = mine.low[i] > other.low[i] ? mine.low[i] : other.low[i];
-        const double high = mine.high[i] < other.high[i] ? mine.high[i] : other.high[i];
-        shared *= high > low ? high - low : 0.0;
+        const float low = mine.low[i] > other.low[i] ? mine.low[i] : other.low[i];
+        const float high = mine.high[i] < other.high[i] ? mine.high[i] : other.high[i];
+        shared *= high > low ? high - low : 0.0f;
     }
-    if (shared == 0.0) {
-        return 0.0 > threshold;
+    if (!(shared > 0.0f)) {
+        return 0.0f > threshold;
     }
-    const double all = mine.area + other.area - shared;
-    const bool is_real = mine.area > 0.0 && other.area > 0.0 && all > 0.0;
-    return (is_real ? shared / all : 0.0) > threshold;
+    const float all = mine.area + other.area - shared;
+    const bool is_real = mine.area > 0.0f && other.area > 0.0f && all > 0.0f;
+    return (is_real ? __fdiv_rn(shared, all) : 0.0f) > threshold;
 }
 
 // ---- candidates, the best first ---------------------------------------------------------------
@@ -184,7 +185,7 @@ struct chunk {
 
 // Who is covered by what earlier chunks have kept, and by whom of its own.
 __device__ __forceinline__ void look(chunk &c, u32 size, const float *boxes, const u32 *kept,
-                                     u32 kept_count, bool is_center, double threshold) {
+                                     u32 kept_count, bool is_center, float threshold) {
     for (u32 i = threadIdx.x % CHUNK, k = threadIdx.x / CHUNK; i < size && k < kept_count;
          k += THREADS / CHUNK) {
         if (covers(c.boxes[i], read_box(boxes + 4 * (i64)kept[k], is_center), threshold)) {
@@ -224,7 +225,7 @@ __device__ __forceinline__ void decide(chunk &c, u32 size, u32 *kept, u32 kept_c
 
 __device__ __forceinline__ u32 walk(const suppress_arguments &a, chunk &c, const u64 *sorted,
                                     u32 count, const float *boxes, u32 *kept, u32 most) {
-    const double threshold = a.overlap != 0 ? *a.overlap : 0.0;
+    const float threshold = a.overlap != 0 ? *a.overlap : 0.0f;
     u32 kept_count = 0;
     for (u32 first = 0; first < count && kept_count < most; first += CHUNK) {
         const u32 size = count - first < CHUNK ? count - first : CHUNK;

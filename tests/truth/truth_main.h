@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_TESTS_TRUTH_TRUTH_MAIN_H
+#define RONDO_TESTS_TRUTH_TRUTH_MAIN_H
+
+#include "truth.h"
+
+// The answer; valid until the next question.
+const char *truth_ask(const truth_question *question);
+// What was said since.
+const char *truth_get_answer(void);
+
+#endif  // RONDO_TESTS_TRUTH_TRUTH_MAIN_H
