@@ -342,8 +342,7 @@ static void try_step(uint64_t seed, uint64_t index, counts *c) {
     draw_all(&s, &r, values, struct_bytes);
     MUST(rondo_learned_create(g_world.device, &options, s.arguments, s.argument_count, run_step, &s,
                               &learned));
-    if (rondo_learned_learn(learned, g_world.stream, values, s.argument_count) !=
-        RONDO_STATUS_OK) {
+    if (rondo_learned_learn(learned, g_world.stream, values, s.argument_count) != RONDO_STATUS_OK) {
         ++c->failing;  // its first run's values are none that it takes
         rondo_learned_destroy(learned);
         return;

@@ -303,8 +303,8 @@ static uint64_t compute_case(const step *s, const word *w, const rondo_value *va
         case WORD_SPECIAL_INTEGER:
             return n == w->c % 2;
         default:
-            return n > a->most.integer / 2 && n <= a->most.integer / 2 + (a->most.integer -
-                                                                          a->least.integer) / 10;
+            return n > a->most.integer / 2 &&
+                   n <= a->most.integer / 2 + (a->most.integer - a->least.integer) / 10;
     }
 }
 
@@ -567,8 +567,8 @@ static void draw_value(const step *s, size_t i, rng *r, rondo_value *value,
     } else if (is_integer(a)) {
         value->integer = draw_integer(a, r);
     } else {
-        const bool has_range = a->kind == RONDO_ARGUMENT_FLOAT ? a->most.single != 0.0f
-                                                               : a->most.number != 0.0;
+        const bool has_range =
+            a->kind == RONDO_ARGUMENT_FLOAT ? a->most.single != 0.0f : a->most.number != 0.0;
         const double specials[] = {0.0, 1.0, -1.0, -0.0, INFINITY, -INFINITY, NAN, FLT_MAX, 1e-42};
         double number = (double)draw_below(r, 5001) / 1000.0 - 2.0;
         number = draw_one_in(r, 2) ? specials[draw_below(r, has_range ? 4 : 9)] : number;
