@@ -60,8 +60,8 @@ typedef struct effort {
 
 typedef struct outcome {
     double missed;    // share of seeds
-    double foretold;  // mean of (1 - share)^draws
-    double draws;     // mean
+    double foretold;  // (1 - share)^draws
+    double draws;
 } outcome;
 
 static rondo_learned_report get_report(const rondo_learned *learned) {
@@ -102,30 +102,28 @@ static uint64_t try_seed(const bench *b, special *s, int64_t least, int64_t most
     return report.draw_count;
 }
 
-// Draws of those steps alone that missed the case: others stop early.
+// Those that see the case stop early: so the draws are those of a step without one.
 static outcome measure(const bench *b, double share, const effort *e) {
-    outcome o = {0};
     uint64_t missed_count = 0;
-    uint64_t draws = 0;
+    bool missed = false;
+    special none = {.begin = END, .end = END};
+    outcome o = {.draws = (double)try_seed(b, &none, 0, END - 1, 1, e, &missed)};
     for (uint64_t seed = 1; seed <= b->seed_count; ++seed) {
         uint64_t state = seed * UINT64_C(0xd1b54a32d192ed03) + 7;
         const int64_t width = (int64_t)lround(share * END);
         special s = {.begin = (int64_t)(draw(&state) % (uint64_t)(END - width - 2)) + 1};
-        bool missed = false;
         s.end = s.begin + width;
-        const uint64_t own = try_seed(b, &s, 0, END - 1, seed, e, &missed);
+        (void)try_seed(b, &s, 0, END - 1, seed, e, &missed);
         missed_count += missed;
-        draws += missed ? own : 0;
     }
     o.missed = (double)missed_count / (double)b->seed_count;
-    o.draws = missed_count > 0 ? (double)draws / (double)missed_count : (double)NAN;
     o.foretold = pow(1.0 - share, o.draws);
     return o;
 }
 
 static void print_outcome(double share, const effort *e, const outcome *o) {
     printf("| %.1f %% | %s | %llu | %.0f | %.2f %% | %.2f %% |\n", share * 100.0,
-           e->draws > 1 ? "that many draws" : "the fewest", (unsigned long long)e->runs, o->draws,
+           e->draws > 1 ? "that many" : "the fewest", (unsigned long long)e->runs, o->draws,
            o->missed * 100.0, o->foretold * 100.0);
 }
 

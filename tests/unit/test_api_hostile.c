@@ -562,6 +562,8 @@ static void close_scene(void) {
     V(rondo_learned_destroy, (NULL))                                                               \
     X(rondo_learned_learn, (P(s.learned), P(s.stream), P(&value), N(1)))                           \
     X(rondo_learned_run, (P(s.learned), P(s.stream), P(&value), N(1)))                             \
+    X(rondo_learned_try, (P(s.learned), P(&value), N(1)))                                          \
+    X(rondo_learned_list_findings, (P(s.learned), W(rondo_learned_finding), 1, P(PLAIN(size_t))))  \
     V(rondo_learned_get_graph, (P(s.learned)))                                                     \
     V(rondo_learned_get_cache, (P(s.learned)))                                                     \
     X(rondo_learned_get_report, (P(s.learned), W(rondo_learned_report)))                           \
@@ -639,10 +641,10 @@ static rondo_stepper *begun(void) {
         return RONDO_STATUS_INVALID;        \
     }
 #define ROW(name, arguments) {#name, call_##name},
-#define ALL_ROWS(X, V)                                                                         \
-    BUILDER_ROWS(X, V)                                                                         \
-    DEVICE_ROWS(X, V) TENSOR_ROWS(X, V) GRAPH_ROWS(X, V) RANDOM_ROWS(X, V) EXECUTOR_ROWS(X, V) \
-        PROGRAM_ROWS(X, V)
+#define ALL_ROWS(X, V) \
+    BUILDER_ROWS(X, V) \
+    DEVICE_ROWS(X, V)  \
+    TENSOR_ROWS(X, V) GRAPH_ROWS(X, V) RANDOM_ROWS(X, V) EXECUTOR_ROWS(X, V) PROGRAM_ROWS(X, V)
 
 ALL_ROWS(STATUS_FUNCTION, VOID_FUNCTION)
 
