@@ -15,7 +15,7 @@
 // run to run (in_place_run_count of the statistics): where the plan is one segment that draws no
 // random numbers, tensors lie at multiples of 256 bytes and no fetch overlaps a feed, from the
 // second replay on that was given the same ports as device tensors. Before that the segment is
-// recorded some twenty times to find out where addresses stand in it (rondo/learn.h). Otherwise
+// recorded some forty times to find out where addresses stand in it (rondo/learn.h). Otherwise
 // each tensor is one copy on the device.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_STREAM_H

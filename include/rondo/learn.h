@@ -11,10 +11,10 @@
 //       rondo_learned_run(learned, stream, (rondo_value[]){{.pointer = x}, {.single = rate}}, 2);
 //   }
 //
-// The first run learns. Rondo records the step some twenty times, with other values and with
-// addresses of its own choosing, executes none of these recordings, and explains every word of
-// every node by the arguments. Then it records the step with the values that were given, and
-// replays that. Later runs write the words whose argument has changed, and replay.
+// The first run learns. Rondo records the step some tens to hundreds of times, with other values
+// and with addresses of its own choosing, executes none of these recordings, and explains every
+// word of every node by the arguments. Then it records the step with the values that were given,
+// and replays that. Later runs write the words whose argument has changed, and replay.
 //
 // What a word may be:
 //
@@ -35,13 +35,43 @@
 // at, too: a step fills it with zeros, as an initialiser of the whole struct does on every compiler
 // that matters.
 //
-// What is learned is proved: more recordings with fresh values must be foretold exactly, every byte
-// of every node. A step of which a word cannot be explained, or that records other nodes, edges,
-// functions or launch attributes (clusters, priority) for other values, is refused: the report says
-// which node, which word, what was seen.
-// Then every run does what `fallback` says. No finite number of recordings shows a case that is too
-// rare to be met: a step that does something else for one value among thousands (n == 4097) needs a
-// domain without it, or check_every, which finds it late. The ends of each domain are always tried.
+// What is learned is tested before it is believed: more recordings must be foretold exactly, every
+// byte of every node. A step of which a word cannot be explained, or that records other nodes,
+// edges, functions or launch attributes (clusters, priority) for other values, is refused: the
+// report says which nodes, which words, what was seen. Then every run does what `fallback` says.
+//
+// These recordings are always made, each with everything else at random:
+//
+//   each two pointers to one kind of memory at one address
+//   each special value of each argument that its domain has: 0, 1, -1 and the ends; 2, 3, 4, 8 and
+//     other small integers; of floats -0, 1/2, 2, infinities, NaN, the largest, the least
+//     denormal and normal one; up to 32 values of a set
+//   all combinations of arguments with at most four values, up to 64
+//   all four combinations of 0 and 1 of each two arguments; equal values of two integers, or floats
+//   what rondo_learned_try names
+//   16 with all arguments at random, and as many at and near the ends of the domains
+//
+// Then, as long as options.learn_ns allows, pointers that touch, that overlap, and that lie on
+// either side of each other, and values at random.
+//
+// No finite number of recordings shows a case that is too rare to be met. The odds are counted:
+// each recording of the proof in which every number was drawn evenly from its domain (integers: each
+// value as likely as any other; floats within a range: evenly; without one: half of them with any
+// exponent, half between 2^-32 and 2^32) is a draw, and so is each run with values that were not met
+// before, which is recorded as well, and compared, until there are options.draws_wanted. A special
+// case that covers the share q of what is drawn is missed by n draws with probability (1 - q)^n:
+// one of 1 % by the 688 draws that are the default in less than one of 1000 steps, one of 10 % by
+// 66. The report says how many draws there were. Runs are no even draws: a case in which no run is
+// for a long time is met late, so a program that knows of one (n == 4097) names it
+// (rondo_learned_try), leaves it out of the domain, or sets check_every.
+//
+// Values for which the step fails in one of these recordings are left out: equal pointers, say, of
+// a step that copies from one to the other. The report lists them. Runs with such are recorded
+// first, and where the step fails again, they put it on the stream. A step that fails for values at
+// random is refused.
+//
+// Two pointers that share memory in a way that was never drawn (because there was no time, or they
+// are of two kinds of memory) make a run one that is compared first.
 //
 // The step is called for recordings on any values of the domains, so it must have no effect but on
 // the stream, must not read what its pointers point to (in a trial they point to memory that nobody
@@ -110,13 +140,17 @@ typedef struct rondo_argument {
     // POINTER: memory that Rondo and the driver do not know, from malloc say. Nobody checks then
     // that it is there.
     bool is_unchecked;
-    // Integers and floats: the least and the most; both 0: all values of the kind.
+    // Integers and floats: the least and the most; both 0: all values of the kind. (The domain of
+    // 0 alone is given by `values`.)
     rondo_value least;
     rondo_value most;
     uint64_t multiple_of;  // integers; 0 and 1: all
     // All but pointers: the only values; NULL: those above. Copied, structs as well.
     const rondo_value *values;
     size_t value_count;
+    // POINTER: as C's restrict has it: in no run has it a byte of its extent in common with another
+    // pointer argument. No trial draws such then, and each run with other pointers looks (INVALID).
+    bool is_exclusive;
 } rondo_argument;
 
 // Puts the work on the stream that the step does for these arguments, one value for each, in the
@@ -127,9 +161,11 @@ typedef rondo_status (*rondo_learned_function)(rondo_stream *stream, const rondo
 // What runs do when the step cannot be learned.
 typedef int32_t rondo_learned_fallback;
 enum {
-    RONDO_LEARN_RECAPTURE = 0,  // record the step at each run, and update the whole graph
-    RONDO_LEARN_EAGER = 1,      // put it on the stream without a graph
-    RONDO_LEARN_REFUSE = 2,     // fail with UNSUPPORTED
+    // EAGER and RECAPTURE by turns, until it is clear which of them keeps the calling thread for a
+    // shorter time; then that.
+    RONDO_LEARN_CHEAPEST = 0,
+    RONDO_LEARN_EAGER = 1,   // put it on the stream without a graph
+    RONDO_LEARN_REFUSE = 2,  // fail with UNSUPPORTED
     // A graph for each list of values that was met, in a rondo_graph_cache.
     RONDO_LEARN_CACHE = 3,
     // The same, but pointers to device memory do not count: the step gets buffers of Rondo's own in
@@ -137,6 +173,7 @@ enum {
     // step, which must reach that memory by these arguments alone. Where two pointers lead to
     // memory in common the run is eager.
     RONDO_LEARN_FIXED = 4,
+    RONDO_LEARN_RECAPTURE = 5,  // record the step at each run, and update the whole graph
 };
 
 typedef struct rondo_learned_options {
@@ -147,18 +184,25 @@ typedef struct rondo_learned_options {
     rondo_capture_mode mode;  // of all recordings
     bool check_addresses;     // as rondo_graph_options has it
     // Each so-manyth run with changed arguments records the step once more, and compares every
-    // byte of every node with what the executable holds; 0: none. Costs a recording, executes
-    // nothing. A difference is reported as a refusal, and this run and all others fall back.
+    // byte of every node with what the executable holds; 0: none but those that draws_wanted asks
+    // for. Costs a recording, executes nothing. A difference is reported as a refusal, and this run
+    // and all others fall back.
     uint32_t check_every;
     uint64_t seed;  // of the trials' values; 0: one of Rondo's own, always the same
     // Of the cache of RONDO_LEARN_CACHE and _FIXED, without capture_in_background; read at once.
     // NULL: its defaults, with the label, arena and mode above.
     const rondo_graph_cache_options *cache;
+    // Wall time that learning may spend on recordings which are not always made; 0: 50 ms.
+    uint64_t learn_ns;
+    // Draws (see above) after which neither learning nor runs make more of them; 0: 688. 1: no run
+    // is compared because of them.
+    uint64_t draws_wanted;
 } rondo_learned_options;
 
 // Describes a step. Nothing is recorded yet.
 //
 // options    NULL means the defaults.
+// arguments  64 at most.
 //
 // Errors:    INVALID (a description that cannot be: the message names the argument), UNSUPPORTED
 //            (the device cannot show or patch recorded nodes).
@@ -183,22 +227,41 @@ RONDO_API void rondo_learned_destroy(rondo_learned *learned);
 //            DRIVER: nothing was learned, the next call tries again.
 // Capture:   not legal while `stream` records. Trials leave pools, arenas, generators and label
 //            scopes as they were.
-// Cost:      some twenty recordings, none of which is executed or made executable.
+// Cost:      some 40 recordings and some 15 more for each argument that is a number, none of which
+//            is executed or made executable; then as many as options.learn_ns allows, up to
+//            options.draws_wanted.
 RONDO_API RONDO_MUST_USE rondo_status rondo_learned_learn(rondo_learned *learned,
                                                           rondo_stream *stream,
                                                           const rondo_value *values, size_t count);
 
+// Names values that must be foretold, too: shapes that the program has, a special case that it
+// knows of, buffers that are used in place. They are recorded and compared when the step is
+// learned, or at the next run where it was; nothing is executed for them. Where they are not
+// foretold the step is refused.
+//
+// values     copied. A pointer may be NULL: one that Rondo makes up. Others are as a run's.
+//
+// Errors:    INVALID (as rondo_learned_run), NO_MEMORY.
+RONDO_API RONDO_MUST_USE rondo_status rondo_learned_try(rondo_learned *learned,
+                                                        const rondo_value *values, size_t count);
+
 // Runs the step with these values: learns it at the first call, writes what has changed since the
 // last call, and replays. Runs that are still under way keep the values that they had.
 //
+// Memory is looked at for pointers that have changed, and for all after rondo_memory_free freed some
+// on the device. What was allocated by calls of another library, and freed by them, is seen where the
+// pointer changes, or with check_addresses.
+//
 // Errors:    INVALID (count; a value outside its domain; a pointer that is NULL, not aligned,
-//            outside any known allocation or freed since, or with less behind it than the extent:
-//            the message names the argument), STATE (`stream` records; as rondo_graph_replay),
-//            UNSUPPORTED (the step was refused, and the fallback is RONDO_LEARN_REFUSE); those of
-//            the step where it falls back. The next run is none the worse for it.
+//            outside any known allocation or freed since, or with less behind it than the extent;
+//            one that is_exclusive and shares memory: the message names the argument), STATE
+//            (`stream` records; as rondo_graph_replay), UNSUPPORTED (the step was refused, or fails
+//            for these values, and the fallback is RONDO_LEARN_REFUSE); those of the step where it
+//            falls back. The next run is none the worse for it.
 // Capture:   not legal while `stream` records.
 // Cost:      unchanged values: rondo_graph_replay and a comparison of the list. Otherwise one call
-//            of the driver for each node with a word that has changed.
+//            of the driver for each node with a word that has changed; and a recording as long as
+//            fewer draws were made than options.draws_wanted.
 RONDO_API RONDO_MUST_USE rondo_status rondo_learned_run(rondo_learned *learned,
                                                         rondo_stream *stream,
                                                         const rondo_value *values, size_t count);
@@ -208,7 +271,9 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_learned_run(rondo_learned *learned,
 RONDO_API rondo_graph *rondo_learned_get_graph(rondo_learned *learned);
 
 // The cache of RONDO_LEARN_CACHE and RONDO_LEARN_FIXED, borrowed, for statistics; otherwise NULL. A
-// key is the list of values, eight bytes each. Do not run, clear or destroy it.
+// key is the list of values, eight bytes each (0 for a struct), and then the structs, each filled up
+// with zeros to a multiple of eight; a step without arguments has the key of one zero. Do not run,
+// clear or destroy it.
 RONDO_API rondo_graph_cache *rondo_learned_get_cache(rondo_learned *learned);
 
 // ---- what was learned -------------------------------------------------------------------------
@@ -216,7 +281,7 @@ RONDO_API rondo_graph_cache *rondo_learned_get_cache(rondo_learned *learned);
 typedef int32_t rondo_learned_state;
 enum {
     RONDO_LEARNED_NOT_YET = 0,
-    RONDO_LEARNED_PROVED = 1,
+    RONDO_LEARNED_PROVED = 1,  // as far as the report's draws go
     RONDO_LEARNED_REFUSED = 2,
 };
 
@@ -245,7 +310,7 @@ enum {
       "take what the largest values need")                                                         \
     X(TABLE, 10, "the step writes host memory that a recorded copy reads, which no replay writes", \
       "hand the values to a node, or write that memory outside the step before each run")          \
-    X(UNSEEN, 11, "no word of any node depends on an argument",                                    \
+    X(UNSEEN, 11, "no word of any node depends on an argument (a warning: all recordings agree)",  \
       "leave the argument out, unless the step hands it on through memory, which no replay does")  \
     X(CHANGED, 12,                                                                                 \
       "the step recorded something else than was foretold, though all words were "                 \
@@ -255,7 +320,9 @@ enum {
       "a kernel is launched with other attributes for other values: clusters, priority, a window " \
       "of memory to keep in the cache",                                                            \
       "keep the values apart that lead to other attributes, which no patch can change: one "       \
-      "learned step for each")
+      "learned step for each")                                                                     \
+    X(EXCLUDED, 14, "the step fails for some values (a warning: runs with such are recorded)",      \
+      "describe the domain more narrowly, or say is_exclusive of pointers that share no memory")
 
 typedef int32_t rondo_refusal;
 enum {
@@ -284,13 +351,45 @@ typedef struct rondo_learned_report {
     char message[240];         // the particulars, with the values seen
     rondo_status step_status;  // STEP_FAILED: what the step returned
     // What runs do that fall back: what was chosen, or RECAPTURE where graphs cannot be kept, as
-    // the step records something else for equal values, or hands arguments on through memory.
+    // the step records something else for equal values, or hands arguments on through memory;
+    // CHEAPEST until that is known, then EAGER or RECAPTURE.
     rondo_learned_fallback fallback;
+    uint64_t fallback_ns;    // that such runs keep the calling thread for, the latest mean; 0: none
+    uint64_t finding_count;  // rondo_learned_list_findings
+    uint64_t unseen_count;   // of these: arguments that no word depends on
+    uint64_t excluded_count;  // of these: values for which the step fails
+    uint64_t special_count;   // special recordings that were foretold
+    uint64_t draw_count;      // draws, of the proof and of runs, that were foretold
+    // The share of what is drawn that a special case must cover to be missed by that many draws
+    // with a probability of 1 in 1000; 1 without draws.
+    double missed_share;
 } rondo_learned_report;
 
 // Errors:    INVALID (unknown size).
 RONDO_API RONDO_MUST_USE rondo_status rondo_learned_get_report(const rondo_learned *learned,
                                                                rondo_learned_report *out_report);
+
+// Why the step was refused, or a warning.
+typedef struct rondo_learned_finding {
+    size_t struct_size;  // sizeof(rondo_learned_finding)
+    rondo_refusal refusal;
+    bool is_warning;     // the step is learned all the same
+    const char *what;    // static text
+    const char *advice;  // static text
+    bool has_node;
+    uint64_t node;
+    char node_name[64];
+    char node_label[128];
+    char word[48];
+    char message[240];
+} rondo_learned_finding;
+
+// Writes at most `capacity` findings, the report's refusal first; *out_count is how many there are,
+// 65 at most.
+RONDO_API RONDO_MUST_USE rondo_status rondo_learned_list_findings(const rondo_learned *learned,
+                                                                  rondo_learned_finding *findings,
+                                                                  size_t capacity,
+                                                                  size_t *out_count);
 
 // A word that depends on arguments.
 typedef struct rondo_learned_slot {
@@ -329,7 +428,7 @@ typedef struct rondo_learned_stats {
     uint64_t unchanged_count;       // of those, with the values of the run before
     uint64_t patched_node_count;    // nodes written
     uint64_t fallback_count;        // runs that fell back
-    uint64_t check_count;           // runs that were compared (check_every)
+    uint64_t check_count;           // runs that were compared with a recording
     uint64_t recording_count;       // of trials, checks and fallbacks, and the graph's own
     uint64_t fallback_eager_count;  // of fallback_count: without a graph
 } rondo_learned_stats;

@@ -81,6 +81,7 @@ static rondo__area_removal remove_area(rondo_device *device, const void *address
         areas->bytes_by_kind[area->kind] -= area->bytes;
         size_t index = (size_t)(area - areas->list);
         --areas->count;
+        atomic_fetch_add_explicit(&areas->removal_count, 1, memory_order_release);
         memmove(area, area + 1, (areas->count - index) * sizeof *area);
     }
     pthread_mutex_unlock(&areas->lock);

@@ -8,6 +8,7 @@
 #define RONDO_BACKEND_AREAS_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -30,7 +31,8 @@ typedef struct rondo__areas {
     size_t count;
     size_t capacity;
     uint64_t last_serial;
-    uint64_t bytes_by_kind[2];  // of all areas
+    uint64_t bytes_by_kind[2];       // of all areas
+    _Atomic uint64_t removal_count;  // written under lock: while it stays, no area has gone
 } rondo__areas;
 
 void rondo__areas_init(rondo__areas *areas);
@@ -63,6 +65,10 @@ rondo__area_removal rondo__areas_free(rondo_device *device, void *address);
 void rondo__areas_set_holder(rondo_device *device, const void *address, const void *holder);
 // The area that holds the address; false when none does.
 bool rondo__areas_find(rondo_device *device, const void *address, rondo__area *out_area);
+// How many areas have gone so far: while the number stays, all that were there are. Takes no lock.
+static inline uint64_t rondo__areas_count_removals(const rondo__areas *areas) {
+    return atomic_load_explicit(&areas->removal_count, memory_order_acquire);
+}
 // Whether all these bytes lie in one area.
 bool rondo__areas_cover(rondo_device *device, const void *address, size_t bytes);
 

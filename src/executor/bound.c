@@ -97,8 +97,11 @@ static rondo_status create_learned(const rondo_executor *executor, const rondo__
                                         .alignment = RONDO__ARENA_ALIGNMENT,
                                         .is_unchecked = is_host};
     }
-    const rondo_learned_options options = {
-        .struct_size = sizeof options, .label = "model", .fallback = RONDO_LEARN_REFUSE};
+    // The library's own step: no run of it is a surprise.
+    const rondo_learned_options options = {.struct_size = sizeof options,
+                                           .label = "model",
+                                           .fallback = RONDO_LEARN_REFUSE,
+                                           .draws_wanted = 1};
     const rondo_status status = rondo_learned_create(
         executor->device, &options, arguments, bound->count, put_step, bound, &bound->learned);
     rondo__free(arguments);
@@ -116,10 +119,14 @@ static rondo_status learn(const rondo_executor *executor, const rondo__plan *pla
         status = rondo_learned_get_report(bound->learned, &report);
     }
     set_places(bound, bound->values);  // trials had others
-    if (status != RONDO_STATUS_OK || report.state != RONDO_LEARNED_PROVED) {
-        RONDO_LOG_INFO_F("device tensors are copied: %s", status != RONDO_STATUS_OK
-                                                              ? rondo_error_get_last()->message
-                                                              : report.message);
+    // An address that no node shows reaches a kernel through memory.
+    if (status != RONDO_STATUS_OK || report.state != RONDO_LEARNED_PROVED ||
+        report.unseen_count > 0 || report.excluded_count > 0) {
+        RONDO_LOG_INFO_F("device tensors are copied: %s",
+                         status != RONDO_STATUS_OK ? rondo_error_get_last()->message
+                         : report.finding_count > 0 && report.message[0] == '\0'
+                             ? "not every address shows in a node"
+                             : report.message);
         rondo_learned_destroy(bound->learned);
         bound->learned = NULL;
         bound->is_refused = true;

@@ -428,8 +428,15 @@ static rondo_status join_capture(rondo_op *op, rondo__capture *capture, uint64_t
         section = section->next;
     }
     *out_section = section;
-    return section != NULL || op->kernel->workspace_bytes == 0 ? RONDO_STATUS_OK
-                                                               : add_section(use, id, out_section);
+    if (section != NULL || op->kernel->workspace_bytes == 0) {
+        return RONDO_STATUS_OK;
+    }
+    RETURN_IF_ERROR(add_section(use, id, out_section));
+    if (capture != NULL) {
+        // Each recording has other memory there: so whoever compares two knows it.
+        rondo__capture_note_block(capture, (*out_section)->workspace, op->kernel->workspace_bytes);
+    }
+    return RONDO_STATUS_OK;
 }
 
 // Nothing of a launch runs before the one before it is done.

@@ -3,7 +3,6 @@
 #include "learn/domain.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -32,48 +31,7 @@ static const kind_row kinds[] = {
     [RONDO_ARGUMENT_STRUCT] = {0, false, false},
 };
 
-// ---- numbers ----------------------------------------------------------------------------------
-
-static bool is_float(const rondo__argument *argument) {
-    return argument->kind == RONDO_ARGUMENT_FLOAT || argument->kind == RONDO_ARGUMENT_DOUBLE;
-}
-
-static double get_number(const rondo__argument *argument, uint64_t bits) {
-    if (argument->kind == RONDO_ARGUMENT_FLOAT) {
-        float single;
-        uint32_t low = (uint32_t)bits;
-        memcpy(&single, &low, sizeof single);
-        return (double)single;
-    }
-    double number;
-    memcpy(&number, &bits, sizeof number);
-    return number;
-}
-
-static uint64_t get_number_bits(const rondo__argument *argument, double number) {
-    uint64_t bits = 0;
-    if (argument->kind == RONDO_ARGUMENT_FLOAT) {
-        const float single = (float)number;
-        memcpy(&bits, &single, sizeof single);  // the low bytes: little-endian, as all backends are
-    } else {
-        memcpy(&bits, &number, sizeof number);
-    }
-    return bits;
-}
-
-// Integers in one order, signed or not: the sign bit turned over.
-static uint64_t get_rank(const rondo__argument *argument, uint64_t bits) {
-    return argument->is_signed ? bits ^ (UINT64_C(1) << 63) : bits;
-}
-
-// What is left when it is divided by multiple_of, as a number from 0 on, also below zero.
-static uint64_t get_remainder(const rondo__argument *argument, uint64_t bits) {
-    if (!argument->is_signed || (int64_t)bits >= 0) {
-        return bits % argument->multiple_of;
-    }
-    uint64_t left = (0 - bits) % argument->multiple_of;
-    return left == 0 ? 0 : argument->multiple_of - left;
-}
+// ---- integers in order -------------------------------------------------------------------------
 
 bool rondo__argument_find_integer(const rondo__argument *argument, uint64_t below, uint64_t most,
                                   uint64_t *out_bits) {
@@ -81,9 +39,12 @@ bool rondo__argument_find_integer(const rondo__argument *argument, uint64_t belo
         bool was_found = false;
         for (size_t i = 0; i < argument->set_count; ++i) {
             uint64_t bits = argument->set[i];
-            if (get_rank(argument, bits) > get_rank(argument, below) &&
-                get_rank(argument, bits) <= get_rank(argument, most) &&
-                (!was_found || get_rank(argument, bits) < get_rank(argument, *out_bits))) {
+            if (rondo__argument_get_rank(argument, bits) >
+                    rondo__argument_get_rank(argument, below) &&
+                rondo__argument_get_rank(argument, bits) <=
+                    rondo__argument_get_rank(argument, most) &&
+                (!was_found || rondo__argument_get_rank(argument, bits) <
+                                   rondo__argument_get_rank(argument, *out_bits))) {
                 *out_bits = bits;
                 was_found = true;
             }
@@ -91,21 +52,23 @@ bool rondo__argument_find_integer(const rondo__argument *argument, uint64_t belo
         return was_found;
     }
     uint64_t first = below + 1;
-    if (get_rank(argument, below) == UINT64_MAX) {
+    if (rondo__argument_get_rank(argument, below) == UINT64_MAX) {
         return false;
     }
-    if (get_rank(argument, first) < get_rank(argument, argument->least)) {
+    if (rondo__argument_get_rank(argument, first) <
+        rondo__argument_get_rank(argument, argument->least)) {
         first = argument->least;
     }
-    uint64_t left = get_remainder(argument, first);
+    uint64_t left = rondo__argument_get_remainder(argument, first);
     uint64_t step = left == 0 ? 0 : argument->multiple_of - left;
-    if (get_rank(argument, first) > UINT64_MAX - step) {
+    if (rondo__argument_get_rank(argument, first) > UINT64_MAX - step) {
         return false;
     }
     first += step;
     *out_bits = first;
-    return get_rank(argument, first) <= get_rank(argument, argument->most) &&
-           get_rank(argument, first) <= get_rank(argument, most);
+    return rondo__argument_get_rank(argument, first) <=
+               rondo__argument_get_rank(argument, argument->most) &&
+           rondo__argument_get_rank(argument, first) <= rondo__argument_get_rank(argument, most);
 }
 
 // ---- descriptions -----------------------------------------------------------------------------
@@ -137,25 +100,27 @@ static rondo_status read_integers(const rondo_argument *described, rondo__argume
     argument->multiple_of = described->multiple_of > 1 ? described->multiple_of : 1;
     argument->has_range = true;
     if (least != 0 || most != 0) {
-        if (get_rank(argument, least) > get_rank(argument, most)) {
+        if (rondo__argument_get_rank(argument, least) > rondo__argument_get_rank(argument, most)) {
             return fail_description(argument, "its least value is above its most");
         }
-        if (get_rank(argument, least) < get_rank(argument, kind_least) ||
-            get_rank(argument, most) > get_rank(argument, kind_most)) {
+        if (rondo__argument_get_rank(argument, least) <
+                rondo__argument_get_rank(argument, kind_least) ||
+            rondo__argument_get_rank(argument, most) >
+                rondo__argument_get_rank(argument, kind_most)) {
             return fail_description(argument, "its kind does not have these values");
         }
         argument->least = least;
         argument->most = most;
     }
     // The ends are values, so that they are tried.
-    if (get_remainder(argument, argument->least) != 0) {
+    if (rondo__argument_get_remainder(argument, argument->least) != 0) {
         uint64_t first = 0;
         if (!rondo__argument_find_integer(argument, argument->least, argument->most, &first)) {
             return fail_description(argument, "no value of its range is such a multiple");
         }
         argument->least = first;
     }
-    argument->most -= get_remainder(argument, argument->most);
+    argument->most -= rondo__argument_get_remainder(argument, argument->most);
     return RONDO_STATUS_OK;
 }
 
@@ -163,8 +128,8 @@ static rondo_status read_floats(const rondo_argument *described, rondo__argument
     argument->least = rondo__value_get_bits(argument, &described->least);
     argument->most = rondo__value_get_bits(argument, &described->most);
     argument->has_range = argument->least != 0 || argument->most != 0;
-    if (argument->has_range &&
-        !(get_number(argument, argument->least) <= get_number(argument, argument->most))) {
+    if (argument->has_range && !(rondo__argument_get_number(argument, argument->least) <=
+                                 rondo__argument_get_number(argument, argument->most))) {
         return fail_description(argument, "its least value is not below its most");
     }
     return RONDO_STATUS_OK;
@@ -175,6 +140,7 @@ static rondo_status read_pointer(const rondo_argument *described, rondo__argumen
     argument->alignment = described->alignment != 0 ? described->alignment : default_alignment;
     argument->memory = described->memory;
     argument->is_unchecked = described->is_unchecked;
+    argument->is_exclusive = described->is_exclusive;
     if (argument->extent == 0 || argument->extent > SIZE_MAX / 4) {
         return fail_description(argument,
                                 "a pointer needs its extent: the bytes behind it that are used");
@@ -251,6 +217,9 @@ static rondo_status read_one(const rondo_argument *given, size_t index, rondo__a
     argument->is_integer = row->is_integer;
     argument->is_signed = row->is_signed;
     argument->multiple_of = 1;
+    if (described.is_exclusive && argument->kind != RONDO_ARGUMENT_POINTER) {
+        return fail_description(argument, "only pointers are exclusive");
+    }
     if (described.multiple_of > 1 && !row->is_integer) {
         return fail_description(argument, "only integers are multiples");
     }
@@ -346,8 +315,8 @@ void rondo__argument_format(const rondo__argument *argument, uint64_t bits, char
         snprintf(text, capacity, "a struct");
     } else if (argument->kind == RONDO_ARGUMENT_POINTER) {
         snprintf(text, capacity, "0x%" PRIx64, bits);
-    } else if (is_float(argument)) {
-        snprintf(text, capacity, "%.9g", get_number(argument, bits));
+    } else if (rondo__argument_is_float(argument)) {
+        snprintf(text, capacity, "%.9g", rondo__argument_get_number(argument, bits));
     } else if (argument->is_signed) {
         snprintf(text, capacity, "%" PRId64, (int64_t)bits);
     } else {
@@ -387,153 +356,39 @@ static bool is_in_set(const rondo__argument *argument, uint64_t bits, const unsi
     return false;
 }
 
+bool rondo__argument_holds(const rondo__argument *argument, uint64_t bits,
+                           const unsigned char *bytes) {
+    if (argument->kind == RONDO_ARGUMENT_POINTER) {
+        return bits != 0 && (bits & (argument->alignment - 1)) == 0;
+    }
+    if (argument->set != NULL) {
+        return is_in_set(argument, bits, bytes);
+    }
+    if (argument->is_integer) {
+        const uint64_t rank = rondo__argument_get_rank(argument, bits);
+        return rank >= rondo__argument_get_rank(argument, argument->least) &&
+               rank <= rondo__argument_get_rank(argument, argument->most) &&
+               rondo__argument_get_remainder(argument, bits) == 0;
+    }
+    const double number = argument->has_range ? rondo__argument_get_number(argument, bits) : 0.0;
+    return !argument->has_range ||
+           (number >= rondo__argument_get_number(argument, argument->least) &&
+            number <= rondo__argument_get_number(argument, argument->most));
+}
+
 rondo_status rondo__argument_check(const rondo__argument *argument, uint64_t bits,
                                    const unsigned char *bytes, const char *call) {
-    if (argument->kind == RONDO_ARGUMENT_POINTER) {
-        if (bits == 0) {
-            return RONDO_FAIL_AS(call, INVALID, "argument \"%s\" is NULL", argument->name);
-        }
-        if ((bits & (argument->alignment - 1)) != 0) {
-            return RONDO_FAIL_AS(call, INVALID,
-                                 "argument \"%s\" is 0x%" PRIx64
-                                 ", which is no multiple of %" PRIu64
-                                 "; give its alignment in rondo_argument where it is a smaller one",
-                                 argument->name, bits, argument->alignment);
-        }
+    if (rondo__argument_holds(argument, bits, bytes)) {
         return RONDO_STATUS_OK;
     }
-    if (argument->set != NULL) {
-        return is_in_set(argument, bits, bytes) ? RONDO_STATUS_OK
-                                                : fail_domain(argument, bits, call);
+    if (argument->kind != RONDO_ARGUMENT_POINTER) {
+        return fail_domain(argument, bits, call);
     }
-    bool is_inside = true;
-    if (argument->is_integer) {
-        is_inside = get_rank(argument, bits) >= get_rank(argument, argument->least) &&
-                    get_rank(argument, bits) <= get_rank(argument, argument->most) &&
-                    get_remainder(argument, bits) == 0;
-    } else if (argument->has_range) {
-        const double number = get_number(argument, bits);
-        is_inside = number >= get_number(argument, argument->least) &&
-                    number <= get_number(argument, argument->most);
+    if (bits == 0) {
+        return RONDO_FAIL_AS(call, INVALID, "argument \"%s\" is NULL", argument->name);
     }
-    return is_inside ? RONDO_STATUS_OK : fail_domain(argument, bits, call);
-}
-
-// ---- drawing ----------------------------------------------------------------------------------
-
-// Source:    Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
-uint64_t rondo__draw(rondo__draws *draws) {
-    uint64_t z = draws->state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
-// A number from 0 to `most`: evenly, or with any number of digits as likely as any other.
-static uint64_t draw_up_to(rondo__draws *draws, uint64_t most, bool is_even) {
-    uint64_t number = rondo__draw(draws);
-    number = most == UINT64_MAX ? number : number % (most + 1);
-    if (is_even || most == 0) {
-        return number;
-    }
-    const unsigned bits = 64 - (unsigned)__builtin_clzll(most);
-    const uint64_t shift = rondo__draw(draws) % (bits + 1);
-    return shift < 64 ? number >> shift : 0;
-}
-
-// Where most cases lie: at the ends and near them, near zero, and anywhere between.
-static uint64_t draw_integer(const rondo__argument *argument, rondo__draws *draws,
-                             rondo__draw_kind kind) {
-    const uint64_t multiple = argument->multiple_of;
-    const uint64_t steps = (argument->most - argument->least) / multiple;
-    if (kind != RONDO__DRAW_ANY) {
-        const uint64_t second = argument->least + (steps > 0 ? multiple : 0);
-        return kind == RONDO__DRAW_MOST     ? argument->most
-               : kind == RONDO__DRAW_SECOND ? second
-                                            : argument->least;
-    }
-    const uint64_t choice = rondo__draw(draws) % 8;
-    const uint64_t distance = draw_up_to(draws, steps, choice > 4) * multiple;
-    const uint64_t near_zero = rondo__draw(draws) % 2 == 0 ? distance : 0 - distance;
-    if (choice == 0) {
-        return rondo__draw(draws) % 2 == 0 ? argument->least : argument->most;
-    }
-    if (choice == 1) {
-        return argument->most - distance;
-    }
-    const bool is_inside = get_rank(argument, near_zero) >= get_rank(argument, argument->least) &&
-                           get_rank(argument, near_zero) <= get_rank(argument, argument->most);
-    return choice == 2 && is_inside ? near_zero : argument->least + distance;
-}
-
-static uint64_t draw_float(const rondo__argument *argument, rondo__draws *draws,
-                           rondo__draw_kind kind) {
-    if (!argument->has_range) {
-        // Any finite number of the middle sizes; all its bits are random but those.
-        const double fraction = 1.0 + (double)(rondo__draw(draws) >> 12) * 0x1p-52;
-        const int exponent = (int)(rondo__draw(draws) % 64) - 32;
-        const double number = ldexp(fraction, exponent);
-        return get_number_bits(argument, rondo__draw(draws) % 2 == 0 ? number : -number);
-    }
-    const double least = get_number(argument, argument->least);
-    const double most = get_number(argument, argument->most);
-    if (kind == RONDO__DRAW_LEAST || kind == RONDO__DRAW_MOST) {
-        return kind == RONDO__DRAW_LEAST ? argument->least : argument->most;
-    }
-    const double part = (double)(rondo__draw(draws) >> 11) * 0x1p-53;
-    double number = least * (1.0 - part) + most * part;
-    number = number >= least ? number : least;  // also in place of NaN, between infinities
-    number = number <= most ? number : most;
-    const uint64_t bits = get_number_bits(argument, number);
-    const double rounded = get_number(argument, bits);
-    return rounded >= least && rounded <= most ? bits : argument->least;
-}
-
-void rondo__argument_draw(const rondo__argument *argument, rondo__draws *draws,
-                          rondo__draw_kind kind, uint64_t *out_bits, unsigned char *out_bytes) {
-    *out_bits = 0;
-    if (argument->set != NULL) {
-        size_t place = (size_t)(rondo__draw(draws) % argument->set_count);
-        if (argument->is_integer && (kind == RONDO__DRAW_MOST || kind == RONDO__DRAW_LEAST)) {
-            for (size_t i = 0; i < argument->set_count; ++i) {
-                bool is_larger =
-                    get_rank(argument, argument->set[i]) > get_rank(argument, argument->set[place]);
-                bool is_other = argument->set[i] != argument->set[place];
-                place = is_other && is_larger == (kind == RONDO__DRAW_MOST) ? i : place;
-            }
-        }
-        if (argument->kind == RONDO_ARGUMENT_STRUCT) {
-            memcpy(out_bytes, argument->set_bytes + place * argument->struct_bytes,
-                   argument->struct_bytes);
-        } else {
-            *out_bits = argument->set[place];
-        }
-    } else if (argument->kind == RONDO_ARGUMENT_STRUCT) {
-        for (size_t i = 0; i < argument->struct_bytes; ++i) {
-            out_bytes[i] = (unsigned char)rondo__draw(draws);
-        }
-    } else if (argument->is_integer) {
-        *out_bits = draw_integer(argument, draws, kind);
-    } else {
-        *out_bits = draw_float(argument, draws, kind);
-    }
-}
-
-bool rondo__argument_can_vary(const rondo__argument *argument) {
-    if (argument->kind == RONDO_ARGUMENT_POINTER) {
-        return true;
-    }
-    if (argument->set != NULL) {
-        for (size_t i = 1; i < argument->set_count; ++i) {
-            if (argument->kind == RONDO_ARGUMENT_STRUCT
-                    ? memcmp(argument->set_bytes, argument->set_bytes + i * argument->struct_bytes,
-                             argument->struct_bytes) != 0
-                    : argument->set[i] != argument->set[0]) {
-                return true;
-            }
-        }
-        return false;
-    }
-    return argument->kind == RONDO_ARGUMENT_STRUCT || !argument->has_range ||
-           argument->least != argument->most;
+    return RONDO_FAIL_AS(call, INVALID,
+                         "argument \"%s\" is 0x%" PRIx64 ", which is no multiple of %" PRIu64
+                         "; give its alignment in rondo_argument where it is a smaller one",
+                         argument->name, bits, argument->alignment);
 }

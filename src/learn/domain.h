@@ -25,6 +25,7 @@ typedef struct rondo__argument {
     uint64_t alignment;
     rondo_memory_kind memory;
     bool is_unchecked;
+    bool is_exclusive;
     bool has_range;  // least and most hold; integers: always
     uint64_t least;  // of its kind's bits
     uint64_t most;
@@ -87,27 +88,45 @@ RONDO_MUST_USE rondo_status rondo__argument_check(const rondo__argument *argumen
 void rondo__argument_format(const rondo__argument *argument, uint64_t bits, char *text,
                             size_t capacity);
 
-// ---- drawing values ---------------------------------------------------------------------------
-
-typedef struct rondo__draws {
-    uint64_t state;
-} rondo__draws;
-uint64_t rondo__draw(rondo__draws *draws);
-
-typedef enum rondo__draw_kind {
-    RONDO__DRAW_MOST,  // the upper end of the domain
-    RONDO__DRAW_LEAST,
-    RONDO__DRAW_SECOND,  // one step from the lower end
-    RONDO__DRAW_ANY,     // all over the domain, its ends and small numbers often
-} rondo__draw_kind;
-
-// A value of the domain, of all arguments but pointers.
-void rondo__argument_draw(const rondo__argument *argument, rondo__draws *draws,
-                          rondo__draw_kind kind, uint64_t *out_bits, unsigned char *out_bytes);
+// The same, without a record.
+bool rondo__argument_holds(const rondo__argument *argument, uint64_t bits,
+                           const unsigned char *bytes);
 // The least integer of the domain above `below` and at most `most`; false: there is none.
 bool rondo__argument_find_integer(const rondo__argument *argument, uint64_t below, uint64_t most,
                                   uint64_t *out_bits);
-// Whether it has more than one value.
-bool rondo__argument_can_vary(const rondo__argument *argument);
+
+// ---- numbers ----------------------------------------------------------------------------------
+
+static inline bool rondo__argument_is_float(const rondo__argument *argument) {
+    return argument->kind == RONDO_ARGUMENT_FLOAT || argument->kind == RONDO_ARGUMENT_DOUBLE;
+}
+
+// Of a float or double.
+static inline double rondo__argument_get_number(const rondo__argument *argument, uint64_t bits) {
+    if (argument->kind == RONDO_ARGUMENT_FLOAT) {
+        float single;
+        uint32_t low = (uint32_t)bits;
+        memcpy(&single, &low, sizeof single);
+        return (double)single;
+    }
+    double number;
+    memcpy(&number, &bits, sizeof number);
+    return number;
+}
+
+// Integers in one order, signed or not: the sign bit turned over.
+static inline uint64_t rondo__argument_get_rank(const rondo__argument *argument, uint64_t bits) {
+    return argument->is_signed ? bits ^ (UINT64_C(1) << 63) : bits;
+}
+
+// What is left when it is divided by multiple_of, as a number from 0 on, also below zero.
+static inline uint64_t rondo__argument_get_remainder(const rondo__argument *argument,
+                                                     uint64_t bits) {
+    if (!argument->is_signed || (int64_t)bits >= 0) {
+        return bits % argument->multiple_of;
+    }
+    uint64_t left = (0 - bits) % argument->multiple_of;
+    return left == 0 ? 0 : argument->multiple_of - left;
+}
 
 #endif  // RONDO_LEARN_DOMAIN_H

@@ -3,11 +3,14 @@
 #include "learn/fallback.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "backend/areas.h"
 #include "base/checked.h"
+#include "base/clock.h"
 #include "base/error.h"
+#include "base/logging.h"
 #include "base/memory.h"
 #include "learn/learned.h"
 #include "rondo/update.h"
@@ -43,7 +46,8 @@ rondo_status rondo__fallback_init(rondo_learned *learned, const rondo_learned_op
     if (!uses_cache(fallback)) {
         return RONDO_STATUS_OK;
     }
-    fallback->key_bytes = arguments->count * sizeof(uint64_t) + arguments->struct_bytes + 1;
+    fallback->key_bytes = arguments->count * sizeof(uint64_t) + arguments->struct_bytes;
+    fallback->key_bytes += fallback->key_bytes == 0;  // there is no empty key
     fallback->key = rondo__calloc(1, fallback->key_bytes);
     if (fallback->key == NULL) {
         return RONDO_STATUS_NO_MEMORY;
@@ -91,6 +95,10 @@ rondo_status rondo__fallback_make_spare(rondo_learned *learned) {
                : rondo_graph_create(learned->device, &options, &learned->fallback.spare);
 }
 
+static bool is_measuring(const rondo__fallback *fallback) {
+    return fallback->kind == RONDO_LEARN_CHEAPEST;
+}
+
 // ---- whether it will do -----------------------------------------------------------------------
 
 // Records the step once more for the values of this run. *out_is_same: as it did in the first
@@ -134,12 +142,16 @@ static rondo_status look_whether_repeats(rondo_learned *learned, rondo_stream *s
 static rondo_status decide(rondo_learned *learned, rondo_stream *stream) {
     rondo__fallback *fallback = &learned->fallback;
     const rondo_refusal refusal = learned->lesson.finding.refusal;
-    bool will_do = refusal != RONDO_REFUSAL_TABLE && refusal != RONDO_REFUSAL_UNSEEN;
+    bool will_do = refusal != RONDO_REFUSAL_TABLE;
     if (!fallback->is_decided && uses_cache(fallback)) {
         if (will_do) {
             RETURN_IF_ERROR(look_whether_repeats(learned, stream, &will_do));
         }
         fallback->kind = will_do ? fallback->kind : RONDO_LEARN_RECAPTURE;
+    }
+    // What cannot be recorded is not tried.
+    if (is_measuring(fallback) && refusal == RONDO_REFUSAL_STEP_FAILED) {
+        fallback->kind = RONDO_LEARN_EAGER;
     }
     fallback->is_decided = true;
     return RONDO_STATUS_OK;
@@ -333,8 +345,40 @@ static rondo_status refuse_recording(rondo_stream *stream) {
                                          (unsigned)stream->number);
 }
 
+enum { WARM_TURNS = 2, TURNS = 8 };
+
+// What this run does: the two by turns, as long as they are measured.
+static rondo_learned_fallback choose(const rondo_learned *learned) {
+    const rondo__fallback *fallback = &learned->fallback;
+    if (!is_measuring(fallback)) {
+        return fallback->kind;
+    }
+    return fallback->turn_count % 2 == 0 ? RONDO_LEARN_EAGER : RONDO_LEARN_RECAPTURE;
+}
+
+// The first turn of each makes what the others use.
+static void note_turn(rondo__fallback *fallback, uint64_t ns) {
+    uint64_t *least = &fallback->turn_ns[fallback->turn_count % 2];
+    if (fallback->turn_count >= WARM_TURNS && (*least == 0 || ns < *least)) {
+        *least = ns;
+    }
+    if (++fallback->turn_count == TURNS) {
+        const bool is_eager = fallback->turn_ns[0] <= fallback->turn_ns[1];
+        fallback->kind = is_eager ? RONDO_LEARN_EAGER : RONDO_LEARN_RECAPTURE;
+        fallback->mean_ns = fallback->turn_ns[!is_eager];
+    }
+}
+
+static void note_cost(rondo__fallback *fallback, uint64_t ns) {
+    const bool is_first = fallback->mean_ns == 0;
+    if (is_measuring(fallback)) {
+        note_turn(fallback, ns);
+    }
+    fallback->mean_ns = is_first ? ns : fallback->mean_ns - fallback->mean_ns / 8 + ns / 8;
+}
+
 static rondo_status run_chosen(rondo_learned *learned, rondo_stream *stream) {
-    switch (learned->fallback.kind) {
+    switch (choose(learned)) {
         case RONDO_LEARN_EAGER:
             return run_eagerly(learned, stream);
         case RONDO_LEARN_CACHE:
@@ -346,13 +390,61 @@ static rondo_status run_chosen(rondo_learned *learned, rondo_stream *stream) {
     }
 }
 
+// Once: why, and what it costs.
+static void tell(rondo_learned *learned) {
+    static const char *const does[] = {
+        [RONDO_LEARN_CHEAPEST] =
+            "put it on the stream and record it anew by turns, until the "
+            "cheaper way is known",
+        [RONDO_LEARN_EAGER] = "put it on the stream",
+        [RONDO_LEARN_REFUSE] = "fail",
+        [RONDO_LEARN_CACHE] = "replay a graph for each list of values",
+        [RONDO_LEARN_FIXED] = "copy to fixed buffers, and replay a graph for each list of values",
+        [RONDO_LEARN_RECAPTURE] = "record it anew",
+    };
+    rondo__fallback *fallback = &learned->fallback;
+    const rondo__lesson *lesson = &learned->lesson;
+    const uint64_t count = lesson->recording_count > 0 ? lesson->recording_count : 1;
+    if (fallback->is_told) {
+        return;
+    }
+    fallback->is_told = true;
+    char cost[80] = "";
+    if (fallback->mean_ns > 0) {
+        snprintf(cost, sizeof cost, ", this one in %.1f us; to record the step takes %.1f us",
+                 (double)fallback->mean_ns / 1e3,
+                 (double)lesson->recording_ns / 1e3 / (double)count);
+    }
+    RONDO_LOG_WARN_F("learned step \"%s\" was refused (%s: %.200s); its runs %s%s",
+                     learned->graph->label, rondo_refusal_get_name(lesson->finding.refusal),
+                     lesson->finding.message, does[fallback->kind], cost);
+}
+
 rondo_status rondo__fall_back(rondo_learned *learned, rondo_stream *stream) {
     if (learned->fallback.kind == RONDO_LEARN_REFUSE) {
+        tell(learned);
         return fail_refused(learned);
     }
     RETURN_IF_ERROR(refuse_recording(stream));
     RETURN_IF_ERROR(decide(learned, stream));
+    const uint64_t start = rondo__clock_now_ns();
     RETURN_IF_ERROR(run_chosen(learned, stream));
+    note_cost(&learned->fallback, rondo__clock_now_ns() - start);
+    tell(learned);
+    ++learned->stats.run_count;
+    ++learned->stats.fallback_count;
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__fall_back_once(rondo_learned *learned, rondo_stream *stream) {
+    const rondo__finding failure = learned->lesson.finding;
+    learned->lesson.finding = (rondo__finding){.refusal = RONDO_REFUSAL_NONE};
+    if (learned->fallback.kind == RONDO_LEARN_REFUSE) {
+        return RONDO_FAIL_AS(call_run, UNSUPPORTED, "the step fails for these values: %.180s",
+                             failure.message);
+    }
+    RETURN_IF_ERROR(refuse_recording(stream));
+    RETURN_IF_ERROR(run_eagerly(learned, stream));
     ++learned->stats.run_count;
     ++learned->stats.fallback_count;
     return RONDO_STATUS_OK;

@@ -1,5 +1,6 @@
 // learn/fallback.h — what runs do whose step was refused.
 //
+//   CHEAPEST    EAGER and RECAPTURE by turns, which are timed; then the one that took less
 //   RECAPTURE   record, update the executable, replay
 //   EAGER       put the step on the stream
 //   CACHE       key: all values                        rondo_graph_cache
@@ -24,6 +25,10 @@ typedef struct rondo__fixed_buffer {
 // Part of a learned step.
 typedef struct rondo__fallback {
     rondo_learned_fallback kind;  // what was chosen; RECAPTURE, where that would not do
+    uint32_t turn_count;          // CHEAPEST: runs that were timed
+    uint64_t turn_ns[2];          // the shortest of EAGER, of RECAPTURE
+    uint64_t mean_ns;             // of the latest runs; 0: there was none
+    bool is_told;                 // the log has it
     bool is_decided;              // it was found out whether it will do
     rondo_graph *spare;           // of recordings; NULL: not yet
     rondo_graph_cache *cache;     // CACHE, FIXED
@@ -49,5 +54,10 @@ RONDO_MUST_USE rondo_status rondo__fallback_make_spare(rondo_learned *learned);
 //
 // Errors:    those of the step, of captures and replays; UNSUPPORTED (RONDO_LEARN_REFUSE).
 RONDO_MUST_USE rondo_status rondo__fall_back(rondo_learned *learned, rondo_stream *stream);
+// The same for one run of a step that was learned, of which the recording failed: the lesson's finding
+// says why, and is taken back. Puts the step on the stream.
+//
+// Errors:    those of the step; UNSUPPORTED (RONDO_LEARN_REFUSE).
+RONDO_MUST_USE rondo_status rondo__fall_back_once(rondo_learned *learned, rondo_stream *stream);
 
 #endif  // RONDO_LEARN_FALLBACK_H

@@ -14,7 +14,7 @@
 #ifndef RONDO_LEARN_FORMULA_H
 #define RONDO_LEARN_FORMULA_H
 
-#include "learn/domain.h"
+#include "learn/draw.h"
 
 typedef enum rondo__formula_kind {
     RONDO__FORMULA_INTEGER,

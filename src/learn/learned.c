@@ -1,7 +1,7 @@
 // learn/learned.c — learned steps: made, learned, run.
 //
-//   NOT_YET ── learn ──> PROVED ── run: patch what changed, replay
-//                 │         │ a check finds something else
+//   NOT_YET ── learn ──> PROVED ── run: compare it where watch.h says so, patch what changed, replay
+//                 │         │ a comparison finds something else
 //                 v         v
 //                 REFUSED ──── run: as the fallback says
 //
@@ -15,6 +15,7 @@
 
 #include "backend/check.h"
 #include "base/clock.h"
+#include "base/logging.h"
 #include "base/memory.h"
 #include "base/read_options.h"
 #include "capture/label_stack.h"
@@ -22,10 +23,14 @@
 
 static const char call_run[] = "rondo_learned_run";
 
+static const uint64_t usual_draws = 688;  // (1 - 0.01)^688 < 0.001
+static const uint64_t usual_spare_ns = 50000000;
+static const uint64_t usual_seed = UINT64_C(0x72d1f3a95b8c6e47);
+
 // ---- life -------------------------------------------------------------------------------------
 
 static rondo_status check_options(const rondo_learned_options *options) {
-    if (options->fallback < RONDO_LEARN_RECAPTURE || options->fallback > RONDO_LEARN_FIXED) {
+    if (options->fallback < RONDO_LEARN_CHEAPEST || options->fallback > RONDO_LEARN_RECAPTURE) {
         return RONDO_FAIL_AS("rondo_learned_create", INVALID,
                              "options.fallback is %d, not a rondo_learned_fallback",
                              (int)options->fallback);
@@ -79,8 +84,8 @@ rondo_status rondo_learned_create(rondo_device *device, const rondo_learned_opti
     }
     rondo_device_retain(device);
     learned->device = device;
-    learned->check_every = wanted.check_every;
-    learned->seed = wanted.seed;
+    learned->seed = wanted.seed != 0 ? wanted.seed : usual_seed;
+    learned->spare_ns = wanted.learn_ns != 0 ? wanted.learn_ns : usual_spare_ns;
     rondo_status status = make_parts(learned, &wanted, arguments, argument_count);
     if (status != RONDO_STATUS_OK) {
         rondo_learned_destroy(learned);
@@ -92,6 +97,12 @@ rondo_status rondo_learned_create(rondo_device *device, const rondo_learned_opti
                                   .user_data = user_data,
                                   .mode = wanted.mode};
     learned->has_structs = learned->arguments.struct_bytes > 0;
+    for (size_t i = 0; i < argument_count; ++i) {
+        learned->has_exclusive |= learned->arguments.list[i].is_exclusive;
+    }
+    rondo__watch_init(&learned->watch, &learned->arguments,
+                      wanted.draws_wanted != 0 ? wanted.draws_wanted : usual_draws,
+                      wanted.check_every);
     *out_learned = learned;
     return RONDO_STATUS_OK;
 }
@@ -124,6 +135,7 @@ void rondo_learned_destroy(rondo_learned *learned) {
     rondo_graph_destroy(learned->graph);
     forget_executable(learned);
     rondo__lesson_deinit(&learned->lesson);
+    rondo__watch_deinit(&learned->watch);
     rondo__values_deinit(&learned->values);
     rondo__values_deinit(&learned->next);
     rondo__arguments_deinit(&learned->arguments);
@@ -143,11 +155,11 @@ rondo_graph_cache *rondo_learned_get_cache(rondo_learned *learned) {
 // ---- values of a run --------------------------------------------------------------------------
 
 static rondo_status check_room(const rondo__argument *argument, uintptr_t address, uintptr_t begin,
-                               size_t bytes) {
+                               size_t bytes, const char *call) {
     const size_t room = bytes - (size_t)(address - begin);
     return argument->extent <= room
                ? RONDO_STATUS_OK
-               : RONDO_FAIL_AS(call_run, INVALID,
+               : RONDO_FAIL_AS(call, INVALID,
                                "argument \"%s\" is 0x%" PRIxPTR
                                ", with %zu bytes behind it in its allocation; its extent is "
                                "%" PRIu64,
@@ -156,7 +168,7 @@ static rondo_status check_room(const rondo__argument *argument, uintptr_t addres
 
 // Whether there is memory of the extent behind the pointer.
 static rondo_status check_memory(const rondo_learned *learned, const rondo__argument *argument,
-                                 uintptr_t address) {
+                                 uintptr_t address, const char *call) {
     rondo_device *device = learned->device;
     rondo__area area;
     if (argument->is_unchecked) {
@@ -165,10 +177,10 @@ static rondo_status check_memory(const rondo_learned *learned, const rondo__argu
     if (rondo__areas_find(device, (const void *)address, &area)) {
         if (area.kind != argument->memory) {
             return RONDO_FAIL_AS(
-                call_run, INVALID, "argument \"%s\" is 0x%" PRIxPTR ", which is %s memory",
+                call, INVALID, "argument \"%s\" is 0x%" PRIxPTR ", which is %s memory",
                 argument->name, address, area.kind == RONDO_MEMORY_PINNED ? "pinned" : "device");
         }
-        return check_room(argument, address, area.begin, area.bytes);
+        return check_room(argument, address, area.begin, area.bytes, call);
     }
     rondo__allocation allocation = {.id = 0};
     if (device->backend->find_allocation != NULL) {
@@ -176,13 +188,13 @@ static rondo_status check_memory(const rondo_learned *learned, const rondo__argu
             device->backend->find_allocation(device, (const void *)address, &allocation));
     }
     if (allocation.id == 0) {
-        return RONDO_FAIL_AS(call_run, INVALID,
+        return RONDO_FAIL_AS(call, INVALID,
                              "argument \"%s\" is 0x%" PRIxPTR
                              ", which lies outside any known allocation, or was freed since; "
                              "say is_unchecked for memory of another kind",
                              argument->name, address);
     }
-    return check_room(argument, address, allocation.begin, allocation.bytes);
+    return check_room(argument, address, allocation.begin, allocation.bytes, call);
 }
 
 static bool has_changed(const rondo_learned *learned, size_t index) {
@@ -194,40 +206,86 @@ static bool has_changed(const rondo_learned *learned, size_t index) {
     return learned->values.bits[index] != learned->next.bits[index];
 }
 
+static rondo_status check_list(const rondo_learned *learned, const rondo_value *values,
+                               size_t count, const char *call) {
+    if (count != learned->arguments.count) {
+        return RONDO_FAIL_AS(call, INVALID, "%zu values; the step has %zu arguments", count,
+                             learned->arguments.count);
+    }
+    return values != NULL || count == 0 ? RONDO_STATUS_OK : rondo__check_fail_null(call, "values");
+}
+
+// Takes a value over into `next`.
+static inline rondo_status read_value(rondo_learned *learned, size_t index,
+                                      const rondo_value *value, const char *call) {
+    const rondo__argument *argument = &learned->arguments.list[index];
+    learned->next.bits[index] = rondo__value_get_bits(argument, value);
+    if (argument->kind == RONDO_ARGUMENT_STRUCT) {
+        if (value->bytes == NULL) {
+            return RONDO_FAIL_AS(call, INVALID, "argument \"%s\" is NULL", argument->name);
+        }
+        memcpy(learned->next.bytes + argument->struct_offset, value->bytes, argument->struct_bytes);
+    }
+    return RONDO_STATUS_OK;
+}
+
+// Whether the value in `next` is one that the step may have.
+static rondo_status check_value(const rondo_learned *learned, size_t index, const char *call) {
+    const rondo__argument *argument = &learned->arguments.list[index];
+    const uint64_t bits = learned->next.bits[index];
+    RETURN_IF_ERROR(
+        rondo__argument_check(argument, bits, learned->next.bytes + argument->struct_offset, call));
+    return argument->kind == RONDO_ARGUMENT_POINTER
+               ? check_memory(learned, argument, (uintptr_t)bits, call)
+               : RONDO_STATUS_OK;
+}
+
+// Whether a pointer that shares no memory does.
+static rondo_status check_exclusive(const rondo_learned *learned, uint64_t changed) {
+    const rondo__arguments *arguments = &learned->arguments;
+    const uint64_t pointers = learned->watch.pointers;
+    for (uint64_t rest = changed & pointers; rest != 0; rest &= rest - 1) {
+        const size_t i = (size_t)__builtin_ctzll(rest);
+        for (uint64_t others = pointers & ~(UINT64_C(1) << i); others != 0; others &= others - 1) {
+            const size_t k = (size_t)__builtin_ctzll(others);
+            const rondo__argument *one = &arguments->list[i];
+            const rondo__argument *other = &arguments->list[k];
+            if ((one->is_exclusive || other->is_exclusive) &&
+                rondo__relation_shares(rondo__relation_find(arguments, &learned->next,
+                                                            i < k ? i : k, i < k ? k : i))) {
+                return RONDO_FAIL_AS(call_run, INVALID,
+                                     "arguments \"%s\" and \"%s\" share memory, and \"%s\" is "
+                                     "described as is_exclusive",
+                                     arguments->list[i < k ? i : k].name,
+                                     arguments->list[i < k ? k : i].name,
+                                     one->is_exclusive ? one->name : other->name);
+            }
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
 // Takes the values over into `next`, and checks those that are new: which, *out_changed says by
-// bits.
+// bits. The memory behind all pointers is looked at where some was freed since.
 static rondo_status read_values(rondo_learned *learned, const rondo_value *values, size_t count,
                                 uint64_t *out_changed) {
-    const rondo__arguments *arguments = &learned->arguments;
     const bool is_proved = learned->state == RONDO_LEARNED_PROVED;
+    const uint64_t removal_count = rondo__areas_count_removals(&learned->device->areas);
+    const bool was_freed = removal_count != learned->removal_count;
     uint64_t changed = 0;
-    if (count != arguments->count) {
-        return RONDO_FAIL_AS(call_run, INVALID, "%zu values; the step has %zu arguments", count,
-                             arguments->count);
-    }
-    if (values == NULL && count > 0) {
-        return rondo__check_fail_null(call_run, "values");
-    }
+    RETURN_IF_ERROR(check_list(learned, values, count, call_run));
     for (size_t i = 0; i < count; ++i) {
-        const rondo__argument *argument = &arguments->list[i];
-        unsigned char *bytes = learned->next.bytes + argument->struct_offset;
-        const uint64_t bits = rondo__value_get_bits(argument, &values[i]);
-        learned->next.bits[i] = bits;
-        if (argument->kind == RONDO_ARGUMENT_STRUCT) {
-            if (values[i].bytes == NULL) {
-                return RONDO_FAIL_AS(call_run, INVALID, "argument \"%s\" is NULL", argument->name);
-            }
-            memcpy(bytes, values[i].bytes, argument->struct_bytes);
+        RETURN_IF_ERROR(read_value(learned, i, &values[i], call_run));
+        const bool is_new = !is_proved || has_changed(learned, i);
+        if (is_new || (was_freed && (learned->watch.pointers >> i & 1) != 0)) {
+            RETURN_IF_ERROR(check_value(learned, i, call_run));
         }
-        if (is_proved && !has_changed(learned, i)) {
-            continue;
-        }
-        changed |= UINT64_C(1) << i;
-        RETURN_IF_ERROR(rondo__argument_check(argument, bits, bytes, call_run));
-        if (argument->kind == RONDO_ARGUMENT_POINTER) {
-            RETURN_IF_ERROR(check_memory(learned, argument, (uintptr_t)bits));
-        }
+        changed |= (uint64_t)is_new << i;
     }
+    if (learned->has_exclusive) {
+        RETURN_IF_ERROR(check_exclusive(learned, changed));
+    }
+    learned->removal_count = removal_count;
     *out_changed = changed;
     return RONDO_STATUS_OK;
 }
@@ -349,14 +407,36 @@ static void drop_graph(rondo_learned *learned) {
 
 // ---- learning ---------------------------------------------------------------------------------
 
+// Whether the step failed for the values of the first run, as it did in a trial for such: then there
+// is nothing to replay.
+static bool is_first_excluded(rondo_learned *learned, rondo_status failure) {
+    rondo__lesson *lesson = &learned->lesson;
+    const rondo__exclusion *exclusion =
+        rondo__exclusions_find(&lesson->exclusions, &learned->arguments, &learned->next);
+    if (failure == RONDO_STATUS_OK || rondo__step_is_outer_failure(failure) || exclusion == NULL) {
+        return false;
+    }
+    rondo__finding_set(&lesson->finding, RONDO_REFUSAL_STEP_FAILED, SIZE_MAX, "%s",
+                       exclusion->message);
+    return true;
+}
+
 static rondo_status learn(rondo_learned *learned, rondo_stream *stream) {
     const uint64_t start = rondo__clock_now_ns();
-    RETURN_IF_ERROR(
-        rondo__learn(&learned->step, learned->seed, stream, &learned->next, &learned->lesson));
+    const rondo__lesson_plan plan = {.seed = learned->seed,
+                                     .draws_wanted = learned->watch.draws_wanted,
+                                     .spare_ns = learned->spare_ns,
+                                     .tried = learned->watch.tried,
+                                     .tried_count = learned->watch.tried_count};
+    RETURN_IF_ERROR(rondo__learn(&learned->step, &plan, stream, &learned->next, &learned->lesson));
     learned->stats.recording_count += learned->lesson.recording_count;
     rondo_status status = RONDO_STATUS_OK;
     if (learned->lesson.is_proved) {
         status = record_first_run(learned, stream);
+        status = is_first_excluded(learned, status) ? RONDO_STATUS_OK : status;
+    }
+    if (status == RONDO_STATUS_OK && learned->lesson.finding.refusal == RONDO_REFUSAL_NONE) {
+        status = rondo__watch_begin(learned, &learned->next);
     }
     if (status != RONDO_STATUS_OK) {
         drop_graph(learned);
@@ -390,6 +470,21 @@ rondo_status rondo_learned_learn(rondo_learned *learned, rondo_stream *stream,
     RETURN_IF_ERROR(check_call(learned, stream, __func__));
     RETURN_IF_ERROR(read_values(learned, values, count, &changed));
     return learned->state == RONDO_LEARNED_NOT_YET ? learn(learned, stream) : RONDO_STATUS_OK;
+}
+
+rondo_status rondo_learned_try(rondo_learned *learned, const rondo_value *values, size_t count) {
+    RETURN_IF_ERROR(rondo__check_pointer(learned, __func__, "learned"));
+    const rondo__arguments *arguments = &learned->arguments;
+    RETURN_IF_ERROR(check_list(learned, values, count, __func__));
+    for (size_t i = 0; i < count; ++i) {
+        const rondo__argument *argument = &arguments->list[i];
+        RETURN_IF_ERROR(read_value(learned, i, &values[i], __func__));
+        if (argument->kind != RONDO_ARGUMENT_POINTER || learned->next.bits[i] != 0) {
+            RETURN_IF_ERROR(check_value(learned, i, __func__));
+        }
+    }
+    learned->is_current = false;
+    return rondo__watch_add_tried(&learned->watch, arguments, &learned->next);
 }
 
 // ---- patching ---------------------------------------------------------------------------------
@@ -531,49 +626,12 @@ static rondo_status patch(rondo_learned *learned, uint64_t changed) {
     return write_dirty(learned);
 }
 
-// ---- checked runs -----------------------------------------------------------------------------
-
-// Records the step for the present values, and compares it with what the executable holds.
-static rondo_status compare(rondo_learned *learned, rondo_stream *stream,
-                            rondo__recording *recording) {
-    rondo__lesson *lesson = &learned->lesson;
-    bool is_right = false;
-    RETURN_IF_ERROR(rondo__fallback_make_spare(learned));
-    RETURN_IF_ERROR(rondo__values_init(&learned->arguments, &recording->values));
-    rondo__values_copy(&learned->arguments, &recording->values, &learned->values);
-    ++learned->stats.recording_count;
-    ++learned->stats.check_count;
-    RETURN_IF_ERROR(rondo__step_record(&learned->step, learned->fallback.spare, stream, NULL,
-                                       recording, &lesson->step_status, &lesson->finding));
-    if (lesson->finding.refusal != RONDO_REFUSAL_NONE ||
-        !rondo__recordings_match(&lesson->reference, recording, &lesson->finding)) {
-        return RONDO_STATUS_OK;
-    }
-    return rondo__solution_check(&lesson->solution, &learned->arguments, &lesson->reference,
-                                 recording, (const rondo__node_image *const *)learned->images,
-                                 &is_right, &lesson->finding);
-}
-
-static bool is_check_due(rondo_learned *learned) {
-    if (learned->check_every == 0 || ++learned->since_check < learned->check_every) {
-        return false;
-    }
-    learned->since_check = 0;
-    return true;
-}
-
-static rondo_status check_run(rondo_learned *learned, rondo_stream *stream) {
-    rondo__recording recording = {0};
-    rondo_status status = compare(learned, stream, &recording);
-    rondo__recording_deinit(&recording);
-    if (status == RONDO_STATUS_OK && learned->lesson.finding.refusal != RONDO_REFUSAL_NONE) {
-        learned->state = RONDO_LEARNED_REFUSED;
-        drop_graph(learned);
-    }
-    return status;
-}
-
 // ---- runs -------------------------------------------------------------------------------------
+
+static void refuse(rondo_learned *learned) {
+    learned->state = RONDO_LEARNED_REFUSED;
+    drop_graph(learned);
+}
 
 static rondo_status replay(rondo_learned *learned, rondo_stream *stream) {
     RETURN_IF_ERROR(rondo_graph_replay(learned->graph, stream));
@@ -581,23 +639,74 @@ static rondo_status replay(rondo_learned *learned, rondo_stream *stream) {
     return RONDO_STATUS_OK;
 }
 
+// Brings the executable to `next`, and compares both with a recording. *out_failed: the step fails
+// for these values. Otherwise the step is refused where something differs.
+static rondo_status compare_and_patch(rondo_learned *learned, rondo_stream *stream,
+                                      uint64_t changed, bool *out_failed) {
+    rondo__recording recording;
+    const rondo__finding *finding = &learned->lesson.finding;
+    rondo_status status =
+        rondo__watch_record(learned, stream, &learned->next, &recording, out_failed);
+    if (status == RONDO_STATUS_OK && finding->refusal == RONDO_REFUSAL_NONE) {
+        status = patch(learned, changed);
+        if (status == RONDO_STATUS_OK) {
+            status = rondo__watch_compare(learned, &recording, true);
+        }
+    }
+    rondo__recording_deinit(&recording);
+    if (status == RONDO_STATUS_OK && finding->refusal != RONDO_REFUSAL_NONE && !*out_failed) {
+        refuse(learned);
+    }
+    return status;
+}
+
+// Makes the executable ready. *out_falls_back: this run does not replay.
+static rondo_status prepare(rondo_learned *learned, rondo_stream *stream, uint64_t changed,
+                            bool *out_falls_back) {
+    learned->is_current = false;
+    if (learned->watch.tried_done < learned->watch.tried_count) {
+        RETURN_IF_ERROR(rondo__watch_try_all(learned, stream));
+        if (learned->lesson.finding.refusal != RONDO_REFUSAL_NONE) {
+            refuse(learned);
+            return RONDO_STATUS_OK;
+        }
+    }
+    return rondo__watch_wants(learned, changed)
+               ? compare_and_patch(learned, stream, changed, out_falls_back)
+               : patch(learned, changed);
+}
+
+// What is to be said about a step that was learned: once, when it runs.
+static void warn(rondo_learned *learned) {
+    const rondo__findings *findings = &learned->lesson.findings;
+    for (size_t i = 0; i < findings->count && !learned->has_warned; ++i) {
+        const rondo__finding *finding = &findings->list[i];
+        const bool is_usual = finding->refusal == RONDO_REFUSAL_EXCLUDED;
+        rondo__log(is_usual ? RONDO_LOG_INFO : RONDO_LOG_WARNING, __FILE__, __LINE__,
+                   "learned step \"%s\": %s: %s", learned->graph->label,
+                   rondo_refusal_get_name(finding->refusal), finding->message);
+    }
+    learned->has_warned = true;
+}
+
 static rondo_status run(rondo_learned *learned, rondo_stream *stream, const rondo_value *values,
                         size_t count) {
     uint64_t changed;
+    bool falls_back = false;
     RETURN_IF_ERROR(check_call(learned, stream, call_run));
     RETURN_IF_ERROR(read_values(learned, values, count, &changed));
     if (learned->state == RONDO_LEARNED_PROVED) {
-        learned->is_current = false;
-        RETURN_IF_ERROR(patch(learned, changed));
-        if (changed != 0 && is_check_due(learned)) {
-            RETURN_IF_ERROR(check_run(learned, stream));
-        }
+        RETURN_IF_ERROR(prepare(learned, stream, changed, &falls_back));
     } else if (learned->state == RONDO_LEARNED_NOT_YET) {
         RETURN_IF_ERROR(learn(learned, stream));
         changed = UINT64_MAX;  // also of a step without arguments
     }
     if (learned->state == RONDO_LEARNED_REFUSED) {
         return rondo__fall_back(learned, stream);
+    }
+    warn(learned);
+    if (falls_back) {
+        return rondo__fall_back_once(learned, stream);
     }
     RETURN_IF_ERROR(replay(learned, stream));
     learned->stats.unchanged_count += changed == 0;
@@ -610,10 +719,12 @@ static rondo_status run(rondo_learned *learned, rondo_stream *stream, const rond
 
 rondo_status rondo_learned_run(rondo_learned *learned, rondo_stream *stream,
                                const rondo_value *values, size_t count) {
-    if (__builtin_expect(learned != NULL && learned->is_current && values != NULL &&
-                             count == learned->arguments.count &&
-                             memcmp(values, learned->given, count * sizeof *values) == 0,
-                         1)) {
+    if (__builtin_expect(
+            learned != NULL && learned->is_current && values != NULL &&
+                count == learned->arguments.count &&
+                learned->removal_count == rondo__areas_count_removals(&learned->device->areas) &&
+                memcmp(values, learned->given, count * sizeof *values) == 0,
+            1)) {
         RETURN_IF_ERROR(replay(learned, stream));
         ++learned->stats.unchanged_count;
         return RONDO_STATUS_OK;

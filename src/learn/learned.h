@@ -5,6 +5,7 @@
 
 #include "learn/fallback.h"
 #include "learn/learn.h"
+#include "learn/watch.h"
 
 // Whether the executable has to be told of a node's image.
 typedef enum rondo__dirt {
@@ -43,14 +44,17 @@ struct rondo_learned {
     rondo__node_image **dirty;   // that have to be written
     size_t *dirty_nodes;         // the same, by number
     size_t dirty_count;
-    uint32_t check_every;
-    uint32_t since_check;  // runs with changed arguments
+    uint64_t removal_count;  // of the device's areas, when the memory of all was looked at
+    rondo__watch watch;
     rondo_learned_stats stats;
     // The rest.
     size_t changing_count;  // nodes with slots
     rondo__step step;
     rondo__fallback fallback;
+    bool has_exclusive;  // a pointer that shares no memory with others
+    bool has_warned;
     uint64_t seed;
+    uint64_t spare_ns;
     rondo__lesson lesson;  // its reference: of the trials until the step was recorded for a run,
                            // then that recording
     uint64_t learn_ns;

@@ -1,6 +1,7 @@
 // learn/learned_report.c — what was learned, in words.
 // SPDX-License-Identifier: Apache-2.0
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -39,25 +40,71 @@ const char *rondo_refusal_get_name(rondo_refusal refusal) {
 
 // ---- structs ----------------------------------------------------------------------------------
 
-static void fill_node(const rondo_learned *learned, rondo_learned_report *report) {
-    const rondo__finding *finding = &learned->lesson.finding;
+static void fill_finding(const rondo_learned *learned, const rondo__finding *finding,
+                         rondo_learned_finding *out_finding) {
+    const refusal_text *text = find_text(finding->refusal);
     const rondo__recording *recording = &learned->lesson.reference;
-    report->has_node = finding->has_node;
-    report->node = finding->has_node ? finding->node : 0;
+    *out_finding = (rondo_learned_finding){.struct_size = sizeof *out_finding,
+                                           .refusal = finding->refusal,
+                                           .is_warning = finding->is_warning,
+                                           .what = text->what,
+                                           .advice = text->advice,
+                                           .has_node = finding->has_node,
+                                           .node = finding->has_node ? finding->node : 0};
+    rondo__text_fit(out_finding->message, sizeof out_finding->message, finding->message);
     if (!finding->has_node || finding->node >= recording->count) {
         return;
     }
     const rondo__recorded_node *node = &recording->nodes[finding->node];
-    rondo__text_fit(report->node_name, sizeof report->node_name, node->name);
-    rondo__text_fit(report->node_label, sizeof report->node_label, node->label);
+    rondo__text_fit(out_finding->node_name, sizeof out_finding->node_name, node->name);
+    rondo__text_fit(out_finding->node_label, sizeof out_finding->node_label, node->label);
     if (finding->has_word) {
-        rondo__word_format(&finding->word, &node->image, report->word, sizeof report->word);
+        rondo__word_format(&finding->word, &node->image, out_finding->word,
+                           sizeof out_finding->word);
     }
+}
+
+static bool is_same(const rondo__finding *one, const rondo__finding *other) {
+    return one->refusal == other->refusal && one->node == other->node &&
+           one->has_word == other->has_word && strcmp(one->message, other->message) == 0 &&
+           (!one->has_word || memcmp(&one->word, &other->word, sizeof one->word) == 0);
+}
+
+// The refusal, then those that were found beside it, then warnings; NULL behind the last one.
+static const rondo__finding *get_finding(const rondo_learned *learned, size_t index) {
+    const rondo__lesson *lesson = &learned->lesson;
+    const bool is_refused = lesson->finding.refusal != RONDO_REFUSAL_NONE;
+    if (is_refused && index == 0) {
+        return &lesson->finding;
+    }
+    size_t left = index - is_refused;
+    for (size_t i = 0; i < lesson->findings.count; ++i) {
+        const rondo__finding *finding = &lesson->findings.list[i];
+        if (!(is_refused && is_same(finding, &lesson->finding)) && left-- == 0) {
+            return finding;
+        }
+    }
+    return NULL;
+}
+
+static void count_findings(const rondo_learned *learned, rondo_learned_report *report) {
+    const rondo__finding *finding = NULL;
+    while ((finding = get_finding(learned, report->finding_count)) != NULL) {
+        ++report->finding_count;
+        report->unseen_count += finding->refusal == RONDO_REFUSAL_UNSEEN;
+        report->excluded_count += finding->refusal == RONDO_REFUSAL_EXCLUDED;
+    }
+}
+
+// The share q of which 1 - (1 - q)^draws is 0.999.
+static double get_missed_share(uint64_t draws) {
+    return draws == 0 ? 1.0 : -expm1(log(0.001) / (double)draws);
 }
 
 static void fill_report(const rondo_learned *learned, rondo_learned_report *report) {
     const rondo__lesson *lesson = &learned->lesson;
-    const refusal_text *text = find_text(lesson->finding.refusal);
+    rondo_learned_finding first;
+    fill_finding(learned, &lesson->finding, &first);
     *report = (rondo_learned_report){.struct_size = sizeof *report,
                                      .state = learned->state,
                                      .node_count = lesson->reference.count,
@@ -65,16 +112,25 @@ static void fill_report(const rondo_learned *learned, rondo_learned_report *repo
                                      .recording_count = lesson->recording_count,
                                      .learn_ns = learned->learn_ns,
                                      .refusal = lesson->finding.refusal,
-                                     .what = text->what,
-                                     .advice = text->advice,
+                                     .what = first.what,
+                                     .advice = first.advice,
+                                     .has_node = first.has_node,
+                                     .node = first.node,
                                      .step_status = lesson->step_status,
-                                     .fallback = learned->fallback.kind};
+                                     .fallback = learned->fallback.kind,
+                                     .fallback_ns = learned->fallback.mean_ns,
+                                     .special_count = lesson->odds.special_count,
+                                     .draw_count = lesson->odds.draw_count,
+                                     .missed_share = get_missed_share(lesson->odds.draw_count)};
     if (learned->state == RONDO_LEARNED_PROVED) {
         report->slot_count = lesson->solution.count;
         report->changing_count = learned->changing_count;
     }
-    rondo__text_fit(report->message, sizeof report->message, lesson->finding.message);
-    fill_node(learned, report);
+    memcpy(report->message, first.message, sizeof report->message);
+    memcpy(report->node_name, first.node_name, sizeof report->node_name);
+    memcpy(report->node_label, first.node_label, sizeof report->node_label);
+    memcpy(report->word, first.word, sizeof report->word);
+    count_findings(learned, report);
 }
 
 rondo_status rondo_learned_get_report(const rondo_learned *learned,
@@ -85,6 +141,29 @@ rondo_status rondo_learned_get_report(const rondo_learned *learned,
     rondo_learned_report report;
     fill_report(learned, &report);
     rondo__write_struct(out_report, &report);
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo_learned_list_findings(const rondo_learned *learned,
+                                         rondo_learned_finding *findings, size_t capacity,
+                                         size_t *out_count) {
+    RETURN_IF_ERROR(rondo__check_pointer(out_count, __func__, "out_count"));
+    *out_count = 0;
+    RETURN_IF_ERROR(rondo__check_pointer(learned, __func__, "learned"));
+    size_t stride = 0;
+    RETURN_IF_ERROR(rondo__read_stride(findings, capacity, sizeof *findings, __func__,
+                                       "rondo_learned_finding", &stride));
+    size_t count = 0;
+    const rondo__finding *found = NULL;
+    for (; (found = get_finding(learned, count)) != NULL; ++count) {
+        if (count < capacity) {
+            rondo_learned_finding finding;
+            fill_finding(learned, found, &finding);
+            finding.struct_size = stride;
+            memcpy((char *)findings + count * stride, &finding, stride);
+        }
+    }
+    *out_count = count;
     return RONDO_STATUS_OK;
 }
 
@@ -143,6 +222,22 @@ rondo_status rondo_learned_get_stats(const rondo_learned *learned, rondo_learned
 
 static const char *const state_names[] = {"not yet learned", "proved", "refused"};
 
+static void write_finding(const rondo_learned_finding *finding, rondo__text *text) {
+    rondo__text_append(text, "%s     %s: %s\n", finding->is_warning ? "warning" : "why    ",
+                       rondo_refusal_get_name(finding->refusal), finding->what);
+    if (finding->has_node) {
+        rondo__text_append(text, "where       node %" PRIu64 " ", finding->node);
+        rondo__text_append_escaped(text, finding->node_name);
+        rondo__text_append(text, finding->node_label[0] != '\0' ? " (" : "");
+        rondo__text_append_escaped(text, finding->node_label);
+        rondo__text_append(text, finding->node_label[0] != '\0' ? ")" : "");
+        rondo__text_append(text, "%s%s\n", finding->word[0] != '\0' ? ", " : "", finding->word);
+    }
+    rondo__text_append(text, "seen        ");
+    rondo__text_append_escaped(text, finding->message);
+    rondo__text_append(text, "\nwhat to do  %s\n", finding->advice);
+}
+
 static void write_plain(const rondo_learned *learned, rondo__text *text) {
     rondo_learned_report report;
     fill_report(learned, &report);
@@ -151,20 +246,16 @@ static void write_plain(const rondo_learned *learned, rondo__text *text) {
         text, "looked at   %" PRIu64 " nodes, %" PRIu64 " words, %" PRIu64 " recordings, %.1f ms\n",
         report.node_count, report.word_count, report.recording_count,
         (double)report.learn_ns / 1e6);
-    if (report.state == RONDO_LEARNED_REFUSED) {
-        rondo__text_append(text, "why         %s: %s\n", rondo_refusal_get_name(report.refusal),
-                           report.what);
-        if (report.has_node) {
-            rondo__text_append(text, "where       node %" PRIu64 " ", report.node);
-            rondo__text_append_escaped(text, report.node_name);
-            rondo__text_append(text, report.node_label[0] != '\0' ? " (" : "");
-            rondo__text_append_escaped(text, report.node_label);
-            rondo__text_append(text, report.node_label[0] != '\0' ? ")" : "");
-            rondo__text_append(text, "%s%s\n", report.word[0] != '\0' ? ", " : "", report.word);
-        }
-        rondo__text_append(text, "seen        ");
-        rondo__text_append_escaped(text, report.message);
-        rondo__text_append(text, "\nwhat to do  %s\n", report.advice);
+    if (report.state == RONDO_LEARNED_PROVED) {
+        rondo__text_append(text,
+                           "foretold    %" PRIu64 " special recordings, %" PRIu64
+                           " draws: a case of %.2g %% of what is drawn is missed once in 1000\n",
+                           report.special_count, report.draw_count, report.missed_share * 100.0);
+    }
+    for (size_t i = 0; i < report.finding_count; ++i) {
+        rondo_learned_finding finding;
+        fill_finding(learned, get_finding(learned, i), &finding);
+        write_finding(&finding, text);
     }
     for (size_t i = 0; i < count_slots(learned); ++i) {
         rondo_learned_slot slot;
@@ -180,6 +271,26 @@ static void write_plain(const rondo_learned *learned, rondo__text *text) {
 static void append_member(rondo__text *text, const char *name, const char *value) {
     rondo__text_append(text, ", \"%s\": ", name);
     rondo__text_append_json(text, value);
+}
+
+static void write_findings_json(const rondo_learned *learned, uint64_t count, rondo__text *text) {
+    rondo__text_append(text, ", \"findings\": [");
+    for (size_t i = 0; i < count; ++i) {
+        rondo_learned_finding finding;
+        fill_finding(learned, get_finding(learned, i), &finding);
+        rondo__text_append(text, "%s\n{\"refusal\": \"%s\", \"warning\": %s", i > 0 ? "," : "",
+                           rondo_refusal_get_name(finding.refusal),
+                           finding.is_warning ? "true" : "false");
+        if (finding.has_node) {
+            rondo__text_append(text, ", \"node\": %" PRIu64, finding.node);
+            append_member(text, "name", finding.node_name);
+            append_member(text, "label", finding.node_label);
+            append_member(text, "word", finding.word);
+        }
+        append_member(text, "message", finding.message);
+        rondo__text_append(text, "}");
+    }
+    rondo__text_append(text, "]");
 }
 
 static void write_json(const rondo_learned *learned, rondo__text *text) {
@@ -200,6 +311,9 @@ static void write_json(const rondo_learned *learned, rondo__text *text) {
     }
     append_member(text, "message", report.message);
     append_member(text, "advice", report.advice);
+    rondo__text_append(text, ", \"draws\": %" PRIu64 ", \"specials\": %" PRIu64, report.draw_count,
+                       report.special_count);
+    write_findings_json(learned, report.finding_count, text);
     rondo__text_append(text, ", \"slots\": [");
     for (size_t i = 0; i < count_slots(learned); ++i) {
         rondo_learned_slot slot;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "backend/areas.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "graph/label.h"
@@ -155,7 +156,8 @@ static bool overlap(uintptr_t begin, size_t bytes, uintptr_t other, size_t other
     return begin < other + other_bytes && other < begin + bytes;
 }
 
-static bool is_readable(const reading *r, uintptr_t begin, size_t bytes) {
+// Whether it is neither made up for the trial nor taken from a pool.
+static bool is_own(const reading *r, uintptr_t begin, size_t bytes) {
     for (size_t i = 0; i < r->trial->made_up_count; ++i) {
         const rondo__made_up *made_up = &r->trial->made_up[i];
         if (overlap(begin, bytes, made_up->begin, made_up->bytes)) {
@@ -171,19 +173,40 @@ static bool is_readable(const reading *r, uintptr_t begin, size_t bytes) {
     return true;
 }
 
-// The program's own host memory that a copy reads at each replay.
-static void note_table(const reading *r, size_t index, rondo__recorded_node *node) {
-    const rondo__node_info *info = &node->image.info;
-    if (r->trial != NULL && info->kind == RONDO__NODE_COPY &&
-        info->copy_kind == RONDO_COPY_HOST_TO_DEVICE && info->height <= 1 && info->depth <= 1 &&
-        info->source != NULL && is_readable(r, (uintptr_t)info->source, (size_t)info->byte_count)) {
-        const rondo__recording *reference = r->trial->reference;
-        const rondo__recorded_node *other =
-            reference != NULL && index < reference->count ? &reference->nodes[index] : node;
-        const bool is_shorter = other->table_bytes > 0 && other->table_bytes < info->byte_count;
-        node->table_bytes = is_shorter ? other->table_bytes : info->byte_count;
-        node->table = hash_bytes(info->source, (size_t)node->table_bytes);
+// Whether the processor may read there: memory that Rondo or the driver knows as the host's. An
+// address that the capture itself allocated is unknown to the driver before there is an executable,
+// and a copy from it may be described as one from the host.
+static bool is_known_host_memory(rondo_device *device, const rondo__node_info *info) {
+    rondo__area area;
+    if (rondo_device_is_host(device)) {
+        return true;
     }
+    if (rondo__areas_find(device, info->source, &area)) {
+        return area.kind == RONDO_MEMORY_PINNED &&
+               info->byte_count <= area.bytes - ((uintptr_t)info->source - area.begin);
+    }
+    return !rondo__areas_is_pageable(device, info->source, (size_t)info->byte_count);
+}
+
+// The program's own host memory that a copy reads at each replay.
+static void note_table(const reading *r, rondo_device *device, size_t index,
+                       rondo__recorded_node *node) {
+    const rondo__node_info *info = &node->image.info;
+    if (r->trial == NULL || info->kind != RONDO__NODE_COPY ||
+        info->copy_kind != RONDO_COPY_HOST_TO_DEVICE || info->height > 1 || info->depth > 1 ||
+        info->source == NULL || !is_own(r, (uintptr_t)info->source, (size_t)info->byte_count)) {
+        return;
+    }
+    if (!is_known_host_memory(device, info)) {
+        node->has_unknown_table = true;
+        return;
+    }
+    const rondo__recording *reference = r->trial->reference;
+    const rondo__recorded_node *other =
+        reference != NULL && index < reference->count ? &reference->nodes[index] : node;
+    const bool is_shorter = other->table_bytes > 0 && other->table_bytes < info->byte_count;
+    node->table_bytes = is_shorter ? other->table_bytes : info->byte_count;
+    node->table = hash_bytes(info->source, (size_t)node->table_bytes);
 }
 
 static rondo_status read_texts(const reading *r, const rondo__template_node *from,
@@ -215,7 +238,7 @@ static rondo_status enter_node(void *user_data, const rondo__template_node *from
     RETURN_IF_ERROR(level->device->backend->read_node(level, from->index, &node->image));
     ++recording->count;
     RETURN_IF_ERROR(read_texts(r, from, node));
-    note_table(r, recording->count - 1, node);
+    note_table(r, level->device, recording->count - 1, node);
     // The kernel that sets a condition (backend/cuda/cuda_conditional.c) begins with the number of
     // its conditional node, which is another one in each capture.
     if (strcmp(node->name, "rondo_condition") == 0) {
@@ -329,11 +352,45 @@ static bool match_nodes(const rondo__recorded_node *before, const rondo__recorde
         rondo__finding_set(finding, RONDO_REFUSAL_TABLE, index,
                            "the %" PRIu64 " bytes at %p, which it copies, were others",
                            before->table_bytes, one->info.source);
+    } else if (before->has_unknown_table || after->has_unknown_table) {
+        rondo__finding_set(
+            finding, RONDO_REFUSAL_TABLE, index,
+            "it copies %" PRIu64
+            " bytes from %p, which neither Rondo nor the driver knows, so nobody can "
+            "see whether they change; pin that memory",
+            one->info.byte_count, one->info.source);
     } else {
         return true;
     }
     return false;
 }
+
+// ---- lists ------------------------------------------------------------------------------------
+
+rondo_status rondo__findings_add(rondo__findings *findings, const rondo__finding *finding) {
+    if (findings->count == RONDO__FINDINGS_MAX) {
+        return RONDO_STATUS_OK;
+    }
+    rondo_status status =
+        RONDO__ARRAY_RESERVE(findings->list, findings->capacity, findings->count + 1);
+    RETURN_IF_ERROR(status);
+    findings->list[findings->count++] = *finding;
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__findings_take(rondo__findings *findings, const rondo__findings *others) {
+    for (size_t i = 0; i < others->count; ++i) {
+        RETURN_IF_ERROR(rondo__findings_add(findings, &others->list[i]));
+    }
+    return RONDO_STATUS_OK;
+}
+
+void rondo__findings_deinit(rondo__findings *findings) {
+    rondo__free(findings->list);
+    *findings = (rondo__findings){0};
+}
+
+// ---- two recordings ---------------------------------------------------------------------------
 
 static bool match_blocks(const rondo__recording *before, const rondo__recording *after,
                          rondo__finding *finding) {
@@ -352,6 +409,19 @@ static bool match_blocks(const rondo__recording *before, const rondo__recording 
         }
     }
     return true;
+}
+
+rondo_status rondo__recordings_list_differences(const rondo__recording *before,
+                                                const rondo__recording *after,
+                                                rondo__findings *findings) {
+    const size_t common = before->count < after->count ? before->count : after->count;
+    rondo__finding finding;
+    for (size_t i = 0; i < common; ++i) {
+        if (!match_nodes(&before->nodes[i], &after->nodes[i], i, &finding)) {
+            RETURN_IF_ERROR(rondo__findings_add(findings, &finding));
+        }
+    }
+    return RONDO_STATUS_OK;
 }
 
 bool rondo__recordings_match(const rondo__recording *before, const rondo__recording *after,

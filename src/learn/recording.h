@@ -54,6 +54,7 @@ typedef struct rondo__recorded_node {
     uint64_t first_ignored;  // bytes at the beginning of the arguments that name the node itself
     uint64_t table_bytes;    // it copies from host memory of the program's: so much of that
     uint64_t table;          // is hashed here
+    bool has_unknown_table;  // it copies from host memory that nobody knows, which is not read
 } rondo__recorded_node;
 
 typedef struct rondo__recording {
@@ -98,9 +99,10 @@ bool rondo__recordings_agree(const rondo__recording *before, const rondo__record
 
 // ---- refusals ---------------------------------------------------------------------------------
 
-// Why a step cannot be learned.
+// Why a step cannot be learned, or what is to be said about one that can.
 typedef struct rondo__finding {
     rondo_refusal refusal;
+    bool is_warning;
     bool has_node;
     size_t node;
     bool has_word;
@@ -112,9 +114,33 @@ RONDO_PRINTF(4, 5)
 void rondo__finding_set(rondo__finding *finding, rondo_refusal refusal, size_t node,
                         const char *format, ...);  // SIZE_MAX: no node
 
+typedef struct rondo__findings {
+    rondo__finding *list;
+    size_t count;
+    size_t capacity;
+} rondo__findings;
+
+enum { RONDO__FINDINGS_MAX = 64 };
+
+// Adds one, unless there are RONDO__FINDINGS_MAX.
+//
+// Errors:    NO_MEMORY.
+RONDO_MUST_USE rondo_status rondo__findings_add(rondo__findings *findings,
+                                                const rondo__finding *finding);
+// Adds all of the others.
+RONDO_MUST_USE rondo_status rondo__findings_take(rondo__findings *findings,
+                                                 const rondo__findings *others);
+void rondo__findings_deinit(rondo__findings *findings);
+
 // Whether two recordings of the step have the same nodes, edges, functions and block sizes, and
 // read the same tables. False: *out_finding says what differs.
 bool rondo__recordings_match(const rondo__recording *before, const rondo__recording *after,
                              rondo__finding *out_finding);
+// All that differs between two that do not match.
+//
+// Errors:    NO_MEMORY.
+RONDO_MUST_USE rondo_status rondo__recordings_list_differences(const rondo__recording *before,
+                                                               const rondo__recording *after,
+                                                               rondo__findings *findings);
 
 #endif  // RONDO_LEARN_RECORDING_H

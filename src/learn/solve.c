@@ -207,17 +207,29 @@ static bool is_ignored(const rondo__recorded_node *node, const rondo__region *re
     return !region->is_field && region->offset + offset < node->first_ignored;
 }
 
+// Lists what was found. False: nothing more is to be looked at.
+static bool note(solving *s) {
+    if (s->status == RONDO_STATUS_OK) {
+        s->status = rondo__findings_add(&s->solution->findings, s->finding);
+    }
+    return s->status == RONDO_STATUS_OK && s->solution->findings.count < RONDO__FINDINGS_MAX;
+}
+
 static bool solve_region(solving *s, size_t node, const rondo__region *region) {
     rondo__word word = {.region = *region};
+    bool is_solved = true;
     while (word.offset < region->bytes) {
         word.width = rondo__region_get_width(region, word.offset);
         ++s->solution->word_count;
         if (!is_ignored(get_node(s, 0, node), region, word.offset) && !solve_word(s, node, &word)) {
-            return false;
+            is_solved = false;
+            if (!note(s)) {
+                return false;
+            }
         }
         word.offset += word.width;
     }
-    return true;
+    return is_solved;
 }
 
 // Whether there is something in it that nobody can see.
@@ -254,16 +266,20 @@ static bool solve_node(solving *s, size_t node) {
     if (is_opaque(image)) {
         rondo__finding_set(s->finding, RONDO_REFUSAL_OPAQUE, node,
                            "what it holds cannot be compared between recordings");
+        (void)note(s);
         return false;
     }
     const size_t region_count = rondo__image_count_regions(image);
-    for (size_t i = 0; i < region_count; ++i) {
+    bool is_solved = true;
+    for (size_t i = 0; i < region_count && s->status == RONDO_STATUS_OK; ++i) {
         const rondo__region region = rondo__image_get_region(image, i);
-        if (!solve_region(s, node, &region)) {
-            return false;
-        }
+        is_solved = solve_region(s, node, &region) && is_solved;
     }
-    return check_slots(s, node, former_count);
+    if (is_solved && !check_slots(s, node, former_count)) {
+        (void)note(s);
+        return false;
+    }
+    return is_solved;
 }
 
 // ---- the whole --------------------------------------------------------------------------------
@@ -277,17 +293,20 @@ static bool is_seen(const rondo__solution *solution, size_t argument) {
     return false;
 }
 
-bool rondo__solution_find_unseen(const rondo__solution *solution, const rondo__arguments *arguments,
-                                 rondo__finding *out_finding) {
+rondo_status rondo__solution_list_unseen(const rondo__solution *solution,
+                                         const rondo__arguments *arguments,
+                                         rondo__findings *findings) {
     for (size_t i = 0; i < arguments->count; ++i) {
         const rondo__argument *argument = &arguments->list[i];
         if (rondo__argument_can_vary(argument) && !is_seen(solution, i)) {
-            rondo__finding_set(out_finding, RONDO_REFUSAL_UNSEEN, SIZE_MAX, "argument \"%.80s\"",
+            rondo__finding finding;
+            rondo__finding_set(&finding, RONDO_REFUSAL_UNSEEN, SIZE_MAX, "argument \"%.80s\"",
                                argument->name);
-            return true;
+            finding.is_warning = true;
+            RETURN_IF_ERROR(rondo__findings_add(findings, &finding));
         }
     }
-    return false;
+    return RONDO_STATUS_OK;
 }
 
 rondo_status rondo__solve(const rondo__arguments *arguments, const rondo__recording *recordings,
@@ -308,8 +327,10 @@ rondo_status rondo__solve(const rondo__arguments *arguments, const rondo__record
         s.values[r] = &recordings[r].values;
     }
     bool is_solved = true;
-    for (size_t i = 0; i < recordings[0].count && is_solved; ++i) {
-        is_solved = solve_node(&s, i);
+    for (size_t i = 0; i < recordings[0].count && s.status == RONDO_STATUS_OK &&
+                       out_solution->findings.count < RONDO__FINDINGS_MAX;
+         ++i) {
+        is_solved = solve_node(&s, i) && is_solved;
     }
     if (s.status != RONDO_STATUS_OK) {
         rondo__solution_deinit(out_solution);
@@ -319,12 +340,15 @@ rondo_status rondo__solve(const rondo__arguments *arguments, const rondo__record
         // A word whose halves had no formula may have one by itself.
         *out_finding = (rondo__finding){.refusal = RONDO_REFUSAL_NONE};
         *out_verdict = s.wants_trial ? RONDO__WANTS_TRIAL : RONDO__SOLVED;
+    } else {
+        *out_finding = out_solution->findings.list[0];
     }
     return RONDO_STATUS_OK;
 }
 
 void rondo__solution_deinit(rondo__solution *solution) {
     rondo__free(solution->slots);
+    rondo__findings_deinit(&solution->findings);
     *solution = (rondo__solution){0};
 }
 

@@ -19,7 +19,8 @@ typedef struct rondo__solution {
     rondo__learned_slot *slots;  // by node
     size_t count;
     size_t capacity;
-    uint64_t word_count;  // looked at
+    uint64_t word_count;       // looked at
+    rondo__findings findings;  // of all words and nodes that have no explanation
 } rondo__solution;
 
 typedef enum rondo__verdict {
@@ -42,10 +43,13 @@ RONDO_MUST_USE rondo_status rondo__solve(const rondo__arguments *arguments,
                                          rondo__finding *out_finding);
 void rondo__solution_deinit(rondo__solution *solution);
 
-// Whether an argument that can vary has no slot; *out_finding names it. To be asked when the
-// solution is proved: of few recordings another argument may have explained its words.
-bool rondo__solution_find_unseen(const rondo__solution *solution, const rondo__arguments *arguments,
-                                 rondo__finding *out_finding);
+// Warns of arguments that can vary and have no slot. To be asked when the solution is proved: of
+// few recordings another argument may have explained its words.
+//
+// Errors:    NO_MEMORY.
+RONDO_MUST_USE rondo_status rondo__solution_list_unseen(const rondo__solution *solution,
+                                                        const rondo__arguments *arguments,
+                                                        rondo__findings *findings);
 
 // Whether `other` holds, in every byte, what the solution foretells for its values from
 // `reference`, which it matches. `images`, if not NULL, stand in the place of what is foretold, for

@@ -80,7 +80,13 @@ static const rondo_argument arguments[] = {
 };
 
 static bool open_world(world *w) {
-    const rondo_learned_options options = {.struct_size = sizeof options, .check_every = 2};
+    // No draws that are not always made: their number would depend on the machine.
+    const rondo_learned_options options = {
+        .struct_size = sizeof options, .check_every = 2, .learn_ns = 1, .draws_wanted = 1};
+    const rondo_learned_options recaptured = {.struct_size = sizeof options,
+                                              .fallback = RONDO_LEARN_RECAPTURE,
+                                              .learn_ns = 1,
+                                              .draws_wanted = 1};
     STEP(rondo_device_open(w->name, &w->device));
     STEP(rondo_stream_create(w->device, NULL, &w->stream));
     STEP(rondo_pool_create(w->device, NULL, &w->pool));
@@ -88,7 +94,8 @@ static bool open_world(world *w) {
         STEP(rondo_memory_allocate(w->device, RONDO_MEMORY_DEVICE, BYTES, (void **)&w->buffers[i]));
     }
     STEP(rondo_learned_create(w->device, &options, arguments, 3, issue, w, &w->learned));
-    STEP(rondo_learned_create(w->device, NULL, arguments, 3, issue_counting, w, &w->refused));
+    STEP(
+        rondo_learned_create(w->device, &recaptured, arguments, 3, issue_counting, w, &w->refused));
     return true;
 }
 

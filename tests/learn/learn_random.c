@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "learn/learn_random.h"
 
+#include <float.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -152,6 +154,11 @@ static bool want_struct(const step *s, size_t i) {
     return s->arguments[i].kind == RONDO_ARGUMENT_STRUCT;
 }
 
+static bool want_interval(const step *s, size_t i) {
+    const rondo_argument *a = &s->arguments[i];
+    return is_integer(a) && a->values == NULL && a->most.integer >= 100;
+}
+
 typedef bool (*wanting)(const step *, size_t);
 
 static const wanting wanted[WORD_KIND_COUNT] = {
@@ -175,6 +182,10 @@ static const wanting wanted[WORD_KIND_COUNT] = {
     [WORD_INT_TO_FLOAT] = want_integer,
     [WORD_MAGIC] = want_positive,
     [WORD_LOW_HALF] = want_pointer,
+    [WORD_SAME_POINTER] = want_pointer,
+    [WORD_SPECIAL_FLOAT] = want_float,
+    [WORD_SPECIAL_INTEGER] = want_integer,
+    [WORD_INTERVAL] = want_interval,
 };
 
 static word constant(int64_t value, uint32_t width) {
@@ -234,6 +245,16 @@ static word make_word(const step *s, rng *r, word_kind kind) {
         case WORD_MASK:
             w.c = 5;
             break;
+        case WORD_SAME_POINTER:
+            w.second = (uint16_t)find_argument(s, r, want_pointer);
+            w.width = 8;
+            break;
+        case WORD_SPECIAL_FLOAT:
+        case WORD_SPECIAL_INTEGER:
+        case WORD_INTERVAL:
+            w.c = (int64_t)draw_below(r, 5);
+            w.width = 8;
+            break;
         case WORD_STRUCT:
             w.c = (int64_t)(draw_below(r, STRUCT_BYTES / w.width) * w.width);
             break;
@@ -262,6 +283,31 @@ static uint64_t compute_float(const step *s, const word *w, const rondo_value *v
     return bits;
 }
 
+static bool is_special_float(const step *s, const word *w, const rondo_value *values) {
+    const bool is_single = s->arguments[w->first].kind == RONDO_ARGUMENT_FLOAT;
+    const double f = is_single ? (double)values[w->first].single : values[w->first].number;
+    const double largest = is_single ? (double)FLT_MAX : DBL_MAX;
+    const bool is_case[] = {f == 0.0, f == 1.0, isinf(f) != 0, isnan(f) != 0, fabs(f) == largest};
+    return is_case[w->c];
+}
+
+// A case that nothing but its values show.
+static uint64_t compute_case(const step *s, const word *w, const rondo_value *values) {
+    const rondo_argument *a = &s->arguments[w->first];
+    const int64_t n = values[w->first].integer;
+    switch (w->kind) {
+        case WORD_SAME_POINTER:
+            return w->first != w->second && values[w->first].pointer == values[w->second].pointer;
+        case WORD_SPECIAL_FLOAT:
+            return is_special_float(s, w, values);
+        case WORD_SPECIAL_INTEGER:
+            return n == w->c % 2;
+        default:
+            return n > a->most.integer / 2 &&
+                   n <= a->most.integer / 2 + (a->most.integer - a->least.integer) / 10;
+    }
+}
+
 static uint64_t compute_odd(const step *s, const word *w, const rondo_value *values) {
     const uint64_t n = get_bits(s, w->first, values);
     uint64_t bits = 0;
@@ -283,6 +329,11 @@ static uint64_t compute_odd(const step *s, const word *w, const rondo_value *val
             return bits;
         case WORD_MAGIC:
             return n == 0 ? 0 : (UINT64_C(1) << 32) / n + 1;
+        case WORD_SAME_POINTER:
+        case WORD_SPECIAL_FLOAT:
+        case WORD_SPECIAL_INTEGER:
+        case WORD_INTERVAL:
+            return compute_case(s, w, values);
         case WORD_LOW_HALF:
             return (uint32_t)(uintptr_t)values[w->first].pointer;
         default:
@@ -432,7 +483,7 @@ static void use_all(step *s) {
 
 static void spoil(step *s, rng *r) {
     s->is_learnable = false;
-    const uint64_t how = draw_below(r, 12);
+    const uint64_t how = draw_below(r, 14);
     if (how == 0) {
         s->has_more_nodes = true;
     } else if (how == 1) {
@@ -442,9 +493,11 @@ static void spoil(step *s, rng *r) {
         s->nodes[0].reads_block = true;
     } else {
         node *n = &s->nodes[draw_below(r, s->node_count)];
-        const word_kind kind = (word_kind)(WORD_HASH + draw_below(r, WORD_KIND_COUNT - WORD_HASH));
+        const word_kind first = draw_one_in(r, 2) ? WORD_HASH : WORD_SAME_POINTER;
+        const word_kind kind = (word_kind)(first + draw_below(r, WORD_KIND_COUNT - first));
         n->kind = n->kind == NODE_HOST ? NODE_HOST : NODE_KERNEL;
         n->words[0] = make_word(s, r, kind);
+        s->has_interval = n->words[0].kind == WORD_INTERVAL;
         n->word_count = n->word_count > 0 ? n->word_count : 1;
     }
 }
@@ -495,6 +548,7 @@ static int64_t draw_integer(const rondo_argument *a, rng *r) {
     int64_t value = a->least.integer + (int64_t)(draw_bits(r) % span);
     value = draw_one_in(r, 8) ? a->most.integer : value;
     value = draw_one_in(r, 8) ? a->least.integer : value;
+    value = draw_one_in(r, 8) && a->least.integer <= 0 ? (int64_t)draw_below(r, 2) : value;
     const int64_t multiple = a->multiple_of > 1 ? (int64_t)a->multiple_of : 1;
     return value - value % multiple;
 }
@@ -513,7 +567,11 @@ static void draw_value(const step *s, size_t i, rng *r, rondo_value *value,
     } else if (is_integer(a)) {
         value->integer = draw_integer(a, r);
     } else {
-        const double number = (double)draw_below(r, 5001) / 1000.0 - 2.0;
+        const bool has_range =
+            a->kind == RONDO_ARGUMENT_FLOAT ? a->most.single != 0.0f : a->most.number != 0.0;
+        const double specials[] = {0.0, 1.0, -1.0, -0.0, INFINITY, -INFINITY, NAN, FLT_MAX, 1e-42};
+        double number = (double)draw_below(r, 5001) / 1000.0 - 2.0;
+        number = draw_one_in(r, 2) ? specials[draw_below(r, has_range ? 4 : 9)] : number;
         if (a->kind == RONDO_ARGUMENT_FLOAT) {
             value->single = (float)number;
         } else {

@@ -52,6 +52,10 @@ typedef enum word_kind {
     WORD_MAGIC,         // 2^32 / n + 1
     WORD_LOW_HALF,      // the low 32 bits of p
     WORD_CALLS,         // how often the step was called
+    WORD_SAME_POINTER,  // whether p is q
+    WORD_SPECIAL_FLOAT,    // whether f is 0, 1, infinite, NaN or the largest
+    WORD_SPECIAL_INTEGER,  // whether n is 0 or 1
+    WORD_INTERVAL,         // whether n lies in a tenth of its domain
     WORD_KIND_COUNT,
 } word_kind;
 
@@ -101,6 +105,7 @@ typedef struct step {
     bool has_more_nodes;
     bool has_larger_block;
     bool uses_block;
+    bool has_interval;  // a case that few draws miss
     uint64_t calls;
 } step;
 

@@ -563,6 +563,8 @@ static void close_scene(void) {
     V(rondo_learned_destroy, (NULL))                                                               \
     X(rondo_learned_learn, (P(s.learned), P(s.stream), P(&value), N(1)))                           \
     X(rondo_learned_run, (P(s.learned), P(s.stream), P(&value), N(1)))                             \
+    X(rondo_learned_try, (P(s.learned), P(&value), N(1)))                                          \
+    X(rondo_learned_list_findings, (P(s.learned), W(rondo_learned_finding), 1, P(PLAIN(size_t))))  \
     V(rondo_learned_get_graph, (P(s.learned)))                                                     \
     V(rondo_learned_get_cache, (P(s.learned)))                                                     \
     X(rondo_learned_get_report, (P(s.learned), W(rondo_learned_report)))                           \

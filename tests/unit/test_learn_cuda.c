@@ -6,9 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <cmocka.h>
 
+#include "backend/cuda/cuda_device.h"
 #include "base/error.h"
 #include "device/device.h"
 #include "graph/template.h"
@@ -287,7 +289,9 @@ static void changed_values_cost_patches_and_a_launch(void **state) {
         close_world(state);
         open_world_of(&(fake_cuda_options){
             .device_count = 1, .driver_version = rows[i].version, .has_get_proc_address = true});
-        OK(rondo_learned_create(g.device, NULL, learn_arguments, 3, step_of_two, NULL, &learned));
+        const rondo_learned_options options = {.struct_size = sizeof options, .draws_wanted = 1};
+        OK(rondo_learned_create(g.device, &options, learn_arguments, 3, step_of_two, NULL,
+                                &learned));
         learn_world_set(&g, values, 0, 1, 100, 0);
         learn_world_expect_same(&g, learned, step_of_two, NULL, values, 3);
         OK(rondo_learned_run(learned, g.stream, values, 3));
@@ -300,6 +304,37 @@ static void changed_values_cost_patches_and_a_launch(void **state) {
         learn_world_expect_same(&g, learned, step_of_two, NULL, values, 3);
         rondo_learned_destroy(learned);
     }
+}
+
+// ---- memory that nobody knows -----------------------------------------------------------------
+
+// As an address that the capture itself allocated: the driver does not know it yet, and the processor
+// cannot read there.
+static rondo_status step_from_unknown(rondo_stream *stream, const rondo_value *a, void *user_data) {
+    rondo__cu_context context = rondo__cuda_device_of(g.device)->context;
+    assert_int_equal(fake_cuCtxPushCurrent(context), RONDO__CU_SUCCESS);
+    const rondo__cu_result code = fake_cuMemcpyHtoDAsync(
+        (rondo__cu_address)(uintptr_t)a[0].pointer, user_data, 64, rondo_stream_get_native(stream));
+    assert_int_equal(fake_cuCtxPopCurrent(&context), RONDO__CU_SUCCESS);
+    return code == RONDO__CU_SUCCESS ? RONDO_STATUS_OK : RONDO_STATUS_DRIVER;
+}
+
+static void unknown_sources_are_not_read(void **state) {
+    (void)state;
+    const rondo_learned_options options = {.struct_size = sizeof options,
+                                           .fallback = RONDO_LEARN_REFUSE};
+    const rondo_value value = {.pointer = g.buffers[0]};
+    void *unknown = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    rondo_learned *learned = NULL;
+    assert_true(unknown != MAP_FAILED);
+    OK(rondo_learned_create(g.device, &options, learn_arguments, 1, step_from_unknown, unknown,
+                            &learned));
+    OK(rondo_learned_learn(learned, g.stream, &value, 1));
+    const rondo_learned_report report = learn_world_report(learned);
+    assert_int_equal(report.refusal, RONDO_REFUSAL_TABLE);
+    assert_non_null(strstr(report.message, "neither Rondo nor the driver knows"));
+    rondo_learned_destroy(learned);
+    munmap(unknown, 4096);
 }
 
 // ---- many nodes -------------------------------------------------------------------------------
@@ -353,9 +388,9 @@ static void many_host_nodes_are_patched(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
-        CASE(attributes_are_no_words),     CASE(attributes_are_differences),
-        CASE(cut_addresses_are_refused),   CASE(changed_values_cost_patches_and_a_launch),
-        CASE(many_host_nodes_are_patched),
+        CASE(attributes_are_no_words),      CASE(attributes_are_differences),
+        CASE(cut_addresses_are_refused),    CASE(changed_values_cost_patches_and_a_launch),
+        CASE(unknown_sources_are_not_read), CASE(many_host_nodes_are_patched),
 #undef CASE
     };
     return cmocka_run_group_tests_name("learn_cuda", tests, NULL, NULL);

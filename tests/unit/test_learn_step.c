@@ -207,6 +207,18 @@ static rondo_learned *create(rondo_learned_function step, void *user_data,
     return learned;
 }
 
+typedef struct log_lines {
+    size_t count;
+    char last[512];
+} log_lines;
+
+static void take_line(void *user_data, rondo_log_level level, const char *message) {
+    log_lines *log = user_data;
+    assert_int_equal(level, RONDO_LOG_WARNING);
+    ++log->count;
+    (void)snprintf(log->last, sizeof log->last, "%s", message);
+}
+
 static bool append_text(void *user_data, const char *text, size_t bytes) {
     strncat(user_data, text, bytes);
     return true;
@@ -380,13 +392,11 @@ static void adversaries_are_refused(void **state) {
         {"counts its calls", step_counts, RONDO_REFUSAL_WORD},
         {"truncates an address", step_truncated, RONDO_REFUSAL_WORD},
         {"host table", step_host_table, RONDO_REFUSAL_TABLE},
-        {"device table", step_device_table, RONDO_REFUSAL_UNSEEN},
         {"magic numbers", step_magic, RONDO_REFUSAL_WORD},
         {"float of an integer", step_integer_to_float, RONDO_REFUSAL_WORD},
         {"more nodes", step_more_nodes, RONDO_REFUSAL_NODES},
         {"a larger block", step_larger_block, RONDO_REFUSAL_MEMORY},
         {"fails", step_fails, RONDO_REFUSAL_STEP_FAILED},
-        {"an argument of no use", step_unseen, RONDO_REFUSAL_UNSEEN},
         {"waits", step_ends_itself, RONDO_REFUSAL_STEP_FAILED},
     };
     const rondo_learned_options options = {.struct_size = sizeof options,
@@ -405,6 +415,42 @@ static void adversaries_are_refused(void **state) {
         assert_int_equal(report.state, RONDO_LEARNED_REFUSED);
         assert_string_not_equal(report.message, "");
         assert_string_not_equal(report.advice, "");
+        rondo_learned_destroy(learned);
+    }
+}
+
+// Nothing is wrong with a step that does not use an argument, and what it hands on through memory
+// nobody sees: so it is learned, and the log and the report name the argument.
+static void arguments_of_no_use_are_warned_of(void **state) {
+    (void)state;
+    static const struct {
+        rondo_learned_function step;
+        const char *message;
+    } rows[] = {{step_device_table, "argument \"x\""}, {step_unseen, "argument \"f\""}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        rondo_learned *learned = create(rows[i].step, NULL, NULL);
+        rondo_value values[4];
+        log_lines log = {0};
+        learn_world_set(&g, values, 0, 1, 100, 1.0f);
+        rondo_log_set_sink(take_line, &log);
+        OK(rondo_learned_run(learned, g.stream, values, 4));
+        values[2].integer = 101;
+        OK(rondo_learned_run(learned, g.stream, values, 4));
+        OK(rondo_stream_synchronize(g.stream));
+        rondo_log_set_sink(NULL, NULL);
+        const rondo_learned_report report = learn_world_report(learned);
+        assert_int_equal(report.state, RONDO_LEARNED_PROVED);
+        assert_int_equal(report.refusal, RONDO_REFUSAL_NONE);
+        assert_int_equal(report.unseen_count, 1);
+        rondo_learned_finding finding = {.struct_size = sizeof finding};
+        size_t count = 0;
+        OK(rondo_learned_list_findings(learned, &finding, 1, &count));
+        assert_int_equal(count, report.finding_count);
+        assert_int_equal(finding.refusal, RONDO_REFUSAL_UNSEEN);
+        assert_true(finding.is_warning);
+        assert_string_equal(finding.message, rows[i].message);
+        assert_int_equal(log.count, 1);
+        assert_non_null(strstr(log.last, rows[i].message));
         rondo_learned_destroy(learned);
     }
 }
@@ -458,7 +504,8 @@ static void refused_steps_fall_back(void **state) {
     }
 }
 
-// A special case that is too rare for the trials: the check finds it, and the run is right.
+// A special case that is too rare for the few draws of the proof: the check finds it, and the run is
+// right.
 static rondo_status step_rare(rondo_stream *stream, const rondo_value *a, void *user_data) {
     const work w = {a[1].pointer, a[0].pointer, get_n(a) == 333 ? 1 : get_n(a), a[3].single, 0};
     (void)user_data;
@@ -467,7 +514,8 @@ static rondo_status step_rare(rondo_stream *stream, const rondo_value *a, void *
 
 static void checks_find_rare_cases(void **state) {
     (void)state;
-    const rondo_learned_options options = {.struct_size = sizeof options, .check_every = 1};
+    const rondo_learned_options options = {
+        .struct_size = sizeof options, .check_every = 1, .learn_ns = 1, .draws_wanted = 1};
     rondo_learned *learned = create(step_rare, NULL, &options);
     rondo_value values[4];
     for (int64_t n = 330; n < 340; ++n) {
@@ -581,6 +629,7 @@ int main(void) {
         CASE(blocks_of_trials_are_taken_back),
         CASE(pinned_sources_are_learned),
         CASE(adversaries_are_refused),
+        CASE(arguments_of_no_use_are_warned_of),
         CASE(a_choice_by_alignment_is_found),
         CASE(refused_steps_fall_back),
         CASE(checks_find_rare_cases),
