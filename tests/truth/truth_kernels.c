@@ -322,13 +322,11 @@ static void ask_updatable_from_plain(void) {
     say_update(exec, record_updatable());
 }
 
-static void ask_updatable_copies(void) {
-    const rondo__cu_graph graph = record_updatable();
+// One more question on such graphs is not asked: driver 580 crashed at it.
+static void ask_updatable_clone(void) {
     rondo__cu_graph clone = NULL;
-    rondo__cu_graph_node child = NULL;
-    say("clone %s", name_of(d.cuGraphClone(&clone, graph)));
+    say("%s", name_of(d.cuGraphClone(&clone, record_updatable())));
     keep_graph(clone);
-    say("child %s", name_of(d.cuGraphAddChildGraphNode(&child, new_graph(), NULL, 0, graph)));
 }
 
 // ---- device memory ----------------------------------------------------------------------------
@@ -396,7 +394,7 @@ const truth_question truth_kernels[] = {
      "NOT_SUPPORTED/Success", NULL},
     {"304b", "update of a plain kernel by a device-updatable one", ask_updatable_from_plain,
      "NOT_SUPPORTED/Success", NULL},
-    {"302", "copies of a graph with a device-updatable kernel", ask_updatable_copies,
-     "clone NOT_SUPPORTED; child ok", NULL},
+    {"302", "a clone of a graph with a device-updatable kernel", ask_updatable_clone,
+     "NOT_SUPPORTED", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

@@ -3,7 +3,8 @@
 // that are long enough to lose digits; these are replayed only where a kernel has a workspace.
 //
 // With an argument (a device name) it runs that device alone; a second one filters ops by name, or
-// is a number n: each nth case, without the long sums.
+// is a number n: each nth case, without the long sums; a third one names one of the rounds below, and
+// "" before it filters nothing.
 // SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 
 #include "support/op_cases.h"
 
-static int run(const char *device, const char *filter) {
+static int run(const char *device, const char *filter, const char *round) {
     static const struct {
         op_case_values values;
         const char *name;
@@ -26,6 +27,9 @@ static int run(const char *device, const char *filter) {
     const size_t count = sizeof rounds / sizeof rounds[0] - (is_sample ? 1 : 0);
     for (size_t i = 0; i < count; ++i) {
         op_case_counts counts;
+        if (round != NULL && strcmp(round, rounds[i].name) != 0) {
+            continue;
+        }
         if (!op_cases_run(device, filter, rounds[i].values, &counts)) {
             return 77;
         }
@@ -39,10 +43,11 @@ static int run(const char *device, const char *filter) {
 
 int main(int argc, char **argv) {
     if (argc > 1) {
-        return run(argv[1], argc > 2 ? argv[2] : NULL);
+        const char *filter = argc > 2 && argv[2][0] != '\0' ? argv[2] : NULL;
+        return run(argv[1], filter, argc > 3 ? argv[3] : NULL);
     }
-    const int host = run("host", NULL);
-    const int gpu = run("cuda:0", NULL);
+    const int host = run("host", NULL, NULL);
+    const int gpu = run("cuda:0", NULL, NULL);
     const char *require = getenv("RONDO_REQUIRE");
     if (gpu == 77 && require != NULL && strcmp(require, "cuda") == 0) {
         return 1;
