@@ -22,7 +22,7 @@
 #include <string.h>
 
 #include "backend/backend.h"
-#include "backend/cuda/cuda_device.h"
+#include "backend/cuda/driver/cuda_device.h"
 #include "base/clock.h"
 #include "bench.h"
 #include "rondo/rondo.h"

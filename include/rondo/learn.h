@@ -321,7 +321,7 @@ enum {
       "of memory to keep in the cache",                                                            \
       "keep the values apart that lead to other attributes, which no patch can change: one "       \
       "learned step for each")                                                                     \
-    X(EXCLUDED, 14, "the step fails for some values (a warning: runs with such are recorded)",      \
+    X(EXCLUDED, 14, "the step fails for some values (a warning: runs with such are recorded)",     \
       "describe the domain more narrowly, or say is_exclusive of pointers that share no memory")
 
 typedef int32_t rondo_refusal;

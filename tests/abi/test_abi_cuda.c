@@ -5,8 +5,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "backend/cuda/cuda_abi.h"
-#include "backend/cuda/cuda_api.h"
+#include "backend/cuda/driver/cuda_abi.h"
+#include "backend/cuda/driver/cuda_api.h"
 
 #if RONDO_HAS_CUDA_H
 

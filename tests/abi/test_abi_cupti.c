@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "backend/cuda/cupti_abi.h"
-#include "backend/cuda/cupti_api.h"
+#include "backend/cuda/cupti/cupti_abi.h"
+#include "backend/cuda/cupti/cupti_api.h"
 
 #if RONDO_HAS_CUDA_H && __has_include(<cupti.h>)
 #define HAS_CUPTI 1

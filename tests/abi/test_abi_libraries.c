@@ -5,8 +5,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "kernel/cuda/cublaslt_api.h"
-#include "kernel/cuda/cudnn_api.h"
+#include "kernel/cuda/convolution/cudnn_api.h"
+#include "kernel/cuda/product/cublaslt_api.h"
 
 #if RONDO_HAS_CUDA_H && __has_include(<cublasLt.h>)
 #define HAS_CUBLASLT 1

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "base/nvtx.h"
+#include "base/log/nvtx.h"
 
 #if RONDO_HAS_CUDA_H && __has_include(<nvtx3/nvToolsExt.h>)
 #define HAS_NVTX 1

@@ -1,8 +1,8 @@
 // What only the driver calls of the program's own record: fills and copies of several rows, memory
 // in the order of a stream.
 // SPDX-License-Identifier: Apache-2.0
-#include "backend/cuda/cuda_device.h"
-#include "node_support.h"
+#include "backend/cuda/driver/cuda_device.h"
+#include "conformance/node/node_support.h"
 #include "support/driver.h"
 
 enum { WIDTH = 3, PITCH = 8, ROWS = 4, BYTES = PITCH * ROWS };

@@ -1,7 +1,7 @@
 // Proof that a graph really ran: each kind of node leaves a trace that only a run can leave, and
 // where the backend counts the nodes it runs, the count is right.
 // SPDX-License-Identifier: Apache-2.0
-#include "conformance.h"
+#include "conformance/conformance.h"
 
 static void count_up(void *arguments) {
     ++**(uint32_t **)arguments;

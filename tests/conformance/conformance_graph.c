@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
-#include "random_support.h"
+#include "conformance/random/random_support.h"
 #include "rondo/inspect.h"
 #include "rondo/label.h"
 

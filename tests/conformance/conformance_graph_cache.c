@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <stdatomic.h>
 
-#include "conformance.h"
+#include "conformance/conformance.h"
 #include "rondo/graph_cache.h"
 #include "rondo/pool.h"
 

@@ -2,7 +2,7 @@
 // patch changes, replays on their way keep what they had, and steps that are refused run as was
 // chosen.
 // SPDX-License-Identifier: Apache-2.0
-#include "memory_support.h"
+#include "conformance/memory/memory_support.h"
 #include "rondo/learn.h"
 
 enum { COUNT = 256, BYTES = COUNT * sizeof(uint32_t), FACTOR = 10, TERM = 1 };

@@ -10,7 +10,7 @@
 // RONDO_REQUIRE=cuda makes a missing CUDA device a failure.
 // The program rondo_inside is the same over the cases of tests/inside.
 // SPDX-License-Identifier: Apache-2.0
-#include "conformance.h"
+#include "conformance/conformance.h"
 
 #include <errno.h>
 

@@ -1,6 +1,6 @@
 // Streams, events and memory outside of captures, and the misuse of each.
 // SPDX-License-Identifier: Apache-2.0
-#include "memory_support.h"
+#include "conformance/memory/memory_support.h"
 #include "support/driver.h"
 
 static void test_conformance_stream__queries_do_not_wait(void **state) {

@@ -3,8 +3,8 @@
 #include <pthread.h>
 #include <time.h>
 
-#include "conformance.h"
-#include "support/fake_cuda.h"
+#include "conformance/conformance.h"
+#include "support/fake/fake_cuda.h"
 #include "support/peek.h"
 
 // ---- kernels ----------------------------------------------------------------------------------

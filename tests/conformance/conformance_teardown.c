@@ -5,10 +5,10 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-#include "memory_support.h"
-#include "random_support.h"
+#include "conformance/memory/memory_support.h"
+#include "conformance/random/random_support.h"
 #include "rondo/report.h"
-#include "support/fake_cuda.h"
+#include "support/fake/fake_cuda.h"
 #include "support/peek.h"
 
 enum { COUNT = 1024, SPIN_US = 20000 };

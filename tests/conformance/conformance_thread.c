@@ -1,8 +1,8 @@
 // Captures and threads: the modes, the thread that must end, many captures at once.
 // SPDX-License-Identifier: Apache-2.0
+#include "conformance/thread_support.h"
 #include "rondo/inspect.h"
 #include "rondo/report.h"
-#include "thread_support.h"
 
 // ---- another thread works while this one records ----------------------------------------------
 

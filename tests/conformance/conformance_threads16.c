@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <stdatomic.h>
 
+#include "conformance/thread_support.h"
 #include "rondo/pool.h"
-#include "thread_support.h"
 
 enum { THREAD_COUNT = 16, BYSTANDER_COUNT = 4, ROUND_COUNT = 6, NODE_COUNT = 10, REPLAY_COUNT = 8 };
 

@@ -1,8 +1,8 @@
 // Captures that Rondo did not begin, executables on demand, one graph updated by another.
 // SPDX-License-Identifier: Apache-2.0
-#include "inside_support.h"
-#include "memory_support.h"
-#include "random_support.h"
+#include "conformance/control/inside_support.h"
+#include "conformance/memory/memory_support.h"
+#include "conformance/random/random_support.h"
 #include "rondo/inspect.h"
 #include "rondo/pool.h"
 #include "rondo/update.h"

@@ -1,6 +1,6 @@
 // Work on streams: order, forks and joins, copies, fills, host functions; in every mode.
 // SPDX-License-Identifier: Apache-2.0
-#include "conformance.h"
+#include "conformance/conformance.h"
 
 // ---- order --------------------------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
 // thread_support.c — see thread_support.h.
 // SPDX-License-Identifier: Apache-2.0
-#include "thread_support.h"
+#include "conformance/thread_support.h"
 
 void thread_start(thread_outcome *outcome, void *(*function)(void *), void *data) {
     assert_int_equal(pthread_create(&outcome->thread, NULL, function, data), 0);

@@ -8,7 +8,7 @@
 
 #include <pthread.h>
 
-#include "conformance.h"
+#include "conformance/conformance.h"
 
 // What one thread leaves behind. The struct that a thread gets has it as "outcome".
 typedef struct thread_outcome {

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "support/fake_cuda_state.h"
+#include "support/fake/fake_cuda_state.h"
 
 enum { STATUS_AFTER_VIOLATION = 99 };
 

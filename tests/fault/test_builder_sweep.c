@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 #include "rondo/onnx.h"
-#include "support/code_programs.h"
+#include "support/models/code_programs.h"
 #include "support/sweep.h"
 
 static const char path[] = "/tmp/rondo-builder-sweep.onnx";

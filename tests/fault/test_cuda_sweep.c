@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "backend/backend.h"
-#include "backend/cuda/cuda_api.h"
-#include "backend/cuda/nvrtc.h"
+#include "backend/cuda/compile/nvrtc.h"
+#include "backend/cuda/driver/cuda_api.h"
 #include "rondo/graph.h"
 #include "rondo/inspect.h"
 #include "rondo/status.h"

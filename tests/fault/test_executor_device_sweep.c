@@ -9,8 +9,8 @@
 
 #include "rondo/rondo.h"
 #include "support/device_crew.h"
-#include "support/fake_flow.h"
-#include "support/fake_random.h"
+#include "support/fake/fake_flow.h"
+#include "support/fake/fake_random.h"
 #include "support/sweep.h"
 
 enum { EXECUTORS = 2, BATCH = 3, WIDTH = 8, COUNT = BATCH * WIDTH };

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "rondo/rondo.h"
-#include "support/interpret.h"
+#include "support/cases/interpret.h"
 #include "support/source_dir.h"
 #include "support/sweep.h"
 

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "rondo/rondo.h"
-#include "support/fake_flow.h"
-#include "support/flow_models.h"
+#include "support/fake/fake_flow.h"
+#include "support/models/flow_models.h"
 #include "support/sweep.h"
 
 enum { RUN_COUNT = 3 };

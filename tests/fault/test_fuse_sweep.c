@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "program/half_pass.h"
-#include "program/passes.h"
-#include "program/specialise.h"
+#include "program/half/half_pass.h"
+#include "program/passes/passes.h"
+#include "program/shapes/specialise.h"
 #include "rondo/onnx.h"
 #include "support/source_dir.h"
 #include "support/sweep.h"

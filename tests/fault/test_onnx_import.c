@@ -4,7 +4,7 @@
 
 #include "program/program.h"
 #include "rondo/onnx.h"
-#include "support/model_builder.h"
+#include "support/models/model_builder.h"
 #include "support/sweep.h"
 
 // Strings, and a ZipMap with its labels.

@@ -11,7 +11,7 @@
 
 // What a function returns when a STEP in it failed.
 #define STEP_RESULT false
-#include "support/add_program.h"
+#include "support/models/add_program.h"
 #include "support/sweep.h"
 
 typedef struct world {

@@ -9,7 +9,7 @@
 #include "program/edit.h"
 #include "random/generator_state.h"
 #include "rondo/rondo.h"
-#include "support/fake_random.h"
+#include "support/fake/fake_random.h"
 #include "support/sweep.h"
 
 enum { COUNT = 64, COUNTERS = 16 };

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "rondo/rondo.h"
+#include "support/models/user_ops.h"
 #include "support/sweep.h"
-#include "support/user_ops.h"
 
 enum { LENGTH = 4, RUNS = 3 };
 

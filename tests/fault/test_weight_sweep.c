@@ -5,7 +5,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
-#include "kernel/weight_store.h"
+#include "kernel/weights/weight_store.h"
 #include "rondo/rondo.h"
 #include "support/sweep.h"
 

@@ -1,7 +1,7 @@
 // inside_bodies.c — what the backend's table and participants see of conditional bodies.
 // SPDX-License-Identifier: Apache-2.0
 #include "capture/capture.h"
-#include "conformance/control_support.h"
+#include "conformance/control/control_support.h"
 #include "inside/inside_objects.h"
 
 static void test_inside_bodies__are_listed(void **state) {

@@ -3,7 +3,7 @@
 #include "inside/inside_objects.h"
 
 #include "capture/capture.h"
-#include "conformance/inside_support.h"
+#include "conformance/control/inside_support.h"
 
 static void destroy_template(void *recorded) {
     ((rondo__template *)recorded)->device->backend->destroy_template(recorded);

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
 #include "capture/capture.h"
-#include "conformance/inside_support.h"
-#include "conformance/label_support.h"
+#include "conformance/capture/label_support.h"
+#include "conformance/control/inside_support.h"
 #include "graph/graph_object.h"
 #include "inside/inside_objects.h"
 #include "rondo/update.h"

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "capture/capture.h"
-#include "conformance/random_support.h"
+#include "conformance/random/random_support.h"
 #include "inside/inside_objects.h"
 
 enum { SEED = 5, WORDS = 64 };

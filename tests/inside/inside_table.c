@@ -1,7 +1,7 @@
 // inside_table.c — what the backend's table does by itself, without a graph around it.
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/host/host_child.h"
-#include "conformance/inside_support.h"
+#include "conformance/control/inside_support.h"
 #include "graph/graph_object.h"
 #include "inside/inside_objects.h"
 

@@ -20,7 +20,7 @@
 #include "learn/learn.h"
 #include "learn/learn_random.h"
 #include "rondo/rondo.h"
-#include "support/fake_cuda.h"
+#include "support/fake/fake_cuda.h"
 
 enum { WORLD = (SLOTS + 3) * EXTENT, KERNEL_BYTES = 64, BLOCK_BYTES = 512, RUNS = 8, LISTS = 4 };
 

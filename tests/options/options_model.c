@@ -7,7 +7,7 @@
 
 #include "options/options.h"
 #include "support/expect_ok.h"
-#include "support/flow_models.h"
+#include "support/models/flow_models.h"
 #include "support/source_dir.h"
 #include "tensor/elements.h"
 

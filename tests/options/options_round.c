@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "options/options.h"
+#include "support/cases/interpret.h"
 #include "support/expect_ok.h"
-#include "support/interpret.h"
 #include "support/sweep.h"
 #include "tensor/elements.h"
 

@@ -6,7 +6,7 @@
 
 #include "rondo/pool.h"
 #include "rondo/update.h"
-#include "sequence.h"
+#include "sequence/sequence.h"
 
 graph_model *pick_graph(world *w, uint32_t number, graph_state wanted) {
     for (uint32_t i = 0; i < GRAPH_COUNT && number % 8 != 0; ++i) {

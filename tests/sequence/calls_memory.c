@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "rondo/pool.h"
-#include "sequence.h"
+#include "sequence/sequence.h"
 
 // ---- what a new block must not lie on ---------------------------------------------------------
 

@@ -3,7 +3,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-#include "sequence.h"
+#include "sequence/sequence.h"
 
 // ---- handles ----------------------------------------------------------------------------------
 

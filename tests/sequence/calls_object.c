@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "rondo/inspect.h"
-#include "sequence.h"
+#include "sequence/sequence.h"
 
 // A capture keeps the stream to its end, and what was on its way there goes on: the next stream of
 // this line does not come behind it.

@@ -6,7 +6,7 @@
 
 #include "rondo/stepper.h"
 #include "rondo/update.h"
-#include "sequence.h"
+#include "sequence/sequence.h"
 
 // ---- what a thread makes once -----------------------------------------------------------------
 

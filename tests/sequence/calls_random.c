@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
 
-#include "sequence.h"
+#include "sequence/sequence.h"
 
 static bool takes_part(const world *w, int generator) {
     for (int i = 0; i < GRAPH_COUNT; ++i) {

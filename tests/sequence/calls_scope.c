@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sequence.h"
+#include "sequence/sequence.h"
 
 // ---- scopes -----------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-#include "sequence.h"
+#include "sequence/sequence.h"
 
 stream_model *pick_stream(world *w, uint32_t number) {
     // Bodies are short of calls unless they are favoured.

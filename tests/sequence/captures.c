@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sequence.h"
+#include "sequence/sequence.h"
 
 capture *capture_of(const stream_model *s) {
     return s->frame != NULL ? s->frame->owner : NULL;

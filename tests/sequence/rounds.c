@@ -1,6 +1,6 @@
 // Rounds: lists of calls made from a seed, and run.
 // SPDX-License-Identifier: Apache-2.0
-#include "sequence.h"
+#include "sequence/sequence.h"
 
 #define CALL_ENTRY(name, weight) {#name, weight, call_##name},
 const call_kind call_kinds[] = {EACH_CALL(CALL_ENTRY)};

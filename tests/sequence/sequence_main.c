@@ -25,11 +25,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "conformance/random_support.h"
+#include "conformance/random/random_support.h"
 #include "rondo/pool.h"
-#include "sequence.h"
-#include "support/fake_cuda.h"
-#include "support/fake_random.h"
+#include "sequence/sequence.h"
+#include "support/fake/fake_cuda.h"
+#include "support/fake/fake_random.h"
 
 enum { HANG_SECONDS = 60, THREAD_MAX = 16, LUCKY_TRIES = 60 };
 

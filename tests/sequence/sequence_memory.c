@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sequence.h"
+#include "sequence/sequence.h"
 
 // ---- contents ---------------------------------------------------------------------------------
 

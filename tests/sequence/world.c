@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "conformance/random_support.h"
+#include "conformance/random/random_support.h"
 #include "rondo/pool.h"
-#include "sequence.h"
+#include "sequence/sequence.h"
 
 // ---- failures and tracing ---------------------------------------------------------------------
 

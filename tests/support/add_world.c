@@ -3,7 +3,7 @@
 #include "support/add_world.h"
 
 #include "support/expect_ok.h"
-#include "support/fake_cuda.h"
+#include "support/fake/fake_cuda.h"
 #include "support/on_devices.h"
 
 add_world *add_world_open(rondo_graphs_mode graphs, bool is_on_stream) {

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 #include "rondo/rondo.h"
-#include "support/add_program.h"
+#include "support/models/add_program.h"
 
 typedef struct add_world {
     rondo_device *device;  // of on_devices.h

@@ -4,8 +4,8 @@
 
 #include <dlfcn.h>
 
-#include "backend/cuda/cuda_device.h"
-#include "support/fake_cuda.h"
+#include "backend/cuda/driver/cuda_device.h"
+#include "support/fake/fake_cuda.h"
 
 const rondo__cuda_api *driver_enter(rondo_device *device) {
     const rondo__cuda_device *cuda = rondo__cuda_device_of(device);

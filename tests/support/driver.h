@@ -3,7 +3,7 @@
 #ifndef RONDO_TESTS_SUPPORT_DRIVER_H
 #define RONDO_TESTS_SUPPORT_DRIVER_H
 
-#include "backend/cuda/cuda_api.h"
+#include "backend/cuda/driver/cuda_api.h"
 #include "rondo/device.h"
 
 // The driver's functions, with the device's context current to the calling thread until

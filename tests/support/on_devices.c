@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 
-#include "support/add_program.h"
 #include "support/gpu_present.h"
+#include "support/models/add_program.h"
 
 static const char *g_name = "host";
 static bool g_is_fake;

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 #include "support/expect_ok.h"
-#include "support/fake_cuda.h"
+#include "support/fake/fake_cuda.h"
 
 // What the running tests open: "host", or "cuda:0", which over the fake driver is the fake.
 const char *on_devices_get_name(void);

@@ -18,7 +18,7 @@
 #include "rondo/log.h"
 #include "rondo/status.h"
 #include "support/expect_ok.h"
-#include "support/fake_cuda.h"
+#include "support/fake/fake_cuda.h"
 
 // ---- steps of a scenario ----------------------------------------------------------------------
 

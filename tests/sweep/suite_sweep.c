@@ -42,7 +42,7 @@
 
 #include "base/memory.h"
 #include "conformance/conformance.h"
-#include "support/fake_cuda.h"
+#include "support/fake/fake_cuda.h"
 #include "support/sweep.h"
 
 #define SUITE_TRACK_PLAIN

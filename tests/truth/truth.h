@@ -11,13 +11,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "backend/cuda/cuda_abi.h"
+#include "backend/cuda/driver/cuda_abi.h"
 
 // The driver, by the names that it exports; NULL: it lacks that one.
 typedef struct truth_driver {
 #define RONDO__CUDA_SYMBOL(need, name, version, exported, arguments) \
     rondo__cu_result(*name) arguments;
-#include "backend/cuda/cuda_symbols.h"
+#include "backend/cuda/driver/cuda_symbols.h"
 #include "support/driver_symbols.h"
 #undef RONDO__CUDA_SYMBOL
 } truth_driver;

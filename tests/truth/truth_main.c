@@ -1,6 +1,6 @@
 // rondo_driver_truth                — asks the GPU's driver every question, and compares with what
 //                                    driver 580 answered.
-// rondo_driver_truth --fake         — asks the fake driver (tests/support/fake_cuda.h).
+// rondo_driver_truth --fake         — asks the fake driver (tests/support/fake/fake_cuda.h).
 // rondo_driver_truth --id TEXT ...  — only the questions whose number begins so.
 // rondo_driver_truth --markdown ... — prints a table for bench/results.
 //
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "support/fake_cuda.h"
+#include "support/fake/fake_cuda.h"
 
 enum { SKIPPED = 77 };
 
@@ -134,7 +134,7 @@ static const char *fill_table(void) {
 #define RONDO__CUDA_SYMBOL(need, name, version, exported, arguments) \
     *(void **)&d.name = find(exported);                              \
     missing = d.name == NULL ? exported : missing;
-#include "backend/cuda/cuda_symbols.h"
+#include "backend/cuda/driver/cuda_symbols.h"
 #include "support/driver_symbols.h"
 #undef RONDO__CUDA_SYMBOL
     return missing;

@@ -1,0 +1,246 @@
+// Kernels out of CUDA C text: compiled by NVRTC or taken from the disk cache, loaded once for the
+// device's life.
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/cuda/compile/cuda_module.h"
+
+#include <string.h>
+
+#include "backend/cuda/compile/kernel_cache.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log/logging.h"
+#include "base/memory.h"
+#include "base/text.h"
+
+// Everything that decides the machine code, in one string: the parts are separated by zero bytes,
+// which none of them can contain.
+static rondo_status make_key(const char *source, const char *const *options, size_t option_count,
+                             int32_t arch, int32_t compiler_version, rondo__hash128 *out_key) {
+    rondo__text text = {0};
+    rondo__text_append(&text, "1 %d %d", (int)arch, (int)compiler_version);
+    for (size_t i = 0; i < option_count; i++) {
+        rondo__text_append_bytes(&text, "", 1);
+        rondo__text_append(&text, "%s", options[i]);
+    }
+    rondo__text_append_bytes(&text, "", 1);
+    rondo__text_append_bytes(&text, source, strlen(source));
+    rondo_status status = rondo__text_get_status(&text);
+    if (status == RONDO_STATUS_OK) {
+        *out_key = rondo__hash128_bytes(text.bytes, text.length);
+    }
+    rondo__text_deinit(&text);
+    return status;
+}
+
+static bool find_module(rondo__cuda_device *device, rondo__hash128 key,
+                        rondo__cu_module *out_module) {
+    bool is_found = false;
+    pthread_mutex_lock(&device->lock);
+    for (size_t i = 0; i < device->module_count && !is_found; i++) {
+        const rondo__cuda_module *entry = &device->modules[i];
+        if (entry->key.low == key.low && entry->key.high == key.high) {
+            *out_module = entry->module;
+            is_found = true;
+        }
+    }
+    pthread_mutex_unlock(&device->lock);
+    return is_found;
+}
+
+// Adds a module unless another thread was quicker; then *module becomes that thread's, and ours is
+// unloaded.
+static rondo_status keep_module(rondo__cuda_device *device, rondo__hash128 key,
+                                rondo__cu_module *module) {
+    rondo__cu_module earlier = NULL;
+    if (find_module(device, key, &earlier)) {
+        rondo__cuda_log_failure(device, device->api->cuModuleUnload(*module), "cuModuleUnload");
+        *module = earlier;
+        return RONDO_STATUS_OK;
+    }
+    pthread_mutex_lock(&device->lock);
+    rondo_status status =
+        RONDO__ARRAY_RESERVE(device->modules, device->module_capacity, device->module_count + 1);
+    if (status == RONDO_STATUS_OK) {
+        device->modules[device->module_count++] =
+            (rondo__cuda_module){.key = key, .module = *module};
+    }
+    pthread_mutex_unlock(&device->lock);
+    if (status != RONDO_STATUS_OK) {
+        rondo__cuda_log_failure(device, device->api->cuModuleUnload(*module), "cuModuleUnload");
+    }
+    return status;
+}
+
+static rondo_status load_image(rondo__cuda_device *device, const rondo__cuda_image *image,
+                               rondo__cu_module *out_module) {
+    rondo__cu_result code = device->api->cuModuleLoadData(out_module, image->bytes);
+    if (code != RONDO__CU_SUCCESS) {
+        return RONDO__CUDA_FAIL(device, code, "cuModuleLoadData", "cannot load machine code");
+    }
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status compile_and_load(rondo__cuda_device *device, const char *source,
+                                     const char *const *options, size_t option_count,
+                                     const char *kernel_name, rondo__hash128 key,
+                                     rondo__cu_module *out_module) {
+    rondo__cuda_image image = {0};
+    uint64_t start_ns = rondo__clock_now_ns();
+    RETURN_IF_ERROR(rondo__cuda_compile(source, options, option_count, device->arch, &image));
+    RONDO_LOG_INFO_F("%s: compiled the text of %s in %.0f ms", device->head.name, kernel_name,
+                     (double)(rondo__clock_now_ns() - start_ns) * 1e-6);
+    rondo_status status = load_image(device, &image, out_module);
+    if (status == RONDO_STATUS_OK) {
+        rondo__kernel_cache_store(key, &image);
+    }
+    rondo__cuda_image_deinit(&image);
+    return status;
+}
+
+static rondo_status get_module(rondo__cuda_device *device, const char *source,
+                               const char *const *options, size_t option_count,
+                               const char *kernel_name, rondo__cu_module *out_module) {
+    int32_t compiler_version = 0;
+    rondo__hash128 key;
+    RETURN_IF_ERROR(rondo__cuda_get_compiler_version(&compiler_version));
+    RETURN_IF_ERROR(make_key(source, options, option_count, device->arch, compiler_version, &key));
+    if (find_module(device, key, out_module)) {
+        return RONDO_STATUS_OK;
+    }
+    rondo__cuda_image image = {0};
+    bool is_loaded = false;
+    if (rondo__compile_ahead_take(device->ahead, key, &image) ||
+        rondo__kernel_cache_load(key, &image)) {
+        // Sound bytes that the driver refuses all the same (made by hand, say) are compiled again.
+        is_loaded = load_image(device, &image, out_module) == RONDO_STATUS_OK;
+        rondo__cuda_image_deinit(&image);
+    }
+    if (!is_loaded) {
+        RETURN_IF_ERROR(
+            compile_and_load(device, source, options, option_count, kernel_name, key, out_module));
+    }
+    return keep_module(device, key, out_module);
+}
+
+// Lets the kernel ask for as much dynamic shared memory as a block of this GPU may have. It costs
+// nothing until a launch asks for more than the 48 KiB every kernel may have.
+static rondo_status raise_shared_limit(rondo__cuda_device *device, rondo__cu_function function,
+                                       const char *kernel_name) {
+    const rondo__cuda_api *api = device->api;
+    int static_bytes = 0;
+    const char *call = "cuFuncGetAttribute";
+    rondo__cu_result code = api->cuFuncGetAttribute(
+        &static_bytes, RONDO__CU_FUNCTION_ATTRIBUTE_SHARED_SIZE_BYTES, function);
+    if (code == RONDO__CU_SUCCESS) {
+        call = "cuFuncSetAttribute";
+        code = api->cuFuncSetAttribute(function,
+                                       RONDO__CU_FUNCTION_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                       device->shared_bytes_max - static_bytes);
+    }
+    if (code != RONDO__CU_SUCCESS) {
+        return RONDO__CUDA_FAIL(device, code, call, "cannot set up kernel %s", kernel_name);
+    }
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__cuda_get_function(rondo_device *device_, const char *source,
+                                      const char *const *options, size_t option_count,
+                                      const char *kernel_name, void **out_function) {
+    rondo__cuda_device *device = rondo__cuda_device_of(device_);
+    *out_function = NULL;
+    bool was_pushed = false;
+    RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
+    int mode = rondo__cuda_relax(device);  // the library's own kernels, loaded on first use
+    rondo__cu_module module = NULL;
+    rondo__cu_function function = NULL;
+    rondo_status status = get_module(device, source, options, option_count, kernel_name, &module);
+    if (status != RONDO_STATUS_OK) {
+        goto leave;
+    }
+    rondo__cu_result code = device->api->cuModuleGetFunction(&function, module, kernel_name);
+    if (code == RONDO__CU_ERROR_NOT_FOUND) {
+        status = RONDO_FAIL_DRIVER(
+            RONDO_STATUS_BAD_DATA, code, "CUDA_ERROR_NOT_FOUND", "cuModuleGetFunction",
+            "the text has no kernel %s; declare it extern \"C\" __global__", kernel_name);
+    } else if (code != RONDO__CU_SUCCESS) {
+        status = RONDO__CUDA_FAIL(device, code, "cuModuleGetFunction", "cannot find kernel %s",
+                                  kernel_name);
+    } else {
+        status = raise_shared_limit(device, function, kernel_name);
+    }
+    if (status == RONDO_STATUS_OK) {
+        *out_function = function;
+    }
+
+leave:
+    rondo__cuda_restore(device, mode);
+    rondo__cuda_leave(device, was_pushed);
+    return status;
+}
+
+void rondo__cuda_want_function(rondo_device *device_, const char *source,
+                               const char *const *options, size_t option_count,
+                               const char *kernel_name) {
+    rondo__cuda_device *device = rondo__cuda_device_of(device_);
+    rondo__compile_want want = {.device = device->head.name,
+                                .source = source,
+                                .options = options,
+                                .option_count = option_count,
+                                .kernel_name = kernel_name,
+                                .arch = device->arch};
+    rondo__cu_module module = NULL;
+    int32_t version = 0;
+    rondo_error saved;
+    rondo__error_save(&saved);
+    if (rondo__cuda_get_compiler_version(&version) == RONDO_STATUS_OK &&
+        make_key(source, options, option_count, device->arch, version, &want.key) ==
+            RONDO_STATUS_OK &&
+        !find_module(device, want.key, &module)) {
+        rondo__compile_ahead_want(device->ahead, &want);
+    }
+    rondo__error_restore(&saved);
+}
+
+rondo_status rondo__cuda_load_ptx(rondo__cuda_device *device, const char *text,
+                                  const char *kernel_name, rondo__cu_function *out_function) {
+    rondo__hash128 key = rondo__hash128_bytes(text, strlen(text));
+    *out_function = NULL;
+    bool was_pushed = false;
+    RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
+    int mode = rondo__cuda_relax(device);  // the library's own kernels, loaded on first use
+    rondo_status status = RONDO_STATUS_OK;
+    rondo__cu_module module = NULL;
+    rondo__cu_function function = NULL;
+    if (!find_module(device, key, &module)) {
+        rondo__cu_result code = device->api->cuModuleLoadData(&module, text);
+        if (code != RONDO__CU_SUCCESS) {
+            status = RONDO__CUDA_FAIL(device, code, "cuModuleLoadData",
+                                      "the driver cannot compile kernel %s", kernel_name);
+            goto leave;
+        }
+        status = keep_module(device, key, &module);
+    }
+    if (status == RONDO_STATUS_OK) {
+        rondo__cu_result code = device->api->cuModuleGetFunction(&function, module, kernel_name);
+        if (code != RONDO__CU_SUCCESS) {
+            status = RONDO__CUDA_FAIL(device, code, "cuModuleGetFunction", "cannot find kernel %s",
+                                      kernel_name);
+        }
+    }
+    if (status == RONDO_STATUS_OK) {
+        *out_function = function;
+    }
+
+leave:
+    rondo__cuda_restore(device, mode);
+    rondo__cuda_leave(device, was_pushed);
+    return status;
+}
+
+void rondo__cuda_unload_modules(rondo__cuda_device *device) {
+    for (size_t i = 0; i < device->module_count; i++) {
+        rondo__cuda_log_failure(device, device->api->cuModuleUnload(device->modules[i].module),
+                                "cuModuleUnload");
+    }
+    device->module_count = 0;
+}

@@ -1,0 +1,18 @@
+// backend/cuda/compile/cuda_module.h — device code that was loaded.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_BACKEND_CUDA_COMPILE_CUDA_MODULE_H
+#define RONDO_BACKEND_CUDA_COMPILE_CUDA_MODULE_H
+
+#include "backend/cuda/driver/cuda_device.h"
+
+// A kernel out of machine-independent code (PTX), which the driver compiles.
+rondo_status rondo__cuda_load_ptx(rondo__cuda_device *device, const char *text,
+                                  const char *kernel_name, rondo__cu_function *out_function);
+rondo_status rondo__cuda_get_function(rondo_device *device, const char *source,
+                                      const char *const *options, size_t option_count,
+                                      const char *kernel_name, void **out_function);
+void rondo__cuda_want_function(rondo_device *device, const char *source, const char *const *options,
+                               size_t option_count, const char *kernel_name);
+void rondo__cuda_unload_modules(rondo__cuda_device *device);
+
+#endif  // RONDO_BACKEND_CUDA_COMPILE_CUDA_MODULE_H

@@ -1,0 +1,61 @@
+// Graphs inside graphs: recording a template as one node, and looking into such nodes.
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/cuda/graph/cuda_child.h"
+
+#include "backend/cuda/driver/cuda_stream.h"
+#include "backend/cuda/graph/cuda_template.h"
+#include "base/error.h"
+
+// ---- looking inside ---------------------------------------------------------------------------
+
+// ---- recording --------------------------------------------------------------------------------
+
+// Adds the node behind the stream's frontier, and makes it the frontier.
+static rondo_status add_node(rondo_stream *stream, rondo__cu_graph child) {
+    const rondo__cuda_api *api = rondo__cuda_device_of(stream->device)->api;
+    rondo__cu_stream native = rondo__cuda_native_stream(stream);
+    int state = RONDO__CU_CAPTURE_STATUS_NONE;
+    uint64_t id = 0;
+    rondo__cu_graph graph = NULL;
+    const rondo__cu_graph_node *frontier = NULL;
+    const rondo__cu_edge_data *data = NULL;
+    size_t count = 0;
+    // The older form refuses to answer when an edge is programmatic. The new node waits for whole
+    // predecessors in any case.
+    rondo__cu_result code =
+        (api->capabilities & RONDO__CUDA_CAN_LIST_TYPED_EDGES) != 0
+            ? api->cuStreamGetCaptureInfo_v3(native, &state, &id, &graph, &frontier, &data, &count)
+            : api->cuStreamGetCaptureInfo(native, &state, &id, &graph, &frontier, &count);
+    if (code != RONDO__CU_SUCCESS) {
+        return RONDO__CUDA_STREAM_FAIL(stream, code, "cuStreamGetCaptureInfo",
+                                       "cannot ask where the capture stands");
+    }
+    if (state != RONDO__CU_CAPTURE_STATUS_ACTIVE) {
+        return RONDO_FAIL_AS("rondo_stream_add_graph", STATE, "stream %u does not record",
+                             (unsigned)stream->number);
+    }
+    rondo__cu_graph_node node = NULL;
+    code = api->cuGraphAddChildGraphNode(&node, graph, frontier, count, child);
+    if (code != RONDO__CU_SUCCESS) {
+        return RONDO__CUDA_STREAM_FAIL(stream, code, "cuGraphAddChildGraphNode",
+                                       "cannot record the graph as a node");
+    }
+    code = api->cuStreamUpdateCaptureDependencies(native, &node, 1,
+                                                  RONDO__CU_CAPTURE_SET_DEPENDENCIES);
+    if (code != RONDO__CU_SUCCESS) {
+        return RONDO__CUDA_STREAM_FAIL(stream, code, "cuStreamUpdateCaptureDependencies",
+                                       "cannot go on behind the recorded graph");
+    }
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__cuda_add_child(rondo_stream *stream, rondo__template *template_) {
+    rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
+    bool was_pushed = false;
+    RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
+    rondo_status status = add_node(stream, ((rondo__cuda_template *)template_)->native);
+    rondo__cuda_leave(device, was_pushed);
+    return status;
+}
+
+// ---- executables ------------------------------------------------------------------------------

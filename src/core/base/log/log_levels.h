@@ -1,0 +1,28 @@
+// base/log/log_levels.h — which messages are wanted, by room: a level for each.
+//
+//   RONDO_LOG=info,executor=debug,pool=warn
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_BASE_LOG_LOG_LEVELS_H
+#define RONDO_BASE_LOG_LOG_LEVELS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rondo/log_record.h"
+
+// "executor" of ".../src/models/executor/run/run.c": the folder behind the last "src"; "" where there is none.
+void rondo__log_find_room(const char *file, char *room, size_t bytes);
+
+// Whether such a message of a source file is wanted. The first question reads RONDO_LOG.
+//
+// Threads: safe, all below.
+bool rondo__log_is_wanted_in(rondo_log_level level, const char *file);
+// Whether debug messages of that file are: then all its messages say where they come from.
+bool rondo__log_is_detailed_in(const char *file);
+// RONDO_LOG, where nobody has said yet what it has that means nothing; otherwise NULL. `why` says
+// what that is.
+const char *rondo__log_take_unknown(char *why, size_t bytes);
+
+#endif  // RONDO_BASE_LOG_LOG_LEVELS_H

@@ -1,0 +1,181 @@
+// graph/node/node.c — nodes by handle: asked for while a stream records, added, built by hand.
+//
+// A graph built by hand is a capture on a stream of its own, which the program never sees: before
+// each node the stream is told what that depends on.
+// SPDX-License-Identifier: Apache-2.0
+#include "rondo/node.h"
+
+#include "backend/cause.h"
+#include "backend/check.h"
+#include "base/memory.h"
+#include "graph/graph_object.h"
+#include "graph/node/put.h"
+#include "graph/tracked.h"
+
+// ---- handles ----------------------------------------------------------------------------------
+
+// The graph's capture that the stream records into, outside of bodies.
+static rondo_status find_capture(rondo_stream *stream, const char *call,
+                                 rondo__capture **out_capture) {
+    rondo__place place;
+    RETURN_IF_ERROR(rondo__capture_locate(stream, &place));
+    *out_capture = place.capture;
+    if (place.state == RONDO__CAPTURE_BROKEN) {
+        return rondo__cause_fail_broken(stream, call);
+    }
+    if (place.state == RONDO__CAPTURE_NONE || place.capture == NULL) {
+        return RONDO_FAIL_AS(call, STATE,
+                             "stream %u records no graph of Rondo's; handles are for captures that "
+                             "rondo_graph_capture_begin began",
+                             (unsigned)stream->number);
+    }
+    if (place.id != place.capture->id) {
+        return RONDO_FAIL_AS(call, UNSUPPORTED,
+                             "stream %u records the body of a conditional node, whose nodes cannot "
+                             "be patched",
+                             (unsigned)stream->number);
+    }
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status find_last(rondo_stream *stream, const char *call, rondo__capture *capture,
+                              rondo_node *out_node) {
+    rondo__node_handle last = 0;
+    size_t count = 0;
+    RETURN_IF_ERROR(stream->device->backend->get_frontier(stream, &last, 1, &count));
+    if (count == 0) {
+        return RONDO_FAIL_AS(call, STATE, "nothing was recorded on stream %u yet",
+                             (unsigned)stream->number);
+    }
+    if (count > 1) {
+        return RONDO_FAIL_AS(call, STATE,
+                             "stream %u comes behind %zu nodes; ask right behind the call whose "
+                             "node it is",
+                             (unsigned)stream->number, count);
+    }
+    return rondo__tracked_add(capture, last, out_node);
+}
+
+rondo_status rondo_stream_get_last_node(rondo_stream *stream, rondo_node *out_node) {
+    RETURN_IF_ERROR(rondo__check_pointer(out_node, __func__, "out_node"));
+    *out_node = (rondo_node){0};
+    RETURN_IF_ERROR(rondo__check_stream(stream, __func__));
+    rondo__capture *capture;
+    RETURN_IF_ERROR(find_capture(stream, __func__, &capture));
+    return find_last(stream, __func__, capture, out_node);
+}
+
+rondo_status rondo_graph_get_node_index(rondo_graph *graph, rondo_node node, size_t *out_index) {
+    RETURN_IF_ERROR(rondo__check_pointer(out_index, __func__, "out_index"));
+    *out_index = 0;
+    RETURN_IF_ERROR(rondo__graph_check_template(graph, __func__));
+    size_t index = rondo__tracked_get_index(graph->tracked, node);
+    if (index == SIZE_MAX) {
+        return RONDO_FAIL(STATE, "the handle is none of what graph \"%s\" recorded last",
+                          graph->label);
+    }
+    *out_index = index;
+    return RONDO_STATUS_OK;
+}
+
+// ---- adding -----------------------------------------------------------------------------------
+
+static rondo_status add_node(rondo_stream *stream, const char *call, const rondo_work *given,
+                             rondo_node *out_node) {
+    rondo_work work;
+    rondo__capture *capture;
+    rondo_status status = find_capture(stream, call, &capture);
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__put_check(given, call, &work);
+    }
+    if (status != RONDO_STATUS_OK) {
+        return rondo__mark_missing(stream, "node", status);
+    }
+    RETURN_IF_ERROR(rondo__put_work(stream, &work));
+    return out_node != NULL
+               ? rondo__mark_missing(stream, "node", find_last(stream, call, capture, out_node))
+               : RONDO_STATUS_OK;
+}
+
+rondo_status rondo_stream_add_node(rondo_stream *stream, const rondo_work *work,
+                                   rondo_node *out_node) {
+    if (out_node != NULL) {
+        *out_node = (rondo_node){0};
+    }
+    RETURN_IF_ERROR(rondo__check_stream(stream, __func__));
+    return add_node(stream, __func__, work, out_node);
+}
+
+// ---- graphs by hand ---------------------------------------------------------------------------
+
+rondo_status rondo_graph_build_begin(rondo_graph *graph) {
+    RETURN_IF_ERROR(rondo__check_pointer(graph, __func__, "graph"));
+    RETURN_IF_ERROR(rondo__check_alive(graph->device, __func__));
+    if (graph->device->backend->set_frontier == NULL) {
+        return RONDO_FAIL(UNSUPPORTED, "graphs of %s cannot be built by hand", graph->device->name);
+    }
+    if (graph->builder == NULL) {
+        RETURN_IF_ERROR(rondo_stream_create(graph->device, NULL, &graph->builder));
+    }
+    RETURN_IF_ERROR(rondo_graph_capture_begin(graph, graph->builder, RONDO_CAPTURE_RELAXED));
+    graph->capture->is_by_hand = true;
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status set_predecessors(rondo_graph *graph, const rondo_node *after, size_t count) {
+    static const char call[] = "rondo_graph_add_node";
+    rondo__node_handle few[16];
+    rondo__node_handle *handles = few;
+    if (count > sizeof few / sizeof few[0]) {
+        handles = rondo__calloc(count, sizeof *handles);
+        if (handles == NULL) {
+            return RONDO_STATUS_NO_MEMORY;
+        }
+    }
+    rondo_status status = RONDO_STATUS_OK;
+    for (size_t i = 0; i < count && status == RONDO_STATUS_OK; ++i) {
+        if (!rondo__tracked_get_handle(graph->capture, after[i], &handles[i])) {
+            status = RONDO_FAIL_AS(call, STATE, "after[%zu] is no node of graph \"%s\"", i,
+                                   graph->label);
+        }
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = graph->device->backend->set_frontier(graph->builder, handles, count);
+    }
+    if (handles != few) {
+        rondo__free(handles);
+    }
+    return status;
+}
+
+static rondo_status add_behind(rondo_graph *graph, const rondo_node *after, size_t after_count,
+                               const rondo_work *work, rondo_node *out_node) {
+    static const char call[] = "rondo_graph_add_node";
+    RETURN_IF_ERROR(rondo__check_pointer(graph, call, "graph"));
+    RETURN_IF_ERROR(rondo__check_alive(graph->device, call));
+    if (graph->state != RONDO__GRAPH_RECORDING || graph->stream != graph->builder) {
+        return RONDO_FAIL_AS(call, STATE,
+                             "graph \"%s\" is not being built; call rondo_graph_build_begin",
+                             graph->label);
+    }
+    rondo_status status =
+        after_count > 0 ? rondo__check_pointer(after, call, "after") : RONDO_STATUS_OK;
+    if (status == RONDO_STATUS_OK) {
+        RETURN_IF_ERROR(rondo__capture_refuse_broken(graph->builder, call));
+        status = set_predecessors(graph, after, after_count);
+    }
+    return status == RONDO_STATUS_OK ? add_node(graph->builder, call, work, out_node)
+                                     : rondo__mark_missing(graph->builder, "node", status);
+}
+
+// Every node gets a handle: the end of the graph comes behind each of them. `out_node` may be one
+// of `after`, so it is written last.
+rondo_status rondo_graph_add_node(rondo_graph *graph, const rondo_node *after, size_t after_count,
+                                  const rondo_work *work, rondo_node *out_node) {
+    rondo_node added = {0};
+    const rondo_status status = add_behind(graph, after, after_count, work, &added);
+    if (out_node != NULL) {
+        *out_node = added;
+    }
+    return status;
+}

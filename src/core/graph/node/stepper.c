@@ -1,0 +1,211 @@
+// graph/node/stepper.c — steps that run, are recorded, or patched, by one call at the place of a
+// launch.
+// SPDX-License-Identifier: Apache-2.0
+#include "rondo/stepper.h"
+
+#include "backend/check.h"
+#include "base/memory.h"
+#include "base/read_options.h"
+#include "graph/graph_capture.h"
+#include "graph/node/put.h"
+
+struct rondo_stepper {
+    rondo_graph *graph;
+    rondo_stream *stream;  // borrowed while a step is open; NULL: none is
+    rondo_capture_mode capture_mode;
+    uint32_t eager_steps;
+    uint32_t eager_count;  // steps that ran eagerly since the last recording was given up
+    rondo_stepper_mode mode;
+    bool is_spoilt;  // a put of the step failed
+    rondo_node *nodes;
+    size_t node_count;
+    size_t node_capacity;
+    size_t put_count;
+};
+
+// ---- life -------------------------------------------------------------------------------------
+
+rondo_status rondo_stepper_create(rondo_device *device, const rondo_stepper_options *options,
+                                  rondo_stepper **out_stepper) {
+    RETURN_IF_ERROR(rondo__check_pointer(out_stepper, __func__, "out_stepper"));
+    *out_stepper = NULL;
+    rondo_stepper_options wanted = {.struct_size = sizeof wanted};
+    RETURN_IF_ERROR(
+        rondo__read_options(options, &wanted, sizeof wanted, __func__, "rondo_stepper_options"));
+    RETURN_IF_ERROR(rondo__graph_check_mode(wanted.mode, __func__));
+    rondo_stepper *stepper = rondo__calloc(1, sizeof *stepper);
+    if (stepper == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    const rondo_graph_options graph_options = {
+        .struct_size = sizeof graph_options,
+        .keep = RONDO_KEEP_TEMPLATE,
+        .label = wanted.label != NULL ? wanted.label : "step",
+    };
+    rondo_status status = rondo_graph_create(device, &graph_options, &stepper->graph);
+    if (status != RONDO_STATUS_OK) {
+        rondo__free(stepper);
+        return status;
+    }
+    stepper->capture_mode = wanted.mode;
+    stepper->eager_steps = wanted.records_at_once   ? 0
+                           : wanted.eager_steps > 0 ? wanted.eager_steps
+                                                    : 1;
+    *out_stepper = stepper;
+    return RONDO_STATUS_OK;
+}
+
+void rondo_stepper_destroy(rondo_stepper *stepper) {
+    if (stepper != NULL) {
+        rondo_graph_destroy(stepper->graph);
+        rondo__free(stepper->nodes);
+        rondo__free(stepper);
+    }
+}
+
+// ---- a step -----------------------------------------------------------------------------------
+
+static rondo_status refuse_recording(rondo_stream *stream) {
+    bool is_recording = false;
+    RETURN_IF_ERROR(rondo_stream_is_recording(stream, &is_recording));
+    return !is_recording ? RONDO_STATUS_OK
+                         : RONDO_FAIL_AS("rondo_stepper_begin", STATE,
+                                         "stream %u records already; a stepper makes its own "
+                                         "recordings",
+                                         (unsigned)stream->number);
+}
+
+rondo_status rondo_stepper_begin(rondo_stepper *stepper, rondo_stream *stream) {
+    RETURN_IF_ERROR(rondo__check_pointer(stepper, __func__, "stepper"));
+    RETURN_IF_ERROR(rondo__check_stream(stream, __func__));
+    if (stepper->stream != NULL) {
+        return RONDO_FAIL(STATE, "a step was begun already; call rondo_stepper_end first");
+    }
+    if (stepper->graph->device != stream->device) {
+        return RONDO_FAIL(INVALID, "the stepper is of %s, the stream of %s",
+                          stepper->graph->device->name, stream->device->name);
+    }
+    RETURN_IF_ERROR(refuse_recording(stream));
+    stepper->mode = stepper->graph->state == RONDO__GRAPH_READY   ? RONDO_STEPPER_PATCHES
+                    : stepper->eager_count < stepper->eager_steps ? RONDO_STEPPER_EAGER
+                                                                  : RONDO_STEPPER_RECORDS;
+    if (stepper->mode == RONDO_STEPPER_RECORDS) {
+        RETURN_IF_ERROR(rondo_graph_capture_begin(stepper->graph, stream, stepper->capture_mode));
+    }
+    stepper->stream = stream;
+    stepper->put_count = 0;
+    stepper->is_spoilt = false;
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status put_eagerly(rondo_stepper *stepper, const rondo_work *given) {
+    rondo_work work;
+    RETURN_IF_ERROR(rondo__put_check(given, "rondo_stepper_put", &work));
+    return work.kind == RONDO_NODE_CHILD ? rondo_graph_replay(work.graph, stepper->stream)
+                                         : rondo__put_work(stepper->stream, &work);
+}
+
+static rondo_status put_recorded(rondo_stepper *stepper, const rondo_work *work) {
+    rondo_status status =
+        RONDO__ARRAY_RESERVE(stepper->nodes, stepper->node_capacity, stepper->put_count + 1);
+    RETURN_IF_ERROR(status);
+    return rondo_stream_add_node(stepper->stream, work, &stepper->nodes[stepper->put_count]);
+}
+
+static rondo_status put_patch(rondo_stepper *stepper, const rondo_work *work) {
+    if (stepper->put_count == stepper->node_count) {
+        return RONDO_FAIL_AS("rondo_stepper_put", STATE,
+                             "the step puts more than the %zu works that were recorded; steps of "
+                             "one stepper put the same kinds of work in the same order",
+                             stepper->node_count);
+    }
+    // A recorded graph stays as it was.
+    if (work->kind == RONDO_NODE_CHILD) {
+        return RONDO_STATUS_OK;
+    }
+    return rondo_graph_patch_node(stepper->graph, stepper->nodes[stepper->put_count], work);
+}
+
+rondo_status rondo_stepper_put(rondo_stepper *stepper, const rondo_work *work) {
+    RETURN_IF_ERROR(rondo__check_pointer(stepper, __func__, "stepper"));
+    if (stepper->stream == NULL) {
+        return RONDO_FAIL(STATE, "no step was begun; call rondo_stepper_begin first");
+    }
+    rondo_status status = rondo__check_pointer(work, __func__, "work");
+    if (status == RONDO_STATUS_OK) {
+        status = stepper->mode == RONDO_STEPPER_EAGER     ? put_eagerly(stepper, work)
+                 : stepper->mode == RONDO_STEPPER_RECORDS ? put_recorded(stepper, work)
+                                                          : put_patch(stepper, work);
+    }
+    ++stepper->put_count;
+    stepper->is_spoilt = stepper->is_spoilt || status != RONDO_STATUS_OK;
+    return status;
+}
+
+// ---- the end ----------------------------------------------------------------------------------
+
+// The next step runs eagerly and is recorded anew.
+static void give_up(rondo_stepper *stepper) {
+    rondo_error saved;
+    rondo__error_save(&saved);
+    rondo_graph_capture_abort(stepper->graph);
+    rondo_graph_reset(stepper->graph);
+    stepper->node_count = 0;
+    stepper->eager_count = 0;
+    rondo__error_restore(&saved);
+}
+
+static rondo_status end_patched(rondo_stepper *stepper) {
+    if (stepper->put_count < stepper->node_count) {
+        return RONDO_FAIL_AS("rondo_stepper_end", STATE,
+                             "the step put %zu works of the %zu that were recorded; steps of one "
+                             "stepper put the same kinds of work in the same order",
+                             stepper->put_count, stepper->node_count);
+    }
+    return rondo_graph_replay(stepper->graph, stepper->stream);
+}
+
+static rondo_status end_recorded(rondo_stepper *stepper) {
+    RETURN_IF_ERROR(rondo_graph_capture_end(stepper->graph));
+    stepper->node_count = stepper->put_count;
+    return rondo_graph_replay(stepper->graph, stepper->stream);
+}
+
+rondo_status rondo_stepper_end(rondo_stepper *stepper) {
+    RETURN_IF_ERROR(rondo__check_pointer(stepper, __func__, "stepper"));
+    if (stepper->stream == NULL) {
+        return RONDO_FAIL(STATE, "no step was begun; call rondo_stepper_begin first");
+    }
+    rondo_status status = RONDO_STATUS_OK;
+    if (stepper->is_spoilt) {
+        status = RONDO_FAIL(STATE, "a work of the step could not be put, so the step is not whole");
+    } else if (stepper->mode == RONDO_STEPPER_EAGER) {
+        ++stepper->eager_count;
+    } else {
+        status =
+            stepper->mode == RONDO_STEPPER_RECORDS ? end_recorded(stepper) : end_patched(stepper);
+    }
+    if (status != RONDO_STATUS_OK && stepper->mode != RONDO_STEPPER_EAGER) {
+        give_up(stepper);
+    }
+    stepper->stream = NULL;
+    return status;
+}
+
+rondo_status rondo_stepper_reset(rondo_stepper *stepper) {
+    RETURN_IF_ERROR(rondo__check_pointer(stepper, __func__, "stepper"));
+    if (stepper->stream != NULL) {
+        return RONDO_FAIL(STATE, "a step was begun; call rondo_stepper_end first");
+    }
+    give_up(stepper);
+    stepper->mode = RONDO_STEPPER_EAGER;
+    return RONDO_STATUS_OK;
+}
+
+rondo_stepper_mode rondo_stepper_get_mode(const rondo_stepper *stepper) {
+    return stepper != NULL ? stepper->mode : RONDO_STEPPER_EAGER;
+}
+
+rondo_graph *rondo_stepper_get_graph(const rondo_stepper *stepper) {
+    return stepper != NULL ? stepper->graph : NULL;
+}

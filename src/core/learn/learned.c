@@ -1,0 +1,733 @@
+// learn/learned.c — learned steps: made, learned, run.
+//
+//   NOT_YET ── learn ──> PROVED ── run: compare it where watch.h says so, patch what changed, replay
+//                 │         │ a comparison finds something else
+//                 v         v
+//                 REFUSED ──── run: as the fallback says
+//
+// A run looks at all values before it changes anything. Words go into the graph's images at once;
+// the nodes stay dirty until the executable has them, so that the next run makes a failed one good.
+// SPDX-License-Identifier: Apache-2.0
+#include "learn/learned.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "backend/check.h"
+#include "base/clock.h"
+#include "base/log/logging.h"
+#include "base/memory.h"
+#include "base/read_options.h"
+#include "capture/label_stack.h"
+#include "graph/node/patch.h"
+
+static const char call_run[] = "rondo_learned_run";
+
+static const uint64_t usual_draws = 688;  // (1 - 0.01)^688 < 0.001
+static const uint64_t usual_spare_ns = 50000000;
+static const uint64_t usual_seed = UINT64_C(0x72d1f3a95b8c6e47);
+
+// ---- life -------------------------------------------------------------------------------------
+
+static rondo_status check_options(const rondo_learned_options *options) {
+    if (options->fallback < RONDO_LEARN_CHEAPEST || options->fallback > RONDO_LEARN_RECAPTURE) {
+        return RONDO_FAIL_AS("rondo_learned_create", INVALID,
+                             "options.fallback is %d, not a rondo_learned_fallback",
+                             (int)options->fallback);
+    }
+    return options->mode == RONDO_CAPTURE_THREAD_LOCAL || options->mode == RONDO_CAPTURE_GLOBAL ||
+                   options->mode == RONDO_CAPTURE_RELAXED
+               ? RONDO_STATUS_OK
+               : RONDO_FAIL_AS("rondo_learned_create", INVALID, "%d is not a capture mode",
+                               (int)options->mode);
+}
+
+static rondo_status make_parts(rondo_learned *learned, const rondo_learned_options *options,
+                               const rondo_argument *arguments, size_t count) {
+    RETURN_IF_ERROR(rondo__arguments_init(arguments, count, &learned->arguments));
+    const rondo_graph_options graph_options = {
+        .struct_size = sizeof graph_options,
+        .keep = RONDO_KEEP_TEMPLATE,
+        .label = options->label != NULL ? options->label : "learned",
+        .arena = options->arena,
+        .check_addresses = options->check_addresses};
+    RETURN_IF_ERROR(rondo_graph_create(learned->device, &graph_options, &learned->graph));
+    RETURN_IF_ERROR(rondo__values_init(&learned->arguments, &learned->values));
+    RETURN_IF_ERROR(rondo__values_init(&learned->arguments, &learned->next));
+    learned->given = rondo__calloc(count + 1, sizeof *learned->given);
+    return learned->given != NULL ? rondo__fallback_init(learned, options) : RONDO_STATUS_NO_MEMORY;
+}
+
+rondo_status rondo_learned_create(rondo_device *device, const rondo_learned_options *options,
+                                  const rondo_argument *arguments, size_t argument_count,
+                                  rondo_learned_function function, void *user_data,
+                                  rondo_learned **out_learned) {
+    RETURN_IF_ERROR(rondo__check_pointer(out_learned, __func__, "out_learned"));
+    *out_learned = NULL;
+    RETURN_IF_ERROR(rondo__check_device(device, __func__));
+    if (function == NULL) {
+        return rondo__check_fail_null(__func__, "function");
+    }
+    if (arguments == NULL && argument_count > 0) {
+        return rondo__check_fail_null(__func__, "arguments");
+    }
+    rondo_learned_options wanted = {.struct_size = sizeof wanted};
+    RETURN_IF_ERROR(
+        rondo__read_options(options, &wanted, sizeof wanted, __func__, "rondo_learned_options"));
+    RETURN_IF_ERROR(check_options(&wanted));
+    if (device->backend->read_node == NULL || device->backend->patch_nodes == NULL) {
+        return RONDO_FAIL(UNSUPPORTED, "nodes of %s can be neither read nor patched", device->name);
+    }
+    rondo_learned *learned = rondo__calloc_lines(sizeof *learned);
+    if (learned == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    rondo_device_retain(device);
+    learned->device = device;
+    learned->seed = wanted.seed != 0 ? wanted.seed : usual_seed;
+    learned->spare_ns = wanted.learn_ns != 0 ? wanted.learn_ns : usual_spare_ns;
+    rondo_status status = make_parts(learned, &wanted, arguments, argument_count);
+    if (status != RONDO_STATUS_OK) {
+        rondo_learned_destroy(learned);
+        return status;
+    }
+    learned->step = (rondo__step){.device = device,
+                                  .arguments = &learned->arguments,
+                                  .function = function,
+                                  .user_data = user_data,
+                                  .mode = wanted.mode};
+    learned->has_structs = learned->arguments.struct_bytes > 0;
+    for (size_t i = 0; i < argument_count; ++i) {
+        learned->has_exclusive |= learned->arguments.list[i].is_exclusive;
+    }
+    rondo__watch_init(&learned->watch, &learned->arguments,
+                      wanted.draws_wanted != 0 ? wanted.draws_wanted : usual_draws,
+                      wanted.check_every);
+    *out_learned = learned;
+    return RONDO_STATUS_OK;
+}
+
+// What is known of the executable.
+static void forget_executable(rondo_learned *learned) {
+    rondo__free(learned->images);
+    rondo__free(learned->dirt);
+    rondo__free(learned->formers);
+    rondo__free(learned->dirty);
+    rondo__free(learned->dirty_nodes);
+    rondo__free(learned->words);
+    rondo__free(learned->first_words);
+    learned->images = NULL;
+    learned->dirt = NULL;
+    learned->formers = NULL;
+    learned->dirty = NULL;
+    learned->dirty_nodes = NULL;
+    learned->words = NULL;
+    learned->first_words = NULL;
+    learned->dirty_count = 0;
+    learned->is_current = false;
+}
+
+void rondo_learned_destroy(rondo_learned *learned) {
+    if (learned == NULL || atomic_load(&learned->device->is_forked)) {
+        return;
+    }
+    rondo__fallback_deinit(learned);
+    rondo_graph_destroy(learned->graph);
+    forget_executable(learned);
+    rondo__lesson_deinit(&learned->lesson);
+    rondo__watch_deinit(&learned->watch);
+    rondo__values_deinit(&learned->values);
+    rondo__values_deinit(&learned->next);
+    rondo__arguments_deinit(&learned->arguments);
+    rondo__free(learned->given);
+    rondo_device_release(learned->device);
+    rondo__free(learned);
+}
+
+rondo_graph *rondo_learned_get_graph(rondo_learned *learned) {
+    return learned != NULL ? learned->graph : NULL;
+}
+
+rondo_graph_cache *rondo_learned_get_cache(rondo_learned *learned) {
+    return learned != NULL ? learned->fallback.cache : NULL;
+}
+
+// ---- values of a run --------------------------------------------------------------------------
+
+static rondo_status check_room(const rondo__argument *argument, uintptr_t address, uintptr_t begin,
+                               size_t bytes, const char *call) {
+    const size_t room = bytes - (size_t)(address - begin);
+    return argument->extent <= room
+               ? RONDO_STATUS_OK
+               : RONDO_FAIL_AS(call, INVALID,
+                               "argument \"%s\" is 0x%" PRIxPTR
+                               ", with %zu bytes behind it in its allocation; its extent is "
+                               "%" PRIu64,
+                               argument->name, address, room, argument->extent);
+}
+
+// Whether there is memory of the extent behind the pointer.
+static rondo_status check_memory(const rondo_learned *learned, const rondo__argument *argument,
+                                 uintptr_t address, const char *call) {
+    rondo_device *device = learned->device;
+    rondo__area area;
+    if (argument->is_unchecked) {
+        return RONDO_STATUS_OK;
+    }
+    if (rondo__areas_find(device, (const void *)address, &area)) {
+        if (area.kind != argument->memory) {
+            return RONDO_FAIL_AS(
+                call, INVALID, "argument \"%s\" is 0x%" PRIxPTR ", which is %s memory",
+                argument->name, address, area.kind == RONDO_MEMORY_PINNED ? "pinned" : "device");
+        }
+        return check_room(argument, address, area.begin, area.bytes, call);
+    }
+    rondo__allocation allocation = {.id = 0};
+    if (device->backend->find_allocation != NULL) {
+        RETURN_IF_ERROR(
+            device->backend->find_allocation(device, (const void *)address, &allocation));
+    }
+    if (allocation.id == 0) {
+        return RONDO_FAIL_AS(call, INVALID,
+                             "argument \"%s\" is 0x%" PRIxPTR
+                             ", which lies outside any known allocation, or was freed since; "
+                             "say is_unchecked for memory of another kind",
+                             argument->name, address);
+    }
+    return check_room(argument, address, allocation.begin, allocation.bytes, call);
+}
+
+static bool has_changed(const rondo_learned *learned, size_t index) {
+    const rondo__argument *argument = &learned->arguments.list[index];
+    if (argument->kind == RONDO_ARGUMENT_STRUCT) {
+        return memcmp(learned->values.bytes + argument->struct_offset,
+                      learned->next.bytes + argument->struct_offset, argument->struct_bytes) != 0;
+    }
+    return learned->values.bits[index] != learned->next.bits[index];
+}
+
+static rondo_status check_list(const rondo_learned *learned, const rondo_value *values,
+                               size_t count, const char *call) {
+    if (count != learned->arguments.count) {
+        return RONDO_FAIL_AS(call, INVALID, "%zu values; the step has %zu arguments", count,
+                             learned->arguments.count);
+    }
+    return values != NULL || count == 0 ? RONDO_STATUS_OK : rondo__check_fail_null(call, "values");
+}
+
+// Takes a value over into `next`.
+static inline rondo_status read_value(rondo_learned *learned, size_t index,
+                                      const rondo_value *value, const char *call) {
+    const rondo__argument *argument = &learned->arguments.list[index];
+    learned->next.bits[index] = rondo__value_get_bits(argument, value);
+    if (argument->kind == RONDO_ARGUMENT_STRUCT) {
+        if (value->bytes == NULL) {
+            return RONDO_FAIL_AS(call, INVALID, "argument \"%s\" is NULL", argument->name);
+        }
+        memcpy(learned->next.bytes + argument->struct_offset, value->bytes, argument->struct_bytes);
+    }
+    return RONDO_STATUS_OK;
+}
+
+// Whether the value in `next` is one that the step may have.
+static rondo_status check_value(const rondo_learned *learned, size_t index, const char *call) {
+    const rondo__argument *argument = &learned->arguments.list[index];
+    const uint64_t bits = learned->next.bits[index];
+    RETURN_IF_ERROR(
+        rondo__argument_check(argument, bits, learned->next.bytes + argument->struct_offset, call));
+    return argument->kind == RONDO_ARGUMENT_POINTER
+               ? check_memory(learned, argument, (uintptr_t)bits, call)
+               : RONDO_STATUS_OK;
+}
+
+// Whether a pointer that shares no memory does.
+static rondo_status check_exclusive(const rondo_learned *learned, uint64_t changed) {
+    const rondo__arguments *arguments = &learned->arguments;
+    const uint64_t pointers = learned->watch.pointers;
+    for (uint64_t rest = changed & pointers; rest != 0; rest &= rest - 1) {
+        const size_t i = (size_t)__builtin_ctzll(rest);
+        for (uint64_t others = pointers & ~(UINT64_C(1) << i); others != 0; others &= others - 1) {
+            const size_t k = (size_t)__builtin_ctzll(others);
+            const rondo__argument *one = &arguments->list[i];
+            const rondo__argument *other = &arguments->list[k];
+            if ((one->is_exclusive || other->is_exclusive) &&
+                rondo__relation_shares(rondo__relation_find(arguments, &learned->next,
+                                                            i < k ? i : k, i < k ? k : i))) {
+                return RONDO_FAIL_AS(call_run, INVALID,
+                                     "arguments \"%s\" and \"%s\" share memory, and \"%s\" is "
+                                     "described as is_exclusive",
+                                     arguments->list[i < k ? i : k].name,
+                                     arguments->list[i < k ? k : i].name,
+                                     one->is_exclusive ? one->name : other->name);
+            }
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+// Takes the values over into `next`, and checks those that are new: which, *out_changed says by
+// bits. The memory behind all pointers is looked at where some was freed since.
+static rondo_status read_values(rondo_learned *learned, const rondo_value *values, size_t count,
+                                uint64_t *out_changed) {
+    const bool is_proved = learned->state == RONDO_LEARNED_PROVED;
+    const uint64_t removal_count = rondo__areas_count_removals(&learned->device->areas);
+    const bool was_freed = removal_count != learned->removal_count;
+    uint64_t changed = 0;
+    RETURN_IF_ERROR(check_list(learned, values, count, call_run));
+    for (size_t i = 0; i < count; ++i) {
+        RETURN_IF_ERROR(read_value(learned, i, &values[i], call_run));
+        const bool is_new = !is_proved || has_changed(learned, i);
+        if (is_new || (was_freed && (learned->watch.pointers >> i & 1) != 0)) {
+            RETURN_IF_ERROR(check_value(learned, i, call_run));
+        }
+        changed |= (uint64_t)is_new << i;
+    }
+    if (learned->has_exclusive) {
+        RETURN_IF_ERROR(check_exclusive(learned, changed));
+    }
+    learned->removal_count = removal_count;
+    *out_changed = changed;
+    return RONDO_STATUS_OK;
+}
+
+// ---- the recording of the first run -----------------------------------------------------------
+
+// Slots by argument, images by node.
+static rondo_status index_slots(rondo_learned *learned) {
+    const rondo__solution *solution = &learned->lesson.solution;
+    const rondo__recording *recording = &learned->lesson.reference;
+    const size_t argument_count = learned->arguments.count;
+    learned->images = rondo__calloc(recording->count + 1, sizeof(rondo__node_image *));
+    learned->dirt = rondo__calloc(recording->count + 1, sizeof *learned->dirt);
+    learned->dirty = rondo__calloc(recording->count + 1, sizeof(rondo__node_image *));
+    learned->dirty_nodes = rondo__calloc(recording->count + 1, sizeof *learned->dirty_nodes);
+    learned->words = rondo__calloc(2 * solution->count + 1, sizeof *learned->words);
+    learned->first_words = rondo__calloc(argument_count + 1, sizeof *learned->first_words);
+    if (learned->images == NULL || learned->dirt == NULL || learned->dirty == NULL ||
+        learned->dirty_nodes == NULL || learned->words == NULL || learned->first_words == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    learned->changing_count = 0;
+    learned->has_copies = false;
+    for (size_t i = 0; i < solution->count; ++i) {
+        const size_t node = solution->slots[i].node;
+        if (learned->images[node] == NULL) {
+            RETURN_IF_ERROR(rondo__graph_get_image(
+                learned->graph, recording->nodes[node].image.index, &learned->images[node]));
+            learned->has_copies |= learned->images[node]->info.kind == RONDO__NODE_COPY;
+            ++learned->changing_count;
+        }
+    }
+    size_t filled = 0;
+    for (size_t a = 0; a < argument_count; ++a) {
+        learned->first_words[a] = filled;
+        for (size_t i = 0; i < solution->count; ++i) {
+            const rondo__learned_slot *slot = &solution->slots[i];
+            if (rondo__formula_uses(&slot->formula, a)) {
+                const bool is_plain = rondo__formula_is_plain(&slot->formula, &learned->arguments);
+                learned->words[filled++] = (rondo__changing_word){
+                    .place = rondo__image_find_word(learned->images[slot->node], &slot->word),
+                    .formula = is_plain ? NULL : &slot->formula,
+                    .node = slot->node,
+                    .width = slot->word.width};
+            }
+        }
+    }
+    learned->first_words[argument_count] = filled;
+    return RONDO_STATUS_OK;
+}
+
+// Whether the recording holds what was foretold for it. Then it is the reference from now on.
+static rondo_status verify(rondo_learned *learned, rondo__recording *recording) {
+    rondo__lesson *lesson = &learned->lesson;
+    bool is_right = false;
+    if (!rondo__recordings_match(&lesson->reference, recording, &lesson->finding)) {
+        return RONDO_STATUS_OK;
+    }
+    RETURN_IF_ERROR(rondo__solution_check(&lesson->solution, &learned->arguments,
+                                          &lesson->reference, recording, NULL, &is_right,
+                                          &lesson->finding));
+    if (is_right) {
+        rondo__recording former = lesson->reference;
+        lesson->reference = *recording;
+        *recording = former;
+    }
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status capture(rondo_learned *learned, rondo_stream *stream,
+                            rondo__recording *recording) {
+    rondo_graph *graph = learned->graph;
+    RETURN_IF_ERROR(rondo_graph_capture_begin(graph, stream, learned->step.mode));
+    graph->capture->is_step = true;
+    graph->capture->blocks = &recording->blocks;
+    const size_t label_depth = rondo__label_get_depth(stream);
+    rondo_status status = rondo__step_call(&learned->step, stream, &recording->values);
+    if (status != RONDO_STATUS_OK) {
+        rondo_graph_capture_abort(graph);
+    } else if (graph->state != RONDO__GRAPH_RECORDING) {
+        status = RONDO_FAIL_AS(call_run, STATE, "the step ended or aborted its capture by itself");
+    } else {
+        status = rondo_graph_capture_end(graph);
+    }
+    rondo__label_close_above(stream, label_depth);
+    ++learned->stats.recording_count;
+    RETURN_IF_ERROR(status);
+    if (recording->blocks.is_incomplete) {
+        return RONDO_FAIL_AS(call_run, NO_MEMORY, "no memory to note a block");
+    }
+    return rondo__recording_read(recording, graph->recorded, graph->participants, NULL);
+}
+
+// Records the step for `next`, as what is replayed from now on.
+static rondo_status record_first_run(rondo_learned *learned, rondo_stream *stream) {
+    rondo__recording recording = {0};
+    rondo_status status = rondo__values_init(&learned->arguments, &recording.values);
+    if (status == RONDO_STATUS_OK) {
+        rondo__values_copy(&learned->arguments, &recording.values, &learned->next);
+        status = capture(learned, stream, &recording);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = verify(learned, &recording);
+    }
+    if (status == RONDO_STATUS_OK && learned->lesson.finding.refusal == RONDO_REFUSAL_NONE) {
+        status = index_slots(learned);
+    }
+    rondo__recording_deinit(&recording);
+    return status;
+}
+
+static void drop_graph(rondo_learned *learned) {
+    rondo_error saved;
+    rondo__error_save(&saved);
+    forget_executable(learned);
+    rondo__graph_clear(learned->graph);
+    rondo__error_restore(&saved);
+}
+
+// ---- learning ---------------------------------------------------------------------------------
+
+// Whether the step failed for the values of the first run, as it did in a trial for such: then there
+// is nothing to replay.
+static bool is_first_excluded(rondo_learned *learned, rondo_status failure) {
+    rondo__lesson *lesson = &learned->lesson;
+    const rondo__exclusion *exclusion =
+        rondo__exclusions_find(&lesson->exclusions, &learned->arguments, &learned->next);
+    if (failure == RONDO_STATUS_OK || rondo__step_is_outer_failure(failure) || exclusion == NULL) {
+        return false;
+    }
+    rondo__finding_set(&lesson->finding, RONDO_REFUSAL_STEP_FAILED, SIZE_MAX, "%s",
+                       exclusion->message);
+    return true;
+}
+
+static rondo_status learn(rondo_learned *learned, rondo_stream *stream) {
+    const uint64_t start = rondo__clock_now_ns();
+    const rondo__lesson_plan plan = {.seed = learned->seed,
+                                     .draws_wanted = learned->watch.draws_wanted,
+                                     .spare_ns = learned->spare_ns,
+                                     .tried = learned->watch.tried,
+                                     .tried_count = learned->watch.tried_count};
+    RETURN_IF_ERROR(rondo__learn(&learned->step, &plan, stream, &learned->next, &learned->lesson));
+    learned->stats.recording_count += learned->lesson.recording_count;
+    rondo_status status = RONDO_STATUS_OK;
+    if (learned->lesson.is_proved) {
+        status = record_first_run(learned, stream);
+        status = is_first_excluded(learned, status) ? RONDO_STATUS_OK : status;
+    }
+    if (status == RONDO_STATUS_OK && learned->lesson.finding.refusal == RONDO_REFUSAL_NONE) {
+        status = rondo__watch_begin(learned, &learned->next);
+    }
+    if (status != RONDO_STATUS_OK) {
+        drop_graph(learned);
+        rondo__lesson_deinit(&learned->lesson);
+        return status;
+    }
+    if (learned->lesson.finding.refusal == RONDO_REFUSAL_NONE) {
+        rondo__values_copy(&learned->arguments, &learned->values, &learned->next);
+        learned->state = RONDO_LEARNED_PROVED;
+    } else {
+        drop_graph(learned);
+        learned->state = RONDO_LEARNED_REFUSED;
+    }
+    learned->learn_ns = rondo__clock_now_ns() - start;
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status check_call(const rondo_learned *learned, rondo_stream *stream,
+                               const char *call) {
+    RETURN_IF_ERROR(rondo__check_pointer(learned, call, "learned"));
+    RETURN_IF_ERROR(rondo__check_stream(stream, call));
+    return stream->device == learned->device
+               ? RONDO_STATUS_OK
+               : RONDO_FAIL_AS(call, INVALID, "the step is learned on %s, the stream is of %s",
+                               learned->device->name, stream->device->name);
+}
+
+rondo_status rondo_learned_learn(rondo_learned *learned, rondo_stream *stream,
+                                 const rondo_value *values, size_t count) {
+    uint64_t changed;
+    RETURN_IF_ERROR(check_call(learned, stream, __func__));
+    RETURN_IF_ERROR(read_values(learned, values, count, &changed));
+    return learned->state == RONDO_LEARNED_NOT_YET ? learn(learned, stream) : RONDO_STATUS_OK;
+}
+
+rondo_status rondo_learned_try(rondo_learned *learned, const rondo_value *values, size_t count) {
+    RETURN_IF_ERROR(rondo__check_pointer(learned, __func__, "learned"));
+    const rondo__arguments *arguments = &learned->arguments;
+    RETURN_IF_ERROR(check_list(learned, values, count, __func__));
+    for (size_t i = 0; i < count; ++i) {
+        const rondo__argument *argument = &arguments->list[i];
+        RETURN_IF_ERROR(read_value(learned, i, &values[i], __func__));
+        if (argument->kind != RONDO_ARGUMENT_POINTER || learned->next.bits[i] != 0) {
+            RETURN_IF_ERROR(check_value(learned, i, __func__));
+        }
+    }
+    learned->is_current = false;
+    return rondo__watch_add_tried(&learned->watch, arguments, &learned->next);
+}
+
+// ---- patching ---------------------------------------------------------------------------------
+
+// Room for what the nodes with slots did; only a graph that looks at addresses wants to know.
+static rondo_status reserve_formers(rondo_learned *learned) {
+    const size_t count = learned->lesson.reference.count;
+    if (learned->formers != NULL) {
+        return RONDO_STATUS_OK;
+    }
+    for (size_t i = 0; i < count; ++i) {
+        if (learned->images[i] != NULL) {
+            RETURN_IF_ERROR(rondo__node_image_reserve_former(learned->images[i]));
+        }
+    }
+    learned->formers = rondo__calloc(count + 1, sizeof *learned->formers);
+    return learned->formers != NULL ? RONDO_STATUS_OK : RONDO_STATUS_NO_MEMORY;
+}
+
+static void mark_dirty(rondo_learned *learned, size_t node) {
+    rondo__node_image *image = learned->images[node];
+    learned->dirt[node] = learned->formers != NULL ? RONDO__DIRTY_SAVED : RONDO__DIRTY;
+    learned->dirty_nodes[learned->dirty_count] = node;
+    learned->dirty[learned->dirty_count++] = image;
+    if (learned->formers != NULL) {
+        rondo__node_image_save(image, &learned->formers[node]);
+    }
+}
+
+// Sizes that the compiler knows: each run comes here.
+static bool holds(const unsigned char *place, uint32_t width, uint64_t word) {
+    return width == 8   ? memcmp(place, &word, 8) == 0
+           : width == 4 ? memcmp(place, &word, 4) == 0
+                        : memcmp(place, &word, width) == 0;
+}
+
+static void store(unsigned char *place, uint32_t width, uint64_t word) {
+    if (width == 8) {
+        memcpy(place, &word, 8);
+    } else if (width == 4) {
+        memcpy(place, &word, 4);
+    } else {
+        memcpy(place, &word, width);
+    }
+}
+
+// Writes the words that depend on the argument into the images of their nodes.
+static void change_words(rondo_learned *learned, size_t argument) {
+    const rondo__changing_word *end = learned->words + learned->first_words[argument + 1];
+    for (const rondo__changing_word *w = learned->words + learned->first_words[argument]; w < end;
+         ++w) {
+        const uint64_t word =
+            w->formula == NULL
+                ? learned->values.bits[argument]
+                : rondo__formula_evaluate(w->formula, &learned->arguments, &learned->values);
+        if (holds(w->place, w->width, word)) {
+            continue;
+        }
+        if (learned->dirt[w->node] == RONDO__CLEAN) {
+            mark_dirty(learned, w->node);
+        }
+        store(w->place, w->width, word);
+    }
+}
+
+// Takes over the new values of `next`, and changes the words that depend on them.
+static void change_values(rondo_learned *learned, uint64_t changed) {
+    if (learned->has_structs) {
+        rondo__values_copy(&learned->arguments, &learned->values, &learned->next);
+    }
+    for (uint64_t rest = changed; rest != 0; rest &= rest - 1) {
+        const size_t i = (size_t)__builtin_ctzll(rest);
+        learned->values.bits[i] = learned->next.bits[i];
+    }
+    for (; changed != 0; changed &= changed - 1) {
+        change_words(learned, (size_t)__builtin_ctzll(changed));
+    }
+}
+
+// Looks at the memory that the dirty nodes name.
+static rondo_status admit_dirty(const rondo_learned *learned, bool wants_addresses) {
+    if (!learned->has_copies && !wants_addresses) {
+        return RONDO_STATUS_OK;
+    }
+    for (size_t i = 0; i < learned->dirty_count; ++i) {
+        const rondo__node_image *image = learned->dirty[i];
+        if (image->info.kind == RONDO__NODE_COPY) {
+            RETURN_IF_ERROR(rondo__graph_admit_copy(learned->graph, image, call_run));
+        }
+        if (wants_addresses) {
+            const size_t node = learned->dirty_nodes[i];
+            const bool is_saved = learned->dirt[node] == RONDO__DIRTY_SAVED;
+            RETURN_IF_ERROR(rondo__graph_admit_addresses(
+                learned->graph, image, is_saved ? &learned->formers[node] : NULL));
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+// Writes the dirty nodes: one call of the driver for each. To record and update the whole costs
+// more, even where all of them are dirty (bench/results/dynamic_parameters_host.md).
+static rondo_status write_dirty(rondo_learned *learned) {
+    rondo_graph *graph = learned->graph;
+    size_t done = 0;
+    rondo_status status = learned->device->backend->patch_nodes(
+        graph->executable, graph->recorded, learned->dirty, learned->dirty_count, &done);
+    for (size_t i = 0; i < done; ++i) {
+        learned->dirt[learned->dirty_nodes[i]] = RONDO__CLEAN;
+    }
+    learned->stats.patched_node_count += done;
+    learned->dirty_count -= done;
+    if (learned->dirty_count > 0) {
+        memmove(learned->dirty, learned->dirty + done,
+                learned->dirty_count * sizeof *learned->dirty);
+        memmove(learned->dirty_nodes, learned->dirty_nodes + done,
+                learned->dirty_count * sizeof *learned->dirty_nodes);
+    }
+    if (done > 0) {
+        rondo__graph_watch_anew(graph);
+    }
+    return status;
+}
+
+// Brings the executable to `next`.
+static rondo_status patch(rondo_learned *learned, uint64_t changed) {
+    bool wants_addresses = false;
+    if (changed == 0 && learned->dirty_count == 0) {
+        return RONDO_STATUS_OK;
+    }
+    RETURN_IF_ERROR(rondo__graph_begin_patches(learned->graph, &wants_addresses));
+    if (wants_addresses) {
+        RETURN_IF_ERROR(reserve_formers(learned));
+    }
+    change_values(learned, changed);
+    if (learned->dirty_count == 0) {
+        return RONDO_STATUS_OK;
+    }
+    RETURN_IF_ERROR(admit_dirty(learned, wants_addresses));
+    return write_dirty(learned);
+}
+
+// ---- runs -------------------------------------------------------------------------------------
+
+static void refuse(rondo_learned *learned) {
+    learned->state = RONDO_LEARNED_REFUSED;
+    drop_graph(learned);
+}
+
+static rondo_status replay(rondo_learned *learned, rondo_stream *stream) {
+    RETURN_IF_ERROR(rondo_graph_replay(learned->graph, stream));
+    ++learned->stats.run_count;
+    return RONDO_STATUS_OK;
+}
+
+// Brings the executable to `next`, and compares both with a recording. *out_failed: the step fails
+// for these values. Otherwise the step is refused where something differs.
+static rondo_status compare_and_patch(rondo_learned *learned, rondo_stream *stream,
+                                      uint64_t changed, bool *out_failed) {
+    rondo__recording recording;
+    const rondo__finding *finding = &learned->lesson.finding;
+    rondo_status status =
+        rondo__watch_record(learned, stream, &learned->next, &recording, out_failed);
+    if (status == RONDO_STATUS_OK && finding->refusal == RONDO_REFUSAL_NONE) {
+        status = patch(learned, changed);
+        if (status == RONDO_STATUS_OK) {
+            status = rondo__watch_compare(learned, &recording, true);
+        }
+    }
+    rondo__recording_deinit(&recording);
+    if (status == RONDO_STATUS_OK && finding->refusal != RONDO_REFUSAL_NONE && !*out_failed) {
+        refuse(learned);
+    }
+    return status;
+}
+
+// Makes the executable ready. *out_falls_back: this run does not replay.
+static rondo_status prepare(rondo_learned *learned, rondo_stream *stream, uint64_t changed,
+                            bool *out_falls_back) {
+    learned->is_current = false;
+    if (learned->watch.tried_done < learned->watch.tried_count) {
+        RETURN_IF_ERROR(rondo__watch_try_all(learned, stream));
+        if (learned->lesson.finding.refusal != RONDO_REFUSAL_NONE) {
+            refuse(learned);
+            return RONDO_STATUS_OK;
+        }
+    }
+    return rondo__watch_wants(learned, changed)
+               ? compare_and_patch(learned, stream, changed, out_falls_back)
+               : patch(learned, changed);
+}
+
+// What is to be said about a step that was learned: once, when it runs.
+static void warn(rondo_learned *learned) {
+    const rondo__findings *findings = &learned->lesson.findings;
+    for (size_t i = 0; i < findings->count && !learned->has_warned; ++i) {
+        const rondo__finding *finding = &findings->list[i];
+        const bool is_usual = finding->refusal == RONDO_REFUSAL_EXCLUDED;
+        rondo__log(is_usual ? RONDO_LOG_INFO : RONDO_LOG_WARNING, __FILE__, __LINE__,
+                   "learned step \"%s\": %s: %s", learned->graph->label,
+                   rondo_refusal_get_name(finding->refusal), finding->message);
+    }
+    learned->has_warned = true;
+}
+
+static rondo_status run(rondo_learned *learned, rondo_stream *stream, const rondo_value *values,
+                        size_t count) {
+    uint64_t changed;
+    bool falls_back = false;
+    RETURN_IF_ERROR(check_call(learned, stream, call_run));
+    RETURN_IF_ERROR(read_values(learned, values, count, &changed));
+    if (learned->state == RONDO_LEARNED_PROVED) {
+        RETURN_IF_ERROR(prepare(learned, stream, changed, &falls_back));
+    } else if (learned->state == RONDO_LEARNED_NOT_YET) {
+        RETURN_IF_ERROR(learn(learned, stream));
+        changed = UINT64_MAX;  // also of a step without arguments
+    }
+    if (learned->state == RONDO_LEARNED_REFUSED) {
+        return rondo__fall_back(learned, stream);
+    }
+    warn(learned);
+    if (falls_back) {
+        return rondo__fall_back_once(learned, stream);
+    }
+    RETURN_IF_ERROR(replay(learned, stream));
+    learned->stats.unchanged_count += changed == 0;
+    for (size_t i = 0; i < count; ++i) {
+        learned->given[i] = values[i];
+    }
+    learned->is_current = !learned->has_structs;
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo_learned_run(rondo_learned *learned, rondo_stream *stream,
+                               const rondo_value *values, size_t count) {
+    if (__builtin_expect(
+            learned != NULL && learned->is_current && values != NULL &&
+                count == learned->arguments.count &&
+                learned->removal_count == rondo__areas_count_removals(&learned->device->areas) &&
+                memcmp(values, learned->given, count * sizeof *values) == 0,
+            1)) {
+        RETURN_IF_ERROR(replay(learned, stream));
+        ++learned->stats.unchanged_count;
+        return RONDO_STATUS_OK;
+    }
+    return run(learned, stream, values, count);
+}

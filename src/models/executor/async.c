@@ -1,0 +1,61 @@
+// executor/async.c — runs that are put on the stream and not waited for.
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/check.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log/hook.h"
+#include "executor/feeds.h"
+#include "executor/run/input_lanes.h"
+#include "executor/run/self_check.h"
+#include "executor/run/settle.h"
+#include "executor/run/transfer.h"
+#include "executor/state/limits.h"
+#include "executor/variants.h"
+#include "rondo/executor_stream.h"
+
+rondo_stream *rondo_executor_get_stream(const rondo_executor *executor) {
+    return executor != NULL ? executor->stream : NULL;
+}
+
+static rondo_status put_run(rondo_executor *executor, rondo_event *done) {
+    const rondo__call_lists *lists = &executor->lists;
+    RETURN_IF_ERROR(rondo__async_make(executor));
+    RETURN_IF_ERROR(rondo__executor_choose_variant(executor, lists->feeds));
+    rondo__async *async = executor->async;
+    rondo_run_times times = {0};
+    const uint64_t start_ns = rondo__clock_now_ns();
+    RETURN_IF_ERROR(rondo__self_check_begin_run(executor));
+    async->is_putting = true;
+    const rondo_status status = rondo__executor_put_tensors(
+        executor->active, lists->feeds, lists->results, lists->wants, done, &times);
+    async->is_putting = false;
+    rondo__self_check_end_run(executor);
+    RETURN_IF_ERROR(status);
+    async->is_under_way = true;
+    async->start_ns = start_ns;
+    async->times = times;
+    async->active = executor->active;
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo_executor_run_async(rondo_executor *executor, const rondo_binding *feeds,
+                                      size_t feed_count, rondo_binding *fetches, size_t fetch_count,
+                                      rondo_event *done) {
+    RETURN_IF_ERROR(
+        rondo__executor_order_call(executor, feeds, feed_count, fetches, fetch_count, __func__));
+    if (done != NULL && done->device != executor->device) {
+        return RONDO_FAIL(INVALID, "`done` is an event of %s, the executor runs on %s",
+                          done->device->name, rondo_device_get_name(executor->device));
+    }
+    RETURN_IF_ERROR(rondo__executor_refuse_recording(executor, __func__));
+    const rondo__hook_scope scope = rondo__hook_enter(RONDO__SPAN_RUN, "run, not waited for");
+    rondo__budget *before = rondo__executor_begin_call(executor, feeds, feed_count);
+    const rondo_status status = put_run(executor, done);
+    rondo__executor_end_call(executor, before, status);
+    rondo__hook_leave(&scope);
+    const rondo__call_lists *lists = &executor->lists;
+    for (size_t f = 0; status == RONDO_STATUS_OK && f < fetch_count; ++f) {
+        fetches[f].tensor = lists->results[lists->places[f]];
+    }
+    return status;
+}

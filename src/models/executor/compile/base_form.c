@@ -1,0 +1,130 @@
+// executor/compile/base_form.c — see base_form.h.
+// SPDX-License-Identifier: Apache-2.0
+#include "executor/compile/base_form.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log/logging.h"
+#include "base/memory.h"
+#include "executor/devices/op_device.h"
+#include "executor/state/precision.h"
+#include "program/passes/passes.h"
+#include "program/shapes/specialise.h"
+
+enum { BASE_FOLD_BYTES_MAX = 256 << 20 };
+
+// Whether weights of one value's products are put side by side: where attention reads the result.
+static bool joins_products(const rondo_executor *executor) {
+    rondo__kernel_traits traits;
+    rondo__kernel_get_traits(executor->device, executor->options.dtype, &traits);
+    return traits.fuses_attention && !executor->options.op_by_op && !executor->options.no_folding &&
+           !executor->options.training && !executor->is_lean;
+}
+
+// The program as the executor's options have it, before anything is folded: what is asked of an op
+// is looked at whether that folds away or not. To be destroyed where it is not the executor's.
+static rondo_status make_source(const rondo_executor *executor, rondo_program **out_source) {
+    const bool is_training = executor->options.training;
+    const bool has_places = rondo__homes_has_marks(executor);
+    *out_source = executor->source;
+    if (executor->depth > 0 || !(is_training || has_places)) {  // bodies come marked
+        return RONDO_STATUS_OK;
+    }
+    rondo_program *source;
+    RETURN_IF_ERROR(rondo__program_clone(executor->source, &source));
+    if (is_training) {
+        rondo__program_set_training(source);
+    }
+    const rondo_status status = has_places ? rondo__homes_mark(executor, source) : RONDO_STATUS_OK;
+    if (status != RONDO_STATUS_OK) {
+        rondo_program_destroy(source);
+        return status;
+    }
+    *out_source = source;
+    return status;
+}
+
+static rondo_status make_base_program(void *user_data, rondo_program **out_program,
+                                      rondo__half_cache **out_halves) {
+    const rondo_executor *executor = user_data;
+    const size_t fold_bytes = executor->options.no_folding ? 0
+                              : executor->is_lean          ? RONDO__LEAN_FOLD_BYTES
+                                                           : BASE_FOLD_BYTES_MAX;
+    rondo_program *base;
+    rondo__half_cache *halves = NULL;
+    rondo_program *source;
+    RETURN_IF_ERROR(make_source(executor, &source));
+    rondo_status status = rondo__program_specialise(source, NULL, fold_bytes, &base, NULL);
+    if (source != executor->source) {
+        rondo_program_destroy(source);
+    }
+    RETURN_IF_ERROR(status);
+    if (executor->depth == 0) {  // bodies come marked
+        status = rondo__precision_mark(base, executor->source, &executor->options);
+    }
+    if (status == RONDO_STATUS_OK && !executor->options.op_by_op) {
+        status = rondo__program_simplify(base);
+    }
+    if (status == RONDO_STATUS_OK && joins_products(executor)) {
+        status = rondo__program_join_products(base);
+    }
+    if (status == RONDO_STATUS_OK && executor->options.dtype == RONDO_DTYPE_F16) {
+        status = rondo__half_cache_create(base, &halves);
+    }
+    if (status != RONDO_STATUS_OK) {
+        rondo_program_destroy(base);
+        return status;
+    }
+    *out_program = base;
+    *out_halves = halves;
+    return RONDO_STATUS_OK;
+}
+
+// All options that decide the base, as text; NULL when memory is exhausted.
+static char *write_base_key(const rondo_executor *executor) {
+    const rondo_executor_options *options = &executor->options;
+    const size_t keep = options->keep_f32 != NULL ? options->keep_f32_count : 0;
+    const size_t use = options->use_f16 != NULL ? options->use_f16_count : 0;
+    const char *device =
+        rondo__homes_has_marks(executor) ? rondo_device_get_name(executor->device) : "";
+    char *key = rondo__strformat(
+        "%d %d %d %d %d %zu %zu %s %" PRIu64 " %" PRIu64, (int)options->op_by_op,
+        (int)options->training, (int)options->no_folding, (int)options->dtype,
+        (int)joins_products(executor), keep, use, device, executor->source->place_revision,
+        rondo__budget_get_limit(executor->budget));
+    for (size_t i = 0; key != NULL && i < executor->pattern_count; ++i) {
+        const char *pattern = executor->patterns[i] != NULL ? executor->patterns[i] : "";
+        char *longer = rondo__strformat("%s\n%zu %s", key, strlen(pattern), pattern);
+        rondo__free(key);
+        key = longer;
+    }
+    return key;
+}
+
+// Executors that the caller made share it. What a variant or a body has is its own, and so is what
+// was folded while memory was short.
+rondo_status rondo__executor_make_base(rondo_executor *executor) {
+    const bool is_shared = executor->root == executor && !executor->is_lean;
+    char *key = is_shared ? write_base_key(executor) : NULL;
+    if (is_shared && key == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    rondo__base *fresh = NULL;
+    const uint64_t start_ns = rondo__clock_now_ns();
+    const rondo_status status =
+        rondo__shared_acquire_base(executor->source, key, key != NULL ? strlen(key) : 0,
+                                   executor->root->budget, make_base_program, executor, &fresh);
+    rondo__free(key);
+    if (status != RONDO_STATUS_OK) {
+        return status;
+    }
+    RONDO_LOG_DEBUG_F("the base of a program in %.0f ms",
+                      (double)(rondo__clock_now_ns() - start_ns) * 1e-6);
+    rondo__shared_release_base(executor->source, executor->base_form, executor->root->budget);
+    executor->base_form = fresh;
+    executor->base = fresh->program;
+    return RONDO_STATUS_OK;
+}

@@ -1,0 +1,34 @@
+// executor/compile/bodies.c — makes the executors of the bodies of control nodes.
+// SPDX-License-Identifier: Apache-2.0
+#include "executor/compile/bodies.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "executor/compile/executor.h"
+#include "program/edit.h"
+
+rondo_status rondo__body_get_executor(rondo_executor *parent, const rondo__node *node,
+                                      rondo__step *step, const rondo__body_view *view,
+                                      rondo_executor **out_executor) {
+    if (step->bodies == NULL) {
+        size_t count = 0;
+        for (size_t a = 0; a < node->op.attribute_count; ++a) {
+            count += node->op.attributes[a].kind == RONDO__ATTRIBUTE_BODY ? 1 : 0;
+        }
+        step->bodies = rondo__calloc(count, sizeof(rondo_executor *));
+        if (step->bodies == NULL) {
+            return RONDO_STATUS_NO_MEMORY;
+        }
+        step->body_count = count;
+    }
+    if (step->bodies[view->index] == NULL) {
+        // What is found on a GPU stays there in stream order (rest.h).
+        const bool is_beside =
+            !rondo__node_is(node, "rondo", "Rest") || rondo_device_is_host(parent->device);
+        RETURN_IF_ERROR(rondo__executor_create_body(parent, view->attribute->body,
+                                                    is_beside ? NULL : parent->stream,
+                                                    &step->bodies[view->index]));
+    }
+    *out_executor = step->bodies[view->index];
+    return RONDO_STATUS_OK;
+}

@@ -1,0 +1,67 @@
+// executor/compile/body_plan.h — the body of a control op as a part of the plan around it.
+//
+// A part is a plan of its own, made by the same code as all plans, so that it has the kernels that
+// the host's control flow would run. But it has no memory: its inputs lie where the plan around it
+// has them, and its arena is a piece of the op's workspace. Both are known at launch, which binds
+// the part: gives every slot and item its address.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_EXECUTOR_COMPILE_BODY_PLAN_H
+#define RONDO_EXECUTOR_COMPILE_BODY_PLAN_H
+
+#include "executor/state/plan.h"
+#include "program/body_view.h"
+
+// How plans are made: plan.c hands it down.
+typedef struct rondo__planner {
+    rondo_status (*specialise)(const rondo_executor *executor, const rondo_tensor *feeds,
+                               rondo_program **out_program, bool *out_wanted);
+    rondo_status (*create)(rondo_executor *executor, rondo_program *program,
+                           rondo__plan **out_plan);
+} rondo__planner;
+
+// Why a control op is left to the host.
+typedef struct rondo__refusal {
+    char text[160];  // empty: it is not
+} rondo__refusal;
+
+typedef struct rondo__device_part {
+    rondo__body_view view;
+    rondo_executor *executor;
+    rondo__plan *plan;
+    uint32_t *uses;  // of each value of the plan
+} rondo__device_part;
+
+// Plans a body for inputs of known shape, one info for each of them; one with a constant may be
+// fixed to that.
+//
+// Errors:    NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST. What else hinders is no failure but a
+//            refusal, without a part.
+// Ownership: free with rondo__device_part_deinit, also after a failure.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__device_part_init(rondo_executor *around,
+                                                    const rondo__planner *planner,
+                                                    const rondo__body_view *view, rondo__part kind,
+                                                    const rondo__tensor_info *feeds,
+                                                    rondo__device_part *out_part,
+                                                    rondo__refusal *out_refusal);
+void rondo__device_part_deinit(rondo__device_part *part);
+
+// The slot of input or output `index`.
+const rondo__slot *rondo__device_part_get_input(const rondo__device_part *part, size_t index);
+const rondo__slot *rondo__device_part_get_output(const rondo__device_part *part, size_t index);
+
+// Whether output `index` is made in the memory that it was bound to.
+bool rondo__device_part_makes_in_place(const rondo__device_part *part, size_t index);
+
+// Gives the part its addresses. inputs and outputs, one for each; NULL where nothing is bound.
+void rondo__device_part_bind(rondo__device_part *part, void *arena, void *const *inputs,
+                             void *const *outputs);
+
+// Puts the part's kernels on the stream.
+//
+// Errors:    as the kernels; the record names the node.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__device_part_launch(const rondo__device_part *part,
+                                                      rondo_stream *stream);
+
+#endif  // RONDO_EXECUTOR_COMPILE_BODY_PLAN_H

@@ -1,0 +1,52 @@
+// executor/compile/branch_levels.c — see levels.h.
+// SPDX-License-Identifier: Apache-2.0
+#include "executor/compile/branch_levels.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "executor/devices/host_ops.h"
+
+bool rondo__levels_may_branch(const rondo_executor *executor, const rondo__plan *plan) {
+    const uint32_t refused = RONDO__OP_CONTROL | RONDO__OP_USER | RONDO__OP_RANDOM;
+    bool may = executor->options.branches != RONDO_BRANCHES_OFF && plan->random_count == 0 &&
+               executor->options.graphs != RONDO_GRAPHS_OFF && executor->part == RONDO__PART_NONE &&
+               executor->root->states == NULL && plan->peer_count == 0 && plan->spill == NULL;
+    for (size_t i = 0; i < plan->item_count && may; ++i) {
+        // What a body or an op of the program's does beside its outputs is not known here.
+        may = (plan->program->nodes[plan->items[i].node].op.def->flags & refused) == 0 &&
+              !rondo__kernel_is_hosted(plan->items[i].kernel);  // one host function runs several
+    }
+    return may;
+}
+
+rondo_status rondo__levels_find(const rondo__plan *plan, size_t *out_levels) {
+    const rondo_program *program = plan->program;
+    size_t *made = rondo__calloc(program->value_count + 1, sizeof *made);  // level behind its maker
+    if (made == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    size_t first = 0;
+    for (size_t s = 0; s < plan->step_count; ++s) {
+        const rondo__step *step = &plan->steps[s];
+        size_t end = first + 1;
+        out_levels[plan->item_count + s] = first;
+        for (size_t i = step->first_item; i < step->first_item + step->item_count; ++i) {
+            const rondo__node *node = &program->nodes[plan->items[i].node];
+            size_t level = first;
+            for (size_t k = 0; k < node->input_count; ++k) {
+                const int32_t root = node->inputs[k] >= 0 ? plan->slots[node->inputs[k]].root : -1;
+                level = root >= 0 && made[root] > level ? made[root] : level;
+            }
+            for (size_t k = 0; k < node->output_count; ++k) {
+                if (node->outputs[k] >= 0) {
+                    made[plan->slots[node->outputs[k]].root] = level + 1;
+                }
+            }
+            out_levels[i] = level;
+            end = level + 1 > end ? level + 1 : end;
+        }
+        first = end;
+    }
+    rondo__free(made);
+    return RONDO_STATUS_OK;
+}

@@ -1,0 +1,29 @@
+// executor/compile/declared.h — what the model declares against what runs give.
+//
+// A declaration that a feed contradicts is the caller's mistake, one that a result contradicts the
+// model's; both sides are named. Where files in use are known to be wrong (an output of another
+// rank, a symbol that stands for two things on both sides of the model) a warning says so, once:
+// nothing depends on it, and the other runtimes run them.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_EXECUTOR_COMPILE_DECLARED_H
+#define RONDO_EXECUTOR_COMPILE_DECLARED_H
+
+#include "executor/state/plan.h"
+
+// Begins the symbols of a run anew: only those that were set have an extent.
+void rondo__executor_forget_symbols(rondo_executor *executor);
+
+// Gives a symbol its extent in this run, for `owner`, unless it has one. Returns what it has.
+const rondo__bound_symbol *rondo__executor_bind_symbol(rondo_executor *executor, int32_t symbol,
+                                                       int64_t extent, const char *owner);
+
+// Checks a result against what the model declares of output `index`. Another shape is warned of,
+// once for an executor: the result counts.
+//
+// Errors:    BAD_DATA (another dtype).
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__executor_check_output(rondo_executor *executor, size_t index,
+                                                         rondo_dtype dtype,
+                                                         const rondo_shape *shape);
+
+#endif  // RONDO_EXECUTOR_COMPILE_DECLARED_H

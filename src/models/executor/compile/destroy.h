@@ -1,0 +1,15 @@
+// executor/compile/destroy.h — the end of executors and plans, which own each other: plans of
+// control nodes own the executors of their bodies.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_EXECUTOR_COMPILE_DESTROY_H
+#define RONDO_EXECUTOR_COMPILE_DESTROY_H
+
+#include "executor/state/plan.h"
+
+// Waits for what the plan runs, and frees it with its bodies.
+void rondo__plan_destroy(rondo_executor *executor, rondo__plan *plan);  // NULL is fine
+
+// Gives up a reference. The last one frees the executor, on whichever thread.
+void rondo__executor_release(rondo_executor *executor);
+
+#endif  // RONDO_EXECUTOR_COMPILE_DESTROY_H

@@ -1,0 +1,385 @@
+// executor/compile/executor.c — see executor.h.
+// SPDX-License-Identifier: Apache-2.0
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend/backend.h"
+#include "backend/workers.h"
+#include "base/crew.h"
+#include "base/error.h"
+#include "base/float_scope.h"
+#include "base/log/logging.h"
+#include "base/memory.h"
+#include "base/read_options.h"
+#include "base/thread_count.h"
+#include "executor/compile/base_form.h"
+#include "executor/compile/executor.h"
+#include "executor/compile/plan_cache.h"
+#include "executor/run/verbose.h"
+#include "executor/state/limits.h"
+#include "tensor/elements.h"
+
+enum {
+    PLAN_LIMIT_DEFAULT = 256,
+    DEPTH_MAX = 16,  // bodies within bodies
+};
+
+// What RONDO_GRAPHS says; AUTO when it is not set, or is nonsense.
+static rondo_graphs_mode read_graphs_variable(void) {
+    static const char *const names[] = {"auto", "on", "off", "1", "0"};
+    static const rondo_graphs_mode modes[] = {RONDO_GRAPHS_AUTO, RONDO_GRAPHS_ON, RONDO_GRAPHS_OFF,
+                                              RONDO_GRAPHS_ON, RONDO_GRAPHS_OFF};
+    const char *text = getenv("RONDO_GRAPHS");
+    if (text == NULL || text[0] == '\0') {
+        return RONDO_GRAPHS_AUTO;
+    }
+    for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
+        if (strcmp(text, names[i]) == 0) {
+            return modes[i];
+        }
+    }
+    RONDO_LOG_WARN_F(
+        "RONDO_GRAPHS is \"%.40s\", which is none of auto, on, off, 1 and 0; auto is used", text);
+    return RONDO_GRAPHS_AUTO;
+}
+
+// The caller's options with defaults filled in and the environment applied.
+static rondo_status read_options(const rondo_executor_options *options,
+                                 rondo_executor_options *out_options) {
+    rondo_executor_options merged = {.struct_size = sizeof merged};
+    RETURN_IF_ERROR(rondo__read_options(options, &merged, sizeof merged, "rondo_executor_create",
+                                        "rondo_executor_options"));
+    if (merged.dtype == RONDO_DTYPE_NONE) {
+        merged.dtype = RONDO_DTYPE_F32;
+    }
+    if ((int)merged.graphs < RONDO_GRAPHS_AUTO || merged.graphs > RONDO_GRAPHS_OFF) {
+        return RONDO_FAIL(INVALID, "options.graphs is %d, not a rondo_graphs_mode",
+                          (int)merged.graphs);
+    }
+    if (merged.self_check_action < RONDO_SELF_CHECK_FAIL ||
+        merged.self_check_action > RONDO_SELF_CHECK_KEEP_EAGER) {
+        return RONDO_FAIL(INVALID, "options.self_check_action is %d, not a rondo_self_check_action",
+                          (int)merged.self_check_action);
+    }
+    if ((int)merged.branches < RONDO_BRANCHES_AUTO || merged.branches > RONDO_BRANCHES_OFF) {
+        return RONDO_FAIL(INVALID, "options.branches is %d, not a rondo_branches_mode",
+                          (int)merged.branches);
+    }
+    if (merged.tuning < RONDO_TUNING_AUTO || merged.tuning > RONDO_TUNING_FULL) {
+        return RONDO_FAIL(INVALID, "options.tuning is %d, not a rondo_tuning", (int)merged.tuning);
+    }
+    if (merged.dtype != RONDO_DTYPE_F32 && merged.dtype != RONDO_DTYPE_F16) {
+        return RONDO_FAIL(INVALID, "options.dtype is %s; computing is possible in f32 and f16",
+                          rondo_dtype_get_name(merged.dtype));
+    }
+    merged.plan_limit = merged.plan_limit > 0 ? merged.plan_limit : PLAN_LIMIT_DEFAULT;
+    if (merged.thread_count > RONDO__HOST_THREAD_COUNT_MAX) {
+        return RONDO_FAIL(INVALID,
+                          "options.thread_count is %u; it is 1 to %d, or 0 for the default",
+                          (unsigned)merged.thread_count, RONDO__HOST_THREAD_COUNT_MAX);
+    }
+    if (merged.workers != NULL && merged.thread_count == 0) {
+        merged.thread_count = (uint32_t)rondo__workers_get_limit(merged.workers);
+    }
+    if (merged.graphs == RONDO_GRAPHS_AUTO) {
+        merged.graphs = read_graphs_variable();
+    }
+    *out_options = merged;
+    return RONDO_STATUS_OK;
+}
+
+// Runs on the stream's own worker, which has its choice from then on.
+static void choose_threads(void *arguments) {
+    const uint32_t *count = arguments;
+    (void)rondo__host_choose_thread_count((int32_t)*count);
+}
+
+// Copies the caller's patterns, which bases and variants made later need again.
+static rondo_status own_patterns(rondo_executor *executor) {
+    rondo_executor_options *options = &executor->options;
+    struct {
+        const char *name;
+        const char *const **list;
+        size_t count;
+    } groups[] = {{"keep_f32", &options->keep_f32, options->keep_f32_count},
+                  {"use_f16", &options->use_f16, options->use_f16_count},
+                  {"place", &options->place, options->place_count}};
+    size_t count = 0;
+    for (size_t g = 0; g < sizeof groups / sizeof *groups; ++g) {
+        if (groups[g].count > 0 && *groups[g].list == NULL) {
+            return RONDO_FAIL_AS("rondo_executor_create", INVALID,
+                                 "options.%s is NULL, and options.%s_count is %zu", groups[g].name,
+                                 groups[g].name, groups[g].count);
+        }
+        count += groups[g].count;
+    }
+    executor->patterns = rondo__calloc(count + 1, sizeof *executor->patterns);
+    if (executor->patterns == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    for (size_t g = 0; g < sizeof groups / sizeof *groups; ++g) {
+        char **first = executor->patterns + executor->pattern_count;
+        for (size_t i = 0; i < groups[g].count; ++i) {
+            const char *pattern = (*groups[g].list)[i];
+            first[i] = pattern != NULL ? rondo__strdup(pattern) : NULL;
+            if (pattern != NULL && first[i] == NULL) {
+                return RONDO_STATUS_NO_MEMORY;
+            }
+            executor->pattern_count += 1;
+        }
+        *groups[g].list = groups[g].count > 0 ? (const char *const *)first : NULL;
+    }
+    return RONDO_STATUS_OK;
+}
+
+// Where the source has which value as input or output.
+static rondo_status index_ports(rondo_executor *executor) {
+    const rondo_program *source = executor->source;
+    const size_t count = source->value_count + 1;
+    executor->input_of = rondo__calloc(count, sizeof *executor->input_of);
+    executor->output_of = rondo__calloc(count, sizeof *executor->output_of);
+    executor->symbols = rondo__calloc(source->symbol_count + 1, sizeof *executor->symbols);
+    if (executor->input_of == NULL || executor->output_of == NULL || executor->symbols == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    for (size_t v = 0; v < count; ++v) {
+        executor->input_of[v] = -1;
+        executor->output_of[v] = -1;
+    }
+    for (size_t i = 0; i < source->input_count; ++i) {
+        executor->input_of[source->inputs[i]] = (int32_t)i;
+    }
+    for (size_t i = 0; i < source->optional_count; ++i) {
+        executor->input_of[source->optionals[i].value] = (int32_t)(source->input_count + i);
+    }
+    for (size_t i = source->output_count; i-- > 0;) {
+        executor->output_of[source->outputs[i]] = (int32_t)i;
+    }
+    return RONDO_STATUS_OK;
+}
+
+// A stream of its own for an executor and for each body, unless one is given; variants share their
+// root's.
+static rondo_status choose_stream(rondo_executor *executor) {
+    rondo_stream *given = executor->depth == 0 && executor->root != executor
+                              ? executor->root->stream
+                              : executor->options.stream;
+    executor->owns_stream = given == NULL;
+    executor->stream = given;
+    return given != NULL ? RONDO_STATUS_OK
+                         : rondo_stream_create(executor->device, NULL, &executor->stream);
+}
+
+// What each call of the caller needs, and the results of a run.
+static rondo_status make_lists(rondo_executor *executor) {
+    const rondo_program *source = executor->source;
+    const size_t input_count = source->input_count + source->optional_count + 1;
+    const size_t output_count = source->output_count + 1;
+    rondo__call_lists *lists = &executor->lists;
+    executor->fresh = rondo__calloc(output_count, sizeof *executor->fresh);
+    if (executor->fresh == NULL || executor->root != executor) {
+        return executor->fresh != NULL ? RONDO_STATUS_OK : RONDO_STATUS_NO_MEMORY;
+    }
+    lists->feeds = rondo__calloc(input_count, sizeof *lists->feeds);
+    lists->results = rondo__calloc(output_count, sizeof *lists->results);
+    lists->wants = rondo__calloc(output_count, sizeof *lists->wants);
+    lists->places = rondo__calloc(output_count, sizeof *lists->places);
+    lists->is_fed = rondo__calloc(input_count, sizeof *lists->is_fed);
+    return lists->feeds != NULL && lists->results != NULL && lists->wants != NULL &&
+                   lists->places != NULL && lists->is_fed != NULL
+               ? RONDO_STATUS_OK
+               : RONDO_STATUS_NO_MEMORY;
+}
+
+// Whose data may be what the op does not allow, which the host's kernels refuse.
+static bool may_be_faulty(const rondo__op *op) {
+    static const char *const names[] = {"Gather",
+                                        "GatherElements",
+                                        "GatherND",
+                                        "Scatter",
+                                        "ScatterND",
+                                        "MaxUnpool",
+                                        "ScatterElements",
+                                        "ReverseSequence",
+                                        "Div",
+                                        "Mod",
+                                        "NegativeLogLikelihoodLoss",
+                                        "SoftmaxCrossEntropyLoss"};
+    bool is_one = false;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; ++i) {
+        is_one = is_one || strcmp(op->def->name, names[i]) == 0;
+    }
+    return is_one && op->def->domain[0] == '\0';
+}
+
+// Where a loop may be decided on the device, that has to see when it is to end; and where a GPU
+// meets data that an op does not allow, the host has to see that.
+static rondo_status make_watch(rondo_executor *executor) {
+    const rondo_program *program = executor->source;
+    const bool is_host = rondo_device_is_host(executor->device);
+    bool is_wanted = false;
+    for (size_t n = 0; n < program->node_count; ++n) {
+        const rondo__op *op = &program->nodes[n].op;
+        is_wanted = is_wanted || (op->def->flags & RONDO__OP_CONTROL) != 0 ||
+                    (!is_host && may_be_faulty(op));
+    }
+    if (!is_wanted) {
+        return RONDO_STATUS_OK;
+    }
+    void *memory;
+    RETURN_IF_ERROR(rondo__executor_allocate_pinned(executor, sizeof *executor->watch, &memory));
+    executor->watch = memory;
+    atomic_init(&executor->watch->call, 0);
+    atomic_init(&executor->watch->stopped, 0);
+    atomic_init(&executor->watch->faulty, 0);
+    executor->call = &executor->watch->call;
+    return RONDO_STATUS_OK;
+}
+
+// Makes an executor at `depth` for `root`; NULL: it is one of the caller's.
+static rondo_status create(rondo_program *program, rondo_device *device,
+                           const rondo_executor_options *options, int32_t depth,
+                           rondo_executor *root, rondo_executor **out_executor) {
+    if (depth > DEPTH_MAX) {
+        return RONDO_FAIL(BAD_DATA, "control flow is nested more than %d levels deep", DEPTH_MAX);
+    }
+    rondo_executor *executor = rondo__calloc(1, sizeof *executor);
+    if (executor == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    rondo_device_retain(device);
+    executor->device = device;
+    rondo__program_retain(program);
+    executor->source = program;
+    executor->options = *options;
+    rondo_workers_retain(options->workers);
+    executor->graphs = options->graphs;
+    executor->depth = depth;
+    executor->root = root != NULL ? root : executor;
+    executor->active = executor;
+    atomic_init(&executor->reference_count, 1);
+    executor->call = &executor->own_call;
+    rondo__executor_init_plans(executor);
+    if (root == NULL) {
+        rondo__verbose_init(executor);
+    }
+    rondo_status status = root != NULL ? RONDO_STATUS_OK : rondo__executor_make_budgets(executor);
+    if (status == RONDO_STATUS_OK && root == NULL) {
+        status = index_ports(executor);
+    }
+    if (status == RONDO_STATUS_OK && root == NULL) {
+        status = own_patterns(executor);
+    }
+    if (status == RONDO_STATUS_OK && root == NULL) {
+        status = rondo__tuning_choices_create(options->tuning_file, &executor->choices);
+        executor->options.tuning_file = NULL;  // the caller's, read
+    }
+    if (status == RONDO_STATUS_OK && root == NULL) {
+        const bool is_host = rondo_device_is_host(device);
+        executor->weights.budget = is_host ? executor->budget : executor->device_budget;
+        status = rondo__shared_acquire_store(program, device, RONDO_MEMORY_DEVICE,
+                                             &executor->weights.store);
+    }
+    rondo__budget *before = rondo__budget_enter(executor->root->budget);
+    if (status == RONDO_STATUS_OK && root == NULL) {
+        status = make_watch(executor);
+    }
+    if (status == RONDO_STATUS_OK) {
+        const int32_t former = rondo__host_choose_thread_count((int32_t)options->thread_count);
+        const rondo__float_scope scope = rondo__float_enter();
+        rondo__crew_enter();
+        status = rondo__executor_make_base(executor);
+        rondo__crew_leave();
+        rondo__float_leave(&scope);
+        (void)rondo__host_choose_thread_count(former);
+    }
+    if (status == RONDO_STATUS_OK) {
+        executor->keyed = rondo__calloc(executor->base->input_count + 1, sizeof *executor->keyed);
+        executor->deciding = rondo__calloc(executor->base->input_count + 1, sizeof(bool));
+        status = executor->keyed == NULL || executor->deciding == NULL ? RONDO_STATUS_NO_MEMORY
+                                                                       : RONDO_STATUS_OK;
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = make_lists(executor);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = choose_stream(executor);
+        executor->weights.stream = executor->stream;
+    }
+    if (status == RONDO_STATUS_OK && options->thread_count > 0 && rondo_device_is_host(device)) {
+        status = rondo_stream_call_host(executor->stream, "threads", choose_threads,
+                                        &options->thread_count, sizeof options->thread_count);
+    }
+    for (size_t i = 0; status == RONDO_STATUS_OK && !rondo_device_is_host(device) && i < 4; ++i) {
+        status = rondo_event_create(device, RONDO_EVENT_TIMED, &executor->events[i]);
+    }
+    (void)rondo__budget_enter(before);
+    if (status != RONDO_STATUS_OK) {
+        rondo_error saved;
+        rondo__error_save(&saved);
+        rondo_executor_destroy(executor);
+        rondo__error_restore(&saved);
+        return status;
+    }
+    *out_executor = executor;
+    return RONDO_STATUS_OK;
+}
+
+// The caller's stream has to be of the device, and to run what is put there.
+static rondo_status check_stream(rondo_stream *stream, rondo_device *device) {
+    bool is_recording = false;
+    if (stream == NULL) {
+        return RONDO_STATUS_OK;
+    }
+    if (rondo_stream_get_device(stream) != device) {
+        return RONDO_FAIL_AS("rondo_executor_create", INVALID,
+                             "options.stream is of %s, the executor is to run on %s",
+                             rondo_device_get_name(rondo_stream_get_device(stream)),
+                             rondo_device_get_name(device));
+    }
+    RETURN_IF_ERROR(rondo_stream_is_recording(stream, &is_recording));
+    return !is_recording ? RONDO_STATUS_OK
+                         : RONDO_FAIL_AS("rondo_executor_create", STATE,
+                                         "options.stream records; create the executor before the "
+                                         "capture or after its end");
+}
+
+rondo_status rondo_executor_create(rondo_program *program, rondo_device *device,
+                                   const rondo_executor_options *options,
+                                   rondo_executor **out_executor) {
+    if (out_executor == NULL) {
+        return RONDO_FAIL(INVALID, "out_executor is NULL");
+    }
+    *out_executor = NULL;
+    if (program == NULL || device == NULL) {
+        return RONDO_FAIL(INVALID, "%s is NULL", program == NULL ? "program" : "device");
+    }
+    rondo_executor_options merged;
+    RETURN_IF_ERROR(read_options(options, &merged));
+    if (merged.reference && !rondo_device_is_host(device)) {
+        return RONDO_FAIL(UNSUPPORTED, "the reference runs on device \"host\" only, not on \"%s\"",
+                          rondo_device_get_name(device));
+    }
+    RETURN_IF_ERROR(check_stream(merged.stream, device));
+    return create(program, device, &merged, 0, NULL, out_executor);
+}
+
+rondo_status rondo__executor_create_body(rondo_executor *parent, rondo_program *body,
+                                         rondo_stream *stream, rondo_executor **out_executor) {
+    rondo_executor_options options = parent->options;
+    options.stream = stream;
+    *out_executor = NULL;
+    RETURN_IF_ERROR(
+        create(body, parent->device, &options, parent->depth + 1, parent->root, out_executor));
+    (*out_executor)->graphs = parent->graphs;
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__executor_create_variant(rondo_executor *root, rondo_program *program,
+                                            rondo_executor **out_executor) {
+    *out_executor = NULL;
+    RETURN_IF_ERROR(create(program, root->device, &root->options, 0, root, out_executor));
+    (*out_executor)->graphs = root->graphs;
+    return RONDO_STATUS_OK;
+}

@@ -1,0 +1,575 @@
+// executor/compile/plan_cache.c — see plan_cache.h.
+// SPDX-License-Identifier: Apache-2.0
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "backend/workers.h"
+#include "base/clock.h"
+#include "base/crew.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/log/hook.h"
+#include "base/log/logging.h"
+#include "base/memory.h"
+#include "base/thread_count.h"
+#include "device/device.h"
+#include "executor/compile/base_form.h"
+#include "executor/compile/declared.h"
+#include "executor/compile/destroy.h"
+#include "executor/compile/plan_cache.h"
+#include "executor/compile/retire.h"
+#include "executor/devices/transfers.h"
+#include "program/edit.h"
+#include "program/passes/passes.h"
+#include "program/shapes/specialise.h"
+#include "tensor/elements.h"
+
+// Plans made for new values of a keyed input before values stop being keys.
+enum { KEYED_MISS_LIMIT = 8 };
+
+// What decides branches only is not fetched from a device: there the branches are decided, too.
+static bool is_keyed(const rondo_executor *executor, size_t input, const rondo_tensor *feed) {
+    const bool is_wanted =
+        executor->keyed[input] || (executor->deciding[input] && feed->device == NULL);
+    return is_wanted && feed->shape.rank >= 0 && rondo_tensor_get_bytes(feed) > 0;
+}
+
+// Reads the value of an input; one on a GPU is waited for.
+static rondo_status read_value(const rondo_executor *executor, size_t input,
+                               const rondo_tensor *feed, void *bytes) {
+    const size_t count = rondo_tensor_get_bytes(feed);
+    if (feed->device != executor->device) {
+        memcpy(bytes, feed->data, count);
+        return RONDO_STATUS_OK;
+    }
+    if (rondo_device_is_host(executor->device)) {  // what is on the stream makes it
+        RETURN_IF_ERROR(rondo_stream_synchronize(executor->stream));
+        memcpy(bytes, feed->data, count);
+        return RONDO_STATUS_OK;
+    }
+    const char *name = executor->base->values[executor->base->inputs[input]].name;
+    const rondo__copy_note note = {"key", NULL, name, feed->dtype, &feed->shape};
+    RETURN_IF_ERROR(
+        rondo__crossing_copy(executor->stream, RONDO__TO_HOST, &note, bytes, feed->data, count));
+    rondo__crossing_note(executor, RONDO__TO_HOST, count, true);
+    return rondo_stream_synchronize(executor->stream);
+}
+
+// Writes what a plan is found by: of each input dtype and shape, and the value where plans are made
+// for values; in a body that is near where it lies on the device. A plan serves sequences of any
+// length.
+static rondo_status write_key(rondo_executor *executor, const rondo_tensor *feeds,
+                              size_t *out_bytes) {
+    size_t length = 0;
+    for (size_t i = 0; i < executor->base->input_count; ++i) {
+        const rondo_tensor *feed = &feeds[i];
+        const bool is_nested = rondo__dtype_is_nested(feed->dtype);
+        const bool has_value = is_keyed(executor, i, feed);
+        const size_t value_bytes = has_value ? rondo_tensor_get_bytes(feed) : 0;
+        const int32_t rank = is_nested ? 0 : feed->shape.rank;
+        const int32_t head[2] = {(int32_t)feed->dtype, 2 * rank + (has_value ? 1 : 0)};
+        const bool is_placed = executor->is_near && rank >= 0 && feed->device == executor->device;
+        const size_t place_bytes = is_placed ? sizeof feed->data : 0;
+        const size_t extent_bytes = rank > 0 ? (size_t)rank * sizeof feed->shape.extent[0] : 0;
+        RETURN_IF_ERROR(
+            RONDO__ARRAY_RESERVE(executor->key, executor->key_capacity,
+                                 length + sizeof head + extent_bytes + place_bytes + value_bytes));
+        memcpy(executor->key + length, head, sizeof head);
+        length += sizeof head;
+        memcpy(executor->key + length, feed->shape.extent, extent_bytes);
+        length += extent_bytes;
+        if (place_bytes > 0) {
+            memcpy(executor->key + length, &feed->data, place_bytes);
+            length += place_bytes;
+        }
+        if (value_bytes > 0) {
+            RETURN_IF_ERROR(read_value(executor, i, feed, executor->key + length));
+        }
+        length += value_bytes;
+    }
+    *out_bytes = length;
+    return RONDO_STATUS_OK;
+}
+
+static void destroy_plan(void *user_data, void *value) {
+    rondo_executor *executor = user_data;
+    executor->current = executor->current == value ? NULL : executor->current;
+    executor->fed = executor->fed == value ? NULL : executor->fed;
+    rondo__plan_give_up(executor, value);
+}
+
+// On a GPU, whose memory others use, too, plans leave three quarters of it alone. On the host the
+// memory limit bounds them: see drop_crowded.
+static uint64_t choose_byte_limit(const rondo_executor *executor) {
+    const rondo_executor_options *options = &executor->options;
+    rondo_device_info info = {.struct_size = sizeof info};
+    if (options->plan_limit_bytes > 0) {
+        return options->plan_limit_bytes;
+    }
+    if (options->memory_limit_bytes > 0) {
+        return options->memory_limit_bytes / 2;
+    }
+    return rondo_device_is_host(executor->device) ||
+                   rondo__device_get_facts(executor->device, &info) != RONDO_STATUS_OK
+               ? 0
+               : info.memory_bytes / 4;
+}
+
+void rondo__executor_init_plans(rondo_executor *executor) {
+    executor->plan_limit_bytes = choose_byte_limit(executor);
+    rondo__lru_map_init(&executor->plans, executor->options.plan_limit, executor->plan_limit_bytes,
+                        destroy_plan, executor);
+}
+
+// What the memory that they share leaves to the plans.
+static void update_limits(rondo_executor *executor) {
+    const uint64_t limit = executor->plan_limit_bytes;
+    const uint64_t shared = executor->run_memory_bytes;
+    if (limit > 0) {
+        rondo__lru_map_set_limits(&executor->plans, executor->options.plan_limit,
+                                  shared < limit ? limit - shared : 1);
+    }
+}
+
+static void evict_plans(rondo_executor *executor, size_t count) {
+    while (count > 0 && rondo__lru_map_evict_oldest(&executor->plans)) {
+        count -= 1;
+    }
+}
+
+static bool is_out_of_memory(rondo_status status) {
+    return status == RONDO_STATUS_NO_MEMORY || status == RONDO_STATUS_NO_DEVICE_MEMORY;
+}
+
+// Plans wait for their shapes to come back; they leave half of the limit to runs.
+static void drop_crowded(rondo_executor *executor) {
+    const rondo__budget *budget = executor->root->budget;
+    while (rondo__budget_get_used(budget) > rondo__budget_get_limit(budget) / 2 &&
+           rondo__lru_map_evict_oldest(&executor->plans)) {
+    }
+}
+
+static rondo_status copy_key(const rondo_executor *executor, size_t input, const rondo_tensor *feed,
+                             rondo_tensor *out_key) {
+    if (feed->device != executor->device) {
+        return rondo__tensor_copy(feed, out_key);
+    }
+    RETURN_IF_ERROR(rondo_tensor_init(feed->dtype, &feed->shape, out_key));
+    return read_value(executor, input, feed, out_key->data);
+}
+
+// The feeds as a plan is compiled for them: without their bytes, but for a copy of those of keyed
+// inputs. To be freed with rondo__tensors_free.
+static rondo_status copy_keys(const rondo_executor *executor, const rondo_tensor *feeds,
+                              rondo_tensor **out_keys) {
+    const size_t count = executor->base->input_count;
+    rondo_status status = RONDO_STATUS_OK;
+    rondo_tensor *keys = rondo__calloc(count + 1, sizeof *keys);
+    if (keys == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    for (size_t i = 0; i < count && status == RONDO_STATUS_OK; ++i) {
+        if (is_keyed(executor, i, &feeds[i])) {
+            status = copy_key(executor, i, &feeds[i], &keys[i]);
+        } else {
+            keys[i] = (rondo_tensor){.dtype = feeds[i].dtype, .shape = feeds[i].shape};
+        }
+    }
+    if (status != RONDO_STATUS_OK) {
+        rondo__tensors_free(keys, count);
+        return status;
+    }
+    *out_keys = keys;
+    return RONDO_STATUS_OK;
+}
+
+// Makes keys of the inputs whose values were wanted. False: all of them were keys before.
+static bool add_keys(const rondo_executor *executor, bool *keyed, const bool *wanted) {
+    bool has_new = false;
+    for (size_t i = 0; i < executor->base->input_count; ++i) {
+        has_new = has_new || (wanted[i] && !keyed[i]);
+        keyed[i] = keyed[i] || wanted[i];
+    }
+    return has_new;
+}
+
+static bool takes_decisions(const rondo_executor *executor) {
+    const rondo_executor_options *options = &executor->options;
+    return executor->depth == 0 && !executor->root->is_described && !options->op_by_op &&
+           !options->no_folding && executor->decision_count <= RONDO__DECISIONS_MAX;
+}
+
+static bool leaves_branches_to_host(const rondo__plan *plan) {
+    for (size_t s = 0; s < plan->step_count; ++s) {
+        const rondo__step *step = &plan->steps[s];
+        if (step->kind == RONDO__STEP_BYPASS && step->bypass == RONDO__BYPASS_CONTROL &&
+            rondo__node_is(&plan->program->nodes[step->node], "", "If")) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Finds the small inputs whose values decide shapes, and makes them keys. Gives the keys of the
+// plan, and its program, or NULL where memory is short. Bodies of If, Loop and Scan are spared
+// keys: their inputs change each turn.
+static rondo_status find_keys(rondo_executor *executor, const rondo_tensor *feeds,
+                              rondo_tensor **out_keys, rondo_program **out_program) {
+    const size_t count = executor->base->input_count;
+    const bool takes_keys =
+        executor->worth != NULL ||
+        (executor->depth == 0 && executor->keyed_miss_count <= KEYED_MISS_LIMIT);
+    bool *wanted = rondo__calloc(count + 1, sizeof *wanted);
+    rondo_tensor *keys = NULL;
+    rondo_program *program = NULL;
+    rondo_status status = wanted == NULL ? RONDO_STATUS_NO_MEMORY : RONDO_STATUS_OK;
+    for (bool has_new = true; has_new && status == RONDO_STATUS_OK;) {
+        rondo_program_destroy(program);
+        rondo__tensors_free(keys, count);
+        program = NULL;
+        keys = NULL;
+        has_new = false;
+        status = copy_keys(executor, feeds, &keys);
+        if (status == RONDO_STATUS_OK) {
+            status = rondo__plan_specialise(executor, keys, &program, takes_keys ? wanted : NULL);
+            has_new = status == RONDO_STATUS_OK && takes_keys &&
+                      add_keys(executor, executor->keyed, wanted);
+        }
+    }
+    rondo__free(wanted);
+    if (status != RONDO_STATUS_OK && (keys == NULL || !is_out_of_memory(status))) {
+        rondo__tensors_free(keys, count);
+        return status;
+    }
+    *out_keys = keys;
+    *out_program = program;
+    return RONDO_STATUS_OK;
+}
+
+// What plans of the same program hold for runs with other optional inputs.
+static void evict_others(const rondo_executor *executor) {
+    rondo_executor *root = executor->depth == 0 ? executor->root : NULL;
+    for (size_t v = 0; root != NULL && v < root->variant_count; ++v) {
+        if (root->variants[v] != executor) {
+            evict_plans(root->variants[v], SIZE_MAX);
+        }
+    }
+    if (root != NULL && root != executor) {
+        evict_plans(root, SIZE_MAX);
+    }
+}
+
+// Takes `program`; NULL: it is made here.
+static rondo_status compile(rondo_executor *executor, const rondo_tensor *keys,
+                            rondo_program *program, rondo__plan **out_plan) {
+    if (program == NULL) {
+        RETURN_IF_ERROR(rondo__plan_specialise(executor, keys, &program, NULL));
+    }
+    return rondo__plan_create(executor, program, out_plan);
+}
+
+// Compiles a plan. Where memory is short, what plans of other shapes hold is given up for it (the
+// older half of them, then all), and then what was folded ahead, which may be more than a run
+// needs.
+static rondo_status create_plan(rondo_executor *executor, const rondo_tensor *keys,
+                                rondo_program *program, rondo__plan **out_plan) {
+    // Kernels that cut their work ahead must see the number of threads that will run them.
+    const int32_t count = (int32_t)executor->options.thread_count;
+    const int32_t former = rondo__host_choose_thread_count(count);
+    rondo__workers *former_workers = rondo__workers_choose(executor->options.workers);
+    rondo__crew_enter();
+    const rondo__lru_stats *plans = &executor->plans.stats;
+    rondo_status status = compile(executor, keys, program, out_plan);
+    for (size_t keep = plans->entry_count / 2; is_out_of_memory(status) && plans->entry_count > 0;
+         keep = 0) {
+        evict_plans(executor, plans->entry_count - keep);
+        evict_others(executor);
+        status = compile(executor, keys, NULL, out_plan);
+    }
+    if (is_out_of_memory(status) && !executor->is_lean) {
+        rondo_error saved;
+        rondo__error_save(&saved);
+        executor->is_lean = true;
+        evict_others(executor);
+        if (rondo__executor_make_base(executor) == RONDO_STATUS_OK) {
+            status = compile(executor, keys, NULL, out_plan);
+        } else {
+            rondo__error_restore(&saved);
+        }
+    }
+    rondo__crew_leave();
+    (void)rondo__workers_choose(former_workers);
+    (void)rondo__host_choose_thread_count(former);
+    return status;
+}
+
+// Destroys a plan whose outputs contradict what the model declares.
+static rondo_status check_outputs(rondo_executor *executor, rondo__plan *plan) {
+    for (size_t i = 0; i < plan->program->output_count; ++i) {
+        const rondo__slot *slot = &plan->slots[plan->program->outputs[i]];
+        if (slot->kind == RONDO__SLOT_DYNAMIC) {
+            continue;  // known after the run
+        }
+        rondo_status status = rondo__executor_check_output(executor, i, slot->dtype, &slot->shape);
+        if (status != RONDO_STATUS_OK) {
+            rondo__plan_destroy(executor, plan);
+            return status;
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+// Branches that are taken by ever new values, as a counter of steps, are decided at run time.
+static void count_decision(rondo_executor *executor, const rondo_tensor *feeds) {
+    uint64_t hash = 0;
+    bool is_deciding = false;
+    for (size_t i = 0; i < executor->base->input_count; ++i) {
+        if (executor->deciding[i] && is_keyed(executor, i, &feeds[i])) {
+            hash = rondo__hash64(hash, feeds[i].data, rondo_tensor_get_bytes(&feeds[i]));
+            is_deciding = true;
+        }
+    }
+    is_deciding = is_deciding && !executor->root->is_described;
+    for (size_t i = 0; i < executor->decision_count && is_deciding; ++i) {
+        is_deciding = executor->decisions[i] != hash;
+    }
+    if (!is_deciding) {
+        return;
+    }
+    if (executor->decision_count < RONDO__DECISIONS_MAX) {
+        executor->decisions[executor->decision_count] = hash;
+    } else {
+        RONDO_LOG_INFO_F(
+            "input values that decide branches keep changing; they are decided at run time from "
+            "now on");
+        memset(executor->deciding, 0, executor->base->input_count * sizeof *executor->deciding);
+    }
+    ++executor->decision_count;
+}
+
+// Where values keep changing, making a plan for each costs more than bypassing those ops.
+static void give_up_keys(rondo_executor *executor) {
+    bool has_keys = false;
+    if (executor->worth != NULL) {
+        return;  // which decides
+    }
+    for (size_t i = 0; i < executor->base->input_count; ++i) {
+        has_keys = has_keys || executor->keyed[i];
+    }
+    if (has_keys && ++executor->keyed_miss_count > KEYED_MISS_LIMIT) {
+        RONDO_LOG_INFO_F(
+            "input values that decide shapes keep changing; such ops are bypassed from now on");
+        memset(executor->keyed, 0, executor->base->input_count * sizeof *executor->keyed);
+    }
+}
+
+// Puts a plan among the others, or destroys it. The keys may be others than when it was looked for.
+static rondo_status keep_plan(rondo_executor *executor, const rondo_tensor *feeds,
+                              rondo__plan *plan) {
+    size_t key_bytes = 0;
+    drop_crowded(executor);
+    update_limits(executor);
+    rondo_status status = write_key(executor, feeds, &key_bytes);
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__lru_map_add(&executor->plans, executor->key, key_bytes, plan, plan->bytes,
+                                    &plan->entry);
+    }
+    if (status != RONDO_STATUS_OK) {
+        rondo__plan_destroy(executor, plan);
+    }
+    return status;
+}
+
+// Compiles a plan with the keys that are known. *out_has_new: inputs in host memory decide which
+// branches are taken of Ifs that the plan leaves to the host, and are keys from now on.
+static rondo_status compile_with(rondo_executor *executor, const rondo_tensor *feeds, bool *decides,
+                                 rondo__plan **out_plan, bool *out_has_new) {
+    const size_t count = executor->base->input_count;
+    rondo_tensor *keys = NULL;
+    rondo_program *program = NULL;
+    rondo_status status = find_keys(executor, feeds, &keys, &program);
+    const bool is_asked = status == RONDO_STATUS_OK && program != NULL && takes_decisions(executor);
+    if (is_asked) {
+        status = rondo__program_find_deciding(program, decides);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = create_plan(executor, keys, program, out_plan);
+    } else {
+        rondo_program_destroy(program);
+    }
+    rondo__tensors_free(keys, count);
+    if (status == RONDO_STATUS_OK && is_asked && leaves_branches_to_host(*out_plan)) {
+        for (size_t i = 0; i < count; ++i) {
+            decides[i] = decides[i] && feeds[i].device == NULL;
+        }
+        *out_has_new = add_keys(executor, executor->deciding, decides);
+    }
+    return status;
+}
+
+static rondo_status compile_for(rondo_executor *executor, const rondo_tensor *feeds,
+                                rondo__plan **out_plan) {
+    bool *decides = rondo__calloc(executor->base->input_count + 1, sizeof *decides);
+    rondo_status status = decides != NULL ? RONDO_STATUS_OK : RONDO_STATUS_NO_MEMORY;
+    for (bool has_new = true; has_new && status == RONDO_STATUS_OK;) {
+        has_new = false;
+        status = compile_with(executor, feeds, decides, out_plan, &has_new);
+        if (has_new) {
+            rondo__plan_destroy(executor, *out_plan);
+            *out_plan = NULL;
+            count_decision(executor, feeds);
+        }
+    }
+    rondo__free(decides);
+    return status;
+}
+
+static rondo_status make_new_plan(rondo_executor *executor, const rondo_tensor *feeds,
+                                  rondo__plan **out_plan) {
+    const uint64_t start_ns = rondo__clock_now_ns();
+    rondo__plan *plan = NULL;
+    give_up_keys(executor);
+    count_decision(executor, feeds);
+    rondo__executor_sweep(executor);
+    if (executor->plans.stats.entry_count >= executor->options.plan_limit) {
+        evict_plans(executor, 1);
+    }
+    const int64_t taken = rondo__memory_get_thread_bytes();
+    rondo_status status = compile_for(executor, feeds, &plan);
+    if (status == RONDO_STATUS_OK) {
+        status = check_outputs(executor, plan);
+    }
+    if (status != RONDO_STATUS_OK) {
+        return status;
+    }
+    const int64_t held = rondo__memory_get_thread_bytes() - taken;
+    plan->bytes = held > 0 ? (uint64_t)held : 0;
+    plan->prepare_ns = rondo__clock_now_ns() - start_ns;
+    RONDO_LOG_DEBUG_F("a plan of %zu ops in %.0f ms, %.0f of them for %" PRIu64
+                      " bytes of weights that were not there",
+                      plan->item_count, (double)plan->prepare_ns * 1e-6,
+                      (double)plan->weights.made_ns * 1e-6, plan->weights.made_bytes);
+    status = keep_plan(executor, feeds, plan);
+    *out_plan = status == RONDO_STATUS_OK ? plan : NULL;
+    return status;
+}
+
+static rondo_status make_plan(rondo_executor *executor, const rondo_tensor *feeds,
+                              rondo__plan **out_plan) {
+    const rondo__hook_scope scope = rondo__hook_enter(RONDO__SPAN_PLAN, "compile a plan");
+    const rondo_status status = make_new_plan(executor, feeds, out_plan);
+    rondo__hook_leave(&scope);
+    return status;
+}
+
+// The plan for feeds with just these shapes, or NULL: see worth.h.
+static rondo_status find_exact_plan(rondo_executor *executor, const rondo_tensor *feeds,
+                                    rondo__plan **out_plan) {
+    size_t key_bytes = 0;
+    *out_plan = NULL;
+    RETURN_IF_ERROR(write_key(executor, feeds, &key_bytes));
+    const rondo__lru_entry *entry = rondo__lru_map_find(&executor->plans, executor->key, key_bytes);
+    if (entry != NULL) {
+        *out_plan = rondo__lru_entry_get_value(entry);
+        if (executor->worth != NULL) {
+            rondo__worth_note_use(executor->worth);
+        }
+        return RONDO_STATUS_OK;
+    }
+    if (executor->worth != NULL &&
+        !rondo__worth_admits(executor->worth, executor->key, key_bytes)) {
+        return RONDO_STATUS_OK;
+    }
+    RETURN_IF_ERROR(make_plan(executor, feeds, out_plan));
+    if (executor->worth != NULL) {
+        rondo__worth_note_plan(executor->worth, *out_plan);
+    }
+    return RONDO_STATUS_OK;
+}
+
+// The plan that does for shapes of every kind.
+static rondo_status find_shapeless_plan(rondo_executor *executor, const rondo_tensor *feeds,
+                                        rondo__plan **out_plan) {
+    const size_t count = executor->base->input_count;
+    rondo_tensor *shapeless = rondo__calloc(count + 1, sizeof *shapeless);
+    if (shapeless == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    for (size_t i = 0; i < count; ++i) {
+        shapeless[i] = (rondo_tensor){.dtype = feeds[i].dtype, .shape = {.rank = -1}};
+    }
+    size_t key_bytes = 0;
+    rondo_status status = write_key(executor, shapeless, &key_bytes);
+    const rondo__lru_entry *entry =
+        status == RONDO_STATUS_OK ? rondo__lru_map_find(&executor->plans, executor->key, key_bytes)
+                                  : NULL;
+    if (entry != NULL) {
+        *out_plan = rondo__lru_entry_get_value(entry);
+    } else if (status == RONDO_STATUS_OK) {
+        status = make_plan(executor, shapeless, out_plan);
+    }
+    rondo__free(shapeless);
+    return status;
+}
+
+rondo_status rondo__executor_find_plan(rondo_executor *executor, const rondo_tensor *feeds,
+                                       rondo__plan **out_plan) {
+    rondo__plan *plan = NULL;
+    *out_plan = NULL;
+    RETURN_IF_ERROR(find_exact_plan(executor, feeds, &plan));
+    if (plan == NULL) {
+        RETURN_IF_ERROR(find_shapeless_plan(executor, feeds, &plan));
+    }
+    executor->current = plan;
+    *out_plan = plan;
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__executor_look_up_plan(rondo_executor *executor, const rondo_tensor *feeds,
+                                          rondo__plan **out_plan) {
+    *out_plan = NULL;
+    const rondo_program *base = executor->base;
+    for (size_t i = 0; i < base->input_count; ++i) {
+        const char *name = base->values[base->inputs[i]].name;
+        if (executor->deciding[i] && is_keyed(executor, i, &feeds[i])) {
+            return RONDO_FAIL(INVALID,
+                              "feed \"%s\" decides a branch, which a replay would not ask for "
+                              "again: give it in device memory, also in the run before",
+                              name);
+        }
+        if (is_keyed(executor, i, &feeds[i]) && feeds[i].device == executor->device) {
+            return RONDO_FAIL(INVALID,
+                              "feed \"%s\" decides shapes, so its value must be known now: give it "
+                              "in host memory",
+                              name);
+        }
+    }
+    size_t key_bytes = 0;
+    RETURN_IF_ERROR(write_key(executor, feeds, &key_bytes));
+    const rondo__lru_entry *entry = rondo__lru_map_find(&executor->plans, executor->key, key_bytes);
+    *out_plan = entry != NULL ? rondo__lru_entry_get_value(entry) : NULL;
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__executor_infer_outputs(rondo_executor *executor, const rondo_tensor *feeds,
+                                           rondo__tensor_info *out_infos) {
+    const size_t count = executor->base->input_count;
+    rondo_tensor *shapes = rondo__calloc(count + 1, sizeof *shapes);
+    if (shapes == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    for (size_t i = 0; i < count; ++i) {
+        shapes[i] = (rondo_tensor){.dtype = feeds[i].dtype, .shape = feeds[i].shape};
+    }
+    rondo_program *trial = NULL;
+    rondo_status status =
+        rondo__program_specialise(executor->base, shapes, RONDO__LEAN_FOLD_BYTES, &trial, NULL);
+    for (size_t i = 0; status == RONDO_STATUS_OK && i < trial->output_count; ++i) {
+        rondo__program_get_info(trial, trial->outputs[i], &out_infos[i]);
+        out_infos[i].constant = NULL;
+    }
+    rondo_program_destroy(trial);
+    rondo__free(shapes);
+    return status == RONDO_STATUS_NO_MEMORY ? status : RONDO_STATUS_OK;
+}

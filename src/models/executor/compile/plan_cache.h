@@ -1,0 +1,37 @@
+// executor/compile/plan_cache.h — the plans of an executor: found by what is fed, made, given up.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_EXECUTOR_COMPILE_PLAN_CACHE_H
+#define RONDO_EXECUTOR_COMPILE_PLAN_CACHE_H
+
+#include "executor/state/plan.h"
+
+// An empty list of plans, with the limits that the options say.
+void rondo__executor_init_plans(rondo_executor *executor);
+
+// The plan for these feeds, made when there is none; value keys are handled here.
+//
+// Errors:    as rondo__plan_create.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__executor_find_plan(rondo_executor *executor,
+                                                      const rondo_tensor *feeds,
+                                                      rondo__plan **out_plan);
+
+// The same for a plan that is there; *out_plan is NULL where none is. Nothing is compiled, and
+// nothing waits: no input whose value is a key may lie on the device.
+//
+// Errors:    NO_MEMORY, INVALID (names such an input).
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__executor_look_up_plan(rondo_executor *executor,
+                                                         const rondo_tensor *feeds,
+                                                         rondo__plan **out_plan);
+
+// What follows for the outputs from the dtypes and shapes of the feeds alone; nothing (dtype NONE)
+// where they fit no run.
+//
+// Errors:    NO_MEMORY.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__executor_infer_outputs(rondo_executor *executor,
+                                                          const rondo_tensor *feeds,
+                                                          rondo__tensor_info *out_infos);
+
+#endif  // RONDO_EXECUTOR_COMPILE_PLAN_CACHE_H

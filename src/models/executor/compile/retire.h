@@ -1,0 +1,46 @@
+// executor/compile/retire.h — plans that recorded runs use, and the executors that own them.
+//
+// A graph may let go of a recorded run on any thread, while the executor works on another. So that
+// only counts down; what was given up meanwhile waits in lists of the executor, which frees it from
+// its own thread, or when the last one that counts on it goes.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_EXECUTOR_COMPILE_RETIRE_H
+#define RONDO_EXECUTOR_COMPILE_RETIRE_H
+
+#include "capture/capture.h"
+#include "executor/state/plan.h"
+
+static inline void rondo__plan_pin(rondo__plan *plan) {  // threads: safe, as the next
+    (void)atomic_fetch_add(&plan->pin_count, 1);
+}
+static inline void rondo__plan_unpin(rondo__plan *plan) {
+    (void)atomic_fetch_sub(&plan->pin_count, 1);
+}
+static inline bool rondo__plan_is_pinned(rondo__plan *plan) {
+    return atomic_load(&plan->pin_count) > 0;
+}
+
+// One more that rondo__executor_release takes back.  Threads: safe.
+static inline void rondo__executor_retain(rondo_executor *executor) {
+    (void)atomic_fetch_add(&executor->reference_count, 1);
+}
+
+// Takes a participant of a capture that nobody can tell the end of: it goes with the executor.
+static inline void rondo__executor_adopt(rondo_executor *executor,
+                                         rondo__participant *participant) {
+    participant->next = executor->recordings;
+    executor->recordings = participant;
+}
+
+// Frees a plan that is in no list any more, now or when nobody pins it.
+void rondo__plan_give_up(rondo_executor *executor, rondo__plan *plan);
+// The same for a variant of `root`.
+void rondo__variant_give_up(rondo_executor *root, rondo_executor *variant);
+// Whether a recorded run uses a plan of it or of a variant.
+bool rondo__executor_is_pinned(rondo_executor *executor);
+// Frees all plans and variants, of which none is pinned, and forgets the last run.
+void rondo__executor_drop_plans(rondo_executor *executor);
+// Frees what was given up and is not pinned any more.
+void rondo__executor_sweep(rondo_executor *executor);
+
+#endif  // RONDO_EXECUTOR_COMPILE_RETIRE_H

@@ -1,0 +1,16 @@
+// executor/compile/value_slots.h — where each value of a plan lives.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_EXECUTOR_COMPILE_VALUE_SLOTS_H
+#define RONDO_EXECUTOR_COMPILE_VALUE_SLOTS_H
+
+#include "executor/state/plan.h"
+
+// Decides where values live and allocates the arena and the staging area; `order` is the place of
+// each node in the run (0 for views, which take no time).
+//
+// Errors:    NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__plan_place_values(rondo_executor *executor, rondo__plan *plan,
+                                                     const int8_t *class_of);
+
+#endif  // RONDO_EXECUTOR_COMPILE_VALUE_SLOTS_H

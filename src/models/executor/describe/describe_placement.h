@@ -1,0 +1,18 @@
+// executor/describe/describe_placement.h — where ops of a plan are, for descriptions of it.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_EXECUTOR_DESCRIBE_DESCRIBE_PLACEMENT_H
+#define RONDO_EXECUTOR_DESCRIBE_DESCRIBE_PLACEMENT_H
+
+#include "base/text.h"
+#include "executor/state/plan.h"
+
+// "cpu" or "gpu": where op `index` of the step runs.
+const char *rondo__placement_get_side(const rondo_executor *executor, const rondo__plan *plan,
+                                      const rondo__step *step, size_t index);
+
+// Writes the ops that run elsewhere than they would by themselves, or where somebody asked for it,
+// and why; nothing where there are none.
+void rondo__placement_describe(rondo__text *text, const rondo_executor *executor,
+                               const rondo__plan *plan);
+
+#endif  // RONDO_EXECUTOR_DESCRIBE_DESCRIBE_PLACEMENT_H

@@ -1,0 +1,45 @@
+// executor/devices/host_ops.h — ops of the processor as items of a segment of a GPU.
+//
+// Such an item has a kernel of the host device, and its operands lie in pinned memory of the plan
+// (slots with is_on_host). A launch puts one host function on the stream, which runs the kernels of
+// this item and of those like it right behind: the driver's thread computes, nobody waits. So it is
+// captured, too, as a host node. What crosses between the two sides is an item of its own
+// (crossing.h).
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_EXECUTOR_DEVICES_HOST_OPS_H
+#define RONDO_EXECUTOR_DEVICES_HOST_OPS_H
+
+#include "executor/state/plan.h"
+
+// Prepares the node that `request` is for to run on the processor.
+//
+// Errors:    UNSUPPORTED (neither kernel nor reference), NO_MEMORY.
+// Ownership: as rondo__kernel_prepare; `node` outlives the kernel.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__hosted_prepare(rondo_executor *executor, rondo__plan *plan,
+                                                  const rondo__kernel_request *request,
+                                                  const rondo__node *node,
+                                                  rondo__kernel **out_kernel);
+
+bool rondo__kernel_is_hosted(const rondo__kernel *kernel);
+
+// How many items from `first` on, but before `end`, one host function runs; 0: the first is none.
+size_t rondo__hosted_count(const rondo__plan *plan, size_t first, size_t end);
+
+// Puts that host function on the stream. A kernel that fails is told of by the next wait.
+//
+// Errors:    those of rondo_stream_call_host.
+// Capture:   recorded, as a host node.
+RONDO_MUST_USE rondo_status rondo__hosted_launch(rondo_stream *stream, const rondo__item *items,
+                                                 size_t count);
+
+// Computes the item here and now; what it reads is there, and nobody reads what it writes.
+//
+// Errors:    those of the kernel.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__hosted_run(const rondo__item *item);
+
+// Gives up the host device and what the executor's plans share there.
+void rondo__hosted_free(rondo_executor *executor);
+
+#endif  // RONDO_EXECUTOR_DEVICES_HOST_OPS_H

@@ -1,0 +1,395 @@
+// executor/devices/op_device.c — see homes.h.
+// SPDX-License-Identifier: Apache-2.0
+#include "executor/devices/op_device.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "executor/compile/split_counted.h"
+#include "executor/devices/other_gpus.h"
+#include "executor/devices/transfers.h"
+#include "executor/state/limits.h"
+#include "op/draws.h"
+#include "program/edit.h"
+#include "program/node_pattern.h"
+#include "program/place_mark.h"
+#include "program/shapes/specialise.h"
+#include "tensor/elements.h"
+
+enum {
+    PATTERN_BYTES = 256,
+    // What an op may read and make to be called shape arithmetic: the processor is through with it
+    // before a GPU has been told of it.
+    SMALL_BYTES = 4096,
+};
+
+// ---- options ----------------------------------------------------------------------------------
+
+// Splits "Gather*=cpu" at its last "=".
+static rondo_status read_entry(const char *entry, char pattern[PATTERN_BYTES], uint8_t *out_place) {
+    const char *split = entry != NULL ? strrchr(entry, '=') : NULL;
+    const size_t length = split != NULL ? (size_t)(split - entry) : 0;
+    if (length == 0 || length >= PATTERN_BYTES) {
+        return RONDO_FAIL(INVALID,
+                          "options.place: \"%.80s\" is no pattern and place, as \"Gather*=cpu\" is",
+                          entry != NULL ? entry : "(NULL)");
+    }
+    memcpy(pattern, entry, length);
+    pattern[length] = '\0';
+    return rondo__place_parse(split + 1, "rondo_executor_create", out_place);
+}
+
+// Two entries of the options that match the same node have to agree.
+static rondo_status mark_nodes(rondo_program *program, const char *pattern, const char *entry,
+                               uint8_t place) {
+    for (size_t n = 0; n < program->node_count; ++n) {
+        rondo__node *node = &program->nodes[n];
+        const bool is_match = rondo__node_matches(node, pattern);
+        if (is_match && node->place.by == RONDO__PLACED_BY_OPTION && node->place.place != place) {
+            return RONDO_FAIL(INVALID,
+                              "%s: options.place says \"%s\" of it, and \"%.80s\", too; let one "
+                              "pattern match it",
+                              rondo__node_describe(node), rondo__place_get_name(node->place.place),
+                              entry);
+        }
+        if (is_match) {
+            node->place = (rondo__place_mark){place, RONDO__PLACED_BY_OPTION};
+        }
+        for (size_t i = 0; i < node->op.attribute_count; ++i) {
+            if (node->op.attributes[i].kind == RONDO__ATTRIBUTE_BODY) {  // bounded depth: program.h
+                RETURN_IF_ERROR(mark_nodes(node->op.attributes[i].body, is_match ? NULL : pattern,
+                                           entry, place));
+            }
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+// ---- what is asked for ------------------------------------------------------------------------
+
+rondo_status rondo__homes_refuse(const rondo__node *node, const rondo__home *home,
+                                 const char *why) {
+    char cause[200];
+    (void)snprintf(cause, sizeof cause, "%.199s", why);
+    const rondo_status status =
+        RONDO_FAIL(UNSUPPORTED, "%s is placed on \"%s\" by %s: %s. Place it on \"cpu\" or \"all\"",
+                   rondo__node_describe(node), rondo__place_get_name(home->place),
+                   rondo__place_get_source(home->by), cause);
+    rondo__error_set_op(node->op.name);
+    return status;
+}
+
+static rondo_status ask(const rondo_executor *executor, const rondo__node *node,
+                        rondo__home *out_home) {
+    const int ordinal = rondo__peers_get_own(executor);
+    rondo__home home = {node->place.place, node->place.by, "asked for"};
+    if (home.place >= RONDO__PLACE_GPU && ordinal < 0) {
+        return rondo__homes_refuse(node, &home, "the executor runs on the processor, with no GPU");
+    }
+    if (home.place >= RONDO__PLACE_GPU_0 && home.place - RONDO__PLACE_GPU_0 != ordinal) {
+        rondo__peer *peer;
+        if (rondo__peers_open(executor->root, home.place - RONDO__PLACE_GPU_0, &peer) !=
+            RONDO_STATUS_OK) {
+            return rondo__homes_refuse(node, &home, rondo_error_get_last()->message);
+        }
+    } else if (home.place >= RONDO__PLACE_GPU_0) {
+        home.place = RONDO__PLACE_GPU;
+    }
+    *out_home = home;
+    return RONDO_STATUS_OK;
+}
+
+// Looks at all marks before anything is fused: a whole that is fused has none.
+static rondo_status check_marks(const rondo_executor *executor, const rondo_program *program) {
+    for (size_t n = 0; n < program->node_count; ++n) {
+        const rondo__node *node = &program->nodes[n];
+        rondo__home home;
+        RETURN_IF_ERROR(ask(executor, node, &home));
+        for (size_t i = 0; i < node->op.attribute_count; ++i) {
+            if (node->op.attributes[i].kind == RONDO__ATTRIBUTE_BODY) {  // bounded depth: program.h
+                RETURN_IF_ERROR(check_marks(executor, node->op.attributes[i].body));
+            }
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+static bool has_marks(const rondo_program *program) {
+    bool has = false;
+    for (size_t n = 0; n < program->node_count && !has; ++n) {
+        const rondo__node *node = &program->nodes[n];
+        has = node->place.place != RONDO__PLACE_ANY;
+        for (size_t i = 0; i < node->op.attribute_count && !has; ++i) {
+            has = node->op.attributes[i].kind == RONDO__ATTRIBUTE_BODY &&
+                  has_marks(node->op.attributes[i].body);  // bounded depth: program.h
+        }
+    }
+    return has;
+}
+
+bool rondo__homes_has_marks(const rondo_executor *executor) {
+    return executor->options.place != NULL || has_marks(executor->source);
+}
+
+rondo_status rondo__homes_mark(const rondo_executor *executor, rondo_program *program) {
+    const rondo_executor_options *options = &executor->options;
+    for (size_t i = 0; options->place != NULL && i < options->place_count; ++i) {
+        char pattern[PATTERN_BYTES];
+        uint8_t place;
+        RETURN_IF_ERROR(read_entry(options->place[i], pattern, &place));
+        // Counted where nothing is folded yet: an op that folds away is no mistake of the caller's.
+        if (rondo__program_count_matches(executor->source, pattern) == 0) {
+            return RONDO_FAIL(INVALID,
+                              "place \"%.80s\" matches no op: neither a name of a node nor a type "
+                              "of op (* stands for any characters, ? for one)",
+                              pattern);
+        }
+        RETURN_IF_ERROR(mark_nodes(program, pattern, options->place[i], place));
+    }
+    return check_marks(executor, program);
+}
+
+// ---- rules ------------------------------------------------------------------------------------
+
+typedef struct rules {
+    const rondo_executor *executor;
+    rondo__plan *plan;
+    bool *by_device;  // by value: an op of the device, or nobody, reads it
+    bool *by_host;    // by value: an op of the processor reads it
+} rules;
+
+static bool is_known(const rondo_program *program, int32_t value) {
+    rondo__tensor_info info;
+    rondo__program_get_info(program, value, &info);
+    return value < 0 || (info.is_shape_known && rondo__dtype_is_plain(info.dtype));
+}
+
+// Whether the node waits for values of this run on the processor, whatever is placed where.
+static bool reads_on_host(const rondo_program *program, const rondo__node *node) {
+    bool all_known = true;
+    if ((node->op.def->flags & RONDO__OP_CONTROL) != 0) {
+        return rondo__node_is(node, "rondo", "Rest") || rondo__counted_is(node);
+    }
+    for (size_t i = 0; i < node->input_count; ++i) {
+        all_known = all_known && is_known(program, node->inputs[i]);
+    }
+    for (size_t i = 0; i < node->output_count; ++i) {
+        all_known = all_known && is_known(program, node->outputs[i]);
+    }
+    return !all_known;
+}
+
+// Bytes of a value that is not known ahead; SIZE_MAX where it has too many, or is no whole number.
+static size_t measure_small(const rondo_program *program, int32_t value) {
+    rondo__tensor_info info;
+    rondo__program_get_info(program, value, &info);
+    if (value < 0 || info.constant != NULL) {
+        return 0;
+    }
+    const bool is_whole = info.dtype == RONDO_DTYPE_I64 || info.dtype == RONDO_DTYPE_I32 ||
+                          info.dtype == RONDO_DTYPE_BOOL;
+    const rondo_tensor shell = {.dtype = info.dtype, .shape = info.shape};
+    const size_t bytes =
+        info.is_shape_known && is_whole ? rondo_tensor_get_bytes(&shell) : SIZE_MAX;
+    return bytes <= SMALL_BYTES ? bytes : SIZE_MAX;
+}
+
+// Whether the node is a rondo.Rest whose results stay on the device.
+static bool is_near(const rules *r, const rondo__node *node) {
+    return rondo__node_is(node, "rondo", "Rest") && rondo__crossing_is_possible(r->executor);
+}
+
+// Whether an op of the device makes the value.
+static bool is_from_device(const rules *r, int32_t value) {
+    const int32_t maker = value >= 0 ? r->plan->program->values[value].producer : -1;
+    const rondo__node *node = maker >= 0 ? &r->plan->program->nodes[maker] : NULL;
+    return maker >= 0 && r->plan->homes[maker].place != RONDO__PLACE_CPU &&
+           (!reads_on_host(r->plan->program, node) || is_near(r, node));
+}
+
+// Whether the node computes only small whole numbers, of such, that only the processor reads; and
+// its move there costs no more crossings than its result would.
+static bool is_shape_arithmetic(const rules *r, const rondo__node *node) {
+    const rondo_program *program = r->plan->program;
+    size_t read_count = 0;
+    size_t crossing_count = 0;
+    for (size_t i = 0; i < node->output_count; ++i) {
+        const int32_t value = node->outputs[i];
+        if (value >= 0 && (measure_small(program, value) == SIZE_MAX || r->by_device[value])) {
+            return false;
+        }
+        read_count += value >= 0 && r->by_host[value] ? 1 : 0;
+    }
+    const bool is_shape_only = (node->op.def->flags & RONDO__OP_SHAPE_ONLY) != 0;
+    for (size_t i = 0; i < node->input_count && !is_shape_only; ++i) {
+        if (measure_small(program, node->inputs[i]) == SIZE_MAX) {
+            return false;
+        }
+        crossing_count += is_from_device(r, node->inputs[i]) ? 1 : 0;
+    }
+    return read_count > 0 && crossing_count <= read_count;
+}
+
+// Whether the processor reads input `i`: of ops whose results stay on the device only a count, and
+// what may decide shapes.
+static bool is_read_on_host(const rules *r, size_t n, size_t i) {
+    const rondo_program *program = r->plan->program;
+    const rondo__node *node = &program->nodes[n];
+    if (rondo__counted_is(node)) {
+        return i == rondo__counted_get_input(node);
+    }
+    return is_near(r, node)
+               ? measure_small(program, node->inputs[i]) != SIZE_MAX
+               : r->plan->homes[n].place == RONDO__PLACE_CPU || reads_on_host(program, node);
+}
+
+static void note_reads(rules *r, size_t n) {
+    const rondo__node *node = &r->plan->program->nodes[n];
+    const bool is_shape_only = (node->op.def->flags & RONDO__OP_SHAPE_ONLY) != 0;
+    for (size_t i = 0; i < node->input_count && !is_shape_only; ++i) {
+        if (node->inputs[i] >= 0) {
+            bool *readers = is_read_on_host(r, n, i) ? r->by_host : r->by_device;
+            readers[node->inputs[i]] = true;
+        }
+    }
+}
+
+// Backwards, because what an op of the processor reads may be computed there, too.
+static rondo_status place_shape_arithmetic(const rondo_executor *executor, rondo__plan *plan) {
+    const rondo_program *program = plan->program;
+    rules r = {.executor = executor, .plan = plan};
+    r.by_device = rondo__calloc(program->value_count + 1, sizeof *r.by_device);
+    r.by_host = rondo__calloc(program->value_count + 1, sizeof *r.by_host);
+    if (r.by_device == NULL || r.by_host == NULL) {
+        rondo__free(r.by_device);
+        rondo__free(r.by_host);
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    const uint32_t settled = RONDO__OP_CONTROL | RONDO__OP_RANDOM | RONDO__OP_DATA_SHAPED;
+    for (size_t n = program->node_count; n-- > 0;) {
+        const rondo__node *node = &program->nodes[n];
+        const bool is_open = plan->homes[n].place == RONDO__PLACE_ANY &&
+                             (node->op.def->flags & settled) == 0 && !reads_on_host(program, node);
+        if (is_open && is_shape_arithmetic(&r, node)) {
+            plan->homes[n] = (rondo__home){RONDO__PLACE_CPU, RONDO__PLACED_BY_NOBODY,
+                                           "it computes what ops of the processor read"};
+        }
+        note_reads(&r, n);
+    }
+    rondo__free(r.by_device);
+    rondo__free(r.by_host);
+    return RONDO_STATUS_OK;
+}
+
+// ---- tables -----------------------------------------------------------------------------------
+
+// The constant of which a node takes rows or elements; -1: none.
+static int32_t get_table(const rondo_program *program, const rondo__node *node) {
+    const bool is_lookup = rondo__node_is(node, "", "Gather") ||
+                           rondo__node_is(node, "", "GatherND") ||
+                           rondo__node_is(node, "", "GatherElements");
+    return is_lookup && node->input_count > 0 && node->inputs[0] >= 0 &&
+                   rondo__value_is_constant(&program->values[node->inputs[0]])
+               ? node->inputs[0]
+               : -1;
+}
+
+static uint64_t get_constant_bytes(const rondo_program *program, int32_t value) {
+    return rondo_tensor_get_bytes(&program->values[value].constant);
+}
+
+// Bytes of the constants that the device would hold; marks each in `seen`.
+static uint64_t add_constants(const rondo__plan *plan, bool *seen) {
+    const rondo_program *program = plan->program;
+    uint64_t bytes = 0;
+    memset(seen, 0, program->value_count * sizeof *seen);
+    for (size_t n = 0; n < program->node_count; ++n) {
+        const rondo__node *node = &program->nodes[n];
+        const uint8_t place = plan->homes[n].place;
+        const bool is_here = place == RONDO__PLACE_ANY || place == RONDO__PLACE_GPU;
+        for (size_t i = 0; is_here && i < node->input_count; ++i) {
+            const int32_t value = node->inputs[i];
+            if (value >= 0 && !seen[value] && rondo__value_is_constant(&program->values[value])) {
+                seen[value] = true;
+                bytes += get_constant_bytes(program, value);
+            }
+        }
+    }
+    return bytes;
+}
+
+// The largest table that nobody has placed; -1: none.
+static int32_t find_largest_table(const rondo__plan *plan) {
+    const rondo_program *program = plan->program;
+    int32_t largest = -1;
+    for (size_t n = 0; n < program->node_count; ++n) {
+        const int32_t table =
+            plan->homes[n].place == RONDO__PLACE_ANY ? get_table(program, &program->nodes[n]) : -1;
+        if (table >= 0 && (largest < 0 || get_constant_bytes(program, table) >
+                                              get_constant_bytes(program, largest))) {
+            largest = table;
+        }
+    }
+    return largest;
+}
+
+// Leaves tables on the processor, the largest first, until the rest fits.
+static rondo_status place_tables(const rondo_executor *executor, rondo__plan *plan) {
+    const rondo_program *program = plan->program;
+    const uint64_t room = rondo__executor_get_device_room(executor);
+    bool *seen = rondo__calloc(program->value_count + 1, sizeof *seen);
+    if (seen == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    int32_t table = find_largest_table(plan);
+    while (table >= 0 && add_constants(plan, seen) > room) {
+        for (size_t n = 0; n < program->node_count; ++n) {
+            if (plan->homes[n].place == RONDO__PLACE_ANY &&
+                get_table(program, &program->nodes[n]) == table) {
+                plan->homes[n] = (rondo__home){RONDO__PLACE_CPU, RONDO__PLACED_BY_NOBODY,
+                                               "its table does not fit into the device's memory"};
+            }
+        }
+        table = find_largest_table(plan);
+    }
+    rondo__free(seen);
+    return RONDO_STATUS_OK;
+}
+
+// Lets the plan have a side for each other GPU that is asked for.
+static rondo_status add_peers(rondo_executor *executor, rondo__plan *plan) {
+    const rondo_program *program = plan->program;
+    for (size_t n = 0; n < program->node_count; ++n) {
+        rondo__home home;
+        RETURN_IF_ERROR(ask(executor, &program->nodes[n], &home));
+        if (home.place >= RONDO__PLACE_GPU_0) {
+            RETURN_IF_ERROR(rondo__peers_add(executor, plan, home.place - RONDO__PLACE_GPU_0));
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__homes_decide(rondo_executor *executor, rondo__plan *plan) {
+    const rondo_program *program = plan->program;
+    RETURN_IF_ERROR(add_peers(executor, plan));
+    // Room for the copies between the sides.
+    plan->homes = rondo__calloc(
+        program->node_count + rondo__plan_count_sides(plan) * program->value_count + 1,
+        sizeof *plan->homes);
+    if (plan->homes == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    for (size_t n = 0; n < program->node_count; ++n) {
+        if (program->nodes[n].place.place != RONDO__PLACE_ANY) {
+            RETURN_IF_ERROR(ask(executor, &program->nodes[n], &plan->homes[n]));
+        }
+    }
+    if (rondo_device_is_host(executor->device)) {
+        return RONDO_STATUS_OK;
+    }
+    RETURN_IF_ERROR(place_shape_arithmetic(executor, plan));
+    return place_tables(executor, plan);
+}

@@ -1,0 +1,69 @@
+// executor/devices/streamed_weights.h — weights that do not stay on the GPU: under
+// options.weight_limit_bytes the largest ones are in pinned host memory, and each run brings them,
+// ahead of their use.
+//
+//   copy stream    bring 1 ── bring 2 ───── bring 3 ── ...      into two buffers in turn
+//                      \          \  /          \  .
+//   run's stream    ─── op 1 ────── op 2 ──────── op 3 ── ...   op 3's weights wait for op 1
+//
+// What one op reads of such weights is a unit. The buffers have room for the largest one; a unit is
+// brought while the op before it runs, and its buffer is written again when its op is done. All of
+// it is put by events on the two streams, eagerly and in captures, where copies become nodes of the
+// segment's graph on a branch of their own. A segment brings what its own ops read. Kernels find
+// the weights where their inputs are, in the form that they asked for (rondo__kernel_request).
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_EXECUTOR_DEVICES_STREAMED_WEIGHTS_H
+#define RONDO_EXECUTOR_DEVICES_STREAMED_WEIGHTS_H
+
+#include "executor/state/plan.h"
+
+// Decides which weights spill, before kernels are prepared; plan->spill stays NULL where none does.
+//
+// Errors:    NO_MEMORY (also: the limit leaves no room for the weights that have to stay).
+// Threads:   one thread per executor; as all functions below.
+RONDO_MUST_USE rondo_status rondo__spill_decide(rondo_executor *executor, rondo__plan *plan);
+void rondo__spill_drop(rondo_executor *executor, rondo__plan *plan);  // with the plan
+
+// Lets the kernel of node `n` ask.
+void rondo__spill_fill_request(const rondo__plan *plan, size_t n, rondo__kernel_request *request);
+
+// How many are to be brought so far, and giving up all but the first ones: a kernel that asked for
+// them is not to be had.
+size_t rondo__spill_count(const rondo__plan *plan);
+void rondo__spill_cut(const rondo__plan *plan, size_t count);
+
+bool rondo__spill_has(const rondo__plan *plan, int32_t value);
+
+// Brings constant `value` as input of a node, as it is.
+RONDO_MUST_USE rondo_status rondo__spill_add(rondo__plan *plan, size_t node, size_t input,
+                                             int32_t value);
+
+// Makes units and buffers, and tells items where their inputs are, once those are resolved.
+//
+// Errors:    NO_MEMORY (also: the forms of weights that stay are larger than the limit),
+//            NO_DEVICE_MEMORY, and those of rondo_event_create and rondo_stream_create.
+RONDO_MUST_USE rondo_status rondo__spill_plan(rondo_executor *executor, rondo__plan *plan);
+
+// Around the launches of a segment, and of each of its items.
+//
+// Errors:    those of copies, rondo_event_record and rondo_stream_wait_event.
+RONDO_MUST_USE rondo_status rondo__spill_begin(const rondo_executor *executor,
+                                               const rondo__plan *plan, const rondo__step *step);
+RONDO_MUST_USE rondo_status rondo__spill_enter(const rondo_executor *executor,
+                                               const rondo__plan *plan, size_t item);
+RONDO_MUST_USE rondo_status rondo__spill_leave(const rondo_executor *executor,
+                                               const rondo__plan *plan, const rondo__step *step,
+                                               size_t item);
+
+// Waits for copies of a run that failed on its way.
+void rondo__spill_drain(const rondo_executor *executor);
+
+// What a step brings, and what the plan keeps in pinned memory.
+rondo__brought rondo__spill_measure(const rondo__plan *plan, const rondo__step *step);
+size_t rondo__spill_get_bytes(const rondo__plan *plan);
+size_t rondo__spill_get_buffer_bytes(const rondo__plan *plan);  // of both
+
+// Gives up what an executor has for it; no plan is left.
+void rondo__spill_free(rondo_executor *root);
+
+#endif  // RONDO_EXECUTOR_DEVICES_STREAMED_WEIGHTS_H

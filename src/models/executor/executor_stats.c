@@ -1,0 +1,142 @@
+// executor/executor_stats.c — settings, times and statistics of an executor.
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/check.h"
+#include "base/budget.h"
+#include "base/error.h"
+#include "base/write_struct.h"
+#include "executor/devices/streamed_weights.h"
+#include "executor/state/plan.h"
+
+static void set_graphs(rondo_executor *executor, rondo_graphs_mode graphs) {
+    executor->graphs = graphs;
+    for (size_t v = 0; v < executor->variant_count; ++v) {
+        set_graphs(executor->variants[v], graphs);
+    }
+    for (const rondo__plan *plan = rondo__executor_next_plan(executor, NULL); plan != NULL;
+         plan = rondo__executor_next_plan(executor, plan)) {
+        for (size_t s = 0; s < plan->step_count; ++s) {
+            for (size_t b = 0; b < plan->steps[s].body_count; ++b) {
+                if (plan->steps[s].bodies[b] != NULL) {
+                    set_graphs(plan->steps[s].bodies[b], graphs);
+                }
+            }
+        }
+    }
+}
+
+rondo_status rondo_executor_set_graphs(rondo_executor *executor, rondo_graphs_mode graphs) {
+    if (executor == NULL || (int)graphs < RONDO_GRAPHS_AUTO || graphs > RONDO_GRAPHS_OFF) {
+        return RONDO_FAIL(INVALID,
+                          executor == NULL ? "executor is NULL" : "no such rondo_graphs_mode");
+    }
+    set_graphs(executor, graphs);
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo_executor_get_times(const rondo_executor *executor, rondo_run_times *out_times) {
+    RETURN_IF_ERROR(rondo__clear_struct(out_times, sizeof *out_times, __func__, "rondo_run_times"));
+    if (executor == NULL) {
+        return RONDO_FAIL(INVALID, "executor is NULL");
+    }
+    if (!executor->active->has_run) {
+        return RONDO_FAIL(STATE, "nothing has run yet; call rondo_executor_run first");
+    }
+    rondo__write_struct(out_times, &executor->active->times);
+    return RONDO_STATUS_OK;
+}
+
+// Adds what the plans of an executor take, those of bodies included.
+static void add_plan_bytes(const rondo_executor *executor, rondo_executor_stats *stats) {
+    stats->plan_bytes += executor->plans.stats.bytes + executor->run_memory_bytes;
+    for (const rondo__plan *plan = rondo__executor_next_plan(executor, NULL); plan != NULL;
+         plan = rondo__executor_next_plan(executor, plan)) {
+        for (size_t s = 0; s < plan->step_count; ++s) {
+            for (size_t b = 0; b < plan->steps[s].body_count; ++b) {
+                if (plan->steps[s].bodies[b] != NULL) {
+                    add_plan_bytes(plan->steps[s].bodies[b], stats);
+                }
+            }
+        }
+    }
+}
+
+// Adds what an executor and its plans have counted.
+static void add_counts(const rondo_executor *executor, rondo_executor_stats *stats) {
+    const rondo__lru_stats *plans = &executor->plans.stats;
+    stats->plan_count += plans->entry_count;
+    stats->plan_hit_count += plans->hit_count;
+    stats->plan_miss_count += plans->miss_count;
+    stats->plan_eviction_count += plans->eviction_count;
+    stats->eager_run_count += executor->eager_run_count;
+    stats->replay_run_count += executor->replay_run_count;
+    stats->in_place_run_count += executor->in_place_run_count;
+    add_plan_bytes(executor, stats);
+}
+
+// Adds what the graphs of a plan hold, those inside bodies included.
+static void add_graph_stats(const rondo__plan *plan, rondo_executor_stats *stats) {
+    for (size_t s = 0; s < plan->step_count; ++s) {
+        const rondo__step *step = &plan->steps[s];
+        rondo_graph_stats graph = {.struct_size = sizeof graph};
+        if (step->graph != NULL && rondo_graph_get_stats(step->graph, &graph) == RONDO_STATUS_OK) {
+            stats->node_count += graph.node_count;
+            stats->capture_ns += graph.capture_ns;
+            stats->instantiate_ns += graph.instantiate_ns;
+            stats->graph_bytes += graph.device_bytes;
+        }
+        for (size_t b = 0; b < step->body_count; ++b) {
+            const rondo_executor *body = step->bodies[b];
+            const rondo__plan *inner = body != NULL ? rondo__executor_next_plan(body, NULL) : NULL;
+            for (; inner != NULL; inner = rondo__executor_next_plan(body, inner)) {
+                add_graph_stats(inner, stats);
+            }
+        }
+    }
+}
+
+rondo_status rondo_executor_get_stats(const rondo_executor *executor,
+                                      rondo_executor_stats *out_stats) {
+    RETURN_IF_ERROR(
+        rondo__clear_struct(out_stats, sizeof *out_stats, __func__, "rondo_executor_stats"));
+    if (executor == NULL) {
+        return RONDO_FAIL(INVALID, "executor is NULL");
+    }
+    RETURN_IF_ERROR(rondo__check_process(executor->device, __func__));
+    const rondo__plan *plan = executor->active->current;
+    if (plan == NULL) {
+        return RONDO_FAIL(STATE, "nothing has run yet; call rondo_executor_run first");
+    }
+    rondo_executor_stats stats = {
+        .op_count = rondo__plan_count_ops(plan),
+        .segment_count = rondo__plan_count_segments(plan),
+        .bypassed_count = plan->bypassed_count,
+        .branch_count = 1,
+        .random_op_count = plan->random_count,
+        .first_replay_ns = plan->first_replay_ns,
+        .prepare_ns = plan->prepare_ns,
+        .arena_bytes = plan->arena_bytes,
+        .arena_naive_bytes = plan->arena_naive_bytes,
+        .constant_bytes = rondo__plan_get_constant_bytes(plan),
+        .shared_constant_bytes = rondo__weight_list_get_shared_bytes(&plan->weights),
+        .memory_bytes = rondo__budget_get_used(executor->root->budget),
+        .device_memory_bytes = executor->root->device_budget != NULL
+                                   ? rondo__budget_get_used(executor->root->device_budget)
+                                   : 0,
+    };
+    for (size_t i = 0; i < RONDO__PLACE_GPU_MAX; ++i) {
+        const rondo__peer *peer = executor->root->peers[i];
+        stats.device_memory_bytes += peer != NULL ? rondo__budget_get_used(peer->budget) : 0;
+    }
+    stats.spilled_constant_bytes = rondo__spill_get_bytes(plan);
+    add_counts(executor, &stats);
+    for (size_t v = 0; v < executor->variant_count; ++v) {
+        add_counts(executor->variants[v], &stats);
+    }
+    add_graph_stats(plan, &stats);
+    for (size_t s = 0; s < plan->step_count; ++s) {
+        const uint64_t count = plan->steps[s].branch_count;
+        stats.branch_count = count > stats.branch_count ? count : stats.branch_count;
+    }
+    rondo__write_struct(out_stats, &stats);
+    return RONDO_STATUS_OK;
+}

@@ -1,0 +1,23 @@
+// executor/plan_visit.h — the plan that a run with these feeds would have, to be looked at.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_EXECUTOR_PLAN_VISIT_H
+#define RONDO_EXECUTOR_PLAN_VISIT_H
+
+#include "executor/state/plan.h"
+
+typedef rondo_status (*rondo__plan_visitor)(rondo_executor *executor, rondo__plan *plan,
+                                            void *user_data);
+
+// Compiles the plan, or finds it, and calls `visit`. Inputs that were not given have their declared
+// shapes; those without data are zeros.
+//
+// call       the public function, for the record.
+//
+// Errors:    as rondo_executor_run, and those of `visit`.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__executor_visit_plan(rondo_executor *executor,
+                                                       const rondo_binding *feeds,
+                                                       size_t feed_count, const char *call,
+                                                       rondo__plan_visitor visit, void *user_data);
+
+#endif  // RONDO_EXECUTOR_PLAN_VISIT_H

@@ -1,0 +1,371 @@
+// executor/record_run.c — runs that are recorded into a capture of the program's.
+//
+// The kernels of the plan are launched once more, on the stream that records. Feeds and fetches in
+// device memory take the place of the arena's addresses where they may; values between ops are in
+// memory that belongs to the recording, so that its replays and the executor's runs have only the
+// kernels in common.
+//
+// What the nodes need lives as long as the graph: a participant of the capture holds the executor
+// (a count) and pins the plan. Plans and variants that are given up meanwhile are put aside, and
+// freed by the executor when nobody pins them (retire.h).
+// SPDX-License-Identifier: Apache-2.0
+#include <string.h>
+
+#include "backend/check.h"
+#include "base/checked.h"
+#include "base/error.h"
+#include "base/log/hook.h"
+#include "base/memory.h"
+#include "capture/capture.h"
+#include "capture/host_memory.h"
+#include "device/device.h"
+#include "executor/compile/destroy.h"
+#include "executor/compile/plan_cache.h"
+#include "executor/compile/retire.h"
+#include "executor/feeds.h"
+#include "executor/run/fetch.h"
+#include "executor/run/stand_ins.h"
+#include "executor/run/states.h"
+#include "executor/state/arena_plan.h"
+#include "executor/state/limits.h"
+#include "executor/variants.h"
+#include "rondo/executor_stream.h"
+
+static const char call_name[] = "rondo_executor_record";
+
+// What the nodes of one recorded run need.
+typedef struct recorded_run {
+    rondo__participant base;
+    rondo_executor *root;
+    bool is_counted;    // the root has a reference more for it
+    rondo__plan *plan;  // pinned
+    void *arena;
+    size_t arena_bytes;
+    void *constants;  // pinned memory: outputs that are known ahead
+} recorded_run;
+
+// While it is recorded.
+typedef struct recording {
+    rondo_executor *executor;  // the root or a variant
+    rondo_stream *stream;
+    rondo__plan *plan;
+    const rondo__call_lists *lists;
+    recorded_run *run;
+    rondo__places places;
+} recording;
+
+// ---- what the nodes need ----------------------------------------------------------------------
+
+static void free_run(recorded_run *run) {
+    rondo_device *device = run->root->device;
+    rondo__executor_free(run->root, run->arena, run->arena_bytes);
+    rondo_memory_free(device, run->constants);
+    rondo__plan_unpin(run->plan);
+    if (run->is_counted) {
+        rondo__executor_release(run->root);
+    }
+    rondo__free(run);
+}
+
+static void destroy_participant(rondo__participant *participant) {
+    free_run((recorded_run *)participant);
+}
+
+static const rondo__participant_type recorded_run_type = {
+    .name = "executor",
+    .destroy = destroy_participant,
+};
+
+// Memory during a capture, which forbids none of the library's own.
+static rondo_status take_arena(recorded_run *run, size_t bytes) {
+    rondo__budget *budget = run->root->device_budget;
+    if (bytes == 0) {
+        return RONDO_STATUS_OK;
+    }
+    if (!rondo__budget_take(budget, bytes)) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    const rondo_status status =
+        rondo__memory_take(run->root->device, RONDO_MEMORY_DEVICE, bytes, &run->arena);
+    if (status != RONDO_STATUS_OK) {
+        rondo__budget_give_back(budget, bytes);
+        return status;
+    }
+    run->arena_bytes = bytes;
+    return RONDO_STATUS_OK;
+}
+
+// Outputs that are known ahead, for those that go to a GPU.
+static rondo_status take_constants(recording *r) {
+    const rondo_program *program = r->plan->program;
+    size_t bytes = 0;
+    for (size_t i = 0; i < program->output_count; ++i) {
+        const rondo__slot *slot = &r->plan->slots[program->outputs[i]];
+        if (r->lists->wants[i] && slot->kind == RONDO__SLOT_CONSTANT &&
+            !rondo_tensor_is_on_host(&r->lists->results[i])) {
+            bytes += rondo__align_up(rondo_tensor_get_bytes(&r->lists->results[i]),
+                                     RONDO__ARENA_ALIGNMENT);
+        }
+    }
+    return bytes > 0 ? rondo__memory_take(r->executor->device, RONDO_MEMORY_PINNED, bytes,
+                                          &r->run->constants)
+                     : RONDO_STATUS_OK;
+}
+
+// ---- what can be recorded ---------------------------------------------------------------------
+
+static rondo_status check_outputs(const recording *r) {
+    const rondo_program *program = r->plan->program;
+    for (size_t i = 0; i < program->output_count; ++i) {
+        const rondo__slot_kind kind = r->plan->slots[program->outputs[i]].kind;
+        const char *name = program->values[program->outputs[i]].name;
+        if (r->lists->wants[i] && r->lists->results[i].data == NULL) {
+            return RONDO_FAIL_AS(call_name, INVALID,
+                                 "fetch \"%s\" has no data; a graph writes to memory that is there",
+                                 name);
+        }
+        if (r->lists->wants[i] && kind == RONDO__SLOT_DYNAMIC) {
+            return RONDO_FAIL_AS(call_name, UNSUPPORTED,
+                                 "output \"%s\" is made by the processor in each run", name);
+        }
+    }
+    const rondo__fetch fetch = {r->executor, r->plan, r->lists->results, r->lists->wants, false};
+    return rondo__fetch_prepare(&fetch);
+}
+
+static rondo_status check_near(const recording *r, const rondo_tensor *tensor, size_t bytes,
+                               const char *name, bool is_feed) {
+    bool may = true;
+    if (bytes > 0 && !rondo__places_is_near(r->executor, tensor)) {
+        RETURN_IF_ERROR(
+            rondo__host_memory_may_record(r->stream, tensor->data, bytes, is_feed, &may));
+    }
+    return may ? RONDO_STATUS_OK
+               : RONDO_FAIL_AS(call_name, STATE,
+                               "%s \"%s\" lies in pageable host memory, which may be gone at a "
+                               "replay; allocate it with RONDO_MEMORY_PINNED, or pass a tensor of "
+                               "the device",
+                               is_feed ? "feed" : "fetch", name);
+}
+
+// Nothing is recorded before all memory is known to do.
+static rondo_status check_memory(const recording *r) {
+    const rondo_program *program = r->plan->program;
+    for (size_t i = 0; i < program->input_count; ++i) {
+        const rondo__slot *slot = &r->plan->slots[program->inputs[i]];
+        if (slot->kind == RONDO__SLOT_ARENA) {
+            RETURN_IF_ERROR(check_near(r, &r->lists->feeds[i], slot->bytes,
+                                       program->values[program->inputs[i]].name, true));
+        }
+    }
+    for (size_t i = 0; i < program->output_count; ++i) {
+        if (r->lists->wants[i]) {
+            RETURN_IF_ERROR(check_near(r, &r->lists->results[i],
+                                       rondo_tensor_get_bytes(&r->lists->results[i]),
+                                       program->values[program->outputs[i]].name, false));
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+// ---- nodes ------------------------------------------------------------------------------------
+
+static rondo_status record_feeds(const recording *r) {
+    const rondo_program *program = r->plan->program;
+    for (size_t i = 0; i < program->input_count; ++i) {
+        const rondo__slot *slot = &r->plan->slots[program->inputs[i]];
+        const rondo_tensor *feed = &r->lists->feeds[i];
+        void *place = rondo__places_find(&r->places, program->inputs[i]);
+        if (slot->kind == RONDO__SLOT_ARENA && slot->bytes > 0 && place != feed->data) {
+            RETURN_IF_ERROR(rondo_stream_copy(r->stream, place, feed->data, slot->bytes,
+                                              rondo__places_is_near(r->executor, feed)
+                                                  ? RONDO_COPY_DEVICE_TO_DEVICE
+                                                  : RONDO_COPY_HOST_TO_DEVICE));
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+// An output that is known ahead. `offset` counts what pinned memory was used.
+static rondo_status record_constant(const recording *r, size_t i, size_t *offset) {
+    const rondo__plan *plan = r->plan;
+    const rondo_tensor *to = &r->lists->results[i];
+    const size_t bytes = rondo_tensor_get_bytes(to);
+    const void *from =
+        plan->program->values[plan->slots[plan->program->outputs[i]].root].constant.data;
+    if (rondo_tensor_is_on_host(to)) {
+        return rondo__fetch_put_bytes(r->stream, to->data, from, bytes);
+    }
+    char *pinned = (char *)r->run->constants + *offset;
+    *offset += rondo__align_up(bytes, RONDO__ARENA_ALIGNMENT);
+    memcpy(pinned, from, bytes);
+    return rondo_stream_copy(r->stream, to->data, pinned, bytes, RONDO_COPY_HOST_TO_DEVICE);
+}
+
+static rondo_status record_fetches(const recording *r) {
+    const rondo_program *program = r->plan->program;
+    size_t offset = 0;
+    for (size_t i = 0; i < program->output_count; ++i) {
+        const rondo__slot *slot = &r->plan->slots[program->outputs[i]];
+        const rondo_tensor *to = &r->lists->results[i];
+        if (!r->lists->wants[i] || rondo_tensor_get_bytes(to) == 0) {
+            continue;
+        }
+        const void *from = rondo__places_find(&r->places, program->outputs[i]);
+        if (slot->kind == RONDO__SLOT_CONSTANT) {
+            RETURN_IF_ERROR(record_constant(r, i, &offset));
+        } else if (from != to->data) {
+            RETURN_IF_ERROR(rondo_stream_copy(r->stream, to->data, from, slot->bytes,
+                                              rondo__places_is_near(r->executor, to)
+                                                  ? RONDO_COPY_DEVICE_TO_DEVICE
+                                                  : RONDO_COPY_DEVICE_TO_HOST));
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+// Calls of the executor do not end loops in a graph of the program's, nor tell what its data was.
+static rondo_status record_nodes(const recording *r) {
+    rondo_executor *root = r->executor->root;
+    rondo__flow_watch *watch = root->watch;
+    RETURN_IF_ERROR(record_feeds(r));
+    root->watch = NULL;
+    const rondo_status status = rondo__places_launch(&r->places, r->stream);
+    root->watch = watch;
+    return status == RONDO_STATUS_OK ? record_fetches(r) : status;
+}
+
+// ---- the call ---------------------------------------------------------------------------------
+
+// Everything that can fail before the first node.
+static rondo_status prepare(recording *r) {
+    RETURN_IF_ERROR(rondo__places_check(r->plan, call_name));
+    RETURN_IF_ERROR(check_outputs(r));
+    RETURN_IF_ERROR(check_memory(r));
+    RETURN_IF_ERROR(rondo__places_init(r->executor, r->plan, &r->places));
+    recorded_run *run = rondo__calloc(1, sizeof *run);
+    if (run == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    run->base.type = &recorded_run_type;
+    run->root = r->executor->root;
+    run->plan = r->plan;
+    run->is_counted = true;
+    rondo__executor_retain(run->root);
+    rondo__plan_pin(run->plan);
+    r->run = run;
+    rondo_status status = take_arena(run, r->plan->arena_bytes);
+    if (status == RONDO_STATUS_OK) {
+        status = take_constants(r);
+    }
+    if (status != RONDO_STATUS_OK) {
+        free_run(run);
+        r->run = NULL;
+    }
+    return status;
+}
+
+// The capture keeps what the nodes need; of one that is not Rondo's, the executor does.
+static rondo_status hand_over(recording *r) {
+    rondo__capture *capture = NULL;
+    rondo_status status = rondo__capture_find(r->stream, &capture, NULL);
+    if (status != RONDO_STATUS_OK) {
+        free_run(r->run);
+        return status;
+    }
+    if (capture != NULL) {
+        rondo__capture_add_participant(capture, &r->run->base);
+        return RONDO_STATUS_OK;
+    }
+    // A reference would keep the executor from ever being freed.
+    r->run->is_counted = false;
+    rondo__executor_release(r->run->root);
+    rondo__executor_adopt(r->run->root, &r->run->base);
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status record_run(recording *r) {
+    rondo_executor *executor = r->executor;
+    RETURN_IF_ERROR(rondo__executor_look_up_plan(executor, r->lists->feeds, &r->plan));
+    if (r->plan == NULL || r->plan->run_count == 0) {
+        return RONDO_FAIL_AS(call_name, STATE,
+                             "the executor has not run with these shapes yet, and compiling is not "
+                             "possible in a capture; run it once before");
+    }
+    rondo_status status = prepare(r);
+    if (status == RONDO_STATUS_OK) {
+        status = hand_over(r);
+    }
+    if (status == RONDO_STATUS_OK) {
+        r->places.arena = r->run->arena;
+        rondo__places_choose(&r->places, r->lists->feeds, r->lists->results, r->lists->wants);
+        status = rondo__mark_work(r->stream, "executor", record_nodes(r));
+    }
+    rondo__places_deinit(&r->places);
+    return status;
+}
+
+static rondo_status check_stream(const rondo_executor *executor, rondo_stream *stream) {
+    RETURN_IF_ERROR(rondo__check_stream(stream, call_name));
+    if (stream->device != executor->device) {
+        return RONDO_FAIL_AS(call_name, INVALID, "the stream is of %s, the executor runs on %s",
+                             stream->device->name, rondo_device_get_name(executor->device));
+    }
+    rondo__place place;
+    RETURN_IF_ERROR(rondo__capture_locate(stream, &place));
+    return place.state == RONDO__CAPTURE_ACTIVE
+               ? RONDO_STATUS_OK
+               : RONDO_FAIL_AS(call_name, STATE, "stream %u %s", (unsigned)stream->number,
+                               place.state == RONDO__CAPTURE_NONE
+                                   ? "does not record; begin a capture first"
+                                   : "takes part in a capture that is broken already");
+}
+
+// A state changes its place from run to run, which no graph does.
+static rondo_status refuse_states(const rondo_executor *executor, const rondo_binding *feeds,
+                                  size_t feed_count) {
+    for (const rondo__state *state = executor->states; state != NULL; state = state->next) {
+        const char *name = executor->source->values[executor->source->inputs[state->input]].name;
+        size_t f = 0;
+        while (f < feed_count && strcmp(feeds[f].name, name) != 0) {
+            f += 1;
+        }
+        if (f == feed_count) {
+            return RONDO_FAIL_AS(call_name, INVALID,
+                                 "input \"%s\" is bound to an output, which holds for runs of the "
+                                 "executor; feed it, and fetch that output, to record a run",
+                                 name);
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+// A variant that was made for the recording may have taken the place of the one that ran last.
+static bool is_kept(const rondo_executor *executor, const rondo_executor *active) {
+    bool is_kept = active == executor;
+    for (size_t v = 0; v < executor->variant_count; ++v) {
+        is_kept = is_kept || executor->variants[v] == active;
+    }
+    return is_kept;
+}
+
+rondo_status rondo_executor_record(rondo_executor *executor, rondo_stream *stream,
+                                   const rondo_binding *feeds, size_t feed_count,
+                                   const rondo_binding *fetches, size_t fetch_count) {
+    RETURN_IF_ERROR(
+        rondo__executor_order_call(executor, feeds, feed_count, fetches, fetch_count, __func__));
+    RETURN_IF_ERROR(refuse_states(executor, feeds, feed_count));
+    RETURN_IF_ERROR(check_stream(executor, stream));
+    rondo_executor *active = executor->active;
+    const rondo__hook_scope scope = rondo__hook_enter(RONDO__SPAN_CAPTURE, "record a run");
+    rondo__budget *before = rondo__executor_begin_call(executor, feeds, feed_count);
+    rondo_status status = rondo__executor_choose_variant(executor, executor->lists.feeds);
+    recording r = {.executor = executor->active, .stream = stream, .lists = &executor->lists};
+    if (status == RONDO_STATUS_OK) {
+        status = record_run(&r);
+    }
+    executor->active = is_kept(executor, active) ? active : executor;
+    rondo__executor_end_call(executor, before, status);
+    rondo__hook_leave(&scope);
+    return status;
+}

@@ -1,0 +1,57 @@
+// executor/run/check_memory.h — what a segment writes, kept before and after its two runs.
+//
+// All that its ops write lies in regions: the plan's arena, and each output elsewhere. A check
+// keeps three copies of them: `before` on the device, to begin again from, and what the eager run
+// and the replay left, in host memory, to be compared.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_EXECUTOR_RUN_CHECK_MEMORY_H
+#define RONDO_EXECUTOR_RUN_CHECK_MEMORY_H
+
+#include "executor/state/plan.h"
+
+typedef struct rondo__check_region {
+    char *address;
+    size_t bytes;
+    size_t place;     // in each copy
+    bool is_on_host;  // pinned memory of a plan for a GPU
+} rondo__check_region;
+
+typedef struct rondo__check_memory {
+    rondo_executor *executor;
+    rondo__peer *peer;     // whose segment it is; NULL: the executor's device's
+    rondo_stream *stream;  // that it runs on
+    rondo__check_region *regions;
+    size_t region_count;
+    size_t bytes;  // of a copy
+    char *before;  // on the device
+    char *eager;
+    char *replayed;
+    // Generators of the caller's executor, in its order: before, after the eager run, after the
+    // replay.
+    size_t generator_count;
+    rondo_generator_state *states[3];
+} rondo__check_memory;
+
+// Finds the regions, waits for all streams of the plan, and keeps what is there as `before`.
+//
+// Errors:    NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST.
+// Ownership: the caller deinits it, also after a failure.
+// Threads:   one thread per executor, as for all below.
+RONDO_MUST_USE rondo_status rondo__check_memory_init(rondo_executor *executor,
+                                                     const rondo__plan *plan,
+                                                     const rondo__step *step,
+                                                     rondo__check_memory *out_memory);
+void rondo__check_memory_deinit(rondo__check_memory *memory);
+
+// Everything is as it was before; or as the eager run left it.
+RONDO_MUST_USE rondo_status rondo__check_memory_go_back(rondo__check_memory *memory);
+RONDO_MUST_USE rondo_status rondo__check_memory_go_to_eager(rondo__check_memory *memory);
+
+// Waits for the stream and keeps what is there as `eager` or `replayed`.
+RONDO_MUST_USE rondo_status rondo__check_memory_keep(rondo__check_memory *memory, bool is_replayed);
+
+// Where the bytes at a device address lie in each copy; SIZE_MAX: in no region.
+size_t rondo__check_memory_find(const rondo__check_memory *memory, const void *address,
+                                size_t bytes);
+
+#endif  // RONDO_EXECUTOR_RUN_CHECK_MEMORY_H

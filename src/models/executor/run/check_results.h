@@ -1,0 +1,17 @@
+// executor/run/check_results.h — what an op between segments has made, beside what the plan
+// foresaw.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_EXECUTOR_RUN_CHECK_RESULTS_H
+#define RONDO_EXECUTOR_RUN_CHECK_RESULTS_H
+
+#include "executor/state/plan.h"
+
+// Compares result `i` of a node with what the plan was made for: the ops behind it rely on that.
+// Rows of no turn take the foreseen shape.
+//
+// Errors:    INTERNAL (names the node and both shapes).
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__made_check(const rondo__plan *plan, const rondo__node *node,
+                                              size_t i, rondo_tensor *result);
+
+#endif  // RONDO_EXECUTOR_RUN_CHECK_RESULTS_H

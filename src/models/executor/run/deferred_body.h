@@ -1,0 +1,34 @@
+// executor/run/deferred_body.h — runs rondo.Rest: ops that waited for shapes which depend on data.
+//
+// The op's body is an executor of its own. By now all shapes that its plans need are known, so it
+// plans by them, captures a plan at its second use, and keeps as many as plan_limit says. Small
+// values that decide shapes are part of a plan's key, as those of a caller's inputs are.
+//
+// On a GPU the body is near: it runs on the stream of the plan around it, reads what it reads where
+// that lies, which is part of a plan's key, too, and mostly the same in each run; and its results
+// stay where they are made, as views of its plan's arena or of rooms (counted.h). They hold until
+// the body runs again, which is in the next run of the plan around it. Nothing crosses but values
+// of a few elements that decide shapes; and nobody waits for the body, but for what is before it:
+// so memory that its last run read is free again.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_EXECUTOR_RUN_DEFERRED_BODY_H
+#define RONDO_EXECUTOR_RUN_DEFERRED_BODY_H
+
+#include "executor/compile/bodies.h"
+
+// As rondo__control_run; not on a GPU.
+RONDO_MUST_USE rondo_status rondo__control_run_rest(const rondo__control *control,
+                                                    const rondo_tensor *const *inputs,
+                                                    rondo_tensor *results);
+
+// Whether the step is a rondo.Rest on a GPU.
+bool rondo__rest_is_near(const rondo__plan *plan, const rondo__step *step);
+
+// Runs it.
+//
+// Errors:    BAD_DATA, UNSUPPORTED, NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST, INTERNAL.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__rest_run_near(rondo_executor *executor, rondo__plan *plan,
+                                                 rondo__step *step, rondo__body_runner run_body);
+
+#endif  // RONDO_EXECUTOR_RUN_DEFERRED_BODY_H

@@ -1,0 +1,322 @@
+// executor/run/fetch.c — see fetch.h.
+// SPDX-License-Identifier: Apache-2.0
+#include "executor/run/fetch.h"
+
+#include <string.h>
+
+#include "backend/areas.h"
+#include "backend/backend.h"
+#include "base/checked.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "executor/run/in_place_replay.h"
+#include "executor/run/late_values.h"
+#include "executor/state/arena_plan.h"
+#include "executor/state/objects.h"
+#include "executor/state/op_span.h"
+#include "tensor/elements.h"
+
+static bool is_wanted(const rondo__fetch *fetch, size_t i) {
+    return fetch->wants == NULL || fetch->wants[i];
+}
+
+static const char *get_name(const rondo__fetch *fetch, size_t i) {
+    const rondo_program *source = fetch->executor->source;
+    return source->values[source->outputs[i]].name;
+}
+
+rondo_status rondo__fetch_view(const rondo__fetch *fetch, size_t i, rondo_tensor *out_view) {
+    const rondo__plan *plan = fetch->plan;
+    const int32_t value = plan->program->outputs[i];
+    const rondo__slot *slot = &plan->slots[value];
+    *out_view = (rondo_tensor){.dtype = slot->dtype, .shape = slot->shape};
+    switch (slot->kind) {
+        case RONDO__SLOT_CONSTANT:
+            out_view->data = plan->program->values[slot->root].constant.data;
+            out_view->storage = plan->program->values[slot->root].constant.storage;
+            return RONDO_STATUS_OK;
+        case RONDO__SLOT_DYNAMIC:
+            *out_view = plan->dynamic[value];
+            if (out_view->dtype != RONDO_DTYPE_NONE) {
+                return RONDO_STATUS_OK;
+            }
+            break;
+        case RONDO__SLOT_ARENA:
+            out_view->data = rondo__bound_find(plan, value);
+            out_view->device = slot->is_on_host ? NULL : fetch->executor->device;
+            return RONDO_STATUS_OK;
+        case RONDO__SLOT_NONE:
+            break;
+    }
+    return RONDO_FAIL(INTERNAL, "output \"%s\" was not computed", get_name(fetch, i));
+}
+
+// Whether an output is a new tensor of the executor's: strings, sequences and optionals always are,
+// in place of one of an earlier run.
+static bool is_made_new(const rondo_tensor *view, const rondo_tensor *result) {
+    return result->data == NULL || (!rondo__dtype_is_plain(view->dtype) &&
+                                    result->dtype == view->dtype && result->storage != NULL);
+}
+
+// A result in the memory of a device must be in that of the executor's.
+static rondo_status check_place(const rondo__fetch *fetch, size_t i, const rondo_tensor *view,
+                                const rondo_tensor *result) {
+    if (rondo_tensor_is_on_host(result)) {
+        return RONDO_STATUS_OK;
+    }
+    if (!rondo__dtype_is_plain(view->dtype)) {
+        return RONDO_FAIL(INVALID, "fetch \"%s\": a %s is always in host memory, not on %s",
+                          get_name(fetch, i), rondo_dtype_get_name(view->dtype),
+                          rondo_device_get_name(result->device));
+    }
+    return result->device == fetch->executor->device
+               ? RONDO_STATUS_OK
+               : RONDO_FAIL(INVALID,
+                            "fetch \"%s\": the tensor given lies on %s, the executor runs on %s; "
+                            "give one on that device or in host memory, and copy it with "
+                            "rondo_tensor_copy",
+                            get_name(fetch, i), rondo_device_get_name(result->device),
+                            rondo_device_get_name(fetch->executor->device));
+}
+
+static rondo_status check_result(const rondo__fetch *fetch, size_t i, const rondo_tensor *view,
+                                 const rondo_tensor *result) {
+    RETURN_IF_ERROR(check_place(fetch, i, view, result));
+    if (is_made_new(view, result) ||
+        (rondo__dtype_is_plain(view->dtype) && result->dtype == view->dtype &&
+         rondo_shape_is_equal(&result->shape, &view->shape))) {
+        return RONDO_STATUS_OK;
+    }
+    char have[96];
+    char want[96];
+    if (!rondo__dtype_is_plain(view->dtype)) {
+        return RONDO_FAIL(INVALID,
+                          "fetch \"%s\": a %s is always allocated; give a tensor with data = NULL, "
+                          "or the one of an earlier run",
+                          get_name(fetch, i), rondo_dtype_get_name(view->dtype));
+    }
+    return RONDO_FAIL(
+        INVALID, "fetch \"%s\": the tensor given is %s %s, the output is %s %s", get_name(fetch, i),
+        rondo_dtype_get_name(result->dtype), rondo_shape_format(&result->shape, have, sizeof have),
+        rondo_dtype_get_name(view->dtype), rondo_shape_format(&view->shape, want, sizeof want));
+}
+
+static rondo_status allocate_result(const rondo__fetch *fetch, size_t i, const rondo_tensor *view) {
+    rondo_tensor *fresh = &fetch->executor->fresh[i];
+    if (!rondo__dtype_is_plain(view->dtype)) {
+        return rondo__executor_pass_object(fetch->executor, view, fresh);
+    }
+    return fetch->results[i].device != NULL
+               ? rondo_tensor_init_device(fetch->results[i].device, view->dtype, &view->shape,
+                                          fresh)
+               : rondo_tensor_init(view->dtype, &view->shape, fresh);
+}
+
+static rondo_status prepare_output(const rondo__fetch *fetch, size_t i) {
+    rondo_tensor view;
+    RETURN_IF_ERROR(rondo__fetch_view(fetch, i, &view));
+    if (fetch->executor->is_near) {
+        return RONDO_STATUS_OK;
+    }
+    RETURN_IF_ERROR(check_result(fetch, i, &view, &fetch->results[i]));
+    if (!is_made_new(&view, &fetch->results[i])) {
+        return RONDO_STATUS_OK;
+    }
+    const rondo_status status = allocate_result(fetch, i, &view);
+    if (status != RONDO_STATUS_OK) {
+        rondo__error_prefix("output \"%.60s\"", get_name(fetch, i));
+    }
+    return status;
+}
+
+static rondo_tensor *get_target(const rondo__fetch *fetch, size_t i) {
+    rondo_tensor *fresh = &fetch->executor->fresh[i];
+    return fresh->dtype != RONDO_DTYPE_NONE ? fresh : &fetch->results[i];
+}
+
+// Whether output `i` of a GPU, of a shape that only this run has told, goes to host memory.
+static bool is_late(const rondo__fetch *fetch, size_t i) {
+    const int32_t value = fetch->plan->program->outputs[i];
+    return fetch->plan->slots[value].kind == RONDO__SLOT_DYNAMIC &&
+           rondo__late_is_near(fetch->executor, &fetch->plan->dynamic[value]) &&
+           rondo_tensor_is_on_host(get_target(fetch, i));
+}
+
+// Lets such outputs have places in pinned memory.
+static rondo_status stage_late(const rondo__fetch *fetch) {
+    size_t end = 0;
+    for (size_t i = 0; i < fetch->plan->program->output_count; ++i) {
+        if (is_wanted(fetch, i) && !fetch->executor->is_near && is_late(fetch, i)) {
+            const int32_t value = fetch->plan->program->outputs[i];
+            fetch->plan->output_staging[i] = end;
+            end += rondo__align_up(rondo_tensor_get_bytes(&fetch->plan->dynamic[value]),
+                                   RONDO__ARENA_ALIGNMENT);
+        }
+    }
+    return rondo__late_reserve(fetch->executor, fetch->plan, end);
+}
+
+rondo_status rondo__fetch_prepare(const rondo__fetch *fetch) {
+    // What a caller fetches is the caller's, and counts no more here.
+    rondo__budget *entered = rondo__budget_get_entered();
+    (void)rondo__budget_enter(fetch->executor->depth == 0 ? NULL : entered);
+    rondo_status status = RONDO_STATUS_OK;
+    for (size_t i = 0; status == RONDO_STATUS_OK && i < fetch->plan->program->output_count; ++i) {
+        if (is_wanted(fetch, i)) {
+            status = prepare_output(fetch, i);
+        }
+    }
+    (void)rondo__budget_enter(entered);
+    return status == RONDO_STATUS_OK ? stage_late(fetch) : status;
+}
+
+// ---- copies -----------------------------------------------------------------------------------
+
+typedef struct host_copy {
+    void *to;
+    const void *from;
+    size_t bytes;
+} host_copy;
+
+static void run_host_copy(void *arguments) {
+    const host_copy *copy = arguments;
+    memcpy(copy->to, copy->from, copy->bytes);
+}
+
+rondo_status rondo__fetch_put_bytes(rondo_stream *stream, void *to, const void *from,
+                                    size_t bytes) {
+    const host_copy copy = {to, from, bytes};
+    return rondo_stream_call_host(stream, "fetch", run_host_copy, &copy, sizeof copy);
+}
+
+// Whether the processor writes the result behind the wait. Device tensors are written in stream
+// order, those of the host device as well.
+static bool is_left_to_finish(const rondo__fetch *fetch, const rondo_tensor *to) {
+    return fetch->waits && to->device != fetch->executor->device;
+}
+
+// The place of output `i`, in the memory of a GPU, in pinned memory.
+static char *get_staged(const rondo__fetch *fetch, size_t i) {
+    const rondo__plan *plan = fetch->plan;
+    const bool is_dynamic = plan->slots[plan->program->outputs[i]].kind == RONDO__SLOT_DYNAMIC;
+    char *staging = is_dynamic ? plan->late_staging->address : plan->staging;
+    return staging + plan->output_staging[i];
+}
+
+// An output in the memory of a GPU.
+static rondo_status put_from_gpu(const rondo__fetch *fetch, size_t i, const rondo_tensor *view,
+                                 const rondo_tensor *to, size_t bytes) {
+    rondo_stream *stream = fetch->executor->stream;
+    rondo__copy_note note =
+        rondo__plan_note_copy(fetch->plan, fetch->plan->program->outputs[i], NULL, "fetch");
+    note.shape = &view->shape;
+    if (!rondo_tensor_is_on_host(to)) {
+        return rondo__stream_copy_noted(stream, to->data, view->data, bytes,
+                                        RONDO_COPY_DEVICE_TO_DEVICE, &note);
+    }
+    char *staged = get_staged(fetch, i);
+    if (is_left_to_finish(fetch, to)) {
+        return rondo__stream_copy_noted(stream, staged, view->data, bytes,
+                                        RONDO_COPY_DEVICE_TO_HOST, &note);
+    }
+    if (!rondo__areas_is_pageable(fetch->executor->device, to->data, bytes)) {
+        return rondo__stream_copy_noted(stream, to->data, view->data, bytes,
+                                        RONDO_COPY_DEVICE_TO_HOST, &note);
+    }
+    RETURN_IF_ERROR(rondo__stream_copy_noted(stream, staged, view->data, bytes,
+                                             RONDO_COPY_DEVICE_TO_HOST, &note));
+    return rondo__fetch_put_bytes(stream, to->data, staged, bytes);
+}
+
+rondo_status rondo__fetch_put_output(const rondo__fetch *fetch, size_t i, const rondo_tensor *to) {
+    rondo_tensor view;
+    RETURN_IF_ERROR(rondo__fetch_view(fetch, i, &view));
+    const size_t bytes = rondo_tensor_get_bytes(&view);
+    rondo_stream *stream = fetch->executor->stream;
+    const rondo__copy_note note =
+        rondo__plan_note_copy(fetch->plan, fetch->plan->program->outputs[i], NULL, "fetch");
+    if (bytes == 0 || !rondo__dtype_is_plain(view.dtype) || to->data == view.data) {
+        return RONDO_STATUS_OK;
+    }
+    if (!rondo_tensor_is_on_host(&view)) {
+        return put_from_gpu(fetch, i, &view, to, bytes);
+    }
+    if (!rondo_tensor_is_on_host(to)) {
+        return rondo__stream_copy_noted(stream, to->data, view.data, bytes,
+                                        RONDO_COPY_HOST_TO_DEVICE, &note);
+    }
+    if (is_left_to_finish(fetch, to)) {
+        return RONDO_STATUS_OK;
+    }
+    if (view.device != NULL) {  // the host device's arena
+        return rondo__stream_copy_noted(stream, to->data, view.data, bytes,
+                                        RONDO_COPY_DEVICE_TO_DEVICE, &note);
+    }
+    if (fetch->plan->slots[fetch->plan->program->outputs[i]].kind == RONDO__SLOT_DYNAMIC) {
+        memcpy(to->data, view.data, bytes);  // a bypass made it, which has waited for all before
+        return RONDO_STATUS_OK;
+    }
+    return rondo__fetch_put_bytes(stream, to->data, view.data, bytes);
+}
+
+rondo_status rondo__fetch_put(const rondo__fetch *fetch) {
+    for (size_t i = 0; i < fetch->plan->program->output_count; ++i) {
+        if (is_wanted(fetch, i) && !fetch->executor->is_near) {
+            RETURN_IF_ERROR(rondo__fetch_put_output(fetch, i, get_target(fetch, i)));
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+// Where the processor finds the bytes of an output behind the wait; NULL: nothing is left to copy.
+static const void *find_bytes(const rondo__fetch *fetch, size_t i, const rondo_tensor *view,
+                              const rondo_tensor *to) {
+    if (!is_left_to_finish(fetch, to) || !rondo__dtype_is_plain(view->dtype) ||
+        rondo_tensor_get_bytes(view) == 0 || to->data == view->data) {
+        return NULL;
+    }
+    return rondo_tensor_is_on_host(view) ? view->data : get_staged(fetch, i);
+}
+
+bool rondo__fetch_leaves_pinned(const rondo__fetch *fetch) {
+    const rondo__plan *plan = fetch->plan;
+    bool leaves = false;
+    for (size_t i = 0; i < plan->program->output_count; ++i) {
+        const rondo__slot *slot = &plan->slots[plan->program->outputs[i]];
+        leaves = leaves || (is_wanted(fetch, i) && slot->kind == RONDO__SLOT_ARENA &&
+                            slot->is_on_host && slot->bytes > 0);
+    }
+    return leaves;
+}
+
+void rondo__fetch_finish(const rondo__fetch *fetch) {
+    for (size_t i = 0; i < fetch->plan->program->output_count; ++i) {
+        rondo_tensor view;
+        rondo_tensor *fresh = &fetch->executor->fresh[i];
+        if (!is_wanted(fetch, i) || rondo__fetch_view(fetch, i, &view) != RONDO_STATUS_OK) {
+            continue;
+        }
+        if (fetch->executor->is_near) {
+            rondo_tensor_share(&view, &fetch->results[i]);
+            continue;
+        }
+        rondo_tensor *to = get_target(fetch, i);
+        const void *bytes = find_bytes(fetch, i, &view, to);
+        if (bytes != NULL) {
+            memcpy(to->data, bytes, rondo_tensor_get_bytes(&view));
+        }
+        if (to == fresh) {
+            if (!rondo__dtype_is_plain(view.dtype) && fetch->results[i].dtype == view.dtype) {
+                rondo_tensor_deinit(&fetch->results[i]);
+            }
+            fetch->results[i] = *fresh;
+            *fresh = (rondo_tensor){0};
+        }
+    }
+}
+
+void rondo__fetch_drop(const rondo__fetch *fetch) {
+    for (size_t i = 0; i < fetch->plan->program->output_count; ++i) {
+        rondo_tensor_deinit(&fetch->executor->fresh[i]);
+    }
+}

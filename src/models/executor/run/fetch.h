@@ -1,0 +1,67 @@
+// executor/run/fetch.h — the outputs of a run on their way to who asked for them.
+//
+//   rondo__fetch_prepare    what was given fits; what was not given is allocated
+//   rondo__fetch_put        copies on the stream, behind the steps
+//   ... the stream was waited for, or not ...
+//   rondo__fetch_finish     copies that the processor makes; results are handed over
+//
+// A result in a device's memory, or of a run that is not waited for, is written by the stream
+// alone. Otherwise outputs of a GPU lie in the plan's staging memory until the wait is over, so
+// that results in host memory are written all or not at all. Results of a body that is near
+// (rest.h) are handed over where they lie, as views.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_EXECUTOR_RUN_FETCH_H
+#define RONDO_EXECUTOR_RUN_FETCH_H
+
+#include "executor/state/plan.h"
+
+// The outputs of one run.
+typedef struct rondo__fetch {
+    rondo_executor *executor;
+    rondo__plan *plan;
+    rondo_tensor *results;  // in output order; with `data` NULL: to be allocated
+    const bool *wants;      // NULL: all
+    bool waits;             // somebody waits for the stream before the finish
+} rondo__fetch;
+
+// Fails unless each result that was given can be written; allocates the others.
+//
+// Errors:    INVALID (names the fetch), INTERNAL, NO_MEMORY, NO_DEVICE_MEMORY.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__fetch_prepare(const rondo__fetch *fetch);
+
+// What output `i` is, and where it can be read: on the executor's device for a value of the arena,
+// otherwise in host memory. Borrowed.
+//
+// Errors:    INTERNAL.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__fetch_view(const rondo__fetch *fetch, size_t i,
+                                              rondo_tensor *out_view);
+
+// Copies output `i` to another tensor of its dtype and shape in the device's memory.
+//
+// Errors:    those of rondo_stream_copy.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__fetch_put_output(const rondo__fetch *fetch, size_t i,
+                                                    const rondo_tensor *to);
+
+// Copies from host memory to host memory in stream order; also where the stream records.
+//
+// Errors:    those of rondo_stream_call_host.
+// Threads:   one thread per stream.
+RONDO_MUST_USE rondo_status rondo__fetch_put_bytes(rondo_stream *stream, void *to, const void *from,
+                                                   size_t bytes);
+
+// Errors:    those of rondo_stream_copy.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__fetch_put(const rondo__fetch *fetch);
+
+// Whether a result that is handed over where it lies is written by the processor, on the stream.
+bool rondo__fetch_leaves_pinned(const rondo__fetch *fetch);
+
+// Writes what is left, and hands over what was allocated. Nothing can fail here.
+void rondo__fetch_finish(const rondo__fetch *fetch);
+// Gives up what was allocated, when the run has failed.
+void rondo__fetch_drop(const rondo__fetch *fetch);
+
+#endif  // RONDO_EXECUTOR_RUN_FETCH_H

@@ -1,0 +1,256 @@
+// executor/run/in_place_replay.c — see bound.h.
+// SPDX-License-Identifier: Apache-2.0
+#include "executor/run/in_place_replay.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/log/logging.h"
+#include "base/memory.h"
+#include "executor/run/self_check.h"
+#include "executor/run/states.h"
+#include "executor/state/arena_plan.h"
+#include "rondo/learn.h"
+
+struct rondo__bound {
+    rondo__places places;
+    rondo_learned *learned;  // NULL: not yet
+    size_t count;            // tensors that stand in, of the latest run
+    int32_t *roots;          // the values that they stand in for
+    int32_t *found;          // the same, while a run is looked at
+    rondo_value *values;     // their addresses
+    uint32_t seen;           // runs one behind the other with these
+    bool is_refused;
+};
+
+void *rondo__bound_find(const rondo__plan *plan, int32_t value) {
+    return plan->is_bound ? rondo__places_find(&plan->bound->places, value)
+                          : plan->slots[value].address;
+}
+
+// ---- life -------------------------------------------------------------------------------------
+
+void rondo__bound_free(rondo__plan *plan) {
+    rondo__bound *bound = plan->bound;
+    if (bound != NULL) {
+        rondo_learned_destroy(bound->learned);
+        rondo__places_deinit(&bound->places);
+        rondo__free(bound->roots);
+        rondo__free(bound->found);
+        rondo__free(bound->values);
+        rondo__free(bound);
+        plan->bound = NULL;
+        plan->is_bound = false;
+    }
+}
+
+static rondo_status make_bound(const rondo_executor *executor, rondo__plan *plan) {
+    const size_t ports = plan->program->input_count + plan->program->output_count + 1;
+    rondo__bound *bound = rondo__calloc(1, sizeof *bound);
+    if (bound == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    plan->bound = bound;
+    rondo_status status = rondo__places_init(executor, plan, &bound->places);
+    bound->roots = rondo__calloc(ports, sizeof *bound->roots);
+    bound->found = rondo__calloc(ports, sizeof *bound->found);
+    bound->values = rondo__calloc(ports, sizeof *bound->values);
+    if (status == RONDO_STATUS_OK &&
+        (bound->roots == NULL || bound->found == NULL || bound->values == NULL)) {
+        status = RONDO_STATUS_NO_MEMORY;
+    }
+    if (status != RONDO_STATUS_OK) {
+        rondo__bound_free(plan);
+        return status;
+    }
+    bound->places.arena = plan->arena->address;
+    bound->is_refused = rondo__places_check(plan, "rondo_executor_run") != RONDO_STATUS_OK;
+    return RONDO_STATUS_OK;
+}
+
+// ---- learning ---------------------------------------------------------------------------------
+
+static void set_places(rondo__bound *bound, const rondo_value *values) {
+    for (size_t i = 0; i < bound->count; ++i) {
+        bound->places.by_root[bound->roots[i]] = values[i].pointer;
+    }
+}
+
+static rondo_status put_step(rondo_stream *stream, const rondo_value *arguments, void *user_data) {
+    rondo__bound *bound = user_data;
+    set_places(bound, arguments);
+    return rondo__places_launch(&bound->places, stream);
+}
+
+static rondo_status create_learned(const rondo_executor *executor, const rondo__plan *plan,
+                                   rondo__bound *bound) {
+    const bool is_host = rondo_device_is_host(executor->device);
+    rondo_argument *arguments = rondo__calloc(bound->count, sizeof *arguments);
+    if (arguments == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    for (size_t i = 0; i < bound->count; ++i) {
+        arguments[i] = (rondo_argument){.struct_size = sizeof *arguments,
+                                        .name = plan->program->values[bound->roots[i]].name,
+                                        .kind = RONDO_ARGUMENT_POINTER,
+                                        .extent = plan->slots[bound->roots[i]].bytes,
+                                        .alignment = RONDO__ARENA_ALIGNMENT,
+                                        .is_unchecked = is_host};
+    }
+    // The library's own step: no run of it is a surprise.
+    const rondo_learned_options options = {.struct_size = sizeof options,
+                                           .label = "model",
+                                           .fallback = RONDO_LEARN_REFUSE,
+                                           .draws_wanted = 1};
+    const rondo_status status = rondo_learned_create(
+        executor->device, &options, arguments, bound->count, put_step, bound, &bound->learned);
+    rondo__free(arguments);
+    return status;
+}
+
+static rondo_status learn(const rondo_executor *executor, const rondo__plan *plan,
+                          rondo__bound *bound) {
+    rondo_learned_report report = {.struct_size = sizeof report};
+    rondo_status status = create_learned(executor, plan, bound);
+    if (status == RONDO_STATUS_OK) {
+        status = rondo_learned_learn(bound->learned, executor->stream, bound->values, bound->count);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = rondo_learned_get_report(bound->learned, &report);
+    }
+    set_places(bound, bound->values);  // trials had others
+    // An address that no node shows reaches a kernel through memory.
+    if (status != RONDO_STATUS_OK || report.state != RONDO_LEARNED_PROVED ||
+        report.unseen_count > 0 || report.excluded_count > 0) {
+        RONDO_LOG_INFO_F("device tensors are copied: %s",
+                         status != RONDO_STATUS_OK ? rondo_error_get_last()->message
+                         : report.finding_count > 0 && report.message[0] == '\0'
+                             ? "not every address shows in a node"
+                             : report.message);
+        rondo_learned_destroy(bound->learned);
+        bound->learned = NULL;
+        bound->is_refused = true;
+    }
+    return status;
+}
+
+// The same, counted among what the plan takes.
+static rondo_status learn_counted(rondo_executor *executor, rondo__plan *plan) {
+    const int64_t taken = rondo__memory_get_thread_bytes();
+    rondo_graph_stats stats = {.struct_size = sizeof stats};
+    const rondo_status status = learn(executor, plan, plan->bound);
+    const int64_t held = rondo__memory_get_thread_bytes() - taken;
+    plan->bytes += held > 0 ? (uint64_t)held : 0;
+    if (plan->bound->learned != NULL &&
+        rondo_graph_get_stats(rondo_learned_get_graph(plan->bound->learned), &stats) ==
+            RONDO_STATUS_OK) {
+        plan->bytes += stats.device_bytes;
+    }
+    rondo__lru_map_set_bytes(&executor->plans, plan->entry, plan->bytes);
+    return status;
+}
+
+// ---- a run ------------------------------------------------------------------------------------
+
+// Whether the plan is one graph whose work is the same in each run.
+static bool is_possible(const rondo_executor *executor, const rondo__plan *plan) {
+    return executor->depth == 0 && executor->graphs != RONDO_GRAPHS_OFF && plan->run_count > 0 &&
+           plan->step_count == 1 && plan->steps[0].graph != NULL && plan->random_count == 0 &&
+           !rondo__self_check_is_expected(executor) &&
+           (plan->bound == NULL || !plan->bound->is_refused);
+}
+
+static bool has_near(const rondo__fetch *fetch, const rondo_tensor *feeds) {
+    const rondo_program *program = fetch->plan->program;
+    bool has = false;
+    for (size_t i = 0; i < program->input_count; ++i) {
+        has = has || rondo__places_is_near(fetch->executor, &feeds[i]);
+    }
+    for (size_t i = 0; i < program->output_count; ++i) {
+        has = has || rondo__places_is_near(fetch->executor, &fetch->results[i]);
+    }
+    return has;
+}
+
+// Lets the run's tensors, and what states will be, stand in.
+static void choose(const rondo__fetch *fetch, rondo__bound *bound, const rondo_tensor *feeds) {
+    const rondo_program *program = fetch->plan->program;
+    memset(bound->places.by_root, 0, program->value_count * sizeof *bound->places.by_root);
+    rondo__places_choose(&bound->places, feeds, fetch->results, fetch->wants);
+    for (const rondo__state *state = fetch->executor->root->states; state != NULL;
+         state = state->next) {
+        rondo__places_choose_result(&bound->places, feeds, state->output, &state->spare);
+    }
+}
+
+static size_t add_found(rondo__bound *bound, int32_t root, size_t count) {
+    for (size_t i = 0; i < count; ++i) {
+        if (bound->found[i] == root) {
+            return count;
+        }
+    }
+    if (bound->places.by_root[root] == NULL) {
+        return count;
+    }
+    bound->found[count] = root;
+    bound->values[count].pointer = bound->places.by_root[root];
+    return count + 1;
+}
+
+// Lists what stands in. False: something else than in the run before.
+static bool list_found(rondo__bound *bound, const rondo__plan *plan) {
+    const rondo_program *program = plan->program;
+    size_t count = 0;
+    for (size_t i = 0; i < program->input_count; ++i) {
+        count = add_found(bound, plan->slots[program->inputs[i]].root, count);
+    }
+    for (size_t i = 0; i < program->output_count; ++i) {
+        count = add_found(bound, plan->slots[program->outputs[i]].root, count);
+    }
+    const bool is_same = count == bound->count &&
+                         memcmp(bound->found, bound->roots, count * sizeof *bound->roots) == 0;
+    memcpy(bound->roots, bound->found, count * sizeof *bound->roots);
+    bound->count = count;
+    return is_same;
+}
+
+rondo_status rondo__bound_begin(const rondo__fetch *fetch, rondo__plan *plan,
+                                const rondo_tensor *feeds) {
+    rondo_executor *executor = fetch->executor;
+    plan->is_bound = false;
+    if (!is_possible(executor, plan) || !has_near(fetch, feeds)) {
+        return RONDO_STATUS_OK;
+    }
+    if (plan->bound == NULL && make_bound(executor, plan) != RONDO_STATUS_OK) {
+        return RONDO_STATUS_OK;
+    }
+    rondo__bound *bound = plan->bound;
+    choose(fetch, bound, feeds);
+    if (!list_found(bound, plan)) {
+        bound->seen = 0;
+        rondo_learned_destroy(bound->learned);
+        bound->learned = NULL;
+    }
+    bound->seen += 1;
+    if (bound->is_refused || bound->count == 0 || bound->seen < 2) {
+        return RONDO_STATUS_OK;
+    }
+    if (bound->learned == NULL) {
+        const rondo_status status = learn_counted(executor, plan);
+        if (status == RONDO_STATUS_LOST) {
+            return status;
+        }
+    }
+    plan->is_bound = bound->learned != NULL;
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__bound_run(rondo_executor *executor, rondo__plan *plan) {
+    const rondo__bound *bound = plan->bound;
+    RETURN_IF_ERROR(
+        rondo_learned_run(bound->learned, executor->stream, bound->values, bound->count));
+    executor->in_place_run_count += 1;
+    executor->root->ran_count += plan->item_count;
+    executor->root->replayed_count += plan->item_count;
+    return RONDO_STATUS_OK;
+}

@@ -1,0 +1,182 @@
+// executor/run/input_lanes.c — see lanes.h.
+// SPDX-License-Identifier: Apache-2.0
+#include "executor/run/input_lanes.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "executor/run/fetch.h"
+#include "executor/state/limits.h"
+#include "executor/state/op_span.h"
+
+// ---- life -------------------------------------------------------------------------------------
+
+rondo_status rondo__async_make(rondo_executor *executor) {
+    rondo_executor *root = executor->root;
+    if (root->async != NULL) {
+        return RONDO_STATUS_OK;
+    }
+    rondo__async *async = rondo__calloc(1, sizeof *async);
+    if (async == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    root->async = async;
+    rondo_status status = rondo_event_create(root->device, 0, &async->finished);
+    if (status == RONDO_STATUS_OK && !rondo_device_is_host(root->device)) {
+        status = rondo_stream_create(root->device, NULL, &async->copy_stream);
+    }
+    for (size_t i = 0; i < 2 && status == RONDO_STATUS_OK; ++i) {
+        status = rondo_event_create(root->device, 0, &async->lanes[i].consumed);
+        if (status == RONDO_STATUS_OK) {
+            status = rondo_event_create(root->device, 0, &async->lanes[i].uploaded);
+        }
+    }
+    if (status != RONDO_STATUS_OK) {
+        rondo_error saved;
+        rondo__error_save(&saved);
+        rondo__async_free(root);
+        rondo__error_restore(&saved);
+    }
+    return status;
+}
+
+static void empty_lane(rondo_executor *root, rondo__lane *lane) {
+    rondo__executor_free(root, lane->device, lane->bytes);
+    rondo__executor_free_pinned(root, lane->pinned, lane->bytes);
+    root->run_memory_bytes -= lane->pinned != NULL ? lane->bytes : 0;
+    root->run_memory_bytes -= lane->device != NULL ? lane->bytes : 0;
+    lane->device = NULL;
+    lane->pinned = NULL;
+    lane->bytes = 0;
+}
+
+void rondo__async_free(rondo_executor *executor) {
+    rondo__async *async = executor->async;
+    if (async == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < 2; ++i) {
+        empty_lane(executor, &async->lanes[i]);
+        rondo_event_destroy(async->lanes[i].consumed);
+        rondo_event_destroy(async->lanes[i].uploaded);
+    }
+    rondo_stream_destroy(async->copy_stream);
+    rondo_event_destroy(async->finished);
+    executor->async = NULL;
+    rondo__free(async);
+}
+
+void rondo__executor_drain(rondo_executor *executor) {
+    rondo_error saved;
+    rondo__error_save(&saved);
+    const rondo__async *async = executor->root->async;
+    if (async != NULL && async->is_under_way) {
+        (void)!rondo_event_synchronize(async->finished);  // again by a wait, which gets what failed
+    }
+    // On a stream of the program's, which may record by now, each run that waits has waited.
+    if (executor->owns_stream) {
+        (void)!rondo_stream_synchronize(executor->stream);
+    }
+    rondo__error_restore(&saved);
+}
+
+// ---- inputs -----------------------------------------------------------------------------------
+
+// A lane with room for `bytes`, which nobody reads any more.
+static rondo_status take_lane(rondo_executor *root, size_t bytes, rondo__lane **out_lane) {
+    rondo__async *async = root->async;
+    const bool is_host = rondo_device_is_host(root->device);
+    rondo__lane *lane = &async->lanes[async->next];
+    if (lane->is_used) {
+        const bool is_read_late = is_host || lane->is_read_late;
+        RETURN_IF_ERROR(rondo_event_synchronize(is_read_late ? lane->consumed : lane->uploaded));
+    }
+    if (lane->bytes < bytes) {
+        if (lane->is_used) {
+            RETURN_IF_ERROR(rondo_event_synchronize(lane->consumed));
+        }
+        empty_lane(root, lane);
+        RETURN_IF_ERROR(rondo__executor_allocate_pinned(root, bytes, &lane->pinned));
+        lane->bytes = bytes;  // not before there are so many
+        root->run_memory_bytes += bytes;
+        if (!is_host) {
+            const rondo_status status = rondo__executor_allocate(root, bytes, &lane->device);
+            root->run_memory_bytes += status == RONDO_STATUS_OK ? bytes : 0;
+            if (status != RONDO_STATUS_OK) {
+                empty_lane(root, lane);
+                return status;
+            }
+        }
+    }
+    async->next = 1 - async->next;
+    *out_lane = lane;
+    return RONDO_STATUS_OK;
+}
+
+static bool goes_through(const rondo_executor *executor, const rondo__plan *plan, size_t input,
+                         const rondo_tensor *feed) {
+    const rondo__slot *slot = &plan->slots[plan->program->inputs[input]];
+    return slot->kind == RONDO__SLOT_ARENA && slot->bytes > 0 && feed->device != executor->device;
+}
+
+// Beside whatever the run's stream does, which waits for the end of it.
+static rondo_status upload(rondo_executor *executor, rondo__lane *lane, size_t bytes) {
+    rondo_stream *side = executor->root->async->copy_stream;
+    if (lane->is_used) {
+        RETURN_IF_ERROR(rondo_stream_wait_event(side, lane->consumed));
+    }
+    RETURN_IF_ERROR(
+        rondo_stream_copy(side, lane->device, lane->pinned, bytes, RONDO_COPY_HOST_TO_DEVICE));
+    RETURN_IF_ERROR(rondo_event_record(lane->uploaded, side));
+    return rondo_stream_wait_event(executor->stream, lane->uploaded);
+}
+
+rondo_status rondo__lanes_feed(rondo_executor *executor, const rondo__plan *plan,
+                               const rondo_tensor *feeds) {
+    const rondo_program *program = plan->program;
+    size_t end = 0;  // of the last input that goes through
+    for (size_t i = 0; i < program->input_count; ++i) {
+        if (goes_through(executor, plan, i, &feeds[i])) {
+            end = plan->input_staging[i] + plan->slots[program->inputs[i]].bytes;
+        }
+    }
+    if (end == 0) {
+        return RONDO_STATUS_OK;
+    }
+    rondo__lane *lane = NULL;
+    RETURN_IF_ERROR(take_lane(executor->root, end, &lane));
+    for (size_t i = 0; i < program->input_count; ++i) {
+        if (goes_through(executor, plan, i, &feeds[i])) {
+            memcpy((char *)lane->pinned + plan->input_staging[i], feeds[i].data,
+                   plan->slots[program->inputs[i]].bytes);
+        }
+    }
+    if (lane->device != NULL) {
+        RETURN_IF_ERROR(upload(executor, lane, end));
+    }
+    lane->is_read_late = false;
+    const char *from = lane->device != NULL ? lane->device : lane->pinned;
+    for (size_t i = 0; i < program->input_count; ++i) {
+        const rondo__slot *slot = &plan->slots[program->inputs[i]];
+        const rondo__slot *host = rondo__plan_get_host_input(plan, i);
+        if (!goes_through(executor, plan, i, &feeds[i])) {
+            continue;
+        }
+        if (!slot->is_on_host) {
+            const rondo__copy_note note =
+                rondo__plan_note_copy(plan, program->inputs[i], NULL, "feed");
+            RETURN_IF_ERROR(rondo__stream_copy_noted(executor->stream, slot->address,
+                                                     from + plan->input_staging[i], slot->bytes,
+                                                     RONDO_COPY_DEVICE_TO_DEVICE, &note));
+        }
+        if (host != NULL) {
+            const char *pinned = lane->pinned;
+            lane->is_read_late = true;
+            RETURN_IF_ERROR(rondo__fetch_put_bytes(executor->stream, host->address,
+                                                   pinned + plan->input_staging[i], host->bytes));
+        }
+    }
+    lane->is_used = true;
+    return rondo_event_record(lane->consumed, executor->stream);
+}

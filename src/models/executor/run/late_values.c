@@ -1,0 +1,77 @@
+// executor/run/late_values.c — see late.h.
+// SPDX-License-Identifier: Apache-2.0
+#include "executor/run/late_values.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "executor/devices/transfers.h"
+#include "executor/state/op_span.h"
+#include "executor/state/run_memory.h"
+
+bool rondo__late_is_near(const rondo_executor *executor, const rondo_tensor *tensor) {
+    return tensor->device == executor->device && !rondo_device_is_host(executor->device);
+}
+
+static rondo_status copy_to_host(rondo_executor *executor, const rondo__plan *plan, int32_t value,
+                                 const rondo__node *node, rondo_tensor *out_copy) {
+    const rondo_tensor *near = &plan->dynamic[value];
+    const size_t bytes = rondo_tensor_get_bytes(near);
+    rondo__copy_note note = rondo__plan_note_copy(plan, value, &node->op, NULL);
+    rondo_tensor copy;
+    note.shape = &near->shape;
+    RETURN_IF_ERROR(rondo_tensor_init(near->dtype, &near->shape, &copy));
+    const rondo_status status = bytes > 0
+                                    ? rondo__crossing_copy(executor->stream, RONDO__TO_HOST, &note,
+                                                           copy.data, near->data, bytes)
+                                    : RONDO_STATUS_OK;
+    if (status != RONDO_STATUS_OK) {
+        rondo_tensor_deinit(&copy);
+        return status;
+    }
+    if (bytes > 0) {
+        rondo__crossing_note(executor, RONDO__TO_HOST, bytes, true);
+    }
+    *out_copy = copy;
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__late_bring(rondo_executor *executor, rondo__plan *plan, int32_t value,
+                               const rondo__node *node, const rondo_tensor **out_tensor) {
+    *out_tensor = &plan->dynamic[value];
+    if (!rondo__late_is_near(executor, *out_tensor)) {
+        return RONDO_STATUS_OK;
+    }
+    if (plan->brought == NULL) {
+        plan->brought = rondo__calloc(plan->program->value_count + 1, sizeof *plan->brought);
+    }
+    if (plan->brought == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    *out_tensor = &plan->brought[value];
+    return plan->brought[value].dtype != RONDO_DTYPE_NONE
+               ? RONDO_STATUS_OK
+               : copy_to_host(executor, plan, value, node, &plan->brought[value]);
+}
+
+rondo_status rondo__late_reserve(rondo_executor *executor, rondo__plan *plan, size_t bytes) {
+    if (bytes == 0 || (plan->late_staging != NULL && plan->late_staging->bytes >= bytes)) {
+        return RONDO_STATUS_OK;
+    }
+    // Runs that were not waited for may be using the former one.
+    RETURN_IF_ERROR(rondo_stream_synchronize(executor->stream));
+    rondo__run_memory_release(executor, plan->late_staging);
+    plan->late_staging = NULL;
+    return rondo__run_memory_acquire_late(executor, bytes, &plan->late_staging);
+}
+
+void rondo__late_drop(rondo__plan *plan) {
+    for (size_t v = 0; plan->brought != NULL && v < plan->program->value_count; ++v) {
+        rondo_tensor_deinit(&plan->brought[v]);
+    }
+}
+
+void rondo__late_free(rondo_executor *executor, rondo__plan *plan) {
+    rondo__late_drop(plan);
+    rondo__free(plan->brought);
+    rondo__run_memory_release(executor, plan->late_staging);
+}

@@ -1,0 +1,45 @@
+// executor/run/probe.h — finding the op that keeps a segment from being captured.
+//
+// A segment whose capture failed is tried again, whole. If it fails again, the shortest beginning
+// of it that fails is searched for by halves; its last op is the culprit if it fails alone, too. It
+// is launched between two graphs from then on, and remembered (verdict.h). One that fails only
+// behind its neighbours begins a graph of its own. The search goes on behind it.
+//
+//   [ a b c d e f g h ]        fails at d                    (d says that it failed)
+//   [ a b c ]                  can be captured: kept
+//             d                fails alone: bypassed
+//               [ e f g h ]    is tried as the whole was
+//
+// Each turn takes ops off the front, or is one of the few in which something failed once and not
+// again, so the search ends. It costs one or two captures for a culprit whose own launch fails, and
+// for others as many as the number of ops can be halved.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_EXECUTOR_RUN_PROBE_H
+#define RONDO_EXECUTOR_RUN_PROBE_H
+
+#include "executor/state/plan.h"
+
+// Captures the items of a step into step->graph. On failure the step is as it was, the stream is
+// usable, and plan->failed_item and plan->failure say where and why.
+typedef rondo_status (*rondo__step_recorder)(rondo_executor *executor, rondo__plan *plan,
+                                             rondo__step *step);
+
+// Whether a capture failed in a way that may be over the next time: memory was not to be had.
+bool rondo__probe_is_passing(const rondo__plan *plan, uint32_t failure_count, rondo_status status);
+
+// Whether some op of the step is one that is tried because nobody said whether it can be captured.
+bool rondo__probe_is_wanted(const rondo__plan *plan, const rondo__step *step);
+
+// A capture of the step is to be tried again, but not soon: after 2 runs, 4, 8 ...
+void rondo__probe_postpone(const rondo__plan *plan, rondo__step *step, const char *why);
+
+// Replaces segment `index`, whose capture failed, by segments with graphs and bypassed ops. What is
+// to be tried again later has no graph. *in_out_index becomes the last of them.
+//
+// Errors:    LOST; in RONDO_GRAPHS_ON what a capture failed with, unless it was an op that is
+//            probed; NO_MEMORY (of the list; the segment is as before).
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__probe_segment(rondo_executor *executor, rondo__plan *plan,
+                                                 rondo__step_recorder record, size_t *in_out_index);
+
+#endif  // RONDO_EXECUTOR_RUN_PROBE_H

@@ -1,0 +1,476 @@
+// executor/run/run.c — see run.h.
+// SPDX-License-Identifier: Apache-2.0
+#include "executor/run/run.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "backend/backend.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log/logging.h"
+#include "base/memory.h"
+#include "executor/compile/split_counted.h"
+#include "executor/devices/host_ops.h"
+#include "executor/devices/other_gpus.h"
+#include "executor/devices/streamed_weights.h"
+#include "executor/devices/transfers.h"
+#include "executor/run/bypass.h"
+#include "executor/run/deferred_body.h"
+#include "executor/run/input_lanes.h"
+#include "executor/run/late_values.h"
+#include "executor/run/probe.h"
+#include "executor/run/self_check.h"
+#include "executor/run/verbose.h"
+#include "executor/state/limits.h"
+#include "executor/state/op_span.h"
+#include "rondo/label.h"
+#include "rondo/report.h"
+
+// Names the node, and the first tensor that it makes.
+static void blame_launch(const rondo__plan *plan, const rondo__node *node) {
+    for (size_t i = 0; i < node->output_count; ++i) {
+        if (node->outputs[i] >= 0) {
+            rondo__error_prefix("making \"%.40s\"", plan->program->values[node->outputs[i]].name);
+            break;
+        }
+    }
+    rondo__node_blame(node);
+}
+
+static rondo_status launch_item(rondo_stream *stream, rondo__plan *plan, size_t i) {
+    rondo__item *item = &plan->items[i];
+    rondo_status status =
+        item->kernel->launch(item->kernel, stream, item->inputs, item->outputs, item->workspace);
+    if (status != RONDO_STATUS_OK) {
+        blame_launch(plan, &plan->program->nodes[item->node]);
+    }
+    return status;
+}
+
+// Launches item `i` and, where it is one of the processor, those of the processor right behind it,
+// but none from `end` on.
+static rondo_status launch_group(rondo_stream *stream, rondo__plan *plan, size_t i, size_t end,
+                                 size_t *out_count) {
+    *out_count = rondo__hosted_count(plan, i, end);
+    if (*out_count == 0) {
+        *out_count = 1;
+        return launch_item(stream, plan, i);
+    }
+    const rondo_status status = rondo__hosted_launch(stream, &plan->items[i], *out_count);
+    if (status != RONDO_STATUS_OK) {
+        blame_launch(plan, &plan->program->nodes[plan->items[i].node]);
+    }
+    return status;
+}
+
+// The same, with the weights that are brought for it.
+static rondo_status launch_ready(const rondo_executor *executor, rondo__plan *plan,
+                                 const rondo__step *step, size_t i, size_t *out_count) {
+    RETURN_IF_ERROR(rondo__spill_enter(executor, plan, i));
+    RETURN_IF_ERROR(launch_group(rondo__step_get_stream(executor, plan, step), plan, i,
+                                 step->first_item + step->item_count, out_count));
+    return rondo__spill_leave(executor, plan, step, i);
+}
+
+static rondo_status launch_items(rondo_executor *executor, rondo__plan *plan,
+                                 const rondo__step *step) {
+    rondo_stream *stream = rondo__step_get_stream(executor, plan, step);
+    const size_t end = step->first_item + step->item_count;
+    size_t count;
+    RETURN_IF_ERROR(rondo__spill_begin(executor, plan, step));
+    for (size_t i = step->first_item; i < end; i += count) {
+        const rondo__hook_scope scope = rondo__op_span_enter(
+            &plan->program->nodes[plan->items[i].node].op, stream, i != step->first_item);
+        const rondo_status status = launch_ready(executor, plan, step, i, &count);
+        rondo__hook_leave(&scope);
+        RETURN_IF_ERROR(status);
+    }
+    return RONDO_STATUS_OK;
+}
+
+// Ops of the processor, by this thread and before anything is on a stream: a host function there
+// starts some 25 us late on an H200.
+static rondo_status run_ahead(rondo_executor *executor, const rondo__plan *plan,
+                              const rondo__step *step) {
+    rondo_status status = RONDO_STATUS_OK;
+    const uint64_t start_ns = rondo__clock_now_ns();
+    for (size_t i = 0; i < step->item_count && status == RONDO_STATUS_OK; ++i) {
+        const rondo__item *item = &plan->items[step->first_item + i];
+        const rondo__hook_scope scope =
+            rondo__op_span_enter(&plan->program->nodes[item->node].op, NULL, i > 0);
+        status = rondo__hosted_run(item);
+        rondo__hook_leave(&scope);
+    }
+    executor->root->here_ns += rondo__clock_now_ns() - start_ns;
+    return status;
+}
+
+// An op may break the capture and not say so.
+static rondo_status check_recording(rondo_stream *stream, const rondo__plan *plan, size_t i) {
+    bool is_recording = false;
+    RETURN_IF_ERROR(rondo_stream_is_recording(stream, &is_recording));
+    if (!is_recording) {
+        (void)RONDO_FAIL(STATE, "it broke the capture");
+        rondo__node_blame(&plan->program->nodes[plan->items[i].node]);
+        return RONDO_STATUS_STATE;
+    }
+    return RONDO_STATUS_OK;
+}
+
+// Names the nodes of one op, in dumps, reports and profiles.
+static rondo_status open_label(rondo_stream *stream, const rondo__plan *plan, size_t i) {
+    const rondo__op *op = &plan->program->nodes[plan->items[i].node].op;
+    char label[112];
+    (void)snprintf(label, sizeof label, RONDO__OP_TITLE, RONDO__OP_TITLE_OF(op));
+    return rondo_label_push(stream, label);
+}
+
+static rondo_status record_items(rondo_executor *executor, rondo__plan *plan,
+                                 const rondo__step *step) {
+    rondo_stream *stream = rondo__step_get_stream(executor, plan, step);
+    const size_t end = step->first_item + step->item_count;
+    size_t count = 1;
+    RETURN_IF_ERROR(rondo__spill_begin(executor, plan, step));
+    for (size_t i = step->first_item; i < end; i += count) {
+        rondo_status status = open_label(stream, plan, i);
+        if (status == RONDO_STATUS_OK) {
+            status = launch_ready(executor, plan, step, i, &count);
+        }
+        if (status == RONDO_STATUS_OK && plan->is_probed) {
+            status = check_recording(stream, plan, i);
+        }
+        if (status == RONDO_STATUS_OK) {
+            status = rondo_label_pop(stream);
+        }
+        if (status != RONDO_STATUS_OK) {
+            plan->failed_item = i;
+            return status;
+        }
+        if (rondo__self_check_is_expected(executor)) {
+            for (size_t k = 0; k < count; ++k) {
+                rondo__self_check_mark(stream, &plan->items[i + k]);
+            }
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+// Keeps in a few words why a capture failed: what broke it, or what the op said.
+static void note_failure(rondo__plan *plan, const rondo_graph *graph) {
+    rondo_capture_report report = {.struct_size = sizeof report};
+    const bool is_known =
+        graph != NULL && rondo_graph_get_report(graph, &report) == RONDO_STATUS_OK &&
+        report.cause >= RONDO_CAUSE_SYNCHRONIZE && report.cause <= RONDO_CAUSE_OTHER_DEVICE;
+    (void)snprintf(plan->failure, sizeof plan->failure, "%.103s",
+                   is_known ? report.what : rondo_error_get_last()->message);
+}
+
+static bool may_run_here(const rondo__plan *plan, const rondo__step *step) {
+    bool may = true;
+    for (size_t i = step->first_item; i < step->first_item + step->item_count; ++i) {
+        may = may && plan->items[i].kernel->may_run_here;
+    }
+    return may;
+}
+
+// Records the segment. On failure the step is as before, and the stream usable.
+static rondo_status capture_step(rondo_executor *executor, rondo__plan *plan, rondo__step *step) {
+    rondo_graph_options options = {.struct_size = sizeof options};
+    char label[48];
+    (void)snprintf(label, sizeof label, "ops %zu to %zu", step->first_item,
+                   step->first_item + step->item_count - 1);
+    options.label = label;
+    options.keep = rondo__self_check_is_expected(executor) || rondo__verbose_wants_nodes(executor)
+                       ? RONDO_KEEP_TEMPLATE
+                       : RONDO_KEEP_EXECUTABLE;
+    rondo_graph *graph = NULL;
+    rondo_stream *stream = rondo__step_get_stream(executor, plan, step);
+    plan->failed_item = SIZE_MAX;
+    rondo_status status = rondo_graph_create(rondo_stream_get_device(stream), &options, &graph);
+    if (status != RONDO_STATUS_OK) {
+        note_failure(plan, NULL);
+        return status;
+    }
+    status = rondo_graph_capture_begin(graph, stream, RONDO_CAPTURE_THREAD_LOCAL);
+    if (status != RONDO_STATUS_OK) {
+        goto destroy_graph;
+    }
+    status = record_items(executor, plan, step);
+    if (status != RONDO_STATUS_OK) {
+        rondo_error saved;
+        rondo__error_save(&saved);
+        rondo_graph_capture_abort(graph);
+        rondo__error_restore(&saved);
+        goto destroy_graph;
+    }
+    status = rondo_graph_capture_end(graph);
+
+destroy_graph:
+    if (status == RONDO_STATUS_OK) {
+        step->graph = graph;
+        step->may_run_here = may_run_here(plan, step);
+    } else {
+        rondo_error saved;
+        rondo__error_save(&saved);
+        note_failure(plan, graph);
+        rondo_graph_destroy(graph);
+        rondo__error_restore(&saved);
+    }
+    return status;
+}
+
+// Adds new graphs to what the plan takes; `taken` is what the thread held before.
+static void count_graphs(rondo_executor *executor, rondo__plan *plan, size_t first, size_t last,
+                         int64_t taken) {
+    const int64_t held = rondo__memory_get_thread_bytes() - taken;
+    plan->bytes += held > 0 ? (uint64_t)held : 0;
+    for (size_t s = first; s <= last; ++s) {
+        rondo_graph_stats stats = {.struct_size = sizeof stats};
+        if (plan->steps[s].graph != NULL &&
+            rondo_graph_get_stats(plan->steps[s].graph, &stats) == RONDO_STATUS_OK) {
+            plan->bytes += stats.device_bytes;
+        }
+    }
+    rondo__lru_map_set_bytes(&executor->plans, plan->entry, plan->bytes);
+}
+
+// Captures a segment, or all but the ops in it that cannot be. In AUTO mode memory that is not to
+// be had is no failure: the segment is launched op by op until a later try.
+static rondo_status capture_segment(rondo_executor *executor, rondo__plan *plan,
+                                    size_t *in_out_index) {
+    rondo__step *step = &plan->steps[*in_out_index];
+    const bool is_strict = executor->graphs == RONDO_GRAPHS_ON;
+    rondo_status status = capture_step(executor, plan, step);
+    if (status == RONDO_STATUS_OK || status == RONDO_STATUS_LOST ||
+        (is_strict && !rondo__probe_is_wanted(plan, step))) {
+        return status;
+    }
+    if (!rondo__probe_is_passing(plan, step->failure_count, status)) {
+        status = rondo__probe_segment(executor, plan, capture_step, in_out_index);
+        step = &plan->steps[*in_out_index];
+    }
+    if (!is_strict && rondo__probe_is_passing(plan, step->failure_count, status)) {
+        rondo__probe_postpone(plan, step, rondo_error_get_last()->message);
+        status = RONDO_STATUS_OK;
+    }
+    return status;
+}
+
+// The same, counted among what the plan takes.
+static rondo_status capture_counted(rondo_executor *executor, rondo__plan *plan,
+                                    size_t *in_out_index) {
+    const size_t first = *in_out_index;
+    const int64_t taken = rondo__memory_get_thread_bytes();
+    RETURN_IF_ERROR(capture_segment(executor, plan, in_out_index));
+    count_graphs(executor, plan, first, *in_out_index, taken);
+    return RONDO_STATUS_OK;
+}
+
+// Captures what can be and has no graph yet.
+static rondo_status capture_plan(rondo_executor *executor, rondo__plan *plan) {
+    for (size_t s = 0; s < plan->step_count; ++s) {
+        const rondo__step *step = &plan->steps[s];
+        if (step->kind != RONDO__STEP_SEGMENT || step->is_ahead || step->graph != NULL ||
+            plan->run_count < step->retry_run) {
+            continue;
+        }
+        const size_t first = s;
+        RETURN_IF_ERROR(capture_counted(executor, plan, &s));
+        rondo__verbose_tell_graphs(executor, plan, first, s);
+    }
+    rondo__verbose_tell_bypassed(executor, plan);
+    return RONDO_STATUS_OK;
+}
+
+// Inputs stay: they were fed, or a run is repeated.
+static void drop_dynamic(rondo__plan *plan) {
+    for (size_t v = 0; v < plan->program->value_count; ++v) {
+        if (plan->program->values[v].producer >= 0) {
+            rondo_tensor_deinit(&plan->dynamic[v]);
+        }
+    }
+    rondo__late_drop(plan);
+}
+
+// Brings the graphs to the device now, or the first replay would (85 us for 180 nodes on an H200).
+static rondo_status upload_plan(rondo_executor *executor, rondo__plan *plan) {
+    for (size_t s = 0; s < plan->step_count; ++s) {
+        if (plan->steps[s].graph != NULL) {
+            RETURN_IF_ERROR(rondo_graph_upload(
+                plan->steps[s].graph, rondo__step_get_stream(executor, plan, &plan->steps[s])));
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__plan_capture_ahead(rondo_executor *executor, rondo__plan *plan) {
+    // A single plan waits for its second run, which may never come; a body's shapes may change with
+    // each turn; and generators are recorded when nothing draws.
+    if (plan->run_count > 0 || executor->graphs == RONDO_GRAPHS_OFF || executor->depth > 0 ||
+        plan->random_count > 0 || executor->plans.stats.entry_count < 2) {
+        return RONDO_STATUS_OK;
+    }
+    rondo_error saved;
+    rondo__error_save(&saved);
+    rondo_status status = capture_plan(executor, plan);
+    if (status == RONDO_STATUS_OK) {
+        status = upload_plan(executor, plan);
+    }
+    if (status == RONDO_STATUS_LOST) {
+        return status;
+    }
+    rondo__error_restore(&saved);  // what failed is tried, and reported, by the second run
+    return RONDO_STATUS_OK;
+}
+
+// Before a step is run both ways. A plan that runs for the first time has no graphs yet, and
+// captures a segment only behind an eager run of it. The capture may put several steps in its
+// place.
+static rondo_status prepare_check(rondo_executor *executor, rondo__plan *plan, size_t index) {
+    const rondo__step *step = &plan->steps[index];
+    if (step->kind != RONDO__STEP_SEGMENT || step->is_ahead || step->graph != NULL ||
+        plan->run_count > 0) {
+        return RONDO_STATUS_OK;
+    }
+    RETURN_IF_ERROR(rondo__self_check_warm_up(executor, plan, step, launch_items));
+    return capture_counted(executor, plan, &index);
+}
+
+// Ops of a step; copies between the sides are none.
+static size_t count_ops(const rondo__plan *plan, rondo__step *step) {
+    const rondo__crossing_counts *counts = rondo__crossing_count_step(plan, step);
+    return step->kind == RONDO__STEP_COUNT ? 0
+           : !rondo__step_has_kernels(step)
+               ? 1
+               : step->item_count - (size_t)rondo__crossing_get_total(counts);
+}
+
+// Counts what the step copies. For what is copied before a bypass or a count the run waits there.
+static void note_crossings(rondo_executor *root, const rondo__plan *plan, rondo__step *step) {
+    rondo__crossing_log *log = &root->crossings;
+    const rondo__brought brought = rondo__spill_measure(plan, step);
+    log->brought.count += brought.count;
+    log->brought.bytes += brought.bytes;
+    if (rondo__step_has_kernels(step)) {
+        const rondo__crossing_counts *counts = rondo__crossing_count_step(plan, step);
+        rondo__crossing_add(&log->all, counts);
+        rondo__crossing_add(&log->pending, counts);
+    } else {
+        rondo__crossing_add(&log->stopped, &log->pending);
+        log->pending = (rondo__crossing_counts){0};
+    }
+}
+
+// Replays the step's graph; on the host here and now, with the workers' help.
+static rondo_status replay_step(rondo_executor *executor, const rondo__plan *plan,
+                                const rondo__step *step) {
+    rondo_stream *stream = rondo__step_get_stream(executor, plan, step);
+    if (!plan->is_fed || !step->may_run_here) {
+        return rondo_graph_replay(step->graph, stream);
+    }
+    const uint64_t start_ns = rondo__clock_now_ns();
+    stream->runs_here = true;
+    const rondo_status status = rondo_graph_replay(step->graph, stream);
+    executor->root->here_ns += stream->runs_here ? 0 : rondo__clock_now_ns() - start_ns;
+    stream->runs_here = false;
+    return status;
+}
+
+typedef struct run_mode {
+    bool use_graphs;
+    bool is_checked;
+    bool is_logged;      // each op
+    size_t graph_count;  // replayed so far
+} run_mode;
+
+// Runs one step, as a graph where it has one and may.
+static rondo_status run_step(rondo_executor *executor, rondo__plan *plan, rondo__step *step,
+                             rondo__body_runner run_body, run_mode *mode) {
+    rondo_executor *root = executor->root;
+    const size_t op_count = count_ops(plan, step);
+    const bool is_replayed = mode->use_graphs && step->graph != NULL;
+    rondo_status status = RONDO_STATUS_OK;
+    root->ran_count += op_count;
+    note_crossings(root, plan, step);
+    if (step->kind == RONDO__STEP_COUNT) {
+        status = rondo__counted_run(executor, plan, step);
+    } else if (rondo__rest_is_near(plan, step)) {
+        status = rondo__rest_run_near(executor, plan, step, run_body);
+    } else if (!rondo__step_has_kernels(step)) {
+        status = rondo__bypass_run(executor, plan, step, run_body);
+    } else if (step->is_ahead && plan->is_fed) {
+        status = run_ahead(executor, plan, step);
+    } else if (mode->is_checked && step->graph != NULL) {
+        status = rondo__self_check_segment(executor, plan, step, launch_items);
+        root->replayed_count += step->graph != NULL ? op_count : 0;
+        mode->graph_count += step->graph != NULL ? 1 : 0;
+    } else if (is_replayed) {
+        status = replay_step(executor, plan, step);
+        root->replayed_count += op_count;
+        mode->graph_count += 1;
+    } else {
+        status = launch_items(executor, plan, step);
+    }
+    if (status == RONDO_STATUS_OK && mode->is_logged) {
+        rondo__verbose_log_step(executor, plan, step, is_replayed);
+    }
+    return status;
+}
+
+static rondo_status run_all(rondo_executor *executor, rondo__plan *plan,
+                            rondo__body_runner run_body, run_mode *mode) {
+    RETURN_IF_ERROR(rondo__peers_begin(executor, plan));
+    for (size_t s = 0; s < plan->step_count; ++s) {
+        RETURN_IF_ERROR(rondo__executor_check_cancelled(executor));
+        if (mode->is_checked) {
+            RETURN_IF_ERROR(prepare_check(executor, plan, s));
+        }
+        RETURN_IF_ERROR(rondo__peers_enter(executor, plan, &plan->steps[s]));
+        RETURN_IF_ERROR(run_step(executor, plan, &plan->steps[s], run_body, mode));
+        RETURN_IF_ERROR(rondo__peers_leave(executor, plan, &plan->steps[s]));
+    }
+    return rondo__peers_end(executor, plan);
+}
+
+// What is on other streams than the executor's still uses the plan's memory.
+static void wait_for_others(const rondo_executor *executor, const rondo__plan *plan) {
+    rondo_error saved;
+    rondo__error_save(&saved);
+    (void)!rondo__peers_synchronize(plan);
+    rondo__spill_drain(executor);
+    rondo__error_restore(&saved);
+}
+
+rondo_status rondo__plan_run_steps(rondo_executor *executor, rondo__plan *plan,
+                                   rondo__body_runner run_body, bool *out_was_replayed) {
+    *out_was_replayed = false;
+    const bool has_graphs = executor->graphs != RONDO_GRAPHS_OFF;
+    run_mode mode = {.use_graphs = has_graphs && plan->run_count > 0,
+                     .is_checked = has_graphs && rondo__self_check_is_on(executor),
+                     .is_logged = RONDO_LOG_IS_WANTED(RONDO_LOG_DEBUG) || rondo__copy_is_logged()};
+    if (plan->bypassed_count + plan->counted_count > 0) {
+        drop_dynamic(plan);
+    }
+    if (mode.use_graphs) {
+        RETURN_IF_ERROR(capture_plan(executor, plan));
+    }
+    rondo_executor *root = executor->root;
+    const uint64_t ran_before = root->ran_count;
+    const uint64_t replayed_before = root->replayed_count;
+    uint64_t start_ns = plan->first_replay_ns == 0 ? rondo__clock_now_ns() : 0;
+    const rondo_status status = run_all(executor, plan, run_body, &mode);
+    if (status != RONDO_STATUS_OK) {
+        wait_for_others(executor, plan);
+        return status;
+    }
+    const uint64_t replayed_count = root->replayed_count - replayed_before;
+    const bool may_wait = executor->depth > 0 || !rondo__executor_is_putting(executor);
+    *out_was_replayed = replayed_count > 0 && 2 * replayed_count >= root->ran_count - ran_before;
+    rondo__verbose_tell_run(executor, plan, mode.graph_count);
+    if (mode.graph_count > 0 && plan->first_replay_ns == 0 && may_wait) {
+        RETURN_IF_ERROR(rondo_stream_synchronize(executor->stream));
+        plan->first_replay_ns = rondo__clock_now_ns() - start_ns;
+    }
+    return RONDO_STATUS_OK;
+}

@@ -1,0 +1,62 @@
+// executor/run/settle.c — see settle.h.
+// SPDX-License-Identifier: Apache-2.0
+#include "executor/run/settle.h"
+
+#include "backend/check.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "device/stream.h"
+#include "executor/compile/device_control.h"
+#include "executor/devices/other_gpus.h"
+#include "executor/run/input_lanes.h"
+#include "executor/state/limits.h"
+#include "executor/state/spans.h"
+#include "rondo/executor_stream.h"
+
+rondo_status rondo__executor_refuse_recording(const rondo_executor *executor, const char *call) {
+    if (!rondo__stream_may_record(executor->stream)) {
+        return RONDO_STATUS_OK;
+    }
+    bool is_recording = false;
+    RETURN_IF_ERROR(rondo_stream_is_recording(executor->stream, &is_recording));
+    return !is_recording
+               ? RONDO_STATUS_OK
+               : RONDO_FAIL_AS(call, STATE,
+                               "the executor's stream %u records, and this is not recorded; "
+                               "rondo_executor_record makes the model a part of the capture, other "
+                               "calls have to come after it",
+                               (unsigned)executor->stream->number);
+}
+
+// Device times of the last of the runs, where the device tells them.
+static void keep_times(rondo__async *async) {
+    rondo_executor *active = async->active;
+    const uint64_t now_ns = rondo__clock_now_ns();
+    async->times.latency_ns = now_ns - async->start_ns;
+    async->times.compute_ns = now_ns - async->times.compute_ns;
+    rondo__executor_read_spans(active, &async->times);
+    active->times = async->times;
+}
+
+rondo_status rondo__executor_settle(rondo_executor *executor, const char *call) {
+    RETURN_IF_ERROR(rondo__check_process(executor->device, call));
+    RETURN_IF_ERROR(rondo__executor_refuse_recording(executor, call));
+    rondo__async *async = executor->async;
+    if (async == NULL || !async->is_under_way) {
+        return RONDO_STATUS_OK;
+    }
+    async->is_under_way = false;
+    RETURN_IF_ERROR(rondo__executor_synchronize(executor));
+    RETURN_IF_ERROR(rondo__peers_synchronize_all(executor->root));
+    // A later call that failed may have dropped the plan.
+    RETURN_IF_ERROR(rondo__device_control_check(async->active, async->active->current));
+    keep_times(async);
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo_executor_wait(rondo_executor *executor) {
+    if (executor == NULL) {
+        return RONDO_FAIL(INVALID, "executor is NULL");
+    }
+    return rondo__executor_settle(executor, __func__);
+}

@@ -1,0 +1,21 @@
+// executor/run/settle.h — before a call that waits or looks at the last run: earlier runs are done.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_EXECUTOR_RUN_SETTLE_H
+#define RONDO_EXECUTOR_RUN_SETTLE_H
+
+#include "executor/state/plan.h"
+
+// STATE while the stream of a caller's executor records: `call` cannot run there.
+//
+// Errors:    STATE, DRIVER, LOST.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__executor_refuse_recording(const rondo_executor *executor,
+                                                             const char *call);
+
+// The same, and waits for the runs under way.
+//
+// Errors:    those, and what the runs met.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__executor_settle(rondo_executor *executor, const char *call);
+
+#endif  // RONDO_EXECUTOR_RUN_SETTLE_H

@@ -1,0 +1,184 @@
+// executor/run/stand_ins.c — see places.h.
+// SPDX-License-Identifier: Apache-2.0
+#include "executor/run/stand_ins.h"
+
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "executor/compile/split_counted.h"
+#include "executor/devices/transfers.h"
+#include "executor/state/arena_plan.h"
+#include "executor/state/capture_verdict.h"
+
+rondo_status rondo__places_init(const rondo_executor *executor, const rondo__plan *plan,
+                                rondo__places *out_places) {
+    size_t widest = 1;
+    for (size_t i = 0; i < plan->item_count; ++i) {
+        const rondo__node *node = &plan->program->nodes[plan->items[i].node];
+        widest = node->input_count > widest ? node->input_count : widest;
+        widest = node->output_count > widest ? node->output_count : widest;
+    }
+    *out_places = (rondo__places){.executor = executor, .plan = plan};
+    out_places->by_root =
+        rondo__calloc(plan->program->value_count + 1, sizeof *out_places->by_root);
+    out_places->inputs = rondo__calloc(widest, sizeof *out_places->inputs);
+    out_places->outputs = rondo__calloc(widest, sizeof *out_places->outputs);
+    return out_places->by_root != NULL && out_places->inputs != NULL && out_places->outputs != NULL
+               ? RONDO_STATUS_OK
+               : RONDO_STATUS_NO_MEMORY;
+}
+
+void rondo__places_deinit(rondo__places *places) {
+    rondo__free(places->by_root);
+    rondo__free(places->inputs);
+    rondo__free(places->outputs);
+    *places = (rondo__places){0};
+}
+
+// ---- what stands in ---------------------------------------------------------------------------
+
+static bool overlaps(const rondo_tensor *a, const rondo_tensor *b) {
+    const uintptr_t from = (uintptr_t)a->data;
+    const uintptr_t other = (uintptr_t)b->data;
+    return from < other + rondo_tensor_get_bytes(b) && other < from + rondo_tensor_get_bytes(a);
+}
+
+// Kernels rely on the alignment of the arena.
+static bool can_stand_in(const rondo__places *places, const rondo__slot *slot,
+                         const rondo_tensor *tensor) {
+    return slot->kind == RONDO__SLOT_ARENA && slot->bytes > 0 && tensor->data != NULL &&
+           rondo__places_is_near(places->executor, tensor) &&
+           (uintptr_t)tensor->data % RONDO__ARENA_ALIGNMENT == 0;
+}
+
+void rondo__places_choose_result(rondo__places *places, const rondo_tensor *feeds, size_t output,
+                                 const rondo_tensor *result) {
+    const rondo_program *program = places->plan->program;
+    const rondo__slot *slot = &places->plan->slots[program->outputs[output]];
+    bool fits = can_stand_in(places, slot, result) && places->by_root[slot->root] == NULL &&
+                result->dtype == slot->dtype && rondo_shape_is_equal(&result->shape, &slot->shape);
+    for (size_t i = 0; fits && i < program->input_count; ++i) {
+        const rondo__slot *input = &places->plan->slots[program->inputs[i]];
+        fits = input->root != slot->root && !overlaps(result, &feeds[i]);
+    }
+    if (fits) {
+        places->by_root[slot->root] = result->data;
+    }
+}
+
+void rondo__places_choose(rondo__places *places, const rondo_tensor *feeds,
+                          const rondo_tensor *results, const bool *wants) {
+    const rondo_program *program = places->plan->program;
+    for (size_t i = 0; i < program->input_count; ++i) {
+        const rondo__slot *slot = &places->plan->slots[program->inputs[i]];
+        if (can_stand_in(places, slot, &feeds[i])) {
+            places->by_root[slot->root] = feeds[i].data;
+        }
+    }
+    for (size_t i = 0; i < program->output_count; ++i) {
+        if (wants == NULL || wants[i]) {
+            rondo__places_choose_result(places, feeds, i, &results[i]);
+        }
+    }
+}
+
+void *rondo__places_find(const rondo__places *places, int32_t value) {
+    const rondo__slot *slot = &places->plan->slots[value];
+    if (slot->kind != RONDO__SLOT_ARENA) {
+        return slot->address;
+    }
+    return places->by_root[slot->root] != NULL ? places->by_root[slot->root]
+                                               : places->arena + slot->offset;
+}
+
+// ---- the kernels ------------------------------------------------------------------------------
+
+static rondo_status refuse_step(const rondo__plan *plan, const rondo__step *step,
+                                const char *call) {
+    const rondo__node *node = rondo__counted_get_maker(
+        plan, step->kind != RONDO__STEP_SEGMENT ? step->node : plan->items[step->first_item].node);
+    return RONDO_FAIL_AS(call, UNSUPPORTED,
+                         "%s cannot be recorded: %s. rondo_executor_describe tells of the plan",
+                         rondo__node_describe(node),
+                         step->reason[0] != '\0' ? step->reason : "it runs between segments");
+}
+
+rondo_status rondo__places_check(const rondo__plan *plan, const char *call) {
+    if (plan->spill != NULL) {
+        return RONDO_FAIL_AS(call, UNSUPPORTED,
+                             "the run cannot be recorded: under options.weight_limit_bytes weights "
+                             "are brought through buffers that all runs share");
+    }
+    for (size_t i = 0; i < plan->item_count; ++i) {
+        const rondo__plan_peer *peer = rondo__plan_get_peer(plan, plan->items[i].side);
+        if (peer != NULL && !rondo__kernel_is_transfer(plan->items[i].kernel)) {
+            return RONDO_FAIL_AS(call, UNSUPPORTED,
+                                 "%s cannot be recorded: it runs on %s, and a graph holds the work "
+                                 "of one GPU",
+                                 rondo__node_describe(&plan->program->nodes[plan->items[i].node]),
+                                 rondo_device_get_name(peer->peer->device));
+        }
+    }
+    for (size_t s = 0; s < plan->step_count; ++s) {
+        const rondo__step *step = &plan->steps[s];
+        if (step->kind != RONDO__STEP_SEGMENT) {
+            return refuse_step(plan, step, call);
+        }
+    }
+    for (size_t i = 0; i < plan->item_count; ++i) {
+        const rondo__node *node = &plan->program->nodes[plan->items[i].node];
+        if (rondo__verdict_get_rule(&node->op, plan->items[i].kernel) == RONDO__CAPTURE_PROBE) {
+            return RONDO_FAIL_AS(call, UNSUPPORTED,
+                                 "%s cannot be recorded: it does not say that it can be captured",
+                                 rondo__node_describe(node));
+        }
+        if (plan->items[i].kernel->is_unbounded) {
+            return RONDO_FAIL_AS(call, UNSUPPORTED,
+                                 "%s cannot be recorded: how many turns it takes depends on data, "
+                                 "and in a graph of the program's nobody would tell that there are "
+                                 "more than loop_limit allows; a constant trip count bounds them",
+                                 rondo__node_describe(node));
+        }
+        if (plan->items[i].kernel->keeps_addresses) {
+            return RONDO_FAIL_AS(
+                call, UNSUPPORTED,
+                "%s cannot be recorded: its launches have the addresses of the plan",
+                rondo__node_describe(node));
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status launch_item(const rondo__places *places, const rondo__item *item,
+                                rondo_stream *stream) {
+    const rondo__node *node = &places->plan->program->nodes[item->node];
+    for (size_t k = 0; k < node->input_count; ++k) {
+        places->inputs[k] =
+            item->inputs[k] != NULL ? rondo__places_find(places, node->inputs[k]) : NULL;
+    }
+    for (size_t k = 0; k < node->output_count; ++k) {
+        places->outputs[k] =
+            item->outputs[k] != NULL ? rondo__places_find(places, node->outputs[k]) : NULL;
+    }
+    const char *arena = places->plan->arena->address;
+    void *workspace =
+        item->workspace != NULL ? places->arena + ((const char *)item->workspace - arena) : NULL;
+    const rondo_status status =
+        item->kernel->launch(item->kernel, stream, places->inputs, places->outputs, workspace);
+    if (status != RONDO_STATUS_OK) {
+        rondo__node_blame(node);
+    }
+    return status;
+}
+
+rondo_status rondo__places_launch(const rondo__places *places, rondo_stream *stream) {
+    const rondo__plan *plan = places->plan;
+    for (size_t s = 0; s < plan->step_count; ++s) {
+        const rondo__step *step = &plan->steps[s];
+        for (size_t i = 0; i < step->item_count; ++i) {
+            RETURN_IF_ERROR(launch_item(places, &plan->items[step->first_item + i], stream));
+        }
+    }
+    return RONDO_STATUS_OK;
+}

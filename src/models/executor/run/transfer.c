@@ -1,0 +1,323 @@
+// executor/run/transfer.c — see transfer.h.
+// SPDX-License-Identifier: Apache-2.0
+#include "executor/run/transfer.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "executor/compile/declared.h"
+#include "executor/compile/device_control.h"
+#include "executor/compile/plan_cache.h"
+#include "executor/devices/other_gpus.h"
+#include "executor/devices/transfers.h"
+#include "executor/run/branch_trial.h"
+#include "executor/run/fetch.h"
+#include "executor/run/in_place_replay.h"
+#include "executor/run/input_lanes.h"
+#include "executor/run/late_values.h"
+#include "executor/run/run.h"
+#include "executor/run/self_check.h"
+#include "executor/run/settle.h"
+#include "executor/run/states.h"
+#include "executor/state/limits.h"
+#include "executor/state/objects.h"
+#include "executor/state/op_span.h"
+#include "executor/state/spans.h"
+
+// Copies within host memory. Of what control flow feeds to its bodies profiles tell.
+static void feed_memory(const rondo_executor *executor, const rondo__plan *plan, size_t i, void *to,
+                        const void *from, size_t bytes) {
+    rondo__hook_scope scope = {0};
+    if (executor->depth > 0) {
+        const rondo__copy_note note =
+            rondo__plan_note_copy(plan, plan->program->inputs[i], NULL, "feed");
+        scope = rondo__copy_tell_host(bytes, &note);
+    }
+    memcpy(to, from, bytes);
+    rondo__hook_leave(&scope);
+}
+
+// Puts an input that ops of the processor read, in a plan of a GPU, where those find it. Where
+// nobody waits for the run, a lane brings one that is in host memory.
+static rondo_status feed_host_side(rondo_executor *executor, rondo__plan *plan, size_t i,
+                                   const rondo_tensor *feed, bool waits) {
+    const rondo__slot *slot = rondo__plan_get_host_input(plan, i);
+    if (slot == NULL) {
+        return RONDO_STATUS_OK;
+    }
+    if (feed->device != executor->device) {
+        if (waits) {
+            feed_memory(executor, plan, i, slot->address, feed->data, slot->bytes);
+        }
+        return RONDO_STATUS_OK;
+    }
+    plan->is_fed = false;
+    rondo__crossing_note(executor, RONDO__TO_HOST, slot->bytes, false);
+    const rondo__copy_note note =
+        rondo__plan_note_copy(plan, plan->program->inputs[i], NULL, "feed");
+    return rondo__crossing_copy(executor->stream, RONDO__TO_HOST, &note, slot->address, feed->data,
+                                slot->bytes);
+}
+
+// Puts the inputs where the plan wants them: device tensors in stream order, the others as they are
+// now. On CUDA those go through pinned memory that the plan owns, so that the caller's memory is
+// free again at once; where nobody waits for the run, through a lane, because an earlier run may
+// still be reading that.
+static rondo_status feed_inputs(rondo_executor *executor, rondo__plan *plan,
+                                const rondo_tensor *feeds, bool waits) {
+    const rondo_program *program = plan->program;
+    executor->took_device_feeds = false;
+    plan->is_fed = waits;
+    for (size_t i = 0; i < program->input_count; ++i) {
+        const rondo__slot *slot = &plan->slots[program->inputs[i]];
+        executor->took_device_feeds =
+            executor->took_device_feeds || feeds[i].device == executor->device;
+        if (slot->kind == RONDO__SLOT_DYNAMIC) {
+            rondo_tensor *place = &plan->dynamic[program->inputs[i]];
+            rondo_tensor_deinit(place);
+            if (rondo__late_is_near(executor, &feeds[i])) {
+                rondo_tensor_share(&feeds[i], place);  // whose bytes stay for the run
+            } else {
+                RETURN_IF_ERROR(rondo__executor_pass_object(executor, &feeds[i], place));
+            }
+        }
+        if (slot->kind != RONDO__SLOT_ARENA || slot->bytes == 0) {
+            continue;  // its value is part of the plan
+        }
+        if (plan->is_bound && rondo__bound_find(plan, program->inputs[i]) == feeds[i].data) {
+            continue;
+        }
+        RETURN_IF_ERROR(feed_host_side(executor, plan, i, &feeds[i], waits));
+        if (slot->is_on_host || slot->is_bound) {
+            continue;
+        }
+        const rondo__copy_note note = rondo__plan_note_copy(plan, program->inputs[i], NULL, "feed");
+        if (feeds[i].device == executor->device) {
+            RETURN_IF_ERROR(rondo__stream_copy_noted(executor->stream, slot->address, feeds[i].data,
+                                                     slot->bytes, RONDO_COPY_DEVICE_TO_DEVICE,
+                                                     &note));
+        } else if (waits && plan->staging == NULL) {
+            feed_memory(executor, plan, i, slot->address, feeds[i].data, slot->bytes);
+        } else if (waits) {
+            char *staged = plan->staging + plan->input_staging[i];
+            feed_memory(executor, plan, i, staged, feeds[i].data, slot->bytes);
+            if (executor->depth > 0) {  // what a caller feeds is not counted
+                rondo__crossing_note(executor, RONDO__TO_DEVICE, slot->bytes, false);
+            }
+            RETURN_IF_ERROR(rondo__stream_copy_noted(executor->stream, slot->address, staged,
+                                                     slot->bytes, RONDO_COPY_HOST_TO_DEVICE,
+                                                     &note));
+        }
+    }
+    return waits ? RONDO_STATUS_OK : rondo__lanes_feed(executor, plan, feeds);
+}
+
+// Checks what only the run has told of the outputs.
+static rondo_status check_dynamic(rondo_executor *executor, const rondo__plan *plan) {
+    for (size_t i = 0; executor->depth == 0 && i < plan->program->output_count; ++i) {
+        const int32_t value = plan->program->outputs[i];
+        const rondo_tensor *result = &plan->dynamic[value];
+        if (plan->slots[value].kind == RONDO__SLOT_DYNAMIC && result->dtype != RONDO_DTYPE_NONE) {
+            RETURN_IF_ERROR(
+                rondo__executor_check_output(executor, i, result->dtype, &result->shape));
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+static void count_run(rondo_executor *executor, rondo__plan *plan, bool was_replayed) {
+    plan->run_count += 1;
+    executor->eager_run_count += was_replayed ? 0 : 1;
+    executor->replay_run_count += was_replayed ? 1 : 0;
+    executor->has_run = true;
+    executor->fed = plan;
+    if (executor->depth == 0) {
+        executor->root->ran = executor;
+        executor->root->crossings.run_count += 1;
+    }
+}
+
+// What is on the stream still uses the plan's memory; the first failure stays the one reported.
+static rondo_status give_up(rondo_executor *executor, const rondo__fetch *fetch,
+                            rondo_status status) {
+    rondo_error saved;
+    rondo__error_save(&saved);
+    (void)!rondo_stream_synchronize(executor->stream);
+    rondo__fetch_drop(fetch);
+    rondo__error_restore(&saved);
+    return status;
+}
+
+static rondo_status run_steps(rondo_executor *executor, rondo__plan *plan, bool *out_was_replayed) {
+    if (!plan->is_bound) {
+        return rondo__plan_run_steps(executor, plan, rondo__executor_run_tensors, out_was_replayed);
+    }
+    *out_was_replayed = true;
+    return rondo__bound_run(executor, plan);
+}
+
+// Nothing of this run has been copied yet; a body's copies are those of the run around it.
+static void begin_crossings(rondo_executor *executor) {
+    if (executor->depth == 0) {
+        executor->root->crossings.pending = (rondo__crossing_counts){0};
+    }
+}
+
+// Until it is done no run has left its inputs.
+static void forget_fed(rondo_executor *executor) {
+    if (executor->depth == 0) {
+        executor->root->ran = NULL;
+    }
+}
+
+// Puts inputs, steps and outputs on the stream.
+static rondo_status put_run(const rondo__fetch *fetch, rondo__plan *plan, const rondo_tensor *feeds,
+                            rondo_run_times *out_times) {
+    rondo_executor *executor = fetch->executor;
+    begin_crossings(executor);
+    forget_fed(executor);
+    RETURN_IF_ERROR(rondo__bound_begin(fetch, plan, feeds));
+    RETURN_IF_ERROR(rondo__executor_mark(executor, 0));
+    RETURN_IF_ERROR(feed_inputs(executor, plan, feeds, fetch->waits));
+    RETURN_IF_ERROR(rondo__executor_mark(executor, 1));
+    const uint64_t fed_ns = rondo__clock_now_ns();
+    const rondo_status status = run_steps(executor, plan, &out_times->was_replayed);
+    out_times->enqueue_ns = rondo__clock_now_ns() - fed_ns - executor->root->here_ns;
+    out_times->compute_ns = fed_ns;  // until somebody knows when it was done
+    out_times->ran_op_count = executor->root->ran_count;
+    out_times->replayed_op_count = executor->root->replayed_count;
+    RETURN_IF_ERROR(status);
+    RETURN_IF_ERROR(check_dynamic(executor, plan));
+    RETURN_IF_ERROR(rondo__fetch_prepare(fetch));
+    RETURN_IF_ERROR(rondo__executor_mark(executor, 2));
+    RETURN_IF_ERROR(rondo__fetch_put(fetch));
+    RETURN_IF_ERROR(rondo__states_put(fetch));
+    RETURN_IF_ERROR(rondo__executor_mark(executor, 3));
+    return rondo__plan_capture_ahead(executor, plan);
+}
+
+static rondo_status wait_for(rondo_executor *executor, const rondo__plan *plan) {
+    RETURN_IF_ERROR(rondo_stream_synchronize(executor->stream));
+    RETURN_IF_ERROR(rondo__peers_synchronize(plan));
+    return rondo__device_control_check(executor, plan);
+}
+
+// Whether a run is over only when the stream was waited for. One whose results stay where they are
+// made is waited for where the processor writes one of them, where another GPU takes part, and
+// where a loop on the device may have been stopped.
+static bool is_waited_for(const rondo__fetch *fetch) {
+    const rondo__plan *plan = fetch->plan;
+    bool has_control = false;
+    for (size_t i = 0; i < plan->item_count; ++i) {
+        has_control = has_control ||
+                      (plan->program->nodes[plan->items[i].node].op.def->flags & RONDO__OP_CONTROL);
+    }
+    return !fetch->executor->is_near || plan->peer_count > 0 || has_control ||
+           rondo__fetch_leaves_pinned(fetch);
+}
+
+rondo_status rondo__executor_run_tensors(rondo_executor *executor, const rondo_tensor *feeds,
+                                         rondo_tensor *results, const bool *wants) {
+    rondo__plan *plan;
+    RETURN_IF_ERROR(rondo__executor_find_plan(executor, feeds, &plan));
+    const rondo__fetch fetch = {executor, plan, results, wants, true};
+    rondo_run_times times = {0};
+    const uint64_t start_ns = rondo__clock_now_ns();
+    rondo_status status = put_run(&fetch, plan, feeds, &times);
+    if (status == RONDO_STATUS_OK && is_waited_for(&fetch)) {
+        status = wait_for(executor, plan);
+    }
+    if (status != RONDO_STATUS_OK) {
+        return give_up(executor, &fetch, status);
+    }
+    times.compute_ns = rondo__clock_now_ns() - times.compute_ns;
+    rondo__fetch_finish(&fetch);
+    rondo__states_advance(executor);
+    times.latency_ns = rondo__clock_now_ns() - start_ns;
+    rondo__executor_read_spans(executor, &times);
+    executor->times = times;
+    count_run(executor, plan, times.was_replayed);
+    rondo__branches_settle(executor, plan);
+    return RONDO_STATUS_OK;
+}
+
+// Marks the end of the run, for ourselves and for the caller.
+static rondo_status mark_end(rondo_executor *executor, rondo_event *done) {
+    RETURN_IF_ERROR(rondo_event_record(executor->root->async->finished, executor->stream));
+    return done != NULL ? rondo_event_record(done, executor->stream) : RONDO_STATUS_OK;
+}
+
+rondo_status rondo__executor_put_tensors(rondo_executor *executor, const rondo_tensor *feeds,
+                                         rondo_tensor *results, const bool *wants,
+                                         rondo_event *done, rondo_run_times *out_times) {
+    rondo__plan *plan;
+    RETURN_IF_ERROR(rondo__executor_find_plan(executor, feeds, &plan));
+    const rondo__fetch fetch = {executor, plan, results, wants, false};
+    rondo_status status = put_run(&fetch, plan, feeds, out_times);
+    if (status == RONDO_STATUS_OK) {
+        status = mark_end(executor, done);
+    }
+    if (status != RONDO_STATUS_OK) {
+        return give_up(executor, &fetch, status);
+    }
+    rondo__fetch_finish(&fetch);
+    rondo__states_advance(executor);
+    count_run(executor, plan, out_times->was_replayed);
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo_executor_rerun(rondo_executor *executor) {
+    if (executor == NULL) {
+        return RONDO_FAIL(INVALID, "executor is NULL");
+    }
+    RETURN_IF_ERROR(rondo__executor_settle(executor, __func__));
+    rondo_executor *active = executor->ran;
+    rondo__plan *plan = active != NULL ? active->fed : NULL;
+    if (plan == NULL) {
+        return RONDO_FAIL(STATE,
+                          "nothing has run yet, or the last run failed, or its plan was dropped; "
+                          "call rondo_executor_run first");
+    }
+    if (active->took_device_feeds) {
+        return RONDO_FAIL(STATE,
+                          "the inputs of the last run were device tensors, which are the "
+                          "program's; run again with them");
+    }
+    rondo_run_times times = {0};
+    const rondo__hook_scope scope = rondo__hook_enter(RONDO__SPAN_RUN, "run again");
+    uint64_t start_ns = rondo__clock_now_ns();
+    rondo__budget *before = rondo__executor_begin_call(executor, NULL, 0);
+    rondo_status status = rondo__self_check_begin_run(executor);
+    begin_crossings(active);
+    plan->is_fed = true;  // by the run before
+    if (status == RONDO_STATUS_OK) {
+        status =
+            rondo__plan_run_steps(active, plan, rondo__executor_run_tensors, &times.was_replayed);
+    }
+    rondo__self_check_end_run(executor);
+    times.enqueue_ns = rondo__clock_now_ns() - start_ns - executor->root->here_ns;
+    rondo_error saved;
+    rondo__error_save(&saved);
+    rondo_status waited = rondo_stream_synchronize(active->stream);
+    if (waited == RONDO_STATUS_OK) {
+        waited = rondo__peers_synchronize(plan);
+    }
+    const rondo_status stopped = rondo__device_control_check(active, plan);
+    if (stopped == RONDO_STATUS_OK && status != RONDO_STATUS_OK) {
+        rondo__error_restore(&saved);
+    }
+    status = stopped != RONDO_STATUS_OK ? stopped : status != RONDO_STATUS_OK ? status : waited;
+    rondo__executor_end_call(executor, before, status);
+    rondo__hook_leave(&scope);
+    RETURN_IF_ERROR(status);
+    times.latency_ns = rondo__clock_now_ns() - start_ns;
+    times.compute_ns = times.latency_ns;
+    times.ran_op_count = executor->ran_count;
+    times.replayed_op_count = executor->replayed_count;
+    active->times = times;
+    count_run(active, plan, times.was_replayed);
+    rondo__branches_settle(active, plan);
+    return RONDO_STATUS_OK;
+}

@@ -1,0 +1,32 @@
+// executor/run/transfer.h — one run of an executor: inputs in, steps, outputs out, and the times of
+// all that.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_EXECUTOR_RUN_TRANSFER_H
+#define RONDO_EXECUTOR_RUN_TRANSFER_H
+
+#include "executor/state/plan.h"
+
+// Runs the executor on tensors in input order; results in output order: with `data` NULL it is
+// allocated, otherwise written.
+//
+// wants      which outputs are asked for; NULL: all
+//
+// Errors:    as rondo_executor_run.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__executor_run_tensors(rondo_executor *executor,
+                                                        const rondo_tensor *feeds,
+                                                        rondo_tensor *results, const bool *wants);
+
+// The same without a wait at the end: results are written in stream order.
+//
+// done       recorded behind the run; NULL: none.
+//
+// Errors:    as rondo_executor_run_async.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__executor_put_tensors(rondo_executor *executor,
+                                                        const rondo_tensor *feeds,
+                                                        rondo_tensor *results, const bool *wants,
+                                                        rondo_event *done,
+                                                        rondo_run_times *out_times);
+
+#endif  // RONDO_EXECUTOR_RUN_TRANSFER_H

@@ -1,0 +1,39 @@
+// executor/run/verbose.h — what RONDO_GRAPHS_VERBOSE asks to be told, through the log, at any
+// level:
+//
+//   1   each graph as it is made, each bypassed op with the reason and what would spare it, and a
+//       line for each run
+//   2   the nodes of each graph, too, with what the driver does in them (their templates are kept
+//       for that)
+//
+// RONDO_GRAPHS_MAX_LOG_ENTRIES bounds the lines of one executor, its bodies included. Both are read
+// when an executor is made.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_EXECUTOR_RUN_VERBOSE_H
+#define RONDO_EXECUTOR_RUN_VERBOSE_H
+
+#include "executor/state/plan.h"
+
+// Reads the environment, for an executor of the caller's.
+void rondo__verbose_init(rondo_executor *executor);
+
+// Whether graphs are to keep what their nodes can be listed from.
+static inline bool rondo__verbose_wants_nodes(const rondo_executor *executor) {
+    return executor->root->verbose.level >= 2;
+}
+
+// What a plan's steps are, as far as that is new: the graphs of steps first .. last, after they
+// were captured; all bypassed ops, once.
+void rondo__verbose_tell_graphs(rondo_executor *executor, const rondo__plan *plan, size_t first,
+                                size_t last);
+void rondo__verbose_tell_bypassed(rondo_executor *executor, rondo__plan *plan);
+
+// Logs each op of a step that has run, and the copies that its graph makes, where RONDO_LOG asks
+// for that (debug: ops in the executor's room, copies in the device's).
+void rondo__verbose_log_step(const rondo_executor *executor, const rondo__plan *plan,
+                             const rondo__step *step, bool was_replayed);
+
+// A run that went well, with `graph_count` replays.
+void rondo__verbose_tell_run(rondo_executor *executor, const rondo__plan *plan, size_t graph_count);
+
+#endif  // RONDO_EXECUTOR_RUN_VERBOSE_H

@@ -1,0 +1,38 @@
+// executor/state/capture_verdict.h — which ops may be captured: what they say themselves, and what
+// was found out by trying.
+//
+// What was found out is kept for the process, by op, attributes and device, so that other plans and
+// executors do not try again: the last RONDO__VERDICT_MAX of them, in memory that is there from the
+// start.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_EXECUTOR_STATE_CAPTURE_VERDICT_H
+#define RONDO_EXECUTOR_STATE_CAPTURE_VERDICT_H
+
+#include <stdbool.h>
+
+#include "kernel/kernel.h"
+
+enum { RONDO__VERDICT_MAX = 256 };
+
+// What entry and kernel say together.
+rondo__capture_rule rondo__verdict_get_rule(const rondo__op *op, const rondo__kernel *kernel);
+
+// Whether the op may be put into a segment. False: it is launched between two graphs.
+//
+// is_strict  who is not probed is believed, whatever was found out: its failure is an error.
+//
+// Threads:   safe.
+bool rondo__verdict_allows(rondo_device *device, const rondo__op *op, const rondo__kernel *kernel,
+                           bool is_strict);
+
+// Writes why it may not, naming the op.  Threads: safe.
+void rondo__verdict_explain(rondo_device *device, const rondo__op *op, const rondo__kernel *kernel,
+                            char *buffer, size_t bytes);
+
+// The op breaks captures on the device; `why` is kept as far as it fits.  Threads: safe.
+void rondo__verdict_remember(rondo_device *device, const rondo__op *op, const char *why);
+
+// For tests: nothing was found out yet.  Threads: safe.
+void rondo__verdict_forget_all(void);
+
+#endif  // RONDO_EXECUTOR_STATE_CAPTURE_VERDICT_H

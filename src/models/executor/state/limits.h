@@ -1,0 +1,73 @@
+// executor/state/limits.h — what keeps a model from taking all memory or all time: the memory
+// limit, the limit of turns, and the word of another thread that it is enough.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_EXECUTOR_STATE_LIMITS_H
+#define RONDO_EXECUTOR_STATE_LIMITS_H
+
+#include "executor/state/plan.h"
+
+// Makes the budgets of a caller's executor, whose options and source are set.
+//
+// Errors:    NO_MEMORY.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__executor_make_budgets(rondo_executor *executor);
+
+// A budget for the memory of one GPU.  Errors: NO_MEMORY.
+RONDO_MUST_USE rondo_status rondo__executor_make_device_budget(const rondo_executor *executor,
+                                                               rondo__budget **out_budget);
+
+// Device memory that counts against the executor's limit.
+//
+// Errors:    NO_MEMORY (the limit), NO_DEVICE_MEMORY, DRIVER, LOST.
+// Ownership: free with rondo__executor_free, with the same size.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__executor_allocate(rondo_executor *executor, size_t bytes,
+                                                     void **out_address);
+void rondo__executor_free(rondo_executor *executor, void *address, size_t bytes);  // NULL is fine
+
+// Pinned memory, which counts as other host memory does.
+//
+// Errors:    NO_MEMORY, DRIVER, LOST.
+// Ownership: free with rondo__executor_free_pinned, with the same size.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__executor_allocate_pinned(rondo_executor *executor, size_t bytes,
+                                                            void **out_address);
+void rondo__executor_free_pinned(rondo_executor *executor, void *address, size_t bytes);
+
+// What the executor's GPU has, and what the limit leaves of it.
+//
+// Threads:   one thread per executor.
+uint64_t rondo__executor_get_device_room(const rondo_executor *executor);
+
+// Memory on another GPU, within its budget.
+//
+// Errors:    NO_MEMORY (memory_limit_bytes), NO_DEVICE_MEMORY.
+RONDO_MUST_USE rondo_status rondo__peer_allocate(rondo__peer *peer, size_t bytes,
+                                                 void **out_address);
+void rondo__peer_free(rondo__peer *peer, void *address, size_t bytes);
+
+// Brackets each call of the caller's that compiles or runs: what is made meanwhile counts, and
+// another thread may cancel. The size of the feeds decides the default limit. The end gets what the
+// beginning returned, and how the call went.
+rondo__budget *rondo__executor_begin_call(rondo_executor *executor, const rondo_binding *feeds,
+                                          size_t feed_count);
+void rondo__executor_end_call(rondo_executor *executor, rondo__budget *before, rondo_status status);
+
+// Waits for the stream of a caller's executor; meanwhile another thread may cancel, as in a call.
+//
+// Errors:    as rondo_stream_synchronize.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__executor_synchronize(rondo_executor *executor);
+
+// CANCELLED when another thread said so.  Threads: one thread per executor.
+RONDO_MUST_USE rondo_status rondo__executor_check_cancelled(const rondo_executor *executor);
+
+// The failures of both, for who finds out in another way; turns that loops may take.
+rondo_status rondo__executor_fail_cancelled(void);
+rondo_status rondo__executor_fail_limit(const rondo_executor *executor);
+int64_t rondo__executor_get_loop_limit(const rondo_executor *executor);
+
+// Before each turn of a loop: BAD_DATA when the run has had too many, CANCELLED as above.
+RONDO_MUST_USE rondo_status rondo__executor_count_turn(rondo_executor *executor);
+
+#endif  // RONDO_EXECUTOR_STATE_LIMITS_H

@@ -1,0 +1,46 @@
+// executor/state/op_span.h — an op in profiles, and copies for it.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_EXECUTOR_STATE_OP_SPAN_H
+#define RONDO_EXECUTOR_STATE_OP_SPAN_H
+
+#include <string.h>
+
+#include "base/log/hook.h"
+#include "device/copy_note.h"
+#include "executor/state/plan.h"
+
+// "Conv /layer1/conv", as the labels of recorded nodes have it; what is longer is cut.
+#define RONDO__OP_TITLE "%.40s%s%.64s"
+#define RONDO__OP_TITLE_OF(op) (op)->def->name, (op)->name[0] != '\0' ? " " : "", (op)->name
+
+// `stream`: where its kernels are launched; NULL: the processor computes it. `is_next`: right
+// behind the op whose span this thread ended last.
+static inline rondo__hook_scope rondo__op_span_enter(const rondo__op *op, rondo_stream *stream,
+                                                     bool is_next) {
+    if (!rondo__hook_is_on(RONDO__HOOK_SPANS)) {
+        return (rondo__hook_scope){0};
+    }
+    // A rest is no op of the model: it stands for the ops that had to wait, from one on.
+    return strcmp(op->def->name, "Rest") == 0 && (op->def->flags & RONDO__OP_INTERNAL) != 0
+               ? rondo__hook_begin_op(stream, is_next, "ops from %.64s on, planned in the run",
+                                      op->name)
+               : rondo__hook_begin_op(stream, is_next, RONDO__OP_TITLE, RONDO__OP_TITLE_OF(op));
+}
+
+// Whether the op needs no value of its inputs, in no type: Shape and Size. They may lie anywhere.
+static inline bool rondo__op_asks_shapes(const rondo__op *op) {
+    const uint32_t flags = RONDO__OP_SHAPE_ONLY | RONDO__OP_NATIVE_HALF;
+    return (op->def->flags & flags) == flags;
+}
+
+// What a copy of a value is for: an op, or, where `op` is NULL, `what`.
+static inline rondo__copy_note rondo__plan_note_copy(const rondo__plan *plan, int32_t value,
+                                                     const rondo__op *op, const char *what) {
+    return (rondo__copy_note){.op = op != NULL ? op->def->name : what,
+                              .name = op != NULL ? op->name : NULL,
+                              .variable = plan->program->values[value].name,
+                              .dtype = plan->slots[value].dtype,
+                              .shape = &plan->slots[value].shape};
+}
+
+#endif  // RONDO_EXECUTOR_STATE_OP_SPAN_H

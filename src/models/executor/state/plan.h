@@ -1,0 +1,495 @@
+// executor/state/plan.h — a program compiled for one device and one set of input shapes.
+//
+// A plan is an ordered list of plan steps. A segment is a run of ops with kernels on the device: it
+// is launched op by op the first time, captured the second, replayed from then on. A bypass is one
+// op between segments that cannot be captured: control flow, an op whose result shape depends on
+// data, or one whose kernel does what a capture forbids. Only the last kind leaves the stream
+// going: its kernel is launched between two graphs. For the others the processor waits. An op that
+// runs on the processor because it is placed there, or because a GPU has no kernel for it, is an
+// item of a segment, too (hosted.h), and copies between the two sides are (crossing.h). So is an op
+// of a GPU whose result shape depends on data: behind its segment the processor only looks at how
+// much it found (counted.h).
+//
+// Where a value lives is decided once (value slots): in a constant on the device, at an offset of
+// the arena or, on the processor's side of a GPU's plan, of a second one in pinned memory, or, when
+// its shape depends on data or its elements are strings or tensors, in a tensor that is made anew
+// each run: in host memory or, where a GPU has made it, a view of the place where it lies.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_EXECUTOR_STATE_PLAN_H
+#define RONDO_EXECUTOR_STATE_PLAN_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/budget.h"
+#include "base/float_scope.h"
+#include "base/lru_map.h"
+#include "base/text.h"
+#include "executor/state/plan_worth.h"
+#include "executor/state/program_share.h"
+#include "kernel/flow.h"
+#include "kernel/kernel.h"
+#include "program/place_mark.h"
+#include "program/program.h"
+#include "rondo/executor.h"
+#include "rondo/node.h"
+
+// Results up to this size are folded ahead even where memory is short: shapes and their likes.
+enum { RONDO__LEAN_FOLD_BYTES = 64 << 10 };
+
+enum { RONDO__VARIANT_MAX = 4 };  // sets of optional inputs fed that are kept
+
+enum { RONDO__DECISIONS_MAX = 8 };  // values of inputs that decide branches that get plans
+
+typedef enum rondo__slot_kind {
+    RONDO__SLOT_NONE,      // the value is not used
+    RONDO__SLOT_CONSTANT,  // known ahead; `address` is set when a kernel needs it on the device
+    RONDO__SLOT_ARENA,
+    RONDO__SLOT_DYNAMIC,  // plan->dynamic[value]; also strings and sequences
+} rondo__slot_kind;
+
+typedef struct rondo__slot {
+    rondo__slot_kind kind;
+    rondo_dtype dtype;
+    bool is_shape_known;
+    rondo_shape shape;
+    size_t bytes;
+    int32_t root;       // value whose bytes this one shares (views; the room of what is counted);
+                        // itself otherwise
+    size_t part_at;     // of a part of the root's value: from the root's start; see parts.h
+    size_t offset;      // ARENA: from the arena's start
+    void *address;      // ARENA and CONSTANT: on the device; with is_on_host in pinned memory
+    bool is_on_host;    // ARENA: lies in plan->host_arena
+    uint8_t side;       // RONDO__SIDE_...
+    bool needs_device;  // CONSTANT: some kernel reads it there
+    bool is_bound;      // ARENA: lies where the plan around it says: of a part (device_part.h), or
+                        // an input of a body that is near (rest.h)
+} rondo__slot;
+
+// One op of a segment with its addresses.
+typedef struct rondo__item {
+    size_t node;
+    rondo__kernel *kernel;
+    const void **inputs;
+    void **outputs;
+    void *workspace;
+    uint8_t side;             // where it works: RONDO__SIDE_...
+    rondo_node last_node;     // in the step's graph, where the executor checks itself
+    size_t workspace_offset;  // from the arena's start
+} rondo__item;
+
+typedef enum rondo__step_kind {
+    RONDO__STEP_SEGMENT,
+    RONDO__STEP_BYPASS,
+    RONDO__STEP_COUNT,  // no op: waits for how much an op of the segment before has found
+} rondo__step_kind;
+
+typedef enum rondo__bypass_kind {
+    RONDO__BYPASS_HOSTED,     // shapes known, no kernel that an item can have: the reference runs
+    RONDO__BYPASS_DYNAMIC,    // a shape depends on data
+    RONDO__BYPASS_CONTROL,    // If, Loop, Scan, SequenceMap
+    RONDO__BYPASS_OBJECTS,    // strings, sequences or optionals come in or go out
+    RONDO__BYPASS_EAGER,      // the device's kernel, which cannot be captured, is launched
+    RONDO__BYPASS_DIFFERENT,  // of a segment only: its replay computes something else
+    RONDO__BYPASS_COUNTED,    // of a segment and a RONDO__STEP_COUNT
+} rondo__bypass_kind;
+
+// Where values and items of a plan are. A plan of the host has the first side only.
+enum {
+    RONDO__SIDE_DEVICE = 0,  // the executor's
+    RONDO__SIDE_HOST = 1,    // the processor, beside a GPU
+    RONDO__SIDE_PEER = 2,    // and RONDO__SIDE_PEER + i: plan->peers[i], another GPU
+};
+
+// Copies between the sides; BETWEEN: from one GPU to another.
+typedef enum rondo__crossing { RONDO__TO_DEVICE, RONDO__TO_HOST, RONDO__BETWEEN } rondo__crossing;
+
+typedef struct rondo__crossing_counts {
+    uint64_t count[3];  // by rondo__crossing
+    uint64_t bytes[3];
+} rondo__crossing_counts;
+
+static inline void rondo__crossing_add(rondo__crossing_counts *sum,
+                                       const rondo__crossing_counts *counts) {
+    for (int way = RONDO__TO_DEVICE; way <= RONDO__BETWEEN; ++way) {
+        sum->count[way] += counts->count[way];
+        sum->bytes[way] += counts->bytes[way];
+    }
+}
+
+static inline uint64_t rondo__crossing_get_total(const rondo__crossing_counts *counts) {
+    return counts->count[RONDO__TO_DEVICE] + counts->count[RONDO__TO_HOST] +
+           counts->count[RONDO__BETWEEN];
+}
+
+// Weights brought from pinned memory.
+typedef struct rondo__brought {
+    uint64_t count;
+    uint64_t bytes;
+} rondo__brought;
+
+// Copies of all runs of a caller's executor.
+typedef struct rondo__crossing_log {
+    uint64_t run_count;
+    rondo__brought brought;
+    rondo__crossing_counts all;
+    rondo__crossing_counts stopped;  // of these, that a run waited for on its way
+    rondo__crossing_counts pending;  // of the run at hand, that nobody has waited for yet
+} rondo__crossing_log;
+
+// Where a node runs, and why.
+typedef struct rondo__home {
+    uint8_t place;       // RONDO__PLACE_...; ANY: nobody has decided yet
+    uint8_t by;          // RONDO__PLACED_BY_...
+    const char *reason;  // static
+} rondo__home;
+
+typedef struct rondo__step {
+    rondo__step_kind kind;
+    // segment; of a bypass with a kernel (EAGER) first_item and an item_count of 1
+    size_t first_item;
+    size_t item_count;
+    bool is_ahead;           // first in the plan and of the processor alone: needs no stream
+    bool may_run_here;       // its graph, by the thread that waits for it
+    rondo_graph *graph;      // NULL until captured
+    uint64_t retry_run;      // run of the plan from which on a capture is tried
+    uint32_t failure_count;  // captures that failed for want of memory, or for no lasting reason
+    uint32_t branch_count;   // of its graph; 0: not tried yet
+    // bypass, or the one that the segment ends at
+    size_t node;
+    rondo_executor **bodies;  // one for each body attribute, made at first use
+    size_t body_count;
+    // both
+    size_t wait_count;    // where the plan has peers:
+    rondo_event **waits;  // what its stream waits for before it; the plan's
+    rondo_event *done;    // recorded behind it, for later steps on other streams; the plan's
+    rondo__crossing_counts crossings;  // of its items, once has_crossings
+    bool has_crossings;
+    char reason[320];  // why the step is not captured, or why the segment ends here; "": nothing
+    rondo__bypass_kind bypass;  // the kind of that reason
+} rondo__step;
+
+// What an executor is for: calls, or one body of a control op that is an item of a segment. The
+// plan of such a body is a part of the plan around it: inputs lie where that says (outputs of a
+// branch, too), and its arena is a piece of the item's workspace.
+typedef enum rondo__part {
+    RONDO__PART_NONE,
+    RONDO__PART_BRANCH,
+    RONDO__PART_TURN,
+} rondo__part;
+
+// A generator of the executor: NULL name: of all ops without a seed of their own.
+typedef struct rondo__executor_generator {
+    char *name;  // of the node with the seed
+    rondo_generator *generator;
+    struct rondo__executor_generator *next;
+} rondo__executor_generator;
+
+// What a piece of memory for runs is for: a plan has one of each at a time.
+typedef enum rondo__memory_use {
+    RONDO__MEMORY_FOR_VALUES,
+    RONDO__MEMORY_FOR_WEIGHTS,  // that are brought (spill.h)
+    RONDO__MEMORY_FOR_LATE,     // outputs of late shapes (late.h)
+} rondo__memory_use;
+
+// A piece of memory for runs, shared by plans of the executor; see run_memory.h.
+typedef struct rondo__run_memory {
+    struct rondo__run_memory *next;
+    struct rondo__peer *peer;  // whose memory it is; NULL: the executor's device's
+    rondo__memory_use use;
+    rondo_memory_kind kind;
+    size_t bytes;
+    void *address;
+    size_t use_count;  // plans
+} rondo__run_memory;
+
+// Another GPU than the executor's, on which ops are placed; of a caller's executor. See peers.h.
+typedef struct rondo__peer {
+    rondo_device *device;
+    rondo_stream *stream;
+    rondo__budget *budget;  // of its memory
+    rondo__weight_account weights;
+} rondo__peer;
+
+// What a plan has there.
+typedef struct rondo__plan_peer {
+    rondo__peer *peer;
+    int ordinal;
+    rondo__run_memory *arena;
+    size_t arena_bytes;
+    rondo__weight_list weights;
+    void **constants;    // one for each value: where its ops read constants; NULL ones, or NULL
+    rondo_event *ended;  // a run's work there
+} rondo__plan_peer;
+
+typedef struct rondo__async rondo__async;  // executor/async.h
+typedef struct rondo__spill rondo__spill;  // executor/spill.h
+
+// What RONDO_GRAPHS_VERBOSE and RONDO_GRAPHS_MAX_LOG_ENTRIES say; see verbose.h.
+typedef struct rondo__verbose {
+    int32_t level;
+    uint64_t limit;        // of lines
+    uint64_t count;        // lines so far, and one more when the limit was told of
+    uint64_t graph_count;  // that were told of
+} rondo__verbose;
+
+// What a symbol stands for in one run.
+typedef struct rondo__bound_symbol {
+    int64_t extent;     // -1: nothing yet
+    const char *owner;  // name of the port that said so; NULL: rondo_program_set_dimension
+} rondo__bound_symbol;
+
+struct rondo__plan {
+    rondo__lru_entry *entry;  // its place among the executor's plans; NULL while it is made
+    rondo_program *program;
+    rondo__slot *slots;     // one for each value
+    rondo_tensor *dynamic;  // one for each value
+    size_t item_count;
+    rondo__item *items;
+    size_t step_count;
+    rondo__step *steps;
+    size_t bypassed_count;
+    size_t counted_count;  // steps that wait for a count
+    size_t told_count;     // of these, that were told of (verbose.h)
+    size_t eager_count;    // of these, with a kernel, which counts among the items, too
+    size_t failed_item;    // that the last capture failed at; SIZE_MAX: at none, or at its end
+    char failure[104];     // why it failed
+    bool is_probed;        // the capture at hand asks after each op whether the stream records
+    bool is_fed;           // of the run at hand: what the processor reads of its inputs is there
+    size_t random_count;   // nodes that draw
+    char **refusals;       // one for each node: why a control op is bypassed; NULL entries, or NULL
+
+    // On a GPU; NULL otherwise.
+    rondo__home *homes;     // one for each node
+    size_t *order;          // nodes in an order in which makers precede users
+    uint8_t *sides;         // one for each value: RONDO__SIDE_...
+    int32_t *mirrors;       // one for each input: its second place, on the host; -1: none
+    size_t transfer_count;  // items that copy between the sides
+    char *host_arena;       // pinned, behind `staging`; of `host_arena_bytes`
+    size_t host_arena_bytes;
+    rondo__weight_list host_weights;  // what kernels of the processor read of constants
+
+    rondo__spill *spill;  // weights that do not stay on the GPU; NULL: all do
+
+    // Where ops are placed on other GPUs, too.
+    size_t peer_count;
+    rondo__plan_peer *peers;
+    rondo_event *begun;  // a run's inputs are there
+
+    rondo__run_memory *arena;  // used up to `arena_bytes`
+    size_t arena_bytes;
+    size_t arena_naive_bytes;
+    rondo__run_memory *staging_memory;
+    char *staging;                    // pinned; inputs, then outputs; NULL on the host device
+    size_t *input_staging;            // offsets into `staging`, or into a lane (async.c)
+    size_t input_bytes;               // of all inputs there
+    size_t *output_staging;           // offsets into `staging`, or into `late_staging`
+    rondo__run_memory *late_staging;  // pinned, for outputs of late shapes; NULL: none yet (late.h)
+    rondo_tensor *brought;            // by value: copies in host memory, or NULL (late.h)
+    rondo__weight_list weights;       // what its kernels read of constants, shared with other plans
+    size_t private_bytes;             // what its kernels have made of constants for themselves
+    uint64_t constant_bytes;          // of its program
+
+    struct rondo__bound *bound;  // NULL: not yet; see bound.h
+    bool is_bound;               // of the run at hand: it takes device tensors where they are
+    atomic_int pin_count;        // recorded runs that use it; see retire.h
+    struct rondo__plan *next_retired;
+
+    uint64_t run_count;
+    uint64_t prepare_ns;
+    uint64_t first_replay_ns;   // 0 until it happened
+    uint64_t bytes;             // all that goes with it, but for weights that others may share
+    rondo__half_report halves;  // what f16 did; empty in f32
+};
+
+static inline size_t rondo__plan_count_ops(const rondo__plan *plan) {
+    return plan->item_count + plan->bypassed_count - plan->eager_count - plan->transfer_count;
+}
+
+// Steps before which nothing is on a stream: 1 or 0.
+static inline size_t rondo__plan_count_ahead(const rondo__plan *plan) {
+    return plan->step_count > 0 && plan->steps[0].is_ahead ? 1 : 0;
+}
+
+static inline size_t rondo__plan_count_segments(const rondo__plan *plan) {
+    return plan->step_count - plan->bypassed_count - plan->counted_count -
+           rondo__plan_count_ahead(plan);
+}
+
+static inline size_t rondo__plan_count_sides(const rondo__plan *plan) {
+    return RONDO__SIDE_PEER + plan->peer_count;
+}
+
+// The other GPU that a side is; NULL: the executor's device, or the processor.
+static inline rondo__plan_peer *rondo__plan_get_peer(const rondo__plan *plan, uint8_t side) {
+    return side >= RONDO__SIDE_PEER ? &plan->peers[side - RONDO__SIDE_PEER] : NULL;
+}
+
+// The other GPU that a step's items run on; NULL: the executor's device, or no items.
+static inline rondo__plan_peer *rondo__step_get_peer(const rondo__plan *plan,
+                                                     const rondo__step *step) {
+    return step->item_count > 0 ? rondo__plan_get_peer(plan, plan->items[step->first_item].side)
+                                : NULL;
+}
+
+// Where input `i` lies for ops of the processor in a plan of a GPU; NULL: nowhere.
+static inline const rondo__slot *rondo__plan_get_host_input(const rondo__plan *plan, size_t i) {
+    const rondo__slot *slot = &plan->slots[plan->program->inputs[i]];
+    const int32_t mirror = plan->mirrors != NULL ? plan->mirrors[i] : -1;
+    if (slot->is_on_host) {
+        return slot->kind == RONDO__SLOT_ARENA && slot->bytes > 0 ? slot : NULL;
+    }
+    return mirror >= 0 ? &plan->slots[mirror] : NULL;
+}
+
+// Whether the step is an op, or ops, of the devices' kernels.
+static inline bool rondo__step_has_kernels(const rondo__step *step) {
+    return step->item_count > 0;
+}
+
+// Whether the step is a segment that has a graph, or gets one as far as is known.
+static inline bool rondo__step_is_captured(const rondo__step *step) {
+    return step->kind == RONDO__STEP_SEGMENT && !step->is_ahead &&
+           (step->graph != NULL || step->failure_count == 0);
+}
+
+// Weights that it reads in a form of their own, shared or not.
+static inline size_t rondo__plan_get_constant_bytes(const rondo__plan *plan) {
+    size_t bytes = (size_t)plan->weights.bytes + plan->private_bytes;
+    for (size_t i = 0; i < plan->peer_count; ++i) {
+        bytes += (size_t)plan->peers[i].weights.bytes;
+    }
+    return bytes;
+}
+
+// What one call needs of each port, kept so that runs allocate nothing; of a caller's executor.
+typedef struct rondo__call_lists {
+    rondo_tensor *feeds;  // in input order; optional inputs behind the others
+    rondo_tensor *results;
+    bool *wants;     // one for each output
+    size_t *places;  // where a fetch stands among the outputs; one for each output
+    bool *is_fed;    // one for each optional input
+} rondo__call_lists;
+
+struct rondo_executor {
+    rondo__base *base_form;     // shared with other executors of the program
+    const rondo_program *base;  // of it: clone of the caller's program after the shape-free passes
+    rondo_program *source;
+    rondo_device *device;
+    rondo_stream *stream;
+    bool owns_stream;        // otherwise the caller's, or the root's
+    rondo_event *events[4];  // around the transfers; NULL on the host device
+    rondo_executor_options options;
+    rondo_graphs_mode graphs;
+    int32_t depth;               // 0 for a caller's executor, 1 and more for bodies of control ops
+    rondo__part part;            // then the stream is that of the executor around it
+    bool keeps_control_on_host;  // control ops are never items of segments
+    rondo_executor *root;        // the caller's executor: itself, or the one that this serves
+    rondo__executor_generator *generators;  // of a caller's executor, for its bodies, too
+    bool is_lean;                           // little is folded ahead, because memory was short
+    rondo__worth *worth;                    // of the body of a rondo.Rest; NULL otherwise
+    bool is_near;                    // of such a body on a GPU: data stay where they lie (rest.h)
+    const rondo_tensor *near_feeds;  // then what it is fed in the run at hand
+    bool *keyed;                     // one for each input: its value is part of the plan's key
+    size_t keyed_miss_count;
+    bool *deciding;  // the same, where it is fed in host memory: branches depend on it
+    uint64_t decisions[RONDO__DECISIONS_MAX];  // hashes of what those were, of plans that were made
+    size_t decision_count;
+    bool is_described;  // a caller's executor: plans are made to be looked at, and not for a run
+    uint32_t straight_count;  // trials of branches that were lost, in a row
+    rondo__lru_map plans;     // by what is fed; see plan_cache.c
+    uint8_t *key;             // of the feeds at hand
+    size_t key_capacity;
+    rondo__plan *current;  // plan that was asked for last
+    rondo__plan *fed;      // whose inputs are those of the last run; NULL: that failed
+    rondo__run_memory *run_memory;
+    uint64_t run_memory_bytes;
+    uint64_t plan_limit_bytes;  // of plans and run memory together; 0: none
+    bool has_run;
+    rondo_run_times times;
+    uint64_t eager_run_count;
+    uint64_t replay_run_count;
+    uint64_t in_place_run_count;
+    bool took_device_feeds;  // the last run; its inputs are the program's
+    // Of a caller's executor, for its bodies, too:
+    rondo__budget *budget;         // host memory
+    rondo__budget *device_budget;  // memory of a GPU; NULL on the host
+    rondo__weight_account weights;
+    rondo_device *host_device;  // for ops of the processor in plans of a GPU; NULL: none yet
+    rondo__weight_account host_weights;        // what they read of constants
+    rondo__peer *peers[RONDO__PLACE_GPU_MAX];  // by number; NULL: not used yet
+    rondo_stream *spill_stream;                // brings weights; NULL: none yet
+    rondo__weight_account spill_weights;       // in pinned memory
+    rondo__crossing_log crossings;
+    uint64_t fed_bytes;  // the most that was fed at once
+    int32_t *input_of;   // by value of the source: index among inputs and, behind them, optionals;
+    int32_t *output_of;  // index of its first place among outputs; -1 for other values
+    rondo__bound_symbol *symbols;  // one for each of the source
+    bool has_warned;               // of what the model declares
+    // Where optional inputs are fed: executors of programs in which they are inputs (variants.c).
+    size_t variant_count;
+    rondo_executor *variants[RONDO__VARIANT_MAX];  // the one used last is the last
+    rondo_executor *active;                        // what was asked last: itself or a variant
+    rondo_executor *ran;        // the one that ran last; NULL: none, or it failed
+    bool *is_fed;               // of a variant: one for each optional input
+    uint64_t turn_count;        // of all loops, in this run
+    uint64_t ran_count;         // ops of this run, in bodies each time; of a caller's executor
+    uint64_t replayed_count;    // of these, in graphs
+    uint64_t here_ns;           // of this run, that its thread computed ops
+    rondo__verbose verbose;     // of a caller's executor, for its bodies, too
+    rondo_error record_before;  // of the thread, when the call began
+    rondo__float_scope float_scope;
+    atomic_int own_call;
+    atomic_int *call;  // is a call under way, or cancelled? own_call, or the watch's
+    // Of a caller's executor with loops, or with ops that a GPU may refuse data of; NULL otherwise.
+    rondo__flow_watch *watch;
+    struct rondo__self_check *self_check;  // of a caller's executor; NULL: never checked
+    size_t pattern_count;                  // of a caller's executor:
+    char **patterns;  // copies of keep_f32, use_f16 and place, which the options point at
+    rondo__tuning_choices *choices;  // of a caller's executor
+    rondo__call_lists lists;
+    rondo_tensor *fresh;  // results that a run allocates, one for each output; see fetch.c
+    rondo__async *async;  // of a caller's executor: runs that were not waited for; NULL: none yet
+    struct rondo__state *states;       // of a caller's executor; see states.h
+    rondo__plan *retired_plans;        // given up, but pinned; see retire.h
+    rondo_executor *retired_variants;  // of a caller's executor, likewise
+    rondo_executor *next_retired;
+    atomic_int reference_count;             // of a caller's executor: itself and recorded runs
+    struct rondo__participant *recordings;  // of a caller's executor, in captures not of Rondo's
+};
+
+// Where the step's work is put.
+static inline rondo_stream *rondo__step_get_stream(const rondo_executor *executor,
+                                                   const rondo__plan *plan,
+                                                   const rondo__step *step) {
+    const rondo__plan_peer *peer = rondo__step_get_peer(plan, step);
+    return peer != NULL ? peer->peer->stream : executor->stream;
+}
+
+// The base with the shapes of the feeds; feeds[i].data non-NULL fixes the value of input i, too,
+// and is retained. out_wanted as in program/specialise.h.
+//
+// Errors:    as rondo__program_specialise.
+RONDO_MUST_USE rondo_status rondo__plan_specialise(const rondo_executor *executor,
+                                                   const rondo_tensor *feeds,
+                                                   rondo_program **out_program, bool *out_wanted);
+
+// Compiles a plan from what rondo__plan_specialise has made, which it takes, also when it fails.
+//
+// Errors:    BAD_DATA, UNSUPPORTED, NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST.
+// Ownership: free with rondo__plan_destroy (destroy.h).
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__plan_create(rondo_executor *executor, rondo_program *program,
+                                               rondo__plan **out_plan);
+
+// The plan that follows `plan` in the order of use, the newest for NULL; NULL when there is none.
+static inline rondo__plan *rondo__executor_next_plan(const rondo_executor *executor,
+                                                     const rondo__plan *plan) {
+    const rondo__lru_entry *entry =
+        plan == NULL ? executor->plans.newest : rondo__lru_entry_get_older(plan->entry);
+    return entry != NULL ? rondo__lru_entry_get_value(entry) : NULL;
+}
+
+#endif  // RONDO_EXECUTOR_STATE_PLAN_H

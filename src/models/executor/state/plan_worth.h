@@ -1,0 +1,57 @@
+// executor/state/plan_worth.h — whether ops that wait for shapes become the body of a rondo.Rest,
+// and whether that body gets a plan for shapes that are new.
+//
+// Mostly they do. But where nearly every run brings other shapes, a plan for each may cost more
+// than it saves: then shapes that come for the first time run by one plan for all, in which ops
+// behind unknown shapes run one by one on the reference, for which a GPU's data are brought. The
+// rule looks at counts and shapes only, never at a clock, so that the same calls give the same
+// bits.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_EXECUTOR_STATE_PLAN_WORTH_H
+#define RONDO_EXECUTOR_STATE_PLAN_WORTH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "program/program.h"
+#include "rondo/executor.h"
+
+enum {
+    RONDO__WORTH_CREDIT = 32,    // plans that may be made in a row before one is used again
+    RONDO__WORTH_HITS = 4,       // uses that pay for one more
+    RONDO__WORTH_MEMORY = 1024,  // keys that were seen once
+};
+
+typedef struct rondo__worth {
+    bool is_always;     // an op draws: its numbers must not depend on the way it is run
+    uint32_t credit;    // in uses
+    uint64_t work;      // of the latest plan: what the reference would take, in its steps
+    uint64_t planning;  // of the latest plan: what making it takes, in the same steps
+    size_t seen_count;
+    size_t seen_next;  // the place that is written next
+    uint64_t seen[RONDO__WORTH_MEMORY];
+} rondo__worth;
+
+typedef struct rondo__plan rondo__plan;
+
+// Moves ops that wait for shapes into bodies (rondo__pass_rest), where the executor plans that way.
+//
+// Errors:    NO_MEMORY.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__worth_gather(const rondo_executor *executor,
+                                                rondo_program *program);
+
+void rondo__worth_init(const rondo_program *body, rondo__worth *out_worth);
+// A plan was found.
+void rondo__worth_note_use(rondo__worth *worth);
+// A plan was made.
+void rondo__worth_note_plan(rondo__worth *worth, const rondo__plan *plan);
+// Whether to make a plan for a key that has none.
+bool rondo__worth_admits(rondo__worth *worth, const void *key, size_t key_bytes);
+
+// Steps that the reference takes for a node: one for each element, and of products one for each
+// factor.
+uint64_t rondo__plan_measure_node(const rondo__plan *plan, const rondo__node *node);
+
+#endif  // RONDO_EXECUTOR_STATE_PLAN_WORTH_H

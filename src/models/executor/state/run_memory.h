@@ -1,0 +1,32 @@
+// executor/state/run_memory.h — memory for values of a run, which the plans of an executor share:
+// they run one after the other, and what one leaves behind the next one needs no more.
+//
+// So plans of similar size use the same piece. Graphs keep addresses, hence a piece never grows: a
+// plan that finds none large enough gets another, a little larger than it needs, for the next one;
+// and none that is four times too large, so that one large plan does not hold its memory for small
+// ones. A piece goes with its last plan.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_EXECUTOR_STATE_RUN_MEMORY_H
+#define RONDO_EXECUTOR_STATE_RUN_MEMORY_H
+
+#include "executor/state/plan.h"
+
+// Memory of `kind` of the executor's device or, where `peer` is given, of that one.
+//
+// Errors:    NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST.
+// Ownership: give back with rondo__run_memory_release.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__run_memory_acquire(rondo_executor *executor,
+                                                      rondo_memory_kind kind, rondo__peer *peer,
+                                                      size_t bytes, rondo__run_memory **out_memory);
+// Memory of the executor's device for weights that are brought, beside the values of the same plan.
+RONDO_MUST_USE rondo_status rondo__run_memory_acquire_buffers(rondo_executor *executor,
+                                                              size_t bytes,
+                                                              rondo__run_memory **out_memory);
+// Pinned memory for outputs of late shapes, beside what else a plan has there.
+RONDO_MUST_USE rondo_status rondo__run_memory_acquire_late(rondo_executor *executor, size_t bytes,
+                                                           rondo__run_memory **out_memory);
+void rondo__run_memory_release(rondo_executor *executor,
+                               rondo__run_memory *memory);  // NULL is fine
+
+#endif  // RONDO_EXECUTOR_STATE_RUN_MEMORY_H

@@ -1,0 +1,17 @@
+// executor/state/spans.h — device times of a run, by events around its transfers.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_EXECUTOR_STATE_SPANS_H
+#define RONDO_EXECUTOR_STATE_SPANS_H
+
+#include "executor/state/plan.h"
+
+// Marks the present end of the stream's work with one of the four events; nothing on the host.
+//
+// Errors:    DRIVER, LOST.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__executor_mark(rondo_executor *executor, size_t index);
+
+// Sets what the events tell of the last run, which is done; on the host compute_ns stays.
+void rondo__executor_read_spans(rondo_executor *executor, rondo_run_times *times);
+
+#endif  // RONDO_EXECUTOR_STATE_SPANS_H

@@ -1,0 +1,274 @@
+// executor/variables.c — weights and states by name.
+// SPDX-License-Identifier: Apache-2.0
+#include <string.h>
+
+#include "base/error.h"
+#include "base/float_scope.h"
+#include "base/memory.h"
+#include "executor/compile/base_form.h"
+#include "executor/compile/destroy.h"
+#include "executor/compile/retire.h"
+#include "executor/devices/host_ops.h"
+#include "executor/devices/other_gpus.h"
+#include "executor/devices/streamed_weights.h"
+#include "executor/run/settle.h"
+#include "executor/run/states.h"
+#include "executor/state/limits.h"
+#include "rondo/executor_state.h"
+#include "tensor/elements.h"
+
+// ---- names ------------------------------------------------------------------------------------
+
+static int32_t find_value(const rondo_executor *executor, const char *name) {
+    return name != NULL ? rondo__program_find_value(executor->source, name) : RONDO__VALUE_NONE;
+}
+
+// The index of an input without a default; -1: no such.
+static int64_t find_input(const rondo_executor *executor, const char *name) {
+    const int32_t value = find_value(executor, name);
+    const int64_t index = value >= 0 ? executor->input_of[value] : -1;
+    return index < (int64_t)executor->source->input_count ? index : -1;
+}
+
+static rondo_status fail_unknown(const char *kind, const char *name, const char *call) {
+    return RONDO_FAIL_AS(call, INVALID, "the model has no %s \"%.60s\"", kind,
+                         name != NULL ? name : "(null)");
+}
+
+// ---- bindings ---------------------------------------------------------------------------------
+
+static rondo_status unbind(rondo_executor *executor, size_t input) {
+    for (rondo__state **link = &executor->states; *link != NULL; link = &(*link)->next) {
+        rondo__state *state = *link;
+        if (state->input == input) {
+            *link = state->next;
+            rondo_tensor_deinit(&state->value);
+            rondo_tensor_deinit(&state->spare);
+            rondo__free(state);
+            return RONDO_STATUS_OK;
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status check_types(const rondo_program *program, int32_t output, int32_t input) {
+    const rondo__value *from = &program->values[output];
+    const rondo__value *to = &program->values[input];
+    const bool is_known = from->dtype != RONDO_DTYPE_NONE && to->dtype != RONDO_DTYPE_NONE;
+    if (is_known && from->dtype != to->dtype) {
+        return RONDO_FAIL_AS("rondo_executor_bind", INVALID, "output \"%s\" is %s, input \"%s\" %s",
+                             from->name, rondo_dtype_get_name(from->dtype), to->name,
+                             rondo_dtype_get_name(to->dtype));
+    }
+    return to->dtype == RONDO_DTYPE_NONE || rondo__dtype_is_plain(to->dtype)
+               ? RONDO_STATUS_OK
+               : RONDO_FAIL_AS("rondo_executor_bind", INVALID,
+                               "input \"%s\" is a %s; a state is a tensor of numbers", to->name,
+                               rondo_dtype_get_name(to->dtype));
+}
+
+rondo_status rondo_executor_bind(rondo_executor *executor, const char *output, const char *input) {
+    if (executor == NULL) {
+        return RONDO_FAIL(INVALID, "executor is NULL");
+    }
+    const int64_t to = find_input(executor, input);
+    if (to < 0) {
+        return fail_unknown("input without a default", input, __func__);
+    }
+    RETURN_IF_ERROR(rondo__executor_settle(executor, __func__));
+    if (output == NULL) {
+        return unbind(executor, (size_t)to);
+    }
+    const int32_t value = find_value(executor, output);
+    const int64_t from = value >= 0 ? executor->output_of[value] : -1;
+    if (from < 0) {
+        return fail_unknown("output", output, __func__);
+    }
+    if (rondo__state_find(executor, (size_t)to) != NULL) {
+        return RONDO_FAIL(INVALID, "input \"%.60s\" is bound already; bind NULL to it first",
+                          input);
+    }
+    RETURN_IF_ERROR(check_types(executor->source, value, executor->source->inputs[to]));
+    rondo__state *state = rondo__calloc(1, sizeof *state);
+    if (state == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    *state = (rondo__state){.input = (size_t)to, .output = (size_t)from, .next = executor->states};
+    executor->states = state;
+    return RONDO_STATUS_OK;
+}
+
+// ---- reading ----------------------------------------------------------------------------------
+
+rondo_status rondo_executor_get_variable(rondo_executor *executor, const char *name,
+                                         rondo_tensor *out_tensor) {
+    if (executor == NULL || out_tensor == NULL) {
+        return RONDO_FAIL(INVALID, "%s is NULL", executor == NULL ? "executor" : "out_tensor");
+    }
+    *out_tensor = (rondo_tensor){0};
+    const int64_t input = find_input(executor, name);
+    const rondo__state *state = input >= 0 ? rondo__state_find(executor, (size_t)input) : NULL;
+    if (state != NULL) {
+        if (state->value.dtype == RONDO_DTYPE_NONE) {
+            return RONDO_FAIL(STATE, "the state of input \"%s\" has no value yet", name);
+        }
+        rondo_tensor_share(&state->value, out_tensor);
+        return RONDO_STATUS_OK;
+    }
+    const int32_t value = find_value(executor, name);
+    if (value < 0 || executor->source->values[value].constant.dtype == RONDO_DTYPE_NONE) {
+        return fail_unknown("parameter, constant or bound input", name, __func__);
+    }
+    rondo_tensor_share(&executor->source->values[value].constant, out_tensor);
+    return RONDO_STATUS_OK;
+}
+
+// ---- replacing --------------------------------------------------------------------------------
+
+static rondo_status set_state(rondo_executor *executor, rondo__state *state, const char *name,
+                              const rondo_tensor *tensor) {
+    const rondo__value *declared =
+        &executor->source->values[executor->source->inputs[state->input]];
+    rondo_tensor fresh;
+    if (!rondo_tensor_is_on_host(tensor) && tensor->device != executor->device) {
+        return RONDO_FAIL_AS("rondo_executor_set_variable", INVALID,
+                             "the tensor for \"%s\" lies on %s, the executor runs on %s", name,
+                             rondo_device_get_name(tensor->device),
+                             rondo_device_get_name(executor->device));
+    }
+    if (tensor->data == NULL && rondo_tensor_get_bytes(tensor) > 0) {
+        return RONDO_FAIL_AS("rondo_executor_set_variable", INVALID,
+                             "the tensor for \"%s\" has no data", name);
+    }
+    if (declared->dtype != RONDO_DTYPE_NONE && declared->dtype != tensor->dtype) {
+        return RONDO_FAIL_AS("rondo_executor_set_variable", INVALID, "\"%s\" is %s, the tensor %s",
+                             name, rondo_dtype_get_name(declared->dtype),
+                             rondo_dtype_get_name(tensor->dtype));
+    }
+    RETURN_IF_ERROR(
+        rondo_tensor_init_device(executor->device, tensor->dtype, &tensor->shape, &fresh));
+    rondo_status status = rondo_tensor_copy(executor->stream, tensor, &fresh);
+    const rondo_status waited = rondo_stream_synchronize(executor->stream);
+    status = status != RONDO_STATUS_OK ? status : waited;
+    if (status != RONDO_STATUS_OK) {
+        rondo_tensor_deinit(&fresh);
+        return status;
+    }
+    rondo_tensor_deinit(&state->value);
+    state->value = fresh;
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status check_parameter(const rondo__value *value, const rondo_tensor *tensor) {
+    const rondo_tensor *former = &value->constant;
+    char have[96];
+    char want[96];
+    if (!rondo_tensor_is_on_host(tensor)) {
+        return RONDO_FAIL_AS("rondo_executor_set_variable", INVALID,
+                             "the tensor for \"%s\" lies on %s; parameters come from host memory",
+                             value->name, rondo_device_get_name(tensor->device));
+    }
+    if (tensor->dtype != former->dtype || !rondo_shape_is_equal(&tensor->shape, &former->shape)) {
+        return RONDO_FAIL_AS("rondo_executor_set_variable", INVALID,
+                             "\"%s\" is %s %s, the tensor %s %s", value->name,
+                             rondo_dtype_get_name(former->dtype),
+                             rondo_shape_format(&former->shape, want, sizeof want),
+                             rondo_dtype_get_name(tensor->dtype),
+                             rondo_shape_format(&tensor->shape, have, sizeof have));
+    }
+    return tensor->data != NULL || rondo_tensor_get_bytes(tensor) == 0
+               ? RONDO_STATUS_OK
+               : RONDO_FAIL_AS("rondo_executor_set_variable", INVALID,
+                               "the tensor for \"%s\" has no data", value->name);
+}
+
+// What an executor has of its program.
+typedef struct roots {
+    rondo_program *source;
+    rondo__weight_store *store;
+    rondo__base *base_form;
+    const rondo_program *base;
+} roots;
+
+static roots get_roots(const rondo_executor *executor) {
+    return (roots){executor->source, executor->weights.store, executor->base_form, executor->base};
+}
+
+static void set_roots(rondo_executor *executor, const roots *r) {
+    executor->source = r->source;
+    executor->weights.store = r->store;
+    executor->base_form = r->base_form;
+    executor->base = r->base;
+}
+
+static void release_roots(rondo_executor *executor, const roots *r) {
+    rondo__shared_release_base(r->source, r->base_form, executor->budget);
+    rondo__shared_release_store(r->source, r->store);
+    rondo_program_destroy(r->source);
+}
+
+// Puts the executor on another program, which it takes, with the same values. No plan is left.
+static rondo_status move_to(rondo_executor *executor, rondo_program *program) {
+    // What is shared of the former program, and made again when it is needed.
+    rondo__hosted_free(executor);
+    rondo__peers_forget_weights(executor);
+    rondo__spill_free(executor);
+    const roots former = get_roots(executor);
+    roots fresh = {.source = program};
+    rondo_status status =
+        rondo__shared_acquire_store(program, executor->device, RONDO_MEMORY_DEVICE, &fresh.store);
+    if (status == RONDO_STATUS_OK) {
+        set_roots(executor, &fresh);
+        rondo__budget *before = rondo__budget_enter(executor->budget);
+        const rondo__float_scope scope = rondo__float_enter();
+        status = rondo__executor_make_base(executor);
+        rondo__float_leave(&scope);
+        (void)rondo__budget_enter(before);
+    }
+    if (status != RONDO_STATUS_OK) {
+        set_roots(executor, &former);
+        release_roots(executor, &fresh);
+        return status;
+    }
+    release_roots(executor, &former);
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status replace(rondo_executor *executor, int32_t value, const rondo_tensor *tensor) {
+    RETURN_IF_ERROR(check_parameter(&executor->source->values[value], tensor));
+    if (rondo__executor_is_pinned(executor)) {
+        return RONDO_FAIL_AS("rondo_executor_set_variable", STATE,
+                             "a graph that recorded a run of the executor uses \"%s\"; reset or "
+                             "destroy the graph first",
+                             executor->source->values[value].name);
+    }
+    rondo_tensor copy;
+    rondo_program *program = NULL;
+    RETURN_IF_ERROR(rondo__tensor_copy(tensor, &copy));
+    rondo_status status = rondo__program_replace_constant(executor->source, value, &copy, &program);
+    rondo_tensor_deinit(&copy);
+    if (status != RONDO_STATUS_OK) {
+        return status;
+    }
+    rondo__executor_drop_plans(executor);
+    status = move_to(executor, program);
+    return status;
+}
+
+rondo_status rondo_executor_set_variable(rondo_executor *executor, const char *name,
+                                         const rondo_tensor *tensor) {
+    if (executor == NULL || tensor == NULL) {
+        return RONDO_FAIL(INVALID, "%s is NULL", executor == NULL ? "executor" : "tensor");
+    }
+    RETURN_IF_ERROR(rondo__executor_settle(executor, __func__));
+    const int64_t input = find_input(executor, name);
+    rondo__state *state = input >= 0 ? rondo__state_find(executor, (size_t)input) : NULL;
+    if (state != NULL) {
+        return set_state(executor, state, name, tensor);
+    }
+    const int32_t value = find_value(executor, name);
+    if (value < 0 || executor->source->values[value].constant.dtype == RONDO_DTYPE_NONE) {
+        return fail_unknown("parameter, constant or bound input", name, __func__);
+    }
+    return replace(executor, value, tensor);
+}

@@ -1,0 +1,20 @@
+// executor/variants.h — runs that feed inputs which have a default.
+//
+// Such inputs are constants of the program, so that all who feed none lose nothing. A run that
+// feeds some goes to an executor of its own, of a program in which just those are inputs; it is
+// kept for the next such run.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_EXECUTOR_VARIANTS_H
+#define RONDO_EXECUTOR_VARIANTS_H
+
+#include "executor/state/plan.h"
+
+// Makes executor->active the one for the optional inputs that are fed, which stand in `tensors`
+// behind the others, and moves those together.
+//
+// Errors:    as rondo_executor_create.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__executor_choose_variant(rondo_executor *executor,
+                                                           rondo_tensor *tensors);
+
+#endif  // RONDO_EXECUTOR_VARIANTS_H

@@ -1,0 +1,33 @@
+// kernel/cuda/convolution/cuda_conv_tma.h — convolutions on Hopper's tensor cores, whose operands
+// the tensor memory accelerator copies: conv_tma.cu.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_KERNEL_CUDA_CONVOLUTION_CUDA_CONV_TMA_H
+#define RONDO_KERNEL_CUDA_CONVOLUTION_CUDA_CONV_TMA_H
+
+#include "kernel/cuda/convolution/cuda_convolution.h"
+
+// A tile of m pixels x n filters, by `split` blocks; `stages` buffers for 64 elements of the inner
+// extent, more where a step has fewer, and at most one for each step.
+typedef struct rondo__cuda_tma_tile {
+    int64_t m, n;
+    int32_t stages, split;
+} rondo__cuda_tma_tile;
+
+// Whether the kernel is for the convolution, one that suits tensor cores, on this device.
+bool rondo__cuda_suits_tma(const rondo__cuda_kernel *kernel,
+                           const rondo__cuda_convolution *convolution);
+// Where the channels of a second convolution may begin in a filter.
+int64_t rondo__cuda_align_second(const rondo__window *window);
+// Whether the filters are applied to single pixels: a matrix product.
+bool rondo__cuda_is_point(const rondo__window *window);
+// Elements of the inner extent in a step.
+int64_t rondo__cuda_get_tma_step(const rondo__cuda_convolution *convolution);
+// Shared memory of a block.
+int64_t rondo__cuda_get_tma_bytes(const rondo__cuda_convolution *convolution,
+                                  const rondo__cuda_tma_tile *tile);
+// How it ends, by this kernel and conv_tensor.cu.
+rondo__cuda_ending rondo__cuda_get_ending(const rondo__cuda_convolution *convolution);
+void rondo__cuda_add_tma(rondo__cuda_kernel *kernel, const rondo__cuda_convolution *convolution,
+                         const rondo__cuda_tma_tile *tile);
+
+#endif  // RONDO_KERNEL_CUDA_CONVOLUTION_CUDA_CONV_TMA_H

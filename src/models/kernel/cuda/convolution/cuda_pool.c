@@ -1,0 +1,120 @@
+// kernel/cuda/convolution/cuda_pool.c — pools in both layouts.
+// SPDX-License-Identifier: Apache-2.0
+#include <string.h>
+
+#include "cu_sources.h"
+#include "kernel/cuda/convolution/cuda_window.h"
+#include "kernel/cuda/cuda_families.h"
+
+// Averages of more elements are summed in double.
+#define LONG_WINDOW 1024
+
+static void push_three(rondo__step *step, const int64_t *values) {
+    for (int d = 0; d < 3; d++) {
+        rondo__step_int(step, values[d]);
+    }
+}
+
+static void add_global_average(rondo__cuda_kernel *kernel, const rondo__window *window) {
+    rondo__defines defines = {0};
+    const rondo_dtype dtype = rondo__cuda_input(kernel, 0)->dtype;
+    int64_t width = 16 / (int64_t)rondo_dtype_get_bytes(dtype);
+    while (window->channels_in % width != 0) {
+        width /= 2;
+    }
+    // Few blocks hide little latency: narrow the lanes until there are enough of them.
+    while (width > 2 && window->channels_in / (32 * width) * window->batch < 64) {
+        width /= 2;
+    }
+    rondo__define_type(&defines, "T", dtype);
+    rondo__define_int(&defines, "WIDTH", width);
+    rondo__step *step = rondo__cuda_add_launch(
+        kernel, rondo__cu_pool, &defines, "global_average",
+        (window->channels_in + 32 * width - 1) / (32 * width), RONDO__CUDA_BLOCK);
+    if (step != NULL) {
+        step->launch.grid[1] = (uint32_t)window->batch;
+    }
+    rondo__step_input(step, 0);
+    rondo__step_output(step, 0);
+    rondo__step_int(step, window->in[0] * window->in[1] * window->in[2]);
+    rondo__step_int(step, window->channels_in);
+}
+
+// Whether the kernel with all loads at once takes the window: a small square of one image, with
+// something of the image in it; of an average, nothing else.
+static bool is_square(const rondo__window *window, bool is_average) {
+    bool is_it = window->channels_last && window->kernel[0] == 1 && window->in[0] == 1 &&
+                 window->kernel[1] == window->kernel[2] && window->kernel[1] <= 3;
+    for (int d = 1; d < 3; d++) {
+        const int64_t end = (window->out[d] - 1) * window->stride[d] + window->kernel[d];
+        is_it = is_it && window->dilation[d] == 1 &&
+                (is_average ? window->before[d] == 0 && end <= window->in[d]
+                            : window->before[d] < window->kernel[d]);
+    }
+    return is_it;
+}
+
+void rondo__cuda_prepare_pool(rondo__cuda_kernel *kernel) {
+    const rondo__op *op = kernel->request->op;
+    const char *name = op->def->name;
+    const rondo__tensor_info *x = rondo__cuda_input(kernel, 0);
+    rondo__defines defines = {0};
+    rondo__window window;
+    const bool is_average = strstr(name, "Average") != NULL;
+    const bool is_norm = strstr(name, "Lp") != NULL;
+
+    if ((is_average || is_norm) && !rondo__cuda_is_float(x->dtype)) {
+        rondo__cuda_refuse(kernel, "a tensor of this type");
+    }
+    if (!rondo__cuda_read_window(kernel, NULL, &window) || kernel->status != RONDO_STATUS_OK) {
+        return;
+    }
+    if (is_average && strncmp(name, "Global", 6) == 0 && window.channels_last &&
+        window.batch < 65536) {
+        add_global_average(kernel, &window);
+        return;
+    }
+    int64_t width = 1;
+    if (window.channels_last) {
+        width = 16 / (int64_t)rondo_dtype_get_bytes(x->dtype);
+        while (width > 8 || window.channels_in % width != 0) {
+            width /= 2;
+        }
+    }
+    const int64_t groups = rondo_shape_get_count(&rondo__cuda_output(kernel, 0)->shape) / width;
+    rondo__define_type(&defines, "T", x->dtype);
+    rondo__define_int(&defines, "AVERAGE", is_average);
+    rondo__define_int(&defines, "NORM", is_norm);
+    if ((is_average || is_norm) &&
+        window.kernel[0] * window.kernel[1] * window.kernel[2] > LONG_WINDOW) {
+        rondo__define_word(&defines, "A", "double");
+    }
+    rondo__define_int(&defines, "WIDTH", width);
+    rondo__define_int(&defines, "CHANNELS_LAST", window.channels_last);
+    const bool at_once = !is_norm && is_square(&window, is_average) && groups < INT64_C(1) << 31;
+    rondo__define_int(&defines, "SQUARE", at_once ? window.kernel[1] : 0);
+    rondo__step *step = at_once
+                            ? rondo__cuda_add_launch(kernel, rondo__cu_pool, &defines,
+                                                     "pool_square", (groups + 127) / 128, 128)
+                            : rondo__cuda_add_launch(kernel, rondo__cu_pool, &defines, "pool",
+                                                     rondo__cuda_blocks(groups), RONDO__CUDA_BLOCK);
+    rondo__step_int(step, groups);
+    rondo__step_input(step, 0);
+    rondo__step_output(step, 0);
+    if (rondo__cuda_wants_output(kernel, 1)) {
+        rondo__step_output(step, 1);
+    } else {
+        rondo__step_int(step, 0);
+    }
+    rondo__step_int(step, window.channels_in / width);
+    push_three(step, window.in);
+    push_three(step, window.out);
+    push_three(step, window.kernel);
+    push_three(step, window.stride);
+    push_three(step, window.dilation);
+    push_three(step, window.before);
+    push_three(step, window.after);
+    rondo__step_int(step, rondo__op_get_int(op, "count_include_pad", 0));
+    rondo__step_int(step, rondo__op_get_int(op, "storage_order", 0));
+    rondo__step_float(step, (double)rondo__op_get_int(op, "p", 2));
+}

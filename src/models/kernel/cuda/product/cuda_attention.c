@@ -1,0 +1,530 @@
+// rondo.Attention: one kernel, on tensor cores or not, one with the keys in parts, or two products
+// around a softmax; the fastest of them is taken.
+// SPDX-License-Identifier: Apache-2.0
+#include "op/fused/attention.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cu_sources.h"
+#include "device/device.h"
+#include "kernel/cuda/arrange/cuda_copy.h"
+#include "kernel/cuda/cuda_families.h"
+#include "kernel/cuda/product/cuda_matmul.h"
+#include "kernel/cuda/product/cuda_matmul_cublaslt.h"
+#include "kernel/cuda/tune/cuda_tune.h"
+
+enum {
+    SHARED_BYTES = 48 * 1024,  // of a block, without asking for more
+    KEYS_LEAST = 16,           // of a tile
+    KEYS_MOST = 32,
+    TENSOR_KEYS_MOST = 64,  // of a warp and tile
+    ROWS_MOST = 4,          // of a thread; a block has 16 times as many
+    PART_KEYS_LEAST = 64,   // fewer are not worth a second launch
+    PARTS_MOST = 32,
+    PRODUCT_WAYS_MOST = 2,
+    WAYS_MAX = 16,
+    KEY_WARPS_MOST = 8,
+    TENSOR_WARPS_LEAST = 4,
+};
+
+typedef enum way_kind { WAY_TILES, WAY_PARTS, WAY_TENSOR, WAY_PRODUCTS } way_kind;
+
+typedef struct way {
+    way_kind kind;
+    int64_t rows;   // of a thread; with tensor cores warps that share their rows
+    int64_t parts;  // of the keys
+    size_t number;  // of the ways of both products
+} way;
+
+typedef struct attention_problem {
+    rondo__attention attention;
+    rondo_dtype dtype;
+    bool has_mask;
+    size_t count;
+    way ways[WAYS_MAX];
+    uint64_t library;  // those whose products a library may make; bits as in rondo__tuning
+} attention_problem;
+
+// Multiply-adds from which on two products come first; a guess from what both reach elsewhere.
+static const double PRODUCTS_WORK_LEAST = 1e9;
+
+// ---- our kernels ------------------------------------------------------------------------------
+
+static int64_t get_keys(const rondo__attention *a, int64_t rows) {
+    const int64_t widest = a->width > a->v_width ? a->width : a->v_width;
+    for (int64_t keys = KEYS_MOST; keys >= KEYS_LEAST; keys /= 2) {
+        const int64_t floats =
+            16 * rows * (a->width + 1) + keys * (widest + 1) + 16 * rows * (keys + 1);
+        if (floats * 4 <= SHARED_BYTES) {
+            return keys;
+        }
+    }
+    return 0;  // does not fit
+}
+
+static void push_strides(rondo__step *step, const rondo__attention_strides *strides) {
+    rondo__step_int(step, strides->batch);
+    rondo__step_int(step, strides->head);
+    rondo__step_int(step, strides->row);
+    rondo__step_int(step, strides->column);
+}
+
+static const rondo__attention_strides *get_strides(const attention_problem *problem, size_t i) {
+    const rondo__attention *a = &problem->attention;
+    return i == 0 ? &a->q : i == 1 ? &a->k : &a->v;
+}
+
+// Where the first element of q, k or v lies.
+static rondo__address find_operand(const attention_problem *problem, size_t i) {
+    return rondo__address_offset(
+        rondo__address_input(i),
+        (size_t)get_strides(problem, i)->offset * rondo_dtype_get_bytes(problem->dtype));
+}
+
+// What all kernels are told: q, k and v go into `y`, with parts of the keys in `parts` (NULL: one).
+static void push_attention(rondo__step *step, const rondo__cuda_kernel *kernel,
+                           const attention_problem *problem, const way *w, rondo__address y,
+                           const rondo__address *parts) {
+    const rondo__attention *a = &problem->attention;
+    rondo__step_address(step, find_operand(problem, 0));
+    rondo__step_address(step, find_operand(problem, 1));
+    rondo__step_address(step, find_operand(problem, 2));
+    rondo__step_optional_input(step, kernel, 3);
+    rondo__step_address(step, y);
+    rondo__step_optional(step, parts);
+    rondo__step_int(step, a->batch);
+    rondo__step_int(step, a->heads);
+    rondo__step_int(step, a->m);
+    rondo__step_int(step, a->n);
+    push_strides(step, &a->q);
+    push_strides(step, &a->k);
+    push_strides(step, &a->v);
+    push_strides(step, &a->mask);
+    push_strides(step, &a->y);
+    rondo__step_int(step, w->parts);
+    rondo__step_int(step, (a->n + w->parts - 1) / w->parts);
+    rondo__step_float(step, (double)a->scale);
+}
+
+static rondo__step *add_kernel(rondo__cuda_kernel *kernel, const attention_problem *problem,
+                               const way *w, const char *name, int64_t blocks, rondo__address y,
+                               const rondo__address *parts) {
+    const rondo__attention *a = &problem->attention;
+    rondo__defines defines = {0};
+    rondo__define_type(&defines, "T", problem->dtype);
+    rondo__define_int(&defines, "WIDTH", a->width);
+    rondo__define_int(&defines, "V_WIDTH", a->v_width);
+    rondo__define_int(&defines, "ROWS", w->rows);
+    rondo__define_int(&defines, "KEYS", get_keys(a, w->rows));
+    rondo__define_int(&defines, "HAS_PARTS", parts != NULL);
+    rondo__step *step = rondo__cuda_add_launch(kernel, rondo__cu_attention, &defines, name, blocks,
+                                               RONDO__CUDA_BLOCK);
+    push_attention(step, kernel, problem, w, y, parts);
+    return step;
+}
+
+static int64_t count_row_tiles(const rondo__attention *a, int64_t rows) {
+    return (a->m + 16 * rows - 1) / (16 * rows);
+}
+
+static void add_tiles(rondo__cuda_kernel *kernel, const attention_problem *problem, const way *w) {
+    const rondo__attention *a = &problem->attention;
+    const int64_t lines = a->batch * a->heads * a->m;
+    const bool has_parts = w->kind == WAY_PARTS;
+    rondo__address parts = {0};
+    if (has_parts) {
+        parts = rondo__address_workspace(rondo__cuda_reserve_workspace(
+            kernel, (size_t)(lines * w->parts * (a->v_width + 2)) * sizeof(float)));
+    }
+    rondo__step *step =
+        add_kernel(kernel, problem, w, "attention", count_row_tiles(a, w->rows) * w->parts,
+                   rondo__address_output(0), has_parts ? &parts : NULL);
+    if (step != NULL) {
+        step->launch.grid[1] = (uint32_t)a->heads;
+        step->launch.grid[2] = (uint32_t)a->batch;
+    }
+    if (has_parts) {
+        (void)add_kernel(kernel, problem, w, "attention_merge",
+                         rondo__cuda_blocks(lines * a->v_width), rondo__address_output(0), &parts);
+    }
+}
+
+// ---- tensor cores -----------------------------------------------------------------------------
+
+static int64_t get_tensor_warps(int64_t key_warps) {
+    return key_warps > TENSOR_WARPS_LEAST ? key_warps : TENSOR_WARPS_LEAST;
+}
+
+static int64_t get_tensor_bytes(const rondo__attention *a, int64_t key_warps, int64_t keys) {
+    const int64_t pitches = (a->width + 15) / 16 * 16 + (a->v_width + 15) / 16 * 16 + 2 * 8;
+    const int64_t tile_bytes = keys * key_warps * pitches * 2;
+    const int64_t merge_bytes =
+        key_warps > 1 ? get_tensor_warps(key_warps) * 16 * (a->v_width + 2) * 4 : 0;
+    return tile_bytes > merge_bytes ? tile_bytes : merge_bytes;
+}
+
+// Keys of a warp and tile, so many that one tile has them all if that can be: to begin another
+// takes as long as a load is on its way. 0: what the block needs does not fit.
+static int64_t get_tensor_keys(const rondo_device_info *info, const rondo__attention *a,
+                               int64_t key_warps) {
+    if (a->m > INT32_MAX / 2 || a->n > INT32_MAX / 2) {
+        return 0;
+    }
+    int64_t keys = KEYS_LEAST;
+    while (keys < TENSOR_KEYS_MOST && keys * key_warps < a->n) {
+        keys *= 2;
+    }
+    keys = keys * key_warps < a->n ? KEYS_MOST : keys;
+    const int64_t other_bytes = get_tensor_warps(key_warps) * 16 * 4;  // the kernel's own arrays
+    while (keys >= KEYS_LEAST && get_tensor_bytes(a, key_warps, keys) + other_bytes >
+                                     rondo__cuda_get_shared_bytes(info)) {
+        keys /= 2;
+    }
+    return keys >= KEYS_LEAST ? keys : 0;
+}
+
+// Whether rows are whole 16 bytes.
+static bool is_wide(const rondo__attention_strides *strides, int64_t width) {
+    return strides->column == 1 && strides->offset % 8 == 0 && width % 8 == 0 &&
+           strides->row % 8 == 0 && strides->head % 8 == 0 && strides->batch % 8 == 0;
+}
+
+// Of a block.
+static int64_t get_tensor_rows(int64_t key_warps) {
+    return get_tensor_warps(key_warps) / key_warps * 16;
+}
+
+static int64_t count_tensor_tiles(const rondo__attention *a, int64_t key_warps) {
+    const int64_t rows = get_tensor_rows(key_warps);
+    return (a->m + rows - 1) / rows;
+}
+
+static void add_tensor(rondo__cuda_kernel *kernel, const attention_problem *problem, const way *w) {
+    const rondo__attention *a = &problem->attention;
+    rondo__defines defines = {0};
+    rondo_device_info info = {.struct_size = sizeof info};
+    if (!rondo__cuda_check(kernel, rondo__device_get_facts(kernel->device, &info))) {
+        return;
+    }
+    const int64_t keys = get_tensor_keys(&info, a, w->rows), rows = get_tensor_rows(w->rows);
+    rondo__define_int(&defines, "WIDTH", a->width);
+    rondo__define_int(&defines, "V_WIDTH", a->v_width);
+    rondo__define_int(&defines, "KEY_WARPS", w->rows);
+    rondo__define_int(&defines, "KEYS", keys);
+    rondo__define_int(&defines, "ONE_TILE", keys * w->rows >= a->n);
+    rondo__define_int(&defines, "FULL_KEYS", a->n % (keys * w->rows) == 0);
+    rondo__define_int(&defines, "FULL_ROWS", a->m % rows == 0);
+    rondo__define_int(&defines, "HAS_MASK", problem->has_mask);
+    rondo__define_int(&defines, "MASK_IS_WIDE",
+                      a->mask.column == 1 && a->mask.offset == 0 && a->n % 2 == 0 &&
+                          a->mask.row % 2 == 0 && a->mask.head % 2 == 0 && a->mask.batch % 2 == 0);
+    rondo__define_int(&defines, "Q_IS_WIDE", is_wide(&a->q, a->width));
+    rondo__define_int(&defines, "K_IS_WIDE", is_wide(&a->k, a->width));
+    rondo__define_int(&defines, "V_IS_WIDE", is_wide(&a->v, a->v_width));
+    rondo__step *step =
+        rondo__cuda_add_launch(kernel, rondo__cu_attention_tensor, &defines, "attention_tensor",
+                               (a->m + rows - 1) / rows, (uint32_t)get_tensor_warps(w->rows) * 32);
+    if (step != NULL) {
+        step->launch.grid[1] = (uint32_t)a->heads;
+        step->launch.grid[2] = (uint32_t)a->batch;
+        step->launch.shared_bytes = (uint32_t)get_tensor_bytes(a, w->rows, keys);
+    }
+    push_attention(step, kernel, problem, w, rondo__address_output(0), NULL);
+}
+
+// ---- two products -----------------------------------------------------------------------------
+
+// Batches of both operands: batch and heads, or both in one where they lie so.
+static void set_batches(rondo__cuda_matmul *p, const rondo__attention *a,
+                        const rondo__attention_strides *of_a,
+                        const rondo__attention_strides *of_b) {
+    const bool merges = a->batch == 1 || (of_a->batch == of_a->head * a->heads &&
+                                          of_b->batch == of_b->head * a->heads);
+    p->batch_count = a->batch * a->heads;
+    for (int d = 0; d < RONDO__MATMUL_BATCH_RANK; d++) {
+        p->batch_extent[d] = 1;
+    }
+    p->batch_extent[3] = merges ? p->batch_count : a->heads;
+    p->a_batch[3] = of_a->head;
+    p->b_batch[3] = of_b->head;
+    if (!merges) {
+        p->batch_extent[2] = a->batch;
+        p->a_batch[2] = of_a->batch;
+        p->b_batch[2] = of_b->batch;
+    }
+}
+
+static rondo__cuda_matmul make_product(const attention_problem *problem, int64_t n, int64_t k) {
+    return (rondo__cuda_matmul){
+        .dtype = problem->dtype,
+        .y_dtype = problem->dtype,
+        .m = problem->attention.m,
+        .n = n,
+        .k = k,
+        .scale = 1.0f,
+        .factor = 1.0f,
+    };
+}
+
+static void make_products(const attention_problem *problem, rondo__address scores,
+                          rondo__cuda_matmul *out_first, rondo__cuda_matmul *out_second) {
+    const rondo__attention *a = &problem->attention;
+    const rondo__attention_strides dense = {a->heads * a->m * a->n, a->m * a->n, a->n, 1, 0};
+    rondo__cuda_matmul first = make_product(problem, a->n, a->width);
+    first.scale = a->scale;
+    first.a = find_operand(problem, 0);
+    first.a_row = a->q.row;
+    first.a_column = a->q.column;
+    first.b = find_operand(problem, 1);
+    first.b_row = a->k.column;
+    first.b_column = a->k.row;
+    first.y = scores;
+    set_batches(&first, a, &a->q, &a->k);
+    rondo__cuda_matmul second = make_product(problem, a->v_width, a->n);
+    second.a = scores;
+    second.a_row = a->n;
+    second.a_column = 1;
+    second.b = find_operand(problem, 2);
+    second.b_row = a->v.row;
+    second.b_column = a->v.column;
+    second.y = rondo__address_output(0);
+    set_batches(&second, a, &dense, &a->v);
+    *out_first = first;
+    *out_second = second;
+}
+
+// y [batch, heads, m, v_width] goes where the layout has it.
+static void spread_result(rondo__cuda_kernel *kernel, const attention_problem *problem,
+                          rondo__address from) {
+    const rondo__attention *a = &problem->attention;
+    const int64_t row = a->v_width, head = a->m * row;
+    rondo__strided_copy copy = {
+        .element_bytes = rondo_dtype_get_bytes(problem->dtype),
+        .from = from,
+        .to = rondo__address_output(0),
+    };
+    rondo__strided_copy_push(&copy, a->batch, a->heads * head, a->y.batch);
+    rondo__strided_copy_push(&copy, a->heads, head, a->y.head);
+    rondo__strided_copy_push(&copy, a->m, row, a->y.row);
+    rondo__strided_copy_push(&copy, a->v_width, 1, 1);
+    rondo__cuda_add_strided_copy(kernel, &copy);
+}
+
+// Whether y lies as a product writes it.
+static bool is_dense(const rondo__attention *a) {
+    return (a->y.row == a->v_width || a->m == 1) &&
+           (a->y.head == a->m * a->v_width || a->heads == 1) &&
+           (a->y.batch == a->heads * a->m * a->v_width || a->batch == 1);
+}
+
+static void add_products(rondo__cuda_kernel *kernel, const attention_problem *problem,
+                         const way *w) {
+    const rondo__attention *a = &problem->attention;
+    const size_t bytes = rondo_dtype_get_bytes(problem->dtype);
+    const int64_t lines = a->batch * a->heads * a->m;
+    const bool spreads = !is_dense(a);
+    rondo__cuda_matmul first, second;
+    const rondo__address scores = rondo__address_workspace(
+        rondo__cuda_reserve_workspace(kernel, (size_t)(lines * a->n) * bytes));
+    make_products(problem, scores, &first, &second);
+    if (spreads) {
+        second.y = rondo__address_workspace(
+            rondo__cuda_reserve_workspace(kernel, (size_t)(lines * a->v_width) * bytes));
+    }
+    rondo__cuda_add_product(kernel, &first, w->number);
+    (void)add_kernel(kernel, problem, w, "attention_softmax", lines, scores, NULL);
+    rondo__cuda_add_product(kernel, &second, w->number);
+    if (spreads) {
+        spread_result(kernel, problem, second.y);
+    }
+}
+
+// ---- the choice -------------------------------------------------------------------------------
+
+static void add_way(attention_problem *problem, way w) {
+    if (problem->count < WAYS_MAX) {
+        problem->library |= w.kind == WAY_PRODUCTS ? UINT64_C(1) << problem->count : 0;
+        problem->ways[problem->count++] = w;
+    }
+}
+
+static int64_t get_units(const rondo_device_info *info) {
+    return info->compute_units > 0 ? info->compute_units : 1;
+}
+
+// Few blocks and many keys: as many parts as fill the chip twice.
+static void list_parts(attention_problem *problem, const rondo_device_info *info) {
+    const rondo__attention *a = &problem->attention;
+    const int64_t blocks = count_row_tiles(a, 1) * a->batch * a->heads;
+    const int64_t most = a->n / PART_KEYS_LEAST;
+    int64_t parts = (2 * get_units(info) + blocks - 1) / blocks;
+    parts = parts > most ? most : parts;
+    parts = parts > PARTS_MOST ? PARTS_MOST : parts;
+    if (parts > 1) {
+        add_way(problem, (way){.kind = WAY_PARTS, .rows = 1, .parts = parts});
+    }
+}
+
+// Large blocks reuse more; small ones fill the chip. Those that fill it come first.
+static void list_tensor(attention_problem *problem, const rondo_device_info *info) {
+    const rondo__attention *a = &problem->attention;
+    for (int turn = 0; turn < 2; turn++) {
+        for (int64_t warps = 1; warps <= KEY_WARPS_MOST; warps *= 2) {
+            const int64_t blocks = count_tensor_tiles(a, warps) * a->batch * a->heads;
+            const bool fills = blocks >= get_units(info) || warps == KEY_WARPS_MOST;
+            if (fills == (turn == 0) && get_tensor_keys(info, a, warps) > 0) {
+                add_way(problem, (way){.kind = WAY_TENSOR, .rows = warps, .parts = 1});
+            }
+        }
+    }
+}
+
+static void list_tiles(attention_problem *problem, const rondo_device_info *info) {
+    const rondo__attention *a = &problem->attention;
+    for (int64_t rows = ROWS_MOST; rows >= 1; rows /= 2) {
+        const int64_t blocks = count_row_tiles(a, rows) * a->batch * a->heads;
+        if (rows == 1 || (blocks >= get_units(info) && get_keys(a, rows) > 0)) {
+            add_way(problem, (way){.kind = WAY_TILES, .rows = rows, .parts = 1});
+        }
+    }
+}
+
+// Libraries are told that operands begin at 16 bytes.
+static bool is_aligned(const attention_problem *problem) {
+    bool is_it = true;
+    for (size_t i = 0; i < 3; i++) {
+        is_it = is_it && find_operand(problem, i).offset_bytes % 16 == 0;
+    }
+    return is_it;
+}
+
+static void list_products(const rondo__cuda_kernel *kernel, attention_problem *problem) {
+    rondo__cuda_matmul products[2];
+    size_t count = is_aligned(problem) ? PRODUCT_WAYS_MOST : 0;
+    make_products(problem, rondo__address_output(0), &products[0], &products[1]);
+    for (int i = 0; i < 2 && count > 0; i++) {
+        const size_t ways = rondo__cuda_list_product_ways(kernel, &products[i]).count;
+        count = ways < count ? ways : count;
+    }
+    for (size_t i = 0; i < count; i++) {
+        add_way(problem, (way){.kind = WAY_PRODUCTS, .rows = 1, .parts = 1, .number = i});
+    }
+}
+
+// The best guess first: it runs where nothing is timed. Without tensor cores a library's products
+// win where there is much to compute.
+static void list_ways(const rondo__cuda_kernel *kernel, attention_problem *problem) {
+    const rondo__attention *a = &problem->attention;
+    const double work = (double)(a->batch * a->heads) * (double)a->m * (double)a->n *
+                        (double)(a->width + a->v_width);
+    rondo_device_info info = {.struct_size = sizeof info};
+    if (rondo__device_get_facts(kernel->device, &info) != RONDO_STATUS_OK) {
+        info = (rondo_device_info){.struct_size = sizeof info};
+    }
+    const bool has_tensor = problem->dtype == RONDO_DTYPE_F16 && info.arch_major >= 8;
+    const bool is_large =
+        !has_tensor && work >= PRODUCTS_WORK_LEAST && rondo__cuda_get_cublaslt_version(kernel) != 0;
+    if (is_large) {
+        list_products(kernel, problem);
+    }
+    if (a->m <= 16 || !has_tensor) {
+        list_parts(problem, &info);
+    }
+    if (has_tensor) {
+        list_tensor(problem, &info);
+    } else {
+        list_tiles(problem, &info);
+    }
+    if (problem->count == 0) {  // widths for which tensor cores lack room
+        list_tiles(problem, &info);
+    }
+    if (!is_large) {
+        list_products(kernel, problem);
+    }
+}
+
+static void build_way(rondo__cuda_kernel *kernel, const void *data, size_t index) {
+    const attention_problem *problem = data;
+    const way *w = &problem->ways[index];
+    if (w->kind == WAY_PRODUCTS) {
+        add_products(kernel, problem, w);
+    } else if (w->kind == WAY_TENSOR) {
+        add_tensor(kernel, problem, w);
+    } else {
+        add_tiles(kernel, problem, w);
+    }
+}
+
+static void describe_way(const rondo__cuda_kernel *kernel, const void *data, size_t index,
+                         char *text, size_t text_bytes) {
+    const attention_problem *problem = data;
+    const way *w = &problem->ways[index];
+    if (w->kind == WAY_PRODUCTS) {
+        (void)snprintf(text, text_bytes, "two products %zu of version %zu", w->number,
+                       rondo__cuda_get_cublaslt_version(kernel));
+    } else if (w->kind == WAY_TENSOR) {
+        (void)snprintf(text, text_bytes, "tensor cores, %lld warps share rows", (long long)w->rows);
+    } else {
+        (void)snprintf(text, text_bytes, "tiles of %lld rows, %lld parts", (long long)w->rows * 16,
+                       (long long)w->parts);
+    }
+}
+
+static size_t write_strides(char *text, size_t text_bytes,
+                            const rondo__attention_strides *strides) {
+    const int length =
+        snprintf(text, text_bytes, " %lld,%lld,%lld,%lld+%lld", (long long)strides->batch,
+                 (long long)strides->head, (long long)strides->row, (long long)strides->column,
+                 (long long)strides->offset);
+    return length > 0 && (size_t)length < text_bytes ? (size_t)length : 0;
+}
+
+static void write_key(const attention_problem *problem, char *text, size_t text_bytes) {
+    const rondo__attention *a = &problem->attention;
+    const rondo__attention_strides *strides[] = {&a->q, &a->k, &a->v, &a->mask, &a->y};
+    (void)snprintf(text, text_bytes,
+                   "attention %s batch %lld heads %lld m%lld n%lld width %lld %lld mask %d at",
+                   rondo_dtype_get_name(problem->dtype), (long long)a->batch, (long long)a->heads,
+                   (long long)a->m, (long long)a->n, (long long)a->width, (long long)a->v_width,
+                   (int)problem->has_mask);
+    size_t at = strlen(text);
+    for (size_t i = 0; i < sizeof strides / sizeof strides[0]; i++) {
+        at += write_strides(text + at, text_bytes - at, strides[i]);
+    }
+}
+
+void rondo__cuda_prepare_attention(rondo__cuda_kernel *kernel) {
+    const rondo__op *op = kernel->request->op;
+    attention_problem problem = {.dtype = rondo__cuda_input(kernel, 0)->dtype,
+                                 .has_mask = rondo__cuda_has_input(kernel, 3)};
+    const rondo_status status = rondo__attention_init(
+        op, &rondo__cuda_input(kernel, 0)->shape, &rondo__cuda_input(kernel, 1)->shape,
+        &rondo__cuda_input(kernel, 2)->shape,
+        problem.has_mask ? &rondo__cuda_input(kernel, 3)->shape : NULL, &problem.attention);
+    if (!rondo__cuda_check(kernel, status)) {
+        return;
+    }
+    if (!rondo__cuda_is_float(problem.dtype)) {
+        rondo__cuda_refuse(kernel, "tensors of this type");
+        return;
+    }
+    list_ways(kernel, &problem);
+    const int64_t forced = rondo__op_get_int(op, "way", -1);
+    if (forced >= 0) {
+        build_way(kernel, &problem, (size_t)forced % problem.count);
+        return;
+    }
+    char key[480];
+    write_key(&problem, key, sizeof key);
+    const rondo__tuning tuning = {
+        .key = key,
+        .candidate_count = problem.count,
+        .fast = (UINT64_C(1) << problem.count) - 1,
+        .library = problem.library,
+        .problem = &problem,
+        .build = build_way,
+        .describe = describe_way,
+    };
+    rondo__cuda_add_fastest(kernel, &tuning);
+}

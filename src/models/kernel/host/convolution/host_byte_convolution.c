@@ -1,0 +1,454 @@
+// kernel/host/convolution/host_byte_convolution.c — ConvInteger and QLinearConv over one or two
+// spatial axes.
+//
+// A convolution is the product of the filters [filters, taps] and of what the taps see at each
+// place of the output [taps, places], which comes out in the order of y:
+//
+//   x of one image -> copied with its padding, so that no tap falls outside; with a stride along
+//                     the width, columns of one remainder together, so that neighbours in y are
+//                     neighbours there
+//   chunk of places -> panels (byte_simd.h), a tap after the other in runs of whole rows
+//   filters x chunk -> y, as any product
+//
+// Constant filters are prepared once for the program. Padding stands for x's zero point.
+// SPDX-License-Identifier: Apache-2.0
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "kernel/host/host_families.h"
+#include "kernel/host/host_kernel.h"
+#include "kernel/host/host_threads.h"
+#include "kernel/host/product/byte_matrix.h"
+#include "op/image/convolution.h"
+#include "op/math/matrix.h"
+
+enum {
+    CHUNK_BYTES = 256 * 1024,  // of panels: they stay in the cache until they are used
+    COPY_BYTES = 32,           // of a run; more than needed is overwritten by the next
+    NO_INPUT = 32,
+};
+
+typedef struct byte_convolution_kernel {
+    rondo__host_kernel head;
+    const rondo__byte_simd *simd;
+    int64_t batch, group, channels, filters;  // of one group
+    int64_t height, width, out_height, out_width;
+    int64_t kernel[2], stride[2], dilation[2], pad[2];
+    int64_t k;  // taps
+    int64_t padded_height, phase_width;
+    int64_t channel_bytes;  // of the padded copy
+    int64_t chunk_places;
+    bool is_x_signed, is_w_signed, is_y_signed, is_requantized;
+    uint32_t w, x_zero, w_zero, bias;
+    int64_t w_zero_count, w_scale_count;
+    const void *prepared;                           // constant filters; NULL: prepared in each run
+    size_t padded_at, chunk_at, zeros_at, sums_at;  // work; filters come first
+} byte_convolution_kernel;
+
+enum {
+    QLINEAR_X_SCALE = 1,
+    QLINEAR_W_SCALE = 4,
+    QLINEAR_Y_SCALE = 6,
+    QLINEAR_Y_ZERO = 7,
+    QLINEAR_BIAS = 8
+};
+
+// ---- running ----------------------------------------------------------------------------------
+
+// One row of the padded copy.
+static void pad_row(const byte_convolution_kernel *kernel, const uint8_t *x, uint8_t zero,
+                    uint8_t *to) {
+    const int64_t stride = kernel->stride[1], pad = kernel->pad[1];
+    const int64_t columns = kernel->phase_width * stride;
+    if (x == NULL) {
+        memset(to, zero, (size_t)columns);
+        return;
+    }
+    if (stride == 1) {
+        const int64_t left = pad < columns ? pad : columns;
+        const int64_t room = columns - left;
+        const int64_t middle = kernel->width < room ? kernel->width : room;
+        memset(to, zero, (size_t)left);
+        memcpy(to + left, x, (size_t)middle);
+        memset(to + left + middle, zero, (size_t)(room - middle));
+        return;
+    }
+    for (int64_t phase = 0; phase < stride; ++phase) {
+        for (int64_t i = 0; i < kernel->phase_width; ++i) {
+            const int64_t column = i * stride + phase - pad;
+            *to++ = column >= 0 && column < kernel->width ? x[column] : zero;
+        }
+    }
+}
+
+typedef struct padding {
+    const byte_convolution_kernel *kernel;
+    const uint8_t *x;
+    uint8_t zero;
+    uint8_t *to;
+} padding;
+
+static void pad_rows(void *data, int64_t first, int64_t end) {
+    const padding *p = data;
+    const byte_convolution_kernel *kernel = p->kernel;
+    const int64_t rows = kernel->padded_height;
+    const int64_t row_bytes = kernel->phase_width * kernel->stride[1];
+    for (int64_t i = first; i < end; ++i) {
+        const int64_t y = i % rows - kernel->pad[0];
+        const bool is_inside = y >= 0 && y < kernel->height;
+        pad_row(kernel, is_inside ? p->x + (i / rows * kernel->height + y) * kernel->width : NULL,
+                p->zero, p->to + i * row_bytes);
+    }
+}
+
+static void pad_image(const byte_convolution_kernel *kernel, const uint8_t *x, uint8_t zero,
+                      uint8_t *to) {
+    padding p = {kernel, x, zero, to};
+    const int64_t rows = kernel->group * kernel->channels * kernel->padded_height;
+    const double bytes = (double)(rows * kernel->phase_width * kernel->stride[1]) * 2.0;
+    rondo__workers_loop(rows, rondo__host_get_grain(rows, bytes, 0.0), pad_rows, &p);
+}
+
+// Where a run of places begins in a padded channel, and in the panel.
+typedef struct place_run {
+    int64_t from;
+    int32_t to;
+} place_run;
+
+static int32_t find_runs(const byte_convolution_kernel *kernel, int64_t first, int64_t count,
+                         place_run *out_runs) {
+    const int64_t row_step = kernel->stride[0] * kernel->phase_width * kernel->stride[1];
+    int32_t runs = 0;
+    for (int64_t done = 0; done < count;) {
+        const int64_t row = (first + done) / kernel->out_width;
+        const int64_t column = (first + done) % kernel->out_width;
+        out_runs[runs++] = (place_run){row * row_step + column, (int32_t)done};
+        done += kernel->out_width - column;
+    }
+    return runs;
+}
+
+// Packs the panel of places [first, first + count), seen from one group's channels.
+static void pack_places(const byte_convolution_kernel *kernel, const uint8_t *padded, int64_t first,
+                        int64_t count, int8_t *panel, int32_t *sums) {
+    const rondo__byte_simd *simd = kernel->simd;
+    const int64_t columns = simd->panel_columns, group = simd->group;
+    uint8_t rows[RONDO__BYTE_GROUP_MAX * RONDO__BYTE_COLUMNS_MAX + COPY_BYTES];
+    place_run runs[RONDO__BYTE_COLUMNS_MAX];
+    const int32_t run_count = find_runs(kernel, first, count, runs);
+    const int64_t row_bytes = kernel->phase_width * kernel->stride[1];
+    int64_t tap_row = 0, tap_column = 0;
+    memset(sums, 0, (size_t)columns * sizeof *sums);
+    memset(rows, 0, sizeof rows);
+    for (int64_t k = 0; k < kernel->k;) {
+        int64_t g = 0;
+        for (; g < group && k < kernel->k; ++g, ++k) {
+            const int64_t shift = tap_column * kernel->dilation[1];
+            const uint8_t *from = padded + tap_row * kernel->dilation[0] * row_bytes +
+                                  shift % kernel->stride[1] * kernel->phase_width +
+                                  shift / kernel->stride[1];
+            for (int32_t i = 0; i < run_count; ++i) {
+                memcpy(rows + g * columns + runs[i].to, from + runs[i].from, COPY_BYTES);
+            }
+            if (++tap_column == kernel->kernel[1]) {
+                tap_column = 0;
+                if (++tap_row == kernel->kernel[0]) {
+                    tap_row = 0;
+                    padded += kernel->channel_bytes;
+                }
+            }
+        }
+        for (; g < group; ++g) {  // what is packed as 0
+            memset(rows + g * columns, kernel->is_x_signed ? 0 : 0x80, (size_t)columns);
+        }
+        simd->pack_block(rows, kernel->is_x_signed, panel, sums);
+        panel += group * columns;
+    }
+}
+
+static const uint8_t *get_input(const void *const *inputs, uint32_t input) {
+    return input == NO_INPUT ? NULL : inputs[input];
+}
+
+// Packs panels of the chunk of places from `first` on.
+typedef struct packing {
+    const byte_convolution_kernel *kernel;
+    const rondo__byte_form *form;
+    const uint8_t *padded;
+    int64_t first;
+    char *chunk;
+    int32_t *sums;
+} packing;
+
+static void pack_panels(void *data, int64_t first_panel, int64_t end_panel) {
+    const packing *p = data;
+    const int64_t width = p->kernel->simd->panel_columns;
+    for (int64_t panel = first_panel; panel < end_panel; ++panel) {
+        const int64_t left = p->form->n - panel * width;
+        pack_places(p->kernel, p->padded, p->first + panel * width, left < width ? left : width,
+                    (int8_t *)p->chunk + (size_t)panel * p->form->panel_bytes,
+                    p->sums + panel * width);
+    }
+}
+
+// y [filters, places] of one group and image.
+static void run_group(const byte_convolution_kernel *kernel, const rondo__byte_rows *filters,
+                      int64_t group, const uint8_t *padded, const int32_t *zeros, char *chunk,
+                      int32_t *y) {
+    const int64_t places = kernel->out_height * kernel->out_width;
+    for (int64_t first = 0; first < places; first += kernel->chunk_places) {
+        const int64_t rest = places - first;
+        const rondo__byte_form form = rondo__byte_form_make(
+            kernel->simd, kernel->k, rest < kernel->chunk_places ? rest : kernel->chunk_places,
+            kernel->is_x_signed, false);
+        int32_t *sums = (int32_t *)(void *)(chunk + (size_t)form.panel_count * form.panel_bytes);
+        packing p = {kernel, &form, padded, first, chunk, sums};
+        const double bytes = (double)form.panel_count * (double)form.panel_bytes * 4.0;
+        rondo__workers_loop(form.panel_count, rondo__host_get_grain(form.panel_count, bytes, 0.0),
+                            pack_panels, &p);
+        const rondo__byte_product product = {
+            .form = &form,
+            .matrix = chunk,
+            .b_zeros = zeros,
+            .a = filters,
+            .first = group * kernel->filters,
+            .rows = kernel->filters,
+            .y = y + first,
+            .y_row = places,
+        };
+        rondo__byte_product_run(&product);
+    }
+}
+
+typedef struct requantizing {
+    const byte_convolution_kernel *kernel;
+    const void *const *inputs;
+    int64_t group;
+    const int32_t *sums;
+    uint8_t *y;
+} requantizing;
+
+static void requantize_rows(void *data, int64_t first, int64_t end) {
+    const requantizing *job = data;
+    const byte_convolution_kernel *kernel = job->kernel;
+    const void *const *inputs = job->inputs;
+    const float *w_scale = inputs[QLINEAR_W_SCALE];
+    const int32_t *bias = kernel->bias == NO_INPUT ? NULL : inputs[kernel->bias];
+    const float x_scale = *(const float *)inputs[QLINEAR_X_SCALE];
+    const float y_scale = *(const float *)inputs[QLINEAR_Y_SCALE];
+    const int32_t y_zero =
+        rondo__byte_get((const uint8_t *)inputs[QLINEAR_Y_ZERO], kernel->is_y_signed, 0);
+    const int64_t places = kernel->out_height * kernel->out_width;
+    for (int64_t r = first; r < end; ++r) {
+        const int64_t filter = job->group * kernel->filters + r;
+        const float scale = x_scale * w_scale[kernel->w_scale_count == 1 ? 0 : filter];
+        kernel->simd->requantize(job->sums + r * places, bias != NULL ? bias[filter] : 0, scale,
+                                 NULL, y_scale, y_zero, kernel->is_y_signed, places,
+                                 job->y + r * places);
+    }
+}
+
+// The filters with this run's zero points.
+static rondo__byte_rows get_filters(const byte_convolution_kernel *kernel,
+                                    const void *const *inputs, void *work) {
+    const rondo__byte_simd *simd = kernel->simd;
+    const int64_t count = kernel->group * kernel->filters;
+    const uint8_t *zeros = get_input(inputs, kernel->w_zero);
+    if (kernel->prepared == NULL) {
+        return rondo__byte_rows_prepare(simd, inputs[kernel->w], kernel->is_w_signed, kernel->k,
+                                        count, zeros, kernel->w_zero_count, true, work);
+    }
+    return rondo__byte_rows_use(simd, kernel->prepared, kernel->is_w_signed, kernel->k, count,
+                                zeros, kernel->w_zero_count, work);
+}
+
+static rondo_status run_convolution(rondo__host_kernel *head, const void *const *inputs,
+                                    void *const *outputs, void *workspace) {
+    const byte_convolution_kernel *kernel = (const byte_convolution_kernel *)head;
+    char *work = workspace;
+    uint8_t *padded = (uint8_t *)work + kernel->padded_at;
+    int32_t *zeros = (int32_t *)(void *)(work + kernel->zeros_at);
+    const rondo__byte_rows filters = get_filters(kernel, inputs, work);
+    const uint8_t *x_zero = get_input(inputs, kernel->x_zero);
+    const int32_t zero = x_zero != NULL ? rondo__byte_get(x_zero, kernel->is_x_signed, 0) : 0;
+    for (int64_t i = 0; i < kernel->chunk_places; ++i) {
+        zeros[i] = zero - (kernel->is_x_signed ? 0 : 128);
+    }
+    const int64_t image = kernel->group * kernel->channels * kernel->height * kernel->width;
+    const int64_t plane = kernel->filters * kernel->out_height * kernel->out_width;
+    for (int64_t i = 0; i < kernel->batch * kernel->group; ++i) {
+        const int64_t group = i % kernel->group;
+        if (group == 0) {
+            pad_image(kernel, (const uint8_t *)inputs[0] + i / kernel->group * image, (uint8_t)zero,
+                      padded);
+        }
+        int32_t *y = kernel->is_requantized ? (int32_t *)(void *)(work + kernel->sums_at)
+                                            : (int32_t *)outputs[0] + i * plane;
+        run_group(kernel, &filters, group,
+                  padded + group * kernel->channels * kernel->channel_bytes, zeros,
+                  work + kernel->chunk_at, y);
+        if (kernel->is_requantized) {
+            requantizing job = {kernel, inputs, group, y, (uint8_t *)outputs[0] + i * plane};
+            rondo__workers_loop(kernel->filters,
+                                rondo__host_get_grain(kernel->filters, (double)plane * 5.0, 0.0),
+                                requantize_rows, &job);
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+// ---- preparing --------------------------------------------------------------------------------
+
+static uint32_t find_input(const rondo__kernel_request *request, uint32_t input) {
+    return input < request->input_count && request->inputs[input].dtype != RONDO_DTYPE_NONE
+               ? input
+               : NO_INPUT;
+}
+
+static int64_t count_values(const rondo__kernel_request *request, uint32_t input) {
+    return input == NO_INPUT ? 1 : rondo_shape_get_count(&request->inputs[input].shape);
+}
+
+// False where scales are no f32.
+static bool read_inputs(const rondo__kernel_request *request, byte_convolution_kernel *kernel) {
+    kernel->is_requantized = strcmp(request->op->def->name, "QLinearConv") == 0;
+    kernel->w = kernel->is_requantized ? 3 : 1;
+    kernel->x_zero = find_input(request, 2);
+    kernel->w_zero = find_input(request, kernel->is_requantized ? 5 : 3);
+    kernel->bias = NO_INPUT;
+    kernel->w_zero_count = count_values(request, kernel->w_zero);
+    kernel->is_x_signed = request->inputs[0].dtype == RONDO_DTYPE_I8;
+    kernel->is_w_signed = request->inputs[kernel->w].dtype == RONDO_DTYPE_I8;
+    if (!kernel->is_requantized) {
+        return true;
+    }
+    kernel->bias = find_input(request, QLINEAR_BIAS);
+    kernel->w_scale_count = count_values(request, QLINEAR_W_SCALE);
+    kernel->is_y_signed = request->inputs[QLINEAR_Y_ZERO].dtype == RONDO_DTYPE_I8;
+    return request->inputs[QLINEAR_X_SCALE].dtype == RONDO_DTYPE_F32 &&
+           request->inputs[QLINEAR_W_SCALE].dtype == RONDO_DTYPE_F32 &&
+           request->inputs[QLINEAR_Y_SCALE].dtype == RONDO_DTYPE_F32 &&
+           (kernel->bias == NO_INPUT || request->inputs[kernel->bias].dtype == RONDO_DTYPE_I32);
+}
+
+// One spatial axis counts as the second of two. A filter of one tap sees all places as one row.
+static void read_extents(const rondo__convolution *given, byte_convolution_kernel *kernel) {
+    const rondo__window *window = &given->window;
+    kernel->batch = given->batch;
+    kernel->group = given->group;
+    kernel->channels = given->channels / given->group;
+    kernel->filters = given->filters / given->group;
+    int64_t input[2] = {1, 1}, output[2] = {1, 1};
+    bool is_pointwise = true;
+    for (int32_t i = 0; i < 2; ++i) {
+        const int32_t axis = i - (2 - window->rank);
+        kernel->kernel[i] = axis < 0 ? 1 : window->kernel[axis];
+        kernel->stride[i] = axis < 0 ? 1 : window->stride[axis];
+        kernel->dilation[i] = axis < 0 ? 1 : window->dilation[axis];
+        kernel->pad[i] = axis < 0 ? 0 : window->pad_begin[axis];
+        input[i] = axis < 0 ? 1 : window->input[axis];
+        output[i] = axis < 0 ? 1 : window->output[axis];
+        is_pointwise = is_pointwise && kernel->kernel[i] == 1 && kernel->stride[i] == 1 &&
+                       kernel->pad[i] == 0 && input[i] == output[i];
+    }
+    kernel->height = is_pointwise ? 1 : input[0];
+    kernel->width = is_pointwise ? input[0] * input[1] : input[1];
+    kernel->out_height = is_pointwise ? 1 : output[0];
+    kernel->out_width = is_pointwise ? output[0] * output[1] : output[1];
+    kernel->k = kernel->channels * kernel->kernel[0] * kernel->kernel[1];
+}
+
+// False where the padded copy would be out of proportion.
+static bool plan_work(byte_convolution_kernel *kernel) {
+    enum { GROWTH = 16 };
+    const rondo__byte_simd *simd = kernel->simd;
+    int64_t seen[2];
+    for (int i = 0; i < 2; ++i) {
+        const int64_t out = i == 0 ? kernel->out_height : kernel->out_width;
+        int64_t span, reach;
+        if (!rondo__mul_i64(out - 1, kernel->stride[i], &span) ||
+            !rondo__mul_i64(kernel->kernel[i] - 1, kernel->dilation[i], &reach) ||
+            span > INT32_MAX || reach > INT32_MAX) {
+            return false;
+        }
+        seen[i] = span + reach + 1;
+    }
+    kernel->padded_height = seen[0];
+    kernel->phase_width = (seen[1] + kernel->stride[1] - 1) / kernel->stride[1];
+    kernel->channel_bytes = kernel->padded_height * kernel->phase_width * kernel->stride[1];
+    const int64_t used = kernel->height * kernel->width + kernel->out_height * kernel->out_width;
+    if (kernel->channel_bytes / GROWTH > used + 4096) {
+        return false;
+    }
+    const int64_t places = kernel->out_height * kernel->out_width;
+    const rondo__byte_form one =
+        rondo__byte_form_make(simd, kernel->k, simd->panel_columns, true, false);
+    const int64_t fitting = CHUNK_BYTES / (int64_t)one.panel_bytes;
+    kernel->chunk_places = (fitting > 8 ? fitting : 8) * simd->panel_columns;
+    if (kernel->chunk_places > places) {
+        kernel->chunk_places =
+            (places + simd->panel_columns - 1) / simd->panel_columns * simd->panel_columns;
+    }
+    const rondo__byte_form form =
+        rondo__byte_form_make(simd, kernel->k, kernel->chunk_places, true, false);
+    const size_t sizes[] = {
+        rondo__byte_rows_get_bytes(simd, kernel->k, kernel->group * kernel->filters),
+        (size_t)(kernel->group * kernel->channels * kernel->channel_bytes) + COPY_BYTES,
+        form.matrix_bytes,
+        (size_t)kernel->chunk_places * sizeof(int32_t),
+        kernel->is_requantized ? (size_t)(kernel->filters * places) * sizeof(int32_t) : 0,
+    };
+    size_t *const offsets[] = {NULL, &kernel->padded_at, &kernel->chunk_at, &kernel->zeros_at,
+                               &kernel->sums_at};
+    size_t at = 0;
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; ++i) {
+        if (offsets[i] != NULL) {
+            *offsets[i] = at;
+        }
+        at += rondo__align_up(sizes[i], 64);
+    }
+    kernel->head.base.workspace_bytes = at;
+    return true;
+}
+
+static rondo_status init_kernel(const rondo__kernel_request *request,
+                                byte_convolution_kernel *kernel) {
+    rondo__convolution given;
+    if (!read_inputs(request, kernel)) {
+        return RONDO_STATUS_UNSUPPORTED;
+    }
+    RETURN_IF_ERROR(rondo__convolution_init(request->op, &request->inputs[0].shape,
+                                            &request->inputs[kernel->w].shape, false, &given));
+    if (given.window.rank > 2) {
+        return RONDO_STATUS_UNSUPPORTED;
+    }
+    read_extents(&given, kernel);
+    kernel->simd = rondo__byte_simd_choose(NULL);  // of x
+    if (kernel->k > RONDO__BYTE_PRODUCT_K_MAX || !plan_work(kernel)) {
+        return RONDO_STATUS_UNSUPPORTED;
+    }
+    const rondo_tensor *w = request->inputs[kernel->w].constant;
+    if (w == NULL) {
+        return RONDO_STATUS_OK;
+    }
+    return rondo__byte_rows_keep(request->weights, kernel->simd, w, kernel->is_w_signed, kernel->k,
+                                 kernel->group * kernel->filters, &kernel->prepared);
+}
+
+rondo_status rondo__host_prepare_byte_convolution(const rondo__kernel_request *request,
+                                                  rondo__kernel **out_kernel) {
+    rondo__host_kernel *head = rondo__host_kernel_create(request, sizeof(byte_convolution_kernel),
+                                                         "simd", run_convolution, NULL);
+    if (head == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    const rondo_status status = init_kernel(request, (byte_convolution_kernel *)head);
+    if (status != RONDO_STATUS_OK) {
+        rondo__kernel_destroy(&head->base);
+        return status;
+    }
+    *out_kernel = &head->base;
+    return RONDO_STATUS_OK;
+}

@@ -1,0 +1,274 @@
+// kernel/host/convolution/host_conv_transpose.c — ConvTranspose on f32 with a constant weight, up
+// to three spatial axes, as products with our tiles.
+//
+// Work is cut by rows of the output along the last axis, of all filters of a group at once. Into
+// one such row goes each tap of the leading axes that meets it in the input:
+//
+//   w[tap]' [filters * last kernel axis, channels]  x  row of x [channels, width]
+//
+// The result has, for each filter and tap of the last axis, a row as wide as x, which is added to
+// the output at the positions of that tap, `stride` apart. No two units of work write the same
+// element, and no product is made twice.
+// SPDX-License-Identifier: Apache-2.0
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/thread_count.h"
+#include "kernel/host/host_families.h"
+#include "kernel/host/host_kernel.h"
+#include "kernel/host/host_threads.h"
+#include "kernel/host/product/packed_matrix.h"
+#include "op/image/convolution.h"
+
+typedef struct transposed_kernel {
+    rondo__host_kernel head;
+    const rondo__simd *simd;
+    rondo__convolution shape;
+    const float *weights;  // [group, leading taps, filters of a group * last kernel axis, channels]
+    int64_t channels, filters;  // of a group
+    int64_t leading_taps;
+    int64_t leading_outputs;  // rows of a plane of y
+    int64_t part_count;
+    int64_t scratch_floats;  // of a part
+} transposed_kernel;
+
+// ---- running ----------------------------------------------------------------------------------
+
+// Which row of the input tap `tap` of the leading axes puts into the output row at `position`.
+static bool find_row(const rondo__window *window, const int64_t *position, const int64_t *tap,
+                     int64_t *out_row) {
+    int64_t row = 0;
+    for (int32_t i = 0; i + 1 < window->rank; ++i) {
+        const int64_t at = position[i] + window->pad_begin[i] - tap[i] * window->dilation[i];
+        if (at < 0 || at % window->stride[i] != 0 || at / window->stride[i] >= window->input[i]) {
+            return false;
+        }
+        row = row * window->input[i] + at / window->stride[i];
+    }
+    *out_row = row;
+    return true;
+}
+
+// y[position of each element of x] += x, for one tap of the last axis.
+static void scatter(const rondo__window *window, int64_t tap, const float *x, float *y) {
+    const int32_t last = window->rank - 1;
+    const int64_t stride = window->stride[last];
+    const int64_t offset = tap * window->dilation[last] - window->pad_begin[last];
+    int64_t begin = offset < 0 ? (-offset + stride - 1) / stride : 0;
+    int64_t end = window->output[last] - offset;
+    end = end <= 0 ? 0 : (end + stride - 1) / stride;
+    end = end < window->input[last] ? end : window->input[last];
+    float *to = y + offset;
+    if (stride == 1) {
+        for (; begin < end; ++begin) {
+            to[begin] += x[begin];
+        }
+    } else if (stride == 2) {
+        for (; begin < end; ++begin) {
+            to[2 * begin] += x[begin];
+        }
+    } else {
+        for (; begin < end; ++begin) {
+            to[begin * stride] += x[begin];
+        }
+    }
+}
+
+// products [rows, width of x] = weights [rows, channels] x row of x.
+static void multiply_row(const transposed_kernel *kernel, const float *weights, const float *x,
+                         float *panel, float *products) {
+    const rondo__window *window = &kernel->shape.window;
+    const int64_t width = window->input[window->rank - 1];
+    const int64_t rows = kernel->filters * window->kernel[window->rank - 1];
+    const int64_t panel_width = kernel->simd->panel_columns;
+    for (int64_t column = 0; column < width; column += panel_width) {
+        const int64_t columns = width - column < panel_width ? width - column : panel_width;
+        for (int64_t c = 0; c < kernel->channels; ++c) {
+            memcpy(panel + c * panel_width, x + c * kernel->shape.input_span + column,
+                   (size_t)columns * sizeof(float));
+        }
+        const rondo__row_product product = {
+            .simd = kernel->simd,
+            .m = rows,
+            .k = kernel->channels,
+            .n = columns,
+            .a = weights,
+            .a_row = kernel->channels,
+            .panels = panel,
+            .b_row = panel_width,
+            .scale = 1.0f,
+            .low = -INFINITY,
+            .high = INFINITY,
+            .y = products + column,
+            .y_row = width,
+        };
+        rondo__multiply_rows(&product);
+    }
+}
+
+// One row of each plane of a group: `y` is that row of its first plane.
+static void run_row(const transposed_kernel *kernel, int64_t group, const int64_t *position,
+                    const float *x, const float *bias, float *y, float *scratch) {
+    const rondo__window *window = &kernel->shape.window;
+    const int32_t last = window->rank - 1;
+    const int64_t width = window->input[last], kernel_width = window->kernel[last];
+    const int64_t rows = kernel->filters * kernel_width;
+    const int64_t panel_floats = kernel->channels * kernel->simd->panel_columns;
+    float *products = scratch + panel_floats;
+    for (int64_t m = 0; m < kernel->filters; ++m) {
+        const float start = bias != NULL ? bias[group * kernel->filters + m] : 0.0f;
+        float *plane = y + m * kernel->shape.output_span;
+        for (int64_t i = 0; i < window->output[last]; ++i) {
+            plane[i] = start;
+        }
+    }
+    int64_t tap[RONDO__SPATIAL_MAX] = {0};
+    const float *weights = kernel->weights + group * kernel->leading_taps * rows * kernel->channels;
+    do {
+        int64_t row;
+        if (find_row(window, position, tap, &row)) {
+            multiply_row(kernel, weights, x + row * width, scratch, products);
+            for (int64_t i = 0; i < rows; ++i) {
+                scatter(window, i % kernel_width, products + i * width,
+                        y + i / kernel_width * kernel->shape.output_span);
+            }
+        }
+        weights += rows * kernel->channels;
+    } while (rondo__index_advance(last, window->kernel, tap));
+}
+
+typedef struct transposed_run {
+    const transposed_kernel *kernel;
+    const float *x, *bias;
+    float *y, *workspace;
+} transposed_run;
+
+static void run_parts(void *data, int64_t first_part, int64_t end_part) {
+    const transposed_run *run = data;
+    const transposed_kernel *kernel = run->kernel;
+    const rondo__convolution *shape = &kernel->shape;
+    const rondo__window *window = &shape->window;
+    const int64_t count = shape->batch * shape->group * kernel->leading_outputs;
+    const int64_t parts = kernel->part_count;
+    for (int64_t part = first_part; part < end_part; ++part) {
+        float *scratch = run->workspace + part * kernel->scratch_floats;
+        memset(scratch, 0,
+               (size_t)(kernel->channels * kernel->simd->panel_columns) * sizeof(float));
+        for (int64_t i = count * part / parts; i < count * (part + 1) / parts; ++i) {
+            const int64_t block = i / kernel->leading_outputs;  // group of an image
+            int64_t position[RONDO__SPATIAL_MAX];
+            int64_t rest = i % kernel->leading_outputs;
+            const int64_t row = rest;
+            for (int32_t d = window->rank - 2; d >= 0; --d) {
+                position[d] = rest % window->output[d];
+                rest /= window->output[d];
+            }
+            run_row(kernel, block % shape->group, position,
+                    run->x + block * kernel->channels * shape->input_span, run->bias,
+                    run->y + block * kernel->filters * shape->output_span +
+                        row * window->output[window->rank - 1],
+                    scratch);
+        }
+    }
+}
+
+static rondo_status run_transposed(rondo__host_kernel *head, const void *const *inputs,
+                                   void *const *outputs, void *workspace) {
+    const transposed_kernel *kernel = (const transposed_kernel *)head;
+    transposed_run run = {kernel, inputs[0], head->input_count > 2 ? inputs[2] : NULL, outputs[0],
+                          workspace};
+    rondo__workers_loop(kernel->part_count, 1, run_parts, &run);
+    return RONDO_STATUS_OK;
+}
+
+// ---- preparing --------------------------------------------------------------------------------
+
+typedef struct weight_form {
+    char kind[8];
+    int64_t group, channels, filters, leading_taps, kernel_width;
+} weight_form;
+
+// From [group, channels, filters, leading taps, last kernel axis].
+static rondo_status fill_weights(const rondo__weight_want *want, void *bytes) {
+    const weight_form *form = want->form;
+    const float *from = want->constant->data;
+    float *to = bytes;
+    for (int64_t g = 0; g < form->group; ++g) {
+        for (int64_t tap = 0; tap < form->leading_taps; ++tap) {
+            for (int64_t i = 0; i < form->filters * form->kernel_width; ++i) {
+                const int64_t m = i / form->kernel_width, last = i % form->kernel_width;
+                for (int64_t c = 0; c < form->channels; ++c) {
+                    const int64_t plane = (g * form->channels + c) * form->filters + m;
+                    *to++ = from[(plane * form->leading_taps + tap) * form->kernel_width + last];
+                }
+            }
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status init_kernel(const rondo__kernel_request *request, transposed_kernel *kernel) {
+    const rondo__convolution *shape = &kernel->shape;
+    const rondo__window *window = &shape->window;
+    const int32_t last = window->rank - 1;
+    kernel->simd = rondo__simd_get();
+    kernel->channels = shape->channels / shape->group;
+    kernel->filters = shape->filters / shape->group;
+    kernel->leading_taps = shape->kernel_span / window->kernel[last];
+    kernel->leading_outputs = shape->output_span / window->output[last];
+    const int64_t rows = kernel->filters * window->kernel[last];
+    const int64_t count = shape->batch * shape->group * kernel->leading_outputs;
+    const double work = (double)shape->batch * (double)shape->input_span * (double)shape->channels *
+                        (double)rows * (double)kernel->leading_taps;
+    kernel->part_count = rondo__host_count_parts(count, 0.0, work);
+    kernel->scratch_floats =
+        (kernel->channels * kernel->simd->panel_columns + rows * window->input[last] + 15) / 16 *
+        16;
+    kernel->head.base.workspace_bytes =
+        (size_t)(kernel->part_count * kernel->scratch_floats) * sizeof(float);
+    const weight_form form = {
+        .kind = "turned",
+        .group = shape->group,
+        .channels = kernel->channels,
+        .filters = kernel->filters,
+        .leading_taps = kernel->leading_taps,
+        .kernel_width = window->kernel[last],
+    };
+    const rondo__weight_want want = {
+        .constant = request->inputs[1].constant,
+        .form = &form,
+        .form_bytes = sizeof form,
+        .bytes = (size_t)rondo_shape_get_count(&request->inputs[1].shape) * sizeof(float),
+        .fill = fill_weights,
+    };
+    void *weights = NULL;
+    const rondo_status status = rondo__weight_list_add(request->weights, &want, &weights);
+    kernel->weights = weights;
+    return status;
+}
+
+rondo_status rondo__host_prepare_conv_transpose(const rondo__kernel_request *request,
+                                                rondo__kernel **out_kernel) {
+    const rondo_shape *x = &request->inputs[0].shape;
+    if (request->inputs[0].dtype != RONDO_DTYPE_F32 || x->rank < 3 || x->rank > 5 ||
+        request->inputs[1].constant == NULL) {
+        return RONDO_STATUS_UNSUPPORTED;
+    }
+    rondo__convolution shape;
+    RETURN_IF_ERROR(
+        rondo__convolution_init_transposed(request->op, x, &request->inputs[1].shape, &shape));
+    rondo__host_kernel *head =
+        rondo__host_kernel_create(request, sizeof(transposed_kernel), "simd", run_transposed, NULL);
+    if (head == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    ((transposed_kernel *)head)->shape = shape;
+    const rondo_status status = init_kernel(request, (transposed_kernel *)head);
+    if (status != RONDO_STATUS_OK) {
+        rondo__kernel_destroy(&head->base);
+        return status;
+    }
+    *out_kernel = &head->base;
+    return RONDO_STATUS_OK;
+}

@@ -1,0 +1,313 @@
+// kernel/host/convolution/host_pool.c — MaxPool (without indices) and AveragePool on f32 in both
+// layouts.
+//
+// A unit of work is one run of neighbouring outputs: all channels of a position where channels are
+// last, otherwise a row along the last axis. It takes the maximum or the sum of one run of the
+// input for each tap of the window.
+// SPDX-License-Identifier: Apache-2.0
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "kernel/host/host_families.h"
+#include "kernel/host/host_kernel.h"
+#include "kernel/host/host_threads.h"
+#include "kernel/host/simd/simd.h"
+#include "op/image/pooling.h"
+
+enum {
+    TAPS_MAX = 32,      // rows of the input that are joined at once
+    LONG_WINDOW = 1024  // taps from which on sums one by one in f32 lose digits
+};
+
+typedef struct pool_kernel {
+    rondo__host_kernel head;
+    const rondo__simd *simd;
+    rondo__pool pool;
+    bool channels_last;
+    bool is_average;
+    bool counts_padding;
+    int64_t grain;
+    int32_t leading;         // spatial axes outside of a run
+    int64_t outer_count;     // images, or planes
+    int64_t position_count;  // runs of one
+    int64_t input_floats;    // of one
+    int64_t run;             // outputs of a run
+    // Channels last: where the taps of a window stand, from its first on; 0: too many for a list.
+    int64_t tap_count;
+    int64_t taps[TAPS_MAX];
+} pool_kernel;
+
+// y[i] = max(y[i], x[i * stride]), or the sum
+static void take_row(const pool_kernel *kernel, const float *x, int64_t stride, float *y,
+                     int64_t count) {
+    if (stride == 1 && kernel->is_average) {
+        kernel->simd->accumulate(x, y, count);
+        return;
+    }
+    if (stride == 1) {
+        kernel->simd->accumulate_maximum(x, y, count);
+        return;
+    }
+    for (int64_t i = 0; i < count && kernel->is_average; ++i) {
+        y[i] += x[i * stride];
+    }
+    for (int64_t i = 0; i < count && !kernel->is_average; ++i) {
+        const float value = x[i * stride];
+        y[i] = value > y[i] || value != value ? value : y[i];
+    }
+}
+
+// y = the maximum or the sum over rows; y may be the first.
+static void join_rows(const pool_kernel *kernel, const float *const *rows, int64_t row_count,
+                      float *y) {
+    static const float ones[TAPS_MAX] = {
+        1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+        1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+    };
+    if (kernel->is_average) {
+        kernel->simd->sum_of_rows(rows, ones, row_count, y, kernel->run);
+    } else {
+        kernel->simd->maximum_of_rows(rows, row_count, y, kernel->run);
+    }
+}
+
+// Taps of the window at `position` along an axis that the mean is of.
+static float count_taps(const pool_kernel *kernel, int32_t axis, int64_t position) {
+    const rondo__window *window = &kernel->pool.window;
+    int64_t begin, end;
+    if (!kernel->counts_padding) {
+        rondo__window_clip_taps(window, axis, position, &begin, &end);
+        return (float)(end - begin);
+    }
+    // Padding counts, but not what lies beyond it, where ceil_mode can reach.
+    const int64_t room = window->pad_begin[axis] + window->input[axis] + window->pad_end[axis] -
+                         position * window->stride[axis];
+    const int64_t taps = (room + window->dilation[axis] - 1) / window->dilation[axis];
+    return (float)(taps < window->kernel[axis] ? taps : window->kernel[axis]);
+}
+
+// Sums to means.
+static void divide(const pool_kernel *kernel, const int64_t *position, float *y) {
+    float taps = 1.0f;
+    for (int32_t i = 0; i < kernel->leading; ++i) {
+        taps *= count_taps(kernel, i, position[i]);
+    }
+    if (kernel->channels_last) {
+        kernel->simd->binary_scalar_b[RONDO__SCALAR_Div](y, &taps, y, kernel->run);
+        return;
+    }
+    for (int64_t i = 0; i < kernel->run; ++i) {
+        y[i] /= taps * count_taps(kernel, kernel->leading, i);
+    }
+}
+
+// One row of the input, along the last axis, into one row of the output.
+static void pool_row(const pool_kernel *kernel, const float *row, float *y) {
+    const rondo__window *window = &kernel->pool.window;
+    const int32_t last = window->rank - 1;
+    for (int64_t tap = 0; tap < window->kernel[last]; ++tap) {
+        int64_t begin, end;
+        rondo__window_clip_positions(window, last, tap, &begin, &end);
+        if (begin < end) {
+            const int64_t first = begin * window->stride[last] + tap * window->dilation[last] -
+                                  window->pad_begin[last];
+            take_row(kernel, row + first, window->stride[last], y + begin, end - begin);
+        }
+    }
+}
+
+// With channels last and a window wholly inside of the input: its taps stand where they always do.
+static bool pool_inside(const pool_kernel *kernel, const float *x, const int64_t *position,
+                        float *y) {
+    const rondo__window *window = &kernel->pool.window;
+    const float *rows[TAPS_MAX];
+    int64_t at = 0;
+    for (int32_t i = 0; i < kernel->leading; ++i) {
+        const int64_t start = position[i] * window->stride[i] - window->pad_begin[i];
+        const int64_t last = start + (window->kernel[i] - 1) * window->dilation[i];
+        if (start < 0 || last >= window->input[i]) {
+            return false;
+        }
+        at = at * window->input[i] + start;
+    }
+    for (int64_t tap = 0; tap < kernel->tap_count; ++tap) {
+        rows[tap] = x + at * kernel->run + kernel->taps[tap];
+    }
+    join_rows(kernel, rows, kernel->tap_count, y);
+    return true;
+}
+
+// The part of the window at `position` that lies inside the input, along the leading axes: where it
+// starts, and how many taps it has.
+static void clip_window(const pool_kernel *kernel, const int64_t *position, int64_t *out_start,
+                        int64_t *out_extent) {
+    const rondo__window *window = &kernel->pool.window;
+    for (int32_t i = 0; i < kernel->leading; ++i) {
+        int64_t begin, end;
+        rondo__window_clip_taps(window, i, position[i], &begin, &end);
+        out_start[i] =
+            position[i] * window->stride[i] - window->pad_begin[i] + begin * window->dilation[i];
+        out_extent[i] = end - begin;
+    }
+}
+
+static void pool_run(const pool_kernel *kernel, const float *x, const int64_t *position, float *y) {
+    const rondo__window *window = &kernel->pool.window;
+    const int64_t input_run =
+        kernel->channels_last ? kernel->pool.channels : window->input[window->rank - 1];
+    int64_t start[RONDO__SPATIAL_MAX], extent[RONDO__SPATIAL_MAX], tap[RONDO__SPATIAL_MAX] = {0};
+    const float *rows[TAPS_MAX];
+    int64_t row_count = 0;
+    clip_window(kernel, position, start, extent);
+    if (!kernel->channels_last) {
+        for (int64_t i = 0; i < kernel->run; ++i) {
+            y[i] = kernel->is_average ? 0.0f : -INFINITY;
+        }
+    }
+    do {
+        int64_t at = 0;
+        for (int32_t i = 0; i < kernel->leading; ++i) {
+            at = at * window->input[i] + start[i] + tap[i] * window->dilation[i];
+        }
+        if (!kernel->channels_last) {
+            pool_row(kernel, x + at * input_run, y);
+            continue;
+        }
+        if (row_count == TAPS_MAX) {
+            join_rows(kernel, rows, row_count, y);
+            rows[0] = y;
+            row_count = 1;
+        }
+        rows[row_count++] = x + at * input_run;
+    } while (rondo__index_advance(kernel->leading, extent, tap));
+    if (kernel->channels_last) {
+        join_rows(kernel, rows, row_count, y);
+    }
+}
+
+typedef struct pool_run_state {
+    const pool_kernel *kernel;
+    const float *x;
+    float *y;
+} pool_run_state;
+
+static void pool_units(void *data, int64_t first, int64_t end) {
+    const pool_run_state *run = data;
+    const pool_kernel *kernel = run->kernel;
+    const int64_t *output = kernel->pool.window.output;
+    for (int64_t unit = first; unit < end; ++unit) {
+        int64_t position[RONDO__SPATIAL_MAX];
+        int64_t rest = unit % kernel->position_count;
+        for (int32_t i = kernel->leading - 1; i >= 0; --i) {
+            position[i] = rest % output[i];
+            rest /= output[i];
+        }
+        const float *x = run->x + unit / kernel->position_count * kernel->input_floats;
+        float *y = run->y + unit * kernel->run;
+        if (kernel->tap_count == 0 || !pool_inside(kernel, x, position, y)) {
+            pool_run(kernel, x, position, y);
+        }
+        if (kernel->is_average) {
+            divide(kernel, position, y);
+        }
+    }
+}
+
+static rondo_status run_pool(rondo__host_kernel *head, const void *const *inputs,
+                             void *const *outputs, void *workspace) {
+    (void)workspace;
+    const pool_kernel *kernel = (const pool_kernel *)head;
+    pool_run_state run = {kernel, inputs[0], outputs[0]};
+    rondo__workers_loop(kernel->outer_count * kernel->position_count, kernel->grain, pool_units,
+                        &run);
+    return RONDO_STATUS_OK;
+}
+
+// What a window has that lies in the padding alone is the reference's to say.
+static bool has_empty_window(const rondo__window *window) {
+    for (int32_t i = 0; i < window->rank; ++i) {
+        for (int64_t position = 0; position < window->output[i]; ++position) {
+            int64_t begin, end;
+            rondo__window_clip_taps(window, i, position, &begin, &end);
+            if (begin >= end) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static void list_taps(pool_kernel *kernel, double tap_count) {
+    const rondo__window *window = &kernel->pool.window;
+    int64_t tap[RONDO__SPATIAL_MAX] = {0};
+    if (!kernel->channels_last || tap_count > TAPS_MAX) {
+        return;
+    }
+    do {
+        int64_t at = 0;
+        for (int32_t i = 0; i < window->rank; ++i) {
+            at = at * window->input[i] + tap[i] * window->dilation[i];
+        }
+        kernel->taps[kernel->tap_count++] = at * kernel->run;
+    } while (rondo__index_advance(window->rank, window->kernel, tap));
+}
+
+static void init_kernel(const rondo__pool *pool, bool channels_last, double taps,
+                        pool_kernel *kernel) {
+    const rondo__window *window = &pool->window;
+    kernel->simd = rondo__simd_get();
+    kernel->pool = *pool;
+    kernel->channels_last = channels_last;
+    kernel->leading = window->rank - (channels_last ? 0 : 1);
+    kernel->outer_count = channels_last ? pool->batch : pool->batch * pool->channels;
+    kernel->input_floats = channels_last ? pool->input_span * pool->channels : pool->input_span;
+    kernel->run = channels_last ? pool->channels : window->output[window->rank - 1];
+    kernel->position_count = channels_last ? pool->output_span : pool->output_span / kernel->run;
+    list_taps(kernel, taps);
+    kernel->grain = rondo__host_get_grain(
+        kernel->outer_count * kernel->position_count,
+        taps * (double)rondo_shape_get_count(&pool->output) * sizeof(float), 0.0);
+}
+
+static rondo_status prepare_pool(const rondo__kernel_request *request, bool is_average,
+                                 rondo__kernel **out_kernel) {
+    const rondo__op *op = request->op;
+    const rondo_shape *x = &request->inputs[0].shape;
+    const bool channels_last = rondo__op_get_int(op, "channels_last", 0) != 0;
+    if (request->inputs[0].dtype != RONDO_DTYPE_F32 || x->rank < 3) {
+        return RONDO_STATUS_UNSUPPORTED;
+    }
+    rondo__pool pool;
+    RETURN_IF_ERROR(rondo__pool_init(op, x, channels_last, &pool));
+    double taps = 1.0;
+    for (int32_t i = 0; i < pool.window.rank; ++i) {
+        taps *= (double)pool.window.kernel[i];
+    }
+    if (has_empty_window(&pool.window) || (is_average && taps > LONG_WINDOW)) {
+        return RONDO_STATUS_UNSUPPORTED;
+    }
+    rondo__host_kernel *head =
+        rondo__host_kernel_create(request, sizeof(pool_kernel), "simd", run_pool, NULL);
+    if (head == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    pool_kernel *kernel = (pool_kernel *)head;
+    kernel->is_average = is_average;
+    kernel->counts_padding = rondo__op_get_int(op, "count_include_pad", 0) != 0;
+    init_kernel(&pool, channels_last, taps, kernel);
+    *out_kernel = &head->base;
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__host_prepare_max_pool(const rondo__kernel_request *request,
+                                          rondo__kernel **out_kernel) {
+    const bool wants_indices =
+        request->output_count > 1 && request->outputs[1].dtype != RONDO_DTYPE_NONE;
+    return wants_indices ? RONDO_STATUS_UNSUPPORTED : prepare_pool(request, false, out_kernel);
+}
+
+rondo_status rondo__host_prepare_average_pool(const rondo__kernel_request *request,
+                                              rondo__kernel **out_kernel) {
+    return prepare_pool(request, true, out_kernel);
+}

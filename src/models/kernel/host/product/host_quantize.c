@@ -1,0 +1,299 @@
+// kernel/host/product/host_quantize.c — QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear
+// between f32 and 8-bit numbers, and Cast of 32-bit integers to f32: the reference's results, to
+// the bit.
+// SPDX-License-Identifier: Apache-2.0
+#include <math.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "kernel/host/host_families.h"
+#include "kernel/host/host_kernel.h"
+#include "kernel/host/host_threads.h"
+#include "kernel/host/product/byte_matrix.h"
+#include "op/image/scale_grid.h"
+
+enum { CHUNK = 16 * 1024 };  // elements of one piece of work
+
+static int64_t count_chunks(int64_t count) {
+    return (count + CHUNK - 1) / CHUNK;
+}
+
+static int64_t get_chunk(int64_t count, int64_t chunk) {
+    return count - chunk * CHUNK < CHUNK ? count - chunk * CHUNK : CHUNK;
+}
+
+// ---- DynamicQuantizeLinear --------------------------------------------------------------------
+
+typedef struct dynamic_kernel {
+    rondo__host_kernel head;
+    const rondo__byte_simd *simd;
+    int64_t count;
+} dynamic_kernel;
+
+typedef struct range {
+    float low, high;
+} range;
+
+// The scale where not all values are finite: NaN wins, as in sums.
+static float find_strange_scale(const float *x, int64_t count) {
+    for (int64_t i = 0; i < count; ++i) {
+        if (isnan(x[i])) {
+            return NAN;
+        }
+    }
+    return INFINITY;
+}
+
+typedef struct dynamic_run {
+    const dynamic_kernel *kernel;
+    const void *x;
+    void *y;
+    range *parts;
+    float scale;
+    int32_t zero;
+    atomic_bool is_strange;  // not all are finite
+} dynamic_run;
+
+static void find_ranges(void *data, int64_t first, int64_t end) {
+    dynamic_run *run = data;
+    for (int64_t i = first; i < end; ++i) {
+        range *part = &run->parts[i];
+        if (!run->kernel->simd->range((const float *)run->x + i * CHUNK,
+                                      get_chunk(run->kernel->count, i), &part->low, &part->high)) {
+            atomic_store_explicit(&run->is_strange, true, memory_order_relaxed);
+        }
+    }
+}
+
+static void quantize_chunks(void *data, int64_t first, int64_t end) {
+    const dynamic_run *run = data;
+    for (int64_t i = first; i < end; ++i) {
+        run->kernel->simd->quantize((const float *)run->x + i * CHUNK, &run->scale, 0, &run->zero,
+                                    false, get_chunk(run->kernel->count, i),
+                                    (uint8_t *)run->y + i * CHUNK);
+    }
+}
+
+static rondo_status run_dynamic(rondo__host_kernel *head, const void *const *inputs,
+                                void *const *outputs, void *workspace) {
+    const dynamic_kernel *kernel = (const dynamic_kernel *)head;
+    uint8_t *y = outputs[0];
+    range *parts = workspace;
+    const int64_t chunks = count_chunks(kernel->count);
+    range all = {0};
+    dynamic_run run = {.kernel = kernel, .x = inputs[0], .y = y, .parts = parts};
+    rondo__workers_loop(chunks, 1, find_ranges, &run);
+    const bool is_finite = !atomic_load_explicit(&run.is_strange, memory_order_relaxed);
+    for (int64_t i = 0; i < chunks; ++i) {
+        all.low = parts[i].low < all.low ? parts[i].low : all.low;
+        all.high = parts[i].high > all.high ? parts[i].high : all.high;
+    }
+    float scale = (all.high - all.low) / 255.0f;
+    if (!is_finite) {
+        scale = find_strange_scale(inputs[0], kernel->count);
+    }
+    const bool is_flat = !is_finite || scale == 0.0f;
+    const float place = is_flat ? 0.0f : rintf((0.0f - all.low) / scale);
+    const int32_t zero = place > 0.0f ? place < 255.0f ? (int32_t)place : 255 : 0;
+    if (outputs[1] != NULL) {
+        memcpy(outputs[1], &scale, sizeof scale);
+    }
+    if (outputs[2] != NULL) {
+        *(uint8_t *)outputs[2] = (uint8_t)zero;
+    }
+    if (y == NULL) {
+        return RONDO_STATUS_OK;
+    }
+    if (is_flat) {
+        memset(y, 0, (size_t)kernel->count);
+        return RONDO_STATUS_OK;
+    }
+    run.scale = scale;
+    run.zero = zero;
+    rondo__workers_loop(chunks, 1, quantize_chunks, &run);
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status prepare_dynamic(const rondo__kernel_request *request,
+                                    rondo__kernel **out_kernel) {
+    rondo__host_kernel *head =
+        rondo__host_kernel_create(request, sizeof(dynamic_kernel), "simd", run_dynamic, NULL);
+    if (head == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    dynamic_kernel *kernel = (dynamic_kernel *)head;
+    kernel->simd = rondo__byte_simd_get();
+    kernel->count = rondo_shape_get_count(&request->inputs[0].shape);
+    head->base.workspace_bytes = (size_t)count_chunks(kernel->count) * sizeof(range);
+    *out_kernel = &head->base;
+    return RONDO_STATUS_OK;
+}
+
+// ---- QuantizeLinear, DequantizeLinear ---------------------------------------------------------
+
+// The tensor is a row of runs, each with one scale or with one for each element.
+typedef struct linear_kernel {
+    rondo__host_kernel head;
+    const rondo__byte_simd *simd;
+    rondo__scale_grid grid;
+    bool is_inverse;  // DequantizeLinear
+    bool is_signed;   // the 8-bit side
+    int64_t count, run_count, scale_count;
+} linear_kernel;
+
+typedef struct run {
+    int64_t start, length, scale, step;
+} run;
+
+static run find_run(const linear_kernel *kernel, int64_t index) {
+    const rondo__scale_grid *grid = &kernel->grid;
+    if (grid->kind == RONDO__SCALE_FOR_ALL) {
+        return (run){index * CHUNK, get_chunk(kernel->count, index), 0, 0};
+    }
+    if (grid->kind == RONDO__SCALE_PER_PLACE && grid->inner == 1) {
+        return (run){index * grid->length, grid->length, 0, 1};
+    }
+    if (grid->kind == RONDO__SCALE_PER_PLACE) {
+        return (run){index * grid->inner, grid->inner, index % grid->length, 0};
+    }
+    if (grid->inner == 1) {
+        const int64_t first = index % grid->scales * grid->block;
+        const int64_t rest = grid->length - first;
+        return (run){index / grid->scales * grid->length + first,
+                     rest < grid->block ? rest : grid->block, index, 0};
+    }
+    const int64_t outer = index / grid->length, place = index % grid->length;
+    return (run){index * grid->inner, grid->inner,
+                 (outer * grid->scales + place / grid->block) * grid->inner, 1};
+}
+
+static int64_t count_runs(const linear_kernel *kernel) {
+    const rondo__scale_grid *grid = &kernel->grid;
+    if (grid->kind == RONDO__SCALE_FOR_ALL) {
+        return count_chunks(kernel->count);
+    }
+    if (grid->inner > 1) {
+        return kernel->count / grid->inner;
+    }
+    const int64_t outer = kernel->count / grid->length;
+    return grid->kind == RONDO__SCALE_PER_PLACE ? outer : outer * grid->scales;
+}
+
+typedef struct linear_run {
+    const linear_kernel *kernel;
+    const void *x;
+    void *y;
+    const float *scales;
+    const int32_t *zeros;
+} linear_run;
+
+static void run_runs(void *data, int64_t first, int64_t end) {
+    const linear_run *job = data;
+    const linear_kernel *kernel = job->kernel;
+    for (int64_t i = first; i < end; ++i) {
+        const run now = find_run(kernel, i);
+        if (kernel->is_inverse) {
+            kernel->simd->dequantize((const uint8_t *)job->x + now.start, kernel->is_signed,
+                                     job->scales + now.scale, now.step, job->zeros + now.scale,
+                                     now.length, (float *)job->y + now.start);
+        } else {
+            kernel->simd->quantize((const float *)job->x + now.start, job->scales + now.scale,
+                                   now.step, job->zeros + now.scale, kernel->is_signed, now.length,
+                                   (uint8_t *)job->y + now.start);
+        }
+    }
+}
+
+static rondo_status run_linear(rondo__host_kernel *head, const void *const *inputs,
+                               void *const *outputs, void *workspace) {
+    const linear_kernel *kernel = (const linear_kernel *)head;
+    const uint8_t *zeros = head->input_count > 2 ? inputs[2] : NULL;
+    int32_t *wide = workspace;
+    for (int64_t i = 0; i < kernel->scale_count; ++i) {
+        wide[i] = zeros != NULL ? rondo__byte_get(zeros, kernel->is_signed, i) : 0;
+    }
+    linear_run job = {kernel, inputs[0], outputs[0], inputs[1], wide};
+    rondo__workers_loop(kernel->run_count,
+                        rondo__host_get_grain(kernel->run_count, (double)kernel->count * 5.0, 0.0),
+                        run_runs, &job);
+    return RONDO_STATUS_OK;
+}
+
+static bool is_byte(rondo_dtype dtype) {
+    return dtype == RONDO_DTYPE_I8 || dtype == RONDO_DTYPE_U8;
+}
+
+rondo_status rondo__host_prepare_quantize(const rondo__kernel_request *request,
+                                          rondo__kernel **out_kernel) {
+    const char *name = request->op->def->name;
+    if (strcmp(name, "DynamicQuantizeLinear") == 0) {
+        return prepare_dynamic(request, out_kernel);
+    }
+    const bool is_inverse = strcmp(name, "DequantizeLinear") == 0;
+    const rondo__tensor_info *x = &request->inputs[0], *y = &request->outputs[0];
+    const rondo__tensor_info *bytes = is_inverse ? x : y, *reals = is_inverse ? y : x;
+    if (!is_byte(bytes->dtype) || reals->dtype != RONDO_DTYPE_F32 ||
+        request->inputs[1].dtype != RONDO_DTYPE_F32) {
+        return RONDO_STATUS_UNSUPPORTED;
+    }
+    rondo__host_kernel *head =
+        rondo__host_kernel_create(request, sizeof(linear_kernel), "simd", run_linear, NULL);
+    if (head == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    linear_kernel *kernel = (linear_kernel *)head;
+    kernel->simd = rondo__byte_simd_get();
+    kernel->is_inverse = is_inverse;
+    kernel->is_signed = bytes->dtype == RONDO_DTYPE_I8;
+    kernel->count = rondo_shape_get_count(&x->shape);
+    kernel->scale_count = rondo_shape_get_count(&request->inputs[1].shape);
+    const rondo_status status =
+        rondo__scale_grid_init(request->op, &x->shape, &request->inputs[1].shape, &kernel->grid);
+    if (status != RONDO_STATUS_OK) {
+        rondo__kernel_destroy(&head->base);
+        return status;
+    }
+    kernel->run_count = count_runs(kernel);
+    head->base.workspace_bytes = (size_t)kernel->scale_count * sizeof(int32_t);
+    *out_kernel = &head->base;
+    return RONDO_STATUS_OK;
+}
+
+// ---- Cast -------------------------------------------------------------------------------------
+
+static void cast_chunks(void *data, int64_t first, int64_t end) {
+    const dynamic_run *job = data;
+    for (int64_t i = first; i < end; ++i) {
+        job->kernel->simd->widen_i32((const int32_t *)job->x + i * CHUNK,
+                                     (float *)job->y + i * CHUNK, get_chunk(job->kernel->count, i));
+    }
+}
+
+static rondo_status run_cast(rondo__host_kernel *head, const void *const *inputs,
+                             void *const *outputs, void *workspace) {
+    (void)workspace;
+    const dynamic_kernel *kernel = (const dynamic_kernel *)head;
+    dynamic_run job = {.kernel = kernel, .x = inputs[0], .y = outputs[0]};
+    rondo__workers_loop(count_chunks(kernel->count), 1, cast_chunks, &job);
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__host_prepare_cast(const rondo__kernel_request *request,
+                                      rondo__kernel **out_kernel) {
+    if (request->inputs[0].dtype != RONDO_DTYPE_I32 ||
+        request->outputs[0].dtype != RONDO_DTYPE_F32) {
+        return RONDO_STATUS_UNSUPPORTED;
+    }
+    rondo__host_kernel *head =
+        rondo__host_kernel_create(request, sizeof(dynamic_kernel), "simd", run_cast, NULL);
+    if (head == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    dynamic_kernel *kernel = (dynamic_kernel *)head;
+    kernel->simd = rondo__byte_simd_get();
+    kernel->count = rondo_shape_get_count(&request->inputs[0].shape);
+    head->base.in_place_inputs = 1;
+    *out_kernel = &head->base;
+    return RONDO_STATUS_OK;
+}

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "kernel/host/product/packed_matrix.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+
+void rondo__pack_panel(const rondo__simd *simd, const float *b, int64_t b_row, int64_t b_column,
+                       int64_t k, int64_t n, int64_t panel, float *out) {
+    const int64_t width = simd->panel_columns;
+    const int64_t first = panel * width;
+    const int64_t columns = n - first < width ? n - first : width;
+    if (columns < width) {
+        memset(out, 0, (size_t)(k * width) * sizeof(float));
+    }
+    if (b_column == 1) {
+        for (int64_t p = 0; p < k; ++p) {
+            memcpy(out + p * width, b + p * b_row + first, (size_t)columns * sizeof(float));
+        }
+        return;
+    }
+    for (int64_t c = 0; c < columns; ++c) {
+        const float *column = b + (first + c) * b_column;
+        for (int64_t p = 0; p < k; ++p) {
+            out[p * width + c] = column[p * b_row];
+        }
+    }
+}
+
+typedef struct panel_form {
+    char kind[8];
+    int64_t width;
+    rondo__matrix_places places;
+} panel_form;
+
+static int64_t count_panels(const panel_form *form) {
+    return (form->places.n + form->width - 1) / form->width;
+}
+
+static rondo_status fill_panels(const rondo__weight_want *want, void *bytes) {
+    const panel_form *form = want->form;
+    const rondo__matrix_places *places = &form->places;
+    const int64_t panel_count = count_panels(form);
+    const float *from = want->constant->data;
+    float *to = bytes;
+    for (int64_t matrix = 0; matrix < places->count; ++matrix) {
+        for (int64_t panel = 0; panel < panel_count; ++panel) {
+            rondo__pack_panel(want->data, from + places->first + matrix * places->step, places->row,
+                              places->column, places->k, places->n, panel,
+                              to + (matrix * panel_count + panel) * places->k * form->width);
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__pack_constant(rondo__weight_list *list, const rondo__simd *simd,
+                                  const rondo_tensor *constant, const rondo__matrix_places *places,
+                                  const float **out_panels) {
+    const panel_form form = {.kind = "panels", .width = simd->panel_columns, .places = *places};
+    const rondo__weight_want want = {
+        .constant = constant,
+        .form = &form,
+        .form_bytes = sizeof form,
+        .bytes =
+            (size_t)(places->count * count_panels(&form) * places->k * form.width) * sizeof(float),
+        .fill = fill_panels,
+        .data = simd,
+    };
+    void *panels = NULL;
+    const rondo_status status = rondo__weight_list_add(list, &want, &panels);
+    *out_panels = panels;
+    return status;
+}
+
+rondo_status rondo__packed_matrix_init(rondo__packed_matrix *matrix, rondo__weight_list *list,
+                                       const rondo_tensor *constant,
+                                       const rondo__matrix_places *places) {
+    *matrix = (rondo__packed_matrix){.simd = rondo__simd_get(), .k = places->k, .n = places->n};
+    return rondo__pack_constant(list, matrix->simd, constant, places, &matrix->panels);
+}
+
+// ---- multiplying ------------------------------------------------------------------------------
+
+enum {
+    ROWS_MAX = 16,      // of a group
+    SPLIT_ROWS_MAX = 3  // of a product whose sums are split
+};
+
+int64_t rondo__panels_get_cache_bytes(void) {
+    enum { LEAST = 128 * 1024, MOST = 1024 * 1024, UNKNOWN = 256 * 1024 };
+    static atomic_long kept;
+    long bytes = atomic_load_explicit(&kept, memory_order_relaxed);
+    if (bytes == 0) {
+#ifdef _SC_LEVEL2_CACHE_SIZE
+        bytes = sysconf(_SC_LEVEL2_CACHE_SIZE) / 2;
+#endif
+        bytes = bytes <= 0 ? UNKNOWN : bytes < LEAST ? LEAST : bytes > MOST ? MOST : bytes;
+        atomic_store_explicit(&kept, bytes, memory_order_relaxed);
+    }
+    return (int64_t)bytes;
+}
+
+// The rows of one panel, in tiles of about the same height.
+static void multiply_panel(const rondo__simd *simd, const rondo__tile *group,
+                           const rondo__tile *panel) {
+    const bool is_narrow = 2 * panel->columns <= simd->panel_columns;
+    const int32_t height = is_narrow ? simd->narrow_tile_rows : simd->tile_rows;
+    const int32_t tiles = (group->rows + height - 1) / height;
+    for (int32_t i = 0; i < tiles; ++i) {
+        const int32_t first = group->rows * i / tiles;
+        rondo__tile tile = *panel;
+        tile.rows = group->rows * (i + 1) / tiles - first;
+        tile.starts += first;
+        tile.z = tile.z != NULL ? tile.z + first * tile.z_row : NULL;
+        tile.y += first * tile.y_row;
+        simd->multiply_tile(&tile);
+    }
+}
+
+void rondo__multiply_group(const rondo__simd *simd, const rondo__tile *group, const float *panels,
+                           int64_t panel_step) {
+    const int32_t width = simd->panel_columns;
+    for (int32_t column = 0; column < group->columns; column += width) {
+        rondo__tile panel = *group;
+        panel.columns = group->columns - column < width ? group->columns - column : width;
+        panel.b = panels + column / width * panel_step;
+        panel.bias = group->bias != NULL ? group->bias + column : NULL;
+        panel.z = group->z != NULL ? group->z + column : NULL;
+        panel.y = group->y + column;
+        multiply_panel(simd, group, &panel);
+    }
+}
+
+int64_t rondo__panels_count_held(int64_t panel_floats) {
+    enum { HELD_BYTES = 256 * 1024 };  // with them and the rows, the next ones find room
+    const int64_t held = HELD_BYTES / (panel_floats * (int64_t)sizeof(float) + 1);
+    return held > 1 ? held : 1;
+}
+
+int64_t rondo__panels_get_ahead(const rondo__simd *simd, int64_t panel_floats, int64_t pass) {
+    // A tile fetches one line of the cache in some steps along k, which read so many.
+    const int64_t line = RONDO__CACHE_LINE_BYTES / (int64_t)sizeof(float);
+    const int64_t lines = simd->tile_steps * simd->panel_columns / line;
+    return rondo__panels_count_held(panel_floats) * panel_floats +
+           pass % (lines > 1 ? lines : 1) * line;
+}
+
+// All rows with the panels of columns [first, end).
+static void multiply_columns(const rondo__row_product *p, int64_t first, int64_t end) {
+    const int64_t height = p->simd->narrow_tile_rows;
+    const int64_t groups = (p->m + height - 1) / height;
+    const float *starts[ROWS_MAX];
+    for (int64_t i = 0; i < groups; ++i) {
+        const int64_t row = p->m * i / groups;
+        const rondo__tile group = {
+            .run_count = 1,
+            .run_length = p->k,
+            .starts = starts,
+            .starts_row = height,
+            .offsets = p->a_offsets,
+            .b_row = p->b_row,
+            .b_ahead = p->streams ? rondo__panels_get_ahead(p->simd, p->panel_step, i) : 0,
+            .rows = (int32_t)(p->m * (i + 1) / groups - row),
+            .columns = (int32_t)(end - first),
+            .is_split = p->m <= SPLIT_ROWS_MAX,
+            .scale = p->scale,
+            .low = p->low,
+            .high = p->high,
+            .bias = p->bias != NULL ? p->bias + first : NULL,
+            .z = p->z != NULL ? p->z + row * p->z_row + first : NULL,
+            .z_row = p->z_row,
+            .y = p->y + row * p->y_row + first,
+            .y_row = p->y_row,
+        };
+        for (int32_t r = 0; r < group.rows; ++r) {
+            starts[r] = p->a + (row + r) * p->a_row;
+        }
+        rondo__multiply_group(p->simd, &group,
+                              p->panels + first / p->simd->panel_columns * p->panel_step,
+                              p->panel_step);
+    }
+}
+
+void rondo__multiply_rows(const rondo__row_product *product) {
+    const int64_t held = rondo__panels_count_held(product->panel_step);
+    const int64_t columns = product->streams ? held * product->simd->panel_columns : product->n;
+    for (int64_t first = 0; first < product->n; first += columns) {
+        const int64_t rest = product->n - first;
+        multiply_columns(product, first, first + (rest < columns ? rest : columns));
+    }
+}
+
+void rondo__packed_multiply(const rondo__packed_matrix *matrix, const float *a, int64_t a_row,
+                            int64_t m, const float *bias, const float *z, int64_t z_row, float *y,
+                            int64_t y_row) {
+    const rondo__row_product product = {
+        .simd = matrix->simd,
+        .m = m,
+        .k = matrix->k,
+        .n = matrix->n,
+        .a = a,
+        .a_row = a_row,
+        .panels = matrix->panels,
+        .panel_step = matrix->k * matrix->simd->panel_columns,
+        .b_row = matrix->simd->panel_columns,
+        .streams = matrix->k * matrix->n * (int64_t)sizeof(float) > rondo__panels_get_cache_bytes(),
+        .scale = 1.0f,
+        .low = -INFINITY,
+        .high = INFINITY,
+        .bias = bias,
+        .z = z,
+        .z_row = z_row,
+        .y = y,
+        .y_row = y_row,
+    };
+    rondo__multiply_rows(&product);
+}

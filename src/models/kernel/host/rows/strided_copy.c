@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "kernel/host/rows/strided_copy.h"
+
+#include <string.h>
+
+#include "kernel/host/host_threads.h"
+
+enum {
+    TILE = 16,    // edge of a transposed block: two sides of it fit the first-level cache
+    STRIP = 512,  // rows of a block whose other edge is shorter than TILE
+    BLOCK_BYTES = 16 * 1024,  // of one block of rows, the least that a thread gets
+};
+
+// Pieces that an outer axis is cut into.
+static int64_t count_pieces(const rondo__strided_copy *copy, int32_t axis) {
+    const int64_t extent = copy->extent[axis];
+    return axis != copy->block_axis ? extent : (extent + copy->block_rows - 1) / copy->block_rows;
+}
+
+void rondo__strided_copy_init(rondo__strided_copy *copy, size_t element_bytes, int32_t rank,
+                              const int64_t *extent, const int64_t *from_stride,
+                              int64_t from_offset, const int64_t *to_stride, int64_t to_offset) {
+    memset(copy, 0, sizeof *copy);
+    copy->element_bytes = element_bytes;
+    copy->from_offset = from_offset;
+    copy->to_offset = to_offset;
+    int32_t kept = 0;
+    for (int32_t i = 0; i < rank; ++i) {
+        if (extent[i] == 1) {
+            continue;
+        }
+        const bool joins = kept > 0 && copy->from_stride[kept - 1] == extent[i] * from_stride[i] &&
+                           copy->to_stride[kept - 1] == extent[i] * to_stride[i];
+        if (joins) {
+            copy->extent[kept - 1] *= extent[i];
+        } else {
+            copy->extent[kept++] = extent[i];
+        }
+        copy->from_stride[kept - 1] = from_stride[i];
+        copy->to_stride[kept - 1] = to_stride[i];
+    }
+    if (kept == 0) {
+        copy->extent[0] = 1;
+        copy->from_stride[0] = 1;
+        copy->to_stride[0] = 1;
+        kept = 1;
+    }
+    copy->rank = kept;
+    const int32_t last = kept - 1;
+    const int64_t length = copy->extent[last];
+    copy->block_axis = last - 1;
+    copy->block_rows = BLOCK_BYTES / (length * (int64_t)element_bytes + 1) + 1;
+    if (copy->from_stride[last] != 1 && copy->from_stride[last] != 0 &&
+        copy->to_stride[last] == 1) {
+        for (int32_t i = 0; i < last; ++i) {
+            if (copy->from_stride[i] == 1) {
+                copy->is_transposed = true;
+                copy->block_axis = i;
+                copy->block_rows = length < TILE ? STRIP : TILE;
+            }
+        }
+    }
+    copy->bytes = 2.0 * (double)element_bytes;
+    for (int32_t i = 0; i < kept; ++i) {
+        copy->bytes *= (double)copy->extent[i];
+    }
+    copy->block_count = length == 0 ? 0 : 1;
+    for (int32_t i = 0; i < last; ++i) {
+        copy->block_count *= count_pieces(copy, i);
+    }
+}
+
+// One row along the innermost axis; rows read along the block axis; one block.
+#define DEFINE_ROWS(type)                                                                      \
+    static void copy_row_##type(const type *from, int64_t from_stride, type *to,               \
+                                int64_t to_stride, int64_t count) {                            \
+        if (to_stride == 1 && from_stride == 1) {                                              \
+            memcpy(to, from, (size_t)count * sizeof(type));                                    \
+        } else if (to_stride == 1 && from_stride == 0) {                                       \
+            const type value = *from;                                                          \
+            for (int64_t i = 0; i < count; ++i) {                                              \
+                to[i] = value;                                                                 \
+            }                                                                                  \
+        } else {                                                                               \
+            for (int64_t i = 0; i < count; ++i) {                                              \
+                to[i * to_stride] = from[i * from_stride];                                     \
+            }                                                                                  \
+        }                                                                                      \
+    }                                                                                          \
+    static void copy_strip_##type(const type *restrict from, int64_t from_stride,              \
+                                  type *restrict to, int64_t to_row, int64_t rows,             \
+                                  int64_t count) {                                             \
+        if (count == 3 && to_row == 3) { /* the colours of an image: stores interleave */      \
+            for (int64_t r = 0; r < rows; ++r) {                                               \
+                to[3 * r] = from[r];                                                           \
+                to[3 * r + 1] = from[from_stride + r];                                         \
+                to[3 * r + 2] = from[2 * from_stride + r];                                     \
+            }                                                                                  \
+            return;                                                                            \
+        }                                                                                      \
+        if (count < TILE) { /* read whole runs of the source, one after the other */           \
+            for (int64_t i = 0; i < count; ++i) {                                              \
+                for (int64_t r = 0; r < rows; ++r) {                                           \
+                    to[r * to_row + i] = from[i * from_stride + r];                            \
+                }                                                                              \
+            }                                                                                  \
+            return;                                                                            \
+        }                                                                                      \
+        for (int64_t first = 0; first < count; first += TILE) {                                \
+            const int64_t end = first + TILE < count ? first + TILE : count;                   \
+            if (rows == TILE && end - first == TILE) {                                         \
+                for (int64_t r = 0; r < TILE; ++r) {                                           \
+                    for (int64_t i = 0; i < TILE; ++i) {                                       \
+                        to[r * to_row + first + i] = from[(first + i) * from_stride + r];      \
+                    }                                                                          \
+                }                                                                              \
+                continue;                                                                      \
+            }                                                                                  \
+            for (int64_t r = 0; r < rows; ++r) {                                               \
+                for (int64_t i = first; i < end; ++i) {                                        \
+                    to[r * to_row + i] = from[i * from_stride + r];                            \
+                }                                                                              \
+            }                                                                                  \
+        }                                                                                      \
+    }                                                                                          \
+    static void copy_block_##type(const rondo__strided_copy *copy, const void *from, void *to, \
+                                  int64_t block) {                                             \
+        const int32_t last = copy->rank - 1;                                                   \
+        const type *x = (const type *)from + copy->from_offset;                                \
+        type *y = (type *)to + copy->to_offset;                                                \
+        int64_t rows = 1;                                                                      \
+        for (int32_t i = last - 1; i >= 0; --i) {                                              \
+            const int64_t pieces = count_pieces(copy, i);                                      \
+            int64_t index = pieces == 1 ? 0 : block % pieces;                                  \
+            block = pieces == 1 ? block : block / pieces;                                      \
+            if (i == copy->block_axis) {                                                       \
+                index *= copy->block_rows;                                                     \
+                rows = copy->extent[i] - index;                                                \
+                rows = rows < copy->block_rows ? rows : copy->block_rows;                      \
+            }                                                                                  \
+            x += index * copy->from_stride[i];                                                 \
+            y += index * copy->to_stride[i];                                                   \
+        }                                                                                      \
+        const int64_t length = copy->extent[last];                                             \
+        const int64_t x_row = copy->block_axis >= 0 ? copy->from_stride[copy->block_axis] : 0; \
+        const int64_t y_row = copy->block_axis >= 0 ? copy->to_stride[copy->block_axis] : 0;   \
+        if (copy->is_transposed) {                                                             \
+            copy_strip_##type(x, copy->from_stride[last], y, y_row, rows, length);             \
+            return;                                                                            \
+        }                                                                                      \
+        for (int64_t r = 0; r < rows; ++r) {                                                   \
+            copy_row_##type(x + r * x_row, copy->from_stride[last], y + r * y_row,             \
+                            copy->to_stride[last], length);                                    \
+        }                                                                                      \
+    }
+
+DEFINE_ROWS(uint8_t)
+DEFINE_ROWS(uint16_t)
+DEFINE_ROWS(uint32_t)
+DEFINE_ROWS(uint64_t)
+
+typedef void (*block_copier)(const rondo__strided_copy *, const void *, void *, int64_t);
+
+typedef struct copy_run {
+    const rondo__strided_copy *copy;
+    block_copier copy_block;
+    const void *from;
+    void *to;
+} copy_run;
+
+static void copy_blocks(void *data, int64_t first, int64_t end) {
+    const copy_run *run = data;
+    for (int64_t block = first; block < end; ++block) {
+        run->copy_block(run->copy, run->from, run->to, block);
+    }
+}
+
+void rondo__strided_copy_run(const rondo__strided_copy *copy, const void *from, void *to) {
+    const block_copier copy_block = copy->element_bytes == 1   ? copy_block_uint8_t
+                                    : copy->element_bytes == 2 ? copy_block_uint16_t
+                                    : copy->element_bytes == 4 ? copy_block_uint32_t
+                                                               : copy_block_uint64_t;
+    copy_run run = {copy, copy_block, from, to};
+    rondo__workers_loop(copy->block_count,
+                        rondo__host_get_grain(copy->block_count, copy->bytes, 0.0), copy_blocks,
+                        &run);
+}

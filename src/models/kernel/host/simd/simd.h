@@ -1,0 +1,138 @@
+// kernel/host/simd/simd.h — inner loops, compiled once for each instruction set and chosen at run
+// time.
+//
+// The files simd_*.c are plain C that compilers turn into vector code. The build compiles them
+// several times (baseline, and on x86-64 also AVX2 and AVX-512) with RONDO_SIMD_LEVEL naming the
+// table they fill; rondo__simd_get picks the best table that this processor can run.
+//
+// Accuracy: exp, tanh, sigmoid, erf and what is made of them stay within about 2e-7 of the true
+// value (relative for exp and tanh, absolute for the others). NaN and infinities behave as in C.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_KERNEL_HOST_SIMD_SIMD_H
+#define RONDO_KERNEL_HOST_SIMD_SIMD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "op/fused/fused.h"
+
+// One block of a matrix product: y[rows, columns] = clamp(scale * a[rows, k] x b[k, columns] + bias
+// + z). Row r of a is made of runs of numbers that follow each other: run i begins at
+// starts[i * starts_row + r].
+typedef struct rondo__tile {
+    int64_t run_count;
+    int64_t run_length;  // run_count of them are k
+    const float *const *starts;
+    int64_t starts_row;
+    const int32_t *offsets;  // not NULL: of the numbers of the only run, from its start
+    const float *b;  // b_row elements from one row to the next; panel_columns can be read of each
+    int64_t b_row;
+    int64_t b_ahead;  // from what is read of b to what is fetched into the cache meanwhile
+    int32_t rows;     // 1 to tile_rows; where columns fit in one vector, to narrow_tile_rows
+    int32_t columns;  // 1 to panel_columns
+    bool is_split;    // up to three rows: k in several sums, which is quicker
+    float scale;
+    float low, high;    // what lies beyond is set to them; NaN stays
+    const float *bias;  // one value for each column, or NULL
+    const float *z;     // z_row elements from one row to the next, or NULL
+    int64_t z_row;
+    float *y;
+    int64_t y_row;
+} rondo__tile;
+
+// A tap of windows: where it stands from x on, and whose weights it has.
+typedef struct rondo__tap {
+    int64_t offset;
+    int64_t number;
+} rondo__tap;
+
+// y[rows, channels] = clamp(sum over taps of x * weight + bias + z), for windows that have the same
+// taps and are x_step elements apart.
+typedef struct rondo__depthwise {
+    int64_t channels;
+    int64_t rows;
+    const float *x;
+    int64_t x_step;
+    int32_t tap_count;
+    const rondo__tap *taps;
+    const float *weights;  // [number of the tap, channels]
+    bool is_clamped;
+    float low, high;
+    const float *bias;  // one value for each channel, or NULL
+    const float *z;     // z_row elements from one row to the next, or NULL
+    int64_t z_row;
+    float *y;
+    int64_t y_row;
+} rondo__depthwise;
+
+typedef void (*rondo__unary_loop)(const float *x, float *y, int64_t count, float alpha, float beta);
+typedef void (*rondo__binary_loop)(const float *a, const float *b, float *y, int64_t count);
+
+typedef struct rondo__simd {
+    const char *name;
+
+    // By rondo__scalar_op; y may be an operand. NULL for ops of another operand count.
+    rondo__unary_loop unary[RONDO__SCALAR_COUNT];
+    rondo__binary_loop binary[RONDO__SCALAR_COUNT];
+    rondo__binary_loop binary_scalar_a[RONDO__SCALAR_COUNT];  // a is one value
+    rondo__binary_loop binary_scalar_b[RONDO__SCALAR_COUNT];  // b is one value
+
+    // Rows of `count` values. Sums are of blocks in f32 that are added up in double, so that long
+    // rows lose no more than short ones.
+    double (*sum)(const float *x, int64_t count);
+    // The sums of x - center and of its square.
+    void (*moments)(const float *x, int64_t count, float center, double *out_sum,
+                    double *out_squares);
+    float (*maximum)(const float *x, int64_t count);  // NaN wins; -infinity when empty
+    float (*minimum)(const float *x, int64_t count);
+    void (*softmax)(const float *x, float *y, int64_t count);
+    void (*log_softmax)(const float *x, float *y, int64_t count);
+    // y = (x - mean) * scale * gain + bias; the mean is center + rest; gain and bias may be NULL.
+    void (*normalize)(const float *x, float *y, int64_t count, float center, float rest,
+                      float scale, const float *gain, const float *bias);
+    // y = (x - mean) * scale + shift; the mean is center + rest.
+    void (*center_scale)(const float *x, float *y, int64_t count, float center, float rest,
+                         float scale, float shift);
+    // y = (x - center) * scale + shift, each a row of its own.
+    void (*scale_shift)(const float *x, const float *center, const float *scale, const float *shift,
+                        float *y, int64_t count);
+    void (*accumulate)(const float *x, float *y, int64_t count);  // y += x
+    // sum += x - center, squares += (x - center)^2
+    void (*accumulate_moments)(const float *x, const float *center, float *sum, float *squares,
+                               int64_t count);
+    void (*accumulate_maximum)(const float *x, float *y, int64_t count);  // y = max(y, x)
+    // y = the maximum over rows; y may be one of them.
+    void (*maximum_of_rows)(const float *const *rows, int64_t row_count, float *y, int64_t count);
+
+    // y = the sum of weight * row over rows.
+    void (*sum_of_rows)(const float *const *rows, const float *weights, int64_t row_count, float *y,
+                        int64_t count);
+
+    int32_t tile_rows;         // most rows of one tile
+    int32_t narrow_tile_rows;  // where its columns fit in one vector; a multiple of the above
+    int32_t panel_columns;     // columns of one panel of b: two vectors
+    int32_t tile_steps;        // of k, for which a tile fetches one line of what is b_ahead
+    void (*multiply_tile)(const rondo__tile *tile);
+    void (*convolve_depthwise)(const rondo__depthwise *depthwise);
+} rondo__simd;
+
+// The widest instructions that the user allows, as RONDO_MAX_CPU_ISA says; NULL: all.
+const char *rondo__simd_get_limit(void);
+
+// The best table for this processor that is allowed.  Threads: safe.
+const rondo__simd *rondo__simd_get(void);
+
+// Whether the activation is a clamp, which tiles do: between *out_low and *out_high, which are
+// infinite otherwise. NONE is one.
+bool rondo__simd_get_clamp(rondo__activation activation, float alpha, float beta, float *out_low,
+                           float *out_high);
+
+// Applies an activation in place; NONE does nothing.
+void rondo__simd_activate(const rondo__simd *simd, rondo__activation activation, float alpha,
+                          float beta, float *y, int64_t count);
+
+#define RONDO_SIMD_JOIN_(name, level) name##_##level
+#define RONDO_SIMD_JOIN(name, level) RONDO_SIMD_JOIN_(name, level)
+#define RONDO_SIMD_NAME(name) RONDO_SIMD_JOIN(name, RONDO_SIMD_LEVEL)
+
+#endif  // RONDO_KERNEL_HOST_SIMD_SIMD_H

@@ -1,0 +1,183 @@
+// kernel/host/simd/simd_byte_loops.c — loops between 8-bit numbers and floats for one instruction
+// set.
+//
+// Every step is rounded as written: this file is compiled without fused multiply-adds.
+// SPDX-License-Identifier: Apache-2.0
+#include <stddef.h>
+#include <string.h>
+
+#include "kernel/host/simd/simd_byte_level.h"
+
+// Adding and taking away 1.5 * 2^23 rounds to nearest, ties to even, within +-2^22.
+#define ROUND(x) (((x) + 12582912.0f) - 12582912.0f)
+
+// Floats compare as integers once the lower bits of negative ones are turned over, and compilers
+// vectorise minima of integers. (-0 then comes before 0, which no result shows.)
+static bool find_range(const float *x, int64_t count, float *out_low, float *out_high) {
+    int32_t low = 0, high = 0, largest = 0;
+    RONDO_VECTORISE
+    for (int64_t i = 0; i < count; ++i) {
+        int32_t bits;
+        memcpy(&bits, x + i, sizeof bits);
+        const int32_t size = bits & INT32_MAX;
+        const int32_t key = bits ^ ((bits >> 31) & INT32_MAX);
+        low = key < low ? key : low;
+        high = key > high ? key : high;
+        largest = size > largest ? size : largest;
+    }
+    low ^= (low >> 31) & INT32_MAX;
+    memcpy(out_low, &low, sizeof low);
+    memcpy(out_high, &high, sizeof high);
+    return largest < 0x7f800000;  // infinity
+}
+
+// Steps of 8 bits lie within +-512 of 0 before the zero point is added.
+#define DEFINE_QUANTIZE_LOOP(name, type, low, high, divisor, shift)                          \
+    static void name(const float *x, const float *scale, const int32_t *zero, int64_t count, \
+                     type *y) {                                                              \
+        RONDO_VECTORISE                                                                      \
+        for (int64_t i = 0; i < count; ++i) {                                                \
+            const float quotient = x[i] / scale[divisor];                                    \
+            float step = quotient > -512.0f ? quotient : -512.0f;                            \
+            step = step < 512.0f ? step : 512.0f;                                            \
+            step = ROUND(step) + (float)zero[shift];                                         \
+            step = step < (low) ? (low) : step;                                              \
+            step = step > (high) ? (high) : step;                                            \
+            y[i] = (type)(int32_t)(quotient == quotient ? step : 0.0f);                      \
+        }                                                                                    \
+    }
+#define DEFINE_QUANTIZE(name, type, low, high)                   \
+    DEFINE_QUANTIZE_LOOP(quantize_##name, type, low, high, 0, 0) \
+    DEFINE_QUANTIZE_LOOP(quantize_each_##name, type, low, high, i, i)
+DEFINE_QUANTIZE(i8, int8_t, -128.0f, 127.0f)
+DEFINE_QUANTIZE(u8, uint8_t, 0.0f, 255.0f)
+
+static void quantize(const float *x, const float *scale, int64_t scale_step, const int32_t *zero,
+                     bool is_signed, int64_t count, void *y) {
+    if (scale_step == 0) {
+        is_signed ? quantize_i8(x, scale, zero, count, y) : quantize_u8(x, scale, zero, count, y);
+    } else if (is_signed) {
+        quantize_each_i8(x, scale, zero, count, y);
+    } else {
+        quantize_each_u8(x, scale, zero, count, y);
+    }
+}
+
+#define DEFINE_DEQUANTIZE(name, type)                                              \
+    static void dequantize_##name(const type *x, const float *scale, int64_t step, \
+                                  const int32_t *zero, int64_t count, float *y) {  \
+        if (step == 0) {                                                           \
+            const float factor = *scale;                                           \
+            const int32_t shift = *zero;                                           \
+            RONDO_VECTORISE                                                        \
+            for (int64_t i = 0; i < count; ++i) {                                  \
+                y[i] = (float)(x[i] - shift) * factor;                             \
+            }                                                                      \
+            return;                                                                \
+        }                                                                          \
+        RONDO_VECTORISE                                                            \
+        for (int64_t i = 0; i < count; ++i) {                                      \
+            y[i] = (float)(x[i] - zero[i]) * scale[i];                             \
+        }                                                                          \
+    }
+DEFINE_DEQUANTIZE(i8, int8_t)
+DEFINE_DEQUANTIZE(u8, uint8_t)
+
+static void dequantize(const void *x, bool is_signed, const float *scale, int64_t scale_step,
+                       const int32_t *zero, int64_t count, float *y) {
+    if (is_signed) {
+        dequantize_i8(x, scale, scale_step, zero, count, y);
+    } else {
+        dequantize_u8(x, scale, scale_step, zero, count, y);
+    }
+}
+
+// The step of a sum; NaN becomes 0.
+static inline int32_t find_step(float value, float zero, float low, float high) {
+    float step = value > -512.0f ? value : -512.0f;
+    step = step < 512.0f ? step : 512.0f;
+    step = ROUND(step) + zero;
+    step = step < low ? low : step;
+    step = step > high ? high : step;
+    return (int32_t)(value == value ? step : 0.0f);
+}
+
+// Sums are exact with their bias until they are rounded to f32.
+#define DEFINE_REQUANTIZE(name, type, low, high)                                                 \
+    static void requantize_##name(const int32_t *sums, double bias, float row_scale,             \
+                                  const float *column_scale, float y_scale, float y_zero,        \
+                                  int64_t count, type *y) {                                      \
+        if (column_scale == NULL) {                                                              \
+            const float factor = row_scale / y_scale;                                            \
+            RONDO_VECTORISE                                                                      \
+            for (int64_t i = 0; i < count; ++i) {                                                \
+                const float value = (float)((double)sums[i] + bias) * factor;                    \
+                y[i] = (type)find_step(value, y_zero, low, high);                                \
+            }                                                                                    \
+            return;                                                                              \
+        }                                                                                        \
+        RONDO_VECTORISE                                                                          \
+        for (int64_t i = 0; i < count; ++i) {                                                    \
+            const float factor = row_scale * column_scale[i] / y_scale;                          \
+            y[i] = (type)find_step((float)((double)sums[i] + bias) * factor, y_zero, low, high); \
+        }                                                                                        \
+    }
+DEFINE_REQUANTIZE(i8, int8_t, -128.0f, 127.0f)
+DEFINE_REQUANTIZE(u8, uint8_t, 0.0f, 255.0f)
+
+static void requantize(const int32_t *sums, int32_t bias, float row_scale,
+                       const float *column_scale, float y_scale, int32_t y_zero, bool is_signed,
+                       int64_t count, void *y) {
+    const double addend = (double)bias;
+    const float zero = (float)y_zero;
+    if (is_signed) {
+        requantize_i8(sums, addend, row_scale, column_scale, y_scale, zero, count, y);
+    } else {
+        requantize_u8(sums, addend, row_scale, column_scale, y_scale, zero, count, y);
+    }
+}
+
+static void widen_i32(const int32_t *x, float *y, int64_t count) {
+    RONDO_VECTORISE
+    for (int64_t i = 0; i < count; ++i) {
+        y[i] = (float)x[i];
+    }
+}
+
+#if defined(RONDO_BYTE_CUTS)
+extern const rondo__byte_simd rondo__byte_simd_avx2wide;
+extern const rondo__byte_simd rondo__byte_simd_avx512wide;
+#endif
+
+const rondo__byte_simd RONDO_SIMD_NAME(rondo__byte_simd) = {
+#if defined(__AVX512VNNI__)
+    .name = "avx512vnni",
+#elif RONDO_BYTE_WIDTH == 16 && RONDO_BYTE_GROUP == 2
+    .name = "avx512wide",
+#elif RONDO_BYTE_WIDTH == 16
+    .name = "avx512",
+    .wide = &rondo__byte_simd_avx512wide,
+#elif RONDO_BYTE_WIDTH == 8 && RONDO_BYTE_GROUP == 2
+    .name = "avx2wide",
+#elif RONDO_BYTE_WIDTH == 8
+    .name = "avx2",
+    .wide = &rondo__byte_simd_avx2wide,
+#else
+    .name = "baseline",
+#endif
+    .group = RONDO_BYTE_GROUP,
+    .panel_columns = 2 * RONDO_BYTE_WIDTH,
+    .tile_rows = RONDO_BYTE_ROWS,
+#if defined(RONDO_BYTE_CUTS)
+    .wants_cuts = true,
+#endif
+    .signed_offset = RONDO_BYTE_GROUP == 4 ? 128 : 0,
+    .multiply = RONDO_SIMD_NAME(rondo__byte_multiply),
+    .prepare_row = RONDO_SIMD_NAME(rondo__byte_prepare_row),
+    .pack_block = RONDO_SIMD_NAME(rondo__byte_pack_block),
+    .range = find_range,
+    .quantize = quantize,
+    .dequantize = dequantize,
+    .requantize = requantize,
+    .widen_i32 = widen_i32,
+};

@@ -1,0 +1,74 @@
+// kernel/host/simd/simd_level.h — what the files compiled once for each instruction set share.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_KERNEL_HOST_SIMD_SIMD_LEVEL_H
+#define RONDO_KERNEL_HOST_SIMD_SIMD_LEVEL_H
+
+#include "kernel/host/simd/simd.h"
+
+#ifndef RONDO_SIMD_LEVEL
+#define RONDO_SIMD_LEVEL baseline
+#endif
+
+// Sanitizers add code to every access, and unrolled tiles then take minutes to compile: their
+// builds check the same loops with small tiles that stay loops.
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define RONDO_SIMD_CHECKED 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define RONDO_SIMD_CHECKED 1
+#endif
+
+// Floats of one vector register.
+#if defined(__AVX512F__)
+#define RONDO_SIMD_WIDTH 16
+#elif defined(__AVX__)
+#define RONDO_SIMD_WIDTH 8
+#else
+#define RONDO_SIMD_WIDTH 4
+#endif
+
+// Rows of a tile of two vectors, and of one of a single vector: as many as leave registers for b
+// and a.
+#if defined(RONDO_SIMD_CHECKED)
+#define RONDO_TILE_ROWS 4
+#define RONDO_NARROW_TILE_ROWS 4
+#elif defined(__AVX512F__)
+#define RONDO_TILE_ROWS 12
+#define RONDO_NARROW_TILE_ROWS 12
+#elif defined(__AVX__)
+#define RONDO_TILE_ROWS 6
+#define RONDO_NARROW_TILE_ROWS 12
+#elif defined(__aarch64__)
+#define RONDO_TILE_ROWS 12
+#define RONDO_NARROW_TILE_ROWS 12
+#else
+#define RONDO_TILE_ROWS 4
+#define RONDO_NARROW_TILE_ROWS 8
+#endif
+
+// Numbers of k that a tile works off before it looks whether there are more. With more rows than
+// with AVX2, four were no quicker.
+#if defined(__AVX__) && !defined(__AVX512F__)
+#define RONDO_TILE_STEPS 4
+#else
+#define RONDO_TILE_STEPS 2
+#endif
+
+#if defined(RONDO_SIMD_CHECKED)
+#define RONDO_UNROLL
+#define RONDO_VECTORISE
+#elif defined(__clang__)
+#define RONDO_UNROLL _Pragma("clang loop unroll(full)")
+#define RONDO_VECTORISE _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define RONDO_UNROLL _Pragma("GCC unroll 16")
+#define RONDO_VECTORISE _Pragma("GCC ivdep")
+#endif
+
+extern const rondo__simd RONDO_SIMD_NAME(rondo__simd);
+void RONDO_SIMD_NAME(rondo__simd_multiply_tile)(const rondo__tile *tile);
+void RONDO_SIMD_NAME(rondo__simd_convolve_depthwise)(const rondo__depthwise *depthwise);
+
+#endif  // RONDO_KERNEL_HOST_SIMD_SIMD_LEVEL_H

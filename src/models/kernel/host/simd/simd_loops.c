@@ -1,0 +1,394 @@
+// kernel/host/simd/simd_loops.c — element-wise loops and row functions for one instruction set.
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel/host/simd/simd_level.h"
+#include "kernel/host/simd/simd_math.h"
+
+// ---- one operand ------------------------------------------------------------------------------
+
+#define DEFINE_UNARY(name, expression) DEFINE_UNARY_LOOP(name, RONDO_VECTORISE, expression)
+// The expression calls the C library, which keeps the loop scalar.
+#define DEFINE_UNARY_CALL(name, expression) DEFINE_UNARY_LOOP(name, , expression)
+#define DEFINE_UNARY_LOOP(name, pragma, expression)                                              \
+    static void unary_##name(const float *x, float *y, int64_t count, float alpha, float beta) { \
+        (void)alpha;                                                                             \
+        (void)beta;                                                                              \
+        pragma for (int64_t i = 0; i < count; ++i) {                                             \
+            const float a = x[i];                                                                \
+            y[i] = (expression);                                                                 \
+        }                                                                                        \
+    }
+
+DEFINE_UNARY(Relu, math_select(a < 0.0f, 0.0f, a))
+DEFINE_UNARY(Sigmoid, math_sigmoid(a))
+DEFINE_UNARY(Tanh, math_tanh(a))
+DEFINE_UNARY(Erf, math_erf(a))
+DEFINE_UNARY(Exp, math_exp(a))
+DEFINE_UNARY_CALL(Log, logf(a))
+DEFINE_UNARY_CALL(Sqrt, sqrtf(a))
+DEFINE_UNARY(Neg, -a)
+DEFINE_UNARY(Abs, fabsf(a))
+DEFINE_UNARY(Reciprocal, 1.0f / a)
+DEFINE_UNARY_CALL(Floor, floorf(a))
+DEFINE_UNARY_CALL(Ceil, ceilf(a))
+DEFINE_UNARY_CALL(Softplus, math_select(a > 0.0f, a, 0.0f) + log1pf(math_exp(-fabsf(a))))
+DEFINE_UNARY(Gelu, 0.5f * a * (1.0f + math_erf(a * 0.70710678f)))
+DEFINE_UNARY(GeluTanh, 0.5f * a * (1.0f + math_tanh(0.79788456f * (a + 0.044715f * a * a * a))))
+DEFINE_UNARY(Silu, a *math_sigmoid(a))
+DEFINE_UNARY(HardSwish, a *math_clip(a / 6.0f + 0.5f, 0.0f, 1.0f))
+DEFINE_UNARY(Clip, math_clip(a, alpha, beta))
+DEFINE_UNARY(LeakyRelu, math_select(a < 0.0f, alpha *a, a))
+DEFINE_UNARY_CALL(Elu, a < 0.0f ? alpha * expm1f(a) : a)
+DEFINE_UNARY(HardSigmoid, math_clip(alpha *a + beta, 0.0f, 1.0f))
+DEFINE_UNARY(Affine, alpha *a + beta)
+DEFINE_UNARY(Saturate,
+             math_select(fabsf(a) <= 3.40282347e38f, math_clip(a, -65504.0f, 65504.0f), a))
+
+// ---- two operands -----------------------------------------------------------------------------
+
+#define DEFINE_BINARY(name, expression) DEFINE_BINARY_LOOPS(name, RONDO_VECTORISE, expression)
+#define DEFINE_BINARY_CALL(name, expression) DEFINE_BINARY_LOOPS(name, , expression)
+#define DEFINE_BINARY_LOOPS(name, pragma, expression)                                        \
+    static void binary_##name(const float *x0, const float *x1, float *y, int64_t count) {   \
+        pragma for (int64_t i = 0; i < count; ++i) {                                         \
+            const float a = x0[i], b = x1[i];                                                \
+            y[i] = (expression);                                                             \
+        }                                                                                    \
+    }                                                                                        \
+    static void scalar_a_##name(const float *x0, const float *x1, float *y, int64_t count) { \
+        const float a = *x0;                                                                 \
+        pragma for (int64_t i = 0; i < count; ++i) {                                         \
+            const float b = x1[i];                                                           \
+            y[i] = (expression);                                                             \
+        }                                                                                    \
+    }                                                                                        \
+    static void scalar_b_##name(const float *x0, const float *x1, float *y, int64_t count) { \
+        const float b = *x1;                                                                 \
+        pragma for (int64_t i = 0; i < count; ++i) {                                         \
+            const float a = x0[i];                                                           \
+            y[i] = (expression);                                                             \
+        }                                                                                    \
+    }
+
+DEFINE_BINARY(Add, a + b)
+DEFINE_BINARY(Sub, a - b)
+DEFINE_BINARY(Mul, a *b)
+DEFINE_BINARY(Div, a / b)
+DEFINE_BINARY(Max, math_maximum(a, b))
+DEFINE_BINARY(Min, math_minimum(a, b))
+// Squares and cubes make up most powers of models; with one exponent for all, the compiler makes a
+// loop of each.
+DEFINE_BINARY_CALL(Pow, b == 2.0f ? a * a : b == 3.0f ? a * a * a : powf(a, b))
+
+// ---- rows -------------------------------------------------------------------------------------
+
+// Sums and maxima keep LANES running values, so that the order of additions is fixed by this file
+// and not by the compiler, and several vectors are in flight.
+enum {
+    LANES = 4 * RONDO_SIMD_WIDTH,
+    BLOCK = 64 * LANES,  // values of one sum in f32
+};
+
+#define DEFINE_REDUCTION(name, start, update, join)                                  \
+    static float name(const float *x, int64_t count) {                               \
+        float lanes[LANES];                                                          \
+        for (int j = 0; j < LANES; ++j) {                                            \
+            lanes[j] = (start);                                                      \
+        }                                                                            \
+        int64_t i = 0;                                                               \
+        for (; i + LANES <= count; i += LANES) {                                     \
+            for (int j = 0; j < LANES; ++j) {                                        \
+                const float value = x[i + j];                                        \
+                const float sum = lanes[j];                                          \
+                lanes[j] = (update);                                                 \
+            }                                                                        \
+        }                                                                            \
+        for (; i + RONDO_SIMD_WIDTH <= count; i += RONDO_SIMD_WIDTH) {               \
+            for (int j = 0; j < RONDO_SIMD_WIDTH; ++j) {                             \
+                const float value = x[i + j];                                        \
+                const float sum = lanes[j];                                          \
+                lanes[j] = (update);                                                 \
+            }                                                                        \
+        }                                                                            \
+        for (int j = 0; i < count; ++i, ++j) {                                       \
+            const float value = x[i];                                                \
+            const float sum = lanes[j];                                              \
+            lanes[j] = (update);                                                     \
+        }                                                                            \
+        for (int j = 0; j < RONDO_SIMD_WIDTH; ++j) {                                 \
+            for (int k = 1; k < LANES / RONDO_SIMD_WIDTH; ++k) {                     \
+                const float sum = lanes[j], value = lanes[k * RONDO_SIMD_WIDTH + j]; \
+                lanes[j] = (join);                                                   \
+            }                                                                        \
+        }                                                                            \
+        for (int j = 1; j < RONDO_SIMD_WIDTH; ++j) {                                 \
+            const float sum = lanes[0], value = lanes[j];                            \
+            lanes[0] = (join);                                                       \
+        }                                                                            \
+        return lanes[0];                                                             \
+    }
+
+DEFINE_REDUCTION(block_sum, 0.0f, sum + value, sum + value)
+DEFINE_REDUCTION(row_maximum, -INFINITY, math_maximum(value, sum), math_maximum(value, sum))
+DEFINE_REDUCTION(row_minimum, INFINITY, math_minimum(value, sum), math_minimum(value, sum))
+
+static double row_sum(const float *x, int64_t count) {
+    double total = 0.0;
+    for (int64_t i = 0; i < count; i += BLOCK) {
+        total += (double)block_sum(x + i, count - i < BLOCK ? count - i : BLOCK);
+    }
+    return total;
+}
+
+// The sums of x - center and of its square over at most BLOCK values.
+static void block_moments(const float *x, int64_t count, float center, float *out_sum,
+                          float *out_squares) {
+    enum { HALF = LANES / 2 };
+    float sums[HALF], squares[HALF];
+    for (int j = 0; j < HALF; ++j) {
+        sums[j] = 0.0f;
+        squares[j] = 0.0f;
+    }
+    int64_t i = 0;
+    for (; i + HALF <= count; i += HALF) {
+        for (int j = 0; j < HALF; ++j) {
+            const float value = x[i + j] - center;
+            sums[j] += value;
+            squares[j] += value * value;
+        }
+    }
+    for (int j = 0; i < count; ++i, ++j) {
+        const float value = x[i] - center;
+        sums[j] += value;
+        squares[j] += value * value;
+    }
+    for (int j = 1; j < HALF; ++j) {
+        sums[0] += sums[j];
+        squares[0] += squares[j];
+    }
+    *out_sum = sums[0];
+    *out_squares = squares[0];
+}
+
+static void row_moments(const float *x, int64_t count, float center, double *out_sum,
+                        double *out_squares) {
+    *out_sum = 0.0;
+    *out_squares = 0.0;
+    for (int64_t i = 0; i < count; i += BLOCK) {
+        float sum, squares;
+        block_moments(x + i, count - i < BLOCK ? count - i : BLOCK, center, &sum, &squares);
+        *out_sum += (double)sum;
+        *out_squares += (double)squares;
+    }
+}
+
+// y = exp(x - shift)
+static void row_exp(const float *x, float *y, int64_t count, float shift) {
+    RONDO_VECTORISE
+    for (int64_t i = 0; i < count; ++i) {
+        y[i] = math_exp(x[i] - shift);
+    }
+}
+
+static void row_softmax(const float *x, float *y, int64_t count) {
+    row_exp(x, y, count, row_maximum(x, count));
+    const float scale = (float)(1.0 / row_sum(y, count));
+    RONDO_VECTORISE
+    for (int64_t i = 0; i < count; ++i) {
+        y[i] *= scale;
+    }
+}
+
+static void row_log_softmax(const float *x, float *y, int64_t count) {
+    const float maximum = row_maximum(x, count);
+    row_exp(x, y, count, maximum);
+    const float logarithm = logf((float)row_sum(y, count));
+    // Added up, a large maximum would swallow the logarithm.
+    RONDO_VECTORISE
+    for (int64_t i = 0; i < count; ++i) {
+        y[i] = x[i] - maximum - logarithm;
+    }
+}
+
+static void row_normalize(const float *x, float *y, int64_t count, float center, float rest,
+                          float scale, const float *gain, const float *bias) {
+    if (gain != NULL && bias != NULL) {
+        RONDO_VECTORISE
+        for (int64_t i = 0; i < count; ++i) {
+            y[i] = (x[i] - center - rest) * scale * gain[i] + bias[i];
+        }
+        return;
+    }
+    for (int64_t i = 0; i < count; ++i) {
+        const float value = (x[i] - center - rest) * scale * (gain != NULL ? gain[i] : 1.0f);
+        y[i] = value + (bias != NULL ? bias[i] : 0.0f);
+    }
+}
+
+static void row_scale_shift(const float *x, const float *center, const float *scale,
+                            const float *shift, float *y, int64_t count) {
+    RONDO_VECTORISE
+    for (int64_t i = 0; i < count; ++i) {
+        y[i] = (x[i] - center[i]) * scale[i] + shift[i];
+    }
+}
+
+static void row_center_scale(const float *x, float *y, int64_t count, float center, float rest,
+                             float scale, float shift) {
+    RONDO_VECTORISE
+    for (int64_t i = 0; i < count; ++i) {
+        y[i] = (x[i] - center - rest) * scale + shift;
+    }
+}
+
+static void row_accumulate_moments(const float *x, const float *center, float *sum, float *squares,
+                                   int64_t count) {
+    RONDO_VECTORISE
+    for (int64_t i = 0; i < count; ++i) {
+        const float away = x[i] - center[i];
+        sum[i] += away;
+        squares[i] += away * away;
+    }
+}
+
+static void row_accumulate(const float *x, float *y, int64_t count) {
+    RONDO_VECTORISE
+    for (int64_t i = 0; i < count; ++i) {
+        y[i] += x[i];
+    }
+}
+
+static void row_accumulate_maximum(const float *x, float *y, int64_t count) {
+    RONDO_VECTORISE
+    for (int64_t i = 0; i < count; ++i) {
+        y[i] = math_maximum(x[i], y[i]);
+    }
+}
+
+typedef float vector __attribute__((vector_size(RONDO_SIMD_WIDTH * sizeof(float))));
+typedef int32_t mask __attribute__((vector_size(RONDO_SIMD_WIDTH * sizeof(float))));
+
+// The larger of each pair, b where one of them is NaN: one instruction, if written like this.
+RONDO_INLINE vector larger_of(vector a, vector b) {
+    vector result;
+    for (int lane = 0; lane < RONDO_SIMD_WIDTH; ++lane) {
+        result[lane] = a[lane] > b[lane] ? a[lane] : b[lane];
+    }
+    return result;
+}
+
+RONDO_INLINE bool has_nan(vector v) {
+    int32_t any = 0;
+    const mask found = v != v;
+    for (int lane = 0; lane < RONDO_SIMD_WIDTH; ++lane) {
+        any |= found[lane];
+    }
+    return any != 0;
+}
+
+static void maximum_of_columns(const float *const *rows, int64_t row_count, float *y, int64_t first,
+                               int64_t end) {
+    for (int64_t i = first; i < end; ++i) {
+        float best = rows[0][i];
+        for (int64_t r = 1; r < row_count; ++r) {
+            best = math_maximum(rows[r][i], best);
+        }
+        y[i] = best;
+    }
+}
+
+// NaN must win, and larger_of loses it. So there is a sum of all elements beside: where that is not
+// NaN no element is, and otherwise the columns are looked at one by one.
+static void row_maximum_of_rows(const float *const *rows, int64_t row_count, float *y,
+                                int64_t count) {
+    int64_t i = 0;
+    vector sums = {0};
+    for (; i + RONDO_SIMD_WIDTH <= count; i += RONDO_SIMD_WIDTH) {
+        vector best, next;
+        memcpy(&best, rows[0] + i, sizeof best);
+        sums += best;
+        for (int64_t r = 1; r < row_count; ++r) {
+            memcpy(&next, rows[r] + i, sizeof next);
+            sums += next;
+            best = larger_of(next, best);
+        }
+        memcpy(y + i, &best, sizeof best);
+    }
+    maximum_of_columns(rows, row_count, y, has_nan(sums) ? 0 : i, count);
+}
+
+static void row_sum_of_rows(const float *const *rows, const float *weights, int64_t row_count,
+                            float *y, int64_t count) {
+    int64_t i = 0;
+    for (; i + RONDO_SIMD_WIDTH <= count; i += RONDO_SIMD_WIDTH) {
+        vector sum, next;
+        memcpy(&sum, rows[0] + i, sizeof sum);
+        sum *= weights[0];
+        for (int64_t r = 1; r < row_count; ++r) {
+            memcpy(&next, rows[r] + i, sizeof next);
+            sum += weights[r] * next;
+        }
+        memcpy(y + i, &sum, sizeof sum);
+    }
+    for (; i < count; ++i) {
+        float sum = weights[0] * rows[0][i];
+        for (int64_t r = 1; r < row_count; ++r) {
+            sum += weights[r] * rows[r][i];
+        }
+        y[i] = sum;
+    }
+}
+
+// ---- the table --------------------------------------------------------------------------------
+
+#define UNARY_ENTRY(name) [RONDO__SCALAR_##name] = unary_##name
+#define BINARY_MAP(prefix)                                                    \
+    {                                                                         \
+        [RONDO__SCALAR_Add] = prefix##Add, [RONDO__SCALAR_Sub] = prefix##Sub, \
+        [RONDO__SCALAR_Mul] = prefix##Mul, [RONDO__SCALAR_Div] = prefix##Div, \
+        [RONDO__SCALAR_Max] = prefix##Max, [RONDO__SCALAR_Min] = prefix##Min, \
+        [RONDO__SCALAR_Pow] = prefix##Pow,                                    \
+    }
+
+const rondo__simd RONDO_SIMD_NAME(rondo__simd) = {
+#if RONDO_SIMD_WIDTH == 16
+    .name = "avx512",
+#elif RONDO_SIMD_WIDTH == 8
+    .name = "avx2",
+#else
+    .name = "baseline",
+#endif
+    .unary =
+        {
+            UNARY_ENTRY(Relu),       UNARY_ENTRY(Sigmoid),   UNARY_ENTRY(Tanh),
+            UNARY_ENTRY(Erf),        UNARY_ENTRY(Exp),       UNARY_ENTRY(Log),
+            UNARY_ENTRY(Sqrt),       UNARY_ENTRY(Neg),       UNARY_ENTRY(Abs),
+            UNARY_ENTRY(Reciprocal), UNARY_ENTRY(Floor),     UNARY_ENTRY(Ceil),
+            UNARY_ENTRY(Softplus),   UNARY_ENTRY(Gelu),      UNARY_ENTRY(GeluTanh),
+            UNARY_ENTRY(Silu),       UNARY_ENTRY(HardSwish), UNARY_ENTRY(Clip),
+            UNARY_ENTRY(LeakyRelu),  UNARY_ENTRY(Elu),       UNARY_ENTRY(HardSigmoid),
+            UNARY_ENTRY(Affine),     UNARY_ENTRY(Saturate),
+        },
+    .binary = BINARY_MAP(binary_),
+    .binary_scalar_a = BINARY_MAP(scalar_a_),
+    .binary_scalar_b = BINARY_MAP(scalar_b_),
+    .sum = row_sum,
+    .moments = row_moments,
+    .maximum = row_maximum,
+    .minimum = row_minimum,
+    .softmax = row_softmax,
+    .log_softmax = row_log_softmax,
+    .normalize = row_normalize,
+    .center_scale = row_center_scale,
+    .scale_shift = row_scale_shift,
+    .accumulate = row_accumulate,
+    .accumulate_moments = row_accumulate_moments,
+    .accumulate_maximum = row_accumulate_maximum,
+    .maximum_of_rows = row_maximum_of_rows,
+    .sum_of_rows = row_sum_of_rows,
+    .tile_rows = RONDO_TILE_ROWS,
+    .narrow_tile_rows = RONDO_NARROW_TILE_ROWS,
+    .panel_columns = 2 * RONDO_SIMD_WIDTH,
+    .tile_steps = RONDO_TILE_STEPS,
+    .multiply_tile = RONDO_SIMD_NAME(rondo__simd_multiply_tile),
+    .convolve_depthwise = RONDO_SIMD_NAME(rondo__simd_convolve_depthwise),
+};

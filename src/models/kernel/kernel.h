@@ -1,0 +1,136 @@
+// kernel/kernel.h — launch code of ops, prepared once for fixed shapes and launched many times.
+//
+// The executor asks rondo__kernel_prepare for each op of a plan. On the host device it gets tuned C
+// where there is any and otherwise the op's plain C reference as a host function; on
+// CUDA it gets NVRTC, cuBLASLt or cuDNN code, or UNSUPPORTED, and the executor then runs the op on
+// the host between segments.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_KERNEL_KERNEL_H
+#define RONDO_KERNEL_KERNEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernel/tuning_choices.h"
+#include "kernel/weights/bring_list.h"
+#include "kernel/weights/weight_store.h"
+#include "op/op.h"
+#include "rondo/device.h"
+#include "rondo/executor.h"
+#include "rondo/random.h"
+#include "rondo/status.h"
+#include "rondo/tensor.h"
+
+typedef struct rondo__kernel rondo__kernel;
+
+// What to prepare. All shapes are known. Borrowed for the call, except `op`, device addresses of
+// constants and `constant` tensors, which outlive the kernel.
+typedef struct rondo__kernel_request {
+    rondo_device *device;
+    const rondo__op *op;
+    // GPUs: what tells the host of data that the op does not allow (flow.h), looked up at each
+    // launch; NULL, or of NULL: nobody asks.
+    struct rondo__flow_watch *const *watch;
+    size_t input_count;
+    const rondo__tensor_info
+        *inputs;  // dtype NONE: absent. `constant`: value known, in host memory
+    size_t output_count;
+    const rondo__tensor_info *outputs;  // dtype NONE: not wanted
+    bool use_reference;                 // host only: the plain C reference, nothing tuned
+    rondo_generator *generator;         // for ops that draw; the kernel retains it
+    rondo__weight_list *weights;        // where forms of constants come from; outlives the kernel
+    rondo_tuning tuning;
+    rondo__tuning_choices *choices;  // where they are looked for and noted; NULL: nowhere
+    bool is_survey;                  // for rondo__kernel_survey only
+    uint64_t brought_inputs;   // GPUs, bit i: what is wanted of constant input i does not stay on
+                               // the device but is brought in each run: launches find it there
+    rondo__bring_list *bring;  // what is, if anything is
+    size_t node;               // for `bring`
+    uint64_t constant_bytes;   // of all that runs with it; 0: not known
+} rondo__kernel_request;
+
+struct rondo__kernel {
+    // Puts the work on `stream`. Addresses are of the kernel's device; an absent input or unwanted
+    // output is NULL; constants have their device address unless `owns_input` says otherwise.
+    //
+    // Must not allocate, wait or touch the default stream once it ran one time (capture rule).
+    rondo_status (*launch)(rondo__kernel *kernel, rondo_stream *stream, const void *const *inputs,
+                           void *const *outputs, void *workspace);
+    // (optional, host only) Does the work now, on the calling thread, with no stream.
+    rondo_status (*run)(rondo__kernel *kernel, const void *const *inputs, void *const *outputs,
+                        void *workspace);
+    // (optional, host only) From now on the rows of output 0, along its last axis, begin so many
+    // elements apart.
+    void (*set_output_pitch)(rondo__kernel *kernel, int64_t elements);
+    // (optional, host only) Of a Concat or Transpose: this input stands in the output already, or
+    // nobody reads it there.
+    void (*skip_input)(rondo__kernel *kernel, size_t input);
+    // (optional, host only) From now on input 0 comes with channels first.
+    void (*read_planes)(rondo__kernel *kernel);
+    void (*destroy)(rondo__kernel *kernel);
+    size_t workspace_bytes;    // device memory needed during launch, aligned to 256; shared with
+                               // other kernels
+    uint64_t owned_inputs;     // bit i: the kernel reads constant input i in a form of its own, or
+                               // where it is; the executor need not put it on the device for it
+    uint64_t in_place_inputs;  // bit i: output 0 may lie where input i lies, which then is spent
+    rondo__capture_rule capture;  // of this node; zero: it may be captured
+    bool keeps_addresses;         // each launch must have those of the first
+    bool may_run_here;            // (host only) by the thread that waits for it
+    bool is_unbounded;            // a loop that may be stopped at loop_limit: who runs it must ask
+    const char *implementation;   // "simd", "reference", "nvrtc", "cublaslt", "cudnn"; literal,
+                                  // for inspect
+    const char *reason;           // why it is not captured; as long as the kernel, or NULL
+};
+
+// Prepares an op for its device.
+//
+// Errors:    UNSUPPORTED (this device has no kernel for it; record says which op, dtype and
+// attribute), NO_MEMORY,
+//            NO_DEVICE_MEMORY, DRIVER, LOST.
+// Ownership: free with rondo__kernel_destroy, after the stream has passed its launches.
+// Threads:   safe; the kernel itself is used by one thread at a time.
+// Capture:   not legal while a stream of the device records.
+RONDO_MUST_USE rondo_status rondo__kernel_prepare(const rondo__kernel_request *request,
+                                                  rondo__kernel **out_kernel);
+
+// Says that the request will be prepared: what a GPU's kernel of it must compile is compiled
+// meanwhile, on threads of its own. Whether that works is seen when it is prepared.
+//
+// Threads:   safe.
+void rondo__kernel_survey(const rondo__kernel_request *request);
+
+static inline void rondo__kernel_destroy(rondo__kernel *kernel) {  // NULL is fine
+    if (kernel != NULL) {
+        kernel->destroy(kernel);
+    }
+}
+
+// What the rooms of the devices, kernel/host and kernel/cuda, implement for rondo__kernel_prepare.
+// Each returns UNSUPPORTED for what it lacks.
+rondo_status rondo__kernel_prepare_host(const rondo__kernel_request *request,
+                                        rondo__kernel **out_kernel);
+rondo_status rondo__kernel_prepare_cuda(const rondo__kernel_request *request,
+                                        rondo__kernel **out_kernel);
+// A trait of the devices of kernel/cuda, below, which not all of them have.
+bool rondo__kernel_cuda_adds_shortcuts(rondo_device *device);
+
+// Layouts and fusions a device profits from; passes ask before they rewrite.
+typedef struct rondo__kernel_traits {
+    bool prefers_channels_last;  // convolutions, pools and resizes want NHWC activations
+    bool fuses_bytes;            // rondo.MatMulInteger and rondo.ConvInteger; bytes want NHWC, too
+    bool splits_transposed;      // Conv and DepthToSpace are faster than ConvTranspose
+    bool widens_images;          // a Conv of few channels is faster behind rondo.SpaceToDepth
+    bool fuses_convolution;      // rondo.Conv with bias, residual and activation in one kernel
+    bool fuses_matmul;       // rondo.MatMul with bias, activation, transposed or strided operands
+    bool fuses_attention;    // rondo.Attention: scores, softmax and their product in one kernel
+    bool fuses_group_norm;   // rondo.GroupNormalization: with the activation behind it
+    bool fuses_concat;       // rondo.Concat: of images in blocks
+    bool fuses_elementwise;  // rondo.Elementwise: a chain of element-wise ops in one kernel
+    bool fuses_norm;         // rondo.NormMatMul: rows normalised by the product that reads them
+    bool adds_shortcuts;     // rondo.Conv with a second convolution by single pixels
+} rondo__kernel_traits;
+void rondo__kernel_get_traits(rondo_device *device, rondo_dtype dtype,
+                              rondo__kernel_traits *out_traits);
+
+#endif  // RONDO_KERNEL_KERNEL_H

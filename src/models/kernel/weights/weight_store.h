@@ -1,0 +1,97 @@
+// kernel/weights/weight_store.h — constants in the forms that kernels read: packed for the products
+// of the host, copied to a GPU, turned for its kernels. Each form is made once for a program and
+// device, and shared by all nodes, plans and executors that want it.
+//
+//   store     of one program on one device          constant + form -> bytes, and who holds them
+//   account   of one executor, its bodies included  its budget, where each form counts once
+//   list      of one plan                           what its kernels asked for, given up together
+//
+// A constant is known by the address of its bytes, which the store keeps alive as long as the form
+// is held; programs share the bytes of their constants, so clones ask for the same. A tensor that
+// does not own its bytes is served, but shared with nobody.
+//
+// The store's lock is held while a form is made, so that who asks for the same meanwhile waits for
+// it instead of making it again. Nothing asks in a run.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_KERNEL_WEIGHTS_WEIGHT_STORE_H
+#define RONDO_KERNEL_WEIGHTS_WEIGHT_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/budget.h"
+#include "rondo/device.h"
+#include "rondo/status.h"
+#include "rondo/tensor.h"
+
+typedef struct rondo__weight_store rondo__weight_store;
+typedef struct rondo__weight rondo__weight;
+
+// kind       of the memory that forms are in; PINNED: on the processor's side of a GPU.
+//
+// Errors:    NO_MEMORY.
+// Ownership: destroy it when all lists are empty; `device` is borrowed.
+// Threads:   safe.
+RONDO_MUST_USE rondo_status rondo__weight_store_create(rondo_device *device, rondo_memory_kind kind,
+                                                       rondo__weight_store **out_store);
+void rondo__weight_store_destroy(rondo__weight_store *store);  // NULL is fine
+
+// Fill it in: the struct is the caller's, and outlives the lists made from it.
+typedef struct rondo__weight_account {
+    rondo__weight_store *store;
+    rondo__budget *budget;  // of the device's memory; NULL: no limit
+    rondo_stream *stream;   // for copies to a GPU; idle after each
+    uint64_t bytes;         // what all lists hold; guarded by the store's lock
+    uint64_t list_count;    // so far
+} rondo__weight_account;
+
+typedef struct rondo__weight_list {
+    rondo__weight_account *account;
+    uint64_t number;  // among the account's lists; from 1 on
+    size_t count, capacity;
+    rondo__weight **weights;  // each once, if no other list of the account was filled meanwhile
+    uint64_t bytes;
+    uint64_t made_bytes, made_ns;  // of forms that were not there when this list wanted them
+} rondo__weight_list;
+
+// One form of one constant. Borrowed for the call.
+typedef struct rondo__weight_want rondo__weight_want;
+struct rondo__weight_want {
+    const rondo_tensor *constant;
+    const void *form;   // all that decides the bytes beside the constant, compared byte by byte; a
+    size_t form_bytes;  // word of its own in front tells kinds apart
+    size_t bytes;       // that the form has
+    // Writes the form into zeroed host memory, aligned to 64. Both NULL: it is the constant's own
+    // bytes.
+    rondo_status (*fill)(const rondo__weight_want *want, void *bytes);
+    // Instead, for a form of equal rows, of which each is made by itself: writes every byte of the
+    // rows `first` to `last` - 1, the first of them at `rows`. Called as base/crew.h says.
+    void (*fill_rows)(const rondo__weight_want *want, size_t first, size_t last, void *rows);
+    size_t row_count;
+    const void *data;  // for both
+};
+
+void rondo__weight_list_init(rondo__weight_account *account, rondo__weight_list *out_list);
+
+// Finds the form or makes it, and holds it until the list is cut. *out_address is in the memory of
+// the store's device and kind, never NULL, and not to be written.
+//
+// Errors:    NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST, and what `fill` returns.
+// Threads:   one thread per account; several accounts of a store at a time.
+// Capture:   not legal while a stream of the device records.
+RONDO_MUST_USE rondo_status rondo__weight_list_add(rondo__weight_list *list,
+                                                   const rondo__weight_want *want,
+                                                   void **out_address);
+
+// Gives up all but the first `count` of the list; with 0 the list is as after init.
+void rondo__weight_list_cut(rondo__weight_list *list, size_t count);
+
+// Frees what the store holds for making forms, until one is made again. To be called when a plan
+// has all that it wants.
+void rondo__weight_list_settle(rondo__weight_list *list);
+
+// Of the list's bytes those that other lists hold as well.
+uint64_t rondo__weight_list_get_shared_bytes(const rondo__weight_list *list);
+
+#endif  // RONDO_KERNEL_WEIGHTS_WEIGHT_STORE_H

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "onnx/importer.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/crew.h"
+#include "base/error.h"
+#include "base/float_scope.h"
+#include "base/log/logging.h"
+#include "base/memory.h"
+#include "onnx/file_kinds.h"
+#include "onnx/functions.h"
+#include "onnx/graphs.h"
+#include "onnx/scope.h"
+#include "onnx/wire.h"
+#include "rondo/onnx.h"
+
+// What of the file format is understood, whatever the ops' versions.
+enum { IR_VERSION_MIN = 1, IR_VERSION_MAX = 13 };
+
+// What a load may take by default: this much, and so many times the file.
+enum { LOAD_BYTES = 1 << 30, LOAD_FACTOR = 16 };
+
+// A file of a later version may hold parts that we would leave out without a word.
+static rondo_status check_version(const Onnx__ModelProto *model) {
+    if (!model->has_ir_version || model->ir_version < IR_VERSION_MIN) {
+        return RONDO_FAIL(BAD_DATA, "the model names no ir_version; ONNX has had %d to %d",
+                          IR_VERSION_MIN, IR_VERSION_MAX);
+    }
+    if (model->ir_version > IR_VERSION_MAX) {
+        return RONDO_FAIL(
+            UNSUPPORTED,
+            "unsupported: ir_version %lld; %d to %d are known (ONNX 1.20), and a later "
+            "one may hold parts that would be left out unseen",
+            (long long)model->ir_version, IR_VERSION_MIN, IR_VERSION_MAX);
+    }
+    return RONDO_STATUS_OK;
+}
+
+// A model that cannot be read may be a file of another kind, which says more than where protobuf
+// ends.
+static rondo_status explain_kind(const uint8_t *bytes, size_t byte_count, rondo_status status) {
+    const char *explanation =
+        status == RONDO_STATUS_BAD_DATA ? rondo__file_kind_explain(bytes, byte_count) : NULL;
+    return explanation != NULL ? RONDO_FAIL(BAD_DATA, "not an ONNX model: it is %s", explanation)
+                               : status;
+}
+
+static rondo_status import_model(rondo__importer *importer, rondo_program **out_program) {
+    const Onnx__ModelProto *model = importer->model;
+    if (model->graph == NULL) {
+        return RONDO_FAIL(BAD_DATA, "not an ONNX model: it has no graph");
+    }
+    RETURN_IF_ERROR(check_version(model));
+    rondo__oddities oddities = {0};
+    rondo_program *program = NULL;
+    rondo_status status = rondo__program_create(model->graph->name, &program);
+    if (status != RONDO_STATUS_OK) {
+        return status;
+    }
+    rondo__scope scope = {
+        .program = program,
+        .oddities = &oddities,
+        .opset_count = model->n_opset_import,
+        .opsets = model->opset_import,
+    };
+    importer->main = program;
+    status = rondo__importer_index_functions(importer);
+    if (status != RONDO_STATUS_OK) {
+        goto free_functions;
+    }
+    status = rondo__import_graph(importer, &scope, model->graph);
+    if (status == RONDO_STATUS_OK && !importer->is_listing && importer->missing->count == 0) {
+        status = rondo__program_verify(program);
+    }
+    if (status == RONDO_STATUS_OK) {
+        *out_program = program;
+        program = NULL;
+    }
+
+free_functions:
+    rondo__importer_free_functions(importer);
+    rondo__free(oddities.reasons);
+    rondo_program_destroy(program);
+    return status;
+}
+
+// Imports a serialized model.
+//
+// source    the same bytes when tensors may point into them; NULL: they are copied.
+// path      of the file; NULL for a model in memory.
+// limit     bytes that the load may take beside the file's own; 0: a default.
+// missing   receives what is unsupported; NULL: that is an error, which names all of it.
+static rondo_status import_bytes(const uint8_t *bytes, size_t byte_count, rondo__source *source,
+                                 const char *path, uint64_t limit, rondo__missing *missing,
+                                 Onnx__ModelProto **out_model, rondo_program **out_program) {
+    ProtobufCMessage *message = NULL;
+    *out_model = NULL;
+    *out_program = NULL;
+    if (byte_count == 0) {
+        return RONDO_FAIL(BAD_DATA, "not an ONNX model: it is empty");
+    }
+    rondo_status status =
+        rondo__wire_unpack(&onnx__model_proto__descriptor, bytes, byte_count, &message);
+    if (status != RONDO_STATUS_OK) {
+        return explain_kind(bytes, byte_count, status);
+    }
+    *out_model = (Onnx__ModelProto *)message;
+    rondo__missing own = {0};
+    rondo__importer importer = {
+        .model = *out_model,
+        .reader = {.bytes = bytes, .source = source, .path = path},
+        .missing = missing != NULL ? missing : &own,
+        .is_listing = missing != NULL,
+    };
+    // A file of functions that call functions can ask for any amount of memory.
+    limit = limit > 0 ? limit
+                      : rondo__budget_choose_limit((uint64_t)LOAD_BYTES, byte_count, LOAD_FACTOR);
+    status = rondo__budget_create(limit, "memory_limit_bytes (--memory-limit)", &importer.budget);
+    if (status == RONDO_STATUS_OK) {
+        rondo__budget *before = rondo__budget_enter(importer.budget);
+        const rondo__float_scope scope = rondo__float_enter();
+        rondo__crew_enter();
+        status = import_model(&importer, out_program);
+        rondo__crew_leave();
+        rondo__float_leave(&scope);
+        (void)rondo__budget_enter(before);
+    }
+    rondo__budget_release(importer.budget);
+    if (status == RONDO_STATUS_OK) {
+        (*out_program)->file_bytes = byte_count + importer.reader.external_bytes;
+    }
+    rondo__tensor_reader_deinit(&importer.reader);
+    if ((*out_model)->graph == NULL) {
+        status = explain_kind(bytes, byte_count, status);
+    }
+    // What else seems wrong behind an op that nobody knows may follow from that op.
+    if (own.count > 0 && status != RONDO_STATUS_NO_MEMORY) {
+        status = rondo__missing_fail(&own);
+        rondo_program_destroy(*out_program);
+        *out_program = NULL;
+    }
+    rondo__missing_deinit(&own);
+    return status;
+}
+
+static rondo_status import_file(const char *path, uint64_t limit, rondo__missing *missing,
+                                Onnx__ModelProto **out_model, rondo_program **out_program) {
+    rondo__source *source = NULL;
+    const uint64_t start_ns = rondo__clock_now_ns();
+    *out_model = NULL;
+    *out_program = NULL;
+    rondo_status status = rondo__source_map(path, &source);
+    if (status != RONDO_STATUS_OK) {
+        return status;
+    }
+    status = import_bytes(rondo__source_get_bytes(source), rondo__source_get_byte_count(source),
+                          source, path, limit, missing, out_model, out_program);
+    if (status != RONDO_STATUS_OK && status != RONDO_STATUS_UNSUPPORTED) {
+        rondo__source_prefix_path(path);
+    }
+    if (status == RONDO_STATUS_OK) {
+        RONDO_LOG_DEBUG_F("loaded %s, %zu bytes, in %.0f ms", path,
+                          rondo__source_get_byte_count(source),
+                          (double)(rondo__clock_now_ns() - start_ns) * 1e-6);
+    }
+    rondo__source_release(source);
+    return status;
+}
+
+rondo_status rondo_program_load_onnx(const char *path, rondo_program **out_program) {
+    return rondo_program_load_onnx_limited(path, 0, out_program);
+}
+
+rondo_status rondo_program_load_onnx_limited(const char *path, uint64_t memory_limit_bytes,
+                                             rondo_program **out_program) {
+    if (out_program == NULL) {
+        return RONDO_FAIL(INVALID, "out_program is NULL");
+    }
+    *out_program = NULL;
+    if (path == NULL) {
+        return RONDO_FAIL(INVALID, "path is NULL");
+    }
+    Onnx__ModelProto *model = NULL;
+    rondo_status status = import_file(path, memory_limit_bytes, NULL, &model, out_program);
+    rondo__wire_free((ProtobufCMessage *)model);
+    return status;
+}
+
+rondo_status rondo_program_parse_onnx(const void *bytes, size_t byte_count,
+                                      rondo_program **out_program) {
+    if (out_program == NULL) {
+        return RONDO_FAIL(INVALID, "out_program is NULL");
+    }
+    *out_program = NULL;
+    if (bytes == NULL && byte_count > 0) {
+        return RONDO_FAIL(INVALID, "bytes is NULL");
+    }
+    Onnx__ModelProto *model = NULL;
+    rondo_status status = import_bytes(bytes, byte_count, NULL, NULL, 0, NULL, &model, out_program);
+    rondo__wire_free((ProtobufCMessage *)model);
+    return status;
+}
+
+rondo_status rondo_onnx_list_unsupported(const char *path,
+                                         void (*visit)(void *user_data, const char *domain,
+                                                       const char *op, int64_t version,
+                                                       const char *detail, size_t count),
+                                         void *user_data) {
+    if (path == NULL || visit == NULL) {
+        return RONDO_FAIL(INVALID, "%s is NULL", path == NULL ? "path" : "visit");
+    }
+    rondo__missing missing = {0};
+    Onnx__ModelProto *model = NULL;
+    rondo_program *program = NULL;
+    rondo_status status = import_file(path, 0, &missing, &model, &program);
+    if (status == RONDO_STATUS_OK) {
+        for (size_t i = 0; i < missing.count; ++i) {
+            const rondo__missing_entry *entry = &missing.entries[i];
+            visit(user_data, entry->domain, entry->op, entry->version, entry->detail, entry->count);
+        }
+    }
+    rondo__missing_deinit(&missing);
+    rondo_program_destroy(program);
+    rondo__wire_free((ProtobufCMessage *)model);
+    return status;
+}

@@ -1,0 +1,553 @@
+// op/arrange/op_index.c — reading and writing at computed places: Gather, GatherElements, GatherND,
+// Scatter, ScatterElements, ScatterND, OneHot.
+//
+// Every index is checked before it is used; one out of range is BAD_DATA, never a stray access.
+// SPDX-License-Identifier: Apache-2.0
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "op/op.h"
+#include "op/support.h"
+
+static rondo_status check_index_dtype(const rondo__infer *infer, size_t input) {
+    rondo_dtype dtype = infer->inputs[input].dtype;
+    if (dtype != RONDO_DTYPE_I32 && dtype != RONDO_DTYPE_I64) {
+        return RONDO_OP_FAIL(infer->op, BAD_DATA, "the indices are %s; they must be i32 or i64",
+                             rondo_dtype_get_name(dtype));
+    }
+    return RONDO_STATUS_OK;
+}
+
+// Reads index `at` and wraps a negative one. Returns -1 when it is outside [-extent, extent).
+static inline int64_t read_index(const rondo_tensor *indices, int64_t at, int64_t extent) {
+    int64_t index = indices->dtype == RONDO_DTYPE_I64 ? ((const int64_t *)indices->data)[at]
+                                                      : ((const int32_t *)indices->data)[at];
+    if (index < 0) {
+        index += extent;
+    }
+    return index >= 0 && index < extent ? index : -1;
+}
+
+static rondo_status fail_index(const rondo__op *op, const rondo_tensor *indices, int64_t at,
+                               int64_t extent) {
+    return RONDO_OP_FAIL(op, BAD_DATA, "index %lld is outside [%lld, %lld)",
+                         (long long)rondo__tensor_get_int(indices, at), (long long)-extent,
+                         (long long)extent);
+}
+
+// ---- Gather -----------------------------------------------------------------------------------
+
+static rondo_status infer_gather(rondo__infer *infer) {
+    const rondo_shape *x = &infer->inputs[0].shape;
+    const rondo_shape *indices = &infer->inputs[1].shape;
+    int32_t axis = 0;
+    RETURN_IF_ERROR(check_index_dtype(infer, 1));
+    RETURN_IF_ERROR(
+        rondo__op_resolve_axis(infer->op, rondo__op_get_int(infer->op, "axis", 0), x->rank, &axis));
+    rondo_shape shape = {0};
+    if (x->rank - 1 + indices->rank > RONDO_RANK_MAX) {
+        return rondo__op_fail_unsupported(infer->op, "result of rank above 8");
+    }
+    for (int32_t d = 0; d < axis; ++d) {
+        shape.extent[shape.rank++] = x->extent[d];
+    }
+    for (int32_t d = 0; d < indices->rank; ++d) {
+        shape.extent[shape.rank++] = indices->extent[d];
+    }
+    for (int32_t d = axis + 1; d < x->rank; ++d) {
+        shape.extent[shape.rank++] = x->extent[d];
+    }
+    return rondo__infer_set_output(infer, 0, infer->inputs[0].dtype, &shape);
+}
+
+static rondo_status compute_gather(rondo__compute *compute) {
+    const rondo_tensor *input = compute->inputs[0];
+    const rondo_tensor *indices = compute->inputs[1];
+    const rondo_shape *x = &input->shape;
+    int32_t axis = 0;
+    RETURN_IF_ERROR(rondo__op_resolve_axis(compute->op, rondo__op_get_int(compute->op, "axis", 0),
+                                           x->rank, &axis));
+    void *output = NULL;
+    RETURN_IF_ERROR(rondo__compute_get_inferred(compute, 0, &output));
+    int64_t outer = rondo__shape_multiply(x, 0, axis);
+    int64_t extent = x->extent[axis];
+    int64_t count = rondo_shape_get_count(&indices->shape);
+    size_t bytes =
+        (size_t)rondo__shape_multiply(x, axis + 1, x->rank) * rondo_dtype_get_bytes(input->dtype);
+    if (bytes == 0) {
+        return RONDO_STATUS_OK;
+    }
+    uint8_t *to = output;
+    for (int64_t o = 0; o < outer; ++o) {
+        const uint8_t *from = (const uint8_t *)input->data + (size_t)(o * extent) * bytes;
+        for (int64_t i = 0; i < count; ++i) {
+            int64_t index = read_index(indices, i, extent);
+            if (index < 0) {
+                return fail_index(compute->op, indices, i, extent);
+            }
+            memcpy(to, from + (size_t)index * bytes, bytes);
+            to += bytes;
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+// ---- GatherElements ---------------------------------------------------------------------------
+
+// Data and indices have one rank, and indices stay inside data on all axes but `axis`.
+static rondo_status check_elements(const rondo__infer *infer, int32_t *out_axis) {
+    const rondo_shape *x = &infer->inputs[0].shape;
+    const rondo_shape *indices = &infer->inputs[1].shape;
+    RETURN_IF_ERROR(check_index_dtype(infer, 1));
+    RETURN_IF_ERROR(rondo__op_resolve_axis(infer->op, rondo__op_get_int(infer->op, "axis", 0),
+                                           x->rank, out_axis));
+    bool fits = x->rank == indices->rank;
+    for (int32_t d = 0; fits && d < x->rank; ++d) {
+        fits = d == *out_axis || indices->extent[d] <= x->extent[d];
+    }
+    if (!fits) {
+        char a[80];
+        char b[80];
+        return RONDO_OP_FAIL(infer->op, BAD_DATA, "indices %s do not fit data %s",
+                             rondo_shape_format(indices, a, sizeof a),
+                             rondo_shape_format(x, b, sizeof b));
+    }
+    return RONDO_STATUS_OK;
+}
+
+// Steps through the index tensor of an elements op; gives the data offset of each entry with the
+// index along `axis` taken out.
+typedef struct element_walk {
+    const rondo_shape *shape;  // of the indices
+    int32_t axis;
+    int64_t strides[RONDO_RANK_MAX];  // of the data
+    int64_t index[RONDO_RANK_MAX];
+    int64_t offset;
+} element_walk;
+
+static void walk_init(element_walk *walk, const rondo_shape *data, const rondo_shape *indices,
+                      int32_t axis) {
+    *walk = (element_walk){.shape = indices, .axis = axis};
+    rondo__shape_get_strides(data, walk->strides);
+}
+
+static void walk_advance(element_walk *walk) {
+    for (int32_t d = walk->shape->rank - 1; d >= 0; --d) {
+        int64_t stride = d == walk->axis ? 0 : walk->strides[d];
+        if (++walk->index[d] < walk->shape->extent[d]) {
+            walk->offset += stride;
+            return;
+        }
+        walk->offset -= stride * (walk->shape->extent[d] - 1);
+        walk->index[d] = 0;
+    }
+}
+
+static rondo_status infer_gather_elements(rondo__infer *infer) {
+    int32_t axis = 0;
+    RETURN_IF_ERROR(check_elements(infer, &axis));
+    return rondo__infer_set_output(infer, 0, infer->inputs[0].dtype, &infer->inputs[1].shape);
+}
+
+static rondo_status compute_gather_elements(rondo__compute *compute) {
+    const rondo_tensor *input = compute->inputs[0];
+    const rondo_tensor *indices = compute->inputs[1];
+    int32_t axis = 0;
+    RETURN_IF_ERROR(rondo__op_resolve_axis(compute->op, rondo__op_get_int(compute->op, "axis", 0),
+                                           input->shape.rank, &axis));
+    void *output = NULL;
+    RETURN_IF_ERROR(rondo__compute_get_inferred(compute, 0, &output));
+    size_t bytes = rondo_dtype_get_bytes(input->dtype);
+    int64_t count = rondo_shape_get_count(&indices->shape);
+    int64_t extent = input->shape.extent[axis];
+    element_walk walk;
+    walk_init(&walk, &input->shape, &indices->shape, axis);
+    for (int64_t i = 0; i < count; ++i) {
+        int64_t index = read_index(indices, i, extent);
+        if (index < 0) {
+            return fail_index(compute->op, indices, i, extent);
+        }
+        int64_t from = walk.offset + index * walk.strides[axis];
+        memcpy((uint8_t *)output + (size_t)i * bytes,
+               (const uint8_t *)input->data + (size_t)from * bytes, bytes);
+        walk_advance(&walk);
+    }
+    return RONDO_STATUS_OK;
+}
+
+// ---- GatherND ---------------------------------------------------------------------------------
+
+static rondo_status infer_gather_nd(rondo__infer *infer) {
+    const rondo_shape *x = &infer->inputs[0].shape;
+    const rondo_shape *indices = &infer->inputs[1].shape;
+    int64_t batch = rondo__op_get_int(infer->op, "batch_dims", 0);
+    RETURN_IF_ERROR(check_index_dtype(infer, 1));
+    if (x->rank < 1 || indices->rank < 1 || batch < 0 || batch >= indices->rank ||
+        batch >= x->rank) {
+        return RONDO_OP_FAIL(infer->op, BAD_DATA, "batch_dims %lld does not fit ranks %d and %d",
+                             (long long)batch, x->rank, indices->rank);
+    }
+    int64_t depth = indices->extent[indices->rank - 1];
+    if (depth < 1 || depth > x->rank - batch) {
+        return RONDO_OP_FAIL(infer->op, BAD_DATA, "indices of %lld parts do not fit rank %d",
+                             (long long)depth, x->rank);
+    }
+    for (int32_t d = 0; d < batch; ++d) {
+        if (x->extent[d] != indices->extent[d]) {
+            return RONDO_OP_FAIL(infer->op, BAD_DATA, "batch extent %d differs: %lld and %lld", d,
+                                 (long long)x->extent[d], (long long)indices->extent[d]);
+        }
+    }
+    rondo_shape shape = {0};
+    int32_t first = (int32_t)(batch + depth);
+    if (indices->rank - 1 + x->rank - first > RONDO_RANK_MAX) {
+        return rondo__op_fail_unsupported(infer->op, "result of rank above 8");
+    }
+    for (int32_t d = 0; d < indices->rank - 1; ++d) {
+        shape.extent[shape.rank++] = indices->extent[d];
+    }
+    for (int32_t d = first; d < x->rank; ++d) {
+        shape.extent[shape.rank++] = x->extent[d];
+    }
+    return rondo__infer_set_output(infer, 0, infer->inputs[0].dtype, &shape);
+}
+
+// Element offset of the place that tuple `tuple` of the indices names, from axis `first` on.
+static rondo_status locate_tuple(const rondo__op *op, const rondo_shape *data,
+                                 const int64_t *strides, const rondo_tensor *indices, int64_t tuple,
+                                 int32_t first, int64_t *out_offset) {
+    int64_t depth = indices->shape.extent[indices->shape.rank - 1];
+    int64_t offset = 0;
+    for (int64_t k = 0; k < depth; ++k) {
+        int64_t extent = data->extent[first + k];
+        int64_t index = read_index(indices, tuple * depth + k, extent);
+        if (index < 0) {
+            return fail_index(op, indices, tuple * depth + k, extent);
+        }
+        offset += index * strides[first + k];
+    }
+    *out_offset = offset;
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status compute_gather_nd(rondo__compute *compute) {
+    const rondo_tensor *input = compute->inputs[0];
+    const rondo_tensor *indices = compute->inputs[1];
+    const rondo_shape *x = &input->shape;
+    int32_t batch = (int32_t)rondo__op_get_int(compute->op, "batch_dims", 0);
+    int64_t depth = indices->shape.extent[indices->shape.rank - 1];
+    int32_t first = batch + (int32_t)depth;
+    void *output = NULL;
+    RETURN_IF_ERROR(rondo__compute_get_inferred(compute, 0, &output));
+    int64_t strides[RONDO_RANK_MAX];
+    rondo__shape_get_strides(x, strides);
+    int64_t batches = rondo__shape_multiply(x, 0, batch);
+    int64_t batch_stride = rondo__shape_multiply(x, batch, x->rank);
+    int64_t tuples = rondo__shape_multiply(&indices->shape, batch, indices->shape.rank - 1);
+    size_t element_bytes = rondo_dtype_get_bytes(input->dtype);
+    size_t bytes = (size_t)rondo__shape_multiply(x, first, x->rank) * element_bytes;
+    uint8_t *to = output;
+    for (int64_t i = 0; i < batches * tuples; ++i) {
+        int64_t offset = 0;
+        RETURN_IF_ERROR(locate_tuple(compute->op, x, strides, indices, i, batch, &offset));
+        offset += i / tuples * batch_stride;
+        if (bytes > 0) {
+            memcpy(to, (const uint8_t *)input->data + (size_t)offset * element_bytes, bytes);
+            to += bytes;
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+// ---- how scattered values meet what is there --------------------------------------------------
+
+typedef enum reduction {
+    REDUCTION_NONE,
+    REDUCTION_ADD,
+    REDUCTION_MUL,
+    REDUCTION_MAX,
+    REDUCTION_MIN,
+    REDUCTION_UNKNOWN
+} reduction;
+
+static reduction get_reduction(const rondo__op *op) {
+    static const char *const names[] = {"none", "add", "mul", "max", "min"};
+    const char *text = rondo__op_get_string(op, "reduction", "none");
+    for (int i = 0; i < 5; ++i) {
+        if (strcmp(text, names[i]) == 0) {
+            return (reduction)i;
+        }
+    }
+    return REDUCTION_UNKNOWN;
+}
+
+static rondo_status check_reduction(const rondo__op *op) {
+    return get_reduction(op) == REDUCTION_UNKNOWN
+               ? rondo__op_fail_unsupported(op, "attribute reduction")
+               : RONDO_STATUS_OK;
+}
+
+// target[i] = target[i] (reduction) update[i]. Integers add and multiply in 64 unsigned bits, so
+// that they wrap. NaN wins in max and min.
+#define DEFINE_REDUCE(name, type, wide)                                                         \
+    static void reduce_##name(reduction how, void *target, const void *update, int64_t count) { \
+        type *y = target;                                                                       \
+        const type *u = update;                                                                 \
+        for (int64_t i = 0; i < count; ++i) {                                                   \
+            switch (how) {                                                                      \
+                case REDUCTION_ADD:                                                             \
+                    y[i] = (type)((wide)y[i] + (wide)u[i]);                                     \
+                    break;                                                                      \
+                case REDUCTION_MUL:                                                             \
+                    y[i] = (type)((wide)y[i] * (wide)u[i]);                                     \
+                    break;                                                                      \
+                case REDUCTION_MAX:                                                             \
+                    y[i] = y[i] < u[i] || u[i] != u[i] ? u[i] : y[i];                           \
+                    break;                                                                      \
+                case REDUCTION_MIN:                                                             \
+                    y[i] = y[i] > u[i] || u[i] != u[i] ? u[i] : y[i];                           \
+                    break;                                                                      \
+                default:                                                                        \
+                    y[i] = u[i];                                                                \
+                    break;                                                                      \
+            }                                                                                   \
+        }                                                                                       \
+    }
+#define DEFINE_REDUCE_FLOAT(name, type) DEFINE_REDUCE(name, type, type)
+#define DEFINE_REDUCE_INTEGER(name, type) DEFINE_REDUCE(name, type, uint64_t)
+RONDO_OP_FLOAT_MAP(DEFINE_REDUCE_FLOAT)
+RONDO_OP_INTEGER_MAP(DEFINE_REDUCE_INTEGER)
+
+static void reduce_elements(reduction how, rondo_dtype dtype, void *target, const void *update,
+                            int64_t count) {
+    switch (dtype) {
+#define REDUCE_CASE(name, type)                    \
+    case RONDO_DTYPE_##name:                       \
+        reduce_##name(how, target, update, count); \
+        break;
+        RONDO_OP_NUMERIC_MAP(REDUCE_CASE)
+#undef REDUCE_CASE
+        default:
+            memcpy(target, update, (size_t)count * rondo_dtype_get_bytes(dtype));
+            break;
+    }
+}
+
+// Bool and strings can be moved, but not calculated with.
+static rondo_status check_scatter_dtype(const rondo__infer *infer) {
+    RETURN_IF_ERROR(rondo__infer_check_same_dtype(infer, 0, 2));
+    RETURN_IF_ERROR(check_index_dtype(infer, 1));
+    RETURN_IF_ERROR(check_reduction(infer->op));
+    rondo_dtype dtype = infer->inputs[0].dtype;
+    if ((dtype == RONDO_DTYPE_BOOL || dtype == RONDO_DTYPE_STRING) &&
+        get_reduction(infer->op) != REDUCTION_NONE) {
+        return rondo__op_fail_dtype(infer->op, 0, dtype);
+    }
+    return RONDO_STATUS_OK;
+}
+
+// Output 0 starts as a copy of input 0.
+static rondo_status copy_data(rondo__compute *compute, void **out_data) {
+    RETURN_IF_ERROR(rondo__compute_get_inferred(compute, 0, out_data));
+    size_t bytes = rondo_tensor_get_bytes(compute->inputs[0]);
+    if (bytes > 0) {
+        memcpy(*out_data, compute->inputs[0]->data, bytes);
+    }
+    return RONDO_STATUS_OK;
+}
+
+// ---- ScatterElements, Scatter -----------------------------------------------------------------
+
+static rondo_status infer_scatter_elements(rondo__infer *infer) {
+    int32_t axis = 0;
+    RETURN_IF_ERROR(check_scatter_dtype(infer));
+    RETURN_IF_ERROR(check_elements(infer, &axis));
+    if (!rondo_shape_is_equal(&infer->inputs[1].shape, &infer->inputs[2].shape)) {
+        return RONDO_OP_FAIL(infer->op, BAD_DATA, "indices and updates must have one shape");
+    }
+    return rondo__infer_like_input(infer);
+}
+
+static rondo_status compute_scatter_elements(rondo__compute *compute) {
+    const rondo_tensor *input = compute->inputs[0];
+    const rondo_tensor *indices = compute->inputs[1];
+    const rondo_tensor *updates = compute->inputs[2];
+    reduction how = get_reduction(compute->op);
+    int32_t axis = 0;
+    RETURN_IF_ERROR(rondo__op_resolve_axis(compute->op, rondo__op_get_int(compute->op, "axis", 0),
+                                           input->shape.rank, &axis));
+    void *output = NULL;
+    RETURN_IF_ERROR(copy_data(compute, &output));
+    size_t bytes = rondo_dtype_get_bytes(input->dtype);
+    int64_t count = rondo_shape_get_count(&indices->shape);
+    int64_t extent = input->shape.extent[axis];
+    element_walk walk;
+    walk_init(&walk, &input->shape, &indices->shape, axis);
+    for (int64_t i = 0; i < count; ++i) {
+        int64_t index = read_index(indices, i, extent);
+        if (index < 0) {
+            return fail_index(compute->op, indices, i, extent);
+        }
+        int64_t at = walk.offset + index * walk.strides[axis];
+        reduce_elements(how, input->dtype, (uint8_t *)output + (size_t)at * bytes,
+                        (const uint8_t *)updates->data + (size_t)i * bytes, 1);
+        walk_advance(&walk);
+    }
+    return RONDO_STATUS_OK;
+}
+
+// ---- ScatterND --------------------------------------------------------------------------------
+
+static rondo_status infer_scatter_nd(rondo__infer *infer) {
+    const rondo_shape *x = &infer->inputs[0].shape;
+    const rondo_shape *indices = &infer->inputs[1].shape;
+    const rondo_shape *updates = &infer->inputs[2].shape;
+    RETURN_IF_ERROR(check_scatter_dtype(infer));
+    int64_t depth = indices->rank > 0 ? indices->extent[indices->rank - 1] : -1;
+    if (x->rank < 1 || depth < 0 || depth > x->rank) {
+        return RONDO_OP_FAIL(infer->op, BAD_DATA, "indices of %lld parts do not fit rank %d",
+                             (long long)depth, x->rank);
+    }
+    int32_t outer = indices->rank - 1;
+    int32_t inner = x->rank - (int32_t)depth;
+    bool fits = updates->rank == outer + inner;
+    for (int32_t d = 0; fits && d < outer; ++d) {
+        fits = updates->extent[d] == indices->extent[d];
+    }
+    for (int32_t d = 0; fits && d < inner; ++d) {
+        fits = updates->extent[outer + d] == x->extent[depth + d];
+    }
+    if (!fits) {
+        char a[80];
+        char b[80];
+        return RONDO_OP_FAIL(infer->op, BAD_DATA, "updates %s do not fit indices %s",
+                             rondo_shape_format(updates, a, sizeof a),
+                             rondo_shape_format(indices, b, sizeof b));
+    }
+    return rondo__infer_like_input(infer);
+}
+
+static rondo_status compute_scatter_nd(rondo__compute *compute) {
+    const rondo_tensor *input = compute->inputs[0];
+    const rondo_tensor *indices = compute->inputs[1];
+    const rondo_tensor *updates = compute->inputs[2];
+    const rondo_shape *x = &input->shape;
+    reduction how = get_reduction(compute->op);
+    int32_t depth = (int32_t)indices->shape.extent[indices->shape.rank - 1];
+    void *output = NULL;
+    RETURN_IF_ERROR(copy_data(compute, &output));
+    int64_t strides[RONDO_RANK_MAX];
+    rondo__shape_get_strides(x, strides);
+    int64_t tuples = rondo__shape_multiply(&indices->shape, 0, indices->shape.rank - 1);
+    int64_t block = rondo__shape_multiply(x, depth, x->rank);
+    size_t bytes = rondo_dtype_get_bytes(input->dtype);
+    for (int64_t i = 0; i < tuples && block > 0; ++i) {
+        int64_t offset = 0;
+        RETURN_IF_ERROR(locate_tuple(compute->op, x, strides, indices, i, 0, &offset));
+        reduce_elements(how, input->dtype, (uint8_t *)output + (size_t)offset * bytes,
+                        (const uint8_t *)updates->data + (size_t)(i * block) * bytes, block);
+    }
+    return RONDO_STATUS_OK;
+}
+
+// ---- OneHot -----------------------------------------------------------------------------------
+
+static rondo_status infer_one_hot(rondo__infer *infer) {
+    const rondo_shape *indices = &infer->inputs[0].shape;
+    infer->outputs[0].dtype = infer->inputs[2].dtype;
+    int32_t axis = 0;
+    for (size_t i = 0; i < 2; ++i) {
+        rondo_dtype dtype = infer->inputs[i].dtype;
+        if (!rondo__dtype_is_float(dtype) && !rondo__dtype_is_integer(dtype)) {
+            return rondo__op_fail_dtype(infer->op, i, dtype);
+        }
+    }
+    if (rondo_shape_get_count(&infer->inputs[1].shape) != 1 ||
+        rondo_shape_get_count(&infer->inputs[2].shape) != 2) {
+        return RONDO_OP_FAIL(infer->op, BAD_DATA, "depth must be one number, values must be two");
+    }
+    if (indices->rank == RONDO_RANK_MAX) {
+        return rondo__op_fail_unsupported(infer->op, "result of rank above 8");
+    }
+    RETURN_IF_ERROR(rondo__op_resolve_axis(infer->op, rondo__op_get_int(infer->op, "axis", -1),
+                                           indices->rank + 1, &axis));
+    if (infer->inputs[1].constant == NULL) {
+        return rondo__infer_needs_value(infer, 1);
+    }
+    double depth = rondo__tensor_get_number(infer->inputs[1].constant, 0);
+    if (!(depth >= 0.0 && depth < 9e15)) {
+        return RONDO_OP_FAIL(infer->op, BAD_DATA, "depth is %g", depth);
+    }
+    rondo_shape shape = {.rank = indices->rank + 1};
+    for (int32_t d = 0; d < shape.rank; ++d) {
+        shape.extent[d] = d < axis ? indices->extent[d] : d > axis ? indices->extent[d - 1] : 0;
+    }
+    shape.extent[axis] = (int64_t)depth;
+    return rondo__infer_set_output(infer, 0, infer->inputs[2].dtype, &shape);
+}
+
+static rondo_status compute_one_hot(rondo__compute *compute) {
+    const rondo_tensor *indices = compute->inputs[0];
+    const rondo_tensor *values = compute->inputs[2];
+    const rondo_shape *shape = &compute->inferred[0].shape;
+    int32_t axis = 0;
+    RETURN_IF_ERROR(rondo__op_resolve_axis(compute->op, rondo__op_get_int(compute->op, "axis", -1),
+                                           shape->rank, &axis));
+    int64_t depth = shape->extent[axis];
+    int64_t inner = rondo__shape_multiply(shape, axis + 1, shape->rank);
+    int64_t count = rondo_shape_get_count(shape);
+    size_t bytes = rondo_dtype_get_bytes(values->dtype);
+    void *output = NULL;
+    RETURN_IF_ERROR(rondo__compute_get_inferred(compute, 0, &output));
+    const int64_t repeat = 0;
+    rondo__copy_strided(bytes, 1, &count, &repeat, values->data, output);
+    for (int64_t i = 0; count > 0 && i < count / depth; ++i) {
+        // Anything outside [-depth, depth) has no place: the row stays off.
+        double number = rondo__tensor_get_number(indices, i);
+        if (!(number >= -(double)depth && number < (double)depth)) {
+            continue;
+        }
+        int64_t index = (int64_t)number;
+        index = index < 0 ? index + depth : index;
+        int64_t at = (i / inner * depth + index) * inner + i % inner;
+        memcpy((uint8_t *)output + (size_t)at * bytes, (const uint8_t *)values->data + bytes,
+               bytes);
+    }
+    return RONDO_STATUS_OK;
+}
+
+// ---- the table --------------------------------------------------------------------------------
+
+static const char *const axis_attributes[] = {"axis", NULL};
+static const char *const gather_nd_attributes[] = {"batch_dims", NULL};
+static const char *const reduction_attributes[] = {"reduction", NULL};
+static const char *const scatter_attributes[] = {"axis", "reduction", NULL};
+
+#define ENTRY(op, first, last, inputs, half, attribute_list, infer_function, compute_function, \
+              check_function)                                                                  \
+    {                                                                                          \
+        .domain = "", .name = op, .opset_min = first, .opset_max = last, .input_min = inputs,  \
+        .input_max = inputs, .output_min = 1, .output_max = 1, .flags = half,                  \
+        .capture = RONDO__CAPTURE_YES, .attributes = attribute_list, .infer = infer_function,  \
+        .compute = compute_function, .check = check_function,                                  \
+    }
+#define HALF RONDO__OP_NATIVE_HALF
+
+const rondo__op_def rondo__op_table_index[] = {
+    ENTRY("Gather", 1, 21, 2, HALF, axis_attributes, infer_gather, compute_gather, NULL),
+    ENTRY("GatherElements", 11, 21, 2, HALF, axis_attributes, infer_gather_elements,
+          compute_gather_elements, NULL),
+    ENTRY("GatherND", 11, 21, 2, HALF, gather_nd_attributes, infer_gather_nd, compute_gather_nd,
+          NULL),
+    ENTRY("OneHot", 9, 21, 3, HALF, axis_attributes, infer_one_hot, compute_one_hot, NULL),
+    ENTRY("Scatter", 9, 10, 3, 0, axis_attributes, infer_scatter_elements, compute_scatter_elements,
+          NULL),
+    ENTRY("ScatterElements", 11, 21, 3, 0, scatter_attributes, infer_scatter_elements,
+          compute_scatter_elements, check_reduction),
+    ENTRY("ScatterND", 11, 21, 3, 0, reduction_attributes, infer_scatter_nd, compute_scatter_nd,
+          check_reduction),
+    {0},
+};

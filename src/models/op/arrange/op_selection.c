@@ -1,0 +1,418 @@
+// op/arrange/op_selection.c — picking elements by value: Compress, NonMaxSuppression, NonZero,
+// TopK.
+// SPDX-License-Identifier: Apache-2.0
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "op/arrange/sort_key.h"
+#include "op/op.h"
+#include "op/support.h"
+
+// ---- Compress ---------------------------------------------------------------------------------
+
+static rondo_status infer_compress(rondo__infer *infer) {
+    const rondo__tensor_info *condition = &infer->inputs[1];
+    if (condition->dtype != RONDO_DTYPE_BOOL || condition->shape.rank != 1) {
+        return RONDO_OP_FAIL(infer->op, BAD_DATA, "the condition must be a list of bool");
+    }
+    rondo_shape shape = {.rank = 1, .extent = {-1}};
+    if (rondo__op_find(infer->op, "axis") != NULL) {
+        int32_t axis = 0;
+        RETURN_IF_ERROR(rondo__op_resolve_axis(infer->op, rondo__op_get_int(infer->op, "axis", 0),
+                                               infer->inputs[0].shape.rank, &axis));
+        shape = infer->inputs[0].shape;
+        shape.extent[axis] = -1;
+    }
+    (void)rondo__infer_set_data_dependent(infer, infer->inputs[0].dtype);
+    return rondo__infer_set_partial(infer, 0, &shape);
+}
+
+static rondo_status compute_compress(rondo__compute *compute) {
+    const rondo_tensor *input = compute->inputs[0];
+    const rondo_tensor *condition = compute->inputs[1];
+    const uint8_t *keeps = condition->data;
+    // Without an axis the input counts as a list.
+    rondo_shape x = {.rank = 1, .extent = {rondo_shape_get_count(&input->shape)}};
+    int32_t axis = 0;
+    if (rondo__op_find(compute->op, "axis") != NULL) {
+        x = input->shape;
+        RETURN_IF_ERROR(rondo__op_resolve_axis(
+            compute->op, rondo__op_get_int(compute->op, "axis", 0), x.rank, &axis));
+    }
+    int64_t condition_count = condition->shape.extent[0];
+    int64_t extent = x.extent[axis];
+    int64_t kept = 0;
+    for (int64_t i = 0; i < condition_count; ++i) {
+        if (keeps[i] != 0) {
+            ++kept;
+            if (i >= extent) {
+                return RONDO_OP_FAIL(compute->op, BAD_DATA,
+                                     "the condition picks element %lld of %lld", (long long)i,
+                                     (long long)extent);
+            }
+        }
+    }
+    rondo_shape shape = x;
+    shape.extent[axis] = kept;
+    void *output = NULL;
+    RETURN_IF_ERROR(rondo__compute_get_output(compute, 0, input->dtype, &shape, &output));
+    int64_t outer = rondo__shape_multiply(&x, 0, axis);
+    size_t bytes =
+        (size_t)rondo__shape_multiply(&x, axis + 1, x.rank) * rondo_dtype_get_bytes(input->dtype);
+    uint8_t *to = output;
+    for (int64_t o = 0; bytes > 0 && o < outer; ++o) {
+        for (int64_t i = 0; i < condition_count && i < extent; ++i) {
+            if (keeps[i] != 0) {
+                memcpy(to, (const uint8_t *)input->data + (size_t)(o * extent + i) * bytes, bytes);
+                to += bytes;
+            }
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+// ---- NonZero ----------------------------------------------------------------------------------
+
+static rondo_status infer_non_zero(rondo__infer *infer) {
+    // A scalar counts as a list of one.
+    const int32_t rank = infer->inputs[0].shape.rank > 0 ? infer->inputs[0].shape.rank : 1;
+    (void)rondo__infer_set_data_dependent(infer, RONDO_DTYPE_I64);
+    return rondo__infer_set_partial(infer, 0, &(rondo_shape){.rank = 2, .extent = {rank, -1}});
+}
+
+static rondo_status compute_non_zero(rondo__compute *compute) {
+    const rondo_tensor *input = compute->inputs[0];
+    int64_t count = rondo_shape_get_count(&input->shape);
+    int64_t found = 0;
+    for (int64_t i = 0; i < count; ++i) {
+        found += rondo__tensor_get_number(input, i) != 0.0;
+    }
+    // A scalar counts as a list of one.
+    rondo_shape x = input->shape;
+    if (x.rank == 0) {
+        x = (rondo_shape){.rank = 1, .extent = {1}};
+    }
+    rondo_shape shape = {.rank = 2, .extent = {x.rank, found}};
+    void *output = NULL;
+    RETURN_IF_ERROR(rondo__compute_get_output(compute, 0, RONDO_DTYPE_I64, &shape, &output));
+    int64_t *y = output;
+    int64_t column = 0;
+    for (int64_t i = 0; i < count; ++i) {
+        if (rondo__tensor_get_number(input, i) == 0.0) {
+            continue;
+        }
+        int64_t rest = i;
+        for (int32_t d = x.rank - 1; d >= 0; --d) {
+            y[d * found + column] = rest % x.extent[d];
+            rest /= x.extent[d];
+        }
+        ++column;
+    }
+    return RONDO_STATUS_OK;
+}
+
+// ---- TopK -------------------------------------------------------------------------------------
+
+static rondo_status infer_top_k(rondo__infer *infer) {
+    const rondo_shape *x = &infer->inputs[0].shape;
+    rondo_dtype dtype = infer->inputs[0].dtype;
+    int32_t axis = 0;
+    int64_t k = 0;
+    if (!rondo__dtype_is_float(dtype) && !rondo__dtype_is_integer(dtype)) {
+        return rondo__op_fail_dtype(infer->op, 0, dtype);
+    }
+    for (size_t i = 0; i < infer->output_count; ++i) {
+        infer->outputs[i].dtype = i == 0 ? dtype : RONDO_DTYPE_I64;
+    }
+    RETURN_IF_ERROR(rondo__op_resolve_axis(infer->op, rondo__op_get_int(infer->op, "axis", -1),
+                                           x->rank, &axis));
+    if (infer->op->opset < 10) {
+        k = rondo__op_get_int(infer->op, "k", -1);
+    } else {
+        const rondo_tensor *value = infer->inputs[1].constant;
+        if (infer->inputs[1].dtype != RONDO_DTYPE_I64 ||
+            rondo_shape_get_count(&infer->inputs[1].shape) != 1) {
+            return RONDO_OP_FAIL(infer->op, BAD_DATA, "k must be one i64 number");
+        }
+        if (value == NULL) {
+            rondo_shape shape = *x;
+            shape.extent[axis] = -1;
+            (void)rondo__infer_needs_value(infer, 1);
+            (void)rondo__infer_set_partial(infer, 0, &shape);
+            return rondo__infer_set_partial(infer, 1, &shape);
+        }
+        k = rondo__tensor_get_int(value, 0);
+    }
+    if (k < 0 || k > x->extent[axis]) {
+        return RONDO_OP_FAIL(infer->op, BAD_DATA, "k is %lld, axis %d has %lld elements",
+                             (long long)k, axis, (long long)x->extent[axis]);
+    }
+    rondo_shape shape = *x;
+    shape.extent[axis] = k;
+    RETURN_IF_ERROR(rondo__infer_set_output(infer, 0, dtype, &shape));
+    return rondo__infer_set_output(infer, 1, RONDO_DTYPE_I64, &shape);
+}
+
+typedef struct sort_item {
+    uint64_t key;
+    int64_t index;
+} sort_item;
+
+// Ties go to the lower index.
+static int compare_items(const void *a_, const void *b_) {
+    const sort_item *a = a_;
+    const sort_item *b = b_;
+    if (a->key != b->key) {
+        return a->key < b->key ? -1 : 1;
+    }
+    return a->index < b->index ? -1 : a->index > b->index;
+}
+
+static rondo_status compute_top_k(rondo__compute *compute) {
+    const rondo_tensor *input = compute->inputs[0];
+    const rondo_shape *x = &input->shape;
+    bool takes_largest = rondo__op_get_int(compute->op, "largest", 1) != 0;
+    int32_t axis = 0;
+    RETURN_IF_ERROR(rondo__op_resolve_axis(compute->op, rondo__op_get_int(compute->op, "axis", -1),
+                                           x->rank, &axis));
+    bool wants_values = rondo__compute_wants_output(compute, 0);
+    bool wants_indices = rondo__compute_wants_output(compute, 1);
+    void *values = NULL;
+    void *indices = NULL;
+    if (wants_values) {
+        RETURN_IF_ERROR(rondo__compute_get_inferred(compute, 0, &values));
+    }
+    if (wants_indices) {
+        RETURN_IF_ERROR(rondo__compute_get_inferred(compute, 1, &indices));
+    }
+    int64_t k = compute->inferred[0].shape.extent[axis];
+    int64_t extent = x->extent[axis];
+    int64_t outer = rondo__shape_multiply(x, 0, axis);
+    int64_t inner = rondo__shape_multiply(x, axis + 1, x->rank);
+    size_t bytes = rondo_dtype_get_bytes(input->dtype);
+    sort_item *items = rondo__calloc((size_t)extent, sizeof *items);
+    if (items == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    for (int64_t line = 0; k > 0 && line < outer * inner; ++line) {
+        int64_t first = line / inner * extent * inner + line % inner;
+        int64_t to = line / inner * k * inner + line % inner;
+        for (int64_t i = 0; i < extent; ++i) {
+            uint64_t key = rondo__sort_key(input, first + i * inner);
+            items[i] = (sort_item){.key = takes_largest ? ~key : key, .index = i};
+        }
+        qsort(items, (size_t)extent, sizeof *items, compare_items);
+        for (int64_t i = 0; i < k; ++i) {
+            size_t from = (size_t)(first + items[i].index * inner) * bytes;
+            if (wants_values) {
+                memcpy((uint8_t *)values + (size_t)(to + i * inner) * bytes,
+                       (const uint8_t *)input->data + from, bytes);
+            }
+            if (wants_indices) {
+                ((int64_t *)indices)[to + i * inner] = items[i].index;
+            }
+        }
+    }
+    rondo__free(items);
+    return RONDO_STATUS_OK;
+}
+
+// ---- NonMaxSuppression ------------------------------------------------------------------------
+
+static rondo_status infer_suppression(rondo__infer *infer) {
+    const rondo_shape *boxes = &infer->inputs[0].shape;
+    const rondo_shape *scores = &infer->inputs[1].shape;
+    if (infer->inputs[0].dtype != RONDO_DTYPE_F32 || infer->inputs[1].dtype != RONDO_DTYPE_F32) {
+        return RONDO_OP_FAIL(infer->op, BAD_DATA, "boxes and scores must be f32");
+    }
+    if (boxes->rank != 3 || scores->rank != 3 || boxes->extent[2] != 4 ||
+        boxes->extent[0] != scores->extent[0] || boxes->extent[1] != scores->extent[2]) {
+        return RONDO_OP_FAIL(infer->op, BAD_DATA,
+                             "boxes must be [batches, n, 4] and scores [batches, classes, n]");
+    }
+    for (size_t i = 2; i < infer->input_count; ++i) {
+        rondo_dtype wanted = i == 2 ? RONDO_DTYPE_I64 : RONDO_DTYPE_F32;
+        if (rondo__infer_has_input(infer, i) &&
+            (infer->inputs[i].dtype != wanted ||
+             rondo_shape_get_count(&infer->inputs[i].shape) != 1)) {
+            return RONDO_OP_FAIL(infer->op, BAD_DATA, "input %zu must be one %s number", i,
+                                 rondo_dtype_get_name(wanted));
+        }
+    }
+    (void)rondo__infer_set_data_dependent(infer, RONDO_DTYPE_I64);
+    return rondo__infer_set_partial(infer, 0, &(rondo_shape){.rank = 2, .extent = {-1, 3}});
+}
+
+// All in f32, as ONNX Runtime and the reference of ONNX compare it: an overlap that equals the
+// threshold in f32 does not exceed it.
+typedef struct box {
+    float low[2];
+    float high[2];
+} box;
+
+// Corners may come in either order; a center box is (x, y, width, height), and one of a negative
+// extent covers nothing.
+static box read_box(const float *values, bool is_center) {
+    box b;
+    for (int i = 0; i < 2; ++i) {
+        const float first = values[i];
+        const float second = values[i + 2];
+        if (is_center) {
+            b.low[i] = first - second / 2.0f;
+            b.high[i] = first + second / 2.0f;
+        } else {
+            b.low[i] = first < second ? first : second;
+            b.high[i] = first < second ? second : first;
+        }
+    }
+    return b;
+}
+
+static float get_overlap(const box *a, const box *b) {
+    float shared = 1.0f;
+    float area_a = 1.0f;
+    float area_b = 1.0f;
+    for (int i = 0; i < 2; ++i) {
+        const float low = a->low[i] > b->low[i] ? a->low[i] : b->low[i];
+        const float high = a->high[i] < b->high[i] ? a->high[i] : b->high[i];
+        shared *= high > low ? high - low : 0.0f;
+        area_a *= a->high[i] - a->low[i];
+        area_b *= b->high[i] - b->low[i];
+    }
+    const float all = area_a + area_b - shared;
+    return shared > 0.0f && area_a > 0.0f && area_b > 0.0f && all > 0.0f ? shared / all : 0.0f;
+}
+
+typedef struct suppression {
+    int64_t box_count;
+    int64_t most;  // boxes to keep of each class
+    float overlap_threshold;
+    bool has_score_threshold;
+    float score_threshold;
+    bool is_center;
+    sort_item *items;  // box_count
+    int64_t *kept;     // box_count
+} suppression;
+
+// Keeps boxes of one class, best score first. Returns how many stand in s->kept.
+static int64_t suppress_class(const suppression *s, const float *boxes, const rondo_tensor *scores,
+                              int64_t first_score) {
+    int64_t candidates = 0;
+    for (int64_t i = 0; i < s->box_count; ++i) {
+        const float score = ((const float *)scores->data)[first_score + i];
+        if (!s->has_score_threshold || score > s->score_threshold) {
+            s->items[candidates++] =
+                (sort_item){.key = ~rondo__sort_key(scores, first_score + i), .index = i};
+        }
+    }
+    qsort(s->items, (size_t)candidates, sizeof *s->items, compare_items);
+    int64_t kept = 0;
+    for (int64_t c = 0; c < candidates && kept < s->most; ++c) {
+        box mine = read_box(boxes + 4 * s->items[c].index, s->is_center);
+        bool survives = true;
+        for (int64_t k = 0; survives && k < kept; ++k) {
+            box other = read_box(boxes + 4 * s->kept[k], s->is_center);
+            survives = !(get_overlap(&mine, &other) > s->overlap_threshold);
+        }
+        if (survives) {
+            s->kept[kept++] = s->items[c].index;
+        }
+    }
+    return kept;
+}
+
+static float get_option(const rondo__compute *compute, size_t input) {
+    return rondo__compute_has_input(compute, input) ? *(const float *)compute->inputs[input]->data
+                                                    : 0.0f;
+}
+
+static rondo_status compute_suppression(rondo__compute *compute) {
+    const rondo_tensor *boxes = compute->inputs[0];
+    const rondo_tensor *scores = compute->inputs[1];
+    int64_t batches = scores->shape.extent[0];
+    int64_t classes = scores->shape.extent[1];
+    int64_t most =
+        rondo__compute_has_input(compute, 2) ? rondo__tensor_get_int(compute->inputs[2], 0) : 0;
+    suppression s = {
+        .box_count = boxes->shape.extent[1],
+        .most = most < 0 ? 0 : most,
+        .overlap_threshold = get_option(compute, 3),
+        .has_score_threshold = rondo__compute_has_input(compute, 4),
+        .score_threshold = get_option(compute, 4),
+        .is_center = rondo__op_get_int(compute->op, "center_point_box", 0) != 0,
+    };
+    rondo_status status = RONDO_STATUS_NO_MEMORY;
+    int64_t *picked = NULL;  // triples of batch, class, box
+    size_t capacity = 0;
+    size_t count = 0;
+    s.kept = rondo__calloc((size_t)s.box_count, sizeof *s.kept);
+    s.items = s.kept != NULL ? rondo__calloc((size_t)s.box_count, sizeof *s.items) : NULL;
+    if (s.items == NULL) {
+        goto done;
+    }
+    for (int64_t line = 0; line < batches * classes; ++line) {
+        int64_t batch = line / classes;
+        int64_t kept = suppress_class(&s, (const float *)boxes->data + batch * s.box_count * 4,
+                                      scores, line * s.box_count);
+        status = RONDO__ARRAY_RESERVE(picked, capacity, count + 3 * (size_t)kept);
+        if (status != RONDO_STATUS_OK) {
+            goto done;
+        }
+        for (int64_t i = 0; i < kept; ++i) {
+            int64_t *triple = picked + count;
+            triple[0] = batch;
+            triple[1] = line % classes;
+            triple[2] = s.kept[i];
+            count += 3;
+        }
+    }
+    rondo_shape shape = {.rank = 2, .extent = {(int64_t)(count / 3), 3}};
+    void *output = NULL;
+    status = rondo__compute_get_output(compute, 0, RONDO_DTYPE_I64, &shape, &output);
+    if (status == RONDO_STATUS_OK && count > 0) {
+        memcpy(output, picked, count * sizeof(int64_t));
+    }
+done:
+    rondo__free(picked);
+    rondo__free(s.items);
+    rondo__free(s.kept);
+    return status;
+}
+
+// ---- the table --------------------------------------------------------------------------------
+
+static const char *const no_attributes[] = {NULL};
+static const char *const axis_attributes[] = {"axis", NULL};
+static const char *const suppression_attributes[] = {"center_point_box", NULL};
+static const char *const top_k_attributes[] = {"axis", "k", NULL};
+static const char *const top_k_10_attributes[] = {"axis", NULL};
+static const char *const top_k_11_attributes[] = {"axis", "largest", "sorted", NULL};
+
+#define ENTRY(op, first, last, inputs_min, inputs_max, outputs, half, attribute_list,             \
+              infer_function, compute_function)                                                   \
+    {                                                                                             \
+        .domain = "", .name = op, .opset_min = first, .opset_max = last, .input_min = inputs_min, \
+        .input_max = inputs_max, .output_min = 1, .output_max = outputs, .flags = half,           \
+        .attributes = attribute_list, .infer = infer_function, .compute = compute_function,       \
+    }
+#define HALF RONDO__OP_NATIVE_HALF
+#define SHAPED RONDO__OP_DATA_SHAPED
+
+const rondo__op_def rondo__op_table_selection[] = {
+    ENTRY("Compress", 9, 21, 2, 2, 1, HALF | SHAPED, axis_attributes, infer_compress,
+          compute_compress),
+    ENTRY("NonMaxSuppression", 10, 21, 2, 5, 1, SHAPED, suppression_attributes, infer_suppression,
+          compute_suppression),
+    ENTRY("NonZero", 9, 21, 1, 1, 1, HALF | SHAPED, no_attributes, infer_non_zero,
+          compute_non_zero),
+    ENTRY("TopK", 1, 9, 1, 1, 2, HALF, top_k_attributes, infer_top_k, compute_top_k),
+    ENTRY("TopK", 10, 10, 2, 2, 2, HALF, top_k_10_attributes, infer_top_k, compute_top_k),
+    ENTRY("TopK", 11, 21, 2, 2, 2, HALF, top_k_11_attributes, infer_top_k, compute_top_k),
+    {0},
+};

@@ -1,0 +1,39 @@
+// op/arrange/slice.h — which elements a Slice reads; for its inference, its reference and all its
+// kernels.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_OP_ARRANGE_SLICE_H
+#define RONDO_OP_ARRANGE_SLICE_H
+
+#include <stdint.h>
+
+#include "op/op.h"
+
+enum { RONDO__SLICE_LISTS = 4 };  // starts, ends, axes, steps
+
+typedef struct rondo__slice {
+    rondo_shape shape;               // of the output
+    int64_t offset;                  // of its first element in x
+    int64_t stride[RONDO_RANK_MAX];  // from one output element to the next, counted in x
+} rondo__slice;
+
+// Reads and clamps the bounds. Nothing overflows, whatever they are: a step is only used where two
+// elements are that far apart.
+//
+// lists      starts, ends, axes and steps, NULL where absent; before opset 10 attributes are read
+//            instead.
+//
+// Errors:    BAD_DATA.
+// Threads:   safe.
+RONDO_MUST_USE rondo_status rondo__slice_init(const rondo__op *op, const rondo_shape *x,
+                                              const rondo_tensor *const lists[RONDO__SLICE_LISTS],
+                                              rondo__slice *out_slice);
+
+// The same from inputs as a kernel request has them.
+//
+// Errors:    BAD_DATA; UNSUPPORTED without a record when a bound is not known.
+// Threads:   safe.
+RONDO_MUST_USE rondo_status rondo__slice_init_known(const rondo__op *op,
+                                                    const rondo__tensor_info *inputs,
+                                                    size_t input_count, rondo__slice *out_slice);
+
+#endif  // RONDO_OP_ARRANGE_SLICE_H

@@ -1,0 +1,162 @@
+// op/fused/fused.h — the internal ops (domain "rondo") that passes make and kernels run. Never in a
+// file.
+//
+// Every one has a plain C reference like any other op (op/op_fused.c), so that a fused plan runs on
+// any device and can be compared with the model as written.
+//
+// rondo.Conv         inputs x, w, b?, z?, x2?, w2?   output y = act(conv(x, w) + b + z +
+// conv2(x2, w2))
+//   attributes       kernel_shape, strides, dilations, pads (begin..., end...; always explicit),
+//   group,
+//                    channels_last (0: x, z, y are [N, C, spatial...]; 1: [N, spatial..., C]),
+//                    activation, alpha, beta
+//   w                [M, C / group, kernel...] in either layout, as ONNX has it; b [M]; z has y's
+//   shape
+//   x2, w2           a second convolution by single pixels, as beside a block of a ResNet: x2
+//                    [N, spatial..., C2] (channels_last 1), w2 [M, C2, 1...]; attribute
+//                    second_strides
+//
+// rondo.MatMul       inputs a, b, bias?, z?   outputs y, moments?
+//   y                act(alpha_scale * (op(a) x op(b)) + bias + z)
+//   attributes       trans_a, trans_b (swap the last two extents first), alpha_scale, activation,
+//   alpha, beta, to (ONNX's number of y's dtype, f32 or f16; without it a's)
+//   a, b             as ONNX MatMul (rank 1 and broadcast batch extents included); bias [N]; z has
+//   y's shape
+//   moments          f32 [rows of y, N / 32, 2], for N divisible by 32: of each 32 neighbouring
+//                    columns of a row of y, as rounded, the mean and the sum of the squares of what
+//                    differs from it
+//
+// rondo.NormMatMul   inputs x, b, bias?, z?, gain, shift?, moments?   outputs y, normal?
+//   normal           LayerNormalization of x along its last axis: (x - mean) / sqrt(variance +
+//                    epsilon) * gain + shift; gain and shift have one number for each column of x
+//   y                rondo.MatMul of `normal`, not rounded before, and the inputs after it; its
+//                    attributes (trans_a is never set), and epsilon
+//   moments          of x, as rondo.MatMul makes them, and no others: from them a kernel may find
+//                    mean and variance
+//
+// rondo.MaxPool, rondo.AveragePool, rondo.GlobalAveragePool
+//   attributes       as the ONNX op (pads explicit, auto_pad never), and channels_last (always 1):
+//   x, y are [N, spatial..., C]
+//
+// rondo.GroupNormalization  inputs x, gain, shift   output y = act((x - mean) / sqrt(variance +
+// epsilon) * gain + shift), statistics of each image over groups of neighbouring channels
+//   attributes       groups (as many as channels: InstanceNormalization), epsilon, channels_last
+//                    (as rondo.Conv), activation, alpha, beta, way (which of a GPU's ways to take;
+//                    -1, the default: the fastest)
+//   gain, shift      [C], of x's dtype or f32
+//
+// rondo.Concat       inputs x0 ... xn, images with channels last   output y, their channels beside
+// each other
+//   attributes       blocks (ints, b for each input): xi is [N, H / b, W / b, b * b * C], and goes
+//                    through DepthToSpace of b in between, C last (mode DCR)
+//
+// rondo.Elementwise  inputs x0 ... xn, of float dtypes, broadcast to y   output y
+//   attributes       ops (strings, in order of evaluation), operands (ints, 3 for each op: i <
+//   n_inputs is an input,
+//                    n_inputs + k the result of op k, -1 none), alphas and betas (floats, one for
+//                    each op), to (ONNX's number of y's dtype, f32 or f16; without it x0's)
+//   y                the result of the last op; arithmetic in f32
+//
+// rondo.Attention    inputs q, k, v, mask?   output y = softmax(scale * q k^T + mask) v by head
+//   attributes       scale; extents, q, k, v, y and shape (how they lie, where they are not rows of
+//                    heads; see op/attention.h); way (which of a GPU's ways to take; -1, the
+//                    default: the fastest)
+//
+// rondo.SpaceToDepth inputs x   output y: blocks of pixels as channels; see op/space_to_depth.h
+//
+// rondo.MatMulInteger  inputs a, b, a_zero?, b_zero?, scale?, factor?, bias?, z?
+//   y                act(f32(sum) * (scale * factor) + bias + z), where sum is what ONNX's op makes
+//                    of the first four, or that sum itself where neither scale nor factor is there
+//   scale, factor    f32; scale one value, factor one or one for each column; bias [N]; z has y's
+//                    shape
+//   attributes       activation, alpha, beta; way (as rondo.Attention's)
+// rondo.ConvInteger  the same of x, w, x_zero?, w_zero?; factor and bias by filter
+//   attributes       those, those of rondo.Conv, and bias_in_steps (1: what is added is the bias
+//                    over scale * factor, rounded down, and it is added to the sum)
+// rondo.QLinearConv  as ONNX's, with the attributes of rondo.Conv up to channels_last, and way
+//
+// activation: "none", "relu", "clip" (alpha = min, beta = max), "leaky_relu" (alpha), "sigmoid",
+//             "tanh", "gelu" (erf form), "silu", "hard_swish", "gelu_tanh" (0.5 x (1 + tanh(
+//             sqrt(2 / pi) (x + 0.044715 x^3))))
+// Elementwise op names: Add Sub Mul Div Max Min Pow (two operands); Relu Sigmoid Tanh Erf Exp Log
+// Sqrt Neg Abs Reciprocal
+//             Floor Ceil Softplus Gelu GeluTanh Silu HardSwish (one); Clip (alpha, beta), LeakyRelu
+//             (alpha), Elu (alpha), HardSigmoid (alpha, beta), Affine (alpha * x + beta) (one, with
+//             constants), Saturate (one; finite numbers are kept within the range of f16)
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_OP_FUSED_FUSED_H
+#define RONDO_OP_FUSED_FUSED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { RONDO__MOMENT_COLUMNS = 32 };  // columns of y that share a pair of moments
+
+#define RONDO_ACTIVATION_MAP(X) \
+    X(NONE, "none")             \
+    X(RELU, "relu")             \
+    X(CLIP, "clip")             \
+    X(LEAKY_RELU, "leaky_relu") \
+    X(SIGMOID, "sigmoid")       \
+    X(TANH, "tanh")             \
+    X(GELU, "gelu")             \
+    X(SILU, "silu")             \
+    X(HARD_SWISH, "hard_swish") \
+    X(GELU_TANH, "gelu_tanh")
+
+typedef enum rondo__activation {
+#define RONDO_ACTIVATION_ENUM(name, text) RONDO__ACTIVATION_##name,
+    RONDO_ACTIVATION_MAP(RONDO_ACTIVATION_ENUM)
+#undef RONDO_ACTIVATION_ENUM
+        RONDO__ACTIVATION_COUNT
+} rondo__activation;
+
+// X(name, operand count, uses alpha and beta)
+#define RONDO_SCALAR_OP_MAP(X) \
+    X(Add, 2)                  \
+    X(Sub, 2)                  \
+    X(Mul, 2)                  \
+    X(Div, 2)                  \
+    X(Max, 2)                  \
+    X(Min, 2)                  \
+    X(Pow, 2)                  \
+    X(Relu, 1)                 \
+    X(Sigmoid, 1)              \
+    X(Tanh, 1)                 \
+    X(Erf, 1)                  \
+    X(Exp, 1)                  \
+    X(Log, 1)                  \
+    X(Sqrt, 1)                 \
+    X(Neg, 1)                  \
+    X(Abs, 1)                  \
+    X(Reciprocal, 1)           \
+    X(Floor, 1)                \
+    X(Ceil, 1)                 \
+    X(Softplus, 1)             \
+    X(Gelu, 1)                 \
+    X(GeluTanh, 1)             \
+    X(Silu, 1)                 \
+    X(HardSwish, 1)            \
+    X(Clip, 1)                 \
+    X(LeakyRelu, 1)            \
+    X(Elu, 1)                  \
+    X(HardSigmoid, 1)          \
+    X(Affine, 1)               \
+    X(Saturate, 1)
+
+typedef enum rondo__scalar_op {
+#define RONDO_SCALAR_OP_ENUM(name, operands) RONDO__SCALAR_##name,
+    RONDO_SCALAR_OP_MAP(RONDO_SCALAR_OP_ENUM)
+#undef RONDO_SCALAR_OP_ENUM
+        RONDO__SCALAR_COUNT
+} rondo__scalar_op;
+
+// -1 when the text names none.
+int rondo__activation_parse(const char *text);
+float rondo__activation_apply(rondo__activation activation, float alpha, float beta, float x);
+int rondo__scalar_op_parse(const char *text);
+int rondo__scalar_op_get_operand_count(rondo__scalar_op op);
+float rondo__scalar_op_apply(rondo__scalar_op op, float alpha, float beta, float a, float b);
+
+#endif  // RONDO_OP_FUSED_FUSED_H

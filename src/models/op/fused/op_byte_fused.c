@@ -1,0 +1,170 @@
+// op/fused/op_byte_fused.c — products of 8-bit integers with what scales their sums:
+// rondo.MatMulInteger and rondo.ConvInteger (op/fused.h).
+//
+// The references calculate the sums as those of MatMulInteger and ConvInteger do, and go on in f32
+// as the Cast, Mul and Add of the model would: bit for bit, since a last bit can become a step of
+// the next quantisation.
+// SPDX-License-Identifier: Apache-2.0
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "op/fused/fused.h"
+#include "op/op.h"
+#include "op/reference.h"
+
+enum { INPUT_COUNT = 8, SCALE = 4, FACTOR, BIAS, RESIDUAL };
+
+// The op of ONNX that makes the sums, from the first four inputs. Borrows everything of `op`.
+static rondo__op get_sum_op(const rondo__op *op) {
+    rondo__op inner = *op;
+    inner.def = rondo__op_lookup("", op->def->name, RONDO_OP_OPSET_MAX);
+    return inner;
+}
+
+// The axis of y that goes with columns or filters.
+static int32_t get_axis(const rondo__op *op, const rondo_shape *y) {
+    const bool is_matrix = strcmp(op->def->name, "MatMulInteger") == 0;
+    return is_matrix || rondo__op_get_int(op, "channels_last", 0) != 0 ? y->rank - 1 : 1;
+}
+
+static rondo_status check_list(const rondo__infer *infer, size_t input, int64_t most) {
+    if (!rondo__infer_has_input(infer, input)) {
+        return RONDO_STATUS_OK;
+    }
+    const rondo_shape *shape = &infer->inputs[input].shape;
+    const int64_t count = rondo_shape_get_count(shape);
+    char text[96];
+    if (infer->inputs[input].dtype != RONDO_DTYPE_F32) {
+        return rondo__op_fail_dtype(infer->op, input, infer->inputs[input].dtype);
+    }
+    return count == 1 || count == most
+               ? RONDO_STATUS_OK
+               : RONDO_OP_FAIL(infer->op, BAD_DATA, "input %zu has shape %s, %lld values are fit",
+                               input, rondo_shape_format(shape, text, sizeof text),
+                               (long long)most);
+}
+
+static rondo_status check_ending(const rondo__infer *infer, const rondo_shape *y) {
+    if (infer->inputs[0].shape.rank < 2 || infer->inputs[1].shape.rank < 2) {
+        return RONDO_OP_FAIL(infer->op, BAD_DATA, "vectors have no columns to scale");
+    }
+    const int64_t columns = y->extent[get_axis(infer->op, y)];
+    const char *activation = rondo__op_get_string(infer->op, "activation", "none");
+    RETURN_IF_ERROR(check_list(infer, SCALE, 1));
+    RETURN_IF_ERROR(check_list(infer, FACTOR, columns));
+    RETURN_IF_ERROR(check_list(infer, BIAS, columns));
+    if (rondo__infer_has_input(infer, BIAS) &&
+        rondo_shape_get_count(&infer->inputs[BIAS].shape) != columns) {
+        return RONDO_OP_FAIL(infer->op, BAD_DATA, "input bias must have %lld values",
+                             (long long)columns);
+    }
+    if (rondo__infer_has_input(infer, RESIDUAL) &&
+        (infer->inputs[RESIDUAL].dtype != RONDO_DTYPE_F32 ||
+         !rondo_shape_is_equal(&infer->inputs[RESIDUAL].shape, y))) {
+        return RONDO_OP_FAIL(infer->op, BAD_DATA, "input z must be f32 and have y's shape");
+    }
+    return rondo__activation_parse(activation) >= 0
+               ? RONDO_STATUS_OK
+               : RONDO_OP_FAIL(infer->op, BAD_DATA,
+                               "attribute activation is \"%.40s\", which is unknown", activation);
+}
+
+static rondo_status infer_scaled(rondo__infer *infer) {
+    const rondo__op op = get_sum_op(infer->op);
+    rondo__infer inner = *infer;
+    inner.op = &op;
+    inner.input_count = infer->input_count < SCALE ? infer->input_count : SCALE;
+    RETURN_IF_ERROR(op.def->infer(&inner));
+    const rondo_shape y = inner.outputs[0].shape;
+    if (!rondo__infer_has_input(infer, SCALE) && !rondo__infer_has_input(infer, FACTOR)) {
+        return rondo__infer_has_input(infer, BIAS) || rondo__infer_has_input(infer, RESIDUAL)
+                   ? RONDO_OP_FAIL(infer->op, BAD_DATA, "sums that are not scaled end here")
+                   : RONDO_STATUS_OK;
+    }
+    RETURN_IF_ERROR(check_ending(infer, &y));
+    return rondo__infer_set_output(infer, 0, RONDO_DTYPE_F32, &y);
+}
+
+static float read_float(const rondo_tensor *list, int64_t column, float fallback) {
+    if (list == NULL) {
+        return fallback;
+    }
+    return ((const float *)list->data)[rondo_shape_get_count(&list->shape) == 1 ? 0 : column];
+}
+
+// What ONNX's Cast makes of it: towards zero, then wrapped to 32 bits; NaN is 0.
+static int32_t cast_to_int(float x) {
+    int32_t value;
+    rondo__convert_elements(RONDO_DTYPE_F32, &x, RONDO_DTYPE_I32, &value, 1);
+    return value;
+}
+
+static void scale_sums(const rondo__compute *compute, const int32_t *sums, float *y) {
+    const rondo_tensor *scale = rondo__compute_get_input(compute, SCALE);
+    const rondo_tensor *factor = rondo__compute_get_input(compute, FACTOR);
+    const rondo_tensor *bias = rondo__compute_get_input(compute, BIAS);
+    const rondo_tensor *z = rondo__compute_get_input(compute, RESIDUAL);
+    const rondo__op *op = compute->op;
+    const rondo_shape *shape = &compute->inferred[0].shape;
+    const int32_t axis = get_axis(op, shape);
+    const int64_t inner = rondo__shape_multiply(shape, axis + 1, shape->rank);
+    const bool is_in_steps = rondo__op_get_int(op, "bias_in_steps", 0) != 0;
+    const rondo__activation activation =
+        (rondo__activation)rondo__activation_parse(rondo__op_get_string(op, "activation", "none"));
+    const float alpha = rondo__op_get_float(op, "alpha", 0.0f);
+    const float beta = rondo__op_get_float(op, "beta", 0.0f);
+    for (int64_t i = 0; i < rondo_shape_get_count(shape); i++) {
+        const int64_t column = i / inner % shape->extent[axis];
+        const float step = read_float(scale, 0, 1.0f) * read_float(factor, column, 1.0f);
+        const float addend = read_float(bias, column, 0.0f);
+        int32_t sum = sums[i];
+        if (bias != NULL && is_in_steps) {
+            sum = (int32_t)((uint32_t)sum + (uint32_t)cast_to_int(floorf(addend / step)));
+        }
+        float value = (float)sum * step;
+        value = bias != NULL && !is_in_steps ? value + addend : value;
+        value = z != NULL ? value + ((const float *)z->data)[i] : value;
+        y[i] = rondo__activation_apply(activation, alpha, beta, value);
+    }
+}
+
+static rondo_status compute_scaled(rondo__compute *compute) {
+    const rondo__op op = get_sum_op(compute->op);
+    const rondo__tensor_info info = {
+        .dtype = RONDO_DTYPE_I32, .is_shape_known = true, .shape = compute->inferred[0].shape};
+    rondo__compute inner = *compute;
+    inner.op = &op;
+    inner.input_count = compute->input_count < SCALE ? compute->input_count : SCALE;
+    if (compute->inferred[0].dtype == RONDO_DTYPE_I32) {
+        return op.def->compute(&inner);
+    }
+    rondo_tensor sums = {0};
+    void *y = NULL;
+    inner.inferred = &info;
+    inner.outputs = &sums;
+    rondo_status status = op.def->compute(&inner);
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__compute_get_inferred(compute, 0, &y);
+    }
+    if (status == RONDO_STATUS_OK) {
+        scale_sums(compute, sums.data, y);
+    }
+    rondo_tensor_deinit(&sums);
+    return status;
+}
+
+#define SCALED(op_name)                                                                      \
+    {                                                                                        \
+        .domain = "rondo", .name = op_name, .opset_min = 1, .opset_max = RONDO_OP_OPSET_MAX, \
+        .input_min = 2, .input_max = INPUT_COUNT, .output_min = 1, .output_max = 1,          \
+        .flags = RONDO__OP_INTERNAL, .capture = RONDO__CAPTURE_YES, .infer = infer_scaled,   \
+        .compute = compute_scaled                                                            \
+    }
+
+const rondo__op_def rondo__op_table_byte_fused[] = {
+    SCALED("MatMulInteger"),
+    SCALED("ConvInteger"),
+    {.name = NULL},
+};

@@ -1,0 +1,425 @@
+// op/image/op_convolution.c — Conv, ConvTranspose, DeformConv and the quantised convolutions.
+// SPDX-License-Identifier: Apache-2.0
+#include <math.h>
+#include <string.h>
+
+#include "op/image/convolution.h"
+#include "op/op.h"
+#include "op/reference.h"
+
+// Adds the bias, when there is one, to a fresh output.
+static void start_output(const rondo__convolution *convolution, const double *bias, double *y) {
+    if (bias != NULL) {
+        rondo__convolution_fill_bias(convolution, bias, y);
+    }
+}
+
+// ---- Conv and ConvTranspose -------------------------------------------------------------------
+
+static rondo_status infer_either(rondo__infer *infer, bool is_transposed) {
+    const rondo__tensor_info *inputs = infer->inputs;
+    RETURN_IF_ERROR(rondo__infer_check_float(infer, 0, 3));
+    rondo__convolution convolution;
+    if (is_transposed) {
+        RETURN_IF_ERROR(rondo__convolution_init_transposed(infer->op, &inputs[0].shape,
+                                                           &inputs[1].shape, &convolution));
+    } else {
+        RETURN_IF_ERROR(rondo__convolution_init(infer->op, &inputs[0].shape, &inputs[1].shape,
+                                                false, &convolution));
+    }
+    if (rondo__infer_has_input(infer, 2)) {
+        RETURN_IF_ERROR(
+            rondo__convolution_check_bias(infer->op, &inputs[2].shape, convolution.filters));
+    }
+    return rondo__infer_set_output(infer, 0, inputs[0].dtype, &convolution.output);
+}
+
+static rondo_status infer_conv(rondo__infer *infer) {
+    return infer_either(infer, false);
+}
+
+static rondo_status infer_conv_transpose(rondo__infer *infer) {
+    return infer_either(infer, true);
+}
+
+static rondo_status compute_conv(rondo__compute *compute) {
+    const rondo_tensor *const *inputs = compute->inputs;
+    rondo__convolution convolution;
+    RETURN_IF_ERROR(rondo__convolution_init(compute->op, &inputs[0]->shape, &inputs[1]->shape,
+                                            false, &convolution));
+    rondo__scratch scratch = {0};
+    const double *x = rondo__scratch_widen(&scratch, inputs[0]);
+    const double *w = rondo__scratch_widen(&scratch, inputs[1]);
+    const double *b = rondo__scratch_widen(&scratch, rondo__compute_get_input(compute, 2));
+    double *y = rondo__scratch_create(&scratch, rondo_shape_get_count(&convolution.output));
+    if (scratch.status == RONDO_STATUS_OK) {
+        start_output(&convolution, b, y);
+        rondo__convolution_run(&convolution, x, w, y);
+        scratch.status = rondo__narrow(compute, 0, y);
+    }
+    return rondo__scratch_end(&scratch);
+}
+
+static rondo_status compute_conv_transpose(rondo__compute *compute) {
+    const rondo_tensor *const *inputs = compute->inputs;
+    rondo__convolution convolution;
+    RETURN_IF_ERROR(rondo__convolution_init_transposed(compute->op, &inputs[0]->shape,
+                                                       &inputs[1]->shape, &convolution));
+    rondo__scratch scratch = {0};
+    const double *x = rondo__scratch_widen(&scratch, inputs[0]);
+    const double *w = rondo__scratch_widen(&scratch, inputs[1]);
+    const double *b = rondo__scratch_widen(&scratch, rondo__compute_get_input(compute, 2));
+    double *y = rondo__scratch_create(&scratch, rondo_shape_get_count(&convolution.output));
+    if (scratch.status == RONDO_STATUS_OK) {
+        start_output(&convolution, b, y);
+        rondo__convolution_run_transposed(&convolution, x, w, y);
+        scratch.status = rondo__narrow(compute, 0, y);
+    }
+    return rondo__scratch_end(&scratch);
+}
+
+// ---- ConvInteger and QLinearConv --------------------------------------------------------------
+//
+// Passes give both the attribute channels_last, under domain "rondo" (op/fused.h); a file cannot.
+
+static bool is_channels_last(const rondo__op *op) {
+    return rondo__op_get_int(op, "channels_last", 0) != 0;
+}
+
+// The elements of an image, [N, C, spatial...] in either layout.
+static double *widen_image(rondo__scratch *scratch, const rondo__op *op, const rondo_tensor *image,
+                           const rondo__convolution *convolution) {
+    double *wide = rondo__scratch_widen(scratch, image);
+    if (!is_channels_last(op)) {
+        return wide;
+    }
+    double *planes = rondo__scratch_create(scratch, rondo_shape_get_count(&image->shape));
+    if (scratch->status == RONDO_STATUS_OK) {
+        rondo__transpose_planes(wide, convolution->batch, convolution->input_span,
+                                convolution->channels, planes);
+    }
+    return planes;
+}
+
+// Writes y, which is channels-first, in the layout that is asked for.
+static void narrow_image(rondo__scratch *scratch, rondo__compute *compute,
+                         const rondo__convolution *convolution, double *y) {
+    if (is_channels_last(compute->op)) {
+        double *last = rondo__scratch_create(scratch, rondo_shape_get_count(&convolution->output));
+        if (scratch->status != RONDO_STATUS_OK) {
+            return;
+        }
+        rondo__transpose_planes(y, convolution->batch, convolution->filters,
+                                convolution->output_span, last);
+        y = last;
+    }
+    scratch->status = rondo__narrow(compute, 0, y);
+}
+
+static rondo_status check_byte_dtype(const rondo__infer *infer, size_t input) {
+    const rondo_dtype dtype = infer->inputs[input].dtype;
+    if (dtype != RONDO_DTYPE_I8 && dtype != RONDO_DTYPE_U8) {
+        return rondo__op_fail_dtype(infer->op, input, dtype);
+    }
+    return RONDO_STATUS_OK;
+}
+
+// An optional scale or zero point: one value, or (when `filters` is not 1) one for each filter.
+static rondo_status check_parameter(const rondo__infer *infer, size_t input, int64_t filters) {
+    if (!rondo__infer_has_input(infer, input)) {
+        return RONDO_STATUS_OK;
+    }
+    const rondo_shape *shape = &infer->inputs[input].shape;
+    const int64_t count = rondo_shape_get_count(shape);
+    if (count != 1 && !(shape->rank == 1 && count == filters)) {
+        char text[96];
+        return RONDO_OP_FAIL(infer->op, BAD_DATA, "input %zu has shape %s, %lld values are fit",
+                             input, rondo_shape_format(shape, text, sizeof text),
+                             (long long)filters);
+    }
+    return RONDO_STATUS_OK;
+}
+
+static int64_t get_count(const rondo_tensor *tensor) {
+    return tensor == NULL ? 0 : rondo_shape_get_count(&tensor->shape);
+}
+
+// values[i] -= zero, where values consist of `lines` equal parts and zero has 1 or `lines` values.
+static void subtract_zero(double *values, int64_t count, int64_t lines, const double *zero,
+                          int64_t zero_count) {
+    if (zero == NULL || count == 0) {
+        return;
+    }
+    const int64_t span = count / lines;
+    for (int64_t i = 0; i < count; i++) {
+        values[i] -= zero[zero_count == 1 ? 0 : i / span];
+    }
+}
+
+static rondo_status infer_conv_integer(rondo__infer *infer) {
+    const rondo__tensor_info *inputs = infer->inputs;
+    RETURN_IF_ERROR(check_byte_dtype(infer, 0));
+    RETURN_IF_ERROR(check_byte_dtype(infer, 1));
+    rondo__convolution convolution;
+    RETURN_IF_ERROR(rondo__convolution_init(infer->op, &inputs[0].shape, &inputs[1].shape,
+                                            is_channels_last(infer->op), &convolution));
+    RETURN_IF_ERROR(check_parameter(infer, 2, 1));
+    RETURN_IF_ERROR(check_parameter(infer, 3, convolution.filters));
+    return rondo__infer_set_output(infer, 0, RONDO_DTYPE_I32, &convolution.output);
+}
+
+static rondo_status compute_conv_integer(rondo__compute *compute) {
+    const rondo_tensor *x_zero = rondo__compute_get_input(compute, 2);
+    const rondo_tensor *w_zero = rondo__compute_get_input(compute, 3);
+    rondo__convolution convolution;
+    RETURN_IF_ERROR(rondo__convolution_init(compute->op, &compute->inputs[0]->shape,
+                                            &compute->inputs[1]->shape,
+                                            is_channels_last(compute->op), &convolution));
+    rondo__scratch scratch = {0};
+    double *x = widen_image(&scratch, compute->op, compute->inputs[0], &convolution);
+    double *w = rondo__scratch_widen(&scratch, compute->inputs[1]);
+    const double *wide_x_zero = rondo__scratch_widen(&scratch, x_zero);
+    const double *wide_w_zero = rondo__scratch_widen(&scratch, w_zero);
+    double *y = rondo__scratch_create(&scratch, rondo_shape_get_count(&convolution.output));
+    if (scratch.status == RONDO_STATUS_OK) {
+        // Padding stands for the zero point, so it is 0 once that is subtracted.
+        subtract_zero(x, get_count(compute->inputs[0]), 1, wide_x_zero, 1);
+        subtract_zero(w, get_count(compute->inputs[1]), convolution.filters, wide_w_zero,
+                      get_count(w_zero));
+        rondo__convolution_run(&convolution, x, w, y);
+        narrow_image(&scratch, compute, &convolution, y);
+    }
+    return rondo__scratch_end(&scratch);
+}
+
+static rondo_status infer_qlinear_conv(rondo__infer *infer) {
+    const rondo__tensor_info *inputs = infer->inputs;
+    RETURN_IF_ERROR(check_byte_dtype(infer, 0));
+    RETURN_IF_ERROR(check_byte_dtype(infer, 3));
+    RETURN_IF_ERROR(check_byte_dtype(infer, 7));
+    rondo__convolution convolution;
+    RETURN_IF_ERROR(rondo__convolution_init(infer->op, &inputs[0].shape, &inputs[3].shape,
+                                            is_channels_last(infer->op), &convolution));
+    static const bool is_by_filter[8] = {[4] = true, [5] = true};
+    for (size_t i = 1; i < 8; i++) {
+        if (i != 3) {
+            RETURN_IF_ERROR(check_parameter(infer, i, is_by_filter[i] ? convolution.filters : 1));
+        }
+    }
+    if (rondo__infer_has_input(infer, 8)) {
+        RETURN_IF_ERROR(
+            rondo__convolution_check_bias(infer->op, &inputs[8].shape, convolution.filters));
+    }
+    return rondo__infer_set_output(infer, 0, inputs[7].dtype, &convolution.output);
+}
+
+static rondo_status compute_qlinear_conv(rondo__compute *compute) {
+    const rondo_tensor *const *inputs = compute->inputs;
+    rondo__convolution convolution;
+    RETURN_IF_ERROR(rondo__convolution_init(compute->op, &inputs[0]->shape, &inputs[3]->shape,
+                                            is_channels_last(compute->op), &convolution));
+    rondo__scratch scratch = {0};
+    double *wide[8] = {widen_image(&scratch, compute->op, inputs[0], &convolution)};
+    for (size_t i = 1; i < 8; i++) {
+        wide[i] = rondo__scratch_widen(&scratch, inputs[i]);
+    }
+    const double *b = rondo__scratch_widen(&scratch, rondo__compute_get_input(compute, 8));
+    const int64_t count = rondo_shape_get_count(&convolution.output);
+    double *y = rondo__scratch_create(&scratch, count);
+    if (scratch.status == RONDO_STATUS_OK) {
+        subtract_zero(wide[0], get_count(inputs[0]), 1, wide[2], 1);
+        subtract_zero(wide[3], get_count(inputs[3]), convolution.filters, wide[5],
+                      get_count(inputs[5]));
+        start_output(&convolution, b, y);
+        rondo__convolution_run(&convolution, wide[0], wide[3], y);
+        for (int64_t i = 0; i < count; i++) {
+            const int64_t filter = i / convolution.output_span % convolution.filters;
+            const double w_scale = wide[4][get_count(inputs[4]) == 1 ? 0 : filter];
+            y[i] = rondo__requantize(y[i], *wide[1], w_scale, *wide[6], *wide[7], inputs[7]->dtype);
+        }
+        narrow_image(&scratch, compute, &convolution, y);
+    }
+    return rondo__scratch_end(&scratch);
+}
+
+// ---- DeformConv -------------------------------------------------------------------------------
+
+typedef struct deform_plan {
+    rondo__convolution convolution;
+    int64_t offset_group;
+} deform_plan;
+
+// An input whose shape must be [N, channels, output spatial...].
+static rondo_status check_planes(const rondo__op *op, const char *what, const rondo_shape *shape,
+                                 int64_t channels, const rondo__convolution *convolution) {
+    bool is_fit =
+        shape->rank == 4 && shape->extent[0] == convolution->batch && shape->extent[1] == channels;
+    for (int32_t i = 0; is_fit && i < 2; i++) {
+        is_fit = shape->extent[2 + i] == convolution->window.output[i];
+    }
+    if (!is_fit) {
+        char text[96];
+        return RONDO_OP_FAIL(op, BAD_DATA, "input %s has shape %s, [%lld, %lld, %lld, %lld] is fit",
+                             what, rondo_shape_format(shape, text, sizeof text),
+                             (long long)convolution->batch, (long long)channels,
+                             (long long)convolution->window.output[0],
+                             (long long)convolution->window.output[1]);
+    }
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status init_deformation(const rondo__op *op, const rondo_shape *x,
+                                     const rondo_shape *w, deform_plan *out_deformation) {
+    if (x->rank != 4) {
+        return rondo__op_fail_unsupported(op, "input X of another rank than 4");
+    }
+    RETURN_IF_ERROR(rondo__convolution_init(op, x, w, false, &out_deformation->convolution));
+    out_deformation->offset_group = rondo__op_get_int(op, "offset_group", 1);
+    if (out_deformation->offset_group < 1 || x->extent[1] % out_deformation->offset_group != 0) {
+        return RONDO_OP_FAIL(op, BAD_DATA, "attribute offset_group is %lld for %lld channels",
+                             (long long)out_deformation->offset_group, (long long)x->extent[1]);
+    }
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status infer_deform_conv(rondo__infer *infer) {
+    const rondo__tensor_info *inputs = infer->inputs;
+    RETURN_IF_ERROR(rondo__infer_check_float(infer, 0, 5));
+    deform_plan deformation;
+    RETURN_IF_ERROR(init_deformation(infer->op, &inputs[0].shape, &inputs[1].shape, &deformation));
+    const rondo__convolution *convolution = &deformation.convolution;
+    const int64_t taps = deformation.offset_group * convolution->kernel_span;
+    RETURN_IF_ERROR(check_planes(infer->op, "offset", &inputs[2].shape, 2 * taps, convolution));
+    if (rondo__infer_has_input(infer, 3)) {
+        RETURN_IF_ERROR(
+            rondo__convolution_check_bias(infer->op, &inputs[3].shape, convolution->filters));
+    }
+    if (rondo__infer_has_input(infer, 4)) {
+        RETURN_IF_ERROR(check_planes(infer->op, "mask", &inputs[4].shape, taps, convolution));
+    }
+    return rondo__infer_set_output(infer, 0, inputs[0].dtype, &convolution->output);
+}
+
+// The plane at a fractional place; outside it is 0.
+static double sample_bilinear(const double *plane, int64_t height, int64_t width, double row,
+                              double column) {
+    if (!(row > -1.0 && row < (double)height && column > -1.0 && column < (double)width)) {
+        return 0.0;
+    }
+    const int64_t top = (int64_t)floor(row);
+    const int64_t left = (int64_t)floor(column);
+    double sum = 0.0;
+    for (int64_t i = 0; i < 2; i++) {
+        for (int64_t j = 0; j < 2; j++) {
+            const int64_t r = top + i;
+            const int64_t c = left + j;
+            if (r >= 0 && r < height && c >= 0 && c < width) {
+                sum += plane[r * width + c] * (1.0 - fabs(row - (double)r)) *
+                       (1.0 - fabs(column - (double)c));
+            }
+        }
+    }
+    return sum;
+}
+
+// Adds one input channel, seen through one tap, to one output plane.
+static void run_deformed_tap(const rondo__convolution *convolution, int64_t kernel_row,
+                             int64_t kernel_column, double weight, const double *source,
+                             const double *offsets, const double *mask, double *plane) {
+    const rondo__window *window = &convolution->window;
+    const int64_t span = convolution->output_span;
+    for (int64_t i = 0; i < span; i++) {
+        const int64_t output_row = i / window->output[1];
+        const int64_t output_column = i % window->output[1];
+        const double row = (double)(output_row * window->stride[0] - window->pad_begin[0] +
+                                    kernel_row * window->dilation[0]) +
+                           offsets[i];
+        const double column = (double)(output_column * window->stride[1] - window->pad_begin[1] +
+                                       kernel_column * window->dilation[1]) +
+                              offsets[span + i];
+        const double value =
+            sample_bilinear(source, window->input[0], window->input[1], row, column);
+        plane[i] += weight * value * (mask == NULL ? 1.0 : mask[i]);
+    }
+}
+
+static void run_deformed(const deform_plan *deformation, const double *x, const double *w,
+                         const double *offset, const double *mask, double *y) {
+    const rondo__convolution *convolution = &deformation->convolution;
+    const int64_t taps = convolution->kernel_span;
+    const int64_t span = convolution->output_span;
+    const int64_t inner = convolution->channels / convolution->group;
+    const int64_t outer = convolution->filters / convolution->group;
+    for (int64_t n = 0; n < convolution->batch; n++) {
+        for (int64_t m = 0; m < convolution->filters; m++) {
+            double *plane = y + (n * convolution->filters + m) * span;
+            for (int64_t c = 0; c < inner; c++) {
+                const int64_t channel = m / outer * inner + c;
+                const int64_t part = channel / (convolution->channels / deformation->offset_group);
+                const double *source =
+                    x + (n * convolution->channels + channel) * convolution->input_span;
+                for (int64_t tap = 0; tap < taps; tap++) {
+                    const int64_t at = (n * deformation->offset_group + part) * taps + tap;
+                    run_deformed_tap(convolution, tap / convolution->window.kernel[1],
+                                     tap % convolution->window.kernel[1],
+                                     w[(m * inner + c) * taps + tap], source,
+                                     offset + 2 * at * span, mask == NULL ? NULL : mask + at * span,
+                                     plane);
+                }
+            }
+        }
+    }
+}
+
+static rondo_status compute_deform_conv(rondo__compute *compute) {
+    deform_plan deformation;
+    RETURN_IF_ERROR(init_deformation(compute->op, &compute->inputs[0]->shape,
+                                     &compute->inputs[1]->shape, &deformation));
+    rondo__scratch scratch = {0};
+    const double *x = rondo__scratch_widen(&scratch, compute->inputs[0]);
+    const double *w = rondo__scratch_widen(&scratch, compute->inputs[1]);
+    const double *offset = rondo__scratch_widen(&scratch, compute->inputs[2]);
+    const double *b = rondo__scratch_widen(&scratch, rondo__compute_get_input(compute, 3));
+    const double *mask = rondo__scratch_widen(&scratch, rondo__compute_get_input(compute, 4));
+    double *y =
+        rondo__scratch_create(&scratch, rondo_shape_get_count(&deformation.convolution.output));
+    if (scratch.status == RONDO_STATUS_OK) {
+        start_output(&deformation.convolution, b, y);
+        run_deformed(&deformation, x, w, offset, mask, y);
+        scratch.status = rondo__narrow(compute, 0, y);
+    }
+    return rondo__scratch_end(&scratch);
+}
+
+static const char *const conv_attributes[] = {"auto_pad", "dilations", "group", "kernel_shape",
+                                              "pads",     "strides",   NULL};
+static const char *const transpose_attributes[] = {"auto_pad",     "dilations",      "group",
+                                                   "kernel_shape", "output_padding", "output_shape",
+                                                   "pads",         "strides",        NULL};
+static const char *const deform_attributes[] = {
+    "dilations", "group", "kernel_shape", "offset_group", "pads", "strides", NULL};
+
+const rondo__op_def rondo__op_table_convolution[] = {
+    RONDO_OP_ENTRY("Conv", 1, 21, 2, 3, 1, 1, conv_attributes, infer_conv, compute_conv),
+    RONDO_OP_ENTRY("ConvTranspose", 1, 21, 2, 3, 1, 1, transpose_attributes, infer_conv_transpose,
+                   compute_conv_transpose),
+    RONDO_OP_ENTRY("ConvInteger", 10, 21, 2, 4, 1, 1, conv_attributes, infer_conv_integer,
+                   compute_conv_integer),
+    RONDO_OP_ENTRY("QLinearConv", 10, 21, 8, 9, 1, 1, conv_attributes, infer_qlinear_conv,
+                   compute_qlinear_conv),
+    {.domain = "rondo",
+     .name = "QLinearConv",
+     .opset_min = 1,
+     .opset_max = RONDO_OP_OPSET_MAX,
+     .input_min = 8,
+     .input_max = 9,
+     .output_min = 1,
+     .output_max = 1,
+     .flags = RONDO__OP_INTERNAL,
+     .capture = RONDO__CAPTURE_YES,
+     .infer = infer_qlinear_conv,
+     .compute = compute_qlinear_conv},
+    RONDO_OP_ENTRY("DeformConv", 19, 21, 3, 5, 1, 1, deform_attributes, infer_deform_conv,
+                   compute_deform_conv),
+    {.name = NULL},
+};

@@ -1,0 +1,327 @@
+// op/math/op_binary.c — element-wise ops of two inputs with numpy broadcasting: arithmetic, logic,
+// comparison, bits.
+// SPDX-License-Identifier: Apache-2.0
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <tgmath.h>
+
+#include "base/error.h"
+#include "op/math/binary.h"
+#include "op/op.h"
+#include "op/support.h"
+#include "tensor/elements.h"
+
+void rondo__binary_run(rondo__binary_kernel kernel, const rondo_shape *result, const void *a,
+                       const rondo_shape *a_shape, const void *b, const rondo_shape *b_shape,
+                       rondo_dtype operand_dtype, rondo_dtype result_dtype, void *y) {
+    const rondo_shape *operands[2] = {a_shape, b_shape};
+    rondo__broadcast walk;
+    rondo__broadcast_init(&walk, result, operands, 2);
+    int64_t element_bytes = (int64_t)rondo_dtype_get_bytes(operand_dtype);
+    int64_t row_bytes = walk.row_length * (int64_t)rondo_dtype_get_bytes(result_dtype);
+    uint8_t *to = y;
+    for (int64_t row = 0; row < walk.row_count; ++row) {
+        kernel((const uint8_t *)a + walk.offset[0] * element_bytes, walk.row_stride[0],
+               (const uint8_t *)b + walk.offset[1] * element_bytes, walk.row_stride[1], to,
+               walk.row_length);
+        to += row_bytes;
+        rondo__broadcast_advance(&walk);
+    }
+}
+
+// `result` is NONE when the result has the operands' dtype.
+static rondo_status infer_binary(rondo__infer *infer, const rondo__binary_kernel *kernels,
+                                 rondo_dtype result) {
+    rondo_dtype dtype = infer->inputs[0].dtype;
+    RETURN_IF_ERROR(rondo__infer_check_same_dtype(infer, 0, 1));
+    if (kernels[rondo__dtype_widen(dtype)] == NULL) {
+        return rondo__op_fail_dtype(infer->op, 0, dtype);
+    }
+    rondo_shape shape;
+    RETURN_IF_ERROR(rondo__broadcast_inputs(infer, &shape));
+    return rondo__infer_set_output(infer, 0, result != RONDO_DTYPE_NONE ? result : dtype, &shape);
+}
+
+static rondo_status compute_binary(rondo__compute *compute, const rondo__binary_kernel *kernels) {
+    const rondo_tensor *a = compute->inputs[0];
+    const rondo_tensor *b = compute->inputs[1];
+    const rondo__tensor_info *result = &compute->inferred[0];
+    void *y = NULL;
+    RETURN_IF_ERROR(rondo__compute_get_inferred(compute, 0, &y));
+    rondo__binary_run(kernels[a->dtype], &result->shape, a->data, &a->shape, b->data, &b->shape,
+                      a->dtype, result->dtype, y);
+    return RONDO_STATUS_OK;
+}
+
+#define DEFINE_FUNCTIONS(name, result)                            \
+    static rondo_status infer_##name(rondo__infer *infer) {       \
+        return infer_binary(infer, kernels_##name, result);       \
+    }                                                             \
+    static rondo_status compute_##name(rondo__compute *compute) { \
+        return compute_binary(compute, kernels_##name);           \
+    }
+
+// ---- arithmetic -------------------------------------------------------------------------------
+
+// Integers wrap: the sum is made in 64 unsigned bits, so that no overflow is undefined.
+#define WRAPPED(operator) (uint64_t)(u) operator(uint64_t)(v)
+
+#define DEFINE_ADD_FLOAT(suffix, type) RONDO_OP_BINARY_KERNEL(Add, suffix, type, type, u + v)
+#define DEFINE_ADD_INTEGER(suffix, type) RONDO_OP_BINARY_KERNEL(Add, suffix, type, type, WRAPPED(+))
+RONDO_OP_FLOAT_MAP(DEFINE_ADD_FLOAT)
+RONDO_OP_INTEGER_MAP(DEFINE_ADD_INTEGER)
+static const rondo__binary_kernel kernels_Add[RONDO_DTYPE_COUNT] = {RONDO_OP_NUMERIC_KERNELS(Add)};
+DEFINE_FUNCTIONS(Add, RONDO_DTYPE_NONE)
+
+#define DEFINE_SUB_FLOAT(suffix, type) RONDO_OP_BINARY_KERNEL(Sub, suffix, type, type, u - v)
+#define DEFINE_SUB_INTEGER(suffix, type) RONDO_OP_BINARY_KERNEL(Sub, suffix, type, type, WRAPPED(-))
+RONDO_OP_FLOAT_MAP(DEFINE_SUB_FLOAT)
+RONDO_OP_INTEGER_MAP(DEFINE_SUB_INTEGER)
+static const rondo__binary_kernel kernels_Sub[RONDO_DTYPE_COUNT] = {RONDO_OP_NUMERIC_KERNELS(Sub)};
+DEFINE_FUNCTIONS(Sub, RONDO_DTYPE_NONE)
+
+#define DEFINE_MUL_FLOAT(suffix, type) RONDO_OP_BINARY_KERNEL(Mul, suffix, type, type, u *v)
+#define DEFINE_MUL_INTEGER(suffix, type) RONDO_OP_BINARY_KERNEL(Mul, suffix, type, type, WRAPPED(*))
+RONDO_OP_FLOAT_MAP(DEFINE_MUL_FLOAT)
+RONDO_OP_INTEGER_MAP(DEFINE_MUL_INTEGER)
+static const rondo__binary_kernel kernels_Mul[RONDO_DTYPE_COUNT] = {RONDO_OP_NUMERIC_KERNELS(Mul)};
+DEFINE_FUNCTIONS(Mul, RONDO_DTYPE_NONE)
+
+// Division by -1 is a wrapped negation: the least integer would trap in the processor.
+#define NEGATED(x) (T)(UINT64_C(0) - (uint64_t)(x))
+
+#define DEFINE_DIV_FLOAT(suffix, type) RONDO_OP_BINARY_KERNEL(Div, suffix, type, type, u / v)
+#define DEFINE_DIV_SIGNED(suffix, type) \
+    RONDO_OP_BINARY_KERNEL(Div, suffix, type, type, v == -1 ? NEGATED(u) : (T)(u / v))
+#define DEFINE_DIV_UNSIGNED(suffix, type) RONDO_OP_BINARY_KERNEL(Div, suffix, type, type, u / v)
+RONDO_OP_FLOAT_MAP(DEFINE_DIV_FLOAT)
+RONDO_OP_SIGNED_MAP(DEFINE_DIV_SIGNED)
+RONDO_OP_UNSIGNED_MAP(DEFINE_DIV_UNSIGNED)
+static const rondo__binary_kernel kernels_Div[RONDO_DTYPE_COUNT] = {RONDO_OP_NUMERIC_KERNELS(Div)};
+
+static rondo_status infer_Div(rondo__infer *infer) {
+    return infer_binary(infer, kernels_Div, RONDO_DTYPE_NONE);
+}
+
+// Refuses a zero among integer divisors.
+static rondo_status check_divisors(const rondo__compute *compute) {
+    const rondo_tensor *divisor = compute->inputs[1];
+    if (!rondo__dtype_is_integer(divisor->dtype)) {
+        return RONDO_STATUS_OK;
+    }
+    int64_t count = rondo_shape_get_count(&divisor->shape);
+    for (int64_t i = 0; i < count; ++i) {
+        if (rondo__tensor_get_int(divisor, i) == 0) {
+            return RONDO_OP_FAIL(compute->op, BAD_DATA,
+                                 "element %lld of the divisor is the integer 0", (long long)i);
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status compute_Div(rondo__compute *compute) {
+    RETURN_IF_ERROR(check_divisors(compute));
+    return compute_binary(compute, kernels_Div);
+}
+
+// Remainder with the sign of the dividend (fmod = 1).
+#define DEFINE_FMOD_FLOAT(suffix, type) RONDO_OP_BINARY_KERNEL(Fmod, suffix, type, type, fmod(u, v))
+#define DEFINE_FMOD_SIGNED(suffix, type) \
+    RONDO_OP_BINARY_KERNEL(Fmod, suffix, type, type, v == -1 ? (T)0 : (T)(u % v))
+#define DEFINE_FMOD_UNSIGNED(suffix, type) RONDO_OP_BINARY_KERNEL(Fmod, suffix, type, type, u % v)
+RONDO_OP_FLOAT_MAP(DEFINE_FMOD_FLOAT)
+RONDO_OP_SIGNED_MAP(DEFINE_FMOD_SIGNED)
+RONDO_OP_UNSIGNED_MAP(DEFINE_FMOD_UNSIGNED)
+static const rondo__binary_kernel kernels_Fmod[RONDO_DTYPE_COUNT] = {
+    RONDO_OP_NUMERIC_KERNELS(Fmod)};
+
+// Remainder with the sign of the divisor, as in Python (fmod = 0); integers only.
+#define FLOORED(u, v) \
+    (v) == -1 ? (T)0 : (T)((u) % (v) + (((u) % (v) != 0 && ((u) < 0) != ((v) < 0)) ? (v) : 0))
+#define DEFINE_MOD_SIGNED(suffix, type) \
+    RONDO_OP_BINARY_KERNEL(Mod, suffix, type, type, FLOORED(u, v))
+RONDO_OP_SIGNED_MAP(DEFINE_MOD_SIGNED)
+static const rondo__binary_kernel kernels_Mod[RONDO_DTYPE_COUNT] = {
+    RONDO_OP_SIGNED_KERNELS(Mod), RONDO_OP_UNSIGNED_KERNELS(Fmod)};
+
+static rondo_status infer_Mod(rondo__infer *infer) {
+    if (rondo__op_get_int(infer->op, "fmod", 0) == 0 &&
+        rondo__dtype_is_float(infer->inputs[0].dtype)) {
+        return RONDO_OP_FAIL(infer->op, BAD_DATA, "attribute fmod must be 1 for %s",
+                             rondo_dtype_get_name(infer->inputs[0].dtype));
+    }
+    return infer_binary(infer, kernels_Fmod, RONDO_DTYPE_NONE);
+}
+
+static rondo_status compute_Mod(rondo__compute *compute) {
+    RETURN_IF_ERROR(check_divisors(compute));
+    bool is_fmod = rondo__op_get_int(compute->op, "fmod", 0) != 0;
+    return compute_binary(compute, is_fmod ? kernels_Fmod : kernels_Mod);
+}
+
+// ---- PRelu ------------------------------------------------------------------------------------
+
+#define DEFINE_PRELU_FLOAT(suffix, type) \
+    RONDO_OP_BINARY_KERNEL(PRelu, suffix, type, type, u < (T)0 ? u * v : u)
+#define DEFINE_PRELU_SIGNED(suffix, type) \
+    RONDO_OP_BINARY_KERNEL(PRelu, suffix, type, type, u < 0 ? (T)(WRAPPED(*)) : u)
+RONDO_OP_FLOAT_MAP(DEFINE_PRELU_FLOAT)
+RONDO_OP_SIGNED_MAP(DEFINE_PRELU_SIGNED)
+RONDO_OP_BINARY_KERNEL(PRelu, U32, uint32_t, uint32_t, ((void)v, u))
+RONDO_OP_BINARY_KERNEL(PRelu, U64, uint64_t, uint64_t, ((void)v, u))
+static const rondo__binary_kernel kernels_PRelu[RONDO_DTYPE_COUNT] = {
+    RONDO_OP_FLOAT_KERNELS(PRelu),
+    RONDO_OP_SIGNED_KERNELS(PRelu), [RONDO_DTYPE_U32] = PRelu_U32, [RONDO_DTYPE_U64] = PRelu_U64};
+
+static rondo_status infer_PRelu(rondo__infer *infer) {
+    RETURN_IF_ERROR(infer_binary(infer, kernels_PRelu, RONDO_DTYPE_NONE));
+    if (!rondo_shape_is_equal(&infer->outputs[0].shape, &infer->inputs[0].shape)) {
+        return RONDO_OP_FAIL(infer->op, BAD_DATA, "the slope must broadcast to the input's shape");
+    }
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status compute_PRelu(rondo__compute *compute) {
+    return compute_binary(compute, kernels_PRelu);
+}
+
+// ---- logic ------------------------------------------------------------------------------------
+
+RONDO_OP_BINARY_KERNEL(And, BOOL, uint8_t, uint8_t, u != 0 && v != 0)
+RONDO_OP_BINARY_KERNEL(Or, BOOL, uint8_t, uint8_t, u != 0 || v != 0)
+RONDO_OP_BINARY_KERNEL(Xor, BOOL, uint8_t, uint8_t, (u != 0) != (v != 0))
+static const rondo__binary_kernel kernels_And[RONDO_DTYPE_COUNT] = {[RONDO_DTYPE_BOOL] = And_BOOL};
+static const rondo__binary_kernel kernels_Or[RONDO_DTYPE_COUNT] = {[RONDO_DTYPE_BOOL] = Or_BOOL};
+static const rondo__binary_kernel kernels_Xor[RONDO_DTYPE_COUNT] = {[RONDO_DTYPE_BOOL] = Xor_BOOL};
+DEFINE_FUNCTIONS(And, RONDO_DTYPE_BOOL)
+DEFINE_FUNCTIONS(Or, RONDO_DTYPE_BOOL)
+DEFINE_FUNCTIONS(Xor, RONDO_DTYPE_BOOL)
+
+// ---- comparison -------------------------------------------------------------------------------
+
+#define DEFINE_EQUAL(suffix, type) RONDO_OP_BINARY_KERNEL(Equal, suffix, type, uint8_t, u == v)
+RONDO_OP_NUMERIC_MAP(DEFINE_EQUAL)
+RONDO_OP_BINARY_KERNEL(Equal, BOOL, uint8_t, uint8_t, (u != 0) == (v != 0))
+RONDO_OP_BINARY_KERNEL(Equal, STRING, rondo_string, uint8_t, rondo__string_compare(&u, &v) == 0)
+static const rondo__binary_kernel kernels_Equal[RONDO_DTYPE_COUNT] = {
+    RONDO_OP_NUMERIC_KERNELS(Equal),
+    [RONDO_DTYPE_BOOL] = Equal_BOOL,
+    [RONDO_DTYPE_STRING] = Equal_STRING,
+};
+DEFINE_FUNCTIONS(Equal, RONDO_DTYPE_BOOL)
+
+#define DEFINE_GREATER(suffix, type) RONDO_OP_BINARY_KERNEL(Greater, suffix, type, uint8_t, u > v)
+RONDO_OP_NUMERIC_MAP(DEFINE_GREATER)
+static const rondo__binary_kernel kernels_Greater[RONDO_DTYPE_COUNT] = {
+    RONDO_OP_NUMERIC_KERNELS(Greater)};
+DEFINE_FUNCTIONS(Greater, RONDO_DTYPE_BOOL)
+
+#define DEFINE_GREATER_OR_EQUAL(suffix, type) \
+    RONDO_OP_BINARY_KERNEL(GreaterOrEqual, suffix, type, uint8_t, u >= v)
+RONDO_OP_NUMERIC_MAP(DEFINE_GREATER_OR_EQUAL)
+static const rondo__binary_kernel kernels_GreaterOrEqual[RONDO_DTYPE_COUNT] = {
+    RONDO_OP_NUMERIC_KERNELS(GreaterOrEqual)};
+DEFINE_FUNCTIONS(GreaterOrEqual, RONDO_DTYPE_BOOL)
+
+#define DEFINE_LESS(suffix, type) RONDO_OP_BINARY_KERNEL(Less, suffix, type, uint8_t, u < v)
+RONDO_OP_NUMERIC_MAP(DEFINE_LESS)
+static const rondo__binary_kernel kernels_Less[RONDO_DTYPE_COUNT] = {
+    RONDO_OP_NUMERIC_KERNELS(Less)};
+DEFINE_FUNCTIONS(Less, RONDO_DTYPE_BOOL)
+
+#define DEFINE_LESS_OR_EQUAL(suffix, type) \
+    RONDO_OP_BINARY_KERNEL(LessOrEqual, suffix, type, uint8_t, u <= v)
+RONDO_OP_NUMERIC_MAP(DEFINE_LESS_OR_EQUAL)
+static const rondo__binary_kernel kernels_LessOrEqual[RONDO_DTYPE_COUNT] = {
+    RONDO_OP_NUMERIC_KERNELS(LessOrEqual)};
+DEFINE_FUNCTIONS(LessOrEqual, RONDO_DTYPE_BOOL)
+
+// ---- bits -------------------------------------------------------------------------------------
+
+#define DEFINE_BITWISE_AND(suffix, type) \
+    RONDO_OP_BINARY_KERNEL(BitwiseAnd, suffix, type, type, u &v)
+#define DEFINE_BITWISE_OR(suffix, type) RONDO_OP_BINARY_KERNEL(BitwiseOr, suffix, type, type, u | v)
+#define DEFINE_BITWISE_XOR(suffix, type) \
+    RONDO_OP_BINARY_KERNEL(BitwiseXor, suffix, type, type, u ^ v)
+RONDO_OP_INTEGER_MAP(DEFINE_BITWISE_AND)
+RONDO_OP_INTEGER_MAP(DEFINE_BITWISE_OR)
+RONDO_OP_INTEGER_MAP(DEFINE_BITWISE_XOR)
+#define INTEGER_KERNELS(name) RONDO_OP_SIGNED_KERNELS(name), RONDO_OP_UNSIGNED_KERNELS(name)
+static const rondo__binary_kernel kernels_BitwiseAnd[RONDO_DTYPE_COUNT] = {
+    INTEGER_KERNELS(BitwiseAnd)};
+static const rondo__binary_kernel kernels_BitwiseOr[RONDO_DTYPE_COUNT] = {
+    INTEGER_KERNELS(BitwiseOr)};
+static const rondo__binary_kernel kernels_BitwiseXor[RONDO_DTYPE_COUNT] = {
+    INTEGER_KERNELS(BitwiseXor)};
+DEFINE_FUNCTIONS(BitwiseAnd, RONDO_DTYPE_NONE)
+DEFINE_FUNCTIONS(BitwiseOr, RONDO_DTYPE_NONE)
+DEFINE_FUNCTIONS(BitwiseXor, RONDO_DTYPE_NONE)
+
+// A shift by the width of the type or more gives 0.
+#define SHIFTED(operator) v >= 8 * sizeof(T) ? 0 : (uint64_t)(u) operator v
+#define DEFINE_SHIFT_LEFT(suffix, type) \
+    RONDO_OP_BINARY_KERNEL(ShiftLeft, suffix, type, type, SHIFTED(<<))
+#define DEFINE_SHIFT_RIGHT(suffix, type) \
+    RONDO_OP_BINARY_KERNEL(ShiftRight, suffix, type, type, SHIFTED(>>))
+RONDO_OP_UNSIGNED_MAP(DEFINE_SHIFT_LEFT)
+RONDO_OP_UNSIGNED_MAP(DEFINE_SHIFT_RIGHT)
+static const rondo__binary_kernel kernels_ShiftLeft[RONDO_DTYPE_COUNT] = {
+    RONDO_OP_UNSIGNED_KERNELS(ShiftLeft)};
+static const rondo__binary_kernel kernels_ShiftRight[RONDO_DTYPE_COUNT] = {
+    RONDO_OP_UNSIGNED_KERNELS(ShiftRight)};
+
+static rondo_status check_BitShift(const rondo__op *op) {
+    const char *direction = rondo__op_get_string(op, "direction", "");
+    if (strcmp(direction, "LEFT") != 0 && strcmp(direction, "RIGHT") != 0) {
+        return RONDO_OP_FAIL(op, BAD_DATA, "attribute direction must be LEFT or RIGHT");
+    }
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status infer_BitShift(rondo__infer *infer) {
+    return infer_binary(infer, kernels_ShiftLeft, RONDO_DTYPE_NONE);
+}
+
+static rondo_status compute_BitShift(rondo__compute *compute) {
+    bool is_left = strcmp(rondo__op_get_string(compute->op, "direction", ""), "LEFT") == 0;
+    return compute_binary(compute, is_left ? kernels_ShiftLeft : kernels_ShiftRight);
+}
+
+// ---- the table --------------------------------------------------------------------------------
+
+static const char *const no_attributes[] = {NULL};
+static const char *const mod_attributes[] = {"fmod", NULL};
+static const char *const shift_attributes[] = {"direction", NULL};
+
+#define ENTRY(op, opset, attribute_list, check_function)                                \
+    {                                                                                   \
+        .domain = "", .name = #op, .opset_min = opset, .opset_max = RONDO_OP_OPSET_MAX, \
+        .input_min = 2, .input_max = 2, .output_min = 1, .output_max = 1,               \
+        .flags = RONDO__OP_ELEMENTWISE, .capture = RONDO__CAPTURE_YES,                  \
+        .attributes = attribute_list, .infer = infer_##op, .compute = compute_##op,     \
+        .check = check_function,                                                        \
+    }
+
+const rondo__op_def rondo__op_table_binary[] = {
+    ENTRY(Add, 7, no_attributes, NULL),
+    ENTRY(And, 7, no_attributes, NULL),
+    ENTRY(BitShift, 11, shift_attributes, check_BitShift),
+    ENTRY(BitwiseAnd, 18, no_attributes, NULL),
+    ENTRY(BitwiseOr, 18, no_attributes, NULL),
+    ENTRY(BitwiseXor, 18, no_attributes, NULL),
+    ENTRY(Div, 7, no_attributes, NULL),
+    ENTRY(Equal, 7, no_attributes, NULL),
+    ENTRY(Greater, 7, no_attributes, NULL),
+    ENTRY(GreaterOrEqual, 12, no_attributes, NULL),
+    ENTRY(Less, 7, no_attributes, NULL),
+    ENTRY(LessOrEqual, 12, no_attributes, NULL),
+    ENTRY(Mod, 10, mod_attributes, NULL),
+    ENTRY(Mul, 7, no_attributes, NULL),
+    ENTRY(Or, 7, no_attributes, NULL),
+    ENTRY(PRelu, 7, no_attributes, NULL),
+    ENTRY(Sub, 7, no_attributes, NULL),
+    ENTRY(Xor, 7, no_attributes, NULL),
+    {0},
+};

@@ -1,0 +1,185 @@
+// op/math/op_scan.c — ops that run along one axis: ArgMax, ArgMin, CumSum.
+// SPDX-License-Identifier: Apache-2.0
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "op/math/binary.h"
+#include "op/op.h"
+#include "op/support.h"
+
+// ---- ArgMax, ArgMin ---------------------------------------------------------------------------
+
+// The place of the best of `extent` elements that lie `stride` apart. NaN counts as best, as in
+// numpy.
+typedef int64_t (*find_kernel)(const void *x, int64_t extent, int64_t stride, bool takes_last);
+
+#define DEFINE_FIND(name, suffix, type, is_better)                                \
+    static int64_t name##_##suffix(const void *x, int64_t extent, int64_t stride, \
+                                   bool takes_last) {                             \
+        type best = *(const type *)x;                                             \
+        int64_t place = 0;                                                        \
+        for (int64_t i = 1; i < extent; ++i) {                                    \
+            const type v = ((const type *)x)[i * stride];                         \
+            if ((is_better) || (takes_last && v == best)) {                       \
+                best = v;                                                         \
+                place = i;                                                        \
+            }                                                                     \
+        }                                                                         \
+        return place;                                                             \
+    }
+#define DEFINE_FIND_FLOAT(suffix, type)                                                       \
+    DEFINE_FIND(find_max, suffix, type, v > best || (v != v && (best == best || takes_last))) \
+    DEFINE_FIND(find_min, suffix, type, v < best || (v != v && (best == best || takes_last)))
+#define DEFINE_FIND_INTEGER(suffix, type)         \
+    DEFINE_FIND(find_max, suffix, type, v > best) \
+    DEFINE_FIND(find_min, suffix, type, v < best)
+RONDO_OP_FLOAT_MAP(DEFINE_FIND_FLOAT)
+RONDO_OP_INTEGER_MAP(DEFINE_FIND_INTEGER)
+
+static const find_kernel max_kernels[RONDO_DTYPE_COUNT] = {RONDO_OP_NUMERIC_KERNELS(find_max)};
+static const find_kernel min_kernels[RONDO_DTYPE_COUNT] = {RONDO_OP_NUMERIC_KERNELS(find_min)};
+
+static rondo_status infer_arg(rondo__infer *infer) {
+    const rondo_shape *x = &infer->inputs[0].shape;
+    rondo_dtype dtype = infer->inputs[0].dtype;
+    int32_t axis = 0;
+    if (max_kernels[rondo__dtype_widen(dtype)] == NULL) {
+        return rondo__op_fail_dtype(infer->op, 0, dtype);
+    }
+    RETURN_IF_ERROR(
+        rondo__op_resolve_axis(infer->op, rondo__op_get_int(infer->op, "axis", 0), x->rank, &axis));
+    if (x->extent[axis] == 0) {
+        return RONDO_OP_FAIL(infer->op, BAD_DATA, "axis %d is empty: it has no best element", axis);
+    }
+    bool keeps = rondo__op_get_int(infer->op, "keepdims", 1) != 0;
+    rondo_shape shape = {0};
+    for (int32_t d = 0; d < x->rank; ++d) {
+        if (d != axis || keeps) {
+            shape.extent[shape.rank++] = d == axis ? 1 : x->extent[d];
+        }
+    }
+    return rondo__infer_set_output(infer, 0, RONDO_DTYPE_I64, &shape);
+}
+
+static rondo_status compute_arg(rondo__compute *compute, const find_kernel *kernels) {
+    const rondo_tensor *input = compute->inputs[0];
+    const rondo_shape *x = &input->shape;
+    bool takes_last = rondo__op_get_int(compute->op, "select_last_index", 0) != 0;
+    int32_t axis = 0;
+    RETURN_IF_ERROR(rondo__op_resolve_axis(compute->op, rondo__op_get_int(compute->op, "axis", 0),
+                                           x->rank, &axis));
+    void *output = NULL;
+    RETURN_IF_ERROR(rondo__compute_get_inferred(compute, 0, &output));
+    int64_t *y = output;
+    int64_t outer = rondo__shape_multiply(x, 0, axis);
+    int64_t inner = rondo__shape_multiply(x, axis + 1, x->rank);
+    int64_t extent = x->extent[axis];
+    size_t bytes = rondo_dtype_get_bytes(input->dtype);
+    for (int64_t o = 0; o < outer; ++o) {
+        for (int64_t i = 0; i < inner; ++i) {
+            const uint8_t *from =
+                (const uint8_t *)input->data + (size_t)(o * extent * inner + i) * bytes;
+            *y++ = kernels[input->dtype](from, extent, inner, takes_last);
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status compute_arg_max(rondo__compute *compute) {
+    return compute_arg(compute, max_kernels);
+}
+
+static rondo_status compute_arg_min(rondo__compute *compute) {
+    return compute_arg(compute, min_kernels);
+}
+
+// ---- CumSum -----------------------------------------------------------------------------------
+
+// Sums along a line of elements `stride` apart, which may be negative.
+typedef void (*sum_kernel)(const void *x, void *y, int64_t extent, int64_t stride,
+                           bool is_exclusive);
+
+#define DEFINE_CUMSUM(name, type, accumulator)                                           \
+    static void cumsum_##name(const void *in, void *out, int64_t extent, int64_t stride, \
+                              bool is_exclusive) {                                       \
+        const type *x = in;                                                              \
+        type *y = out;                                                                   \
+        accumulator sum = 0;                                                             \
+        for (int64_t i = 0; i < extent; ++i) {                                           \
+            const accumulator before = sum;                                              \
+            sum += (accumulator)x[i * stride];                                           \
+            y[i * stride] = (type)(is_exclusive ? before : sum);                         \
+        }                                                                                \
+    }
+DEFINE_CUMSUM(F32, float, double)
+DEFINE_CUMSUM(F64, double, double)
+DEFINE_CUMSUM(I32, int32_t, uint64_t)
+DEFINE_CUMSUM(I64, int64_t, uint64_t)
+DEFINE_CUMSUM(U32, uint32_t, uint64_t)
+DEFINE_CUMSUM(U64, uint64_t, uint64_t)
+
+static const sum_kernel cumsum_kernels[RONDO_DTYPE_COUNT] = {
+    [RONDO_DTYPE_F32] = cumsum_F32, [RONDO_DTYPE_F64] = cumsum_F64, [RONDO_DTYPE_I32] = cumsum_I32,
+    [RONDO_DTYPE_I64] = cumsum_I64, [RONDO_DTYPE_U32] = cumsum_U32, [RONDO_DTYPE_U64] = cumsum_U64,
+};
+
+static rondo_status infer_cumsum(rondo__infer *infer) {
+    rondo_dtype dtype = infer->inputs[0].dtype;
+    rondo_dtype axis_dtype = infer->inputs[1].dtype;
+    if (cumsum_kernels[rondo__dtype_widen(dtype)] == NULL) {
+        return rondo__op_fail_dtype(infer->op, 0, dtype);
+    }
+    if ((axis_dtype != RONDO_DTYPE_I32 && axis_dtype != RONDO_DTYPE_I64) ||
+        rondo_shape_get_count(&infer->inputs[1].shape) != 1) {
+        return RONDO_OP_FAIL(infer->op, BAD_DATA, "the axis must be one i32 or i64 number");
+    }
+    return rondo__infer_like_input(infer);
+}
+
+static rondo_status compute_cumsum(rondo__compute *compute) {
+    const rondo_tensor *input = compute->inputs[0];
+    const rondo_shape *x = &input->shape;
+    bool is_exclusive = rondo__op_get_int(compute->op, "exclusive", 0) != 0;
+    bool is_reverse = rondo__op_get_int(compute->op, "reverse", 0) != 0;
+    int32_t axis = 0;
+    RETURN_IF_ERROR(rondo__op_resolve_axis(
+        compute->op, rondo__tensor_get_int(compute->inputs[1], 0), x->rank, &axis));
+    void *output = NULL;
+    RETURN_IF_ERROR(rondo__compute_get_inferred(compute, 0, &output));
+    int64_t outer = rondo__shape_multiply(x, 0, axis);
+    int64_t inner = rondo__shape_multiply(x, axis + 1, x->rank);
+    int64_t extent = x->extent[axis];
+    size_t bytes = rondo_dtype_get_bytes(input->dtype);
+    for (int64_t o = 0; extent > 0 && o < outer; ++o) {
+        for (int64_t i = 0; i < inner; ++i) {
+            int64_t first = o * extent * inner + i + (is_reverse ? (extent - 1) * inner : 0);
+            size_t at = (size_t)first * bytes;
+            cumsum_kernels[input->dtype]((const uint8_t *)input->data + at, (uint8_t *)output + at,
+                                         extent, is_reverse ? -inner : inner, is_exclusive);
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+// ---- the table --------------------------------------------------------------------------------
+
+static const char *const arg_attributes[] = {"axis", "keepdims", NULL};
+static const char *const arg_12_attributes[] = {"axis", "keepdims", "select_last_index", NULL};
+static const char *const cumsum_attributes[] = {"exclusive", "reverse", NULL};
+
+#define ENTRY(op, first, last, inputs, attribute_list, infer_function, compute_function)      \
+    {                                                                                         \
+        .domain = "", .name = op, .opset_min = first, .opset_max = last, .input_min = inputs, \
+        .input_max = inputs, .output_min = 1, .output_max = 1, .capture = RONDO__CAPTURE_YES, \
+        .attributes = attribute_list, .infer = infer_function, .compute = compute_function,   \
+    }
+
+const rondo__op_def rondo__op_table_scan[] = {
+    ENTRY("ArgMax", 1, 11, 1, arg_attributes, infer_arg, compute_arg_max),
+    ENTRY("ArgMax", 12, 21, 1, arg_12_attributes, infer_arg, compute_arg_max),
+    ENTRY("ArgMin", 1, 11, 1, arg_attributes, infer_arg, compute_arg_min),
+    ENTRY("ArgMin", 12, 21, 1, arg_12_attributes, infer_arg, compute_arg_min),
+    ENTRY("CumSum", 11, 21, 2, cumsum_attributes, infer_cumsum, compute_cumsum),
+    {0},
+};

@@ -1,0 +1,21 @@
+// op/ml/ml_table.h — one line of a table of ai.onnx.ml ops.
+//
+// Versions of the domain are its own: 1 to 5.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_OP_ML_ML_TABLE_H
+#define RONDO_OP_ML_ML_TABLE_H
+
+#include "op/op.h"
+
+enum { RONDO__ML_VERSION_MAX = 5 };
+
+#define RONDO_ML_ENTRY(op_name, first, last, least_inputs, most_inputs, outputs, attribute_list, \
+                       infer_function, compute_function, check_function)                         \
+    {                                                                                            \
+        .domain = "ai.onnx.ml", .name = (op_name), .opset_min = (first), .opset_max = (last),    \
+        .input_min = (least_inputs), .input_max = (most_inputs), .output_min = 1,                \
+        .output_max = (outputs), .capture = RONDO__CAPTURE_YES, .attributes = (attribute_list),  \
+        .infer = (infer_function), .compute = (compute_function), .check = (check_function)      \
+    }
+
+#endif  // RONDO_OP_ML_ML_TABLE_H

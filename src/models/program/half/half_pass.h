@@ -1,0 +1,109 @@
+// program/half/half_pass.h — f32 programs computed in f16: what stays in f32, why, and the
+// constants.
+//
+// The work has three parts: rules (half_rules.c) decide for each node, the pass (pass_half.c)
+// rewrites the program by those decisions, and constants (half_constants.c) are rounded once for
+// all plans of an executor. The rules are a table; to keep another op in f32, add a line there.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_PROGRAM_HALF_HALF_PASS_H
+#define RONDO_PROGRAM_HALF_HALF_PASS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "program/program.h"
+
+// ---- constants --------------------------------------------------------------------------------
+
+// What f16 does to the numbers of a constant; a bit set.
+enum {
+    RONDO__HALF_OVERFLOWS = 1u << 0,  // finite numbers beyond 65504, but no stand-ins for infinity
+    RONDO__HALF_INFINITE = 1u << 1,  // finite numbers from 1e9 up: stand-ins for infinity, as masks
+                                     // have them
+    RONDO__HALF_LARGE =
+        1u << 2,                 // numbers from 4096 up: a factor that drives products out of range
+    RONDO__HALF_TINY = 1u << 3,  // not all 0, and none reaches 2^-14, the least normal number
+    RONDO__HALF_WHOLE = 1u << 4,   // whole numbers, of which f16 rounds some
+    RONDO__HALF_SHRINKS = 1u << 5  // none is above 1/64: a factor that brings sums back
+};
+
+// The f16 forms of the constants of one program, made when they are first asked for.
+typedef struct rondo__half_cache rondo__half_cache;
+
+// Errors:    NO_MEMORY.
+// Ownership: free with rondo__half_cache_destroy; borrows `program`, whose constants are cached.
+// Threads:   safe, as all functions below.
+RONDO_MUST_USE rondo_status rondo__half_cache_create(const rondo_program *program,
+                                                     rondo__half_cache **out_cache);
+void rondo__half_cache_destroy(rondo__half_cache *cache);  // NULL is fine
+
+// The bit set for an f32 tensor, from the cache where the tensor is in it (`cache` may be NULL).
+uint32_t rondo__half_get_traits(rondo__half_cache *cache, const rondo_tensor *tensor);
+
+// An f32 tensor rounded to f16. What was finite stays finite: the -3.4e38 of attention masks
+// becomes -65504, since minus infinity would make NaN of fully masked rows.
+//
+// Errors:    NO_MEMORY.
+RONDO_MUST_USE rondo_status rondo__half_round(rondo__half_cache *cache, const rondo_tensor *tensor,
+                                              rondo_tensor *out_half);
+
+// ---- decisions --------------------------------------------------------------------------------
+
+// What the program says of a node before anybody decides: rondo__node.precision.
+enum {
+    RONDO__PRECISION_BY_RULE = 0,
+    RONDO__PRECISION_SINGLE = 1,  // the caller asked for f32
+    RONDO__PRECISION_HALF = 2,    // the caller asked for f16
+};
+
+typedef struct rondo__half_decision {
+    bool is_touched;     // reads or makes f32 values; otherwise nothing is to decide
+    const char *reason;  // static; why the node stays in f32. NULL: it becomes f16
+} rondo__half_decision;
+
+// Decides for each node of a specialised program; out_decisions has node_count entries.
+//
+// Errors:    NO_MEMORY.
+// Threads:   one thread per program.
+RONDO_MUST_USE rondo_status rondo__half_decide(const rondo_program *program,
+                                               rondo__half_cache *cache,
+                                               rondo__half_decision *out_decisions);
+
+// Input `input` keeps f32 also where the node is f16: ONNX says so, or kernels gain nothing.
+bool rondo__half_is_fixed_input(const rondo__node *node, size_t input);
+
+// ---- names ------------------------------------------------------------------------------------
+
+// Marks nodes that match (node_pattern.h) with RONDO__PRECISION_...; a control node that does takes
+// all of its bodies along.
+void rondo__half_mark(rondo_program *program, const char *pattern, uint8_t precision);
+
+// ---- the pass ---------------------------------------------------------------------------------
+
+// What a pass did, for rondo_executor_describe.
+typedef struct rondo__half_kept {
+    const char *op;      // static
+    char *name;          // of the node
+    const char *reason;  // static
+} rondo__half_kept;
+
+typedef struct rondo__half_report {
+    size_t half_count;  // nodes that compute in f16
+    size_t kept_count;
+    rondo__half_kept *kept;  // nodes that read or make f32 values and stay
+    const char *note;        // static; why the program was left as it is. NULL otherwise
+} rondo__half_report;
+
+void rondo__half_report_deinit(rondo__half_report *report);
+
+// Turns f32 nodes of a specialised program into f16, with casts between nodes that differ. Inputs
+// and outputs keep their types. A program that holds f16 already is left as it is.
+//
+// Errors:    NO_MEMORY, BAD_DATA.
+// Ownership: free the report with rondo__half_report_deinit.
+// Threads:   one thread per program.
+RONDO_MUST_USE rondo_status rondo__pass_half(rondo_program *program, rondo__half_cache *cache,
+                                             rondo__half_report *out_report);
+
+#endif  // RONDO_PROGRAM_HALF_HALF_PASS_H

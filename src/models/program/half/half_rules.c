@@ -1,0 +1,739 @@
+// program/half/half_rules.c — which nodes of an f32 program stay in f32 when it is computed in f16.
+//
+// f16 has 11 bits, reaches 65504, and below 2^-14 loses bits until 6e-8. Most of a network does not
+// care: weights and activations lie near 1, and kernels add up in f32. What does care is found by
+// what ops do, not by running them:
+//
+//   1. Ops of the table (half_table.c) (Pow, Exp, Log, quantisation, boxes ...) stay.
+//   2. Constants that f16 cannot hold keep their user.
+//   3. What follows is decided by the class of a value, which says what f16 would do to it:
+//
+//        WIDE   may leave the range (squares, exponentials, long sums). Each reader stays, and so
+//               on, until an op brings values back (softmax, a normalisation, sigmoid, a quotient).
+//        FINE   a factor or divisor that may be tiny (a root, a reciprocal). Readers stay; a
+//               product with an ordinary value is ordinary again.
+//        EXACT  counts, ids, positions. What is made of them alone stays; mixed with ordinary
+//               values they are no better than those.
+//
+//   4. What becomes a whole number, a box, a root or a logarithm is traced back through
+//      element-wise ops and moves, which stay as well; so is what a normalisation with a huge
+//      variance reads, down to the product that makes it.
+//
+//     x (f16) ──┬────────────────────────────── Sub ──────────── Div ── (f16)
+//               │                                │ (f16)          │
+//               └─ ReduceMean ───────────────────┤                │  FINE
+//                                                └─ Pow ── ReduceMean ── Add 1e-12 ── Sqrt
+//                                                  WIDE        WIDE         WIDE
+//
+// Turned down: measuring the ranges on sample inputs, which users would have to have; a list of
+// whole patterns, which every exporter writes otherwise.
+// SPDX-License-Identifier: Apache-2.0
+#include "program/half/half_pass.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "op/draws.h"
+#include "program/edit.h"
+#include "program/half/half_table.h"
+#include "program/passes/match.h"
+#include "program/shapes/specialise.h"
+#include "tensor/elements.h"
+
+// A sum of more elements than this may leave the range: 65504 is 256 times 256.
+enum { SUM_COUNT_MAX = 256 };
+
+static const char square_reason[] = "squares leave the range of f16";
+static const char control_reason[] =
+    "values cross its border as declared; the ops inside are decided on their own";
+static const char dynamic_reason[] =
+    "its shape depends on data, so it runs on the host, where f16 gains nothing";
+static const char object_reason[] =
+    "strings and sequences stay on the host, and what they hold in f32";
+static const char overflow_reason[] = "a constant is larger than f16 holds";
+static const char tiny_reason[] = "a constant is smaller than f16 holds";
+static const char large_reason[] = "a factor of 4096 or more leaves the range of f16";
+static const char whole_reason[] = "a constant holds whole numbers that f16 rounds";
+static const char wide_reason[] = "an op before it makes values that may leave the range of f16";
+static const char fine_reason[] = "an op before it makes factors that f16 flushes to 0";
+static const char traced_exact_reason[] = "its result becomes whole numbers, boxes or spectra";
+static const char traced_fine_reason[] = "a root or a logarithm is taken of its result";
+static const char variance_reason[] = "its variance says that values leave the range of f16";
+static const char traced_wide_reason[] = "a normalisation after it expects values out of range";
+static const char refused_reason[] = "the op takes no f16 here";
+static const char own_reason[] = "an op of the program's own computes in the model's types";
+static const char foreign_reason[] = "the model converts here from another type";
+static const char made_reason[] = "it makes its values, and no op before it could make f16 of them";
+static const char move_reason[] = "it moves f32 values to ops that stay in f32";
+static const char asked_reason[] = "asked for by keep_f32";
+
+// ---- what is known of a node ------------------------------------------------------------------
+
+typedef struct analysis {
+    const rondo_program *program;
+    rondo__half_cache *cache;
+    rondo__half_decision *decisions;
+    uint8_t *class_of;  // of each value
+    uint8_t *wanted;    // of each value: EXACT, FINE or WIDE where what uses it needs that
+    rondo__uses uses;
+} analysis;
+
+static bool is_move(const rondo__node *node) {
+    const uint32_t flags = node->op.def->flags;
+    return (flags & (RONDO__OP_VIEW | RONDO__OP_NATIVE_HALF)) != 0 &&
+           (flags & (RONDO__OP_ELEMENTWISE | RONDO__OP_RANDOM)) == 0;
+}
+
+// Input `index`, or RONDO__VALUE_NONE where the node has none.
+static int32_t get_input(const rondo__node *node, size_t index) {
+    return index < node->input_count ? node->inputs[index] : RONDO__VALUE_NONE;
+}
+
+static rondo_dtype get_dtype(const rondo_program *program, int32_t value) {
+    if (value < 0) {
+        return RONDO_DTYPE_NONE;
+    }
+    const rondo__value *v = &program->values[value];
+    return rondo__value_is_constant(v) ? v->constant.dtype : v->dtype;
+}
+
+static bool is_single(const rondo_program *program, int32_t value) {
+    return value >= 0 && get_dtype(program, value) == RONDO_DTYPE_F32;
+}
+
+static bool is_constant(const rondo_program *program, int32_t value) {
+    return value >= 0 && rondo__value_is_constant(&program->values[value]);
+}
+
+// An f32 input that is computed; constants have no class.
+static bool is_computed(const rondo_program *program, int32_t value) {
+    return is_single(program, value) && !is_constant(program, value);
+}
+
+static bool reads_single(const rondo_program *program, const rondo__node *node) {
+    bool reads = false;
+    for (size_t i = 0; i < node->input_count; ++i) {
+        reads =
+            reads || (is_single(program, node->inputs[i]) && !rondo__half_is_fixed_input(node, i));
+    }
+    return reads;
+}
+
+static bool makes_single(const rondo_program *program, const rondo__node *node) {
+    bool makes = false;
+    for (size_t i = 0; i < node->output_count; ++i) {
+        makes = makes || is_single(program, node->outputs[i]);
+    }
+    return makes;
+}
+
+static bool is_known(const rondo_program *program, const rondo__node *node) {
+    rondo_shape shape;
+    for (size_t i = 0; i < node->input_count + node->output_count; ++i) {
+        const int32_t value =
+            i < node->input_count ? node->inputs[i] : node->outputs[i - node->input_count];
+        if (value >= 0 && (get_dtype(program, value) == RONDO_DTYPE_NONE ||
+                           !rondo__value_get_shape(&program->values[value], &shape))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// Whether strings, sequences or optionals come in or go out.
+static bool has_objects(const rondo_program *program, const rondo__node *node) {
+    bool has = false;
+    for (size_t i = 0; i < node->input_count + node->output_count; ++i) {
+        const rondo_dtype dtype =
+            get_dtype(program, i < node->input_count ? node->inputs[i]
+                                                     : node->outputs[i - node->input_count]);
+        has = has || (dtype != RONDO_DTYPE_NONE && !rondo__dtype_is_plain(dtype));
+    }
+    return has;
+}
+
+// How many elements of the input go into one of the output. A running sum has as many outputs as
+// inputs, so there it is the length of an axis: any axis, since which one may be an input.
+static int64_t count_summed(const rondo_program *program, const rondo__node *node) {
+    rondo_shape x;
+    rondo_shape y;
+    if (get_input(node, 0) < 0 || node->outputs[0] < 0 ||
+        !rondo__value_get_shape(&program->values[node->inputs[0]], &x) ||
+        !rondo__value_get_shape(&program->values[node->outputs[0]], &y)) {
+        return INT64_MAX;
+    }
+    const int64_t outputs = rondo_shape_get_count(&y);
+    int64_t longest = outputs > 0 ? rondo_shape_get_count(&x) / outputs : 0;
+    if (strcmp(node->op.def->name, "CumSum") == 0) {
+        for (int32_t d = 0; d < x.rank; ++d) {
+            longest = x.extent[d] > longest ? x.extent[d] : longest;
+        }
+    }
+    return longest;
+}
+
+// ---- casts of the model -----------------------------------------------------------------------
+
+static bool is_small_whole(rondo_dtype dtype) {
+    return dtype == RONDO_DTYPE_BOOL || dtype == RONDO_DTYPE_I8 || dtype == RONDO_DTYPE_U8;
+}
+
+// Casts to f32 make f16 where that is exact. Casts from f32 to whole numbers stay, and what leads
+// to them.
+static const char *judge_cast(const rondo_program *program, const rondo__node *node,
+                              uint8_t *out_class, uint32_t *out_kind) {
+    const rondo_dtype from = get_dtype(program, get_input(node, 0));
+    const rondo_dtype to = get_dtype(program, node->outputs[0]);
+    *out_kind = HALF_CARRIES;
+    *out_class = HALF_PLAIN;
+    if (to == RONDO_DTYPE_F32 && from != RONDO_DTYPE_F32) {
+        const bool is_real = from == RONDO_DTYPE_F64 || from == RONDO_DTYPE_BF16;
+        *out_class = is_real || is_small_whole(from) ? HALF_PLAIN : HALF_EXACT;
+        return is_real ? foreign_reason : is_small_whole(from) ? NULL : HALF_COUNTED;
+    }
+    if (from == RONDO_DTYPE_F32 && to != RONDO_DTYPE_F32 && to != RONDO_DTYPE_BOOL) {
+        *out_kind |= HALF_TRACED;
+        return to == RONDO_DTYPE_F64 || to == RONDO_DTYPE_BF16 ? foreign_reason : HALF_COUNTED;
+    }
+    return NULL;
+}
+
+// ---- constants --------------------------------------------------------------------------------
+
+static bool is_named(const rondo__node *node, const char *name) {
+    return strcmp(node->op.def->name, name) == 0;
+}
+
+// A stand-in for infinity may become 65504 where it is chosen, compared or added, not as a factor.
+static bool takes_infinity(const rondo__node *node) {
+    return is_move(node) || is_named(node, "Where") || is_named(node, "Add") ||
+           is_named(node, "Sub") || is_named(node, "Max") || is_named(node, "Min") ||
+           is_named(node, "Clip");
+}
+
+// Why a constant with these traits, input `input`, keeps its user in f32, and the class of the
+// results then.
+static const char *judge_constant(const rondo__node *node, const rondo__half_rule *r, size_t input,
+                                  uint32_t traits, uint8_t *out_class) {
+    const bool is_factor = is_named(node, "Mul");
+    const bool is_divisor = is_named(node, "Div") && input == 1;
+    const bool is_weight = (r->kind & HALF_PRODUCT) != 0 && input == 1;
+    const bool is_operand = (node->op.def->flags & RONDO__OP_ELEMENTWISE) != 0 || is_move(node);
+    if ((traits & RONDO__HALF_OVERFLOWS) != 0) {
+        *out_class = is_divisor ? HALF_FINE : HALF_WIDE;
+        return overflow_reason;
+    }
+    if ((traits & RONDO__HALF_INFINITE) != 0 && !takes_infinity(node)) {
+        *out_class = HALF_EXACT;  // a mask, most often
+        return overflow_reason;
+    }
+    if ((traits & RONDO__HALF_TINY) != 0 && (is_weight || is_operand)) {
+        *out_class = is_divisor ? HALF_WIDE : HALF_FINE;
+        return tiny_reason;
+    }
+    if ((traits & RONDO__HALF_LARGE) != 0 && is_factor) {
+        *out_class = HALF_WIDE;
+        return large_reason;
+    }
+    if ((traits & RONDO__HALF_WHOLE) != 0 && is_operand) {
+        *out_class = HALF_EXACT;
+        return whole_reason;
+    }
+    return NULL;
+}
+
+// What a value is added to, after moves and sums with constants, if it goes no other way.
+static int32_t find_other_term(const analysis *a, int32_t value) {
+    for (;;) {
+        const int32_t user = rondo__uses_get_single(&a->uses, value);
+        if (user < 0) {
+            return RONDO__VALUE_NONE;
+        }
+        const rondo__node *node = &a->program->nodes[user];
+        const int32_t other = get_input(node, get_input(node, 0) == value ? 1 : 0);
+        if (is_named(node, "Add") && !is_constant(a->program, other)) {
+            return other;
+        }
+        if (!is_named(node, "Add") && (!is_move(node) || get_input(node, 0) != value)) {
+            return RONDO__VALUE_NONE;
+        }
+        value = node->outputs[0];
+    }
+}
+
+static bool has_tiny_factor(const analysis *a, const rondo__node *node) {
+    const bool is_product = (rondo__half_find_rule(node)->kind & HALF_PRODUCT) != 0;
+    for (size_t i = is_product ? 1 : 0; i < 2 && (is_product || is_named(node, "Mul")); ++i) {
+        const int32_t value = get_input(node, i);
+        if (is_single(a->program, value) && is_constant(a->program, value) &&
+            (rondo__half_get_traits(a->cache, &a->program->values[value].constant) &
+             RONDO__HALF_TINY) != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// A product with tiny factors that becomes a term of a sum is lost beside the other term in f16,
+// whatever makes it, unless that is no ordinary value or has such a factor, too.
+static bool is_lost_term(const analysis *a, const rondo__node *node) {
+    int32_t other =
+        has_tiny_factor(a, node) ? find_other_term(a, node->outputs[0]) : RONDO__VALUE_NONE;
+    bool is_lost = other >= 0 && a->class_of[other] == HALF_PLAIN;
+    while (is_lost && other >= 0 && a->program->values[other].producer >= 0) {
+        const rondo__node *maker = &a->program->nodes[a->program->values[other].producer];
+        const bool is_biased =
+            is_named(maker, "Add") && (is_constant(a->program, maker->inputs[0]) ||
+                                       is_constant(a->program, maker->inputs[1]));
+        is_lost = !has_tiny_factor(a, maker);
+        other = is_biased        ? maker->inputs[is_constant(a->program, maker->inputs[0]) ? 1 : 0]
+                : is_move(maker) ? get_input(maker, 0)
+                                 : RONDO__VALUE_NONE;
+    }
+    return is_lost;
+}
+
+// A bias below what f16 holds is lost beside a product in f16, whatever adds it.
+static bool is_bias(const analysis *a, const rondo__node *node, size_t input) {
+    const int32_t other = get_input(node, 1 - input);
+    const int32_t maker = other >= 0 ? a->program->values[other].producer : -1;
+    return is_named(node, "Add") && maker >= 0 &&
+           (rondo__half_find_rule(&a->program->nodes[maker])->kind & HALF_PRODUCT) != 0;
+}
+
+static const char *judge_constants(const analysis *a, const rondo__node *node,
+                                   const rondo__half_rule *r, uint8_t *out_class) {
+    static const char *const bounds[] = {"min", "max"};  // of Clip, before they became inputs
+    const char *reason = NULL;
+    const bool is_lost = is_lost_term(a, node);
+    for (size_t i = 0; i < 2 && is_named(node, "Clip"); ++i) {
+        uint8_t result = HALF_PLAIN;
+        float bound = rondo__op_get_float(&node->op, bounds[i], 0.0f);
+        const rondo_tensor scalar = {.dtype = RONDO_DTYPE_F32, .data = &bound};
+        const char *found =
+            judge_constant(node, r, i + 1, rondo__half_get_traits(NULL, &scalar), &result);
+        reason = found != NULL ? found : reason;
+        *out_class = result > *out_class ? result : *out_class;
+    }
+    for (size_t i = 0; i < node->input_count; ++i) {
+        uint8_t result = HALF_PLAIN;
+        if (!is_single(a->program, node->inputs[i]) || !is_constant(a->program, node->inputs[i]) ||
+            rondo__half_is_fixed_input(node, i)) {
+            continue;
+        }
+        const rondo_tensor *constant = &a->program->values[node->inputs[i]].constant;
+        uint32_t traits = rondo__half_get_traits(a->cache, constant);
+        traits &= ~(is_lost || is_bias(a, node, i) ? (uint32_t)RONDO__HALF_TINY : 0);
+        const char *found = judge_constant(node, r, i, traits, &result);
+        if (found != NULL && (reason == NULL || result > *out_class)) {
+            reason = found;
+            *out_class = result;
+        }
+    }
+    return reason;
+}
+
+// ---- back from whole numbers, boxes, roots and logarithms --------------------------------------
+
+// A standard deviation above 4096 means values of which some are beyond 65504.
+static bool expects_wide(const rondo_program *program, const rondo__node *node) {
+    if (!is_named(node, "BatchNormalization") || node->input_count < 5 || get_input(node, 4) < 0) {
+        return false;
+    }
+    const rondo_tensor *variance = &program->values[get_input(node, 4)].constant;
+    bool is_huge = false;
+    for (int64_t i = 0;
+         variance->dtype == RONDO_DTYPE_F32 && i < rondo_shape_get_count(&variance->shape); ++i) {
+        is_huge = is_huge || ((const float *)variance->data)[i] > 4096.0f * 4096.0f;
+    }
+    return is_huge;
+}
+
+// The table's verdict on a node, before values are looked at.
+static const char *judge_op(const analysis *a, size_t n, uint8_t *out_class, uint32_t *out_kind) {
+    const rondo__node *node = &a->program->nodes[n];
+    const rondo__half_rule *r = rondo__half_find_rule(node);
+    *out_kind = r->kind;
+    *out_class = HALF_PLAIN;
+    if (is_named(node, "Cast") || is_named(node, "CastLike")) {
+        return judge_cast(a->program, node, out_class, out_kind);
+    }
+    if ((r->kind & HALF_STAYS) != 0) {
+        *out_class = r->result;
+        if (is_named(node, "Pow") && get_input(node, 1) >= 0) {
+            float exponent = 2.0f;
+            const bool is_root = rondo__match_scalar(a->program, get_input(node, 1), &exponent) &&
+                                 exponent <= 1.0f && exponent >= -1.0f;
+            *out_class = is_root ? HALF_FINE : HALF_WIDE;
+        }
+        return r->reason;
+    }
+    if ((r->kind & HALF_LONG_SUM) != 0 && count_summed(a->program, node) > SUM_COUNT_MAX) {
+        *out_class = r->result;
+        return r->reason;
+    }
+    if (is_named(node, "Mul") && get_input(node, 0) == get_input(node, 1)) {
+        *out_class = HALF_WIDE;
+        return square_reason;
+    }
+    if (is_named(node, "OneHot") && is_single(a->program, get_input(node, 0))) {
+        *out_kind |= HALF_TRACED;
+        return HALF_COUNTED;
+    }
+    if (expects_wide(a->program, node)) {
+        *out_kind |= HALF_TRACED;
+        return variance_reason;
+    }
+    if ((node->op.def->flags & RONDO__OP_RANDOM) != 0) {
+        return HALF_DRAWN;
+    }
+    return reads_single(a->program, node) ? NULL : made_reason;
+}
+
+static void want_value(analysis *a, int32_t value, uint8_t how) {
+    if (value < 0 || !is_computed(a->program, value)) {
+        return;
+    }
+    const uint8_t former = a->wanted[value];
+    if (former != HALF_WIDE && (former != HALF_EXACT || how == HALF_WIDE)) {
+        a->wanted[value] = how;
+    }
+}
+
+static void want_inputs(analysis *a, const rondo__node *node, uint8_t how) {
+    for (size_t i = 0; i < node->input_count; ++i) {
+        want_value(a, node->inputs[i], how);
+    }
+}
+
+// Scales and regions that are computed: they are read in f32, and should have been made in it.
+static void want_fixed_inputs(analysis *a, const rondo__node *node) {
+    for (size_t i = 0; i < node->input_count; ++i) {
+        if (rondo__half_is_fixed_input(node, i)) {
+            want_value(a, node->inputs[i], HALF_EXACT);
+        }
+    }
+}
+
+static void trace_back(analysis *a) {
+    for (size_t n = a->program->node_count; n-- > 0;) {
+        const rondo__node *node = &a->program->nodes[n];
+        if (!a->decisions[n].is_touched || (node->op.def->flags & RONDO__OP_CONTROL) != 0) {
+            continue;
+        }
+        want_fixed_inputs(a, node);
+        uint8_t result;
+        uint32_t kind;
+        const char *reason = judge_op(a, n, &result, &kind);
+        if ((kind & HALF_TRACED) != 0 && reason != NULL) {
+            const bool is_fine =
+                is_named(node, "Log") || is_named(node, "Sqrt") || is_named(node, "ReduceLogSum");
+            want_inputs(a, node,
+                        reason == variance_reason ? HALF_WIDE
+                        : is_fine                 ? HALF_FINE
+                                                  : HALF_EXACT);
+            continue;
+        }
+        uint8_t how = HALF_PLAIN;
+        for (size_t i = 0; i < node->output_count; ++i) {
+            const uint8_t mine = node->outputs[i] >= 0 ? a->wanted[node->outputs[i]] : HALF_PLAIN;
+            how = mine == HALF_WIDE || (mine == HALF_EXACT && how != HALF_WIDE) || how == HALF_PLAIN
+                      ? mine
+                      : how;
+        }
+        if (how == HALF_PLAIN || reason != NULL) {
+            continue;  // an op that stays works on f32 from here on
+        }
+        // Probabilities, whose logarithm is taken, are small; what they are made of is not.
+        const bool carries = (kind & HALF_CARRIES) != 0;
+        const bool is_source =
+            (how == HALF_FINE && (is_named(node, "Softmax") || is_named(node, "Sigmoid"))) ||
+            (how == HALF_WIDE && !carries);
+        if (!carries && !is_source) {
+            continue;
+        }
+        a->decisions[n].reason = how == HALF_WIDE    ? traced_wide_reason
+                                 : how == HALF_EXACT ? traced_exact_reason
+                                                     : traced_fine_reason;
+        if (!is_source) {
+            want_inputs(a, node, how);
+        }
+    }
+}
+
+// ---- forward, by the classes of values --------------------------------------------------------
+
+typedef struct operands {
+    uint8_t strongest;  // class among the computed inputs
+    uint8_t weakest;
+    size_t count;
+} operands;
+
+static operands look_at_inputs(const analysis *a, const rondo__node *node) {
+    operands found = {.strongest = HALF_PLAIN, .weakest = HALF_WIDE};
+    for (size_t i = 0; i < node->input_count; ++i) {
+        const int32_t value = node->inputs[i];
+        const bool counts =
+            value >= 0 && !is_constant(a->program, value) && !rondo__half_is_fixed_input(node, i);
+        // Whole numbers have a class, too: sums of products of quantised numbers are WIDE.
+        if (!counts || (!is_single(a->program, value) && a->class_of[value] == HALF_PLAIN)) {
+            continue;
+        }
+        const uint8_t mine = a->class_of[value];
+        found.strongest = mine > found.strongest ? mine : found.strongest;
+        found.weakest = mine < found.weakest ? mine : found.weakest;
+        found.count += 1;
+    }
+    found.weakest = found.count > 0 ? found.weakest : HALF_PLAIN;
+    return found;
+}
+
+static uint8_t get_class(const analysis *a, int32_t value) {
+    return value >= 0 && !is_constant(a->program, value) ? a->class_of[value] : HALF_PLAIN;
+}
+
+// A quotient of two values of which the divisor is no ordinary one is ordinary: x / root, e / sum.
+static bool is_quotient(const analysis *a, const rondo__node *node) {
+    return is_named(node, "Div") && get_class(a, get_input(node, 1)) != HALF_PLAIN &&
+           !is_constant(a->program, get_input(node, 0)) &&
+           get_class(a, get_input(node, 0)) != HALF_EXACT;
+}
+
+// A factor that brings a sum back (1 / 512), or a divisor (512).
+static bool is_scaled_back(const analysis *a, const rondo__node *node) {
+    for (size_t i = 0; i < 2 && is_named(node, "Mul"); ++i) {
+        const int32_t value = get_input(node, i);
+        if (is_single(a->program, value) && is_constant(a->program, value)) {
+            const rondo_tensor *factor = &a->program->values[value].constant;
+            return (rondo__half_get_traits(a->cache, factor) & RONDO__HALF_SHRINKS) != 0;
+        }
+    }
+    float divisor;
+    return is_named(node, "Div") && rondo__match_scalar(a->program, get_input(node, 1), &divisor) &&
+           (divisor >= 64.0f || divisor <= -64.0f);
+}
+
+// Whether the classes of its inputs keep a node in f32, and the class of its results.
+static const char *judge_classes(const analysis *a, const rondo__node *node, uint32_t kind,
+                                 uint8_t *out_class) {
+    const operands in = look_at_inputs(a, node);
+    const bool by_element = (node->op.def->flags & RONDO__OP_ELEMENTWISE) != 0;
+    const bool carries = by_element || (kind & HALF_CARRIES) != 0;
+    *out_class = HALF_PLAIN;
+    if (in.strongest == HALF_WIDE) {
+        const bool is_back = (kind & HALF_BOUNDED) != 0 || is_quotient(a, node);
+        const bool is_inverse =
+            is_named(node, "Reciprocal") ||
+            (is_named(node, "Div") && is_constant(a->program, get_input(node, 0)));
+        *out_class = is_back                                 ? HALF_PLAIN
+                     : is_inverse || is_scaled_back(a, node) ? HALF_FINE
+                                                             : HALF_WIDE;
+        return wide_reason;
+    }
+    if (in.strongest == HALF_FINE && carries) {
+        const bool is_mixed =
+            in.weakest == HALF_PLAIN || (kind & HALF_BOUNDED) != 0 || is_quotient(a, node);
+        *out_class = is_mixed ? HALF_PLAIN : HALF_FINE;
+        return fine_reason;
+    }
+    if (in.strongest == HALF_EXACT && in.weakest == HALF_EXACT && carries) {
+        *out_class = (kind & HALF_BOUNDED) != 0 ? HALF_PLAIN : HALF_EXACT;
+        return HALF_COUNTED;
+    }
+    return NULL;
+}
+
+static void set_results(analysis *a, const rondo__node *node, uint8_t result) {
+    for (size_t i = 0; i < node->output_count; ++i) {
+        if (node->outputs[i] >= 0 && is_single(a->program, node->outputs[i])) {
+            a->class_of[node->outputs[i]] = result;
+        }
+    }
+}
+
+// Sums of products of quantised numbers are wide before a Cast makes them f32, also after moves.
+static void pass_by(analysis *a, const rondo__node *node) {
+    const uint32_t kind = rondo__half_find_rule(node)->kind;
+    const bool is_wide =
+        (kind & HALF_CARRIES) != 0 && look_at_inputs(a, node).strongest == HALF_WIDE;
+    for (size_t i = 0; i < node->output_count; ++i) {
+        if (node->outputs[i] >= 0 && (is_wide || (kind & HALF_COUNTING) != 0)) {
+            a->class_of[node->outputs[i]] = HALF_WIDE;
+        }
+    }
+}
+
+// True when inference takes the node with f16 in place of f32.
+static bool accepts_half(const rondo_program *program, const rondo__node *node,
+                         rondo__tensor_info *infos) {
+    rondo_error saved;
+    rondo__tensor_info *outputs = infos + node->input_count;
+    memset(infos, 0, (node->input_count + node->output_count) * sizeof *infos);
+    for (size_t i = 0; i < node->input_count; ++i) {
+        rondo__program_get_info(program, node->inputs[i], &infos[i]);
+        if (infos[i].dtype == RONDO_DTYPE_F32 && !rondo__half_is_fixed_input(node, i)) {
+            infos[i].dtype = RONDO_DTYPE_F16;
+            infos[i].constant = NULL;
+        }
+    }
+    rondo__infer infer = {.op = &node->op,
+                          .input_count = node->input_count,
+                          .output_count = node->output_count,
+                          .inputs = infos,
+                          .outputs = outputs};
+    rondo__error_save(&saved);
+    bool accepts = rondo__op_infer(&infer) == RONDO_STATUS_OK;
+    rondo__error_restore(&saved);
+    for (size_t i = 0; accepts && i < node->output_count; ++i) {
+        accepts = node->outputs[i] < 0 || outputs[i].is_shape_known;
+    }
+    return accepts;
+}
+
+static void decide_node(analysis *a, size_t n, rondo__tensor_info *infos) {
+    const rondo_program *program = a->program;
+    const rondo__node *node = &program->nodes[n];
+    rondo__half_decision *decision = &a->decisions[n];
+    if (!decision->is_touched) {
+        pass_by(a, node);
+        return;
+    }
+    if ((node->op.def->flags & RONDO__OP_CONTROL) != 0) {
+        decision->reason = control_reason;
+        return;
+    }
+    if (has_objects(program, node)) {
+        decision->reason = object_reason;
+        return;
+    }
+    if (!is_known(program, node)) {
+        decision->reason = dynamic_reason;
+        return;
+    }
+    if (node->precision == RONDO__PRECISION_SINGLE) {
+        decision->reason = asked_reason;
+        return;
+    }
+    const bool is_possible = accepts_half(program, node, infos);
+    if (node->precision == RONDO__PRECISION_HALF) {
+        decision->reason = is_possible ? NULL : refused_reason;
+        return;
+    }
+    uint8_t own;
+    uint8_t by_constant = HALF_PLAIN;
+    uint8_t by_inputs;
+    uint32_t kind;
+    const char *op_reason = judge_op(a, n, &own, &kind);
+    const char *constant_reason =
+        judge_constants(a, node, rondo__half_find_rule(node), &by_constant);
+    const char *input_reason = judge_classes(a, node, kind, &by_inputs);
+    if (op_reason != NULL) {
+        decision->reason = op_reason;
+        // A sum or a Cast hands on what is worse than its own result.
+        const bool hands_on = (kind & HALF_CARRIES) != 0 && by_inputs > own;
+        set_results(a, node, hands_on ? by_inputs : own);
+    } else if (constant_reason != NULL) {
+        decision->reason = constant_reason;
+        set_results(a, node, by_inputs > by_constant ? by_inputs : by_constant);
+    } else if (input_reason != NULL) {
+        decision->reason = input_reason;
+        set_results(a, node, by_inputs);
+    } else if (decision->reason == NULL && (node->op.def->flags & RONDO__OP_USER) != 0) {
+        decision->reason = own_reason;
+    } else if (decision->reason == NULL && !is_possible) {
+        decision->reason = refused_reason;
+    }
+}
+
+// ---- moves between ops that stay ---------------------------------------------------------------
+
+// A move stays, too, where its values are f32 at hand and nobody reads them as f16: rounding and
+// widening again would cost precision and time. One walk back finds whole chains.
+static rondo_status keep_moves(analysis *a) {
+    const rondo_program *program = a->program;
+    bool *is_at_hand = rondo__calloc(program->value_count + 1, sizeof *is_at_hand);
+    bool *is_read_half = rondo__calloc(program->value_count + 1, sizeof *is_read_half);
+    rondo_status status = RONDO_STATUS_NO_MEMORY;
+    if (is_at_hand == NULL || is_read_half == NULL) {
+        goto free_lists;
+    }
+    status = RONDO_STATUS_OK;
+    for (size_t i = 0; i < program->input_count; ++i) {
+        is_at_hand[program->inputs[i]] = true;
+    }
+    for (size_t n = 0; n < program->node_count; ++n) {
+        const rondo__node *node = &program->nodes[n];
+        bool is_here = a->decisions[n].reason != NULL;
+        if (!is_here && is_move(node) && get_input(node, 0) >= 0) {
+            is_here = true;
+            for (size_t i = 0; i < node->input_count; ++i) {
+                is_here =
+                    is_here && (node->inputs[i] < 0 || !is_computed(program, node->inputs[i]) ||
+                                is_at_hand[node->inputs[i]]);
+            }
+        }
+        for (size_t i = 0; i < node->output_count; ++i) {
+            if (node->outputs[i] >= 0) {
+                is_at_hand[node->outputs[i]] = is_here;
+            }
+        }
+    }
+    for (size_t n = program->node_count; n-- > 0;) {
+        const rondo__node *node = &program->nodes[n];
+        rondo__half_decision *decision = &a->decisions[n];
+        bool is_free = decision->is_touched && decision->reason == NULL && is_move(node) &&
+                       node->precision == RONDO__PRECISION_BY_RULE;
+        for (size_t i = 0; i < node->output_count; ++i) {
+            const int32_t value = node->outputs[i];
+            is_free = is_free && (value < 0 || !is_single(program, value) ||
+                                  (is_at_hand[value] && !is_read_half[value]));
+        }
+        if (is_free) {
+            decision->reason = move_reason;
+        }
+        for (size_t i = 0; i < node->input_count && decision->reason == NULL; ++i) {
+            if (node->inputs[i] >= 0) {
+                is_read_half[node->inputs[i]] = true;
+            }
+        }
+    }
+
+free_lists:
+    rondo__free(is_at_hand);
+    rondo__free(is_read_half);
+    return status;
+}
+
+rondo_status rondo__half_decide(const rondo_program *program, rondo__half_cache *cache,
+                                rondo__half_decision *out_decisions) {
+    size_t widest = 1;
+    analysis a = {.program = program, .cache = cache, .decisions = out_decisions};
+    for (size_t n = 0; n < program->node_count; ++n) {
+        const rondo__node *node = &program->nodes[n];
+        const size_t width = node->input_count + node->output_count;
+        widest = width > widest ? width : widest;
+        out_decisions[n] = (rondo__half_decision){.is_touched = reads_single(program, node) ||
+                                                                makes_single(program, node)};
+    }
+    RETURN_IF_ERROR(rondo__uses_init(program, &a.uses));
+    rondo_status status = RONDO_STATUS_NO_MEMORY;
+    rondo__tensor_info *infos = rondo__calloc(widest, sizeof *infos);
+    a.class_of = rondo__calloc(program->value_count + 1, sizeof *a.class_of);
+    a.wanted = rondo__calloc(program->value_count + 1, sizeof *a.wanted);
+    if (infos == NULL || a.class_of == NULL || a.wanted == NULL) {
+        goto free_lists;
+    }
+    trace_back(&a);
+    for (size_t n = 0; n < program->node_count; ++n) {
+        decide_node(&a, n, infos);
+    }
+    status = keep_moves(&a);
+
+free_lists:
+    rondo__free(infos);
+    rondo__free(a.class_of);
+    rondo__free(a.wanted);
+    rondo__uses_deinit(&a.uses);
+    return status;
+}

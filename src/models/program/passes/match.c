@@ -1,0 +1,235 @@
+// program/passes/match.c — see match.h.
+// SPDX-License-Identifier: Apache-2.0
+#include "program/passes/match.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "program/edit.h"
+
+bool rondo__match_scalar(const rondo_program *program, int32_t value, float *out_value) {
+    if (value < 0) {
+        return false;
+    }
+    const rondo_tensor *tensor = &program->values[value].constant;
+    if (tensor->dtype == RONDO_DTYPE_NONE || rondo_shape_get_count(&tensor->shape) != 1) {
+        return false;
+    }
+    if (tensor->dtype == RONDO_DTYPE_F32) {
+        *out_value = *(const float *)tensor->data;
+        return true;
+    }
+    if (tensor->dtype == RONDO_DTYPE_F16) {
+        *out_value = rondo_f16_to_float(*(const uint16_t *)tensor->data);
+        return true;
+    }
+    return false;
+}
+
+// Bounds of Clip: attributes before opset 11, whose defaults are the greatest floats; inputs from
+// then on, and an absent one is no bound. False when a bound is not known ahead, or is NaN, which
+// would have to win over everything.
+static bool match_clip(const rondo_program *program, const rondo__node *node, float *out_min,
+                       float *out_max) {
+    const bool has_attributes = node->op.opset < 11;
+    *out_min = has_attributes ? rondo__op_get_float(&node->op, "min", -FLT_MAX) : -INFINITY;
+    *out_max = has_attributes ? rondo__op_get_float(&node->op, "max", FLT_MAX) : INFINITY;
+    if (node->input_count > 1 && node->inputs[1] >= 0 &&
+        !rondo__match_scalar(program, node->inputs[1], out_min)) {
+        return false;
+    }
+    if (node->input_count > 2 && node->inputs[2] >= 0 &&
+        !rondo__match_scalar(program, node->inputs[2], out_max)) {
+        return false;
+    }
+    return !isnan(*out_min) && !isnan(*out_max);
+}
+
+// A rondo.Elementwise of one op without numbers and one input, as the passes that name patterns and
+// the one for f16 make it.
+static bool match_single_elementwise(const rondo__node *node, rondo__scalar_op *out_op) {
+    if (!rondo__node_is(node, "rondo", "Elementwise") || node->input_count != 1) {
+        return false;
+    }
+    const rondo__attribute *ops = rondo__op_find(&node->op, "ops");
+    const int parsed = ops != NULL && ops->kind == RONDO__ATTRIBUTE_STRINGS && ops->count == 1
+                           ? rondo__scalar_op_parse(ops->strings[0])
+                           : -1;
+    *out_op = (rondo__scalar_op)parsed;
+    return parsed == RONDO__SCALAR_Gelu || parsed == RONDO__SCALAR_GeluTanh ||
+           parsed == RONDO__SCALAR_Silu || parsed == RONDO__SCALAR_Saturate;
+}
+
+// Those, and ONNX's Gelu, which is one of two.
+static bool match_named(const rondo__node *node, rondo__scalar_op *out_op) {
+    if (rondo__node_is(node, "", "Gelu")) {
+        const char *approximate = rondo__op_get_string(&node->op, "approximate", "none");
+        *out_op = strcmp(approximate, "none") != 0 ? RONDO__SCALAR_GeluTanh : RONDO__SCALAR_Gelu;
+        return true;
+    }
+    return match_single_elementwise(node, out_op);
+}
+
+bool rondo__match_activation(const rondo_program *program, const rondo__node *node,
+                             rondo__activation *out_activation, float *out_alpha, float *out_beta) {
+    rondo__scalar_op named;
+    *out_alpha = 0.0f;
+    *out_beta = 0.0f;
+    if (match_named(node, &named) && named != RONDO__SCALAR_Saturate) {
+        *out_activation = named == RONDO__SCALAR_Gelu       ? RONDO__ACTIVATION_GELU
+                          : named == RONDO__SCALAR_GeluTanh ? RONDO__ACTIVATION_GELU_TANH
+                                                            : RONDO__ACTIVATION_SILU;
+        return true;
+    }
+    if (node->op.def->domain[0] != '\0') {
+        return false;
+    }
+    const char *name = node->op.def->name;
+    static const struct {
+        const char *name;
+        rondo__activation activation;
+    } plain[] = {{"Relu", RONDO__ACTIVATION_RELU},
+                 {"Sigmoid", RONDO__ACTIVATION_SIGMOID},
+                 {"Tanh", RONDO__ACTIVATION_TANH},
+                 {"HardSwish", RONDO__ACTIVATION_HARD_SWISH}};
+    for (size_t i = 0; i < sizeof plain / sizeof plain[0]; ++i) {
+        if (strcmp(name, plain[i].name) == 0) {
+            *out_activation = plain[i].activation;
+            return true;
+        }
+    }
+    if (strcmp(name, "LeakyRelu") == 0) {
+        *out_activation = RONDO__ACTIVATION_LEAKY_RELU;
+        *out_alpha = rondo__op_get_float(&node->op, "alpha", 0.01f);
+        return true;
+    }
+    if (strcmp(name, "Clip") == 0) {
+        *out_activation = RONDO__ACTIVATION_CLIP;
+        return match_clip(program, node, out_alpha, out_beta);
+    }
+    return false;
+}
+
+const char *rondo__match_activation_name(rondo__activation activation) {
+    static const char *const names[] = {
+#define RONDO_ACTIVATION_NAME(name, text) text,
+        RONDO_ACTIVATION_MAP(RONDO_ACTIVATION_NAME)
+#undef RONDO_ACTIVATION_NAME
+    };
+    return names[activation];
+}
+
+const char *rondo__match_scalar_name(rondo__scalar_op op) {
+    static const char *const names[] = {
+#define RONDO_SCALAR_OP_NAME(name, operands) #name,
+        RONDO_SCALAR_OP_MAP(RONDO_SCALAR_OP_NAME)
+#undef RONDO_SCALAR_OP_NAME
+    };
+    return names[op];
+}
+
+// Two operands of which one is a scalar constant become one operand with numbers.
+static bool match_affine(const char *name, bool is_constant_first, float c, float *out_alpha,
+                         float *out_beta) {
+    if (strcmp(name, "Add") == 0) {
+        *out_alpha = 1.0f;
+        *out_beta = c;
+        return true;
+    }
+    if (strcmp(name, "Mul") == 0) {
+        *out_alpha = c;
+        *out_beta = -0.0f;  // which leaves the sign of a zero as it is
+        return true;
+    }
+    if (strcmp(name, "Sub") == 0) {
+        *out_alpha = is_constant_first ? -1.0f : 1.0f;
+        *out_beta = is_constant_first ? c : -c;
+        return true;
+    }
+    return false;
+}
+
+bool rondo__match_scalar_op(const rondo_program *program, const rondo__node *node,
+                            rondo__scalar_op *out_op, int32_t *out_first, int32_t *out_second,
+                            float *out_alpha, float *out_beta) {
+    *out_first = 0;
+    *out_second = -1;
+    *out_alpha = 0.0f;
+    *out_beta = 0.0f;
+    if (match_named(node, out_op)) {
+        return true;
+    }
+    if (node->op.def->domain[0] != '\0' || node->output_count != 1) {
+        return false;
+    }
+    const char *name = node->op.def->name;
+    if (strcmp(name, "Clip") == 0) {
+        *out_op = RONDO__SCALAR_Clip;
+        return match_clip(program, node, out_alpha, out_beta);
+    }
+    int parsed = rondo__scalar_op_parse(name);
+    if (parsed < 0) {
+        return false;
+    }
+    *out_op = (rondo__scalar_op)parsed;
+    int operands = rondo__scalar_op_get_operand_count(*out_op);
+    if (operands == 1) {
+        static const struct {
+            const char *name;
+            float alpha;
+            float beta;
+        } defaults[] = {
+            {"LeakyRelu", 0.01f, 0.0f}, {"Elu", 1.0f, 0.0f}, {"HardSigmoid", 0.2f, 0.5f}};
+        for (size_t i = 0; i < sizeof defaults / sizeof defaults[0]; ++i) {
+            if (strcmp(name, defaults[i].name) == 0) {
+                *out_alpha = rondo__op_get_float(&node->op, "alpha", defaults[i].alpha);
+                *out_beta = rondo__op_get_float(&node->op, "beta", defaults[i].beta);
+            }
+        }
+        return node->input_count == 1;
+    }
+    if (node->input_count != 2 || node->inputs[0] < 0 || node->inputs[1] < 0) {
+        return false;
+    }
+    float c;
+    for (int32_t k = 0; k < 2; ++k) {
+        rondo_shape mine;
+        rondo_shape result;
+        // A scalar of higher rank than the other operand would raise the result's rank: not an
+        // affine map then.
+        if (rondo__match_scalar(program, node->inputs[k], &c) &&
+            rondo__value_get_shape(&program->values[node->inputs[1 - k]], &mine) &&
+            rondo__value_get_shape(&program->values[node->outputs[0]], &result) &&
+            rondo_shape_is_equal(&mine, &result) &&
+            match_affine(name, k == 0, c, out_alpha, out_beta)) {
+            *out_op = RONDO__SCALAR_Affine;
+            *out_first = 1 - k;
+            return true;
+        }
+    }
+    *out_second = 1;
+    return true;
+}
+
+bool rondo__match_inference_norm(const rondo__node *norm) {
+    bool is_training = rondo__op_trains(&norm->op);
+    for (size_t i = 1; i < norm->output_count; ++i) {
+        is_training = is_training || norm->outputs[i] >= 0;
+    }
+    return !is_training && norm->input_count == 5;
+}
+
+bool rondo__match_channel_constant(const rondo_program *program, int32_t value,
+                                   const rondo_shape *result) {
+    const rondo_tensor *c = &program->values[value].constant;
+    if (c->dtype != RONDO_DTYPE_F32 && c->dtype != RONDO_DTYPE_F16) {
+        return false;
+    }
+    int32_t channel_axis = c->shape.rank - result->rank + 1;  // of the constant
+    if (channel_axis < 0 || c->shape.rank > result->rank ||
+        rondo_shape_get_count(&c->shape) != result->extent[1]) {
+        return false;
+    }
+    return c->shape.extent[channel_axis] == result->extent[1];
+}

@@ -1,0 +1,37 @@
+// program/passes/match.h — small questions that fusing passes ask about values and nodes.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_PROGRAM_PASSES_MATCH_H
+#define RONDO_PROGRAM_PASSES_MATCH_H
+
+#include <stdbool.h>
+
+#include "op/fused/fused.h"
+#include "program/program.h"
+
+// True, with the number in *out_value, when `value` is a constant of one float element (f32 or
+// f16).
+bool rondo__match_scalar(const rondo_program *program, int32_t value, float *out_value);
+
+// True when the node is an activation of its input 0 that op/fused.h lists, with its parameters.
+bool rondo__match_activation(const rondo_program *program, const rondo__node *node,
+                             rondo__activation *out_activation, float *out_alpha, float *out_beta);
+
+// True when the node is an element-wise op of one input, or of one input and scalar constants, or
+// of two inputs; *out_first and *out_second are input positions (second -1 for one operand).
+bool rondo__match_scalar_op(const rondo_program *program, const rondo__node *node,
+                            rondo__scalar_op *out_op, int32_t *out_first, int32_t *out_second,
+                            float *out_alpha, float *out_beta);
+
+// The name of an activation as attributes write it.
+const char *rondo__match_activation_name(rondo__activation activation);
+const char *rondo__match_scalar_name(rondo__scalar_op op);  // and of a step of rondo.Elementwise
+
+// True when `value` is a constant with one number for each channel of a result of this shape:
+// [C, 1, ...] or [1, C, 1, ...].
+bool rondo__match_channel_constant(const rondo_program *program, int32_t value,
+                                   const rondo_shape *result);
+
+// True when a BatchNormalization has fixed statistics.
+bool rondo__match_inference_norm(const rondo__node *norm);
+
+#endif  // RONDO_PROGRAM_PASSES_MATCH_H

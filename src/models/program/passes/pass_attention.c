@@ -1,0 +1,316 @@
+// program/passes/pass_attention.c — two products with a softmax between them become
+// rondo.Attention.
+//
+//   scores = rondo.MatMul(q, k)
+//   shares = Softmax(scores), or Softmax(Add(scores, mask))
+//   y      = rondo.MatMul(shares, v)
+//
+// rondo.MatMul has taken the factor in, and perhaps the mask (as its residual or bias). What only
+// moves or scales q, k and v (program/view.h) is looked through, and so is a Transpose behind y:
+// the kernel reads and writes where they lie. What lies between must have no other user.
+// SPDX-License-Identifier: Apache-2.0
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "op/fused/attention.h"
+#include "program/edit.h"
+#include "program/passes/match.h"
+#include "program/passes/passes.h"
+#include "program/passes/rewrite.h"
+#include "program/shapes/specialise.h"
+#include "program/view.h"
+
+typedef struct pattern {
+    const rondo_program *program;
+    const rondo__uses *uses;
+    const bool *remove;
+    int32_t q, k, v, mask;
+    bool k_is_turned, v_is_turned;  // their rows lie along the last extent
+    float scale;
+    int32_t scores, add, softmax, product, transpose;  // nodes; -1: none
+    int32_t result;
+} pattern;
+
+static const rondo__node *get_node(const pattern *p, int32_t node) {
+    return &p->program->nodes[node];
+}
+
+static bool get_shape(const pattern *p, int32_t value, rondo_shape *out_shape) {
+    return rondo__value_get_shape(&p->program->values[value], out_shape);
+}
+
+// The node that makes `value` for nobody else and is an op of that name; -1 otherwise.
+static int32_t get_maker(const pattern *p, int32_t value, const char *domain, const char *name) {
+    const int32_t maker = p->program->values[value].producer;
+    const bool is_it = maker >= 0 && !p->remove[maker] &&
+                       rondo__node_is(get_node(p, maker), domain, name) &&
+                       rondo__uses_get_single(p->uses, value) >= 0;
+    return is_it ? maker : -1;
+}
+
+// Whether the product is bare but for what `p` takes out of it.
+static bool is_bare(const rondo__node *product) {
+    return rondo__op_get_int(&product->op, "trans_a", 0) == 0 &&
+           rondo__activation_parse(rondo__op_get_string(&product->op, "activation", "none")) ==
+               RONDO__ACTIVATION_NONE;
+}
+
+// Finds the scores' product above the softmax, and the mask.
+static bool match_scores(pattern *p, int32_t value) {
+    p->add = get_maker(p, value, "", "Add");
+    p->mask = RONDO__VALUE_NONE;
+    if (p->add >= 0) {
+        const rondo__node *add = get_node(p, p->add);
+        rondo_shape sum, scores;
+        for (int i = 0; i < 2 && p->mask < 0; ++i) {
+            p->scores = get_maker(p, add->inputs[i], "rondo", "MatMul");
+            if (p->scores >= 0 && get_shape(p, value, &sum) &&
+                get_shape(p, add->inputs[i], &scores) && rondo_shape_is_equal(&sum, &scores)) {
+                p->mask = add->inputs[1 - i];
+            }
+        }
+        if (p->mask < 0) {
+            return false;
+        }
+    } else {
+        p->scores = get_maker(p, value, "rondo", "MatMul");
+    }
+    if (p->scores < 0 || !is_bare(get_node(p, p->scores))) {
+        return false;
+    }
+    const rondo__node *product = get_node(p, p->scores);
+    for (size_t i = 2; i < product->input_count; ++i) {
+        if (product->inputs[i] >= 0 && p->mask >= 0) {
+            return false;  // two addends
+        }
+        p->mask = product->inputs[i] >= 0 ? product->inputs[i] : p->mask;
+    }
+    p->scale = rondo__op_get_float(&product->op, "alpha_scale", 1.0f);
+    p->q = product->inputs[0];
+    p->k = product->inputs[1];
+    p->k_is_turned = rondo__op_get_int(&product->op, "trans_b", 0) == 0;
+    return true;
+}
+
+// Whether a node is a Transpose that leaves the last extent where it is.
+static bool keeps_columns(const rondo__node *node) {
+    size_t count = 0;
+    const int64_t *perm = rondo__op_get_ints(&node->op, "perm", &count);
+    return rondo__node_is(node, "", "Transpose") && perm != NULL && count > 0 &&
+           perm[count - 1] == (int64_t)count - 1;
+}
+
+// Finds the product below the softmax, and what turns its result.
+static bool match_product(pattern *p) {
+    p->product = rondo__uses_get_single(p->uses, get_node(p, p->softmax)->outputs[0]);
+    if (p->product < 0 || p->remove[p->product]) {
+        return false;
+    }
+    const rondo__node *product = get_node(p, p->product);
+    if (!rondo__node_is(product, "rondo", "MatMul") || !is_bare(product) ||
+        product->inputs[0] != get_node(p, p->softmax)->outputs[0] ||
+        rondo__op_get_float(&product->op, "alpha_scale", 1.0f) != 1.0f) {
+        return false;
+    }
+    for (size_t i = 2; i < product->input_count; ++i) {
+        if (product->inputs[i] >= 0) {
+            return false;
+        }
+    }
+    p->v = product->inputs[1];
+    p->v_is_turned = rondo__op_get_int(&product->op, "trans_b", 0) != 0;
+    p->result = product->outputs[0];
+    p->transpose = rondo__uses_get_single(p->uses, p->result);
+    if (p->transpose >= 0 && !p->remove[p->transpose] && keeps_columns(get_node(p, p->transpose))) {
+        p->result = get_node(p, p->transpose)->outputs[0];
+    } else {
+        p->transpose = -1;
+    }
+    return true;
+}
+
+// Whether softmax runs along the last axis of what has the rank of an attention.
+static bool is_along_keys(const pattern *p) {
+    const rondo__node *softmax = get_node(p, p->softmax);
+    rondo_shape scores;
+    if (!get_shape(p, softmax->outputs[0], &scores) || scores.rank < 3 || scores.rank > 4) {
+        return false;
+    }
+    const int64_t axis = rondo__op_get_int(&softmax->op, "axis", softmax->op.opset < 13 ? 1 : -1);
+    return axis == -1 || axis == scores.rank - 1;
+}
+
+// Whether the op's attributes and its inputs are those of one attention with such a result.
+static bool is_fit(const pattern *p, const rondo__op *op, const int32_t inputs[4]) {
+    rondo_shape shapes[4] = {{0}}, result;
+    for (int i = 0; i < 4; ++i) {
+        if (inputs[i] >= 0 && !get_shape(p, inputs[i], &shapes[i])) {
+            return false;
+        }
+    }
+    rondo__attention attention;
+    rondo_error saved;
+    rondo__error_save(&saved);
+    const bool fits =
+        rondo__attention_init(op, &shapes[0], &shapes[1], &shapes[2],
+                              inputs[3] >= 0 ? &shapes[3] : NULL, &attention) == RONDO_STATUS_OK;
+    rondo__error_restore(&saved);
+    return fits && get_shape(p, p->result, &result) &&
+           rondo_shape_is_equal(&result, &attention.output);
+}
+
+static bool has_one_precision(const pattern *p) {
+    const uint8_t precision = get_node(p, p->product)->precision;
+    return get_node(p, p->softmax)->precision == precision &&
+           get_node(p, p->scores)->precision == precision &&
+           (p->add < 0 || get_node(p, p->add)->precision == precision);
+}
+
+static bool has_one_dtype(const pattern *p, const int32_t values[4]) {
+    rondo__tensor_info infos[4] = {{0}};
+    for (int i = 0; i < 4; ++i) {
+        if (values[i] >= 0) {
+            rondo__program_get_info(p->program, values[i], &infos[i]);
+        }
+    }
+    const rondo_dtype dtype = infos[0].dtype;
+    return (dtype == RONDO_DTYPE_F32 || dtype == RONDO_DTYPE_F16) && infos[1].dtype == dtype &&
+           infos[2].dtype == dtype && (values[3] < 0 || infos[3].dtype == dtype);
+}
+
+// ---- what becomes of it -----------------------------------------------------------------------
+
+typedef struct operands {
+    int64_t batch, heads, m, n, width, v_width;
+    rondo__view q, k, v;
+} operands;
+
+// Extent or stride `i` of batch, head, row, column.
+static int64_t get_entry(const rondo__view *view, const int64_t *list, int i, bool is_turned,
+                         int64_t without) {
+    const int32_t at = view->rank - 4 + (is_turned && i >= 2 ? 5 - i : i);
+    return at < 0 ? without : list[at];
+}
+
+// Looks at where q, k and v lie. False: not as those of one attention.
+static bool look_at_operands(const pattern *p, operands *o) {
+    rondo__view_trace(p->program, p->q, true, &o->q);
+    rondo__view_trace(p->program, p->k, true, &o->k);
+    rondo__view_trace(p->program, p->v, false, &o->v);
+    const rondo__view *views[3] = {&o->q, &o->k, &o->v};
+    const bool is_turned[3] = {false, p->k_is_turned, p->v_is_turned};
+    int64_t extent[3][4];
+    for (int t = 0; t < 3; ++t) {
+        for (int i = 0; i < 4; ++i) {
+            extent[t][i] = get_entry(views[t], views[t]->extent, i, is_turned[t], 1);
+            if (extent[t][i] == 0 || views[t]->rank != o->q.rank) {
+                return false;
+            }
+        }
+    }
+    o->batch = extent[0][0];
+    o->heads = extent[0][1];
+    o->m = extent[0][2];
+    o->n = extent[1][2];
+    o->width = extent[0][3];
+    o->v_width = extent[2][3];
+    return extent[1][0] == o->batch && extent[2][0] == o->batch && extent[1][1] == o->heads &&
+           extent[2][1] == o->heads && extent[1][3] == o->width && extent[2][2] == o->n;
+}
+
+static rondo_status write_view(rondo__op *op, const char *name, const rondo__view *view,
+                               bool is_turned) {
+    int64_t list[5] = {view->offset};
+    for (int i = 0; i < 4; ++i) {
+        list[1 + i] = get_entry(view, view->stride, i, is_turned, 0);
+    }
+    return rondo__op_set_ints(op, name, list, 5);
+}
+
+// The strides of batch, head and row in the result, whose extents a Transpose may have moved.
+static rondo_status write_result(const pattern *p, rondo__op *op) {
+    rondo_shape shape;
+    size_t count = 0;
+    const int64_t *perm = NULL;
+    int64_t stride[RONDO_RANK_MAX] = {0}, list[3] = {0};
+    if (!get_shape(p, p->result, &shape)) {
+        return RONDO_FAIL(INTERNAL, "the result of an attention has no shape");
+    }
+    if (p->transpose >= 0) {
+        perm = rondo__op_get_ints(&get_node(p, p->transpose)->op, "perm", &count);
+    }
+    int64_t step = 1;
+    for (int32_t d = shape.rank - 1; d >= 0; --d) {
+        stride[perm != NULL ? perm[d] : d] = step;
+        step *= shape.extent[d];
+    }
+    for (int i = 0; i < 3; ++i) {
+        list[i] = i + shape.rank >= 4 ? stride[i + shape.rank - 4] : 0;
+    }
+    RETURN_IF_ERROR(rondo__op_set_ints(op, "y", list, 3));
+    return rondo__op_set_ints(op, "shape", shape.extent, (size_t)shape.rank);
+}
+
+static rondo_status write_op(const pattern *p, const operands *o, rondo__op *op) {
+    const int64_t extents[6] = {o->batch, o->heads, o->m, o->n, o->width, o->v_width};
+    *op = (rondo__op){.opset = RONDO_OP_OPSET_MAX,
+                      .def = rondo__op_lookup("rondo", "Attention", RONDO_OP_OPSET_MAX)};
+    if (op->def == NULL) {
+        return RONDO_FAIL(INTERNAL, "rondo.Attention is not registered");
+    }
+    RETURN_IF_ERROR(rondo__op_set_float(op, "scale", p->scale * o->q.factor * o->k.factor));
+    RETURN_IF_ERROR(rondo__op_set_ints(op, "extents", extents, 6));
+    RETURN_IF_ERROR(write_view(op, "q", &o->q, false));
+    RETURN_IF_ERROR(write_view(op, "k", &o->k, p->k_is_turned));
+    RETURN_IF_ERROR(write_view(op, "v", &o->v, p->v_is_turned));
+    return write_result(p, op);
+}
+
+// Takes `op`. The nodes that the pattern covers go; the last product becomes the attention.
+static rondo_status rewrite(rondo__rewriting *rewriting, const pattern *p, rondo__op *op,
+                            const int32_t values[4]) {
+    rondo__node *node = &rewriting->program->nodes[p->product];
+    int32_t *inputs = rondo__calloc(4, sizeof *inputs);
+    if (inputs == NULL) {
+        rondo__op_deinit(op);
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    memcpy(inputs, values, 4 * sizeof *inputs);
+    rondo__node_become(node, op, inputs, 4);
+    node->outputs[0] = p->result;
+    rewriting->program->values[p->result].producer = p->product;  // what follows looks through it
+    const int32_t gone[] = {p->scores, p->add, p->softmax, p->transpose};
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; ++i) {
+        if (gone[i] >= 0) {
+            rewriting->remove[gone[i]] = true;
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status rewrite_node(rondo__rewriting *rewriting, size_t n) {
+    pattern p = {.program = rewriting->program,
+                 .uses = &rewriting->uses,
+                 .remove = rewriting->remove,
+                 .softmax = (int32_t)n};
+    const rondo__node *softmax = &rewriting->program->nodes[n];
+    operands o;
+    if (!rondo__node_is(softmax, "", "Softmax") || rewriting->remove[n] || !match_product(&p) ||
+        !match_scores(&p, softmax->inputs[0]) || !has_one_precision(&p) || !is_along_keys(&p) ||
+        !look_at_operands(&p, &o)) {
+        return RONDO_STATUS_OK;
+    }
+    const int32_t inputs[4] = {o.q.base, o.k.base, o.v.base, p.mask};
+    rondo__op op;
+    rondo_status status = write_op(&p, &o, &op);
+    if (status != RONDO_STATUS_OK || !has_one_dtype(&p, inputs) || !is_fit(&p, &op, inputs)) {
+        rondo__op_deinit(&op);
+        return status;
+    }
+    return rewrite(rewriting, &p, &op, inputs);
+}
+
+rondo_status rondo__pass_attention(rondo_program *program) {
+    return rondo__program_rewrite(program, rewrite_node);
+}

@@ -1,0 +1,110 @@
+// program/passes/passes.h — rewrites that keep a program's meaning and make it cheaper to run.
+//
+// Each pass is one file, program/pass_<name>.c, and one function. All leave the program verified.
+// The pass to f16, which needs more than the program, is declared in program/half_pass.h.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_PROGRAM_PASSES_PASSES_H
+#define RONDO_PROGRAM_PASSES_PASSES_H
+
+#include <stdbool.h>
+
+#include "program/program.h"
+
+// What the target profits from; the executor fills it from the kernel room's traits.
+typedef struct rondo__pass_options {
+    bool channels_last;     // convolutions in NHWC
+    bool fuse_bytes;        // rondo.MatMulInteger, rondo.ConvInteger; convolutions of bytes in NHWC
+    bool split_transposed;  // ConvTranspose as Conv and DepthToSpace
+    bool widen_images;      // rondo.SpaceToDepth before convolutions of few channels, in NHWC
+    bool fuse_convolution;  // rondo.Conv
+    bool fuse_matmul;       // rondo.MatMul
+    bool fuse_attention;    // rondo.Attention, out of rondo.MatMul
+    bool fuse_group_norm;   // rondo.GroupNormalization
+    bool fuse_concat;       // rondo.Concat
+    bool fuse_elementwise;  // rondo.Elementwise
+    bool fuse_norm;         // rondo.NormMatMul, out of rondo.MatMul of half precision
+    bool add_shortcuts;     // rondo.Conv with a second one of single pixels, in NHWC
+} rondo__pass_options;
+
+// Passes that need no shapes; run once for a program. They remove Identity and inference-time
+// Dropout, fold BatchNormalization into the convolution before it and scales by channel into the
+// product before them, take strings out of classifiers, and name the GELU pattern.
+//
+// Errors:    NO_MEMORY, BAD_DATA.
+// Threads:   one thread per program.
+RONDO_MUST_USE rondo_status rondo__program_simplify(rondo_program *program);
+
+// Joins products of one value with three constants or more, as those of q, k and v are. Once for a
+// program, where attention is one op; weights are copied. Nodes with a place stay.
+//
+// Errors:    NO_MEMORY, BAD_DATA.
+// Threads:   one thread per program.
+RONDO_MUST_USE rondo_status rondo__program_join_products(rondo_program *program);
+
+// Passes on a specialised program; run once for a plan.
+//
+// Errors:    NO_MEMORY, BAD_DATA.
+// Threads:   one thread per program.
+RONDO_MUST_USE rondo_status rondo__program_optimise(rondo_program *program,
+                                                    const rondo__pass_options *options);
+
+// Puts ops that wait for shapes which depend on data into bodies of rondo.Rest, to be planned when
+// they are known. The program is specialised.
+//
+// Errors:    NO_MEMORY.
+// Threads:   one thread per program.
+typedef struct rondo__rest_options {
+    bool is_body;  // the program is such a body itself
+    bool is_near;  // bodies read and leave data on a GPU
+} rondo__rest_options;
+RONDO_MUST_USE rondo_status rondo__pass_rest(rondo_program *program,
+                                             const rondo__rest_options *options);
+
+// Puts branches in the place of their Ifs, where the condition is a constant. What came with them
+// is not inferred yet: the program is to be specialised again.
+//
+// Errors:    NO_MEMORY.
+// Threads:   one thread per program.
+RONDO_MUST_USE rondo_status rondo__pass_branch(rondo_program *program);
+// Whether that would change anything.
+bool rondo__program_has_known_branches(const rondo_program *program);
+// Which inputs, one flag for each, would make the condition of an If known: single integers or
+// bools, of conditions that are computed from nothing else. The program is specialised.
+//
+// Errors:    NO_MEMORY.
+// Threads:   safe while nobody changes the program.
+RONDO_MUST_USE rondo_status rondo__program_find_deciding(const rondo_program *program,
+                                                         bool *out_decides);
+
+// The single passes, for tests.
+rondo_status rondo__pass_identity(rondo_program *program);
+rondo_status rondo__pass_batch_norm(rondo_program *program);
+rondo_status rondo__pass_layer_scale(rondo_program *program);
+rondo_status rondo__pass_labels(rondo_program *program);
+rondo_status rondo__pass_gelu(rondo_program *program);
+rondo_status rondo__pass_join(rondo_program *program);
+rondo_status rondo__pass_silu(rondo_program *program);
+rondo_status rondo__pass_moves(rondo_program *program);
+rondo_status rondo__pass_transposed(rondo_program *program);
+rondo_status rondo__pass_convolution(rondo_program *program);
+rondo_status rondo__pass_byte_product(rondo_program *program);
+rondo_status rondo__pass_group_norm(rondo_program *program);
+rondo_status rondo__pass_concat(rondo_program *program);
+rondo_status rondo__pass_space_to_depth(rondo_program *program);
+// Which convolutions are to be in NHWC, as bits.
+typedef enum rondo__layout_kind {
+    RONDO__LAYOUT_REALS = 1,
+    RONDO__LAYOUT_BYTES = 2,
+} rondo__layout_kind;
+rondo_status rondo__pass_layout(rondo_program *program, uint32_t wants);
+bool rondo__layout_is_wanted(rondo_program *program, uint32_t wants);  // there are such
+rondo_status rondo__pass_scale_shift(rondo_program *program);
+rondo_status rondo__pass_matmul(rondo_program *program);
+rondo_status rondo__pass_attention(rondo_program *program);
+rondo_status rondo__pass_elementwise(rondo_program *program);
+rondo_status rondo__pass_widen(rondo_program *program);
+rondo_status rondo__pass_norm_product(rondo_program *program);
+rondo_status rondo__pass_moments(rondo_program *program);
+rondo_status rondo__pass_shortcut(rondo_program *program);
+
+#endif  // RONDO_PROGRAM_PASSES_PASSES_H

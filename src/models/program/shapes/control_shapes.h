@@ -1,0 +1,33 @@
+// program/shapes/control_shapes.h — what comes out of If, Loop and Scan, from what their bodies
+// say.
+//
+// If: what holds of both branches, or of the one that a constant condition takes. Loop and Scan:
+// what holds of a carried value before the first turn and after every further one; rows get the
+// number of turns as another extent. A body that fits under no turn with these shapes is never left
+// without an error, so it says nothing.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_PROGRAM_SHAPES_CONTROL_SHAPES_H
+#define RONDO_PROGRAM_SHAPES_CONTROL_SHAPES_H
+
+#include "program/program.h"
+
+// How a body is looked through: specialise.c hands it down.
+typedef struct rondo__body_inference {
+    // Fills out_infos, one for each output of the body, from feeds, one for each of its inputs;
+    // dtype NONE says that nothing is known. Of values it gives one bool, and that only if true.
+    // BAD_DATA: no run with these inputs succeeds.
+    rondo_status (*infer)(struct rondo__body_inference *inference, const rondo_program *body,
+                          const rondo__tensor_info *feeds, rondo__tensor_info *out_infos);
+    size_t node_limit;  // nodes of bodies that may still be visited; then nothing is said
+} rondo__body_inference;
+
+// Fills outputs, one for each of the node, from inputs, one for each of the node.
+//
+// Errors:    NO_MEMORY.
+// Threads:   safe while nobody changes the program.
+RONDO_MUST_USE rondo_status rondo__control_infer(rondo__body_inference *inference,
+                                                 const rondo__node *node,
+                                                 const rondo__tensor_info *inputs,
+                                                 rondo__tensor_info *outputs);
+
+#endif  // RONDO_PROGRAM_SHAPES_CONTROL_SHAPES_H

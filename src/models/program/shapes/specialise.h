@@ -1,0 +1,41 @@
+// program/shapes/specialise.h — a program for fixed input shapes: every extent that can be known
+// is, and everything that can be computed ahead is a constant.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_PROGRAM_SHAPES_SPECIALISE_H
+#define RONDO_PROGRAM_SHAPES_SPECIALISE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "program/program.h"
+
+// Clones `source`, infers shapes from those of the inputs, folds constants, removes what is dead.
+//
+// feeds       one for each program input: dtype and shape; `data` non-NULL fixes the value too (the
+//             tensor is retained). A rank below 0: the shape is not known. NULL: nothing is known
+//             of the inputs, only what does not depend on them is folded.
+// fold_bytes  results larger than this are left to run time
+// out_wanted  one for each input, may be NULL: true where knowing the input's value would make a
+//             shape known that is not. Only inputs of at most RONDO__VALUE_KEY_COUNT_MAX elements
+//             are named.
+//
+// In the result a value's extents are numbers, or -1 where they depend on data; has_shape is false
+// where the rank does, too. Bodies of control nodes are looked into, but not changed.
+//
+// Errors:    BAD_DATA (shapes do not fit; record names the node), UNSUPPORTED, NO_MEMORY.
+// Ownership: caller destroys *out_program; it keeps `source`'s constants alive by itself, except
+// mapped files:
+//            `source` must outlive it.
+// Threads:   safe while nobody changes `source`.
+RONDO_MUST_USE rondo_status rondo__program_specialise(const rondo_program *source,
+                                                      const rondo_tensor *feeds, size_t fold_bytes,
+                                                      rondo_program **out_program,
+                                                      bool *out_wanted);
+
+enum { RONDO__VALUE_KEY_COUNT_MAX = 64 };
+
+// What inference and kernels see of value `value`; dtype NONE for RONDO__VALUE_NONE.
+void rondo__program_get_info(const rondo_program *program, int32_t value,
+                             rondo__tensor_info *out_info);
+
+#endif  // RONDO_PROGRAM_SHAPES_SPECIALISE_H

@@ -1,0 +1,22 @@
+// node_support.h — what the cases about nodes by handle share.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_TESTS_CONFORMANCE_NODE_SUPPORT_H
+#define RONDO_TESTS_CONFORMANCE_NODE_SUPPORT_H
+
+#include "conformance/memory/memory_support.h"
+#include "rondo/node.h"
+
+rondo_work node_kernel_work(const rondo_launch *launch);  // borrowed
+rondo_work node_fill_work(uint32_t *x, uint32_t value, size_t count);
+rondo_work node_copy_work(void *to, const void *from, size_t bytes, rondo_copy_kind kind);
+
+// Puts the work on the stream, which records, and gives its handle.
+rondo_node node_add(rondo_stream *stream, const rondo_work *work);
+// The same for the kernel of suite_affine.
+rondo_node node_add_affine(suite_context *context, rondo_stream *stream, uint32_t *x,
+                           uint32_t count, uint32_t factor, uint32_t term);
+// Patches such a node.
+rondo_status node_patch_affine(suite_context *context, rondo_graph *graph, rondo_node node,
+                               uint32_t *x, uint32_t count, uint32_t factor, uint32_t term);
+
+#endif  // RONDO_TESTS_CONFORMANCE_NODE_SUPPORT_H

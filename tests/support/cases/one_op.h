@@ -1,0 +1,14 @@
+// support/cases/one_op.h — a program of one op.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_TESTS_SUPPORT_ONE_OP_H
+#define RONDO_TESTS_SUPPORT_ONE_OP_H
+
+#include "rondo/builder.h"
+
+// result = op(operands), which are names of the inputs. Fails the running test where that fails.
+//
+// operands   as the op takes them, ended by NULL.
+rondo_program *one_op_build(const char *op, const rondo_port *inputs, size_t input_count,
+                            const char *const *operands, const char *result);
+
+#endif  // RONDO_TESTS_SUPPORT_ONE_OP_H

@@ -1,0 +1,77 @@
+// Ops that find something: nothing, everything, and what lies between; lists of one tile and of
+// several, so that counts go through all levels.
+// SPDX-License-Identifier: Apache-2.0
+#include "support/cases/op_cases.h"
+
+const op_case op_counted_cases[] = {
+    // A tile has 2048 elements, and one block adds up 2048 tiles at once.
+    {"NonZero", 13, "T[7]:n2", "", 1},
+    {"NonZero", 13, "T[3,4,5]:n1", "", 1},
+    {"NonZero", 13, "T[40,60]", "", 1},
+    {"NonZero", 13, "T[2,3,1,5,2,2]:n2", "", 1},
+    {"NonZero", 13, "T[1]:=0", "", 1},
+    {"NonZero", 13, "T[5000]:=0,0,0,3", "", 1},
+    {"NonZero", 13, "T[5000]:=0", "", 1},
+    {"NonZero", 13, "f64[9,7]:n1", "", 1},
+    {"NonZero", 13, "i64[2049]:n2", "", 1},
+    {"NonZero", 13, "i32[]:=3", "", 1},
+    {"NonZero", 13, "u8[2048]:i3", "", 1},
+    {"NonZero", 13, "bool[100,100]:i2", "", 1},
+    {"NonZero", 13, "bf16[300]:=0,1,0", "", 1},
+    {"NonZero", 13, "u8[4200000]:=0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,1,0,0,0,0,0,0", "", 1},
+    {"Compress", 11, "T[6] bool[6]:i2", "", 1},
+    {"Compress", 11, "T[3,4] bool[5]:i2", "", 1},
+    {"Compress", 11, "T[3,4] bool[3]:i2", "axis=0", 1},
+    {"Compress", 11, "T[3,4] bool[4]:=1", "axis=-1", 1},
+    {"Compress", 11, "T[3,4] bool[2]:=0", "axis=1", 1},
+    {"Compress", 11, "T[2,5000,3] bool[5000]:i2", "axis=1", 1},
+    {"Compress", 11, "T[100,64] bool[100]:i2", "axis=0", 1},
+    {"Compress", 11, "i64[50,2] bool[40]:i2", "axis=0", 1},
+    {"Compress", 11, "u8[3000,5] bool[3000]:i2", "axis=0", 1},
+    {"Unique", 11, "T[6]:=2,1,1,3,4,3", "", 4},
+    {"Unique", 11, "T[6]:=2,1,1,3,4,3", "sorted=0", 4},
+    {"Unique", 11, "T[40,60]:n9", "", 4},
+    {"Unique", 11, "T[5000]:n40", "sorted=0", 4},
+    {"Unique", 11, "T[5000]", "", 1},
+    {"Unique", 11, "T[1]:=1", "", 4},
+    {"Unique", 11, "f64[300]:n7", "", 4},
+    {"Unique", 11, "i64[3000]:n100", "sorted=0", 4},
+    {"Unique", 11, "i8[100]:n100", "", 2},
+    {"Unique", 11, "bool[9]:i2", "", 4},
+    {"Unique", 11, "T[30,2]:n2", "axis=0", 4},
+    {"Unique", 11, "T[30,2]:n2", "axis=0 sorted=0", 4},
+    {"Unique", 11, "T[2,40,3]:n1", "axis=1", 4},
+    {"Unique", 11, "i32[2,700]:n3", "axis=-1 sorted=0", 4},
+    {"Unique", 11, "T[7,1]:n2", "axis=0", 3},
+    // boxes, scores, boxes to keep of a class, overlap, score. One class's are sorted in one piece
+    // up to 2048 candidates, and looked at 256 at a time.
+    {"NonMaxSuppression", 11, "f32[1,6,4]:p f32[1,1,6] i64[1]:=3 f32[1]:=0.5 f32[1]:=0", "", 1},
+    {"NonMaxSuppression", 11, "f32[2,40,4]:p f32[2,3,40] i64[1]:=40 f32[1]:=0.3", "", 1},
+    {"NonMaxSuppression", 11, "f32[2,40,4]:p f32[2,3,40] i64[1]:=9 f32[1]:=0.3 f32[1]:=-0.5",
+     "center_point_box=1", 1},
+    // overlaps that are the threshold in f32, and boxes of negative extents
+    {"NonMaxSuppression", 11,
+     "f32[1,20,4]:=0.2,0.2,0.6,0.3,0.5,0.5,0.6,0.3,0.2,0.1,0.2,0.3 f32[1,1,20] i64[1]:=20 "
+     "f32[1]:=0.2",
+     "center_point_box=1", 1},
+    {"NonMaxSuppression", 11,
+     "f32[1,20,4]:=1,0.7,0.5,0.7,0.8,0.7,0.7,0.7,1,1,-2,2 f32[1,1,20] i64[1]:=20 f32[1]:=0.5",
+     "center_point_box=1", 1},
+    {"NonMaxSuppression", 11, "f32[1,40,4]:p f32[1,2,40]:n2 i64[1]:=40 f32[1]:=0.6", "", 1},
+    {"NonMaxSuppression", 11, "f32[1,40,4]:p f32[1,2,40] i64[1]:i9 f32[1]:p f32[1]", "", 1},
+    {"NonMaxSuppression", 11, "f32[1,40,4]:p f32[1,2,40] i64[1]:=40", "", 1},
+    {"NonMaxSuppression", 11, "f32[1,40,4]:p f32[1,2,40] i64[1]:=-1 f32[1]:=0.5", "", 1},
+    {"NonMaxSuppression", 11, "f32[1,40,4]:p f32[1,2,40] i64[1]:=40 f32[1]:=0.5 f32[1]:=2", "", 1},
+    {"NonMaxSuppression", 11, "f32[1,40,4]:p f32[1,2,40]", "", 1},
+    {"NonMaxSuppression", 11, "f32[1,40,4]:n4 f32[1,2,40] i64[1]:=40 f32[1]:=0.2", "", 1},
+    {"NonMaxSuppression", 11, "f32[1,700,4] f32[1,2,700] i64[1]:=700 f32[1]:=0.4", "", 1},
+    {"NonMaxSuppression", 11, "f32[1,700,4] f32[1,1,700] i64[1]:=300 f32[1]:=0.9 f32[1]:=0.25",
+     "center_point_box=1", 1},
+    {"NonMaxSuppression", 11, "f32[1,5000,4] f32[1,1,5000] i64[1]:=30 f32[1]:=0.5", "", 1},
+    {"NonMaxSuppression", 11, "f32[1,9000,4] f32[1,2,9000] i64[1]:=300 f32[1]:=0.7 f32[1]:=-0.9",
+     "", 1},
+    {"NonMaxSuppression", 11, "f32[1,3000,4] f32[1,2,3000] i64[1]:=100 f32[1]:=0.7 f32[1]:=0.9", "",
+     1},
+};
+
+const size_t op_counted_case_count = sizeof(op_counted_cases) / sizeof(op_counted_cases[0]);

@@ -1,0 +1,116 @@
+// The op cases of normalisations by groups, and of all normalisations far from 0; see op_cases.h
+// for their writing. rondo.GroupNormalization in both layouts, in each of a GPU's ways (their
+// number wraps): slices of the channels, clusters of all sizes, parts; and what none of them takes.
+// SPDX-License-Identifier: Apache-2.0
+#include "support/cases/op_cases.h"
+
+#define NORM(inputs, attributes) \
+    { "rondo.GroupNormalization", 17, inputs, attributes, 1 }
+#define LAST(inputs, attributes)                           \
+    NORM(inputs, "channels_last=1 way=0 " attributes),     \
+        NORM(inputs, "channels_last=1 way=1 " attributes), \
+        NORM(inputs, "channels_last=1 way=2 " attributes), \
+        NORM(inputs, "channels_last=1 way=3 " attributes)
+// In all types of floats.
+#define FAR(op, opset, x, gain, shift, attributes, outputs)                 \
+    {op, opset, "T" x " T" gain " T" shift, attributes, outputs}, {         \
+        op, opset, "bf16" x " bf16" gain " bf16" shift, attributes, outputs \
+    }
+#define ENDING(text)                                                                       \
+    NORM("T[2,5,7,8] f32[8]:w f32[8]:w", "groups=4 channels_last=1 activation=" text),     \
+        NORM("T[2,8,5,7] f32[8]:w f32[8]:w", "groups=4 channels_last=0 activation=" text), \
+        NORM("T[2,8,4,8] T[8]:w T[8]:w", "groups=2 channels_last=0 activation=" text)
+
+const op_case op_norm_cases[] = {
+    // each channel by itself, each image by itself, groups within pieces, of pieces, across pieces
+    LAST("T[1,16,16,16] f32[16]:w f32[16]:w", "groups=16 activation=leaky_relu alpha=0.2"),
+    LAST("T[2,12,11,16] f32[16]:w f32[16]:w", "groups=4 activation=silu"),
+    LAST("T[3,9,9,32] T[32]:w T[32]:w", "groups=1 epsilon=0.001"),
+    LAST("T[1,32,32,64] f32[64]:w f32[64]:w", "groups=4 activation=silu"),
+    LAST("T[1,20,20,96] f32[96]:w f32[96]:w", "groups=32 activation=relu"),
+    LAST("T[1,70,9,40] f32[40]:w f32[40]:w", "groups=8"),
+    LAST("T[2,6,5,72] T[72] T[72]", "groups=8"),
+    LAST("T[1,8,8,320] f32[320]:w f32[320]:w", "groups=32 activation=silu"),
+    // numbers of channels that no wide load goes into; one axis, three
+    LAST("T[2,7,9,3] T[3]:w T[3]:w", "groups=3"),
+    LAST("T[1,9,9,3] T[3]:w T[3]:w", "groups=1"),
+    LAST("T[2,33,10] T[10]:w T[10]:w", "groups=5 activation=tanh"),
+    LAST("T[1,5,6,7,20] f32[20]:w f32[20]:w", "groups=10"),
+    LAST("T[1,4,5,66] f32[66]:w f32[66]:w", "groups=2"),
+    // one pixel, fewer than blocks of a cluster, one channel
+    LAST("T[3,1,1,16] T[16]:w T[16]:w", "groups=2"),
+    LAST("T[1,3,1,16] T[16]:w T[16]:w", "groups=16"),
+    LAST("T[2,5,5,1] T[1]:w T[1]:w", "groups=1"),
+    // more than clusters hold
+    LAST("T[1,190,181,8] f32[8]:w f32[8]:w", "groups=8 activation=silu"),
+    LAST("T[2,60,70,24] f32[24]:w f32[24]:w", "groups=8"),
+    // a mean that is far from 0: in f32 only what is seen from a pivot keeps the digits
+    LAST("T[1,15,16,8]:=10000,10001,10003,9999.5,10002 f32[8]:w f32[8]:w", "groups=8"),
+    // groups so wide, or so odd, that a slice fills a block, or more
+    LAST("T[2,3,3,2048] T[2048]:w T[2048]:w", "groups=1"),
+    LAST("T[1,2,3,2040] f32[2040]:w f32[2040]:w", "groups=8"),
+    LAST("T[2,2,3,4104] T[4104]:w T[4104]:w", "groups=1 activation=relu"),
+    NORM("T[2,3,5,1030] T[1030]:w T[1030]:w", "groups=2 channels_last=1 activation=relu"),
+    NORM("bf16[2,9,9,24] bf16[24]:w bf16[24]:w", "groups=3 channels_last=1 activation=silu"),
+    NORM("bf16[2,24,9,8] f32[24]:w f32[24]:w", "groups=3 channels_last=0 activation=silu"),
+    ENDING("none"),
+    ENDING("relu"),
+    ENDING("clip alpha=-0.5 beta=0.75"),
+    ENDING("leaky_relu alpha=0.2"),
+    ENDING("sigmoid"),
+    ENDING("tanh"),
+    ENDING("gelu"),
+    ENDING("silu"),
+    ENDING("hard_swish"),
+    ENDING("gelu_tanh"),
+    // what stands behind a ConvTranspose beside its skip
+    {"rondo.Concat", 17, "T[1,4,6,32] T[1,8,12,24]", "blocks=2,1", 1},
+    {"rondo.Concat", 17, "T[2,9,6,5] T[2,3,2,63] T[2,9,6,1]", "blocks=1,3,1", 1},
+    {"rondo.Concat", 17, "T[2,3,5,16]", "blocks=4,", 1},
+    {"rondo.Concat", 17, "f64[1,2,2,8] f64[1,4,4,3]", "blocks=2,1", 1},
+    NORM("T[1,16,64,66] f32[16]:w f32[16]:w", "groups=16 channels_last=0 activation=silu"),
+
+    // ---- a mean that is far from 0 costs no digits, in no form: a warp, a block, any place
+    FAR("LayerNormalization", 17, "[9,192]:f", "[192]", "[192]", "", 3),
+    FAR("LayerNormalization", 17, "[3,5000]:f", "[5000]", "[5000]", "", 3),
+    FAR("LayerNormalization", 17, "[4,7,33]:f", "[7,33]", "[33]", "axis=1", 3),
+    {"LayerNormalization", 17, "T[5,7,31]:f T[31]", "", 1},
+    FAR("InstanceNormalization", 6, "[2,3,24,25]:f", "[3]", "[3]", "", 1),
+    FAR("InstanceNormalization", 6, "[2,3,7]:f", "[3]", "[3]", "", 1),
+    FAR("InstanceNormalization", 6, "[1,2,300,301]:f", "[2]", "[2]", "", 1),
+    FAR("GroupNormalization", 18, "[2,8,6,6]:f", "[4]", "[4]", "num_groups=4", 1),
+    FAR("GroupNormalization", 21, "[2,8,5,7]:f", "[8]", "[8]", "num_groups=2", 1),
+    FAR("GroupNormalization", 21, "[1,4,170,171]:f", "[4]", "[4]", "num_groups=2", 1),
+    FAR("rondo.GroupNormalization", 17, "[2,8,5,7]:f", "[8]", "[8]",
+        "groups=4 channels_last=0 activation=silu", 1),
+    FAR("rondo.GroupNormalization", 17, "[2,2,3,1030]:f", "[1030]", "[1030]",
+        "groups=2 channels_last=1", 1),
+    LAST("T[1,16,16,16]:f f32[16]:w f32[16]:w", "groups=16"),
+    LAST("T[2,12,11,16]:f f32[16]:w f32[16]:w", "groups=4"),
+    LAST("T[2,33,10]:f T[10]:w T[10]:w", "groups=5"),
+    LAST("T[2,60,70,24]:f f32[24]:w f32[24]:w", "groups=8"),
+    LAST("bf16[2,9,9,24]:f bf16[24]:w bf16[24]:w", "groups=3"),
+    {"MeanVarianceNormalization", 13, "T[2,3,5,7]:f", "", 1},
+    {"MeanVarianceNormalization", 13, "T[2,3,50,70]:f", "axes=2,3", 1},
+    {"MeanVarianceNormalization", 13, "bf16[2,3,50,7]:f", "axes=1,3", 1},
+    {"BatchNormalization", 15, "T[4,3,6,5]:f T[3]:p T[3] T[3]:f T[3]:p", "training_mode=1", 3},
+    {"BatchNormalization", 15, "bf16[4,3,6,5]:f bf16[3]:p bf16[3] bf16[3]:f bf16[3]:p",
+     "training_mode=1", 3},
+    {"BatchNormalization", 9, "T[4,3,6,5]:f T[3]:p T[3] T[3]:f T[3]:p", "", 5},
+    {"BatchNormalization", 15, "T[4,3,6,5]:f T[3]:p T[3] T[3]:f T[3]:p", "", 1},
+    {"BatchNormalization", 15, "T[40,3]:f T[3]:p T[3] T[3]:f T[3]:p", "", 1},
+    {"BatchNormalization", 15, "bf16[4,3,6]:f bf16[3]:p bf16[3] bf16[3]:f bf16[3]:p", "", 1},
+    {"LogSoftmax", 13, "T[9,33]:f", "", 1},
+    {"LogSoftmax", 13, "T[2,3000]:f", "", 1},
+    {"LogSoftmax", 13, "T[3,9,5]:f", "axis=1", 1},
+    {"LogSoftmax", 11, "T[3,9,5]:f", "axis=1", 1},
+    {"LogSoftmax", 13, "bf16[9,33]:f", "", 1},
+    {"SoftmaxCrossEntropyLoss", 13, "T[5,7]:f i64[5]:i7", "reduction=none", 2},
+    {"SoftmaxCrossEntropyLoss", 13, "T[5,7,3]:f i64[5,3]:i7", "", 2},
+    {"ReduceLogSumExp", 18, "T[5,70]:f i64[1]:=1", "", 1},
+    // folded into a product, with moments that a product left and without
+    {"rondo.NormMatMul", 17, "T[20,64]:f T[64,48]:w T[48] - T[64]:w T[64]:w", "", 1},
+    {"rondo.NormMatMul", 17, "T[20,64]:f T[64,48]:w - T[20,48] T[64]:w -", "", 2},
+};
+
+const size_t op_norm_case_count = sizeof(op_norm_cases) / sizeof(op_norm_cases[0]);

@@ -1,0 +1,39 @@
+// support/models/placed_program.h — small programs whose ops are placed, and runs beside the
+// host's.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_TESTS_PLACED_PROGRAM_H
+#define RONDO_TESTS_PLACED_PROGRAM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "rondo/rondo.h"
+
+enum { PLACED_COUNT = 8, PLACED_RUNS = 5, PLACED_NODES_MAX = 12 };
+
+typedef struct placed_node {
+    const char *op;
+    const char *inputs[3];
+    const char *output;  // and the node's name
+    const char *place;   // NULL: nobody says
+} placed_node;
+
+typedef struct placed_feeds {
+    float x[PLACED_COUNT];
+    int64_t i;
+    rondo_binding list[2];
+} placed_feeds;
+
+// Inputs x [PLACED_COUNT] f32 and i [1] i64; each node has the output of its name.
+rondo_program *placed_build(const placed_node *nodes, const char *const *outputs);
+
+// Inputs of the run of this number.
+void placed_fill(placed_feeds *f, int run);
+
+void placed_expect_same(const rondo_tensor *have, const rondo_tensor *want, const char *what);
+
+// Runs both executors a few times, with other inputs each time, and compares.
+void placed_compare(rondo_executor *gpu, rondo_executor *host, const char *const *outputs,
+                    const char *what, bool waits);
+
+#endif  // RONDO_TESTS_PLACED_PROGRAM_H

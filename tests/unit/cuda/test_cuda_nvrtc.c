@@ -1,0 +1,153 @@
+// NVRTC and the library's kernel texts, without a GPU.
+// SPDX-License-Identifier: Apache-2.0
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "backend/cuda/compile/nvrtc.h"
+#include "backend/cuda/driver/discover.h"
+#include "cu_sources.h"
+#include "rondo/log.h"
+#include "rondo/status.h"
+
+enum { SKIP = 77 };
+
+static const char g_good_text[] =
+    "extern \"C\" __global__ void add(float *x, float y) { x[threadIdx.x] += y * SCALE; }\n";
+
+static void test_cuda_nvrtc__compiles_to_machine_code(void **state) {
+    (void)state;
+    static const char *const options[] = {"-DSCALE=2"};
+    rondo__cuda_image image;
+    assert_int_equal(rondo__cuda_compile(g_good_text, options, 1, 90, &image), RONDO_STATUS_OK);
+    assert_true(image.byte_count > 100);
+    assert_memory_equal(image.bytes, "\177ELF", 4);
+    rondo__cuda_image_deinit(&image);
+    assert_null(image.bytes);
+}
+
+// A chip the compiler has never heard of gets PTX of the newest one it knows.
+static void test_cuda_nvrtc__falls_back_to_ptx(void **state) {
+    (void)state;
+    static const char *const options[] = {"-DSCALE=2"};
+    rondo__cuda_image image;
+    assert_int_equal(rondo__cuda_compile(g_good_text, options, 1, 990, &image), RONDO_STATUS_OK);
+    assert_int_equal(image.bytes[image.byte_count - 1], '\0');
+    assert_non_null(strstr(image.bytes, ".target sm_"));
+    assert_non_null(strstr(image.bytes, ".entry add"));
+    rondo__cuda_image_deinit(&image);
+}
+
+static void test_cuda_nvrtc__refuses_chips_it_has_dropped(void **state) {
+    (void)state;
+    rondo__cuda_image image;
+    assert_int_equal(rondo__cuda_compile(g_good_text, NULL, 0, 20, &image),
+                     RONDO_STATUS_UNSUPPORTED);
+    assert_non_null(strstr(rondo_error_get_last()->message, "2.0"));
+    assert_null(image.bytes);
+}
+
+static void count_line(void *user_data, rondo_log_level level, const char *message) {
+    (void)level;
+    if (strstr(message, "missing_name") != NULL) {
+        ++*(int *)user_data;
+    }
+}
+
+static void test_cuda_nvrtc__bad_text_names_its_error(void **state) {
+    (void)state;
+    int lines = 0;
+    rondo_log_set_sink(count_line, &lines);
+    rondo__cuda_image image;
+    assert_int_equal(
+        rondo__cuda_compile("__global__ void f() { missing_name = 1; }", NULL, 0, 90, &image),
+        RONDO_STATUS_BAD_DATA);
+    rondo_log_set_sink(NULL, NULL);
+    assert_non_null(strstr(rondo_error_get_last()->message, "missing_name"));
+    assert_string_equal(rondo_error_get_last()->driver_name, "NVRTC_ERROR_COMPILATION");
+    assert_true(lines > 0);
+    assert_null(image.bytes);
+}
+
+static void test_cuda_nvrtc__own_target_wins(void **state) {
+    (void)state;
+    static const char *const options[] = {"-DSCALE=2", "--gpu-architecture=compute_90a"};
+    rondo__cuda_image image;
+    assert_int_equal(rondo__cuda_compile(g_good_text, options, 2, 80, &image), RONDO_STATUS_OK);
+    assert_non_null(strstr(image.bytes, ".target sm_90a"));
+    rondo__cuda_image_deinit(&image);
+}
+
+static void test_cuda_nvrtc__too_many_options(void **state) {
+    (void)state;
+    const char *options[100];
+    for (size_t i = 0; i < 100; i++) {
+        options[i] = "-DX";
+    }
+    rondo__cuda_image image;
+    assert_int_equal(rondo__cuda_compile(g_good_text, options, 100, 90, &image),
+                     RONDO_STATUS_INVALID);
+}
+
+// Every text of the library, for the oldest and the newest chips it serves; the one that only
+// Hopper can run, for that.
+static void test_cuda_nvrtc__every_text_compiles(void **state) {
+    (void)state;
+    static const int32_t archs[] = {80, 90, 100};
+    static const char *const of_hopper[] = {"--gpu-architecture=sm_90a"};
+    size_t failure_count = 0;
+    for (size_t i = 0; i < rondo__cu_source_count; i++) {
+        const bool is_of_hopper = strcmp(rondo__cu_sources[i].name, "conv_tma") == 0;
+        for (size_t j = 0; j < sizeof(archs) / sizeof(archs[0]); j++) {
+            rondo__cuda_image image;
+            if (is_of_hopper && archs[j] != 90) {
+                continue;
+            }
+            rondo_status status =
+                rondo__cuda_compile(rondo__cu_sources[i].text, is_of_hopper ? of_hopper : NULL,
+                                    is_of_hopper ? 1 : 0, archs[j], &image);
+            if (status != RONDO_STATUS_OK) {
+                print_error("%s.cu for sm_%d: %s\n", rondo__cu_sources[i].name, (int)archs[j],
+                            rondo_error_get_last()->message);
+                failure_count++;
+            }
+            rondo__cuda_image_deinit(&image);
+        }
+    }
+    print_message("compiled %zu texts\n", rondo__cu_source_count);
+    assert_int_equal(failure_count, 0);
+}
+
+static void test_cuda_nvrtc__unknown_library(void **state) {
+    (void)state;
+    rondo__library *library = NULL;
+    assert_int_equal(rondo__cuda_open_library("cunothing", &library), RONDO_STATUS_INVALID);
+    assert_null(library);
+}
+
+int main(void) {
+    int32_t version = 0;
+    if (rondo__cuda_get_compiler_version(&version) != RONDO_STATUS_OK) {
+        const char *required = getenv("RONDO_REQUIRE");
+        printf("skipped: %s\n", rondo_error_get_last()->message);
+        return required != NULL && strstr(required, "nvrtc") != NULL ? 1 : SKIP;
+    }
+    printf("NVRTC %d.%d\n", (int)version / 1000, (int)version % 1000 / 10);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_cuda_nvrtc__compiles_to_machine_code),
+        cmocka_unit_test(test_cuda_nvrtc__falls_back_to_ptx),
+        cmocka_unit_test(test_cuda_nvrtc__refuses_chips_it_has_dropped),
+        cmocka_unit_test(test_cuda_nvrtc__bad_text_names_its_error),
+        cmocka_unit_test(test_cuda_nvrtc__own_target_wins),
+        cmocka_unit_test(test_cuda_nvrtc__too_many_options),
+        cmocka_unit_test(test_cuda_nvrtc__every_text_compiles),
+        cmocka_unit_test(test_cuda_nvrtc__unknown_library),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,218 @@
+// Loops and scans that take no turn: what their outputs are, and who takes them.
+// SPDX-License-Identifier: Apache-2.0
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+// cmocka wants the four above first
+#include <cmocka.h>
+
+#include "rondo/rondo.h"
+#include "support/expect_ok.h"
+#include "support/models/model_builder.h"
+
+enum { FLOAT = 1, INT64 = 7, BOOL = 9 };
+
+// ---- models -----------------------------------------------------------------------------------
+
+// How much the body says of its row: dtype 0 nothing at all, shape NULL no shape.
+typedef struct declaration {
+    int32_t dtype;
+    const char *shape;
+} declaration;
+
+// sc = rows of a loop or scan whose body gives out its state [2, 3]; y = Concat(sc, q [1, 2, 3]).
+// With `depends_on_data` a row is NonZero of the state, whose extents nobody knows ahead.
+static void build(model_builder *b, bool is_scan, bool depends_on_data, declaration row) {
+    Onnx__GraphProto *body = model_builder_new_graph(b, "body");
+    if (!is_scan) {
+        model_builder_add_input(b, body, "i", INT64, "");
+        model_builder_add_input(b, body, "c", BOOL, "");
+    }
+    model_builder_add_input(b, body, "s", FLOAT, NULL);
+    if (is_scan) {
+        model_builder_add_input(b, body, "slice", FLOAT, NULL);
+    } else {
+        model_builder_add_node(b, body, "Identity", "keep", "c", "c2");
+        model_builder_add_output(b, body, "c2", BOOL, "");
+    }
+    model_builder_add_node(b, body, "Identity", "state", "s", "s2");
+    model_builder_add_output(b, body, "s2", FLOAT, NULL);
+    model_builder_add_node(b, body,
+                           depends_on_data ? "NonZero"
+                           : is_scan       ? "Add"
+                                           : "Identity",
+                           "row", is_scan && !depends_on_data ? "s slice" : "s", "o");
+    Onnx__ValueInfoProto *output =
+        model_builder_add_output(b, body, "o", row.dtype != 0 ? row.dtype : FLOAT, row.shape);
+    if (row.dtype == 0) {
+        output->type = NULL;
+    }
+
+    model_builder_add_input(b, b->graph, "x", FLOAT, "2 3");
+    model_builder_add_input(b, b->graph, "q", FLOAT, "1 2 3");
+    if (is_scan) {
+        model_builder_add_input(b, b->graph, "list", FLOAT, "n 2 3");
+    } else {
+        model_builder_add_input(b, b->graph, "n", INT64, "");
+        model_builder_add_input(b, b->graph, "go", BOOL, "");
+    }
+    Onnx__NodeProto *node = model_builder_add_node(b, b->graph, is_scan ? "Scan" : "Loop", "turns",
+                                                   is_scan ? "x list" : "n go x", "f sc");
+    model_builder_add_body(b, node, "body", body);
+    if (is_scan) {
+        model_builder_set_int(b, node, "num_scan_inputs", 1);
+    }
+    model_builder_add_output(b, b->graph, "sc", FLOAT, NULL)->type = NULL;
+    model_builder_add_output(b, b->graph, "f", FLOAT, NULL);
+    if (!depends_on_data) {
+        model_builder_set_int(b, model_builder_add_node(b, b->graph, "Concat", "join", "sc q", "y"),
+                              "axis", 0);
+        model_builder_add_output(b, b->graph, "y", FLOAT, NULL);
+    }
+}
+
+// ---- runs -------------------------------------------------------------------------------------
+
+static float state_values[6] = {1, 0, 3, 4, 5, 6};
+static float joined_values[6] = {10, 20, 30, 40, 50, 60};
+static float list_values[12] = {1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2};
+
+static rondo_tensor view(rondo_dtype dtype, void *data, int32_t rank, int64_t a, int64_t b,
+                         int64_t c) {
+    return (rondo_tensor){
+        .dtype = dtype, .shape = {.rank = rank, .extent = {a, b, c}}, .data = data};
+}
+
+// Runs for `turns` turns (-1: the condition is false) and gives sc, f and, where it is there, y.
+static rondo_status run(rondo_executor *executor, bool is_scan, int64_t turns, size_t fetch_count,
+                        rondo_binding *fetches) {
+    int64_t count = turns < 0 ? 5 : turns;
+    uint8_t go = turns >= 0;
+    rondo_binding feeds[4] = {{"x", view(RONDO_DTYPE_F32, state_values, 2, 2, 3, 0)},
+                              {"q", view(RONDO_DTYPE_F32, joined_values, 3, 1, 2, 3)}};
+    if (is_scan) {
+        feeds[2] = (rondo_binding){
+            "list", view(RONDO_DTYPE_F32, list_values, 3, turns < 0 ? 0 : turns, 2, 3)};
+    } else {
+        feeds[2] = (rondo_binding){"n", view(RONDO_DTYPE_I64, &count, 0, 0, 0, 0)};
+        feeds[3] = (rondo_binding){"go", view(RONDO_DTYPE_BOOL, &go, 0, 0, 0, 0)};
+    }
+    memset(fetches, 0, 3 * sizeof *fetches);
+    fetches[0].name = "sc";
+    fetches[1].name = "f";
+    fetches[2].name = "y";
+    return rondo_executor_run(executor, feeds, is_scan ? 3 : 4, fetches, fetch_count);
+}
+
+static void free_fetches(rondo_binding *fetches) {
+    for (size_t i = 0; i < 3; ++i) {
+        rondo_tensor_deinit(&fetches[i].tensor);
+    }
+}
+
+static void expect_shape(const rondo_tensor *tensor, rondo_dtype dtype, rondo_shape shape) {
+    char text[96];
+    if (tensor->dtype != dtype || !rondo_shape_is_equal(&tensor->shape, &shape)) {
+        print_error("the result is %s %s\n", rondo_dtype_get_name(tensor->dtype),
+                    rondo_shape_format(&tensor->shape, text, sizeof text));
+    }
+    assert_int_equal(tensor->dtype, dtype);
+    assert_true(rondo_shape_is_equal(&tensor->shape, &shape));
+}
+
+static void expect_rows(bool is_scan, declaration row) {
+    model_builder b;
+    rondo_device *device;
+    rondo_program *program;
+    rondo_executor *executor;
+    size_t byte_count = 0;
+    model_builder_init(&b);
+    build(&b, is_scan, false, row);
+    const uint8_t *bytes = model_builder_pack(&b, &byte_count);
+    OK(rondo_device_open("host", &device));
+    OK(rondo_program_parse_onnx(bytes, byte_count, &program));
+    OK(rondo_executor_create(program, device, NULL, &executor));
+    static const int64_t turns[] = {0, 2, -1, 0, 1, 0};
+    for (size_t i = 0; i < sizeof turns / sizeof turns[0]; ++i) {
+        const int64_t count = turns[i] < 0 ? 0 : turns[i];
+        rondo_binding fetches[3];
+        OK(run(executor, is_scan, turns[i], 3, fetches));
+        expect_shape(&fetches[0].tensor, RONDO_DTYPE_F32,
+                     (rondo_shape){.rank = 3, .extent = {count, 2, 3}});
+        expect_shape(&fetches[1].tensor, RONDO_DTYPE_F32,
+                     (rondo_shape){.rank = 2, .extent = {2, 3}});
+        assert_memory_equal(fetches[1].tensor.data, state_values, sizeof state_values);
+        expect_shape(&fetches[2].tensor, RONDO_DTYPE_F32,
+                     (rondo_shape){.rank = 3, .extent = {count + 1, 2, 3}});
+        assert_memory_equal((float *)fetches[2].tensor.data + 6 * count, joined_values,
+                            sizeof joined_values);
+        free_fetches(fetches);
+    }
+    rondo_executor_destroy(executor);
+    rondo_program_destroy(program);
+    rondo_device_release(device);
+    model_builder_deinit(&b);
+}
+
+static void test_executor_control__rows_of_no_turn_have_the_shape_of_others(void **state) {
+    (void)state;
+    static const declaration rows[] = {
+        {FLOAT, "2 3"}, {FLOAT, "u v"}, {FLOAT, "u 3"}, {FLOAT, NULL}, {0, NULL}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
+        expect_rows(false, rows[i]);
+        expect_rows(true, rows[i]);
+    }
+}
+
+// Where inference leaves an extent open the declaration counts, and 0 where that does, too.
+static void test_executor_control__rows_that_depend_on_data(void **state) {
+    (void)state;
+    static const struct {
+        declaration row;
+        rondo_shape shape;
+    } rows[] = {
+        {{INT64, "2 m"}, {.rank = 3, .extent = {0, 2, 0}}},
+        {{INT64, "2 5"}, {.rank = 3, .extent = {0, 2, 5}}},
+        {{INT64, NULL}, {.rank = 3, .extent = {0, 2, 0}}},
+        {{0, NULL}, {.rank = 3, .extent = {0, 2, 0}}},  // dtype and rank of NonZero are known
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
+        for (int is_scan = 0; is_scan <= 1; ++is_scan) {
+            model_builder b;
+            rondo_device *device;
+            rondo_program *program;
+            rondo_executor *executor;
+            rondo_binding fetches[3];
+            size_t byte_count = 0;
+            model_builder_init(&b);
+            build(&b, is_scan != 0, true, rows[i].row);
+            const uint8_t *bytes = model_builder_pack(&b, &byte_count);
+            OK(rondo_device_open("host", &device));
+            OK(rondo_program_parse_onnx(bytes, byte_count, &program));
+            OK(rondo_executor_create(program, device, NULL, &executor));
+            OK(run(executor, is_scan != 0, 0, 2, fetches));
+            expect_shape(&fetches[0].tensor, RONDO_DTYPE_I64, rows[i].shape);
+            free_fetches(fetches);
+            OK(run(executor, is_scan != 0, 2, 2, fetches));
+            expect_shape(&fetches[0].tensor, RONDO_DTYPE_I64,
+                         (rondo_shape){.rank = 3, .extent = {2, 2, 5}});
+            free_fetches(fetches);
+            rondo_executor_destroy(executor);
+            rondo_program_destroy(program);
+            rondo_device_release(device);
+            model_builder_deinit(&b);
+        }
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_executor_control__rows_of_no_turn_have_the_shape_of_others),
+        cmocka_unit_test(test_executor_control__rows_that_depend_on_data),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

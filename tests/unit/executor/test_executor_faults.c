@@ -1,0 +1,139 @@
+// Data that an op does not allow is BAD_DATA for who waits, with the op's name, on the host as on a
+// GPU, in the run that captures and in those that replay; and the next run works.
+// SPDX-License-Identifier: Apache-2.0
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+// cmocka wants the four above first
+#include <cmocka.h>
+
+#include "rondo/rondo.h"
+#include "support/cases/one_op.h"
+#include "support/on_devices.h"
+
+enum { INPUTS_MAX = 3, BYTES_MAX = 256, GRAPH_RUNS = 3 };
+
+typedef struct fault_input {
+    rondo_dtype dtype;
+    rondo_shape shape;
+} fault_input;
+
+typedef struct fault_case {
+    const char *op;
+    fault_input inputs[INPUTS_MAX];
+    size_t faulty;      // which input is
+    int64_t good, bad;  // its first element; all others are 1
+} fault_case;
+
+#define INPUT(type, ...) \
+    { RONDO_DTYPE_##type, __VA_ARGS__ }
+static const fault_case cases[] = {
+    {"Gather", {INPUT(F32, {2, {4, 3}}), INPUT(I64, {1, {5}})}, 1, -4, 4},
+    {"Gather", {INPUT(F32, {2, {4, 3}}), INPUT(I32, {1, {5}})}, 1, 3, -5},
+    {"GatherElements", {INPUT(F32, {2, {4, 3}}), INPUT(I64, {2, {2, 3}})}, 1, 3, 1000},
+    {"GatherND", {INPUT(F32, {2, {4, 3}}), INPUT(I64, {2, {3, 2}})}, 1, 3, 4},
+    {"ScatterElements",
+     {INPUT(F32, {2, {4, 3}}), INPUT(I64, {2, {1, 3}}), INPUT(F32, {2, {1, 3}})},
+     1,
+     3,
+     INT64_MIN},
+    {"ScatterND",
+     {INPUT(F32, {2, {4, 3}}), INPUT(I64, {2, {1, 1}}), INPUT(F32, {2, {1, 3}})},
+     1,
+     3,
+     INT64_MAX},
+    {"ReverseSequence", {INPUT(F32, {2, {3, 4}}), INPUT(I64, {1, {4}})}, 1, 3, 4},
+    {"NegativeLogLikelihoodLoss", {INPUT(F32, {2, {5, 4}}), INPUT(I64, {1, {5}})}, 1, 3, 4},
+    {"SoftmaxCrossEntropyLoss", {INPUT(F32, {2, {5, 4}}), INPUT(I64, {1, {5}})}, 1, 3, -1},
+    {"Div", {INPUT(I32, {1, {9}}), INPUT(I32, {1, {9}})}, 1, 2, 0},
+    {"Div", {INPUT(I64, {2, {4, 3}}), INPUT(I64, {1, {1}})}, 1, -1, 0},
+    {"Mod", {INPUT(U8, {1, {9}}), INPUT(U8, {1, {9}})}, 1, 2, 0},
+};
+
+static void fill(const fault_input *input, int64_t first, void *data) {
+    const int64_t count = rondo_shape_get_count(&input->shape);
+    for (int64_t i = 0; i < count; ++i) {
+        const int64_t value = i == 0 ? first : 1;
+        const float real = 1.0f;
+        const size_t bytes = rondo_dtype_get_bytes(input->dtype);
+        const bool is_real = input->dtype == RONDO_DTYPE_F32;
+        memcpy((char *)data + (size_t)i * bytes, is_real ? (const void *)&real : &value, bytes);
+    }
+}
+
+// One run, waited for by what runs it or by itself.
+static rondo_status run(rondo_executor *executor, const rondo_binding *feeds, size_t count,
+                        bool is_async) {
+    rondo_binding fetch = {.name = "y"};
+    rondo_status status = is_async
+                              ? rondo_executor_run_async(executor, feeds, count, &fetch, 1, NULL)
+                              : rondo_executor_run(executor, feeds, count, &fetch, 1);
+    if (is_async && status == RONDO_STATUS_OK) {
+        status = rondo_executor_wait(executor);
+    }
+    rondo_tensor_deinit(&fetch.tensor);
+    return status;
+}
+
+static void check_case(const fault_case *c, bool is_async) {
+    static const char *const names[INPUTS_MAX + 1] = {"a", "b", "c", NULL};
+    const char *operands[INPUTS_MAX + 1] = {NULL};
+    char data[INPUTS_MAX][BYTES_MAX];
+    rondo_port ports[INPUTS_MAX];
+    rondo_binding feeds[INPUTS_MAX] = {{0}};
+    rondo_device *device;
+    rondo_executor *executor;
+    size_t count = 0;
+    for (; count < INPUTS_MAX && c->inputs[count].dtype != RONDO_DTYPE_NONE; ++count) {
+        const fault_input *input = &c->inputs[count];
+        ports[count] = (rondo_port){.struct_size = sizeof ports[count],
+                                    .name = names[count],
+                                    .dtype = input->dtype,
+                                    .rank = input->shape.rank};
+        memcpy(ports[count].extent, input->shape.extent, sizeof input->shape.extent);
+        operands[count] = names[count];
+        feeds[count].name = names[count];
+        feeds[count].tensor =
+            (rondo_tensor){.dtype = input->dtype, .shape = input->shape, .data = data[count]};
+        fill(input, 1, data[count]);
+    }
+    rondo_program *program = one_op_build(c->op, ports, count, operands, "y");
+    const rondo_executor_options options = {.struct_size = sizeof options,
+                                            .graphs = RONDO_GRAPHS_ON};
+    OK(rondo_device_open(on_devices_get_name(), &device));
+    OK(rondo_executor_create(program, device, &options, &executor));
+    for (int i = 0; i < 2 * GRAPH_RUNS; ++i) {
+        const bool is_bad = i % 2 == 1;
+        fill(&c->inputs[c->faulty], is_bad ? c->bad : c->good, data[c->faulty]);
+        const rondo_status status = run(executor, feeds, count, is_async);
+        const char *blamed = status != RONDO_STATUS_OK ? rondo_error_get_last()->op : "";
+        const rondo_status wanted = is_bad ? RONDO_STATUS_BAD_DATA : RONDO_STATUS_OK;
+        if (status != wanted || (is_bad && strstr(blamed, c->op) == NULL)) {
+            print_error("%s, %s, run %d: %s, \"%s\" of %s\n", on_devices_get_name(), c->op, i,
+                        rondo_status_get_name(status), rondo_error_get_last()->message, blamed);
+        }
+        assert_int_equal(status, wanted);
+        assert_true(!is_bad || strstr(blamed, c->op) != NULL);
+    }
+    rondo_executor_destroy(executor);
+    rondo_program_destroy(program);
+    rondo_device_release(device);
+}
+
+static void test_executor_faults__who_waits_is_told(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        check_case(&cases[i], false);
+        check_case(&cases[i], true);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_executor_faults__who_waits_is_told),
+    };
+    return ON_DEVICES(tests);
+}

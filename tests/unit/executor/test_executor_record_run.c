@@ -1,0 +1,398 @@
+// A model as a part of a larger graph: recorded into the program's capture, on the host, a real GPU
+// where there is one, and the fake driver.
+// SPDX-License-Identifier: Apache-2.0
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "rondo/rondo.h"
+#include "support/add_world.h"
+#include "support/cases/one_op.h"
+#include "support/driver.h"
+#include "support/on_devices.h"
+
+static rondo_executor *make_executor(const add_world *w, rondo_program *program,
+                                     size_t plan_limit) {
+    rondo_executor *executor;
+    rondo_executor_options options = {.struct_size = sizeof options, .op_by_op = true};
+    options.graphs = RONDO_GRAPHS_ON;
+    options.plan_limit = plan_limit;
+    OK(rondo_executor_create(program, w->device, &options, &executor));
+    return executor;
+}
+
+static add_world *open_world(void) {
+    return add_world_open(RONDO_GRAPHS_ON, false);
+}
+
+static void write_x(const add_world *w, float first) {
+    add_world_write(w->stream, &w->x, first);
+}
+
+static void run_once(const add_world *w, float first) {
+    write_x(w, first);
+    const rondo_binding feed = {"x", w->x};
+    rondo_binding fetches[] = {{"y", w->y}, {"s", w->s}};
+    OK(rondo_executor_run(w->executor, &feed, 1, fetches, 2));
+    add_world_expect(w->stream, &w->y, first, true);
+}
+
+static rondo_status record(const add_world *w, rondo_executor *executor) {
+    const rondo_binding feed = {"x", w->x};
+    const rondo_binding fetches[] = {{"y", w->y}, {"s", w->s}};
+    return rondo_executor_record(executor, w->stream, &feed, 1, fetches, 2);
+}
+
+static void begin(const add_world *w) {
+    OK(rondo_graph_capture_begin(w->graph, w->stream, RONDO_CAPTURE_THREAD_LOCAL));
+}
+
+static void expect_replay(const add_world *w, float first) {
+    write_x(w, first);
+    OK(rondo_graph_replay(w->graph, w->stream));
+    add_world_expect(w->stream, &w->y, first, true);
+    add_world_expect(w->stream, &w->s, first, false);
+}
+
+static uint64_t count_nodes(const add_world *w) {
+    rondo_graph_stats stats = {.struct_size = sizeof stats};
+    OK(rondo_graph_get_stats(w->graph, &stats));
+    return stats.node_count;
+}
+
+// ---- what works -------------------------------------------------------------------------------
+
+static void test_executor_record_run__a_model_is_nodes_of_a_graph(void **state) {
+    (void)state;
+    add_world *w = open_world();
+    run_once(w, 1);
+    begin(w);
+    OK(rondo_stream_fill(w->stream, w->y.data, 0, 4, ADD_COUNT));
+    OK(record(w, w->executor));
+    OK(rondo_graph_capture_end(w->graph));
+    assert_int_equal(count_nodes(w), 3);  // nothing is copied
+    for (int round = 0; round < 4; ++round) {
+        expect_replay(w, (float)(5 * round));
+        run_once(w, (float)(100 + round));  // eager, captured, replayed
+    }
+    rondo_executor_destroy(w->executor);  // the graph keeps what it needs
+    w->executor = NULL;
+    rondo_program_destroy(w->program);
+    w->program = NULL;
+    expect_replay(w, 33);
+    add_world_close(w);
+}
+
+static void test_executor_record_run__addresses_that_no_kernel_takes_are_copied(void **state) {
+    (void)state;
+    add_world *w = open_world();
+    run_once(w, 1);
+    const rondo_shape large = {.rank = 1, .extent = {2 * ADD_COUNT}};
+    rondo_tensor block;
+    OK(rondo_tensor_init_device(w->device, RONDO_DTYPE_F32, &large, &block));
+    const rondo_tensor x = w->x;
+    const rondo_tensor y = w->y;
+    w->x.data = w->y.data = (char *)block.data + 3 * sizeof(float);  // y in place of x
+    begin(w);
+    OK(record(w, w->executor));
+    OK(rondo_graph_capture_end(w->graph));
+    assert_int_equal(count_nodes(w), 4);
+    expect_replay(w, 2);
+    expect_replay(w, 3);
+    OK(rondo_graph_reset(w->graph));
+    w->x.data = w->y.data = x.data;  // aligned, but what is written must not be read again
+    begin(w);
+    OK(record(w, w->executor));
+    OK(rondo_graph_capture_end(w->graph));
+    assert_int_equal(count_nodes(w), 3);
+    expect_replay(w, 4);
+    w->x = x;
+    w->y = y;
+    rondo_tensor_deinit(&block);
+    add_world_close(w);
+}
+
+static void test_executor_record_run__two_models_one_behind_the_other(void **state) {
+    (void)state;
+    add_world *w = open_world();
+    run_once(w, 1);
+    rondo_tensor middle;
+    OK(rondo_tensor_init_device(w->device, RONDO_DTYPE_F32, &add_shape, &middle));
+    const rondo_binding first = {"x", w->x};
+    const rondo_binding between[] = {{"y", middle}, {"x", middle}};
+    const rondo_binding last = {"y", w->y};
+    begin(w);
+    OK(rondo_executor_record(w->executor, w->stream, &first, 1, &between[0], 1));
+    OK(rondo_executor_record(w->executor, w->stream, &between[1], 1, &last, 1));
+    OK(rondo_graph_capture_end(w->graph));
+    write_x(w, 3);
+    OK(rondo_graph_replay(w->graph, w->stream));
+    float values[ADD_COUNT];
+    add_world_read(w->stream, &w->y, values);
+    for (size_t i = 0; i < ADD_COUNT; ++i) {
+        assert_true(values[i] == add_program_y(add_program_y(3 + (float)i, i), i));
+    }
+    rondo_tensor_deinit(&middle);
+    add_world_close(w);
+}
+
+// y = x + x for any number of elements.
+static rondo_program *build_any(void) {
+    const rondo_port x = {.struct_size = sizeof x,
+                          .name = "x",
+                          .dtype = RONDO_DTYPE_F32,
+                          .rank = 1,
+                          .extent = {-1},
+                          .symbol = {"n"}};
+    static const char *const operands[] = {"x", "x", NULL};
+    return one_op_build("Add", &x, 1, operands, "y");
+}
+
+static void test_executor_record_run__plans_that_are_given_up_stay(void **state) {
+    (void)state;
+    add_world *w = open_world();
+    rondo_program *program = build_any();
+    rondo_executor *executor = make_executor(w, program, 1);
+    const rondo_binding feed = {"x", w->x};
+    rondo_binding fetch = {"y", w->y};
+    write_x(w, 1);
+    OK(rondo_executor_run(executor, &feed, 1, &fetch, 1));
+    begin(w);
+    OK(rondo_executor_record(executor, w->stream, &feed, 1, &fetch, 1));
+    OK(rondo_graph_capture_end(w->graph));
+    for (int round = 0; round < 3; ++round) {
+        for (int64_t count = 4; count <= ADD_COUNT; count *= 4) {
+            rondo_binding part = feed;
+            rondo_binding result = {.name = "y"};
+            part.tensor.shape.extent[0] = count;
+            OK(rondo_executor_run(executor, &part, 1, &result, 1));
+            rondo_tensor_deinit(&result.tensor);
+        }
+        write_x(w, (float)round);
+        OK(rondo_graph_replay(w->graph, w->stream));
+        float values[ADD_COUNT];
+        add_world_read(w->stream, &w->y, values);
+        assert_true(values[0] == 2.0f * (float)round && values[63] == 2.0f * (float)(63 + round));
+    }
+    rondo_executor_stats stats = {.struct_size = sizeof stats};
+    OK(rondo_executor_get_stats(executor, &stats));
+    assert_true(stats.plan_eviction_count >= 8);
+    OK(rondo_graph_reset(w->graph));
+    OK(rondo_executor_run(executor, &feed, 1, &fetch, 1));
+    rondo_executor_destroy(executor);
+    rondo_program_destroy(program);
+    add_world_close(w);
+}
+
+// y = x + a + b + c, where a, b and c are inputs with the default 1.
+static rondo_program *build_optional(void) {
+    rondo_builder *builder;
+    rondo_program *program;
+    const rondo_port x = {.struct_size = sizeof x,
+                          .name = "x",
+                          .dtype = RONDO_DTYPE_F32,
+                          .rank = 1,
+                          .extent = {ADD_COUNT}};
+    static const char *const operands[3][2] = {{"x", "a"}, {"p", "b"}, {"q", "c"}};
+    static const char *const results[] = {"p", "q", "y"};
+    float ones[ADD_COUNT];
+    for (size_t i = 0; i < ADD_COUNT; ++i) {
+        ones[i] = 1;
+    }
+    const rondo_tensor fallback = {.dtype = RONDO_DTYPE_F32, .shape = add_shape, .data = ones};
+    OK(rondo_builder_create(NULL, &builder));
+    OK(rondo_builder_add_input(builder, &x));
+    for (int i = 0; i < 3; ++i) {
+        OK(rondo_builder_add_parameter(builder, operands[i][1], &fallback, RONDO_PARAMETER_INPUT));
+        OK(rondo_builder_add_node(builder, "Add", operands[i], 2, &results[i], 1, NULL));
+    }
+    OK(rondo_builder_add_output(builder, "y", NULL));
+    OK(rondo_builder_finish(builder, &program));
+    rondo_builder_destroy(builder);
+    return program;
+}
+
+// Feeds x and those of a, b and c whose bits are set, all the same tensor.
+static size_t list_feeds(const add_world *w, int bits, rondo_binding *feeds) {
+    static const char *const names[] = {"a", "b", "c"};
+    size_t count = 0;
+    feeds[count++] = (rondo_binding){"x", w->x};
+    for (int i = 0; i < 3; ++i) {
+        if ((bits >> i & 1) != 0) {
+            feeds[count++] = (rondo_binding){names[i], w->x};
+        }
+    }
+    return count;
+}
+
+// The first element of y where that of the inputs is 5.
+static void expect_first(const add_world *w, float wanted) {
+    float values[ADD_COUNT];
+    add_world_read(w->stream, &w->y, values);
+    assert_true(values[0] == wanted);
+}
+
+static void test_executor_record_run__sets_of_optional_inputs(void **state) {
+    (void)state;
+    add_world *w = open_world();
+    rondo_program *program = build_optional();
+    rondo_executor *executor = make_executor(w, program, 0);
+    rondo_binding feeds[4];
+    rondo_binding fetch = {"y", w->y};
+    write_x(w, 5);
+    for (int round = 0; round < 2; ++round) {  // more sets than the executor keeps
+        for (int bits = 0; bits < 8; ++bits) {
+            const size_t count = list_feeds(w, bits, feeds);
+            OK(rondo_executor_run(executor, feeds, count, &fetch, 1));
+            expect_first(w, 5 + 3 + 4 * (float)(count - 1));
+            if (round == 0 && bits == 1) {
+                begin(w);
+                OK(rondo_executor_record(executor, w->stream, feeds, count, &fetch, 1));
+                OK(rondo_graph_capture_end(w->graph));
+            }
+            if (round > 0 || bits > 0) {
+                OK(rondo_graph_replay(w->graph, w->stream));
+                expect_first(w, 5 + 3 + 4);
+            }
+        }
+    }
+    rondo_tensor weights;
+    OK(rondo_executor_get_variable(executor, "b", &weights));
+    EXPECT(STATE, "reset or destroy the graph",
+           rondo_executor_set_variable(executor, "b", &weights));
+    OK(rondo_graph_reset(w->graph));
+    OK(rondo_executor_set_variable(executor, "b", &weights));
+    rondo_tensor_deinit(&weights);
+    OK(rondo_executor_run(executor, feeds, list_feeds(w, 5, feeds), &fetch, 1));
+    expect_first(w, 5 + 3 + 8);
+    rondo_executor_destroy(executor);
+    rondo_program_destroy(program);
+    add_world_close(w);
+}
+
+// ---- a capture that Rondo did not begin -------------------------------------------------------
+
+static void test_executor_record_run__into_a_capture_of_the_drivers(void **state) {
+    (void)state;
+    if (strcmp(on_devices_get_name(), "host") == 0) {
+        return;
+    }
+    add_world *w = open_world();
+    run_once(w, 1);
+    const rondo__cuda_api *api = driver_enter(w->device);
+    rondo__cu_stream native = rondo_stream_get_native(w->stream);
+    rondo__cu_graph graph = NULL;
+    rondo__cu_graph_exec exec = NULL;
+    assert_int_equal(api->cuStreamBeginCapture(native, RONDO__CU_CAPTURE_MODE_THREAD_LOCAL),
+                     RONDO__CU_SUCCESS);
+    OK(record(w, w->executor));
+    assert_int_equal(api->cuStreamEndCapture(native, &graph), RONDO__CU_SUCCESS);
+    assert_int_equal(api->cuGraphInstantiateWithFlags(&exec, graph, 0), RONDO__CU_SUCCESS);
+    write_x(w, 9);
+    assert_int_equal(api->cuGraphLaunch(exec, native), RONDO__CU_SUCCESS);
+    add_world_expect(w->stream, &w->y, 9, true);
+    assert_int_equal(api->cuGraphExecDestroy(exec), RONDO__CU_SUCCESS);
+    assert_int_equal(api->cuGraphDestroy(graph), RONDO__CU_SUCCESS);
+    assert_true(driver_leave(api));
+    add_world_close(w);
+}
+
+// ---- what is refused --------------------------------------------------------------------------
+
+static void test_executor_record_run__refusals_leave_the_capture_whole(void **state) {
+    (void)state;
+    add_world *w = open_world();
+    const rondo_binding feed = {"x", w->x};
+    rondo_binding fetch = {"y", w->y};
+    EXPECT(STATE, "does not record", record(w, w->executor));
+    begin(w);
+    OK(rondo_stream_fill(w->stream, w->y.data, 0, 4, ADD_COUNT));
+    EXPECT(STATE, "run it once before", record(w, w->executor));
+    OK(rondo_graph_capture_end(w->graph));
+    OK(rondo_graph_reset(w->graph));
+    run_once(w, 1);
+    begin(w);
+    EXPECT(INVALID, "executor is NULL",
+           rondo_executor_record(NULL, w->stream, &feed, 1, &fetch, 1));
+    EXPECT(INVALID, "stream", rondo_executor_record(w->executor, NULL, &feed, 1, &fetch, 1));
+    EXPECT(INVALID, "\"x\" is not fed",
+           rondo_executor_record(w->executor, w->stream, &feed, 0, &fetch, 1));
+    fetch.tensor.data = NULL;
+    EXPECT(INVALID, "fetch \"y\" has no data",
+           rondo_executor_record(w->executor, w->stream, &feed, 1, &fetch, 1));
+    fetch.tensor.data = w->y.data;
+    fetch.tensor.dtype = RONDO_DTYPE_I32;
+    EXPECT(INVALID, "fetch \"y\": the tensor given is i32 [64]",
+           rondo_executor_record(w->executor, w->stream, &feed, 1, &fetch, 1));
+    OK(record(w, w->executor));
+    OK(rondo_graph_capture_end(w->graph));
+    expect_replay(w, 6);
+    OK(rondo_graph_reset(w->graph));
+    float values[ADD_COUNT];
+    const rondo_binding pageable = {"x",
+                                    {.dtype = RONDO_DTYPE_F32, .shape = add_shape, .data = values}};
+    fetch.tensor = w->y;
+    begin(w);
+    EXPECT(STATE, "feed \"x\" lies in pageable host memory",
+           rondo_executor_record(w->executor, w->stream, &pageable, 1, &fetch, 1));
+    rondo_binding out = fetch;
+    out.tensor.device = NULL;
+    out.tensor.data = values;
+    EXPECT(STATE, "fetch \"y\" lies in pageable host memory",
+           rondo_executor_record(w->executor, w->stream, &feed, 1, &out, 1));
+    OK(record(w, w->executor));
+    OK(rondo_graph_capture_end(w->graph));
+    expect_replay(w, 7);
+    add_world_close(w);
+}
+
+static void test_executor_record_run__a_bypassed_op_is_named(void **state) {
+    (void)state;
+    add_world *w = open_world();
+    const rondo_port x = {.struct_size = sizeof x,
+                          .name = "x",
+                          .dtype = RONDO_DTYPE_F32,
+                          .rank = 1,
+                          .extent = {ADD_COUNT}};
+    static const char *const operands[] = {"x", NULL};
+    rondo_program *program = one_op_build("NonZero", &x, 1, operands, "places");
+    rondo_executor *executor = make_executor(w, program, 0);
+    write_x(w, 0);
+    const rondo_binding feed = {"x", w->x};
+    rondo_binding fetch = {.name = "places"};
+    for (int run = 0; run < 3; ++run) {
+        OK(rondo_executor_run_async(executor, &feed, 1, &fetch, 1, NULL));  // waits inside
+        OK(rondo_executor_wait(executor));
+        assert_int_equal(fetch.tensor.shape.extent[1], ADD_COUNT - 1);
+        assert_int_equal(((const int64_t *)fetch.tensor.data)[0], 1);
+        if (run < 2) {
+            rondo_tensor_deinit(&fetch.tensor);
+        }
+    }
+    begin(w);
+    EXPECT(UNSUPPORTED, "NonZero", rondo_executor_record(executor, w->stream, &feed, 1, &fetch, 1));
+    OK(rondo_graph_capture_end(w->graph));
+    rondo_tensor_deinit(&fetch.tensor);
+    rondo_executor_destroy(executor);
+    rondo_program_destroy(program);
+    add_world_close(w);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_executor_record_run__a_model_is_nodes_of_a_graph),
+        cmocka_unit_test(test_executor_record_run__addresses_that_no_kernel_takes_are_copied),
+        cmocka_unit_test(test_executor_record_run__two_models_one_behind_the_other),
+        cmocka_unit_test(test_executor_record_run__plans_that_are_given_up_stay),
+        cmocka_unit_test(test_executor_record_run__sets_of_optional_inputs),
+        cmocka_unit_test(test_executor_record_run__into_a_capture_of_the_drivers),
+        cmocka_unit_test(test_executor_record_run__refusals_leave_the_capture_whole),
+        cmocka_unit_test(test_executor_record_run__a_bypassed_op_is_named),
+    };
+    return ON_DEVICES(tests) + OVER_THE_FAKE(tests, NULL);
+}

@@ -1,0 +1,278 @@
+// Weights beyond a limit, on the fake driver: results equal those of the host bit for bit, eager,
+// captured, replayed and checked; each weight is brought once for each op that reads it, ahead of
+// its use; what is on the GPU keeps to the limit.
+// SPDX-License-Identifier: Apache-2.0
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "rondo/rondo.h"
+#include "support/expect_ok.h"
+#include "support/fake/fake_cuda.h"
+
+enum { COUNT = 512, LAYERS = 6, RUNS = 5, BYTES = COUNT * sizeof(float) };
+
+static rondo_device *g_gpu;
+static rondo_device *g_host;
+
+static int open_all(void **state) {
+    static const fake_cuda_options options = {
+        .device_count = 1, .driver_version = 13000, .has_get_proc_address = true};
+    (void)state;
+    fake_cuda_reset(&options);
+    fake_cuda_install();
+    fake_cuda_install_compiler();
+    OK(rondo_device_open("cuda:0", &g_gpu));
+    OK(rondo_device_open("host", &g_host));
+    return 0;
+}
+
+static int close_all(void **state) {
+    (void)state;
+    rondo_device_release(g_gpu);
+    rondo_device_release(g_host);
+    assert_string_equal(fake_cuda_get_violations(), "");
+    assert_int_equal(fake_cuda_count_objects(), 0);
+    fake_cuda_uninstall();
+    return 0;
+}
+
+// y = |...|x + w0| * w1 ...|: adds and products in turn. `cut`: an op in the middle whose shape
+// depends on data, so that there are two segments; w0 is read by the first and the last op.
+static rondo_program *build(bool is_cut) {
+    rondo_builder *builder;
+    rondo_program *program;
+    const rondo_port x = {.struct_size = sizeof x,
+                          .name = "x",
+                          .dtype = RONDO_DTYPE_F32,
+                          .rank = 1,
+                          .extent = {COUNT}};
+    OK(rondo_builder_create(NULL, &builder));
+    OK(rondo_builder_add_input(builder, &x));
+    char last[16] = "x";
+    for (int i = 0; i <= LAYERS; ++i) {
+        float values[COUNT];
+        char names[2][16];
+        for (int k = 0; k < COUNT; ++k) {
+            values[k] = (float)((k * 7 + i * 3) % 11) / 4 - 1;
+        }
+        (void)snprintf(names[0], 16, "w%d", i % LAYERS);
+        (void)snprintf(names[1], 16, "h%d", i);
+        if (i < LAYERS) {
+            OK(rondo_builder_add_constant(builder, names[0], RONDO_DTYPE_F32,
+                                          &(rondo_shape){1, {COUNT}}, values));
+        }
+        const char *const inputs[] = {last, names[0]};
+        const char *const outputs[] = {names[1]};
+        const rondo_builder_node_options options = {.struct_size = sizeof options,
+                                                    .name = names[1]};
+        OK(rondo_builder_add_node(builder, i % 2 == 0 ? "Add" : "Mul", inputs, 2, outputs, 1,
+                                  &options));
+        if (is_cut && i == 2) {
+            OK(rondo_builder_add_node(builder, "NonZero", outputs, 1, (const char *[]){"places"}, 1,
+                                      NULL));
+            OK(rondo_builder_add_output(builder, "places", NULL));
+        }
+        (void)snprintf(last, sizeof last, "%s", names[1]);
+    }
+    OK(rondo_builder_add_node(builder, "Abs", (const char *[]){last}, 1, (const char *[]){"y"}, 1,
+                              NULL));
+    OK(rondo_builder_add_output(builder, "y", NULL));
+    OK(rondo_builder_finish(builder, &program));
+    rondo_builder_destroy(builder);
+    return program;
+}
+
+static void run(rondo_executor *executor, int number, float y[COUNT]) {
+    float x[COUNT];
+    for (int k = 0; k < COUNT; ++k) {
+        x[k] = (float)(k % 13 - 6 + number);
+    }
+    const rondo_binding feed = {"x", {RONDO_DTYPE_F32, {1, {COUNT}}, x, NULL, NULL}};
+    rondo_binding fetch = {"y", {RONDO_DTYPE_F32, {1, {COUNT}}, y, NULL, NULL}};
+    OK(rondo_executor_run(executor, &feed, 1, &fetch, 1));
+}
+
+// Runs beside the host.
+static void compare(rondo_executor *gpu, rondo_program *program) {
+    rondo_executor *host;
+    OK(rondo_executor_create(program, g_host, NULL, &host));
+    for (int i = 0; i < RUNS; ++i) {
+        float have[COUNT];
+        float want[COUNT];
+        run(gpu, i, have);
+        run(host, i, want);
+        assert_memory_equal(have, want, sizeof want);
+    }
+    rondo_executor_destroy(host);
+}
+
+static void expect_brought(const rondo_executor *gpu, uint64_t weights, uint64_t spilled_bytes,
+                           uint64_t resident_bytes) {
+    rondo_transfer_stats copied = {.struct_size = sizeof copied};
+    rondo_executor_stats stats = {.struct_size = sizeof stats};
+    OK(rondo_executor_get_transfers(gpu, &copied));
+    OK(rondo_executor_get_stats(gpu, &stats));
+    assert_int_equal(copied.weights.count, weights);
+    assert_int_equal(copied.weights.bytes, weights * BYTES);
+    assert_int_equal(stats.spilled_constant_bytes, spilled_bytes);
+    assert_int_equal(stats.constant_bytes, resident_bytes);
+}
+
+// Room for two buffers and one weight or none; what is fused reads several at once.
+static void test_executor_spill__results(void **state) {
+    (void)state;
+    static const rondo_executor_options rows[] = {
+        {.struct_size = sizeof rows[0]},
+        {.struct_size = sizeof rows[0], .graphs = RONDO_GRAPHS_OFF},
+        {.struct_size = sizeof rows[0], .graphs = RONDO_GRAPHS_ON, .branches = RONDO_BRANCHES_ON},
+        {.struct_size = sizeof rows[0], .self_check_every = 1},
+    };
+    for (int is_cut = 0; is_cut < 2; ++is_cut) {
+        rondo_program *program = build(is_cut > 0);
+        for (size_t o = 0; o < sizeof rows / sizeof *rows; ++o) {
+            rondo_executor_options options = rows[o];
+            rondo_executor *gpu;
+            options.weight_limit_bytes = 4 * BYTES;
+            options.op_by_op = true;
+            OK(rondo_executor_create(program, g_gpu, &options, &gpu));
+            compare(gpu, program);
+            // Of six weights one stays; the first one is read twice, if it is brought.
+            if (options.self_check_every == 0) {
+                expect_brought(gpu, RUNS * 6, 5 * BYTES, BYTES);
+            }
+            rondo_executor_destroy(gpu);
+        }
+        rondo_program_destroy(program);
+    }
+}
+
+static bool keep(void *user_data, const char *text, size_t bytes) {
+    return fwrite(text, 1, bytes, user_data) == bytes;
+}
+
+// Which weights, and why; before the first run, and behind it. The copies are nodes of the graph.
+static void test_executor_spill__queries(void **state) {
+    (void)state;
+    const rondo_executor_options options = {.struct_size = sizeof options,
+                                            .graphs = RONDO_GRAPHS_ON,
+                                            .op_by_op = true,
+                                            .weight_limit_bytes = 4 * BYTES};
+    rondo_program *program = build(false);
+    rondo_executor *gpu;
+    OK(rondo_executor_create(program, g_gpu, &options, &gpu));
+    for (int i = 0; i < 3; ++i) {
+        rondo_placement list[64];
+        size_t count;
+        size_t spilled = 0;
+        OK(rondo_executor_list_placements(gpu, NULL, 0, 64, list, &count));
+        for (size_t k = 0; k < count; ++k) {
+            const bool is_far = strstr(list[k].reason, "weight_limit_bytes") != NULL;
+            assert_true(!is_far || (strcmp(list[k].place, "cpu") == 0 && list[k].bytes == BYTES));
+            spilled += is_far ? 1 : 0;
+        }
+        assert_int_equal(spilled, 5);
+        float y[COUNT];
+        run(gpu, i, y);
+    }
+    rondo_executor_stats stats = {.struct_size = sizeof stats};
+    OK(rondo_executor_get_stats(gpu, &stats));
+    assert_int_equal(stats.node_count, 8 + 6);  // ops and copies
+    assert_true(stats.device_memory_bytes < 8 * BYTES + stats.arena_bytes);
+    char *text = NULL;
+    size_t length = 0;
+    FILE *file = open_memstream(&text, &length);
+    assert_non_null(file);
+    OK(rondo_executor_describe(gpu, RONDO_TEXT_PLAIN, keep, file));
+    assert_int_equal(fclose(file), 0);
+    assert_non_null(strstr(text, "spilled: 10240 bytes of weights are in pinned memory"));
+    assert_non_null(strstr(text, "\n  w1: 2048 bytes\n"));
+    free(text);
+    rondo_executor_destroy(gpu);
+    rondo_program_destroy(program);
+}
+
+static void expect_message(rondo_status status, rondo_status want, const char *text) {
+    const char *message = rondo_error_get_last()->message;
+    if (status != want || strstr(message, text) == NULL) {
+        fail_msg("status %d, \"%s\": not %d, \"%s\"", (int)status, message, (int)want, text);
+    }
+}
+
+// A limit that leaves no room for the buffers is refused by name; one that is wide enough, or on
+// the host, changes nothing.
+static void test_executor_spill__limits(void **state) {
+    (void)state;
+    rondo_program *program = build(false);
+    rondo_executor_options options = {
+        .struct_size = sizeof options, .op_by_op = true, .weight_limit_bytes = BYTES};
+    rondo_executor *executor;
+    float x[COUNT] = {0};
+    const rondo_binding feed = {"x", {RONDO_DTYPE_F32, {1, {COUNT}}, x, NULL, NULL}};
+    OK(rondo_executor_create(program, g_gpu, &options, &executor));
+    expect_message(rondo_executor_run(executor, &feed, 1, NULL, 0), RONDO_STATUS_NO_MEMORY,
+                   "weight_limit_bytes (--weight-limit) is 2048");
+    rondo_executor_destroy(executor);
+    options.weight_limit_bytes = 6 * BYTES;
+    OK(rondo_executor_create(program, g_gpu, &options, &executor));
+    compare(executor, program);
+    expect_brought(executor, 0, 0, 6 * BYTES);
+    rondo_executor_destroy(executor);
+    options.weight_limit_bytes = 1;
+    OK(rondo_executor_create(program, g_host, &options, &executor));
+    compare(executor, program);
+    expect_brought(executor, 0, 0, 0);
+    rondo_executor_destroy(executor);
+    rondo_program_destroy(program);
+}
+
+// A weight that is set anew is brought as it is then; the executors share what is in pinned memory.
+static void test_executor_spill__new_values(void **state) {
+    (void)state;
+    const rondo_executor_options options = {
+        .struct_size = sizeof options, .op_by_op = true, .weight_limit_bytes = 4 * BYTES};
+    rondo_program *program = build(false);
+    rondo_executor *gpu[2];
+    rondo_executor *host;
+    float values[COUNT];
+    for (int k = 0; k < COUNT; ++k) {
+        values[k] = (float)(k % 5);
+    }
+    const rondo_tensor fresh = {RONDO_DTYPE_F32, {1, {COUNT}}, values, NULL, NULL};
+    OK(rondo_executor_create(program, g_host, NULL, &host));
+    for (int i = 0; i < 2; ++i) {
+        OK(rondo_executor_create(program, g_gpu, &options, &gpu[i]));
+        compare(gpu[i], program);
+    }
+    OK(rondo_executor_set_variable(gpu[0], "w1", &fresh));
+    OK(rondo_executor_set_variable(host, "w1", &fresh));
+    for (int i = 0; i < RUNS; ++i) {
+        float have[COUNT];
+        float want[COUNT];
+        run(gpu[0], i, have);
+        run(host, i, want);
+        assert_memory_equal(have, want, sizeof want);
+    }
+    compare(gpu[1], program);
+    rondo_executor_destroy(gpu[0]);
+    rondo_executor_destroy(gpu[1]);
+    rondo_executor_destroy(host);
+    rondo_program_destroy(program);
+}
+
+int main(void) {
+    rondo_log_set_level(RONDO_LOG_ERROR);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_executor_spill__results, open_all, close_all),
+        cmocka_unit_test_setup_teardown(test_executor_spill__queries, open_all, close_all),
+        cmocka_unit_test_setup_teardown(test_executor_spill__limits, open_all, close_all),
+        cmocka_unit_test_setup_teardown(test_executor_spill__new_values, open_all, close_all),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

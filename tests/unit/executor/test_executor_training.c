@@ -1,0 +1,241 @@
+// Training or inference, a property of an executor: what ops do that leave it open, and that what a
+// model says goes first.
+// SPDX-License-Identifier: Apache-2.0
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+// cmocka wants the four above first
+#include <cmocka.h>
+
+#include "rondo/rondo.h"
+#include "support/expect_ok.h"
+#include "support/models/user_ops.h"
+
+enum { COUNT = 256 };
+
+typedef struct pair {
+    rondo_device *device;
+    rondo_program *program;
+    rondo_executor *executors[2];  // for inference, for training
+} pair;
+
+static rondo_builder *begin(int32_t opset) {
+    rondo_builder *builder;
+    const rondo_builder_options options = {.struct_size = sizeof options, .opset = opset};
+    OK(rondo_builder_create(&options, &builder));
+    return builder;
+}
+
+static void finish(rondo_builder *builder, pair *out_pair) {
+    OK(rondo_builder_add_output(builder, "y", NULL));
+    OK(rondo_builder_finish(builder, &out_pair->program));
+    rondo_builder_destroy(builder);
+    OK(rondo_device_open("host", &out_pair->device));
+    for (int training = 0; training < 2; ++training) {
+        const rondo_executor_options options = {
+            .struct_size = sizeof options, .seed = 3, .training = training == 1};
+        OK(rondo_executor_create(out_pair->program, out_pair->device, &options,
+                                 &out_pair->executors[training]));
+    }
+}
+
+static void close_pair(pair *p) {
+    rondo_executor_destroy(p->executors[0]);
+    rondo_executor_destroy(p->executors[1]);
+    rondo_program_destroy(p->program);
+    rondo_device_release(p->device);
+}
+
+// `x` may be NULL, for a model without inputs.
+static void run(rondo_executor *executor, float *x, const rondo_shape *shape, float *out_y) {
+    const rondo_binding feed = {.name = "x",
+                                .tensor = {.dtype = RONDO_DTYPE_F32, .data = x, .shape = *shape}};
+    rondo_binding fetch = {.name = "y",
+                           .tensor = {.dtype = RONDO_DTYPE_F32, .data = out_y, .shape = *shape}};
+    OK(rondo_executor_run(executor, &feed, x != NULL ? 1 : 0, &fetch, 1));
+}
+
+static void add_input(rondo_builder *builder, const rondo_shape *shape) {
+    rondo_port x = {
+        .struct_size = sizeof x, .name = "x", .dtype = RONDO_DTYPE_F32, .rank = shape->rank};
+    memcpy(x.extent, shape->extent, sizeof shape->extent);
+    OK(rondo_builder_add_input(builder, &x));
+}
+
+// How many of ones came through Dropout, which doubles them or makes them zero.
+static size_t count_kept(const float *y, float scale) {
+    size_t kept = 0;
+    for (size_t i = 0; i < COUNT; ++i) {
+        assert_true(y[i] == 0.0f || y[i] == scale);
+        kept += y[i] != 0.0f ? 1 : 0;
+    }
+    return kept;
+}
+
+static const rondo_shape row = {1, {COUNT}};
+
+// Of every version that leaves it open; `is_folded`: of a constant.
+static void test_dropout(int32_t opset, bool is_folded) {
+    pair p;
+    float x[COUNT];
+    float y[2][COUNT];
+    rondo_builder *builder = begin(opset);
+    for (size_t i = 0; i < COUNT; ++i) {
+        x[i] = 1.0f;
+    }
+    if (is_folded) {
+        OK(rondo_builder_add_constant(builder, "x", RONDO_DTYPE_F32, &row, x));
+    } else {
+        add_input(builder, &row);
+    }
+    const rondo_attribute ratio = {
+        .name = "ratio", .kind = RONDO_ATTRIBUTE_FLOAT, .float_value = 0.75f};
+    const rondo_builder_node_options options = {
+        .struct_size = sizeof options, .attributes = &ratio, .attribute_count = opset < 12 ? 1 : 0};
+    OK(rondo_builder_add_node(builder, "Dropout", (const char *[]){"x"}, 1,
+                              (const char *[]){"y", "mask"}, 2, &options));
+    finish(builder, &p);
+    for (int run_number = 0; run_number < 3; ++run_number) {
+        float *const feed = is_folded ? NULL : x;
+        const float scale = opset < 12 ? 4.0f : 2.0f;
+        run(p.executors[0], feed, &row, y[0]);
+        assert_memory_equal(y[0], x, sizeof x);
+        memcpy(y[0], y[1], sizeof y[0]);
+        run(p.executors[1], feed, &row, y[1]);
+        const double share = (double)count_kept(y[1], scale) / COUNT;
+        assert_true(share > 0.7 / (double)scale && share < 1.3 / (double)scale);
+        assert_true(run_number == 0 || memcmp(y[0], y[1], sizeof y[0]) != 0);  // drawn anew
+    }
+    close_pair(&p);
+}
+
+static void test_executor_training__dropout(void **state) {
+    (void)state;
+    static const int32_t opsets[] = {9, 10, 12, 13, 21};
+    for (size_t i = 0; i < sizeof opsets / sizeof *opsets; ++i) {
+        test_dropout(opsets[i], false);
+        test_dropout(opsets[i], true);
+    }
+}
+
+// The model's word counts: inference is inference.
+static void test_executor_training__said_by_an_input(void **state) {
+    (void)state;
+    pair p;
+    float x[COUNT] = {1, 2, 3};
+    float y[COUNT];
+    const float half = 0.5f;
+    const uint8_t no = 0;
+    rondo_builder *builder = begin(21);
+    add_input(builder, &row);
+    OK(rondo_builder_add_constant(builder, "half", RONDO_DTYPE_F32, &(rondo_shape){0}, &half));
+    OK(rondo_builder_add_constant(builder, "no", RONDO_DTYPE_BOOL, &(rondo_shape){0}, &no));
+    OK(rondo_builder_add_node(builder, "Dropout", (const char *[]){"x", "half", "no"}, 3,
+                              (const char *[]){"y"}, 1, NULL));
+    finish(builder, &p);
+    for (int training = 0; training < 2; ++training) {
+        run(p.executors[training], x, &row, y);
+        assert_memory_equal(x, y, sizeof x);
+    }
+    close_pair(&p);
+}
+
+// training_mode: -1 left out. Channel 0 holds 1 and 3: normalised by the batch that is -1 and 1.
+static void test_batch_norm(int32_t opset, int training_mode, const float *wanted) {
+    static const rondo_shape shape = {3, {1, 1, 2}};
+    static const rondo_shape one = {1, {1}};
+    const float scale = 1.0f;
+    const float shift = 0.0f;
+    const float mean = 0.0f;
+    const float variance = 1.0f;
+    pair p;
+    float x[2] = {1, 3};
+    rondo_builder *builder = begin(opset);
+    add_input(builder, &shape);
+    OK(rondo_builder_add_constant(builder, "s", RONDO_DTYPE_F32, &one, &scale));
+    OK(rondo_builder_add_constant(builder, "b", RONDO_DTYPE_F32, &one, &shift));
+    OK(rondo_builder_add_constant(builder, "m", RONDO_DTYPE_F32, &one, &mean));
+    OK(rondo_builder_add_constant(builder, "v", RONDO_DTYPE_F32, &one, &variance));
+    const rondo_attribute mode = {
+        .name = "training_mode", .kind = RONDO_ATTRIBUTE_INT, .int_value = training_mode};
+    const rondo_builder_node_options options = {.struct_size = sizeof options,
+                                                .attributes = &mode,
+                                                .attribute_count = training_mode >= 0 ? 1 : 0};
+    OK(rondo_builder_add_node(builder, "BatchNormalization",
+                              (const char *[]){"x", "s", "b", "m", "v"}, 5, (const char *[]){"y"},
+                              1, &options));
+    finish(builder, &p);
+    for (int training = 0; training < 2; ++training) {
+        for (int run_number = 0; run_number < 3; ++run_number) {
+            float y[2];
+            run(p.executors[training], x, &shape, y);
+            const float difference = y[0] - wanted[training];
+            assert_true(difference < 1e-4f && difference > -1e-4f);
+        }
+    }
+    close_pair(&p);
+}
+
+static void test_executor_training__batch_norm(void **state) {
+    (void)state;
+    test_batch_norm(15, -1, (const float[]){1, -1});
+    test_batch_norm(15, 0, (const float[]){1, 1});
+    test_batch_norm(15, 1, (const float[]){-1, -1});
+    test_batch_norm(9, -1, (const float[]){1, 1});  // one output: inference
+}
+
+// Ops of the program's own ask; in the body of an If, too.
+static void test_executor_training__own_op(void **state) {
+    (void)state;
+    static const rondo_shape one = {1, {1}};
+    const uint8_t yes = 1;
+    pair p;
+    rondo_builder *bodies[2];
+    const rondo_builder_node_options own = {.struct_size = sizeof own, .domain = "test"};
+    OK(user_ops_register());
+    rondo_builder *builder = begin(21);
+    const rondo_port condition = {
+        .struct_size = sizeof condition, .name = "condition", .dtype = RONDO_DTYPE_BOOL};
+    OK(rondo_builder_add_input(builder, &condition));
+    for (int b = 0; b < 2; ++b) {
+        const char *const name = b == 0 ? "then" : "else";
+        OK(rondo_builder_create_body(builder, NULL, &bodies[b]));
+        OK(rondo_builder_add_node(bodies[b], "Mode", NULL, 0, &name, 1, &own));
+        OK(rondo_builder_add_output(bodies[b], name, NULL));
+    }
+    const rondo_attribute branches[] = {
+        {.name = "then_branch", .kind = RONDO_ATTRIBUTE_GRAPH, .body = bodies[0]},
+        {.name = "else_branch", .kind = RONDO_ATTRIBUTE_GRAPH, .body = bodies[1]}};
+    const rondo_builder_node_options options = {
+        .struct_size = sizeof options, .attributes = branches, .attribute_count = 2};
+    OK(rondo_builder_add_node(builder, "If", (const char *[]){"condition"}, 1,
+                              (const char *[]){"y"}, 1, &options));
+    rondo_builder_destroy(bodies[0]);
+    rondo_builder_destroy(bodies[1]);
+    finish(builder, &p);
+    for (int training = 0; training < 2; ++training) {
+        float y = -1;
+        uint8_t value = yes;
+        const rondo_binding feed = {.name = "condition",
+                                    .tensor = {.dtype = RONDO_DTYPE_BOOL, .data = &value}};
+        rondo_binding fetch = {.name = "y",
+                               .tensor = {.dtype = RONDO_DTYPE_F32, .data = &y, .shape = one}};
+        for (int run_number = 0; run_number < 3; ++run_number) {
+            OK(rondo_executor_run(p.executors[training], &feed, 1, &fetch, 1));
+            assert_true(y == (float)training);
+        }
+    }
+    close_pair(&p);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_executor_training__dropout),
+        cmocka_unit_test(test_executor_training__said_by_an_input),
+        cmocka_unit_test(test_executor_training__batch_norm),
+        cmocka_unit_test(test_executor_training__own_op),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,122 @@
+// Awkward semantics of element-wise ops.
+// SPDX-License-Identifier: Apache-2.0
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "support/cases/op_rows.h"
+
+static void test_op_elementwise__broadcasts_both_ways(void **state) {
+    (void)state;
+    static const op_row rows[] = {
+        {"Add", 14, "f32[2,1]:1,2 f32[3]:10,20,30", "", "f32[2,3]:11,21,31,12,22,32"},
+        {"Sub", 14, "i32[]:5 i32[2,2]:1,2,3,4", "", "i32[2,2]:4,3,2,1"},
+        {"Mul", 14, "f32[2,1,2]:1,2,3,4 f32[1,2,1]:1,10", "", "f32[2,2,2]:1,2,10,20,3,4,30,40"},
+        {"Add", 14, "f32[0,3] f32[3]:1", "", "f32[0,3]"},
+        {"Add", 14, "f32[1,1] f32[0,1]", "", "f32[0,1]"},
+        {"Max", 13, "f32[2]:1,5 f32[3,1]:0,2,9 f32[]:3", "", "f32[3,2]:3,5,3,5,9,9"},
+        {"Where", 16, "bool[2,1]:1,0 i8[2]:1,2 i8[]:9", "", "i8[2,2]:1,2,9,9"},
+        {"Add", 14, "f32[2,3] f32[2]", "", "!BAD_DATA do not broadcast"},
+        {"Add", 14, "f32[2] f64[2]", "", "!BAD_DATA must be of one type"},
+        {"PRelu", 16, "f32[2,2]:-1,2,-3,4 f32[2]:0.5,2", "", "f32[2,2]:-0.5,2,-1.5,4"},
+        {"PRelu", 16, "f32[2] f32[2,2]", "", "!BAD_DATA slope must broadcast"},
+    };
+    OP_ROWS_CHECK(rows);
+}
+
+static void test_op_elementwise__integers_never_trap(void **state) {
+    (void)state;
+    static const op_row rows[] = {
+        {"Div", 14, "i32[2]:-2147483648,7 i32[2]:-1,-2", "", "i32[2]:-2147483648,-3"},
+        {"Div", 14, "i64[1]:-9223372036854775808 i64[1]:-1", "", "i64[1]:-9223372036854775808"},
+        {"Div", 14, "i32[2]:1,2 i32[2]:1,0", "", "!BAD_DATA element 1 of the divisor"},
+        {"Mod", 13, "u8[1]:1 u8[1]:0", "", "!BAD_DATA element 0 of the divisor"},
+        {"Mod", 13, "i32[1]:-2147483648 i32[1]:-1", "", "i32[1]:0"},
+        {"Mod", 13, "i32[4]:-7,7,-7,7 i32[4]:3,-3,-3,3", "", "i32[4]:2,-2,-1,1"},
+        {"Mod", 13, "i32[4]:-7,7,-7,7 i32[4]:3,-3,-3,3", "fmod=1", "i32[4]:-1,1,-1,1"},
+        {"Mod", 13, "f32[1]:1 f32[1]:1", "", "!BAD_DATA fmod must be 1"},
+        {"Mod", 13, "f32[2]:-7.5,7.5 f32[2]:2", "fmod=1", "f32[2]:-1.5,1.5"},
+        {"Abs", 13, "i8[2]:-128,-5", "", "i8[2]:-128,5"},
+        {"Neg", 13, "i8[2]:-128,5", "", "i8[2]:-128,-5"},
+        {"Add", 14, "i8[1]:127 i8[1]:1", "", "i8[1]:-128"},
+        {"Mul", 14, "u16[1]:65535 u16[1]:65535", "", "u16[1]:1"},
+        {"BitShift", 11, "u8[3]:255,1,3 u8[3]:4,8,200", "direction=s:LEFT", "u8[3]:240,0,0"},
+        {"BitShift", 11, "u64[1]:4 u64[1]:1", "direction=s:RIGHT", "u64[1]:2"},
+        {"BitShift", 11, "u8[1] u8[1]", "direction=s:UP", "!BAD_DATA direction"},
+        {"Pow", 15, "i32[4]:-2,2,1,-1 i32[4]:3,-1,-5,-3", "", "i32[4]:-8,0,1,-1"},
+        {"Pow", 15, "i32[2]:4,9 f32[1]:0.5", "", "i32[2]:2,3"},
+        {"Pow", 15, "f32[2]:3,-3 i64[1]:2", "", "f32[2]:9,9"},
+    };
+    OP_ROWS_CHECK(rows);
+}
+
+static void test_op_elementwise__nan_and_infinity(void **state) {
+    (void)state;
+    static const op_row rows[] = {
+        {"Max", 13, "f32[3]:nan,1,2 f32[3]:1,nan,3", "", "f32[3]:nan,nan,3"},
+        {"Min", 13, "f64[3]:nan,1,2 f64[3]:1,nan,3", "", "f64[3]:nan,nan,2"},
+        {"Relu", 14, "f32[3]:nan,-1,inf", "", "f32[3]:nan,0,inf"},
+        {"Clip", 13, "f32[3]:nan,-9,9 f32[]:-1 f32[]:1", "", "f32[3]:nan,-1,1"},
+        {"Sign", 13, "f32[4]:nan,-0.0,3,-inf", "", "f32[4]:nan,0,1,-1"},
+        {"Softplus", 9, "f32[3]:1000,-1000,0", "", "f32[3]:1000,0,0.69314718"},
+        {"Sigmoid", 13, "f32[3]:1000,-1000,0", "", "f32[3]:1,0,0.5"},
+        {"IsInf", 10, "f32[4]:inf,-inf,nan,1", "", "bool[4]:1,1,0,0"},
+        {"IsInf", 10, "f32[2]:inf,-inf", "detect_negative=0", "bool[2]:1,0"},
+        {"IsNaN", 13, "f16[3]:nan,inf,1", "", "bool[3]:1,0,0"},
+        {"Equal", 13, "f32[2]:nan,0 f32[2]:nan,-0.0", "", "bool[2]:0,1"},
+        {"Round", 11, "f32[5]:0.5,1.5,2.5,-0.5,-1.5", "", "f32[5]:0,2,2,0,-2"},
+    };
+    OP_ROWS_CHECK(rows);
+}
+
+static void test_op_elementwise__casts(void **state) {
+    (void)state;
+    static const op_row rows[] = {
+        {"Cast", 13, "f32[4]:1.9,-1.9,nan,0.4", "to=7", "i64[4]:1,-1,0,0"},
+        {"Cast", 13, "f32[2]:1e30,-1e30", "to=7",
+         "i64[2]:9223372036854775807,-9223372036854775808"},
+        {"Cast", 13, "f64[2]:1e30,18446744073709549568", "to=13",
+         "u64[2]:18446744073709551615,18446744073709549568"},
+        {"Cast", 13, "i32[2]:300,-1", "to=2", "u8[2]:44,255"},
+        {"Cast", 13, "f32[4]:nan,0,-0.0,0.1", "to=9", "bool[4]:1,0,0,1"},
+        {"Cast", 13, "bool[2]:1,0", "to=1", "f32[2]:1,0"},
+        {"Cast", 13, "f32[3]:65504,65520,1e-8", "to=10", "f16[3]:65504,inf,0"},
+        {"Cast", 13, "f16[2]:1.5,-2", "to=16", "bf16[2]:1.5,-2"},
+        {"Cast", 13, "f32[1]:1", "to=14",
+         "!UNSUPPORTED Cast version 13 (attribute to=14, complex64: use two"},
+        {"CastLike", 15, "f32[2]:1.5,2.5 i32[1]", "", "i32[2]:1,2"},
+        {"Add", 14, "f16[2]:1,2 f16[1]:0.5", "", "f16[2]:1.5,2.5"},
+        {"Exp", 13, "bf16[1]:0", "", "bf16[1]:1"},
+        {"Add", 14, "bool[1] bool[1]", "", "!UNSUPPORTED Add version 14 (input 0 of type bool)"},
+        {"Sqrt", 13, "i32[1]:4", "", "!UNSUPPORTED input 0 of type i32"},
+    };
+    OP_ROWS_CHECK(rows);
+}
+
+static void test_op_elementwise__clip_in_both_forms(void **state) {
+    (void)state;
+    static const op_row rows[] = {
+        {"Clip", 9, "f32[3]:-5,0,5", "min=f:-1 max=f:2", "f32[3]:-1,0,2"},
+        {"Clip", 9, "f32[2]:inf,-inf", "", "f32[2]:3.4028234e38,-3.4028234e38"},
+        {"Clip", 11, "f32[3]:-5,0,5 - f32[]:2", "", "f32[3]:-5,0,2"},
+        {"Clip", 13, "i8[3]:-5,0,5 i8[]:-1 -", "", "i8[3]:-1,0,5"},
+        {"Clip", 13, "f32[2]:1,2 f32[]:5 f32[]:3", "", "f32[2]:3,3"},
+        {"Clip", 13, "f32[2] f32[2] -", "", "!BAD_DATA bound 1 must be one number"},
+        {"Clip", 13, "f32[2] i32[] -", "", "!BAD_DATA must be of one type"},
+    };
+    OP_ROWS_CHECK(rows);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_op_elementwise__broadcasts_both_ways),
+        cmocka_unit_test(test_op_elementwise__integers_never_trap),
+        cmocka_unit_test(test_op_elementwise__nan_and_infinity),
+        cmocka_unit_test(test_op_elementwise__casts),
+        cmocka_unit_test(test_op_elementwise__clip_in_both_forms),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

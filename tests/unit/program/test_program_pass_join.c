@@ -1,0 +1,190 @@
+// Which products of one value become one, and that the results stay the same.
+// SPDX-License-Identifier: Apache-2.0
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+// cmocka wants the four above first
+#include <cmocka.h>
+
+#include "program/edit.h"
+#include "program/half/half_pass.h"
+#include "program/passes/passes.h"
+#include "program/shapes/specialise.h"
+#include "support/cases/interpret.h"
+
+enum { PRODUCTS_MAX = 4, ROWS = 5, K = 6 };
+
+typedef enum bias { NONE, BEHIND, BEFORE, WIDER } bias;  // BEFORE: Add(bias, product)
+
+typedef struct row {
+    const char *what;
+    int64_t columns[PRODUCTS_MAX];
+    bias biases[PRODUCTS_MAX];
+    bool is_gemm, is_turned;
+    bool shows_product;   // the first product, before its bias, is an output, too
+    bool is_other_input;  // the first product reads another value
+    bool is_marked;       // the first product stays in f32
+    size_t products;      // that are left
+} row;
+
+static const row rows[] = {
+    {.what = "three", .columns = {4, 3, 5}, .products = 1},
+    {.what = "four with biases",
+     .columns = {4, 4, 2, 1},
+     .biases = {BEHIND, BEFORE, BEHIND, BEHIND},
+     .products = 1},
+    {.what = "two", .columns = {4, 3}, .products = 2},
+    {.what = "Gemm",
+     .columns = {4, 3, 5},
+     .biases = {BEHIND, BEHIND, BEHIND},
+     .is_gemm = true,
+     .products = 1},
+    {.what = "Gemm with turned weights",
+     .columns = {4, 3, 5},
+     .biases = {BEHIND, BEHIND, BEHIND},
+     .is_gemm = true,
+     .is_turned = true,
+     .products = 1},
+    {.what = "one without bias", .columns = {4, 3, 5}, .biases = {BEHIND, BEHIND}, .products = 3},
+    {.what = "an addend that is no bias",
+     .columns = {4, 3, 5},
+     .biases = {BEHIND, BEHIND, WIDER},
+     .products = 3},
+    {.what = "somebody looks at a product before its bias",
+     .columns = {4, 3, 5},
+     .biases = {BEHIND, BEHIND, BEHIND},
+     .shows_product = true,
+     .products = 3},
+    {.what = "somebody looks at a product without one",
+     .columns = {4, 3, 5},
+     .shows_product = true,
+     .products = 1},
+    {.what = "another input", .columns = {4, 4, 4}, .is_other_input = true, .products = 3},
+    {.what = "another precision", .columns = {4, 4, 4}, .is_marked = true, .products = 3},
+};
+
+static void check(rondo_status status) {
+    if (status != RONDO_STATUS_OK) {
+        print_error("%s: %s\n", rondo_error_get_last()->op, rondo_error_get_last()->message);
+    }
+    assert_int_equal(status, RONDO_STATUS_OK);
+}
+
+static void fill(rondo_tensor *tensor, int64_t seed) {
+    for (int64_t e = 0; e < rondo_shape_get_count(&tensor->shape); ++e) {
+        ((float *)tensor->data)[e] = (float)((e * 7 + seed * 5) % 13) / 8.0f - 0.75f;
+    }
+}
+
+static int32_t add_constant(rondo_program *program, const rondo_shape *shape, int64_t seed) {
+    int32_t value;
+    rondo_tensor tensor;
+    check(rondo_tensor_init(RONDO_DTYPE_F32, shape, &tensor));
+    fill(&tensor, seed);
+    check(rondo__program_add_constant(program, "constant", &tensor, &value));
+    rondo_tensor_deinit(&tensor);
+    return value;
+}
+
+static int32_t add_node(rondo_program *program, const char *op, const int32_t *inputs,
+                        size_t count) {
+    int32_t value;
+    check(rondo__program_add_value(program, "made", &value));
+    check(rondo__program_add_simple(program, "", op, NULL, inputs, count, &value, 1));
+    return value;
+}
+
+static void add_product(rondo_program *program, const row *r, size_t i, int32_t x) {
+    const int64_t columns = r->columns[i], seed = (int64_t)i;
+    const rondo_shape weight = {2, {r->is_turned ? columns : K, r->is_turned ? K : columns}};
+    const rondo_shape list = {1, {columns}}, wide = {2, {1, columns}};
+    int32_t inputs[3] = {x, add_constant(program, &weight, seed), RONDO__VALUE_NONE};
+    if (r->biases[i] != NONE) {
+        inputs[2] = add_constant(program, r->biases[i] == WIDER ? &wide : &list, seed + 20);
+    }
+    int32_t y = add_node(program, r->is_gemm ? "Gemm" : "MatMul", inputs,
+                         r->is_gemm && inputs[2] >= 0 ? 3 : 2);
+    rondo__node *node = &program->nodes[program->node_count - 1];
+    node->precision = r->is_marked && i == 0 ? RONDO__PRECISION_SINGLE : RONDO__PRECISION_BY_RULE;
+    if (r->is_gemm) {
+        check(rondo__op_set_int(&node->op, "transB", r->is_turned));
+        check(rondo__op_set_float(&node->op, "alpha", 0.5f));
+    }
+    if (r->shows_product && i == 0) {
+        check(rondo__program_add_output(program, y));
+    }
+    if (!r->is_gemm && inputs[2] >= 0) {
+        const bool is_before = r->biases[i] == BEFORE;
+        const int32_t both[2] = {is_before ? inputs[2] : y, is_before ? y : inputs[2]};
+        y = add_node(program, "Add", both, 2);
+    }
+    if (!r->shows_product || i > 0 || inputs[2] >= 0) {
+        check(rondo__program_add_output(program, y));
+    }
+}
+
+static rondo_program *make_program(const row *r) {
+    const rondo_shape shape = {2, {ROWS, K}};
+    rondo_program *source, *program;
+    int32_t x[2];
+    check(rondo__program_create("products", &source));
+    for (int i = 0; i < 2; ++i) {
+        check(rondo__program_add_shaped(source, "x", RONDO_DTYPE_F32, &shape, &x[i]));
+        check(rondo__program_add_input(source, x[i]));
+    }
+    for (size_t i = 0; i < PRODUCTS_MAX && r->columns[i] > 0; ++i) {
+        add_product(source, r, i, x[r->is_other_input && i == 0]);
+    }
+    check(rondo__program_verify(source));
+    check(rondo__program_specialise(source, NULL, 1 << 20, &program, NULL));
+    rondo_program_destroy(source);
+    return program;
+}
+
+static size_t count_ops(const rondo_program *program, const char *name) {
+    size_t count = 0;
+    for (size_t n = 0; n < program->node_count; ++n) {
+        count += rondo__node_is(&program->nodes[n], "", name) ? 1 : 0;
+    }
+    return count;
+}
+
+static void test_program_pass_join__where_products_are_alike(void **state) {
+    (void)state;
+    const rondo_shape shape = {2, {ROWS, K}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
+        const row *r = &rows[i];
+        rondo_program *program = make_program(r);
+        rondo_tensor x[2], expected[8] = {{0}}, results[8] = {{0}};
+        for (int t = 0; t < 2; ++t) {
+            check(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &x[t]));
+            fill(&x[t], t + 40);
+        }
+        check(interpret_program(program, x, expected));
+        check(rondo__program_join_products(program));
+        const size_t products = count_ops(program, r->is_gemm ? "Gemm" : "MatMul");
+        if (products != r->products) {
+            print_error("%s: %zu products, expected %zu\n", r->what, products, r->products);
+        }
+        assert_int_equal(products, r->products);
+        assert_int_equal(count_ops(program, "Split"), products == 1 ? 1 : 0);
+        check(interpret_program(program, x, results));
+        for (size_t o = 0; o < program->output_count; ++o) {
+            assert_true(compare_tensors(&results[o], &expected[o]) <= 1e-6);
+            rondo_tensor_deinit(&results[o]);
+            rondo_tensor_deinit(&expected[o]);
+        }
+        rondo_tensor_deinit(&x[0]);
+        rondo_tensor_deinit(&x[1]);
+        rondo_program_destroy(program);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_program_pass_join__where_products_are_alike),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,95 @@
+// A BatchNormalization that becomes element-wise keeps its digits, however far from 0 its means.
+// SPDX-License-Identifier: Apache-2.0
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+// cmocka wants the four above first
+#include <cmocka.h>
+
+#include "program/edit.h"
+#include "program/passes/passes.h"
+#include "program/shapes/specialise.h"
+#include "support/cases/interpret.h"
+
+enum { CHANNELS = 2, SPAN = 9 };
+
+static void check(rondo_status status) {
+    if (status != RONDO_STATUS_OK) {
+        print_error("%s: %s\n", rondo_error_get_last()->op, rondo_error_get_last()->message);
+    }
+    assert_int_equal(status, RONDO_STATUS_OK);
+}
+
+static int32_t add_list(rondo_program *program, float first, float second) {
+    const rondo_shape shape = {1, {CHANNELS}};
+    rondo_tensor tensor;
+    int32_t value;
+    check(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &tensor));
+    ((float *)tensor.data)[0] = first;
+    ((float *)tensor.data)[1] = second;
+    check(rondo__program_add_constant(program, "list", &tensor, &value));
+    rondo_tensor_deinit(&tensor);
+    return value;
+}
+
+// y = relu(norm(x))
+static rondo_program *make_program(const rondo_shape *shape, float mean, float variance) {
+    rondo_program *source, *program;
+    int32_t x, n, y;
+    check(rondo__program_create("norm", &source));
+    check(rondo__program_add_shaped(source, "x", RONDO_DTYPE_F32, shape, &x));
+    check(rondo__program_add_input(source, x));
+    const int32_t inputs[5] = {x, add_list(source, 1.5f, -0.5f), add_list(source, 0.25f, 1.0f),
+                               add_list(source, mean, 0.0f), add_list(source, variance, 1.0f)};
+    check(rondo__program_add_value(source, "n", &n));
+    check(rondo__program_add_simple(source, "", "BatchNormalization", NULL, inputs, 5, &n, 1));
+    check(rondo__program_add_value(source, "y", &y));
+    check(rondo__program_add_simple(source, "", "Relu", NULL, &n, 1, &y, 1));
+    check(rondo__program_add_output(source, y));
+    check(rondo__program_verify(source));
+    const rondo_tensor shapes[1] = {{.dtype = RONDO_DTYPE_F32, .shape = *shape}};
+    check(rondo__program_specialise(source, shapes, 1 << 20, &program, NULL));
+    rondo_program_destroy(source);
+    return program;
+}
+
+static void test_program_pass_scale_shift__means_far_from_zero(void **state) {
+    (void)state;
+    static const struct {
+        float mean, variance;
+        size_t operands;  // the mean is one where beside it, scaled, digits would be lost
+    } rows[] = {{2.0f, 1.0f, 3},
+                {-10.0f, 1.0f, 3},
+                {577350.0f, 0.5f, 4},
+                {-577350.0f, 0.5f, 4},
+                {1.0f, 1e-12f, 4}};
+    const rondo_shape shape = {3, {1, CHANNELS, SPAN}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
+        rondo_program *program = make_program(&shape, rows[i].mean, rows[i].variance);
+        rondo_tensor x, expected = {0}, result = {0};
+        check(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &x));
+        for (int64_t e = 0; e < CHANNELS * SPAN; ++e) {
+            const float mean = e < SPAN ? rows[i].mean : 0.0f;
+            ((float *)x.data)[e] = mean + (float)(e % SPAN) / 4.0f;
+        }
+        check(interpret_program(program, &x, &expected));
+        check(rondo__pass_scale_shift(program));
+        assert_int_equal(program->node_count, 1);
+        assert_true(rondo__node_is(&program->nodes[0], "rondo", "Elementwise"));
+        assert_int_equal(program->nodes[0].input_count, rows[i].operands);
+        check(interpret_program(program, &x, &result));
+        assert_true(compare_tensors(&result, &expected) <= 1e-6);
+        rondo_tensor_deinit(&x);
+        rondo_tensor_deinit(&expected);
+        rondo_tensor_deinit(&result);
+        rondo_program_destroy(program);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_program_pass_scale_shift__means_far_from_zero),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
