@@ -17,7 +17,7 @@
 
 #include "base/clock.h"
 #include "bench.h"
-#include "rondo/rondo.h"
+#include "rondo/models.h"
 #include "rondo/user_op.h"
 
 enum { SIDE = 20, WIDTH = 1024, WARM_UP = 20, BLOCK = 100 };

@@ -17,7 +17,7 @@
 
 #include "bench.h"
 #include "kernel/kernel.h"
-#include "rondo/rondo.h"
+#include "rondo/models.h"
 
 enum { INPUTS_MAX = 9, NAME_BYTES = 64 };
 

@@ -17,7 +17,7 @@
 
 #include "base/clock.h"
 #include "bench.h"
-#include "rondo/rondo.h"
+#include "rondo/models.h"
 
 enum { STEP_COUNT = 64, ROUND_COUNT = 10, COUNT_MAX = 10000, FIXED_RUNS = 20 };
 

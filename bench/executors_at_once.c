@@ -17,7 +17,7 @@
 #include "base/clock.h"
 #include "base/thread_count.h"
 #include "bench.h"
-#include "rondo/rondo.h"
+#include "rondo/models.h"
 
 enum { EXECUTORS_MAX = 64, INPUTS_MAX = 64, RUNS_MAX = 1 << 20, WAYS_MAX = 8, ROUNDS_MAX = 64 };
 

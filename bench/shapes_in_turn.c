@@ -22,7 +22,7 @@
 
 #include "backend/backend.h"
 #include "bench.h"
-#include "rondo/rondo.h"
+#include "rondo/models.h"
 
 enum { SHAPES_MAX = 256, ROUNDS_MAX = 64 };
 

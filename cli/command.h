@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "console.h"
-#include "rondo/rondo.h"
+#include "rondo/models.h"
 
 // Exit statuses of the tool.
 enum {

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "rondo/rondo.h"
+#include "rondo/models.h"
 
 // How much is said on stdout. A line of a level is printed when the console's level is that or
 // more.

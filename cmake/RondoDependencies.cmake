@@ -2,8 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 
 find_package(PkgConfig REQUIRED)
-pkg_check_modules(PROTOBUF_C REQUIRED IMPORTED_TARGET libprotobuf-c)
 find_package(Threads REQUIRED)
+
+if(NOT RONDO_MODELS)
+  return()
+endif()
+
+pkg_check_modules(PROTOBUF_C REQUIRED IMPORTED_TARGET libprotobuf-c)
 
 # Compressed .npz archives, which the tool reads; without it only stored ones.
 find_package(ZLIB QUIET)

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <rondo/rondo.h>
+#include <rondo/models.h>
 
 #define CHECK(call)                                                              \
     do {                                                                         \

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <rondo/rondo.h>
+#include <rondo/models.h>
 
 #define CHECK(call)                                                              \
     do {                                                                         \

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <rondo/rondo.h>
+#include <rondo/models.h>
 
 #define CHECK(call)                                                          \
     if ((call) != RONDO_STATUS_OK) {                                         \

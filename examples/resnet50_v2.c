@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <rondo/rondo.h>
+#include <rondo/models.h>
 
 typedef struct settings {
     const char *device;

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <rondo/rondo.h>
+#include <rondo/models.h>
 
 static int check(rondo_status status) {
     if (status != RONDO_STATUS_OK) {

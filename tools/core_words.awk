@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 FNR == 1 { folder = FILENAME; sub(/[^\/]*$/, "", folder); is_list = FILENAME ~ /\/rondo\.h$/ }
 is_list && /^\/\/ Core/ { in_core = 1 }
-is_list && /^\/\/ Models/ { in_core = 0 }
+is_list && /^\/\/ Advanced/ { in_core = 0 }
 is_list && in_core && /^#include "/ { split($2, parts, "\""); sub(/.*\//, "", parts[2]); core[folder parts[2]] = 1 }
 is_list || (FILENAME in core) {
     text = $0

@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "bench_samples.h"
-#include "rondo/rondo.h"
+#include "rondo/models.h"
 #include "statistics.h"
 
 enum { BENCH_WARNING_MAX = 8, BENCH_WARNING_BYTES = 200 };

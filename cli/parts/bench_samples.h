@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "rondo/rondo.h"
+#include "rondo/models.h"
 #include "statistics.h"
 
 // The parts of a run that are timed.

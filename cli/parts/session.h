@@ -10,7 +10,7 @@
 
 #include "assign.h"
 #include "command.h"
-#include "rondo/rondo.h"
+#include "rondo/models.h"
 
 // Options that every command on a model has. Choices are in the order of their option rows.
 typedef struct cli_model_settings {

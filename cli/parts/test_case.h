@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "command.h"
-#include "rondo/rondo.h"
+#include "rondo/models.h"
 
 typedef enum cli_outcome { CLI_PASSED, CLI_FAILED_TEST, CLI_SKIPPED } cli_outcome;
 

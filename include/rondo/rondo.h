@@ -1,7 +1,7 @@
 // rondo/rondo.h — capture GPU work once, replay it at hardware speed.
 //
-// Read the headers in this order. The core is enough to capture and replay; docs/concepts.md
-// has the ideas, docs/glossary.md the words.
+// Read the headers in this order. The core is enough to capture and replay; docs/concepts.md has the
+// ideas, docs/glossary.md the words. Models, from ONNX files or made in code, are in rondo/models.h.
 //
 // What holds for every call, unless its comment says otherwise:
 //
@@ -39,22 +39,8 @@
 #include "rondo/graph.h"      // capture and replay
 #include "rondo/report.h"     // what broke a capture
 
-// Models: ONNX files on a device.
-#include "rondo/tensor.h"     // element types, shapes, tensors
-#include "rondo/program.h"    // a model as data
-#include "rondo/onnx.h"       // models and tensors from files, and to files
-#include "rondo/builder.h"    // a model made in code, and read back
-#include "rondo/user_op.h"    // ops of the program's own
-#include "rondo/executor.h"   // a program on a device
-#include "rondo/workers.h"    // shared threads
-#include "rondo/tuning.h"     // choices of GPU kernels as a file
-#include "rondo/placement.h"  // where ops run, and what is copied in between
-#include "rondo/self_check.h"  // replays compared with eager runs
-#include "rondo/executor_stream.h"  // runs on the program's stream, not waited for, recorded
-#include "rondo/executor_state.h"   // weights and states by name, kept from run to run
-#include "rondo/op.h"         // ops one by one
-
 // Advanced.
+#include "rondo/tensor.h"     // element types, shapes, tensors
 #include "rondo/inspect.h"    // looking inside a graph: nodes, dumps, handles
 #include "rondo/text.h"       // text formats; names from strangers, made fit to show
 #include "rondo/update.h"     // another recording taken over
@@ -70,6 +56,7 @@
 #include "rondo/dlpack.h"     // tensors from and to other libraries
 #include "rondo/learn.h"      // a step whose arguments change, with its code unchanged
 #include "rondo/allocator.h"  // whose heap the library uses
+#include "rondo/workers.h"    // shared threads
 
 // Experimental: may change in any release.
 #include "rondo/control.h"    // if, switch and while, decided on the device

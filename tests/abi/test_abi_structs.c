@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "rondo/rondo.h"
+#include "rondo/models.h"
 #include "support/source_dir.h"
 
 enum { GUARD = 0xA5, ROOM = 2048 };

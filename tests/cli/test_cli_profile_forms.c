@@ -14,7 +14,7 @@
 #include "json_reader.h"
 #include "profile/profile_slice.h"
 #include "profile/report.h"
-#include "rondo/rondo.h"
+#include "rondo/models.h"
 #include "support/source_dir.h"
 #include "support/sweep.h"
 

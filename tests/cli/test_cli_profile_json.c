@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "json_reader.h"
-#include "rondo/rondo.h"
+#include "rondo/models.h"
 #include "support/expect_ok.h"
 #include "support/source_dir.h"
 

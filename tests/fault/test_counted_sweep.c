@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rondo/rondo.h"
+#include "rondo/models.h"
 #include "support/sweep.h"
 
 #define RETURN_UNLESS_OK(call)               \

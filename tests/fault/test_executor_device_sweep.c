@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rondo/rondo.h"
+#include "rondo/models.h"
 #include "support/device_crew.h"
 #include "support/fake/fake_flow.h"
 #include "support/fake/fake_random.h"

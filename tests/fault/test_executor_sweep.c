@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "rondo/rondo.h"
+#include "rondo/models.h"
 #include "support/cases/interpret.h"
 #include "support/source_dir.h"
 #include "support/sweep.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rondo/rondo.h"
+#include "rondo/models.h"
 #include "support/fake/fake_flow.h"
 #include "support/models/flow_models.h"
 #include "support/sweep.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rondo/rondo.h"
+#include "rondo/models.h"
 
 // What a function returns when a STEP in it failed.
 #define STEP_RESULT false

@@ -8,7 +8,7 @@
 #include "capture/capture.h"
 #include "program/edit.h"
 #include "random/generator_state.h"
-#include "rondo/rondo.h"
+#include "rondo/models.h"
 #include "support/fake/fake_random.h"
 #include "support/sweep.h"
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "rondo/rondo.h"
+#include "rondo/models.h"
 #include "support/sweep.h"
 
 #define RETURN_UNLESS_OK(call)               \

@@ -6,7 +6,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
-#include "rondo/rondo.h"
+#include "rondo/models.h"
 #include "support/models/user_ops.h"
 #include "support/sweep.h"
 

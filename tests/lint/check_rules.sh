@@ -19,7 +19,8 @@ expect() {
 mkdir -p src/low src/high include/rondo
 printf 'src/low:\nsrc/high: src/low\n' >rooms.txt
 : >hooks.txt
-circles() { awk -f "$tools/file_circles.awk" "$@" src/low/*.h src/low/*.c >found; }
+circles() { awk -f "$tools/calls.awk" -f "$tools/file_circles.awk" "$@" src/low/*.h src/low/*.c >found; }
+arrows() { awk -f "$tools/rooms.awk" -f "$tools/calls.awk" -f "$tools/call_arrows.awk" rooms.txt src/*/*.h src/*/*.c >found; }
 hooks() { awk -f "$tools/rooms.awk" -f "$tools/upward_hooks.awk" rooms.txt hooks.txt src/*/*.h src/*/*.c >found; }
 structs() { awk -f "$tools/public_structs.awk" "$@" include/rondo/x.h >found; }
 
@@ -57,6 +58,18 @@ expect "a variable" '(rondo__count)'
 sed -i 's/^int rondo__count/const &/' src/low/b.c
 circles
 expect "a constant" ""
+
+printf 'int rondo_public(void) {\n    return 1;\n}\n' >src/high/p.c
+arrows
+expect "calls within a room" ""
+printf 'int rondo__use(void) {\n    return rondo_public();\n}\n' >src/low/u.c
+arrows
+expect "a call upwards, by a public header" 'low/u.c: src/low must not use src/high (rondo_public of src/high/p.c)'
+printf 'int rondo_public(void) {\n    return rondo__use();\n}\n' >src/high/p.c
+printf 'int rondo__use(void) {\n    return 1;\n}\n' >src/low/u.c
+arrows
+expect "a call downwards" ""
+rm src/high/p.c src/low/u.c
 
 hooks
 expect "nothing above" ""
@@ -111,7 +124,7 @@ for name in backend/backend.h base/error.h ../inside/inside.h support/../graph/l
 done
 
 core() { awk -v limit="$1" -f "$tools/core_words.awk" include/rondo/rondo.h include/rondo/x.h include/rondo/y.h >found; }
-printf '// Core.\n#include "rondo/x.h"\n// Models.\n#include "rondo/y.h"\n' >include/rondo/rondo.h
+printf '// Core.\n#include "rondo/x.h"\n// Advanced.\n#include "rondo/y.h"\n' >include/rondo/rondo.h
 printf '// one two\nint x;  // three\n' >include/rondo/x.h
 printf '// not counted at all\n' >include/rondo/y.h
 core 11

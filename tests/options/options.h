@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "rondo/rondo.h"
+#include "rondo/models.h"
 
 // ---- draws ------------------------------------------------------------------------------------
 

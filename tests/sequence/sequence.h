@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 #include "conformance/conformance.h"
-#include "rondo/rondo.h"
+#include "rondo/models.h"
 
 enum {
     STREAM_COUNT = 4,          // of the program; each is a line of the model's time

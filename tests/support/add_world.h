@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "rondo/rondo.h"
+#include "rondo/models.h"
 #include "support/models/add_program.h"
 
 typedef struct add_world {

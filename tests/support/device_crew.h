@@ -9,7 +9,7 @@
 
 #include <stddef.h>
 
-#include "rondo/rondo.h"
+#include "rondo/models.h"
 
 // Element-wise ops, ops that draw, an op whose result's shape depends on data, and a loop: input
 // "x" [batch, 8], outputs "y" (numbers), "places" (what NonZero finds) and "sum".

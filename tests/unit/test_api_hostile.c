@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "rondo/rondo.h"
+#include "rondo/models.h"
 
 #define OK(call) assert_int_equal((call), RONDO_STATUS_OK)
 

@@ -202,14 +202,6 @@ rondo_status rondo__device_get_facts(rondo_device *device, rondo_device_info *ou
     return RONDO_STATUS_OK;
 }
 
-const char *rondo_device_get_name(const rondo_device *device) {
-    return device != NULL ? device->name : "";
-}
-
-bool rondo_device_is_host(const rondo_device *device) {
-    return device != NULL && device->backend == &rondo__backend_host;
-}
-
 rondo_status rondo_device_synchronize(rondo_device *device) {
     RETURN_IF_ERROR(rondo__check_device(device, __func__));
     RETURN_IF_ERROR(rondo__forbid_device_wait(device, __func__));

@@ -81,10 +81,6 @@ rondo_status rondo_tensor_init_device(rondo_device *device, rondo_dtype dtype,
 
 static const char copy_call[] = "rondo_tensor_copy";
 
-static const char *get_place(const rondo_tensor *tensor) {
-    return tensor->device != NULL ? rondo_device_get_name(tensor->device) : "host memory";
-}
-
 static rondo_status check_alike(const rondo_tensor *source, const rondo_tensor *destination) {
     char from[96];
     char to[96];
@@ -121,7 +117,8 @@ static rondo_status choose_kind(const rondo_stream *stream, const rondo_tensor *
                                    "source is in %s, destination in %s, the stream is of %s; take "
                                    "a stream of a GPU that holds one of them, on the host device "
                                    "both must be in host memory",
-                                   get_place(source), get_place(destination), stream->device->name);
+                                   rondo__tensor_get_place(source),
+                                   rondo__tensor_get_place(destination), stream->device->name);
 }
 
 rondo_status rondo_tensor_copy(rondo_stream *stream, const rondo_tensor *source,

@@ -34,7 +34,7 @@
 #include "backend/check.h"
 #include "base/memory.h"
 #include "base/thread.h"
-#include "cu_sources.h"
+#include "core_cu_sources.h"
 #include "device/device.h"
 #include "device/stream_tag.h"
 

@@ -5,7 +5,7 @@
 
 #include "backend/check.h"
 #include "capture/blame.h"
-#include "cu_sources.h"
+#include "core_cu_sources.h"
 #include "random/cu/philox.cuh"
 #include "random/cu/random_numbers.cuh"
 #include "random/generator.h"

@@ -153,7 +153,7 @@ static rondo_status check_item(const char *call, size_t index, const rondo_tenso
         return RONDO_FAIL_AS(call, INVALID,
                              "item %zu lies on %s, and sequences and optionals hold tensors in "
                              "host memory; copy it with rondo_tensor_copy",
-                             index, rondo_device_get_name(item->device));
+                             index, rondo__tensor_get_place(item));
     }
     return RONDO_STATUS_OK;
 }

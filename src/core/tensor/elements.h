@@ -69,4 +69,7 @@ rondo_string rondo__string_from_text(const char *text);
 // Less than, equal to or greater than 0, byte by byte; a string comes before its continuations.
 int rondo__string_compare(const rondo_string *a, const rondo_string *b);
 
+// The name of the device that the tensor lies on, or "host memory".
+const char *rondo__tensor_get_place(const rondo_tensor *tensor);
+
 #endif  // RONDO_TENSOR_ELEMENTS_H

@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "tensor/elements.h"
 #include "tensor/storage.h"
 
 int64_t rondo_shape_get_count(const rondo_shape *shape) {
@@ -150,6 +151,10 @@ rondo_status rondo__tensor_init_storage(rondo_dtype dtype, const rondo_shape *sh
 
 bool rondo_tensor_is_on_host(const rondo_tensor *tensor) {
     return tensor == NULL || tensor->device == NULL || rondo_device_is_host(tensor->device);
+}
+
+const char *rondo__tensor_get_place(const rondo_tensor *tensor) {
+    return tensor->device != NULL ? rondo_device_get_name(tensor->device) : "host memory";
 }
 
 void rondo_tensor_share(const rondo_tensor *tensor, rondo_tensor *out_tensor) {

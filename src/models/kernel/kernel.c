@@ -9,6 +9,10 @@
 #include "op/draws.h"
 #include "op/registered.h"
 
+static const rondo__kernel_room *get_room(rondo_device *device) {
+    return rondo_device_is_host(device) ? &rondo__kernel_room_host : &rondo__kernel_room_cuda;
+}
+
 static rondo_status check_shapes(const rondo__kernel_request *request) {
     for (size_t i = 0; i < request->input_count; ++i) {
         if (request->inputs[i].dtype != RONDO_DTYPE_NONE && !request->inputs[i].is_shape_known) {
@@ -43,8 +47,7 @@ static rondo_status prepare(const rondo__kernel_request *request, rondo__kernel 
             return status;
         }
     }
-    return rondo_device_is_host(request->device) ? rondo__kernel_prepare_host(request, out_kernel)
-                                                 : rondo__kernel_prepare_cuda(request, out_kernel);
+    return get_room(request->device)->prepare(request, out_kernel);
 }
 
 rondo_status rondo__kernel_prepare(const rondo__kernel_request *request,
@@ -78,7 +81,8 @@ void rondo__kernel_survey(const rondo__kernel_request *request) {
 
 void rondo__kernel_get_traits(rondo_device *device, rondo_dtype dtype,
                               rondo__kernel_traits *out_traits) {
-    bool is_host = rondo_device_is_host(device);
+    const bool is_host = rondo_device_is_host(device);
+    const rondo__kernel_room *room = get_room(device);
     bool is_float = dtype == RONDO_DTYPE_F32 || dtype == RONDO_DTYPE_F16;
     *out_traits = (rondo__kernel_traits){
         // The host's convolutions read what a window sees as runs of [N, H, W, C], and so do
@@ -94,7 +98,7 @@ void rondo__kernel_get_traits(rondo_device *device, rondo_dtype dtype,
         .fuses_concat = is_float && !is_host,
         .fuses_elementwise = is_float,
         .fuses_norm = !is_host && dtype == RONDO_DTYPE_F16,
-        .adds_shortcuts =
-            !is_host && dtype == RONDO_DTYPE_F16 && rondo__kernel_cuda_adds_shortcuts(device),
+        .adds_shortcuts = room->adds_shortcuts != NULL && dtype == RONDO_DTYPE_F16 &&
+                          room->adds_shortcuts(device),
     };
 }

@@ -106,14 +106,15 @@ static inline void rondo__kernel_destroy(rondo__kernel *kernel) {  // NULL is fi
     }
 }
 
-// What the rooms of the devices, kernel/host and kernel/cuda, implement for rondo__kernel_prepare.
-// Each returns UNSUPPORTED for what it lacks.
-rondo_status rondo__kernel_prepare_host(const rondo__kernel_request *request,
-                                        rondo__kernel **out_kernel);
-rondo_status rondo__kernel_prepare_cuda(const rondo__kernel_request *request,
-                                        rondo__kernel **out_kernel);
-// A trait of the devices of kernel/cuda, below, which not all of them have.
-bool rondo__kernel_cuda_adds_shortcuts(rondo_device *device);
+// What a room of kernels gives: kernel/host and kernel/cuda have one each.
+typedef struct rondo__kernel_room {
+    // UNSUPPORTED for what the room lacks.
+    rondo_status (*prepare)(const rondo__kernel_request *request, rondo__kernel **out_kernel);
+    // Whether the device has the trait add_shortcuts, below, in half precision. NULL: none has.
+    bool (*adds_shortcuts)(rondo_device *device);
+} rondo__kernel_room;
+extern const rondo__kernel_room rondo__kernel_room_host;
+extern const rondo__kernel_room rondo__kernel_room_cuda;
 
 // Layouts and fusions a device profits from; passes ask before they rewrite.
 typedef struct rondo__kernel_traits {

@@ -7,7 +7,7 @@
 #ifndef RONDO_TESTS_FLOW_MODELS_H
 #define RONDO_TESTS_FLOW_MODELS_H
 
-#include "rondo/rondo.h"
+#include "rondo/models.h"
 #include "support/models/model_builder.h"
 
 enum { FLOW_OUTPUT_MAX = 8, FLOW_FEED_COUNT = 5 };

@@ -4,7 +4,7 @@
 #ifndef RONDO_TESTS_MODEL_FIXTURE_H
 #define RONDO_TESTS_MODEL_FIXTURE_H
 
-#include "rondo/rondo.h"
+#include "rondo/models.h"
 #include "support/models/model_builder.h"
 
 typedef struct model_fixture {

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "rondo/rondo.h"
+#include "rondo/models.h"
 
 enum { PLACED_COUNT = 8, PLACED_RUNS = 5, PLACED_NODES_MAX = 12 };
 

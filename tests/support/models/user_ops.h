@@ -23,7 +23,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "rondo/rondo.h"
+#include "rondo/models.h"
 
 // Registers the ops, once in a process.
 rondo_status user_ops_register(void);

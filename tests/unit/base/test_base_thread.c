@@ -21,7 +21,7 @@
 #include <xmmintrin.h>
 #endif
 
-#include "rondo/rondo.h"
+#include "rondo/models.h"
 
 enum { COUNT = 4096, RUNS = 4 };
 

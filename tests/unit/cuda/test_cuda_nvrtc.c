@@ -12,6 +12,7 @@
 
 #include "backend/cuda/compile/nvrtc.h"
 #include "backend/cuda/driver/discover.h"
+#include "core_cu_sources.h"
 #include "cu_sources.h"
 #include "rondo/log.h"
 #include "rondo/status.h"
@@ -95,32 +96,39 @@ static void test_cuda_nvrtc__too_many_options(void **state) {
                      RONDO_STATUS_INVALID);
 }
 
-// Every text of the library, for the oldest and the newest chips it serves; the one that only
-// Hopper can run, for that.
-static void test_cuda_nvrtc__every_text_compiles(void **state) {
-    (void)state;
+// One text for the oldest and the newest chips it serves; what only Hopper can run, for that.
+static size_t compile_for_each_chip(const rondo__cu_source *source) {
     static const int32_t archs[] = {80, 90, 100};
     static const char *const of_hopper[] = {"--gpu-architecture=sm_90a"};
+    const bool is_of_hopper = strcmp(source->name, "conv_tma") == 0;
     size_t failure_count = 0;
-    for (size_t i = 0; i < rondo__cu_source_count; i++) {
-        const bool is_of_hopper = strcmp(rondo__cu_sources[i].name, "conv_tma") == 0;
-        for (size_t j = 0; j < sizeof(archs) / sizeof(archs[0]); j++) {
-            rondo__cuda_image image;
-            if (is_of_hopper && archs[j] != 90) {
-                continue;
-            }
-            rondo_status status =
-                rondo__cuda_compile(rondo__cu_sources[i].text, is_of_hopper ? of_hopper : NULL,
-                                    is_of_hopper ? 1 : 0, archs[j], &image);
-            if (status != RONDO_STATUS_OK) {
-                print_error("%s.cu for sm_%d: %s\n", rondo__cu_sources[i].name, (int)archs[j],
-                            rondo_error_get_last()->message);
-                failure_count++;
-            }
-            rondo__cuda_image_deinit(&image);
+    for (size_t j = 0; j < sizeof(archs) / sizeof(archs[0]); j++) {
+        rondo__cuda_image image;
+        if (is_of_hopper && archs[j] != 90) {
+            continue;
         }
+        rondo_status status = rondo__cuda_compile(source->text, is_of_hopper ? of_hopper : NULL,
+                                                  is_of_hopper ? 1 : 0, archs[j], &image);
+        if (status != RONDO_STATUS_OK) {
+            print_error("%s.cu for sm_%d: %s\n", source->name, (int)archs[j],
+                        rondo_error_get_last()->message);
+            failure_count++;
+        }
+        rondo__cuda_image_deinit(&image);
     }
-    print_message("compiled %zu texts\n", rondo__cu_source_count);
+    return failure_count;
+}
+
+static void test_cuda_nvrtc__every_text_compiles(void **state) {
+    (void)state;
+    size_t failure_count = 0;
+    for (size_t i = 0; i < rondo__core_cu_source_count; i++) {
+        failure_count += compile_for_each_chip(&rondo__core_cu_sources[i]);
+    }
+    for (size_t i = 0; i < rondo__cu_source_count; i++) {
+        failure_count += compile_for_each_chip(&rondo__cu_sources[i]);
+    }
+    print_message("compiled %zu texts\n", rondo__core_cu_source_count + rondo__cu_source_count);
     assert_int_equal(failure_count, 0);
 }
 

@@ -15,7 +15,7 @@
 #include <pthread.h>
 
 #include "rondo/copy.h"
-#include "rondo/rondo.h"
+#include "rondo/models.h"
 #include "support/device_crew.h"
 #include "support/expect_ok.h"
 

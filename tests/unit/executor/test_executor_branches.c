@@ -14,7 +14,7 @@
 #include "base/thread_count.h"
 #include "executor/compile/branches.h"
 #include "executor/state/plan.h"
-#include "rondo/rondo.h"
+#include "rondo/models.h"
 #include "support/models/model_builder.h"
 
 enum { FLOAT = 1, WIDTH = 32, VALUES_MAX = 64 };

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "executor/state/plan.h"
-#include "rondo/rondo.h"
+#include "rondo/models.h"
 #include "support/expect_ok.h"
 #include "support/on_devices.h"
 #include "support/text_sink.h"

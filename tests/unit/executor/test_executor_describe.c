@@ -10,7 +10,7 @@
 // cmocka wants the four above first
 #include <cmocka.h>
 
-#include "rondo/rondo.h"
+#include "rondo/models.h"
 #include "support/source_dir.h"
 
 typedef struct fixture {

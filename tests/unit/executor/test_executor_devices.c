@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "rondo/rondo.h"
+#include "rondo/models.h"
 #include "support/device_crew.h"
 #include "support/expect_ok.h"
 #include "support/fake/fake_cuda.h"

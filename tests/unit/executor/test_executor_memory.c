@@ -13,7 +13,7 @@
 
 #include <unistd.h>
 
-#include "rondo/rondo.h"
+#include "rondo/models.h"
 #include "support/models/model_builder.h"
 
 enum { FLOAT = 1, CHANNELS = 128, LAYERS = 6, PLANS = 20 };

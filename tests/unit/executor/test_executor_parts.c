@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "executor/plan_visit.h"
-#include "rondo/rondo.h"
+#include "rondo/models.h"
 #include "support/expect_ok.h"
 
 enum { NODES_MAX = 7, INPUTS_MAX = 3 };

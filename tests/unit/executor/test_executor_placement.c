@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "rondo/rondo.h"
+#include "rondo/models.h"
 #include "support/expect_ok.h"
 #include "support/fake/fake_cuda.h"
 #include "support/models/placed_program.h"

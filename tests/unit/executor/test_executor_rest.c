@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "executor/state/plan.h"
-#include "rondo/rondo.h"
+#include "rondo/models.h"
 #include "support/expect_ok.h"
 #include "support/models/model_fixture.h"
 #include "support/on_devices.h"

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "program/edit.h"
-#include "rondo/rondo.h"
+#include "rondo/models.h"
 #include "support/cases/interpret.h"
 #include "support/on_devices.h"
 #include "support/source_dir.h"

@@ -18,7 +18,7 @@
 
 #include "base/memory.h"
 #include "executor/state/plan.h"
-#include "rondo/rondo.h"
+#include "rondo/models.h"
 #include "support/expect_ok.h"
 #include "support/source_dir.h"
 

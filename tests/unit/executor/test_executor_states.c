@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "rondo/rondo.h"
+#include "rondo/models.h"
 #include "support/models/add_program.h"
 #include "support/on_devices.h"
 

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "rondo/rondo.h"
+#include "rondo/models.h"
 #include "rondo/tuning.h"
 #include "support/expect_ok.h"
 #include "support/on_devices.h"

@@ -17,7 +17,7 @@
 #include "backend/host/host_stream.h"
 #include "base/thread_count.h"
 #include "rondo/executor_stream.h"
-#include "rondo/rondo.h"
+#include "rondo/models.h"
 #include "support/source_dir.h"
 
 static size_t count_tasks(void) {

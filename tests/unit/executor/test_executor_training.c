@@ -9,7 +9,7 @@
 // cmocka wants the four above first
 #include <cmocka.h>
 
-#include "rondo/rondo.h"
+#include "rondo/models.h"
 #include "support/expect_ok.h"
 #include "support/models/user_ops.h"
 

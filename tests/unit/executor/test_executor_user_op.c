@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "executor/state/capture_verdict.h"
-#include "rondo/rondo.h"
+#include "rondo/models.h"
 #include "support/expect_ok.h"
 #include "support/fake/fake_cuda.h"
 #include "support/models/user_ops.h"

@@ -11,7 +11,7 @@
 // cmocka wants the four above first
 #include <cmocka.h>
 
-#include "rondo/rondo.h"
+#include "rondo/models.h"
 #include "support/expect_ok.h"
 #include "support/fake/fake_cuda.h"
 #include "support/models/add_program.h"

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "backend/workers.h"
-#include "rondo/rondo.h"
+#include "rondo/models.h"
 #include "support/expect_ok.h"
 #include "support/models/flow_models.h"
 

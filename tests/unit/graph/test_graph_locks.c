@@ -18,7 +18,7 @@
 #include "backend/cuda/driver/cuda_device.h"
 #include "backend/host/host_device.h"
 #include "base/memory.h"
-#include "rondo/rondo.h"
+#include "rondo/models.h"
 #include "support/expect_ok.h"
 #include "support/fake/fake_cuda.h"
 #include "support/fake/fake_cuda_state.h"

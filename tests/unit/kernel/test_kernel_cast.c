@@ -13,7 +13,7 @@
 // cmocka wants the four above first
 #include <cmocka.h>
 
-#include "rondo/rondo.h"
+#include "rondo/models.h"
 #include "support/on_devices.h"
 
 enum { VALUES_MAX = 1 << 18 };

@@ -17,7 +17,7 @@
 #include "kernel/cuda/tune/cuda_tune.h"
 #include "op/op.h"
 #include "rondo/profile.h"
-#include "rondo/rondo.h"
+#include "rondo/models.h"
 #include "support/expect_ok.h"
 #include "support/fake/fake_cuda.h"
 

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "learn/learned.h"
-#include "rondo/rondo.h"
+#include "rondo/models.h"
 #include "support/expect_ok.h"
 #include "support/learn_world.h"
 

@@ -20,7 +20,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "fuzz/random_values.h"
-#include "rondo/rondo.h"
+#include "rondo/models.h"
 #include "support/source_dir.h"
 
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);

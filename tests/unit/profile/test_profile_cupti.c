@@ -13,7 +13,7 @@
 #include "base/log/hook.h"
 #include "base/memory.h"
 #include "profile/profile.h"
-#include "rondo/rondo.h"
+#include "rondo/models.h"
 #include "support/expect_ok.h"
 #include "support/fake/fake_cuda.h"
 #include "support/fake/fake_cupti.h"

@@ -18,7 +18,7 @@
 #include "base/memory.h"
 #include "profile/event_clock.h"
 #include "profile/profile.h"
-#include "rondo/rondo.h"
+#include "rondo/models.h"
 #include "support/expect_ok.h"
 #include "support/fake/fake_cuda.h"
 #include "support/models/add_program.h"

@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "device/device.h"
 #include "profile/profile.h"
-#include "rondo/rondo.h"
+#include "rondo/models.h"
 #include "support/expect_ok.h"
 
 enum { SKIP = 77, LAYERS = 4, ROWS = 4096, COLUMNS = 4096, RUNS = 5 };

@@ -18,7 +18,7 @@
 #include <stdatomic.h>
 
 #include "base/clock.h"
-#include "rondo/rondo.h"
+#include "rondo/models.h"
 #include "support/expect_ok.h"
 #include "support/fake/fake_cuda.h"
 #include "support/models/user_ops.h"

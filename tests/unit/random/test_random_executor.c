@@ -13,7 +13,7 @@
 #include <math.h>
 
 #include "program/edit.h"
-#include "rondo/rondo.h"
+#include "rondo/models.h"
 #include "support/on_devices.h"
 
 enum { COUNT = 1001, RUNS = 5, SEED = 12 };

@@ -133,6 +133,11 @@ void rondo__log_find_room(const char *file, char *room, size_t bytes) {
     for (const char *at = strstr(file, "src/"); at != NULL; at = strstr(at + 1, "src/")) {
         found = at == file || at[-1] == '/' ? at + 4 : found;
     }
+    static const char *const houses[] = {"core/", "models/"};
+    for (size_t i = 0; found != NULL && i < sizeof houses / sizeof *houses; ++i) {
+        const size_t house = strlen(houses[i]);
+        found += strncmp(found, houses[i], house) == 0 ? house : 0;
+    }
     const size_t length = found != NULL ? strcspn(found, "/") : 0;
     const bool is_folder = found != NULL && found[length] == '/';
     (void)snprintf(room, bytes, "%.*s", is_folder ? (int)length : 0, is_folder ? found : "");

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "kernel/cuda/convolution/cuda_conv_tma.h"
 #include "kernel/cuda/cuda_families.h"
 
 typedef struct family_entry {
@@ -270,8 +271,7 @@ static const family_entry *find_family(const rondo__op_def *def) {
     return NULL;
 }
 
-rondo_status rondo__kernel_prepare_cuda(const rondo__kernel_request *request,
-                                        rondo__kernel **out_kernel) {
+static rondo_status prepare(const rondo__kernel_request *request, rondo__kernel **out_kernel) {
     *out_kernel = NULL;
     const family_entry *family = find_family(request->op->def);
     if (family == NULL) {
@@ -293,3 +293,6 @@ rondo_status rondo__kernel_prepare_cuda(const rondo__kernel_request *request,
     }
     return rondo__cuda_finish_kernel(kernel, out_kernel);
 }
+
+const rondo__kernel_room rondo__kernel_room_cuda = {.prepare = prepare,
+                                                    .adds_shortcuts = rondo__cuda_has_tma};

@@ -150,11 +150,12 @@ static rondo_status prepare_best(const rondo__kernel_request *request, rondo__ke
     return status;
 }
 
-rondo_status rondo__kernel_prepare_host(const rondo__kernel_request *request,
-                                        rondo__kernel **out_kernel) {
+static rondo_status prepare(const rondo__kernel_request *request, rondo__kernel **out_kernel) {
     *out_kernel = NULL;
     if (request->use_reference) {
         return rondo__host_prepare_reference(request, out_kernel);
     }
     return prepare_best(request, out_kernel);
 }
+
+const rondo__kernel_room rondo__kernel_room_host = {.prepare = prepare};

@@ -384,7 +384,7 @@ static rondo_status check_tensor(const rondo_tensor *tensor, const char *what, c
         return RONDO_FAIL_AS(call, INVALID,
                              "%s lies on %s; a program is in host memory: copy it with "
                              "rondo_tensor_copy",
-                             what, rondo_device_get_name(tensor->device));
+                             what, rondo__tensor_get_place(tensor));
     }
     if (count > 0 && tensor->data == NULL) {
         return RONDO_FAIL_AS(call, INVALID, "%.100s: data is NULL", what);

@@ -86,22 +86,18 @@ static bool has_second_map(const rondo__cuda_convolution *convolution) {
 }
 
 // Whether the device runs the kernel at all.
-static bool has_tma(rondo_device *device) {
+bool rondo__cuda_has_tma(rondo_device *device) {
     rondo_device_info info = {.struct_size = sizeof info};
     return rondo__cuda_can_map_tensors(device) &&
            rondo__device_get_facts(device, &info) == RONDO_STATUS_OK && info.arch_major == HOPPER &&
            info.arch_minor == 0;
 }
 
-bool rondo__kernel_cuda_adds_shortcuts(rondo_device *device) {
-    return has_tma(device);
-}
-
 bool rondo__cuda_suits_tma(const rondo__cuda_kernel *kernel,
                            const rondo__cuda_convolution *convolution) {
     const rondo__window *window = &convolution->window;
     const rondo__window joined = join_taps(window);
-    return has_tma(kernel->device) &&
+    return rondo__cuda_has_tma(kernel->device) &&
            (convolution->has_second
                 ? has_second_map(convolution)
                 : convolution->weight_pitch == convolution->taps * window->channels_in) &&

@@ -13,6 +13,8 @@ typedef struct rondo__cuda_tma_tile {
     int32_t stages, split;
 } rondo__cuda_tma_tile;
 
+// Whether the device has the copies and products that these kernels are made of.
+bool rondo__cuda_has_tma(rondo_device *device);
 // Whether the kernel is for the convolution, one that suits tensor cores, on this device.
 bool rondo__cuda_suits_tma(const rondo__cuda_kernel *kernel,
                            const rondo__cuda_convolution *convolution);

@@ -1,0 +1,61 @@
+# The tests of src/models that are not found by name alone: on the emulated GPU, per instruction set.
+# SPDX-License-Identifier: Apache-2.0
+
+set(cases $<TARGET_FILE:test_kernel_cases> cuda:0)
+rondo_register_emulated(kernel_cases_sample short 300 ${cases} 37)
+rondo_register_emulated(kernel_cases long 1800 ${cases})
+# Programs that run their tests on each device there is (support/on_devices.h).
+foreach(name executor_counted executor_faults executor_record_run executor_rest executor_single_op
+    executor_states executor_stream kernel_cast random_executor)
+  rondo_register_emulated(${name} short 300 $<TARGET_FILE:test_${name}>)
+endforeach()
+foreach(name executor_device_control executor_run)
+  rondo_register_emulated(${name} long 600 $<TARGET_FILE:test_${name}>)
+endforeach()
+# The same on a GPU that is as late as it may be (support/fake_cuda_lazy.c).
+foreach(name executor_counted executor_record_run executor_rest executor_states executor_stream)
+  rondo_register_emulated(lazy_${name} short 300
+    ${CMAKE_COMMAND} -E env RONDO_EMULATED_LAZY=1 $<TARGET_FILE:test_${name}>)
+endforeach()
+foreach(name executor_device_control executor_run)
+  rondo_register_emulated(lazy_${name} long 600
+    ${CMAKE_COMMAND} -E env RONDO_EMULATED_LAZY=1 $<TARGET_FILE:test_${name}>)
+endforeach()
+foreach(name cache_run device_dlpack executor_branches executor_devices executor_peers executor_placement
+    executor_self_check executor_spill pool_pool random_executor)
+  rondo_register_test(lazy.${name} short 300
+    ${CMAKE_COMMAND} -E env RONDO_EMULATED_LAZY=1 $<TARGET_FILE:test_${name}>)
+endforeach()
+# The kernels for tensor cores: mma on one GPU, wgmma and clusters on the other.
+foreach(capability 80 90)
+  rondo_register_emulated(tensor_cores_${capability} long 1800
+    ${CMAKE_COMMAND} -E env RONDO_TUNE=off RONDO_EMULATED_CAPABILITY=${capability} ${cases} Conv)
+  rondo_register_emulated(tensor_products_${capability} long 1800
+    ${CMAKE_COMMAND} -E env RONDO_TUNE=off RONDO_EMULATED_CAPABILITY=${capability} ${cases} MatMul)
+endforeach()
+# Each plan of those kernels, not only the one that would be chosen.
+foreach(capability 80 90)
+  set(plans ${CMAKE_COMMAND} -E env RONDO_EMULATED_CAPABILITY=${capability}
+    $<TARGET_FILE:test_kernel_cuda_tensor_plans>)
+  rondo_register_emulated(tensor_plans_sample_${capability} short 300 ${plans} 2/48)
+  rondo_register_emulated(tensor_plans_${capability} long 1800 ${plans})
+endforeach()
+rondo_register_emulated(executor_tensor_map short 300
+  ${CMAKE_COMMAND} -E env RONDO_EMULATED_CAPABILITY=90 $<TARGET_FILE:test_executor_tensor_map>)
+rondo_register_emulated(attention_tensor long 1800
+  ${CMAKE_COMMAND} -E env RONDO_EMULATED_CAPABILITY=80 ${cases} Attention)
+rondo_register_emulated(recurrent_tensor long 600
+  ${CMAKE_COMMAND} -E env RONDO_EMULATED_CAPABILITY=80 ${cases} GRU)
+rondo_register_emulated(group_norm_clusters long 600
+  ${CMAKE_COMMAND} -E env RONDO_EMULATED_CAPABILITY=90 ${cases} rondo.GroupNormalization)
+# Each instruction set has tiles of its own; what this processor lacks runs as the best it has.
+foreach(level AVX512_CORE AVX2 SSE41)
+  rondo_register_test(unit.test_kernel_bytes.${level} short 300 test_kernel_bytes)
+  set_property(TEST unit.test_kernel_bytes.${level} APPEND PROPERTY ENVIRONMENT
+    RONDO_MAX_CPU_ISA=${level})
+endforeach()
+foreach(level AVX2 SSE41)
+  rondo_register_test(unit.test_kernel_cases.${level} long 600 test_kernel_cases host)
+  set_property(TEST unit.test_kernel_cases.${level} APPEND PROPERTY ENVIRONMENT
+    RONDO_MAX_CPU_ISA=${level})
+endforeach()
