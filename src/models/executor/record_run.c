@@ -51,7 +51,7 @@ typedef struct recording {
     rondo__plan *plan;
     const rondo__call_lists *lists;
     recorded_run *run;
-    rondo__places places;
+    rondo__stand_ins places;
 } recording;
 
 // ---- what the nodes need ----------------------------------------------------------------------
@@ -136,7 +136,7 @@ static rondo_status check_outputs(const recording *r) {
 static rondo_status check_near(const recording *r, const rondo_tensor *tensor, size_t bytes,
                                const char *name, bool is_feed) {
     bool may = true;
-    if (bytes > 0 && !rondo__places_is_near(r->executor, tensor)) {
+    if (bytes > 0 && !rondo__stand_ins_is_near(r->executor, tensor)) {
         RETURN_IF_ERROR(
             rondo__host_memory_may_record(r->stream, tensor->data, bytes, is_feed, &may));
     }
@@ -175,10 +175,10 @@ static rondo_status record_feeds(const recording *r) {
     for (size_t i = 0; i < program->input_count; ++i) {
         const rondo__slot *slot = &r->plan->slots[program->inputs[i]];
         const rondo_tensor *feed = &r->lists->feeds[i];
-        void *place = rondo__places_find(&r->places, program->inputs[i]);
+        void *place = rondo__stand_ins_find(&r->places, program->inputs[i]);
         if (slot->kind == RONDO__SLOT_ARENA && slot->bytes > 0 && place != feed->data) {
             RETURN_IF_ERROR(rondo_stream_copy(r->stream, place, feed->data, slot->bytes,
-                                              rondo__places_is_near(r->executor, feed)
+                                              rondo__stand_ins_is_near(r->executor, feed)
                                                   ? RONDO_COPY_DEVICE_TO_DEVICE
                                                   : RONDO_COPY_HOST_TO_DEVICE));
         }
@@ -211,12 +211,12 @@ static rondo_status record_fetches(const recording *r) {
         if (!r->lists->wants[i] || rondo_tensor_get_bytes(to) == 0) {
             continue;
         }
-        const void *from = rondo__places_find(&r->places, program->outputs[i]);
+        const void *from = rondo__stand_ins_find(&r->places, program->outputs[i]);
         if (slot->kind == RONDO__SLOT_CONSTANT) {
             RETURN_IF_ERROR(record_constant(r, i, &offset));
         } else if (from != to->data) {
             RETURN_IF_ERROR(rondo_stream_copy(r->stream, to->data, from, slot->bytes,
-                                              rondo__places_is_near(r->executor, to)
+                                              rondo__stand_ins_is_near(r->executor, to)
                                                   ? RONDO_COPY_DEVICE_TO_DEVICE
                                                   : RONDO_COPY_DEVICE_TO_HOST));
         }
@@ -230,7 +230,7 @@ static rondo_status record_nodes(const recording *r) {
     rondo__flow_watch *watch = root->watch;
     RETURN_IF_ERROR(record_feeds(r));
     root->watch = NULL;
-    const rondo_status status = rondo__places_launch(&r->places, r->stream);
+    const rondo_status status = rondo__stand_ins_launch(&r->places, r->stream);
     root->watch = watch;
     return status == RONDO_STATUS_OK ? record_fetches(r) : status;
 }
@@ -239,10 +239,10 @@ static rondo_status record_nodes(const recording *r) {
 
 // Everything that can fail before the first node.
 static rondo_status prepare(recording *r) {
-    RETURN_IF_ERROR(rondo__places_check(r->plan, call_name));
+    RETURN_IF_ERROR(rondo__stand_ins_check(r->plan, call_name));
     RETURN_IF_ERROR(check_outputs(r));
     RETURN_IF_ERROR(check_memory(r));
-    RETURN_IF_ERROR(rondo__places_init(r->executor, r->plan, &r->places));
+    RETURN_IF_ERROR(rondo__stand_ins_init(r->executor, r->plan, &r->places));
     recorded_run *run = rondo__calloc(1, sizeof *run);
     if (run == NULL) {
         return RONDO_STATUS_NO_MEMORY;
@@ -298,10 +298,10 @@ static rondo_status record_run(recording *r) {
     }
     if (status == RONDO_STATUS_OK) {
         r->places.arena = r->run->arena;
-        rondo__places_choose(&r->places, r->lists->feeds, r->lists->results, r->lists->wants);
+        rondo__stand_ins_choose(&r->places, r->lists->feeds, r->lists->results, r->lists->wants);
         status = rondo__mark_work(r->stream, "executor", record_nodes(r));
     }
-    rondo__places_deinit(&r->places);
+    rondo__stand_ins_deinit(&r->places);
     return status;
 }
 

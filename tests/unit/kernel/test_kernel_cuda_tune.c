@@ -16,8 +16,8 @@
 #include "base/text.h"
 #include "kernel/cuda/tune/cuda_tune.h"
 #include "op/op.h"
-#include "rondo/profile.h"
 #include "rondo/models.h"
+#include "rondo/profile.h"
 #include "support/expect_ok.h"
 #include "support/fake/fake_cuda.h"
 

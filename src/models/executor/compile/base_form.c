@@ -28,7 +28,7 @@ static bool joins_products(const rondo_executor *executor) {
 // is looked at whether that folds away or not. To be destroyed where it is not the executor's.
 static rondo_status make_source(const rondo_executor *executor, rondo_program **out_source) {
     const bool is_training = executor->options.training;
-    const bool has_places = rondo__homes_has_marks(executor);
+    const bool has_places = rondo__op_device_has_marks(executor);
     *out_source = executor->source;
     if (executor->depth > 0 || !(is_training || has_places)) {  // bodies come marked
         return RONDO_STATUS_OK;
@@ -38,7 +38,8 @@ static rondo_status make_source(const rondo_executor *executor, rondo_program **
     if (is_training) {
         rondo__program_set_training(source);
     }
-    const rondo_status status = has_places ? rondo__homes_mark(executor, source) : RONDO_STATUS_OK;
+    const rondo_status status =
+        has_places ? rondo__op_device_mark(executor, source) : RONDO_STATUS_OK;
     if (status != RONDO_STATUS_OK) {
         rondo_program_destroy(source);
         return status;
@@ -89,7 +90,7 @@ static char *write_base_key(const rondo_executor *executor) {
     const size_t keep = options->keep_f32 != NULL ? options->keep_f32_count : 0;
     const size_t use = options->use_f16 != NULL ? options->use_f16_count : 0;
     const char *device =
-        rondo__homes_has_marks(executor) ? rondo_device_get_name(executor->device) : "";
+        rondo__op_device_has_marks(executor) ? rondo_device_get_name(executor->device) : "";
     char *key = rondo__strformat(
         "%d %d %d %d %d %zu %zu %s %" PRIu64 " %" PRIu64, (int)options->op_by_op,
         (int)options->training, (int)options->no_folding, (int)options->dtype,

@@ -1,4 +1,4 @@
-// executor/compile/body_plan.c — see device_part.h.
+// executor/compile/body_plan.c — see body_plan.h.
 // SPDX-License-Identifier: Apache-2.0
 #include "executor/compile/body_plan.h"
 
@@ -159,7 +159,7 @@ static rondo_status specialise(const rondo__planner *planner, const rondo_execut
 
 static rondo_status make_plan(rondo_executor *around, const rondo__planner *planner,
                               rondo__part kind, const rondo__tensor_info *feeds,
-                              rondo__device_part *part, rondo__refusal *refusal) {
+                              rondo__body_plan *part, rondo__refusal *refusal) {
     rondo_program *program = NULL;
     RETURN_IF_ERROR(create_executor(around, part->view.attribute->body, kind, &part->executor));
     RETURN_IF_ERROR(specialise(planner, part->executor, feeds, &program));
@@ -178,13 +178,13 @@ static rondo_status make_plan(rondo_executor *around, const rondo__planner *plan
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo__device_part_init(rondo_executor *around, const rondo__planner *planner,
-                                     const rondo__body_view *view, rondo__part kind,
-                                     const rondo__tensor_info *feeds, rondo__device_part *out_part,
-                                     rondo__refusal *out_refusal) {
+rondo_status rondo__body_plan_init(rondo_executor *around, const rondo__planner *planner,
+                                   const rondo__body_view *view, rondo__part kind,
+                                   const rondo__tensor_info *feeds, rondo__body_plan *out_part,
+                                   rondo__refusal *out_refusal) {
     rondo_error saved;
     rondo__error_save(&saved);
-    *out_part = (rondo__device_part){.view = *view};
+    *out_part = (rondo__body_plan){.view = *view};
     rondo_status status = make_plan(around, planner, kind, feeds, out_part, out_refusal);
     // A body that fits under no turn is for the run to complain about.
     if (status == RONDO_STATUS_BAD_DATA || status == RONDO_STATUS_UNSUPPORTED) {
@@ -196,7 +196,7 @@ rondo_status rondo__device_part_init(rondo_executor *around, const rondo__planne
     return status;
 }
 
-void rondo__device_part_deinit(rondo__device_part *part) {
+void rondo__body_plan_deinit(rondo__body_plan *part) {
     if (part->executor != NULL) {
         rondo__plan_destroy(part->executor, part->plan);
         rondo_executor_destroy(part->executor);
@@ -207,35 +207,35 @@ void rondo__device_part_deinit(rondo__device_part *part) {
 
 // ---- addresses --------------------------------------------------------------------------------
 
-const rondo__slot *rondo__device_part_get_input(const rondo__device_part *part, size_t index) {
+const rondo__slot *rondo__body_plan_get_input(const rondo__body_plan *part, size_t index) {
     return &part->plan->slots[part->plan->program->inputs[index]];
 }
 
-const rondo__slot *rondo__device_part_get_output(const rondo__device_part *part, size_t index) {
+const rondo__slot *rondo__body_plan_get_output(const rondo__body_plan *part, size_t index) {
     return &part->plan->slots[part->plan->program->outputs[index]];
 }
 
 // The first output that has its root is made there; inputs and constants lie where they are.
-bool rondo__device_part_makes_in_place(const rondo__device_part *part, size_t index) {
+bool rondo__body_plan_makes_in_place(const rondo__body_plan *part, size_t index) {
     const rondo__plan *plan = part->plan;
-    const int32_t root = rondo__device_part_get_output(part, index)->root;
+    const int32_t root = rondo__body_plan_get_output(part, index)->root;
     bool is_first = part->executor->part == RONDO__PART_BRANCH && plan->slots[root].is_bound;
     for (size_t i = 0; i < plan->program->input_count; ++i) {
         is_first = is_first && plan->slots[plan->program->inputs[i]].root != root;
     }
     for (size_t i = 0; i < index; ++i) {
-        is_first = is_first && rondo__device_part_get_output(part, i)->root != root;
+        is_first = is_first && rondo__body_plan_get_output(part, i)->root != root;
     }
     return is_first;
 }
 
-void rondo__device_part_bind(rondo__device_part *part, void *arena, void *const *inputs,
-                             void *const *outputs) {
+void rondo__body_plan_bind(rondo__body_plan *part, void *arena, void *const *inputs,
+                           void *const *outputs) {
     rondo__plan *plan = part->plan;
     const rondo_program *program = plan->program;
     for (size_t i = 0; i < program->output_count; ++i) {
-        if (rondo__device_part_makes_in_place(part, i)) {
-            plan->slots[rondo__device_part_get_output(part, i)->root].address = outputs[i];
+        if (rondo__body_plan_makes_in_place(part, i)) {
+            plan->slots[rondo__body_plan_get_output(part, i)->root].address = outputs[i];
         }
     }
     for (size_t i = 0; i < program->input_count; ++i) {
@@ -263,7 +263,7 @@ void rondo__device_part_bind(rondo__device_part *part, void *arena, void *const 
     }
 }
 
-rondo_status rondo__device_part_launch(const rondo__device_part *part, rondo_stream *stream) {
+rondo_status rondo__body_plan_launch(const rondo__body_plan *part, rondo_stream *stream) {
     const rondo__plan *plan = part->plan;
     for (size_t i = 0; i < plan->item_count; ++i) {
         const rondo__item *item = &plan->items[i];

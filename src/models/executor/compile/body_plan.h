@@ -24,44 +24,44 @@ typedef struct rondo__refusal {
     char text[160];  // empty: it is not
 } rondo__refusal;
 
-typedef struct rondo__device_part {
+typedef struct rondo__body_plan {
     rondo__body_view view;
     rondo_executor *executor;
     rondo__plan *plan;
     uint32_t *uses;  // of each value of the plan
-} rondo__device_part;
+} rondo__body_plan;
 
 // Plans a body for inputs of known shape, one info for each of them; one with a constant may be
 // fixed to that.
 //
 // Errors:    NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST. What else hinders is no failure but a
 //            refusal, without a part.
-// Ownership: free with rondo__device_part_deinit, also after a failure.
+// Ownership: free with rondo__body_plan_deinit, also after a failure.
 // Threads:   one thread per executor.
-RONDO_MUST_USE rondo_status rondo__device_part_init(rondo_executor *around,
-                                                    const rondo__planner *planner,
-                                                    const rondo__body_view *view, rondo__part kind,
-                                                    const rondo__tensor_info *feeds,
-                                                    rondo__device_part *out_part,
-                                                    rondo__refusal *out_refusal);
-void rondo__device_part_deinit(rondo__device_part *part);
+RONDO_MUST_USE rondo_status rondo__body_plan_init(rondo_executor *around,
+                                                  const rondo__planner *planner,
+                                                  const rondo__body_view *view, rondo__part kind,
+                                                  const rondo__tensor_info *feeds,
+                                                  rondo__body_plan *out_part,
+                                                  rondo__refusal *out_refusal);
+void rondo__body_plan_deinit(rondo__body_plan *part);
 
 // The slot of input or output `index`.
-const rondo__slot *rondo__device_part_get_input(const rondo__device_part *part, size_t index);
-const rondo__slot *rondo__device_part_get_output(const rondo__device_part *part, size_t index);
+const rondo__slot *rondo__body_plan_get_input(const rondo__body_plan *part, size_t index);
+const rondo__slot *rondo__body_plan_get_output(const rondo__body_plan *part, size_t index);
 
 // Whether output `index` is made in the memory that it was bound to.
-bool rondo__device_part_makes_in_place(const rondo__device_part *part, size_t index);
+bool rondo__body_plan_makes_in_place(const rondo__body_plan *part, size_t index);
 
 // Gives the part its addresses. inputs and outputs, one for each; NULL where nothing is bound.
-void rondo__device_part_bind(rondo__device_part *part, void *arena, void *const *inputs,
-                             void *const *outputs);
+void rondo__body_plan_bind(rondo__body_plan *part, void *arena, void *const *inputs,
+                           void *const *outputs);
 
 // Puts the part's kernels on the stream.
 //
 // Errors:    as the kernels; the record names the node.
 // Threads:   one thread per executor.
-RONDO_MUST_USE rondo_status rondo__device_part_launch(const rondo__device_part *part,
-                                                      rondo_stream *stream);
+RONDO_MUST_USE rondo_status rondo__body_plan_launch(const rondo__body_plan *part,
+                                                    rondo_stream *stream);
 
 #endif  // RONDO_EXECUTOR_COMPILE_BODY_PLAN_H

@@ -1,4 +1,4 @@
-// executor/compile/branch_levels.c — see levels.h.
+// executor/compile/branch_levels.c — see branch_levels.h.
 // SPDX-License-Identifier: Apache-2.0
 #include "executor/compile/branch_levels.h"
 
@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "executor/devices/host_ops.h"
 
-bool rondo__levels_may_branch(const rondo_executor *executor, const rondo__plan *plan) {
+bool rondo__branch_levels_may_branch(const rondo_executor *executor, const rondo__plan *plan) {
     const uint32_t refused = RONDO__OP_CONTROL | RONDO__OP_USER | RONDO__OP_RANDOM;
     bool may = executor->options.branches != RONDO_BRANCHES_OFF && plan->random_count == 0 &&
                executor->options.graphs != RONDO_GRAPHS_OFF && executor->part == RONDO__PART_NONE &&
@@ -19,7 +19,7 @@ bool rondo__levels_may_branch(const rondo_executor *executor, const rondo__plan 
     return may;
 }
 
-rondo_status rondo__levels_find(const rondo__plan *plan, size_t *out_levels) {
+rondo_status rondo__branch_levels_find(const rondo__plan *plan, size_t *out_levels) {
     const rondo_program *program = plan->program;
     size_t *made = rondo__calloc(program->value_count + 1, sizeof *made);  // level behind its maker
     if (made == NULL) {

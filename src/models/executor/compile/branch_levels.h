@@ -10,13 +10,13 @@
 #include "executor/state/plan.h"
 
 // Whether branches of the plan may be captured side by side, as far as the plan itself tells.
-bool rondo__levels_may_branch(const rondo_executor *executor, const rondo__plan *plan);
+bool rondo__branch_levels_may_branch(const rondo_executor *executor, const rondo__plan *plan);
 
 // Fills out_levels, one for each item and then one for each step: of a segment its first. By the
 // roots that slots have.
 //
 // Errors:    NO_MEMORY.
 // Threads:   one thread per executor.
-RONDO_MUST_USE rondo_status rondo__levels_find(const rondo__plan *plan, size_t *out_levels);
+RONDO_MUST_USE rondo_status rondo__branch_levels_find(const rondo__plan *plan, size_t *out_levels);
 
 #endif  // RONDO_EXECUTOR_COMPILE_BRANCH_LEVELS_H

@@ -20,6 +20,7 @@
 #include "executor/devices/streamed_weights.h"
 #include "executor/devices/transfers.h"
 #include "executor/state/capture_verdict.h"
+#include "executor/state/counted.h"
 #include "executor/state/generators.h"
 #include "executor/state/limits.h"
 #include "executor/state/precision.h"
@@ -114,9 +115,9 @@ static rondo_status classify_control(rondo_executor *executor, rondo__plan *plan
     static const rondo__planner planner = {rondo__plan_specialise, rondo__plan_create};
     rondo__refusal refusal;
     if (rondo__peers_get_side(plan, n) != RONDO__SIDE_DEVICE) {
-        return rondo__homes_refuse(&plan->program->nodes[n], &plan->homes[n],
-                                   "control flow is decided on the executor's GPU or on the "
-                                   "processor; the ops of its bodies can be placed");
+        return rondo__op_device_refuse(&plan->program->nodes[n], &plan->homes[n],
+                                       "control flow is decided on the executor's GPU or on the "
+                                       "processor; the ops of its bodies can be placed");
     }
     if (plan->homes[n].place == RONDO__PLACE_CPU && !rondo_device_is_host(executor->device)) {
         refusal = (rondo__refusal){"it is placed on the processor"};
@@ -158,7 +159,7 @@ static rondo_status bypass(rondo__plan *plan, size_t n, int8_t *out_class) {
 static rondo_status host_node(rondo_executor *executor, rondo__plan *plan, size_t n,
                               const rondo__kernel_request *request, bool draws, int8_t *out_class,
                               rondo__kernel **out_kernel) {
-    if (draws || !rondo__crossing_is_possible(executor)) {
+    if (draws || !rondo__executor_has_two_sides(executor)) {
         return bypass(plan, n, out_class);
     }
     *out_class = 0;
@@ -170,7 +171,7 @@ static rondo_status prepare_kernel(rondo_executor *executor, rondo__plan *plan, 
                                    rondo__kernel_request *request, int8_t *out_class,
                                    rondo__kernel **out_kernel) {
     const rondo__node *node = &plan->program->nodes[n];
-    rondo__home *home = &plan->homes[n];
+    rondo__op_device *home = &plan->homes[n];
     const bool is_host = rondo_device_is_host(executor->device);
     const bool draws = rondo__op_draws(&node->op, request->inputs, request->input_count);
     if (draws) {
@@ -181,11 +182,12 @@ static rondo_status prepare_kernel(rondo_executor *executor, rondo__plan *plan, 
     }
     const bool is_far = request->device != executor->device;
     if (is_far && draws) {
-        return rondo__homes_refuse(node, home,
-                                   "it draws random numbers, and generators are on the executor's "
-                                   "GPU");
+        return rondo__op_device_refuse(
+            node, home,
+            "it draws random numbers, and generators are on the executor's "
+            "GPU");
     }
-    if (is_far && !rondo__crossing_is_possible(executor)) {
+    if (is_far && !rondo__executor_has_two_sides(executor)) {
         *out_class = 1 + RONDO__BYPASS_HOSTED;  // no part of a graph of one device
         return RONDO_STATUS_OK;
     }
@@ -207,15 +209,15 @@ static rondo_status prepare_kernel(rondo_executor *executor, rondo__plan *plan, 
         return status;
     }
     if (home->place >= RONDO__PLACE_GPU) {
-        return rondo__homes_refuse(node, home, rondo_error_get_last()->message);
+        return rondo__op_device_refuse(node, home, rondo_error_get_last()->message);
     }
     if (!rondo__op_has_compute(node->op.def)) {
         return status;
     }
     RONDO_LOG_INFO_F("%s runs on the host: %s", rondo__node_describe(node),
                      rondo_error_get_last()->message);
-    *home =
-        (rondo__home){RONDO__PLACE_CPU, RONDO__PLACED_BY_NOBODY, "the device has no kernel for it"};
+    *home = (rondo__op_device){RONDO__PLACE_CPU, RONDO__PLACED_BY_NOBODY,
+                               "the device has no kernel for it"};
     return host_node(executor, plan, n, request, draws, out_class, out_kernel);
 }
 
@@ -248,7 +250,7 @@ static rondo_status classify(rondo_executor *executor, rondo__plan *plan, size_t
         const char *why = has_objects(request) ? "strings and sequences stay on the processor"
                                                : "its result shape depends on data";
         if (plan->homes[n].place >= RONDO__PLACE_GPU) {
-            return rondo__homes_refuse(node, &plan->homes[n], why);
+            return rondo__op_device_refuse(node, &plan->homes[n], why);
         }
         *out_class = 1 + (has_objects(request) ? RONDO__BYPASS_OBJECTS : RONDO__BYPASS_DYNAMIC);
         return RONDO_STATUS_OK;
@@ -560,7 +562,7 @@ rondo_status rondo__plan_create(rondo_executor *executor, rondo_program *program
     }
     plan->program = program;
     rondo__weight_list_init(&executor->root->weights, &plan->weights);
-    status = rondo__worth_gather(executor, program);
+    status = rondo__plan_worth_gather(executor, program);
     if (status == RONDO_STATUS_OK) {
         status = rewrite(executor, plan);
     }
@@ -569,7 +571,7 @@ rondo_status rondo__plan_create(rondo_executor *executor, rondo_program *program
     }
     status = rondo__counted_split(executor, plan);
     if (status == RONDO_STATUS_OK) {
-        status = rondo__homes_decide(executor, plan);
+        status = rondo__op_device_decide(executor, plan);
     }
     if (status == RONDO_STATUS_OK) {
         status = rondo__spill_decide(executor, plan);
@@ -585,7 +587,7 @@ rondo_status rondo__plan_create(rondo_executor *executor, rondo_program *program
         status = RONDO_STATUS_NO_MEMORY;
         goto free_lists;
     }
-    if (rondo__crossing_is_possible(executor)) {
+    if (rondo__executor_has_two_sides(executor)) {
         status = rondo__crossing_reserve(plan);
     }
     if (status == RONDO_STATUS_OK) {
@@ -607,7 +609,7 @@ rondo_status rondo__plan_create(rondo_executor *executor, rondo_program *program
         kernels[plan->items[i].node] = NULL;
     }
     explain_cuts(executor, plan);
-    status = rondo__plan_place_values(executor, plan, class_of);
+    status = rondo__plan_assign_slots(executor, plan, class_of);
     if (status != RONDO_STATUS_OK) {
         goto free_lists;
     }

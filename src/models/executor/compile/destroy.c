@@ -7,21 +7,17 @@
 #include "executor/devices/host_ops.h"
 #include "executor/devices/other_gpus.h"
 #include "executor/devices/streamed_weights.h"
-#include "executor/run/in_place_replay.h"
-#include "executor/run/input_lanes.h"
-#include "executor/run/late_values.h"
-#include "executor/run/self_check.h"
-#include "executor/run/states.h"
 #include "executor/state/generators.h"
 #include "executor/state/limits.h"
 #include "executor/state/run_memory.h"
+#include "executor/state/run_state.h"
 
 void rondo__plan_destroy(rondo_executor *executor, rondo__plan *plan) {
     if (plan == NULL) {
         return;
     }
     rondo__executor_drain(executor);  // its kernels and memory must be idle
-    rondo__bound_free(plan);
+    rondo__in_place_free(plan);
     for (size_t s = 0; s < plan->step_count; ++s) {
         rondo_graph_destroy(plan->steps[s].graph);
         for (size_t b = 0; b < plan->steps[s].body_count; ++b) {
@@ -57,7 +53,7 @@ void rondo__plan_destroy(rondo_executor *executor, rondo__plan *plan) {
     rondo__free(plan->mirrors);
     rondo__run_memory_release(executor, plan->arena);
     rondo__run_memory_release(executor, plan->staging_memory);
-    rondo__late_free(executor, plan);
+    rondo__late_values_free(executor, plan);
     rondo__free(plan->input_staging);
     rondo__free(plan->output_staging);
     rondo__half_report_deinit(&plan->halves);

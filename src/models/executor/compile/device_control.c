@@ -43,7 +43,7 @@ static rondo_status copy(rondo_stream *stream, void *to, const void *from, size_
                : RONDO_STATUS_OK;
 }
 
-static void *find_feed(const rondo__control_kernel *c, const rondo__device_part *part, size_t i) {
+static void *find_feed(const rondo__control_kernel *c, const rondo__body_plan *part, size_t i) {
     const rondo__body_view *view = &part->view;
     const size_t declared = view->attribute->body->declared_count;
     if (i >= declared) {
@@ -58,7 +58,7 @@ static void *find_feed(const rondo__control_kernel *c, const rondo__device_part 
 }
 
 static void bind(rondo__control_kernel *c, size_t p) {
-    rondo__device_part *part = &c->parts[p];
+    rondo__body_plan *part = &c->parts[p];
     const rondo_program *body = part->view.attribute->body;
     for (size_t i = 0; i < body->input_count; ++i) {
         c->inputs_of_part[i] = find_feed(c, part, i);
@@ -66,8 +66,7 @@ static void bind(rondo__control_kernel *c, size_t p) {
     for (size_t i = 0; c->kind == RONDO__CONTROL_IF && i < c->output_count; ++i) {
         c->outputs_of_part[i] = get_address(c, &c->outputs[i]);
     }
-    rondo__device_part_bind(part, c->workspace + c->arenas[p], c->inputs_of_part,
-                            c->outputs_of_part);
+    rondo__body_plan_bind(part, c->workspace + c->arenas[p], c->inputs_of_part, c->outputs_of_part);
     for (size_t i = 0; i < part->plan->item_count; ++i) {
         rondo__control_kernel *inner = as_control(part->plan->items[i].kernel);
         if (inner != NULL) {
@@ -78,12 +77,12 @@ static void bind(rondo__control_kernel *c, size_t p) {
 }
 
 static rondo_status launch_branch(rondo__control_kernel *c, size_t p, rondo_stream *stream) {
-    const rondo__device_part *part = &c->parts[p];
-    RETURN_IF_ERROR(rondo__device_part_launch(part, stream));
+    const rondo__body_plan *part = &c->parts[p];
+    RETURN_IF_ERROR(rondo__body_plan_launch(part, stream));
     for (size_t i = 0; i < c->output_count; ++i) {
-        if (!rondo__device_part_makes_in_place(part, i)) {
+        if (!rondo__body_plan_makes_in_place(part, i)) {
             RETURN_IF_ERROR(copy(stream, get_address(c, &c->outputs[i]),
-                                 rondo__device_part_get_output(part, i)->address,
+                                 rondo__body_plan_get_output(part, i)->address,
                                  c->outputs[i].bytes));
         }
     }
@@ -134,24 +133,24 @@ static rondo_status move_slices(const rondo__control_kernel *c, rondo_stream *st
 // put aside first.
 static rondo_status run_turn(rondo_stream *stream, void *user_data) {
     rondo__control_kernel *c = user_data;
-    const rondo__device_part *part = &c->parts[0];
+    const rondo__body_plan *part = &c->parts[0];
     RETURN_IF_ERROR(move_slices(c, stream, c->ins, c->in_count));
-    RETURN_IF_ERROR(rondo__device_part_launch(part, stream));
+    RETURN_IF_ERROR(rondo__body_plan_launch(part, stream));
     RETURN_IF_ERROR(move_slices(c, stream, c->outs, c->out_count));
     for (size_t k = 0; k < c->carried_count; ++k) {
         const rondo__control_carried *value = &c->carried[k];
-        const void *made = rondo__device_part_get_output(part, c->first_made + k)->address;
+        const void *made = rondo__body_plan_get_output(part, c->first_made + k)->address;
         RETURN_IF_ERROR(copy(stream, get_address(c, &value->staged), made, value->staged.bytes));
     }
     rondo__flow_loop loop = describe_loop(c);
     loop.condition =
-        c->kind == RONDO__CONTROL_LOOP ? rondo__device_part_get_output(part, 0)->address : NULL;
+        c->kind == RONDO__CONTROL_LOOP ? rondo__body_plan_get_output(part, 0)->address : NULL;
     RETURN_IF_ERROR(rondo__flow_next(&c->kernels, stream, &loop));
     for (size_t k = 0; k < c->carried_count; ++k) {
         const rondo__control_carried *value = &c->carried[k];
         const void *made = value->staged.bytes > 0
                                ? get_address(c, &value->staged)
-                               : rondo__device_part_get_output(part, c->first_made + k)->address;
+                               : rondo__body_plan_get_output(part, c->first_made + k)->address;
         RETURN_IF_ERROR(copy(stream, get_address(c, &value->place), made, value->place.bytes));
     }
     return RONDO_STATUS_OK;
@@ -166,7 +165,7 @@ static rondo_status launch_turns(rondo__control_kernel *c, rondo_stream *stream)
     for (size_t i = 0; i < c->out_count; ++i) {
         const size_t made = c->first_made + c->outs[i].index;
         c->outs[i].move.tensor = c->given_outputs[c->outs[i].index];
-        c->outs[i].move.slice = rondo__device_part_get_output(&c->parts[0], made)->address;
+        c->outs[i].move.slice = rondo__body_plan_get_output(&c->parts[0], made)->address;
     }
     for (size_t k = 0; k < c->carried_count; ++k) {
         RETURN_IF_ERROR(copy(stream, get_address(c, &c->carried[k].place),
@@ -194,7 +193,7 @@ static rondo_status launch_control(rondo__kernel *head, rondo_stream *stream,
 static void destroy_control(rondo__kernel *head) {
     rondo__control_kernel *c = (rondo__control_kernel *)head;
     for (size_t p = 0; p < RONDO__CONTROL_PART_MAX; ++p) {
-        rondo__device_part_deinit(&c->parts[p]);
+        rondo__body_plan_deinit(&c->parts[p]);
     }
     rondo__free(c->outputs);
     rondo__free(c->carried);
@@ -219,8 +218,8 @@ rondo__control_kernel *rondo__control_kernel_create(rondo_executor *executor) {
     return c;
 }
 
-const rondo__device_part *rondo__device_control_get_part(const rondo__kernel *kernel,
-                                                         const char *name) {
+const rondo__body_plan *rondo__device_control_get_part(const rondo__kernel *kernel,
+                                                       const char *name) {
     const rondo__control_kernel *c = (const rondo__control_kernel *)kernel;
     for (size_t i = 0; kernel->launch == launch_control && i < c->part_count; ++i) {
         if (strcmp(c->parts[i].view.attribute->name, name) == 0) {

@@ -23,7 +23,7 @@
 //
 // request    of the node: its inputs and outputs, borrowed for the call.
 //
-// Errors:    as rondo__device_part_init.
+// Errors:    as rondo__body_plan_init.
 // Ownership: free with rondo__kernel_destroy, after the stream has passed its launches.
 // Threads:   one thread per executor.
 RONDO_MUST_USE rondo_status rondo__device_control_prepare(
@@ -32,8 +32,8 @@ RONDO_MUST_USE rondo_status rondo__device_control_prepare(
 
 // The part of body attribute `name` of a prepared control op; NULL when it has none, because the
 // branch is never taken, or when the kernel is none of these.
-const rondo__device_part *rondo__device_control_get_part(const rondo__kernel *kernel,
-                                                         const char *name);
+const rondo__body_plan *rondo__device_control_get_part(const rondo__kernel *kernel,
+                                                       const char *name);
 
 // After the stream was waited for: what stopped a loop, if anything did, or who met data that its
 // op does not allow. The plan that ran, or NULL where it is gone, tells which.

@@ -42,7 +42,7 @@ typedef struct rondo__control_kernel {
     rondo__control_kind kind;
     bool is_decided;  // an If with one part
     size_t part_count;
-    rondo__device_part parts[RONDO__CONTROL_PART_MAX];
+    rondo__body_plan parts[RONDO__CONTROL_PART_MAX];
     size_t arenas[RONDO__CONTROL_PART_MAX];  // offsets in the workspace
     size_t output_count;
     rondo__control_piece *outputs;  // of an If

@@ -95,8 +95,8 @@ static rondo_status add_part(preparation *p, const char *name, rondo__part kind,
     }
     rondo_status status = RONDO_STATUS_OK;
     if (!is_refused(p)) {
-        status = rondo__device_part_init(p->executor, p->planner, &view, kind, feeds,
-                                         &c->parts[c->part_count], p->refusal);
+        status = rondo__body_plan_init(p->executor, p->planner, &view, kind, feeds,
+                                       &c->parts[c->part_count], p->refusal);
         c->part_count += 1;
     }
     rondo__free(feeds);
@@ -132,7 +132,7 @@ static rondo_status reserve_tables(preparation *p) {
 
 // ---- If ---------------------------------------------------------------------------------------
 
-static void check_branch(preparation *p, const rondo__device_part *part) {
+static void check_branch(preparation *p, const rondo__body_plan *part) {
     const rondo_program *body = part->view.attribute->body;
     if (body->output_count != p->node->output_count) {
         REFUSE(p, "a branch has %zu outputs, the node %zu", body->output_count,
@@ -140,7 +140,7 @@ static void check_branch(preparation *p, const rondo__device_part *part) {
     }
     for (size_t i = 0; i < p->node->output_count && !is_refused(p); ++i) {
         if (is_wanted(p, i) &&
-            !is_same(rondo__device_part_get_output(part, i), &p->request->outputs[i])) {
+            !is_same(rondo__body_plan_get_output(part, i), &p->request->outputs[i])) {
             REFUSE(p, "its branches do not agree in the shape of output %zu", i);
         }
     }
@@ -184,7 +184,7 @@ static rondo_status prepare_if(preparation *p) {
         // What nobody wants may differ in size from branch to branch.
         size_t bytes = 0;
         for (size_t b = 0; b < c->part_count; ++b) {
-            const size_t own = rondo__device_part_get_output(&c->parts[b], i)->bytes;
+            const size_t own = rondo__body_plan_get_output(&c->parts[b], i)->bytes;
             bytes = own > bytes ? own : bytes;
         }
         bytes = is_wanted(p, i) ? count_bytes(&p->request->outputs[i]) : bytes;
@@ -198,10 +198,10 @@ static rondo_status prepare_if(preparation *p) {
 // Where the body's input lies that has the bytes of `output`: a place that the end of a turn
 // overwrites, other than its own.
 static bool needs_staging(const rondo__control_kernel *c, size_t k) {
-    const rondo__device_part *part = &c->parts[0];
-    const int32_t root = rondo__device_part_get_output(part, c->first_made + k)->root;
+    const rondo__body_plan *part = &c->parts[0];
+    const int32_t root = rondo__body_plan_get_output(part, c->first_made + k)->root;
     for (size_t i = 0; i < c->first_feed + c->carried_count; ++i) {
-        if (rondo__device_part_get_input(part, i)->root == root) {
+        if (rondo__body_plan_get_input(part, i)->root == root) {
             return i != c->first_feed + k;
         }
     }
@@ -218,7 +218,7 @@ static rondo_status place_carried(preparation *p) {
     for (size_t k = 0; k < c->carried_count && !is_refused(p); ++k) {
         const rondo__tensor_info *initial = &p->request->inputs[c->first_input + k];
         const size_t bytes = count_bytes(initial);
-        if (!is_same(rondo__device_part_get_output(&c->parts[0], c->first_made + k), initial)) {
+        if (!is_same(rondo__body_plan_get_output(&c->parts[0], c->first_made + k), initial)) {
             REFUSE(p, "carried value %zu changes its shape or type", k);
             continue;
         }
@@ -277,7 +277,7 @@ static rondo_status add_rows(preparation *p, int64_t length, bool is_scan) {
         axis += axis < 0 ? whole->shape.rank : 0;
         if (length < 0 ||
             !is_stack(whole, axis, length,
-                      rondo__device_part_get_output(&c->parts[0], c->first_made + output))) {
+                      rondo__body_plan_get_output(&c->parts[0], c->first_made + output))) {
             REFUSE(p, "the number of rows of output %zu depends on data", output);
             continue;
         }
@@ -357,7 +357,7 @@ static rondo_status prepare_loop(preparation *p) {
     rondo_status status = prepare_turns(p, feeds, node->explicit_count, get_trip_count(p));
     rondo__free(feeds);
     if (status == RONDO_STATUS_OK && !is_refused(p)) {
-        const rondo__slot *condition = rondo__device_part_get_output(&c->parts[0], 0);
+        const rondo__slot *condition = rondo__body_plan_get_output(&c->parts[0], 0);
         if (condition->dtype != RONDO_DTYPE_BOOL || rondo_shape_get_count(&condition->shape) != 1) {
             REFUSE(p, "the condition of its body is not one bool");
         }

@@ -16,8 +16,8 @@
 #include "executor/compile/base_form.h"
 #include "executor/compile/executor.h"
 #include "executor/compile/plan_cache.h"
-#include "executor/run/verbose.h"
 #include "executor/state/limits.h"
+#include "executor/state/verbosity.h"
 #include "tensor/elements.h"
 
 enum {

@@ -463,7 +463,7 @@ static rondo_status make_plan(rondo_executor *executor, const rondo_tensor *feed
     return status;
 }
 
-// The plan for feeds with just these shapes, or NULL: see worth.h.
+// The plan for feeds with just these shapes, or NULL: see plan_worth.h.
 static rondo_status find_exact_plan(rondo_executor *executor, const rondo_tensor *feeds,
                                     rondo__plan **out_plan) {
     size_t key_bytes = 0;
@@ -473,17 +473,17 @@ static rondo_status find_exact_plan(rondo_executor *executor, const rondo_tensor
     if (entry != NULL) {
         *out_plan = rondo__lru_entry_get_value(entry);
         if (executor->worth != NULL) {
-            rondo__worth_note_use(executor->worth);
+            rondo__plan_worth_note_use(executor->worth);
         }
         return RONDO_STATUS_OK;
     }
     if (executor->worth != NULL &&
-        !rondo__worth_admits(executor->worth, executor->key, key_bytes)) {
+        !rondo__plan_worth_admits(executor->worth, executor->key, key_bytes)) {
         return RONDO_STATUS_OK;
     }
     RETURN_IF_ERROR(make_plan(executor, feeds, out_plan));
     if (executor->worth != NULL) {
-        rondo__worth_note_plan(executor->worth, *out_plan);
+        rondo__plan_worth_note_plan(executor->worth, *out_plan);
     }
     return RONDO_STATUS_OK;
 }

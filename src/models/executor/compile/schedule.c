@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "executor/compile/split_counted.h"
 #include "executor/devices/other_gpus.h"
+#include "executor/state/counted.h"
 #include "program/edit.h"
 #include "program/place_mark.h"
 

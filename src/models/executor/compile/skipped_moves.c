@@ -1,4 +1,4 @@
-// executor/compile/skipped_moves.c — see parts.h.
+// executor/compile/skipped_moves.c — see skipped_moves.h.
 // SPDX-License-Identifier: Apache-2.0
 #include "executor/compile/skipped_moves.h"
 
@@ -124,8 +124,8 @@ static void join_transpose(joining *j, const rondo__item *reader, size_t *last_u
     }
 }
 
-rondo_status rondo__parts_join(const rondo_executor *executor, rondo__plan *plan,
-                               size_t *first_uses, size_t *last_uses) {
+rondo_status rondo__skipped_moves_join(const rondo_executor *executor, rondo__plan *plan,
+                                       size_t *first_uses, size_t *last_uses) {
     const rondo_program *program = plan->program;
     if (!rondo_device_is_host(executor->device) || executor->part != RONDO__PART_NONE ||
         plan->sides != NULL) {

@@ -20,7 +20,8 @@
 // Called while every slot's root is itself or what it is a view of.
 //
 // Errors:    NO_MEMORY.
-RONDO_MUST_USE rondo_status rondo__parts_join(const rondo_executor *executor, rondo__plan *plan,
-                                              size_t *first_uses, size_t *last_uses);
+RONDO_MUST_USE rondo_status rondo__skipped_moves_join(const rondo_executor *executor,
+                                                      rondo__plan *plan, size_t *first_uses,
+                                                      size_t *last_uses);
 
 #endif  // RONDO_EXECUTOR_COMPILE_SKIPPED_MOVES_H

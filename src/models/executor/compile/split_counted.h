@@ -23,33 +23,10 @@
 #include "executor/state/plan.h"
 #include "program/edit.h"
 
-static inline bool rondo__counted_is(const rondo__node *node) {
-    return rondo__node_is(node, "rondo", "Counted");
-}
-
-// Which input of rondo.Counted is the count; the others are rooms.
-static inline size_t rondo__counted_get_input(const rondo__node *node) {
-    return node->input_count - 1;
-}
-
-// The node that made what rondo.Counted reads; of another node itself.
-static inline const rondo__node *rondo__counted_get_maker(const rondo__plan *plan, size_t n) {
-    const rondo__node *node = &plan->program->nodes[n];
-    return rondo__counted_is(node)
-               ? &plan->program->nodes[plan->program->values[node->inputs[0]].producer]
-               : node;
-}
-
 // Rewrites the plan's program as above, where it can be done. Before anything is placed.
 //
 // Errors:    NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST.
 // Threads:   one thread per executor; as below.
 RONDO_MUST_USE rondo_status rondo__counted_split(const rondo_executor *executor, rondo__plan *plan);
-
-// Runs a RONDO__STEP_COUNT.
-//
-// Errors:    those of rondo_stream_synchronize and of rondo__device_control_check; INTERNAL.
-RONDO_MUST_USE rondo_status rondo__counted_run(rondo_executor *executor, rondo__plan *plan,
-                                               const rondo__step *step);
 
 #endif  // RONDO_EXECUTOR_COMPILE_SPLIT_COUNTED_H

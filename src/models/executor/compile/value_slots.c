@@ -1,4 +1,4 @@
-// executor/compile/value_slots.c — see place.h.
+// executor/compile/value_slots.c — see value_slots.h.
 // SPDX-License-Identifier: Apache-2.0
 #include "executor/compile/value_slots.h"
 
@@ -10,9 +10,9 @@
 #include "base/memory.h"
 #include "executor/compile/branch_levels.h"
 #include "executor/compile/skipped_moves.h"
-#include "executor/compile/split_counted.h"
 #include "executor/devices/host_ops.h"
 #include "executor/state/arena_plan.h"
+#include "executor/state/counted.h"
 #include "executor/state/run_memory.h"
 #include "program/shapes/specialise.h"
 #include "tensor/elements.h"
@@ -89,7 +89,7 @@ static void touch_node(lifetimes *l, const rondo__plan *plan, size_t n, size_t p
 }
 
 // What another GPU writes, or reads of others, has no place in the order of the ops: it keeps its
-// bytes to the end, and in pinned memory they are nobody else's before, either (peers.h).
+// bytes to the end, and in pinned memory they are nobody else's before, either (other_gpus.h).
 static void touch_far(lifetimes *l, const rondo__plan *plan, const rondo__item *item,
                       int32_t value) {
     const uint8_t side = value >= 0 ? plan->slots[value].side : item->side;
@@ -395,7 +395,7 @@ static void list_blocks(const lifetimes *l, rondo__plan *plan, uint8_t side,
     out_blocks->count = count;
 }
 
-// The levels between which each block is needed; `levels` as of rondo__levels_find.
+// The levels between which each block is needed; `levels` as of rondo__branch_levels_find.
 static void set_levels(lifetimes *l, const rondo__plan *plan, const int8_t *class_of,
                        const size_t *levels, block_list *blocks) {
     measure_lifetimes(l, plan, class_of, levels);
@@ -431,12 +431,12 @@ static rondo_status plan_arena(const rondo_executor *executor, rondo__plan *plan
 static rondo_status find_levels(const rondo_executor *executor, const rondo__plan *plan,
                                 size_t **out_levels) {
     *out_levels = NULL;
-    if (!rondo__levels_may_branch(executor, plan)) {
+    if (!rondo__branch_levels_may_branch(executor, plan)) {
         return RONDO_STATUS_OK;
     }
     size_t *levels = rondo__calloc(plan->item_count + plan->step_count + 1, sizeof *levels);
     rondo_status status =
-        levels == NULL ? RONDO_STATUS_NO_MEMORY : rondo__levels_find(plan, levels);
+        levels == NULL ? RONDO_STATUS_NO_MEMORY : rondo__branch_levels_find(plan, levels);
     bool has_branches = false;
     for (size_t s = 0; status == RONDO_STATUS_OK && s < plan->step_count; ++s) {
         const rondo__step *step = &plan->steps[s];
@@ -498,7 +498,7 @@ static rondo_status acquire_arenas(rondo_executor *executor, rondo__plan *plan) 
                                      &plan->arena);
 }
 
-rondo_status rondo__plan_place_values(rondo_executor *executor, rondo__plan *plan,
+rondo_status rondo__plan_assign_slots(rondo_executor *executor, rondo__plan *plan,
                                       const int8_t *class_of) {
     const rondo_program *program = plan->program;
     rondo_status status = RONDO_STATUS_OK;
@@ -522,7 +522,7 @@ rondo_status rondo__plan_place_values(rondo_executor *executor, rondo__plan *pla
         goto free_lists;
     }
     measure_lifetimes(&l, plan, class_of, NULL);
-    status = rondo__parts_join(executor, plan, l.first, l.last);
+    status = rondo__skipped_moves_join(executor, plan, l.first, l.last);
     if (status != RONDO_STATUS_OK) {
         goto free_lists;
     }

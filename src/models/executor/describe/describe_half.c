@@ -80,7 +80,7 @@ static void append_bodies(rondo__text *text, const rondo__plan *plan, const rond
         if (attribute->kind != RONDO__ATTRIBUTE_BODY) {
             continue;
         }
-        const rondo__device_part *part =
+        const rondo__body_plan *part =
             is_segment ? rondo__device_control_get_part(plan->items[item].kernel, attribute->name)
                        : NULL;
         const rondo_executor *body = b < step->body_count ? step->bodies[b] : NULL;

@@ -57,7 +57,7 @@ static uint8_t get_item_side(const rondo__item *item) {
 
 // ---- ops --------------------------------------------------------------------------------------
 
-static const char *get_asker(const rondo__home *home) {
+static const char *get_asker(const rondo__op_device *home) {
     static const char *const askers[] = {
         NULL, "the program asks for it (rondo_builder_begin_place, or its file)",
         "rondo_program_set_place asks for it", "options.place asks for it (--place)"};
@@ -65,7 +65,7 @@ static const char *get_asker(const rondo__home *home) {
 }
 
 static const char *get_reason(const listing *l, size_t n, const char *fallback) {
-    const rondo__home *home = &l->plan->homes[n];
+    const rondo__op_device *home = &l->plan->homes[n];
     const char *asker = get_asker(home);
     return asker != NULL ? asker : home->reason != NULL ? home->reason : fallback;
 }
@@ -98,7 +98,7 @@ static void list_step(listing *l, const rondo__step *step) {
         [RONDO__BYPASS_CONTROL] = "control flow that no graph holds; see the plan's description",
         [RONDO__BYPASS_OBJECTS] = "strings and sequences stay on the processor",
     };
-    if (rondo__rest_is_near(l->plan, step)) {
+    if (rondo__deferred_is_near(l->plan, step)) {
         add_op(l, step->node, RONDO__SIDE_DEVICE,
                "its ops are planned when their shapes are known");
     } else if (!rondo__step_has_kernels(step) && step->kind != RONDO__STEP_COUNT) {
@@ -119,8 +119,8 @@ const char *rondo__placement_get_side(const rondo_executor *executor, const rond
     return name_side(executor, plan,
                      rondo__step_has_kernels(step)
                          ? get_item_side(&plan->items[step->first_item + index])
-                     : rondo__rest_is_near(plan, step) ? RONDO__SIDE_DEVICE
-                                                       : RONDO__SIDE_HOST);
+                     : rondo__deferred_is_near(plan, step) ? RONDO__SIDE_DEVICE
+                                                           : RONDO__SIDE_HOST);
 }
 
 static void describe_spilled(rondo__text *text, const rondo__plan *plan) {

@@ -21,9 +21,9 @@ const char *rondo__describe_get_state(const rondo__step *step) {
 
 const char *rondo__describe_get_implementation(const rondo__plan *plan, const rondo__step *step,
                                                size_t item) {
-    return rondo__step_has_kernels(step)     ? plan->items[item].kernel->implementation
-           : rondo__rest_is_near(plan, step) ? "body"
-                                             : "host";
+    return rondo__step_has_kernels(step)         ? plan->items[item].kernel->implementation
+           : rondo__deferred_is_near(plan, step) ? "body"
+                                                 : "host";
 }
 
 size_t rondo__describe_count_nodes(const rondo__step *step) {
@@ -48,7 +48,7 @@ rondo_status rondo__describe_find_body(rondo_executor *executor, const rondo__pl
         return rondo__control_plan_body(executor, plan, step, name, out_body, out_plan);
     }
     const rondo__kernel *kernel = plan->items[step->first_item + index].kernel;
-    const rondo__device_part *part = rondo__device_control_get_part(kernel, name);
+    const rondo__body_plan *part = rondo__device_control_get_part(kernel, name);
     *out_is_dead = part == NULL;
     *out_body = part != NULL ? part->executor : NULL;
     *out_plan = part != NULL ? part->plan : NULL;

@@ -1,4 +1,4 @@
-// executor/devices/host_ops.c — see hosted.h.
+// executor/devices/host_ops.c — see host_ops.h.
 // SPDX-License-Identifier: Apache-2.0
 #include "executor/devices/host_ops.h"
 

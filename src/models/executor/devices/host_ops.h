@@ -4,7 +4,7 @@
 // (slots with is_on_host). A launch puts one host function on the stream, which runs the kernels of
 // this item and of those like it right behind: the driver's thread computes, nobody waits. So it is
 // captured, too, as a host node. What crosses between the two sides is an item of its own
-// (crossing.h).
+// (transfers.h).
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_DEVICES_HOST_OPS_H
 #define RONDO_EXECUTOR_DEVICES_HOST_OPS_H

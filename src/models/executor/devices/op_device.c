@@ -1,4 +1,4 @@
-// executor/devices/op_device.c — see homes.h.
+// executor/devices/op_device.c — see op_device.h.
 // SPDX-License-Identifier: Apache-2.0
 #include "executor/devices/op_device.h"
 
@@ -8,9 +8,9 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "executor/compile/split_counted.h"
 #include "executor/devices/other_gpus.h"
 #include "executor/devices/transfers.h"
+#include "executor/state/counted.h"
 #include "executor/state/limits.h"
 #include "op/draws.h"
 #include "program/edit.h"
@@ -70,8 +70,8 @@ static rondo_status mark_nodes(rondo_program *program, const char *pattern, cons
 
 // ---- what is asked for ------------------------------------------------------------------------
 
-rondo_status rondo__homes_refuse(const rondo__node *node, const rondo__home *home,
-                                 const char *why) {
+rondo_status rondo__op_device_refuse(const rondo__node *node, const rondo__op_device *home,
+                                     const char *why) {
     char cause[200];
     (void)snprintf(cause, sizeof cause, "%.199s", why);
     const rondo_status status =
@@ -83,17 +83,18 @@ rondo_status rondo__homes_refuse(const rondo__node *node, const rondo__home *hom
 }
 
 static rondo_status ask(const rondo_executor *executor, const rondo__node *node,
-                        rondo__home *out_home) {
+                        rondo__op_device *out_home) {
     const int ordinal = rondo__peers_get_own(executor);
-    rondo__home home = {node->place.place, node->place.by, "asked for"};
+    rondo__op_device home = {node->place.place, node->place.by, "asked for"};
     if (home.place >= RONDO__PLACE_GPU && ordinal < 0) {
-        return rondo__homes_refuse(node, &home, "the executor runs on the processor, with no GPU");
+        return rondo__op_device_refuse(node, &home,
+                                       "the executor runs on the processor, with no GPU");
     }
     if (home.place >= RONDO__PLACE_GPU_0 && home.place - RONDO__PLACE_GPU_0 != ordinal) {
         rondo__peer *peer;
         if (rondo__peers_open(executor->root, home.place - RONDO__PLACE_GPU_0, &peer) !=
             RONDO_STATUS_OK) {
-            return rondo__homes_refuse(node, &home, rondo_error_get_last()->message);
+            return rondo__op_device_refuse(node, &home, rondo_error_get_last()->message);
         }
     } else if (home.place >= RONDO__PLACE_GPU_0) {
         home.place = RONDO__PLACE_GPU;
@@ -106,7 +107,7 @@ static rondo_status ask(const rondo_executor *executor, const rondo__node *node,
 static rondo_status check_marks(const rondo_executor *executor, const rondo_program *program) {
     for (size_t n = 0; n < program->node_count; ++n) {
         const rondo__node *node = &program->nodes[n];
-        rondo__home home;
+        rondo__op_device home;
         RETURN_IF_ERROR(ask(executor, node, &home));
         for (size_t i = 0; i < node->op.attribute_count; ++i) {
             if (node->op.attributes[i].kind == RONDO__ATTRIBUTE_BODY) {  // bounded depth: program.h
@@ -130,11 +131,11 @@ static bool has_marks(const rondo_program *program) {
     return has;
 }
 
-bool rondo__homes_has_marks(const rondo_executor *executor) {
+bool rondo__op_device_has_marks(const rondo_executor *executor) {
     return executor->options.place != NULL || has_marks(executor->source);
 }
 
-rondo_status rondo__homes_mark(const rondo_executor *executor, rondo_program *program) {
+rondo_status rondo__op_device_mark(const rondo_executor *executor, rondo_program *program) {
     const rondo_executor_options *options = &executor->options;
     for (size_t i = 0; options->place != NULL && i < options->place_count; ++i) {
         char pattern[PATTERN_BYTES];
@@ -199,7 +200,7 @@ static size_t measure_small(const rondo_program *program, int32_t value) {
 
 // Whether the node is a rondo.Rest whose results stay on the device.
 static bool is_near(const rules *r, const rondo__node *node) {
-    return rondo__node_is(node, "rondo", "Rest") && rondo__crossing_is_possible(r->executor);
+    return rondo__node_is(node, "rondo", "Rest") && rondo__executor_has_two_sides(r->executor);
 }
 
 // Whether an op of the device makes the value.
@@ -274,8 +275,8 @@ static rondo_status place_shape_arithmetic(const rondo_executor *executor, rondo
         const bool is_open = plan->homes[n].place == RONDO__PLACE_ANY &&
                              (node->op.def->flags & settled) == 0 && !reads_on_host(program, node);
         if (is_open && is_shape_arithmetic(&r, node)) {
-            plan->homes[n] = (rondo__home){RONDO__PLACE_CPU, RONDO__PLACED_BY_NOBODY,
-                                           "it computes what ops of the processor read"};
+            plan->homes[n] = (rondo__op_device){RONDO__PLACE_CPU, RONDO__PLACED_BY_NOBODY,
+                                                "it computes what ops of the processor read"};
         }
         note_reads(&r, n);
     }
@@ -349,8 +350,9 @@ static rondo_status place_tables(const rondo_executor *executor, rondo__plan *pl
         for (size_t n = 0; n < program->node_count; ++n) {
             if (plan->homes[n].place == RONDO__PLACE_ANY &&
                 get_table(program, &program->nodes[n]) == table) {
-                plan->homes[n] = (rondo__home){RONDO__PLACE_CPU, RONDO__PLACED_BY_NOBODY,
-                                               "its table does not fit into the device's memory"};
+                plan->homes[n] =
+                    (rondo__op_device){RONDO__PLACE_CPU, RONDO__PLACED_BY_NOBODY,
+                                       "its table does not fit into the device's memory"};
             }
         }
         table = find_largest_table(plan);
@@ -363,7 +365,7 @@ static rondo_status place_tables(const rondo_executor *executor, rondo__plan *pl
 static rondo_status add_peers(rondo_executor *executor, rondo__plan *plan) {
     const rondo_program *program = plan->program;
     for (size_t n = 0; n < program->node_count; ++n) {
-        rondo__home home;
+        rondo__op_device home;
         RETURN_IF_ERROR(ask(executor, &program->nodes[n], &home));
         if (home.place >= RONDO__PLACE_GPU_0) {
             RETURN_IF_ERROR(rondo__peers_add(executor, plan, home.place - RONDO__PLACE_GPU_0));
@@ -372,7 +374,7 @@ static rondo_status add_peers(rondo_executor *executor, rondo__plan *plan) {
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo__homes_decide(rondo_executor *executor, rondo__plan *plan) {
+rondo_status rondo__op_device_decide(rondo_executor *executor, rondo__plan *plan) {
     const rondo_program *program = plan->program;
     RETURN_IF_ERROR(add_peers(executor, plan));
     // Room for the copies between the sides.

@@ -1,4 +1,4 @@
-// executor/devices/other_gpus.c — see peers.h.
+// executor/devices/other_gpus.c — see other_gpus.h.
 // SPDX-License-Identifier: Apache-2.0
 #include "executor/devices/other_gpus.h"
 

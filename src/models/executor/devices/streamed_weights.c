@@ -1,4 +1,4 @@
-// executor/devices/streamed_weights.c — see spill.h.
+// executor/devices/streamed_weights.c — see streamed_weights.h.
 // SPDX-License-Identifier: Apache-2.0
 #include "executor/devices/streamed_weights.h"
 

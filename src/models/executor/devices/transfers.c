@@ -1,4 +1,4 @@
-// executor/devices/transfers.c — see crossing.h.
+// executor/devices/transfers.c — see transfers.h.
 // SPDX-License-Identifier: Apache-2.0
 #include "executor/devices/transfers.h"
 
@@ -7,9 +7,9 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "executor/compile/split_counted.h"
 #include "executor/devices/host_ops.h"
 #include "executor/devices/other_gpus.h"
+#include "executor/state/counted.h"
 #include "executor/state/op_span.h"
 #include "op/support.h"
 #include "program/edit.h"
@@ -117,10 +117,6 @@ const rondo__crossing_counts *rondo__crossing_count_step(const rondo__plan *plan
 }
 
 // ---- room -------------------------------------------------------------------------------------
-
-bool rondo__crossing_is_possible(const rondo_executor *executor) {
-    return executor->part == RONDO__PART_NONE && !rondo_device_is_host(executor->device);
-}
 
 rondo_status rondo__crossing_reserve(const rondo__plan *plan) {
     rondo_program *program = plan->program;
@@ -473,7 +469,7 @@ rondo_status rondo__crossing_insert(const rondo_executor *executor, rondo__plan 
                     .kernels = kernels,
                     .node_count = program->node_count,
                     .capacity = program->value_count * rondo__plan_count_sides(plan) + 1};
-    if (!rondo__crossing_is_possible(executor)) {
+    if (!rondo__executor_has_two_sides(executor)) {
         return RONDO_STATUS_OK;
     }
     const size_t form_count = in.capacity * rondo__plan_count_sides(plan);

@@ -18,9 +18,6 @@
 #include "device/copy_note.h"
 #include "executor/state/plan.h"
 
-// Whether the plans of this executor have two sides.
-bool rondo__crossing_is_possible(const rondo_executor *executor);
-
 // Makes room for what the insertion adds, so that nodes and values stay where they are: kernels
 // point at them. Before any kernel is prepared.
 //

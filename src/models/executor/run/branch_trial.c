@@ -225,7 +225,7 @@ void rondo__branches_settle(rondo_executor *executor, rondo__plan *plan) {
     if (!has_open || !is_due(executor, plan)) {
         return;
     }
-    const bool may_branch = rondo__levels_may_branch(executor, plan);
+    const bool may_branch = rondo__branch_levels_may_branch(executor, plan);
     rondo_error saved;
     rondo__error_save(&saved);
     for (size_t s = 0; s < plan->step_count; ++s) {

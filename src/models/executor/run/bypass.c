@@ -52,8 +52,8 @@ static rondo_status bypass_init(rondo_executor *executor, rondo__plan *plan,
     return RONDO_STATUS_OK;
 }
 
-// Makes input `i` readable on the host. In a plan of a GPU it has been copied there (crossing.h),
-// is empty, or is copied there now (late.h): it can be read when the stream was waited for.
+// Makes input `i` readable on the host. In a plan of a GPU it has been copied there (transfers.h),
+// is empty, or is copied there now (late_values.h): it can be read when the stream was waited for.
 static rondo_status fetch_input(bypass *b, size_t i) {
     int32_t value = b->node->inputs[i];
     if (value < 0) {
@@ -71,7 +71,8 @@ static rondo_status fetch_input(bypass *b, size_t i) {
         case RONDO__SLOT_DYNAMIC:
             root = &b->plan->dynamic[value];
             if (!rondo__op_asks_shapes(&b->node->op)) {
-                RETURN_IF_ERROR(rondo__late_bring(b->executor, b->plan, value, b->node, &root));
+                RETURN_IF_ERROR(
+                    rondo__late_values_bring(b->executor, b->plan, value, b->node, &root));
             }
             if (root->dtype == RONDO_DTYPE_NONE) {
                 return RONDO_FAIL(INTERNAL, "input %zu of %s was not computed", i,
@@ -111,7 +112,7 @@ static rondo_status store_output(bypass *b, size_t i) {
         return RONDO_STATUS_OK;
     }
     const rondo__slot *slot = &b->plan->slots[value];
-    RETURN_IF_ERROR(rondo__made_check(b->plan, b->node, i, &b->outputs[i]));
+    RETURN_IF_ERROR(rondo__results_check(b->plan, b->node, i, &b->outputs[i]));
     if (slot->kind == RONDO__SLOT_DYNAMIC) {
         rondo_tensor_deinit(&b->plan->dynamic[value]);
         b->plan->dynamic[value] = b->outputs[i];

@@ -1,4 +1,4 @@
-// executor/run/check_results.c — see made.h.
+// executor/run/check_results.c — see check_results.h.
 // SPDX-License-Identifier: Apache-2.0
 #include "executor/run/check_results.h"
 
@@ -38,8 +38,8 @@ static void complete_rows(const rondo__tensor_info *foreseen, rondo_shape *shape
     }
 }
 
-rondo_status rondo__made_check(const rondo__plan *plan, const rondo__node *node, size_t i,
-                               rondo_tensor *result) {
+rondo_status rondo__results_check(const rondo__plan *plan, const rondo__node *node, size_t i,
+                                  rondo_tensor *result) {
     const rondo_program *program = plan->program;
     rondo__tensor_info foreseen;
     rondo__program_get_info(program, node->outputs[i], &foreseen);

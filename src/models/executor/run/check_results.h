@@ -11,7 +11,7 @@
 //
 // Errors:    INTERNAL (names the node and both shapes).
 // Threads:   one thread per executor.
-RONDO_MUST_USE rondo_status rondo__made_check(const rondo__plan *plan, const rondo__node *node,
-                                              size_t i, rondo_tensor *result);
+RONDO_MUST_USE rondo_status rondo__results_check(const rondo__plan *plan, const rondo__node *node,
+                                                 size_t i, rondo_tensor *result);
 
 #endif  // RONDO_EXECUTOR_RUN_CHECK_RESULTS_H

@@ -1,4 +1,4 @@
-// executor/run/deferred_body.c — see rest.h.
+// executor/run/deferred_body.c — see deferred_body.h.
 // SPDX-License-Identifier: Apache-2.0
 #include "executor/run/deferred_body.h"
 
@@ -29,7 +29,7 @@ static rondo_status find_body(rondo_executor *executor, const rondo__node *node,
         if (body->worth == NULL) {
             return RONDO_STATUS_NO_MEMORY;
         }
-        rondo__worth_init(view.attribute->body, body->worth);
+        rondo__plan_worth_init(view.attribute->body, body->worth);
     }
     return RONDO_STATUS_OK;
 }
@@ -53,7 +53,7 @@ rondo_status rondo__control_run_rest(const rondo__control *control,
 
 // ---- on a GPU ---------------------------------------------------------------------------------
 
-bool rondo__rest_is_near(const rondo__plan *plan, const rondo__step *step) {
+bool rondo__deferred_is_near(const rondo__plan *plan, const rondo__step *step) {
     return step->kind == RONDO__STEP_BYPASS && step->bypass == RONDO__BYPASS_CONTROL &&
            plan->sides != NULL &&
            rondo__node_is(&plan->program->nodes[step->node], "rondo", "Rest");
@@ -90,7 +90,7 @@ static rondo_status store_result(rondo_executor *executor, rondo__plan *plan,
                                  const rondo__node *node, size_t i, rondo_tensor *result) {
     const int32_t value = node->outputs[i];
     const rondo__slot *slot = &plan->slots[value];
-    RETURN_IF_ERROR(rondo__made_check(plan, node, i, result));
+    RETURN_IF_ERROR(rondo__results_check(plan, node, i, result));
     if (slot->kind == RONDO__SLOT_DYNAMIC) {
         rondo_tensor_deinit(&plan->dynamic[value]);
         plan->dynamic[value] = *result;
@@ -159,8 +159,8 @@ static rondo_status run_near(rondo_executor *executor, rondo__plan *plan, rondo_
     return status;
 }
 
-rondo_status rondo__rest_run_near(rondo_executor *executor, rondo__plan *plan, rondo__step *step,
-                                  rondo__body_runner run_body) {
+rondo_status rondo__deferred_run_near(rondo_executor *executor, rondo__plan *plan,
+                                      rondo__step *step, rondo__body_runner run_body) {
     const rondo__node *node = &plan->program->nodes[step->node];
     const rondo__hook_scope scope = rondo__op_span_enter(&node->op, NULL, false);
     const rondo_status status = run_near(executor, plan, step, run_body);

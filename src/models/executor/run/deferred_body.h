@@ -6,7 +6,7 @@
 //
 // On a GPU the body is near: it runs on the stream of the plan around it, reads what it reads where
 // that lies, which is part of a plan's key, too, and mostly the same in each run; and its results
-// stay where they are made, as views of its plan's arena or of rooms (counted.h). They hold until
+// stay where they are made, as views of its plan's arena or of rooms (split_counted.h). They hold until
 // the body runs again, which is in the next run of the plan around it. Nothing crosses but values
 // of a few elements that decide shapes; and nobody waits for the body, but for what is before it:
 // so memory that its last run read is free again.
@@ -22,13 +22,14 @@ RONDO_MUST_USE rondo_status rondo__control_run_rest(const rondo__control *contro
                                                     rondo_tensor *results);
 
 // Whether the step is a rondo.Rest on a GPU.
-bool rondo__rest_is_near(const rondo__plan *plan, const rondo__step *step);
+bool rondo__deferred_is_near(const rondo__plan *plan, const rondo__step *step);
 
 // Runs it.
 //
 // Errors:    BAD_DATA, UNSUPPORTED, NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST, INTERNAL.
 // Threads:   one thread per executor.
-RONDO_MUST_USE rondo_status rondo__rest_run_near(rondo_executor *executor, rondo__plan *plan,
-                                                 rondo__step *step, rondo__body_runner run_body);
+RONDO_MUST_USE rondo_status rondo__deferred_run_near(rondo_executor *executor, rondo__plan *plan,
+                                                     rondo__step *step,
+                                                     rondo__body_runner run_body);
 
 #endif  // RONDO_EXECUTOR_RUN_DEFERRED_BODY_H

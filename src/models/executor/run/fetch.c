@@ -42,7 +42,7 @@ rondo_status rondo__fetch_view(const rondo__fetch *fetch, size_t i, rondo_tensor
             }
             break;
         case RONDO__SLOT_ARENA:
-            out_view->data = rondo__bound_find(plan, value);
+            out_view->data = rondo__in_place_find(plan, value);
             out_view->device = slot->is_on_host ? NULL : fetch->executor->device;
             return RONDO_STATUS_OK;
         case RONDO__SLOT_NONE:
@@ -138,7 +138,7 @@ static rondo_tensor *get_target(const rondo__fetch *fetch, size_t i) {
 static bool is_late(const rondo__fetch *fetch, size_t i) {
     const int32_t value = fetch->plan->program->outputs[i];
     return fetch->plan->slots[value].kind == RONDO__SLOT_DYNAMIC &&
-           rondo__late_is_near(fetch->executor, &fetch->plan->dynamic[value]) &&
+           rondo__late_values_is_near(fetch->executor, &fetch->plan->dynamic[value]) &&
            rondo_tensor_is_on_host(get_target(fetch, i));
 }
 
@@ -153,7 +153,7 @@ static rondo_status stage_late(const rondo__fetch *fetch) {
                                    RONDO__ARENA_ALIGNMENT);
         }
     }
-    return rondo__late_reserve(fetch->executor, fetch->plan, end);
+    return rondo__late_values_reserve(fetch->executor, fetch->plan, end);
 }
 
 rondo_status rondo__fetch_prepare(const rondo__fetch *fetch) {

@@ -8,7 +8,7 @@
 // A result in a device's memory, or of a run that is not waited for, is written by the stream
 // alone. Otherwise outputs of a GPU lie in the plan's staging memory until the wait is over, so
 // that results in host memory are written all or not at all. Results of a body that is near
-// (rest.h) are handed over where they lie, as views.
+// (deferred_body.h) are handed over where they lie, as views.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_RUN_FETCH_H
 #define RONDO_EXECUTOR_RUN_FETCH_H

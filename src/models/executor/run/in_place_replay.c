@@ -1,4 +1,4 @@
-// executor/run/in_place_replay.c — see bound.h.
+// executor/run/in_place_replay.c — see in_place_replay.h.
 // SPDX-License-Identifier: Apache-2.0
 #include "executor/run/in_place_replay.h"
 
@@ -12,46 +12,21 @@
 #include "executor/state/arena_plan.h"
 #include "rondo/learn.h"
 
-struct rondo__bound {
-    rondo__places places;
-    rondo_learned *learned;  // NULL: not yet
-    size_t count;            // tensors that stand in, of the latest run
-    int32_t *roots;          // the values that they stand in for
-    int32_t *found;          // the same, while a run is looked at
-    rondo_value *values;     // their addresses
-    uint32_t seen;           // runs one behind the other with these
-    bool is_refused;
-};
-
-void *rondo__bound_find(const rondo__plan *plan, int32_t value) {
-    return plan->is_bound ? rondo__places_find(&plan->bound->places, value)
+void *rondo__in_place_find(const rondo__plan *plan, int32_t value) {
+    return plan->is_bound ? rondo__stand_ins_find(&plan->bound->places, value)
                           : plan->slots[value].address;
 }
 
 // ---- life -------------------------------------------------------------------------------------
 
-void rondo__bound_free(rondo__plan *plan) {
-    rondo__bound *bound = plan->bound;
-    if (bound != NULL) {
-        rondo_learned_destroy(bound->learned);
-        rondo__places_deinit(&bound->places);
-        rondo__free(bound->roots);
-        rondo__free(bound->found);
-        rondo__free(bound->values);
-        rondo__free(bound);
-        plan->bound = NULL;
-        plan->is_bound = false;
-    }
-}
-
 static rondo_status make_bound(const rondo_executor *executor, rondo__plan *plan) {
     const size_t ports = plan->program->input_count + plan->program->output_count + 1;
-    rondo__bound *bound = rondo__calloc(1, sizeof *bound);
+    rondo__in_place *bound = rondo__calloc(1, sizeof *bound);
     if (bound == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
     plan->bound = bound;
-    rondo_status status = rondo__places_init(executor, plan, &bound->places);
+    rondo_status status = rondo__stand_ins_init(executor, plan, &bound->places);
     bound->roots = rondo__calloc(ports, sizeof *bound->roots);
     bound->found = rondo__calloc(ports, sizeof *bound->found);
     bound->values = rondo__calloc(ports, sizeof *bound->values);
@@ -60,30 +35,30 @@ static rondo_status make_bound(const rondo_executor *executor, rondo__plan *plan
         status = RONDO_STATUS_NO_MEMORY;
     }
     if (status != RONDO_STATUS_OK) {
-        rondo__bound_free(plan);
+        rondo__in_place_free(plan);
         return status;
     }
     bound->places.arena = plan->arena->address;
-    bound->is_refused = rondo__places_check(plan, "rondo_executor_run") != RONDO_STATUS_OK;
+    bound->is_refused = rondo__stand_ins_check(plan, "rondo_executor_run") != RONDO_STATUS_OK;
     return RONDO_STATUS_OK;
 }
 
 // ---- learning ---------------------------------------------------------------------------------
 
-static void set_places(rondo__bound *bound, const rondo_value *values) {
+static void set_places(rondo__in_place *bound, const rondo_value *values) {
     for (size_t i = 0; i < bound->count; ++i) {
         bound->places.by_root[bound->roots[i]] = values[i].pointer;
     }
 }
 
 static rondo_status put_step(rondo_stream *stream, const rondo_value *arguments, void *user_data) {
-    rondo__bound *bound = user_data;
+    rondo__in_place *bound = user_data;
     set_places(bound, arguments);
-    return rondo__places_launch(&bound->places, stream);
+    return rondo__stand_ins_launch(&bound->places, stream);
 }
 
 static rondo_status create_learned(const rondo_executor *executor, const rondo__plan *plan,
-                                   rondo__bound *bound) {
+                                   rondo__in_place *bound) {
     const bool is_host = rondo_device_is_host(executor->device);
     rondo_argument *arguments = rondo__calloc(bound->count, sizeof *arguments);
     if (arguments == NULL) {
@@ -109,7 +84,7 @@ static rondo_status create_learned(const rondo_executor *executor, const rondo__
 }
 
 static rondo_status learn(const rondo_executor *executor, const rondo__plan *plan,
-                          rondo__bound *bound) {
+                          rondo__in_place *bound) {
     rondo_learned_report report = {.struct_size = sizeof report};
     rondo_status status = create_learned(executor, plan, bound);
     if (status == RONDO_STATUS_OK) {
@@ -164,26 +139,26 @@ static bool has_near(const rondo__fetch *fetch, const rondo_tensor *feeds) {
     const rondo_program *program = fetch->plan->program;
     bool has = false;
     for (size_t i = 0; i < program->input_count; ++i) {
-        has = has || rondo__places_is_near(fetch->executor, &feeds[i]);
+        has = has || rondo__stand_ins_is_near(fetch->executor, &feeds[i]);
     }
     for (size_t i = 0; i < program->output_count; ++i) {
-        has = has || rondo__places_is_near(fetch->executor, &fetch->results[i]);
+        has = has || rondo__stand_ins_is_near(fetch->executor, &fetch->results[i]);
     }
     return has;
 }
 
 // Lets the run's tensors, and what states will be, stand in.
-static void choose(const rondo__fetch *fetch, rondo__bound *bound, const rondo_tensor *feeds) {
+static void choose(const rondo__fetch *fetch, rondo__in_place *bound, const rondo_tensor *feeds) {
     const rondo_program *program = fetch->plan->program;
     memset(bound->places.by_root, 0, program->value_count * sizeof *bound->places.by_root);
-    rondo__places_choose(&bound->places, feeds, fetch->results, fetch->wants);
+    rondo__stand_ins_choose(&bound->places, feeds, fetch->results, fetch->wants);
     for (const rondo__state *state = fetch->executor->root->states; state != NULL;
          state = state->next) {
-        rondo__places_choose_result(&bound->places, feeds, state->output, &state->spare);
+        rondo__stand_ins_choose_result(&bound->places, feeds, state->output, &state->spare);
     }
 }
 
-static size_t add_found(rondo__bound *bound, int32_t root, size_t count) {
+static size_t add_found(rondo__in_place *bound, int32_t root, size_t count) {
     for (size_t i = 0; i < count; ++i) {
         if (bound->found[i] == root) {
             return count;
@@ -198,7 +173,7 @@ static size_t add_found(rondo__bound *bound, int32_t root, size_t count) {
 }
 
 // Lists what stands in. False: something else than in the run before.
-static bool list_found(rondo__bound *bound, const rondo__plan *plan) {
+static bool list_found(rondo__in_place *bound, const rondo__plan *plan) {
     const rondo_program *program = plan->program;
     size_t count = 0;
     for (size_t i = 0; i < program->input_count; ++i) {
@@ -214,8 +189,8 @@ static bool list_found(rondo__bound *bound, const rondo__plan *plan) {
     return is_same;
 }
 
-rondo_status rondo__bound_begin(const rondo__fetch *fetch, rondo__plan *plan,
-                                const rondo_tensor *feeds) {
+rondo_status rondo__in_place_begin(const rondo__fetch *fetch, rondo__plan *plan,
+                                   const rondo_tensor *feeds) {
     rondo_executor *executor = fetch->executor;
     plan->is_bound = false;
     if (!is_possible(executor, plan) || !has_near(fetch, feeds)) {
@@ -224,7 +199,7 @@ rondo_status rondo__bound_begin(const rondo__fetch *fetch, rondo__plan *plan,
     if (plan->bound == NULL && make_bound(executor, plan) != RONDO_STATUS_OK) {
         return RONDO_STATUS_OK;
     }
-    rondo__bound *bound = plan->bound;
+    rondo__in_place *bound = plan->bound;
     choose(fetch, bound, feeds);
     if (!list_found(bound, plan)) {
         bound->seen = 0;
@@ -245,8 +220,8 @@ rondo_status rondo__bound_begin(const rondo__fetch *fetch, rondo__plan *plan,
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo__bound_run(rondo_executor *executor, rondo__plan *plan) {
-    const rondo__bound *bound = plan->bound;
+rondo_status rondo__in_place_run(rondo_executor *executor, rondo__plan *plan) {
+    const rondo__in_place *bound = plan->bound;
     RETURN_IF_ERROR(
         rondo_learned_run(bound->learned, executor->stream, bound->values, bound->count));
     executor->in_place_run_count += 1;

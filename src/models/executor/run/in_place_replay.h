@@ -11,25 +11,22 @@
 
 #include "executor/run/fetch.h"
 #include "executor/run/stand_ins.h"
-
-typedef struct rondo__bound rondo__bound;
+#include "executor/state/run_state.h"
 
 // Decides whether the run at hand is such a replay: then plan->is_bound is set until the next run.
 //
 // Errors:    LOST; other failures mean that tensors are copied.
 // Threads:   one thread per executor.
-RONDO_MUST_USE rondo_status rondo__bound_begin(const rondo__fetch *fetch, rondo__plan *plan,
-                                               const rondo_tensor *feeds);
+RONDO_MUST_USE rondo_status rondo__in_place_begin(const rondo__fetch *fetch, rondo__plan *plan,
+                                                  const rondo_tensor *feeds);
 
 // The run's steps.
 //
 // Errors:    those of rondo_learned_run.
 // Threads:   one thread per executor.
-RONDO_MUST_USE rondo_status rondo__bound_run(rondo_executor *executor, rondo__plan *plan);
+RONDO_MUST_USE rondo_status rondo__in_place_run(rondo_executor *executor, rondo__plan *plan);
 
 // Where a value of the run at hand lies.
-void *rondo__bound_find(const rondo__plan *plan, int32_t value);
-
-void rondo__bound_free(rondo__plan *plan);  // its runs are done
+void *rondo__in_place_find(const rondo__plan *plan, int32_t value);
 
 #endif  // RONDO_EXECUTOR_RUN_IN_PLACE_REPLAY_H

@@ -1,4 +1,4 @@
-// executor/run/input_lanes.c — see lanes.h.
+// executor/run/input_lanes.c — see input_lanes.h.
 // SPDX-License-Identifier: Apache-2.0
 #include "executor/run/input_lanes.h"
 
@@ -41,53 +41,13 @@ rondo_status rondo__async_make(rondo_executor *executor) {
     return status;
 }
 
-static void empty_lane(rondo_executor *root, rondo__lane *lane) {
-    rondo__executor_free(root, lane->device, lane->bytes);
-    rondo__executor_free_pinned(root, lane->pinned, lane->bytes);
-    root->run_memory_bytes -= lane->pinned != NULL ? lane->bytes : 0;
-    root->run_memory_bytes -= lane->device != NULL ? lane->bytes : 0;
-    lane->device = NULL;
-    lane->pinned = NULL;
-    lane->bytes = 0;
-}
-
-void rondo__async_free(rondo_executor *executor) {
-    rondo__async *async = executor->async;
-    if (async == NULL) {
-        return;
-    }
-    for (size_t i = 0; i < 2; ++i) {
-        empty_lane(executor, &async->lanes[i]);
-        rondo_event_destroy(async->lanes[i].consumed);
-        rondo_event_destroy(async->lanes[i].uploaded);
-    }
-    rondo_stream_destroy(async->copy_stream);
-    rondo_event_destroy(async->finished);
-    executor->async = NULL;
-    rondo__free(async);
-}
-
-void rondo__executor_drain(rondo_executor *executor) {
-    rondo_error saved;
-    rondo__error_save(&saved);
-    const rondo__async *async = executor->root->async;
-    if (async != NULL && async->is_under_way) {
-        (void)!rondo_event_synchronize(async->finished);  // again by a wait, which gets what failed
-    }
-    // On a stream of the program's, which may record by now, each run that waits has waited.
-    if (executor->owns_stream) {
-        (void)!rondo_stream_synchronize(executor->stream);
-    }
-    rondo__error_restore(&saved);
-}
-
 // ---- inputs -----------------------------------------------------------------------------------
 
 // A lane with room for `bytes`, which nobody reads any more.
-static rondo_status take_lane(rondo_executor *root, size_t bytes, rondo__lane **out_lane) {
+static rondo_status take_lane(rondo_executor *root, size_t bytes, rondo__input_lane **out_lane) {
     rondo__async *async = root->async;
     const bool is_host = rondo_device_is_host(root->device);
-    rondo__lane *lane = &async->lanes[async->next];
+    rondo__input_lane *lane = &async->lanes[async->next];
     if (lane->is_used) {
         const bool is_read_late = is_host || lane->is_read_late;
         RETURN_IF_ERROR(rondo_event_synchronize(is_read_late ? lane->consumed : lane->uploaded));
@@ -96,7 +56,7 @@ static rondo_status take_lane(rondo_executor *root, size_t bytes, rondo__lane **
         if (lane->is_used) {
             RETURN_IF_ERROR(rondo_event_synchronize(lane->consumed));
         }
-        empty_lane(root, lane);
+        rondo__input_lane_empty(root, lane);
         RETURN_IF_ERROR(rondo__executor_allocate_pinned(root, bytes, &lane->pinned));
         lane->bytes = bytes;  // not before there are so many
         root->run_memory_bytes += bytes;
@@ -104,7 +64,7 @@ static rondo_status take_lane(rondo_executor *root, size_t bytes, rondo__lane **
             const rondo_status status = rondo__executor_allocate(root, bytes, &lane->device);
             root->run_memory_bytes += status == RONDO_STATUS_OK ? bytes : 0;
             if (status != RONDO_STATUS_OK) {
-                empty_lane(root, lane);
+                rondo__input_lane_empty(root, lane);
                 return status;
             }
         }
@@ -121,7 +81,7 @@ static bool goes_through(const rondo_executor *executor, const rondo__plan *plan
 }
 
 // Beside whatever the run's stream does, which waits for the end of it.
-static rondo_status upload(rondo_executor *executor, rondo__lane *lane, size_t bytes) {
+static rondo_status upload(rondo_executor *executor, rondo__input_lane *lane, size_t bytes) {
     rondo_stream *side = executor->root->async->copy_stream;
     if (lane->is_used) {
         RETURN_IF_ERROR(rondo_stream_wait_event(side, lane->consumed));
@@ -132,8 +92,8 @@ static rondo_status upload(rondo_executor *executor, rondo__lane *lane, size_t b
     return rondo_stream_wait_event(executor->stream, lane->uploaded);
 }
 
-rondo_status rondo__lanes_feed(rondo_executor *executor, const rondo__plan *plan,
-                               const rondo_tensor *feeds) {
+rondo_status rondo__input_lanes_feed(rondo_executor *executor, const rondo__plan *plan,
+                                     const rondo_tensor *feeds) {
     const rondo_program *program = plan->program;
     size_t end = 0;  // of the last input that goes through
     for (size_t i = 0; i < program->input_count; ++i) {
@@ -144,7 +104,7 @@ rondo_status rondo__lanes_feed(rondo_executor *executor, const rondo__plan *plan
     if (end == 0) {
         return RONDO_STATUS_OK;
     }
-    rondo__lane *lane = NULL;
+    rondo__input_lane *lane = NULL;
     RETURN_IF_ERROR(take_lane(executor->root, end, &lane));
     for (size_t i = 0; i < program->input_count; ++i) {
         if (goes_through(executor, plan, i, &feeds[i])) {

@@ -15,9 +15,9 @@
 #ifndef RONDO_EXECUTOR_RUN_INPUT_LANES_H
 #define RONDO_EXECUTOR_RUN_INPUT_LANES_H
 
-#include "executor/state/plan.h"
+#include "executor/state/run_state.h"
 
-typedef struct rondo__lane {
+typedef struct rondo__input_lane {
     void *pinned;           // in host memory
     void *device;           // NULL on the host device
     size_t bytes;           // of each
@@ -25,11 +25,11 @@ typedef struct rondo__lane {
     rondo_event *consumed;  // the run's stream has read the lane
     bool is_used;
     bool is_read_late;  // GPU: the run's stream reads `pinned`, for ops of the processor
-} rondo__lane;
+} rondo__input_lane;
 
 struct rondo__async {
     rondo_stream *copy_stream;  // NULL on the host device
-    rondo__lane lanes[2];
+    rondo__input_lane lanes[2];
     size_t next;            // lane
     rondo_event *finished;  // behind the last run
     bool is_under_way;      // runs were put on the stream since the last wait
@@ -44,18 +44,14 @@ struct rondo__async {
 // Errors:    NO_MEMORY, DRIVER, LOST.
 // Threads:   one thread per executor.
 RONDO_MUST_USE rondo_status rondo__async_make(rondo_executor *executor);
-// Frees it; nothing is under way.
-void rondo__async_free(rondo_executor *executor);
 
 // Copies the inputs in host memory through a lane, in stream order.
 //
 // Errors:    NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST.
 // Threads:   one thread per executor.
-RONDO_MUST_USE rondo_status rondo__lanes_feed(rondo_executor *executor, const rondo__plan *plan,
-                                              const rondo_tensor *feeds);
-
-// Waits for whatever the executor has put on its stream; failures are told elsewhere.
-void rondo__executor_drain(rondo_executor *executor);
+RONDO_MUST_USE rondo_status rondo__input_lanes_feed(rondo_executor *executor,
+                                                    const rondo__plan *plan,
+                                                    const rondo_tensor *feeds);
 // Whether this run is put on the stream and not waited for.
 static inline bool rondo__executor_is_putting(const rondo_executor *executor) {
     return executor->root->async != NULL && executor->root->async->is_putting;

@@ -1,4 +1,4 @@
-// executor/run/late_values.c — see late.h.
+// executor/run/late_values.c — see late_values.h.
 // SPDX-License-Identifier: Apache-2.0
 #include "executor/run/late_values.h"
 
@@ -8,7 +8,7 @@
 #include "executor/state/op_span.h"
 #include "executor/state/run_memory.h"
 
-bool rondo__late_is_near(const rondo_executor *executor, const rondo_tensor *tensor) {
+bool rondo__late_values_is_near(const rondo_executor *executor, const rondo_tensor *tensor) {
     return tensor->device == executor->device && !rondo_device_is_host(executor->device);
 }
 
@@ -35,10 +35,10 @@ static rondo_status copy_to_host(rondo_executor *executor, const rondo__plan *pl
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo__late_bring(rondo_executor *executor, rondo__plan *plan, int32_t value,
-                               const rondo__node *node, const rondo_tensor **out_tensor) {
+rondo_status rondo__late_values_bring(rondo_executor *executor, rondo__plan *plan, int32_t value,
+                                      const rondo__node *node, const rondo_tensor **out_tensor) {
     *out_tensor = &plan->dynamic[value];
-    if (!rondo__late_is_near(executor, *out_tensor)) {
+    if (!rondo__late_values_is_near(executor, *out_tensor)) {
         return RONDO_STATUS_OK;
     }
     if (plan->brought == NULL) {
@@ -53,7 +53,7 @@ rondo_status rondo__late_bring(rondo_executor *executor, rondo__plan *plan, int3
                : copy_to_host(executor, plan, value, node, &plan->brought[value]);
 }
 
-rondo_status rondo__late_reserve(rondo_executor *executor, rondo__plan *plan, size_t bytes) {
+rondo_status rondo__late_values_reserve(rondo_executor *executor, rondo__plan *plan, size_t bytes) {
     if (bytes == 0 || (plan->late_staging != NULL && plan->late_staging->bytes >= bytes)) {
         return RONDO_STATUS_OK;
     }
@@ -62,16 +62,4 @@ rondo_status rondo__late_reserve(rondo_executor *executor, rondo__plan *plan, si
     rondo__run_memory_release(executor, plan->late_staging);
     plan->late_staging = NULL;
     return rondo__run_memory_acquire_late(executor, bytes, &plan->late_staging);
-}
-
-void rondo__late_drop(rondo__plan *plan) {
-    for (size_t v = 0; plan->brought != NULL && v < plan->program->value_count; ++v) {
-        rondo_tensor_deinit(&plan->brought[v]);
-    }
-}
-
-void rondo__late_free(rondo_executor *executor, rondo__plan *plan) {
-    rondo__late_drop(plan);
-    rondo__free(plan->brought);
-    rondo__run_memory_release(executor, plan->late_staging);
 }

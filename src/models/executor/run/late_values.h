@@ -1,35 +1,31 @@
 // executor/run/late_values.h — values of a GPU whose shapes only a run tells, where the processor
 // wants them.
 //
-// plan->dynamic[v] of such a value is a view of device memory (counted.h, rest.h). An op between
+// plan->dynamic[v] of such a value is a view of device memory (split_counted.h, deferred_body.h). An op between
 // segments that reads it gets a copy of what is used of it, once in a run; an output that goes to
 // host memory travels through pinned memory that grows with what is fetched.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_RUN_LATE_VALUES_H
 #define RONDO_EXECUTOR_RUN_LATE_VALUES_H
 
-#include "executor/state/plan.h"
+#include "executor/state/run_state.h"
 
 // Whether the tensor lies in the memory of the executor's GPU.
-bool rondo__late_is_near(const rondo_executor *executor, const rondo_tensor *tensor);
+bool rondo__late_values_is_near(const rondo_executor *executor, const rondo_tensor *tensor);
 
 // The value in host memory: where it is, or a copy that is put on the stream, for `node`, and is
 // there when that was waited for. Borrowed until the next run.
 //
 // Errors:    NO_MEMORY, and those of rondo_stream_copy.
 // Threads:   one thread per executor; as below.
-RONDO_MUST_USE rondo_status rondo__late_bring(rondo_executor *executor, rondo__plan *plan,
-                                              int32_t value, const rondo__node *node,
-                                              const rondo_tensor **out_tensor);
+RONDO_MUST_USE rondo_status rondo__late_values_bring(rondo_executor *executor, rondo__plan *plan,
+                                                     int32_t value, const rondo__node *node,
+                                                     const rondo_tensor **out_tensor);
 
 // Lets plan->late_staging have so many bytes.
 //
 // Errors:    NO_MEMORY, DRIVER, LOST.
-RONDO_MUST_USE rondo_status rondo__late_reserve(rondo_executor *executor, rondo__plan *plan,
-                                                size_t bytes);
-
-// Before a run: copies of the one before are no more.
-void rondo__late_drop(rondo__plan *plan);
-void rondo__late_free(rondo_executor *executor, rondo__plan *plan);  // with the plan
+RONDO_MUST_USE rondo_status rondo__late_values_reserve(rondo_executor *executor, rondo__plan *plan,
+                                                       size_t bytes);
 
 #endif  // RONDO_EXECUTOR_RUN_LATE_VALUES_H

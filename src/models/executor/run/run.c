@@ -10,7 +10,6 @@
 #include "base/error.h"
 #include "base/log/logging.h"
 #include "base/memory.h"
-#include "executor/compile/split_counted.h"
 #include "executor/devices/host_ops.h"
 #include "executor/devices/other_gpus.h"
 #include "executor/devices/streamed_weights.h"
@@ -20,6 +19,7 @@
 #include "executor/run/input_lanes.h"
 #include "executor/run/late_values.h"
 #include "executor/run/probe.h"
+#include "executor/run/run_counted.h"
 #include "executor/run/self_check.h"
 #include "executor/run/verbose.h"
 #include "executor/state/limits.h"
@@ -290,7 +290,7 @@ static void drop_dynamic(rondo__plan *plan) {
             rondo_tensor_deinit(&plan->dynamic[v]);
         }
     }
-    rondo__late_drop(plan);
+    rondo__late_values_drop(plan);
 }
 
 // Brings the graphs to the device now, or the first replay would (85 us for 180 nodes on an H200).
@@ -395,8 +395,8 @@ static rondo_status run_step(rondo_executor *executor, rondo__plan *plan, rondo_
     note_crossings(root, plan, step);
     if (step->kind == RONDO__STEP_COUNT) {
         status = rondo__counted_run(executor, plan, step);
-    } else if (rondo__rest_is_near(plan, step)) {
-        status = rondo__rest_run_near(executor, plan, step, run_body);
+    } else if (rondo__deferred_is_near(plan, step)) {
+        status = rondo__deferred_run_near(executor, plan, step, run_body);
     } else if (!rondo__step_has_kernels(step)) {
         status = rondo__bypass_run(executor, plan, step, run_body);
     } else if (step->is_ahead && plan->is_fed) {

@@ -113,11 +113,6 @@ const rondo_self_check_report *rondo__self_check_get_report(const rondo_executor
     return check != NULL && check->has_report ? &check->report : NULL;
 }
 
-void rondo__self_check_destroy(rondo_executor *executor) {
-    rondo__free(executor->self_check);
-    executor->self_check = NULL;
-}
-
 // ---- values -----------------------------------------------------------------------------------
 
 typedef struct value_place {

@@ -3,7 +3,7 @@
 #ifndef RONDO_EXECUTOR_RUN_SELF_CHECK_H
 #define RONDO_EXECUTOR_RUN_SELF_CHECK_H
 
-#include "executor/state/plan.h"
+#include "executor/state/run_state.h"
 #include "rondo/self_check.h"
 
 // Launches the items of a step; handed down by who runs the steps.
@@ -44,7 +44,5 @@ RONDO_MUST_USE rondo_status rondo__self_check_begin_report(rondo_executor *execu
 void rondo__self_check_end_report(rondo_executor *executor);
 // Of the latest checked run; NULL: there was none.
 const rondo_self_check_report *rondo__self_check_get_report(const rondo_executor *executor);
-
-void rondo__self_check_destroy(rondo_executor *executor);
 
 #endif  // RONDO_EXECUTOR_RUN_SELF_CHECK_H

@@ -1,4 +1,4 @@
-// executor/run/stand_ins.c — see places.h.
+// executor/run/stand_ins.c — see stand_ins.h.
 // SPDX-License-Identifier: Apache-2.0
 #include "executor/run/stand_ins.h"
 
@@ -6,20 +6,20 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "executor/compile/split_counted.h"
 #include "executor/devices/transfers.h"
 #include "executor/state/arena_plan.h"
 #include "executor/state/capture_verdict.h"
+#include "executor/state/counted.h"
 
-rondo_status rondo__places_init(const rondo_executor *executor, const rondo__plan *plan,
-                                rondo__places *out_places) {
+rondo_status rondo__stand_ins_init(const rondo_executor *executor, const rondo__plan *plan,
+                                   rondo__stand_ins *out_places) {
     size_t widest = 1;
     for (size_t i = 0; i < plan->item_count; ++i) {
         const rondo__node *node = &plan->program->nodes[plan->items[i].node];
         widest = node->input_count > widest ? node->input_count : widest;
         widest = node->output_count > widest ? node->output_count : widest;
     }
-    *out_places = (rondo__places){.executor = executor, .plan = plan};
+    *out_places = (rondo__stand_ins){.executor = executor, .plan = plan};
     out_places->by_root =
         rondo__calloc(plan->program->value_count + 1, sizeof *out_places->by_root);
     out_places->inputs = rondo__calloc(widest, sizeof *out_places->inputs);
@@ -27,13 +27,6 @@ rondo_status rondo__places_init(const rondo_executor *executor, const rondo__pla
     return out_places->by_root != NULL && out_places->inputs != NULL && out_places->outputs != NULL
                ? RONDO_STATUS_OK
                : RONDO_STATUS_NO_MEMORY;
-}
-
-void rondo__places_deinit(rondo__places *places) {
-    rondo__free(places->by_root);
-    rondo__free(places->inputs);
-    rondo__free(places->outputs);
-    *places = (rondo__places){0};
 }
 
 // ---- what stands in ---------------------------------------------------------------------------
@@ -45,15 +38,15 @@ static bool overlaps(const rondo_tensor *a, const rondo_tensor *b) {
 }
 
 // Kernels rely on the alignment of the arena.
-static bool can_stand_in(const rondo__places *places, const rondo__slot *slot,
+static bool can_stand_in(const rondo__stand_ins *places, const rondo__slot *slot,
                          const rondo_tensor *tensor) {
     return slot->kind == RONDO__SLOT_ARENA && slot->bytes > 0 && tensor->data != NULL &&
-           rondo__places_is_near(places->executor, tensor) &&
+           rondo__stand_ins_is_near(places->executor, tensor) &&
            (uintptr_t)tensor->data % RONDO__ARENA_ALIGNMENT == 0;
 }
 
-void rondo__places_choose_result(rondo__places *places, const rondo_tensor *feeds, size_t output,
-                                 const rondo_tensor *result) {
+void rondo__stand_ins_choose_result(rondo__stand_ins *places, const rondo_tensor *feeds,
+                                    size_t output, const rondo_tensor *result) {
     const rondo_program *program = places->plan->program;
     const rondo__slot *slot = &places->plan->slots[program->outputs[output]];
     bool fits = can_stand_in(places, slot, result) && places->by_root[slot->root] == NULL &&
@@ -67,8 +60,8 @@ void rondo__places_choose_result(rondo__places *places, const rondo_tensor *feed
     }
 }
 
-void rondo__places_choose(rondo__places *places, const rondo_tensor *feeds,
-                          const rondo_tensor *results, const bool *wants) {
+void rondo__stand_ins_choose(rondo__stand_ins *places, const rondo_tensor *feeds,
+                             const rondo_tensor *results, const bool *wants) {
     const rondo_program *program = places->plan->program;
     for (size_t i = 0; i < program->input_count; ++i) {
         const rondo__slot *slot = &places->plan->slots[program->inputs[i]];
@@ -78,12 +71,12 @@ void rondo__places_choose(rondo__places *places, const rondo_tensor *feeds,
     }
     for (size_t i = 0; i < program->output_count; ++i) {
         if (wants == NULL || wants[i]) {
-            rondo__places_choose_result(places, feeds, i, &results[i]);
+            rondo__stand_ins_choose_result(places, feeds, i, &results[i]);
         }
     }
 }
 
-void *rondo__places_find(const rondo__places *places, int32_t value) {
+void *rondo__stand_ins_find(const rondo__stand_ins *places, int32_t value) {
     const rondo__slot *slot = &places->plan->slots[value];
     if (slot->kind != RONDO__SLOT_ARENA) {
         return slot->address;
@@ -104,7 +97,7 @@ static rondo_status refuse_step(const rondo__plan *plan, const rondo__step *step
                          step->reason[0] != '\0' ? step->reason : "it runs between segments");
 }
 
-rondo_status rondo__places_check(const rondo__plan *plan, const char *call) {
+rondo_status rondo__stand_ins_check(const rondo__plan *plan, const char *call) {
     if (plan->spill != NULL) {
         return RONDO_FAIL_AS(call, UNSUPPORTED,
                              "the run cannot be recorded: under options.weight_limit_bytes weights "
@@ -150,16 +143,16 @@ rondo_status rondo__places_check(const rondo__plan *plan, const char *call) {
     return RONDO_STATUS_OK;
 }
 
-static rondo_status launch_item(const rondo__places *places, const rondo__item *item,
+static rondo_status launch_item(const rondo__stand_ins *places, const rondo__item *item,
                                 rondo_stream *stream) {
     const rondo__node *node = &places->plan->program->nodes[item->node];
     for (size_t k = 0; k < node->input_count; ++k) {
         places->inputs[k] =
-            item->inputs[k] != NULL ? rondo__places_find(places, node->inputs[k]) : NULL;
+            item->inputs[k] != NULL ? rondo__stand_ins_find(places, node->inputs[k]) : NULL;
     }
     for (size_t k = 0; k < node->output_count; ++k) {
         places->outputs[k] =
-            item->outputs[k] != NULL ? rondo__places_find(places, node->outputs[k]) : NULL;
+            item->outputs[k] != NULL ? rondo__stand_ins_find(places, node->outputs[k]) : NULL;
     }
     const char *arena = places->plan->arena->address;
     void *workspace =
@@ -172,7 +165,7 @@ static rondo_status launch_item(const rondo__places *places, const rondo__item *
     return status;
 }
 
-rondo_status rondo__places_launch(const rondo__places *places, rondo_stream *stream) {
+rondo_status rondo__stand_ins_launch(const rondo__stand_ins *places, rondo_stream *stream) {
     const rondo__plan *plan = places->plan;
     for (size_t s = 0; s < plan->step_count; ++s) {
         const rondo__step *step = &plan->steps[s];

@@ -8,52 +8,44 @@
 #ifndef RONDO_EXECUTOR_RUN_STAND_INS_H
 #define RONDO_EXECUTOR_RUN_STAND_INS_H
 
-#include "executor/state/plan.h"
-
-typedef struct rondo__places {
-    const rondo_executor *executor;
-    const rondo__plan *plan;
-    char *arena;     // where the other values lie
-    void **by_root;  // one for each value; NULL: in the arena
-    const void **inputs;
-    void **outputs;  // of one launch, as `inputs`
-} rondo__places;
+#include "executor/state/run_state.h"
 
 // Nothing stands in yet.
 //
 // Errors:    NO_MEMORY.
-// Ownership: free with rondo__places_deinit, also after a failure.
+// Ownership: free with rondo__stand_ins_deinit, also after a failure.
 // Threads:   one thread per executor.
-RONDO_MUST_USE rondo_status rondo__places_init(const rondo_executor *executor,
-                                               const rondo__plan *plan, rondo__places *out_places);
-void rondo__places_deinit(rondo__places *places);
+RONDO_MUST_USE rondo_status rondo__stand_ins_init(const rondo_executor *executor,
+                                                  const rondo__plan *plan,
+                                                  rondo__stand_ins *out_places);
 
 // Whether the tensor lies on the executor's device.
-static inline bool rondo__places_is_near(const rondo_executor *executor,
-                                         const rondo_tensor *tensor) {
+static inline bool rondo__stand_ins_is_near(const rondo_executor *executor,
+                                            const rondo_tensor *tensor) {
     return tensor->device == executor->device;
 }
 
 // Lets feeds stand in, then results. A result without data stands in for nothing.
-void rondo__places_choose(rondo__places *places, const rondo_tensor *feeds,
-                          const rondo_tensor *results, const bool *wants);
+void rondo__stand_ins_choose(rondo__stand_ins *places, const rondo_tensor *feeds,
+                             const rondo_tensor *results, const bool *wants);
 // The same for one result more, where no other has taken the output's place.
-void rondo__places_choose_result(rondo__places *places, const rondo_tensor *feeds, size_t output,
-                                 const rondo_tensor *result);
+void rondo__stand_ins_choose_result(rondo__stand_ins *places, const rondo_tensor *feeds,
+                                    size_t output, const rondo_tensor *result);
 
 // Where a value lies.
-void *rondo__places_find(const rondo__places *places, int32_t value);
+void *rondo__stand_ins_find(const rondo__stand_ins *places, int32_t value);
 
 // Fails unless all of the plan's work can be recorded with other addresses.
 //
 // Errors:    UNSUPPORTED (names the op).
 // Threads:   one thread per executor.
-RONDO_MUST_USE rondo_status rondo__places_check(const rondo__plan *plan, const char *call);
+RONDO_MUST_USE rondo_status rondo__stand_ins_check(const rondo__plan *plan, const char *call);
 
 // Launches the kernels of all segments.
 //
 // Errors:    those of the launches; names the op.
 // Threads:   one thread per executor.
-RONDO_MUST_USE rondo_status rondo__places_launch(const rondo__places *places, rondo_stream *stream);
+RONDO_MUST_USE rondo_status rondo__stand_ins_launch(const rondo__stand_ins *places,
+                                                    rondo_stream *stream);
 
 #endif  // RONDO_EXECUTOR_RUN_STAND_INS_H

@@ -59,13 +59,3 @@ void rondo__states_advance(rondo_executor *executor) {
         state->spare = before;
     }
 }
-
-void rondo__states_free(rondo_executor *executor) {
-    while (executor->states != NULL) {
-        rondo__state *state = executor->states;
-        executor->states = state->next;
-        rondo_tensor_deinit(&state->value);
-        rondo_tensor_deinit(&state->spare);
-        rondo__free(state);
-    }
-}

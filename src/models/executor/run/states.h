@@ -4,6 +4,7 @@
 #define RONDO_EXECUTOR_RUN_STATES_H
 
 #include "executor/run/fetch.h"
+#include "executor/state/run_state.h"
 
 // Of a caller's executor; variants use those of their root.
 typedef struct rondo__state {
@@ -24,7 +25,5 @@ rondo__state *rondo__state_find(const rondo_executor *executor, size_t input);
 RONDO_MUST_USE rondo_status rondo__states_put(const rondo__fetch *fetch);
 // The run has succeeded: what it made are the values of the next.
 void rondo__states_advance(rondo_executor *executor);
-
-void rondo__states_free(rondo_executor *executor);  // nothing is under way
 
 #endif  // RONDO_EXECUTOR_RUN_STATES_H

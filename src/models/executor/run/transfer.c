@@ -77,7 +77,7 @@ static rondo_status feed_inputs(rondo_executor *executor, rondo__plan *plan,
         if (slot->kind == RONDO__SLOT_DYNAMIC) {
             rondo_tensor *place = &plan->dynamic[program->inputs[i]];
             rondo_tensor_deinit(place);
-            if (rondo__late_is_near(executor, &feeds[i])) {
+            if (rondo__late_values_is_near(executor, &feeds[i])) {
                 rondo_tensor_share(&feeds[i], place);  // whose bytes stay for the run
             } else {
                 RETURN_IF_ERROR(rondo__executor_pass_object(executor, &feeds[i], place));
@@ -86,7 +86,7 @@ static rondo_status feed_inputs(rondo_executor *executor, rondo__plan *plan,
         if (slot->kind != RONDO__SLOT_ARENA || slot->bytes == 0) {
             continue;  // its value is part of the plan
         }
-        if (plan->is_bound && rondo__bound_find(plan, program->inputs[i]) == feeds[i].data) {
+        if (plan->is_bound && rondo__in_place_find(plan, program->inputs[i]) == feeds[i].data) {
             continue;
         }
         RETURN_IF_ERROR(feed_host_side(executor, plan, i, &feeds[i], waits));
@@ -111,7 +111,7 @@ static rondo_status feed_inputs(rondo_executor *executor, rondo__plan *plan,
                                                      &note));
         }
     }
-    return waits ? RONDO_STATUS_OK : rondo__lanes_feed(executor, plan, feeds);
+    return waits ? RONDO_STATUS_OK : rondo__input_lanes_feed(executor, plan, feeds);
 }
 
 // Checks what only the run has told of the outputs.
@@ -155,7 +155,7 @@ static rondo_status run_steps(rondo_executor *executor, rondo__plan *plan, bool 
         return rondo__plan_run_steps(executor, plan, rondo__executor_run_tensors, out_was_replayed);
     }
     *out_was_replayed = true;
-    return rondo__bound_run(executor, plan);
+    return rondo__in_place_run(executor, plan);
 }
 
 // Nothing of this run has been copied yet; a body's copies are those of the run around it.
@@ -178,7 +178,7 @@ static rondo_status put_run(const rondo__fetch *fetch, rondo__plan *plan, const 
     rondo_executor *executor = fetch->executor;
     begin_crossings(executor);
     forget_fed(executor);
-    RETURN_IF_ERROR(rondo__bound_begin(fetch, plan, feeds));
+    RETURN_IF_ERROR(rondo__in_place_begin(fetch, plan, feeds));
     RETURN_IF_ERROR(rondo__executor_mark(executor, 0));
     RETURN_IF_ERROR(feed_inputs(executor, plan, feeds, fetch->waits));
     RETURN_IF_ERROR(rondo__executor_mark(executor, 1));

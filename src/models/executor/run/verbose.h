@@ -14,9 +14,6 @@
 
 #include "executor/state/plan.h"
 
-// Reads the environment, for an executor of the caller's.
-void rondo__verbose_init(rondo_executor *executor);
-
 // Whether graphs are to keep what their nodes can be listed from.
 static inline bool rondo__verbose_wants_nodes(const rondo_executor *executor) {
     return executor->root->verbose.level >= 2;

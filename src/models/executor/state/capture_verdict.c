@@ -1,4 +1,4 @@
-// executor/state/capture_verdict.c — see verdict.h.
+// executor/state/capture_verdict.c — see capture_verdict.h.
 // SPDX-License-Identifier: Apache-2.0
 #include "executor/state/capture_verdict.h"
 

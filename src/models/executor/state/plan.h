@@ -6,9 +6,9 @@
 // data, or one whose kernel does what a capture forbids. Only the last kind leaves the stream
 // going: its kernel is launched between two graphs. For the others the processor waits. An op that
 // runs on the processor because it is placed there, or because a GPU has no kernel for it, is an
-// item of a segment, too (hosted.h), and copies between the two sides are (crossing.h). So is an op
+// item of a segment, too (host_ops.h), and copies between the two sides are (transfers.h). So is an op
 // of a GPU whose result shape depends on data: behind its segment the processor only looks at how
-// much it found (counted.h).
+// much it found (split_counted.h).
 //
 // Where a value lives is decided once (value slots): in a constant on the device, at an offset of
 // the arena or, on the processor's side of a GPU's plan, of a second one in pinned memory, or, when
@@ -58,14 +58,14 @@ typedef struct rondo__slot {
     size_t bytes;
     int32_t root;       // value whose bytes this one shares (views; the room of what is counted);
                         // itself otherwise
-    size_t part_at;     // of a part of the root's value: from the root's start; see parts.h
+    size_t part_at;     // of a part of the root's value: from the root's start; see skipped_moves.h
     size_t offset;      // ARENA: from the arena's start
     void *address;      // ARENA and CONSTANT: on the device; with is_on_host in pinned memory
     bool is_on_host;    // ARENA: lies in plan->host_arena
     uint8_t side;       // RONDO__SIDE_...
     bool needs_device;  // CONSTANT: some kernel reads it there
-    bool is_bound;      // ARENA: lies where the plan around it says: of a part (device_part.h), or
-                        // an input of a body that is near (rest.h)
+    bool is_bound;      // ARENA: lies where the plan around it says: of a part (body_plan.h), or
+                        // an input of a body that is near (deferred_body.h)
 } rondo__slot;
 
 // One op of a segment with its addresses.
@@ -140,11 +140,11 @@ typedef struct rondo__crossing_log {
 } rondo__crossing_log;
 
 // Where a node runs, and why.
-typedef struct rondo__home {
+typedef struct rondo__op_device {
     uint8_t place;       // RONDO__PLACE_...; ANY: nobody has decided yet
     uint8_t by;          // RONDO__PLACED_BY_...
     const char *reason;  // static
-} rondo__home;
+} rondo__op_device;
 
 typedef struct rondo__step {
     rondo__step_kind kind;
@@ -190,8 +190,8 @@ typedef struct rondo__executor_generator {
 // What a piece of memory for runs is for: a plan has one of each at a time.
 typedef enum rondo__memory_use {
     RONDO__MEMORY_FOR_VALUES,
-    RONDO__MEMORY_FOR_WEIGHTS,  // that are brought (spill.h)
-    RONDO__MEMORY_FOR_LATE,     // outputs of late shapes (late.h)
+    RONDO__MEMORY_FOR_WEIGHTS,  // that are brought (streamed_weights.h)
+    RONDO__MEMORY_FOR_LATE,     // outputs of late shapes (late_values.h)
 } rondo__memory_use;
 
 // A piece of memory for runs, shared by plans of the executor; see run_memory.h.
@@ -205,7 +205,7 @@ typedef struct rondo__run_memory {
     size_t use_count;  // plans
 } rondo__run_memory;
 
-// Another GPU than the executor's, on which ops are placed; of a caller's executor. See peers.h.
+// Another GPU than the executor's, on which ops are placed; of a caller's executor. See other_gpus.h.
 typedef struct rondo__peer {
     rondo_device *device;
     rondo_stream *stream;
@@ -224,8 +224,8 @@ typedef struct rondo__plan_peer {
     rondo_event *ended;  // a run's work there
 } rondo__plan_peer;
 
-typedef struct rondo__async rondo__async;  // executor/async.h
-typedef struct rondo__spill rondo__spill;  // executor/spill.h
+typedef struct rondo__async rondo__async;  // input_lanes.h
+typedef struct rondo__spill rondo__spill;  // streamed_weights.h
 
 // What RONDO_GRAPHS_VERBOSE and RONDO_GRAPHS_MAX_LOG_ENTRIES say; see verbose.h.
 typedef struct rondo__verbose {
@@ -262,12 +262,12 @@ struct rondo__plan {
     char **refusals;       // one for each node: why a control op is bypassed; NULL entries, or NULL
 
     // On a GPU; NULL otherwise.
-    rondo__home *homes;     // one for each node
-    size_t *order;          // nodes in an order in which makers precede users
-    uint8_t *sides;         // one for each value: RONDO__SIDE_...
-    int32_t *mirrors;       // one for each input: its second place, on the host; -1: none
-    size_t transfer_count;  // items that copy between the sides
-    char *host_arena;       // pinned, behind `staging`; of `host_arena_bytes`
+    rondo__op_device *homes;  // one for each node
+    size_t *order;            // nodes in an order in which makers precede users
+    uint8_t *sides;           // one for each value: RONDO__SIDE_...
+    int32_t *mirrors;         // one for each input: its second place, on the host; -1: none
+    size_t transfer_count;    // items that copy between the sides
+    char *host_arena;         // pinned, behind `staging`; of `host_arena_bytes`
     size_t host_arena_bytes;
     rondo__weight_list host_weights;  // what kernels of the processor read of constants
 
@@ -282,19 +282,20 @@ struct rondo__plan {
     size_t arena_bytes;
     size_t arena_naive_bytes;
     rondo__run_memory *staging_memory;
-    char *staging;                    // pinned; inputs, then outputs; NULL on the host device
-    size_t *input_staging;            // offsets into `staging`, or into a lane (async.c)
-    size_t input_bytes;               // of all inputs there
-    size_t *output_staging;           // offsets into `staging`, or into `late_staging`
-    rondo__run_memory *late_staging;  // pinned, for outputs of late shapes; NULL: none yet (late.h)
-    rondo_tensor *brought;            // by value: copies in host memory, or NULL (late.h)
-    rondo__weight_list weights;       // what its kernels read of constants, shared with other plans
-    size_t private_bytes;             // what its kernels have made of constants for themselves
-    uint64_t constant_bytes;          // of its program
+    char *staging;           // pinned; inputs, then outputs; NULL on the host device
+    size_t *input_staging;   // offsets into `staging`, or into a lane (async.c)
+    size_t input_bytes;      // of all inputs there
+    size_t *output_staging;  // offsets into `staging`, or into `late_staging`
+    rondo__run_memory
+        *late_staging;      // pinned, for outputs of late shapes; NULL: none yet (late_values.h)
+    rondo_tensor *brought;  // by value: copies in host memory, or NULL (late_values.h)
+    rondo__weight_list weights;  // what its kernels read of constants, shared with other plans
+    size_t private_bytes;        // what its kernels have made of constants for themselves
+    uint64_t constant_bytes;     // of its program
 
-    struct rondo__bound *bound;  // NULL: not yet; see bound.h
-    bool is_bound;               // of the run at hand: it takes device tensors where they are
-    atomic_int pin_count;        // recorded runs that use it; see retire.h
+    struct rondo__in_place *bound;  // NULL: not yet; see in_place_replay.h
+    bool is_bound;                  // of the run at hand: it takes device tensors where they are
+    atomic_int pin_count;           // recorded runs that use it; see retire.h
     struct rondo__plan *next_retired;
 
     uint64_t run_count;
@@ -389,8 +390,8 @@ struct rondo_executor {
     rondo_executor *root;        // the caller's executor: itself, or the one that this serves
     rondo__executor_generator *generators;  // of a caller's executor, for its bodies, too
     bool is_lean;                           // little is folded ahead, because memory was short
-    rondo__worth *worth;                    // of the body of a rondo.Rest; NULL otherwise
-    bool is_near;                    // of such a body on a GPU: data stay where they lie (rest.h)
+    rondo__plan_worth *worth;               // of the body of a rondo.Rest; NULL otherwise
+    bool is_near;  // of such a body on a GPU: data stay where they lie (deferred_body.h)
     const rondo_tensor *near_feeds;  // then what it is fed in the run at hand
     bool *keyed;                     // one for each input: its value is part of the plan's key
     size_t keyed_miss_count;
@@ -490,6 +491,11 @@ static inline rondo__plan *rondo__executor_next_plan(const rondo_executor *execu
     const rondo__lru_entry *entry =
         plan == NULL ? executor->plans.newest : rondo__lru_entry_get_older(plan->entry);
     return entry != NULL ? rondo__lru_entry_get_value(entry) : NULL;
+}
+
+// Whether the plans of this executor have two sides, the device's and the processor's.
+static inline bool rondo__executor_has_two_sides(const rondo_executor *executor) {
+    return executor->part == RONDO__PART_NONE && !rondo_device_is_host(executor->device);
 }
 
 #endif  // RONDO_EXECUTOR_STATE_PLAN_H

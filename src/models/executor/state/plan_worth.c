@@ -1,11 +1,10 @@
-// executor/state/plan_worth.c — see worth.h.
+// executor/state/plan_worth.c — see plan_worth.h.
 // SPDX-License-Identifier: Apache-2.0
 #include "executor/state/plan_worth.h"
 
 #include <string.h>
 
 #include "base/hash.h"
-#include "executor/devices/transfers.h"
 #include "executor/state/plan.h"
 #include "program/passes/passes.h"
 #include "tensor/elements.h"
@@ -14,7 +13,7 @@
 // room for the control flow of the model.
 enum { REST_DEPTH_MAX = 8 };
 
-rondo_status rondo__worth_gather(const rondo_executor *executor, rondo_program *program) {
+rondo_status rondo__plan_worth_gather(const rondo_executor *executor, rondo_program *program) {
     const bool is_one_by_one = executor->options.op_by_op || executor->options.reference;
     if (is_one_by_one || executor->depth >= REST_DEPTH_MAX) {
         return RONDO_STATUS_OK;
@@ -26,7 +25,7 @@ rondo_status rondo__worth_gather(const rondo_executor *executor, rondo_program *
         }
     }
     const rondo__rest_options options = {.is_body = executor->worth != NULL,
-                                         .is_near = rondo__crossing_is_possible(executor)};
+                                         .is_near = rondo__executor_has_two_sides(executor)};
     return rondo__pass_rest(program, &options);
 }
 
@@ -34,7 +33,7 @@ rondo_status rondo__worth_gather(const rondo_executor *executor, rondo_program *
 // reference would have to bring an input from a GPU, what stopping for it takes, and bytes in one.
 enum { NODE_STEPS = 40000, STOP_STEPS = 10000, STEP_BYTES = 8 };
 
-void rondo__worth_init(const rondo_program *body, rondo__worth *out_worth) {
+void rondo__plan_worth_init(const rondo_program *body, rondo__plan_worth *out_worth) {
     memset(out_worth, 0, sizeof *out_worth);
     out_worth->credit = RONDO__WORTH_CREDIT * RONDO__WORTH_HITS;
     for (size_t n = 0; n < body->node_count; ++n) {
@@ -43,7 +42,7 @@ void rondo__worth_init(const rondo_program *body, rondo__worth *out_worth) {
     }
 }
 
-void rondo__worth_note_use(rondo__worth *worth) {
+void rondo__plan_worth_note_use(rondo__plan_worth *worth) {
     worth->credit += worth->credit < RONDO__WORTH_CREDIT * RONDO__WORTH_HITS ? 1 : 0;
 }
 
@@ -95,11 +94,11 @@ uint64_t rondo__plan_measure_node(const rondo__plan *plan, const rondo__node *no
                                                                 : most + results * factors;
 }
 
-static void add_work(rondo__worth *worth, uint64_t steps) {
+static void add_work(rondo__plan_worth *worth, uint64_t steps) {
     worth->work = worth->work > UINT64_MAX - steps ? UINT64_MAX : worth->work + steps;
 }
 
-void rondo__worth_note_plan(rondo__worth *worth, const rondo__plan *plan) {
+void rondo__plan_worth_note_plan(rondo__plan_worth *worth, const rondo__plan *plan) {
     worth->planning = (uint64_t)plan->program->node_count * NODE_STEPS;
     worth->work = 0;
     for (size_t n = 0; n < plan->program->node_count; ++n) {
@@ -113,7 +112,7 @@ void rondo__worth_note_plan(rondo__worth *worth, const rondo__plan *plan) {
     }
 }
 
-static bool was_seen(const rondo__worth *worth, uint64_t hash) {
+static bool was_seen(const rondo__plan_worth *worth, uint64_t hash) {
     for (size_t i = 0; i < worth->seen_count; ++i) {
         if (worth->seen[i] == hash) {
             return true;
@@ -122,7 +121,7 @@ static bool was_seen(const rondo__worth *worth, uint64_t hash) {
     return false;
 }
 
-bool rondo__worth_admits(rondo__worth *worth, const void *key, size_t key_bytes) {
+bool rondo__plan_worth_admits(rondo__plan_worth *worth, const void *key, size_t key_bytes) {
     const uint64_t hash = rondo__hash64(0, key, key_bytes);
     if (worth->is_always || worth->work > worth->planning || was_seen(worth, hash)) {
         return true;

@@ -23,7 +23,7 @@ enum {
     RONDO__WORTH_MEMORY = 1024,  // keys that were seen once
 };
 
-typedef struct rondo__worth {
+typedef struct rondo__plan_worth {
     bool is_always;     // an op draws: its numbers must not depend on the way it is run
     uint32_t credit;    // in uses
     uint64_t work;      // of the latest plan: what the reference would take, in its steps
@@ -31,7 +31,7 @@ typedef struct rondo__worth {
     size_t seen_count;
     size_t seen_next;  // the place that is written next
     uint64_t seen[RONDO__WORTH_MEMORY];
-} rondo__worth;
+} rondo__plan_worth;
 
 typedef struct rondo__plan rondo__plan;
 
@@ -39,16 +39,16 @@ typedef struct rondo__plan rondo__plan;
 //
 // Errors:    NO_MEMORY.
 // Threads:   one thread per executor.
-RONDO_MUST_USE rondo_status rondo__worth_gather(const rondo_executor *executor,
-                                                rondo_program *program);
+RONDO_MUST_USE rondo_status rondo__plan_worth_gather(const rondo_executor *executor,
+                                                     rondo_program *program);
 
-void rondo__worth_init(const rondo_program *body, rondo__worth *out_worth);
+void rondo__plan_worth_init(const rondo_program *body, rondo__plan_worth *out_worth);
 // A plan was found.
-void rondo__worth_note_use(rondo__worth *worth);
+void rondo__plan_worth_note_use(rondo__plan_worth *worth);
 // A plan was made.
-void rondo__worth_note_plan(rondo__worth *worth, const rondo__plan *plan);
+void rondo__plan_worth_note_plan(rondo__plan_worth *worth, const rondo__plan *plan);
 // Whether to make a plan for a key that has none.
-bool rondo__worth_admits(rondo__worth *worth, const void *key, size_t key_bytes);
+bool rondo__plan_worth_admits(rondo__plan_worth *worth, const void *key, size_t key_bytes);
 
 // Steps that the reference takes for a node: one for each element, and of products one for each
 // factor.

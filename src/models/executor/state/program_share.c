@@ -1,4 +1,4 @@
-// executor/state/program_share.c — see shared.h.
+// executor/state/program_share.c — see program_share.h.
 // SPDX-License-Identifier: Apache-2.0
 #include "executor/state/program_share.h"
 

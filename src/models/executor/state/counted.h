@@ -1,0 +1,27 @@
+// executor/state/counted.h — how a rondo.Counted is read: ops of a GPU that find as much as the data
+// says write it into rooms, and beside them how much it is (compile/split_counted.h).
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_EXECUTOR_STATE_COUNTED_H
+#define RONDO_EXECUTOR_STATE_COUNTED_H
+
+#include "executor/state/plan.h"
+#include "program/edit.h"
+
+static inline bool rondo__counted_is(const rondo__node *node) {
+    return rondo__node_is(node, "rondo", "Counted");
+}
+
+// Which input of rondo.Counted is the count; the others are rooms.
+static inline size_t rondo__counted_get_input(const rondo__node *node) {
+    return node->input_count - 1;
+}
+
+// The node that made what rondo.Counted reads; of another node itself.
+static inline const rondo__node *rondo__counted_get_maker(const rondo__plan *plan, size_t n) {
+    const rondo__node *node = &plan->program->nodes[n];
+    return rondo__counted_is(node)
+               ? &plan->program->nodes[plan->program->values[node->inputs[0]].producer]
+               : node;
+}
+
+#endif  // RONDO_EXECUTOR_STATE_COUNTED_H

@@ -1,0 +1,100 @@
+// executor/state/run_state.c — see run_state.h.
+// SPDX-License-Identifier: Apache-2.0
+#include "executor/state/run_state.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "executor/state/limits.h"
+#include "executor/state/run_memory.h"
+
+// ---- of a plan ----------------------------------------------------------------------------------
+
+void rondo__stand_ins_deinit(rondo__stand_ins *places) {
+    rondo__free(places->by_root);
+    rondo__free(places->inputs);
+    rondo__free(places->outputs);
+    *places = (rondo__stand_ins){0};
+}
+
+void rondo__in_place_free(rondo__plan *plan) {
+    rondo__in_place *bound = plan->bound;
+    if (bound != NULL) {
+        rondo_learned_destroy(bound->learned);
+        rondo__stand_ins_deinit(&bound->places);
+        rondo__free(bound->roots);
+        rondo__free(bound->found);
+        rondo__free(bound->values);
+        rondo__free(bound);
+        plan->bound = NULL;
+        plan->is_bound = false;
+    }
+}
+
+void rondo__late_values_drop(rondo__plan *plan) {
+    for (size_t v = 0; plan->brought != NULL && v < plan->program->value_count; ++v) {
+        rondo_tensor_deinit(&plan->brought[v]);
+    }
+}
+
+void rondo__late_values_free(rondo_executor *executor, rondo__plan *plan) {
+    rondo__late_values_drop(plan);
+    rondo__free(plan->brought);
+    rondo__run_memory_release(executor, plan->late_staging);
+}
+
+// ---- of an executor -----------------------------------------------------------------------------
+
+void rondo__states_free(rondo_executor *executor) {
+    while (executor->states != NULL) {
+        rondo__state *state = executor->states;
+        executor->states = state->next;
+        rondo_tensor_deinit(&state->value);
+        rondo_tensor_deinit(&state->spare);
+        rondo__free(state);
+    }
+}
+
+void rondo__self_check_destroy(rondo_executor *executor) {
+    rondo__free(executor->self_check);
+    executor->self_check = NULL;
+}
+
+void rondo__input_lane_empty(rondo_executor *root, rondo__input_lane *lane) {
+    rondo__executor_free(root, lane->device, lane->bytes);
+    rondo__executor_free_pinned(root, lane->pinned, lane->bytes);
+    root->run_memory_bytes -= lane->pinned != NULL ? lane->bytes : 0;
+    root->run_memory_bytes -= lane->device != NULL ? lane->bytes : 0;
+    lane->device = NULL;
+    lane->pinned = NULL;
+    lane->bytes = 0;
+}
+
+void rondo__async_free(rondo_executor *executor) {
+    rondo__async *async = executor->async;
+    if (async == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < 2; ++i) {
+        rondo__input_lane_empty(executor, &async->lanes[i]);
+        rondo_event_destroy(async->lanes[i].consumed);
+        rondo_event_destroy(async->lanes[i].uploaded);
+    }
+    rondo_stream_destroy(async->copy_stream);
+    rondo_event_destroy(async->finished);
+    executor->async = NULL;
+    rondo__free(async);
+}
+
+void rondo__executor_drain(rondo_executor *executor) {
+    rondo_error saved;
+    rondo__error_save(&saved);
+    const rondo__async *async = executor->root->async;
+    if (async != NULL && async->is_under_way) {
+        (void)!rondo_event_synchronize(async->finished);  // again by a wait, which gets what failed
+    }
+    // On a stream of the program's, which may record by now, each run that waits has waited.
+    if (executor->owns_stream) {
+        (void)!rondo_stream_synchronize(executor->stream);
+    }
+    rondo__error_restore(&saved);
+}

@@ -1,0 +1,50 @@
+// executor/state/run_state.h — what runs leave behind for the next one, and its end: with the plan or
+// with the executor, when nothing is under way.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_EXECUTOR_STATE_RUN_STATE_H
+#define RONDO_EXECUTOR_STATE_RUN_STATE_H
+
+#include "executor/state/plan.h"
+#include "rondo/learn.h"
+
+// A plan's kernels on other addresses than its own (run/stand_ins.h).
+typedef struct rondo__stand_ins {
+    const rondo_executor *executor;
+    const rondo__plan *plan;
+    char *arena;     // where the other values lie
+    void **by_root;  // one for each value; NULL: in the arena
+    const void **inputs;
+    void **outputs;  // of one launch, as `inputs`
+} rondo__stand_ins;
+
+// Runs that are replayed where the caller's tensors lie (run/in_place_replay.h).
+typedef struct rondo__in_place {
+    rondo__stand_ins places;
+    rondo_learned *learned;  // NULL: not yet
+    size_t count;            // tensors that stand in, of the latest run
+    int32_t *roots;          // the values that they stand in for
+    int32_t *found;          // the same, while a run is looked at
+    rondo_value *values;     // their addresses
+    uint32_t seen;           // runs one behind the other with these
+    bool is_refused;
+} rondo__in_place;
+
+void rondo__stand_ins_deinit(rondo__stand_ins *places);
+void rondo__in_place_free(rondo__plan *plan);
+
+// Copies of the last run's late values (run/late_values.h), and all that is kept for them.
+void rondo__late_values_drop(rondo__plan *plan);
+void rondo__late_values_free(rondo_executor *executor, rondo__plan *plan);
+
+void rondo__states_free(rondo_executor *executor);
+void rondo__self_check_destroy(rondo_executor *executor);
+
+// What a lane of inputs has taken; the lanes and the stream of runs that are not waited for
+// (run/input_lanes.h).
+void rondo__input_lane_empty(rondo_executor *root, rondo__input_lane *lane);
+void rondo__async_free(rondo_executor *executor);
+
+// Waits for whatever the executor has put on its stream; failures are told elsewhere.
+void rondo__executor_drain(rondo_executor *executor);
+
+#endif  // RONDO_EXECUTOR_STATE_RUN_STATE_H

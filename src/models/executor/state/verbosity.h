@@ -1,0 +1,11 @@
+// executor/state/verbosity.h — how much is told of graphs (run/verbose.h): what the environment says.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_EXECUTOR_STATE_VERBOSITY_H
+#define RONDO_EXECUTOR_STATE_VERBOSITY_H
+
+#include "executor/state/plan.h"
+
+// Reads RONDO_GRAPHS_VERBOSE and RONDO_GRAPHS_MAX_LOG_ENTRIES, for an executor of the caller's.
+void rondo__verbose_init(rondo_executor *executor);
+
+#endif  // RONDO_EXECUTOR_STATE_VERBOSITY_H
