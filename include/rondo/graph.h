@@ -160,8 +160,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_get_stats(const rondo_graph *g
 // Errors:    STATE (no template), NO_DEVICE_MEMORY.
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_instantiate(rondo_graph *graph);
 
-// Records a copy of the graph's template, without patches, as one node into the capture of `stream`,
-// Rondo's or the program's.
+// Records a copy of the graph's template, without patches, as one node into the capture of
+// `stream`, Rondo's or the program's.
 //
 // Errors:    STATE (no template; `stream` does not record; graphs that share an arena, see
 //            docs/concepts.md), UNSUPPORTED (conditional nodes inside; generators or pools inside,
