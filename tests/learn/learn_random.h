@@ -44,15 +44,15 @@ typedef enum word_kind {
     WORD_FLOAT_CONVERTED,  // (float) of a double, (double) of a float
     WORD_STRUCT,           // bytes of a struct
     WORD_HASH,
-    WORD_FLOOR,         // n / d, where it is not a ceil
-    WORD_MASK,          // n & c
-    WORD_LEAST,         // min(n, c)
-    WORD_PARITY,        // n is odd
-    WORD_INT_TO_FLOAT,  // (float) n
-    WORD_MAGIC,         // 2^32 / n + 1
-    WORD_LOW_HALF,      // the low 32 bits of p
-    WORD_CALLS,         // how often the step was called
-    WORD_SAME_POINTER,  // whether p is q
+    WORD_FLOOR,            // n / d, where it is not a ceil
+    WORD_MASK,             // n & c
+    WORD_LEAST,            // min(n, c)
+    WORD_PARITY,           // n is odd
+    WORD_INT_TO_FLOAT,     // (float) n
+    WORD_MAGIC,            // 2^32 / n + 1
+    WORD_LOW_HALF,         // the low 32 bits of p
+    WORD_CALLS,            // how often the step was called
+    WORD_SAME_POINTER,     // whether p is q
     WORD_SPECIAL_FLOAT,    // whether f is 0, 1, infinite, NaN or the largest
     WORD_SPECIAL_INTEGER,  // whether n is 0 or 1
     WORD_INTERVAL,         // whether n lies in a tenth of its domain
