@@ -230,11 +230,40 @@ static void test_conformance_driver__memory_of_a_capture_is_not_the_hosts(void *
     close_scene(&s);
 }
 
+static rondo_status take_in_body(rondo_stream *stream, void *user_data) {
+    scene s = *(const scene *)user_data;
+    s.stream = stream;
+    (void)take_in_order(&s);
+    return RONDO_STATUS_OK;
+}
+
+// What the driver says of them does not name them.
+static void test_conformance_driver__memory_nodes_are_named(void **state) {
+    scene s = open_scene(state);
+    suite_need(s.context, RONDO_FEATURE_IF);
+    rondo_graph *outer = suite_create_graph(s.context, true);
+    memory_begin(s.graph, s.stream);
+    (void)take_in_order(&s);
+    memory_end(s.graph);
+    memory_begin(outer, s.stream);
+    ASSERT_STATUS(rondo_stream_add_graph(s.stream, s.graph), UNSUPPORTED);
+    ASSERT_MESSAGE_HAS("cublasSetWorkspace");
+    rondo_graph_capture_abort(outer);
+
+    memory_begin(outer, s.stream);
+    ASSERT_OK(rondo_control_if(s.stream, s.memory, take_in_body, NULL, &s));
+    assert_int_not_equal(rondo_graph_capture_end(outer), RONDO_STATUS_OK);
+    ASSERT_MESSAGE_HAS("the body of a conditional node holds a memory node");
+    rondo_graph_destroy(outer);
+    close_scene(&s);
+}
+
 static const suite_entry driver_cases[] = {
     SUITE_CASE(test_conformance_driver__fills_of_rows_take_value_and_destination),
     SUITE_CASE(test_conformance_driver__fills_of_rows_are_switched_off),
     SUITE_CASE(test_conformance_driver__copies_of_rows_are_switched_off),
     SUITE_CASE(test_conformance_driver__memory_of_a_capture_is_not_the_hosts),
+    SUITE_CASE(test_conformance_driver__memory_nodes_are_named),
     {NULL, NULL, false},
 };
 SUITE_LIST(driver);
