@@ -1,12 +1,13 @@
 // How often a learned step misses a special case, beside what its draws foretell.
 //
-//   build/bench/learn_odds [SEEDS]                                                         host, 2000
+//   build/bench/learn_odds [SEEDS]                                                    host, 2000
 //
 // The step writes another number where n lies in an interval of its domain, 0 to 99999, that begins
 // anywhere; nothing but a recording with such an n shows it. For each seed the step is learned with
-// the fewest draws, and with 66, 200 and 688 of them; the share of seeds is printed for which it was
-// learned without the case, beside (1 - share)^draws. Then with the fewest, and K compared runs with
-// evenly drawn values behind it. At last n == 1 within -100 to 100, which has to be 0 throughout.
+// the fewest draws, and with 66, 200 and 688 of them; the share of seeds is printed for which it
+// was learned without the case, beside (1 - share)^draws. Then with the fewest, and K compared runs
+// with evenly drawn values behind it. At last n == 1 within -100 to 100, which has to be 0
+// throughout.
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 #include <stdint.h>

@@ -160,12 +160,12 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_get_stats(const rondo_graph *g
 // Errors:    STATE (no template), NO_DEVICE_MEMORY.
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_instantiate(rondo_graph *graph);
 
-// Records a copy of the graph's template, without patches, as one node into the capture of `stream`,
-// Rondo's or the program's.
+// Records a copy of the graph's template, without patches, as one node into the capture of
+// `stream`, Rondo's or the program's.
 //
 // Errors:    STATE (no template; `stream` does not record; graphs that share an arena, see
-//            docs/concepts.md), UNSUPPORTED (conditional nodes inside; generators or pools inside,
-//            and the capture is not Rondo's).
+//            docs/concepts.md), UNSUPPORTED (conditional or memory nodes inside; generators or
+//            pools, and the capture is not Rondo's).
 // Ownership: what `graph` keeps alive lives as long as the outer graph; in a capture that is not
 //            Rondo's, `graph` must.
 RONDO_API RONDO_MUST_USE rondo_status rondo_stream_add_graph(rondo_stream *stream,

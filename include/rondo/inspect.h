@@ -99,8 +99,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_dump(rondo_graph *graph, rondo
 //
 // Units:     bytes; good to a few per cent for graphs of at least some hundred nodes. Other
 //            programs on the device disturb it.
-// Errors:    STATE (no template), UNSUPPORTED (host backend; conditional nodes; nothing to be
-//            seen), NO_DEVICE_MEMORY.
+// Errors:    STATE (no template), UNSUPPORTED (host backend; conditional or memory nodes,
+//            device-updatable kernels; nothing to be seen), NO_DEVICE_MEMORY.
 // Cost:      up to 1024 instantiations, or as many as have 100 000 nodes together.
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_measure_device_bytes(rondo_graph *graph,
                                                                        uint64_t *out_bytes);

@@ -55,14 +55,14 @@
 // either side of each other, and values at random.
 //
 // No finite number of recordings shows a case that is too rare to be met. The odds are counted:
-// each recording of the proof in which every number was drawn evenly from its domain (integers: each
-// value as likely as any other; floats within a range: evenly; without one: half of them with any
-// exponent, half between 2^-32 and 2^32) is a draw, and so is each run with values that were not met
-// before, which is recorded as well, and compared, until there are options.draws_wanted. A special
-// case that covers the share q of what is drawn is missed by n draws with probability (1 - q)^n:
-// one of 1 % by the 688 draws that are the default in less than one of 1000 steps, one of 10 % by
-// 66. The report says how many draws there were. Runs are no even draws: a case in which no run is
-// for a long time is met late, so a program that knows of one (n == 4097) names it
+// each recording of the proof in which every number was drawn evenly from its domain (integers:
+// each value as likely as any other; floats within a range: evenly; without one: half of them with
+// any exponent, half between 2^-32 and 2^32) is a draw, and so is each run with values that were
+// not met before, which is recorded as well, and compared, until there are options.draws_wanted. A
+// special case that covers the share q of what is drawn is missed by n draws with probability (1 -
+// q)^n: one of 1 % by the 688 draws that are the default in less than one of 1000 steps, one of 10
+// % by 66. The report says how many draws there were. Runs are no even draws: a case in which no
+// run is for a long time is met late, so a program that knows of one (n == 4097) names it
 // (rondo_learned_try), leaves it out of the domain, or sets check_every.
 //
 // Values for which the step fails in one of these recordings are left out: equal pointers, say, of
@@ -70,8 +70,9 @@
 // first, and where the step fails again, they put it on the stream. A step that fails for values at
 // random is refused.
 //
-// Two pointers that share memory in a way that was never drawn (because there was no time, or they
-// are of two kinds of memory) make a run one that is compared first.
+// Two pointers that lie to each other in a way that was never drawn (touching, on either side,
+// equal though they are of two kinds of memory) make a run one that is compared first. So does an
+// overlap, until 688 of them were foretold, since each distance is another way.
 //
 // The step is called for recordings on any values of the domains, so it must have no effect but on
 // the stream, must not read what its pointers point to (in a trial they point to memory that nobody
@@ -248,9 +249,9 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_learned_try(rondo_learned *learned,
 // Runs the step with these values: learns it at the first call, writes what has changed since the
 // last call, and replays. Runs that are still under way keep the values that they had.
 //
-// Memory is looked at for pointers that have changed, and for all after rondo_memory_free freed some
-// on the device. What was allocated by calls of another library, and freed by them, is seen where the
-// pointer changes, or with check_addresses.
+// Memory is looked at for pointers that have changed, and for all after rondo_memory_free freed
+// some on the device. What was allocated by calls of another library, and freed by them, is seen
+// where the pointer changes, or with check_addresses.
 //
 // Errors:    INVALID (count; a value outside its domain; a pointer that is NULL, not aligned,
 //            outside any known allocation or freed since, or with less behind it than the extent;
@@ -271,9 +272,9 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_learned_run(rondo_learned *learned,
 RONDO_API rondo_graph *rondo_learned_get_graph(rondo_learned *learned);
 
 // The cache of RONDO_LEARN_CACHE and RONDO_LEARN_FIXED, borrowed, for statistics; otherwise NULL. A
-// key is the list of values, eight bytes each (0 for a struct), and then the structs, each filled up
-// with zeros to a multiple of eight; a step without arguments has the key of one zero. Do not run,
-// clear or destroy it.
+// key is the list of values, eight bytes each (0 for a struct), and then the structs, each filled
+// up with zeros to a multiple of eight; a step without arguments has the key of one zero. Do not
+// run, clear or destroy it.
 RONDO_API rondo_graph_cache *rondo_learned_get_cache(rondo_learned *learned);
 
 // ---- what was learned -------------------------------------------------------------------------
@@ -321,7 +322,7 @@ enum {
       "of memory to keep in the cache",                                                            \
       "keep the values apart that lead to other attributes, which no patch can change: one "       \
       "learned step for each")                                                                     \
-    X(EXCLUDED, 14, "the step fails for some values (a warning: runs with such are recorded)",     \
+    X(EXCLUDED, 14, "the step fails for some values (a warning: such runs are recorded)",          \
       "describe the domain more narrowly, or say is_exclusive of pointers that share no memory")
 
 typedef int32_t rondo_refusal;

@@ -5,7 +5,7 @@
 //
 // What holds for every call, unless its comment says otherwise:
 //
-//   Errors     A call that returns a rondo_status may fail with INVALID (an argument is NULL, out
+//   Errors     A call that returns a rondo_status may fail with INVALID (an argument NULL, out
 //              of range, or of another device), NO_MEMORY (host memory), DRIVER and LOST; "Errors"
 //              names others. After a failure outputs are zero and rondo_error_get_last() says why.
 //   Arguments  Options that are NULL mean the defaults. Retain, release and destroy take NULL.
@@ -17,7 +17,7 @@
 //              in the caller's memory. get: borrowed for as long as the object lives.
 //   Lists      Calls that list write at most `capacity` entries and set *out_count to how many
 //              there are: a first call may pass NULL and 0.
-//   Sizes      size_t in arguments, uint64_t in statistics; times are in nanoseconds.
+//   Sizes      size_t in arguments, uint64_t in statistics; times in nanoseconds.
 //
 // Structs that begin with `struct_size` may grow. The program sets it; zeroes are the
 // defaults:  rondo_graph_options options = {.struct_size = sizeof options};

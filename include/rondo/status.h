@@ -41,7 +41,7 @@ typedef struct rondo_error {
     char message[240];     // one line: what is wrong and what to do
     const char *file;      // source file of Rondo, and the line in it
     int32_t line;
-    uint64_t sequence;  // grows with each failure on this thread, also inside calls that succeed
+    uint64_t sequence;  // counts failures on this thread, also inside calls that succeed
 } rondo_error;
 
 // The record of the latest failed call on this thread, which later successes leave alone; never

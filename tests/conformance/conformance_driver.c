@@ -1,9 +1,8 @@
 // What only the driver calls of the program's own record: fills and copies of several rows, memory
 // in the order of a stream.
 // SPDX-License-Identifier: Apache-2.0
-#include "backend/cuda/driver/cuda_device.h"
 #include "conformance/node/node_support.h"
-#include "support/driver.h"
+#include "support/driver_calls.h"
 
 enum { WIDTH = 3, PITCH = 8, ROWS = 4, BYTES = PITCH * ROWS };
 
@@ -58,18 +57,8 @@ static void expect_rows(const scene *s, size_t first, unsigned char value) {
 // ---- rows -------------------------------------------------------------------------------------
 
 static rondo_node record_fill(scene *s, unsigned char value) {
-    union {
-        void *symbol;
-        rondo__cu_result (*fill)(rondo__cu_address, size_t, unsigned char, size_t, size_t,
-                                 rondo__cu_stream);
-    } found = {.symbol = driver_find(s->context->device, "cuMemsetD2D8Async")};
     rondo_node node;
-    const rondo__cuda_api *api = driver_enter(s->context->device);
-    assert_non_null(api);
-    assert_int_equal(found.fill((rondo__cu_address)(uintptr_t)s->memory, PITCH, value, WIDTH, ROWS,
-                                rondo_stream_get_native(s->stream)),
-                     RONDO__CU_SUCCESS);
-    assert_true(driver_leave(api));
+    ASSERT_OK(driver_fill_rows(s->stream, s->memory, PITCH, value, WIDTH, ROWS));
     ASSERT_OK(rondo_stream_get_last_node(s->stream, &node));
     return node;
 }
@@ -128,28 +117,8 @@ static void test_conformance_driver__fills_of_rows_are_switched_off(void **state
 }
 
 static rondo_node record_copy(scene *s) {
-    union {
-        void *symbol;
-        rondo__cu_result (*copy)(const rondo__cu_copy_node *, rondo__cu_stream);
-    } found = {.symbol = driver_find(s->context->device, "cuMemcpy3DAsync_v2")};
     rondo_node node;
-    const rondo__cu_copy_node copy = {
-        .source = {.memory_type = RONDO__CU_MEMORY_TYPE_DEVICE,
-                   .device = (rondo__cu_address)(uintptr_t)s->memory,
-                   .pitch_bytes = PITCH,
-                   .height = ROWS},
-        .destination = {.memory_type = RONDO__CU_MEMORY_TYPE_DEVICE,
-                        .device = (rondo__cu_address)(uintptr_t)(s->memory + BYTES),
-                        .pitch_bytes = PITCH,
-                        .height = ROWS},
-        .width_bytes = WIDTH,
-        .height = ROWS,
-        .depth = 1,
-    };
-    const rondo__cuda_api *api = driver_enter(s->context->device);
-    assert_non_null(api);
-    assert_int_equal(found.copy(&copy, rondo_stream_get_native(s->stream)), RONDO__CU_SUCCESS);
-    assert_true(driver_leave(api));
+    ASSERT_OK(driver_copy_rows(s->stream, s->memory + BYTES, s->memory, PITCH, WIDTH, ROWS));
     ASSERT_OK(rondo_stream_get_last_node(s->stream, &node));
     return node;
 }
@@ -177,33 +146,6 @@ static void test_conformance_driver__copies_of_rows_are_switched_off(void **stat
 
 // ---- memory in the order of a stream ----------------------------------------------------------
 
-static rondo__cu_address take_in_order(scene *s) {
-    union {
-        void *symbol;
-        rondo__cu_result (*allocate)(rondo__cu_address *, size_t, rondo__cu_stream);
-    } found = {.symbol = driver_find(s->context->device, "cuMemAllocAsync")};
-    rondo__cu_address address = 0;
-    const rondo__cuda_api *api = driver_enter(s->context->device);
-    assert_non_null(api);
-    assert_int_equal(found.allocate(&address, BYTES, rondo_stream_get_native(s->stream)),
-                     RONDO__CU_SUCCESS);
-    assert_true(driver_leave(api));
-    return address;
-}
-
-// Of the "default" kind.
-static void copy_anything(scene *s, rondo__cu_address destination, rondo__cu_address source) {
-    union {
-        void *symbol;
-        rondo__cu_result (*copy)(rondo__cu_address, rondo__cu_address, size_t, rondo__cu_stream);
-    } found = {.symbol = driver_find(s->context->device, "cuMemcpyAsync")};
-    const rondo__cuda_api *api = driver_enter(s->context->device);
-    assert_non_null(api);
-    assert_int_equal(found.copy(destination, source, 4, rondo_stream_get_native(s->stream)),
-                     RONDO__CU_SUCCESS);
-    assert_true(driver_leave(api));
-}
-
 static rondo_copy_kind get_last_kind(rondo_graph *graph) {
     rondo_graph_node node = {.struct_size = sizeof node};
     size_t count = 0;
@@ -217,16 +159,45 @@ static rondo_copy_kind get_last_kind(rondo_graph *graph) {
 static void test_conformance_driver__memory_of_a_capture_is_not_the_hosts(void **state) {
     scene s = open_scene(state);
     memory_begin(s.graph, s.stream);
-    const rondo__cu_address taken = take_in_order(&s);
-    copy_anything(&s, (rondo__cu_address)(uintptr_t)s.memory, taken);
+    void *taken = NULL;
+    ASSERT_OK(driver_take(s.stream, BYTES, &taken));
+    ASSERT_OK(driver_copy_default(s.stream, s.memory, taken, 4));
     memory_end(s.graph);
     assert_int_equal(get_last_kind(s.graph), RONDO_COPY_DEVICE_TO_DEVICE);
     ASSERT_OK(rondo_graph_reset(s.graph));
 
     memory_begin(s.graph, s.stream);
-    copy_anything(&s, (rondo__cu_address)(uintptr_t)s.memory, (rondo__cu_address)(uintptr_t)s.seen);
+    ASSERT_OK(driver_copy_default(s.stream, s.memory, s.seen, 4));
     memory_end(s.graph);
     assert_int_equal(get_last_kind(s.graph), RONDO_COPY_HOST_TO_DEVICE);
+    close_scene(&s);
+}
+
+static rondo_status take_in_body(rondo_stream *stream, void *user_data) {
+    (void)user_data;
+    void *taken = NULL;
+    return driver_take(stream, BYTES, &taken);
+}
+
+// What the driver says of them does not name them.
+static void test_conformance_driver__memory_nodes_are_named(void **state) {
+    scene s = open_scene(state);
+    suite_need(s.context, RONDO_FEATURE_IF);
+    rondo_graph *outer = suite_create_graph(s.context, true);
+    void *taken = NULL;
+    memory_begin(s.graph, s.stream);
+    ASSERT_OK(driver_take(s.stream, BYTES, &taken));
+    memory_end(s.graph);
+    memory_begin(outer, s.stream);
+    ASSERT_STATUS(rondo_stream_add_graph(s.stream, s.graph), UNSUPPORTED);
+    ASSERT_MESSAGE_HAS("cublasSetWorkspace");
+    rondo_graph_capture_abort(outer);
+
+    memory_begin(outer, s.stream);
+    ASSERT_OK(rondo_control_if(s.stream, s.memory, take_in_body, NULL, NULL));
+    assert_int_not_equal(rondo_graph_capture_end(outer), RONDO_STATUS_OK);
+    ASSERT_MESSAGE_HAS("the body of a conditional node holds a memory node");
+    rondo_graph_destroy(outer);
     close_scene(&s);
 }
 
@@ -235,6 +206,7 @@ static const suite_entry driver_cases[] = {
     SUITE_CASE(test_conformance_driver__fills_of_rows_are_switched_off),
     SUITE_CASE(test_conformance_driver__copies_of_rows_are_switched_off),
     SUITE_CASE(test_conformance_driver__memory_of_a_capture_is_not_the_hosts),
+    SUITE_CASE(test_conformance_driver__memory_nodes_are_named),
     {NULL, NULL, false},
 };
 SUITE_LIST(driver);

@@ -5,10 +5,10 @@
 // Prints "learned N, refused M, wrong 0". Pointers are equal, overlap and touch, floats are 0, 1,
 // infinite and NaN. Half of the steps are trusted once they were learned, by the fewest recordings;
 // the runs of the others are compared, so what was learned wrongly must be found out before a wrong
-// run. Where the step itself refuses values, so must the learned one. All the memory that the steps share is compared, so what
-// lies between and around the buffers is, too. A step of listed formulas alone that is refused is a
-// failure. Without the proof some steps are learned that must not be: then the program fails, which
-// a test wants to see.
+// run. Where the step itself refuses values, so must the learned one. All the memory that the steps
+// share is compared, so what lies between and around the buffers is, too. A step of listed formulas
+// alone that is refused is a failure. Without the proof some steps are learned that must not be:
+// then the program fails, which a test wants to see.
 // SPDX-License-Identifier: Apache-2.0
 #include <inttypes.h>
 #include <stdio.h>

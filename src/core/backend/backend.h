@@ -161,6 +161,7 @@ typedef struct rondo__node_info {
     uint64_t depth;           // copies: slices
     uint64_t pitch_bytes;     // fills of several rows: from one row to the next
     bool has_unknown_memory;  // copies: the driver does not know what an end is; perhaps the host's
+    bool is_memory;           // OTHER: takes memory in stream order, or gives it back
     const void *event;        // event nodes: CUevent, or the host's event
     const void *native;       // CUgraphNode; NULL on the host
     // Conditional nodes; their name is "if", "if_else", "switch" or "while".

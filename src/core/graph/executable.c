@@ -79,21 +79,6 @@ void rondo__graph_set_executable(rondo_graph *graph, rondo__executable *executab
     graph->state = RONDO__GRAPH_READY;
 }
 
-rondo_status rondo__graph_check_exclusive(rondo__template *recorded, bool *out_is_exclusive) {
-    const rondo__backend *backend = recorded->device->backend;
-    size_t counts[RONDO__NODE_KIND_COUNT] = {0};
-    *out_is_exclusive = false;
-    if (backend->exclusive_kinds == 0) {
-        return RONDO_STATUS_OK;
-    }
-    RETURN_IF_ERROR(backend->count_kinds(recorded, counts));
-    for (uint32_t kind = 0; kind < RONDO__NODE_KIND_COUNT; ++kind) {
-        bool is_such = (backend->exclusive_kinds >> kind & 1) != 0;
-        *out_is_exclusive = *out_is_exclusive || (is_such && counts[kind] > 0);
-    }
-    return RONDO_STATUS_OK;
-}
-
 rondo_status rondo__graph_instantiate(rondo_graph *graph) {
     rondo__executable *executable = NULL;
     if (!graph->has_kinds) {

@@ -9,10 +9,6 @@
 //
 // Errors:    NO_MEMORY, NO_DEVICE_MEMORY, UNSUPPORTED, DRIVER, LOST.
 RONDO_MUST_USE rondo_status rondo__graph_instantiate(rondo_graph *graph);
-// Whether the template can have one executable at a time only, as far as the kinds of its nodes
-// tell. Of device-updatable kernels they do not: then the second one is refused with UNSUPPORTED.
-RONDO_MUST_USE rondo_status rondo__graph_check_exclusive(rondo__template *recorded,
-                                                         bool *out_is_exclusive);
 
 // Makes an executable from `recorded` and notes what it cost.
 //
@@ -29,8 +25,8 @@ void rondo__graph_set_executable(rondo_graph *graph, rondo__executable *executab
 // much of the device's memory an executable may take.
 RONDO_MUST_USE rondo_status rondo__graph_count_kinds(rondo__template *recorded,
                                                      rondo_graph_stats *in_out_stats);
-// Adds what one level may take, without the levels inside. A recorded graph goes on in the branch of
-// its node.
+// Adds what one level may take, without the levels inside. A recorded graph goes on in the branch
+// of its node.
 //
 // Errors:    NO_MEMORY, DRIVER.
 RONDO_MUST_USE rondo_status rondo__graph_estimate_level(rondo__template *recorded, bool is_child,

@@ -22,6 +22,14 @@ static rondo_status check_copyable(const rondo_graph *graph) {
                                  "cannot be copied into another graph; record its work directly",
                                  graph->label, i);
         }
+        if (info.is_memory) {
+            return RONDO_FAIL_AS(
+                "rondo_stream_add_graph", UNSUPPORTED,
+                "graph \"%s\" has a memory node (number %zu), as cudaMallocAsync and libraries "
+                "record, and those cannot be copied into another graph; record its work directly, "
+                "or give the library a workspace (cublasSetWorkspace, behind each cublasSetStream)",
+                graph->label, i);
+        }
     }
     return RONDO_STATUS_OK;
 }

@@ -373,3 +373,18 @@ rondo_status rondo__template_get_hash(rondo__template *recorded, rondo__template
     out_hash->content = HASH_NUMBERS(hash.content, hash.structure);
     return RONDO_STATUS_OK;
 }
+
+rondo_status rondo__graph_check_exclusive(rondo__template *recorded, bool *out_is_exclusive) {
+    const rondo__backend *backend = recorded->device->backend;
+    size_t counts[RONDO__NODE_KIND_COUNT] = {0};
+    *out_is_exclusive = false;
+    if (backend->exclusive_kinds == 0) {
+        return RONDO_STATUS_OK;
+    }
+    RETURN_IF_ERROR(backend->count_kinds(recorded, counts));
+    for (uint32_t kind = 0; kind < RONDO__NODE_KIND_COUNT; ++kind) {
+        bool is_such = (backend->exclusive_kinds >> kind & 1) != 0;
+        *out_is_exclusive = *out_is_exclusive || (is_such && counts[kind] > 0);
+    }
+    return RONDO_STATUS_OK;
+}

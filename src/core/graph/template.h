@@ -174,4 +174,9 @@ void rondo__template_diff_deinit(rondo__template_diff *diff);
 // Returns:   the length of the whole text; no more than `capacity` bytes are written.
 size_t rondo__difference_format(const rondo__difference *difference, char *text, size_t capacity);
 
+// Whether the template can have one executable at a time only, as far as the kinds of its nodes
+// tell. Of device-updatable kernels they do not: then the second one is refused with UNSUPPORTED.
+RONDO_MUST_USE rondo_status rondo__graph_check_exclusive(rondo__template *recorded,
+                                                         bool *out_is_exclusive);
+
 #endif  // RONDO_GRAPH_TEMPLATE_H

@@ -1,6 +1,6 @@
 // learn/learned.c — learned steps: made, learned, run.
 //
-//   NOT_YET ── learn ──> PROVED ── run: compare it where watch.h says so, patch what changed, replay
+//   NOT_YET ── learn ──> PROVED ── run: compare where watch.h says so, patch, replay
 //                 │         │ a comparison finds something else
 //                 v         v
 //                 REFUSED ──── run: as the fallback says
@@ -407,8 +407,8 @@ static void drop_graph(rondo_learned *learned) {
 
 // ---- learning ---------------------------------------------------------------------------------
 
-// Whether the step failed for the values of the first run, as it did in a trial for such: then there
-// is nothing to replay.
+// Whether the step failed for the values of the first run, as it did in a trial for such: then
+// there is nothing to replay.
 static bool is_first_excluded(rondo_learned *learned, rondo_status failure) {
     rondo__lesson *lesson = &learned->lesson;
     const rondo__exclusion *exclusion =

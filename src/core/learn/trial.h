@@ -5,8 +5,8 @@
 // to be equal get theirs in a site with room for any two of their memory kind. On the host a site
 // is address space that nobody can touch and that costs no memory; elsewhere it is device memory.
 //
-//   own site      [ slack | extent ]           an address: a multiple of the alignment, up to `slack`
-//   shared site   [ slack | extent | extent ]  in; the other one before, behind, in or at it
+//   own site      [ slack | extent ]           an address: a multiple of the alignment, up to
+//   shared site   [ slack | extent | extent ]  `slack` in; the other before, behind, in or at it
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_LEARN_TRIAL_H

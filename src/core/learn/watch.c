@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "learn/learned.h"
 
-enum { MET_LEAST = 64 };
+enum { MET_LEAST = 64, OVERLAPS_LEAST = 688 };
 
 // ---- life -------------------------------------------------------------------------------------
 
@@ -129,9 +129,12 @@ rondo_status rondo__watch_begin(rondo_learned *learned, const rondo__values *fir
 }
 
 // Whether a pointer that has changed lies to another one in a way that was never drawn, or overlaps
-// one, of which there are many ways.
+// one: each distance is another way then, so many are seen before one is believed, whatever the
+// program wants of other draws.
 static bool is_new_relation(const rondo_learned *learned, uint64_t changed) {
     const rondo__odds *odds = &learned->lesson.odds;
+    const uint64_t wanted =
+        learned->watch.draws_wanted > OVERLAPS_LEAST ? learned->watch.draws_wanted : OVERLAPS_LEAST;
     for (uint64_t rest = changed; rest != 0; rest &= rest - 1) {
         const size_t i = (size_t)__builtin_ctzll(rest);
         for (uint64_t others = learned->watch.pointers & ~(UINT64_C(1) << i); others != 0;
@@ -142,8 +145,7 @@ static bool is_new_relation(const rondo_learned *learned, uint64_t changed) {
             pair.relation =
                 rondo__relation_find(&learned->arguments, &learned->next, pair.first, pair.other);
             if (!rondo__relations_has(&odds->relations, &pair) ||
-                (rondo__relation_overlaps(pair.relation) &&
-                 odds->overlap_count < learned->watch.draws_wanted)) {
+                (rondo__relation_overlaps(pair.relation) && odds->overlap_count < wanted)) {
                 return true;
             }
         }

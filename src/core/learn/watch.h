@@ -52,8 +52,8 @@ bool rondo__watch_wants(rondo_learned *learned, uint64_t changed);
 RONDO_MUST_USE rondo_status rondo__watch_record(rondo_learned *learned, rondo_stream *stream,
                                                 const rondo__values *values,
                                                 rondo__recording *out_recording, bool *out_failed);
-// Compares it with what is foretold; `images`: with what the executable holds, too. The lesson has a
-// finding where they differ.
+// Compares it with what is foretold; `images`: with what the executable holds, too. The lesson has
+// a finding where they differ.
 //
 // Errors:    NO_MEMORY.
 RONDO_MUST_USE rondo_status rondo__watch_compare(rondo_learned *learned,

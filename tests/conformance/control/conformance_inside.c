@@ -5,6 +5,7 @@
 #include "rondo/control.h"
 #include "rondo/inspect.h"
 #include "rondo/pool.h"
+#include "rondo/report.h"
 #include "rondo/update.h"
 
 // ---- node lists -------------------------------------------------------------------------------
@@ -403,6 +404,52 @@ static void test_conformance_inside__bodies_and_children(void **state) {
     suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
+// CUDA itself overlooks such forks, and the graph would begin them and end without them.
+static void test_conformance_inside__forks_that_end_in_such_nodes_are_joined(void **state) {
+    suite_context *context = suite_get_context(state);
+    suite_need_children(context);
+    suite_need(context, RONDO_FEATURE_IF);
+    uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 2);
+    rondo_stream *stream = suite_create_stream(context);
+    rondo_stream *side = suite_create_stream(context);
+    rondo_event *event = suite_create_event(context, 0);
+    rondo_graph *inner = inside_capture_affine(context, x, 1);
+    rondo_graph *outer = suite_create_graph(context, true);
+    for (int i = 0; i < 4; ++i) {
+        const bool is_scope = i % 2 != 0;
+        const bool is_joined = i >= 2;
+        rondo_scope scope;
+        inside_begin(outer, stream);
+        ASSERT_OK(rondo_event_record(event, stream));
+        ASSERT_OK(rondo_stream_wait_event(side, event));
+        if (is_scope) {
+            ASSERT_OK(rondo_scope_begin(side, RONDO_SCOPE_IF, x, 0, &scope));
+            ASSERT_OK(rondo_scope_end(scope));
+        } else {
+            ASSERT_OK(rondo_stream_add_graph(side, inner));
+        }
+        ASSERT_OK(suite_affine(context, stream, x + 1, 1, 1, 1));
+        if (is_joined) {
+            ASSERT_OK(rondo_event_record(event, side));
+            ASSERT_OK(rondo_stream_wait_event(stream, event));
+            ASSERT_OK(rondo_graph_capture_end(outer));
+        } else {
+            rondo_capture_report report = {.struct_size = sizeof report};
+            ASSERT_STATUS(rondo_graph_capture_end(outer), STATE);
+            ASSERT_MESSAGE_HAS("not joined");
+            ASSERT_OK(rondo_graph_get_report(outer, &report));
+            assert_int_equal(report.cause, RONDO_CAUSE_UNJOINED_STREAM);
+        }
+        ASSERT_OK(rondo_graph_reset(outer));
+    }
+    rondo_graph_destroy(outer);
+    rondo_graph_destroy(inner);
+    rondo_event_destroy(event);
+    rondo_stream_destroy(side);
+    rondo_stream_destroy(stream);
+    suite_free(context, RONDO_MEMORY_DEVICE, x);
+}
+
 static const suite_entry inside_cases[] = {
     SUITE_CASE(test_conformance_inside__nodes_tell_every_field),
     SUITE_CASE(test_conformance_inside__programmatic_edges),
@@ -412,6 +459,7 @@ static const suite_entry inside_cases[] = {
     SUITE_CASE(test_conformance_inside__memory_travels_along),
     SUITE_CASE(test_conformance_inside__recording_refused),
     SUITE_CASE(test_conformance_inside__bodies_and_children),
+    SUITE_CASE(test_conformance_inside__forks_that_end_in_such_nodes_are_joined),
     {NULL, NULL, false},
 };
 SUITE_LIST(inside);

@@ -17,7 +17,7 @@ enum {
     FAKE_KERNELS_MAX = 64,
     FAKE_CONTEXTS_MAX = 8,
     FAKE_DEVICES_MAX = 8,
-    FAKE_DEPENDENCIES_MAX = 16,
+    FAKE_DEPENDENCIES_MAX = 128,
     FAKE_ARGUMENTS_MAX = 4096,
     FAKE_ATTRIBUTES_MAX = 4,
     FAKE_SHARED_MAX = 232448,  // bytes of dynamic shared memory, where more than 48 KB are allowed

@@ -92,6 +92,8 @@ void fake_add_dependencies(fake_stream *stream, const size_t *dependencies, size
         }
         if (!is_there && stream->dependency_count < FAKE_DEPENDENCIES_MAX) {
             stream->dependencies[stream->dependency_count++] = dependencies[i];
+        } else if (!is_there) {
+            fake_violation("more dependencies than the fake driver keeps");
         }
     }
 }

@@ -308,8 +308,8 @@ static void changed_values_cost_patches_and_a_launch(void **state) {
 
 // ---- memory that nobody knows -----------------------------------------------------------------
 
-// As an address that the capture itself allocated: the driver does not know it yet, and the processor
-// cannot read there.
+// As an address that the capture itself allocated: the driver does not know it yet, and the
+// processor cannot read there.
 static rondo_status step_from_unknown(rondo_stream *stream, const rondo_value *a, void *user_data) {
     rondo__cu_context context = rondo__cuda_device_of(g.device)->context;
     assert_int_equal(fake_cuCtxPushCurrent(context), RONDO__CU_SUCCESS);

@@ -504,8 +504,8 @@ static void refused_steps_fall_back(void **state) {
     }
 }
 
-// A special case that is too rare for the few draws of the proof: the check finds it, and the run is
-// right.
+// A special case that is too rare for the few draws of the proof: the check finds it, and the run
+// is right.
 static rondo_status step_rare(rondo_stream *stream, const rondo_value *a, void *user_data) {
     const work w = {a[1].pointer, a[0].pointer, get_n(a) == 333 ? 1 : get_n(a), a[3].single, 0};
     (void)user_data;

@@ -132,6 +132,7 @@ enum {
     X(GRAPH_NODE_WAIT_EVENT, CU_GRAPH_NODE_TYPE_WAIT_EVENT, 6)                                     \
     X(GRAPH_NODE_EVENT_RECORD, CU_GRAPH_NODE_TYPE_EVENT_RECORD, 7)                                 \
     X(GRAPH_NODE_MEM_ALLOC, CU_GRAPH_NODE_TYPE_MEM_ALLOC, 10)                                      \
+    X(GRAPH_NODE_MEM_FREE, CU_GRAPH_NODE_TYPE_MEM_FREE, 11)                                        \
     X(GRAPH_NODE_CONDITIONAL, CU_GRAPH_NODE_TYPE_CONDITIONAL, 13)                                  \
     X(LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, 1)          \
     X(LAUNCH_ATTRIBUTE_COOPERATIVE, CU_LAUNCH_ATTRIBUTE_COOPERATIVE, 2)                            \

@@ -136,23 +136,26 @@ static rondo_status fetch_all(rondo_stream *stream, rondo__cu_graph graph, body_
 static rondo_status fail_unjoined(rondo__cuda_device *device, uint64_t serial) {
     char members[96] = "";
     uint32_t first = 0;
+    bool is_body = true;
     pthread_mutex_lock(&device->capture_lock);
     const rondo__cuda_capture *capture = rondo__cuda_find_capture(device, serial);
     if (capture != NULL) {
         first = rondo__cuda_list_members(capture, members, sizeof(members));
+        is_body = capture->depth > 0;
     }
     pthread_mutex_unlock(&device->capture_lock);
     (void)RONDO_FAIL_DRIVER(RONDO_STATUS_STATE, RONDO__CU_ERROR_STREAM_CAPTURE_UNJOINED,
                             "CUDA_ERROR_STREAM_CAPTURE_UNJOINED", "cuStreamEndCapture",
-                            "%s forked inside the body and was not joined; record an event on it "
-                            "and let the body's stream wait for that",
-                            members[0] != '\0' ? members : "a stream");
+                            "%s forked inside the %s and was not joined; record an event on it "
+                            "and let the %s stream wait for that",
+                            members[0] != '\0' ? members : "a stream", is_body ? "body" : "capture",
+                            is_body ? "body's" : "first");
     rondo__cause_set_unjoined(first);
     return RONDO_STATUS_STATE;
 }
 
-// Every node that nothing depends on must be in the body's frontier. Where one is not, a stream was
-// not joined: noted as the cause, and joined all the same. *out_is_whole: the body can be ended.
+// Every node that nothing depends on must be in the frontier. Where one is not, a stream was not
+// joined: noted as the cause, and joined all the same. *out_is_whole: the body can be ended.
 static rondo_status join_all(rondo_stream *stream, rondo__cu_graph graph, bool *out_is_whole) {
     rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
     uint64_t serial = ((rondo__cuda_stream *)stream)->capture;
@@ -179,7 +182,7 @@ static rondo_status join_all(rondo_stream *stream, rondo__cu_graph graph, bool *
             rondo_error saved;
             rondo__error_save(&saved);
             (void)RONDO__CUDA_FAIL(device, code, "cuStreamUpdateCaptureDependencies",
-                                   "cannot join a stream to a body");
+                                   "cannot join a stream to its capture");
             rondo__error_restore(&saved);
         }
     }
@@ -207,6 +210,26 @@ static rondo_status make_whole(rondo_stream *stream, bool *out_is_whole) {
     return RONDO__CUDA_FAIL(
         device, code != RONDO__CU_SUCCESS ? code : RONDO__CU_ERROR_STREAM_CAPTURE_INVALIDATED,
         "cuStreamEndCapture", "the body of a conditional node is broken");
+}
+
+// The driver (580) overlooks a fork that ends in a recorded graph or a conditional node.
+rondo_status rondo__cuda_check_joined(rondo_stream *stream) {
+    rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
+    int state = RONDO__CU_CAPTURE_STATUS_NONE;
+    uint64_t id = 0;
+    rondo__cu_graph graph = NULL;
+    bool is_whole;
+    bool was_pushed = false;
+    RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
+    rondo_status status = RONDO_STATUS_OK;
+    rondo__cu_result code = device->api->cuStreamGetCaptureInfo(rondo__cuda_native_stream(stream),
+                                                                &state, &id, &graph, NULL, NULL);
+    // What is broken the end will say.
+    if (code == RONDO__CU_SUCCESS && state == RONDO__CU_CAPTURE_STATUS_ACTIVE) {
+        status = join_all(stream, graph, &is_whole);
+    }
+    rondo__cuda_leave(device, was_pushed);
+    return status;
 }
 
 // The body is never ended: what it holds, and the streams that record into it, stay as they are.

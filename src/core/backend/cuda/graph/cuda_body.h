@@ -11,6 +11,9 @@ rondo_status rondo__cuda_begin_body_capture(rondo_stream *stream, rondo__cu_grap
                                             uint64_t parent);
 rondo_status rondo__cuda_end_body_capture(rondo_stream *stream);
 
+// STATE, with the streams by name, where a stream of the capture was not joined. Before its end.
+RONDO_MUST_USE rondo_status rondo__cuda_check_joined(rondo_stream *stream);
+
 // Ends the bodies that could not be ended before `capture`, which has just ended. False: the
 // driver has freed a part of its graph, which must not be destroyed. `has_graph`: the end was good.
 bool rondo__cuda_end_limbo(rondo__cuda_device *device, rondo__cuda_capture *capture,

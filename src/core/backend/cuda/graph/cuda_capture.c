@@ -9,6 +9,7 @@
 
 #include "backend/cuda/graph/cuda_body.h"
 #include "backend/cuda/graph/cuda_conditional.h"
+#include "base/error.h"
 #include "base/memory.h"
 #include "base/thread.h"
 
@@ -152,23 +153,43 @@ static rondo_status make_template(rondo__cuda_device *device, const ended *it,
     return RONDO_STATUS_OK;
 }
 
+static bool has_inner(rondo__cuda_device *device, const rondo__cuda_stream *stream) {
+    if (!stream->is_origin) {
+        return false;
+    }
+    pthread_mutex_lock(&device->capture_lock);
+    const rondo__cuda_capture *capture = rondo__cuda_find_capture(device, stream->capture);
+    const bool has = capture != NULL && capture->has_inner;
+    pthread_mutex_unlock(&device->capture_lock);
+    return has;
+}
+
 rondo_status rondo__cuda_end_capture(rondo_stream *stream_, rondo__template **out_template) {
     rondo__cuda_device *device = rondo__cuda_device_of(stream_->device);
     const rondo__cuda_stream *stream = (const rondo__cuda_stream *)stream_;
     *out_template = NULL;
     if (stream->is_origin && stream->capture_mode != RONDO__CU_CAPTURE_MODE_RELAXED &&
         stream->capture_thread != rondo__thread_get_number()) {
-        // The driver refuses that for whole captures only; a broken one would end here, and the
-        // thread that began it would never learn that it has one less.
+        // The driver (580) refuses that, and yet ends the capture.
         return RONDO__CUDA_FAIL(device, RONDO__CU_ERROR_STREAM_CAPTURE_WRONG_THREAD,
                                 "cuStreamEndCapture", "the capture yields no graph");
     }
+    const rondo_status joined =
+        has_inner(device, stream) ? rondo__cuda_check_joined(stream_) : RONDO_STATUS_OK;
+    rondo_error unjoined;
+    rondo__error_save(&unjoined);
     ended it = {.is_graph_whole = true};
     it.code = rondo__cuda_end_native(stream_, &it.graph, &it.capture);
     end_bodies(device, &it);
     rondo_status status = it.code == RONDO__CU_SUCCESS
                               ? make_template(device, &it, out_template)
                               : rondo__cuda_fail_end(device, it.code, it.capture);
+    if (status == RONDO_STATUS_OK && joined != RONDO_STATUS_OK) {
+        rondo__free(*out_template);
+        *out_template = NULL;
+        rondo__error_restore(&unjoined);
+        status = joined;
+    }
     if (status != RONDO_STATUS_OK) {
         if (it.graph != NULL && it.is_graph_whole) {
             destroy_graph(device, it.graph);

@@ -1,12 +1,9 @@
-// Graphs inside graphs: recording a template as one node, and looking into such nodes.
+// Graphs inside graphs: recording a template as one node.
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/graph/cuda_child.h"
 
-#include "backend/cuda/driver/cuda_stream.h"
-#include "backend/cuda/graph/cuda_template.h"
+#include "backend/cuda/graph/cuda_recording.h"
 #include "base/error.h"
-
-// ---- looking inside ---------------------------------------------------------------------------
 
 // ---- recording --------------------------------------------------------------------------------
 
@@ -34,6 +31,7 @@ static rondo_status add_node(rondo_stream *stream, rondo__cu_graph child) {
         return RONDO_FAIL_AS("rondo_stream_add_graph", STATE, "stream %u does not record",
                              (unsigned)stream->number);
     }
+    rondo__cuda_note_inner(rondo__cuda_device_of(stream->device), id);
     rondo__cu_graph_node node = NULL;
     code = api->cuGraphAddChildGraphNode(&node, graph, frontier, count, child);
     if (code != RONDO__CU_SUCCESS) {
@@ -57,5 +55,3 @@ rondo_status rondo__cuda_add_child(rondo_stream *stream, rondo__template *templa
     rondo__cuda_leave(device, was_pushed);
     return status;
 }
-
-// ---- executables ------------------------------------------------------------------------------

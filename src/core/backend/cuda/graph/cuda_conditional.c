@@ -176,6 +176,7 @@ static rondo_status get_graph(rondo_stream *stream, rondo__cu_graph *out_graph) 
         return RONDO_FAIL_AS("rondo_scope_begin", STATE, "stream %u does not record",
                              (unsigned)stream->number);
     }
+    rondo__cuda_note_inner(device, id);
     return RONDO_STATUS_OK;
 }
 

@@ -61,6 +61,58 @@ static uint64_t choose_flags(const rondo__cuda_template *recorded,
     return flags;
 }
 
+// What no body may hold; NULL: nothing of the kind.
+static const char *get_misfit(int type) {
+    switch (type) {
+        case RONDO__CU_GRAPH_NODE_HOST:
+            return "a host function, and no body can";
+        case RONDO__CU_GRAPH_NODE_WAIT_EVENT:
+        case RONDO__CU_GRAPH_NODE_EVENT_RECORD:
+            return "an external event, and no body can";
+        case RONDO__CU_GRAPH_NODE_MEM_ALLOC:
+        case RONDO__CU_GRAPH_NODE_MEM_FREE:
+            return "a memory node, as cudaMallocAsync and libraries record, and no body can; give "
+                   "the library a workspace (cublasSetWorkspace, behind each cublasSetStream)";
+        default:
+            return NULL;
+    }
+}
+
+// The driver only says that an argument is wrong.
+static const char *find_misfit(const rondo__cuda_template *recorded) {
+    const rondo__cuda_api *api = rondo__cuda_device_of(recorded->head.device)->api;
+    const char *misfit = NULL;
+    for (rondo__cuda_note *note = recorded->notes; note != NULL; note = note->next) {
+        for (uint32_t branch = 0; branch < note->branch_count; branch++) {
+            rondo__cuda_template *body = &note->bodies[branch];
+            const size_t count =
+                rondo__cuda_fetch_nodes(body) == RONDO_STATUS_OK ? body->node_count : 0;
+            for (size_t i = 0; i < count && misfit == NULL; i++) {
+                int type = RONDO__CU_GRAPH_NODE_KERNEL;
+                (void)api->cuGraphNodeGetType(body->nodes[i], &type);
+                misfit = get_misfit(type);
+            }
+        }
+    }
+    return misfit;
+}
+
+static rondo_status fail_instantiation(rondo__cuda_template *recorded, rondo__cu_result code,
+                                       const rondo__cu_instantiate_params *params) {
+    rondo__cuda_device *device = rondo__cuda_device_of(recorded->head.device);
+    const char *misfit =
+        code == RONDO__CU_ERROR_INVALID_VALUE || code == RONDO__CU_ERROR_NOT_SUPPORTED
+            ? find_misfit(recorded)
+            : NULL;
+    if (misfit != NULL) {
+        return RONDO__CUDA_FAIL(device, code, "cuGraphInstantiateWithParams",
+                                "the body of a conditional node holds %s", misfit);
+    }
+    return RONDO__CUDA_FAIL(device, code, "cuGraphInstantiateWithParams",
+                            "cannot instantiate the graph, %s",
+                            describe_instantiate_result(params->result));
+}
+
 static rondo_status instantiate_graph(rondo__cuda_template *recorded, uint64_t flags,
                                       rondo__cu_graph_exec *out_exec) {
     rondo__cuda_device *device = rondo__cuda_device_of(recorded->head.device);
@@ -76,9 +128,7 @@ static rondo_status instantiate_graph(rondo__cuda_template *recorded, uint64_t f
     rondo__cu_instantiate_params params = {.flags = flags, .result = RONDO__CU_INSTANTIATE_SUCCESS};
     rondo__cu_result code = api->cuGraphInstantiateWithParams(out_exec, recorded->native, &params);
     if (code != RONDO__CU_SUCCESS) {
-        rondo_status status = RONDO__CUDA_FAIL(device, code, "cuGraphInstantiateWithParams",
-                                               "cannot instantiate the graph, %s",
-                                               describe_instantiate_result(params.result));
+        rondo_status status = fail_instantiation(recorded, code, &params);
         blame_node(recorded, params.error_node);
         return status;
     }

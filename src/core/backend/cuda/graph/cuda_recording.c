@@ -96,6 +96,15 @@ bool rondo__cuda_keep_note(rondo__cuda_device *device, uint64_t serial, rondo__c
     return capture != NULL;
 }
 
+void rondo__cuda_note_inner(rondo__cuda_device *device, uint64_t driver_id) {
+    pthread_mutex_lock(&device->capture_lock);
+    for (rondo__cuda_capture *capture = device->captures; capture != NULL;
+         capture = capture->next) {
+        capture->has_inner = capture->has_inner || capture->driver_id == driver_id;
+    }
+    pthread_mutex_unlock(&device->capture_lock);
+}
+
 // "stream 3, stream 5": the forked streams nobody waited for; all of them when each was waited for
 // once, since then one of them went on afterwards.
 uint32_t rondo__cuda_list_members(const rondo__cuda_capture *capture, char *out_text,

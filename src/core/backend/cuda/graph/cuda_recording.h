@@ -18,6 +18,7 @@ struct rondo__cuda_capture {
     int mode;
     rondo__cuda_note *notes;  // of the outermost capture: conditional nodes so far
     size_t member_count;
+    bool has_inner;  // a recorded graph or a conditional node
     // Bodies, see cuda_body.c.
     uint32_t depth;              // of bodies around, itself included; 0: outermost
     rondo__cu_stream native;     // in limbo: the stream that records it
@@ -58,6 +59,8 @@ rondo__cu_result rondo__cuda_end_native(rondo_stream *stream, rondo__cu_graph *o
 // once, since then one of them went on afterwards. The first one's number.
 uint32_t rondo__cuda_list_members(const rondo__cuda_capture *capture, char *out_text, size_t bytes);
 
+// Notes that the capture, by the driver's id, holds a recorded graph or a conditional node.
+void rondo__cuda_note_inner(rondo__cuda_device *device, uint64_t driver_id);
 // Refuses what no body can hold. OK when the stream records none.
 RONDO_MUST_USE rondo_status rondo__cuda_refuse_node_in_body(rondo_stream *stream, const char *call,
                                                             const char *what);

@@ -248,6 +248,8 @@ rondo_status rondo__cuda_describe_native(rondo__cuda_device *device, rondo__cu_g
         return RONDO__CUDA_FAIL(device, code, "cuGraphNodeGetType", "cannot look at a node");
     }
     rondo__node_info info = {.kind = get_kind(type), .name = "", .native = node};
+    info.is_memory =
+        type == RONDO__CU_GRAPH_NODE_MEM_ALLOC || type == RONDO__CU_GRAPH_NODE_MEM_FREE;
     if (info.kind == RONDO__NODE_KERNEL) {
         code = describe_kernel(api, node, &info);
     } else if (info.kind == RONDO__NODE_COPY) {
