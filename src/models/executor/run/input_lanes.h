@@ -17,28 +17,6 @@
 
 #include "executor/state/run_state.h"
 
-typedef struct rondo__input_lane {
-    void *pinned;           // in host memory
-    void *device;           // NULL on the host device
-    size_t bytes;           // of each
-    rondo_event *uploaded;  // GPU: the copy stream has read `pinned`
-    rondo_event *consumed;  // the run's stream has read the lane
-    bool is_used;
-    bool is_read_late;  // GPU: the run's stream reads `pinned`, for ops of the processor
-} rondo__input_lane;
-
-struct rondo__async {
-    rondo_stream *copy_stream;  // NULL on the host device
-    rondo__input_lane lanes[2];
-    size_t next;            // lane
-    rondo_event *finished;  // behind the last run
-    bool is_under_way;      // runs were put on the stream since the last wait
-    bool is_putting;        // a run is being put on the stream: nothing may wait for long
-    uint64_t start_ns;      // of the last run
-    rondo_run_times times;
-    rondo_executor *active;  // what the last run was of
-};
-
 // Makes executor->root->async, where there is none yet.
 //
 // Errors:    NO_MEMORY, DRIVER, LOST.

@@ -6,15 +6,6 @@
 #include "executor/run/fetch.h"
 #include "executor/state/run_state.h"
 
-// Of a caller's executor; variants use those of their root.
-typedef struct rondo__state {
-    size_t input;        // index
-    size_t output;       // index
-    rondo_tensor value;  // on the executor's device; dtype NONE: none yet
-    rondo_tensor spare;  // what the run under way writes
-    struct rondo__state *next;
-} rondo__state;
-
 // The state of an input, by its index; NULL: it is not bound.
 rondo__state *rondo__state_find(const rondo_executor *executor, size_t input);
 

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "device/device.h"
-#include "executor/run/input_lanes.h"
+#include "executor/state/run_state.h"
 #include "tensor/elements.h"
 
 enum {

@@ -7,6 +7,38 @@
 #include "executor/state/plan.h"
 #include "rondo/learn.h"
 
+// Of a caller's executor; variants use those of their root.
+typedef struct rondo__state {
+    size_t input;        // index
+    size_t output;       // index
+    rondo_tensor value;  // on the executor's device; dtype NONE: none yet
+    rondo_tensor spare;  // what the run under way writes
+    struct rondo__state *next;
+} rondo__state;
+
+// A lane takes the inputs of a run that is not waited for; there are two (run/input_lanes.h).
+typedef struct rondo__input_lane {
+    void *pinned;           // in host memory
+    void *device;           // NULL on the host device
+    size_t bytes;           // of each
+    rondo_event *uploaded;  // GPU: the copy stream has read `pinned`
+    rondo_event *consumed;  // the run's stream has read the lane
+    bool is_used;
+    bool is_read_late;  // GPU: the run's stream reads `pinned`, for ops of the processor
+} rondo__input_lane;
+
+struct rondo__async {
+    rondo_stream *copy_stream;  // NULL on the host device
+    rondo__input_lane lanes[2];
+    size_t next;            // lane
+    rondo_event *finished;  // behind the last run
+    bool is_under_way;      // runs were put on the stream since the last wait
+    bool is_putting;        // a run is being put on the stream: nothing may wait for long
+    uint64_t start_ns;      // of the last run
+    rondo_run_times times;
+    rondo_executor *active;  // what the last run was of
+};
+
 // A plan's kernels on other addresses than its own (run/stand_ins.h).
 typedef struct rondo__stand_ins {
     const rondo_executor *executor;
