@@ -17,10 +17,10 @@
 //
 // What can be patched: kernels, host functions, copies and fills of the graph itself. Not nodes
 // inside bodies and recorded graphs, event nodes, copies that change direction, the number of
-// argument bytes, launch attributes (clusters, overlap): the flags of a launch are checked, and those
-// of the recording stay. Of what only the program's own driver calls record, fills of several rows
-// take another value and destination, copies of several rows and kernels of green contexts take
-// nothing; all of them can be switched off.
+// argument bytes, launch attributes (clusters, overlap): the flags of a launch are checked, and
+// those of the recording stay. Of what only the program's own driver calls record, fills of several
+// rows take another value and destination, copies of several rows and kernels of green contexts
+// take nothing; all of them can be switched off.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_NODE_H
 #define RONDO_NODE_H

@@ -1,7 +1,8 @@
 // rondo/rondo.h — capture GPU work once, replay it at hardware speed.
 //
-// Read the headers in this order. The core is enough to capture and replay; docs/concepts.md has the
-// ideas, docs/glossary.md the words. Models, from ONNX files or made in code, are in rondo/models.h.
+// Read the headers in this order. The core is enough to capture and replay; docs/concepts.md has
+// the ideas, docs/glossary.md the words. Models, from ONNX files or made in code, are in
+// rondo/models.h.
 //
 // What holds for every call, unless its comment says otherwise:
 //

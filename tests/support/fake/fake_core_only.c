@@ -1,5 +1,5 @@
-// The fake driver in a library without models: it knows no kernel of theirs. Only built there, in the
-// place of fake_pointwise.c.
+// The fake driver in a library without models: it knows no kernel of theirs. Only built there, in
+// the place of fake_pointwise.c.
 // SPDX-License-Identifier: Apache-2.0
 #include "support/fake/fake_cuda_state.h"
 

@@ -1,8 +1,8 @@
 // The fake driver's way to run the library's own element-wise kernels: it reads their text.
 //
-// Only what src/models/kernel/cuda/elementwise/cuda_pointwise.c writes for tensors that are run through in one go, in
-// f32, f16 and integers, with the few functions below: enough for models of a test to have real
-// segments on the fake driver. What is not understood has no kernel here.
+// Only what src/models/kernel/cuda/elementwise/cuda_pointwise.c writes for tensors that are run
+// through in one go, in f32, f16 and integers, with the few functions below: enough for models of a
+// test to have real segments on the fake driver. What is not understood has no kernel here.
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 #include <stdio.h>

@@ -12,7 +12,8 @@
 
 #include "rondo/log_record.h"
 
-// "executor" of ".../src/models/executor/run/run.c": the folder behind the last "src"; "" where there is none.
+// "executor" of ".../src/models/executor/run/run.c": the folder behind the last "src"; "" where
+// there is none.
 void rondo__log_find_room(const char *file, char *room, size_t bytes);
 
 // Whether such a message of a source file is wanted. The first question reads RONDO_LOG.

@@ -6,10 +6,10 @@
 //
 // On a GPU the body is near: it runs on the stream of the plan around it, reads what it reads where
 // that lies, which is part of a plan's key, too, and mostly the same in each run; and its results
-// stay where they are made, as views of its plan's arena or of rooms (split_counted.h). They hold until
-// the body runs again, which is in the next run of the plan around it. Nothing crosses but values
-// of a few elements that decide shapes; and nobody waits for the body, but for what is before it:
-// so memory that its last run read is free again.
+// stay where they are made, as views of its plan's arena or of rooms (split_counted.h). They hold
+// until the body runs again, which is in the next run of the plan around it. Nothing crosses but
+// values of a few elements that decide shapes; and nobody waits for the body, but for what is
+// before it: so memory that its last run read is free again.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_RUN_DEFERRED_BODY_H
 #define RONDO_EXECUTOR_RUN_DEFERRED_BODY_H

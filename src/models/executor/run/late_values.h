@@ -1,9 +1,9 @@
 // executor/run/late_values.h — values of a GPU whose shapes only a run tells, where the processor
 // wants them.
 //
-// plan->dynamic[v] of such a value is a view of device memory (split_counted.h, deferred_body.h). An op between
-// segments that reads it gets a copy of what is used of it, once in a run; an output that goes to
-// host memory travels through pinned memory that grows with what is fetched.
+// plan->dynamic[v] of such a value is a view of device memory (split_counted.h, deferred_body.h).
+// An op between segments that reads it gets a copy of what is used of it, once in a run; an output
+// that goes to host memory travels through pinned memory that grows with what is fetched.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_RUN_LATE_VALUES_H
 #define RONDO_EXECUTOR_RUN_LATE_VALUES_H

@@ -2,8 +2,8 @@
 //
 // A segment whose capture failed is tried again, whole. If it fails again, the shortest beginning
 // of it that fails is searched for by halves; its last op is the culprit if it fails alone, too. It
-// is launched between two graphs from then on, and remembered (capture_verdict.h). One that fails only
-// behind its neighbours begins a graph of its own. The search goes on behind it.
+// is launched between two graphs from then on, and remembered (capture_verdict.h). One that fails
+// only behind its neighbours begins a graph of its own. The search goes on behind it.
 //
 //   [ a b c d e f g h ]        fails at d                    (d says that it failed)
 //   [ a b c ]                  can be captured: kept

@@ -152,8 +152,8 @@ void rondo__executor_end_call(rondo_executor *executor, rondo__budget *before,
     if (status == RONDO_STATUS_OK) {
         rondo__error_restore(&executor->record_before);
     }
-    // The call has failed: what happened on the device meanwhile is no news for the next one, unless
-    // it may be of an earlier run, which nobody has waited for.
+    // The call has failed: what happened on the device meanwhile is no news for the next one,
+    // unless it may be of an earlier run, which nobody has waited for.
     const bool is_alone = executor->async == NULL || !executor->async->is_under_way;
     if (status != RONDO_STATUS_OK && executor->watch != NULL && is_alone) {
         atomic_store(&executor->watch->stopped, 0);

@@ -6,9 +6,9 @@
 // data, or one whose kernel does what a capture forbids. Only the last kind leaves the stream
 // going: its kernel is launched between two graphs. For the others the processor waits. An op that
 // runs on the processor because it is placed there, or because a GPU has no kernel for it, is an
-// item of a segment, too (host_ops.h), and copies between the two sides are (transfers.h). So is an op
-// of a GPU whose result shape depends on data: behind its segment the processor only looks at how
-// much it found (split_counted.h).
+// item of a segment, too (host_ops.h), and copies between the two sides are (transfers.h). So is an
+// op of a GPU whose result shape depends on data: behind its segment the processor only looks at
+// how much it found (split_counted.h).
 //
 // Where a value lives is decided once (value slots): in a constant on the device, at an offset of
 // the arena or, on the processor's side of a GPU's plan, of a second one in pinned memory, or, when
@@ -205,7 +205,8 @@ typedef struct rondo__run_memory {
     size_t use_count;  // plans
 } rondo__run_memory;
 
-// Another GPU than the executor's, on which ops are placed; of a caller's executor. See other_gpus.h.
+// Another GPU than the executor's, on which ops are placed; of a caller's executor. See
+// other_gpus.h.
 typedef struct rondo__peer {
     rondo_device *device;
     rondo_stream *stream;

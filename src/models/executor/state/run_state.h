@@ -1,5 +1,5 @@
-// executor/state/run_state.h — what runs leave behind for the next one, and its end: with the plan or
-// with the executor, when nothing is under way.
+// executor/state/run_state.h — what runs leave behind for the next one, and its end: with the plan
+// or with the executor, when nothing is under way.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_STATE_RUN_STATE_H
 #define RONDO_EXECUTOR_STATE_RUN_STATE_H

@@ -1,4 +1,5 @@
-// executor/state/verbosity.h — how much is told of graphs (run/verbose.h): what the environment says.
+// executor/state/verbosity.h — how much is told of graphs (run/verbose.h): what the environment
+// says.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_STATE_VERBOSITY_H
 #define RONDO_EXECUTOR_STATE_VERBOSITY_H
