@@ -47,9 +47,10 @@
 //     other small integers; of floats -0, 1/2, 2, infinities, NaN, the largest, the least
 //     denormal and normal one; up to 32 values of a set
 //   all combinations of arguments with at most four values, up to 64
-//   all four combinations of 0 and 1 of each two arguments; equal values of two integers, or floats
+//   all four combinations of 0 and 1 of each two arguments
+//   equal values of each two integers, or floats, up to 32 pairs
 //   what rondo_learned_try names
-//   16 with all arguments at random, and as many at and near the ends of the domains
+//   16 with all arguments at random, and eight at and near the ends of the domains
 //
 // Then, as long as options.learn_ns allows, pointers that touch, that overlap, and that lie on
 // either side of each other, and values at random.
@@ -77,9 +78,9 @@
 // The step is called for recordings on any values of the domains, so it must have no effect but on
 // the stream, must not read what its pointers point to (in a trial they point to memory that nobody
 // may touch), and must hand its arguments to the nodes themselves. What it writes to memory by
-// itself, a table of pointers say, no replay writes again: where a recorded copy reads it, or where
-// no node shows an argument, that is found and refused. Memory that the step takes from pools has
-// the same sizes for all values.
+// itself, a table of pointers say, no replay writes again: where a recorded copy reads it that is
+// found and refused, and where no node shows an argument the report and the log warn. Memory that
+// the step takes from pools has the same sizes for all values.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_LEARN_H
 #define RONDO_LEARN_H

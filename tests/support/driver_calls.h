@@ -1,5 +1,4 @@
-// support/driver_calls.h — work that only the program's own driver calls put on a stream. CUDA
-// only.
+// support/driver_calls.h — work that only the program's own driver calls record. CUDA only.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_TESTS_SUPPORT_DRIVER_CALLS_H
 #define RONDO_TESTS_SUPPORT_DRIVER_CALLS_H

@@ -439,6 +439,7 @@ rondo_status rondo__fall_back(rondo_learned *learned, rondo_stream *stream) {
 rondo_status rondo__fall_back_once(rondo_learned *learned, rondo_stream *stream) {
     const rondo__finding failure = learned->lesson.finding;
     learned->lesson.finding = (rondo__finding){.refusal = RONDO_REFUSAL_NONE};
+    learned->lesson.step_status = RONDO_STATUS_OK;
     if (learned->fallback.kind == RONDO_LEARN_REFUSE) {
         return RONDO_FAIL_AS(call_run, UNSUPPORTED, "the step fails for these values: %.180s",
                              failure.message);

@@ -288,6 +288,7 @@ static rondo_status take_first_trials(learning *l, const rondo__values *first) {
 // Lines of the report about a step that was proved.
 static rondo_status list_warnings(learning *l) {
     rondo__lesson *lesson = l->lesson;
+    lesson->step_status = RONDO_STATUS_OK;
     RETURN_IF_ERROR(
         rondo__solution_list_unseen(&lesson->solution, l->arguments, &lesson->findings));
     for (size_t i = 0; i < lesson->exclusions.count; ++i) {
