@@ -195,7 +195,7 @@ static void test_conformance_driver__memory_nodes_are_named(void **state) {
 
     memory_begin(outer, s.stream);
     ASSERT_OK(rondo_control_if(s.stream, s.memory, take_in_body, NULL, NULL));
-    assert_int_not_equal(rondo_graph_capture_end(outer), RONDO_STATUS_OK);
+    ASSERT_STATUS(rondo_graph_capture_end(outer), DRIVER);
     ASSERT_MESSAGE_HAS("the body of a conditional node holds a memory node");
     rondo_graph_destroy(outer);
     close_scene(&s);

@@ -6,7 +6,8 @@ usage: learn_torch.py LIBRONDO [DEVICE]       default: cuda:0
 
 Each step takes its tensors by their addresses. It is learned, which executes nothing, and then run
 with other buffers, with addresses in the middle of a buffer, and with other numbers; every result
-must have the bits of the same step run by PyTorch. Temporaries inside a step are PyTorch's own:
+must have the bits of the same step run by PyTorch. No two tensors of a step share memory: where they
+do, PyTorch's operators do something else, or refuse. Temporaries inside a step are PyTorch's own:
 they have the same address in each recording, as nothing else is allocated meanwhile.
 
 Exit status: 0 passed, 1 failed, 77 skipped because there is no PyTorch or no GPU.
@@ -36,7 +37,7 @@ class Argument(ctypes.Structure):
                 ("alignment", ctypes.c_uint64), ("memory", ctypes.c_int32),
                 ("is_unchecked", ctypes.c_bool), ("least", Value), ("most", Value),
                 ("multiple_of", ctypes.c_uint64), ("values", ctypes.POINTER(Value)),
-                ("value_count", ctypes.c_size_t)]
+                ("value_count", ctypes.c_size_t), ("is_exclusive", ctypes.c_bool)]
 
 
 STEP = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.POINTER(Value), ctypes.c_void_p)
@@ -78,7 +79,7 @@ class Learner:
                 bytes_ *= extent
             descriptions.append(Argument(struct_size=ctypes.sizeof(Argument),
                                          name=f"tensor {i}".encode(), kind=POINTER_KIND,
-                                         extent=bytes_, alignment=64))
+                                         extent=bytes_, alignment=64, is_exclusive=True))
         for i in range(floats):
             descriptions.append(Argument(struct_size=ctypes.sizeof(Argument),
                                          name=f"float {i}".encode(), kind=FLOAT_KIND,

@@ -2,6 +2,7 @@
 #include "support/driver_calls.h"
 
 #include "backend/cuda/driver/cuda_device.h"
+#include "base/error.h"
 
 static rondo__cu_address address_of(const void *address) {
     return (rondo__cu_address)(uintptr_t)address;
@@ -13,11 +14,13 @@ static rondo__cu_address address_of(const void *address) {
     rondo_device *device = rondo_stream_get_device(stream);                          \
     const rondo__cuda_api *api = found.symbol != NULL ? driver_enter(device) : NULL; \
     if (api == NULL) {                                                               \
-        return RONDO_STATUS_UNSUPPORTED;                                             \
+        return RONDO_FAIL_AS("driver", UNSUPPORTED, "the driver lacks this call");   \
     }                                                                                \
     code = found.call(__VA_ARGS__, rondo_stream_get_native(stream));                 \
     (void)driver_leave(api);                                                         \
-    return code == RONDO__CU_SUCCESS ? RONDO_STATUS_OK : RONDO_STATUS_DRIVER
+    return code == RONDO__CU_SUCCESS                                                 \
+               ? RONDO_STATUS_OK                                                     \
+               : RONDO_FAIL_AS("driver", DRIVER, "the driver's call answered %d", (int)code)
 
 rondo_status driver_fill_rows(rondo_stream *stream, void *destination, size_t pitch_bytes,
                               unsigned char value, size_t width, size_t rows) {

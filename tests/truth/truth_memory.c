@@ -333,6 +333,7 @@ static void ask_switched_kernel(void) {
     MUST(work_on(w.stream, 0, 0, 3, 0));
     const memory_graph made = complete(end());
     MUST(d.cuGraphNodeSetEnabled(made.exec, node_at(made.graph, 1), 0));
+    write_word(0, 1);
     launch(made.exec);
     say("order %s", read_word(0) == 9 ? "kept" : "lost");
 }

@@ -214,9 +214,11 @@ static void test_conformance_report__a_branch_that_is_not_joined(void **state) {
             ASSERT_OK(rondo_graph_reset(s.graph));
             continue;
         }
+        ASSERT_STATUS(status, STATE);
         ASSERT_OK(rondo_graph_get_report(s.graph, &report));
         assert_int_equal(report.cause, RONDO_CAUSE_UNJOINED_STREAM);
-        assert_int_equal(report.has_last_node, has_work);
+        // Where memory is short, a report does without the node.
+        assert_true(report.has_last_node == (has_work != 0) || suite_is_swept);
         assert_int_equal(report.last_node_index, 0);
     }
     blame_assert_usable(&s, s.graph, s.stream);
