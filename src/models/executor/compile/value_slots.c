@@ -20,13 +20,14 @@
 // What keeping branches apart may always take.
 enum { BRANCH_BYTES = 1 << 20 };
 
-static bool is_view(const rondo__plan *plan, size_t node, const int8_t *class_of) {
-    return class_of[node] < 0 && (plan->program->nodes[node].op.def->flags & RONDO__OP_VIEW) != 0;
+static bool is_view(const rondo__plan *plan, size_t node, const rondo__node_class *class_of) {
+    return class_of[node] == RONDO__CLASS_IDLE &&
+           (plan->program->nodes[node].op.def->flags & RONDO__OP_VIEW) != 0;
 }
 
 // Kind, shape and root of each value. Views come after what they look at, so one walk settles the
 // roots.
-static void describe_slots(rondo__plan *plan, const int8_t *class_of) {
+static void describe_slots(rondo__plan *plan, const rondo__node_class *class_of) {
     rondo_program *program = plan->program;
     for (size_t v = 0; v < program->value_count; ++v) {
         rondo__slot *slot = &plan->slots[v];
@@ -116,8 +117,8 @@ static void touch_all_far(lifetimes *l, const rondo__plan *plan) {
 }
 
 // By the order of the ops or, where `levels` is given, by those.
-static void measure_lifetimes(lifetimes *l, const rondo__plan *plan, const int8_t *class_of,
-                              const size_t *levels) {
+static void measure_lifetimes(lifetimes *l, const rondo__plan *plan,
+                              const rondo__node_class *class_of, const size_t *levels) {
     const rondo_program *program = plan->program;
     for (size_t v = 0; v < program->value_count; ++v) {
         l->first[v] = SIZE_MAX;
@@ -154,7 +155,8 @@ static void measure_lifetimes(lifetimes *l, const rondo__plan *plan, const int8_
         touch(l, plan, program->outputs[i], l->end);
     }
     for (size_t n = 0; n < program->node_count; ++n) {
-        if (class_of[n] < 0 && !is_view(plan, n, class_of)) {  // makes nothing but empty tensors
+        if (class_of[n] == RONDO__CLASS_IDLE &&
+            !is_view(plan, n, class_of)) {  // makes nothing but empty tensors
             touch_node(l, plan, n, 0);
             touch_node(l, plan, n, l->end);
         }
@@ -396,7 +398,7 @@ static void list_blocks(const lifetimes *l, rondo__plan *plan, uint8_t side,
 }
 
 // The levels between which each block is needed; `levels` as of rondo__branch_levels_find.
-static void set_levels(lifetimes *l, const rondo__plan *plan, const int8_t *class_of,
+static void set_levels(lifetimes *l, const rondo__plan *plan, const rondo__node_class *class_of,
                        const size_t *levels, block_list *blocks) {
     measure_lifetimes(l, plan, class_of, levels);
     for (size_t b = 0; b < blocks->count; ++b) {
@@ -409,8 +411,8 @@ static void set_levels(lifetimes *l, const rondo__plan *plan, const int8_t *clas
 // Plans the arena. Where branches may run side by side, what they need lies apart, unless that
 // takes half as much memory again.
 static rondo_status plan_arena(const rondo_executor *executor, rondo__plan *plan,
-                               const int8_t *class_of, lifetimes *l, const size_t *levels,
-                               block_list *blocks) {
+                               const rondo__node_class *class_of, lifetimes *l,
+                               const size_t *levels, block_list *blocks) {
     size_t bytes = 0;
     bool has_levels = levels != NULL;
     list_blocks(l, plan, RONDO__SIDE_DEVICE, blocks);
@@ -464,9 +466,9 @@ static void take_offsets(rondo__plan *plan, const block_list *blocks) {
 }
 
 // The arena of a side that is not the executor's device.
-static rondo_status plan_side_arena(rondo__plan *plan, const int8_t *class_of, lifetimes *l,
-                                    const size_t *levels, uint8_t side, block_list *blocks,
-                                    size_t *out_bytes) {
+static rondo_status plan_side_arena(rondo__plan *plan, const rondo__node_class *class_of,
+                                    lifetimes *l, const size_t *levels, uint8_t side,
+                                    block_list *blocks, size_t *out_bytes) {
     list_blocks(l, plan, side, blocks);
     if (levels != NULL) {
         set_levels(l, plan, class_of, levels, blocks);
@@ -477,8 +479,8 @@ static rondo_status plan_side_arena(rondo__plan *plan, const int8_t *class_of, l
     return RONDO_STATUS_OK;
 }
 
-static rondo_status plan_side_arenas(rondo__plan *plan, const int8_t *class_of, lifetimes *l,
-                                     const size_t *levels, block_list *blocks) {
+static rondo_status plan_side_arenas(rondo__plan *plan, const rondo__node_class *class_of,
+                                     lifetimes *l, const size_t *levels, block_list *blocks) {
     RETURN_IF_ERROR(plan_side_arena(plan, class_of, l, levels, RONDO__SIDE_HOST, blocks,
                                     &plan->host_arena_bytes));
     for (size_t i = 0; i < plan->peer_count; ++i) {
@@ -499,7 +501,7 @@ static rondo_status acquire_arenas(rondo_executor *executor, rondo__plan *plan) 
 }
 
 rondo_status rondo__plan_assign_slots(rondo_executor *executor, rondo__plan *plan,
-                                      const int8_t *class_of) {
+                                      const rondo__node_class *class_of) {
     const rondo_program *program = plan->program;
     rondo_status status = RONDO_STATUS_OK;
     lifetimes l = {0};

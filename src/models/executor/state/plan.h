@@ -96,6 +96,23 @@ typedef enum rondo__bypass_kind {
     RONDO__BYPASS_COUNTED,    // of a segment and a RONDO__STEP_COUNT
 } rondo__bypass_kind;
 
+// How a node runs. Those behind KERNEL run between segments, for the reason of the same name.
+typedef enum rondo__node_class {
+    RONDO__CLASS_IDLE = -1,   // no work: a view, or all that it makes is empty
+    RONDO__CLASS_KERNEL = 0,  // an item of a segment
+    RONDO__CLASS_HOSTED = 1 + RONDO__BYPASS_HOSTED,
+    RONDO__CLASS_DYNAMIC = 1 + RONDO__BYPASS_DYNAMIC,
+    RONDO__CLASS_CONTROL = 1 + RONDO__BYPASS_CONTROL,
+    RONDO__CLASS_OBJECTS = 1 + RONDO__BYPASS_OBJECTS,
+    RONDO__CLASS_EAGER = 1 + RONDO__BYPASS_EAGER,
+    RONDO__CLASS_COUNTED = 1 + RONDO__BYPASS_COUNTED,
+} rondo__node_class;
+
+// Of a node that is neither idle nor an item.
+static inline rondo__bypass_kind rondo__node_class_get_bypass(rondo__node_class node_class) {
+    return (rondo__bypass_kind)(node_class - 1);
+}
+
 // Where values and items of a plan are. A plan of the host has the first side only.
 enum {
     RONDO__SIDE_DEVICE = 0,  // the executor's
