@@ -254,7 +254,7 @@ static rondo_status prepare(recording *r) {
     rondo__executor_retain(run->root);
     rondo__plan_pin(run->plan);
     r->run = run;
-    rondo_status status = take_arena(run, r->plan->arena_bytes);
+    rondo_status status = take_arena(run, r->plan->memory.arena_bytes);
     if (status == RONDO_STATUS_OK) {
         status = take_constants(r);
     }
@@ -287,7 +287,7 @@ static rondo_status hand_over(recording *r) {
 static rondo_status record_run(recording *r) {
     rondo_executor *executor = r->executor;
     RETURN_IF_ERROR(rondo__executor_look_up_plan(executor, r->lists->feeds, &r->plan));
-    if (r->plan == NULL || r->plan->run_count == 0) {
+    if (r->plan == NULL || r->plan->run.count == 0) {
         return RONDO_FAIL_AS(call_name, STATE,
                              "the executor has not run with these shapes yet, and compiling is not "
                              "possible in a capture; run it once before");

@@ -184,8 +184,8 @@ static void run(rondo_executor *executor, float *x, rondo_tensor *out_y) {
 // NaN in all that runs share: who reads what a run did not write shows it.
 static void poison(const rondo_executor *executor) {
     const rondo__plan *plan = executor->current;
-    if (plan != NULL && plan->arena != NULL) {
-        memset(plan->arena->address, 0xff, plan->arena_bytes);
+    if (plan != NULL && plan->memory.arena != NULL) {
+        memset(plan->memory.arena->address, 0xff, plan->memory.arena_bytes);
     }
 }
 

@@ -31,10 +31,10 @@ void rondo__plan_destroy(rondo_executor *executor, rondo__plan *plan) {
         rondo__free(plan->items[i].outputs);
     }
     rondo__free(plan->items);
-    for (size_t v = 0; plan->dynamic != NULL && v < plan->program->value_count; ++v) {
-        rondo_tensor_deinit(&plan->dynamic[v]);
+    for (size_t v = 0; plan->run.dynamic != NULL && v < plan->program->value_count; ++v) {
+        rondo_tensor_deinit(&plan->run.dynamic[v]);
     }
-    rondo__free(plan->dynamic);
+    rondo__free(plan->run.dynamic);
     for (size_t n = 0; plan->refusals != NULL && n < plan->program->node_count; ++n) {
         rondo__free(plan->refusals[n]);
     }
@@ -51,11 +51,11 @@ void rondo__plan_destroy(rondo_executor *executor, rondo__plan *plan) {
     rondo__free(plan->order);
     rondo__free(plan->sides);
     rondo__free(plan->mirrors);
-    rondo__run_memory_release(executor, plan->arena);
-    rondo__run_memory_release(executor, plan->staging_memory);
+    rondo__run_memory_release(executor, plan->memory.arena);
+    rondo__run_memory_release(executor, plan->memory.staging_memory);
     rondo__late_values_free(executor, plan);
-    rondo__free(plan->input_staging);
-    rondo__free(plan->output_staging);
+    rondo__free(plan->memory.input_staging);
+    rondo__free(plan->memory.output_staging);
     rondo__half_report_deinit(&plan->halves);
     rondo_program_destroy(plan->program);
     rondo__free(plan);

@@ -274,33 +274,35 @@ static void mark_bound(const rondo_executor *executor, rondo__plan *plan) {
 // each input and output that travels, and the arena of the processor's side.
 static rondo_status place_staging(rondo_executor *executor, rondo__plan *plan) {
     const rondo_program *program = plan->program;
-    plan->input_staging = rondo__calloc(program->input_count + 1, sizeof *plan->input_staging);
-    plan->output_staging = rondo__calloc(program->output_count + 1, sizeof *plan->output_staging);
-    if (plan->input_staging == NULL || plan->output_staging == NULL) {
+    plan->memory.input_staging =
+        rondo__calloc(program->input_count + 1, sizeof *plan->memory.input_staging);
+    plan->memory.output_staging =
+        rondo__calloc(program->output_count + 1, sizeof *plan->memory.output_staging);
+    if (plan->memory.input_staging == NULL || plan->memory.output_staging == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
     size_t total = 0;
     for (size_t i = 0; i < program->input_count; ++i) {
-        plan->input_staging[i] = total;
+        plan->memory.input_staging[i] = total;
         total += rondo__align_up(plan->slots[program->inputs[i]].bytes, RONDO__ARENA_ALIGNMENT);
     }
-    plan->input_bytes = total;
+    plan->memory.input_bytes = total;
     if (rondo_device_is_host(executor->device)) {
         return RONDO_STATUS_OK;
     }
     for (size_t i = 0; i < program->output_count; ++i) {
         const rondo__slot *slot = &plan->slots[program->outputs[i]];
-        plan->output_staging[i] = total;
+        plan->memory.output_staging[i] = total;
         total += slot->is_on_host ? 0 : rondo__align_up(slot->bytes, RONDO__ARENA_ALIGNMENT);
     }
     size_t bytes;
-    if (!rondo__add_size(total, plan->host_arena_bytes, &bytes)) {
+    if (!rondo__add_size(total, plan->memory.host_arena_bytes, &bytes)) {
         return RONDO_FAIL(NO_MEMORY, "values on the processor take more than memory has");
     }
     RETURN_IF_ERROR(rondo__run_memory_acquire(executor, RONDO_MEMORY_PINNED, NULL, bytes,
-                                              &plan->staging_memory));
-    plan->staging = plan->staging_memory->address;
-    plan->host_arena = plan->staging + total;
+                                              &plan->memory.staging_memory));
+    plan->memory.staging = plan->memory.staging_memory->address;
+    plan->memory.host_arena = plan->memory.staging + total;
     return RONDO_STATUS_OK;
 }
 
@@ -335,8 +337,8 @@ static uint8_t get_item_side(const rondo__plan *plan, size_t i) {
 }
 
 static void set_addresses(rondo__plan *plan) {
-    char *arenas[RONDO__SIDE_PEER + RONDO__PLACE_GPU_MAX] = {plan->arena->address,
-                                                             plan->host_arena};
+    char *arenas[RONDO__SIDE_PEER + RONDO__PLACE_GPU_MAX] = {plan->memory.arena->address,
+                                                             plan->memory.host_arena};
     for (size_t i = 0; i < plan->peer_count; ++i) {
         arenas[RONDO__SIDE_PEER + i] = plan->peers[i].arena->address;
     }
@@ -416,17 +418,19 @@ static rondo_status plan_arena(const rondo_executor *executor, rondo__plan *plan
     size_t bytes = 0;
     bool has_levels = levels != NULL;
     list_blocks(l, plan, RONDO__SIDE_DEVICE, blocks);
-    RETURN_IF_ERROR(rondo__arena_plan(blocks->list, blocks->count, false, &plan->arena_bytes));
+    RETURN_IF_ERROR(
+        rondo__arena_plan(blocks->list, blocks->count, false, &plan->memory.arena_bytes));
     if (!has_levels) {
         return RONDO_STATUS_OK;
     }
     set_levels(l, plan, class_of, levels, blocks);
     RETURN_IF_ERROR(rondo__arena_plan(blocks->list, blocks->count, true, &bytes));
-    has_levels = bytes / 3 * 2 <= plan->arena_bytes + BRANCH_BYTES ||
+    has_levels = bytes / 3 * 2 <= plan->memory.arena_bytes + BRANCH_BYTES ||
                  executor->options.branches == RONDO_BRANCHES_ON;
-    plan->arena_bytes = bytes;
-    return has_levels ? RONDO_STATUS_OK
-                      : rondo__arena_plan(blocks->list, blocks->count, false, &plan->arena_bytes);
+    plan->memory.arena_bytes = bytes;
+    return has_levels
+               ? RONDO_STATUS_OK
+               : rondo__arena_plan(blocks->list, blocks->count, false, &plan->memory.arena_bytes);
 }
 
 // Levels of items and steps; NULL where the plan has no branches.
@@ -482,7 +486,7 @@ static rondo_status plan_side_arena(rondo__plan *plan, const rondo__node_class *
 static rondo_status plan_side_arenas(rondo__plan *plan, const rondo__node_class *class_of,
                                      lifetimes *l, const size_t *levels, block_list *blocks) {
     RETURN_IF_ERROR(plan_side_arena(plan, class_of, l, levels, RONDO__SIDE_HOST, blocks,
-                                    &plan->host_arena_bytes));
+                                    &plan->memory.host_arena_bytes));
     for (size_t i = 0; i < plan->peer_count; ++i) {
         RETURN_IF_ERROR(plan_side_arena(plan, class_of, l, levels, (uint8_t)(RONDO__SIDE_PEER + i),
                                         blocks, &plan->peers[i].arena_bytes));
@@ -496,8 +500,8 @@ static rondo_status acquire_arenas(rondo_executor *executor, rondo__plan *plan) 
         RETURN_IF_ERROR(rondo__run_memory_acquire(executor, RONDO_MEMORY_DEVICE, peer->peer,
                                                   peer->arena_bytes, &peer->arena));
     }
-    return rondo__run_memory_acquire(executor, RONDO_MEMORY_DEVICE, NULL, plan->arena_bytes,
-                                     &plan->arena);
+    return rondo__run_memory_acquire(executor, RONDO_MEMORY_DEVICE, NULL, plan->memory.arena_bytes,
+                                     &plan->memory.arena);
 }
 
 rondo_status rondo__plan_assign_slots(rondo_executor *executor, rondo__plan *plan,
@@ -512,9 +516,9 @@ rondo_status rondo__plan_assign_slots(rondo_executor *executor, rondo__plan *pla
     l.first = rondo__calloc(program->value_count + 1, sizeof *l.first);
     l.last = rondo__calloc(program->value_count + 1, sizeof *l.last);
     plan->slots = rondo__calloc(program->value_count + 1, sizeof *plan->slots);
-    plan->dynamic = rondo__calloc(program->value_count + 1, sizeof *plan->dynamic);
+    plan->run.dynamic = rondo__calloc(program->value_count + 1, sizeof *plan->run.dynamic);
     if (blocks.list == NULL || blocks.owners == NULL || l.first == NULL || l.last == NULL ||
-        plan->slots == NULL || plan->dynamic == NULL) {
+        plan->slots == NULL || plan->run.dynamic == NULL) {
         status = RONDO_STATUS_NO_MEMORY;
         goto free_lists;
     }
@@ -541,7 +545,8 @@ rondo_status rondo__plan_assign_slots(rondo_executor *executor, rondo__plan *pla
     }
     take_offsets(plan, &blocks);
     for (size_t b = 0; b < blocks.count; ++b) {
-        plan->arena_naive_bytes += rondo__align_up(blocks.list[b].bytes, RONDO__ARENA_ALIGNMENT);
+        plan->memory.arena_naive_bytes +=
+            rondo__align_up(blocks.list[b].bytes, RONDO__ARENA_ALIGNMENT);
     }
     for (size_t v = 0; v < program->value_count; ++v) {
         rondo__slot *slot = &plan->slots[v];

@@ -56,11 +56,13 @@ static rondo_status find_regions(rondo__check_memory *memory, const rondo__plan 
     const rondo__plan_peer *peer = rondo__step_get_peer(plan, step);
     if (peer != NULL) {
         RETURN_IF_ERROR(add_region(memory, peer->arena->address, peer->arena_bytes, false));
-    } else if (plan->arena != NULL) {
-        RETURN_IF_ERROR(add_region(memory, plan->arena->address, plan->arena_bytes, false));
+    } else if (plan->memory.arena != NULL) {
+        RETURN_IF_ERROR(
+            add_region(memory, plan->memory.arena->address, plan->memory.arena_bytes, false));
     }
-    if (peer == NULL && plan->host_arena != NULL) {
-        RETURN_IF_ERROR(add_region(memory, plan->host_arena, plan->host_arena_bytes, true));
+    if (peer == NULL && plan->memory.host_arena != NULL) {
+        RETURN_IF_ERROR(
+            add_region(memory, plan->memory.host_arena, plan->memory.host_arena_bytes, true));
     }
     for (size_t i = step->first_item; i < step->first_item + step->item_count; ++i) {
         const rondo__item *item = &plan->items[i];

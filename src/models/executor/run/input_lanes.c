@@ -98,7 +98,7 @@ rondo_status rondo__input_lanes_feed(rondo_executor *executor, const rondo__plan
     size_t end = 0;  // of the last input that goes through
     for (size_t i = 0; i < program->input_count; ++i) {
         if (goes_through(executor, plan, i, &feeds[i])) {
-            end = plan->input_staging[i] + plan->slots[program->inputs[i]].bytes;
+            end = plan->memory.input_staging[i] + plan->slots[program->inputs[i]].bytes;
         }
     }
     if (end == 0) {
@@ -108,7 +108,7 @@ rondo_status rondo__input_lanes_feed(rondo_executor *executor, const rondo__plan
     RETURN_IF_ERROR(take_lane(executor->root, end, &lane));
     for (size_t i = 0; i < program->input_count; ++i) {
         if (goes_through(executor, plan, i, &feeds[i])) {
-            memcpy((char *)lane->pinned + plan->input_staging[i], feeds[i].data,
+            memcpy((char *)lane->pinned + plan->memory.input_staging[i], feeds[i].data,
                    plan->slots[program->inputs[i]].bytes);
         }
     }
@@ -126,15 +126,16 @@ rondo_status rondo__input_lanes_feed(rondo_executor *executor, const rondo__plan
         if (!slot->is_on_host) {
             const rondo__copy_note note =
                 rondo__plan_note_copy(plan, program->inputs[i], NULL, "feed");
-            RETURN_IF_ERROR(rondo__stream_copy_noted(executor->stream, slot->address,
-                                                     from + plan->input_staging[i], slot->bytes,
-                                                     RONDO_COPY_DEVICE_TO_DEVICE, &note));
+            RETURN_IF_ERROR(rondo__stream_copy_noted(
+                executor->stream, slot->address, from + plan->memory.input_staging[i], slot->bytes,
+                RONDO_COPY_DEVICE_TO_DEVICE, &note));
         }
         if (host != NULL) {
             const char *pinned = lane->pinned;
             lane->is_read_late = true;
             RETURN_IF_ERROR(rondo__fetch_put_bytes(executor->stream, host->address,
-                                                   pinned + plan->input_staging[i], host->bytes));
+                                                   pinned + plan->memory.input_staging[i],
+                                                   host->bytes));
         }
     }
     lane->is_used = true;

@@ -15,7 +15,7 @@
 static rondo_status set_result(rondo_executor *executor, rondo__plan *plan, const rondo__node *node,
                                size_t i, int64_t count) {
     const rondo__slot *room = &plan->slots[node->inputs[i]];
-    rondo_tensor *result = &plan->dynamic[node->outputs[i]];
+    rondo_tensor *result = &plan->run.dynamic[node->outputs[i]];
     rondo__tensor_info info;
     rondo_shape shape = room->shape;
     rondo__program_get_info(plan->program, node->outputs[i], &info);

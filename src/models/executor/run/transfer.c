@@ -53,7 +53,7 @@ static rondo_status feed_host_side(rondo_executor *executor, rondo__plan *plan, 
         }
         return RONDO_STATUS_OK;
     }
-    plan->is_fed = false;
+    plan->run.is_fed = false;
     rondo__crossing_note(executor, RONDO__TO_HOST, slot->bytes, false);
     const rondo__copy_note note =
         rondo__plan_note_copy(plan, plan->program->inputs[i], NULL, "feed");
@@ -69,13 +69,13 @@ static rondo_status feed_inputs(rondo_executor *executor, rondo__plan *plan,
                                 const rondo_tensor *feeds, bool waits) {
     const rondo_program *program = plan->program;
     executor->took_device_feeds = false;
-    plan->is_fed = waits;
+    plan->run.is_fed = waits;
     for (size_t i = 0; i < program->input_count; ++i) {
         const rondo__slot *slot = &plan->slots[program->inputs[i]];
         executor->took_device_feeds =
             executor->took_device_feeds || feeds[i].device == executor->device;
         if (slot->kind == RONDO__SLOT_DYNAMIC) {
-            rondo_tensor *place = &plan->dynamic[program->inputs[i]];
+            rondo_tensor *place = &plan->run.dynamic[program->inputs[i]];
             rondo_tensor_deinit(place);
             if (rondo__late_values_is_near(executor, &feeds[i])) {
                 rondo_tensor_share(&feeds[i], place);  // whose bytes stay for the run
@@ -86,7 +86,8 @@ static rondo_status feed_inputs(rondo_executor *executor, rondo__plan *plan,
         if (slot->kind != RONDO__SLOT_ARENA || slot->bytes == 0) {
             continue;  // its value is part of the plan
         }
-        if (plan->is_bound && rondo__in_place_find(plan, program->inputs[i]) == feeds[i].data) {
+        if (plan->run.is_in_place &&
+            rondo__in_place_find(plan, program->inputs[i]) == feeds[i].data) {
             continue;
         }
         RETURN_IF_ERROR(feed_host_side(executor, plan, i, &feeds[i], waits));
@@ -98,10 +99,10 @@ static rondo_status feed_inputs(rondo_executor *executor, rondo__plan *plan,
             RETURN_IF_ERROR(rondo__stream_copy_noted(executor->stream, slot->address, feeds[i].data,
                                                      slot->bytes, RONDO_COPY_DEVICE_TO_DEVICE,
                                                      &note));
-        } else if (waits && plan->staging == NULL) {
+        } else if (waits && plan->memory.staging == NULL) {
             feed_memory(executor, plan, i, slot->address, feeds[i].data, slot->bytes);
         } else if (waits) {
-            char *staged = plan->staging + plan->input_staging[i];
+            char *staged = plan->memory.staging + plan->memory.input_staging[i];
             feed_memory(executor, plan, i, staged, feeds[i].data, slot->bytes);
             if (executor->depth > 0) {  // what a caller feeds is not counted
                 rondo__crossing_note(executor, RONDO__TO_DEVICE, slot->bytes, false);
@@ -118,7 +119,7 @@ static rondo_status feed_inputs(rondo_executor *executor, rondo__plan *plan,
 static rondo_status check_dynamic(rondo_executor *executor, const rondo__plan *plan) {
     for (size_t i = 0; executor->depth == 0 && i < plan->program->output_count; ++i) {
         const int32_t value = plan->program->outputs[i];
-        const rondo_tensor *result = &plan->dynamic[value];
+        const rondo_tensor *result = &plan->run.dynamic[value];
         if (plan->slots[value].kind == RONDO__SLOT_DYNAMIC && result->dtype != RONDO_DTYPE_NONE) {
             RETURN_IF_ERROR(
                 rondo__executor_check_output(executor, i, result->dtype, &result->shape));
@@ -128,7 +129,7 @@ static rondo_status check_dynamic(rondo_executor *executor, const rondo__plan *p
 }
 
 static void count_run(rondo_executor *executor, rondo__plan *plan, bool was_replayed) {
-    plan->run_count += 1;
+    plan->run.count += 1;
     executor->eager_run_count += was_replayed ? 0 : 1;
     executor->replay_run_count += was_replayed ? 1 : 0;
     executor->has_run = true;
@@ -151,7 +152,7 @@ static rondo_status give_up(rondo_executor *executor, const rondo__fetch *fetch,
 }
 
 static rondo_status run_steps(rondo_executor *executor, rondo__plan *plan, bool *out_was_replayed) {
-    if (!plan->is_bound) {
+    if (!plan->run.is_in_place) {
         return rondo__plan_run_steps(executor, plan, rondo__executor_run_tensors, out_was_replayed);
     }
     *out_was_replayed = true;
@@ -291,7 +292,7 @@ rondo_status rondo_executor_rerun(rondo_executor *executor) {
     rondo__budget *before = rondo__executor_begin_call(executor, NULL, 0);
     rondo_status status = rondo__self_check_begin_run(executor);
     begin_crossings(active);
-    plan->is_fed = true;  // by the run before
+    plan->run.is_fed = true;  // by the run before
     if (status == RONDO_STATUS_OK) {
         status =
             rondo__plan_run_steps(active, plan, rondo__executor_run_tensors, &times.was_replayed);

@@ -114,10 +114,10 @@ void rondo__verbose_tell_graphs(rondo_executor *executor, const rondo__plan *pla
 }
 
 void rondo__verbose_tell_bypassed(rondo_executor *executor, rondo__plan *plan) {
-    if (executor->root->verbose.level == 0 || plan->told_count == plan->bypassed_count) {
+    if (executor->root->verbose.level == 0 || plan->run.told_count == plan->bypassed_count) {
         return;
     }
-    plan->told_count = plan->bypassed_count;
+    plan->run.told_count = plan->bypassed_count;
     for (size_t s = 0; s < plan->step_count; ++s) {
         const rondo__step *step = &plan->steps[s];
         if (step->kind == RONDO__STEP_BYPASS) {

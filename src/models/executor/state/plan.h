@@ -47,7 +47,7 @@ typedef enum rondo__slot_kind {
     RONDO__SLOT_NONE,      // the value is not used
     RONDO__SLOT_CONSTANT,  // known ahead; `address` is set when a kernel needs it on the device
     RONDO__SLOT_ARENA,
-    RONDO__SLOT_DYNAMIC,  // plan->dynamic[value]; also strings and sequences
+    RONDO__SLOT_DYNAMIC,  // plan->run.dynamic[value]; also strings and sequences
 } rondo__slot_kind;
 
 typedef struct rondo__slot {
@@ -61,7 +61,7 @@ typedef struct rondo__slot {
     size_t part_at;     // of a part of the root's value: from the root's start; see skipped_moves.h
     size_t offset;      // ARENA: from the arena's start
     void *address;      // ARENA and CONSTANT: on the device; with is_on_host in pinned memory
-    bool is_on_host;    // ARENA: lies in plan->host_arena
+    bool is_on_host;    // ARENA: lies in plan->memory.host_arena
     uint8_t side;       // RONDO__SIDE_...
     bool needs_device;  // CONSTANT: some kernel reads it there
     bool is_bound;      // ARENA: lies where the plan around it says: of a part (body_plan.h), or
@@ -259,34 +259,60 @@ typedef struct rondo__bound_symbol {
     const char *owner;  // name of the port that said so; NULL: rondo_program_set_dimension
 } rondo__bound_symbol;
 
+// Where a plan's values lie, and what goes in and out.
+typedef struct rondo__plan_memory {
+    rondo__run_memory *arena;  // used up to `arena_bytes`
+    size_t arena_bytes;
+    size_t arena_naive_bytes;
+    rondo__run_memory *staging_memory;
+    char *staging;           // pinned; inputs, then outputs; NULL on the host device
+    size_t *input_staging;   // offsets into `staging`, or into a lane (input_lanes.h)
+    size_t input_bytes;      // of all inputs there
+    size_t *output_staging;  // offsets into `staging`, or into the run's `late_staging`
+    char *host_arena;        // on a GPU: pinned, behind `staging`; of `host_arena_bytes`
+    size_t host_arena_bytes;
+} rondo__plan_memory;
+
+// What runs of a plan change, beside the graphs of its steps.
+typedef struct rondo__plan_run {
+    rondo_tensor *dynamic;  // one for each value
+    // Of the run at hand:
+    bool is_fed;                       // what the processor reads of its inputs is there
+    bool is_in_place;                  // it takes device tensors where they are
+    rondo__run_memory *late_staging;   // pinned, for outputs of late shapes; NULL: none yet
+    rondo_tensor *late_copies;         // by value: copies in host memory, or NULL (late_values.h)
+    struct rondo__in_place *in_place;  // NULL: not yet; see in_place_replay.h
+    // Of the last capture:
+    size_t failed_item;  // that it failed at; SIZE_MAX: at none, or at its end
+    char failure[104];   // why it failed
+    bool is_probed;      // it asks after each op whether the stream records
+    // Of all:
+    uint64_t count;
+    uint64_t first_replay_ns;  // 0 until it happened
+    size_t told_count;         // bypassed steps that were told of (verbose.h)
+} rondo__plan_run;
+
+// What is compiled, and in `run` what runs change of it.
 struct rondo__plan {
     rondo__lru_entry *entry;  // its place among the executor's plans; NULL while it is made
     rondo_program *program;
-    rondo__slot *slots;     // one for each value
-    rondo_tensor *dynamic;  // one for each value
+    rondo__slot *slots;  // one for each value
     size_t item_count;
     rondo__item *items;
     size_t step_count;
     rondo__step *steps;
     size_t bypassed_count;
     size_t counted_count;  // steps that wait for a count
-    size_t told_count;     // of these, that were told of (verbose.h)
-    size_t eager_count;    // of these, with a kernel, which counts among the items, too
-    size_t failed_item;    // that the last capture failed at; SIZE_MAX: at none, or at its end
-    char failure[104];     // why it failed
-    bool is_probed;        // the capture at hand asks after each op whether the stream records
-    bool is_fed;           // of the run at hand: what the processor reads of its inputs is there
+    size_t eager_count;    // bypasses with a kernel, which counts among the items, too
     size_t random_count;   // nodes that draw
     char **refusals;       // one for each node: why a control op is bypassed; NULL entries, or NULL
 
     // On a GPU; NULL otherwise.
-    rondo__op_device *homes;  // one for each node
-    size_t *order;            // nodes in an order in which makers precede users
-    uint8_t *sides;           // one for each value: RONDO__SIDE_...
-    int32_t *mirrors;         // one for each input: its second place, on the host; -1: none
-    size_t transfer_count;    // items that copy between the sides
-    char *host_arena;         // pinned, behind `staging`; of `host_arena_bytes`
-    size_t host_arena_bytes;
+    rondo__op_device *homes;          // one for each node
+    size_t *order;                    // nodes in an order in which makers precede users
+    uint8_t *sides;                   // one for each value: RONDO__SIDE_...
+    int32_t *mirrors;                 // one for each input: its second place, on the host; -1: none
+    size_t transfer_count;            // items that copy between the sides
     rondo__weight_list host_weights;  // what kernels of the processor read of constants
 
     rondo__spill *spill;  // weights that do not stay on the GPU; NULL: all do
@@ -296,29 +322,16 @@ struct rondo__plan {
     rondo__plan_peer *peers;
     rondo_event *begun;  // a run's inputs are there
 
-    rondo__run_memory *arena;  // used up to `arena_bytes`
-    size_t arena_bytes;
-    size_t arena_naive_bytes;
-    rondo__run_memory *staging_memory;
-    char *staging;           // pinned; inputs, then outputs; NULL on the host device
-    size_t *input_staging;   // offsets into `staging`, or into a lane (async.c)
-    size_t input_bytes;      // of all inputs there
-    size_t *output_staging;  // offsets into `staging`, or into `late_staging`
-    rondo__run_memory
-        *late_staging;      // pinned, for outputs of late shapes; NULL: none yet (late_values.h)
-    rondo_tensor *brought;  // by value: copies in host memory, or NULL (late_values.h)
+    rondo__plan_memory memory;
     rondo__weight_list weights;  // what its kernels read of constants, shared with other plans
     size_t private_bytes;        // what its kernels have made of constants for themselves
     uint64_t constant_bytes;     // of its program
 
-    struct rondo__in_place *bound;  // NULL: not yet; see in_place_replay.h
-    bool is_bound;                  // of the run at hand: it takes device tensors where they are
-    atomic_int pin_count;           // recorded runs that use it; see retire.h
+    rondo__plan_run run;
+    atomic_int pin_count;  // recorded runs that use it; see retire.h
     struct rondo__plan *next_retired;
 
-    uint64_t run_count;
     uint64_t prepare_ns;
-    uint64_t first_replay_ns;   // 0 until it happened
     uint64_t bytes;             // all that goes with it, but for weights that others may share
     rondo__half_report halves;  // what f16 did; empty in f32
 };

@@ -17,7 +17,7 @@ void rondo__stand_ins_deinit(rondo__stand_ins *places) {
 }
 
 void rondo__in_place_free(rondo__plan *plan) {
-    rondo__in_place *bound = plan->bound;
+    rondo__in_place *bound = plan->run.in_place;
     if (bound != NULL) {
         rondo_learned_destroy(bound->learned);
         rondo__stand_ins_deinit(&bound->places);
@@ -25,21 +25,21 @@ void rondo__in_place_free(rondo__plan *plan) {
         rondo__free(bound->found);
         rondo__free(bound->values);
         rondo__free(bound);
-        plan->bound = NULL;
-        plan->is_bound = false;
+        plan->run.in_place = NULL;
+        plan->run.is_in_place = false;
     }
 }
 
 void rondo__late_values_drop(rondo__plan *plan) {
-    for (size_t v = 0; plan->brought != NULL && v < plan->program->value_count; ++v) {
-        rondo_tensor_deinit(&plan->brought[v]);
+    for (size_t v = 0; plan->run.late_copies != NULL && v < plan->program->value_count; ++v) {
+        rondo_tensor_deinit(&plan->run.late_copies[v]);
     }
 }
 
 void rondo__late_values_free(rondo_executor *executor, rondo__plan *plan) {
     rondo__late_values_drop(plan);
-    rondo__free(plan->brought);
-    rondo__run_memory_release(executor, plan->late_staging);
+    rondo__free(plan->run.late_copies);
+    rondo__run_memory_release(executor, plan->run.late_staging);
 }
 
 // ---- of an executor -----------------------------------------------------------------------------
