@@ -219,7 +219,7 @@ static uint64_t expect_same(void (*build)(model_builder *)) {
     }
     const uint64_t count = get_branch_count(branched);
     assert_int_equal(get_branch_count(straight), 1);
-    assert_int_equal(branched->replay_run_count, 9);
+    assert_int_equal(branched->runs.replay_count, 9);
     rondo_executor_destroy(branched);
     rondo_executor_destroy(straight);
     close_model(&f);

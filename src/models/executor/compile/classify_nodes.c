@@ -36,7 +36,7 @@ static void fill_request(const rondo_executor *executor, rondo__plan *plan, size
     *out_request =
         (rondo__kernel_request){.device = peer != NULL ? peer->peer->device : executor->device,
                                 .op = &node->op,
-                                .watch = &executor->root->watch,
+                                .watch = &executor->root->resources.watch,
                                 .input_count = node->input_count,
                                 .inputs = inputs,
                                 .output_count = node->output_count,
@@ -44,7 +44,7 @@ static void fill_request(const rondo_executor *executor, rondo__plan *plan, size
                                 .weights = peer != NULL ? &peer->weights : &plan->weights,
                                 .tuning = executor->options.tuning,
                                 .constant_bytes = plan->constant_bytes,
-                                .choices = executor->root->choices,
+                                .choices = executor->root->resources.choices,
                                 .use_reference = executor->options.reference};
     rondo__spill_fill_request(plan, n, out_request);
 }
@@ -88,10 +88,10 @@ static void blame_weights(const rondo__node *node, rondo_status status,
 
 // What counts against the host's budget beside shared weights.
 static uint64_t get_private_bytes(const rondo_executor *executor) {
-    const rondo__budget *budget = executor->root->budget;
-    const rondo__weight_account *account = &executor->root->weights;
+    const rondo__budget *budget = executor->root->resources.budget;
+    const rondo__weight_account *account = &executor->root->resources.weights;
     return rondo__budget_get_used(budget) - (account->budget == budget ? account->bytes : 0) -
-           executor->root->spill_weights.bytes;
+           executor->root->resources.spill_weights.bytes;
 }
 
 // A control op that a graph can hold is an item like others; otherwise keeps what hinders.

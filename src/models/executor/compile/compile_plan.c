@@ -238,7 +238,7 @@ rondo_status rondo__plan_create(rondo_executor *executor, rondo_program *program
         return RONDO_STATUS_NO_MEMORY;
     }
     plan->program = program;
-    rondo__weight_list_init(&executor->root->weights, &plan->weights);
+    rondo__weight_list_init(&executor->root->resources.weights, &plan->weights);
     rondo__planning planning = {.executor = executor, .plan = plan, .planner = &planner};
     rondo_status status = RONDO_STATUS_OK;
     for (size_t i = 0; i < sizeof phases / sizeof *phases && status == RONDO_STATUS_OK; ++i) {

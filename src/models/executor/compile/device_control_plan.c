@@ -487,7 +487,7 @@ static rondo_status prepare(preparation *p) {
         REFUSE(p, "it works on sequences");
         return RONDO_STATUS_OK;
     }
-    if (!is_if && p->executor->root->watch == NULL) {
+    if (!is_if && p->executor->root->resources.watch == NULL) {
         REFUSE(p, "nothing could end it");
         return RONDO_STATUS_OK;
     }

@@ -46,7 +46,7 @@ rondo_status rondo__crossing_copy(rondo_stream *stream, rondo__crossing way,
 
 void rondo__crossing_note(const rondo_executor *executor, rondo__crossing way, size_t bytes,
                           bool stops) {
-    rondo__crossing_log *log = &executor->root->crossings;
+    rondo__crossing_log *log = &executor->root->resources.crossings;
     rondo__crossing_counts counts = {0};
     counts.count[way] = 1;
     counts.bytes[way] = bytes;

@@ -102,7 +102,7 @@ static rondo_status check_result(const rondo__fetch *fetch, size_t i, const rond
 }
 
 static rondo_status allocate_result(const rondo__fetch *fetch, size_t i, const rondo_tensor *view) {
-    rondo_tensor *fresh = &fetch->executor->fresh[i];
+    rondo_tensor *fresh = &fetch->executor->ports.fresh[i];
     if (!rondo__dtype_is_plain(view->dtype)) {
         return rondo__executor_pass_object(fetch->executor, view, fresh);
     }
@@ -130,7 +130,7 @@ static rondo_status prepare_output(const rondo__fetch *fetch, size_t i) {
 }
 
 static rondo_tensor *get_target(const rondo__fetch *fetch, size_t i) {
-    rondo_tensor *fresh = &fetch->executor->fresh[i];
+    rondo_tensor *fresh = &fetch->executor->ports.fresh[i];
     return fresh->dtype != RONDO_DTYPE_NONE ? fresh : &fetch->results[i];
 }
 
@@ -292,7 +292,7 @@ bool rondo__fetch_leaves_pinned(const rondo__fetch *fetch) {
 void rondo__fetch_finish(const rondo__fetch *fetch) {
     for (size_t i = 0; i < fetch->plan->program->output_count; ++i) {
         rondo_tensor view;
-        rondo_tensor *fresh = &fetch->executor->fresh[i];
+        rondo_tensor *fresh = &fetch->executor->ports.fresh[i];
         if (!is_wanted(fetch, i) || rondo__fetch_view(fetch, i, &view) != RONDO_STATUS_OK) {
             continue;
         }
@@ -317,6 +317,6 @@ void rondo__fetch_finish(const rondo__fetch *fetch) {
 
 void rondo__fetch_drop(const rondo__fetch *fetch) {
     for (size_t i = 0; i < fetch->plan->program->output_count; ++i) {
-        rondo_tensor_deinit(&fetch->executor->fresh[i]);
+        rondo_tensor_deinit(&fetch->executor->ports.fresh[i]);
     }
 }

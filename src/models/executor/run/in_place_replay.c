@@ -152,7 +152,7 @@ static void choose(const rondo__fetch *fetch, rondo__in_place *bound, const rond
     const rondo_program *program = fetch->plan->program;
     memset(bound->places.by_root, 0, program->value_count * sizeof *bound->places.by_root);
     rondo__stand_ins_choose(&bound->places, feeds, fetch->results, fetch->wants);
-    for (const rondo__state *state = fetch->executor->root->states; state != NULL;
+    for (const rondo__state *state = fetch->executor->root->caller.states; state != NULL;
          state = state->next) {
         rondo__stand_ins_choose_result(&bound->places, feeds, state->output, &state->spare);
     }
@@ -224,8 +224,8 @@ rondo_status rondo__in_place_run(rondo_executor *executor, rondo__plan *plan) {
     const rondo__in_place *bound = plan->run.in_place;
     RETURN_IF_ERROR(
         rondo_learned_run(bound->learned, executor->stream, bound->values, bound->count));
-    executor->in_place_run_count += 1;
-    executor->root->ran_count += plan->item_count;
-    executor->root->replayed_count += plan->item_count;
+    executor->runs.in_place_count += 1;
+    executor->root->runs.ran_count += plan->item_count;
+    executor->root->runs.replayed_count += plan->item_count;
     return RONDO_STATUS_OK;
 }

@@ -14,14 +14,14 @@
 
 rondo_status rondo__async_make(rondo_executor *executor) {
     rondo_executor *root = executor->root;
-    if (root->async != NULL) {
+    if (root->caller.async != NULL) {
         return RONDO_STATUS_OK;
     }
     rondo__async *async = rondo__calloc(1, sizeof *async);
     if (async == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
-    root->async = async;
+    root->caller.async = async;
     rondo_status status = rondo_event_create(root->device, 0, &async->finished);
     if (status == RONDO_STATUS_OK && !rondo_device_is_host(root->device)) {
         status = rondo_stream_create(root->device, NULL, &async->copy_stream);
@@ -45,7 +45,7 @@ rondo_status rondo__async_make(rondo_executor *executor) {
 
 // A lane with room for `bytes`, which nobody reads any more.
 static rondo_status take_lane(rondo_executor *root, size_t bytes, rondo__input_lane **out_lane) {
-    rondo__async *async = root->async;
+    rondo__async *async = root->caller.async;
     const bool is_host = rondo_device_is_host(root->device);
     rondo__input_lane *lane = &async->lanes[async->next];
     if (lane->is_used) {
@@ -82,7 +82,7 @@ static bool goes_through(const rondo_executor *executor, const rondo__plan *plan
 
 // Beside whatever the run's stream does, which waits for the end of it.
 static rondo_status upload(rondo_executor *executor, rondo__input_lane *lane, size_t bytes) {
-    rondo_stream *side = executor->root->async->copy_stream;
+    rondo_stream *side = executor->root->caller.async->copy_stream;
     if (lane->is_used) {
         RETURN_IF_ERROR(rondo_stream_wait_event(side, lane->consumed));
     }

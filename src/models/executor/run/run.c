@@ -102,7 +102,7 @@ static rondo_status run_ahead(rondo_executor *executor, const rondo__plan *plan,
         status = rondo__hosted_run(item);
         rondo__hook_leave(&scope);
     }
-    executor->root->here_ns += rondo__clock_now_ns() - start_ns;
+    executor->root->runs.here_ns += rondo__clock_now_ns() - start_ns;
     return status;
 }
 
@@ -348,7 +348,7 @@ static size_t count_ops(const rondo__plan *plan, rondo__step *step) {
 
 // Counts what the step copies. For what is copied before a bypass or a count the run waits there.
 static void note_crossings(rondo_executor *root, const rondo__plan *plan, rondo__step *step) {
-    rondo__crossing_log *log = &root->crossings;
+    rondo__crossing_log *log = &root->resources.crossings;
     const rondo__brought brought = rondo__spill_measure(plan, step);
     log->brought.count += brought.count;
     log->brought.bytes += brought.bytes;
@@ -372,7 +372,7 @@ static rondo_status replay_step(rondo_executor *executor, const rondo__plan *pla
     const uint64_t start_ns = rondo__clock_now_ns();
     stream->runs_here = true;
     const rondo_status status = rondo_graph_replay(step->graph, stream);
-    executor->root->here_ns += stream->runs_here ? 0 : rondo__clock_now_ns() - start_ns;
+    executor->root->runs.here_ns += stream->runs_here ? 0 : rondo__clock_now_ns() - start_ns;
     stream->runs_here = false;
     return status;
 }
@@ -391,7 +391,7 @@ static rondo_status run_step(rondo_executor *executor, rondo__plan *plan, rondo_
     const size_t op_count = count_ops(plan, step);
     const bool is_replayed = mode->use_graphs && step->graph != NULL;
     rondo_status status = RONDO_STATUS_OK;
-    root->ran_count += op_count;
+    root->runs.ran_count += op_count;
     note_crossings(root, plan, step);
     if (step->kind == RONDO__STEP_COUNT) {
         status = rondo__counted_run(executor, plan, step);
@@ -403,11 +403,11 @@ static rondo_status run_step(rondo_executor *executor, rondo__plan *plan, rondo_
         status = run_ahead(executor, plan, step);
     } else if (mode->is_checked && step->graph != NULL) {
         status = rondo__self_check_segment(executor, plan, step, launch_items);
-        root->replayed_count += step->graph != NULL ? op_count : 0;
+        root->runs.replayed_count += step->graph != NULL ? op_count : 0;
         mode->graph_count += step->graph != NULL ? 1 : 0;
     } else if (is_replayed) {
         status = replay_step(executor, plan, step);
-        root->replayed_count += op_count;
+        root->runs.replayed_count += op_count;
         mode->graph_count += 1;
     } else {
         status = launch_items(executor, plan, step);
@@ -456,17 +456,18 @@ rondo_status rondo__plan_run_steps(rondo_executor *executor, rondo__plan *plan,
         RETURN_IF_ERROR(capture_plan(executor, plan));
     }
     rondo_executor *root = executor->root;
-    const uint64_t ran_before = root->ran_count;
-    const uint64_t replayed_before = root->replayed_count;
+    const uint64_t ran_before = root->runs.ran_count;
+    const uint64_t replayed_before = root->runs.replayed_count;
     uint64_t start_ns = plan->run.first_replay_ns == 0 ? rondo__clock_now_ns() : 0;
     const rondo_status status = run_all(executor, plan, run_body, &mode);
     if (status != RONDO_STATUS_OK) {
         wait_for_others(executor, plan);
         return status;
     }
-    const uint64_t replayed_count = root->replayed_count - replayed_before;
+    const uint64_t replayed_count = root->runs.replayed_count - replayed_before;
     const bool may_wait = executor->depth > 0 || !rondo__executor_is_putting(executor);
-    *out_was_replayed = replayed_count > 0 && 2 * replayed_count >= root->ran_count - ran_before;
+    *out_was_replayed =
+        replayed_count > 0 && 2 * replayed_count >= root->runs.ran_count - ran_before;
     rondo__verbose_tell_run(executor, plan, mode.graph_count);
     if (mode.graph_count > 0 && plan->run.first_replay_ns == 0 && may_wait) {
         RETURN_IF_ERROR(rondo_stream_synchronize(executor->stream));

@@ -68,12 +68,12 @@ static rondo_status feed_host_side(rondo_executor *executor, rondo__plan *plan, 
 static rondo_status feed_inputs(rondo_executor *executor, rondo__plan *plan,
                                 const rondo_tensor *feeds, bool waits) {
     const rondo_program *program = plan->program;
-    executor->took_device_feeds = false;
+    executor->runs.took_device_feeds = false;
     plan->run.is_fed = waits;
     for (size_t i = 0; i < program->input_count; ++i) {
         const rondo__slot *slot = &plan->slots[program->inputs[i]];
-        executor->took_device_feeds =
-            executor->took_device_feeds || feeds[i].device == executor->device;
+        executor->runs.took_device_feeds =
+            executor->runs.took_device_feeds || feeds[i].device == executor->device;
         if (slot->kind == RONDO__SLOT_DYNAMIC) {
             rondo_tensor *place = &plan->run.dynamic[program->inputs[i]];
             rondo_tensor_deinit(place);
@@ -130,13 +130,13 @@ static rondo_status check_dynamic(rondo_executor *executor, const rondo__plan *p
 
 static void count_run(rondo_executor *executor, rondo__plan *plan, bool was_replayed) {
     plan->run.count += 1;
-    executor->eager_run_count += was_replayed ? 0 : 1;
-    executor->replay_run_count += was_replayed ? 1 : 0;
-    executor->has_run = true;
+    executor->runs.eager_count += was_replayed ? 0 : 1;
+    executor->runs.replay_count += was_replayed ? 1 : 0;
+    executor->runs.has_run = true;
     executor->fed = plan;
     if (executor->depth == 0) {
-        executor->root->ran = executor;
-        executor->root->crossings.run_count += 1;
+        executor->root->variants.ran = executor;
+        executor->root->resources.crossings.run_count += 1;
     }
 }
 
@@ -162,14 +162,14 @@ static rondo_status run_steps(rondo_executor *executor, rondo__plan *plan, bool 
 // Nothing of this run has been copied yet; a body's copies are those of the run around it.
 static void begin_crossings(rondo_executor *executor) {
     if (executor->depth == 0) {
-        executor->root->crossings.pending = (rondo__crossing_counts){0};
+        executor->root->resources.crossings.pending = (rondo__crossing_counts){0};
     }
 }
 
 // Until it is done no run has left its inputs.
 static void forget_fed(rondo_executor *executor) {
     if (executor->depth == 0) {
-        executor->root->ran = NULL;
+        executor->root->variants.ran = NULL;
     }
 }
 
@@ -185,10 +185,10 @@ static rondo_status put_run(const rondo__fetch *fetch, rondo__plan *plan, const 
     RETURN_IF_ERROR(rondo__executor_mark(executor, 1));
     const uint64_t fed_ns = rondo__clock_now_ns();
     const rondo_status status = run_steps(executor, plan, &out_times->was_replayed);
-    out_times->enqueue_ns = rondo__clock_now_ns() - fed_ns - executor->root->here_ns;
+    out_times->enqueue_ns = rondo__clock_now_ns() - fed_ns - executor->root->runs.here_ns;
     out_times->compute_ns = fed_ns;  // until somebody knows when it was done
-    out_times->ran_op_count = executor->root->ran_count;
-    out_times->replayed_op_count = executor->root->replayed_count;
+    out_times->ran_op_count = executor->root->runs.ran_count;
+    out_times->replayed_op_count = executor->root->runs.replayed_count;
     RETURN_IF_ERROR(status);
     RETURN_IF_ERROR(check_dynamic(executor, plan));
     RETURN_IF_ERROR(rondo__fetch_prepare(fetch));
@@ -238,7 +238,7 @@ rondo_status rondo__executor_run_tensors(rondo_executor *executor, const rondo_t
     rondo__states_advance(executor);
     times.latency_ns = rondo__clock_now_ns() - start_ns;
     rondo__executor_read_spans(executor, &times);
-    executor->times = times;
+    executor->runs.times = times;
     count_run(executor, plan, times.was_replayed);
     rondo__branches_settle(executor, plan);
     return RONDO_STATUS_OK;
@@ -246,7 +246,7 @@ rondo_status rondo__executor_run_tensors(rondo_executor *executor, const rondo_t
 
 // Marks the end of the run, for ourselves and for the caller.
 static rondo_status mark_end(rondo_executor *executor, rondo_event *done) {
-    RETURN_IF_ERROR(rondo_event_record(executor->root->async->finished, executor->stream));
+    RETURN_IF_ERROR(rondo_event_record(executor->root->caller.async->finished, executor->stream));
     return done != NULL ? rondo_event_record(done, executor->stream) : RONDO_STATUS_OK;
 }
 
@@ -274,14 +274,14 @@ rondo_status rondo_executor_rerun(rondo_executor *executor) {
         return RONDO_FAIL(INVALID, "executor is NULL");
     }
     RETURN_IF_ERROR(rondo__executor_settle(executor, __func__));
-    rondo_executor *active = executor->ran;
+    rondo_executor *active = executor->variants.ran;
     rondo__plan *plan = active != NULL ? active->fed : NULL;
     if (plan == NULL) {
         return RONDO_FAIL(STATE,
                           "nothing has run yet, or the last run failed, or its plan was dropped; "
                           "call rondo_executor_run first");
     }
-    if (active->took_device_feeds) {
+    if (active->runs.took_device_feeds) {
         return RONDO_FAIL(STATE,
                           "the inputs of the last run were device tensors, which are the "
                           "program's; run again with them");
@@ -298,7 +298,7 @@ rondo_status rondo_executor_rerun(rondo_executor *executor) {
             rondo__plan_run_steps(active, plan, rondo__executor_run_tensors, &times.was_replayed);
     }
     rondo__self_check_end_run(executor);
-    times.enqueue_ns = rondo__clock_now_ns() - start_ns - executor->root->here_ns;
+    times.enqueue_ns = rondo__clock_now_ns() - start_ns - executor->root->runs.here_ns;
     rondo_error saved;
     rondo__error_save(&saved);
     rondo_status waited = rondo_stream_synchronize(active->stream);
@@ -315,9 +315,9 @@ rondo_status rondo_executor_rerun(rondo_executor *executor) {
     RETURN_IF_ERROR(status);
     times.latency_ns = rondo__clock_now_ns() - start_ns;
     times.compute_ns = times.latency_ns;
-    times.ran_op_count = executor->ran_count;
-    times.replayed_op_count = executor->replayed_count;
-    active->times = times;
+    times.ran_op_count = executor->runs.ran_count;
+    times.replayed_op_count = executor->runs.replayed_count;
+    active->runs.times = times;
     count_run(active, plan, times.was_replayed);
     rondo__branches_settle(active, plan);
     return RONDO_STATUS_OK;

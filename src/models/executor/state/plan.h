@@ -405,6 +405,90 @@ typedef struct rondo__call_lists {
     bool *is_fed;    // one for each optional input
 } rondo__call_lists;
 
+// What plans of an executor are found by; see plan_cache.c.
+typedef struct rondo__plan_keys {
+    bool *keyed;  // one for each input: its value is part of the plan's key
+    size_t miss_count;
+    bool *deciding;  // the same, where it is fed in host memory: branches depend on it
+    uint64_t decisions[RONDO__DECISIONS_MAX];  // hashes of what those were, of plans that were made
+    size_t decision_count;
+    uint8_t *key;  // of the feeds at hand
+    size_t key_capacity;
+} rondo__plan_keys;
+
+// What runs of an executor leave to be told.
+typedef struct rondo__run_log {
+    bool has_run;
+    bool took_device_feeds;  // the last run; its inputs are the program's
+    rondo_run_times times;
+    uint64_t eager_count;
+    uint64_t replay_count;
+    uint64_t in_place_count;
+    uint64_t fed_bytes;  // the most that was fed at once
+    // Of a caller's executor, for its bodies, too; of the run at hand:
+    uint64_t turn_count;      // of all loops
+    uint64_t ran_count;       // ops, in bodies each time
+    uint64_t replayed_count;  // of these, in graphs
+    uint64_t here_ns;         // that its thread computed ops
+} rondo__run_log;
+
+// What a caller's executor has for itself, its variants and its bodies.
+typedef struct rondo__resources {
+    rondo__executor_generator *generators;
+    rondo__budget *budget;         // host memory
+    rondo__budget *device_budget;  // memory of a GPU; NULL on the host
+    rondo__weight_account weights;
+    rondo_device *host_device;  // for ops of the processor in plans of a GPU; NULL: none yet
+    rondo__weight_account host_weights;        // what they read of constants
+    rondo__peer *peers[RONDO__PLACE_GPU_MAX];  // by number; NULL: not used yet
+    rondo_stream *spill_stream;                // brings weights; NULL: none yet
+    rondo__weight_account spill_weights;       // in pinned memory
+    rondo__crossing_log crossings;
+    rondo__tuning_choices *choices;
+    rondo__verbose verbose;
+    // Where there are loops, or ops that a GPU may refuse data of; NULL otherwise.
+    rondo__flow_watch *watch;
+} rondo__resources;
+
+// Inputs and outputs; of a caller's executor, for its variants, too:
+typedef struct rondo__ports {
+    int32_t *input_of;   // by value of the source: index among inputs and, behind them, optionals;
+    int32_t *output_of;  // index of its first place among outputs; -1 for other values
+    rondo__bound_symbol *symbols;  // one for each of the source
+    bool has_warned;               // of what the model declares
+    rondo__call_lists lists;
+    bool *is_fed;         // of a variant: one for each optional input
+    rondo_tensor *fresh;  // of any: results that a run allocates, one for each output; see fetch.c
+} rondo__ports;
+
+// Where optional inputs are fed: executors of programs in which they are inputs (variants.c).
+typedef struct rondo__variants {
+    size_t count;
+    rondo_executor *list[RONDO__VARIANT_MAX];  // the one used last is the last
+    rondo_executor *active;                    // what was asked last: itself or a variant
+    rondo_executor *ran;                       // the one that ran last; NULL: none, or it failed
+    rondo_executor *retired;                   // given up, but pinned; see retire.h
+} rondo__variants;
+
+// The call under way.
+typedef struct rondo__call {
+    rondo_error record_before;  // of the thread, when the call began
+    rondo__float_scope float_scope;
+    atomic_int own;
+    atomic_int *state;  // is one under way, or cancelled? `own`, or the watch's
+} rondo__call;
+
+// What only a caller's executor has.
+typedef struct rondo__caller {
+    struct rondo__self_check *self_check;   // NULL: never checked
+    rondo__async *async;                    // runs that were not waited for; NULL: none yet
+    struct rondo__state *states;            // see states.h
+    struct rondo__participant *recordings;  // in captures not of Rondo's
+    size_t pattern_count;
+    char **patterns;  // copies of keep_f32, use_f16 and place, which the options point at
+} rondo__caller;
+
+// A caller's executor, a variant of it, or one of a body: a program with its plans.
 struct rondo_executor {
     rondo__base *base_form;     // shared with other executors of the program
     const rondo_program *base;  // of it: clone of the caller's program after the shape-free passes
@@ -419,77 +503,28 @@ struct rondo_executor {
     rondo__part part;            // then the stream is that of the executor around it
     bool keeps_control_on_host;  // control ops are never items of segments
     rondo_executor *root;        // the caller's executor: itself, or the one that this serves
-    rondo__executor_generator *generators;  // of a caller's executor, for its bodies, too
-    bool is_lean;                           // little is folded ahead, because memory was short
-    rondo__plan_worth *worth;               // of the body of a rondo.Rest; NULL otherwise
+    bool is_lean;                // little is folded ahead, because memory was short
+    rondo__plan_worth *worth;    // of the body of a rondo.Rest; NULL otherwise
     bool is_near;  // of such a body on a GPU: data stay where they lie (deferred_body.h)
     const rondo_tensor *near_feeds;  // then what it is fed in the run at hand
-    bool *keyed;                     // one for each input: its value is part of the plan's key
-    size_t keyed_miss_count;
-    bool *deciding;  // the same, where it is fed in host memory: branches depend on it
-    uint64_t decisions[RONDO__DECISIONS_MAX];  // hashes of what those were, of plans that were made
-    size_t decision_count;
     bool is_described;  // a caller's executor: plans are made to be looked at, and not for a run
-    uint32_t straight_count;  // trials of branches that were lost, in a row
-    rondo__lru_map plans;     // by what is fed; see plan_cache.c
-    uint8_t *key;             // of the feeds at hand
-    size_t key_capacity;
-    rondo__plan *current;  // plan that was asked for last
-    rondo__plan *fed;      // whose inputs are those of the last run; NULL: that failed
+    rondo__plan_keys keys;
+    rondo__lru_map plans;        // by what is fed; see plan_cache.c
+    rondo__plan *current;        // plan that was asked for last
+    rondo__plan *fed;            // whose inputs are those of the last run; NULL: that failed
+    uint32_t straight_count;     // trials of branches that were lost, in a row
+    rondo__plan *retired_plans;  // given up, but pinned; see retire.h
     rondo__run_memory *run_memory;
     uint64_t run_memory_bytes;
     uint64_t plan_limit_bytes;  // of plans and run memory together; 0: none
-    bool has_run;
-    rondo_run_times times;
-    uint64_t eager_run_count;
-    uint64_t replay_run_count;
-    uint64_t in_place_run_count;
-    bool took_device_feeds;  // the last run; its inputs are the program's
-    // Of a caller's executor, for its bodies, too:
-    rondo__budget *budget;         // host memory
-    rondo__budget *device_budget;  // memory of a GPU; NULL on the host
-    rondo__weight_account weights;
-    rondo_device *host_device;  // for ops of the processor in plans of a GPU; NULL: none yet
-    rondo__weight_account host_weights;        // what they read of constants
-    rondo__peer *peers[RONDO__PLACE_GPU_MAX];  // by number; NULL: not used yet
-    rondo_stream *spill_stream;                // brings weights; NULL: none yet
-    rondo__weight_account spill_weights;       // in pinned memory
-    rondo__crossing_log crossings;
-    uint64_t fed_bytes;  // the most that was fed at once
-    int32_t *input_of;   // by value of the source: index among inputs and, behind them, optionals;
-    int32_t *output_of;  // index of its first place among outputs; -1 for other values
-    rondo__bound_symbol *symbols;  // one for each of the source
-    bool has_warned;               // of what the model declares
-    // Where optional inputs are fed: executors of programs in which they are inputs (variants.c).
-    size_t variant_count;
-    rondo_executor *variants[RONDO__VARIANT_MAX];  // the one used last is the last
-    rondo_executor *active;                        // what was asked last: itself or a variant
-    rondo_executor *ran;        // the one that ran last; NULL: none, or it failed
-    bool *is_fed;               // of a variant: one for each optional input
-    uint64_t turn_count;        // of all loops, in this run
-    uint64_t ran_count;         // ops of this run, in bodies each time; of a caller's executor
-    uint64_t replayed_count;    // of these, in graphs
-    uint64_t here_ns;           // of this run, that its thread computed ops
-    rondo__verbose verbose;     // of a caller's executor, for its bodies, too
-    rondo_error record_before;  // of the thread, when the call began
-    rondo__float_scope float_scope;
-    atomic_int own_call;
-    atomic_int *call;  // is a call under way, or cancelled? own_call, or the watch's
-    // Of a caller's executor with loops, or with ops that a GPU may refuse data of; NULL otherwise.
-    rondo__flow_watch *watch;
-    struct rondo__self_check *self_check;  // of a caller's executor; NULL: never checked
-    size_t pattern_count;                  // of a caller's executor:
-    char **patterns;  // copies of keep_f32, use_f16 and place, which the options point at
-    rondo__tuning_choices *choices;  // of a caller's executor
-    rondo__call_lists lists;
-    rondo_tensor *fresh;  // results that a run allocates, one for each output; see fetch.c
-    rondo__async *async;  // of a caller's executor: runs that were not waited for; NULL: none yet
-    struct rondo__state *states;       // of a caller's executor; see states.h
-    rondo__plan *retired_plans;        // given up, but pinned; see retire.h
-    rondo_executor *retired_variants;  // of a caller's executor, likewise
+    rondo__run_log runs;
+    rondo__ports ports;
+    rondo__variants variants;
+    rondo__call call;
+    rondo__caller caller;        // of a caller's executor
+    rondo__resources resources;  // of a caller's executor
     rondo_executor *next_retired;
-    atomic_int reference_count;             // of a caller's executor: itself and recorded runs
-    struct rondo__participant *recordings;  // of a caller's executor, in captures not of Rondo's
+    atomic_int reference_count;  // of a caller's executor: itself and recorded runs
 };
 
 // Where the step's work is put.

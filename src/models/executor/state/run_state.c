@@ -45,9 +45,9 @@ void rondo__late_values_free(rondo_executor *executor, rondo__plan *plan) {
 // ---- of an executor -----------------------------------------------------------------------------
 
 void rondo__states_free(rondo_executor *executor) {
-    while (executor->states != NULL) {
-        rondo__state *state = executor->states;
-        executor->states = state->next;
+    while (executor->caller.states != NULL) {
+        rondo__state *state = executor->caller.states;
+        executor->caller.states = state->next;
         rondo_tensor_deinit(&state->value);
         rondo_tensor_deinit(&state->spare);
         rondo__free(state);
@@ -55,8 +55,8 @@ void rondo__states_free(rondo_executor *executor) {
 }
 
 void rondo__self_check_destroy(rondo_executor *executor) {
-    rondo__free(executor->self_check);
-    executor->self_check = NULL;
+    rondo__free(executor->caller.self_check);
+    executor->caller.self_check = NULL;
 }
 
 void rondo__input_lane_empty(rondo_executor *root, rondo__input_lane *lane) {
@@ -70,7 +70,7 @@ void rondo__input_lane_empty(rondo_executor *root, rondo__input_lane *lane) {
 }
 
 void rondo__async_free(rondo_executor *executor) {
-    rondo__async *async = executor->async;
+    rondo__async *async = executor->caller.async;
     if (async == NULL) {
         return;
     }
@@ -81,14 +81,14 @@ void rondo__async_free(rondo_executor *executor) {
     }
     rondo_stream_destroy(async->copy_stream);
     rondo_event_destroy(async->finished);
-    executor->async = NULL;
+    executor->caller.async = NULL;
     rondo__free(async);
 }
 
 void rondo__executor_drain(rondo_executor *executor) {
     rondo_error saved;
     rondo__error_save(&saved);
-    const rondo__async *async = executor->root->async;
+    const rondo__async *async = executor->root->caller.async;
     if (async != NULL && async->is_under_way) {
         (void)!rondo_event_synchronize(async->finished);  // again by a wait, which gets what failed
     }
