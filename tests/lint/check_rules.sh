@@ -113,6 +113,23 @@ printf 'typedef enum rondo_x { RONDO_X_A } rondo_x;\n' >include/rondo/x.h
 structs
 expect "the compiler's width" 'x.h:1: an enum with a name'
 
+members() { awk -v limit=2 -f "$tools/struct_members.awk" case.c >found; }
+printf 'typedef struct pair {\n    int a[2];  // a; b; c;\n    int (*do_it)(int a, int b);\n    int b;\n} pair;\n' >case.c
+members
+expect "two and a function" ""
+printf 'struct three {\n    int a,\n        b;\n    const char *c;\n};\n' >case.c
+members
+expect "three in two lines" 'case.c:1: struct three has 3 members, the limit is 2'
+printf 'struct outer {\n    struct {\n        int a, b;\n    } in;\n    enum { A, B, C } kind;\n};\n' >case.c
+members
+expect "a struct within" ""
+printf 'struct outer {\n    int a;\n    union {\n        int b, c;\n    };\n};\n' >case.c
+members
+expect "one without a name" 'struct outer has 3 members'
+printf 'struct two *make(void) {\n    int a;\n    int b;\n    int c;\n    return 0;\n}\n' >case.c
+members
+expect "a function's variables" ""
+
 suite() { awk -f "$tools/suite_includes.awk" case.c >found; }
 printf '#include <cmocka.h>\n#include "suite.h"\n#include "rondo/graph.h"\n#include "support/peek.h"\n' >case.c
 suite

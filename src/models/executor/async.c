@@ -18,23 +18,23 @@ rondo_stream *rondo_executor_get_stream(const rondo_executor *executor) {
 }
 
 static rondo_status put_run(rondo_executor *executor, rondo_event *done) {
-    const rondo__call_lists *lists = &executor->lists;
+    const rondo__call_lists *lists = &executor->ports.lists;
     RETURN_IF_ERROR(rondo__async_make(executor));
     RETURN_IF_ERROR(rondo__executor_choose_variant(executor, lists->feeds));
-    rondo__async *async = executor->async;
+    rondo__async *async = executor->caller.async;
     rondo_run_times times = {0};
     const uint64_t start_ns = rondo__clock_now_ns();
     RETURN_IF_ERROR(rondo__self_check_begin_run(executor));
     async->is_putting = true;
     const rondo_status status = rondo__executor_put_tensors(
-        executor->active, lists->feeds, lists->results, lists->wants, done, &times);
+        executor->variants.active, lists->feeds, lists->results, lists->wants, done, &times);
     async->is_putting = false;
     rondo__self_check_end_run(executor);
     RETURN_IF_ERROR(status);
     async->is_under_way = true;
     async->start_ns = start_ns;
     async->times = times;
-    async->active = executor->active;
+    async->active = executor->variants.active;
     return RONDO_STATUS_OK;
 }
 
@@ -53,7 +53,7 @@ rondo_status rondo_executor_run_async(rondo_executor *executor, const rondo_bind
     const rondo_status status = put_run(executor, done);
     rondo__executor_end_call(executor, before, status);
     rondo__hook_leave(&scope);
-    const rondo__call_lists *lists = &executor->lists;
+    const rondo__call_lists *lists = &executor->ports.lists;
     for (size_t f = 0; status == RONDO_STATUS_OK && f < fetch_count; ++f) {
         fetches[f].tensor = lists->results[lists->places[f]];
     }

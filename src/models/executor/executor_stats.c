@@ -9,8 +9,8 @@
 
 static void set_graphs(rondo_executor *executor, rondo_graphs_mode graphs) {
     executor->graphs = graphs;
-    for (size_t v = 0; v < executor->variant_count; ++v) {
-        set_graphs(executor->variants[v], graphs);
+    for (size_t v = 0; v < executor->variants.count; ++v) {
+        set_graphs(executor->variants.list[v], graphs);
     }
     for (const rondo__plan *plan = rondo__executor_next_plan(executor, NULL); plan != NULL;
          plan = rondo__executor_next_plan(executor, plan)) {
@@ -38,10 +38,10 @@ rondo_status rondo_executor_get_times(const rondo_executor *executor, rondo_run_
     if (executor == NULL) {
         return RONDO_FAIL(INVALID, "executor is NULL");
     }
-    if (!executor->active->has_run) {
+    if (!executor->variants.active->runs.has_run) {
         return RONDO_FAIL(STATE, "nothing has run yet; call rondo_executor_run first");
     }
-    rondo__write_struct(out_times, &executor->active->times);
+    rondo__write_struct(out_times, &executor->variants.active->runs.times);
     return RONDO_STATUS_OK;
 }
 
@@ -67,9 +67,9 @@ static void add_counts(const rondo_executor *executor, rondo_executor_stats *sta
     stats->plan_hit_count += plans->hit_count;
     stats->plan_miss_count += plans->miss_count;
     stats->plan_eviction_count += plans->eviction_count;
-    stats->eager_run_count += executor->eager_run_count;
-    stats->replay_run_count += executor->replay_run_count;
-    stats->in_place_run_count += executor->in_place_run_count;
+    stats->eager_run_count += executor->runs.eager_count;
+    stats->replay_run_count += executor->runs.replay_count;
+    stats->in_place_run_count += executor->runs.in_place_count;
     add_plan_bytes(executor, stats);
 }
 
@@ -102,7 +102,7 @@ rondo_status rondo_executor_get_stats(const rondo_executor *executor,
         return RONDO_FAIL(INVALID, "executor is NULL");
     }
     RETURN_IF_ERROR(rondo__check_process(executor->device, __func__));
-    const rondo__plan *plan = executor->active->current;
+    const rondo__plan *plan = executor->variants.active->current;
     if (plan == NULL) {
         return RONDO_FAIL(STATE, "nothing has run yet; call rondo_executor_run first");
     }
@@ -112,25 +112,25 @@ rondo_status rondo_executor_get_stats(const rondo_executor *executor,
         .bypassed_count = plan->bypassed_count,
         .branch_count = 1,
         .random_op_count = plan->random_count,
-        .first_replay_ns = plan->first_replay_ns,
+        .first_replay_ns = plan->run.first_replay_ns,
         .prepare_ns = plan->prepare_ns,
-        .arena_bytes = plan->arena_bytes,
-        .arena_naive_bytes = plan->arena_naive_bytes,
+        .arena_bytes = plan->memory.arena_bytes,
+        .arena_naive_bytes = plan->memory.arena_naive_bytes,
         .constant_bytes = rondo__plan_get_constant_bytes(plan),
         .shared_constant_bytes = rondo__weight_list_get_shared_bytes(&plan->weights),
-        .memory_bytes = rondo__budget_get_used(executor->root->budget),
-        .device_memory_bytes = executor->root->device_budget != NULL
-                                   ? rondo__budget_get_used(executor->root->device_budget)
+        .memory_bytes = rondo__budget_get_used(executor->root->resources.budget),
+        .device_memory_bytes = executor->root->resources.device_budget != NULL
+                                   ? rondo__budget_get_used(executor->root->resources.device_budget)
                                    : 0,
     };
     for (size_t i = 0; i < RONDO__PLACE_GPU_MAX; ++i) {
-        const rondo__peer *peer = executor->root->peers[i];
+        const rondo__peer *peer = executor->root->resources.peers[i];
         stats.device_memory_bytes += peer != NULL ? rondo__budget_get_used(peer->budget) : 0;
     }
     stats.spilled_constant_bytes = rondo__spill_get_bytes(plan);
     add_counts(executor, &stats);
-    for (size_t v = 0; v < executor->variant_count; ++v) {
-        add_counts(executor->variants[v], &stats);
+    for (size_t v = 0; v < executor->variants.count; ++v) {
+        add_counts(executor->variants.list[v], &stats);
     }
     add_graph_stats(plan, &stats);
     for (size_t s = 0; s < plan->step_count; ++s) {

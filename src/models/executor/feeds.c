@@ -34,7 +34,7 @@ static const char *list_names(const rondo_program *program, const int32_t *value
 static int64_t find_input(const rondo_executor *executor, const char *name) {
     const int32_t value =
         name != NULL ? rondo__program_find_value(executor->source, name) : RONDO__VALUE_NONE;
-    return value >= 0 ? executor->input_of[value] : -1;
+    return value >= 0 ? executor->ports.input_of[value] : -1;
 }
 
 // What an input is declared as, by the index of find_input.
@@ -209,7 +209,7 @@ rondo_status rondo__executor_order_feeds(rondo_executor *executor, const rondo_b
 // more than once. -1: there is none.
 static int64_t find_free_output(const rondo_executor *executor, int32_t value, const bool *wants) {
     const rondo_program *program = executor->source;
-    int64_t index = value >= 0 ? executor->output_of[value] : -1;
+    int64_t index = value >= 0 ? executor->ports.output_of[value] : -1;
     for (; index >= 0 && (size_t)index < program->output_count; ++index) {
         if (program->outputs[index] == value && !wants[index]) {
             return index;
@@ -229,7 +229,7 @@ static rondo_status order_fetches(const rondo_executor *executor, const rondo_bi
         const int32_t value =
             name != NULL ? rondo__program_find_value(program, name) : RONDO__VALUE_NONE;
         const int64_t index = find_free_output(executor, value, wants);
-        if (index < 0 && value >= 0 && executor->output_of[value] >= 0) {
+        if (index < 0 && value >= 0 && executor->ports.output_of[value] >= 0) {
             return RONDO_FAIL(INVALID, "output \"%.60s\" is fetched twice", name);
         }
         if (index < 0) {
@@ -257,7 +257,7 @@ rondo_status rondo__executor_order_call(rondo_executor *executor, const rondo_bi
     }
     RETURN_IF_ERROR(rondo__check_process(executor->device, call));
     const rondo_program *program = executor->source;
-    const rondo__call_lists *lists = &executor->lists;
+    const rondo__call_lists *lists = &executor->ports.lists;
     const size_t input_count = program->input_count + program->optional_count;
     memset(lists->feeds, 0, input_count * sizeof *lists->feeds);
     memset(lists->results, 0, program->output_count * sizeof *lists->results);
@@ -272,7 +272,7 @@ rondo_status rondo_executor_run(rondo_executor *executor, const rondo_binding *f
     RETURN_IF_ERROR(
         rondo__executor_order_call(executor, feeds, feed_count, fetches, fetch_count, __func__));
     RETURN_IF_ERROR(rondo__executor_settle(executor, __func__));
-    const rondo__call_lists *lists = &executor->lists;
+    const rondo__call_lists *lists = &executor->ports.lists;
     const rondo__hook_scope scope = rondo__hook_enter(RONDO__SPAN_RUN, "run");
     rondo__budget *before = rondo__executor_begin_call(executor, feeds, feed_count);
     rondo_status status = rondo__executor_choose_variant(executor, lists->feeds);
@@ -280,8 +280,8 @@ rondo_status rondo_executor_run(rondo_executor *executor, const rondo_binding *f
         status = rondo__self_check_begin_run(executor);
     }
     if (status == RONDO_STATUS_OK) {
-        status = rondo__executor_run_tensors(executor->active, lists->feeds, lists->results,
-                                             lists->wants);
+        status = rondo__executor_run_tensors(executor->variants.active, lists->feeds,
+                                             lists->results, lists->wants);
     }
     rondo__self_check_end_run(executor);
     rondo__executor_end_call(executor, before, status);

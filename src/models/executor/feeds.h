@@ -14,7 +14,8 @@ RONDO_MUST_USE rondo_status rondo__executor_order_feeds(rondo_executor *executor
                                                         size_t feed_count,
                                                         rondo_tensor *out_tensors);
 
-// Checks the arguments of a call that runs, and fills executor->lists, which forget the one before.
+// Checks the arguments of a call that runs, and fills executor->ports.lists, which forget the one
+// before.
 //
 // Errors:    INVALID.
 // Threads:   one thread per executor.

@@ -106,11 +106,11 @@ rondo_status rondo__executor_visit_plan(rondo_executor *executor, const rondo_bi
     }
     if (status == RONDO_STATUS_OK) {
         executor->is_described = true;
-        status = rondo__executor_find_plan(executor->active, tensors, &plan);
+        status = rondo__executor_find_plan(executor->variants.active, tensors, &plan);
         executor->is_described = false;
     }
     if (status == RONDO_STATUS_OK) {
-        status = visit(executor->active, plan, user_data);
+        status = visit(executor->variants.active, plan, user_data);
     }
     rondo__executor_end_call(executor, before, status);
     for (size_t i = 0; i < count; ++i) {

@@ -78,7 +78,7 @@ static const rondo__participant_type recorded_run_type = {
 
 // Memory during a capture, which forbids none of the library's own.
 static rondo_status take_arena(recorded_run *run, size_t bytes) {
-    rondo__budget *budget = run->root->device_budget;
+    rondo__budget *budget = run->root->resources.device_budget;
     if (bytes == 0) {
         return RONDO_STATUS_OK;
     }
@@ -227,11 +227,11 @@ static rondo_status record_fetches(const recording *r) {
 // Calls of the executor do not end loops in a graph of the program's, nor tell what its data was.
 static rondo_status record_nodes(const recording *r) {
     rondo_executor *root = r->executor->root;
-    rondo__flow_watch *watch = root->watch;
+    rondo__flow_watch *watch = root->resources.watch;
     RETURN_IF_ERROR(record_feeds(r));
-    root->watch = NULL;
+    root->resources.watch = NULL;
     const rondo_status status = rondo__stand_ins_launch(&r->places, r->stream);
-    root->watch = watch;
+    root->resources.watch = watch;
     return status == RONDO_STATUS_OK ? record_fetches(r) : status;
 }
 
@@ -254,7 +254,7 @@ static rondo_status prepare(recording *r) {
     rondo__executor_retain(run->root);
     rondo__plan_pin(run->plan);
     r->run = run;
-    rondo_status status = take_arena(run, r->plan->arena_bytes);
+    rondo_status status = take_arena(run, r->plan->memory.arena_bytes);
     if (status == RONDO_STATUS_OK) {
         status = take_constants(r);
     }
@@ -287,7 +287,7 @@ static rondo_status hand_over(recording *r) {
 static rondo_status record_run(recording *r) {
     rondo_executor *executor = r->executor;
     RETURN_IF_ERROR(rondo__executor_look_up_plan(executor, r->lists->feeds, &r->plan));
-    if (r->plan == NULL || r->plan->run_count == 0) {
+    if (r->plan == NULL || r->plan->run.count == 0) {
         return RONDO_FAIL_AS(call_name, STATE,
                              "the executor has not run with these shapes yet, and compiling is not "
                              "possible in a capture; run it once before");
@@ -324,7 +324,7 @@ static rondo_status check_stream(const rondo_executor *executor, rondo_stream *s
 // A state changes its place from run to run, which no graph does.
 static rondo_status refuse_states(const rondo_executor *executor, const rondo_binding *feeds,
                                   size_t feed_count) {
-    for (const rondo__state *state = executor->states; state != NULL; state = state->next) {
+    for (const rondo__state *state = executor->caller.states; state != NULL; state = state->next) {
         const char *name = executor->source->values[executor->source->inputs[state->input]].name;
         size_t f = 0;
         while (f < feed_count && strcmp(feeds[f].name, name) != 0) {
@@ -343,8 +343,8 @@ static rondo_status refuse_states(const rondo_executor *executor, const rondo_bi
 // A variant that was made for the recording may have taken the place of the one that ran last.
 static bool is_kept(const rondo_executor *executor, const rondo_executor *active) {
     bool is_kept = active == executor;
-    for (size_t v = 0; v < executor->variant_count; ++v) {
-        is_kept = is_kept || executor->variants[v] == active;
+    for (size_t v = 0; v < executor->variants.count; ++v) {
+        is_kept = is_kept || executor->variants.list[v] == active;
     }
     return is_kept;
 }
@@ -356,15 +356,16 @@ rondo_status rondo_executor_record(rondo_executor *executor, rondo_stream *strea
         rondo__executor_order_call(executor, feeds, feed_count, fetches, fetch_count, __func__));
     RETURN_IF_ERROR(refuse_states(executor, feeds, feed_count));
     RETURN_IF_ERROR(check_stream(executor, stream));
-    rondo_executor *active = executor->active;
+    rondo_executor *active = executor->variants.active;
     const rondo__hook_scope scope = rondo__hook_enter(RONDO__SPAN_CAPTURE, "record a run");
     rondo__budget *before = rondo__executor_begin_call(executor, feeds, feed_count);
-    rondo_status status = rondo__executor_choose_variant(executor, executor->lists.feeds);
-    recording r = {.executor = executor->active, .stream = stream, .lists = &executor->lists};
+    rondo_status status = rondo__executor_choose_variant(executor, executor->ports.lists.feeds);
+    recording r = {
+        .executor = executor->variants.active, .stream = stream, .lists = &executor->ports.lists};
     if (status == RONDO_STATUS_OK) {
         status = record_run(&r);
     }
-    executor->active = is_kept(executor, active) ? active : executor;
+    executor->variants.active = is_kept(executor, active) ? active : executor;
     rondo__executor_end_call(executor, before, status);
     rondo__hook_leave(&scope);
     return status;

@@ -26,7 +26,7 @@ static int32_t find_value(const rondo_executor *executor, const char *name) {
 // The index of an input without a default; -1: no such.
 static int64_t find_input(const rondo_executor *executor, const char *name) {
     const int32_t value = find_value(executor, name);
-    const int64_t index = value >= 0 ? executor->input_of[value] : -1;
+    const int64_t index = value >= 0 ? executor->ports.input_of[value] : -1;
     return index < (int64_t)executor->source->input_count ? index : -1;
 }
 
@@ -38,7 +38,7 @@ static rondo_status fail_unknown(const char *kind, const char *name, const char 
 // ---- bindings ---------------------------------------------------------------------------------
 
 static rondo_status unbind(rondo_executor *executor, size_t input) {
-    for (rondo__state **link = &executor->states; *link != NULL; link = &(*link)->next) {
+    for (rondo__state **link = &executor->caller.states; *link != NULL; link = &(*link)->next) {
         rondo__state *state = *link;
         if (state->input == input) {
             *link = state->next;
@@ -80,7 +80,7 @@ rondo_status rondo_executor_bind(rondo_executor *executor, const char *output, c
         return unbind(executor, (size_t)to);
     }
     const int32_t value = find_value(executor, output);
-    const int64_t from = value >= 0 ? executor->output_of[value] : -1;
+    const int64_t from = value >= 0 ? executor->ports.output_of[value] : -1;
     if (from < 0) {
         return fail_unknown("output", output, __func__);
     }
@@ -93,8 +93,9 @@ rondo_status rondo_executor_bind(rondo_executor *executor, const char *output, c
     if (state == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
-    *state = (rondo__state){.input = (size_t)to, .output = (size_t)from, .next = executor->states};
-    executor->states = state;
+    *state = (rondo__state){
+        .input = (size_t)to, .output = (size_t)from, .next = executor->caller.states};
+    executor->caller.states = state;
     return RONDO_STATUS_OK;
 }
 
@@ -191,18 +192,19 @@ typedef struct roots {
 } roots;
 
 static roots get_roots(const rondo_executor *executor) {
-    return (roots){executor->source, executor->weights.store, executor->base_form, executor->base};
+    return (roots){executor->source, executor->resources.weights.store, executor->base_form,
+                   executor->base};
 }
 
 static void set_roots(rondo_executor *executor, const roots *r) {
     executor->source = r->source;
-    executor->weights.store = r->store;
+    executor->resources.weights.store = r->store;
     executor->base_form = r->base_form;
     executor->base = r->base;
 }
 
 static void release_roots(rondo_executor *executor, const roots *r) {
-    rondo__shared_release_base(r->source, r->base_form, executor->budget);
+    rondo__shared_release_base(r->source, r->base_form, executor->resources.budget);
     rondo__shared_release_store(r->source, r->store);
     rondo_program_destroy(r->source);
 }
@@ -219,7 +221,7 @@ static rondo_status move_to(rondo_executor *executor, rondo_program *program) {
         rondo__shared_acquire_store(program, executor->device, RONDO_MEMORY_DEVICE, &fresh.store);
     if (status == RONDO_STATUS_OK) {
         set_roots(executor, &fresh);
-        rondo__budget *before = rondo__budget_enter(executor->budget);
+        rondo__budget *before = rondo__budget_enter(executor->resources.budget);
         const rondo__float_scope scope = rondo__float_enter();
         status = rondo__executor_make_base(executor);
         rondo__float_leave(&scope);

@@ -11,27 +11,28 @@
 
 // Makes the variant for these the last in the list; false when there is none.
 static bool find_variant(rondo_executor *executor, const bool *is_fed, size_t count) {
-    for (size_t i = 0; i < executor->variant_count; ++i) {
-        rondo_executor *variant = executor->variants[i];
-        if (memcmp(variant->is_fed, is_fed, count * sizeof *is_fed) != 0) {
+    for (size_t i = 0; i < executor->variants.count; ++i) {
+        rondo_executor *variant = executor->variants.list[i];
+        if (memcmp(variant->ports.is_fed, is_fed, count * sizeof *is_fed) != 0) {
             continue;
         }
-        for (size_t k = i; k + 1 < executor->variant_count; ++k) {
-            executor->variants[k] = executor->variants[k + 1];
+        for (size_t k = i; k + 1 < executor->variants.count; ++k) {
+            executor->variants.list[k] = executor->variants.list[k + 1];
         }
-        executor->variants[executor->variant_count - 1] = variant;
+        executor->variants.list[executor->variants.count - 1] = variant;
         return true;
     }
     return false;
 }
 
 static void drop_oldest(rondo_executor *executor) {
-    rondo_executor *oldest = executor->variants[0];
-    executor->active = executor->active == oldest ? executor : executor->active;
-    for (size_t k = 0; k + 1 < executor->variant_count; ++k) {
-        executor->variants[k] = executor->variants[k + 1];
+    rondo_executor *oldest = executor->variants.list[0];
+    executor->variants.active =
+        executor->variants.active == oldest ? executor : executor->variants.active;
+    for (size_t k = 0; k + 1 < executor->variants.count; ++k) {
+        executor->variants.list[k] = executor->variants.list[k + 1];
     }
-    executor->variant_count -= 1;
+    executor->variants.count -= 1;
     rondo__variant_give_up(executor, oldest);
 }
 
@@ -44,23 +45,23 @@ static rondo_status add_variant(rondo_executor *executor, const bool *is_fed, si
     if (status != RONDO_STATUS_OK) {
         return status;
     }
-    variant->is_fed = rondo__calloc(count, sizeof *is_fed);
-    if (variant->is_fed == NULL) {
+    variant->ports.is_fed = rondo__calloc(count, sizeof *is_fed);
+    if (variant->ports.is_fed == NULL) {
         rondo_executor_destroy(variant);
         return RONDO_STATUS_NO_MEMORY;
     }
-    memcpy(variant->is_fed, is_fed, count * sizeof *is_fed);
-    if (executor->variant_count == RONDO__VARIANT_MAX) {
+    memcpy(variant->ports.is_fed, is_fed, count * sizeof *is_fed);
+    if (executor->variants.count == RONDO__VARIANT_MAX) {
         drop_oldest(executor);
     }
-    executor->variants[executor->variant_count++] = variant;
+    executor->variants.list[executor->variants.count++] = variant;
     return RONDO_STATUS_OK;
 }
 
 rondo_status rondo__executor_choose_variant(rondo_executor *executor, rondo_tensor *tensors) {
     const size_t first = executor->source->input_count;
     const size_t count = executor->source->optional_count;
-    bool *is_fed = executor->lists.is_fed;
+    bool *is_fed = executor->ports.lists.is_fed;
     size_t fed_count = 0;
     for (size_t i = 0; i < count; ++i) {
         is_fed[i] = tensors[first + i].dtype != RONDO_DTYPE_NONE;
@@ -69,13 +70,13 @@ rondo_status rondo__executor_choose_variant(rondo_executor *executor, rondo_tens
         }
     }
     rondo_status status = RONDO_STATUS_OK;
-    executor->active = executor;
+    executor->variants.active = executor;
     if (fed_count > 0) {
         if (!find_variant(executor, is_fed, count)) {
             status = add_variant(executor, is_fed, count);
         }
         if (status == RONDO_STATUS_OK) {
-            executor->active = executor->variants[executor->variant_count - 1];
+            executor->variants.active = executor->variants.list[executor->variants.count - 1];
         }
     }
     return status;

@@ -9,8 +9,8 @@
 
 #include "executor/state/plan.h"
 
-// Makes executor->active the one for the optional inputs that are fed, which stand in `tensors`
-// behind the others, and moves those together.
+// Makes executor->variants.active the one for the optional inputs that are fed, which stand in
+// `tensors` behind the others, and moves those together.
 //
 // Errors:    as rondo_executor_create.
 // Threads:   one thread per executor.

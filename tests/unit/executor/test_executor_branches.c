@@ -184,8 +184,8 @@ static void run(rondo_executor *executor, float *x, rondo_tensor *out_y) {
 // NaN in all that runs share: who reads what a run did not write shows it.
 static void poison(const rondo_executor *executor) {
     const rondo__plan *plan = executor->current;
-    if (plan != NULL && plan->arena != NULL) {
-        memset(plan->arena->address, 0xff, plan->arena_bytes);
+    if (plan != NULL && plan->memory.arena != NULL) {
+        memset(plan->memory.arena->address, 0xff, plan->memory.arena_bytes);
     }
 }
 
@@ -219,7 +219,7 @@ static uint64_t expect_same(void (*build)(model_builder *)) {
     }
     const uint64_t count = get_branch_count(branched);
     assert_int_equal(get_branch_count(straight), 1);
-    assert_int_equal(branched->replay_run_count, 9);
+    assert_int_equal(branched->runs.replay_count, 9);
     rondo_executor_destroy(branched);
     rondo_executor_destroy(straight);
     close_model(&f);

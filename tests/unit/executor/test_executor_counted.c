@@ -363,7 +363,7 @@ static void test_executor_counted__plans_for_counts(void **state) {
     }
     assert_non_null(body);
     assert_int_equal(body->plans.stats.entry_count, 4);
-    assert_int_equal(body->replay_run_count, 8);
+    assert_int_equal(body->runs.replay_count, 8);
     close_world(&w);
 }
 

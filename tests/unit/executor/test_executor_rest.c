@@ -326,7 +326,7 @@ static void test_executor_rest__shapes_in_rotation(void **state) {
             rondo_executor *const body = get_body(f.model.executor);
             // Nobody waits for a body on a GPU, so what reads its results must be behind it.
             assert_true(is_host || body->stream == f.model.executor->stream);
-            replays = body->replay_run_count;
+            replays = body->runs.replay_count;
             if (models[m].build != build_durations) {  // whose sums change with the salt
                 assert_int_equal(body->plans.stats.entry_count, SHAPES);
                 assert_int_equal(replays, round * SHAPES);
@@ -362,8 +362,8 @@ static void test_executor_rest__replay_is_eager(void **state) {
             rondo_tensor_deinit(&y);
             rondo_tensor_deinit(&wanted);
         }
-        assert_true(get_body(f.model.executor)->replay_run_count > 0);
-        assert_int_equal(get_body(other)->replay_run_count, 0);
+        assert_true(get_body(f.model.executor)->runs.replay_count > 0);
+        assert_int_equal(get_body(other)->runs.replay_count, 0);
         rondo_executor_destroy(other);
         close_model(&f);
     }
@@ -449,7 +449,7 @@ static void test_executor_rest__shapes_that_come_once(void **state) {
         rondo_tensor_deinit(&fetch.tensor);
         assert_int_equal(get_body(f.model.executor)->current->bypassed_count, 0);
     }
-    assert_int_equal(get_body(f.model.executor)->replay_run_count, 2);
+    assert_int_equal(get_body(f.model.executor)->runs.replay_count, 2);
     close_model(&f);
 }
 

@@ -187,7 +187,7 @@ static void test_executor_shared__weights_are_packed_once_for_a_program(void **s
     assert_int_equal(get_stats(first).shared_constant_bytes, 0);
     const uint64_t bytes = get_stats(first).constant_bytes;
     rondo_executor *second = make_executor(&d, 0, 0);
-    assert_true(first->weights.store == second->weights.store);
+    assert_true(first->resources.weights.store == second->resources.weights.store);
     assert_true(first->base == second->base);
     const int64_t taken = rondo__memory_get_thread_bytes();
     assert_true(step(second, 3, 2) == sum);
@@ -195,8 +195,8 @@ static void test_executor_shared__weights_are_packed_once_for_a_program(void **s
     assert_int_equal(get_stats(second).constant_bytes, bytes);
     assert_int_equal(get_stats(second).shared_constant_bytes, bytes);
     // Each counts it in full, whoever made it.
-    assert_true(rondo__budget_get_used(second->budget) >= bytes);
-    assert_true(rondo__budget_get_used(first->budget) >= bytes);
+    assert_true(rondo__budget_get_used(second->resources.budget) >= bytes);
+    assert_true(rondo__budget_get_used(first->resources.budget) >= bytes);
     rondo_executor_destroy(first);
     assert_int_equal(get_stats(second).shared_constant_bytes, 0);
     assert_true(step(second, 3, 2) == sum);

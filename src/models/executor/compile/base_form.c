@@ -95,9 +95,10 @@ static char *write_base_key(const rondo_executor *executor) {
         "%d %d %d %d %d %zu %zu %s %" PRIu64 " %" PRIu64, (int)options->op_by_op,
         (int)options->training, (int)options->no_folding, (int)options->dtype,
         (int)joins_products(executor), keep, use, device, executor->source->place_revision,
-        rondo__budget_get_limit(executor->budget));
-    for (size_t i = 0; key != NULL && i < executor->pattern_count; ++i) {
-        const char *pattern = executor->patterns[i] != NULL ? executor->patterns[i] : "";
+        rondo__budget_get_limit(executor->resources.budget));
+    for (size_t i = 0; key != NULL && i < executor->caller.pattern_count; ++i) {
+        const char *pattern =
+            executor->caller.patterns[i] != NULL ? executor->caller.patterns[i] : "";
         char *longer = rondo__strformat("%s\n%zu %s", key, strlen(pattern), pattern);
         rondo__free(key);
         key = longer;
@@ -115,16 +116,17 @@ rondo_status rondo__executor_make_base(rondo_executor *executor) {
     }
     rondo__base *fresh = NULL;
     const uint64_t start_ns = rondo__clock_now_ns();
-    const rondo_status status =
-        rondo__shared_acquire_base(executor->source, key, key != NULL ? strlen(key) : 0,
-                                   executor->root->budget, make_base_program, executor, &fresh);
+    const rondo_status status = rondo__shared_acquire_base(
+        executor->source, key, key != NULL ? strlen(key) : 0, executor->root->resources.budget,
+        make_base_program, executor, &fresh);
     rondo__free(key);
     if (status != RONDO_STATUS_OK) {
         return status;
     }
     RONDO_LOG_DEBUG_F("the base of a program in %.0f ms",
                       (double)(rondo__clock_now_ns() - start_ns) * 1e-6);
-    rondo__shared_release_base(executor->source, executor->base_form, executor->root->budget);
+    rondo__shared_release_base(executor->source, executor->base_form,
+                               executor->root->resources.budget);
     executor->base_form = fresh;
     executor->base = fresh->program;
     return RONDO_STATUS_OK;

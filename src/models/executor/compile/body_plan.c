@@ -34,8 +34,8 @@ static rondo_status create_executor(rondo_executor *around, rondo_program *body,
     executor->depth = around->depth + 1;
     executor->part = kind;
     executor->root = around->root;
-    executor->active = executor;
-    executor->call = &executor->own_call;
+    executor->variants.active = executor;
+    executor->call.state = &executor->call.own;
     atomic_init(&executor->reference_count, 1);
     executor->is_lean = around->is_lean;
     rondo_status status = rondo__executor_make_base(executor);

@@ -10,7 +10,8 @@ bool rondo__branch_levels_may_branch(const rondo_executor *executor, const rondo
     const uint32_t refused = RONDO__OP_CONTROL | RONDO__OP_USER | RONDO__OP_RANDOM;
     bool may = executor->options.branches != RONDO_BRANCHES_OFF && plan->random_count == 0 &&
                executor->options.graphs != RONDO_GRAPHS_OFF && executor->part == RONDO__PART_NONE &&
-               executor->root->states == NULL && plan->peer_count == 0 && plan->spill == NULL;
+               executor->root->caller.states == NULL && plan->peer_count == 0 &&
+               plan->spill == NULL;
     for (size_t i = 0; i < plan->item_count && may; ++i) {
         // What a body or an op of the program's does beside its outputs is not known here.
         may = (plan->program->nodes[plan->items[i].node].op.def->flags & refused) == 0 &&

@@ -8,13 +8,14 @@
 void rondo__executor_forget_symbols(rondo_executor *executor) {
     const rondo_program *source = executor->root->source;
     for (size_t i = 0; i < source->symbol_count; ++i) {
-        executor->root->symbols[i] = (rondo__bound_symbol){.extent = source->symbols[i].extent};
+        executor->root->ports.symbols[i] =
+            (rondo__bound_symbol){.extent = source->symbols[i].extent};
     }
 }
 
 const rondo__bound_symbol *rondo__executor_bind_symbol(rondo_executor *executor, int32_t symbol,
                                                        int64_t extent, const char *owner) {
-    rondo__bound_symbol *bound = &executor->root->symbols[symbol];
+    rondo__bound_symbol *bound = &executor->root->ports.symbols[symbol];
     if (bound->extent < 0) {
         *bound = (rondo__bound_symbol){.extent = extent, .owner = owner};
     }
@@ -25,8 +26,8 @@ static void warn_of_shape(rondo_executor *root, const rondo__value *declared,
                           const rondo_shape *shape) {
     char have[96];
     char want[128];
-    if (!root->has_warned) {
-        root->has_warned = true;
+    if (!root->ports.has_warned) {
+        root->ports.has_warned = true;
         RONDO_LOG_WARN_F("output \"%s\" is declared %s, the result is %s; the result counts",
                          declared->name,
                          rondo__value_format_shape(root->source, declared, want, sizeof want),
@@ -38,8 +39,8 @@ static void warn_of_symbol(rondo_executor *root, const rondo__value *declared, i
                            int64_t extent) {
     const rondo__bound_symbol *bound =
         rondo__executor_bind_symbol(root, symbol, extent, declared->name);
-    if (bound->extent != extent && !root->has_warned) {
-        root->has_warned = true;
+    if (bound->extent != extent && !root->ports.has_warned) {
+        root->ports.has_warned = true;
         RONDO_LOG_WARN_F("dimension \"%s\" is %lld in \"%s\" and %lld in output \"%s\"",
                          root->source->symbols[symbol].name, (long long)bound->extent,
                          bound->owner != NULL ? bound->owner : "the program's settings",

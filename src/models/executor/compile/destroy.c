@@ -31,10 +31,10 @@ void rondo__plan_destroy(rondo_executor *executor, rondo__plan *plan) {
         rondo__free(plan->items[i].outputs);
     }
     rondo__free(plan->items);
-    for (size_t v = 0; plan->dynamic != NULL && v < plan->program->value_count; ++v) {
-        rondo_tensor_deinit(&plan->dynamic[v]);
+    for (size_t v = 0; plan->run.dynamic != NULL && v < plan->program->value_count; ++v) {
+        rondo_tensor_deinit(&plan->run.dynamic[v]);
     }
-    rondo__free(plan->dynamic);
+    rondo__free(plan->run.dynamic);
     for (size_t n = 0; plan->refusals != NULL && n < plan->program->node_count; ++n) {
         rondo__free(plan->refusals[n]);
     }
@@ -51,11 +51,11 @@ void rondo__plan_destroy(rondo_executor *executor, rondo__plan *plan) {
     rondo__free(plan->order);
     rondo__free(plan->sides);
     rondo__free(plan->mirrors);
-    rondo__run_memory_release(executor, plan->arena);
-    rondo__run_memory_release(executor, plan->staging_memory);
+    rondo__run_memory_release(executor, plan->memory.arena);
+    rondo__run_memory_release(executor, plan->memory.staging_memory);
     rondo__late_values_free(executor, plan);
-    rondo__free(plan->input_staging);
-    rondo__free(plan->output_staging);
+    rondo__free(plan->memory.input_staging);
+    rondo__free(plan->memory.output_staging);
     rondo__half_report_deinit(&plan->halves);
     rondo_program_destroy(plan->program);
     rondo__free(plan);
@@ -63,21 +63,21 @@ void rondo__plan_destroy(rondo_executor *executor, rondo__plan *plan) {
 
 // Recorded runs in captures that were not Rondo's.
 static void drop_recordings(rondo_executor *executor) {
-    rondo__participants_destroy(executor->recordings);
-    executor->recordings = NULL;
+    rondo__participants_destroy(executor->caller.recordings);
+    executor->caller.recordings = NULL;
 }
 
 // Plans first, those of variants, too: they own bodies, and use what the root has.
 static void destroy_plans(rondo_executor *executor) {
-    for (size_t v = 0; v < executor->variant_count; ++v) {
-        rondo_executor_destroy(executor->variants[v]);
+    for (size_t v = 0; v < executor->variants.count; ++v) {
+        rondo_executor_destroy(executor->variants.list[v]);
     }
-    while (executor->retired_variants != NULL) {
-        rondo_executor *variant = executor->retired_variants;
-        executor->retired_variants = variant->next_retired;
+    while (executor->variants.retired != NULL) {
+        rondo_executor *variant = executor->variants.retired;
+        executor->variants.retired = variant->next_retired;
         rondo_executor_destroy(variant);
     }
-    executor->variant_count = 0;
+    executor->variants.count = 0;
     rondo__lru_map_deinit(&executor->plans);
     while (executor->retired_plans != NULL) {
         rondo__plan *plan = executor->retired_plans;
@@ -92,12 +92,12 @@ void rondo_executor_destroy(rondo_executor *executor) {
         return;
     }
     rondo__executor_drain(executor);
-    rondo__async *async = executor->root->async;
+    rondo__async *async = executor->root->caller.async;
     if (async != NULL && async->active == executor) {
         async->active = executor->root;
     }
-    if (executor->root->ran == executor) {
-        executor->root->ran = NULL;
+    if (executor->root->variants.ran == executor) {
+        executor->root->variants.ran = NULL;
     }
     rondo__executor_release(executor);
 }
@@ -108,7 +108,7 @@ void rondo__executor_release(rondo_executor *executor) {
     }
     drop_recordings(executor);
     destroy_plans(executor);
-    rondo__free(executor->key);
+    rondo__free(executor->keys.key);
     rondo__executor_release_generators(executor);
     rondo__async_free(executor);
     rondo__states_free(executor);
@@ -118,36 +118,38 @@ void rondo__executor_release(rondo_executor *executor) {
     if (executor->owns_stream) {
         rondo_stream_destroy(executor->stream);
     }
-    rondo__executor_free_pinned(executor, executor->watch, sizeof *executor->watch);
-    rondo__shared_release_base(executor->source, executor->base_form, executor->root->budget);
-    rondo__shared_release_store(executor->source, executor->weights.store);
+    rondo__executor_free_pinned(executor, executor->resources.watch,
+                                sizeof *executor->resources.watch);
+    rondo__shared_release_base(executor->source, executor->base_form,
+                               executor->root->resources.budget);
+    rondo__shared_release_store(executor->source, executor->resources.weights.store);
     rondo__hosted_free(executor);
     rondo__peers_free(executor);
     rondo__spill_free(executor);
     rondo_program_destroy(executor->source);
     rondo_workers_release(executor->options.workers);
     rondo__free(executor->worth);
-    rondo__free(executor->keyed);
-    rondo__free(executor->deciding);
-    rondo__free(executor->is_fed);
-    rondo__free(executor->input_of);
-    rondo__free(executor->output_of);
-    rondo__free(executor->symbols);
-    rondo__free(executor->fresh);
-    rondo__free(executor->lists.feeds);
-    rondo__free(executor->lists.results);
-    rondo__free(executor->lists.wants);
-    rondo__free(executor->lists.places);
-    rondo__free(executor->lists.is_fed);
-    for (size_t i = 0; i < executor->pattern_count; ++i) {
-        rondo__free(executor->patterns[i]);
+    rondo__free(executor->keys.keyed);
+    rondo__free(executor->keys.deciding);
+    rondo__free(executor->ports.is_fed);
+    rondo__free(executor->ports.input_of);
+    rondo__free(executor->ports.output_of);
+    rondo__free(executor->ports.symbols);
+    rondo__free(executor->ports.fresh);
+    rondo__free(executor->ports.lists.feeds);
+    rondo__free(executor->ports.lists.results);
+    rondo__free(executor->ports.lists.wants);
+    rondo__free(executor->ports.lists.places);
+    rondo__free(executor->ports.lists.is_fed);
+    for (size_t i = 0; i < executor->caller.pattern_count; ++i) {
+        rondo__free(executor->caller.patterns[i]);
     }
-    rondo__free(executor->patterns);
-    rondo__tuning_choices_destroy(executor->choices);
+    rondo__free(executor->caller.patterns);
+    rondo__tuning_choices_destroy(executor->resources.choices);
     rondo__self_check_destroy(executor);
     rondo_device_release(executor->device);
-    rondo__budget_release(executor->budget);
-    rondo__budget_release(executor->device_budget);
+    rondo__budget_release(executor->resources.budget);
+    rondo__budget_release(executor->resources.device_budget);
     const bool is_callers = executor->root == executor;
     rondo__free(executor);
     if (is_callers) {

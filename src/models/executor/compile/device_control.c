@@ -110,7 +110,7 @@ static rondo_status launch_if(rondo__control_kernel *c, rondo_stream *stream) {
 
 static rondo__flow_loop describe_loop(const rondo__control_kernel *c) {
     rondo__flow_state *state = get_state(c);
-    rondo__flow_watch *watch = c->executor->root->watch;
+    rondo__flow_watch *watch = c->executor->root->resources.watch;
     const bool counts = c->kind == RONDO__CONTROL_LOOP && watch != NULL;
     return (rondo__flow_loop){.state = state,
                               .outermost = c->outermost != NULL ? c->outermost : state,
@@ -270,7 +270,7 @@ static rondo_status check_data(const rondo__plan *plan, uint64_t faulty) {
 }
 
 rondo_status rondo__device_control_check(rondo_executor *executor, const rondo__plan *plan) {
-    rondo__flow_watch *watch = executor->root->watch;
+    rondo__flow_watch *watch = executor->root->resources.watch;
     const uint64_t stopped = watch != NULL ? atomic_exchange(&watch->stopped, 0) : 0;
     if (stopped == 0) {
         return watch != NULL ? check_data(plan, atomic_exchange(&watch->faulty, 0))

@@ -108,7 +108,7 @@ static void reserve_arenas(preparation *p) {
     rondo__control_kernel *c = p->control;
     size_t largest = 0;
     for (size_t i = 0; i < c->part_count; ++i) {
-        const size_t bytes = c->parts[i].plan->arena_bytes;
+        const size_t bytes = c->parts[i].plan->memory.arena_bytes;
         c->arenas[i] = c->head.workspace_bytes;
         largest = bytes > largest ? bytes : largest;
     }
@@ -487,7 +487,7 @@ static rondo_status prepare(preparation *p) {
         REFUSE(p, "it works on sequences");
         return RONDO_STATUS_OK;
     }
-    if (!is_if && p->executor->root->watch == NULL) {
+    if (!is_if && p->executor->root->resources.watch == NULL) {
         REFUSE(p, "nothing could end it");
         return RONDO_STATUS_OK;
     }

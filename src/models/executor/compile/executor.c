@@ -114,19 +114,19 @@ static rondo_status own_patterns(rondo_executor *executor) {
         }
         count += groups[g].count;
     }
-    executor->patterns = rondo__calloc(count + 1, sizeof *executor->patterns);
-    if (executor->patterns == NULL) {
+    executor->caller.patterns = rondo__calloc(count + 1, sizeof *executor->caller.patterns);
+    if (executor->caller.patterns == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
     for (size_t g = 0; g < sizeof groups / sizeof *groups; ++g) {
-        char **first = executor->patterns + executor->pattern_count;
+        char **first = executor->caller.patterns + executor->caller.pattern_count;
         for (size_t i = 0; i < groups[g].count; ++i) {
             const char *pattern = (*groups[g].list)[i];
             first[i] = pattern != NULL ? rondo__strdup(pattern) : NULL;
             if (pattern != NULL && first[i] == NULL) {
                 return RONDO_STATUS_NO_MEMORY;
             }
-            executor->pattern_count += 1;
+            executor->caller.pattern_count += 1;
         }
         *groups[g].list = groups[g].count > 0 ? (const char *const *)first : NULL;
     }
@@ -137,24 +137,26 @@ static rondo_status own_patterns(rondo_executor *executor) {
 static rondo_status index_ports(rondo_executor *executor) {
     const rondo_program *source = executor->source;
     const size_t count = source->value_count + 1;
-    executor->input_of = rondo__calloc(count, sizeof *executor->input_of);
-    executor->output_of = rondo__calloc(count, sizeof *executor->output_of);
-    executor->symbols = rondo__calloc(source->symbol_count + 1, sizeof *executor->symbols);
-    if (executor->input_of == NULL || executor->output_of == NULL || executor->symbols == NULL) {
+    executor->ports.input_of = rondo__calloc(count, sizeof *executor->ports.input_of);
+    executor->ports.output_of = rondo__calloc(count, sizeof *executor->ports.output_of);
+    executor->ports.symbols =
+        rondo__calloc(source->symbol_count + 1, sizeof *executor->ports.symbols);
+    if (executor->ports.input_of == NULL || executor->ports.output_of == NULL ||
+        executor->ports.symbols == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
     for (size_t v = 0; v < count; ++v) {
-        executor->input_of[v] = -1;
-        executor->output_of[v] = -1;
+        executor->ports.input_of[v] = -1;
+        executor->ports.output_of[v] = -1;
     }
     for (size_t i = 0; i < source->input_count; ++i) {
-        executor->input_of[source->inputs[i]] = (int32_t)i;
+        executor->ports.input_of[source->inputs[i]] = (int32_t)i;
     }
     for (size_t i = 0; i < source->optional_count; ++i) {
-        executor->input_of[source->optionals[i].value] = (int32_t)(source->input_count + i);
+        executor->ports.input_of[source->optionals[i].value] = (int32_t)(source->input_count + i);
     }
     for (size_t i = source->output_count; i-- > 0;) {
-        executor->output_of[source->outputs[i]] = (int32_t)i;
+        executor->ports.output_of[source->outputs[i]] = (int32_t)i;
     }
     return RONDO_STATUS_OK;
 }
@@ -176,10 +178,10 @@ static rondo_status make_lists(rondo_executor *executor) {
     const rondo_program *source = executor->source;
     const size_t input_count = source->input_count + source->optional_count + 1;
     const size_t output_count = source->output_count + 1;
-    rondo__call_lists *lists = &executor->lists;
-    executor->fresh = rondo__calloc(output_count, sizeof *executor->fresh);
-    if (executor->fresh == NULL || executor->root != executor) {
-        return executor->fresh != NULL ? RONDO_STATUS_OK : RONDO_STATUS_NO_MEMORY;
+    rondo__call_lists *lists = &executor->ports.lists;
+    executor->ports.fresh = rondo__calloc(output_count, sizeof *executor->ports.fresh);
+    if (executor->ports.fresh == NULL || executor->root != executor) {
+        return executor->ports.fresh != NULL ? RONDO_STATUS_OK : RONDO_STATUS_NO_MEMORY;
     }
     lists->feeds = rondo__calloc(input_count, sizeof *lists->feeds);
     lists->results = rondo__calloc(output_count, sizeof *lists->results);
@@ -228,12 +230,13 @@ static rondo_status make_watch(rondo_executor *executor) {
         return RONDO_STATUS_OK;
     }
     void *memory;
-    RETURN_IF_ERROR(rondo__executor_allocate_pinned(executor, sizeof *executor->watch, &memory));
-    executor->watch = memory;
-    atomic_init(&executor->watch->call, 0);
-    atomic_init(&executor->watch->stopped, 0);
-    atomic_init(&executor->watch->faulty, 0);
-    executor->call = &executor->watch->call;
+    RETURN_IF_ERROR(
+        rondo__executor_allocate_pinned(executor, sizeof *executor->resources.watch, &memory));
+    executor->resources.watch = memory;
+    atomic_init(&executor->resources.watch->call, 0);
+    atomic_init(&executor->resources.watch->stopped, 0);
+    atomic_init(&executor->resources.watch->faulty, 0);
+    executor->call.state = &executor->resources.watch->call;
     return RONDO_STATUS_OK;
 }
 
@@ -257,9 +260,9 @@ static rondo_status create(rondo_program *program, rondo_device *device,
     executor->graphs = options->graphs;
     executor->depth = depth;
     executor->root = root != NULL ? root : executor;
-    executor->active = executor;
+    executor->variants.active = executor;
     atomic_init(&executor->reference_count, 1);
-    executor->call = &executor->own_call;
+    executor->call.state = &executor->call.own;
     rondo__executor_init_plans(executor);
     if (root == NULL) {
         rondo__verbose_init(executor);
@@ -272,16 +275,17 @@ static rondo_status create(rondo_program *program, rondo_device *device,
         status = own_patterns(executor);
     }
     if (status == RONDO_STATUS_OK && root == NULL) {
-        status = rondo__tuning_choices_create(options->tuning_file, &executor->choices);
+        status = rondo__tuning_choices_create(options->tuning_file, &executor->resources.choices);
         executor->options.tuning_file = NULL;  // the caller's, read
     }
     if (status == RONDO_STATUS_OK && root == NULL) {
         const bool is_host = rondo_device_is_host(device);
-        executor->weights.budget = is_host ? executor->budget : executor->device_budget;
+        executor->resources.weights.budget =
+            is_host ? executor->resources.budget : executor->resources.device_budget;
         status = rondo__shared_acquire_store(program, device, RONDO_MEMORY_DEVICE,
-                                             &executor->weights.store);
+                                             &executor->resources.weights.store);
     }
-    rondo__budget *before = rondo__budget_enter(executor->root->budget);
+    rondo__budget *before = rondo__budget_enter(executor->root->resources.budget);
     if (status == RONDO_STATUS_OK && root == NULL) {
         status = make_watch(executor);
     }
@@ -295,17 +299,19 @@ static rondo_status create(rondo_program *program, rondo_device *device,
         (void)rondo__host_choose_thread_count(former);
     }
     if (status == RONDO_STATUS_OK) {
-        executor->keyed = rondo__calloc(executor->base->input_count + 1, sizeof *executor->keyed);
-        executor->deciding = rondo__calloc(executor->base->input_count + 1, sizeof(bool));
-        status = executor->keyed == NULL || executor->deciding == NULL ? RONDO_STATUS_NO_MEMORY
-                                                                       : RONDO_STATUS_OK;
+        executor->keys.keyed =
+            rondo__calloc(executor->base->input_count + 1, sizeof *executor->keys.keyed);
+        executor->keys.deciding = rondo__calloc(executor->base->input_count + 1, sizeof(bool));
+        status = executor->keys.keyed == NULL || executor->keys.deciding == NULL
+                     ? RONDO_STATUS_NO_MEMORY
+                     : RONDO_STATUS_OK;
     }
     if (status == RONDO_STATUS_OK) {
         status = make_lists(executor);
     }
     if (status == RONDO_STATUS_OK) {
         status = choose_stream(executor);
-        executor->weights.stream = executor->stream;
+        executor->resources.weights.stream = executor->stream;
     }
     if (status == RONDO_STATUS_OK && options->thread_count > 0 && rondo_device_is_host(device)) {
         status = rondo_stream_call_host(executor->stream, "threads", choose_threads,

@@ -31,7 +31,7 @@ enum { KEYED_MISS_LIMIT = 8 };
 // What decides branches only is not fetched from a device: there the branches are decided, too.
 static bool is_keyed(const rondo_executor *executor, size_t input, const rondo_tensor *feed) {
     const bool is_wanted =
-        executor->keyed[input] || (executor->deciding[input] && feed->device == NULL);
+        executor->keys.keyed[input] || (executor->keys.deciding[input] && feed->device == NULL);
     return is_wanted && feed->shape.rank >= 0 && rondo_tensor_get_bytes(feed) > 0;
 }
 
@@ -73,18 +73,18 @@ static rondo_status write_key(rondo_executor *executor, const rondo_tensor *feed
         const size_t place_bytes = is_placed ? sizeof feed->data : 0;
         const size_t extent_bytes = rank > 0 ? (size_t)rank * sizeof feed->shape.extent[0] : 0;
         RETURN_IF_ERROR(
-            RONDO__ARRAY_RESERVE(executor->key, executor->key_capacity,
+            RONDO__ARRAY_RESERVE(executor->keys.key, executor->keys.key_capacity,
                                  length + sizeof head + extent_bytes + place_bytes + value_bytes));
-        memcpy(executor->key + length, head, sizeof head);
+        memcpy(executor->keys.key + length, head, sizeof head);
         length += sizeof head;
-        memcpy(executor->key + length, feed->shape.extent, extent_bytes);
+        memcpy(executor->keys.key + length, feed->shape.extent, extent_bytes);
         length += extent_bytes;
         if (place_bytes > 0) {
-            memcpy(executor->key + length, &feed->data, place_bytes);
+            memcpy(executor->keys.key + length, &feed->data, place_bytes);
             length += place_bytes;
         }
         if (value_bytes > 0) {
-            RETURN_IF_ERROR(read_value(executor, i, feed, executor->key + length));
+            RETURN_IF_ERROR(read_value(executor, i, feed, executor->keys.key + length));
         }
         length += value_bytes;
     }
@@ -144,7 +144,7 @@ static bool is_out_of_memory(rondo_status status) {
 
 // Plans wait for their shapes to come back; they leave half of the limit to runs.
 static void drop_crowded(rondo_executor *executor) {
-    const rondo__budget *budget = executor->root->budget;
+    const rondo__budget *budget = executor->root->resources.budget;
     while (rondo__budget_get_used(budget) > rondo__budget_get_limit(budget) / 2 &&
            rondo__lru_map_evict_oldest(&executor->plans)) {
     }
@@ -197,7 +197,7 @@ static bool add_keys(const rondo_executor *executor, bool *keyed, const bool *wa
 static bool takes_decisions(const rondo_executor *executor) {
     const rondo_executor_options *options = &executor->options;
     return executor->depth == 0 && !executor->root->is_described && !options->op_by_op &&
-           !options->no_folding && executor->decision_count <= RONDO__DECISIONS_MAX;
+           !options->no_folding && executor->keys.decision_count <= RONDO__DECISIONS_MAX;
 }
 
 static bool leaves_branches_to_host(const rondo__plan *plan) {
@@ -217,9 +217,8 @@ static bool leaves_branches_to_host(const rondo__plan *plan) {
 static rondo_status find_keys(rondo_executor *executor, const rondo_tensor *feeds,
                               rondo_tensor **out_keys, rondo_program **out_program) {
     const size_t count = executor->base->input_count;
-    const bool takes_keys =
-        executor->worth != NULL ||
-        (executor->depth == 0 && executor->keyed_miss_count <= KEYED_MISS_LIMIT);
+    const bool takes_keys = executor->worth != NULL ||
+                            (executor->depth == 0 && executor->keys.miss_count <= KEYED_MISS_LIMIT);
     bool *wanted = rondo__calloc(count + 1, sizeof *wanted);
     rondo_tensor *keys = NULL;
     rondo_program *program = NULL;
@@ -234,7 +233,7 @@ static rondo_status find_keys(rondo_executor *executor, const rondo_tensor *feed
         if (status == RONDO_STATUS_OK) {
             status = rondo__plan_specialise(executor, keys, &program, takes_keys ? wanted : NULL);
             has_new = status == RONDO_STATUS_OK && takes_keys &&
-                      add_keys(executor, executor->keyed, wanted);
+                      add_keys(executor, executor->keys.keyed, wanted);
         }
     }
     rondo__free(wanted);
@@ -250,9 +249,9 @@ static rondo_status find_keys(rondo_executor *executor, const rondo_tensor *feed
 // What plans of the same program hold for runs with other optional inputs.
 static void evict_others(const rondo_executor *executor) {
     rondo_executor *root = executor->depth == 0 ? executor->root : NULL;
-    for (size_t v = 0; root != NULL && v < root->variant_count; ++v) {
-        if (root->variants[v] != executor) {
-            evict_plans(root->variants[v], SIZE_MAX);
+    for (size_t v = 0; root != NULL && v < root->variants.count; ++v) {
+        if (root->variants.list[v] != executor) {
+            evict_plans(root->variants.list[v], SIZE_MAX);
         }
     }
     if (root != NULL && root != executor) {
@@ -325,27 +324,28 @@ static void count_decision(rondo_executor *executor, const rondo_tensor *feeds) 
     uint64_t hash = 0;
     bool is_deciding = false;
     for (size_t i = 0; i < executor->base->input_count; ++i) {
-        if (executor->deciding[i] && is_keyed(executor, i, &feeds[i])) {
+        if (executor->keys.deciding[i] && is_keyed(executor, i, &feeds[i])) {
             hash = rondo__hash64(hash, feeds[i].data, rondo_tensor_get_bytes(&feeds[i]));
             is_deciding = true;
         }
     }
     is_deciding = is_deciding && !executor->root->is_described;
-    for (size_t i = 0; i < executor->decision_count && is_deciding; ++i) {
-        is_deciding = executor->decisions[i] != hash;
+    for (size_t i = 0; i < executor->keys.decision_count && is_deciding; ++i) {
+        is_deciding = executor->keys.decisions[i] != hash;
     }
     if (!is_deciding) {
         return;
     }
-    if (executor->decision_count < RONDO__DECISIONS_MAX) {
-        executor->decisions[executor->decision_count] = hash;
+    if (executor->keys.decision_count < RONDO__DECISIONS_MAX) {
+        executor->keys.decisions[executor->keys.decision_count] = hash;
     } else {
         RONDO_LOG_INFO_F(
             "input values that decide branches keep changing; they are decided at run time from "
             "now on");
-        memset(executor->deciding, 0, executor->base->input_count * sizeof *executor->deciding);
+        memset(executor->keys.deciding, 0,
+               executor->base->input_count * sizeof *executor->keys.deciding);
     }
-    ++executor->decision_count;
+    ++executor->keys.decision_count;
 }
 
 // Where values keep changing, making a plan for each costs more than bypassing those ops.
@@ -355,12 +355,12 @@ static void give_up_keys(rondo_executor *executor) {
         return;  // which decides
     }
     for (size_t i = 0; i < executor->base->input_count; ++i) {
-        has_keys = has_keys || executor->keyed[i];
+        has_keys = has_keys || executor->keys.keyed[i];
     }
-    if (has_keys && ++executor->keyed_miss_count > KEYED_MISS_LIMIT) {
+    if (has_keys && ++executor->keys.miss_count > KEYED_MISS_LIMIT) {
         RONDO_LOG_INFO_F(
             "input values that decide shapes keep changing; such ops are bypassed from now on");
-        memset(executor->keyed, 0, executor->base->input_count * sizeof *executor->keyed);
+        memset(executor->keys.keyed, 0, executor->base->input_count * sizeof *executor->keys.keyed);
     }
 }
 
@@ -372,8 +372,8 @@ static rondo_status keep_plan(rondo_executor *executor, const rondo_tensor *feed
     update_limits(executor);
     rondo_status status = write_key(executor, feeds, &key_bytes);
     if (status == RONDO_STATUS_OK) {
-        status = rondo__lru_map_add(&executor->plans, executor->key, key_bytes, plan, plan->bytes,
-                                    &plan->entry);
+        status = rondo__lru_map_add(&executor->plans, executor->keys.key, key_bytes, plan,
+                                    plan->bytes, &plan->entry);
     }
     if (status != RONDO_STATUS_OK) {
         rondo__plan_destroy(executor, plan);
@@ -403,7 +403,7 @@ static rondo_status compile_with(rondo_executor *executor, const rondo_tensor *f
         for (size_t i = 0; i < count; ++i) {
             decides[i] = decides[i] && feeds[i].device == NULL;
         }
-        *out_has_new = add_keys(executor, executor->deciding, decides);
+        *out_has_new = add_keys(executor, executor->keys.deciding, decides);
     }
     return status;
 }
@@ -469,7 +469,8 @@ static rondo_status find_exact_plan(rondo_executor *executor, const rondo_tensor
     size_t key_bytes = 0;
     *out_plan = NULL;
     RETURN_IF_ERROR(write_key(executor, feeds, &key_bytes));
-    const rondo__lru_entry *entry = rondo__lru_map_find(&executor->plans, executor->key, key_bytes);
+    const rondo__lru_entry *entry =
+        rondo__lru_map_find(&executor->plans, executor->keys.key, key_bytes);
     if (entry != NULL) {
         *out_plan = rondo__lru_entry_get_value(entry);
         if (executor->worth != NULL) {
@@ -478,7 +479,7 @@ static rondo_status find_exact_plan(rondo_executor *executor, const rondo_tensor
         return RONDO_STATUS_OK;
     }
     if (executor->worth != NULL &&
-        !rondo__plan_worth_admits(executor->worth, executor->key, key_bytes)) {
+        !rondo__plan_worth_admits(executor->worth, executor->keys.key, key_bytes)) {
         return RONDO_STATUS_OK;
     }
     RETURN_IF_ERROR(make_plan(executor, feeds, out_plan));
@@ -502,8 +503,9 @@ static rondo_status find_shapeless_plan(rondo_executor *executor, const rondo_te
     size_t key_bytes = 0;
     rondo_status status = write_key(executor, shapeless, &key_bytes);
     const rondo__lru_entry *entry =
-        status == RONDO_STATUS_OK ? rondo__lru_map_find(&executor->plans, executor->key, key_bytes)
-                                  : NULL;
+        status == RONDO_STATUS_OK
+            ? rondo__lru_map_find(&executor->plans, executor->keys.key, key_bytes)
+            : NULL;
     if (entry != NULL) {
         *out_plan = rondo__lru_entry_get_value(entry);
     } else if (status == RONDO_STATUS_OK) {
@@ -532,7 +534,7 @@ rondo_status rondo__executor_look_up_plan(rondo_executor *executor, const rondo_
     const rondo_program *base = executor->base;
     for (size_t i = 0; i < base->input_count; ++i) {
         const char *name = base->values[base->inputs[i]].name;
-        if (executor->deciding[i] && is_keyed(executor, i, &feeds[i])) {
+        if (executor->keys.deciding[i] && is_keyed(executor, i, &feeds[i])) {
             return RONDO_FAIL(INVALID,
                               "feed \"%s\" decides a branch, which a replay would not ask for "
                               "again: give it in device memory, also in the run before",
@@ -547,7 +549,8 @@ rondo_status rondo__executor_look_up_plan(rondo_executor *executor, const rondo_
     }
     size_t key_bytes = 0;
     RETURN_IF_ERROR(write_key(executor, feeds, &key_bytes));
-    const rondo__lru_entry *entry = rondo__lru_map_find(&executor->plans, executor->key, key_bytes);
+    const rondo__lru_entry *entry =
+        rondo__lru_map_find(&executor->plans, executor->keys.key, key_bytes);
     *out_plan = entry != NULL ? rondo__lru_entry_get_value(entry) : NULL;
     return RONDO_STATUS_OK;
 }

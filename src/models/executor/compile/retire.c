@@ -34,8 +34,8 @@ void rondo__variant_give_up(rondo_executor *root, rondo_executor *variant) {
         rondo_executor_destroy(variant);
         return;
     }
-    variant->next_retired = root->retired_variants;
-    root->retired_variants = variant;
+    variant->next_retired = root->variants.retired;
+    root->variants.retired = variant;
 }
 
 void rondo__executor_sweep(rondo_executor *executor) {
@@ -48,7 +48,7 @@ void rondo__executor_sweep(rondo_executor *executor) {
             rondo__plan_destroy(executor, plan);
         }
     }
-    for (rondo_executor **link = &executor->retired_variants; *link != NULL;) {
+    for (rondo_executor **link = &executor->variants.retired; *link != NULL;) {
         rondo_executor *variant = *link;
         if (has_pins(variant)) {
             link = &variant->next_retired;
@@ -61,10 +61,10 @@ void rondo__executor_sweep(rondo_executor *executor) {
 
 bool rondo__executor_is_pinned(rondo_executor *executor) {
     bool is_pinned = has_pins(executor);
-    for (size_t v = 0; v < executor->variant_count; ++v) {
-        is_pinned = is_pinned || has_pins(executor->variants[v]);
+    for (size_t v = 0; v < executor->variants.count; ++v) {
+        is_pinned = is_pinned || has_pins(executor->variants.list[v]);
     }
-    for (rondo_executor *variant = executor->retired_variants; variant != NULL;
+    for (rondo_executor *variant = executor->variants.retired; variant != NULL;
          variant = variant->next_retired) {
         is_pinned = is_pinned || has_pins(variant);
     }
@@ -73,12 +73,12 @@ bool rondo__executor_is_pinned(rondo_executor *executor) {
 
 void rondo__executor_drop_plans(rondo_executor *executor) {
     rondo__executor_sweep(executor);
-    while (executor->variant_count > 0) {
-        rondo_executor_destroy(executor->variants[--executor->variant_count]);
+    while (executor->variants.count > 0) {
+        rondo_executor_destroy(executor->variants.list[--executor->variants.count]);
     }
     while (rondo__lru_map_evict_oldest(&executor->plans)) {
     }
-    executor->active = executor;
-    executor->ran = NULL;
-    executor->has_run = false;
+    executor->variants.active = executor;
+    executor->variants.ran = NULL;
+    executor->runs.has_run = false;
 }

@@ -28,8 +28,8 @@ static inline void rondo__executor_retain(rondo_executor *executor) {
 // Takes a participant of a capture that nobody can tell the end of: it goes with the executor.
 static inline void rondo__executor_adopt(rondo_executor *executor,
                                          rondo__participant *participant) {
-    participant->next = executor->recordings;
-    executor->recordings = participant;
+    participant->next = executor->caller.recordings;
+    executor->caller.recordings = participant;
 }
 
 // Frees a plan that is in no list any more, now or when nobody pins it.

@@ -86,12 +86,12 @@ const char *rondo__step_get_remedy(const rondo__plan *plan, const rondo__step *s
     return texts[waits_for_shapes ? RONDO__BYPASS_DYNAMIC : step->bypass].remedy;
 }
 
-static void describe_cut(const rondo__plan *plan, size_t n, int8_t class_of, char *buffer,
-                         size_t bytes) {
+static void describe_cut(const rondo__plan *plan, size_t n, rondo__node_class class_of,
+                         char *buffer, size_t bytes) {
     const rondo__node *node = rondo__counted_get_maker(plan, n);
     const char *refusal = plan->refusals != NULL ? plan->refusals[n] : NULL;
     const char *const cause = is_rest(plan, n) ? "ops that are planned when their shapes are known"
-                                               : texts[class_of - 1].why;
+                                               : texts[rondo__node_class_get_bypass(class_of)].why;
     (void)snprintf(buffer, bytes, "%.60s \"%.40s\": %s%s%s", node->op.def->name, node->op.name,
                    cause, refusal != NULL ? ": " : "", refusal != NULL ? refusal : "");
 }
@@ -116,13 +116,13 @@ static bool is_ahead(const rondo__plan *plan, bool is_hosted) {
 }
 
 // Appends one node to the plan: to the open segment of its device, or as a bypass that closes it.
-static rondo_status emit(rondo__plan *plan, size_t *capacity, size_t node, int8_t class_of,
-                         bool is_hosted) {
-    if (class_of < 0) {
+static rondo_status emit(rondo__plan *plan, size_t *capacity, size_t node,
+                         rondo__node_class class_of, bool is_hosted) {
+    if (class_of == RONDO__CLASS_IDLE) {
         return RONDO_STATUS_OK;
     }
     rondo__step *last = plan->step_count > 0 ? &plan->steps[plan->step_count - 1] : NULL;
-    if (class_of == 0) {
+    if (class_of == RONDO__CLASS_KERNEL) {
         const bool goes_ahead = is_ahead(plan, is_hosted);
         add_item(plan, node);
         if (last != NULL && last->kind == RONDO__STEP_SEGMENT && last->is_ahead == goes_ahead &&
@@ -136,10 +136,10 @@ static rondo_status emit(rondo__plan *plan, size_t *capacity, size_t node, int8_
                                        .item_count = 1,
                                        .is_ahead = goes_ahead});
     }
-    const bool is_counted = class_of == 1 + RONDO__BYPASS_COUNTED;
+    const bool is_counted = class_of == RONDO__CLASS_COUNTED;
     rondo__step step = {.kind = is_counted ? RONDO__STEP_COUNT : RONDO__STEP_BYPASS,
                         .node = node,
-                        .bypass = (rondo__bypass_kind)(class_of - 1)};
+                        .bypass = rondo__node_class_get_bypass(class_of)};
     if (step.bypass == RONDO__BYPASS_EAGER) {
         step.first_item = plan->item_count;
         step.item_count = 1;
@@ -164,15 +164,16 @@ typedef struct ready_lists {
     int last;  // kind of the latest node that was not free
 } ready_lists;
 
-static int get_kind(const rondo__plan *plan, size_t n, int8_t class_of) {
+static int get_kind(const rondo__plan *plan, size_t n, rondo__node_class class_of) {
+    const bool is_item = class_of == RONDO__CLASS_KERNEL;
     const bool is_hosted =
-        class_of == 0 && plan->order != NULL && plan->homes[n].place == RONDO__PLACE_CPU;
-    const uint8_t side = class_of == 0 ? rondo__peers_get_side(plan, n) : RONDO__SIDE_DEVICE;
-    return class_of < 0               ? FREE
-           : class_of > 0             ? BYPASSED
-           : is_hosted                ? HOSTED
-           : side >= RONDO__SIDE_PEER ? ON_PEER + side - RONDO__SIDE_PEER
-                                      : WITH_KERNEL;
+        is_item && plan->order != NULL && plan->homes[n].place == RONDO__PLACE_CPU;
+    const uint8_t side = is_item ? rondo__peers_get_side(plan, n) : RONDO__SIDE_DEVICE;
+    return class_of == RONDO__CLASS_IDLE ? FREE
+           : !is_item                    ? BYPASSED
+           : is_hosted                   ? HOSTED
+           : side >= RONDO__SIDE_PEER    ? ON_PEER + side - RONDO__SIDE_PEER
+                                         : WITH_KERNEL;
 }
 
 // Nodes of the processor one behind the other are one host function, those of another GPU one
@@ -192,7 +193,7 @@ static int choose_kind(const ready_lists *ready) {
     return kind;
 }
 
-rondo_status rondo__plan_schedule(rondo__plan *plan, const int8_t *class_of) {
+rondo_status rondo__plan_schedule(rondo__plan *plan, const rondo__node_class *class_of) {
     const rondo_program *program = plan->program;
     rondo_status status = RONDO_STATUS_OK;
     size_t step_capacity = 0;

@@ -12,11 +12,12 @@
 // Decides the order of nodes and cuts them into steps; fills items (node only) and steps of the
 // plan.
 //
-// class_of   one for each node: -1 no work (a view), 0 a kernel, otherwise 1 + rondo__bypass_kind
+// class_of   one for each node
 //
 // Errors:    NO_MEMORY.
 // Threads:   one thread per executor.
-RONDO_MUST_USE rondo_status rondo__plan_schedule(rondo__plan *plan, const int8_t *class_of);
+RONDO_MUST_USE rondo_status rondo__plan_schedule(rondo__plan *plan,
+                                                 const rondo__node_class *class_of);
 
 // The segment ends at the bypass: takes over its reason.
 void rondo__step_end_at(rondo__step *segment, const rondo__step *bypass);

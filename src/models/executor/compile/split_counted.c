@@ -104,7 +104,7 @@ static rondo_status try_kernel(const splitting *s, const rondo__node *node, bool
                                            .outputs = s->outputs,
                                            .weights = &plan->weights,
                                            .tuning = s->executor->options.tuning,
-                                           .choices = s->executor->root->choices};
+                                           .choices = s->executor->root->resources.choices};
     const size_t weight_count = plan->weights.count;
     const rondo_status status = rondo__kernel_prepare(&request, &kernel);
     rondo__kernel_destroy(kernel);

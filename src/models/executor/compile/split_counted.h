@@ -10,8 +10,8 @@
 // size in the arena, packed as if each were as large as its result, and beside them how much it
 // found. It is launched, captured and replayed like any other. rondo.Counted is a step of its own
 // behind the segment (RONDO__STEP_COUNT): the run waits for the count, 8 bytes in pinned memory,
-// and y is a view of its room from then on (plan->dynamic). What reads y is planned for its shape,
-// as the body of a rondo.Rest, on the device, too.
+// and y is a view of its room from then on (plan->run.dynamic). What reads y is planned for its
+// shape, as the body of a rondo.Rest, on the device, too.
 //
 // Rooms take memory for the most that there can be. Where that is more than a part of what the
 // device has, where memory was short before, or where the device has no kernel, the op stays with

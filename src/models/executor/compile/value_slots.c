@@ -20,13 +20,14 @@
 // What keeping branches apart may always take.
 enum { BRANCH_BYTES = 1 << 20 };
 
-static bool is_view(const rondo__plan *plan, size_t node, const int8_t *class_of) {
-    return class_of[node] < 0 && (plan->program->nodes[node].op.def->flags & RONDO__OP_VIEW) != 0;
+static bool is_view(const rondo__plan *plan, size_t node, const rondo__node_class *class_of) {
+    return class_of[node] == RONDO__CLASS_IDLE &&
+           (plan->program->nodes[node].op.def->flags & RONDO__OP_VIEW) != 0;
 }
 
 // Kind, shape and root of each value. Views come after what they look at, so one walk settles the
 // roots.
-static void describe_slots(rondo__plan *plan, const int8_t *class_of) {
+static void describe_slots(rondo__plan *plan, const rondo__node_class *class_of) {
     rondo_program *program = plan->program;
     for (size_t v = 0; v < program->value_count; ++v) {
         rondo__slot *slot = &plan->slots[v];
@@ -116,8 +117,8 @@ static void touch_all_far(lifetimes *l, const rondo__plan *plan) {
 }
 
 // By the order of the ops or, where `levels` is given, by those.
-static void measure_lifetimes(lifetimes *l, const rondo__plan *plan, const int8_t *class_of,
-                              const size_t *levels) {
+static void measure_lifetimes(lifetimes *l, const rondo__plan *plan,
+                              const rondo__node_class *class_of, const size_t *levels) {
     const rondo_program *program = plan->program;
     for (size_t v = 0; v < program->value_count; ++v) {
         l->first[v] = SIZE_MAX;
@@ -154,7 +155,8 @@ static void measure_lifetimes(lifetimes *l, const rondo__plan *plan, const int8_
         touch(l, plan, program->outputs[i], l->end);
     }
     for (size_t n = 0; n < program->node_count; ++n) {
-        if (class_of[n] < 0 && !is_view(plan, n, class_of)) {  // makes nothing but empty tensors
+        if (class_of[n] == RONDO__CLASS_IDLE &&
+            !is_view(plan, n, class_of)) {  // makes nothing but empty tensors
             touch_node(l, plan, n, 0);
             touch_node(l, plan, n, l->end);
         }
@@ -272,33 +274,35 @@ static void mark_bound(const rondo_executor *executor, rondo__plan *plan) {
 // each input and output that travels, and the arena of the processor's side.
 static rondo_status place_staging(rondo_executor *executor, rondo__plan *plan) {
     const rondo_program *program = plan->program;
-    plan->input_staging = rondo__calloc(program->input_count + 1, sizeof *plan->input_staging);
-    plan->output_staging = rondo__calloc(program->output_count + 1, sizeof *plan->output_staging);
-    if (plan->input_staging == NULL || plan->output_staging == NULL) {
+    plan->memory.input_staging =
+        rondo__calloc(program->input_count + 1, sizeof *plan->memory.input_staging);
+    plan->memory.output_staging =
+        rondo__calloc(program->output_count + 1, sizeof *plan->memory.output_staging);
+    if (plan->memory.input_staging == NULL || plan->memory.output_staging == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
     size_t total = 0;
     for (size_t i = 0; i < program->input_count; ++i) {
-        plan->input_staging[i] = total;
+        plan->memory.input_staging[i] = total;
         total += rondo__align_up(plan->slots[program->inputs[i]].bytes, RONDO__ARENA_ALIGNMENT);
     }
-    plan->input_bytes = total;
+    plan->memory.input_bytes = total;
     if (rondo_device_is_host(executor->device)) {
         return RONDO_STATUS_OK;
     }
     for (size_t i = 0; i < program->output_count; ++i) {
         const rondo__slot *slot = &plan->slots[program->outputs[i]];
-        plan->output_staging[i] = total;
+        plan->memory.output_staging[i] = total;
         total += slot->is_on_host ? 0 : rondo__align_up(slot->bytes, RONDO__ARENA_ALIGNMENT);
     }
     size_t bytes;
-    if (!rondo__add_size(total, plan->host_arena_bytes, &bytes)) {
+    if (!rondo__add_size(total, plan->memory.host_arena_bytes, &bytes)) {
         return RONDO_FAIL(NO_MEMORY, "values on the processor take more than memory has");
     }
     RETURN_IF_ERROR(rondo__run_memory_acquire(executor, RONDO_MEMORY_PINNED, NULL, bytes,
-                                              &plan->staging_memory));
-    plan->staging = plan->staging_memory->address;
-    plan->host_arena = plan->staging + total;
+                                              &plan->memory.staging_memory));
+    plan->memory.staging = plan->memory.staging_memory->address;
+    plan->memory.host_arena = plan->memory.staging + total;
     return RONDO_STATUS_OK;
 }
 
@@ -333,8 +337,8 @@ static uint8_t get_item_side(const rondo__plan *plan, size_t i) {
 }
 
 static void set_addresses(rondo__plan *plan) {
-    char *arenas[RONDO__SIDE_PEER + RONDO__PLACE_GPU_MAX] = {plan->arena->address,
-                                                             plan->host_arena};
+    char *arenas[RONDO__SIDE_PEER + RONDO__PLACE_GPU_MAX] = {plan->memory.arena->address,
+                                                             plan->memory.host_arena};
     for (size_t i = 0; i < plan->peer_count; ++i) {
         arenas[RONDO__SIDE_PEER + i] = plan->peers[i].arena->address;
     }
@@ -396,7 +400,7 @@ static void list_blocks(const lifetimes *l, rondo__plan *plan, uint8_t side,
 }
 
 // The levels between which each block is needed; `levels` as of rondo__branch_levels_find.
-static void set_levels(lifetimes *l, const rondo__plan *plan, const int8_t *class_of,
+static void set_levels(lifetimes *l, const rondo__plan *plan, const rondo__node_class *class_of,
                        const size_t *levels, block_list *blocks) {
     measure_lifetimes(l, plan, class_of, levels);
     for (size_t b = 0; b < blocks->count; ++b) {
@@ -409,22 +413,24 @@ static void set_levels(lifetimes *l, const rondo__plan *plan, const int8_t *clas
 // Plans the arena. Where branches may run side by side, what they need lies apart, unless that
 // takes half as much memory again.
 static rondo_status plan_arena(const rondo_executor *executor, rondo__plan *plan,
-                               const int8_t *class_of, lifetimes *l, const size_t *levels,
-                               block_list *blocks) {
+                               const rondo__node_class *class_of, lifetimes *l,
+                               const size_t *levels, block_list *blocks) {
     size_t bytes = 0;
     bool has_levels = levels != NULL;
     list_blocks(l, plan, RONDO__SIDE_DEVICE, blocks);
-    RETURN_IF_ERROR(rondo__arena_plan(blocks->list, blocks->count, false, &plan->arena_bytes));
+    RETURN_IF_ERROR(
+        rondo__arena_plan(blocks->list, blocks->count, false, &plan->memory.arena_bytes));
     if (!has_levels) {
         return RONDO_STATUS_OK;
     }
     set_levels(l, plan, class_of, levels, blocks);
     RETURN_IF_ERROR(rondo__arena_plan(blocks->list, blocks->count, true, &bytes));
-    has_levels = bytes / 3 * 2 <= plan->arena_bytes + BRANCH_BYTES ||
+    has_levels = bytes / 3 * 2 <= plan->memory.arena_bytes + BRANCH_BYTES ||
                  executor->options.branches == RONDO_BRANCHES_ON;
-    plan->arena_bytes = bytes;
-    return has_levels ? RONDO_STATUS_OK
-                      : rondo__arena_plan(blocks->list, blocks->count, false, &plan->arena_bytes);
+    plan->memory.arena_bytes = bytes;
+    return has_levels
+               ? RONDO_STATUS_OK
+               : rondo__arena_plan(blocks->list, blocks->count, false, &plan->memory.arena_bytes);
 }
 
 // Levels of items and steps; NULL where the plan has no branches.
@@ -464,9 +470,9 @@ static void take_offsets(rondo__plan *plan, const block_list *blocks) {
 }
 
 // The arena of a side that is not the executor's device.
-static rondo_status plan_side_arena(rondo__plan *plan, const int8_t *class_of, lifetimes *l,
-                                    const size_t *levels, uint8_t side, block_list *blocks,
-                                    size_t *out_bytes) {
+static rondo_status plan_side_arena(rondo__plan *plan, const rondo__node_class *class_of,
+                                    lifetimes *l, const size_t *levels, uint8_t side,
+                                    block_list *blocks, size_t *out_bytes) {
     list_blocks(l, plan, side, blocks);
     if (levels != NULL) {
         set_levels(l, plan, class_of, levels, blocks);
@@ -477,10 +483,10 @@ static rondo_status plan_side_arena(rondo__plan *plan, const int8_t *class_of, l
     return RONDO_STATUS_OK;
 }
 
-static rondo_status plan_side_arenas(rondo__plan *plan, const int8_t *class_of, lifetimes *l,
-                                     const size_t *levels, block_list *blocks) {
+static rondo_status plan_side_arenas(rondo__plan *plan, const rondo__node_class *class_of,
+                                     lifetimes *l, const size_t *levels, block_list *blocks) {
     RETURN_IF_ERROR(plan_side_arena(plan, class_of, l, levels, RONDO__SIDE_HOST, blocks,
-                                    &plan->host_arena_bytes));
+                                    &plan->memory.host_arena_bytes));
     for (size_t i = 0; i < plan->peer_count; ++i) {
         RETURN_IF_ERROR(plan_side_arena(plan, class_of, l, levels, (uint8_t)(RONDO__SIDE_PEER + i),
                                         blocks, &plan->peers[i].arena_bytes));
@@ -494,12 +500,12 @@ static rondo_status acquire_arenas(rondo_executor *executor, rondo__plan *plan) 
         RETURN_IF_ERROR(rondo__run_memory_acquire(executor, RONDO_MEMORY_DEVICE, peer->peer,
                                                   peer->arena_bytes, &peer->arena));
     }
-    return rondo__run_memory_acquire(executor, RONDO_MEMORY_DEVICE, NULL, plan->arena_bytes,
-                                     &plan->arena);
+    return rondo__run_memory_acquire(executor, RONDO_MEMORY_DEVICE, NULL, plan->memory.arena_bytes,
+                                     &plan->memory.arena);
 }
 
 rondo_status rondo__plan_assign_slots(rondo_executor *executor, rondo__plan *plan,
-                                      const int8_t *class_of) {
+                                      const rondo__node_class *class_of) {
     const rondo_program *program = plan->program;
     rondo_status status = RONDO_STATUS_OK;
     lifetimes l = {0};
@@ -510,9 +516,9 @@ rondo_status rondo__plan_assign_slots(rondo_executor *executor, rondo__plan *pla
     l.first = rondo__calloc(program->value_count + 1, sizeof *l.first);
     l.last = rondo__calloc(program->value_count + 1, sizeof *l.last);
     plan->slots = rondo__calloc(program->value_count + 1, sizeof *plan->slots);
-    plan->dynamic = rondo__calloc(program->value_count + 1, sizeof *plan->dynamic);
+    plan->run.dynamic = rondo__calloc(program->value_count + 1, sizeof *plan->run.dynamic);
     if (blocks.list == NULL || blocks.owners == NULL || l.first == NULL || l.last == NULL ||
-        plan->slots == NULL || plan->dynamic == NULL) {
+        plan->slots == NULL || plan->run.dynamic == NULL) {
         status = RONDO_STATUS_NO_MEMORY;
         goto free_lists;
     }
@@ -539,7 +545,8 @@ rondo_status rondo__plan_assign_slots(rondo_executor *executor, rondo__plan *pla
     }
     take_offsets(plan, &blocks);
     for (size_t b = 0; b < blocks.count; ++b) {
-        plan->arena_naive_bytes += rondo__align_up(blocks.list[b].bytes, RONDO__ARENA_ALIGNMENT);
+        plan->memory.arena_naive_bytes +=
+            rondo__align_up(blocks.list[b].bytes, RONDO__ARENA_ALIGNMENT);
     }
     for (size_t v = 0; v < program->value_count; ++v) {
         rondo__slot *slot = &plan->slots[v];

@@ -307,7 +307,8 @@ static void append_text(rondo__text *text, rondo_executor *executor, rondo__plan
     rondo__placement_describe(text, executor, plan);
     rondo__text_append(
         text, "memory: arena %zu bytes (%zu without sharing), constants on the device %zu bytes\n",
-        plan->arena_bytes, plan->arena_naive_bytes, rondo__plan_get_constant_bytes(plan));
+        plan->memory.arena_bytes, plan->memory.arena_naive_bytes,
+        rondo__plan_get_constant_bytes(plan));
     append_legend(text, rondo_device_is_host(executor->device));
 }
 
@@ -441,8 +442,9 @@ static void append_json(rondo__text *text, rondo_executor *executor, rondo__plan
         text,
         "  \"arena_bytes\": %zu,\n  \"arena_naive_bytes\": %zu,\n  \"constant_bytes\": %zu,\n"
         "  \"segment_count\": %zu,\n  \"bypassed_count\": %zu,\n  \"steps\": [",
-        plan->arena_bytes, plan->arena_naive_bytes, rondo__plan_get_constant_bytes(plan),
-        rondo__plan_count_segments(plan), plan->bypassed_count);
+        plan->memory.arena_bytes, plan->memory.arena_naive_bytes,
+        rondo__plan_get_constant_bytes(plan), rondo__plan_count_segments(plan),
+        plan->bypassed_count);
     for (size_t s = 0; s < plan->step_count; ++s) {
         rondo__step *step = &plan->steps[s];
         rondo__text_append(

@@ -254,10 +254,10 @@ rondo_status rondo_executor_get_transfers(const rondo_executor *executor,
     if (executor == NULL) {
         return RONDO_FAIL(INVALID, "executor is NULL");
     }
-    if (!executor->active->has_run) {
+    if (!executor->variants.active->runs.has_run) {
         return RONDO_FAIL(STATE, "nothing has run yet; call rondo_executor_run first");
     }
-    const rondo__crossing_log *log = &executor->crossings;
+    const rondo__crossing_log *log = &executor->resources.crossings;
     const rondo_transfer_stats stats = {
         .struct_size = sizeof stats,
         .run_count = log->run_count,

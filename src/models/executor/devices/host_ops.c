@@ -114,27 +114,27 @@ static void destroy_hosted(rondo__kernel *head) {
 
 // The host device, and the forms that its kernels make of constants; of a caller's executor.
 static rondo_status open_host(rondo_executor *root) {
-    if (root->host_device != NULL) {
+    if (root->resources.host_device != NULL) {
         return RONDO_STATUS_OK;
     }
     rondo_device *device = NULL;
     RETURN_IF_ERROR(rondo_device_open("host", &device));
     const rondo_status status = rondo__shared_acquire_store(
-        root->source, device, RONDO_MEMORY_DEVICE, &root->host_weights.store);
+        root->source, device, RONDO_MEMORY_DEVICE, &root->resources.host_weights.store);
     if (status != RONDO_STATUS_OK) {
         rondo_device_release(device);
         return status;
     }
-    root->host_weights.budget = root->budget;
-    root->host_device = device;
+    root->resources.host_weights.budget = root->resources.budget;
+    root->resources.host_device = device;
     return RONDO_STATUS_OK;
 }
 
 void rondo__hosted_free(rondo_executor *executor) {
-    if (executor->host_device != NULL) {
-        rondo__shared_release_store(executor->source, executor->host_weights.store);
-        rondo_device_release(executor->host_device);
-        executor->host_device = NULL;
+    if (executor->resources.host_device != NULL) {
+        rondo__shared_release_store(executor->source, executor->resources.host_weights.store);
+        rondo_device_release(executor->resources.host_device);
+        executor->resources.host_device = NULL;
     }
 }
 
@@ -163,14 +163,14 @@ rondo_status rondo__hosted_prepare(rondo_executor *executor, rondo__plan *plan,
     *out_kernel = NULL;
     RETURN_IF_ERROR(open_host(root));
     if (plan->host_weights.account == NULL) {
-        rondo__weight_list_init(&root->host_weights, &plan->host_weights);
+        rondo__weight_list_init(&root->resources.host_weights, &plan->host_weights);
     }
     hosted *kernel = rondo__calloc(1, sizeof *kernel);
     if (kernel == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
     rondo__kernel_request own = *request;
-    own.device = root->host_device;
+    own.device = root->resources.host_device;
     own.weights = &plan->host_weights;
     const size_t weight_count = plan->host_weights.count;
     const rondo_status status = prepare_inner(&own, &kernel->inner);

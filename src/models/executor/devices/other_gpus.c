@@ -46,7 +46,7 @@ static rondo_status open_peer(rondo_executor *root, int ordinal, rondo__peer *pe
 rondo_status rondo__peers_open(rondo_executor *executor, int ordinal, rondo__peer **out_peer) {
     rondo_executor *root = executor->root;
     assert(ordinal >= 0 && ordinal < RONDO__PLACE_GPU_MAX);
-    if (root->peers[ordinal] == NULL) {
+    if (root->resources.peers[ordinal] == NULL) {
         rondo__peer *peer = rondo__calloc(1, sizeof *peer);
         if (peer == NULL) {
             return RONDO_STATUS_NO_MEMORY;
@@ -59,24 +59,24 @@ rondo_status rondo__peers_open(rondo_executor *executor, int ordinal, rondo__pee
             rondo__error_restore(&saved);
             return status;
         }
-        root->peers[ordinal] = peer;
+        root->resources.peers[ordinal] = peer;
     }
-    *out_peer = root->peers[ordinal];
+    *out_peer = root->resources.peers[ordinal];
     return RONDO_STATUS_OK;
 }
 
 void rondo__peers_free(rondo_executor *root) {
     for (int i = 0; i < RONDO__PLACE_GPU_MAX; ++i) {
-        free_peer(root, root->peers[i]);
-        root->peers[i] = NULL;
+        free_peer(root, root->resources.peers[i]);
+        root->resources.peers[i] = NULL;
     }
 }
 
 void rondo__peers_forget_weights(rondo_executor *root) {
     for (int i = 0; i < RONDO__PLACE_GPU_MAX; ++i) {
-        if (root->peers[i] != NULL) {
-            rondo__shared_release_store(root->source, root->peers[i]->weights.store);
-            root->peers[i]->weights.store = NULL;
+        if (root->resources.peers[i] != NULL) {
+            rondo__shared_release_store(root->source, root->resources.peers[i]->weights.store);
+            root->resources.peers[i]->weights.store = NULL;
         }
     }
 }
@@ -291,8 +291,8 @@ rondo_status rondo__peers_end(rondo_executor *executor, rondo__plan *plan) {
 rondo_status rondo__peers_synchronize_all(const rondo_executor *root) {
     rondo_status status = RONDO_STATUS_OK;
     for (int i = 0; i < RONDO__PLACE_GPU_MAX; ++i) {
-        if (root->peers[i] != NULL) {
-            const rondo_status waited = rondo_stream_synchronize(root->peers[i]->stream);
+        if (root->resources.peers[i] != NULL) {
+            const rondo_status waited = rondo_stream_synchronize(root->resources.peers[i]->stream);
             status = status == RONDO_STATUS_OK ? waited : status;
         }
     }

@@ -177,10 +177,10 @@ static rondo_status choose(choice *c, uint64_t limit) {
 
 static rondo_status make_spill(rondo_executor *executor, rondo__plan *plan, choice *c) {
     rondo_executor *root = executor->root;
-    if (root->spill_weights.store == NULL) {
+    if (root->resources.spill_weights.store == NULL) {
         RETURN_IF_ERROR(rondo__shared_acquire_store(root->source, root->device, RONDO_MEMORY_PINNED,
-                                                    &root->spill_weights.store));
-        root->spill_weights.budget = root->budget;
+                                                    &root->resources.spill_weights.store));
+        root->resources.spill_weights.budget = root->resources.budget;
     }
     rondo__spill *spill = rondo__calloc(1, sizeof *spill);
     if (spill == NULL) {
@@ -188,7 +188,7 @@ static rondo_status make_spill(rondo_executor *executor, rondo__plan *plan, choi
     }
     *spill = (rondo__spill){.value_count = plan->program->value_count, .is_spilled = c->is_spilled};
     c->is_spilled = NULL;
-    rondo__weight_list_init(&root->spill_weights, &spill->bring.weights);
+    rondo__weight_list_init(&root->resources.spill_weights, &spill->bring.weights);
     plan->spill = spill;
     return RONDO_STATUS_OK;
 }
@@ -311,8 +311,8 @@ rondo_status rondo__spill_plan(rondo_executor *executor, rondo__plan *plan) {
     }
     RETURN_IF_ERROR(make_units(plan));
     RETURN_IF_ERROR(check_limit(executor, plan));
-    if (root->spill_stream == NULL) {
-        RETURN_IF_ERROR(rondo_stream_create(root->device, NULL, &root->spill_stream));
+    if (root->resources.spill_stream == NULL) {
+        RETURN_IF_ERROR(rondo_stream_create(root->device, NULL, &root->resources.spill_stream));
     }
     RETURN_IF_ERROR(
         rondo__run_memory_acquire_buffers(executor, 2 * spill->buffer_bytes + 1, &spill->buffers));
@@ -349,10 +349,10 @@ void rondo__spill_drop(rondo_executor *executor, rondo__plan *plan) {
 }
 
 void rondo__spill_free(rondo_executor *root) {
-    rondo_stream_destroy(root->spill_stream);
-    rondo__shared_release_store(root->source, root->spill_weights.store);
-    root->spill_stream = NULL;
-    root->spill_weights.store = NULL;
+    rondo_stream_destroy(root->resources.spill_stream);
+    rondo__shared_release_store(root->source, root->resources.spill_weights.store);
+    root->resources.spill_stream = NULL;
+    root->resources.spill_weights.store = NULL;
 }
 
 // ---- a run ------------------------------------------------------------------------------------
@@ -372,7 +372,7 @@ static bool is_of_step(const rondo__spill *spill, size_t u, const rondo__step *s
 
 static rondo_status bring_unit(const rondo_executor *executor, const rondo__plan *plan,
                                const unit *u) {
-    rondo_stream *stream = executor->root->spill_stream;
+    rondo_stream *stream = executor->root->resources.spill_stream;
     const rondo__node *node = &plan->program->nodes[plan->items[u->item].node];
     for (size_t k = 0; k < u->load_count; ++k) {
         const load *l = &u->loads[k];
@@ -395,7 +395,7 @@ rondo_status rondo__spill_begin(const rondo_executor *executor, const rondo__pla
         return RONDO_STATUS_OK;
     }
     RETURN_IF_ERROR(rondo_event_record(spill->begun, executor->stream));
-    RETURN_IF_ERROR(rondo_stream_wait_event(executor->root->spill_stream, spill->begun));
+    RETURN_IF_ERROR(rondo_stream_wait_event(executor->root->resources.spill_stream, spill->begun));
     for (size_t u = first; u < first + 2 && is_of_step(spill, u, step); ++u) {
         RETURN_IF_ERROR(bring_unit(executor, plan, &spill->units[u]));
     }
@@ -422,13 +422,13 @@ rondo_status rondo__spill_leave(const rondo_executor *executor, const rondo__pla
         return RONDO_STATUS_OK;
     }
     RETURN_IF_ERROR(rondo_event_record(u->used, executor->stream));
-    RETURN_IF_ERROR(rondo_stream_wait_event(executor->root->spill_stream, u->used));
+    RETURN_IF_ERROR(rondo_stream_wait_event(executor->root->resources.spill_stream, u->used));
     return bring_unit(executor, plan, u + 2);
 }
 
 void rondo__spill_drain(const rondo_executor *executor) {
-    if (executor->root->spill_stream != NULL) {
-        (void)!rondo_stream_synchronize(executor->root->spill_stream);
+    if (executor->root->resources.spill_stream != NULL) {
+        (void)!rondo_stream_synchronize(executor->root->resources.spill_stream);
     }
 }
 

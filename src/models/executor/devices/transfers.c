@@ -46,7 +46,7 @@ rondo_status rondo__crossing_copy(rondo_stream *stream, rondo__crossing way,
 
 void rondo__crossing_note(const rondo_executor *executor, rondo__crossing way, size_t bytes,
                           bool stops) {
-    rondo__crossing_log *log = &executor->root->crossings;
+    rondo__crossing_log *log = &executor->root->resources.crossings;
     rondo__crossing_counts counts = {0};
     counts.count[way] = 1;
     counts.bytes[way] = bytes;
@@ -135,7 +135,7 @@ typedef struct insertion {
     const rondo_executor *executor;
     rondo__plan *plan;
     rondo_program *program;
-    int8_t *class_of;
+    rondo__node_class *class_of;
     rondo__kernel **kernels;
     size_t node_count;  // before
     size_t capacity;    // of values
@@ -146,17 +146,19 @@ typedef struct insertion {
 } insertion;
 
 static bool is_view(const insertion *in, size_t n) {
-    return in->class_of[n] < 0 && (in->program->nodes[n].op.def->flags & RONDO__OP_VIEW) != 0;
+    return in->class_of[n] == RONDO__CLASS_IDLE &&
+           (in->program->nodes[n].op.def->flags & RONDO__OP_VIEW) != 0;
 }
 
 // The side of a node that does something.
 static uint8_t get_side(const insertion *in, size_t n) {
-    const int8_t c = in->class_of[n];
-    const bool is_device =
-        c == 0 ? !rondo__kernel_is_hosted(in->kernels[n]) : c < 0 || c == 1 + RONDO__BYPASS_EAGER;
-    return !is_device ? RONDO__SIDE_HOST
-           : c >= 0   ? rondo__peers_get_side(in->plan, n)
-                      : RONDO__SIDE_DEVICE;
+    const rondo__node_class c = in->class_of[n];
+    const bool is_device = c == RONDO__CLASS_KERNEL
+                               ? !rondo__kernel_is_hosted(in->kernels[n])
+                               : c == RONDO__CLASS_IDLE || c == RONDO__CLASS_EAGER;
+    return !is_device               ? RONDO__SIDE_HOST
+           : c != RONDO__CLASS_IDLE ? rondo__peers_get_side(in->plan, n)
+                                    : RONDO__SIDE_DEVICE;
 }
 
 // A rondo.Rest, which leaves what it makes on the device.
@@ -220,7 +222,8 @@ static void find_readers(insertion *in) {
             in->read[node->inputs[0]] |= in->read[node->outputs[0]];
             continue;
         }
-        const bool reads = in->class_of[n] >= 0 && !rondo__op_asks_shapes(&node->op);
+        const bool reads =
+            in->class_of[n] != RONDO__CLASS_IDLE && !rondo__op_asks_shapes(&node->op);
         for (size_t i = 0; reads && i < node->input_count; ++i) {
             if (node->inputs[i] >= 0) {
                 in->read[node->inputs[i]] |= UINT32_C(1) << get_read_side(in, n, i);
@@ -233,8 +236,8 @@ static void find_readers(insertion *in) {
 static void note_shapes(insertion *in) {
     for (size_t n = 0; n < in->node_count; ++n) {
         const rondo__node *node = &in->program->nodes[n];
-        const bool asks = in->class_of[n] >= 0 && rondo__op_asks_shapes(&node->op) &&
-                          get_side(in, n) == RONDO__SIDE_HOST;
+        const bool asks = in->class_of[n] != RONDO__CLASS_IDLE &&
+                          rondo__op_asks_shapes(&node->op) && get_side(in, n) == RONDO__SIDE_HOST;
         if (asks && node->inputs[0] >= 0 && in->read[node->inputs[0]] == 0) {
             in->read[node->inputs[0]] = READ_ON_HOST;
         }
@@ -275,7 +278,7 @@ static rondo_status add_form(insertion *in, int32_t value, uint8_t side, int32_t
 }
 
 // Puts the latest node behind those in order.
-static void note_node(insertion *in, int8_t class_of, rondo__kernel *kernel) {
+static void note_node(insertion *in, rondo__node_class class_of, rondo__kernel *kernel) {
     const size_t n = in->program->node_count - 1;
     in->class_of[n] = class_of;
     in->kernels[n] = kernel;
@@ -300,7 +303,7 @@ static rondo_status add_view(insertion *in, int32_t value, int32_t input, uint8_
     rondo__free(inputs);
     rondo__op_deinit(&op);
     if (status == RONDO_STATUS_OK) {
-        note_node(in, -1, NULL);
+        note_node(in, RONDO__CLASS_IDLE, NULL);
     }
     return status;
 }
@@ -355,7 +358,7 @@ static rondo_status copy_form(insertion *in, int32_t value, int32_t source, uint
             (uint8_t)(RONDO__PLACE_GPU_0 + copier->ordinal);
     }
     in->plan->transfer_count += 1;
-    note_node(in, 0, &t->head);
+    note_node(in, RONDO__CLASS_KERNEL, &t->head);
     return RONDO_STATUS_OK;
 }
 
@@ -420,7 +423,8 @@ static rondo_status add_mirrors(insertion *in) {
 
 static rondo_status visit_node(insertion *in, size_t n) {
     const size_t input_count = in->program->nodes[n].input_count;
-    const bool reads = in->class_of[n] >= 0 && !rondo__op_asks_shapes(&in->program->nodes[n].op);
+    const bool reads =
+        in->class_of[n] != RONDO__CLASS_IDLE && !rondo__op_asks_shapes(&in->program->nodes[n].op);
     in->reader = n;
     for (size_t i = 0; reads && i < input_count; ++i) {
         const int32_t value = in->program->nodes[n].inputs[i];
@@ -460,7 +464,7 @@ static rondo_status insert_all(insertion *in) {
 }
 
 rondo_status rondo__crossing_insert(const rondo_executor *executor, rondo__plan *plan,
-                                    int8_t *class_of, rondo__kernel **kernels) {
+                                    rondo__node_class *class_of, rondo__kernel **kernels) {
     rondo_program *program = plan->program;
     insertion in = {.executor = executor,
                     .plan = plan,

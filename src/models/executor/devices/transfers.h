@@ -30,7 +30,7 @@ RONDO_MUST_USE rondo_status rondo__crossing_reserve(const rondo__plan *plan);
 //
 // Errors:    NO_MEMORY, and those of rondo_device_copies_directly.
 RONDO_MUST_USE rondo_status rondo__crossing_insert(const rondo_executor *executor,
-                                                   rondo__plan *plan, int8_t *class_of,
+                                                   rondo__plan *plan, rondo__node_class *class_of,
                                                    rondo__kernel **kernels);
 
 bool rondo__kernel_is_transfer(const rondo__kernel *kernel);

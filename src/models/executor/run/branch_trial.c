@@ -209,8 +209,8 @@ static bool is_due(const rondo_executor *executor, const rondo__plan *plan) {
                            executor->straight_count < STRAIGHT_MAX;
     const uint32_t threads = executor->options.thread_count;
     if (executor->options.branches == RONDO_BRANCHES_OFF || executor->graphs == RONDO_GRAPHS_OFF ||
-        plan->run_count < RUNS_BEFORE || plan->is_bound || rondo__self_check_is_on(executor) ||
-        !(is_forced || is_single)) {
+        plan->run.count < RUNS_BEFORE || plan->run.is_in_place ||
+        rondo__self_check_is_on(executor) || !(is_forced || is_single)) {
         return false;
     }
     return is_forced || !rondo_device_is_host(executor->device) ||

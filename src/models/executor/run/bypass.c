@@ -69,7 +69,7 @@ static rondo_status fetch_input(bypass *b, size_t i) {
             b->inputs[i].shape = slot->shape;
             break;
         case RONDO__SLOT_DYNAMIC:
-            root = &b->plan->dynamic[value];
+            root = &b->plan->run.dynamic[value];
             if (!rondo__op_asks_shapes(&b->node->op)) {
                 RETURN_IF_ERROR(
                     rondo__late_values_bring(b->executor, b->plan, value, b->node, &root));
@@ -114,8 +114,8 @@ static rondo_status store_output(bypass *b, size_t i) {
     const rondo__slot *slot = &b->plan->slots[value];
     RETURN_IF_ERROR(rondo__results_check(b->plan, b->node, i, &b->outputs[i]));
     if (slot->kind == RONDO__SLOT_DYNAMIC) {
-        rondo_tensor_deinit(&b->plan->dynamic[value]);
-        b->plan->dynamic[value] = b->outputs[i];
+        rondo_tensor_deinit(&b->plan->run.dynamic[value]);
+        b->plan->run.dynamic[value] = b->outputs[i];
         memset(&b->outputs[i], 0, sizeof b->outputs[i]);
         return RONDO_STATUS_OK;
     }

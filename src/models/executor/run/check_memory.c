@@ -56,11 +56,13 @@ static rondo_status find_regions(rondo__check_memory *memory, const rondo__plan 
     const rondo__plan_peer *peer = rondo__step_get_peer(plan, step);
     if (peer != NULL) {
         RETURN_IF_ERROR(add_region(memory, peer->arena->address, peer->arena_bytes, false));
-    } else if (plan->arena != NULL) {
-        RETURN_IF_ERROR(add_region(memory, plan->arena->address, plan->arena_bytes, false));
+    } else if (plan->memory.arena != NULL) {
+        RETURN_IF_ERROR(
+            add_region(memory, plan->memory.arena->address, plan->memory.arena_bytes, false));
     }
-    if (peer == NULL && plan->host_arena != NULL) {
-        RETURN_IF_ERROR(add_region(memory, plan->host_arena, plan->host_arena_bytes, true));
+    if (peer == NULL && plan->memory.host_arena != NULL) {
+        RETURN_IF_ERROR(
+            add_region(memory, plan->memory.host_arena, plan->memory.host_arena_bytes, true));
     }
     for (size_t i = step->first_item; i < step->first_item + step->item_count; ++i) {
         const rondo__item *item = &plan->items[i];
@@ -117,7 +119,7 @@ static rondo_status copy_regions(rondo__check_memory *memory, char *copy, direct
 }
 
 static rondo_status read_generators(rondo__check_memory *memory, rondo_generator_state *states) {
-    const rondo__executor_generator *entry = memory->executor->root->generators;
+    const rondo__executor_generator *entry = memory->executor->root->resources.generators;
     for (size_t g = 0; g < memory->generator_count; ++g, entry = entry->next) {
         RETURN_IF_ERROR(rondo_generator_get_state(entry->generator, &states[g]));
     }
@@ -126,7 +128,7 @@ static rondo_status read_generators(rondo__check_memory *memory, rondo_generator
 
 static rondo_status set_generators(rondo__check_memory *memory,
                                    const rondo_generator_state *states) {
-    const rondo__executor_generator *entry = memory->executor->root->generators;
+    const rondo__executor_generator *entry = memory->executor->root->resources.generators;
     for (size_t g = 0; g < memory->generator_count; ++g, entry = entry->next) {
         RETURN_IF_ERROR(rondo_generator_set_state(entry->generator, &states[g]));
     }
@@ -181,8 +183,8 @@ rondo_status rondo__check_memory_init(rondo_executor *executor, const rondo__pla
     // Steps on other streams read and write what is put back here.
     RETURN_IF_ERROR(rondo_stream_synchronize(executor->stream));
     RETURN_IF_ERROR(rondo__peers_synchronize(plan));
-    for (const rondo__executor_generator *entry = executor->root->generators; entry != NULL;
-         entry = entry->next) {
+    for (const rondo__executor_generator *entry = executor->root->resources.generators;
+         entry != NULL; entry = entry->next) {
         out_memory->generator_count += 1;
     }
     RETURN_IF_ERROR(find_regions(out_memory, plan, step));

@@ -70,7 +70,7 @@ static rondo_status find_input(const rondo_executor *executor, const rondo__plan
             feed.storage = plan->program->values[slot->root].constant.storage;
             break;
         case RONDO__SLOT_DYNAMIC:
-            feed = plan->dynamic[value];
+            feed = plan->run.dynamic[value];
             break;
         case RONDO__SLOT_ARENA:
             feed.device = slot->is_on_host ? NULL : executor->device;
@@ -92,8 +92,8 @@ static rondo_status store_result(rondo_executor *executor, rondo__plan *plan,
     const rondo__slot *slot = &plan->slots[value];
     RETURN_IF_ERROR(rondo__results_check(plan, node, i, result));
     if (slot->kind == RONDO__SLOT_DYNAMIC) {
-        rondo_tensor_deinit(&plan->dynamic[value]);
-        plan->dynamic[value] = *result;
+        rondo_tensor_deinit(&plan->run.dynamic[value]);
+        plan->run.dynamic[value] = *result;
         *result = (rondo_tensor){0};
         return RONDO_STATUS_OK;
     }

@@ -36,7 +36,7 @@ rondo_status rondo__fetch_view(const rondo__fetch *fetch, size_t i, rondo_tensor
             out_view->storage = plan->program->values[slot->root].constant.storage;
             return RONDO_STATUS_OK;
         case RONDO__SLOT_DYNAMIC:
-            *out_view = plan->dynamic[value];
+            *out_view = plan->run.dynamic[value];
             if (out_view->dtype != RONDO_DTYPE_NONE) {
                 return RONDO_STATUS_OK;
             }
@@ -102,7 +102,7 @@ static rondo_status check_result(const rondo__fetch *fetch, size_t i, const rond
 }
 
 static rondo_status allocate_result(const rondo__fetch *fetch, size_t i, const rondo_tensor *view) {
-    rondo_tensor *fresh = &fetch->executor->fresh[i];
+    rondo_tensor *fresh = &fetch->executor->ports.fresh[i];
     if (!rondo__dtype_is_plain(view->dtype)) {
         return rondo__executor_pass_object(fetch->executor, view, fresh);
     }
@@ -130,7 +130,7 @@ static rondo_status prepare_output(const rondo__fetch *fetch, size_t i) {
 }
 
 static rondo_tensor *get_target(const rondo__fetch *fetch, size_t i) {
-    rondo_tensor *fresh = &fetch->executor->fresh[i];
+    rondo_tensor *fresh = &fetch->executor->ports.fresh[i];
     return fresh->dtype != RONDO_DTYPE_NONE ? fresh : &fetch->results[i];
 }
 
@@ -138,7 +138,7 @@ static rondo_tensor *get_target(const rondo__fetch *fetch, size_t i) {
 static bool is_late(const rondo__fetch *fetch, size_t i) {
     const int32_t value = fetch->plan->program->outputs[i];
     return fetch->plan->slots[value].kind == RONDO__SLOT_DYNAMIC &&
-           rondo__late_values_is_near(fetch->executor, &fetch->plan->dynamic[value]) &&
+           rondo__late_values_is_near(fetch->executor, &fetch->plan->run.dynamic[value]) &&
            rondo_tensor_is_on_host(get_target(fetch, i));
 }
 
@@ -148,8 +148,8 @@ static rondo_status stage_late(const rondo__fetch *fetch) {
     for (size_t i = 0; i < fetch->plan->program->output_count; ++i) {
         if (is_wanted(fetch, i) && !fetch->executor->is_near && is_late(fetch, i)) {
             const int32_t value = fetch->plan->program->outputs[i];
-            fetch->plan->output_staging[i] = end;
-            end += rondo__align_up(rondo_tensor_get_bytes(&fetch->plan->dynamic[value]),
+            fetch->plan->memory.output_staging[i] = end;
+            end += rondo__align_up(rondo_tensor_get_bytes(&fetch->plan->run.dynamic[value]),
                                    RONDO__ARENA_ALIGNMENT);
         }
     }
@@ -199,8 +199,8 @@ static bool is_left_to_finish(const rondo__fetch *fetch, const rondo_tensor *to)
 static char *get_staged(const rondo__fetch *fetch, size_t i) {
     const rondo__plan *plan = fetch->plan;
     const bool is_dynamic = plan->slots[plan->program->outputs[i]].kind == RONDO__SLOT_DYNAMIC;
-    char *staging = is_dynamic ? plan->late_staging->address : plan->staging;
-    return staging + plan->output_staging[i];
+    char *staging = is_dynamic ? plan->run.late_staging->address : plan->memory.staging;
+    return staging + plan->memory.output_staging[i];
 }
 
 // An output in the memory of a GPU.
@@ -292,7 +292,7 @@ bool rondo__fetch_leaves_pinned(const rondo__fetch *fetch) {
 void rondo__fetch_finish(const rondo__fetch *fetch) {
     for (size_t i = 0; i < fetch->plan->program->output_count; ++i) {
         rondo_tensor view;
-        rondo_tensor *fresh = &fetch->executor->fresh[i];
+        rondo_tensor *fresh = &fetch->executor->ports.fresh[i];
         if (!is_wanted(fetch, i) || rondo__fetch_view(fetch, i, &view) != RONDO_STATUS_OK) {
             continue;
         }
@@ -317,6 +317,6 @@ void rondo__fetch_finish(const rondo__fetch *fetch) {
 
 void rondo__fetch_drop(const rondo__fetch *fetch) {
     for (size_t i = 0; i < fetch->plan->program->output_count; ++i) {
-        rondo_tensor_deinit(&fetch->executor->fresh[i]);
+        rondo_tensor_deinit(&fetch->executor->ports.fresh[i]);
     }
 }

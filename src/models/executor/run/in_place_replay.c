@@ -13,8 +13,8 @@
 #include "rondo/learn.h"
 
 void *rondo__in_place_find(const rondo__plan *plan, int32_t value) {
-    return plan->is_bound ? rondo__stand_ins_find(&plan->bound->places, value)
-                          : plan->slots[value].address;
+    return plan->run.is_in_place ? rondo__stand_ins_find(&plan->run.in_place->places, value)
+                                 : plan->slots[value].address;
 }
 
 // ---- life -------------------------------------------------------------------------------------
@@ -25,7 +25,7 @@ static rondo_status make_bound(const rondo_executor *executor, rondo__plan *plan
     if (bound == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
-    plan->bound = bound;
+    plan->run.in_place = bound;
     rondo_status status = rondo__stand_ins_init(executor, plan, &bound->places);
     bound->roots = rondo__calloc(ports, sizeof *bound->roots);
     bound->found = rondo__calloc(ports, sizeof *bound->found);
@@ -38,7 +38,7 @@ static rondo_status make_bound(const rondo_executor *executor, rondo__plan *plan
         rondo__in_place_free(plan);
         return status;
     }
-    bound->places.arena = plan->arena->address;
+    bound->places.arena = plan->memory.arena->address;
     bound->is_refused = rondo__stand_ins_check(plan, "rondo_executor_run") != RONDO_STATUS_OK;
     return RONDO_STATUS_OK;
 }
@@ -113,11 +113,11 @@ static rondo_status learn(const rondo_executor *executor, const rondo__plan *pla
 static rondo_status learn_counted(rondo_executor *executor, rondo__plan *plan) {
     const int64_t taken = rondo__memory_get_thread_bytes();
     rondo_graph_stats stats = {.struct_size = sizeof stats};
-    const rondo_status status = learn(executor, plan, plan->bound);
+    const rondo_status status = learn(executor, plan, plan->run.in_place);
     const int64_t held = rondo__memory_get_thread_bytes() - taken;
     plan->bytes += held > 0 ? (uint64_t)held : 0;
-    if (plan->bound->learned != NULL &&
-        rondo_graph_get_stats(rondo_learned_get_graph(plan->bound->learned), &stats) ==
+    if (plan->run.in_place->learned != NULL &&
+        rondo_graph_get_stats(rondo_learned_get_graph(plan->run.in_place->learned), &stats) ==
             RONDO_STATUS_OK) {
         plan->bytes += stats.device_bytes;
     }
@@ -129,10 +129,10 @@ static rondo_status learn_counted(rondo_executor *executor, rondo__plan *plan) {
 
 // Whether the plan is one graph whose work is the same in each run.
 static bool is_possible(const rondo_executor *executor, const rondo__plan *plan) {
-    return executor->depth == 0 && executor->graphs != RONDO_GRAPHS_OFF && plan->run_count > 0 &&
+    return executor->depth == 0 && executor->graphs != RONDO_GRAPHS_OFF && plan->run.count > 0 &&
            plan->step_count == 1 && plan->steps[0].graph != NULL && plan->random_count == 0 &&
            !rondo__self_check_is_expected(executor) &&
-           (plan->bound == NULL || !plan->bound->is_refused);
+           (plan->run.in_place == NULL || !plan->run.in_place->is_refused);
 }
 
 static bool has_near(const rondo__fetch *fetch, const rondo_tensor *feeds) {
@@ -152,7 +152,7 @@ static void choose(const rondo__fetch *fetch, rondo__in_place *bound, const rond
     const rondo_program *program = fetch->plan->program;
     memset(bound->places.by_root, 0, program->value_count * sizeof *bound->places.by_root);
     rondo__stand_ins_choose(&bound->places, feeds, fetch->results, fetch->wants);
-    for (const rondo__state *state = fetch->executor->root->states; state != NULL;
+    for (const rondo__state *state = fetch->executor->root->caller.states; state != NULL;
          state = state->next) {
         rondo__stand_ins_choose_result(&bound->places, feeds, state->output, &state->spare);
     }
@@ -192,14 +192,14 @@ static bool list_found(rondo__in_place *bound, const rondo__plan *plan) {
 rondo_status rondo__in_place_begin(const rondo__fetch *fetch, rondo__plan *plan,
                                    const rondo_tensor *feeds) {
     rondo_executor *executor = fetch->executor;
-    plan->is_bound = false;
+    plan->run.is_in_place = false;
     if (!is_possible(executor, plan) || !has_near(fetch, feeds)) {
         return RONDO_STATUS_OK;
     }
-    if (plan->bound == NULL && make_bound(executor, plan) != RONDO_STATUS_OK) {
+    if (plan->run.in_place == NULL && make_bound(executor, plan) != RONDO_STATUS_OK) {
         return RONDO_STATUS_OK;
     }
-    rondo__in_place *bound = plan->bound;
+    rondo__in_place *bound = plan->run.in_place;
     choose(fetch, bound, feeds);
     if (!list_found(bound, plan)) {
         bound->seen = 0;
@@ -216,16 +216,16 @@ rondo_status rondo__in_place_begin(const rondo__fetch *fetch, rondo__plan *plan,
             return status;
         }
     }
-    plan->is_bound = bound->learned != NULL;
+    plan->run.is_in_place = bound->learned != NULL;
     return RONDO_STATUS_OK;
 }
 
 rondo_status rondo__in_place_run(rondo_executor *executor, rondo__plan *plan) {
-    const rondo__in_place *bound = plan->bound;
+    const rondo__in_place *bound = plan->run.in_place;
     RETURN_IF_ERROR(
         rondo_learned_run(bound->learned, executor->stream, bound->values, bound->count));
-    executor->in_place_run_count += 1;
-    executor->root->ran_count += plan->item_count;
-    executor->root->replayed_count += plan->item_count;
+    executor->runs.in_place_count += 1;
+    executor->root->runs.ran_count += plan->item_count;
+    executor->root->runs.replayed_count += plan->item_count;
     return RONDO_STATUS_OK;
 }

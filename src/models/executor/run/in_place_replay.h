@@ -13,7 +13,8 @@
 #include "executor/run/stand_ins.h"
 #include "executor/state/run_state.h"
 
-// Decides whether the run at hand is such a replay: then plan->is_bound is set until the next run.
+// Decides whether the run at hand is such a replay: then plan->run.is_in_place is set until
+// the next run.
 //
 // Errors:    LOST; other failures mean that tensors are copied.
 // Threads:   one thread per executor.

@@ -14,14 +14,14 @@
 
 rondo_status rondo__async_make(rondo_executor *executor) {
     rondo_executor *root = executor->root;
-    if (root->async != NULL) {
+    if (root->caller.async != NULL) {
         return RONDO_STATUS_OK;
     }
     rondo__async *async = rondo__calloc(1, sizeof *async);
     if (async == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
-    root->async = async;
+    root->caller.async = async;
     rondo_status status = rondo_event_create(root->device, 0, &async->finished);
     if (status == RONDO_STATUS_OK && !rondo_device_is_host(root->device)) {
         status = rondo_stream_create(root->device, NULL, &async->copy_stream);
@@ -45,7 +45,7 @@ rondo_status rondo__async_make(rondo_executor *executor) {
 
 // A lane with room for `bytes`, which nobody reads any more.
 static rondo_status take_lane(rondo_executor *root, size_t bytes, rondo__input_lane **out_lane) {
-    rondo__async *async = root->async;
+    rondo__async *async = root->caller.async;
     const bool is_host = rondo_device_is_host(root->device);
     rondo__input_lane *lane = &async->lanes[async->next];
     if (lane->is_used) {
@@ -82,7 +82,7 @@ static bool goes_through(const rondo_executor *executor, const rondo__plan *plan
 
 // Beside whatever the run's stream does, which waits for the end of it.
 static rondo_status upload(rondo_executor *executor, rondo__input_lane *lane, size_t bytes) {
-    rondo_stream *side = executor->root->async->copy_stream;
+    rondo_stream *side = executor->root->caller.async->copy_stream;
     if (lane->is_used) {
         RETURN_IF_ERROR(rondo_stream_wait_event(side, lane->consumed));
     }
@@ -98,7 +98,7 @@ rondo_status rondo__input_lanes_feed(rondo_executor *executor, const rondo__plan
     size_t end = 0;  // of the last input that goes through
     for (size_t i = 0; i < program->input_count; ++i) {
         if (goes_through(executor, plan, i, &feeds[i])) {
-            end = plan->input_staging[i] + plan->slots[program->inputs[i]].bytes;
+            end = plan->memory.input_staging[i] + plan->slots[program->inputs[i]].bytes;
         }
     }
     if (end == 0) {
@@ -108,7 +108,7 @@ rondo_status rondo__input_lanes_feed(rondo_executor *executor, const rondo__plan
     RETURN_IF_ERROR(take_lane(executor->root, end, &lane));
     for (size_t i = 0; i < program->input_count; ++i) {
         if (goes_through(executor, plan, i, &feeds[i])) {
-            memcpy((char *)lane->pinned + plan->input_staging[i], feeds[i].data,
+            memcpy((char *)lane->pinned + plan->memory.input_staging[i], feeds[i].data,
                    plan->slots[program->inputs[i]].bytes);
         }
     }
@@ -126,15 +126,16 @@ rondo_status rondo__input_lanes_feed(rondo_executor *executor, const rondo__plan
         if (!slot->is_on_host) {
             const rondo__copy_note note =
                 rondo__plan_note_copy(plan, program->inputs[i], NULL, "feed");
-            RETURN_IF_ERROR(rondo__stream_copy_noted(executor->stream, slot->address,
-                                                     from + plan->input_staging[i], slot->bytes,
-                                                     RONDO_COPY_DEVICE_TO_DEVICE, &note));
+            RETURN_IF_ERROR(rondo__stream_copy_noted(
+                executor->stream, slot->address, from + plan->memory.input_staging[i], slot->bytes,
+                RONDO_COPY_DEVICE_TO_DEVICE, &note));
         }
         if (host != NULL) {
             const char *pinned = lane->pinned;
             lane->is_read_late = true;
             RETURN_IF_ERROR(rondo__fetch_put_bytes(executor->stream, host->address,
-                                                   pinned + plan->input_staging[i], host->bytes));
+                                                   pinned + plan->memory.input_staging[i],
+                                                   host->bytes));
         }
     }
     lane->is_used = true;

@@ -17,7 +17,7 @@
 
 #include "executor/state/run_state.h"
 
-// Makes executor->root->async, where there is none yet.
+// Makes executor->root->caller.async, where there is none yet.
 //
 // Errors:    NO_MEMORY, DRIVER, LOST.
 // Threads:   one thread per executor.
@@ -32,7 +32,7 @@ RONDO_MUST_USE rondo_status rondo__input_lanes_feed(rondo_executor *executor,
                                                     const rondo_tensor *feeds);
 // Whether this run is put on the stream and not waited for.
 static inline bool rondo__executor_is_putting(const rondo_executor *executor) {
-    return executor->root->async != NULL && executor->root->async->is_putting;
+    return executor->root->caller.async != NULL && executor->root->caller.async->is_putting;
 }
 
 #endif  // RONDO_EXECUTOR_RUN_INPUT_LANES_H

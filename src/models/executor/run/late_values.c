@@ -14,7 +14,7 @@ bool rondo__late_values_is_near(const rondo_executor *executor, const rondo_tens
 
 static rondo_status copy_to_host(rondo_executor *executor, const rondo__plan *plan, int32_t value,
                                  const rondo__node *node, rondo_tensor *out_copy) {
-    const rondo_tensor *near = &plan->dynamic[value];
+    const rondo_tensor *near = &plan->run.dynamic[value];
     const size_t bytes = rondo_tensor_get_bytes(near);
     rondo__copy_note note = rondo__plan_note_copy(plan, value, &node->op, NULL);
     rondo_tensor copy;
@@ -37,29 +37,30 @@ static rondo_status copy_to_host(rondo_executor *executor, const rondo__plan *pl
 
 rondo_status rondo__late_values_bring(rondo_executor *executor, rondo__plan *plan, int32_t value,
                                       const rondo__node *node, const rondo_tensor **out_tensor) {
-    *out_tensor = &plan->dynamic[value];
+    *out_tensor = &plan->run.dynamic[value];
     if (!rondo__late_values_is_near(executor, *out_tensor)) {
         return RONDO_STATUS_OK;
     }
-    if (plan->brought == NULL) {
-        plan->brought = rondo__calloc(plan->program->value_count + 1, sizeof *plan->brought);
+    if (plan->run.late_copies == NULL) {
+        plan->run.late_copies =
+            rondo__calloc(plan->program->value_count + 1, sizeof *plan->run.late_copies);
     }
-    if (plan->brought == NULL) {
+    if (plan->run.late_copies == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
-    *out_tensor = &plan->brought[value];
-    return plan->brought[value].dtype != RONDO_DTYPE_NONE
+    *out_tensor = &plan->run.late_copies[value];
+    return plan->run.late_copies[value].dtype != RONDO_DTYPE_NONE
                ? RONDO_STATUS_OK
-               : copy_to_host(executor, plan, value, node, &plan->brought[value]);
+               : copy_to_host(executor, plan, value, node, &plan->run.late_copies[value]);
 }
 
 rondo_status rondo__late_values_reserve(rondo_executor *executor, rondo__plan *plan, size_t bytes) {
-    if (bytes == 0 || (plan->late_staging != NULL && plan->late_staging->bytes >= bytes)) {
+    if (bytes == 0 || (plan->run.late_staging != NULL && plan->run.late_staging->bytes >= bytes)) {
         return RONDO_STATUS_OK;
     }
     // Runs that were not waited for may be using the former one.
     RETURN_IF_ERROR(rondo_stream_synchronize(executor->stream));
-    rondo__run_memory_release(executor, plan->late_staging);
-    plan->late_staging = NULL;
-    return rondo__run_memory_acquire_late(executor, bytes, &plan->late_staging);
+    rondo__run_memory_release(executor, plan->run.late_staging);
+    plan->run.late_staging = NULL;
+    return rondo__run_memory_acquire_late(executor, bytes, &plan->run.late_staging);
 }

@@ -1,9 +1,10 @@
 // executor/run/late_values.h — values of a GPU whose shapes only a run tells, where the processor
 // wants them.
 //
-// plan->dynamic[v] of such a value is a view of device memory (split_counted.h, deferred_body.h).
-// An op between segments that reads it gets a copy of what is used of it, once in a run; an output
-// that goes to host memory travels through pinned memory that grows with what is fetched.
+// plan->run.dynamic[v] of such a value is a view of device memory (split_counted.h,
+// deferred_body.h). An op between segments that reads it gets a copy of what is used of it, once in
+// a run; an output that goes to host memory travels through pinned memory that grows with what is
+// fetched.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_RUN_LATE_VALUES_H
 #define RONDO_EXECUTOR_RUN_LATE_VALUES_H
@@ -22,7 +23,7 @@ RONDO_MUST_USE rondo_status rondo__late_values_bring(rondo_executor *executor, r
                                                      int32_t value, const rondo__node *node,
                                                      const rondo_tensor **out_tensor);
 
-// Lets plan->late_staging have so many bytes.
+// Lets plan->run.late_staging have so many bytes.
 //
 // Errors:    NO_MEMORY, DRIVER, LOST.
 RONDO_MUST_USE rondo_status rondo__late_values_reserve(rondo_executor *executor, rondo__plan *plan,

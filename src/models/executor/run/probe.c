@@ -42,15 +42,15 @@ bool rondo__probe_is_passing(const rondo__plan *plan, uint32_t failure_count, ro
         return false;
     }
     // An op that allocates in a capture may say so in these words each time.
-    return plan->failed_item == SIZE_MAX || failure_count < MEMORY_TRIES_MAX ||
-           !is_probed_op(plan, plan->failed_item);
+    return plan->run.failed_item == SIZE_MAX || failure_count < MEMORY_TRIES_MAX ||
+           !is_probed_op(plan, plan->run.failed_item);
 }
 
 void rondo__probe_postpone(const rondo__plan *plan, rondo__step *step, const char *why) {
     step->failure_count += 1;
     const uint32_t power =
         step->failure_count < POSTPONED_MAX ? step->failure_count : POSTPONED_MAX;
-    step->retry_run = plan->run_count + (plan->run_count > 0 ? UINT64_C(1) << power : 1);
+    step->retry_run = plan->run.count + (plan->run.count > 0 ? UINT64_C(1) << power : 1);
     RONDO_LOG_INFO_F("a segment of %zu ops runs without a graph for now: %.160s", step->item_count,
                      why);
 }
@@ -84,7 +84,7 @@ static void append(probe *p, const rondo__step *step) {
 // *out_good is what stands before it, captured; of no items when it is the first.
 static rondo_status find_culprit(probe *p, size_t first, size_t end, size_t *out_culprit,
                                  rondo__step *out_good) {
-    const size_t reported = p->plan->failed_item;
+    const size_t reported = p->plan->run.failed_item;
     size_t bad = reported >= first && reported < end ? reported : end - 1;  // up to it: fails
     size_t middle = bad;                                                    // items before it
     *out_good = (rondo__step){.first_item = first};
@@ -99,7 +99,7 @@ static rondo_status find_culprit(probe *p, size_t first, size_t end, size_t *out
             drop_graph(out_good);
             return status;
         } else {
-            const size_t at = p->plan->failed_item;
+            const size_t at = p->plan->run.failed_item;
             bad = at >= good && at < middle ? at : middle - 1;
         }
         const size_t known = first + out_good->item_count;
@@ -118,7 +118,7 @@ static void append_bypass(probe *p, size_t item) {
                         .bypass = RONDO__BYPASS_EAGER,
                         .first_item = item,
                         .item_count = 1};
-    rondo__verdict_remember(p->executor->device, op, p->plan->failure);
+    rondo__verdict_remember(p->executor->device, op, p->plan->run.failure);
     rondo__verdict_explain(p->executor->device, op, p->plan->items[item].kernel, step.reason,
                            sizeof step.reason);
     RONDO_LOG_WARN_F("%s; it is launched between graphs from now on", step.reason);
@@ -131,7 +131,7 @@ static void append_postponed(probe *p, size_t first, size_t end) {
                         .first_item = first,
                         .item_count = end - first,
                         .failure_count = p->failure_count};
-    rondo__probe_postpone(p->plan, &step, p->plan->failure);
+    rondo__probe_postpone(p->plan, &step, p->plan->run.failure);
     append(p, &step);
 }
 
@@ -157,7 +157,7 @@ static rondo_status judge(probe *p, rondo__step *good, size_t culprit, size_t *i
         }
         (void)snprintf(good->reason, sizeof good->reason, "%.40s \"%.40s\": %.50s, but not alone",
                        get_op(p->plan, culprit)->def->name, get_op(p->plan, culprit)->name,
-                       p->plan->failure);
+                       p->plan->run.failure);
         good->bypass = RONDO__BYPASS_EAGER;
         append(p, good);
         *in_out_first = culprit;
@@ -254,10 +254,10 @@ rondo_status rondo__probe_segment(rondo_executor *executor, rondo__plan *plan,
                .plan = plan,
                .record = record,
                .failure_count = segment->failure_count};
-    plan->is_probed = true;
+    plan->run.is_probed = true;
     rondo_status status =
         search(&p, segment->first_item, segment->first_item + segment->item_count);
-    plan->is_probed = false;
+    plan->run.is_probed = false;
     if (status == RONDO_STATUS_OK) {
         status = replace(&p, *in_out_index);
     }

@@ -102,7 +102,7 @@ static rondo_status run_ahead(rondo_executor *executor, const rondo__plan *plan,
         status = rondo__hosted_run(item);
         rondo__hook_leave(&scope);
     }
-    executor->root->here_ns += rondo__clock_now_ns() - start_ns;
+    executor->root->runs.here_ns += rondo__clock_now_ns() - start_ns;
     return status;
 }
 
@@ -137,14 +137,14 @@ static rondo_status record_items(rondo_executor *executor, rondo__plan *plan,
         if (status == RONDO_STATUS_OK) {
             status = launch_ready(executor, plan, step, i, &count);
         }
-        if (status == RONDO_STATUS_OK && plan->is_probed) {
+        if (status == RONDO_STATUS_OK && plan->run.is_probed) {
             status = check_recording(stream, plan, i);
         }
         if (status == RONDO_STATUS_OK) {
             status = rondo_label_pop(stream);
         }
         if (status != RONDO_STATUS_OK) {
-            plan->failed_item = i;
+            plan->run.failed_item = i;
             return status;
         }
         if (rondo__self_check_is_expected(executor)) {
@@ -162,7 +162,7 @@ static void note_failure(rondo__plan *plan, const rondo_graph *graph) {
     const bool is_known =
         graph != NULL && rondo_graph_get_report(graph, &report) == RONDO_STATUS_OK &&
         report.cause >= RONDO_CAUSE_SYNCHRONIZE && report.cause <= RONDO_CAUSE_OTHER_DEVICE;
-    (void)snprintf(plan->failure, sizeof plan->failure, "%.103s",
+    (void)snprintf(plan->run.failure, sizeof plan->run.failure, "%.103s",
                    is_known ? report.what : rondo_error_get_last()->message);
 }
 
@@ -186,7 +186,7 @@ static rondo_status capture_step(rondo_executor *executor, rondo__plan *plan, ro
                        : RONDO_KEEP_EXECUTABLE;
     rondo_graph *graph = NULL;
     rondo_stream *stream = rondo__step_get_stream(executor, plan, step);
-    plan->failed_item = SIZE_MAX;
+    plan->run.failed_item = SIZE_MAX;
     rondo_status status = rondo_graph_create(rondo_stream_get_device(stream), &options, &graph);
     if (status != RONDO_STATUS_OK) {
         note_failure(plan, NULL);
@@ -272,7 +272,7 @@ static rondo_status capture_plan(rondo_executor *executor, rondo__plan *plan) {
     for (size_t s = 0; s < plan->step_count; ++s) {
         const rondo__step *step = &plan->steps[s];
         if (step->kind != RONDO__STEP_SEGMENT || step->is_ahead || step->graph != NULL ||
-            plan->run_count < step->retry_run) {
+            plan->run.count < step->retry_run) {
             continue;
         }
         const size_t first = s;
@@ -287,7 +287,7 @@ static rondo_status capture_plan(rondo_executor *executor, rondo__plan *plan) {
 static void drop_dynamic(rondo__plan *plan) {
     for (size_t v = 0; v < plan->program->value_count; ++v) {
         if (plan->program->values[v].producer >= 0) {
-            rondo_tensor_deinit(&plan->dynamic[v]);
+            rondo_tensor_deinit(&plan->run.dynamic[v]);
         }
     }
     rondo__late_values_drop(plan);
@@ -307,7 +307,7 @@ static rondo_status upload_plan(rondo_executor *executor, rondo__plan *plan) {
 rondo_status rondo__plan_capture_ahead(rondo_executor *executor, rondo__plan *plan) {
     // A single plan waits for its second run, which may never come; a body's shapes may change with
     // each turn; and generators are recorded when nothing draws.
-    if (plan->run_count > 0 || executor->graphs == RONDO_GRAPHS_OFF || executor->depth > 0 ||
+    if (plan->run.count > 0 || executor->graphs == RONDO_GRAPHS_OFF || executor->depth > 0 ||
         plan->random_count > 0 || executor->plans.stats.entry_count < 2) {
         return RONDO_STATUS_OK;
     }
@@ -330,7 +330,7 @@ rondo_status rondo__plan_capture_ahead(rondo_executor *executor, rondo__plan *pl
 static rondo_status prepare_check(rondo_executor *executor, rondo__plan *plan, size_t index) {
     const rondo__step *step = &plan->steps[index];
     if (step->kind != RONDO__STEP_SEGMENT || step->is_ahead || step->graph != NULL ||
-        plan->run_count > 0) {
+        plan->run.count > 0) {
         return RONDO_STATUS_OK;
     }
     RETURN_IF_ERROR(rondo__self_check_warm_up(executor, plan, step, launch_items));
@@ -348,7 +348,7 @@ static size_t count_ops(const rondo__plan *plan, rondo__step *step) {
 
 // Counts what the step copies. For what is copied before a bypass or a count the run waits there.
 static void note_crossings(rondo_executor *root, const rondo__plan *plan, rondo__step *step) {
-    rondo__crossing_log *log = &root->crossings;
+    rondo__crossing_log *log = &root->resources.crossings;
     const rondo__brought brought = rondo__spill_measure(plan, step);
     log->brought.count += brought.count;
     log->brought.bytes += brought.bytes;
@@ -366,13 +366,13 @@ static void note_crossings(rondo_executor *root, const rondo__plan *plan, rondo_
 static rondo_status replay_step(rondo_executor *executor, const rondo__plan *plan,
                                 const rondo__step *step) {
     rondo_stream *stream = rondo__step_get_stream(executor, plan, step);
-    if (!plan->is_fed || !step->may_run_here) {
+    if (!plan->run.is_fed || !step->may_run_here) {
         return rondo_graph_replay(step->graph, stream);
     }
     const uint64_t start_ns = rondo__clock_now_ns();
     stream->runs_here = true;
     const rondo_status status = rondo_graph_replay(step->graph, stream);
-    executor->root->here_ns += stream->runs_here ? 0 : rondo__clock_now_ns() - start_ns;
+    executor->root->runs.here_ns += stream->runs_here ? 0 : rondo__clock_now_ns() - start_ns;
     stream->runs_here = false;
     return status;
 }
@@ -391,7 +391,7 @@ static rondo_status run_step(rondo_executor *executor, rondo__plan *plan, rondo_
     const size_t op_count = count_ops(plan, step);
     const bool is_replayed = mode->use_graphs && step->graph != NULL;
     rondo_status status = RONDO_STATUS_OK;
-    root->ran_count += op_count;
+    root->runs.ran_count += op_count;
     note_crossings(root, plan, step);
     if (step->kind == RONDO__STEP_COUNT) {
         status = rondo__counted_run(executor, plan, step);
@@ -399,15 +399,15 @@ static rondo_status run_step(rondo_executor *executor, rondo__plan *plan, rondo_
         status = rondo__deferred_run_near(executor, plan, step, run_body);
     } else if (!rondo__step_has_kernels(step)) {
         status = rondo__bypass_run(executor, plan, step, run_body);
-    } else if (step->is_ahead && plan->is_fed) {
+    } else if (step->is_ahead && plan->run.is_fed) {
         status = run_ahead(executor, plan, step);
     } else if (mode->is_checked && step->graph != NULL) {
         status = rondo__self_check_segment(executor, plan, step, launch_items);
-        root->replayed_count += step->graph != NULL ? op_count : 0;
+        root->runs.replayed_count += step->graph != NULL ? op_count : 0;
         mode->graph_count += step->graph != NULL ? 1 : 0;
     } else if (is_replayed) {
         status = replay_step(executor, plan, step);
-        root->replayed_count += op_count;
+        root->runs.replayed_count += op_count;
         mode->graph_count += 1;
     } else {
         status = launch_items(executor, plan, step);
@@ -446,7 +446,7 @@ rondo_status rondo__plan_run_steps(rondo_executor *executor, rondo__plan *plan,
                                    rondo__body_runner run_body, bool *out_was_replayed) {
     *out_was_replayed = false;
     const bool has_graphs = executor->graphs != RONDO_GRAPHS_OFF;
-    run_mode mode = {.use_graphs = has_graphs && plan->run_count > 0,
+    run_mode mode = {.use_graphs = has_graphs && plan->run.count > 0,
                      .is_checked = has_graphs && rondo__self_check_is_on(executor),
                      .is_logged = RONDO_LOG_IS_WANTED(RONDO_LOG_DEBUG) || rondo__copy_is_logged()};
     if (plan->bypassed_count + plan->counted_count > 0) {
@@ -456,21 +456,22 @@ rondo_status rondo__plan_run_steps(rondo_executor *executor, rondo__plan *plan,
         RETURN_IF_ERROR(capture_plan(executor, plan));
     }
     rondo_executor *root = executor->root;
-    const uint64_t ran_before = root->ran_count;
-    const uint64_t replayed_before = root->replayed_count;
-    uint64_t start_ns = plan->first_replay_ns == 0 ? rondo__clock_now_ns() : 0;
+    const uint64_t ran_before = root->runs.ran_count;
+    const uint64_t replayed_before = root->runs.replayed_count;
+    uint64_t start_ns = plan->run.first_replay_ns == 0 ? rondo__clock_now_ns() : 0;
     const rondo_status status = run_all(executor, plan, run_body, &mode);
     if (status != RONDO_STATUS_OK) {
         wait_for_others(executor, plan);
         return status;
     }
-    const uint64_t replayed_count = root->replayed_count - replayed_before;
+    const uint64_t replayed_count = root->runs.replayed_count - replayed_before;
     const bool may_wait = executor->depth > 0 || !rondo__executor_is_putting(executor);
-    *out_was_replayed = replayed_count > 0 && 2 * replayed_count >= root->ran_count - ran_before;
+    *out_was_replayed =
+        replayed_count > 0 && 2 * replayed_count >= root->runs.ran_count - ran_before;
     rondo__verbose_tell_run(executor, plan, mode.graph_count);
-    if (mode.graph_count > 0 && plan->first_replay_ns == 0 && may_wait) {
+    if (mode.graph_count > 0 && plan->run.first_replay_ns == 0 && may_wait) {
         RETURN_IF_ERROR(rondo_stream_synchronize(executor->stream));
-        plan->first_replay_ns = rondo__clock_now_ns() - start_ns;
+        plan->run.first_replay_ns = rondo__clock_now_ns() - start_ns;
     }
     return RONDO_STATUS_OK;
 }

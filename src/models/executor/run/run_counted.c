@@ -8,13 +8,14 @@
 #include "executor/compile/device_control.h"
 #include "executor/state/counted.h"
 #include "executor/state/op_span.h"
+#include "program/shapes/specialise.h"
 
 // The op that has counted, with what it can find at most, says which axis a count is the extent of:
 // the only one of its result that the plan does not know.
 static rondo_status set_result(rondo_executor *executor, rondo__plan *plan, const rondo__node *node,
                                size_t i, int64_t count) {
     const rondo__slot *room = &plan->slots[node->inputs[i]];
-    rondo_tensor *result = &plan->dynamic[node->outputs[i]];
+    rondo_tensor *result = &plan->run.dynamic[node->outputs[i]];
     rondo__tensor_info info;
     rondo_shape shape = room->shape;
     rondo__program_get_info(plan->program, node->outputs[i], &info);

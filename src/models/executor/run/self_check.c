@@ -45,11 +45,11 @@ typedef struct checking {
 // ---- runs -------------------------------------------------------------------------------------
 
 static rondo_status get_check(rondo_executor *executor, struct rondo__self_check **out_check) {
-    if (executor->self_check == NULL) {
-        executor->self_check = rondo__calloc(1, sizeof *executor->self_check);
+    if (executor->caller.self_check == NULL) {
+        executor->caller.self_check = rondo__calloc(1, sizeof *executor->caller.self_check);
     }
-    *out_check = executor->self_check;
-    return executor->self_check != NULL ? RONDO_STATUS_OK : RONDO_STATUS_NO_MEMORY;
+    *out_check = executor->caller.self_check;
+    return executor->caller.self_check != NULL ? RONDO_STATUS_OK : RONDO_STATUS_NO_MEMORY;
 }
 
 static void begin_report(struct rondo__self_check *check) {
@@ -61,7 +61,8 @@ static void begin_report(struct rondo__self_check *check) {
 rondo_status rondo__self_check_begin_run(rondo_executor *executor) {
     struct rondo__self_check *check;
     const uint64_t every = executor->options.self_check_every;
-    if (every == 0 || (executor->self_check != NULL && executor->self_check->only_reports)) {
+    if (every == 0 ||
+        (executor->caller.self_check != NULL && executor->caller.self_check->only_reports)) {
         return RONDO_STATUS_OK;
     }
     RETURN_IF_ERROR(get_check(executor, &check));
@@ -73,17 +74,17 @@ rondo_status rondo__self_check_begin_run(rondo_executor *executor) {
 }
 
 bool rondo__self_check_is_on(const rondo_executor *executor) {
-    return executor->root->self_check != NULL && executor->root->self_check->is_on;
+    return executor->root->caller.self_check != NULL && executor->root->caller.self_check->is_on;
 }
 
 void rondo__self_check_end_run(rondo_executor *executor) {
-    if (executor->self_check != NULL) {
-        executor->self_check->is_on = false;
+    if (executor->caller.self_check != NULL) {
+        executor->caller.self_check->is_on = false;
     }
 }
 
 bool rondo__self_check_is_expected(const rondo_executor *executor) {
-    return executor->root->self_check != NULL || executor->options.self_check_every > 0;
+    return executor->root->caller.self_check != NULL || executor->options.self_check_every > 0;
 }
 
 void rondo__self_check_mark(rondo_stream *stream, rondo__item *item) {
@@ -104,12 +105,12 @@ rondo_status rondo__self_check_begin_report(rondo_executor *executor) {
 }
 
 void rondo__self_check_end_report(rondo_executor *executor) {
-    executor->self_check->only_reports = false;
-    executor->self_check->is_on = false;
+    executor->caller.self_check->only_reports = false;
+    executor->caller.self_check->is_on = false;
 }
 
 const rondo_self_check_report *rondo__self_check_get_report(const rondo_executor *executor) {
-    const struct rondo__self_check *check = executor->self_check;
+    const struct rondo__self_check *check = executor->caller.self_check;
     return check != NULL && check->has_report ? &check->report : NULL;
 }
 
@@ -339,7 +340,7 @@ static void describe_value(const checking *c, const value_place *place) {
 // A generator that a replay leaves elsewhere makes later runs differ.
 static bool find_generator(const checking *c) {
     rondo_self_check_report *report = c->report;
-    const rondo__executor_generator *entry = c->executor->root->generators;
+    const rondo__executor_generator *entry = c->executor->root->resources.generators;
     for (size_t g = 0; g < c->memory.generator_count; ++g, entry = entry->next) {
         const rondo_generator_state *eager = &c->memory.states[1][g];
         const rondo_generator_state *replayed = &c->memory.states[2][g];
@@ -420,7 +421,7 @@ static void give_up_graph(const checking *c) {
 
 // The search ends with copies of a part: the whole segment runs once more, eagerly.
 static rondo_status settle_difference(checking *c, const value_place *place, bool is_first) {
-    const struct rondo__self_check *check = c->executor->root->self_check;
+    const struct rondo__self_check *check = c->executor->root->caller.self_check;
     c->report->is_different = true;
     if (place != NULL) {
         RETURN_IF_ERROR(blame(c, place, is_first));
@@ -436,7 +437,7 @@ static rondo_status settle_difference(checking *c, const value_place *place, boo
 
 rondo_status rondo__self_check_segment(rondo_executor *executor, rondo__plan *plan,
                                        rondo__step *step, rondo__step_launcher launch) {
-    rondo_self_check_report *report = &executor->root->self_check->report;
+    rondo_self_check_report *report = &executor->root->caller.self_check->report;
     rondo_self_check_report later = {0};  // of segments behind the first that differs
     checking c = {.executor = executor,
                   .plan = plan,

@@ -35,13 +35,13 @@ static void keep_times(rondo__async *async) {
     async->times.latency_ns = now_ns - async->start_ns;
     async->times.compute_ns = now_ns - async->times.compute_ns;
     rondo__executor_read_spans(active, &async->times);
-    active->times = async->times;
+    active->runs.times = async->times;
 }
 
 rondo_status rondo__executor_settle(rondo_executor *executor, const char *call) {
     RETURN_IF_ERROR(rondo__check_process(executor->device, call));
     RETURN_IF_ERROR(rondo__executor_refuse_recording(executor, call));
-    rondo__async *async = executor->async;
+    rondo__async *async = executor->caller.async;
     if (async == NULL || !async->is_under_way) {
         return RONDO_STATUS_OK;
     }

@@ -154,7 +154,7 @@ static rondo_status launch_item(const rondo__stand_ins *places, const rondo__ite
         places->outputs[k] =
             item->outputs[k] != NULL ? rondo__stand_ins_find(places, node->outputs[k]) : NULL;
     }
-    const char *arena = places->plan->arena->address;
+    const char *arena = places->plan->memory.arena->address;
     void *workspace =
         item->workspace != NULL ? places->arena + ((const char *)item->workspace - arena) : NULL;
     const rondo_status status =

@@ -7,7 +7,7 @@
 #include "tensor/elements.h"
 
 rondo__state *rondo__state_find(const rondo_executor *executor, size_t input) {
-    rondo__state *state = executor->root->states;
+    rondo__state *state = executor->root->caller.states;
     while (state != NULL && state->input != input) {
         state = state->next;
     }
@@ -45,14 +45,15 @@ rondo_status rondo__states_put(const rondo__fetch *fetch) {
     if (fetch->executor->depth > 0) {
         return RONDO_STATUS_OK;
     }
-    for (rondo__state *state = fetch->executor->root->states; state != NULL; state = state->next) {
+    for (rondo__state *state = fetch->executor->root->caller.states; state != NULL;
+         state = state->next) {
         RETURN_IF_ERROR(put_state(fetch, state));
     }
     return RONDO_STATUS_OK;
 }
 
 void rondo__states_advance(rondo_executor *executor) {
-    rondo__state *state = executor->depth == 0 ? executor->root->states : NULL;
+    rondo__state *state = executor->depth == 0 ? executor->root->caller.states : NULL;
     for (; state != NULL; state = state->next) {
         const rondo_tensor before = state->value;
         state->value = state->spare;

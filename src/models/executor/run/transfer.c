@@ -53,7 +53,7 @@ static rondo_status feed_host_side(rondo_executor *executor, rondo__plan *plan, 
         }
         return RONDO_STATUS_OK;
     }
-    plan->is_fed = false;
+    plan->run.is_fed = false;
     rondo__crossing_note(executor, RONDO__TO_HOST, slot->bytes, false);
     const rondo__copy_note note =
         rondo__plan_note_copy(plan, plan->program->inputs[i], NULL, "feed");
@@ -68,14 +68,14 @@ static rondo_status feed_host_side(rondo_executor *executor, rondo__plan *plan, 
 static rondo_status feed_inputs(rondo_executor *executor, rondo__plan *plan,
                                 const rondo_tensor *feeds, bool waits) {
     const rondo_program *program = plan->program;
-    executor->took_device_feeds = false;
-    plan->is_fed = waits;
+    executor->runs.took_device_feeds = false;
+    plan->run.is_fed = waits;
     for (size_t i = 0; i < program->input_count; ++i) {
         const rondo__slot *slot = &plan->slots[program->inputs[i]];
-        executor->took_device_feeds =
-            executor->took_device_feeds || feeds[i].device == executor->device;
+        executor->runs.took_device_feeds =
+            executor->runs.took_device_feeds || feeds[i].device == executor->device;
         if (slot->kind == RONDO__SLOT_DYNAMIC) {
-            rondo_tensor *place = &plan->dynamic[program->inputs[i]];
+            rondo_tensor *place = &plan->run.dynamic[program->inputs[i]];
             rondo_tensor_deinit(place);
             if (rondo__late_values_is_near(executor, &feeds[i])) {
                 rondo_tensor_share(&feeds[i], place);  // whose bytes stay for the run
@@ -86,7 +86,8 @@ static rondo_status feed_inputs(rondo_executor *executor, rondo__plan *plan,
         if (slot->kind != RONDO__SLOT_ARENA || slot->bytes == 0) {
             continue;  // its value is part of the plan
         }
-        if (plan->is_bound && rondo__in_place_find(plan, program->inputs[i]) == feeds[i].data) {
+        if (plan->run.is_in_place &&
+            rondo__in_place_find(plan, program->inputs[i]) == feeds[i].data) {
             continue;
         }
         RETURN_IF_ERROR(feed_host_side(executor, plan, i, &feeds[i], waits));
@@ -98,10 +99,10 @@ static rondo_status feed_inputs(rondo_executor *executor, rondo__plan *plan,
             RETURN_IF_ERROR(rondo__stream_copy_noted(executor->stream, slot->address, feeds[i].data,
                                                      slot->bytes, RONDO_COPY_DEVICE_TO_DEVICE,
                                                      &note));
-        } else if (waits && plan->staging == NULL) {
+        } else if (waits && plan->memory.staging == NULL) {
             feed_memory(executor, plan, i, slot->address, feeds[i].data, slot->bytes);
         } else if (waits) {
-            char *staged = plan->staging + plan->input_staging[i];
+            char *staged = plan->memory.staging + plan->memory.input_staging[i];
             feed_memory(executor, plan, i, staged, feeds[i].data, slot->bytes);
             if (executor->depth > 0) {  // what a caller feeds is not counted
                 rondo__crossing_note(executor, RONDO__TO_DEVICE, slot->bytes, false);
@@ -118,7 +119,7 @@ static rondo_status feed_inputs(rondo_executor *executor, rondo__plan *plan,
 static rondo_status check_dynamic(rondo_executor *executor, const rondo__plan *plan) {
     for (size_t i = 0; executor->depth == 0 && i < plan->program->output_count; ++i) {
         const int32_t value = plan->program->outputs[i];
-        const rondo_tensor *result = &plan->dynamic[value];
+        const rondo_tensor *result = &plan->run.dynamic[value];
         if (plan->slots[value].kind == RONDO__SLOT_DYNAMIC && result->dtype != RONDO_DTYPE_NONE) {
             RETURN_IF_ERROR(
                 rondo__executor_check_output(executor, i, result->dtype, &result->shape));
@@ -128,14 +129,14 @@ static rondo_status check_dynamic(rondo_executor *executor, const rondo__plan *p
 }
 
 static void count_run(rondo_executor *executor, rondo__plan *plan, bool was_replayed) {
-    plan->run_count += 1;
-    executor->eager_run_count += was_replayed ? 0 : 1;
-    executor->replay_run_count += was_replayed ? 1 : 0;
-    executor->has_run = true;
+    plan->run.count += 1;
+    executor->runs.eager_count += was_replayed ? 0 : 1;
+    executor->runs.replay_count += was_replayed ? 1 : 0;
+    executor->runs.has_run = true;
     executor->fed = plan;
     if (executor->depth == 0) {
-        executor->root->ran = executor;
-        executor->root->crossings.run_count += 1;
+        executor->root->variants.ran = executor;
+        executor->root->resources.crossings.run_count += 1;
     }
 }
 
@@ -151,7 +152,7 @@ static rondo_status give_up(rondo_executor *executor, const rondo__fetch *fetch,
 }
 
 static rondo_status run_steps(rondo_executor *executor, rondo__plan *plan, bool *out_was_replayed) {
-    if (!plan->is_bound) {
+    if (!plan->run.is_in_place) {
         return rondo__plan_run_steps(executor, plan, rondo__executor_run_tensors, out_was_replayed);
     }
     *out_was_replayed = true;
@@ -161,14 +162,14 @@ static rondo_status run_steps(rondo_executor *executor, rondo__plan *plan, bool 
 // Nothing of this run has been copied yet; a body's copies are those of the run around it.
 static void begin_crossings(rondo_executor *executor) {
     if (executor->depth == 0) {
-        executor->root->crossings.pending = (rondo__crossing_counts){0};
+        executor->root->resources.crossings.pending = (rondo__crossing_counts){0};
     }
 }
 
 // Until it is done no run has left its inputs.
 static void forget_fed(rondo_executor *executor) {
     if (executor->depth == 0) {
-        executor->root->ran = NULL;
+        executor->root->variants.ran = NULL;
     }
 }
 
@@ -184,10 +185,10 @@ static rondo_status put_run(const rondo__fetch *fetch, rondo__plan *plan, const 
     RETURN_IF_ERROR(rondo__executor_mark(executor, 1));
     const uint64_t fed_ns = rondo__clock_now_ns();
     const rondo_status status = run_steps(executor, plan, &out_times->was_replayed);
-    out_times->enqueue_ns = rondo__clock_now_ns() - fed_ns - executor->root->here_ns;
+    out_times->enqueue_ns = rondo__clock_now_ns() - fed_ns - executor->root->runs.here_ns;
     out_times->compute_ns = fed_ns;  // until somebody knows when it was done
-    out_times->ran_op_count = executor->root->ran_count;
-    out_times->replayed_op_count = executor->root->replayed_count;
+    out_times->ran_op_count = executor->root->runs.ran_count;
+    out_times->replayed_op_count = executor->root->runs.replayed_count;
     RETURN_IF_ERROR(status);
     RETURN_IF_ERROR(check_dynamic(executor, plan));
     RETURN_IF_ERROR(rondo__fetch_prepare(fetch));
@@ -237,7 +238,7 @@ rondo_status rondo__executor_run_tensors(rondo_executor *executor, const rondo_t
     rondo__states_advance(executor);
     times.latency_ns = rondo__clock_now_ns() - start_ns;
     rondo__executor_read_spans(executor, &times);
-    executor->times = times;
+    executor->runs.times = times;
     count_run(executor, plan, times.was_replayed);
     rondo__branches_settle(executor, plan);
     return RONDO_STATUS_OK;
@@ -245,7 +246,7 @@ rondo_status rondo__executor_run_tensors(rondo_executor *executor, const rondo_t
 
 // Marks the end of the run, for ourselves and for the caller.
 static rondo_status mark_end(rondo_executor *executor, rondo_event *done) {
-    RETURN_IF_ERROR(rondo_event_record(executor->root->async->finished, executor->stream));
+    RETURN_IF_ERROR(rondo_event_record(executor->root->caller.async->finished, executor->stream));
     return done != NULL ? rondo_event_record(done, executor->stream) : RONDO_STATUS_OK;
 }
 
@@ -273,14 +274,14 @@ rondo_status rondo_executor_rerun(rondo_executor *executor) {
         return RONDO_FAIL(INVALID, "executor is NULL");
     }
     RETURN_IF_ERROR(rondo__executor_settle(executor, __func__));
-    rondo_executor *active = executor->ran;
+    rondo_executor *active = executor->variants.ran;
     rondo__plan *plan = active != NULL ? active->fed : NULL;
     if (plan == NULL) {
         return RONDO_FAIL(STATE,
                           "nothing has run yet, or the last run failed, or its plan was dropped; "
                           "call rondo_executor_run first");
     }
-    if (active->took_device_feeds) {
+    if (active->runs.took_device_feeds) {
         return RONDO_FAIL(STATE,
                           "the inputs of the last run were device tensors, which are the "
                           "program's; run again with them");
@@ -291,13 +292,13 @@ rondo_status rondo_executor_rerun(rondo_executor *executor) {
     rondo__budget *before = rondo__executor_begin_call(executor, NULL, 0);
     rondo_status status = rondo__self_check_begin_run(executor);
     begin_crossings(active);
-    plan->is_fed = true;  // by the run before
+    plan->run.is_fed = true;  // by the run before
     if (status == RONDO_STATUS_OK) {
         status =
             rondo__plan_run_steps(active, plan, rondo__executor_run_tensors, &times.was_replayed);
     }
     rondo__self_check_end_run(executor);
-    times.enqueue_ns = rondo__clock_now_ns() - start_ns - executor->root->here_ns;
+    times.enqueue_ns = rondo__clock_now_ns() - start_ns - executor->root->runs.here_ns;
     rondo_error saved;
     rondo__error_save(&saved);
     rondo_status waited = rondo_stream_synchronize(active->stream);
@@ -314,9 +315,9 @@ rondo_status rondo_executor_rerun(rondo_executor *executor) {
     RETURN_IF_ERROR(status);
     times.latency_ns = rondo__clock_now_ns() - start_ns;
     times.compute_ns = times.latency_ns;
-    times.ran_op_count = executor->ran_count;
-    times.replayed_op_count = executor->replayed_count;
-    active->times = times;
+    times.ran_op_count = executor->runs.ran_count;
+    times.replayed_op_count = executor->runs.replayed_count;
+    active->runs.times = times;
     count_run(active, plan, times.was_replayed);
     rondo__branches_settle(active, plan);
     return RONDO_STATUS_OK;

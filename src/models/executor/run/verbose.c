@@ -17,7 +17,7 @@
 
 // One line, as long as there may be more.
 RONDO_PRINTF(2, 3) static void tell(rondo_executor *executor, const char *format, ...) {
-    rondo__verbose *verbose = &executor->root->verbose;
+    rondo__verbose *verbose = &executor->root->resources.verbose;
     if (verbose->count > verbose->limit) {
         return;
     }
@@ -87,7 +87,7 @@ static const rondo__op *get_op(const rondo__plan *plan, size_t item) {
 
 void rondo__verbose_tell_graphs(rondo_executor *executor, const rondo__plan *plan, size_t first,
                                 size_t last) {
-    if (executor->root->verbose.level == 0) {
+    if (executor->root->resources.verbose.level == 0) {
         return;
     }
     rondo_error saved;
@@ -104,7 +104,7 @@ void rondo__verbose_tell_graphs(rondo_executor *executor, const rondo__plan *pla
              "graph %" PRIu64 " made of segment %zu: %" PRIu64
              " nodes, %zu ops, %.40s \"%.60s\" to "
              "%.40s \"%.60s\"",
-             executor->root->verbose.graph_count++, s, stats.node_count, step->item_count,
+             executor->root->resources.verbose.graph_count++, s, stats.node_count, step->item_count,
              from->def->name, from->name, to->def->name, to->name);
         if (rondo__verbose_wants_nodes(executor)) {
             tell_nodes(executor, step->graph);
@@ -114,10 +114,11 @@ void rondo__verbose_tell_graphs(rondo_executor *executor, const rondo__plan *pla
 }
 
 void rondo__verbose_tell_bypassed(rondo_executor *executor, rondo__plan *plan) {
-    if (executor->root->verbose.level == 0 || plan->told_count == plan->bypassed_count) {
+    if (executor->root->resources.verbose.level == 0 ||
+        plan->run.told_count == plan->bypassed_count) {
         return;
     }
-    plan->told_count = plan->bypassed_count;
+    plan->run.told_count = plan->bypassed_count;
     for (size_t s = 0; s < plan->step_count; ++s) {
         const rondo__step *step = &plan->steps[s];
         if (step->kind == RONDO__STEP_BYPASS) {
@@ -129,7 +130,7 @@ void rondo__verbose_tell_bypassed(rondo_executor *executor, rondo__plan *plan) {
 
 void rondo__verbose_tell_run(rondo_executor *executor, const rondo__plan *plan,
                              size_t graph_count) {
-    if (executor->root->verbose.level > 0) {
+    if (executor->root->resources.verbose.level > 0) {
         tell(executor, "run: %zu graph%s, %zu op%s bypassed", graph_count,
              graph_count == 1 ? "" : "s", plan->bypassed_count,
              plan->bypassed_count == 1 ? "" : "s");

@@ -16,7 +16,7 @@
 
 // Whether graphs are to keep what their nodes can be listed from.
 static inline bool rondo__verbose_wants_nodes(const rondo_executor *executor) {
-    return executor->root->verbose.level >= 2;
+    return executor->root->resources.verbose.level >= 2;
 }
 
 // What a plan's steps are, as far as that is new: the graphs of steps first .. last, after they

@@ -18,7 +18,7 @@ rondo_status rondo__executor_get_generator(rondo_executor *executor, const rondo
     executor = executor->root;
     uint64_t seed = executor->options.seed;
     const char *name = rondo__op_get_seed(&node->op, &seed) ? node->op.name : NULL;
-    rondo__executor_generator *entry = executor->generators;
+    rondo__executor_generator *entry = executor->resources.generators;
     while (entry != NULL && !is_named(entry, name)) {
         entry = entry->next;
     }
@@ -39,8 +39,8 @@ rondo_status rondo__executor_get_generator(rondo_executor *executor, const rondo
     if (status != RONDO_STATUS_OK) {
         goto free_name;
     }
-    entry->next = executor->generators;
-    executor->generators = entry;
+    entry->next = executor->resources.generators;
+    executor->resources.generators = entry;
     *out_generator = entry->generator;
     return RONDO_STATUS_OK;
 
@@ -52,9 +52,9 @@ free_entry:
 }
 
 void rondo__executor_release_generators(rondo_executor *executor) {
-    while (executor->generators != NULL) {
-        rondo__executor_generator *entry = executor->generators;
-        executor->generators = entry->next;
+    while (executor->resources.generators != NULL) {
+        rondo__executor_generator *entry = executor->resources.generators;
+        executor->resources.generators = entry->next;
         rondo_generator_release(entry->generator);
         rondo__free(entry->name);
         rondo__free(entry);

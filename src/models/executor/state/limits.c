@@ -22,17 +22,17 @@ static const char memory_option[] = "memory_limit_bytes (--memory-limit)";
 static uint64_t get_default_limit(const rondo_executor *executor) {
     const uint64_t limit = rondo__budget_choose_limit((uint64_t)BASE_GIB << 30,
                                                       executor->source->file_bytes, FILE_FACTOR);
-    return rondo__budget_choose_limit(limit, executor->fed_bytes, FEED_FACTOR);
+    return rondo__budget_choose_limit(limit, executor->runs.fed_bytes, FEED_FACTOR);
 }
 
 rondo_status rondo__executor_make_budgets(rondo_executor *executor) {
     const uint64_t wanted = executor->options.memory_limit_bytes;
     RETURN_IF_ERROR(rondo__budget_create(wanted > 0 ? wanted : get_default_limit(executor),
-                                         memory_option, &executor->budget));
+                                         memory_option, &executor->resources.budget));
     if (rondo_device_is_host(executor->device)) {
         return RONDO_STATUS_OK;
     }
-    return rondo__executor_make_device_budget(executor, &executor->device_budget);
+    return rondo__executor_make_device_budget(executor, &executor->resources.device_budget);
 }
 
 rondo_status rondo__executor_make_device_budget(const rondo_executor *executor,
@@ -43,11 +43,11 @@ rondo_status rondo__executor_make_device_budget(const rondo_executor *executor,
 
 rondo_status rondo__executor_allocate(rondo_executor *executor, size_t bytes, void **out_address) {
     rondo__budget *budget =
-        executor->root->device_budget;  // the host's own blocks count themselves
+        executor->root->resources.device_budget;  // the host's own blocks count themselves
     if (!rondo__budget_take(budget, bytes)) {
         return RONDO_STATUS_NO_MEMORY;
     }
-    const uint64_t refusals = rondo__budget_get_refusals(executor->root->budget);
+    const uint64_t refusals = rondo__budget_get_refusals(executor->root->resources.budget);
     rondo_status status =
         rondo_memory_allocate(executor->device, RONDO_MEMORY_DEVICE, bytes, out_address);
     if (status == RONDO_STATUS_OK) {
@@ -55,7 +55,7 @@ rondo_status rondo__executor_allocate(rondo_executor *executor, size_t bytes, vo
     }
     rondo__budget_give_back(budget, bytes);
     // The limit gives one status, whatever kind of memory reached it.
-    return rondo__budget_get_refusals(executor->root->budget) == refusals
+    return rondo__budget_get_refusals(executor->root->resources.budget) == refusals
                ? status
                : RONDO_FAIL(NO_MEMORY, "%s", rondo_error_get_last()->message);
 }
@@ -63,14 +63,14 @@ rondo_status rondo__executor_allocate(rondo_executor *executor, size_t bytes, vo
 void rondo__executor_free(rondo_executor *executor, void *address, size_t bytes) {
     if (address != NULL) {
         rondo_memory_free(executor->device, address);
-        rondo__budget_give_back(executor->root->device_budget, bytes);
+        rondo__budget_give_back(executor->root->resources.device_budget, bytes);
     }
 }
 
 rondo_status rondo__executor_allocate_pinned(rondo_executor *executor, size_t bytes,
                                              void **out_address) {
     const bool is_host = rondo_device_is_host(executor->device);  // whose blocks count themselves
-    rondo__budget *budget = is_host ? NULL : executor->root->budget;
+    rondo__budget *budget = is_host ? NULL : executor->root->resources.budget;
     if (!rondo__budget_take(budget, bytes)) {
         rondo__error_prefix("pinned memory");
         return RONDO_STATUS_NO_MEMORY;
@@ -87,12 +87,13 @@ void rondo__executor_free_pinned(rondo_executor *executor, void *address, size_t
     if (address != NULL) {
         rondo_memory_free(executor->device, address);
         rondo__budget_give_back(
-            rondo_device_is_host(executor->device) ? NULL : executor->root->budget, bytes);
+            rondo_device_is_host(executor->device) ? NULL : executor->root->resources.budget,
+            bytes);
     }
 }
 
 uint64_t rondo__executor_get_device_room(const rondo_executor *executor) {
-    const rondo__budget *budget = executor->root->device_budget;
+    const rondo__budget *budget = executor->root->resources.device_budget;
     const uint64_t limit = budget != NULL ? rondo__budget_get_limit(budget) : UINT64_MAX;
     rondo_device_info info = {.struct_size = sizeof info};
     if (rondo__device_get_facts(executor->device, &info) != RONDO_STATUS_OK) {
@@ -131,44 +132,45 @@ rondo__budget *rondo__executor_begin_call(rondo_executor *executor, const rondo_
         const uint64_t bytes = rondo__tensor_measure(&feeds[i].tensor);
         fed_bytes = bytes > UINT64_MAX - fed_bytes ? UINT64_MAX : fed_bytes + bytes;
     }
-    if (fed_bytes > executor->fed_bytes && executor->options.memory_limit_bytes == 0) {
-        executor->fed_bytes = fed_bytes;
-        rondo__budget_set_limit(executor->budget, get_default_limit(executor));
+    if (fed_bytes > executor->runs.fed_bytes && executor->options.memory_limit_bytes == 0) {
+        executor->runs.fed_bytes = fed_bytes;
+        rondo__budget_set_limit(executor->resources.budget, get_default_limit(executor));
     }
-    rondo__error_save(&executor->record_before);
-    executor->turn_count = 0;
-    atomic_store(executor->call, CALL_RUNNING);
-    executor->ran_count = 0;
-    executor->replayed_count = 0;
-    executor->here_ns = 0;
-    executor->float_scope = rondo__float_enter();
-    return rondo__budget_enter(executor->budget);
+    rondo__error_save(&executor->call.record_before);
+    executor->runs.turn_count = 0;
+    atomic_store(executor->call.state, CALL_RUNNING);
+    executor->runs.ran_count = 0;
+    executor->runs.replayed_count = 0;
+    executor->runs.here_ns = 0;
+    executor->call.float_scope = rondo__float_enter();
+    return rondo__budget_enter(executor->resources.budget);
 }
 
 void rondo__executor_end_call(rondo_executor *executor, rondo__budget *before,
                               rondo_status status) {
-    rondo__float_leave(&executor->float_scope);
+    rondo__float_leave(&executor->call.float_scope);
     // What was tried on the way and did without leaves no record.
     if (status == RONDO_STATUS_OK) {
-        rondo__error_restore(&executor->record_before);
+        rondo__error_restore(&executor->call.record_before);
     }
     // The call has failed: what happened on the device meanwhile is no news for the next one,
     // unless it may be of an earlier run, which nobody has waited for.
-    const bool is_alone = executor->async == NULL || !executor->async->is_under_way;
-    if (status != RONDO_STATUS_OK && executor->watch != NULL && is_alone) {
-        atomic_store(&executor->watch->stopped, 0);
-        atomic_store(&executor->watch->faulty, 0);
+    const bool is_alone = executor->caller.async == NULL || !executor->caller.async->is_under_way;
+    if (status != RONDO_STATUS_OK && executor->resources.watch != NULL && is_alone) {
+        atomic_store(&executor->resources.watch->stopped, 0);
+        atomic_store(&executor->resources.watch->faulty, 0);
     }
     (void)rondo__budget_enter(before);
-    atomic_store(executor->call, CALL_NONE);
+    atomic_store(executor->call.state, CALL_NONE);
 }
 
 rondo_status rondo__executor_synchronize(rondo_executor *executor) {
     int expected = CALL_NONE;
-    const bool is_call = atomic_compare_exchange_strong(executor->call, &expected, CALL_RUNNING);
+    const bool is_call =
+        atomic_compare_exchange_strong(executor->call.state, &expected, CALL_RUNNING);
     const rondo_status status = rondo_stream_synchronize(executor->stream);
     if (is_call) {
-        atomic_store(executor->call, CALL_NONE);
+        atomic_store(executor->call.state, CALL_NONE);
     }
     return status;
 }
@@ -178,7 +180,7 @@ rondo_status rondo_executor_cancel(rondo_executor *executor) {
         return RONDO_FAIL(INVALID, "executor is NULL");
     }
     int expected = CALL_RUNNING;
-    (void)atomic_compare_exchange_strong(executor->call, &expected, CALL_CANCELLED);
+    (void)atomic_compare_exchange_strong(executor->call.state, &expected, CALL_CANCELLED);
     return RONDO_STATUS_OK;
 }
 
@@ -188,7 +190,7 @@ rondo_status rondo__executor_fail_cancelled(void) {
 }
 
 rondo_status rondo__executor_check_cancelled(const rondo_executor *executor) {
-    return atomic_load_explicit(executor->root->call, memory_order_relaxed) == CALL_CANCELLED
+    return atomic_load_explicit(executor->root->call.state, memory_order_relaxed) == CALL_CANCELLED
                ? rondo__executor_fail_cancelled()
                : RONDO_STATUS_OK;
 }
@@ -207,9 +209,9 @@ rondo_status rondo__executor_fail_limit(const rondo_executor *executor) {
 }
 
 rondo_status rondo__executor_count_turn(rondo_executor *executor) {
-    if (executor->root->turn_count >= (uint64_t)rondo__executor_get_loop_limit(executor)) {
+    if (executor->root->runs.turn_count >= (uint64_t)rondo__executor_get_loop_limit(executor)) {
         return rondo__executor_fail_limit(executor);
     }
-    executor->root->turn_count += 1;
+    executor->root->runs.turn_count += 1;
     return rondo__executor_check_cancelled(executor);
 }

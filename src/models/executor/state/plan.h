@@ -47,7 +47,7 @@ typedef enum rondo__slot_kind {
     RONDO__SLOT_NONE,      // the value is not used
     RONDO__SLOT_CONSTANT,  // known ahead; `address` is set when a kernel needs it on the device
     RONDO__SLOT_ARENA,
-    RONDO__SLOT_DYNAMIC,  // plan->dynamic[value]; also strings and sequences
+    RONDO__SLOT_DYNAMIC,  // plan->run.dynamic[value]; also strings and sequences
 } rondo__slot_kind;
 
 typedef struct rondo__slot {
@@ -61,7 +61,7 @@ typedef struct rondo__slot {
     size_t part_at;     // of a part of the root's value: from the root's start; see skipped_moves.h
     size_t offset;      // ARENA: from the arena's start
     void *address;      // ARENA and CONSTANT: on the device; with is_on_host in pinned memory
-    bool is_on_host;    // ARENA: lies in plan->host_arena
+    bool is_on_host;    // ARENA: lies in plan->memory.host_arena
     uint8_t side;       // RONDO__SIDE_...
     bool needs_device;  // CONSTANT: some kernel reads it there
     bool is_bound;      // ARENA: lies where the plan around it says: of a part (body_plan.h), or
@@ -95,6 +95,23 @@ typedef enum rondo__bypass_kind {
     RONDO__BYPASS_DIFFERENT,  // of a segment only: its replay computes something else
     RONDO__BYPASS_COUNTED,    // of a segment and a RONDO__STEP_COUNT
 } rondo__bypass_kind;
+
+// How a node runs. Those behind KERNEL run between segments, for the reason of the same name.
+typedef enum rondo__node_class {
+    RONDO__CLASS_IDLE = -1,   // no work: a view, or all that it makes is empty
+    RONDO__CLASS_KERNEL = 0,  // an item of a segment
+    RONDO__CLASS_HOSTED = 1 + RONDO__BYPASS_HOSTED,
+    RONDO__CLASS_DYNAMIC = 1 + RONDO__BYPASS_DYNAMIC,
+    RONDO__CLASS_CONTROL = 1 + RONDO__BYPASS_CONTROL,
+    RONDO__CLASS_OBJECTS = 1 + RONDO__BYPASS_OBJECTS,
+    RONDO__CLASS_EAGER = 1 + RONDO__BYPASS_EAGER,
+    RONDO__CLASS_COUNTED = 1 + RONDO__BYPASS_COUNTED,
+} rondo__node_class;
+
+// Of a node that is neither idle nor an item.
+static inline rondo__bypass_kind rondo__node_class_get_bypass(rondo__node_class node_class) {
+    return (rondo__bypass_kind)(node_class - 1);
+}
 
 // Where values and items of a plan are. A plan of the host has the first side only.
 enum {
@@ -242,34 +259,60 @@ typedef struct rondo__bound_symbol {
     const char *owner;  // name of the port that said so; NULL: rondo_program_set_dimension
 } rondo__bound_symbol;
 
+// Where a plan's values lie, and what goes in and out.
+typedef struct rondo__plan_memory {
+    rondo__run_memory *arena;  // used up to `arena_bytes`
+    size_t arena_bytes;
+    size_t arena_naive_bytes;
+    rondo__run_memory *staging_memory;
+    char *staging;           // pinned; inputs, then outputs; NULL on the host device
+    size_t *input_staging;   // offsets into `staging`, or into a lane (input_lanes.h)
+    size_t input_bytes;      // of all inputs there
+    size_t *output_staging;  // offsets into `staging`, or into the run's `late_staging`
+    char *host_arena;        // on a GPU: pinned, behind `staging`; of `host_arena_bytes`
+    size_t host_arena_bytes;
+} rondo__plan_memory;
+
+// What runs of a plan change, beside the graphs of its steps.
+typedef struct rondo__plan_run {
+    rondo_tensor *dynamic;  // one for each value
+    // Of the run at hand:
+    bool is_fed;                       // what the processor reads of its inputs is there
+    bool is_in_place;                  // it takes device tensors where they are
+    rondo__run_memory *late_staging;   // pinned, for outputs of late shapes; NULL: none yet
+    rondo_tensor *late_copies;         // by value: copies in host memory, or NULL (late_values.h)
+    struct rondo__in_place *in_place;  // NULL: not yet; see in_place_replay.h
+    // Of the last capture:
+    size_t failed_item;  // that it failed at; SIZE_MAX: at none, or at its end
+    char failure[104];   // why it failed
+    bool is_probed;      // it asks after each op whether the stream records
+    // Of all:
+    uint64_t count;
+    uint64_t first_replay_ns;  // 0 until it happened
+    size_t told_count;         // bypassed steps that were told of (verbose.h)
+} rondo__plan_run;
+
+// What is compiled, and in `run` what runs change of it.
 struct rondo__plan {
     rondo__lru_entry *entry;  // its place among the executor's plans; NULL while it is made
     rondo_program *program;
-    rondo__slot *slots;     // one for each value
-    rondo_tensor *dynamic;  // one for each value
+    rondo__slot *slots;  // one for each value
     size_t item_count;
     rondo__item *items;
     size_t step_count;
     rondo__step *steps;
     size_t bypassed_count;
     size_t counted_count;  // steps that wait for a count
-    size_t told_count;     // of these, that were told of (verbose.h)
-    size_t eager_count;    // of these, with a kernel, which counts among the items, too
-    size_t failed_item;    // that the last capture failed at; SIZE_MAX: at none, or at its end
-    char failure[104];     // why it failed
-    bool is_probed;        // the capture at hand asks after each op whether the stream records
-    bool is_fed;           // of the run at hand: what the processor reads of its inputs is there
+    size_t eager_count;    // bypasses with a kernel, which counts among the items, too
     size_t random_count;   // nodes that draw
     char **refusals;       // one for each node: why a control op is bypassed; NULL entries, or NULL
 
     // On a GPU; NULL otherwise.
-    rondo__op_device *homes;  // one for each node
-    size_t *order;            // nodes in an order in which makers precede users
-    uint8_t *sides;           // one for each value: RONDO__SIDE_...
-    int32_t *mirrors;         // one for each input: its second place, on the host; -1: none
-    size_t transfer_count;    // items that copy between the sides
-    char *host_arena;         // pinned, behind `staging`; of `host_arena_bytes`
-    size_t host_arena_bytes;
+    rondo__op_device *homes;          // one for each node
+    size_t *order;                    // nodes in an order in which makers precede users
+    uint8_t *sides;                   // one for each value: RONDO__SIDE_...
+    int32_t *mirrors;                 // one for each input: its second place, on the host; -1: none
+    size_t transfer_count;            // items that copy between the sides
     rondo__weight_list host_weights;  // what kernels of the processor read of constants
 
     rondo__spill *spill;  // weights that do not stay on the GPU; NULL: all do
@@ -279,29 +322,16 @@ struct rondo__plan {
     rondo__plan_peer *peers;
     rondo_event *begun;  // a run's inputs are there
 
-    rondo__run_memory *arena;  // used up to `arena_bytes`
-    size_t arena_bytes;
-    size_t arena_naive_bytes;
-    rondo__run_memory *staging_memory;
-    char *staging;           // pinned; inputs, then outputs; NULL on the host device
-    size_t *input_staging;   // offsets into `staging`, or into a lane (async.c)
-    size_t input_bytes;      // of all inputs there
-    size_t *output_staging;  // offsets into `staging`, or into `late_staging`
-    rondo__run_memory
-        *late_staging;      // pinned, for outputs of late shapes; NULL: none yet (late_values.h)
-    rondo_tensor *brought;  // by value: copies in host memory, or NULL (late_values.h)
+    rondo__plan_memory memory;
     rondo__weight_list weights;  // what its kernels read of constants, shared with other plans
     size_t private_bytes;        // what its kernels have made of constants for themselves
     uint64_t constant_bytes;     // of its program
 
-    struct rondo__in_place *bound;  // NULL: not yet; see in_place_replay.h
-    bool is_bound;                  // of the run at hand: it takes device tensors where they are
-    atomic_int pin_count;           // recorded runs that use it; see retire.h
+    rondo__plan_run run;
+    atomic_int pin_count;  // recorded runs that use it; see retire.h
     struct rondo__plan *next_retired;
 
-    uint64_t run_count;
     uint64_t prepare_ns;
-    uint64_t first_replay_ns;   // 0 until it happened
     uint64_t bytes;             // all that goes with it, but for weights that others may share
     rondo__half_report halves;  // what f16 did; empty in f32
 };
@@ -375,6 +405,90 @@ typedef struct rondo__call_lists {
     bool *is_fed;    // one for each optional input
 } rondo__call_lists;
 
+// What plans of an executor are found by; see plan_cache.c.
+typedef struct rondo__plan_keys {
+    bool *keyed;  // one for each input: its value is part of the plan's key
+    size_t miss_count;
+    bool *deciding;  // the same, where it is fed in host memory: branches depend on it
+    uint64_t decisions[RONDO__DECISIONS_MAX];  // hashes of what those were, of plans that were made
+    size_t decision_count;
+    uint8_t *key;  // of the feeds at hand
+    size_t key_capacity;
+} rondo__plan_keys;
+
+// What runs of an executor leave to be told.
+typedef struct rondo__run_log {
+    bool has_run;
+    bool took_device_feeds;  // the last run; its inputs are the program's
+    rondo_run_times times;
+    uint64_t eager_count;
+    uint64_t replay_count;
+    uint64_t in_place_count;
+    uint64_t fed_bytes;  // the most that was fed at once
+    // Of a caller's executor, for its bodies, too; of the run at hand:
+    uint64_t turn_count;      // of all loops
+    uint64_t ran_count;       // ops, in bodies each time
+    uint64_t replayed_count;  // of these, in graphs
+    uint64_t here_ns;         // that its thread computed ops
+} rondo__run_log;
+
+// What a caller's executor has for itself, its variants and its bodies.
+typedef struct rondo__resources {
+    rondo__executor_generator *generators;
+    rondo__budget *budget;         // host memory
+    rondo__budget *device_budget;  // memory of a GPU; NULL on the host
+    rondo__weight_account weights;
+    rondo_device *host_device;  // for ops of the processor in plans of a GPU; NULL: none yet
+    rondo__weight_account host_weights;        // what they read of constants
+    rondo__peer *peers[RONDO__PLACE_GPU_MAX];  // by number; NULL: not used yet
+    rondo_stream *spill_stream;                // brings weights; NULL: none yet
+    rondo__weight_account spill_weights;       // in pinned memory
+    rondo__crossing_log crossings;
+    rondo__tuning_choices *choices;
+    rondo__verbose verbose;
+    // Where there are loops, or ops that a GPU may refuse data of; NULL otherwise.
+    rondo__flow_watch *watch;
+} rondo__resources;
+
+// Inputs and outputs; of a caller's executor, for its variants, too:
+typedef struct rondo__ports {
+    int32_t *input_of;   // by value of the source: index among inputs and, behind them, optionals;
+    int32_t *output_of;  // index of its first place among outputs; -1 for other values
+    rondo__bound_symbol *symbols;  // one for each of the source
+    bool has_warned;               // of what the model declares
+    rondo__call_lists lists;
+    bool *is_fed;         // of a variant: one for each optional input
+    rondo_tensor *fresh;  // of any: results that a run allocates, one for each output; see fetch.c
+} rondo__ports;
+
+// Where optional inputs are fed: executors of programs in which they are inputs (variants.c).
+typedef struct rondo__variants {
+    size_t count;
+    rondo_executor *list[RONDO__VARIANT_MAX];  // the one used last is the last
+    rondo_executor *active;                    // what was asked last: itself or a variant
+    rondo_executor *ran;                       // the one that ran last; NULL: none, or it failed
+    rondo_executor *retired;                   // given up, but pinned; see retire.h
+} rondo__variants;
+
+// The call under way.
+typedef struct rondo__call {
+    rondo_error record_before;  // of the thread, when the call began
+    rondo__float_scope float_scope;
+    atomic_int own;
+    atomic_int *state;  // is one under way, or cancelled? `own`, or the watch's
+} rondo__call;
+
+// What only a caller's executor has.
+typedef struct rondo__caller {
+    struct rondo__self_check *self_check;   // NULL: never checked
+    rondo__async *async;                    // runs that were not waited for; NULL: none yet
+    struct rondo__state *states;            // see states.h
+    struct rondo__participant *recordings;  // in captures not of Rondo's
+    size_t pattern_count;
+    char **patterns;  // copies of keep_f32, use_f16 and place, which the options point at
+} rondo__caller;
+
+// A caller's executor, a variant of it, or one of a body: a program with its plans.
 struct rondo_executor {
     rondo__base *base_form;     // shared with other executors of the program
     const rondo_program *base;  // of it: clone of the caller's program after the shape-free passes
@@ -389,77 +503,28 @@ struct rondo_executor {
     rondo__part part;            // then the stream is that of the executor around it
     bool keeps_control_on_host;  // control ops are never items of segments
     rondo_executor *root;        // the caller's executor: itself, or the one that this serves
-    rondo__executor_generator *generators;  // of a caller's executor, for its bodies, too
-    bool is_lean;                           // little is folded ahead, because memory was short
-    rondo__plan_worth *worth;               // of the body of a rondo.Rest; NULL otherwise
+    bool is_lean;                // little is folded ahead, because memory was short
+    rondo__plan_worth *worth;    // of the body of a rondo.Rest; NULL otherwise
     bool is_near;  // of such a body on a GPU: data stay where they lie (deferred_body.h)
     const rondo_tensor *near_feeds;  // then what it is fed in the run at hand
-    bool *keyed;                     // one for each input: its value is part of the plan's key
-    size_t keyed_miss_count;
-    bool *deciding;  // the same, where it is fed in host memory: branches depend on it
-    uint64_t decisions[RONDO__DECISIONS_MAX];  // hashes of what those were, of plans that were made
-    size_t decision_count;
     bool is_described;  // a caller's executor: plans are made to be looked at, and not for a run
-    uint32_t straight_count;  // trials of branches that were lost, in a row
-    rondo__lru_map plans;     // by what is fed; see plan_cache.c
-    uint8_t *key;             // of the feeds at hand
-    size_t key_capacity;
-    rondo__plan *current;  // plan that was asked for last
-    rondo__plan *fed;      // whose inputs are those of the last run; NULL: that failed
+    rondo__plan_keys keys;
+    rondo__lru_map plans;        // by what is fed; see plan_cache.c
+    rondo__plan *current;        // plan that was asked for last
+    rondo__plan *fed;            // whose inputs are those of the last run; NULL: that failed
+    uint32_t straight_count;     // trials of branches that were lost, in a row
+    rondo__plan *retired_plans;  // given up, but pinned; see retire.h
     rondo__run_memory *run_memory;
     uint64_t run_memory_bytes;
     uint64_t plan_limit_bytes;  // of plans and run memory together; 0: none
-    bool has_run;
-    rondo_run_times times;
-    uint64_t eager_run_count;
-    uint64_t replay_run_count;
-    uint64_t in_place_run_count;
-    bool took_device_feeds;  // the last run; its inputs are the program's
-    // Of a caller's executor, for its bodies, too:
-    rondo__budget *budget;         // host memory
-    rondo__budget *device_budget;  // memory of a GPU; NULL on the host
-    rondo__weight_account weights;
-    rondo_device *host_device;  // for ops of the processor in plans of a GPU; NULL: none yet
-    rondo__weight_account host_weights;        // what they read of constants
-    rondo__peer *peers[RONDO__PLACE_GPU_MAX];  // by number; NULL: not used yet
-    rondo_stream *spill_stream;                // brings weights; NULL: none yet
-    rondo__weight_account spill_weights;       // in pinned memory
-    rondo__crossing_log crossings;
-    uint64_t fed_bytes;  // the most that was fed at once
-    int32_t *input_of;   // by value of the source: index among inputs and, behind them, optionals;
-    int32_t *output_of;  // index of its first place among outputs; -1 for other values
-    rondo__bound_symbol *symbols;  // one for each of the source
-    bool has_warned;               // of what the model declares
-    // Where optional inputs are fed: executors of programs in which they are inputs (variants.c).
-    size_t variant_count;
-    rondo_executor *variants[RONDO__VARIANT_MAX];  // the one used last is the last
-    rondo_executor *active;                        // what was asked last: itself or a variant
-    rondo_executor *ran;        // the one that ran last; NULL: none, or it failed
-    bool *is_fed;               // of a variant: one for each optional input
-    uint64_t turn_count;        // of all loops, in this run
-    uint64_t ran_count;         // ops of this run, in bodies each time; of a caller's executor
-    uint64_t replayed_count;    // of these, in graphs
-    uint64_t here_ns;           // of this run, that its thread computed ops
-    rondo__verbose verbose;     // of a caller's executor, for its bodies, too
-    rondo_error record_before;  // of the thread, when the call began
-    rondo__float_scope float_scope;
-    atomic_int own_call;
-    atomic_int *call;  // is a call under way, or cancelled? own_call, or the watch's
-    // Of a caller's executor with loops, or with ops that a GPU may refuse data of; NULL otherwise.
-    rondo__flow_watch *watch;
-    struct rondo__self_check *self_check;  // of a caller's executor; NULL: never checked
-    size_t pattern_count;                  // of a caller's executor:
-    char **patterns;  // copies of keep_f32, use_f16 and place, which the options point at
-    rondo__tuning_choices *choices;  // of a caller's executor
-    rondo__call_lists lists;
-    rondo_tensor *fresh;  // results that a run allocates, one for each output; see fetch.c
-    rondo__async *async;  // of a caller's executor: runs that were not waited for; NULL: none yet
-    struct rondo__state *states;       // of a caller's executor; see states.h
-    rondo__plan *retired_plans;        // given up, but pinned; see retire.h
-    rondo_executor *retired_variants;  // of a caller's executor, likewise
+    rondo__run_log runs;
+    rondo__ports ports;
+    rondo__variants variants;
+    rondo__call call;
+    rondo__caller caller;        // of a caller's executor
+    rondo__resources resources;  // of a caller's executor
     rondo_executor *next_retired;
-    atomic_int reference_count;             // of a caller's executor: itself and recorded runs
-    struct rondo__participant *recordings;  // of a caller's executor, in captures not of Rondo's
+    atomic_int reference_count;  // of a caller's executor: itself and recorded runs
 };
 
 // Where the step's work is put.

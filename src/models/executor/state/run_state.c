@@ -17,7 +17,7 @@ void rondo__stand_ins_deinit(rondo__stand_ins *places) {
 }
 
 void rondo__in_place_free(rondo__plan *plan) {
-    rondo__in_place *bound = plan->bound;
+    rondo__in_place *bound = plan->run.in_place;
     if (bound != NULL) {
         rondo_learned_destroy(bound->learned);
         rondo__stand_ins_deinit(&bound->places);
@@ -25,29 +25,29 @@ void rondo__in_place_free(rondo__plan *plan) {
         rondo__free(bound->found);
         rondo__free(bound->values);
         rondo__free(bound);
-        plan->bound = NULL;
-        plan->is_bound = false;
+        plan->run.in_place = NULL;
+        plan->run.is_in_place = false;
     }
 }
 
 void rondo__late_values_drop(rondo__plan *plan) {
-    for (size_t v = 0; plan->brought != NULL && v < plan->program->value_count; ++v) {
-        rondo_tensor_deinit(&plan->brought[v]);
+    for (size_t v = 0; plan->run.late_copies != NULL && v < plan->program->value_count; ++v) {
+        rondo_tensor_deinit(&plan->run.late_copies[v]);
     }
 }
 
 void rondo__late_values_free(rondo_executor *executor, rondo__plan *plan) {
     rondo__late_values_drop(plan);
-    rondo__free(plan->brought);
-    rondo__run_memory_release(executor, plan->late_staging);
+    rondo__free(plan->run.late_copies);
+    rondo__run_memory_release(executor, plan->run.late_staging);
 }
 
 // ---- of an executor -----------------------------------------------------------------------------
 
 void rondo__states_free(rondo_executor *executor) {
-    while (executor->states != NULL) {
-        rondo__state *state = executor->states;
-        executor->states = state->next;
+    while (executor->caller.states != NULL) {
+        rondo__state *state = executor->caller.states;
+        executor->caller.states = state->next;
         rondo_tensor_deinit(&state->value);
         rondo_tensor_deinit(&state->spare);
         rondo__free(state);
@@ -55,8 +55,8 @@ void rondo__states_free(rondo_executor *executor) {
 }
 
 void rondo__self_check_destroy(rondo_executor *executor) {
-    rondo__free(executor->self_check);
-    executor->self_check = NULL;
+    rondo__free(executor->caller.self_check);
+    executor->caller.self_check = NULL;
 }
 
 void rondo__input_lane_empty(rondo_executor *root, rondo__input_lane *lane) {
@@ -70,7 +70,7 @@ void rondo__input_lane_empty(rondo_executor *root, rondo__input_lane *lane) {
 }
 
 void rondo__async_free(rondo_executor *executor) {
-    rondo__async *async = executor->async;
+    rondo__async *async = executor->caller.async;
     if (async == NULL) {
         return;
     }
@@ -81,14 +81,14 @@ void rondo__async_free(rondo_executor *executor) {
     }
     rondo_stream_destroy(async->copy_stream);
     rondo_event_destroy(async->finished);
-    executor->async = NULL;
+    executor->caller.async = NULL;
     rondo__free(async);
 }
 
 void rondo__executor_drain(rondo_executor *executor) {
     rondo_error saved;
     rondo__error_save(&saved);
-    const rondo__async *async = executor->root->async;
+    const rondo__async *async = executor->root->caller.async;
     if (async != NULL && async->is_under_way) {
         (void)!rondo_event_synchronize(async->finished);  // again by a wait, which gets what failed
     }

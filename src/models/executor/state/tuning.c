@@ -12,7 +12,7 @@ rondo_status rondo_executor_write_tuning(rondo_executor *executor, rondo_write_f
         return RONDO_FAIL(INVALID, "%s is NULL", executor == NULL ? "executor" : "write");
     }
     rondo__text text = {0};
-    rondo__tuning_choices_print(executor->choices, &text);
+    rondo__tuning_choices_print(executor->resources.choices, &text);
     const rondo_status status = rondo__text_get_status(&text);
     if (status == RONDO_STATUS_OK) {
         (void)write(user_data, text.bytes, text.length);

@@ -26,7 +26,7 @@ static uint64_t read_number(const char *name, const char *text, uint64_t fallbac
 
 void rondo__verbose_init(rondo_executor *executor) {
     const uint64_t level = read_number("RONDO_GRAPHS_VERBOSE", getenv("RONDO_GRAPHS_VERBOSE"), 0);
-    executor->verbose.level = level < LEVEL_MAX ? (int32_t)level : LEVEL_MAX;
-    executor->verbose.limit = read_number("RONDO_GRAPHS_MAX_LOG_ENTRIES",
-                                          getenv("RONDO_GRAPHS_MAX_LOG_ENTRIES"), ENTRIES_DEFAULT);
+    executor->resources.verbose.level = level < LEVEL_MAX ? (int32_t)level : LEVEL_MAX;
+    executor->resources.verbose.limit = read_number(
+        "RONDO_GRAPHS_MAX_LOG_ENTRIES", getenv("RONDO_GRAPHS_MAX_LOG_ENTRIES"), ENTRIES_DEFAULT);
 }
