@@ -204,6 +204,8 @@ static bool may_be_faulty(const rondo__op *op) {
                                         "ReverseSequence",
                                         "Div",
                                         "Mod",
+                                        "RoiAlign",
+                                        "MaxRoiPool",
                                         "NegativeLogLikelihoodLoss",
                                         "SoftmaxCrossEntropyLoss"};
     bool is_one = false;
