@@ -8,6 +8,7 @@
 #include "executor/compile/device_control.h"
 #include "executor/state/counted.h"
 #include "executor/state/op_span.h"
+#include "program/shapes/specialise.h"
 
 // The op that has counted, with what it can find at most, says which axis a count is the extent of:
 // the only one of its result that the plan does not know.
