@@ -19,7 +19,10 @@
 #include "session_text.h"
 
 static const double turn_s_max = 0.05;  // seconds of one mode before the other has its turn
-enum { TURNS_WANTED = 20 };             // of each mode, in short measurements too
+enum {
+    TURNS_WANTED = 20,  // of each mode, in short measurements too
+    TURNS_MIN = 5,  // below that chance is not known; also where the machine was away for a while
+};
 
 typedef struct bench_settings {
     cli_model_settings model;
@@ -95,7 +98,9 @@ typedef struct bench_side {
 } bench_side;
 
 static bool is_complete(const bench_side *side, const bench_settings *settings) {
-    return side->seconds >= settings->duration_s && side->samples.count >= settings->iterations;
+    const uint64_t turns = settings->iterations < TURNS_MIN ? settings->iterations : TURNS_MIN;
+    return side->seconds >= settings->duration_s && side->samples.count >= settings->iterations &&
+           side->samples.turn_count >= turns;
 }
 
 static bool warm_up(cli_session *session, const bench_settings *settings, const bench_side *side) {

@@ -140,13 +140,13 @@ typedef struct rondo_patch {  // ABI: fixed
 //
 // Memory that the new work names is looked at as while recording: pageable host memory is refused
 // (also where the graph takes snapshots), pinned memory is in use until the graph is reset, checked
-// graphs watch it (check_addresses; memory that was freed goes on refusing replays until each node
-// that used it names other memory), and blocks of other graphs count in the order of replays
-// (rondo/pool.h).
+// graphs watch it (check_addresses; memory that was freed goes on refusing replays, and new work of
+// copies and fills in it, until each node that used it names other memory), and blocks of other
+// graphs count in the order of replays (rondo/pool.h).
 //
 // Errors:    STATE (a handle of an earlier recording or of another graph; nothing captured; still
-//            recording; pageable memory; a sharer's block that was taken behind the capture, where
-//            the graph itself writes), INVALID (work of another kind, another number of argument
+//            recording; pageable memory; memory that a checked graph used and that was freed; a
+//            sharer's block that was taken behind the capture, where the graph itself writes), INVALID (work of another kind, another number of argument
 //            bytes, another direction of a copy, the same node twice), UNSUPPORTED (a node that
 //            cannot be patched, with the rule; a driver before CUDA 12.0), NO_DEVICE_MEMORY.
 // Ownership: everything in the patches is borrowed for the call, but for names, and for the memory

@@ -87,7 +87,8 @@ RONDO_API size_t rondo_dtype_get_bytes(rondo_dtype dtype);
 RONDO_API const char *rondo_dtype_get_name(rondo_dtype dtype);
 
 // Number of elements; -1 for NULL, and when an extent is negative, the rank is out of range or the
-// product overflows: that of the other extents where one is 0, because no memory has such rows.
+// product overflows: that of the other extents where one is 0, so that strides and the sizes of
+// rows, which are products of some of them, always fit.
 RONDO_API int64_t rondo_shape_get_count(const rondo_shape *shape);
 
 // True when rank and all extents are equal; false when one of them is NULL.

@@ -129,6 +129,12 @@ static void read_rows(const cli_json_value *document) {
                                   .min = number(r, "min_ns"),
                                   .max = number(r, "max_ns"),
                                   .is_work = cli_json_find(r, "is_device_work")->number > 0};
+        const row *made = &rows[row_count - 1];
+        const double lower = number(r, "lower_quartile_ns");
+        const double median = number(r, "median_ns");
+        const double upper = number(r, "upper_quartile_ns");
+        assert_true(made->min <= lower && lower <= median && median <= upper && upper <= made->max);
+        assert_true(made->calls > 1 || is_equal(median, made->total));
         const cli_json_value *name = cli_json_find(r, "name");
         if (strcmp(name->text, "run") == 0 || strcmp(name->text, "turn") == 0) {
             assert_true(is_equal(number(r, "calls"), RUNS));

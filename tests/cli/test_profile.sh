@@ -74,6 +74,18 @@ expect_text '^  slower 2.00x '
 expect_status 0 profile --compare "$work/first.json" "$work/third.json"
 expect_text '^  went .* run > \* Conv a$'
 expect_text '^  appeared .* run > \* Conv b$'
+# The median decides where the file has it: one call that was held up does not hide what got slower.
+make_quartiles() {
+    printf '{"model": "m", "profiles": {"eager": {"runs": 10, "profile": {"rows": ['
+    printf '{"parent": -1, "is_device_work": false, "name": "run", "calls": 40, "total_ns": %s, "min_ns": 99000, "max_ns": %s, ' $1 $2
+    printf '"lower_quartile_ns": %s, "median_ns": %s, "upper_quartile_ns": %s}]}}}}' $3 $4 $5
+}
+make_quartiles 9000000 5000000 99000 100000 101000 >"$work/held_up.json"
+make_quartiles 4800000 121000 119000 120000 121000 >"$work/fifth.json"
+expect_status 0 profile --compare "$work/held_up.json" "$work/fifth.json"
+expect_text '^  slower 1.20x +0.4000 \+-0.0035 +0.4800 \+-0.0035 +4  run$'
+expect_status 0 profile --compare "$work/held_up.json" "$work/held_up.json"
+expect_text '^  within noise '
 echo '{"eager": 1}' >"$work/other.json"
 expect_error 1 'other.json: not a report of rondo profile --json' profile --compare "$work/first.json" "$work/other.json"
 sed 's/"parent": 0/"parent": 7/' "$work/first.json" >"$work/bad.json"

@@ -86,6 +86,23 @@ static void ask_fill_element(void) {
     say("%s", name_of(patch_fill(&made, describe_fill(0, 5, 3, 8))));
 }
 
+static rondo__cu_address get_gone(void) {
+    rondo__cu_address gone = 0;
+    if (must(d.cuMemAlloc(&gone, (size_t)4 << 20), "take memory")) {
+        (void)must(d.cuMemFree(gone), "free memory");
+    }
+    return gone;
+}
+
+static void ask_fill_gone(void) {
+    const memory_graph made = make_fill(describe_fill(0, 5, 4, 8));
+    rondo__cu_fill_node params = describe_fill(0, 6, 4, 8);
+    params.destination = get_gone();
+    say("%s", name_of(patch_fill(&made, params)));
+    launch(made.exec);
+    say("%u", read_word(0));
+}
+
 static rondo__cu_fill_node describe_rows(void) {
     rondo__cu_fill_node params = describe_fill(0, 3, 1, 16);
     params.pitch_bytes = PITCH_BYTES;
@@ -171,6 +188,16 @@ static void ask_copy_types(void) {
     begin(RONDO__CU_CAPTURE_MODE_RELAXED);
     made = record_copy(d.cuMemcpyAsync(word_at(4), word_at(0), 4, w.stream));
     say_types(&made);
+}
+
+static void ask_copy_gone(void) {
+    begin(RONDO__CU_CAPTURE_MODE_RELAXED);
+    const memory_graph made = record_copy(d.cuMemcpyHtoDAsync(word_at(0), w.pinned, 4, w.stream));
+    rondo__cu_copy_node params = read_copy(&made);
+    params.destination.device = get_gone();
+    say("%s", name_of(patch_copy(&made, &params)));
+    launch(made.exec);
+    say("%u", read_word(0));
 }
 
 static void ask_copy_patched(void) {
@@ -466,6 +493,7 @@ const truth_question truth_memory[] = {
      "value 7c, size 1, width 4, height 1; 7c7c7c7c", NULL},
     {"m8", "a fill's place, value, size and width are patched", ask_fill_patched, "ok; 1 909",
      NULL},
+    {"m9", "a fill is patched to memory that was freed", ask_fill_gone, "INVALID_VALUE; 5", NULL},
     {"203", "a fill is patched to a width of 0", ask_fill_width_zero, "INVALID_VALUE", NULL},
     {"m2", "a fill is patched to elements of 3 bytes", ask_fill_element, "INVALID_VALUE", NULL},
     {"205", "the value of a fill of 4 rows is patched", ask_rows_value, "ok; 4040404", NULL},
@@ -478,6 +506,8 @@ const truth_question truth_memory[] = {
     {"2003", "what captured copies say of their ends (1 host, 2 device, 4 unified)", ask_copy_types,
      "1 to 2; 2 to 1; 2 to 2; 4 to 4", NULL},
     {"m3", "a copy's destination and width are patched", ask_copy_patched, "ok; 1 33 1", NULL},
+    {"m10", "a copy's destination is patched to memory that was freed", ask_copy_gone,
+     "INVALID_VALUE; 7", NULL},
     {"208", "a copy's source is patched from pinned to pageable memory", ask_copy_pageable,
      "ok; 100", NULL},
     {"210", "a replay reads its pageable source anew", ask_copy_read_anew, "100; 101", NULL},

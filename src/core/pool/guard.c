@@ -142,27 +142,36 @@ static rondo_status keep_gone(guard *g, const void *address, bool is_nothing_the
     return RONDO_STATUS_OK;
 }
 
-static rondo_status note(guard *g, const void *address, const char *what) {
+// Fills in what is at the address now. *out_is_own: memory of the graph's own arena.
+static rondo_status find_now(const guard *g, reference *found, bool *out_is_own) {
     rondo__area area;
+    *out_is_own = false;
+    if (!rondo__areas_find(g->device, found->address, &area)) {
+        return find_elsewhere(g, found);
+    }
+    found->begin = area.begin;
+    found->bytes = area.bytes;
+    found->serial = area.serial;
+    // A pool that hands out parts of an area is there as long as the area is.
+    *out_is_own =
+        area.holder != NULL && !find_block(g, (rondo_pool *)(uintptr_t)area.holder, found);
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status note(guard *g, const void *address, const char *what) {
     reference found = {.address = address};
     bool is_kept = false;
+    bool is_own = false;
     RETURN_IF_ERROR(keep_gone(g, address, false, &is_kept));
     if (is_kept) {
         return RONDO_STATUS_OK;
     }
-    if (rondo__areas_find(g->device, address, &area)) {
-        found.begin = area.begin;
-        found.bytes = area.bytes;
-        found.serial = area.serial;
-        // A pool that hands out parts of an area is there as long as the area is.
-        if (area.holder != NULL && !find_block(g, (rondo_pool *)(uintptr_t)area.holder, &found)) {
-            return RONDO_STATUS_OK;
-        }
-    } else {
-        RETURN_IF_ERROR(find_elsewhere(g, &found));
-        if (found.serial == 0) {  // nothing is there: perhaps not any more
-            return keep_gone(g, address, true, &is_kept);
-        }
+    RETURN_IF_ERROR(find_now(g, &found, &is_own));
+    if (is_own) {
+        return RONDO_STATUS_OK;
+    }
+    if (found.origin == ELSEWHERE && found.serial == 0) {  // perhaps not any more
+        return keep_gone(g, address, true, &is_kept);
     }
     snprintf(found.what, sizeof found.what, "%s", what);
     pthread_mutex_lock(&g->lock);
@@ -281,6 +290,31 @@ rondo_status rondo__guard_note_node(rondo__participant *list, const void *addres
                                     const char *what) {
     guard *g = find_guard(list);
     return g != NULL ? note(g, address, what) : RONDO_STATUS_OK;
+}
+
+rondo_status rondo__guard_refuse_gone(rondo__participant *list, const void *address,
+                                      const char *call) {
+    const guard *g = find_guard(list);
+    for (size_t i = 0; g != NULL && i < g->count; ++i) {
+        const reference *r = &g->references[i];
+        reference now = {.address = address};
+        const uintptr_t at = (uintptr_t)address;
+        bool is_there = at < r->begin || at - r->begin >= r->bytes;
+        if (!is_there) {
+            RETURN_IF_ERROR(look(g, r, &is_there));
+        }
+        if (!is_there) {  // other memory may lie there by now
+            RETURN_IF_ERROR(find_now(g, &now, &is_there));
+            is_there = is_there || now.serial != 0;
+        }
+        if (!is_there) {
+            return RONDO_FAIL_AS(call, STATE,
+                                 "graph \"%s\" would use memory that is gone: %p lay in a %s of "
+                                 "%zu bytes that was freed; name other memory",
+                                 g->label, address, origin_names[r->origin], r->bytes);
+        }
+    }
+    return RONDO_STATUS_OK;
 }
 
 // The table only spares double entries.

@@ -29,6 +29,15 @@ RONDO_MUST_USE rondo_status rondo__guard_join(rondo__capture *capture);
 // Threads:   one thread per graph.
 RONDO_MUST_USE rondo_status rondo__guard_note_node(rondo__participant *list, const void *address,
                                                    const char *what);
+// A patch is to use the address: refused where the graph noted memory there that was freed, and no
+// other is there now.
+//
+// call       the public call, for errors.
+//
+// Errors:    STATE (that), DRIVER.
+// Threads:   one thread per graph.
+RONDO_MUST_USE rondo_status rondo__guard_refuse_gone(rondo__participant *list, const void *address,
+                                                     const char *call);
 // A patch changed what the graph uses, and all of it is noted anew between these two. What was
 // noted before goes if `has_all`, but for memory that was freed and that a node uses which was
 // named before that: the patch of another node does not make it right. Otherwise what was noted now

@@ -23,6 +23,11 @@
 
 static const char g_outside_name[] = "(outside of events)";
 
+typedef struct row_call {
+    size_t row;
+    uint64_t ns;
+} row_call;
+
 // While the table is made.
 typedef struct builder {
     const rondo__profile_records *records;
@@ -33,6 +38,9 @@ typedef struct builder {
     size_t row_capacity;
     uint64_t *covered;  // by row: until when its devices were known to be busy
     size_t covered_capacity;
+    row_call *calls;  // of all rows
+    size_t call_count;
+    size_t call_capacity;
     size_t *slots;  // rows by hash, plus 1; a power of two of them
     size_t slot_count;
     size_t *row_of_span;
@@ -110,12 +118,43 @@ static rondo_status find_row(builder *b, const row_key *key, rondo__span_categor
     return RONDO_STATUS_OK;
 }
 
-static void add_call(rondo__profile_row *row, uint64_t ns, uint64_t bytes) {
+static rondo_status add_call(builder *b, size_t index, uint64_t ns, uint64_t bytes) {
+    rondo__profile_row *row = &b->rows[index];
+    rondo_status status = RONDO__ARRAY_RESERVE(b->calls, b->call_capacity, b->call_count + 1);
+    RETURN_IF_ERROR(status);
+    b->calls[b->call_count++] = (row_call){.row = index, .ns = ns};
     row->calls += 1;
     row->total_ns += ns;
     row->bytes += bytes;
     row->min_ns = ns < row->min_ns ? ns : row->min_ns;
     row->max_ns = ns > row->max_ns ? ns : row->max_ns;
+    return RONDO_STATUS_OK;
+}
+
+static int compare_calls(const void *a, const void *b) {
+    const row_call *left = a;
+    const row_call *right = b;
+    return left->row != right->row ? (left->row > right->row) - (left->row < right->row)
+                                   : (left->ns > right->ns) - (left->ns < right->ns);
+}
+
+// Between two calls the value that lies as far between theirs.
+static void find_quartiles(builder *b) {
+    if (b->call_count > 0) {
+        qsort(b->calls, b->call_count, sizeof *b->calls, compare_calls);
+    }
+    const row_call *first = b->calls;
+    const row_call *end = first + b->call_count;
+    while (first < end) {
+        rondo__profile_row *row = &b->rows[first->row];
+        for (size_t q = 0; q < 3; ++q) {
+            const size_t quarters = (size_t)(row->calls - 1) * (q + 1);
+            const row_call *below = first + quarters / 4;
+            const uint64_t step = quarters % 4 > 0 ? below[1].ns - below->ns : 0;
+            row->quartiles_ns[q] = below->ns + step / 4 * (quarters % 4);
+        }
+        first += row->calls;
+    }
 }
 
 // ---- spans ------------------------------------------------------------------------------------
@@ -152,7 +191,7 @@ static rondo_status add_span(builder *b, size_t i) {
     } else if (row->detail != span->detail) {
         row->detail = "";
     }
-    add_call(row, ns, span->bytes);
+    RETURN_IF_ERROR(add_call(b, b->row_of_span[i], ns, span->bytes));
     row->cpu_ns += ns > b->waits[i] ? ns - b->waits[i] : 0;
     b->has_spans[span->thread] = true;
     b->thread_ns[span->thread] += span->parent == 0 ? ns : 0;
@@ -182,7 +221,7 @@ static rondo_status add_outside(builder *b, rondo__profile_table *table) {
         if (ns > 0) {
             size_t row = 0;
             RETURN_IF_ERROR(find_outside(b, (uint32_t)t, &row));
-            add_call(&b->rows[row], ns, 0);
+            RETURN_IF_ERROR(add_call(b, row, ns, 0));
             b->rows[row].cpu_ns += ns;
         }
     }
@@ -217,7 +256,7 @@ static rondo_status add_work(builder *b, const rondo__profile_work *work) {
     key.thread = b->rows[key.parent].thread;
     size_t row = 0;
     RETURN_IF_ERROR(find_row(b, &key, category, &row));
-    add_call(&b->rows[row], work->end_ns - work->begin_ns, work->bytes);
+    RETURN_IF_ERROR(add_call(b, row, work->end_ns - work->begin_ns, work->bytes));
     for (; row != NONE; row = b->rows[row].parent) {
         b->rows[row].gpu_ns += add_interval(work->begin_ns, work->end_ns, &b->covered[row]);
     }
@@ -461,6 +500,7 @@ static rondo_status sort_rows(builder *b, rondo__profile_table *table) {
                               ? RONDO_STATUS_OK
                               : RONDO_STATUS_NO_MEMORY;
     if (status == RONDO_STATUS_OK) {
+        find_quartiles(b);
         for (size_t i = 0; i < b->row_count; ++i) {
             rondo__profile_row *row = &b->rows[i];
             if (row->calls == 0) {
@@ -484,6 +524,7 @@ static rondo_status sort_rows(builder *b, rondo__profile_table *table) {
 static void builder_deinit(builder *b) {
     rondo__free(b->rows);
     rondo__free(b->covered);
+    rondo__free(b->calls);
     rondo__free(b->slots);
     rondo__free(b->row_of_span);
     rondo__free(b->has_copy);

@@ -23,6 +23,7 @@ typedef struct rondo__profile_row {
     uint64_t gpu_ns;    // busy time of devices with what the spans put there, overlaps once
     uint64_t min_ns;
     uint64_t max_ns;
+    uint64_t quartiles_ns[3];  // of the calls: the second is their median
     uint64_t bytes;
 } rondo__profile_row;
 

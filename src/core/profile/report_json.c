@@ -54,9 +54,11 @@ static void write_row(const rondo__profile_row *row, rondo__text *text) {
     rondo__text_append(text,
                        ", \"calls\": %" PRIu64 ", \"total_ns\": %" PRIu64 ", \"cpu_ns\": %" PRIu64
                        ", \"gpu_ns\": %" PRIu64 ", \"min_ns\": %" PRIu64 ", \"max_ns\": %" PRIu64
-                       ", \"bytes\": %" PRIu64 "}",
+                       ", \"lower_quartile_ns\": %" PRIu64 ", \"median_ns\": %" PRIu64
+                       ", \"upper_quartile_ns\": %" PRIu64 ", \"bytes\": %" PRIu64 "}",
                        row->calls, row->total_ns, row->cpu_ns, row->gpu_ns, row->min_ns,
-                       row->max_ns, row->bytes);
+                       row->max_ns, row->quartiles_ns[0], row->quartiles_ns[1],
+                       row->quartiles_ns[2], row->bytes);
 }
 
 static void write_rows(const rondo__profile_report *report, rondo__profile_out *out) {

@@ -48,6 +48,7 @@ typedef enum rondo__fault {
     RONDO__FAULT_DIVISOR,    // the integer 0
     RONDO__FAULT_LABEL,      // no class
     RONDO__FAULT_LENGTH,     // longer than the axis, or negative
+    RONDO__FAULT_BOX,        // in no image of the batch, or absurdly large
     RONDO__FAULT_MASK = 7,
 } rondo__fault;
 

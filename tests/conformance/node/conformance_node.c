@@ -515,17 +515,22 @@ static void test_conformance_node__patches_do_not_hide_freed_memory(void **state
     memory_replay(s.graph, s.stream);
     memory_free(pool, gone);
     work.fill_value = other.fill_value = 5;
-    const rondo_patch rows[] = {{.node = node, .work = &work},
-                                {.node = third, .work = &other},
-                                {.node = node, .toggle = RONDO_TOGGLE_DISABLE},
-                                {.node = node, .toggle = RONDO_TOGGLE_ENABLE}};
-    if (s.context->is_host) {  // a real driver refuses the address itself
-        for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
-            ASSERT_STATUS(rondo_graph_replay(s.graph, s.stream), STATE);
-            ASSERT_OK(rondo_graph_patch(s.graph, &rows[i], 1));
-        }
+    const struct {
+        rondo_patch patch;
+        rondo_status status;
+    } rows[] = {{{.node = node, .work = &work}, RONDO_STATUS_STATE},
+                {{.node = third, .work = &other}, RONDO_STATUS_OK},
+                {{.node = node, .toggle = RONDO_TOGGLE_DISABLE}, RONDO_STATUS_OK},
+                {{.node = node, .toggle = RONDO_TOGGLE_ENABLE}, RONDO_STATUS_STATE}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         ASSERT_STATUS(rondo_graph_replay(s.graph, s.stream), STATE);
+        suite_assert_status(rondo_graph_patch(s.graph, &rows[i].patch, 1), rows[i].status, "a row",
+                            __FILE__, __LINE__);
+        if (rows[i].status != RONDO_STATUS_OK) {
+            ASSERT_MESSAGE_HAS("would use memory that is gone");
+        }
     }
+    ASSERT_STATUS(rondo_graph_replay(s.graph, s.stream), STATE);
     // The next block lies there again. Each node has to name it.
     uint32_t *again = memory_take(pool, s.stream, COUNT);
     ASSERT_STATUS(rondo_graph_replay(s.graph, s.stream), STATE);

@@ -5,7 +5,8 @@
 #include "support/expect_ok.h"
 
 rondo_program *one_op_build(const char *op, const rondo_port *inputs, size_t input_count,
-                            const char *const *operands, const char *result) {
+                            const char *const *operands, const char *result,
+                            const rondo_builder_node_options *options) {
     rondo_builder *builder;
     rondo_program *program;
     size_t count = 0;
@@ -16,7 +17,7 @@ rondo_program *one_op_build(const char *op, const rondo_port *inputs, size_t inp
     for (size_t i = 0; i < input_count; ++i) {
         OK(rondo_builder_add_input(builder, &inputs[i]));
     }
-    OK(rondo_builder_add_node(builder, op, operands, count, &result, 1, NULL));
+    OK(rondo_builder_add_node(builder, op, operands, count, &result, 1, options));
     OK(rondo_builder_add_output(builder, result, NULL));
     OK(rondo_builder_finish(builder, &program));
     rondo_builder_destroy(builder);

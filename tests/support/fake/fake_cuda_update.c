@@ -344,8 +344,11 @@ rondo__cu_result fake_cuGraphExecMemcpyNodeSetParams(rondo__cu_graph_exec exec,
                                fake_is_host_end(node->source, node->source_type) ||
                            fake_is_host_end(destination, params->destination.memory_type) !=
                                fake_is_host_end(node->destination, node->destination_type);
+    const bool is_nowhere = !fake_is_host_end(destination, params->destination.memory_type) &&
+                            fake_find_memory(destination) == NULL;
     // Of several rows the driver (580) changes nothing, not even the source.
-    if (params->width_bytes == 0 || params->height > 1 || count_rows(node) > 1 || is_turned) {
+    if (params->width_bytes == 0 || is_nowhere || params->height > 1 || count_rows(node) > 1 ||
+        is_turned) {
         return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
     }
     node->source = source;
@@ -369,7 +372,8 @@ rondo__cu_result fake_cuGraphExecMemsetNodeSetParams(rondo__cu_graph_exec exec,
                                params->pitch_bytes == node->destination_pitch;
     const bool is_element =
         params->element_bytes == 1 || params->element_bytes == 2 || params->element_bytes == 4;
-    if (params->width == 0 || !is_element || (has_rows && !is_same_shape)) {
+    const bool is_nowhere = fake_find_memory((const void *)(uintptr_t)params->destination) == NULL;
+    if (params->width == 0 || is_nowhere || !is_element || (has_rows && !is_same_shape)) {
         return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
     }
     node->destination = (void *)(uintptr_t)params->destination;

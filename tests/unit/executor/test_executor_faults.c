@@ -14,7 +14,7 @@
 #include "support/cases/one_op.h"
 #include "support/on_devices.h"
 
-enum { INPUTS_MAX = 3, BYTES_MAX = 256, GRAPH_RUNS = 3 };
+enum { INPUTS_MAX = 3, BYTES_MAX = 512, GRAPH_RUNS = 3 };
 
 typedef struct fault_input {
     rondo_dtype dtype;
@@ -28,8 +28,15 @@ typedef struct fault_case {
     int64_t good, bad;  // its first element; all others are 1
 } fault_case;
 
+static const int64_t pooled_shape[] = {1, 2};
+static const rondo_attribute pooled = {
+    .name = "pooled_shape", .kind = RONDO_ATTRIBUTE_INTS, .ints = pooled_shape, .count = 2};
+static const rondo_builder_node_options pooling = {
+    .struct_size = sizeof pooling, .attributes = &pooled, .attribute_count = 1};
+
 #define INPUT(type, ...) \
     { RONDO_DTYPE_##type, __VA_ARGS__ }
+#define BOXES(boxes) INPUT(F32, {4, {2, 3, 4, 4}}), boxes
 static const fault_case cases[] = {
     {"Gather", {INPUT(F32, {2, {4, 3}}), INPUT(I64, {1, {5}})}, 1, -4, 4},
     {"Gather", {INPUT(F32, {2, {4, 3}}), INPUT(I32, {1, {5}})}, 1, 3, -5},
@@ -51,13 +58,20 @@ static const fault_case cases[] = {
     {"Div", {INPUT(I32, {1, {9}}), INPUT(I32, {1, {9}})}, 1, 2, 0},
     {"Div", {INPUT(I64, {2, {4, 3}}), INPUT(I64, {1, {1}})}, 1, -1, 0},
     {"Mod", {INPUT(U8, {1, {9}}), INPUT(U8, {1, {9}})}, 1, 2, 0},
+    {"RoiAlign", {BOXES(INPUT(F32, {2, {3, 4}})), INPUT(I64, {1, {3}})}, 2, 0, 2},
+    {"RoiAlign", {BOXES(INPUT(F32, {2, {3, 4}})), INPUT(I64, {1, {3}})}, 2, 1, -1},
+    {"RoiAlign", {BOXES(INPUT(F32, {2, {3, 4}})), INPUT(I64, {1, {3}})}, 2, 1, INT64_MIN},
+    {"RoiAlign", {BOXES(INPUT(F32, {2, {3, 4}})), INPUT(I64, {1, {3}})}, 1, 0, -1000000},
+    {"MaxRoiPool", {BOXES(INPUT(F32, {2, {3, 5}}))}, 1, 0, 2},
+    {"MaxRoiPool", {BOXES(INPUT(F32, {2, {3, 5}}))}, 1, 1, -1},
+    {"MaxRoiPool", {BOXES(INPUT(F32, {2, {3, 5}}))}, 1, 1, INT64_MAX},
 };
 
 static void fill(const fault_input *input, int64_t first, void *data) {
     const int64_t count = rondo_shape_get_count(&input->shape);
     for (int64_t i = 0; i < count; ++i) {
         const int64_t value = i == 0 ? first : 1;
-        const float real = 1.0f;
+        const float real = (float)value;
         const size_t bytes = rondo_dtype_get_bytes(input->dtype);
         const bool is_real = input->dtype == RONDO_DTYPE_F32;
         memcpy((char *)data + (size_t)i * bytes, is_real ? (const void *)&real : &value, bytes);
@@ -100,7 +114,8 @@ static void check_case(const fault_case *c, bool is_async) {
             (rondo_tensor){.dtype = input->dtype, .shape = input->shape, .data = data[count]};
         fill(input, 1, data[count]);
     }
-    rondo_program *program = one_op_build(c->op, ports, count, operands, "y");
+    rondo_program *program = one_op_build(c->op, ports, count, operands, "y",
+                                          strcmp(c->op, "MaxRoiPool") == 0 ? &pooling : NULL);
     const rondo_executor_options options = {.struct_size = sizeof options,
                                             .graphs = RONDO_GRAPHS_ON};
     OK(rondo_device_open(on_devices_get_name(), &device));

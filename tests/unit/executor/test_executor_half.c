@@ -240,6 +240,22 @@ static void test_executor_half__patterns_decide(void **state) {
                          RONDO_STATUS_INVALID);
         assert_non_null(strstr(rondo_error_get_last()->message, wrong[i].text));
     }
+    static const char *const missing[] = {
+        "options.keep_f32 is NULL, and options.keep_f32_count is 2",
+        "options.use_f16 is NULL, and options.use_f16_count is 2",
+        "options.place is NULL, and options.place_count is 2"};
+    for (size_t i = 0; i < sizeof missing / sizeof missing[0]; ++i) {
+        options = (rondo_executor_options){.struct_size = sizeof(rondo_executor_options)};
+        options.dtype = RONDO_DTYPE_F16;
+        options.keep_f32_count = i == 0 ? 2 : 0;
+        options.use_f16_count = i == 1 ? 2 : 0;
+        options.place_count = i == 2 ? 2 : 0;
+        executor = (rondo_executor *)&options;
+        assert_int_equal(rondo_executor_create(program, device, &options, &executor),
+                         RONDO_STATUS_INVALID);
+        assert_non_null(strstr(rondo_error_get_last()->message, missing[i]));
+        assert_null(executor);
+    }
     rondo_program_destroy(program);
     rondo_device_release(device);
 }

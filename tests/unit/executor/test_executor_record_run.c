@@ -150,7 +150,7 @@ static rondo_program *build_any(void) {
                           .extent = {-1},
                           .symbol = {"n"}};
     static const char *const operands[] = {"x", "x", NULL};
-    return one_op_build("Add", &x, 1, operands, "y");
+    return one_op_build("Add", &x, 1, operands, "y", NULL);
 }
 
 static void test_executor_record_run__plans_that_are_given_up_stay(void **state) {
@@ -360,7 +360,7 @@ static void test_executor_record_run__a_bypassed_op_is_named(void **state) {
                           .rank = 1,
                           .extent = {ADD_COUNT}};
     static const char *const operands[] = {"x", NULL};
-    rondo_program *program = one_op_build("NonZero", &x, 1, operands, "places");
+    rondo_program *program = one_op_build("NonZero", &x, 1, operands, "places", NULL);
     rondo_executor *executor = make_executor(w, program, 0);
     write_x(w, 0);
     const rondo_binding feed = {"x", w->x};

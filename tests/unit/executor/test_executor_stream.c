@@ -438,7 +438,7 @@ static rondo_program *build_gather(void) {
                                   .rank = 1,
                                   .extent = {2}}};
     static const char *const operands[] = {"x", "i", NULL};
-    return one_op_build("Gather", inputs, 2, operands, "y");
+    return one_op_build("Gather", inputs, 2, operands, "y", NULL);
 }
 
 static void test_executor_stream__what_only_the_device_finds_out(void **state) {

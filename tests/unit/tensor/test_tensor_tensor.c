@@ -43,6 +43,8 @@ static void test_tensor_tensor__counts_and_overflow(void **state) {
     assert_int_equal(rondo_shape_get_count(&deep), -1);
     rondo_tensor tensor;
     assert_int_equal(rondo_tensor_init(RONDO_DTYPE_F32, &huge, &tensor), RONDO_STATUS_INVALID);
+    assert_int_equal(rondo_tensor_init(RONDO_DTYPE_F32, &huge_and_empty, &tensor),
+                     RONDO_STATUS_INVALID);
     assert_int_equal(rondo_tensor_init(RONDO_DTYPE_F32, &deep, &tensor), RONDO_STATUS_INVALID);
     assert_int_equal(rondo_tensor_init(RONDO_DTYPE_NONE, &plain, &tensor), RONDO_STATUS_INVALID);
     assert_null(tensor.data);

@@ -91,6 +91,22 @@ rondo_status rondo__graph_begin_patches(rondo_graph *graph, bool *out_wants_addr
     return status;
 }
 
+static rondo_status refuse_gone(const rondo_graph *graph, const void *address, const char *call) {
+    RETURN_IF_ERROR(rondo__guard_refuse_gone(rondo__graph_get_participants(graph), address, call));
+    return rondo__guard_refuse_gone(get_later_participants(graph), address, call);
+}
+
+rondo_status rondo__graph_refuse_gone(const rondo_graph *graph, const rondo__node_image *image,
+                                      const char *call) {
+    const rondo__node_info *info = &image->info;
+    if (info->kind == RONDO__NODE_COPY) {
+        RETURN_IF_ERROR(refuse_gone(graph, info->source, call));
+    }
+    return info->kind == RONDO__NODE_COPY || info->kind == RONDO__NODE_FILL
+               ? refuse_gone(graph, info->destination, call)
+               : RONDO_STATUS_OK;
+}
+
 rondo_status rondo__graph_admit_copy(rondo_graph *graph, const rondo__node_image *image,
                                      const char *call) {
     const rondo__node_info *info = &image->info;

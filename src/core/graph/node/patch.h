@@ -13,6 +13,14 @@
 RONDO_MUST_USE rondo_status rondo__graph_begin_patches(rondo_graph *graph,
                                                        bool *out_wants_addresses);
 
+// Refuses a copy or a fill in memory that a checked graph has seen freed, before a driver does
+// without saying why.
+//
+// Errors:    STATE (that); DRIVER.
+RONDO_MUST_USE rondo_status rondo__graph_refuse_gone(const rondo_graph *graph,
+                                                     const rondo__node_image *image,
+                                                     const char *call);
+
 // Looks at the memory that an image of a copy names, as the recording of the copy would.
 //
 // call       the public call, for errors.

@@ -297,6 +297,10 @@ static rondo_status admit(patching *p) {
     RETURN_IF_ERROR(rondo__graph_begin_patches(p->graph, &wants_addresses));
     for (size_t i = 0; i < p->count; ++i) {
         const change *c = &p->changes[i];
+        const bool is_used = c->changes_work || (c->changes_toggle && c->image->is_enabled);
+        if (is_used && p->graph->checks_addresses) {
+            RETURN_IF_ERROR(rondo__graph_refuse_gone(p->graph, c->image, patch_call));
+        }
         if (c->changes_work && c->image->info.kind == RONDO__NODE_COPY) {
             RETURN_IF_ERROR(rondo__graph_admit_copy(p->graph, c->image, patch_call));
         }

@@ -259,6 +259,8 @@ static rondo_status check_data(const rondo__plan *plan, uint64_t faulty) {
         [RONDO__FAULT_LABEL] = "a label is no class; the device went on with one that is",
         [RONDO__FAULT_LENGTH] =
             "a length is outside of its axis; the device went on with one inside",
+        [RONDO__FAULT_BOX] =
+            "a box is in no image of the batch or absurdly large; the device made 0",
     };
     const char *text = texts[faulty & RONDO__FAULT_MASK];
     if (faulty == 0) {

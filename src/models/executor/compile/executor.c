@@ -206,6 +206,8 @@ static bool may_be_faulty(const rondo__op *op) {
                                         "ReverseSequence",
                                         "Div",
                                         "Mod",
+                                        "RoiAlign",
+                                        "MaxRoiPool",
                                         "NegativeLogLikelihoodLoss",
                                         "SoftmaxCrossEntropyLoss"};
     bool is_one = false;

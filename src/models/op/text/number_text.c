@@ -3,6 +3,7 @@
 #include "op/text/number_text.h"
 
 #include <errno.h>
+#include <fenv.h>
 #include <inttypes.h>
 #include <locale.h>
 #include <math.h>
@@ -93,7 +94,22 @@ static bool trim(const rondo_string *string, char *buffer) {
     return memchr(buffer, '\0', to - from) == NULL;
 }
 
-// Whole numbers keep all 64 bits; anything else goes through a double.
+// For what is rounded once more, to fewer bits: of the two floats around the number the one whose last
+// bit is 1. A number that is no float then never looks like one that lies half-way between two of the
+// narrow type.
+static float read_odd_float(const char *text, char **out_end) {
+    const int mode = fegetround();
+    uint32_t bits;
+    (void)fesetround(FE_DOWNWARD);
+    const float below = strtof(text, out_end);
+    (void)fesetround(FE_UPWARD);
+    const float above = strtof(text, out_end);
+    (void)fesetround(mode);
+    memcpy(&bits, &below, sizeof bits);
+    return below < above && (bits & 1) == 0 ? above : below;
+}
+
+// Whole numbers keep all 64 bits; anything else goes through a double, or for narrow floats a float.
 static bool read_number(const char *text, rondo_dtype dtype, void *out_element) {
     char *end = NULL;
     errno = 0;
@@ -114,6 +130,11 @@ static bool read_number(const char *text, rondo_dtype dtype, void *out_element) 
     if (dtype == RONDO_DTYPE_F32) {
         // Not by way of a double, which would round twice.
         *(float *)out_element = strtof(text, &end);
+        return *end == '\0';
+    }
+    if (dtype == RONDO_DTYPE_F16 || dtype == RONDO_DTYPE_BF16) {
+        const float value = read_odd_float(text, &end);
+        rondo__convert_elements(RONDO_DTYPE_F32, &value, dtype, out_element, 1);
         return *end == '\0';
     }
     double value = strtod(text, &end);

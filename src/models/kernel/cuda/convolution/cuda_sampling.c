@@ -125,6 +125,7 @@ static void add_boxes(rondo__cuda_kernel *kernel, const char *name, bool has_bat
     rondo__step_int(step, is_half_pixel);
     rondo__step_int(step, takes_max);
     rondo__step_float(step, (double)rondo__op_get_float(op, "spatial_scale", 1.0f));
+    rondo__step_faults(step, kernel, RONDO__FAULT_BOX);
 }
 
 void rondo__cuda_prepare_roi_align(rondo__cuda_kernel *kernel) {

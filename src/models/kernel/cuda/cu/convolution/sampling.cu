@@ -204,6 +204,7 @@ struct box_arguments {
     i64 batch, channels, height, width, out_height, out_width;
     i64 ratio, half_pixel, takes_max;
     double scale;
+    faults told;
 };
 
 __device__ __forceinline__ i64 clamp(i64 x, i64 last) {
@@ -234,7 +235,7 @@ __device__ __forceinline__ double sample_box(const box_arguments &a, const T *pl
 #define SAMPLES_MAX 4096
 
 __device__ __forceinline__ i64 count_samples(i64 ratio, double size) {
-    return ratio > 0 ? ratio : (i64)fmin(fmax(ceil(size), 0.0), (double)SAMPLES_MAX);
+    return ratio > 0 ? ratio : (i64)fmax(ceil(size), 0.0);
 }
 
 // Sample `index` of `count` in a bin that begins at `start`.
@@ -247,9 +248,13 @@ extern "C" __global__ void __launch_bounds__(256) roi_align(const box_arguments 
     for (i64 n = (i64)blockIdx.x * 256 + threadIdx.x; n < a.count; n += (i64)gridDim.x * 256) {
         const i64 column = n % a.out_width, row = n / a.out_width % a.out_height;
         const i64 c = n / a.out_width / a.out_height % a.channels;
-        const i64 box = n / a.out_width / a.out_height / a.channels;
-        const T *plane = a.x + (clamp(a.batches[box], a.batch - 1) * a.channels + c) * a.height *
-                                   a.width;
+        const i64 box = n / a.out_width / a.out_height / a.channels, image = a.batches[box];
+        if (image < 0 || image >= a.batch || a.height == 0 || a.width == 0) {
+            a.told.tell();
+            a.y[n] = convert<T>(0.0);
+            continue;
+        }
+        const T *plane = a.x + (image * a.channels + c) * a.height * a.width;
         P edge[4];
 #pragma unroll
         for (int i = 0; i < 4; i++) {
@@ -262,6 +267,11 @@ extern "C" __global__ void __launch_bounds__(256) roi_align(const box_arguments 
         }
         width /= (P)a.out_width;
         height /= (P)a.out_height;
+        if (!(fabs((double)height) < SAMPLES_MAX && fabs((double)width) < SAMPLES_MAX)) {
+            a.told.tell();
+            a.y[n] = convert<T>(0.0);
+            continue;
+        }
         const i64 rows = count_samples(a.ratio, height), columns = count_samples(a.ratio, width);
         const P top = edge[1] + (P)row * height;
         const P left = edge[0] + (P)column * width;
@@ -301,10 +311,14 @@ extern "C" __global__ void __launch_bounds__(256) max_roi_pool(const box_argumen
             const P value = convert<P>(a.rois[5 * box + i]);
             edge[i] = i == 0 ? (double)value : round((double)(value * (P)a.scale));
         }
+        if (!(edge[0] >= 0.0 && edge[0] < (double)a.batch)) {
+            a.told.tell();
+            a.y[n] = convert<T>(0.0);
+            continue;
+        }
         const double width = fmax(edge[3] - edge[1] + 1.0, 1.0);
         const double height = fmax(edge[4] - edge[2] + 1.0, 1.0);
-        const i64 image = clamp((i64)edge[0], a.batch - 1);
-        const T *plane = a.x + (image * a.channels + c) * a.height * a.width;
+        const T *plane = a.x + ((i64)edge[0] * a.channels + c) * a.height * a.width;
         i64 top, bottom, left, right;
         find_cells(edge[2], height, a.out_height, row, a.height, top, bottom);
         find_cells(edge[1], width, a.out_width, column, a.width, left, right);
