@@ -72,8 +72,9 @@
 // random is refused.
 //
 // Two pointers that lie to each other in a way that was never drawn (touching, on either side,
-// equal though they are of two kinds of memory) make a run one that is compared first. So does an
-// overlap, until 688 of them were foretold, since each distance is another way.
+// equal though they are of two kinds of memory) make a run one that is compared first. So do more
+// pointers at one address than before (x + x to x), and an overlap, until 688 of them were
+// foretold, since each distance is another way.
 //
 // The step is called for recordings on any values of the domains, so it must have no effect but on
 // the stream, must not read what its pointers point to (in a trial they point to memory that nobody

@@ -65,12 +65,30 @@ void rondo__relations_clear(rondo__relations *relations) {
     memset(relations->drawn, 0, relations->count * relations->count);
 }
 
+// How many pointers are at the address of this one.
+static uint8_t count_group(const rondo__arguments *arguments, const rondo__values *values,
+                           size_t pointer) {
+    uint8_t count = 0;
+    for (size_t i = 0; i < arguments->count; ++i) {
+        if (arguments->list[i].kind == RONDO_ARGUMENT_POINTER &&
+            values->bits[i] == values->bits[pointer]) {
+            ++count;
+        }
+    }
+    return count;
+}
+
 bool rondo__relations_note(rondo__relations *relations, const rondo__arguments *arguments,
                            const rondo__values *values) {
     bool do_overlap = false;
     for (size_t i = 0; i < arguments->count; ++i) {
-        for (size_t k = i + 1;
-             k < arguments->count && arguments->list[i].kind == RONDO_ARGUMENT_POINTER; ++k) {
+        if (arguments->list[i].kind != RONDO_ARGUMENT_POINTER) {
+            continue;
+        }
+        if (!rondo__relations_has_group(relations, arguments, values, i)) {
+            relations->drawn[i * relations->count + i] = count_group(arguments, values, i);
+        }
+        for (size_t k = i + 1; k < arguments->count; ++k) {
             if (arguments->list[k].kind == RONDO_ARGUMENT_POINTER) {
                 const rondo__relation relation = rondo__relation_find(arguments, values, i, k);
                 relations->drawn[i * relations->count + k] |= (uint8_t)(1U << relation);
@@ -84,4 +102,11 @@ bool rondo__relations_note(rondo__relations *relations, const rondo__arguments *
 bool rondo__relations_has(const rondo__relations *relations, const rondo__pair *pair) {
     return (relations->drawn[pair->first * relations->count + pair->other] >> pair->relation & 1) !=
            0;
+}
+
+bool rondo__relations_has_group(const rondo__relations *relations,
+                                const rondo__arguments *arguments, const rondo__values *values,
+                                size_t pointer) {
+    return count_group(arguments, values, pointer) <=
+           relations->drawn[pointer * relations->count + pointer];
 }

@@ -6,7 +6,7 @@
 //   EQUAL       both begin at one address
 //
 // Trials draw pairs of each kind; a run with a kind that was never drawn is compared with a
-// recording before it is believed.
+// recording before it is believed, and so is one with more pointers at one address than before.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_LEARN_RELATION_H
 #define RONDO_LEARN_RELATION_H
@@ -46,8 +46,10 @@ void rondo__pair_format(const rondo__arguments *arguments, const rondo__pair *pa
 
 // Which kinds were drawn, by pair.
 typedef struct rondo__relations {
-    uint8_t *drawn;  // by first * count + other: a bit for each kind
-    size_t count;    // of arguments
+    // By first * count + other: a bit for each kind; by first * count + first: how many pointers
+    // were at its address at once.
+    uint8_t *drawn;
+    size_t count;  // of arguments
 } rondo__relations;
 
 // Errors:    NO_MEMORY.
@@ -59,5 +61,9 @@ void rondo__relations_clear(rondo__relations *relations);
 bool rondo__relations_note(rondo__relations *relations, const rondo__arguments *arguments,
                            const rondo__values *values);
 bool rondo__relations_has(const rondo__relations *relations, const rondo__pair *pair);
+// Whether as many pointers as now were at the address of this one before.
+bool rondo__relations_has_group(const rondo__relations *relations,
+                                const rondo__arguments *arguments, const rondo__values *values,
+                                size_t pointer);
 
 #endif  // RONDO_LEARN_RELATION_H

@@ -128,15 +128,18 @@ rondo_status rondo__watch_begin(rondo_learned *learned, const rondo__values *fir
     return RONDO_STATUS_OK;
 }
 
-// Whether a pointer that has changed lies to another one in a way that was never drawn, or overlaps
-// one: each distance is another way then, so many are seen before one is believed, whatever the
-// program wants of other draws.
+// Whether a pointer that has changed lies to another one in a way that was never drawn, is at one
+// address with more others than before (x + x to x), or overlaps one: each distance is another way
+// then, so many are seen before one is believed, whatever the program wants of other draws.
 static bool is_new_relation(const rondo_learned *learned, uint64_t changed) {
     const rondo__odds *odds = &learned->lesson.odds;
     const uint64_t wanted =
         learned->watch.draws_wanted > OVERLAPS_LEAST ? learned->watch.draws_wanted : OVERLAPS_LEAST;
     for (uint64_t rest = changed; rest != 0; rest &= rest - 1) {
         const size_t i = (size_t)__builtin_ctzll(rest);
+        if (!rondo__relations_has_group(&odds->relations, &learned->arguments, &learned->next, i)) {
+            return true;
+        }
         for (uint64_t others = learned->watch.pointers & ~(UINT64_C(1) << i); others != 0;
              others &= others - 1) {
             const size_t k = (size_t)__builtin_ctzll(others);

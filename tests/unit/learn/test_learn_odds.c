@@ -346,6 +346,42 @@ static void ways_to_lie_that_were_not_drawn_are_compared(void **state) {
     rondo_learned_destroy(learned);
 }
 
+// x, y and z: two of three at one address are always drawn, all three never.
+static bool are_all_one(const rondo_value *a) {
+    return a[0].pointer == a[1].pointer && a[0].pointer == a[2].pointer;
+}
+
+static rondo_status step_of_three(rondo_stream *stream, const rondo_value *a, void *user_data) {
+    (void)user_data;
+    work w;
+    memset(&w, 0, sizeof w);
+    w.out = a[0].pointer;
+    w.in = a[1].pointer;
+    w.numbers[0] = (int64_t)(uintptr_t)a[2].pointer;
+    w.is_case = are_all_one(a);
+    return launch(stream, &w);
+}
+
+static void three_pointers_at_one_address_are_compared(void **state) {
+    (void)state;
+    rondo_argument arguments[] = {learn_arguments[0], learn_arguments[1], learn_arguments[1]};
+    arguments[2].name = "z";
+    for (uint64_t seed = 1; seed <= 5; ++seed) {
+        rondo_learned *learned = NULL;
+        rondo_learned_options options = fewest;
+        options.seed = seed;
+        OK(rondo_learned_create(g.device, &options, arguments, 3, step_of_three, NULL, &learned));
+        rondo_value values[] = {
+            {.pointer = g.buffers[0]}, {.pointer = g.buffers[1]}, {.pointer = g.buffers[1]}};
+        learn_world_expect_same(&g, learned, step_of_three, NULL, values, 3);
+        assert_int_equal(learn_world_report(learned).state, RONDO_LEARNED_PROVED);
+        values[1].pointer = values[2].pointer = g.buffers[0];
+        learn_world_expect_same(&g, learned, step_of_three, NULL, values, 3);
+        assert_int_equal(learn_world_report(learned).refusal, RONDO_REFUSAL_CHANGED);
+        rondo_learned_destroy(learned);
+    }
+}
+
 // ---- what the program names and declares -------------------------------------------------------
 
 static void named_values_are_tried(void **state) {
@@ -608,6 +644,7 @@ int main(void) {
         CASE(runs_are_compared_until_the_odds_stand),
         CASE(a_compared_run_finds_a_rare_case),
         CASE(ways_to_lie_that_were_not_drawn_are_compared),
+        CASE(three_pointers_at_one_address_are_compared),
         CASE(named_values_are_tried),
         CASE(exclusive_pointers_share_no_memory),
         CASE(what_the_step_refuses_is_left_out),
