@@ -45,8 +45,9 @@ done
 grep -oE '^[|] `[a-z_`, 0-9]+` [|] `[a-z0-9_/]+[.][ch]`' docs/architecture.md | tr -d '`|,' >"$work/rows"
 [ -s "$work/rows" ] || fail "docs/architecture.md has no walks"
 while read -r row; do
-    file=src/${row##* }
-    [ -e "$file" ] || file=${row##* }
+    for file in src/core/"${row##* }" src/models/"${row##* }" "${row##* }"; do
+        [ -e "$file" ] && break
+    done
     for name in ${row% *}; do
         check_count=$((check_count + 1))
         grep -qw "$name" "$file" || fail "docs/architecture.md has $name in $file, which it is not"

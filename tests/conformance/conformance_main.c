@@ -3,7 +3,7 @@
 // rondo_conformance --case TEXT [DEVICE]... — only the cases with that text in their names.
 //
 // The device "fake" is the CUDA backend on tests/support/fake_cuda, where no GPU is needed;
-// "null:0" is the one that records and runs nothing (src/backend/null).
+// "null:0" is the one that records and runs nothing (src/core/backend/null).
 //
 // Exit status: 0 all passed, 1 something failed, 77 skipped because a device is missing (the reason
 // is printed). RONDO_REQUIRE lists names of devices, or beginnings of names, with commas between:
