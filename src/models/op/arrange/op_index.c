@@ -537,17 +537,17 @@ static const char *const scatter_attributes[] = {"axis", "reduction", NULL};
 #define HALF RONDO__OP_NATIVE_HALF
 
 const rondo__op_def rondo__op_table_index[] = {
-    ENTRY("Gather", 1, 21, 2, HALF, axis_attributes, infer_gather, compute_gather, NULL),
-    ENTRY("GatherElements", 11, 21, 2, HALF, axis_attributes, infer_gather_elements,
+    ENTRY("Gather", 1, 28, 2, HALF, axis_attributes, infer_gather, compute_gather, NULL),
+    ENTRY("GatherElements", 11, 28, 2, HALF, axis_attributes, infer_gather_elements,
           compute_gather_elements, NULL),
-    ENTRY("GatherND", 11, 21, 2, HALF, gather_nd_attributes, infer_gather_nd, compute_gather_nd,
+    ENTRY("GatherND", 11, 28, 2, HALF, gather_nd_attributes, infer_gather_nd, compute_gather_nd,
           NULL),
-    ENTRY("OneHot", 9, 21, 3, HALF, axis_attributes, infer_one_hot, compute_one_hot, NULL),
+    ENTRY("OneHot", 9, 28, 3, HALF, axis_attributes, infer_one_hot, compute_one_hot, NULL),
     ENTRY("Scatter", 9, 10, 3, 0, axis_attributes, infer_scatter_elements, compute_scatter_elements,
           NULL),
-    ENTRY("ScatterElements", 11, 21, 3, 0, scatter_attributes, infer_scatter_elements,
+    ENTRY("ScatterElements", 11, 28, 3, 0, scatter_attributes, infer_scatter_elements,
           compute_scatter_elements, check_reduction),
-    ENTRY("ScatterND", 11, 21, 3, 0, reduction_attributes, infer_scatter_nd, compute_scatter_nd,
+    ENTRY("ScatterND", 11, 28, 3, 0, reduction_attributes, infer_scatter_nd, compute_scatter_nd,
           check_reduction),
     {0},
 };

@@ -381,6 +381,9 @@ static rondo_status compute_where(rondo__compute *compute) {
 static const char *const no_attributes[] = {NULL};
 static const char *const cast_attributes[] = {"to", "saturate", NULL};
 static const char *const cast_like_attributes[] = {"saturate", NULL};
+// How a float becomes float8e8m0; it says nothing about other types.
+static const char *const cast_24_attributes[] = {"to", "saturate", "round_mode", NULL};
+static const char *const cast_like_24_attributes[] = {"saturate", "round_mode", NULL};
 static const char *const clip_attributes[] = {"min", "max", NULL};
 
 #define ENTRY(op, first, last, inputs_min, inputs_max, more_flags, attribute_list, infer_function, \
@@ -396,16 +399,19 @@ static const char *const clip_attributes[] = {"min", "max", NULL};
 #define HALF RONDO__OP_NATIVE_HALF
 
 const rondo__op_def rondo__op_table_elementwise[] = {
-    ENTRY("Cast", 6, 21, 1, 1, HALF, cast_attributes, infer_cast, compute_cast, check_cast),
-    ENTRY("CastLike", 15, 21, 2, 2, HALF, cast_like_attributes, infer_cast_like, compute_cast,
+    ENTRY("Cast", 6, 23, 1, 1, HALF, cast_attributes, infer_cast, compute_cast, check_cast),
+    ENTRY("Cast", 24, 28, 1, 1, HALF, cast_24_attributes, infer_cast, compute_cast, check_cast),
+    ENTRY("CastLike", 15, 23, 2, 2, HALF, cast_like_attributes, infer_cast_like, compute_cast,
+          NULL),
+    ENTRY("CastLike", 24, 28, 2, 2, HALF, cast_like_24_attributes, infer_cast_like, compute_cast,
           NULL),
     ENTRY("Clip", 6, 10, 1, 1, 0, clip_attributes, infer_clip_9, compute_clip, NULL),
-    ENTRY("Clip", 11, 21, 1, 3, 0, no_attributes, infer_clip, compute_clip, NULL),
-    ENTRY("Max", 8, 21, 1, ANY, 0, no_attributes, infer_Max, compute_Max, NULL),
-    ENTRY("Mean", 8, 21, 1, ANY, 0, no_attributes, infer_Sum, compute_Mean, NULL),
-    ENTRY("Min", 8, 21, 1, ANY, 0, no_attributes, infer_Min, compute_Min, NULL),
-    ENTRY("Pow", 7, 21, 2, 2, 0, no_attributes, infer_pow, compute_pow, NULL),
-    ENTRY("Sum", 8, 21, 1, ANY, 0, no_attributes, infer_Sum, compute_Sum, NULL),
-    ENTRY("Where", 9, 21, 3, 3, HALF, no_attributes, infer_where, compute_where, NULL),
+    ENTRY("Clip", 11, 28, 1, 3, 0, no_attributes, infer_clip, compute_clip, NULL),
+    ENTRY("Max", 8, 28, 1, ANY, 0, no_attributes, infer_Max, compute_Max, NULL),
+    ENTRY("Mean", 8, 28, 1, ANY, 0, no_attributes, infer_Sum, compute_Mean, NULL),
+    ENTRY("Min", 8, 28, 1, ANY, 0, no_attributes, infer_Min, compute_Min, NULL),
+    ENTRY("Pow", 7, 28, 2, 2, 0, no_attributes, infer_pow, compute_pow, NULL),
+    ENTRY("Sum", 8, 28, 1, ANY, 0, no_attributes, infer_Sum, compute_Sum, NULL),
+    ENTRY("Where", 9, 28, 3, 3, HALF, no_attributes, infer_where, compute_where, NULL),
     {0},
 };

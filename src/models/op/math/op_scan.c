@@ -177,9 +177,9 @@ static const char *const cumsum_attributes[] = {"exclusive", "reverse", NULL};
 
 const rondo__op_def rondo__op_table_scan[] = {
     ENTRY("ArgMax", 1, 11, 1, arg_attributes, infer_arg, compute_arg_max),
-    ENTRY("ArgMax", 12, 21, 1, arg_12_attributes, infer_arg, compute_arg_max),
+    ENTRY("ArgMax", 12, 28, 1, arg_12_attributes, infer_arg, compute_arg_max),
     ENTRY("ArgMin", 1, 11, 1, arg_attributes, infer_arg, compute_arg_min),
-    ENTRY("ArgMin", 12, 21, 1, arg_12_attributes, infer_arg, compute_arg_min),
-    ENTRY("CumSum", 11, 21, 2, cumsum_attributes, infer_cumsum, compute_cumsum),
+    ENTRY("ArgMin", 12, 28, 1, arg_12_attributes, infer_arg, compute_arg_min),
+    ENTRY("CumSum", 11, 28, 2, cumsum_attributes, infer_cumsum, compute_cumsum),
     {0},
 };
