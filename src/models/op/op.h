@@ -275,6 +275,7 @@ struct rondo__op_def {
     X(convolution)            \
     X(pooling)                \
     X(normalization)          \
+    X(rotary)                 \
     X(softmax)                \
     X(recurrent)              \
     X(quantize)               \

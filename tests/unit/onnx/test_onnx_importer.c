@@ -468,7 +468,7 @@ static void test_onnx_importer__knows_ir_versions_1_to_14(void **state) {
     assert_refused(builder, RONDO_STATUS_BAD_DATA, "names no ir_version");
 }
 
-// Ops that a later opset defines anew with more types only, or not at all, are read there as before.
+// Ops that a later opset defines anew with more types only, or not at all, are read as before.
 static void test_onnx_importer__knows_opsets_9_to_28(void **state) {
     model_builder *builder = *state;
     Onnx__GraphProto *graph = builder->graph;

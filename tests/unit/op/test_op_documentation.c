@@ -202,8 +202,8 @@ static bool has_attribute(const rondo__op_def *def, const char *name) {
     return def->attributes == NULL;
 }
 
-// "24:+round_mode,types": from an opset later than these ops were written for, an attribute is there
-// since the version that brought it, and not before.
+// "24:+round_mode,types": an attribute is there since the version that brought it, and not before,
+// from the first opset that was not yet there when the ops were written.
 static void check_version(const char *domain, const char *name, char *word) {
     enum { REVIEWED = 21 };
     const int32_t version = (int32_t)strtol(word, &word, 10);
