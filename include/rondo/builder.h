@@ -60,7 +60,7 @@ typedef struct rondo_attribute {  // ABI: fixed
 typedef struct rondo_builder_options {
     size_t struct_size;  // sizeof(rondo_builder_options)
     const char *name;    // of the program; NULL: "program"
-    int32_t opset;       // version of the domain ai.onnx, 9 to 21; 0 means 21
+    int32_t opset;       // version of the domain ai.onnx, 9 to 28; 0 means 21
 } rondo_builder_options;
 
 // Starts an empty program.

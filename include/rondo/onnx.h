@@ -14,7 +14,7 @@
 
 RONDO_EXTERN_C_BEGIN
 
-// Reads an ONNX model (opsets 9 to 21). Weights are mapped from the file where it allows that.
+// Reads an ONNX model (opsets 9 to 28). Weights are mapped from the file where it allows that.
 //
 // External data must lie in the model's folder or below it; where the model is a symbolic link, the
 // folder of the file itself counts as well.

@@ -18,7 +18,7 @@
 #include "rondo/onnx.h"
 
 // What of the file format is understood, whatever the ops' versions.
-enum { IR_VERSION_MIN = 1, IR_VERSION_MAX = 13 };
+enum { IR_VERSION_MIN = 1, IR_VERSION_MAX = 14 };
 
 // What a load may take by default: this much, and so many times the file.
 enum { LOAD_BYTES = 1 << 30, LOAD_FACTOR = 16 };
@@ -32,7 +32,7 @@ static rondo_status check_version(const Onnx__ModelProto *model) {
     if (model->ir_version > IR_VERSION_MAX) {
         return RONDO_FAIL(
             UNSUPPORTED,
-            "unsupported: ir_version %lld; %d to %d are known (ONNX 1.20), and a later "
+            "unsupported: ir_version %lld; %d to %d are known (ONNX 1.23), and a later "
             "one may hold parts that would be left out unseen",
             (long long)model->ir_version, IR_VERSION_MIN, IR_VERSION_MAX);
     }

@@ -278,11 +278,13 @@ static rondo_status fail_version(const Onnx__NodeProto *proto, const char *domai
     char detail[64];
     int32_t first = 0;
     int32_t last = 0;
-    if (!rondo__op_get_versions(domain, proto->op_type, &first, &last)) {
-        return rondo__node_fail_unsupported(proto, opset, "the op is unknown");
-    }
-    if (!is_known_opset) {
+    const bool is_known_op = rondo__op_get_versions(domain, proto->op_type, &first, &last);
+    // An op of a later opset may be new in it: which it is, nobody here can say.
+    if (!is_known_opset && (is_known_op || opset > RONDO_OP_OPSET_MAX)) {
         return rondo__node_fail_unsupported(proto, opset, RONDO__MISSING_OPSET);
+    }
+    if (!is_known_op) {
+        return rondo__node_fail_unsupported(proto, opset, "the op is unknown");
     }
     snprintf(detail, sizeof detail, "versions %d to %d are known", first, last);
     return rondo__node_fail_unsupported(proto, opset, detail);

@@ -539,7 +539,7 @@ static rondo_status write_model(writer *w, const rondo_program *program) {
     w->model->producer_version = unconst(rondo_version_get_text());
     RETURN_IF_ERROR(write_graph(w, NULL, program, NULL, &w->model->graph));
     // A file names this domain even when no node is of it.
-    return find_opset(w, "") != NULL ? RONDO_STATUS_OK : add_opset(w, "", RONDO_OP_OPSET_MAX);
+    return find_opset(w, "") != NULL ? RONDO_STATUS_OK : add_opset(w, "", RONDO_OP_OPSET_WRITTEN);
 }
 
 static rondo_status write_file(const Onnx__ModelProto *model, const char *path) {

@@ -20,8 +20,9 @@
 // older opset, models of that opset run too.
 enum {
     RONDO_OP_OPSET_MIN = 9,
-    RONDO_OP_OPSET_MAX = 21,
-    RONDO_OP_ANY_COUNT = 255,  // no upper limit of inputs or outputs
+    RONDO_OP_OPSET_MAX = 28,
+    RONDO_OP_OPSET_WRITTEN = 21,  // of programs that are built and say nothing else
+    RONDO_OP_ANY_COUNT = 255,     // no upper limit of inputs or outputs
 };
 
 // ---- attributes -------------------------------------------------------------------------------
@@ -274,6 +275,7 @@ struct rondo__op_def {
     X(convolution)            \
     X(pooling)                \
     X(normalization)          \
+    X(rotary)                 \
     X(softmax)                \
     X(recurrent)              \
     X(quantize)               \

@@ -329,8 +329,11 @@ static void test_onnx_importer__one_reason_is_one_entry(void **state) {
     model_builder_add_node(builder, builder->graph, "Exp", "", "a", "b");
     model_builder_add_node(builder, builder->graph, "NoSuchOp", "", "b", "c");
     assert_refused(builder, RONDO_STATUS_UNSUPPORTED,
-                   "unsupported: opset 30 (opsets 9 to 21 are known: export the model for one of "
-                   "them), 2 nodes; op NoSuchOp version 30 (the op is unknown)");
+                   "unsupported: opset 30 (opsets 9 to 28 are known: export the model for one of "
+                   "them), 3 nodes");
+    builder->model->opset_import[0]->version = 28;
+    assert_refused(builder, RONDO_STATUS_UNSUPPORTED,
+                   "unsupported: op NoSuchOp version 28 (the op is unknown)");
 }
 
 typedef struct missing_list {
@@ -446,23 +449,83 @@ static void test_onnx_importer__refuses_dangling_names(void **state) {
     assert_refused(builder, RONDO_STATUS_BAD_DATA, "\"y\"");
 }
 
-static void test_onnx_importer__knows_ir_versions_1_to_13(void **state) {
+static void test_onnx_importer__knows_ir_versions_1_to_14(void **state) {
     model_builder *builder = *state;
     model_builder_add_input(builder, builder->graph, "x", 1, "2");
     model_builder_add_node(builder, builder->graph, "Relu", "r", "x", "y");
     model_builder_add_output(builder, builder->graph, "y", 1, "2");
-    for (int64_t version = 1; version <= 13; ++version) {
+    for (int64_t version = 1; version <= 14; ++version) {
         builder->model->ir_version = version;
         rondo_program_destroy(parse_ok(builder));
     }
-    builder->model->ir_version = 14;
-    assert_refused(builder, RONDO_STATUS_UNSUPPORTED, "ir_version 14; 1 to 13 are known");
+    builder->model->ir_version = 15;
+    assert_refused(builder, RONDO_STATUS_UNSUPPORTED, "ir_version 15; 1 to 14 are known");
     builder->model->ir_version = INT64_MAX;
     assert_refused(builder, RONDO_STATUS_UNSUPPORTED, "ir_version 9223372036854775807");
     builder->model->ir_version = 0;
     assert_refused(builder, RONDO_STATUS_BAD_DATA, "names no ir_version");
     builder->model->has_ir_version = 0;
     assert_refused(builder, RONDO_STATUS_BAD_DATA, "names no ir_version");
+}
+
+// Ops that a later opset defines anew with more types only, or not at all, are read as before.
+static void test_onnx_importer__knows_opsets_9_to_28(void **state) {
+    model_builder *builder = *state;
+    Onnx__GraphProto *graph = builder->graph;
+    model_builder_add_input(builder, graph, "x", 1, "2 3");
+    model_builder_add_node(builder, graph, "Identity", "", "x", "a");
+    model_builder_add_node(builder, graph, "Relu", "", "a", "b");
+    model_builder_add_node(builder, graph, "Sin", "", "b", "c");
+    model_builder_add_node(builder, graph, "Flatten", "", "c", "y");
+    model_builder_add_node(builder, graph, "Shape", "", "a", "s");
+    model_builder_add_output(builder, graph, "y", 1, "2 3");
+    model_builder_add_output(builder, graph, "s", 7, "2");
+    for (int64_t opset = 9; opset <= 28; ++opset) {
+        builder->model->opset_import[0]->version = opset;
+        rondo_program_destroy(parse_ok(builder));
+    }
+    builder->model->opset_import[0]->version = 29;
+    assert_refused(builder, RONDO_STATUS_UNSUPPORTED, "unsupported: opset 29 (opsets 9 to 28");
+}
+
+// What a version adds is asked for by name, and is not there before it.
+static void test_onnx_importer__versions_bring_attributes(void **state) {
+    static const struct {
+        const char *op, *attribute;
+        int64_t value;
+        int64_t since;
+        const char *refused;  // of the value, at `since`; NULL: it is understood
+    } rows[] = {
+        {"QuantizeLinear", "precision", 1, 23, NULL},
+        {"DequantizeLinear", "output_dtype", 1, 23, NULL},
+        {"Range", "stash_type", 1, 27, NULL},
+        {"Range", "stash_type", 16, 27, "(attribute stash_type is no f32)"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
+        model_builder *builder = *state;
+        Onnx__GraphProto *graph = builder->graph;
+        const bool takes_bytes = rows[i].op[0] == 'D';
+        const bool is_range = rows[i].op[0] == 'R';
+        char wanted[120];
+        graph->n_input = graph->n_output = graph->n_node = 0;
+        model_builder_add_input(builder, graph, "x", takes_bytes ? 2 : 1, is_range ? "" : "2");
+        model_builder_add_input(builder, graph, "scale", 1, "");
+        model_builder_add_input(builder, graph, "step", 1, "");
+        Onnx__NodeProto *node = model_builder_add_node(builder, graph, rows[i].op, "",
+                                                       is_range ? "x scale step" : "x scale", "y");
+        model_builder_set_int(builder, node, rows[i].attribute, rows[i].value);
+        model_builder_add_output(builder, graph, "y", takes_bytes || is_range ? 1 : 2, NULL);
+        builder->model->opset_import[0]->version = rows[i].since - 1;
+        snprintf(wanted, sizeof wanted, "op %s version %d (attribute %s)", rows[i].op,
+                 (int)rows[i].since - 1, rows[i].attribute);
+        assert_refused(builder, RONDO_STATUS_UNSUPPORTED, wanted);
+        builder->model->opset_import[0]->version = rows[i].since;
+        if (rows[i].refused != NULL) {
+            assert_refused(builder, RONDO_STATUS_UNSUPPORTED, rows[i].refused);
+        } else {
+            rondo_program_destroy(parse_ok(builder));
+        }
+    }
 }
 
 static void test_onnx_importer__flags_are_0_or_1(void **state) {
@@ -710,7 +773,9 @@ int main(void) {
         TEST(test_onnx_importer__refuses_cycles),
         TEST(test_onnx_importer__refuses_duplicate_names),
         TEST(test_onnx_importer__refuses_dangling_names),
-        TEST(test_onnx_importer__knows_ir_versions_1_to_13),
+        TEST(test_onnx_importer__knows_ir_versions_1_to_14),
+        TEST(test_onnx_importer__knows_opsets_9_to_28),
+        TEST(test_onnx_importer__versions_bring_attributes),
         TEST(test_onnx_importer__flags_are_0_or_1),
         TEST(test_onnx_importer__refuses_attribute_defaults_of_functions),
         TEST(test_onnx_importer__a_load_has_a_memory_limit),

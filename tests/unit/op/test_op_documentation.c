@@ -191,10 +191,87 @@ static void test_op_documentation__names_what_is_missing(void **state) {
     assert_true(count > 0);
 }
 
+// ---- what ONNX says ---------------------------------------------------------------------------
+
+static bool has_attribute(const rondo__op_def *def, const char *name) {
+    for (size_t i = 0; def->attributes != NULL && def->attributes[i] != NULL; ++i) {
+        if (strcmp(def->attributes[i], name) == 0) {
+            return true;
+        }
+    }
+    return def->attributes == NULL;
+}
+
+// "24:+round_mode,types": an attribute is there since the version that brought it, and not before,
+// from the first opset that was not yet there when the ops were written.
+static void check_version(const char *domain, const char *name, char *word) {
+    enum { REVIEWED = 21 };
+    const int32_t version = (int32_t)strtol(word, &word, 10);
+    const rondo__op_def *def = rondo__op_lookup(domain, name, version);
+    char *rest = NULL;
+    if (*word != ':' || def == NULL || version <= REVIEWED) {
+        return;
+    }
+    for (char *change = strtok_r(word + 1, ",", &rest); change != NULL;
+         change = strtok_r(NULL, ",", &rest)) {
+        if (change[0] != '+') {
+            continue;
+        }
+        const rondo__op_def *before = rondo__op_lookup(domain, name, version - 1);
+        if (!has_attribute(def, change + 1) ||
+            (before != NULL && has_attribute(before, change + 1))) {
+            fail_msg("%s version %d brings attribute %s", name, (int)version, change + 1);
+        }
+    }
+}
+
+// "ai.onnx Cast 1 6:~to 9:types": what is known of an op is known up to the newest opset.
+static void check_onnx_op(char *line, int32_t newest_onnx, int32_t newest_ml) {
+    char *rest = NULL;
+    const char *domain = strtok_r(line, " ", &rest);
+    const char *name = strtok_r(NULL, " ", &rest);
+    assert_non_null(name);
+    const bool is_gone = strstr(rest, "deprecated") != NULL;
+    const bool is_ml = strcmp(domain, "ai.onnx.ml") == 0;
+    int32_t first = 0, last = 0;
+    if (rondo__op_get_versions(strcmp(domain, "ai.onnx") == 0 ? "" : domain, name, &first, &last) &&
+        !is_gone && (is_ml || strcmp(domain, "ai.onnx") == 0) &&
+        last != (is_ml ? newest_ml : newest_onnx)) {
+        fail_msg("%s is known up to version %d", name, (int)last);
+    }
+    for (char *word = strtok_r(NULL, " ", &rest); word != NULL; word = strtok_r(NULL, " ", &rest)) {
+        check_version(domain, name, word);
+    }
+}
+
+static void test_op_documentation__follows_onnx(void **state) {
+    (void)state;
+    char path[512];
+    size_t count = 0;
+    int onnx = 0, ml = 0;
+    char *rest = NULL;
+    (void)snprintf(path, sizeof path, "%s/tools/onnx_versions.txt", get_source_dir());
+    char *text = read_guide(path);
+    for (char *line = strtok_r(text, "\n", &rest); line != NULL;
+         line = strtok_r(NULL, "\n", &rest)) {
+        if (line[0] != '#') {
+            check_onnx_op(line, onnx, ml);
+            count += 1;
+        } else if (strstr(line, "ai.onnx.ml ") != NULL) {
+            assert_int_equal(
+                sscanf(strstr(line, ": ai.onnx "), ": ai.onnx %d, ai.onnx.ml %d", &onnx, &ml), 2);
+            assert_int_equal(onnx, RONDO_OP_OPSET_MAX);
+        }
+    }
+    free(text);
+    assert_true(onnx > 0 && count > 200);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_op_documentation__lists_all_ops),
         cmocka_unit_test(test_op_documentation__names_what_is_missing),
+        cmocka_unit_test(test_op_documentation__follows_onnx),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

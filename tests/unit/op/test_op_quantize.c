@@ -23,6 +23,9 @@ static void test_op_quantize__quantize_linear(void **state) {
          "i8[2,3]:5,-6,11,-9,-2,-7"},
         // Zero point is optional
         {"QuantizeLinear", 13, "f32[3]:1,2.5,-1 f32[]:0.5", "", "u8[3]:2,5,0"},
+        {"QuantizeLinear", 25, "f32[3]:1,2.5,-1 f32[]:0.5", "precision=1", "u8[3]:2,5,0"},
+        {"QuantizeLinear", 25, "f32[3]:1,2.5,-1 f32[]:0.5", "precision=10",
+         "!UNSUPPORTED version 25 (attribute precision is no f32)"},
         {"QuantizeLinear", 21, "f32[3,2]:~1 f32[2,2]:0.1,0.5,0.2,0.25",
          "axis=0 block_size=2 output_dtype=3", "i8[3,2]:0,-2,6,-1,6,0"},
         // ONNX leaves NaN open; here it is 0, never undefined behaviour.
@@ -41,6 +44,9 @@ static void test_op_quantize__quantize_linear(void **state) {
 static void test_op_quantize__dequantize_linear(void **state) {
     (void)state;
     static const op_row rows[] = {
+        {"DequantizeLinear", 25, "i8[2]:-128,127 f32[]:0.5", "output_dtype=1", "f32[2]:-64,63.5"},
+        {"DequantizeLinear", 25, "i8[2]:-128,127 f32[]:0.5", "output_dtype=10",
+         "!UNSUPPORTED version 25 (attribute output_dtype is not the type of the scale)"},
         {"DequantizeLinear", 13, "i8[2,2]:-128,127,5,6 f32[2]:0.5,2 i8[2]:1,-2", "axis=-1",
          "f32[2,2]:-64.5,258,2,16"},
         {"DequantizeLinear", 13, "i32[2]:100000,-7 f32[]:0.5", "", "f32[2]:50000,-3.5"},

@@ -76,6 +76,13 @@ static void test_op_reduce__runs_along_an_axis(void **state) {
         {"CumSum", 14, "i32[4]:1,2,3,4 i64[]:0", "exclusive=1 reverse=1", "i32[4]:9,7,4,0"},
         {"CumSum", 14, "f32[2,2]:1,2,3,4 i32[]:-2", "", "f32[2,2]:1,2,4,6"},
         {"CumSum", 14, "f32[2] i64[]:1", "", "!BAD_DATA axis 1 is outside"},
+        {"CumProd", 26, "i32[4]:1,2,3,4 i64[]:0", "", "i32[4]:1,2,6,24"},
+        {"CumProd", 26, "i32[3]:1,2,3 i64[]:0", "exclusive=1 reverse=1", "i32[3]:6,3,1"},
+        {"CumProd", 26, "i64[3]:9223372036854775807,2,2 i64[]:0", "",
+         "i64[3]:9223372036854775807,-2,-4"},
+        {"CumProd", 26, "f32[2,2]:1,2,3,4 i32[]:-2", "", "f32[2,2]:1,2,3,8"},
+        {"CumProd", 26, "f16[3]:2,3,4 i32[]:0", "exclusive=1", "f16[3]:1,2,6"},
+        {"CumProd", 26, "i8[2] i64[]:0", "", "!UNSUPPORTED input 0 of type i8"},
         {"CumSum", 14, "f32[2] f32[]:1", "", "!BAD_DATA must be one i32 or i64"},
     };
     OP_ROWS_CHECK(rows);

@@ -330,7 +330,7 @@ static void test_program_builder__a_finished_builder_is_empty(void **state) {
     rondo_builder_destroy(body);
     rondo_program_destroy(program);
     EXPECT(INVALID, "builder is NULL", rondo_builder_add_output(NULL, "w", NULL));
-    EXPECT(INVALID, "opset 8; 9 to 21",
+    EXPECT(INVALID, "opset 8; 9 to 28",
            rondo_builder_create(
                &(rondo_builder_options){.struct_size = sizeof(rondo_builder_options), .opset = 8},
                &body));

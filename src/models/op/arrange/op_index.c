@@ -1,5 +1,5 @@
 // op/arrange/op_index.c — reading and writing at computed places: Gather, GatherElements, GatherND,
-// Scatter, ScatterElements, ScatterND, OneHot.
+// Scatter, ScatterElements, ScatterND, OneHot, TensorScatter.
 //
 // Every index is checked before it is used; one out of range is BAD_DATA, never a stray access.
 // SPDX-License-Identifier: Apache-2.0
@@ -519,12 +519,105 @@ static rondo_status compute_one_hot(rondo__compute *compute) {
     return RONDO_STATUS_OK;
 }
 
+// ---- TensorScatter ----------------------------------------------------------------------------
+
+// The axis along which a cache is written, which is not that of batches.
+static rondo_status get_cache_axis(const rondo__op *op, int32_t rank, int32_t *out_axis) {
+    RETURN_IF_ERROR(rondo__op_resolve_axis(op, rondo__op_get_int(op, "axis", -2), rank, out_axis));
+    if (*out_axis == 0) {
+        return RONDO_OP_FAIL(op, BAD_DATA, "attribute axis selects the axis of batches");
+    }
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status check_cache_mode(const rondo__op *op) {
+    const char *mode = rondo__op_get_string(op, "mode", "linear");
+    if (strcmp(mode, "linear") != 0 && strcmp(mode, "circular") != 0) {
+        return rondo__op_fail_unsupported(op, "attribute mode");
+    }
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status infer_tensor_scatter(rondo__infer *infer) {
+    const rondo_shape *past = &infer->inputs[0].shape;
+    const rondo_shape *update = &infer->inputs[1].shape;
+    int32_t axis;
+    RETURN_IF_ERROR(get_cache_axis(infer->op, past->rank, &axis));
+    RETURN_IF_ERROR(rondo__infer_check_same_dtype(infer, 0, 1));
+    bool is_fit = update->rank == past->rank && update->extent[axis] <= past->extent[axis];
+    for (int32_t d = 0; is_fit && d < past->rank; ++d) {
+        is_fit = d == axis || update->extent[d] == past->extent[d];
+    }
+    if (!is_fit) {
+        return RONDO_OP_FAIL(infer->op, BAD_DATA, "the update does not fit the cache");
+    }
+    if (rondo__infer_has_input(infer, 2)) {
+        const rondo__tensor_info *places = &infer->inputs[2];
+        if (places->dtype != RONDO_DTYPE_I64) {
+            return rondo__op_fail_dtype(infer->op, 2, places->dtype);
+        }
+        if (places->shape.rank != 1 || places->shape.extent[0] != past->extent[0]) {
+            return RONDO_OP_FAIL(infer->op, BAD_DATA, "there is not one write index a batch");
+        }
+    }
+    return rondo__infer_like_input(infer);
+}
+
+// Where writing starts in each batch must leave room for the update, unless it wraps around.
+static rondo_status check_write_indices(const rondo__compute *compute, int64_t room,
+                                        bool is_circular) {
+    const rondo_tensor *places = compute->inputs[2];
+    for (int64_t b = 0; b < places->shape.extent[0]; ++b) {
+        const int64_t at = ((const int64_t *)places->data)[b];
+        if (at < 0 || (!is_circular && at > room)) {
+            return RONDO_OP_FAIL(compute->op, BAD_DATA, "write index %lld is outside [0, %lld]",
+                                 (long long)at, (long long)(is_circular ? INT64_MAX : room));
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status compute_tensor_scatter(rondo__compute *compute) {
+    const rondo_tensor *past = compute->inputs[0];
+    const rondo_tensor *update = compute->inputs[1];
+    const bool has_places = rondo__compute_has_input(compute, 2);
+    const bool is_circular =
+        strcmp(rondo__op_get_string(compute->op, "mode", "linear"), "circular") == 0;
+    int32_t axis;
+    RETURN_IF_ERROR(get_cache_axis(compute->op, past->shape.rank, &axis));
+    const int64_t most = past->shape.extent[axis], steps = update->shape.extent[axis];
+    if (has_places) {
+        RETURN_IF_ERROR(check_write_indices(compute, most - steps, is_circular));
+    }
+    void *output = NULL;
+    RETURN_IF_ERROR(rondo__compute_get_inferred(compute, 0, &output));
+    const size_t row = rondo_dtype_get_bytes(past->dtype) *
+                       (size_t)rondo__shape_multiply(&past->shape, axis + 1, past->shape.rank);
+    const int64_t lines = rondo__shape_multiply(&past->shape, 0, axis);
+    const int64_t lines_a_batch = rondo__shape_multiply(&past->shape, 1, axis);
+    if (row == 0 || lines * most == 0) {
+        return RONDO_STATUS_OK;
+    }
+    memcpy(output, past->data, rondo_tensor_get_bytes(past));
+    for (int64_t line = 0; line < lines; ++line) {
+        const int64_t first =
+            has_places ? ((const int64_t *)compute->inputs[2]->data)[line / lines_a_batch] : 0;
+        for (int64_t i = 0; i < steps; ++i) {
+            const int64_t at = (first % most + i) % most;
+            memcpy((uint8_t *)output + (size_t)(line * most + at) * row,
+                   (const uint8_t *)update->data + (size_t)(line * steps + i) * row, row);
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
 // ---- the table --------------------------------------------------------------------------------
 
 static const char *const axis_attributes[] = {"axis", NULL};
 static const char *const gather_nd_attributes[] = {"batch_dims", NULL};
 static const char *const reduction_attributes[] = {"reduction", NULL};
 static const char *const scatter_attributes[] = {"axis", "reduction", NULL};
+static const char *const cache_attributes[] = {"axis", "mode", NULL};
 
 #define ENTRY(op, first, last, inputs, half, attribute_list, infer_function, compute_function, \
               check_function)                                                                  \
@@ -537,17 +630,31 @@ static const char *const scatter_attributes[] = {"axis", "reduction", NULL};
 #define HALF RONDO__OP_NATIVE_HALF
 
 const rondo__op_def rondo__op_table_index[] = {
-    ENTRY("Gather", 1, 21, 2, HALF, axis_attributes, infer_gather, compute_gather, NULL),
-    ENTRY("GatherElements", 11, 21, 2, HALF, axis_attributes, infer_gather_elements,
+    ENTRY("Gather", 1, 28, 2, HALF, axis_attributes, infer_gather, compute_gather, NULL),
+    ENTRY("GatherElements", 11, 28, 2, HALF, axis_attributes, infer_gather_elements,
           compute_gather_elements, NULL),
-    ENTRY("GatherND", 11, 21, 2, HALF, gather_nd_attributes, infer_gather_nd, compute_gather_nd,
+    ENTRY("GatherND", 11, 28, 2, HALF, gather_nd_attributes, infer_gather_nd, compute_gather_nd,
           NULL),
-    ENTRY("OneHot", 9, 21, 3, HALF, axis_attributes, infer_one_hot, compute_one_hot, NULL),
+    ENTRY("OneHot", 9, 28, 3, HALF, axis_attributes, infer_one_hot, compute_one_hot, NULL),
     ENTRY("Scatter", 9, 10, 3, 0, axis_attributes, infer_scatter_elements, compute_scatter_elements,
           NULL),
-    ENTRY("ScatterElements", 11, 21, 3, 0, scatter_attributes, infer_scatter_elements,
+    ENTRY("ScatterElements", 11, 28, 3, 0, scatter_attributes, infer_scatter_elements,
           compute_scatter_elements, check_reduction),
-    ENTRY("ScatterND", 11, 21, 3, 0, reduction_attributes, infer_scatter_nd, compute_scatter_nd,
+    ENTRY("ScatterND", 11, 28, 3, 0, reduction_attributes, infer_scatter_nd, compute_scatter_nd,
           check_reduction),
+    {.domain = "",
+     .name = "TensorScatter",
+     .opset_min = 24,
+     .opset_max = RONDO_OP_OPSET_MAX,
+     .input_min = 2,
+     .input_max = 3,
+     .output_min = 1,
+     .output_max = 1,
+     .flags = HALF,
+     .capture = RONDO__CAPTURE_YES,
+     .attributes = cache_attributes,
+     .infer = infer_tensor_scatter,
+     .compute = compute_tensor_scatter,
+     .check = check_cache_mode},
     {0},
 };

@@ -366,7 +366,7 @@ static rondo_status check_blocks(const rondo__infer *infer, int64_t *out_block) 
     return RONDO_STATUS_OK;
 }
 
-static rondo_status check_depth_to_space(const rondo__op *op) {
+static rondo_status check_block_mode(const rondo__op *op) {
     const char *mode = rondo__op_get_string(op, "mode", "DCR");
     if (strcmp(mode, "DCR") != 0 && strcmp(mode, "CRD") != 0) {
         return rondo__op_fail_unsupported(op, "attribute mode");
@@ -436,10 +436,17 @@ static rondo_status compute_space_to_depth(rondo__compute *compute) {
     int64_t plane = x->extent[2] * x->extent[3];
     void *output = NULL;
     RETURN_IF_ERROR(rondo__compute_get_inferred(compute, 0, &output));
-    // The result as [N, block row, block column, C, H / block, W / block].
-    int64_t extent[6] = {x->extent[0], block, block, x->extent[1], y->extent[2], y->extent[3]};
-    int64_t strides[6] = {x->extent[1] * plane, x->extent[3], 1, plane,
-                          block * x->extent[3], block};
+    // The result as [N, block row, block column, C, H / block, W / block], in CRD order with C in
+    // front of the block.
+    const bool is_crd = strcmp(rondo__op_get_string(compute->op, "mode", "DCR"), "CRD") == 0;
+    const int32_t row = is_crd ? 2 : 1, column = is_crd ? 3 : 2, c = is_crd ? 1 : 3;
+    int64_t extent[6] = {x->extent[0], 0, 0, 0, y->extent[2], y->extent[3]};
+    int64_t strides[6] = {x->extent[1] * plane, 0, 0, 0, block * x->extent[3], block};
+    extent[row] = extent[column] = block;
+    extent[c] = x->extent[1];
+    strides[row] = x->extent[3];
+    strides[column] = 1;
+    strides[c] = plane;
     rondo__copy_strided(rondo_dtype_get_bytes(input->dtype), 6, extent, strides, input->data,
                         output);
     return RONDO_STATUS_OK;
@@ -564,21 +571,23 @@ static const char *const trilu_attributes[] = {"upper", NULL};
 #define ANY RONDO_OP_ANY_COUNT
 
 const rondo__op_def rondo__op_table_layout[] = {
-    ENTRY("Concat", 4, 21, 1, ANY, 1, axis_attributes, infer_concat, compute_concat, NULL),
-    ENTRY("DepthToSpace", 1, 21, 1, 1, 1, depth_to_space_attributes, infer_depth_to_space,
-          compute_depth_to_space, check_depth_to_space),
-    ENTRY("ReverseSequence", 10, 21, 2, 2, 1, reverse_attributes, infer_reverse_sequence,
+    ENTRY("Concat", 4, 28, 1, ANY, 1, axis_attributes, infer_concat, compute_concat, NULL),
+    ENTRY("DepthToSpace", 1, 28, 1, 1, 1, depth_to_space_attributes, infer_depth_to_space,
+          compute_depth_to_space, check_block_mode),
+    ENTRY("ReverseSequence", 10, 28, 2, 2, 1, reverse_attributes, infer_reverse_sequence,
           compute_reverse_sequence, NULL),
     ENTRY("Slice", 1, 9, 1, 1, 1, slice_attributes, infer_slice, compute_slice, NULL),
-    ENTRY("Slice", 10, 21, 3, 5, 1, no_attributes, infer_slice, compute_slice, NULL),
-    ENTRY("SpaceToDepth", 1, 21, 1, 1, 1, space_to_depth_attributes, infer_space_to_depth,
+    ENTRY("Slice", 10, 28, 3, 5, 1, no_attributes, infer_slice, compute_slice, NULL),
+    ENTRY("SpaceToDepth", 1, 27, 1, 1, 1, space_to_depth_attributes, infer_space_to_depth,
           compute_space_to_depth, NULL),
+    ENTRY("SpaceToDepth", 28, 28, 1, 1, 1, depth_to_space_attributes, infer_space_to_depth,
+          compute_space_to_depth, check_block_mode),
     ENTRY("Split", 2, 12, 1, 1, ANY, split_attributes, infer_split, compute_split, NULL),
     ENTRY("Split", 13, 17, 1, 2, ANY, split_13_attributes, infer_split, compute_split, NULL),
-    ENTRY("Split", 18, 21, 1, 2, ANY, split_18_attributes, infer_split, compute_split, NULL),
-    ENTRY("Tile", 6, 21, 2, 2, 1, no_attributes, infer_tile, compute_tile, NULL),
-    ENTRY("Transpose", 1, 21, 1, 1, 1, transpose_attributes, infer_transpose, compute_transpose,
+    ENTRY("Split", 18, 28, 1, 2, ANY, split_18_attributes, infer_split, compute_split, NULL),
+    ENTRY("Tile", 6, 28, 2, 2, 1, no_attributes, infer_tile, compute_tile, NULL),
+    ENTRY("Transpose", 1, 28, 1, 1, 1, transpose_attributes, infer_transpose, compute_transpose,
           NULL),
-    ENTRY("Trilu", 14, 21, 1, 2, 1, trilu_attributes, infer_trilu, compute_trilu, NULL),
+    ENTRY("Trilu", 14, 28, 1, 2, 1, trilu_attributes, infer_trilu, compute_trilu, NULL),
     {0},
 };

@@ -405,14 +405,14 @@ static const char *const top_k_11_attributes[] = {"axis", "largest", "sorted", N
 #define SHAPED RONDO__OP_DATA_SHAPED
 
 const rondo__op_def rondo__op_table_selection[] = {
-    ENTRY("Compress", 9, 21, 2, 2, 1, HALF | SHAPED, axis_attributes, infer_compress,
+    ENTRY("Compress", 9, 28, 2, 2, 1, HALF | SHAPED, axis_attributes, infer_compress,
           compute_compress),
-    ENTRY("NonMaxSuppression", 10, 21, 2, 5, 1, SHAPED, suppression_attributes, infer_suppression,
+    ENTRY("NonMaxSuppression", 10, 28, 2, 5, 1, SHAPED, suppression_attributes, infer_suppression,
           compute_suppression),
-    ENTRY("NonZero", 9, 21, 1, 1, 1, HALF | SHAPED, no_attributes, infer_non_zero,
+    ENTRY("NonZero", 9, 28, 1, 1, 1, HALF | SHAPED, no_attributes, infer_non_zero,
           compute_non_zero),
     ENTRY("TopK", 1, 9, 1, 1, 2, HALF, top_k_attributes, infer_top_k, compute_top_k),
     ENTRY("TopK", 10, 10, 2, 2, 2, HALF, top_k_10_attributes, infer_top_k, compute_top_k),
-    ENTRY("TopK", 11, 21, 2, 2, 2, HALF, top_k_11_attributes, infer_top_k, compute_top_k),
+    ENTRY("TopK", 11, 28, 2, 2, 2, HALF, top_k_11_attributes, infer_top_k, compute_top_k),
     {0},
 };

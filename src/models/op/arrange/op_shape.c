@@ -304,6 +304,14 @@ static rondo_status infer_range(rondo__infer *infer) {
     return rondo__infer_set_output(infer, 0, dtype, &shape);
 }
 
+// What 16 bits are counted in, since version 27: f32, which is what counts them in any version.
+static rondo_status check_range(const rondo__op *op) {
+    if (rondo__dtype_from_onnx(rondo__op_get_int(op, "stash_type", 1)) != RONDO_DTYPE_F32) {
+        return rondo__op_fail_unsupported(op, "attribute stash_type is no f32");
+    }
+    return RONDO_STATUS_OK;
+}
+
 static rondo_status compute_range(rondo__compute *compute) {
     const rondo_tensor *start = compute->inputs[0];
     const rondo_tensor *delta = compute->inputs[2];
@@ -344,28 +352,31 @@ static const char *const constant_attributes[] = {"value",       "value_int",   
                                                   "value_float", "value_floats", NULL};
 static const char *const value_attributes[] = {"value", NULL};
 static const char *const eye_like_attributes[] = {"dtype", "k", NULL};
+static const char *const range_attributes[] = {"stash_type", NULL};
 static const char *const shape_attributes[] = {"start", "end", NULL};
 
-#define ENTRY(op, first, inputs, more_flags, attribute_list, infer_function, compute_function, \
-              check_function)                                                                  \
-    {                                                                                          \
-        .domain = "", .name = op, .opset_min = first, .opset_max = RONDO_OP_OPSET_MAX,         \
-        .input_min = inputs, .input_max = inputs, .output_min = 1, .output_max = 1,            \
-        .flags = more_flags, .capture = RONDO__CAPTURE_YES, .attributes = attribute_list,      \
-        .infer = infer_function, .compute = compute_function, .check = check_function,         \
+#define ENTRY(op, first, last, inputs, more_flags, attribute_list, infer_function,            \
+              compute_function, check_function)                                               \
+    {                                                                                         \
+        .domain = "", .name = op, .opset_min = first, .opset_max = last, .input_min = inputs, \
+        .input_max = inputs, .output_min = 1, .output_max = 1, .flags = more_flags,           \
+        .capture = RONDO__CAPTURE_YES, .attributes = attribute_list, .infer = infer_function, \
+        .compute = compute_function, .check = check_function,                                 \
     }
 #define HALF RONDO__OP_NATIVE_HALF
 
 const rondo__op_def rondo__op_table_shape[] = {
-    ENTRY("Constant", 1, 0, HALF, constant_attributes, infer_constant, compute_constant,
+    ENTRY("Constant", 1, 28, 0, HALF, constant_attributes, infer_constant, compute_constant,
           check_constant),
-    ENTRY("ConstantOfShape", 9, 1, HALF, value_attributes, infer_constant_of_shape,
+    ENTRY("ConstantOfShape", 9, 28, 1, HALF, value_attributes, infer_constant_of_shape,
           compute_constant_of_shape, NULL),
-    ENTRY("Expand", 8, 2, HALF, no_attributes, infer_expand, compute_expand, NULL),
-    ENTRY("EyeLike", 9, 1, HALF, eye_like_attributes, infer_eye_like, compute_eye_like, NULL),
-    ENTRY("Range", 11, 3, 0, no_attributes, infer_range, compute_range, NULL),
-    ENTRY("Shape", 1, 1, HALF | RONDO__OP_SHAPE_ONLY, shape_attributes, infer_shape, compute_shape,
+    ENTRY("Expand", 8, 28, 2, HALF, no_attributes, infer_expand, compute_expand, NULL),
+    ENTRY("EyeLike", 9, 28, 1, HALF, eye_like_attributes, infer_eye_like, compute_eye_like, NULL),
+    ENTRY("Range", 11, 26, 3, 0, no_attributes, infer_range, compute_range, NULL),
+    ENTRY("Range", 27, 28, 3, 0, range_attributes, infer_range, compute_range, check_range),
+    ENTRY("Shape", 1, 28, 1, HALF | RONDO__OP_SHAPE_ONLY, shape_attributes, infer_shape,
+          compute_shape, NULL),
+    ENTRY("Size", 1, 28, 1, HALF | RONDO__OP_SHAPE_ONLY, no_attributes, infer_size, compute_size,
           NULL),
-    ENTRY("Size", 1, 1, HALF | RONDO__OP_SHAPE_ONLY, no_attributes, infer_size, compute_size, NULL),
     {0},
 };

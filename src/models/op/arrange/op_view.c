@@ -253,14 +253,14 @@ static const char *const dropout_attributes[] = {"ratio", "seed", NULL};
     }
 
 const rondo__op_def rondo__op_table_view[] = {
-    ENTRY("Dropout", 7, 21, 1, 3, 2, dropout_attributes, infer_dropout, compute_dropout),
-    ENTRY("Flatten", 1, 21, 1, 1, 1, axis_attributes, infer_flatten, compute_view),
-    ENTRY("Identity", 1, 21, 1, 1, 1, no_attributes, infer_identity, compute_identity),
-    ENTRY("Reshape", 5, 21, 2, 2, 1, reshape_attributes, infer_reshape, compute_view),
+    ENTRY("Dropout", 7, 28, 1, 3, 2, dropout_attributes, infer_dropout, compute_dropout),
+    ENTRY("Flatten", 1, 28, 1, 1, 1, axis_attributes, infer_flatten, compute_view),
+    ENTRY("Identity", 1, 28, 1, 1, 1, no_attributes, infer_identity, compute_identity),
+    ENTRY("Reshape", 5, 28, 2, 2, 1, reshape_attributes, infer_reshape, compute_view),
     ENTRY("Squeeze", 1, 12, 1, 1, 1, axes_attributes, infer_squeeze, compute_view),
-    ENTRY("Squeeze", 13, 21, 1, 2, 1, no_attributes, infer_squeeze, compute_view),
+    ENTRY("Squeeze", 13, 28, 1, 2, 1, no_attributes, infer_squeeze, compute_view),
     ENTRY("Unsqueeze", 1, 12, 1, 1, 1, axes_attributes, infer_unsqueeze, compute_view),
-    ENTRY("Unsqueeze", 13, 21, 2, 2, 1, no_attributes, infer_unsqueeze, compute_view),
+    ENTRY("Unsqueeze", 13, 28, 2, 2, 1, no_attributes, infer_unsqueeze, compute_view),
     // A copy on the other side of a plan for processor and GPU.
     {.domain = "rondo",
      .name = "Transfer",

@@ -400,12 +400,12 @@ static const char *const deform_attributes[] = {
     "dilations", "group", "kernel_shape", "offset_group", "pads", "strides", NULL};
 
 const rondo__op_def rondo__op_table_convolution[] = {
-    RONDO_OP_ENTRY("Conv", 1, 21, 2, 3, 1, 1, conv_attributes, infer_conv, compute_conv),
-    RONDO_OP_ENTRY("ConvTranspose", 1, 21, 2, 3, 1, 1, transpose_attributes, infer_conv_transpose,
+    RONDO_OP_ENTRY("Conv", 1, 28, 2, 3, 1, 1, conv_attributes, infer_conv, compute_conv),
+    RONDO_OP_ENTRY("ConvTranspose", 1, 28, 2, 3, 1, 1, transpose_attributes, infer_conv_transpose,
                    compute_conv_transpose),
-    RONDO_OP_ENTRY("ConvInteger", 10, 21, 2, 4, 1, 1, conv_attributes, infer_conv_integer,
+    RONDO_OP_ENTRY("ConvInteger", 10, 28, 2, 4, 1, 1, conv_attributes, infer_conv_integer,
                    compute_conv_integer),
-    RONDO_OP_ENTRY("QLinearConv", 10, 21, 8, 9, 1, 1, conv_attributes, infer_qlinear_conv,
+    RONDO_OP_ENTRY("QLinearConv", 10, 28, 8, 9, 1, 1, conv_attributes, infer_qlinear_conv,
                    compute_qlinear_conv),
     {.domain = "rondo",
      .name = "QLinearConv",
@@ -419,7 +419,7 @@ const rondo__op_def rondo__op_table_convolution[] = {
      .capture = RONDO__CAPTURE_YES,
      .infer = infer_qlinear_conv,
      .compute = compute_qlinear_conv},
-    RONDO_OP_ENTRY("DeformConv", 19, 21, 3, 5, 1, 1, deform_attributes, infer_deform_conv,
+    RONDO_OP_ENTRY("DeformConv", 19, 28, 3, 5, 1, 1, deform_attributes, infer_deform_conv,
                    compute_deform_conv),
     {.name = NULL},
 };

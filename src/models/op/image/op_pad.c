@@ -474,10 +474,10 @@ static const char *const col2im_attributes[] = {"dilations", "pads", "strides", 
 #define HALF RONDO__OP_NATIVE_HALF
 
 const rondo__op_def rondo__op_table_pad[] = {
-    ENTRY("CenterCropPad", 18, 21, 2, 2, HALF, center_attributes, infer_center, compute_center,
+    ENTRY("CenterCropPad", 18, 28, 2, 2, HALF, center_attributes, infer_center, compute_center,
           NULL),
-    ENTRY("Col2Im", 18, 21, 3, 3, 0, col2im_attributes, infer_col2im, compute_col2im, NULL),
+    ENTRY("Col2Im", 18, 28, 3, 3, 0, col2im_attributes, infer_col2im, compute_col2im, NULL),
     ENTRY("Pad", 2, 10, 1, 1, HALF, pad_attributes, infer_pad, compute_pad, check_pad),
-    ENTRY("Pad", 11, 21, 2, 4, HALF, pad_11_attributes, infer_pad, compute_pad, check_pad),
+    ENTRY("Pad", 11, 28, 2, 4, HALF, pad_11_attributes, infer_pad, compute_pad, check_pad),
     {0},
 };

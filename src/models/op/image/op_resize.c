@@ -649,7 +649,7 @@ const rondo__op_def rondo__op_table_resize[] = {
                    compute_resize),
     RONDO_OP_ENTRY("Resize", 11, 17, 1, 4, 1, 1, resize_11_attributes, infer_resize,
                    compute_resize),
-    RONDO_OP_ENTRY("Resize", 18, 21, 1, 4, 1, 1, resize_18_attributes, infer_resize,
+    RONDO_OP_ENTRY("Resize", 18, 28, 1, 4, 1, 1, resize_18_attributes, infer_resize,
                    compute_resize),
     {.name = NULL},
 };

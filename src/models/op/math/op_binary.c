@@ -137,19 +137,32 @@ RONDO_OP_UNSIGNED_MAP(DEFINE_FMOD_UNSIGNED)
 static const rondo__binary_kernel kernels_Fmod[RONDO_DTYPE_COUNT] = {
     RONDO_OP_NUMERIC_KERNELS(Fmod)};
 
-// Remainder with the sign of the divisor, as in Python (fmod = 0); integers only.
+// Remainder with the sign of the divisor, as in Python (fmod = 0); of floats since version 28,
+// where a remainder of 0 has the divisor's sign, too.
 #define FLOORED(u, v) \
     (v) == -1 ? (T)0 : (T)((u) % (v) + (((u) % (v) != 0 && ((u) < 0) != ((v) < 0)) ? (v) : 0))
 #define DEFINE_MOD_SIGNED(suffix, type) \
     RONDO_OP_BINARY_KERNEL(Mod, suffix, type, type, FLOORED(u, v))
 RONDO_OP_SIGNED_MAP(DEFINE_MOD_SIGNED)
+
+static double floored(double u, double v) {
+    const double rest = fmod(u, v);
+    if (rest == 0.0) {
+        return copysign(rest, v);
+    }
+    return (rest < 0.0) != (v < 0.0) ? rest + v : rest;
+}
+
+#define DEFINE_MOD_FLOAT(suffix, type) \
+    RONDO_OP_BINARY_KERNEL(Mod, suffix, type, type, floored(u, v))
+RONDO_OP_FLOAT_MAP(DEFINE_MOD_FLOAT)
 static const rondo__binary_kernel kernels_Mod[RONDO_DTYPE_COUNT] = {
-    RONDO_OP_SIGNED_KERNELS(Mod), RONDO_OP_UNSIGNED_KERNELS(Fmod)};
+    RONDO_OP_FLOAT_KERNELS(Mod), RONDO_OP_SIGNED_KERNELS(Mod), RONDO_OP_UNSIGNED_KERNELS(Fmod)};
 
 static rondo_status infer_Mod(rondo__infer *infer) {
-    if (rondo__op_get_int(infer->op, "fmod", 0) == 0 &&
+    if (rondo__op_get_int(infer->op, "fmod", 0) == 0 && infer->op->opset < 28 &&
         rondo__dtype_is_float(infer->inputs[0].dtype)) {
-        return RONDO_OP_FAIL(infer->op, BAD_DATA, "attribute fmod must be 1 for %s",
+        return RONDO_OP_FAIL(infer->op, BAD_DATA, "attribute fmod must be 1 for %s below opset 28",
                              rondo_dtype_get_name(infer->inputs[0].dtype));
     }
     return infer_binary(infer, kernels_Fmod, RONDO_DTYPE_NONE);
@@ -185,6 +198,40 @@ static rondo_status infer_PRelu(rondo__infer *infer) {
 
 static rondo_status compute_PRelu(rondo__compute *compute) {
     return compute_binary(compute, kernels_PRelu);
+}
+
+// ---- SwiGLU -----------------------------------------------------------------------------------
+
+static rondo_status infer_SwiGLU(rondo__infer *infer) {
+    const rondo__tensor_info *inputs = infer->inputs;
+    if (!rondo__dtype_is_float(inputs[0].dtype)) {
+        return rondo__op_fail_dtype(infer->op, 0, inputs[0].dtype);
+    }
+    RETURN_IF_ERROR(rondo__infer_check_same_dtype(infer, 0, 1));
+    if (!rondo_shape_is_equal(&inputs[0].shape, &inputs[1].shape)) {
+        return RONDO_OP_FAIL(infer->op, BAD_DATA, "gate and value have different shapes");
+    }
+    return rondo__infer_like_input(infer);
+}
+
+// Swish of the gate, times the value.
+static rondo_status compute_SwiGLU(rondo__compute *compute) {
+    const rondo_tensor *gate = compute->inputs[0];
+    const double alpha = (double)rondo__op_get_float(compute->op, "alpha", 1.0f);
+    const int64_t count = rondo_shape_get_count(&gate->shape);
+    void *output = NULL;
+    RETURN_IF_ERROR(rondo__compute_get_inferred(compute, 0, &output));
+    for (int64_t i = 0; i < count; ++i) {
+        const double x = rondo__tensor_get_number(gate, i);
+        const double y =
+            x / (1.0 + exp(-(alpha * x))) * rondo__tensor_get_number(compute->inputs[1], i);
+        if (gate->dtype == RONDO_DTYPE_F64) {
+            ((double *)output)[i] = y;
+        } else {
+            ((float *)output)[i] = (float)y;
+        }
+    }
+    return RONDO_STATUS_OK;
 }
 
 // ---- logic ------------------------------------------------------------------------------------
@@ -259,18 +306,25 @@ DEFINE_FUNCTIONS(BitwiseAnd, RONDO_DTYPE_NONE)
 DEFINE_FUNCTIONS(BitwiseOr, RONDO_DTYPE_NONE)
 DEFINE_FUNCTIONS(BitwiseXor, RONDO_DTYPE_NONE)
 
-// A shift by the width of the type or more gives 0.
-#define SHIFTED(operator) v >= 8 * sizeof(T) ? 0 : (uint64_t)(u) operator v
+// A shift by the width of the type or more, or by less than 0, leaves nothing but the sign: 0, or
+// -1 where a negative number goes right.
+#define IS_SHIFTED_OUT ((uint64_t)v >= 8 * sizeof(T))
+#define SHIFTED_LEFT IS_SHIFTED_OUT ? 0 : (uint64_t)u << v
+#define SHIFTED_RIGHT IS_SHIFTED_OUT ? 0 : (uint64_t)u >> v
+#define SHIFTED_RIGHT_SIGNED IS_SHIFTED_OUT ? (u < 0 ? -1 : 0) : (int64_t)u >> v
 #define DEFINE_SHIFT_LEFT(suffix, type) \
-    RONDO_OP_BINARY_KERNEL(ShiftLeft, suffix, type, type, SHIFTED(<<))
+    RONDO_OP_BINARY_KERNEL(ShiftLeft, suffix, type, type, SHIFTED_LEFT)
 #define DEFINE_SHIFT_RIGHT(suffix, type) \
-    RONDO_OP_BINARY_KERNEL(ShiftRight, suffix, type, type, SHIFTED(>>))
-RONDO_OP_UNSIGNED_MAP(DEFINE_SHIFT_LEFT)
+    RONDO_OP_BINARY_KERNEL(ShiftRight, suffix, type, type, SHIFTED_RIGHT)
+#define DEFINE_SHIFT_RIGHT_SIGNED(suffix, type) \
+    RONDO_OP_BINARY_KERNEL(ShiftRight, suffix, type, type, SHIFTED_RIGHT_SIGNED)
+RONDO_OP_INTEGER_MAP(DEFINE_SHIFT_LEFT)
 RONDO_OP_UNSIGNED_MAP(DEFINE_SHIFT_RIGHT)
+RONDO_OP_SIGNED_MAP(DEFINE_SHIFT_RIGHT_SIGNED)
 static const rondo__binary_kernel kernels_ShiftLeft[RONDO_DTYPE_COUNT] = {
-    RONDO_OP_UNSIGNED_KERNELS(ShiftLeft)};
+    INTEGER_KERNELS(ShiftLeft)};
 static const rondo__binary_kernel kernels_ShiftRight[RONDO_DTYPE_COUNT] = {
-    RONDO_OP_UNSIGNED_KERNELS(ShiftRight)};
+    INTEGER_KERNELS(ShiftRight)};
 
 static rondo_status check_BitShift(const rondo__op *op) {
     const char *direction = rondo__op_get_string(op, "direction", "");
@@ -280,7 +334,14 @@ static rondo_status check_BitShift(const rondo__op *op) {
     return RONDO_STATUS_OK;
 }
 
+// Signed numbers since version 28.
 static rondo_status infer_BitShift(rondo__infer *infer) {
+    const rondo_dtype dtype = infer->inputs[0].dtype;
+    const bool is_signed = dtype == RONDO_DTYPE_I8 || dtype == RONDO_DTYPE_I16 ||
+                           dtype == RONDO_DTYPE_I32 || dtype == RONDO_DTYPE_I64;
+    if (infer->op->opset < 28 && is_signed) {
+        return rondo__op_fail_dtype(infer->op, 0, dtype);
+    }
     return infer_binary(infer, kernels_ShiftLeft, RONDO_DTYPE_NONE);
 }
 
@@ -294,6 +355,7 @@ static rondo_status compute_BitShift(rondo__compute *compute) {
 static const char *const no_attributes[] = {NULL};
 static const char *const mod_attributes[] = {"fmod", NULL};
 static const char *const shift_attributes[] = {"direction", NULL};
+static const char *const swiglu_attributes[] = {"alpha", NULL};
 
 #define ENTRY(op, opset, attribute_list, check_function)                                \
     {                                                                                   \
@@ -322,6 +384,7 @@ const rondo__op_def rondo__op_table_binary[] = {
     ENTRY(Or, 7, no_attributes, NULL),
     ENTRY(PRelu, 7, no_attributes, NULL),
     ENTRY(Sub, 7, no_attributes, NULL),
+    ENTRY(SwiGLU, 28, swiglu_attributes, NULL),
     ENTRY(Xor, 7, no_attributes, NULL),
     {0},
 };

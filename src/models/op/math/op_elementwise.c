@@ -1,5 +1,5 @@
-// op/math/op_elementwise.c — element-wise ops that are neither unary nor binary: Cast, CastLike,
-// Clip, Max, Mean, Min, Pow, Sum, Where.
+// op/math/op_elementwise.c — element-wise ops that are neither unary nor binary: BitCast, Cast,
+// CastLike, Clip, Max, Mean, Min, Pow, Sum, Where.
 // SPDX-License-Identifier: Apache-2.0
 #include <float.h>
 #include <math.h>
@@ -47,6 +47,29 @@ static rondo_status compute_cast(rondo__compute *compute) {
     RETURN_IF_ERROR(rondo__compute_get_inferred(compute, 0, &output));
     rondo__convert_elements(input->dtype, input->data, compute->inferred[0].dtype, output,
                             (size_t)rondo_shape_get_count(&input->shape));
+    return RONDO_STATUS_OK;
+}
+
+// ---- BitCast ----------------------------------------------------------------------------------
+
+static rondo_status infer_bit_cast(rondo__infer *infer) {
+    const rondo_dtype from = infer->inputs[0].dtype;
+    const rondo_dtype to = rondo__dtype_from_onnx(rondo__op_get_int(infer->op, "to", 0));
+    RETURN_IF_ERROR(check_cast(infer->op));
+    if (to == RONDO_DTYPE_STRING || rondo_dtype_get_bytes(from) != rondo_dtype_get_bytes(to)) {
+        return RONDO_OP_FAIL(infer->op, BAD_DATA, "the bits of %s do not make %s",
+                             rondo_dtype_get_name(from), rondo_dtype_get_name(to));
+    }
+    return rondo__infer_set_output(infer, 0, to, &infer->inputs[0].shape);
+}
+
+static rondo_status compute_bit_cast(rondo__compute *compute) {
+    const size_t bytes = rondo_tensor_get_bytes(compute->inputs[0]);
+    void *output = NULL;
+    RETURN_IF_ERROR(rondo__compute_get_inferred(compute, 0, &output));
+    if (bytes > 0) {
+        memcpy(output, compute->inputs[0]->data, bytes);
+    }
     return RONDO_STATUS_OK;
 }
 
@@ -379,8 +402,12 @@ static rondo_status compute_where(rondo__compute *compute) {
 // ---- the table --------------------------------------------------------------------------------
 
 static const char *const no_attributes[] = {NULL};
+static const char *const bit_cast_attributes[] = {"to", NULL};
 static const char *const cast_attributes[] = {"to", "saturate", NULL};
 static const char *const cast_like_attributes[] = {"saturate", NULL};
+// How a float becomes float8e8m0; it says nothing about other types.
+static const char *const cast_24_attributes[] = {"to", "saturate", "round_mode", NULL};
+static const char *const cast_like_24_attributes[] = {"saturate", "round_mode", NULL};
 static const char *const clip_attributes[] = {"min", "max", NULL};
 
 #define ENTRY(op, first, last, inputs_min, inputs_max, more_flags, attribute_list, infer_function, \
@@ -396,16 +423,21 @@ static const char *const clip_attributes[] = {"min", "max", NULL};
 #define HALF RONDO__OP_NATIVE_HALF
 
 const rondo__op_def rondo__op_table_elementwise[] = {
-    ENTRY("Cast", 6, 21, 1, 1, HALF, cast_attributes, infer_cast, compute_cast, check_cast),
-    ENTRY("CastLike", 15, 21, 2, 2, HALF, cast_like_attributes, infer_cast_like, compute_cast,
+    ENTRY("BitCast", 26, 28, 1, 1, HALF, bit_cast_attributes, infer_bit_cast, compute_bit_cast,
+          check_cast),
+    ENTRY("Cast", 6, 23, 1, 1, HALF, cast_attributes, infer_cast, compute_cast, check_cast),
+    ENTRY("Cast", 24, 28, 1, 1, HALF, cast_24_attributes, infer_cast, compute_cast, check_cast),
+    ENTRY("CastLike", 15, 23, 2, 2, HALF, cast_like_attributes, infer_cast_like, compute_cast,
+          NULL),
+    ENTRY("CastLike", 24, 28, 2, 2, HALF, cast_like_24_attributes, infer_cast_like, compute_cast,
           NULL),
     ENTRY("Clip", 6, 10, 1, 1, 0, clip_attributes, infer_clip_9, compute_clip, NULL),
-    ENTRY("Clip", 11, 21, 1, 3, 0, no_attributes, infer_clip, compute_clip, NULL),
-    ENTRY("Max", 8, 21, 1, ANY, 0, no_attributes, infer_Max, compute_Max, NULL),
-    ENTRY("Mean", 8, 21, 1, ANY, 0, no_attributes, infer_Sum, compute_Mean, NULL),
-    ENTRY("Min", 8, 21, 1, ANY, 0, no_attributes, infer_Min, compute_Min, NULL),
-    ENTRY("Pow", 7, 21, 2, 2, 0, no_attributes, infer_pow, compute_pow, NULL),
-    ENTRY("Sum", 8, 21, 1, ANY, 0, no_attributes, infer_Sum, compute_Sum, NULL),
-    ENTRY("Where", 9, 21, 3, 3, HALF, no_attributes, infer_where, compute_where, NULL),
+    ENTRY("Clip", 11, 28, 1, 3, 0, no_attributes, infer_clip, compute_clip, NULL),
+    ENTRY("Max", 8, 28, 1, ANY, 0, no_attributes, infer_Max, compute_Max, NULL),
+    ENTRY("Mean", 8, 28, 1, ANY, 0, no_attributes, infer_Sum, compute_Mean, NULL),
+    ENTRY("Min", 8, 28, 1, ANY, 0, no_attributes, infer_Min, compute_Min, NULL),
+    ENTRY("Pow", 7, 28, 2, 2, 0, no_attributes, infer_pow, compute_pow, NULL),
+    ENTRY("Sum", 8, 28, 1, ANY, 0, no_attributes, infer_Sum, compute_Sum, NULL),
+    ENTRY("Where", 9, 28, 3, 3, HALF, no_attributes, infer_where, compute_where, NULL),
     {0},
 };

@@ -444,14 +444,14 @@ static const char *const gemm_attributes[] = {"alpha", "beta", "transA", "transB
 static const char *const einsum_attributes[] = {"equation", NULL};
 
 const rondo__op_def rondo__op_table_matrix[] = {
-    RONDO_OP_ENTRY("MatMul", 1, 21, 2, 2, 1, 1, no_attributes, infer_matmul, compute_matmul),
-    RONDO_OP_ENTRY("Gemm", 7, 21, 2, 3, 1, 1, gemm_attributes, infer_gemm, compute_gemm),
-    RONDO_OP_ENTRY("Det", 11, 21, 1, 1, 1, 1, no_attributes, infer_det, compute_det),
-    RONDO_OP_ENTRY("MatMulInteger", 10, 21, 2, 4, 1, 1, no_attributes, infer_matmul_integer,
+    RONDO_OP_ENTRY("MatMul", 1, 28, 2, 2, 1, 1, no_attributes, infer_matmul, compute_matmul),
+    RONDO_OP_ENTRY("Gemm", 7, 28, 2, 3, 1, 1, gemm_attributes, infer_gemm, compute_gemm),
+    RONDO_OP_ENTRY("Det", 11, 28, 1, 1, 1, 1, no_attributes, infer_det, compute_det),
+    RONDO_OP_ENTRY("MatMulInteger", 10, 28, 2, 4, 1, 1, no_attributes, infer_matmul_integer,
                    compute_matmul_integer),
-    RONDO_OP_ENTRY("QLinearMatMul", 10, 21, 8, 8, 1, 1, no_attributes, infer_qlinear_matmul,
+    RONDO_OP_ENTRY("QLinearMatMul", 10, 28, 8, 8, 1, 1, no_attributes, infer_qlinear_matmul,
                    compute_qlinear_matmul),
-    RONDO_OP_ENTRY("Einsum", 12, 21, 1, RONDO_OP_ANY_COUNT, 1, 1, einsum_attributes,
+    RONDO_OP_ENTRY("Einsum", 12, 28, 1, RONDO_OP_ANY_COUNT, 1, 1, einsum_attributes,
                    rondo__einsum_infer, rondo__einsum_compute),
     {.name = NULL},
 };

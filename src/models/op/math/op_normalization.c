@@ -337,6 +337,53 @@ static rondo_status compute_layer(rondo__compute *compute) {
     return rondo__scratch_end(&scratch);
 }
 
+// ---- RMSNormalization -------------------------------------------------------------------------
+
+static rondo_status infer_rms(rondo__infer *infer) {
+    const rondo__tensor_info *inputs = infer->inputs;
+    int32_t axis;
+    RETURN_IF_ERROR(rondo__infer_check_float(infer, 0, 1));
+    RETURN_IF_ERROR(rondo__infer_check_float(infer, 1, 1));
+    RETURN_IF_ERROR(rondo__op_resolve_axis(infer->op, rondo__op_get_int(infer->op, "axis", -1),
+                                           inputs[0].shape.rank, &axis));
+    RETURN_IF_ERROR(check_stretch(infer, 1));
+    const int64_t stash = rondo__op_get_int(infer->op, "stash_type", 1);
+    if (!rondo__dtype_is_float(rondo__dtype_from_onnx(stash))) {
+        return rondo__op_fail_element_type(infer->op, "stash_type", stash);
+    }
+    return rondo__infer_set_output(infer, 0, inputs[1].dtype, &inputs[0].shape);
+}
+
+static rondo_status compute_rms(rondo__compute *compute) {
+    const rondo__op *op = compute->op;
+    const rondo_shape *shape = &compute->inputs[0]->shape;
+    int32_t axis;
+    RETURN_IF_ERROR(
+        rondo__op_resolve_axis(op, rondo__op_get_int(op, "axis", -1), shape->rank, &axis));
+    const int64_t rows = rondo__shape_multiply(shape, 0, axis);
+    const int64_t length = rondo__shape_multiply(shape, axis, shape->rank);
+    const double epsilon = (double)rondo__op_get_float(op, "epsilon", 1e-5f);
+    int64_t steps[RONDO_RANK_MAX];
+    get_broadcast_steps(compute->inputs[1], shape, steps);
+    rondo__scratch scratch = {0};
+    double *x = rondo__scratch_widen(&scratch, compute->inputs[0]);
+    const double *scale = rondo__scratch_widen(&scratch, compute->inputs[1]);
+    if (scratch.status == RONDO_STATUS_OK) {
+        for (int64_t row = 0; row < rows && length > 0; row++) {
+            double squares = 0.0;
+            for (int64_t i = row * length; i < (row + 1) * length; i++) {
+                squares += x[i] * x[i];
+            }
+            const double inverse = 1.0 / sqrt(squares / (double)length + epsilon);
+            for (int64_t i = row * length; i < (row + 1) * length; i++) {
+                x[i] *= inverse * scale[get_place(i, shape, steps)];
+            }
+        }
+        scratch.status = rondo__narrow(compute, 0, x);
+    }
+    return rondo__scratch_end(&scratch);
+}
+
 // ---- LRN --------------------------------------------------------------------------------------
 
 static rondo_status infer_lrn(rondo__infer *infer) {
@@ -498,17 +545,19 @@ static const char *const mvn_attributes[] = {"axes", NULL};
 const rondo__op_def rondo__op_table_normalization[] = {
     RONDO_OP_ENTRY("BatchNormalization", 9, 13, 5, 5, 1, 5, batch_attributes, infer_batch,
                    compute_batch),
-    RONDO_OP_ENTRY("BatchNormalization", 14, 21, 5, 5, 1, 3, batch_attributes, infer_batch,
+    RONDO_OP_ENTRY("BatchNormalization", 14, 28, 5, 5, 1, 3, batch_attributes, infer_batch,
                    compute_batch),
-    RONDO_OP_ENTRY("InstanceNormalization", 6, 21, 3, 3, 1, 1, epsilon_attributes, infer_instance,
+    RONDO_OP_ENTRY("InstanceNormalization", 6, 28, 3, 3, 1, 1, epsilon_attributes, infer_instance,
                    compute_instance),
-    RONDO_OP_ENTRY("GroupNormalization", 18, 21, 3, 3, 1, 1, group_attributes, infer_group,
+    RONDO_OP_ENTRY("GroupNormalization", 18, 28, 3, 3, 1, 1, group_attributes, infer_group,
                    compute_group),
-    RONDO_OP_ENTRY("LayerNormalization", 17, 21, 2, 3, 1, 3, layer_attributes, infer_layer,
+    RONDO_OP_ENTRY("LayerNormalization", 17, 28, 2, 3, 1, 3, layer_attributes, infer_layer,
                    compute_layer),
-    RONDO_OP_ENTRY("LRN", 1, 21, 1, 1, 1, 1, lrn_attributes, infer_lrn, compute_lrn),
-    RONDO_OP_ENTRY("LpNormalization", 1, 21, 1, 1, 1, 1, lp_attributes, infer_lp, compute_lp),
-    RONDO_OP_ENTRY("MeanVarianceNormalization", 9, 21, 1, 1, 1, 1, mvn_attributes, infer_mvn,
+    RONDO_OP_ENTRY("RMSNormalization", 23, 28, 2, 2, 1, 1, layer_attributes, infer_rms,
+                   compute_rms),
+    RONDO_OP_ENTRY("LRN", 1, 28, 1, 1, 1, 1, lrn_attributes, infer_lrn, compute_lrn),
+    RONDO_OP_ENTRY("LpNormalization", 1, 28, 1, 1, 1, 1, lp_attributes, infer_lp, compute_lp),
+    RONDO_OP_ENTRY("MeanVarianceNormalization", 9, 28, 1, 1, 1, 1, mvn_attributes, infer_mvn,
                    compute_mvn),
     {.name = NULL},
 };

@@ -349,8 +349,8 @@ static const char *const multinomial_attributes[] = {"dtype", "sample_size", "se
 
 #define ENTRY(op, first, inputs, more_flags, attribute_list, infer_function, compute_function) \
     {                                                                                          \
-        .domain = "", .name = op, .opset_min = first, .opset_max = 21, .input_min = inputs,    \
-        .input_max = inputs, .output_min = 1, .output_max = 1,                                 \
+        .domain = "", .name = op, .opset_min = first, .opset_max = RONDO_OP_OPSET_MAX,         \
+        .input_min = inputs, .input_max = inputs, .output_min = 1, .output_max = 1,            \
         .flags = RONDO__OP_RANDOM | RONDO__OP_NATIVE_HALF | (more_flags),                      \
         .capture = RONDO__CAPTURE_YES, .attributes = attribute_list, .infer = infer_function,  \
         .compute = compute_function,                                                           \

@@ -1,4 +1,4 @@
-// op/math/op_scan.c — ops that run along one axis: ArgMax, ArgMin, CumSum.
+// op/math/op_scan.c — ops that run along one axis: ArgMax, ArgMin, CumProd, CumSum.
 // SPDX-License-Identifier: Apache-2.0
 #include <stdbool.h>
 #include <stdint.h>
@@ -94,37 +94,40 @@ static rondo_status compute_arg_min(rondo__compute *compute) {
     return compute_arg(compute, min_kernels);
 }
 
-// ---- CumSum -----------------------------------------------------------------------------------
+// ---- CumProd, CumSum --------------------------------------------------------------------------
 
-// Sums along a line of elements `stride` apart, which may be negative.
-typedef void (*sum_kernel)(const void *x, void *y, int64_t extent, int64_t stride,
-                           bool is_exclusive);
+// Adds or multiplies along a line of elements `stride` apart, which may be negative.
+typedef void (*line_kernel)(const void *x, void *y, int64_t extent, int64_t stride,
+                            bool is_exclusive);
 
-#define DEFINE_CUMSUM(name, type, accumulator)                                           \
-    static void cumsum_##name(const void *in, void *out, int64_t extent, int64_t stride, \
-                              bool is_exclusive) {                                       \
-        const type *x = in;                                                              \
-        type *y = out;                                                                   \
-        accumulator sum = 0;                                                             \
-        for (int64_t i = 0; i < extent; ++i) {                                           \
-            const accumulator before = sum;                                              \
-            sum += (accumulator)x[i * stride];                                           \
-            y[i * stride] = (type)(is_exclusive ? before : sum);                         \
-        }                                                                                \
+#define DEFINE_LINE(name, suffix, type, accumulator, start, operator)                      \
+    static void name##_##suffix(const void *in, void *out, int64_t extent, int64_t stride, \
+                                bool is_exclusive) {                                       \
+        const type *x = in;                                                                \
+        type *y = out;                                                                     \
+        accumulator value = start;                                                         \
+        for (int64_t i = 0; i < extent; ++i) {                                             \
+            const accumulator before = value;                                              \
+            value operator(accumulator) x[i * stride];                                     \
+            y[i * stride] = (type)(is_exclusive ? before : value);                         \
+        }                                                                                  \
     }
-DEFINE_CUMSUM(F32, float, double)
-DEFINE_CUMSUM(F64, double, double)
-DEFINE_CUMSUM(I32, int32_t, uint64_t)
-DEFINE_CUMSUM(I64, int64_t, uint64_t)
-DEFINE_CUMSUM(U32, uint32_t, uint64_t)
-DEFINE_CUMSUM(U64, uint64_t, uint64_t)
+#define DEFINE_LINES(name, start, operator)                             \
+    DEFINE_LINE(name, F32, float, double, start, operator)              \
+    DEFINE_LINE(name, F64, double, double, start, operator)             \
+    DEFINE_LINE(name, I32, int32_t, uint64_t, start, operator)          \
+    DEFINE_LINE(name, I64, int64_t, uint64_t, start, operator)          \
+    DEFINE_LINE(name, U32, uint32_t, uint64_t, start, operator)         \
+    DEFINE_LINE(name, U64, uint64_t, uint64_t, start, operator)         \
+    static const line_kernel name##_kernels[RONDO_DTYPE_COUNT] = {      \
+        [RONDO_DTYPE_F32] = name##_F32, [RONDO_DTYPE_F64] = name##_F64, \
+        [RONDO_DTYPE_I32] = name##_I32, [RONDO_DTYPE_I64] = name##_I64, \
+        [RONDO_DTYPE_U32] = name##_U32, [RONDO_DTYPE_U64] = name##_U64, \
+    };
+DEFINE_LINES(cumprod, 1, *=)
+DEFINE_LINES(cumsum, 0, +=)
 
-static const sum_kernel cumsum_kernels[RONDO_DTYPE_COUNT] = {
-    [RONDO_DTYPE_F32] = cumsum_F32, [RONDO_DTYPE_F64] = cumsum_F64, [RONDO_DTYPE_I32] = cumsum_I32,
-    [RONDO_DTYPE_I64] = cumsum_I64, [RONDO_DTYPE_U32] = cumsum_U32, [RONDO_DTYPE_U64] = cumsum_U64,
-};
-
-static rondo_status infer_cumsum(rondo__infer *infer) {
+static rondo_status infer_cumulative(rondo__infer *infer) {
     rondo_dtype dtype = infer->inputs[0].dtype;
     rondo_dtype axis_dtype = infer->inputs[1].dtype;
     if (cumsum_kernels[rondo__dtype_widen(dtype)] == NULL) {
@@ -137,7 +140,7 @@ static rondo_status infer_cumsum(rondo__infer *infer) {
     return rondo__infer_like_input(infer);
 }
 
-static rondo_status compute_cumsum(rondo__compute *compute) {
+static rondo_status compute_cumulative(rondo__compute *compute, const line_kernel *kernels) {
     const rondo_tensor *input = compute->inputs[0];
     const rondo_shape *x = &input->shape;
     bool is_exclusive = rondo__op_get_int(compute->op, "exclusive", 0) != 0;
@@ -155,18 +158,26 @@ static rondo_status compute_cumsum(rondo__compute *compute) {
         for (int64_t i = 0; i < inner; ++i) {
             int64_t first = o * extent * inner + i + (is_reverse ? (extent - 1) * inner : 0);
             size_t at = (size_t)first * bytes;
-            cumsum_kernels[input->dtype]((const uint8_t *)input->data + at, (uint8_t *)output + at,
-                                         extent, is_reverse ? -inner : inner, is_exclusive);
+            kernels[input->dtype]((const uint8_t *)input->data + at, (uint8_t *)output + at, extent,
+                                  is_reverse ? -inner : inner, is_exclusive);
         }
     }
     return RONDO_STATUS_OK;
+}
+
+static rondo_status compute_cumprod(rondo__compute *compute) {
+    return compute_cumulative(compute, cumprod_kernels);
+}
+
+static rondo_status compute_cumsum(rondo__compute *compute) {
+    return compute_cumulative(compute, cumsum_kernels);
 }
 
 // ---- the table --------------------------------------------------------------------------------
 
 static const char *const arg_attributes[] = {"axis", "keepdims", NULL};
 static const char *const arg_12_attributes[] = {"axis", "keepdims", "select_last_index", NULL};
-static const char *const cumsum_attributes[] = {"exclusive", "reverse", NULL};
+static const char *const cumulative_attributes[] = {"exclusive", "reverse", NULL};
 
 #define ENTRY(op, first, last, inputs, attribute_list, infer_function, compute_function)      \
     {                                                                                         \
@@ -177,9 +188,10 @@ static const char *const cumsum_attributes[] = {"exclusive", "reverse", NULL};
 
 const rondo__op_def rondo__op_table_scan[] = {
     ENTRY("ArgMax", 1, 11, 1, arg_attributes, infer_arg, compute_arg_max),
-    ENTRY("ArgMax", 12, 21, 1, arg_12_attributes, infer_arg, compute_arg_max),
+    ENTRY("ArgMax", 12, 28, 1, arg_12_attributes, infer_arg, compute_arg_max),
     ENTRY("ArgMin", 1, 11, 1, arg_attributes, infer_arg, compute_arg_min),
-    ENTRY("ArgMin", 12, 21, 1, arg_12_attributes, infer_arg, compute_arg_min),
-    ENTRY("CumSum", 11, 21, 2, cumsum_attributes, infer_cumsum, compute_cumsum),
+    ENTRY("ArgMin", 12, 28, 1, arg_12_attributes, infer_arg, compute_arg_min),
+    ENTRY("CumProd", 26, 28, 2, cumulative_attributes, infer_cumulative, compute_cumprod),
+    ENTRY("CumSum", 11, 28, 2, cumulative_attributes, infer_cumulative, compute_cumsum),
     {0},
 };

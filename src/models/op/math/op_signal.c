@@ -495,13 +495,13 @@ static const char *const mel_attributes[] = {"output_datatype", NULL};
 
 const rondo__op_def rondo__op_table_signal[] = {
     RONDO_OP_ENTRY("DFT", 17, 19, 1, 2, 1, 1, dft_17_attributes, infer_dft, compute_dft),
-    RONDO_OP_ENTRY("DFT", 20, 21, 1, 3, 1, 1, dft_20_attributes, infer_dft, compute_dft),
-    RONDO_OP_ENTRY("STFT", 17, 21, 2, 4, 1, 1, stft_attributes, infer_stft, compute_stft),
-    RONDO_OP_ENTRY("HannWindow", 17, 21, 1, 1, 1, 1, window_attributes, infer_window, compute_hann),
-    RONDO_OP_ENTRY("HammingWindow", 17, 21, 1, 1, 1, 1, window_attributes, infer_window,
+    RONDO_OP_ENTRY("DFT", 20, 28, 1, 3, 1, 1, dft_20_attributes, infer_dft, compute_dft),
+    RONDO_OP_ENTRY("STFT", 17, 28, 2, 4, 1, 1, stft_attributes, infer_stft, compute_stft),
+    RONDO_OP_ENTRY("HannWindow", 17, 28, 1, 1, 1, 1, window_attributes, infer_window, compute_hann),
+    RONDO_OP_ENTRY("HammingWindow", 17, 28, 1, 1, 1, 1, window_attributes, infer_window,
                    compute_hamming),
-    RONDO_OP_ENTRY("BlackmanWindow", 17, 21, 1, 1, 1, 1, window_attributes, infer_window,
+    RONDO_OP_ENTRY("BlackmanWindow", 17, 28, 1, 1, 1, 1, window_attributes, infer_window,
                    compute_blackman),
-    RONDO_OP_ENTRY("MelWeightMatrix", 17, 21, 5, 5, 1, 1, mel_attributes, infer_mel, compute_mel),
+    RONDO_OP_ENTRY("MelWeightMatrix", 17, 28, 5, 5, 1, 1, mel_attributes, infer_mel, compute_mel),
     {.name = NULL},
 };

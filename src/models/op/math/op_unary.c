@@ -64,6 +64,7 @@ typedef struct unary_spec {
     X(LeakyRelu, 6, "alpha", 0.01f, NULL, 0.0f, x < (T)0 ? a * x : x)                    \
     X(Selu, 6, "alpha", 1.67326319217681884765625f, "gamma", 1.05070102214813232421875f, \
       x > (T)0 ? b * x : b * (a * expm1(x)))                                             \
+    X(Swish, 24, "alpha", 1.0f, NULL, 0.0f, x / ((T)1 + exp(-(a * x))))                  \
     X(ThresholdedRelu, 10, "alpha", 1.0f, NULL, 0.0f, x > a ? x : (T)0)
 
 static inline float clamp_unit_F32(float x) {

@@ -88,6 +88,11 @@ static rondo_status infer_quantize(rondo__infer *infer) {
     if (!rondo__dtype_is_float(inputs[1].dtype)) {
         return rondo__op_fail_dtype(infer->op, 1, inputs[1].dtype);
     }
+    // The quotient is in f32, whatever its operands are.
+    const int64_t precision = rondo__op_get_int(infer->op, "precision", 0);
+    if (precision != 0 && rondo__dtype_from_onnx(precision) != RONDO_DTYPE_F32) {
+        return rondo__op_fail_unsupported(infer->op, "attribute precision is no f32");
+    }
     rondo_dtype dtype = RONDO_DTYPE_U8;
     if (rondo__infer_has_input(infer, 2)) {
         dtype = inputs[2].dtype;
@@ -140,6 +145,11 @@ static rondo_status infer_dequantize(rondo__infer *infer) {
     }
     if (!rondo__dtype_is_float(inputs[1].dtype)) {
         return rondo__op_fail_dtype(infer->op, 1, inputs[1].dtype);
+    }
+    const int64_t output = rondo__op_get_int(infer->op, "output_dtype", 0);
+    if (output != 0 && rondo__dtype_from_onnx(output) != inputs[1].dtype) {
+        return rondo__op_fail_unsupported(infer->op,
+                                          "attribute output_dtype is not the type of the scale");
     }
     if (rondo__infer_has_input(infer, 2)) {
         RETURN_IF_ERROR(rondo__infer_check_same_dtype(infer, 0, 2));
@@ -214,15 +224,22 @@ static rondo_status compute_dynamic(rondo__compute *compute) {
 
 static const char *const quantize_attributes[] = {"axis", "block_size", "output_dtype", "saturate",
                                                   NULL};
+static const char *const quantize_23_attributes[] = {"axis",     "block_size", "output_dtype",
+                                                     "saturate", "precision",  NULL};
 static const char *const dequantize_attributes[] = {"axis", "block_size", NULL};
+static const char *const dequantize_23_attributes[] = {"axis", "block_size", "output_dtype", NULL};
 static const char *const no_attributes[] = {NULL};
 
 const rondo__op_def rondo__op_table_quantize[] = {
-    RONDO_OP_ENTRY("QuantizeLinear", 10, 21, 2, 3, 1, 1, quantize_attributes, infer_quantize,
+    RONDO_OP_ENTRY("QuantizeLinear", 10, 22, 2, 3, 1, 1, quantize_attributes, infer_quantize,
                    compute_quantize),
-    RONDO_OP_ENTRY("DequantizeLinear", 10, 21, 2, 3, 1, 1, dequantize_attributes, infer_dequantize,
+    RONDO_OP_ENTRY("QuantizeLinear", 23, 28, 2, 3, 1, 1, quantize_23_attributes, infer_quantize,
+                   compute_quantize),
+    RONDO_OP_ENTRY("DequantizeLinear", 10, 22, 2, 3, 1, 1, dequantize_attributes, infer_dequantize,
                    compute_dequantize),
-    RONDO_OP_ENTRY("DynamicQuantizeLinear", 11, 21, 1, 1, 3, 3, no_attributes, infer_dynamic,
+    RONDO_OP_ENTRY("DequantizeLinear", 23, 28, 2, 3, 1, 1, dequantize_23_attributes,
+                   infer_dequantize, compute_dequantize),
+    RONDO_OP_ENTRY("DynamicQuantizeLinear", 11, 28, 1, 1, 3, 3, no_attributes, infer_dynamic,
                    compute_dynamic),
     {.name = NULL},
 };

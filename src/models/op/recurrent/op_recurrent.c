@@ -502,8 +502,8 @@ static const char *const gru_attributes[] = {COMMON_ATTRIBUTES, "linear_before_r
 static const char *const lstm_attributes[] = {COMMON_ATTRIBUTES, "input_forget", NULL};
 
 const rondo__op_def rondo__op_table_recurrent[] = {
-    RONDO_OP_ENTRY("RNN", 7, 21, 3, 6, 0, 2, rnn_attributes, infer_recurrent, compute_recurrent),
-    RONDO_OP_ENTRY("GRU", 7, 21, 3, 6, 0, 2, gru_attributes, infer_recurrent, compute_recurrent),
-    RONDO_OP_ENTRY("LSTM", 7, 21, 3, 8, 0, 3, lstm_attributes, infer_recurrent, compute_recurrent),
+    RONDO_OP_ENTRY("RNN", 7, 28, 3, 6, 0, 2, rnn_attributes, infer_recurrent, compute_recurrent),
+    RONDO_OP_ENTRY("GRU", 7, 28, 3, 6, 0, 2, gru_attributes, infer_recurrent, compute_recurrent),
+    RONDO_OP_ENTRY("LSTM", 7, 28, 3, 8, 0, 3, lstm_attributes, infer_recurrent, compute_recurrent),
     {.name = NULL},
 };

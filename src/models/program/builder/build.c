@@ -148,7 +148,7 @@ rondo_status rondo__program_add_simple(rondo_program *program, const char *domai
                                        const char *op_name, const char *node_name,
                                        const int32_t *inputs, size_t input_count,
                                        const int32_t *outputs, size_t output_count) {
-    rondo__op op = {.opset = RONDO_OP_OPSET_MAX};
+    rondo__op op = {.opset = RONDO_OP_OPSET_WRITTEN};
     op.def = rondo__op_lookup(domain, op_name, op.opset);
     if (op.def == NULL) {
         return RONDO_FAIL(UNSUPPORTED, "unsupported: op %s%s%s version %d", domain,

@@ -42,7 +42,7 @@ rondo_status rondo_builder_create(const rondo_builder_options *options,
     *out_builder = NULL;
     RETURN_IF_ERROR(
         rondo__read_options(options, &merged, sizeof merged, __func__, "rondo_builder_options"));
-    const int32_t opset = merged.opset == 0 ? RONDO_OP_OPSET_MAX : merged.opset;
+    const int32_t opset = merged.opset == 0 ? RONDO_OP_OPSET_WRITTEN : merged.opset;
     if (opset < RONDO_OP_OPSET_MIN || opset > RONDO_OP_OPSET_MAX) {
         return RONDO_FAIL(INVALID, "opset %d; %d to %d are known", opset, RONDO_OP_OPSET_MIN,
                           RONDO_OP_OPSET_MAX);

@@ -15,6 +15,7 @@
 #define BOXED "coordinates need more than the 11 bits of f16"
 #define SUMMED "sums of many elements may leave the range of f16"
 #define COMPARED "thresholds, categories and labels are compared in f32"
+#define BITS "the bits of f32 are read"
 #define TRAINED "a training step sums many elements and divides by small ones"
 
 static const rondo__half_rule rules[] = {
@@ -23,6 +24,8 @@ static const rondo__half_rule rules[] = {
     {"ReduceProd", HALF_STAYS, HALF_WIDE, POWER},
     {"Det", HALF_STAYS, HALF_WIDE, POWER},
     {"ReduceL2", HALF_STAYS, HALF_FINE, POWER},
+    {"CumProd", HALF_STAYS, HALF_WIDE, POWER},
+    {"BitCast", HALF_STAYS, HALF_WIDE, BITS},
     {"Exp", HALF_STAYS, HALF_WIDE, EXPONENTIAL},
     {"Sinh", HALF_STAYS, HALF_WIDE, EXPONENTIAL},
     {"Cosh", HALF_STAYS, HALF_WIDE, EXPONENTIAL},
@@ -94,6 +97,7 @@ static const rondo__half_rule rules[] = {
     {"InstanceNormalization", HALF_BOUNDED, HALF_PLAIN, NULL},
     {"GroupNormalization", HALF_BOUNDED, HALF_PLAIN, NULL},
     {"LayerNormalization", HALF_BOUNDED, HALF_PLAIN, NULL},
+    {"RMSNormalization", HALF_BOUNDED, HALF_PLAIN, NULL},
     {"LpNormalization", HALF_BOUNDED, HALF_PLAIN, NULL},
     {"MeanVarianceNormalization", HALF_BOUNDED, HALF_PLAIN, NULL},
     {"LSTM", HALF_BOUNDED, HALF_PLAIN, NULL},

@@ -236,8 +236,8 @@ static bool is_depth_to_space(const layout *l, const rondo__node *node) {
 
 static rondo_status become_transpose(rondo__node *node, int32_t x, const int64_t *perm,
                                      size_t rank) {
-    rondo__op op = {.opset = RONDO_OP_OPSET_MAX,
-                    .def = rondo__op_lookup("", "Transpose", RONDO_OP_OPSET_MAX)};
+    rondo__op op = {.opset = RONDO_OP_OPSET_WRITTEN,
+                    .def = rondo__op_lookup("", "Transpose", RONDO_OP_OPSET_WRITTEN)};
     int32_t *inputs = rondo__calloc(1, sizeof *inputs);
     rondo_status status =
         inputs != NULL ? rondo__op_set_ints(&op, "perm", perm, rank) : RONDO_STATUS_NO_MEMORY;

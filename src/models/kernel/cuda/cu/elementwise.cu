@@ -243,6 +243,9 @@ struct modulo<T, true> {
         if (!truncate && r != (T)0 && ((r < (T)0) != (b < (T)0))) {
             r = r + b;
         }
+        if (!truncate && r == (T)0) {
+            r = b < (T)0 ? -(T)0 : (T)0;
+        }
         return r;
     }
 };
@@ -278,9 +281,9 @@ __device__ __forceinline__ T op_BitwiseXor(T a, T b) {
 template <typename T>
 __device__ __forceinline__ T op_BitShift(T a, T b, bool left) {
     if ((u64)b >= sizeof(T) * 8) {
-        return (T)0;
+        return !left && a < (T)0 ? (T)-1 : (T)0;
     }
-    return left ? (T)(a << b) : (T)(a >> b);
+    return left ? (T)((u64)a << b) : (T)(a >> b);
 }
 template <typename T>
 __device__ __forceinline__ bool op_Equal(T a, T b) {
