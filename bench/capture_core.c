@@ -25,7 +25,7 @@
 #include "goals.h"
 #include "rondo/rondo.h"
 
-enum { DRAIN_EVERY = 16, TURN_COUNT_MAX = 20000 };
+enum { DRAIN_EVERY = 16 };
 
 // One column of samples for each thing that a turn measures.
 typedef struct table {

@@ -74,15 +74,3 @@ void rondo__marks_take(rondo_stream *stream) {
 void rondo__marks_take_exactly(rondo_stream *stream) {
     take(stream, true);
 }
-
-void rondo__marks_prepare(rondo_stream *stream) {
-    if (__builtin_expect(!atomic_load_explicit(&stream->may_record, memory_order_relaxed), 1) ||
-        atomic_load_explicit(&stream->device->open_capture_count, memory_order_acquire) == 0) {
-        return;
-    }
-    rondo__capture_state state = RONDO__CAPTURE_NONE;
-    if (stream->device->backend->get_capture_state(stream, &state) == RONDO_STATUS_OK &&
-        state == RONDO__CAPTURE_ACTIVE) {
-        take(stream, true);
-    }
-}

@@ -24,7 +24,5 @@ static inline void rondo__marks_begin(rondo_stream *stream, uint64_t capture_id)
 void rondo__marks_take(rondo_stream *stream);
 // The same, and counts however many there are.
 void rondo__marks_take_exactly(rondo_stream *stream);
-// Before a call that breaks a capture: takes the marks when the stream takes part in one.
-void rondo__marks_prepare(rondo_stream *stream);
 
 #endif  // RONDO_CAPTURE_MARKS_H

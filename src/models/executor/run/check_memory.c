@@ -80,7 +80,7 @@ static rondo_status find_regions(rondo__check_memory *memory, const rondo__plan 
 
 // ---- copies -----------------------------------------------------------------------------------
 
-typedef enum direction { TO_BEFORE, FROM_BEFORE, TO_HOST, FROM_HOST } direction;
+typedef enum direction { TO_BEFORE, FROM_BEFORE, TO_HOST } direction;
 
 // A region in pinned memory; `before` is on the device.
 static rondo_status copy_pinned(rondo_stream *stream, const rondo__check_region *region,
@@ -94,8 +94,7 @@ static rondo_status copy_pinned(rondo_stream *stream, const rondo__check_region 
                                  RONDO_COPY_DEVICE_TO_HOST);
     }
     RETURN_IF_ERROR(rondo_stream_synchronize(stream));
-    memcpy(way == TO_HOST ? place : region->address, way == TO_HOST ? region->address : place,
-           region->bytes);
+    memcpy(place, region->address, region->bytes);
     return RONDO_STATUS_OK;
 }
 
@@ -109,9 +108,8 @@ static rondo_status copy_regions(rondo__check_memory *memory, char *copy, direct
             RETURN_IF_ERROR(copy_pinned(stream, region, place, way));
             continue;
         }
-        const rondo_copy_kind kind = way == TO_HOST     ? RONDO_COPY_DEVICE_TO_HOST
-                                     : way == FROM_HOST ? RONDO_COPY_HOST_TO_DEVICE
-                                                        : RONDO_COPY_DEVICE_TO_DEVICE;
+        const rondo_copy_kind kind =
+            way == TO_HOST ? RONDO_COPY_DEVICE_TO_HOST : RONDO_COPY_DEVICE_TO_DEVICE;
         RETURN_IF_ERROR(rondo_stream_copy(stream, is_out ? place : region->address,
                                           is_out ? region->address : place, region->bytes, kind));
     }
@@ -138,11 +136,6 @@ static rondo_status set_generators(rondo__check_memory *memory,
 rondo_status rondo__check_memory_go_back(rondo__check_memory *memory) {
     RETURN_IF_ERROR(copy_regions(memory, memory->before, FROM_BEFORE));
     return set_generators(memory, memory->states[BEFORE]);
-}
-
-rondo_status rondo__check_memory_go_to_eager(rondo__check_memory *memory) {
-    RETURN_IF_ERROR(copy_regions(memory, memory->eager, FROM_HOST));
-    return set_generators(memory, memory->states[EAGER]);
 }
 
 rondo_status rondo__check_memory_keep(rondo__check_memory *memory, bool is_replayed) {

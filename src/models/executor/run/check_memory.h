@@ -43,9 +43,8 @@ RONDO_MUST_USE rondo_status rondo__check_memory_init(rondo_executor *executor,
                                                      rondo__check_memory *out_memory);
 void rondo__check_memory_deinit(rondo__check_memory *memory);
 
-// Everything is as it was before; or as the eager run left it.
+// Everything is as it was before.
 RONDO_MUST_USE rondo_status rondo__check_memory_go_back(rondo__check_memory *memory);
-RONDO_MUST_USE rondo_status rondo__check_memory_go_to_eager(rondo__check_memory *memory);
 
 // Waits for the stream and keeps what is there as `eager` or `replayed`.
 RONDO_MUST_USE rondo_status rondo__check_memory_keep(rondo__check_memory *memory, bool is_replayed);

@@ -424,39 +424,6 @@ int64_t rondo__cuda_read_ints(rondo__cuda_kernel *kernel, size_t index, int64_t 
     return count;
 }
 
-bool rondo__cuda_read_scalar(rondo__cuda_kernel *kernel, size_t index, double *out_value) {
-    const rondo_tensor *tensor = rondo__cuda_input(kernel, index)->constant;
-    if (tensor == NULL || rondo_shape_get_count(&tensor->shape) < 1) {
-        rondo__cuda_refuse(kernel, "a parameter that is computed on the device");
-        return false;
-    }
-    const void *data = tensor->data;
-    switch (tensor->dtype) {
-        case RONDO_DTYPE_F32:
-            *out_value = (double)((const float *)data)[0];
-            return true;
-        case RONDO_DTYPE_F64:
-            *out_value = ((const double *)data)[0];
-            return true;
-        case RONDO_DTYPE_F16:
-            *out_value = (double)rondo_f16_to_float(((const uint16_t *)data)[0]);
-            return true;
-        case RONDO_DTYPE_I64:
-            *out_value = (double)((const int64_t *)data)[0];
-            return true;
-        case RONDO_DTYPE_I32:
-            *out_value = (double)((const int32_t *)data)[0];
-            return true;
-        case RONDO_DTYPE_BOOL:
-        case RONDO_DTYPE_U8:
-            *out_value = (double)((const uint8_t *)data)[0];
-            return true;
-        default:
-            rondo__cuda_refuse(kernel, "a parameter of this type");
-            return false;
-    }
-}
-
 int64_t rondo__cuda_read_axes(rondo__cuda_kernel *kernel, const char *attribute, size_t index,
                               int32_t rank, int64_t *out_axes) {
     size_t attribute_count = 0;

@@ -229,8 +229,6 @@ bool rondo__cuda_wants_output(const rondo__cuda_kernel *kernel, size_t index);
 // when the value is not known at prepare time or does not fit; then the kernel is refused.
 int64_t rondo__cuda_read_ints(rondo__cuda_kernel *kernel, size_t index, int64_t *out_values,
                               int64_t capacity);
-// Element 0 of a constant input as a double; false (and refused) when it is not known.
-bool rondo__cuda_read_scalar(rondo__cuda_kernel *kernel, size_t index, double *out_value);
 
 // Axes from the attribute (old opsets) or from constant input `index`, made positive. Returns the
 // count, or -1 after refusing. Without either, 0.

@@ -15,7 +15,7 @@
 
 typedef enum cell_kind { CELL_RNN, CELL_GRU, CELL_LSTM } cell_kind;
 
-enum { GATE_MAX = 4, DIRECTION_MAX = 2 };
+enum { DIRECTION_MAX = 2 };
 
 // ---- activations ------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "program/builder/builder_parts.h"
 
-enum { OPSET_MIN = 13, OPSET_CAST_LIKE = 15 };
+enum { OPSET_MIN = 13 };
 
 // A group of nodes that are added as one. After a failure `status` stays set and the parts that
 // follow do nothing.

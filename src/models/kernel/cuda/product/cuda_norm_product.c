@@ -32,7 +32,6 @@ enum {
     INPUT_GAIN = 4,
     INPUT_SHIFT = 5,
     INPUT_MOMENTS = 6,
-    FOLDED_MOST = RONDO__CUDA_TENSOR_PLANS,
     // A fast contest tries so many folded plans where a kernel's launch is most of what a
     // normalisation costs, and so many where its memory traffic is.
     FOLDED_FAST = 4,
