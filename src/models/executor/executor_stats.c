@@ -15,9 +15,9 @@ static void set_graphs(rondo_executor *executor, rondo_graphs_mode graphs) {
     for (const rondo__plan *plan = rondo__executor_next_plan(executor, NULL); plan != NULL;
          plan = rondo__executor_next_plan(executor, plan)) {
         for (size_t s = 0; s < plan->step_count; ++s) {
-            for (size_t b = 0; b < plan->steps[s].body_count; ++b) {
-                if (plan->steps[s].bodies[b] != NULL) {
-                    set_graphs(plan->steps[s].bodies[b], graphs);
+            for (size_t b = 0; b < plan->steps[s].run.body_count; ++b) {
+                if (plan->steps[s].run.bodies[b] != NULL) {
+                    set_graphs(plan->steps[s].run.bodies[b], graphs);
                 }
             }
         }
@@ -51,9 +51,9 @@ static void add_plan_bytes(const rondo_executor *executor, rondo_executor_stats 
     for (const rondo__plan *plan = rondo__executor_next_plan(executor, NULL); plan != NULL;
          plan = rondo__executor_next_plan(executor, plan)) {
         for (size_t s = 0; s < plan->step_count; ++s) {
-            for (size_t b = 0; b < plan->steps[s].body_count; ++b) {
-                if (plan->steps[s].bodies[b] != NULL) {
-                    add_plan_bytes(plan->steps[s].bodies[b], stats);
+            for (size_t b = 0; b < plan->steps[s].run.body_count; ++b) {
+                if (plan->steps[s].run.bodies[b] != NULL) {
+                    add_plan_bytes(plan->steps[s].run.bodies[b], stats);
                 }
             }
         }
@@ -78,14 +78,15 @@ static void add_graph_stats(const rondo__plan *plan, rondo_executor_stats *stats
     for (size_t s = 0; s < plan->step_count; ++s) {
         const rondo__step *step = &plan->steps[s];
         rondo_graph_stats graph = {.struct_size = sizeof graph};
-        if (step->graph != NULL && rondo_graph_get_stats(step->graph, &graph) == RONDO_STATUS_OK) {
+        if (step->run.graph != NULL &&
+            rondo_graph_get_stats(step->run.graph, &graph) == RONDO_STATUS_OK) {
             stats->node_count += graph.node_count;
             stats->capture_ns += graph.capture_ns;
             stats->instantiate_ns += graph.instantiate_ns;
             stats->graph_bytes += graph.device_bytes;
         }
-        for (size_t b = 0; b < step->body_count; ++b) {
-            const rondo_executor *body = step->bodies[b];
+        for (size_t b = 0; b < step->run.body_count; ++b) {
+            const rondo_executor *body = step->run.bodies[b];
             const rondo__plan *inner = body != NULL ? rondo__executor_next_plan(body, NULL) : NULL;
             for (; inner != NULL; inner = rondo__executor_next_plan(body, inner)) {
                 add_graph_stats(inner, stats);
@@ -134,7 +135,7 @@ rondo_status rondo_executor_get_stats(const rondo_executor *executor,
     }
     add_graph_stats(plan, &stats);
     for (size_t s = 0; s < plan->step_count; ++s) {
-        const uint64_t count = plan->steps[s].branch_count;
+        const uint64_t count = plan->steps[s].run.branch_count;
         stats.branch_count = count > stats.branch_count ? count : stats.branch_count;
     }
     rondo__write_struct(out_stats, &stats);

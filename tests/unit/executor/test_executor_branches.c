@@ -340,9 +340,9 @@ static void test_executor_branches__auto_settles(void **state) {
         rondo_tensor_deinit(&y);
         check(rondo_executor_set_graphs(executor, RONDO_GRAPHS_ON));
         const rondo__step *step = &executor->current->steps[0];
-        assert_true(k >= 2 || step->branch_count == 0);
+        assert_true(k >= 2 || step->run.branch_count == 0);
         if (k >= 3 && rondo__host_get_thread_count() > 1) {
-            assert_int_equal(executor->straight_count, step->branch_count > 1 ? 0 : 1);
+            assert_int_equal(executor->straight_count, step->run.branch_count > 1 ? 0 : 1);
         }
     }
     rondo_executor_destroy(executor);

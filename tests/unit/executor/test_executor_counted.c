@@ -290,8 +290,8 @@ static size_t count_inner(const rondo_executor *executor) {
     const rondo__plan *plan = executor->current;
     size_t count = 0;
     for (size_t s = 0; s < plan->step_count; ++s) {
-        for (size_t b = 0; b < plan->steps[s].body_count; ++b) {
-            const rondo_executor *body = plan->steps[s].bodies[b];
+        for (size_t b = 0; b < plan->steps[s].run.body_count; ++b) {
+            const rondo_executor *body = plan->steps[s].run.bodies[b];
             count += body != NULL ? body->current->bypassed_count + count_inner(body) : 0;
         }
     }
@@ -359,7 +359,7 @@ static void test_executor_counted__plans_for_counts(void **state) {
     rondo_executor *body = NULL;
     for (size_t i = 0; i < w.executor->current->step_count; ++i) {
         const rondo__step *step = &w.executor->current->steps[i];
-        body = step->body_count > 0 ? step->bodies[0] : body;
+        body = step->run.body_count > 0 ? step->run.bodies[0] : body;
     }
     assert_non_null(body);
     assert_int_equal(body->plans.stats.entry_count, 4);

@@ -55,9 +55,9 @@ static size_t check_borders(const rondo_executor *executor) {
             checked += 1;
         }
         for (size_t s = 0; s < plan->step_count; ++s) {
-            for (size_t b = 0; b < plan->steps[s].body_count; ++b) {
-                if (plan->steps[s].bodies[b] != NULL) {
-                    checked += check_borders(plan->steps[s].bodies[b]);
+            for (size_t b = 0; b < plan->steps[s].run.body_count; ++b) {
+                if (plan->steps[s].run.bodies[b] != NULL) {
+                    checked += check_borders(plan->steps[s].run.bodies[b]);
                 }
             }
         }

@@ -280,9 +280,9 @@ static size_t find_bodies(const rondo_executor *executor, rondo_executor **out_b
     size_t count = 0;
     for (size_t s = 0; s < plan->step_count; ++s) {
         const rondo__step *step = &plan->steps[s];
-        for (size_t b = 0; b < step->body_count; ++b) {
-            if (step->bodies[b] != NULL && step->bodies[b]->worth != NULL && count < most) {
-                out_bodies[count++] = step->bodies[b];
+        for (size_t b = 0; b < step->run.body_count; ++b) {
+            if (step->run.bodies[b] != NULL && step->run.bodies[b]->worth != NULL && count < most) {
+                out_bodies[count++] = step->run.bodies[b];
             }
         }
     }

@@ -10,25 +10,25 @@
 rondo_status rondo__body_get_executor(rondo_executor *parent, const rondo__node *node,
                                       rondo__step *step, const rondo__body_view *view,
                                       rondo_executor **out_executor) {
-    if (step->bodies == NULL) {
+    if (step->run.bodies == NULL) {
         size_t count = 0;
         for (size_t a = 0; a < node->op.attribute_count; ++a) {
             count += node->op.attributes[a].kind == RONDO__ATTRIBUTE_BODY ? 1 : 0;
         }
-        step->bodies = rondo__calloc(count, sizeof(rondo_executor *));
-        if (step->bodies == NULL) {
+        step->run.bodies = rondo__calloc(count, sizeof(rondo_executor *));
+        if (step->run.bodies == NULL) {
             return RONDO_STATUS_NO_MEMORY;
         }
-        step->body_count = count;
+        step->run.body_count = count;
     }
-    if (step->bodies[view->index] == NULL) {
+    if (step->run.bodies[view->index] == NULL) {
         // What is found on a GPU stays there in stream order (deferred_body.h).
         const bool is_beside =
             !rondo__node_is(node, "rondo", "Rest") || rondo_device_is_host(parent->device);
         RETURN_IF_ERROR(rondo__executor_create_body(parent, view->attribute->body,
                                                     is_beside ? NULL : parent->stream,
-                                                    &step->bodies[view->index]));
+                                                    &step->run.bodies[view->index]));
     }
-    *out_executor = step->bodies[view->index];
+    *out_executor = step->run.bodies[view->index];
     return RONDO_STATUS_OK;
 }

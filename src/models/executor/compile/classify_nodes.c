@@ -10,6 +10,7 @@
 #include "executor/devices/op_device.h"
 #include "executor/devices/other_gpus.h"
 #include "executor/devices/streamed_weights.h"
+#include "executor/devices/transfers.h"
 #include "executor/state/capture_verdict.h"
 #include "executor/state/counted.h"
 #include "executor/state/generators.h"
@@ -270,9 +271,24 @@ static void survey_nodes(rondo_executor *executor, rondo__plan *plan, rondo__ten
     }
 }
 
+// Room for the nodes and for the copies between sides.
+static rondo_status reserve_lists(rondo__planning *p) {
+    const rondo_program *program = p->plan->program;
+    p->node_room = program->node_count +  // with copies
+                   rondo__plan_count_sides(p->plan) * program->value_count;
+    p->class_of = rondo__calloc(p->node_room + 1, sizeof *p->class_of);
+    p->kernels = rondo__calloc(p->node_room + 1, sizeof(rondo__kernel *));
+    if (p->class_of == NULL || p->kernels == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    return rondo__executor_has_two_sides(p->executor) ? rondo__crossing_reserve(p->plan)
+                                                      : RONDO_STATUS_OK;
+}
+
 rondo_status rondo__planning_classify_nodes(rondo__planning *p) {
     rondo_executor *executor = p->executor;
     rondo__plan *plan = p->plan;
+    RETURN_IF_ERROR(reserve_lists(p));
     const rondo_program *program = plan->program;
     size_t widest = 1;
     for (size_t n = 0; n < program->node_count; ++n) {

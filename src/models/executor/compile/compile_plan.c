@@ -145,19 +145,6 @@ static rondo_status decide_streaming(rondo__planning *p) {
     return rondo__spill_decide(p->executor, p->plan);
 }
 
-static rondo_status reserve_lists(rondo__planning *p) {
-    const rondo_program *program = p->plan->program;
-    p->node_room = program->node_count +  // with copies
-                   rondo__plan_count_sides(p->plan) * program->value_count;
-    p->class_of = rondo__calloc(p->node_room + 1, sizeof *p->class_of);
-    p->kernels = rondo__calloc(p->node_room + 1, sizeof(rondo__kernel *));
-    if (p->class_of == NULL || p->kernels == NULL) {
-        return RONDO_STATUS_NO_MEMORY;
-    }
-    return rondo__executor_has_two_sides(p->executor) ? rondo__crossing_reserve(p->plan)
-                                                      : RONDO_STATUS_OK;
-}
-
 static rondo_status insert_transfers(rondo__planning *p) {
     return rondo__crossing_insert(p->executor, p->plan, p->class_of, p->kernels);
 }
@@ -201,7 +188,6 @@ static const phase phases[] = {
     {"split ops that count", split_counted},
     {"decide devices", decide_devices},
     {"decide streamed weights", decide_streaming},
-    {"reserve lists", reserve_lists},
     {"classify nodes", rondo__planning_classify_nodes},
     {"insert transfers", insert_transfers},
     {"schedule nodes", schedule_nodes},

@@ -19,11 +19,11 @@ void rondo__plan_destroy(rondo_executor *executor, rondo__plan *plan) {
     rondo__executor_drain(executor);  // its kernels and memory must be idle
     rondo__in_place_free(plan);
     for (size_t s = 0; s < plan->step_count; ++s) {
-        rondo_graph_destroy(plan->steps[s].graph);
-        for (size_t b = 0; b < plan->steps[s].body_count; ++b) {
-            rondo_executor_destroy(plan->steps[s].bodies[b]);
+        rondo_graph_destroy(plan->steps[s].run.graph);
+        for (size_t b = 0; b < plan->steps[s].run.body_count; ++b) {
+            rondo_executor_destroy(plan->steps[s].run.bodies[b]);
         }
-        rondo__free(plan->steps[s].bodies);
+        rondo__free(plan->steps[s].run.bodies);
     }
     for (size_t i = 0; i < plan->item_count; ++i) {
         rondo__kernel_destroy(plan->items[i].kernel);

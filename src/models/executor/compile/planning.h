@@ -17,7 +17,7 @@ typedef struct rondo__planning {
     rondo__kernel **kernels;  // until an item takes it; NULL: it has none
 } rondo__planning;
 
-// Decides how each node runs, and prepares the kernels (classify_nodes.c).
+// Makes the lists, decides how each node runs, and prepares the kernels (classify_nodes.c).
 //
 // Errors:    BAD_DATA, UNSUPPORTED, NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST, CANCELLED.
 // Threads:   one thread per executor; as all functions below.

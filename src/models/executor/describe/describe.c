@@ -241,8 +241,8 @@ static void append_steps(rondo__text *text, rondo_executor *executor, rondo__pla
                 rondo__text_append(text, "on %s, ", rondo_device_get_name(peer->peer->device));
             }
             rondo__text_append(text, "%s", rondo__describe_get_state(step));
-            if (step->branch_count > 1) {
-                rondo__text_append(text, " in %u branches", (unsigned)step->branch_count);
+            if (step->run.branch_count > 1) {
+                rondo__text_append(text, " in %u branches", (unsigned)step->run.branch_count);
             }
             rondo__text_append(text, "%s",
                                step->reason[0] != '\0'    ? "; ends at "

@@ -230,8 +230,8 @@ static void draw_head(picture *p, const rondo__step *step, size_t index, int x) 
         rondo__text_append(p->text, "%s %zu: %zu op%s, %s", rondo__describe_get_kind(step), index,
                            step->item_count, step->item_count == 1 ? "" : "s",
                            rondo__describe_get_state(step));
-        if (step->branch_count > 1) {
-            rondo__text_append(p->text, " in %u branches", (unsigned)step->branch_count);
+        if (step->run.branch_count > 1) {
+            rondo__text_append(p->text, " in %u branches", (unsigned)step->run.branch_count);
         }
     } else {
         rondo__text_append(p->text, "%s %zu", rondo__describe_get_kind(step), index);

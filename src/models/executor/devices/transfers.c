@@ -100,8 +100,8 @@ void rondo__transfer_log_replayed(const rondo__kernel *kernel, const rondo_devic
 
 const rondo__crossing_counts *rondo__crossing_count_step(const rondo__plan *plan,
                                                          rondo__step *step) {
-    rondo__crossing_counts *counts = &step->crossings;
-    if (step->has_crossings) {
+    rondo__crossing_counts *counts = &step->run.crossings;
+    if (step->run.has_crossings) {
         return counts;
     }
     *counts = (rondo__crossing_counts){0};
@@ -112,7 +112,7 @@ const rondo__crossing_counts *rondo__crossing_count_step(const rondo__plan *plan
             counts->bytes[t->way] += t->bytes;
         }
     }
-    step->has_crossings = true;
+    step->run.has_crossings = true;
     return counts;
 }
 

@@ -151,8 +151,8 @@ static rondo_status time_replay(const rondo_executor *executor, rondo_graph *gra
 // Replays the step's straight line and the branched graph in turn.
 static rondo_status compare(const rondo_executor *executor, const rondo__step *step,
                             rondo_graph *branched, bool *out_is_faster) {
-    rondo_graph *straight = step->graph;
-    const bool runs_here = step->may_run_here;
+    rondo_graph *straight = step->run.graph;
+    const bool runs_here = step->run.may_run_here;
     uint64_t straight_ns = UINT64_MAX;
     uint64_t branched_ns = UINT64_MAX;
     RETURN_IF_ERROR(time_replay(executor, straight, runs_here, &straight_ns));
@@ -178,7 +178,7 @@ static rondo_status settle_step(rondo_executor *executor, rondo__plan *plan, ron
     rondo__branches branches;
     rondo_graph *graph = NULL;
     bool is_faster = is_forced;
-    step->branch_count = 1;
+    step->run.branch_count = 1;
     RETURN_IF_ERROR(rondo__branches_find(executor, plan, step, &branches));
     rondo_status status = RONDO_STATUS_OK;
     RONDO_LOG_INFO_F("a segment of %zu ops has %u branches, which gain %.2f times by estimate%s",
@@ -192,9 +192,9 @@ static rondo_status settle_step(rondo_executor *executor, rondo__plan *plan, ron
         executor->straight_count = is_faster ? 0 : executor->straight_count + 1;
     }
     if (status == RONDO_STATUS_OK && graph != NULL && is_faster) {
-        rondo_graph_destroy(step->graph);
-        step->graph = graph;
-        step->branch_count = branches.count;
+        rondo_graph_destroy(step->run.graph);
+        step->run.graph = graph;
+        step->run.branch_count = branches.count;
         graph = NULL;
     }
     rondo_graph_destroy(graph);
@@ -220,7 +220,8 @@ static bool is_due(const rondo_executor *executor, const rondo__plan *plan) {
 void rondo__branches_settle(rondo_executor *executor, rondo__plan *plan) {
     bool has_open = false;
     for (size_t s = 0; s < plan->step_count; ++s) {
-        has_open = has_open || (plan->steps[s].graph != NULL && plan->steps[s].branch_count == 0);
+        has_open =
+            has_open || (plan->steps[s].run.graph != NULL && plan->steps[s].run.branch_count == 0);
     }
     if (!has_open || !is_due(executor, plan)) {
         return;
@@ -230,10 +231,10 @@ void rondo__branches_settle(rondo_executor *executor, rondo__plan *plan) {
     rondo__error_save(&saved);
     for (size_t s = 0; s < plan->step_count; ++s) {
         rondo__step *step = &plan->steps[s];
-        if (step->graph == NULL || step->branch_count > 0) {
+        if (step->run.graph == NULL || step->run.branch_count > 0) {
             continue;
         }
-        step->branch_count = 1;
+        step->run.branch_count = 1;
         const rondo_status status =
             may_branch ? settle_step(executor, plan, step) : RONDO_STATUS_OK;
         if (status != RONDO_STATUS_OK) {

@@ -47,10 +47,10 @@ bool rondo__probe_is_passing(const rondo__plan *plan, uint32_t failure_count, ro
 }
 
 void rondo__probe_postpone(const rondo__plan *plan, rondo__step *step, const char *why) {
-    step->failure_count += 1;
+    step->run.failure_count += 1;
     const uint32_t power =
-        step->failure_count < POSTPONED_MAX ? step->failure_count : POSTPONED_MAX;
-    step->retry_run = plan->run.count + (plan->run.count > 0 ? UINT64_C(1) << power : 1);
+        step->run.failure_count < POSTPONED_MAX ? step->run.failure_count : POSTPONED_MAX;
+    step->run.retry_run = plan->run.count + (plan->run.count > 0 ? UINT64_C(1) << power : 1);
     RONDO_LOG_INFO_F("a segment of %zu ops runs without a graph for now: %.160s", step->item_count,
                      why);
 }
@@ -61,7 +61,7 @@ static rondo_status try_range(probe *p, size_t first, size_t count, rondo__step 
     *out_step = (rondo__step){.kind = RONDO__STEP_SEGMENT,
                               .first_item = first,
                               .item_count = count,
-                              .failure_count = p->failure_count};
+                              .run.failure_count = p->failure_count};
     return p->record(p->executor, p->plan, out_step);
 }
 
@@ -71,8 +71,8 @@ static bool is_final(const probe *p, rondo_status status) {
 }
 
 static void drop_graph(rondo__step *step) {
-    rondo_graph_destroy(step->graph);
-    step->graph = NULL;
+    rondo_graph_destroy(step->run.graph);
+    step->run.graph = NULL;
 }
 
 // There is room: see search.
@@ -130,7 +130,7 @@ static void append_postponed(probe *p, size_t first, size_t end) {
     rondo__step step = {.kind = RONDO__STEP_SEGMENT,
                         .first_item = first,
                         .item_count = end - first,
-                        .failure_count = p->failure_count};
+                        .run.failure_count = p->failure_count};
     rondo__probe_postpone(p->plan, &step, p->plan->run.failure);
     append(p, &step);
 }
@@ -253,7 +253,7 @@ rondo_status rondo__probe_segment(rondo_executor *executor, rondo__plan *plan,
     probe p = {.executor = executor,
                .plan = plan,
                .record = record,
-               .failure_count = segment->failure_count};
+               .failure_count = segment->run.failure_count};
     plan->run.is_probed = true;
     rondo_status status =
         search(&p, segment->first_item, segment->first_item + segment->item_count);

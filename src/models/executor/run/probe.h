@@ -19,8 +19,8 @@
 
 #include "executor/state/plan.h"
 
-// Captures the items of a step into step->graph. On failure the step is as it was, the stream is
-// usable, and plan->run.failed_item and plan->run.failure say where and why.
+// Captures the items of a step into step->run.graph. On failure the step is as it was, the stream
+// is usable, and plan->run.failed_item and plan->run.failure say where and why.
 typedef rondo_status (*rondo__step_recorder)(rondo_executor *executor, rondo__plan *plan,
                                              rondo__step *step);
 

@@ -208,8 +208,8 @@ static rondo_status capture_step(rondo_executor *executor, rondo__plan *plan, ro
 
 destroy_graph:
     if (status == RONDO_STATUS_OK) {
-        step->graph = graph;
-        step->may_run_here = may_run_here(plan, step);
+        step->run.graph = graph;
+        step->run.may_run_here = may_run_here(plan, step);
     } else {
         rondo_error saved;
         rondo__error_save(&saved);
@@ -227,8 +227,8 @@ static void count_graphs(rondo_executor *executor, rondo__plan *plan, size_t fir
     plan->bytes += held > 0 ? (uint64_t)held : 0;
     for (size_t s = first; s <= last; ++s) {
         rondo_graph_stats stats = {.struct_size = sizeof stats};
-        if (plan->steps[s].graph != NULL &&
-            rondo_graph_get_stats(plan->steps[s].graph, &stats) == RONDO_STATUS_OK) {
+        if (plan->steps[s].run.graph != NULL &&
+            rondo_graph_get_stats(plan->steps[s].run.graph, &stats) == RONDO_STATUS_OK) {
             plan->bytes += stats.device_bytes;
         }
     }
@@ -246,11 +246,11 @@ static rondo_status capture_segment(rondo_executor *executor, rondo__plan *plan,
         (is_strict && !rondo__probe_is_wanted(plan, step))) {
         return status;
     }
-    if (!rondo__probe_is_passing(plan, step->failure_count, status)) {
+    if (!rondo__probe_is_passing(plan, step->run.failure_count, status)) {
         status = rondo__probe_segment(executor, plan, capture_step, in_out_index);
         step = &plan->steps[*in_out_index];
     }
-    if (!is_strict && rondo__probe_is_passing(plan, step->failure_count, status)) {
+    if (!is_strict && rondo__probe_is_passing(plan, step->run.failure_count, status)) {
         rondo__probe_postpone(plan, step, rondo_error_get_last()->message);
         status = RONDO_STATUS_OK;
     }
@@ -271,8 +271,8 @@ static rondo_status capture_counted(rondo_executor *executor, rondo__plan *plan,
 static rondo_status capture_plan(rondo_executor *executor, rondo__plan *plan) {
     for (size_t s = 0; s < plan->step_count; ++s) {
         const rondo__step *step = &plan->steps[s];
-        if (step->kind != RONDO__STEP_SEGMENT || step->is_ahead || step->graph != NULL ||
-            plan->run.count < step->retry_run) {
+        if (step->kind != RONDO__STEP_SEGMENT || step->is_ahead || step->run.graph != NULL ||
+            plan->run.count < step->run.retry_run) {
             continue;
         }
         const size_t first = s;
@@ -296,9 +296,9 @@ static void drop_dynamic(rondo__plan *plan) {
 // Brings the graphs to the device now, or the first replay would (85 us for 180 nodes on an H200).
 static rondo_status upload_plan(rondo_executor *executor, rondo__plan *plan) {
     for (size_t s = 0; s < plan->step_count; ++s) {
-        if (plan->steps[s].graph != NULL) {
+        if (plan->steps[s].run.graph != NULL) {
             RETURN_IF_ERROR(rondo_graph_upload(
-                plan->steps[s].graph, rondo__step_get_stream(executor, plan, &plan->steps[s])));
+                plan->steps[s].run.graph, rondo__step_get_stream(executor, plan, &plan->steps[s])));
         }
     }
     return RONDO_STATUS_OK;
@@ -329,7 +329,7 @@ rondo_status rondo__plan_capture_ahead(rondo_executor *executor, rondo__plan *pl
 // place.
 static rondo_status prepare_check(rondo_executor *executor, rondo__plan *plan, size_t index) {
     const rondo__step *step = &plan->steps[index];
-    if (step->kind != RONDO__STEP_SEGMENT || step->is_ahead || step->graph != NULL ||
+    if (step->kind != RONDO__STEP_SEGMENT || step->is_ahead || step->run.graph != NULL ||
         plan->run.count > 0) {
         return RONDO_STATUS_OK;
     }
@@ -366,12 +366,12 @@ static void note_crossings(rondo_executor *root, const rondo__plan *plan, rondo_
 static rondo_status replay_step(rondo_executor *executor, const rondo__plan *plan,
                                 const rondo__step *step) {
     rondo_stream *stream = rondo__step_get_stream(executor, plan, step);
-    if (!plan->run.is_fed || !step->may_run_here) {
-        return rondo_graph_replay(step->graph, stream);
+    if (!plan->run.is_fed || !step->run.may_run_here) {
+        return rondo_graph_replay(step->run.graph, stream);
     }
     const uint64_t start_ns = rondo__clock_now_ns();
     stream->runs_here = true;
-    const rondo_status status = rondo_graph_replay(step->graph, stream);
+    const rondo_status status = rondo_graph_replay(step->run.graph, stream);
     executor->root->runs.here_ns += stream->runs_here ? 0 : rondo__clock_now_ns() - start_ns;
     stream->runs_here = false;
     return status;
@@ -389,7 +389,7 @@ static rondo_status run_step(rondo_executor *executor, rondo__plan *plan, rondo_
                              rondo__body_runner run_body, run_mode *mode) {
     rondo_executor *root = executor->root;
     const size_t op_count = count_ops(plan, step);
-    const bool is_replayed = mode->use_graphs && step->graph != NULL;
+    const bool is_replayed = mode->use_graphs && step->run.graph != NULL;
     rondo_status status = RONDO_STATUS_OK;
     root->runs.ran_count += op_count;
     note_crossings(root, plan, step);
@@ -401,10 +401,10 @@ static rondo_status run_step(rondo_executor *executor, rondo__plan *plan, rondo_
         status = rondo__bypass_run(executor, plan, step, run_body);
     } else if (step->is_ahead && plan->run.is_fed) {
         status = run_ahead(executor, plan, step);
-    } else if (mode->is_checked && step->graph != NULL) {
+    } else if (mode->is_checked && step->run.graph != NULL) {
         status = rondo__self_check_segment(executor, plan, step, launch_items);
-        root->runs.replayed_count += step->graph != NULL ? op_count : 0;
-        mode->graph_count += step->graph != NULL ? 1 : 0;
+        root->runs.replayed_count += step->run.graph != NULL ? op_count : 0;
+        mode->graph_count += step->run.graph != NULL ? 1 : 0;
     } else if (is_replayed) {
         status = replay_step(executor, plan, step);
         root->runs.replayed_count += op_count;

@@ -218,15 +218,15 @@ static rondo_status replay_part(checking *c, size_t end) {
         nodes[i] = c->plan->items[c->step->first_item + i].last_node;
     }
     rondo_status status =
-        rondo__graph_find_needed(c->step->graph, nodes, count, c->is_needed, c->node_count);
+        rondo__graph_find_needed(c->step->run.graph, nodes, count, c->is_needed, c->node_count);
     rondo__free(nodes);
     RETURN_IF_ERROR(status);
     RETURN_IF_ERROR(rondo__check_memory_go_back(&c->memory));
-    status = rondo__graph_replay_part(c->step->graph, c->memory.stream, c->is_needed, c->node_count,
-                                      &is_whole);
+    status = rondo__graph_replay_part(c->step->run.graph, c->memory.stream, c->is_needed,
+                                      c->node_count, &is_whole);
     if (!is_whole) {
-        rondo_graph_destroy(c->step->graph);
-        c->step->graph = NULL;
+        rondo_graph_destroy(c->step->run.graph);
+        c->step->run.graph = NULL;
     }
     return status == RONDO_STATUS_OK ? rondo__check_memory_keep(&c->memory, true) : status;
 }
@@ -241,7 +241,7 @@ static bool has_marks(const checking *c) {
 }
 
 static rondo_status init_search(checking *c) {
-    RETURN_IF_ERROR(rondo_graph_get_node_count(c->step->graph, &c->node_count));
+    RETURN_IF_ERROR(rondo_graph_get_node_count(c->step->run.graph, &c->node_count));
     c->is_needed = rondo__calloc(c->node_count + 1, sizeof *c->is_needed);
     return c->is_needed != NULL ? RONDO_STATUS_OK : RONDO_STATUS_NO_MEMORY;
 }
@@ -377,7 +377,7 @@ static rondo_status run_both_ways(checking *c) {
     RETURN_IF_ERROR(rondo__check_memory_keep(&c->memory, false));
     RETURN_IF_ERROR(rondo__executor_check_cancelled(c->executor));
     RETURN_IF_ERROR(rondo__check_memory_go_back(&c->memory));
-    RETURN_IF_ERROR(rondo_graph_replay(c->step->graph, c->memory.stream));
+    RETURN_IF_ERROR(rondo_graph_replay(c->step->run.graph, c->memory.stream));
     RETURN_IF_ERROR(rondo__check_memory_keep(&c->memory, true));
     return rondo__executor_check_cancelled(c->executor);  // a loop that was ended computes less
 }
@@ -407,10 +407,10 @@ static rondo_status blame(checking *c, const value_place *place, bool is_first) 
 
 // The segment goes on without its graph.
 static void give_up_graph(const checking *c) {
-    rondo_graph_destroy(c->step->graph);
-    c->step->graph = NULL;
-    c->step->retry_run = UINT64_MAX;
-    c->step->failure_count = 1;
+    rondo_graph_destroy(c->step->run.graph);
+    c->step->run.graph = NULL;
+    c->step->run.retry_run = UINT64_MAX;
+    c->step->run.failure_count = 1;
     (void)snprintf(c->step->reason, sizeof c->step->reason,
                    "the self-check found that a replay differs in %.40s \"%.60s\"", c->report->op,
                    c->report->node);

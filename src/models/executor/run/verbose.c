@@ -95,7 +95,8 @@ void rondo__verbose_tell_graphs(rondo_executor *executor, const rondo__plan *pla
     for (size_t s = first; s <= last; ++s) {
         const rondo__step *step = &plan->steps[s];
         rondo_graph_stats stats = {.struct_size = sizeof stats};
-        if (step->graph == NULL || rondo_graph_get_stats(step->graph, &stats) != RONDO_STATUS_OK) {
+        if (step->run.graph == NULL ||
+            rondo_graph_get_stats(step->run.graph, &stats) != RONDO_STATUS_OK) {
             continue;
         }
         const rondo__op *from = get_op(plan, step->first_item);
@@ -107,7 +108,7 @@ void rondo__verbose_tell_graphs(rondo_executor *executor, const rondo__plan *pla
              executor->root->resources.verbose.graph_count++, s, stats.node_count, step->item_count,
              from->def->name, from->name, to->def->name, to->name);
         if (rondo__verbose_wants_nodes(executor)) {
-            tell_nodes(executor, step->graph);
+            tell_nodes(executor, step->run.graph);
         }
     }
     rondo__error_restore(&saved);

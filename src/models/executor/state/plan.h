@@ -163,27 +163,34 @@ typedef struct rondo__op_device {
     const char *reason;  // static
 } rondo__op_device;
 
+// What runs make of a step.
+typedef struct rondo__step_run {
+    // segment
+    rondo_graph *graph;      // NULL until captured
+    bool may_run_here;       // the graph, by the thread that waits for it
+    uint64_t retry_run;      // run of the plan from which on a capture is tried
+    uint32_t failure_count;  // captures that failed for want of memory, or for no lasting reason
+    uint32_t branch_count;   // of the graph; 0: not tried yet
+    bool has_crossings;
+    rondo__crossing_counts crossings;  // of its items, once has_crossings
+    // bypass
+    rondo_executor **bodies;  // one for each body attribute, made at first use
+    size_t body_count;
+} rondo__step_run;
+
 typedef struct rondo__step {
     rondo__step_kind kind;
     // segment; of a bypass with a kernel (EAGER) first_item and an item_count of 1
     size_t first_item;
     size_t item_count;
-    bool is_ahead;           // first in the plan and of the processor alone: needs no stream
-    bool may_run_here;       // its graph, by the thread that waits for it
-    rondo_graph *graph;      // NULL until captured
-    uint64_t retry_run;      // run of the plan from which on a capture is tried
-    uint32_t failure_count;  // captures that failed for want of memory, or for no lasting reason
-    uint32_t branch_count;   // of its graph; 0: not tried yet
+    bool is_ahead;  // first in the plan and of the processor alone: needs no stream
     // bypass, or the one that the segment ends at
     size_t node;
-    rondo_executor **bodies;  // one for each body attribute, made at first use
-    size_t body_count;
     // both
     size_t wait_count;    // where the plan has peers:
     rondo_event **waits;  // what its stream waits for before it; the plan's
     rondo_event *done;    // recorded behind it, for later steps on other streams; the plan's
-    rondo__crossing_counts crossings;  // of its items, once has_crossings
-    bool has_crossings;
+    rondo__step_run run;
     char reason[320];  // why the step is not captured, or why the segment ends here; "": nothing
     rondo__bypass_kind bypass;  // the kind of that reason
 } rondo__step;
@@ -273,7 +280,7 @@ typedef struct rondo__plan_memory {
     size_t host_arena_bytes;
 } rondo__plan_memory;
 
-// What runs of a plan change, beside the graphs of its steps.
+// What runs of a plan change.
 typedef struct rondo__plan_run {
     rondo_tensor *dynamic;  // one for each value
     // Of the run at hand:
@@ -292,7 +299,8 @@ typedef struct rondo__plan_run {
     size_t told_count;         // bypassed steps that were told of (verbose.h)
 } rondo__plan_run;
 
-// What is compiled, and in `run` what runs change of it.
+// What is compiled; what runs change is in `run`, and in that of each step. A step that cannot be
+// captured says so from then on, and may be cut (probe.h).
 struct rondo__plan {
     rondo__lru_entry *entry;  // its place among the executor's plans; NULL while it is made
     rondo_program *program;
@@ -384,7 +392,7 @@ static inline bool rondo__step_has_kernels(const rondo__step *step) {
 // Whether the step is a segment that has a graph, or gets one as far as is known.
 static inline bool rondo__step_is_captured(const rondo__step *step) {
     return step->kind == RONDO__STEP_SEGMENT && !step->is_ahead &&
-           (step->graph != NULL || step->failure_count == 0);
+           (step->run.graph != NULL || step->run.failure_count == 0);
 }
 
 // Weights that it reads in a form of their own, shared or not.
