@@ -33,8 +33,8 @@ profile_event profile_event_make(double runs, double calls, const double quartil
     const double a_run = calls / runs;
     profile_event event = {.calls = a_run, .time = quartiles_ns[1] * a_run * 1e-6, .noise = -1.0};
     if (calls >= 2.0) {
-        // Of a normal distribution 1.349 standard deviations lie between the quartiles; 1.2533: from
-        // the error of a mean to that of a median.
+        // Of a normal distribution 1.349 standard deviations lie between the quartiles; 1.2533:
+        // from the error of a mean to that of a median.
         const double deviation = (quartiles_ns[2] - quartiles_ns[0]) / 1.349;
         event.noise = 3.0 * 1.2533 * deviation / sqrt(calls) * a_run * 1e-6;
     }

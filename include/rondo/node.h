@@ -146,9 +146,10 @@ typedef struct rondo_patch {  // ABI: fixed
 //
 // Errors:    STATE (a handle of an earlier recording or of another graph; nothing captured; still
 //            recording; pageable memory; memory that a checked graph used and that was freed; a
-//            sharer's block that was taken behind the capture, where the graph itself writes), INVALID (work of another kind, another number of argument
-//            bytes, another direction of a copy, the same node twice), UNSUPPORTED (a node that
-//            cannot be patched, with the rule; a driver before CUDA 12.0), NO_DEVICE_MEMORY.
+//            sharer's block that was taken behind the capture, where the graph itself writes),
+//            INVALID (work of another kind, another number of argument bytes, another direction of
+//            a copy, the same node twice), UNSUPPORTED (a node that cannot be patched, with the
+//            rule; a driver before CUDA 12.0), NO_DEVICE_MEMORY.
 // Ownership: everything in the patches is borrowed for the call, but for names, and for the memory
 //            that copies, fills and kernels then use.
 // Cost:      on CUDA one driver call (0.3-0.5 us) for each node that changes; on the host a message

@@ -116,8 +116,8 @@ static profile_event draw_event(size_t count, double factor, size_t slow) {
     return profile_event_make(20, (double)count, quartiles);
 }
 
-// Of events that differ by chance alone few may be called slower, and none of those that are a fifth
-// slower may be missed, with a call among them that was held up or without.
+// Of events that differ by chance alone few may be called slower, and none of those that are a
+// fifth slower may be missed, with a call among them that was held up or without.
 static void test_cli_profile_compare__drawn_calls(void **state) {
     (void)state;
     static const struct {

@@ -1,5 +1,5 @@
-// Models with very many inputs, outputs, nodes or initializers are right. No clock decides here; where
-// each pair of operands is looked at, half a minute passes for each of the slowest.
+// Models with very many inputs, outputs, nodes or initializers are right. No clock decides here;
+// where each pair of operands is looked at, half a minute passes for each of the slowest.
 // SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>

@@ -94,9 +94,9 @@ static bool trim(const rondo_string *string, char *buffer) {
     return memchr(buffer, '\0', to - from) == NULL;
 }
 
-// For what is rounded once more, to fewer bits: of the two floats around the number the one whose last
-// bit is 1. A number that is no float then never looks like one that lies half-way between two of the
-// narrow type.
+// For what is rounded once more, to fewer bits: of the two floats around the number the one whose
+// last bit is 1. A number that is no float then never looks like one that lies half-way between two
+// of the narrow type.
 static float read_odd_float(const char *text, char **out_end) {
     const int mode = fegetround();
     uint32_t bits;
@@ -109,7 +109,8 @@ static float read_odd_float(const char *text, char **out_end) {
     return below < above && (bits & 1) == 0 ? above : below;
 }
 
-// Whole numbers keep all 64 bits; anything else goes through a double, or for narrow floats a float.
+// Whole numbers keep all 64 bits; anything else goes through a double, or for narrow floats through
+// a float.
 static bool read_number(const char *text, rondo_dtype dtype, void *out_element) {
     char *end = NULL;
     errno = 0;
