@@ -16,24 +16,37 @@
 
 #include <xmmintrin.h>
 
+// Of SSE, which calculates, and of x87, by which the C library rounds where it reads and writes
+// numbers as text.
 typedef struct rondo__float_scope {
     bool is_changed;
+    uint16_t former_x87;
     uint32_t former;
 } rondo__float_scope;
 
 enum { RONDO__FLOAT_FLAGS = 0x3f, RONDO__FLOAT_DEFAULT = 0x1f80 };  // of MXCSR
+enum { RONDO__X87_DEFAULT = 0x37f };
+
+static inline void rondo__float_set_x87(uint16_t word) {
+    // A flag that is up would trap as soon as its mask is off.
+    __asm__ volatile("fnclex\n\tfldcw %0" : : "m"(word));
+}
 
 static inline rondo__float_scope rondo__float_enter(void) {
-    const uint32_t former = _mm_getcsr();
-    const bool is_changed = (former & ~(uint32_t)RONDO__FLOAT_FLAGS) != RONDO__FLOAT_DEFAULT;
-    if (__builtin_expect(is_changed, 0)) {
+    rondo__float_scope scope = {.former = _mm_getcsr()};
+    __asm__ volatile("fnstcw %0" : "=m"(scope.former_x87));
+    scope.is_changed = (scope.former & ~(uint32_t)RONDO__FLOAT_FLAGS) != RONDO__FLOAT_DEFAULT ||
+                       scope.former_x87 != RONDO__X87_DEFAULT;
+    if (__builtin_expect(scope.is_changed, 0)) {
         _mm_setcsr(RONDO__FLOAT_DEFAULT);
+        rondo__float_set_x87(RONDO__X87_DEFAULT);
     }
-    return (rondo__float_scope){is_changed, former};
+    return scope;
 }
 
 static inline void rondo__float_leave(const rondo__float_scope *scope) {
     if (__builtin_expect(scope->is_changed, 0)) {
+        rondo__float_set_x87(scope->former_x87);
         _mm_setcsr(scope->former);
     }
 }

@@ -21,6 +21,7 @@
 #include <xmmintrin.h>
 #endif
 
+#include "base/float_scope.h"
 #include "rondo/models.h"
 
 enum { COUNT = 4096, RUNS = 4 };
@@ -275,12 +276,27 @@ static void test_base_thread__nor_do_those_that_the_caller_computes(void **state
     rondo_tensor_deinit(&expected);
 }
 
+// The C library rounds what it reads by x87's control word, where there is one.
+static void test_base_thread__texts_are_read_in_the_default_environment(void **state) {
+    (void)state;
+    for (int which = DEFAULT; which < ENVIRONMENT_COUNT; ++which) {
+        set_environment((environment)which);
+        const rondo__float_scope scope = rondo__float_enter();
+        const float above = strtof("1.000000059604644775390626", NULL);
+        const float below = strtof("1.000000059604644775390624", NULL);
+        rondo__float_leave(&scope);
+        check_environment((environment)which);
+        assert_true(above == 1.00000012f && below == 1.0f);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_base_thread__faults_are_not_blocked),
         cmocka_unit_test(test_base_thread__threads_start_in_the_default_environment),
         cmocka_unit_test(test_base_thread__results_do_not_depend_on_it),
         cmocka_unit_test(test_base_thread__nor_do_those_that_the_caller_computes),
+        cmocka_unit_test(test_base_thread__texts_are_read_in_the_default_environment),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
