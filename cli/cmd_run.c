@@ -322,7 +322,7 @@ const cli_command cli_command_run = {
     .operands = "MODEL",
     .summary = "run a model and show or save its outputs",
     .details =
-        "MODEL is an ONNX file (opsets 9 to 21), or - for standard input. Inputs that are not "
+        "MODEL is an ONNX file (opsets 9 to 28), or - for standard input. Inputs that are not "
         "given\n"
         "are random. The first run is eager; with --graphs on the model runs twice, and the "
         "second\n"
