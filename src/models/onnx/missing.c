@@ -92,7 +92,7 @@ done:
     return status;
 }
 
-// "op com.microsoft.Foo version 1 (attribute a), 3 nodes" of one entry, or "opset 22 (...)".
+// "op com.microsoft.Foo version 1 (attribute a), 3 nodes" of one entry, or "opset 29 (...)".
 static void format_entry(const rondo__missing_entry *entry, char *buffer, size_t bytes) {
     char nodes[40] = "";
     if (entry->count > 1) {

@@ -28,7 +28,22 @@ rondo_status rondo__broadcast_join(const rondo__op *op, const rondo_shape *shape
     return RONDO_STATUS_OK;
 }
 
+// Before version 7 an attribute says at which axis of the first operand the second begins. Numpy's
+// rule, which every kernel follows, is the case where both end at the same axis.
+static rondo_status check_begin(const rondo__infer *infer) {
+    const rondo__attribute *axis = rondo__op_find(infer->op, "axis");
+    if (infer->op->opset >= 7 || axis == NULL || infer->input_count != 2) {
+        return RONDO_STATUS_OK;
+    }
+    const rondo_shape *a = &infer->inputs[0].shape, *b = &infer->inputs[1].shape;
+    const int64_t first = axis->int_value < 0 ? axis->int_value + a->rank : axis->int_value;
+    return rondo_shape_get_count(b) == 1 || first + b->rank == a->rank
+               ? RONDO_STATUS_OK
+               : rondo__op_fail_unsupported(infer->op, "attribute axis away from the end");
+}
+
 rondo_status rondo__broadcast_inputs(const rondo__infer *infer, rondo_shape *out_shape) {
+    RETURN_IF_ERROR(check_begin(infer));
     rondo_shape shape = {0};
     for (size_t i = 0; i < infer->input_count; ++i) {
         if (infer->inputs[i].dtype != RONDO_DTYPE_NONE) {

@@ -57,6 +57,10 @@ static void test_op_normalization__group_normalization(void **state) {
          "num_groups=2 epsilon=f:0.01",
          "f32[1,4,3]:-0.2371835,-2.256487,0.8846519,-1.134652,2.006487,-0.01281645,-1.54537,"
          "-1.039021,-1.364531,-0.8581823,-1.183692,-1.509202"},
+        {"BatchNormalization", 6, "f32[1,1,2]:1,3 f32[1]:2 f32[1]:1 f32[1]:1 f32[1]:4",
+         "is_test=1 epsilon=f:0", "f32[1,1,2]:1,3"},
+        {"BatchNormalization", 6, "f32[1,1,2] f32[1] f32[1] f32[1] f32[1]", "",
+         "!UNSUPPORTED attribute is_test is 0"},
         {"RMSNormalization", 23, "f32[2,2]:3,4,-6,8 f32[2]:1,2", "epsilon=f:0",
          "f32[2,2]:0.8485281,2.2627417,-0.8485281,2.2627417"},
         {"RMSNormalization", 23, "f32[1,2,2]:1,1,1,1 f32[2,1]:1,2", "axis=1 epsilon=f:3",

@@ -41,7 +41,8 @@ static bool is_known_wrong(const char *name) {
     char line[256];
     bool is_listed = false;
     char path[512];
-    (void)snprintf(path, sizeof path, "%s/tests/support/onnx_known_wrong.txt", get_source_dir());
+    (void)snprintf(path, sizeof path, "%s/tests/support/models/onnx_known_wrong.txt",
+                   get_source_dir());
     FILE *file = fopen(path, "r");
     while (file != NULL && !is_listed && fgets(line, sizeof line, file) != NULL) {
         line[strcspn(line, "\n")] = '\0';

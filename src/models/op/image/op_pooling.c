@@ -291,6 +291,8 @@ static const char *const max_attributes[] = {
 static const char *const average_attributes[] = {
     "auto_pad",     "ceil_mode", "count_include_pad", "dilations",
     "kernel_shape", "pads",      "strides",           NULL};
+static const char *const average_1_attributes[] = {"auto_pad", "kernel_shape", "pads", "strides",
+                                                   NULL};
 static const char *const lp_attributes[] = {"auto_pad", "ceil_mode", "dilations", "kernel_shape",
                                             "p",        "pads",      "strides",   NULL};
 static const char *const no_attributes[] = {NULL};
@@ -299,6 +301,8 @@ static const char *const unpool_attributes[] = {"kernel_shape", "pads", "strides
 
 const rondo__op_def rondo__op_table_pooling[] = {
     RONDO_OP_ENTRY("MaxPool", 1, 28, 1, 1, 1, 2, max_attributes, infer_max_pool, compute_max_pool),
+    RONDO_OP_ENTRY("AveragePool", 1, 6, 1, 1, 1, 1, average_1_attributes, infer_pool,
+                   compute_average_pool),
     RONDO_OP_ENTRY("AveragePool", 7, 28, 1, 1, 1, 1, average_attributes, infer_pool,
                    compute_average_pool),
     RONDO_OP_ENTRY("LpPool", 2, 28, 1, 1, 1, 1, lp_attributes, infer_lp_pool, compute_lp_pool),

@@ -189,6 +189,11 @@ static const rondo__binary_kernel kernels_PRelu[RONDO_DTYPE_COUNT] = {
     RONDO_OP_SIGNED_KERNELS(PRelu), [RONDO_DTYPE_U32] = PRelu_U32, [RONDO_DTYPE_U64] = PRelu_U64};
 
 static rondo_status infer_PRelu(rondo__infer *infer) {
+    const rondo_shape *x = &infer->inputs[0].shape, *slope = &infer->inputs[1].shape;
+    // Before version 7 a slope of one axis is one for each channel.
+    if (infer->op->opset < 7 && slope->rank == 1 && slope->extent[0] != 1 && x->rank > 2) {
+        return rondo__op_fail_unsupported(infer->op, "a slope for each channel");
+    }
     RETURN_IF_ERROR(infer_binary(infer, kernels_PRelu, RONDO_DTYPE_NONE));
     if (!rondo_shape_is_equal(&infer->outputs[0].shape, &infer->inputs[0].shape)) {
         return RONDO_OP_FAIL(infer->op, BAD_DATA, "the slope must broadcast to the input's shape");
@@ -353,6 +358,7 @@ static rondo_status compute_BitShift(rondo__compute *compute) {
 // ---- the table --------------------------------------------------------------------------------
 
 static const char *const no_attributes[] = {NULL};
+static const char *const old_attributes[] = {"axis", "broadcast", NULL};
 static const char *const mod_attributes[] = {"fmod", NULL};
 static const char *const shift_attributes[] = {"direction", NULL};
 static const char *const swiglu_attributes[] = {"alpha", NULL};
@@ -366,7 +372,27 @@ static const char *const swiglu_attributes[] = {"alpha", NULL};
         .check = check_function,                                                        \
     }
 
+// The form before version 7, where operands are alike unless an attribute allows that the second is
+// the end of the first.
+#define OLD_ENTRY(op, first)                                                              \
+    {                                                                                     \
+        .domain = "", .name = #op, .opset_min = first, .opset_max = 6, .input_min = 2,    \
+        .input_max = 2, .output_min = 1, .output_max = 1, .flags = RONDO__OP_ELEMENTWISE, \
+        .capture = RONDO__CAPTURE_YES, .attributes = old_attributes, .infer = infer_##op, \
+        .compute = compute_##op,                                                          \
+    }
+
 const rondo__op_def rondo__op_table_binary[] = {
+    OLD_ENTRY(Add, 6),
+    OLD_ENTRY(And, 1),
+    OLD_ENTRY(Div, 6),
+    OLD_ENTRY(Equal, 1),
+    OLD_ENTRY(Greater, 1),
+    OLD_ENTRY(Less, 1),
+    OLD_ENTRY(Mul, 6),
+    OLD_ENTRY(Or, 1),
+    OLD_ENTRY(Sub, 6),
+    OLD_ENTRY(Xor, 1),
     ENTRY(Add, 7, no_attributes, NULL),
     ENTRY(And, 7, no_attributes, NULL),
     ENTRY(BitShift, 11, shift_attributes, check_BitShift),
@@ -382,7 +408,7 @@ const rondo__op_def rondo__op_table_binary[] = {
     ENTRY(Mod, 10, mod_attributes, NULL),
     ENTRY(Mul, 7, no_attributes, NULL),
     ENTRY(Or, 7, no_attributes, NULL),
-    ENTRY(PRelu, 7, no_attributes, NULL),
+    ENTRY(PRelu, 6, no_attributes, NULL),
     ENTRY(Sub, 7, no_attributes, NULL),
     ENTRY(SwiGLU, 28, swiglu_attributes, NULL),
     ENTRY(Xor, 7, no_attributes, NULL),

@@ -402,6 +402,7 @@ static rondo_status compute_where(rondo__compute *compute) {
 // ---- the table --------------------------------------------------------------------------------
 
 static const char *const no_attributes[] = {NULL};
+static const char *const old_attributes[] = {"axis", "broadcast", NULL};
 static const char *const bit_cast_attributes[] = {"to", NULL};
 static const char *const cast_attributes[] = {"to", "saturate", NULL};
 static const char *const cast_like_attributes[] = {"saturate", NULL};
@@ -433,11 +434,12 @@ const rondo__op_def rondo__op_table_elementwise[] = {
           NULL),
     ENTRY("Clip", 6, 10, 1, 1, 0, clip_attributes, infer_clip_9, compute_clip, NULL),
     ENTRY("Clip", 11, 28, 1, 3, 0, no_attributes, infer_clip, compute_clip, NULL),
-    ENTRY("Max", 8, 28, 1, ANY, 0, no_attributes, infer_Max, compute_Max, NULL),
-    ENTRY("Mean", 8, 28, 1, ANY, 0, no_attributes, infer_Sum, compute_Mean, NULL),
-    ENTRY("Min", 8, 28, 1, ANY, 0, no_attributes, infer_Min, compute_Min, NULL),
+    ENTRY("Max", 6, 28, 1, ANY, 0, no_attributes, infer_Max, compute_Max, NULL),
+    ENTRY("Mean", 6, 28, 1, ANY, 0, no_attributes, infer_Sum, compute_Mean, NULL),
+    ENTRY("Min", 6, 28, 1, ANY, 0, no_attributes, infer_Min, compute_Min, NULL),
+    ENTRY("Pow", 1, 6, 2, 2, 0, old_attributes, infer_pow, compute_pow, NULL),
     ENTRY("Pow", 7, 28, 2, 2, 0, no_attributes, infer_pow, compute_pow, NULL),
-    ENTRY("Sum", 8, 28, 1, ANY, 0, no_attributes, infer_Sum, compute_Sum, NULL),
+    ENTRY("Sum", 6, 28, 1, ANY, 0, no_attributes, infer_Sum, compute_Sum, NULL),
     ENTRY("Where", 9, 28, 3, 3, HALF, no_attributes, infer_where, compute_where, NULL),
     {0},
 };

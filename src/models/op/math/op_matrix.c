@@ -441,10 +441,14 @@ static rondo_status compute_qlinear_matmul(rondo__compute *compute) {
 
 static const char *const no_attributes[] = {NULL};
 static const char *const gemm_attributes[] = {"alpha", "beta", "transA", "transB", NULL};
+// Version 6 says that C may be broadcast, which it may be anyway since.
+static const char *const gemm_6_attributes[] = {"alpha",  "beta",   "broadcast",
+                                                "transA", "transB", NULL};
 static const char *const einsum_attributes[] = {"equation", NULL};
 
 const rondo__op_def rondo__op_table_matrix[] = {
     RONDO_OP_ENTRY("MatMul", 1, 28, 2, 2, 1, 1, no_attributes, infer_matmul, compute_matmul),
+    RONDO_OP_ENTRY("Gemm", 6, 6, 3, 3, 1, 1, gemm_6_attributes, infer_gemm, compute_gemm),
     RONDO_OP_ENTRY("Gemm", 7, 28, 2, 3, 1, 1, gemm_attributes, infer_gemm, compute_gemm),
     RONDO_OP_ENTRY("Det", 11, 28, 1, 1, 1, 1, no_attributes, infer_det, compute_det),
     RONDO_OP_ENTRY("MatMulInteger", 10, 28, 2, 4, 1, 1, no_attributes, infer_matmul_integer,

@@ -47,10 +47,18 @@ static int64_t get_plane_span(const rondo_shape *shape) {
 //
 // Training is asked for in three ways: training_mode since version 14, or, where that is left out,
 // by the executor; more outputs than one before it (7 and 9); and is_test = 0 before 7, which is
-// out of range here.
+// refused.
 
 static bool is_training(const rondo__op *op, size_t output_count) {
     return op->opset >= 14 ? rondo__op_trains(op) : output_count > 1;
+}
+
+static rondo_status check_batch_6(const rondo__op *op) {
+    return rondo__op_get_int(op, "is_test", 0) == 0
+               ? rondo__op_fail_unsupported(op, "attribute is_test is 0")
+           : rondo__op_get_int(op, "spatial", 1) == 0
+               ? rondo__op_fail_unsupported(op, "attribute spatial is 0")
+               : RONDO_STATUS_OK;
 }
 
 static rondo_status infer_batch(rondo__infer *infer) {
@@ -535,6 +543,7 @@ static rondo_status compute_mvn(rondo__compute *compute) {
 
 static const char *const batch_attributes[] = {"epsilon", "momentum", "spatial", "training_mode",
                                                NULL};
+static const char *const batch_6_attributes[] = {"epsilon", "is_test", "momentum", "spatial", NULL};
 static const char *const epsilon_attributes[] = {"epsilon", NULL};
 static const char *const group_attributes[] = {"epsilon", "num_groups", "stash_type", NULL};
 static const char *const layer_attributes[] = {"axis", "epsilon", "stash_type", NULL};
@@ -543,6 +552,19 @@ static const char *const lp_attributes[] = {"axis", "p", NULL};
 static const char *const mvn_attributes[] = {"axes", NULL};
 
 const rondo__op_def rondo__op_table_normalization[] = {
+    {.domain = "",
+     .name = "BatchNormalization",
+     .opset_min = 6,
+     .opset_max = 6,
+     .input_min = 5,
+     .input_max = 5,
+     .output_min = 1,
+     .output_max = 1,
+     .capture = RONDO__CAPTURE_YES,
+     .attributes = batch_6_attributes,
+     .infer = infer_batch,
+     .compute = compute_batch,
+     .check = check_batch_6},
     RONDO_OP_ENTRY("BatchNormalization", 9, 13, 5, 5, 1, 5, batch_attributes, infer_batch,
                    compute_batch),
     RONDO_OP_ENTRY("BatchNormalization", 14, 28, 5, 5, 1, 3, batch_attributes, infer_batch,
