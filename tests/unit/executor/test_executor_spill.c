@@ -15,6 +15,7 @@
 #include "rondo/models.h"
 #include "support/expect_ok.h"
 #include "support/fake/fake_cuda.h"
+#include "support/models/placed_program.h"
 
 enum { COUNT = 512, LAYERS = 6, RUNS = 5, BYTES = COUNT * sizeof(float) };
 
@@ -22,24 +23,14 @@ static rondo_device *g_gpu;
 static rondo_device *g_host;
 
 static int open_all(void **state) {
-    static const fake_cuda_options options = {
-        .device_count = 1, .driver_version = 13000, .has_get_proc_address = true};
     (void)state;
-    fake_cuda_reset(&options);
-    fake_cuda_install();
-    fake_cuda_install_compiler();
-    OK(rondo_device_open("cuda:0", &g_gpu));
-    OK(rondo_device_open("host", &g_host));
+    placed_open(NULL, &g_gpu, &g_host);
     return 0;
 }
 
 static int close_all(void **state) {
     (void)state;
-    rondo_device_release(g_gpu);
-    rondo_device_release(g_host);
-    assert_string_equal(fake_cuda_get_violations(), "");
-    assert_int_equal(fake_cuda_count_objects(), 0);
-    fake_cuda_uninstall();
+    placed_close(&g_gpu, 1, g_host);
     return 0;
 }
 
