@@ -17,6 +17,7 @@
 #include "support/fake/fake_cuda.h"
 #include "support/fake/fake_random.h"
 #include "support/models/placed_program.h"
+#include "support/text_sink.h"
 
 enum { GPUS = 3, RUNS = PLACED_RUNS, COUNT = PLACED_COUNT };
 
@@ -242,21 +243,12 @@ static void test_executor_peers__events_order_the_streams(void **state) {
 
 // ---- where everything is ----------------------------------------------------------------------
 
-static bool keep(void *user_data, const char *text, size_t bytes) {
-    return fwrite(text, 1, bytes, user_data) == bytes;
-}
-
 static void expect_described(rondo_executor *executor, const char *text) {
-    char *bytes = NULL;
-    size_t length = 0;
-    FILE *file = open_memstream(&bytes, &length);
-    assert_non_null(file);
-    OK(rondo_executor_describe(executor, RONDO_TEXT_PLAIN, keep, file));
-    assert_int_equal(fclose(file), 0);
-    if (strstr(bytes, text) == NULL) {
-        fail_msg("no \"%s\" in\n%s", text, bytes);
+    text_sink sink = {{0}, 0};
+    OK(rondo_executor_describe(executor, RONDO_TEXT_PLAIN, text_sink_append, &sink));
+    if (strstr(sink.text, text) == NULL) {
+        fail_msg("no \"%s\" in\n%s", text, sink.text);
     }
-    free(bytes);
 }
 
 // By a pattern, before the first run and behind it.
