@@ -152,6 +152,32 @@ static const char *append_operands(emulated_buffer *to, const char *text) {
     return *text == ')' ? text + 1 : text;
 }
 
+// The function that stands for the instruction in quotes at `text`. Returns what follows its name.
+static const char *append_name(emulated_buffer *to, const char *text) {
+    emulated_append_text(to, "emulated_");
+    for (text++; *text != '\0' && strchr(" ;\"", *text) == NULL; text++) {
+        emulated_append(to, is_word(*text) ? text : "_", 1);
+    }
+    return text;
+}
+
+// The same where the preprocessor chooses among several; returns what follows its last line.
+static const char *append_choice(emulated_buffer *to, const char *text) {
+    while (*text == '#') {
+        const size_t length = strcspn(text, "\n") + 1;
+        const bool is_last = skip_word(text + 1, "endif") != NULL;
+        emulated_append_text(to, "\n");
+        emulated_append(to, text, length);
+        text += length + skip_space(text + length);
+        if (is_last) {
+            break;
+        }
+        text = strchr(append_name(to, text), '"') + 1;
+        text += skip_space(text);
+    }
+    return text;
+}
+
 // `text` is behind "asm" and "volatile"; returns where the statement's semicolon stands.
 static const char *append_instruction(emulated_buffer *to, const char *text) {
     text += 1 + skip_space(text + 1);
@@ -159,10 +185,11 @@ static const char *append_instruction(emulated_buffer *to, const char *text) {
         text = strchr(text + 1, '"') + 1;
         text += skip_space(text);
     }
-    emulated_append_text(to, "emulated_");
-    const char *letter = text + 1;
-    for (; *letter != '\0' && strchr(" ;\"", *letter) == NULL; letter++) {
-        emulated_append(to, is_word(*letter) ? letter : "_", 1);
+    const char *letter;
+    if (*text == '#') {
+        letter = text = append_choice(to, text);
+    } else {
+        letter = append_name(to, text);
     }
     // %globaltimer and its like are named by what is moved.
     const char *special = strchr(letter, '%');

@@ -4,28 +4,12 @@
 // nothing is left.
 // SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "rondo/models.h"
-#include "support/sweep.h"
-
-#define RETURN_UNLESS_OK(call)               \
-    do {                                     \
-        const rondo_status status_ = (call); \
-        if (status_ != RONDO_STATUS_OK) {    \
-            return status_;                  \
-        }                                    \
-    } while (0)
+#include "base/error.h"
+#include "support/models/executor_sweep.h"
 
 enum { COUNT = 8, STRING = 8 };
-
-typedef struct world {
-    rondo_device *device;
-    rondo_builder *builder;
-    rondo_program *program;
-    rondo_executor *executor;
-} world;
 
 static rondo_status add(rondo_builder *builder, const char *op, const char *from, const char *to,
                         const rondo_builder_node_options *options) {
@@ -34,25 +18,19 @@ static rondo_status add(rondo_builder *builder, const char *op, const char *from
 
 // What is found in relu(x), what is found in that, both in bodies of their own, and a text of the
 // first, which the processor writes.
-static rondo_status build(world *w) {
-    const rondo_port x = {.struct_size = sizeof x,
-                          .name = "x",
-                          .dtype = RONDO_DTYPE_F32,
-                          .rank = 1,
-                          .extent = {COUNT}};
+static rondo_status build(executor_world *w) {
     const rondo_attribute to = {.name = "to", .kind = RONDO_ATTRIBUTE_INT, .int_value = STRING};
     const rondo_builder_node_options text = {
         .struct_size = sizeof text, .attributes = &to, .attribute_count = 1};
-    RETURN_UNLESS_OK(rondo_builder_create(NULL, &w->builder));
-    RETURN_UNLESS_OK(rondo_builder_add_input(w->builder, &x));
-    RETURN_UNLESS_OK(add(w->builder, "Relu", "x", "a", NULL));
-    RETURN_UNLESS_OK(add(w->builder, "NonZero", "a", "found", NULL));
-    RETURN_UNLESS_OK(add(w->builder, "Neg", "found", "y", NULL));
-    RETURN_UNLESS_OK(add(w->builder, "NonZero", "y", "z", NULL));
-    RETURN_UNLESS_OK(add(w->builder, "Cast", "found", "text", &text));
-    RETURN_UNLESS_OK(rondo_builder_add_output(w->builder, "y", NULL));
-    RETURN_UNLESS_OK(rondo_builder_add_output(w->builder, "z", NULL));
-    RETURN_UNLESS_OK(rondo_builder_add_output(w->builder, "text", NULL));
+    RETURN_IF_ERROR(executor_world_begin(w, "x", COUNT));
+    RETURN_IF_ERROR(add(w->builder, "Relu", "x", "a", NULL));
+    RETURN_IF_ERROR(add(w->builder, "NonZero", "a", "found", NULL));
+    RETURN_IF_ERROR(add(w->builder, "Neg", "found", "y", NULL));
+    RETURN_IF_ERROR(add(w->builder, "NonZero", "y", "z", NULL));
+    RETURN_IF_ERROR(add(w->builder, "Cast", "found", "text", &text));
+    RETURN_IF_ERROR(rondo_builder_add_output(w->builder, "y", NULL));
+    RETURN_IF_ERROR(rondo_builder_add_output(w->builder, "z", NULL));
+    RETURN_IF_ERROR(rondo_builder_add_output(w->builder, "text", NULL));
     return rondo_builder_finish(w->builder, &w->program);
 }
 
@@ -95,7 +73,7 @@ static rondo_status run_once(rondo_executor *executor, int64_t count, bool waits
     return status;
 }
 
-static void work(world *w, const char *device_name) {
+static void work(executor_world *w, const char *device_name) {
     const rondo_executor_options options = {
         .struct_size = sizeof options, .thread_count = 1, .self_check_every = 5};
     STEP(rondo_device_open(device_name, &w->device));
@@ -106,36 +84,14 @@ static void work(world *w, const char *device_name) {
     }
 }
 
-static void run_round(const sweep_point *point) {
-    world w = {0};
-    work(&w, point->device_name);
-    (void)sweep_lift();
-    for (int run = 0; run < 2 && w.executor != NULL; ++run) {
-        const rondo_status status = run_once(w.executor, 3, true);
-        const bool is_lost = point->code == RONDO__CU_ERROR_LAUNCH_FAILED;
-        if (status != RONDO_STATUS_OK && !(is_lost && status == RONDO_STATUS_LOST)) {
-            sweep_fail(point, "afterwards run %d: %s", run, rondo_error_get_last()->message);
-        }
-    }
-    rondo_executor_destroy(w.executor);
-    rondo_builder_destroy(w.builder);
-    rondo_program_destroy(w.program);
-    rondo_device_release(w.device);
-}
-
-static void prepare_fake(void) {
-    fake_cuda_install_compiler();
+static rondo_status run_again(rondo_executor *executor) {
+    return run_once(executor, 3, true);
 }
 
 static void test_counted_sweep__fake(void **state) {
     (void)state;
-    setenv("RONDO_CACHE_DIR", "", 1);
-    static const fake_cuda_options options = {
-        .device_count = 1, .driver_version = 13000, .has_get_proc_address = true};
-    const sweep_subject subject = {
-        .run = run_round, .prepare = prepare_fake, .options = &options, .dense = 100};
-    const sweep_count count = sweep_on_fake("counted", &subject);
-    assert_true(count.driver_calls > 100 && count.allocations > 100);
+    executor_sweep_on_fake("counted",
+                           &(executor_sweep){work, run_again, 1, .dense = 100, .count_min = 100});
 }
 
 int main(void) {

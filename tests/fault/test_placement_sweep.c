@@ -3,52 +3,30 @@
 // run, captured and replayed. Whatever fails, the runs that succeed are right, the next ones work,
 // and nothing is left.
 // SPDX-License-Identifier: Apache-2.0
-#include <stdlib.h>
 #include <string.h>
 
-#include "rondo/models.h"
-#include "support/sweep.h"
-
-#define RETURN_UNLESS_OK(call)               \
-    do {                                     \
-        const rondo_status status_ = (call); \
-        if (status_ != RONDO_STATUS_OK) {    \
-            return status_;                  \
-        }                                    \
-    } while (0)
+#include "base/error.h"
+#include "support/models/executor_sweep.h"
 
 enum { COUNT = 8, SHOWN_MAX = 32 };
 
 static const char *g_place;  // of the op in the middle
-
-typedef struct world {
-    rondo_device *device;
-    rondo_builder *builder;
-    rondo_program *program;
-    rondo_executor *executor;
-} world;
 
 static rondo_status add(rondo_builder *builder, const char *op, const char *from, const char *to) {
     return rondo_builder_add_node(builder, op, &from, 1, &to, 1, NULL);
 }
 
 // y = |-relu(x)|; z: where relu(x) is not 0, a shape that depends on data.
-static rondo_status build(world *w) {
-    const rondo_port x = {.struct_size = sizeof x,
-                          .name = "x",
-                          .dtype = RONDO_DTYPE_F32,
-                          .rank = 1,
-                          .extent = {COUNT}};
-    RETURN_UNLESS_OK(rondo_builder_create(NULL, &w->builder));
-    RETURN_UNLESS_OK(rondo_builder_add_input(w->builder, &x));
-    RETURN_UNLESS_OK(add(w->builder, "Relu", "x", "a"));
-    RETURN_UNLESS_OK(rondo_builder_begin_place(w->builder, g_place));
-    RETURN_UNLESS_OK(add(w->builder, "Neg", "a", "b"));
-    RETURN_UNLESS_OK(rondo_builder_end_place(w->builder));
-    RETURN_UNLESS_OK(add(w->builder, "Abs", "b", "y"));
-    RETURN_UNLESS_OK(add(w->builder, "NonZero", "a", "z"));
-    RETURN_UNLESS_OK(rondo_builder_add_output(w->builder, "y", NULL));
-    RETURN_UNLESS_OK(rondo_builder_add_output(w->builder, "z", NULL));
+static rondo_status build(executor_world *w) {
+    RETURN_IF_ERROR(executor_world_begin(w, "x", COUNT));
+    RETURN_IF_ERROR(add(w->builder, "Relu", "x", "a"));
+    RETURN_IF_ERROR(rondo_builder_begin_place(w->builder, g_place));
+    RETURN_IF_ERROR(add(w->builder, "Neg", "a", "b"));
+    RETURN_IF_ERROR(rondo_builder_end_place(w->builder));
+    RETURN_IF_ERROR(add(w->builder, "Abs", "b", "y"));
+    RETURN_IF_ERROR(add(w->builder, "NonZero", "a", "z"));
+    RETURN_IF_ERROR(rondo_builder_add_output(w->builder, "y", NULL));
+    RETURN_IF_ERROR(rondo_builder_add_output(w->builder, "z", NULL));
     return rondo_builder_finish(w->builder, &w->program);
 }
 
@@ -73,7 +51,7 @@ static rondo_status run_once(rondo_executor *executor, bool waits) {
     return status;
 }
 
-static void work(world *w, const char *device_name) {
+static void work(executor_world *w, const char *device_name) {
     const char *const place = "Abs=gpu";
     const rondo_executor_options options = {.struct_size = sizeof options,
                                             .thread_count = 1,
@@ -96,39 +74,17 @@ static void work(world *w, const char *device_name) {
     assert_true(copied.to_device.count + copied.between_devices.count >= 5);
 }
 
-static void run_round(const sweep_point *point) {
-    world w = {0};
-    work(&w, point->device_name);
-    (void)sweep_lift();
-    for (int run = 0; run < 2 && w.executor != NULL; ++run) {
-        const rondo_status status = run_once(w.executor, true);
-        const bool is_lost = point->code == RONDO__CU_ERROR_LAUNCH_FAILED;
-        if (status != RONDO_STATUS_OK && !(is_lost && status == RONDO_STATUS_LOST)) {
-            sweep_fail(point, "afterwards run %d: %s", run, rondo_error_get_last()->message);
-        }
-    }
-    rondo_executor_destroy(w.executor);
-    rondo_builder_destroy(w.builder);
-    rondo_program_destroy(w.program);
-    rondo_device_release(w.device);
-}
-
-static void prepare_fake(void) {
-    fake_cuda_install_compiler();
+static rondo_status run_again(rondo_executor *executor) {
+    return run_once(executor, true);
 }
 
 static void test_placement_sweep__fake(void **state) {
     (void)state;
-    setenv("RONDO_CACHE_DIR", "", 1);
-    static const fake_cuda_options options = {
-        .device_count = 2, .driver_version = 13000, .has_get_proc_address = true};
-    const sweep_subject subject = {
-        .run = run_round, .prepare = prepare_fake, .options = &options, .dense = 60};
     static const char *const places[] = {"cpu", "gpu:1"};
     for (size_t i = 0; i < sizeof places / sizeof *places; ++i) {
         g_place = places[i];
-        const sweep_count count = sweep_on_fake(g_place, &subject);
-        assert_true(count.driver_calls > 50 && count.allocations > 50);
+        executor_sweep_on_fake(g_place,
+                               &(executor_sweep){work, run_again, 2, .dense = 60, .count_min = 50});
     }
 }
 

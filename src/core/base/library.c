@@ -86,6 +86,18 @@ void *rondo__library_find(rondo__library *library, const char *symbol) {
     return dlsym(library->handle, symbol);
 }
 
+const char *rondo__library_find_all(rondo__library *library, const char *const *names, size_t count,
+                                    void *out_functions) {
+    for (size_t i = 0; i < count; ++i) {
+        void *address = rondo__library_find(library, names[i]);
+        if (address == NULL) {
+            return names[i];
+        }
+        memcpy((char *)out_functions + i * sizeof address, &address, sizeof address);
+    }
+    return NULL;
+}
+
 const char *rondo__library_get_path(const rondo__library *library) {
     return library->path;
 }

@@ -18,6 +18,10 @@ RONDO_MUST_USE rondo_status rondo__library_open(const char *const *names, size_t
                                                 char *reason, size_t reason_bytes,
                                                 rondo__library **out_library);
 void *rondo__library_find(rondo__library *library, const char *symbol);  // NULL when absent
+// Fills a struct of nothing but function pointers, named in their order. Returns the first name
+// that is absent, or NULL.
+const char *rondo__library_find_all(rondo__library *library, const char *const *names, size_t count,
+                                    void *out_functions);
 const char *rondo__library_get_path(const rondo__library *library);
 void rondo__library_close(rondo__library *library);
 

@@ -116,3 +116,52 @@ void placed_compare(rondo_executor *gpu, rondo_executor *host, const char *const
         }
     }
 }
+
+// ---- devices ----------------------------------------------------------------------------------
+
+void placed_open(const fake_cuda_options *options, rondo_device **out_gpus,
+                 rondo_device **out_host) {
+    fake_cuda_reset(options);
+    fake_cuda_install();
+    fake_cuda_install_compiler();
+    for (int i = 0; i < (options != NULL ? options->device_count : 1); ++i) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "cuda:%d", i);
+        OK(rondo_device_open(name, &out_gpus[i]));
+    }
+    OK(rondo_device_open("host", out_host));
+}
+
+void placed_close(rondo_device *const *gpus, int count, rondo_device *host) {
+    for (int i = 0; i < count; ++i) {
+        rondo_device_release(gpus[i]);
+    }
+    rondo_device_release(host);
+    assert_string_equal(fake_cuda_get_violations(), "");
+    assert_int_equal(fake_cuda_count_objects(), 0);
+    fake_cuda_uninstall();
+}
+
+// ---- places -----------------------------------------------------------------------------------
+
+rondo_placement placed_find(rondo_executor *executor, rondo_placement_kind kind, const char *name) {
+    rondo_placement list[64];
+    size_t count;
+    OK(rondo_executor_list_placements(executor, NULL, 0, 64, list, &count));
+    assert_true(count <= 64);
+    for (size_t i = 0; i < count; ++i) {
+        if (list[i].kind == kind && strcmp(list[i].name, name) == 0) {
+            return list[i];
+        }
+    }
+    fail_msg("nothing is said of \"%s\"", name);
+    return (rondo_placement){0};
+}
+
+void placed_expect_place(rondo_executor *executor, rondo_placement_kind kind, const char *name,
+                         const char *place, const char *reason) {
+    const rondo_placement found = placed_find(executor, kind, name);
+    if (strcmp(found.place, place) != 0 || strstr(found.reason, reason) == NULL) {
+        fail_msg("\"%s\" is on %s because %s", name, found.place, found.reason);
+    }
+}

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "rondo/models.h"
+#include "support/fake/fake_cuda.h"
 
 enum { PLACED_COUNT = 8, PLACED_RUNS = 5, PLACED_NODES_MAX = 12 };
 
@@ -35,5 +36,15 @@ void placed_expect_same(const rondo_tensor *have, const rondo_tensor *want, cons
 // Runs both executors a few times, with other inputs each time, and compares.
 void placed_compare(rondo_executor *gpu, rondo_executor *host, const char *const *outputs,
                     const char *what, bool waits);
+
+// The GPUs of a fake driver (NULL: one) and the host; and nothing may be left of them.
+void placed_open(const fake_cuda_options *options, rondo_device **out_gpus,
+                 rondo_device **out_host);
+void placed_close(rondo_device *const *gpus, int count, rondo_device *host);
+
+// What is said of this op, value or the like; the running test fails when nothing is.
+rondo_placement placed_find(rondo_executor *executor, rondo_placement_kind kind, const char *name);
+void placed_expect_place(rondo_executor *executor, rondo_placement_kind kind, const char *name,
+                         const char *place, const char *reason);
 
 #endif  // RONDO_TESTS_PLACED_PROGRAM_H

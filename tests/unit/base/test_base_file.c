@@ -107,6 +107,12 @@ static void test_base_file__libraries_open_by_the_first_name_that_loads(void **s
     assert_string_equal(reason, "");
     assert_non_null(rondo__library_find(library, "cos"));
     assert_null(rondo__library_find(library, "no_such_symbol"));
+    const char *const wanted[] = {"sin", "cos", "no_such_symbol", "tan"};
+    void *found[4] = {NULL};
+    assert_null(rondo__library_find_all(library, wanted, 2, found));
+    assert_ptr_equal(found[1], rondo__library_find(library, "cos"));
+    assert_ptr_equal(rondo__library_find_all(library, wanted, 4, found), wanted[2]);
+    assert_null(found[3]);
     assert_non_null(strstr(rondo__library_get_path(library), "libm"));
     rondo__library_close(library);
 

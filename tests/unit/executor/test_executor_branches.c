@@ -16,6 +16,7 @@
 #include "executor/state/plan.h"
 #include "rondo/models.h"
 #include "support/models/model_builder.h"
+#include "support/text_sink.h"
 
 enum { FLOAT = 1, WIDTH = 32, VALUES_MAX = 64 };
 
@@ -318,17 +319,10 @@ static void test_executor_branches__order_is_kept(void **state) {
     }
 }
 
-static bool keep(void *user_data, const char *text, size_t bytes) {
-    char *const kept = user_data;
-    (void)snprintf(kept, 8192, "%.*s", (int)bytes, text);
-    return true;
-}
-
 // Which of the two is faster depends on the machine; that both are timed, once and after the
 // third run, does not; nor does it matter that the plan was made while graphs were off.
 static void test_executor_branches__auto_settles(void **state) {
     (void)state;
-    static char text[8192];
     fixture f;
     float x[WIDTH * WIDTH] = {1};
     open_model(&f, build_four);
@@ -352,8 +346,9 @@ static void test_executor_branches__auto_settles(void **state) {
         run(executor, x, &y);
         rondo_tensor_deinit(&y);
     }
-    check(rondo_executor_describe(executor, RONDO_TEXT_PLAIN, keep, text));
-    assert_non_null(strstr(text, "captured in 4 branches; ends with the model"));
+    text_sink sink = {{0}, 0};
+    check(rondo_executor_describe(executor, RONDO_TEXT_PLAIN, text_sink_append, &sink));
+    assert_non_null(strstr(sink.text, "captured in 4 branches; ends with the model"));
     rondo_executor_destroy(executor);
     close_model(&f);
 }

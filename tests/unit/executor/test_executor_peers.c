@@ -17,6 +17,7 @@
 #include "support/fake/fake_cuda.h"
 #include "support/fake/fake_random.h"
 #include "support/models/placed_program.h"
+#include "support/text_sink.h"
 
 enum { GPUS = 3, RUNS = PLACED_RUNS, COUNT = PLACED_COUNT };
 
@@ -28,26 +29,12 @@ static void open_all(bool has_no_peers) {
                                        .driver_version = 13000,
                                        .has_get_proc_address = true,
                                        .has_no_peers = has_no_peers};
-    fake_cuda_reset(&options);
-    fake_cuda_install();
-    fake_cuda_install_compiler();
+    placed_open(&options, g_gpus, &g_host);
     fake_random_set_kernels();
-    for (int i = 0; i < GPUS; ++i) {
-        char name[16];
-        (void)snprintf(name, sizeof name, "cuda:%d", i);
-        OK(rondo_device_open(name, &g_gpus[i]));
-    }
-    OK(rondo_device_open("host", &g_host));
 }
 
 static void close_all(void) {
-    for (int i = 0; i < GPUS; ++i) {
-        rondo_device_release(g_gpus[i]);
-    }
-    rondo_device_release(g_host);
-    assert_string_equal(fake_cuda_get_violations(), "");
-    assert_int_equal(fake_cuda_count_objects(), 0);
-    fake_cuda_uninstall();
+    placed_close(g_gpus, GPUS, g_host);
 }
 
 // ---- stories ----------------------------------------------------------------------------------
@@ -256,43 +243,12 @@ static void test_executor_peers__events_order_the_streams(void **state) {
 
 // ---- where everything is ----------------------------------------------------------------------
 
-static rondo_placement find(rondo_executor *executor, rondo_placement_kind kind, const char *name) {
-    rondo_placement list[64];
-    size_t count;
-    OK(rondo_executor_list_placements(executor, NULL, 0, 64, list, &count));
-    assert_true(count <= 64);
-    for (size_t i = 0; i < count; ++i) {
-        if (list[i].kind == kind && strcmp(list[i].name, name) == 0) {
-            return list[i];
-        }
-    }
-    fail_msg("nothing is said of \"%s\"", name);
-    return (rondo_placement){0};
-}
-
-static void expect_place(rondo_executor *executor, rondo_placement_kind kind, const char *name,
-                         const char *place, const char *reason) {
-    const rondo_placement found = find(executor, kind, name);
-    if (strcmp(found.place, place) != 0 || strstr(found.reason, reason) == NULL) {
-        fail_msg("\"%s\" is on %s because %s", name, found.place, found.reason);
-    }
-}
-
-static bool keep(void *user_data, const char *text, size_t bytes) {
-    return fwrite(text, 1, bytes, user_data) == bytes;
-}
-
 static void expect_described(rondo_executor *executor, const char *text) {
-    char *bytes = NULL;
-    size_t length = 0;
-    FILE *file = open_memstream(&bytes, &length);
-    assert_non_null(file);
-    OK(rondo_executor_describe(executor, RONDO_TEXT_PLAIN, keep, file));
-    assert_int_equal(fclose(file), 0);
-    if (strstr(bytes, text) == NULL) {
-        fail_msg("no \"%s\" in\n%s", text, bytes);
+    text_sink sink = {{0}, 0};
+    OK(rondo_executor_describe(executor, RONDO_TEXT_PLAIN, text_sink_append, &sink));
+    if (strstr(sink.text, text) == NULL) {
+        fail_msg("no \"%s\" in\n%s", text, sink.text);
     }
-    free(bytes);
 }
 
 // By a pattern, before the first run and behind it.
@@ -314,14 +270,14 @@ static void test_executor_peers__queries(void **state) {
     for (int run = 0; run < 3; ++run) {
         placed_feeds f;
         placed_fill(&f, run);
-        expect_place(gpu, RONDO_PLACEMENT_OP, "a", "gpu", "has a kernel");
-        expect_place(gpu, RONDO_PLACEMENT_OP, "b", "gpu:1", "options.place");
-        expect_place(gpu, RONDO_PLACEMENT_OP, "c", "gpu:1", "rondo_builder_begin_place");
-        expect_place(gpu, RONDO_PLACEMENT_OP, "y", "gpu", "options.place");
-        expect_place(gpu, RONDO_PLACEMENT_TENSOR, "b", "gpu:1", "make or read");
-        expect_place(gpu, RONDO_PLACEMENT_TENSOR, "row", "gpu:1", "a constant");
-        expect_place(gpu, RONDO_PLACEMENT_TRANSFER, "a", "gpu:1", "reads it");
-        expect_place(gpu, RONDO_PLACEMENT_TRANSFER, "c", "gpu", "reads it");
+        placed_expect_place(gpu, RONDO_PLACEMENT_OP, "a", "gpu", "has a kernel");
+        placed_expect_place(gpu, RONDO_PLACEMENT_OP, "b", "gpu:1", "options.place");
+        placed_expect_place(gpu, RONDO_PLACEMENT_OP, "c", "gpu:1", "rondo_builder_begin_place");
+        placed_expect_place(gpu, RONDO_PLACEMENT_OP, "y", "gpu", "options.place");
+        placed_expect_place(gpu, RONDO_PLACEMENT_TENSOR, "b", "gpu:1", "make or read");
+        placed_expect_place(gpu, RONDO_PLACEMENT_TENSOR, "row", "gpu:1", "a constant");
+        placed_expect_place(gpu, RONDO_PLACEMENT_TRANSFER, "a", "gpu:1", "reads it");
+        placed_expect_place(gpu, RONDO_PLACEMENT_TRANSFER, "c", "gpu", "reads it");
         expect_described(gpu, "on cuda:1, captured; the next op is on another device");
         expect_described(gpu, "  gpu:1 Neg b: options.place");
         OK(rondo_executor_run(gpu, f.list, 2, NULL, 0));

@@ -24,24 +24,14 @@ static rondo_device *g_gpu;
 static rondo_device *g_host;
 
 static int open_all(void **state) {
-    static const fake_cuda_options options = {
-        .device_count = 1, .driver_version = 13000, .has_get_proc_address = true};
     (void)state;
-    fake_cuda_reset(&options);
-    fake_cuda_install();
-    fake_cuda_install_compiler();
-    OK(rondo_device_open("cuda:0", &g_gpu));
-    OK(rondo_device_open("host", &g_host));
+    placed_open(NULL, &g_gpu, &g_host);
     return 0;
 }
 
 static int close_all(void **state) {
     (void)state;
-    rondo_device_release(g_gpu);
-    rondo_device_release(g_host);
-    assert_string_equal(fake_cuda_get_violations(), "");
-    assert_int_equal(fake_cuda_count_objects(), 0);
-    fake_cuda_uninstall();
+    placed_close(&g_gpu, 1, g_host);
     return 0;
 }
 
@@ -173,28 +163,6 @@ static const placed_node chain[] = {
 static const char *const only_y[] = {"y", NULL};
 
 // The place and the reason of an op or a tensor; fails where there is none of this name.
-static rondo_placement find(rondo_executor *executor, rondo_placement_kind kind, const char *name) {
-    rondo_placement list[48];
-    size_t count;
-    OK(rondo_executor_list_placements(executor, NULL, 0, 48, list, &count));
-    assert_true(count <= 48);
-    for (size_t i = 0; i < count; ++i) {
-        if (list[i].kind == kind && strcmp(list[i].name, name) == 0) {
-            return list[i];
-        }
-    }
-    fail_msg("nothing is said of \"%s\"", name);
-    return (rondo_placement){0};
-}
-
-static void expect_place(rondo_executor *executor, rondo_placement_kind kind, const char *name,
-                         const char *place, const char *reason) {
-    const rondo_placement found = find(executor, kind, name);
-    if (strcmp(found.place, place) != 0 || strstr(found.reason, reason) == NULL) {
-        fail_msg("\"%s\" is on %s because %s", name, found.place, found.reason);
-    }
-}
-
 // A scope, a call, an option: the later wins, and says so, before the first run and after it.
 static void test_executor_placement__askers(void **state) {
     (void)state;
@@ -224,14 +192,14 @@ static void test_executor_placement__askers(void **state) {
             OK(rondo_program_set_place(program, "Neg", rows[i].call));
         }
         OK(rondo_executor_create(program, g_gpu, &options, &gpu));
-        expect_place(gpu, RONDO_PLACEMENT_OP, "b", rows[i].place, rows[i].reason);
+        placed_expect_place(gpu, RONDO_PLACEMENT_OP, "b", rows[i].place, rows[i].reason);
         OK(rondo_program_set_place(program, "*", "all"));
         OK(rondo_executor_create(program, g_host, NULL, &host));
         placed_compare(gpu, host, only_y, "askers", true);
-        expect_place(gpu, RONDO_PLACEMENT_OP, "b", rows[i].place, rows[i].reason);
-        expect_place(gpu, RONDO_PLACEMENT_TENSOR, "b", rows[i].place, "make or read it");
-        expect_place(gpu, RONDO_PLACEMENT_TENSOR, "y", "gpu", "make or read it");
-        expect_place(host, RONDO_PLACEMENT_TENSOR, "y", "cpu", "make or read it");
+        placed_expect_place(gpu, RONDO_PLACEMENT_OP, "b", rows[i].place, rows[i].reason);
+        placed_expect_place(gpu, RONDO_PLACEMENT_TENSOR, "b", rows[i].place, "make or read it");
+        placed_expect_place(gpu, RONDO_PLACEMENT_TENSOR, "y", "gpu", "make or read it");
+        placed_expect_place(host, RONDO_PLACEMENT_TENSOR, "y", "cpu", "make or read it");
         rondo_executor_destroy(gpu);
         rondo_executor_destroy(host);
         rondo_program_destroy(program);
@@ -279,8 +247,8 @@ static void test_executor_placement__shape_arithmetic(void **state) {
     OK(rondo_executor_create(program, g_gpu, &options, &gpu));
     OK(rondo_executor_create(program, g_host, NULL, &host));
     placed_compare(gpu, host, only_y, "shape arithmetic", true);
-    expect_place(gpu, RONDO_PLACEMENT_OP, "u", "cpu", "ops of the processor read");
-    expect_place(gpu, RONDO_PLACEMENT_OP, "a", "gpu", "has a kernel");
+    placed_expect_place(gpu, RONDO_PLACEMENT_OP, "u", "cpu", "ops of the processor read");
+    placed_expect_place(gpu, RONDO_PLACEMENT_OP, "a", "gpu", "has a kernel");
     rondo_executor_destroy(gpu);
     rondo_executor_destroy(host);
     rondo_program_destroy(program);
@@ -342,7 +310,8 @@ static void test_executor_placement__large_table(void **state) {
         assert_true(y[0] == (float)-run && y[COUNT + 1] == (float)(-2 * run));
     }
     expect_counts(gpu, &(counts){1, 0, 0, 1, 0, 0}, "a large table");
-    expect_place(gpu, RONDO_PLACEMENT_TENSOR, "table", "cpu", "read where the program has it");
+    placed_expect_place(gpu, RONDO_PLACEMENT_TENSOR, "table", "cpu",
+                        "read where the program has it");
     rondo_executor_stats stats = {.struct_size = sizeof stats};
     OK(rondo_executor_get_stats(gpu, &stats));
     assert_int_equal(stats.constant_bytes, 0);

@@ -15,6 +15,8 @@
 #include "rondo/models.h"
 #include "support/expect_ok.h"
 #include "support/fake/fake_cuda.h"
+#include "support/models/placed_program.h"
+#include "support/text_sink.h"
 
 enum { COUNT = 512, LAYERS = 6, RUNS = 5, BYTES = COUNT * sizeof(float) };
 
@@ -22,24 +24,14 @@ static rondo_device *g_gpu;
 static rondo_device *g_host;
 
 static int open_all(void **state) {
-    static const fake_cuda_options options = {
-        .device_count = 1, .driver_version = 13000, .has_get_proc_address = true};
     (void)state;
-    fake_cuda_reset(&options);
-    fake_cuda_install();
-    fake_cuda_install_compiler();
-    OK(rondo_device_open("cuda:0", &g_gpu));
-    OK(rondo_device_open("host", &g_host));
+    placed_open(NULL, &g_gpu, &g_host);
     return 0;
 }
 
 static int close_all(void **state) {
     (void)state;
-    rondo_device_release(g_gpu);
-    rondo_device_release(g_host);
-    assert_string_equal(fake_cuda_get_violations(), "");
-    assert_int_equal(fake_cuda_count_objects(), 0);
-    fake_cuda_uninstall();
+    placed_close(&g_gpu, 1, g_host);
     return 0;
 }
 
@@ -153,10 +145,6 @@ static void test_executor_spill__results(void **state) {
     }
 }
 
-static bool keep(void *user_data, const char *text, size_t bytes) {
-    return fwrite(text, 1, bytes, user_data) == bytes;
-}
-
 // Which weights, and why; before the first run, and behind it. The copies are nodes of the graph.
 static void test_executor_spill__queries(void **state) {
     (void)state;
@@ -185,15 +173,10 @@ static void test_executor_spill__queries(void **state) {
     OK(rondo_executor_get_stats(gpu, &stats));
     assert_int_equal(stats.node_count, 8 + 6);  // ops and copies
     assert_true(stats.device_memory_bytes < 8 * BYTES + stats.arena_bytes);
-    char *text = NULL;
-    size_t length = 0;
-    FILE *file = open_memstream(&text, &length);
-    assert_non_null(file);
-    OK(rondo_executor_describe(gpu, RONDO_TEXT_PLAIN, keep, file));
-    assert_int_equal(fclose(file), 0);
-    assert_non_null(strstr(text, "spilled: 10240 bytes of weights are in pinned memory"));
-    assert_non_null(strstr(text, "\n  w1: 2048 bytes\n"));
-    free(text);
+    text_sink sink = {{0}, 0};
+    OK(rondo_executor_describe(gpu, RONDO_TEXT_PLAIN, text_sink_append, &sink));
+    assert_non_null(strstr(sink.text, "spilled: 10240 bytes of weights are in pinned memory"));
+    assert_non_null(strstr(sink.text, "\n  w1: 2048 bytes\n"));
     rondo_executor_destroy(gpu);
     rondo_program_destroy(program);
 }

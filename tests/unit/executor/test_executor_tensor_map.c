@@ -18,6 +18,7 @@
 #include "rondo/tuning.h"
 #include "support/expect_ok.h"
 #include "support/on_devices.h"
+#include "support/text_sink.h"
 
 enum { ROWS = 70, DEPTH = 128, COLUMNS = 96, TENSORS = 3, RUNS = 9 };
 
@@ -73,22 +74,9 @@ static rondo_program *build(void) {
 
 static const char choice[] = "tma 64x32 stages 6 split 2";
 
-typedef struct text {
-    char bytes[4096];
-    size_t size;
-} text;
-
-static bool append(void *user_data, const char *bytes, size_t size) {
-    text *all = user_data;
-    const size_t room = sizeof all->bytes - 1 - all->size;
-    memcpy(all->bytes + all->size, bytes, size < room ? size : room);
-    all->size += size < room ? size : room;
-    return true;
-}
-
-static text write_tuning(rondo_executor *executor) {
-    text all = {{0}, 0};
-    OK(rondo_executor_write_tuning(executor, append, &all));
+static text_sink write_tuning(rondo_executor *executor) {
+    text_sink all = {{0}, 0};
+    OK(rondo_executor_write_tuning(executor, text_sink_append, &all));
     return all;
 }
 
@@ -102,19 +90,19 @@ static void write_file(rondo_program *program, rondo_device *device, const char 
         "x", {.dtype = RONDO_DTYPE_F16, .shape = {2, {ROWS, DEPTH}}, .data = zeros}};
     OK(rondo_executor_create(program, device, &options, &executor));
     OK(rondo_executor_run(executor, &feed, 1, NULL, 0));
-    text all = write_tuning(executor);
+    text_sink all = write_tuning(executor);
     rondo_executor_destroy(executor);
-    char *end = all.bytes + all.size;
-    while (end > all.bytes && end[-1] == '\n') {
+    char *end = all.text + all.length;
+    while (end > all.text && end[-1] == '\n') {
         *--end = '\0';
     }
-    char *last = strrchr(all.bytes, '\t');  // the only line that is no comment ends with the choice
+    char *last = strrchr(all.text, '\t');  // the only line that is no comment ends with the choice
     FILE *file = fopen(path, "w");
     assert_non_null(file);
     if (last != NULL) {
-        (void)fprintf(file, "%.*s%s\n", (int)(last + 1 - all.bytes), all.bytes, choice);
+        (void)fprintf(file, "%.*s%s\n", (int)(last + 1 - all.text), all.text, choice);
     } else {
-        (void)fputs(all.bytes, file);
+        (void)fputs(all.text, file);
     }
     assert_int_equal(fclose(file), 0);
 }
@@ -173,9 +161,9 @@ static void test_executor_tensor_map__addresses_that_change(void **state) {
     OK(rondo_executor_get_stats(executor, &stats));
     assert_int_equal(stats.replay_run_count, RUNS - 1);
     if (options.tuning_file != NULL) {
-        const text all = write_tuning(executor);
-        if (strstr(all.bytes, choice) == NULL) {
-            fail_msg("another kernel was taken: %s", all.bytes);
+        const text_sink all = write_tuning(executor);
+        if (strstr(all.text, choice) == NULL) {
+            fail_msg("another kernel was taken: %s", all.text);
         }
         (void)unlink(path);
     }

@@ -14,6 +14,7 @@
 #include "rondo/models.h"
 #include "support/expect_ok.h"
 #include "support/models/code_programs.h"
+#include "support/text_sink.h"
 
 static char g_path[] = "/tmp/rondo_tuning_XXXXXX";
 
@@ -22,20 +23,6 @@ static void write_file(const char *text) {
     assert_non_null(file);
     assert_true(fputs(text, file) >= 0);
     assert_int_equal(fclose(file), 0);
-}
-
-typedef struct sink {
-    char text[400];
-    size_t length;
-} sink;
-
-static bool append(void *user_data, const char *text, size_t bytes) {
-    sink *s = user_data;
-    assert_true(s->length + bytes < sizeof s->text);
-    memcpy(s->text + s->length, text, bytes);
-    s->length += bytes;
-    s->text[s->length] = '\0';
-    return true;
 }
 
 static rondo_status create(const char *path, rondo_executor **out_executor) {
@@ -57,33 +44,33 @@ static rondo_status create(const char *path, rondo_executor **out_executor) {
 // What the file holds for GPUs is kept, and written again.
 static void test_executor_tuning__kept(void **state) {
     rondo_executor *executor = NULL;
-    sink s = {.length = 0};
+    text_sink s = {.length = 0};
     (void)state;
     write_file("rondo tuning 1\nGPU, 4 multiprocessors\tmatmul 1\tplain\n");
     OK(create(g_path, &executor));
     write_file("nothing to be read again");
-    OK(rondo_executor_write_tuning(executor, append, &s));
+    OK(rondo_executor_write_tuning(executor, text_sink_append, &s));
     assert_int_equal(strncmp(s.text, "rondo tuning 1\n", 15), 0);
     assert_non_null(strstr(s.text, "\nGPU, 4 multiprocessors\tmatmul 1\tplain\n"));
     rondo_executor_destroy(executor);
 
     s.length = 0;
     OK(create(NULL, &executor));
-    OK(rondo_executor_write_tuning(executor, append, &s));
+    OK(rondo_executor_write_tuning(executor, text_sink_append, &s));
     assert_null(strchr(s.text, '\t'));
     rondo_executor_destroy(executor);
 }
 
 static void test_executor_tuning__refused(void **state) {
     rondo_executor *executor = NULL;
-    sink s = {.length = 0};
+    text_sink s = {.length = 0};
     (void)state;
     write_file("a model, by mistake");
     EXPECT(BAD_DATA, g_path, create(g_path, &executor));
     assert_null(executor);
     EXPECT(UNAVAILABLE, "/no/such/file", create("/no/such/file", &executor));
     OK(create(NULL, &executor));
-    EXPECT(INVALID, "executor is NULL", rondo_executor_write_tuning(NULL, append, &s));
+    EXPECT(INVALID, "executor is NULL", rondo_executor_write_tuning(NULL, text_sink_append, &s));
     EXPECT(INVALID, "write is NULL", rondo_executor_write_tuning(executor, NULL, &s));
     rondo_executor_destroy(executor);
 }

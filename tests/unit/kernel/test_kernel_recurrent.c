@@ -13,21 +13,9 @@
 #include "rondo/builder.h"
 #include "rondo/executor.h"
 #include "support/expect_ok.h"
+#include "support/text_sink.h"
 
 enum { STEPS = 3, INPUTS = 4, HIDDEN = 2 };
-
-typedef struct text {
-    char bytes[8192];
-    size_t size;
-} text;
-
-static bool append(void *user_data, const char *bytes, size_t size) {
-    text *all = user_data;
-    const size_t room = sizeof all->bytes - 1 - all->size;
-    memcpy(all->bytes + all->size, bytes, size < room ? size : room);
-    all->size += size < room ? size : room;
-    return true;
-}
 
 static rondo_program *build(const char *op, int64_t gates, const char *const *functions,
                             size_t function_count) {
@@ -85,13 +73,13 @@ static void test_kernel_recurrent__usual_functions_may_be_stated(void **state) {
             build(rows[i].op, rows[i].gates, rows[i].function_count > 0 ? rows[i].functions : NULL,
                   rows[i].function_count);
         rondo_executor *executor;
-        text plan = {.size = 0};
+        text_sink plan = {.length = 0};
         char expected[64];
         OK(rondo_executor_create(program, device, NULL, &executor));
-        OK(rondo_executor_describe(executor, RONDO_TEXT_PLAIN, append, &plan));
+        OK(rondo_executor_describe(executor, RONDO_TEXT_PLAIN, text_sink_append, &plan));
         (void)snprintf(expected, sizeof expected, "%-20s %s ", rows[i].op, rows[i].implementation);
-        if (strstr(plan.bytes, expected) == NULL) {
-            fail_msg("row %zu: no \"%s\" in\n%s", i, expected, plan.bytes);
+        if (strstr(plan.text, expected) == NULL) {
+            fail_msg("row %zu: no \"%s\" in\n%s", i, expected, plan.text);
         }
         rondo_executor_destroy(executor);
         rondo_program_destroy(program);

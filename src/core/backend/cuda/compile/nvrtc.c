@@ -21,40 +21,29 @@ typedef struct nvrtc_program_object *nvrtc_program;
 enum { NVRTC_ERROR_COMPILATION = 6, OPTION_COUNT_MAX = 64, ARCH_COUNT_MAX = 64 };
 
 // Everything here is in NVRTC 11.2 and later.
+#define NVRTC_MAP(X)                                                                        \
+    X(nvrtc_result, nvrtcVersion, (int *out_major, int *out_minor))                         \
+    X(nvrtc_result, nvrtcGetNumSupportedArchs, (int *out_count))                            \
+    X(nvrtc_result, nvrtcGetSupportedArchs, (int *out_archs))                               \
+    X(nvrtc_result, nvrtcCreateProgram,                                                     \
+      (nvrtc_program * out_program, const char *source, const char *name, int header_count, \
+       const char *const *headers, const char *const *names))                               \
+    X(nvrtc_result, nvrtcDestroyProgram, (nvrtc_program * program))                         \
+    X(nvrtc_result, nvrtcCompileProgram,                                                    \
+      (nvrtc_program program, int option_count, const char *const *options))                \
+    X(nvrtc_result, nvrtcGetCUBINSize, (nvrtc_program program, size_t * out_bytes))         \
+    X(nvrtc_result, nvrtcGetCUBIN, (nvrtc_program program, char *out_code))                 \
+    X(nvrtc_result, nvrtcGetPTXSize, (nvrtc_program program, size_t * out_bytes))           \
+    X(nvrtc_result, nvrtcGetPTX, (nvrtc_program program, char *out_code))                   \
+    X(nvrtc_result, nvrtcGetProgramLogSize, (nvrtc_program program, size_t * out_bytes))    \
+    X(nvrtc_result, nvrtcGetProgramLog, (nvrtc_program program, char *out_log))             \
+    X(const char *, nvrtcGetErrorString, (nvrtc_result result))
+
 typedef struct nvrtc_api {
-    nvrtc_result (*nvrtcVersion)(int *out_major, int *out_minor);
-    nvrtc_result (*nvrtcGetNumSupportedArchs)(int *out_count);
-    nvrtc_result (*nvrtcGetSupportedArchs)(int *out_archs);
-    nvrtc_result (*nvrtcCreateProgram)(nvrtc_program *out_program, const char *source,
-                                       const char *name, int header_count,
-                                       const char *const *headers, const char *const *names);
-    nvrtc_result (*nvrtcDestroyProgram)(nvrtc_program *program);
-    nvrtc_result (*nvrtcCompileProgram)(nvrtc_program program, int option_count,
-                                        const char *const *options);
-    nvrtc_result (*nvrtcGetCUBINSize)(nvrtc_program program, size_t *out_bytes);
-    nvrtc_result (*nvrtcGetCUBIN)(nvrtc_program program, char *out_code);
-    nvrtc_result (*nvrtcGetPTXSize)(nvrtc_program program, size_t *out_bytes);
-    nvrtc_result (*nvrtcGetPTX)(nvrtc_program program, char *out_code);
-    nvrtc_result (*nvrtcGetProgramLogSize)(nvrtc_program program, size_t *out_bytes);
-    nvrtc_result (*nvrtcGetProgramLog)(nvrtc_program program, char *out_log);
-    const char *(*nvrtcGetErrorString)(nvrtc_result result);
+    NVRTC_MAP(RONDO__CUDA_FUNCTION)
 } nvrtc_api;
 
-#define NVRTC_SYMBOL(function) \
-    { #function, offsetof(nvrtc_api, function) }
-
-static const struct {
-    const char *name;
-    size_t offset;
-} g_symbols[] = {
-    NVRTC_SYMBOL(nvrtcVersion),           NVRTC_SYMBOL(nvrtcGetNumSupportedArchs),
-    NVRTC_SYMBOL(nvrtcGetSupportedArchs), NVRTC_SYMBOL(nvrtcCreateProgram),
-    NVRTC_SYMBOL(nvrtcDestroyProgram),    NVRTC_SYMBOL(nvrtcCompileProgram),
-    NVRTC_SYMBOL(nvrtcGetCUBINSize),      NVRTC_SYMBOL(nvrtcGetCUBIN),
-    NVRTC_SYMBOL(nvrtcGetPTXSize),        NVRTC_SYMBOL(nvrtcGetPTX),
-    NVRTC_SYMBOL(nvrtcGetProgramLogSize), NVRTC_SYMBOL(nvrtcGetProgramLog),
-    NVRTC_SYMBOL(nvrtcGetErrorString),
-};
+static const char *const g_names[] = {NVRTC_MAP(RONDO__CUDA_FUNCTION_NAME)};
 
 // The compiler of this process; guarded by `lock` until `library` is set, constant from then on.
 static struct {
@@ -67,16 +56,14 @@ static struct {
 static rondo_status load_compiler(void) {
     rondo__library *library = NULL;
     RETURN_IF_ERROR(rondo__cuda_open_library("nvrtc", &library));
-    for (size_t i = 0; i < sizeof(g_symbols) / sizeof(g_symbols[0]); i++) {
-        void *address = rondo__library_find(library, g_symbols[i].name);
-        if (address == NULL) {
-            rondo_status status =
-                RONDO_FAIL(UNAVAILABLE, "%s has no %s; Rondo needs NVRTC 11.2 or newer",
-                           rondo__library_get_path(library), g_symbols[i].name);
-            rondo__library_close(library);
-            return status;
-        }
-        memcpy((char *)&g_compiler.api + g_symbols[i].offset, &address, sizeof(address));
+    const char *absent = rondo__library_find_all(
+        library, g_names, sizeof(g_names) / sizeof(g_names[0]), &g_compiler.api);
+    if (absent != NULL) {
+        rondo_status status =
+            RONDO_FAIL(UNAVAILABLE, "%s has no %s; Rondo needs NVRTC 11.2 or newer",
+                       rondo__library_get_path(library), absent);
+        rondo__library_close(library);
+        return status;
     }
     char folder[480];
     if (rondo__cuda_find_headers(rondo__library_get_path(library), folder, sizeof(folder))) {

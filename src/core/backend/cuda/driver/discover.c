@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log/logging.h"
+#include "base/text.h"
 
 enum { NAME_COUNT_MAX = 4, PATH_BYTES = 1024 };
 
@@ -282,6 +283,24 @@ rondo_status rondo__cuda_open_library(const char *short_name, rondo__library **o
                       (double)(rondo__clock_now_ns() - start_ns) * 1e-6);
     *out_library = found;
     return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__cuda_load_functions(rondo__cuda_functions *wanted) {
+    pthread_mutex_lock(&wanted->lock);
+    if (wanted->library == NULL && wanted->problem[0] == '\0') {
+        const char *absent = NULL;
+        if (rondo__cuda_open_library(wanted->short_name, &wanted->library) != RONDO_STATUS_OK) {
+            rondo__text_fit(wanted->problem, sizeof(wanted->problem),
+                            rondo_error_get_last()->message);
+        } else if ((absent = rondo__library_find_all(wanted->library, wanted->names,
+                                                     wanted->name_count, wanted->table)) != NULL) {
+            (void)snprintf(wanted->problem, sizeof(wanted->problem), "%s has no %s",
+                           wanted->short_name, absent);
+        }
+    }
+    pthread_mutex_unlock(&wanted->lock);
+    const bool has_all = wanted->library != NULL && wanted->problem[0] == '\0';
+    return has_all ? RONDO_STATUS_OK : RONDO_FAIL(UNAVAILABLE, "%s", wanted->problem);
 }
 
 // Wheels of CUDA 13 keep one include folder beside lib; those of CUDA 12 keep the headers in the

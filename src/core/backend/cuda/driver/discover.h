@@ -7,6 +7,7 @@
 #ifndef RONDO_BACKEND_CUDA_DRIVER_DISCOVER_H
 #define RONDO_BACKEND_CUDA_DRIVER_DISCOVER_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -27,6 +28,28 @@
 // Threads:   safe; keep the result, each call searches again.
 RONDO_MUST_USE rondo_status rondo__cuda_open_library(const char *short_name,
                                                      rondo__library **out_library);
+
+// What a list X(result, name, parameters) of functions makes of one: the member of a table of
+// them, and a name.
+#define RONDO__CUDA_FUNCTION(result, name, parameters) result(*name) parameters;
+#define RONDO__CUDA_FUNCTION_NAME(result, name, parameters) #name,
+
+// The table of a library that is looked for once; a failure stays, too.
+typedef struct rondo__cuda_functions {
+    const char *short_name;    // for the call above
+    const char *const *names;  // of the table's members, in their order
+    size_t name_count;
+    void *table;
+    pthread_mutex_t lock;     // of what the first call sets
+    rondo__library *library;  // never closed
+    char problem[200];        // empty when all were found
+} rondo__cuda_functions;
+
+// Fills the table at the first call; it is constant from then on.
+//
+// Errors:    UNAVAILABLE (not found, or a symbol is missing).
+// Threads:   safe.
+RONDO_MUST_USE rondo_status rondo__cuda_load_functions(rondo__cuda_functions *wanted);
 
 // Finds the folder of cuda_fp16.h that belongs to a library found above, so that kernel texts may
 // include CUDA's device headers.

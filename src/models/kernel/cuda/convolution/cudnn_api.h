@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "backend/cuda/driver/discover.h"
 #include "rondo/status.h"
 
 typedef void *rondo__dnn_handle;
@@ -128,9 +129,7 @@ enum {
     X(int, cudnnBackendExecute, (rondo__dnn_handle, rondo__dnn_descriptor, rondo__dnn_descriptor))
 
 typedef struct rondo__dnn_api {
-#define RONDO_CUDNN_FIELD(result, name, parameters) result(*name) parameters;
-    RONDO_CUDNN_MAP(RONDO_CUDNN_FIELD)
-#undef RONDO_CUDNN_FIELD
+    RONDO_CUDNN_MAP(RONDO__CUDA_FUNCTION)
 } rondo__dnn_api;
 
 // The loaded entries; loads them at the first call.

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "backend/cuda/driver/discover.h"
 #include "rondo/status.h"
 
 typedef void *rondo__lt_handle;
@@ -85,9 +86,7 @@ typedef struct rondo__lt_heuristic {
        rondo__lt_layout, const rondo__lt_algorithm *, void *, size_t, void *))
 
 typedef struct rondo__lt_api {
-#define RONDO_CUBLASLT_FIELD(result, name, parameters) result(*name) parameters;
-    RONDO_CUBLASLT_MAP(RONDO_CUBLASLT_FIELD)
-#undef RONDO_CUBLASLT_FIELD
+    RONDO_CUBLASLT_MAP(RONDO__CUDA_FUNCTION)
 } rondo__lt_api;
 
 // The loaded entries; loads them at the first call.
