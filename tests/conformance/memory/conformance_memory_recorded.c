@@ -139,7 +139,8 @@ static void test_conformance_memory_recorded__by_hand_one_behind_the_other(void 
         work.graph = second[i % 2];
         const rondo_status status =
             rondo_graph_add_node(outer, is_near ? &first : &middle, 1, &work, NULL);
-        assert_int_equal(status, is_behind ? RONDO_STATUS_OK : RONDO_STATUS_STATE);
+        suite_assert_status(status, is_behind ? RONDO_STATUS_OK : RONDO_STATUS_STATE,
+                            "rondo_graph_add_node", __FILE__, __LINE__);
         if (!is_behind) {
             ASSERT_MESSAGE_HAS("each is added behind the one before it");
             ASSERT_STATUS(rondo_graph_capture_end(outer), STATE);

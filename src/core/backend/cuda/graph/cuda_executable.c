@@ -150,7 +150,7 @@ rondo_status rondo__cuda_instantiate(rondo__template *template_,
     }
     executable->head.device = template_->device;
     executable->launch = device->api->cuGraphLaunch;
-    status = rondo__cuda_sum_up_attributes(recorded, &executable->attributes);
+    status = rondo__cuda_sum_up_attributes(recorded, true, &executable->attributes);
     if (status != RONDO_STATUS_OK) {
         goto free_executable;
     }
@@ -192,13 +192,13 @@ static const char *describe_update_result(int32_t result) {
     }
 }
 
-// The driver (580) says Success to other clusters and goes on with the former ones. Of the other
-// attributes it says so, too, and nobody knows which of them it takes over.
+// The driver (580) says Success to other clusters and goes on with the former ones. It refuses another
+// cooperative attribute by itself; priorities, windows and sync domains change no result.
 static rondo_status check_attributes(const rondo__cuda_executable *executable,
                                      rondo__cuda_template *recorded, bool *out_are_same) {
     rondo__cuda_attribute_sum sum;
     *out_are_same = false;
-    RETURN_IF_ERROR(rondo__cuda_sum_up_attributes(recorded, &sum));
+    RETURN_IF_ERROR(rondo__cuda_sum_up_attributes(recorded, false, &sum));
     *out_are_same =
         sum.is_known && executable->attributes.is_known && sum.hash == executable->attributes.hash;
     return RONDO_STATUS_OK;

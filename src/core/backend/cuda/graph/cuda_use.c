@@ -202,18 +202,39 @@ rondo_status rondo__cuda_read_attributes(rondo__template *template_, size_t inde
 
 // ---- the attributes of all levels -------------------------------------------------------------
 
+enum { FIRST_WITH_CLUSTERS = 90, FIRST_WITH_PREFERRED = 100 };
+
 static rondo_status sum_up_level(rondo__cuda_template *level, rondo__cuda_attribute_sum *sum);
 
+// What a driver refuses to tell is not there.
+static rondo_status ask(rondo__cuda_device *device, rondo__cu_graph_node node, int id,
+                        rondo__cu_launch_attribute_value *out_value) {
+    memset(out_value, 0, sizeof(*out_value));
+    rondo__cu_result code = device->api->cuGraphKernelNodeGetAttribute(node, id, out_value);
+    return code == RONDO__CU_SUCCESS || rondo__cuda_is_refusal(code)
+               ? RONDO_STATUS_OK
+               : RONDO__CUDA_FAIL(device, code, "cuGraphKernelNodeGetAttribute",
+                                  "cannot look at attribute %d of a kernel node", id);
+}
+
+// A call takes 0.3 us, so nothing is asked that cannot matter: there are clusters from Hopper on,
+// preferred ones from Blackwell on.
 static rondo_status sum_up_kernel(rondo__cuda_device *device, rondo__cu_graph_node node,
                                   rondo__cuda_attribute_sum *sum) {
-    rondo__launch_attributes a;
-    RETURN_IF_ERROR(rondo__cuda_read_native_attributes(device, node, &a));
-    sum->hash = HASH_NUMBERS(sum->hash, a.cluster[0], a.cluster[1], a.cluster[2], a.is_cooperative,
-                             (uint64_t)a.priority, a.access_policy, a.others);
-    if (sum->body_depth == 0) {
+    rondo__cu_launch_attribute_value value = {0};
+    if (device->arch >= FIRST_WITH_CLUSTERS) {
+        RETURN_IF_ERROR(ask(device, node, RONDO__CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, &value));
+        sum->hash = HASH_NUMBERS(sum->hash, value.cluster[0], value.cluster[1], value.cluster[2]);
+    }
+    if (device->arch >= FIRST_WITH_PREFERRED) {
+        RETURN_IF_ERROR(ask(device, node, RONDO__CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER, &value));
+        sum->hash = HASH_NUMBERS(sum->hash, value.cluster[0], value.cluster[1], value.cluster[2]);
+    }
+    if (sum->wants_priorities && sum->body_depth == 0) {
+        RETURN_IF_ERROR(ask(device, node, RONDO__CU_LAUNCH_ATTRIBUTE_PRIORITY, &value));
         sum->has_priorities =
-            sum->has_priorities || (sum->has_kernels && a.priority != sum->first_priority);
-        sum->first_priority = a.priority;
+            sum->has_priorities || (sum->has_kernels && value.priority != sum->first_priority);
+        sum->first_priority = value.priority;
         sum->has_kernels = true;
     }
     return RONDO_STATUS_OK;
@@ -265,8 +286,9 @@ static rondo_status sum_up_level(rondo__cuda_template *level, rondo__cuda_attrib
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo__cuda_sum_up_attributes(rondo__cuda_template *recorded,
+rondo_status rondo__cuda_sum_up_attributes(rondo__cuda_template *recorded, bool wants_priorities,
                                            rondo__cuda_attribute_sum *out_sum) {
-    *out_sum = (rondo__cuda_attribute_sum){.hash = RONDO__HASH_SEED, .is_known = true};
+    *out_sum = (rondo__cuda_attribute_sum){
+        .hash = RONDO__HASH_SEED, .is_known = true, .wants_priorities = wants_priorities};
     return sum_up_level(recorded, out_sum);
 }

@@ -6,10 +6,11 @@
 #include "backend/cuda/graph/cuda_template.h"
 #include "backend/node_image.h"
 
-// How all kernels of a template are launched, those inside nodes, too.
+// The clusters of all kernels of a template, those inside nodes, too, and whether priorities differ.
 typedef struct rondo__cuda_attribute_sum {
     uint64_t hash;
     bool is_known;           // otherwise there are bodies that Rondo did not record
+    bool wants_priorities;   // the next three are asked for
     bool has_priorities;     // kernels outside of bodies differ in their priority
     bool has_kernels;        // outside of bodies, so far
     int64_t first_priority;  // of one of them
@@ -38,8 +39,8 @@ rondo_status rondo__cuda_read_native_attributes(rondo__cuda_device *device,
                                                 rondo__cu_graph_node node,
                                                 rondo__launch_attributes *out_attributes);
 
-// Templates whose kernels are launched alike, in the order of their nodes, have equal sums.
-rondo_status rondo__cuda_sum_up_attributes(rondo__cuda_template *recorded,
+// Templates whose kernels have the same clusters, in the order of their nodes, have equal hashes.
+rondo_status rondo__cuda_sum_up_attributes(rondo__cuda_template *recorded, bool wants_priorities,
                                            rondo__cuda_attribute_sum *out_sum);
 
 #endif  // RONDO_BACKEND_CUDA_GRAPH_CUDA_USE_H
