@@ -19,6 +19,7 @@
 
 #include "base/clock.h"
 #include "bench.h"
+#include "rondo/models.h"
 
 enum {
     CLASSES = 80,

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "bench.h"
 #include "goals.h"
+#include "rondo/models.h"
 
 enum {
     ROWS = 64,

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "bench.h"
 #include "goals.h"
+#include "rondo/models.h"
 #include "rondo/profile.h"
 
 enum { STEP_COUNT = 20, KIND_COUNT = 3 };
