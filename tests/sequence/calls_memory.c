@@ -181,6 +181,9 @@ bool call_use(world *w, const any_call *k) {
     tell(w, status, "pool_use(block %d, %s)", index, name_stream(w, s));
     if (expect_in(w, c, status, CAN_OK, "rondo_pool_use")) {
         b->used_by |= UINT64_C(1) << (s - w->streams);
+        if (c != NULL) {
+            c->graph->takes_in = true;  // what another graph may have left behind
+        }
     }
     return true;
 }

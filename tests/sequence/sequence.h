@@ -215,7 +215,7 @@ typedef struct graph_model {
     content *nodes;     // as they were recorded
     content *executed;  // as they were patched since; NULL where nodes is
     handle_list handles;
-    bool takes_in;                          // by a patch: memory of an arena
+    bool takes_in;                          // by a patch or a use: memory of an arena
     struct arena_model *arena;              // of its memory
     bool has_memory;                        // took blocks
     struct arena_model *arenas[CHILD_MAX];  // that it uses, also by recorded graphs

@@ -353,18 +353,6 @@ static void ask_switched_fill(void) {
     say("order %s", is_lost ? "lost" : "kept");
 }
 
-static void ask_switched_kernel(void) {
-    begin(RONDO__CU_CAPTURE_MODE_RELAXED);
-    MUST(work_on(w.stream, 0, 20000, 2, 1));
-    MUST(work_on(w.stream, 8, 0, 2, 1));
-    MUST(work_on(w.stream, 0, 0, 3, 0));
-    const memory_graph made = complete(end());
-    MUST(d.cuGraphNodeSetEnabled(made.exec, node_at(made.graph, 1), 0));
-    write_word(0, 1);
-    launch(made.exec);
-    say("order %s", read_word(0) == 9 ? "kept" : "lost");
-}
-
 // ---- memory of graphs -------------------------------------------------------------------------
 
 static memory_graph record_memory(bool frees, uint32_t added) {
@@ -523,8 +511,6 @@ const truth_question truth_memory[] = {
      "ok/Success; 1, off", NULL},
     {"229", "a kernel behind a fill that is off, behind a slow one", ask_switched_fill,
      "order lost", NULL},
-    {"m4", "a kernel behind a kernel that is off, behind a slow one", ask_switched_kernel,
-     "order kept", NULL},
     {"m5", "memory taken and freed in a capture", ask_memory_nodes, "types 10 and 11; 6", NULL},
     {"401", "two launches of a graph that frees nothing", ask_memory_twice, "ok; INVALID_VALUE",
      NULL},

@@ -192,8 +192,8 @@ static const char *describe_update_result(int32_t result) {
     }
 }
 
-// The driver (580) says Success to other clusters and goes on with the former ones. It refuses another
-// cooperative attribute by itself; priorities, windows and sync domains change no result.
+// The driver (580) says Success to other clusters and goes on with the former ones. It refuses
+// another cooperative attribute by itself; priorities, windows and sync domains change no result.
 static rondo_status check_attributes(const rondo__cuda_executable *executable,
                                      rondo__cuda_template *recorded, bool *out_are_same) {
     rondo__cuda_attribute_sum sum;

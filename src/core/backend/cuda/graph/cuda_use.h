@@ -6,7 +6,8 @@
 #include "backend/cuda/graph/cuda_template.h"
 #include "backend/node_image.h"
 
-// The clusters of all kernels of a template, those inside nodes, too, and whether priorities differ.
+// The clusters of all kernels of a template, those inside nodes, too, and whether their priorities
+// differ.
 typedef struct rondo__cuda_attribute_sum {
     uint64_t hash;
     bool is_known;           // otherwise there are bodies that Rondo did not record
