@@ -49,8 +49,7 @@ typedef struct rondo_update_report {
 // and can record again; after a failure both graphs are as they were.
 //
 // Patched are executables of the same nodes and edges, recorded in the same order, whose kernels
-// have the same launch attributes (clusters, priority). On CUDA not those with device-updatable
-// kernels.
+// have the same clusters. On CUDA not those with device-updatable kernels.
 //
 // graph       may be empty.
 // source      keeps its template.

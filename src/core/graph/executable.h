@@ -28,7 +28,7 @@ RONDO_MUST_USE rondo_status rondo__graph_count_kinds(rondo__template *recorded,
 // Adds what one level may take, without the levels inside. A recorded graph goes on in the branch
 // of its node.
 //
-// Errors:    NO_MEMORY, DRIVER.
+// Errors:    DRIVER.
 RONDO_MUST_USE rondo_status rondo__graph_estimate_level(rondo__template *recorded, bool is_child,
                                                         uint64_t *in_out_bytes);
 

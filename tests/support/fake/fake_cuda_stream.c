@@ -281,6 +281,13 @@ rondo__cu_result fake_cuStreamCreateWithPriority(rondo__cu_stream *out_stream, u
     return fake_leave(code);
 }
 
+rondo__cu_result fake_cuStreamGetPriority(rondo__cu_stream handle, int *out_priority) {
+    ENTER("cuStreamGetPriority");
+    GET_STREAM("cuStreamGetPriority");
+    *out_priority = stream->priority;
+    return fake_leave(code);
+}
+
 rondo__cu_result fake_cuStreamDestroy(rondo__cu_stream handle) {
     rondo__cu_result code = fake_enter("cuStreamDestroy");
     GET_STREAM("cuStreamDestroy");

@@ -184,6 +184,9 @@ static void test_cuda_update__caches_patch_no_other_attributes(void **state) {
 static void test_cuda_update__unlike_priorities_are_kept(void **state) {
     (void)state;
     const int32_t id = RONDO__CU_LAUNCH_ATTRIBUTE_PRIORITY;
+    const rondo_stream_options options = {.struct_size = sizeof options, .priority = 1};
+    rondo_stream *urgent = NULL;
+    OK(rondo_stream_create(g.device, &options, &urgent));  // before, nobody asks
     for (uint32_t other = 0; other < 3; ++other) {
         rondo_graph *graph = create_graph();
         OK(rondo_graph_capture_begin(graph, g.stream, RONDO_CAPTURE_THREAD_LOCAL));
@@ -195,6 +198,7 @@ static void test_cuda_update__unlike_priorities_are_kept(void **state) {
                          other == 1 ? 0 : RONDO__CU_INSTANTIATE_USE_NODE_PRIORITY);
         rondo_graph_destroy(graph);
     }
+    rondo_stream_destroy(urgent);
 }
 
 static rondo_status note_priority(rondo_stream *stream, void *user_data) {

@@ -48,9 +48,10 @@ struct rondo__cuda_device {
     uint64_t serial;  // never used twice in the process
     const rondo__cuda_api *api;
     rondo__cu_device ordinal;
-    rondo__cu_context context;  // primary, retained
-    int32_t arch;               // 10 * major + minor
-    int32_t shared_bytes_max;   // dynamic shared memory a block may ask for
+    rondo__cu_context context;   // primary, retained
+    int32_t arch;                // 10 * major + minor
+    atomic_bool has_priorities;  // a stream of another priority than 0 was made or wrapped
+    int32_t shared_bytes_max;    // dynamic shared memory a block may ask for
     pthread_mutex_t lock;
     rondo__cuda_module *modules;  // guarded by lock
     size_t module_count;          // guarded by lock

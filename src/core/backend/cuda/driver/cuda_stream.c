@@ -45,6 +45,7 @@ rondo_status rondo__cuda_create_stream(rondo_device *device_, int32_t priority,
         }
         code =
             device->api->cuStreamCreateWithPriority(&native, RONDO__CU_STREAM_NON_BLOCKING, level);
+        atomic_store(&device->has_priorities, true);
     }
     if (code != RONDO__CU_SUCCESS) {
         status = RONDO__CUDA_FAIL(device, code,
@@ -95,6 +96,13 @@ rondo_status rondo__cuda_wrap_stream(rondo_device *device_, void *native,
     if (stream == NULL) {
         status = RONDO_STATUS_NO_MEMORY;
         goto leave;
+    }
+    int priority = 0;
+    if ((device->api->capabilities & RONDO__CUDA_CAN_PRIORITISE_STREAMS) != 0 &&
+        device->api->cuStreamGetPriority((rondo__cu_stream)native, &priority) ==
+            RONDO__CU_SUCCESS &&
+        priority != 0) {
+        atomic_store(&device->has_priorities, true);
     }
     stream->head.native = native;
     stream->head.is_wrapped = true;

@@ -66,6 +66,8 @@ RONDO__CUDA_SYMBOL(REQUIRED, cuStreamCreate, 2000, "cuStreamCreate",
 RONDO__CUDA_SYMBOL(PRIORITISE_STREAMS, cuStreamCreateWithPriority, 5050,
                    "cuStreamCreateWithPriority",
                    (rondo__cu_stream * out_stream, unsigned int flags, int priority))
+RONDO__CUDA_SYMBOL(PRIORITISE_STREAMS, cuStreamGetPriority, 5050, "cuStreamGetPriority",
+                   (rondo__cu_stream stream, int *out_priority))
 RONDO__CUDA_SYMBOL(REQUIRED, cuStreamDestroy, 4000, "cuStreamDestroy_v2", (rondo__cu_stream stream))
 RONDO__CUDA_SYMBOL(REQUIRED, cuStreamSynchronize, 2000, "cuStreamSynchronize",
                    (rondo__cu_stream stream))

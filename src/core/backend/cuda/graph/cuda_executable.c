@@ -150,7 +150,8 @@ rondo_status rondo__cuda_instantiate(rondo__template *template_,
     }
     executable->head.device = template_->device;
     executable->launch = device->api->cuGraphLaunch;
-    status = rondo__cuda_sum_up_attributes(recorded, true, &executable->attributes);
+    status = rondo__cuda_sum_up_attributes(recorded, atomic_load(&device->has_priorities),
+                                           &executable->attributes);
     if (status != RONDO_STATUS_OK) {
         goto free_executable;
     }

@@ -68,6 +68,7 @@ rondo_status rondo__cuda_fetch_nodes(rondo__cuda_template *recorded) {
         }
     }
     rondo__free(recorded->nodes);
+    recorded->has_only_kernels = false;
     recorded->nodes = nodes;
     recorded->node_count = count;
     recorded->has_nodes = true;
@@ -225,6 +226,7 @@ rondo_status rondo__cuda_count_kinds(rondo__template *template_,
                                      size_t counts[RONDO__NODE_KIND_COUNT]) {
     rondo__cuda_template *recorded = (rondo__cuda_template *)template_;
     rondo__cuda_device *device = rondo__cuda_device_of(template_->device);
+    size_t kernel_count = 0;
     RETURN_IF_ERROR(rondo__cuda_fetch_nodes(recorded));
     for (size_t i = 0; i < recorded->node_count; i++) {
         int type = 0;
@@ -234,8 +236,10 @@ rondo_status rondo__cuda_count_kinds(rondo__template *template_,
                                     i);
         }
         ++counts[get_kind(type)];
+        kernel_count += type == RONDO__CU_GRAPH_NODE_KERNEL;
         recorded->takes_memory = recorded->takes_memory || type == RONDO__CU_GRAPH_NODE_MEM_ALLOC;
     }
+    recorded->has_only_kernels = kernel_count == recorded->node_count;
     return RONDO_STATUS_OK;
 }
 

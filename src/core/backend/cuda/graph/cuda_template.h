@@ -14,8 +14,9 @@ typedef struct rondo__cuda_template {
     rondo__cu_graph_node *nodes;  // fetched on first use
     size_t node_count;
     bool has_nodes;
-    bool takes_memory;  // it has nodes that allocate; known once its kinds were counted
-    bool is_borrowed;   // the graph inside a node: the driver owns it
+    bool has_only_kernels;  // known once its kinds were counted
+    bool takes_memory;      // it has nodes that allocate; known once its kinds were counted
+    bool is_borrowed;       // the graph inside a node: the driver owns it
     struct rondo__cuda_template *children;  // of the graphs inside its nodes; owned
     struct rondo__cuda_template *next;      // in the list of its parent
     rondo__cuda_note *notes;                // of its conditional nodes and of those inside bodies

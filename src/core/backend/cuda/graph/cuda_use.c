@@ -217,18 +217,23 @@ static rondo_status ask(rondo__cuda_device *device, rondo__cu_graph_node node, i
                                   "cannot look at attribute %d of a kernel node", id);
 }
 
-// A call takes 0.3 us, so nothing is asked that cannot matter: there are clusters from Hopper on,
+static void add_cluster(rondo__cuda_attribute_sum *sum,
+                        const rondo__cu_launch_attribute_value *value) {
+    sum->hash = HASH_NUMBERS(sum->hash, value->cluster[0], value->cluster[1], value->cluster[2]);
+}
+
+// A call takes 0.2 us, so nothing is asked that cannot matter: there are clusters from Hopper on,
 // preferred ones from Blackwell on.
 static rondo_status sum_up_kernel(rondo__cuda_device *device, rondo__cu_graph_node node,
                                   rondo__cuda_attribute_sum *sum) {
-    rondo__cu_launch_attribute_value value = {0};
+    rondo__cu_launch_attribute_value value;
     if (device->arch >= FIRST_WITH_CLUSTERS) {
         RETURN_IF_ERROR(ask(device, node, RONDO__CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, &value));
-        sum->hash = HASH_NUMBERS(sum->hash, value.cluster[0], value.cluster[1], value.cluster[2]);
+        add_cluster(sum, &value);
     }
     if (device->arch >= FIRST_WITH_PREFERRED) {
         RETURN_IF_ERROR(ask(device, node, RONDO__CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER, &value));
-        sum->hash = HASH_NUMBERS(sum->hash, value.cluster[0], value.cluster[1], value.cluster[2]);
+        add_cluster(sum, &value);
     }
     if (sum->wants_priorities && sum->body_depth == 0) {
         RETURN_IF_ERROR(ask(device, node, RONDO__CU_LAUNCH_ATTRIBUTE_PRIORITY, &value));
@@ -257,16 +262,20 @@ static rondo_status sum_up_bodies(rondo__cuda_template *level, size_t index,
 static rondo_status sum_up_node(rondo__cuda_template *level, size_t index,
                                 rondo__cuda_attribute_sum *sum) {
     rondo__cuda_device *device = rondo__cuda_device_of(level->head.device);
+    const rondo__cu_graph_node node = level->nodes[index];
     rondo__template *child = NULL;
-    int type = 0;
-    rondo__cu_result code = device->api->cuGraphNodeGetType(level->nodes[index], &type);
+    int type = RONDO__CU_GRAPH_NODE_KERNEL;
+    if (level->has_only_kernels) {
+        return sum_up_kernel(device, node, sum);
+    }
+    rondo__cu_result code = device->api->cuGraphNodeGetType(node, &type);
     if (code != RONDO__CU_SUCCESS) {
         return RONDO__CUDA_FAIL(device, code, "cuGraphNodeGetType", "cannot look at node %zu",
                                 index);
     }
     switch (type) {
         case RONDO__CU_GRAPH_NODE_KERNEL:
-            return sum_up_kernel(device, level->nodes[index], sum);
+            return sum_up_kernel(device, node, sum);
         case RONDO__CU_GRAPH_NODE_GRAPH:
             RETURN_IF_ERROR(rondo__cuda_get_child(&level->head, index, &child));
             return sum_up_level((rondo__cuda_template *)child, sum);
