@@ -37,7 +37,7 @@ static rondo_status check_begin(const rondo__infer *infer) {
     }
     const rondo_shape *a = &infer->inputs[0].shape, *b = &infer->inputs[1].shape;
     const int64_t first = axis->int_value < 0 ? axis->int_value + a->rank : axis->int_value;
-    return rondo_shape_get_count(b) == 1 || first + b->rank == a->rank
+    return rondo_shape_get_count(b) == 1 || first == a->rank - b->rank
                ? RONDO_STATUS_OK
                : rondo__op_fail_unsupported(infer->op, "attribute axis away from the end");
 }

@@ -2,12 +2,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 
+#include "base/checked.h"
 #include "op/fused/attention.h"
 #include "op/reference.h"
 
 // ---- shapes -----------------------------------------------------------------------------------
 
 enum { EXTENTS = 6, STRIDES = 5, Y_STRIDES = 3 };
+
+static bool count_results(const rondo__attention *a, int64_t *out_count) {
+    return rondo__mul_i64(a->heads, a->m, out_count) &&
+           rondo__mul_i64(*out_count, a->v_width, out_count) &&
+           rondo__mul_i64(*out_count, a->batch, out_count);
+}
 
 // Extents and strides where attributes do not tell: q, k and v are rows of heads.
 static bool read_rows(const rondo_shape *q, const rondo_shape *k, const rondo_shape *v,
@@ -24,6 +31,14 @@ static bool read_rows(const rondo_shape *q, const rondo_shape *k, const rondo_sh
     a->n = of_k[1];
     a->width = of_q[2];
     a->v_width = of_v[2];
+    const bool is_alike = of_k[0] == a->heads && of_v[0] == a->heads && of_k[2] == a->width &&
+                          of_v[1] == a->n &&
+                          (rank == 3 || (k->extent[0] == a->batch && v->extent[0] == a->batch));
+    int64_t count;
+    if (!is_alike || rondo_shape_get_count(q) < 0 || rondo_shape_get_count(k) < 0 ||
+        rondo_shape_get_count(v) < 0 || !count_results(a, &count)) {
+        return false;
+    }
     a->q = (rondo__attention_strides){a->heads * a->m * a->width, a->m * a->width, a->width, 1, 0};
     a->k = (rondo__attention_strides){a->heads * a->n * a->width, a->n * a->width, a->width, 1, 0};
     a->v = (rondo__attention_strides){a->heads * a->n * a->v_width, a->n * a->v_width, a->v_width,
@@ -32,8 +47,7 @@ static bool read_rows(const rondo_shape *q, const rondo_shape *k, const rondo_sh
                                       1, 0};
     a->output = *q;
     a->output.extent[rank - 1] = a->v_width;
-    return of_k[0] == a->heads && of_v[0] == a->heads && of_k[2] == a->width && of_v[1] == a->n &&
-           (rank == 3 || (k->extent[0] == a->batch && v->extent[0] == a->batch));
+    return true;
 }
 
 // Whether all elements lie within a tensor of so many.
@@ -98,9 +112,10 @@ static bool read_attributes(const rondo__op *op, const int64_t *extents, rondo__
 static bool is_within(const rondo__attention *a, const rondo_shape *q, const rondo_shape *k,
                       const rondo_shape *v) {
     const int64_t limit = RONDO__ATTENTION_COUNT_MAX, count = rondo_shape_get_count(&a->output);
-    return a->width <= RONDO__ATTENTION_WIDTH_MAX && a->v_width <= RONDO__ATTENTION_WIDTH_MAX &&
-           a->heads <= limit && a->batch <= limit &&
-           count == a->batch * a->heads * a->m * a->v_width &&
+    int64_t results;
+    return count_results(a, &results) && a->width <= RONDO__ATTENTION_WIDTH_MAX &&
+           a->v_width <= RONDO__ATTENTION_WIDTH_MAX && a->heads <= limit && a->batch <= limit &&
+           count == results &&
            lies_within(&a->q, a->batch, a->heads, a->m, a->width, rondo_shape_get_count(q)) &&
            lies_within(&a->k, a->batch, a->heads, a->n, a->width, rondo_shape_get_count(k)) &&
            lies_within(&a->v, a->batch, a->heads, a->n, a->v_width, rondo_shape_get_count(v)) &&

@@ -182,6 +182,7 @@ static rondo_status open_device(int32_t ordinal, rondo_device **out_device) {
         goto free_device;
     }
     pthread_mutex_init(&device->lock, NULL);
+    pthread_mutex_init(&device->scratch_lock, NULL);
     pthread_mutex_init(&device->capture_lock, NULL);
     pthread_cond_init(&device->has_waited, NULL);
     RONDO_LOG_DEBUG_F("opened %s in %.0f ms", device->head.name,
@@ -217,6 +218,7 @@ static void close_device(rondo_device *device_) {
     }
     pthread_cond_destroy(&device->has_waited);
     pthread_mutex_destroy(&device->capture_lock);
+    pthread_mutex_destroy(&device->scratch_lock);
     pthread_mutex_destroy(&device->lock);
     rondo__free(device->modules);
     rondo__free(device);

@@ -57,9 +57,12 @@ struct rondo__cuda_device {
     size_t module_count;          // guarded by lock
     size_t module_capacity;       // guarded by lock
     rondo__compile_ahead *ahead;
-    rondo__cu_address scratch[RONDO__CUDA_SCRATCH_MAX];  // for cuda_patch.c; guarded by lock
-    size_t scratch_count;                                // guarded by lock
-    uint64_t scratch_bytes;                              // of the last one; guarded by lock
+    // For cuda_patch.c. The lock is its own, as the driver is called under it, which may let nobody
+    // in while it runs a host function, and that takes the lock above.
+    pthread_mutex_t scratch_lock;
+    rondo__cu_address scratch[RONDO__CUDA_SCRATCH_MAX];
+    size_t scratch_count;
+    uint64_t scratch_bytes;                // of the last one
     rondo__cuda_host_call *pending_calls;  // eager host calls not yet run; guarded by lock
     rondo__cu_function condition;          // the kernel of cuda_conditional.c; guarded by lock
     rondo__cuda_peer peers[RONDO__CUDA_PEERS_MAX];  // by ordinal; guarded by lock

@@ -406,7 +406,7 @@ static rondo_status allocate_scratch(rondo__cuda_device *device, size_t bytes,
 static rondo_status get_scratch(rondo__cuda_device *device, uint64_t bytes,
                                 rondo__cu_address *out_scratch) {
     rondo_status status = RONDO_STATUS_OK;
-    pthread_mutex_lock(&device->lock);
+    pthread_mutex_lock(&device->scratch_lock);
     if (bytes > device->scratch_bytes) {
         uint64_t wanted = device->scratch_bytes > 0 ? device->scratch_bytes : SCRATCH_BYTES;
         while (wanted < bytes) {
@@ -419,7 +419,7 @@ static rondo_status get_scratch(rondo__cuda_device *device, uint64_t bytes,
         }
     }
     *out_scratch = status == RONDO_STATUS_OK ? device->scratch[device->scratch_count - 1] : 0;
-    pthread_mutex_unlock(&device->lock);
+    pthread_mutex_unlock(&device->scratch_lock);
     return status;
 }
 
