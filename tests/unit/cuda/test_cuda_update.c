@@ -301,7 +301,8 @@ static void test_cuda_update__the_only_executable_moves(void **state) {
         refuse("cuGraphInstantiateWithParams");
         OK(rondo_graph_update(graph, source, NULL));
         assert_true(fake_cuda_has_failed());
-        assert_int_equal(is_patched != 0, get_executable(graph) != former);
+        // The former is gone where it was patched, and its address may be in use again.
+        assert_true(is_patched != 0 || get_executable(graph) == former);
         expect_fill(graph, 1);
         rondo_graph_destroy(graph);
         rondo_graph_destroy(source);

@@ -331,7 +331,9 @@ static void blocks_of_trials_are_taken_back(void **state) {
     (void)state;
     void *kept = NULL;
     rondo_pool_stats stats = {.struct_size = sizeof stats};
-    rondo_learned *learned = create(step_keeps_block, &kept, NULL);
+    // A run that is compared would leave the address of another recording's block in `kept`.
+    const rondo_learned_options options = {.struct_size = sizeof options, .draws_wanted = 1};
+    rondo_learned *learned = create(step_keeps_block, &kept, &options);
     rondo_value values[4];
     learn_world_set(&g, values, 0, 1, 100, 2.0f);
     OK(rondo_learned_run(learned, g.stream, values, 4));
