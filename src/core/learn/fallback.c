@@ -393,9 +393,7 @@ static rondo_status run_chosen(rondo_learned *learned, rondo_stream *stream) {
 // Once: why, and what it costs.
 static void tell(rondo_learned *learned) {
     static const char *const does[] = {
-        [RONDO_LEARN_CHEAPEST] =
-            "put it on the stream and record it anew by turns, until the "
-            "cheaper way is known",
+        [RONDO_LEARN_CHEAPEST] = "put it on the stream and record it anew in turns at first",
         [RONDO_LEARN_EAGER] = "put it on the stream",
         [RONDO_LEARN_REFUSE] = "fail",
         [RONDO_LEARN_CACHE] = "replay a graph for each list of values",

@@ -154,7 +154,7 @@ static double floored(double u, double v) {
 }
 
 #define DEFINE_MOD_FLOAT(suffix, type) \
-    RONDO_OP_BINARY_KERNEL(Mod, suffix, type, type, floored(u, v))
+    RONDO_OP_BINARY_KERNEL(Mod, suffix, type, type, floored((double)u, (double)v))
 RONDO_OP_FLOAT_MAP(DEFINE_MOD_FLOAT)
 static const rondo__binary_kernel kernels_Mod[RONDO_DTYPE_COUNT] = {
     RONDO_OP_FLOAT_KERNELS(Mod), RONDO_OP_SIGNED_KERNELS(Mod), RONDO_OP_UNSIGNED_KERNELS(Fmod)};
