@@ -569,7 +569,8 @@ static void draw_value(const step *s, size_t i, rng *r, rondo_value *value,
     } else {
         const bool has_range =
             a->kind == RONDO_ARGUMENT_FLOAT ? a->most.single != 0.0f : a->most.number != 0.0;
-        const double specials[] = {0.0, 1.0, -1.0, -0.0, INFINITY, -INFINITY, NAN, FLT_MAX, 1e-42};
+        const double specials[] = {
+            0.0, 1.0, -1.0, -0.0, HUGE_VAL, -HUGE_VAL, (double)NAN, (double)FLT_MAX, 1e-42};
         double number = (double)draw_below(r, 5001) / 1000.0 - 2.0;
         number = draw_one_in(r, 2) ? specials[draw_below(r, has_range ? 4 : 9)] : number;
         if (a->kind == RONDO_ARGUMENT_FLOAT) {
