@@ -139,7 +139,7 @@ static const char *const rotary_attributes[] = {"interleaved", "num_heads", "rot
                                                 NULL};
 
 const rondo__op_def rondo__op_table_rotary[] = {
-    RONDO_OP_ENTRY("RotaryEmbedding", 23, 28, 3, 4, 1, 1, rotary_attributes, infer_rotary,
+    RONDO_OP_ENTRY(RotaryEmbedding, 23, 28, 3, 4, 1, 1, rotary_attributes, infer_rotary,
                    compute_rotary),
     {.name = NULL},
 };

@@ -231,15 +231,15 @@ static const char *const dequantize_23_attributes[] = {"axis", "block_size", "ou
 static const char *const no_attributes[] = {NULL};
 
 const rondo__op_def rondo__op_table_quantize[] = {
-    RONDO_OP_ENTRY("QuantizeLinear", 10, 22, 2, 3, 1, 1, quantize_attributes, infer_quantize,
-                   compute_quantize),
-    RONDO_OP_ENTRY("QuantizeLinear", 23, 28, 2, 3, 1, 1, quantize_23_attributes, infer_quantize,
-                   compute_quantize),
-    RONDO_OP_ENTRY("DequantizeLinear", 10, 22, 2, 3, 1, 1, dequantize_attributes, infer_dequantize,
-                   compute_dequantize),
-    RONDO_OP_ENTRY("DequantizeLinear", 23, 28, 2, 3, 1, 1, dequantize_23_attributes,
-                   infer_dequantize, compute_dequantize),
-    RONDO_OP_ENTRY("DynamicQuantizeLinear", 11, 28, 1, 1, 3, 3, no_attributes, infer_dynamic,
-                   compute_dynamic),
+    RONDO_OP_ENTRY(QuantizeLinear, 10, 22, 2, 3, 1, 1, quantize_attributes, infer_quantize,
+                   compute_quantize, .half = {HALF_STAYS, HALF_PLAIN, HALF_QUANTISED}),
+    RONDO_OP_ENTRY(QuantizeLinear, 23, 28, 2, 3, 1, 1, quantize_23_attributes, infer_quantize,
+                   compute_quantize, .half = {HALF_STAYS, HALF_PLAIN, HALF_QUANTISED}),
+    RONDO_OP_ENTRY(DequantizeLinear, 10, 22, 2, 3, 1, 1, dequantize_attributes, infer_dequantize,
+                   compute_dequantize, .half = {HALF_STAYS, HALF_PLAIN, HALF_QUANTISED}),
+    RONDO_OP_ENTRY(DequantizeLinear, 23, 28, 2, 3, 1, 1, dequantize_23_attributes, infer_dequantize,
+                   compute_dequantize, .half = {HALF_STAYS, HALF_PLAIN, HALF_QUANTISED}),
+    RONDO_OP_ENTRY(DynamicQuantizeLinear, 11, 28, 1, 1, 3, 3, no_attributes, infer_dynamic,
+                   compute_dynamic, .half = {HALF_STAYS | HALF_TRACED, HALF_FINE, HALF_QUANTISED}),
     {.name = NULL},
 };
