@@ -376,9 +376,9 @@ static void run_host_function_in_body(control_case *it, rondo_graph *inner, uint
     rondo_scope scope = begin_scope(it, it->stream, RONDO_SCOPE_WHILE, 0, 0);
     rondo_stream *body = enter(scope, 0);
     put(it, body, 0, 1, MINUS_ONE);
-    rondo_status status =
-        inner != NULL ? rondo_stream_add_graph(body, inner)
-                      : rondo_stream_call_host(body, "count_call", count_call, &calls, sizeof calls);
+    rondo_status status = inner != NULL ? rondo_stream_add_graph(body, inner)
+                                        : rondo_stream_call_host(body, "count_call", count_call,
+                                                                 &calls, sizeof calls);
     if (rondo_device_supports(it->context->device, RONDO_FEATURE_HOST_IN_BODY) == RONDO_STATUS_OK) {
         ASSERT_OK(status);
         leave(scope);

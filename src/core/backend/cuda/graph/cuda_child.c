@@ -76,9 +76,8 @@ static rondo_status check_body(rondo_stream *stream, rondo__template *template_)
         return RONDO_STATUS_OK;
     }
     RETURN_IF_ERROR(find_unfit(template_, &what));
-    return what == NULL
-               ? RONDO_STATUS_OK
-               : rondo__cuda_refuse_node_in_body(stream, "rondo_stream_add_graph", what);
+    return what == NULL ? RONDO_STATUS_OK
+                        : rondo__cuda_refuse_node_in_body(stream, "rondo_stream_add_graph", what);
 }
 
 rondo_status rondo__cuda_add_child(rondo_stream *stream, rondo__template *template_) {
