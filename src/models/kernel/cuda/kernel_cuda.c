@@ -253,6 +253,20 @@ static bool takes_empty_input(const char *name) {
     return false;
 }
 
+// Pairs of doubles move like other elements, but some kernels have no word for one.
+static bool lacks_wide_words(const rondo__kernel_request *request) {
+    static const char *const names[] = {"ConstantOfShape", "OneHot", "Pad", "Where"};
+    if (request->output_count == 0 || request->outputs[0].dtype != RONDO_DTYPE_C128) {
+        return false;
+    }
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strcmp(request->op->def->name, names[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 // A product over no elements.
 static void add_zeros(rondo__cuda_kernel *kernel) {
     const rondo__tensor_info *y = rondo__cuda_output(kernel, 0);
@@ -276,6 +290,9 @@ static rondo_status prepare(const rondo__kernel_request *request, rondo__kernel 
     const family_entry *family = find_family(request->op->def);
     if (family == NULL) {
         return rondo__op_fail_unsupported(request->op, "no CUDA kernel");
+    }
+    if (lacks_wide_words(request)) {
+        return rondo__op_fail_unsupported(request->op, "CUDA kernel for c128");
     }
     const bool works = has_work(request);
     const bool is_empty = works && has_empty_input(request);

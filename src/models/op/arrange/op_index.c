@@ -336,13 +336,13 @@ static void reduce_elements(reduction how, rondo_dtype dtype, void *target, cons
     }
 }
 
-// Bool and strings can be moved, but not calculated with.
+// Bool, strings, narrow and complex numbers can be moved, but not calculated with.
 static rondo_status check_scatter_dtype(const rondo__infer *infer) {
     RETURN_IF_ERROR(rondo__infer_check_same_dtype(infer, 0, 2));
     RETURN_IF_ERROR(check_index_dtype(infer, 1));
     RETURN_IF_ERROR(check_reduction(infer->op));
     rondo_dtype dtype = infer->inputs[0].dtype;
-    if ((dtype == RONDO_DTYPE_BOOL || dtype == RONDO_DTYPE_STRING) &&
+    if (!rondo__dtype_is_float(dtype) && !rondo__dtype_is_integer(dtype) &&
         get_reduction(infer->op) != REDUCTION_NONE) {
         return rondo__op_fail_dtype(infer->op, 0, dtype);
     }
