@@ -33,6 +33,7 @@ rondo__attention_form rondo__attention_form_begin(void) {
         .scores = RONDO__ATTENTION_ABSENT,
         .left = -1,
         .right = -1,
+        .unseen = -INFINITY,
     };
 }
 
@@ -245,9 +246,9 @@ static bool is_padding(const arrays *x, int64_t batch, int64_t row, int64_t key)
     }
 }
 
-// The score of one key in the kind that is asked for; -inf where the row does not see it.
+// The score of one key in the kind that is asked for.
 static double get_score(arrays *x, int64_t batch, int64_t head, int64_t row, int64_t key,
-                        bool is_seen, rondo__attention_scores kind) {
+                        rondo__attention_scores kind) {
     const rondo__attention_form *f = x->form;
     const int64_t kv_head = head / (f->heads / f->kv_heads);
     const double *q = x->q + ((batch * f->heads + head) * f->m + row) * f->width;
@@ -269,11 +270,12 @@ static double get_score(arrays *x, int64_t batch, int64_t head, int64_t row, int
     if (f->mask.input >= 0 && key < f->mask_columns) {
         const double added = get_input(x, f->mask.input)[find(&f->mask.at, batch, head, row) +
                                                          key * f->mask.at.column];
-        is_seen = is_seen && !(f->mask_is_bool && added == 0.0);
+        if (f->mask_is_bool && added == 0.0) {
+            return -(double)INFINITY;
+        }
         score += f->mask_is_bool ? 0.0 : added;
     }
-    score += is_padding(x, batch, row, key) ? (double)f->filter : 0.0;
-    return is_seen ? score : -(double)INFINITY;
+    return score + (is_padding(x, batch, row, key) ? (double)f->filter : 0.0);
 }
 
 // The weights of one row's keys, in x->scores.
@@ -285,7 +287,7 @@ static void weigh_row(arrays *x, int64_t batch, int64_t head, int64_t row, int64
     const double sink = sinks != NULL ? sinks[head] : 0.0;
     double peak = has_sink ? sink : -(double)INFINITY;
     for (int64_t j = begin; j < end; j++) {
-        double score = get_score(x, batch, head, row, j, true, RONDO__SCORES_MASKED);
+        double score = get_score(x, batch, head, row, j, RONDO__SCORES_MASKED);
         score = round_to(f->precision, score);
         x->scores[j] = score;
         peak = rondo__maximum(score, peak);
@@ -323,9 +325,11 @@ static void run_row(arrays *x, int64_t batch, int64_t head, int64_t row) {
     double *shown = x->scores_out;
     shown = shown != NULL ? shown + ((batch * f->heads + head) * f->m + row) * f->n : NULL;
     for (int64_t j = 0; shown != NULL && j < f->n; j++) {
+        const bool is_seen = (j >= begin && j < end) || f->scores_kind != RONDO__SCORES_MASKED;
         shown[j] = f->scores_kind == RONDO__SCORES_SOFTMAX
                        ? x->scores[j]
-                       : get_score(x, batch, head, row, j, j >= begin && j < end, f->scores_kind);
+                   : is_seen ? get_score(x, batch, head, row, j, f->scores_kind)
+                             : (double)f->unseen;
     }
 }
 

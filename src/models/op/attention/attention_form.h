@@ -96,6 +96,7 @@ typedef struct rondo__attention_form {
     bool empty_is_zero;     // a row that sees nothing, or only -inf, gives zeros; else NaN
     int32_t scores;         // output, or ABSENT
     rondo__attention_scores scores_kind;
+    float unseen;  // what SCORES_MASKED shows of a key that the row does not see
 } rondo__attention_form;
 
 // A form with all inputs absent.

@@ -154,6 +154,10 @@ static rondo_status read_group_rows(const node *n) {
 }
 
 static rondo_status check_whole_input(const node *n, int32_t input, int64_t count) {
+    if (!has(n, input)) {
+        return RONDO_OP_FAIL(n->op, BAD_DATA, "input %s is missing",
+                             input == 5 ? "seqlens_k" : "total_sequence_length");
+    }
     if (n->inputs[input].dtype != RONDO_DTYPE_I32) {
         return rondo__op_fail_dtype(n->op, (size_t)input, n->inputs[input].dtype);
     }
@@ -218,7 +222,8 @@ static rondo_status read_group_attributes(const node *n) {
     const int64_t window = rondo__op_get_int(n->op, "local_window_size", -1);
     f->softcap = rondo__op_get_float(n->op, "softcap", 0.0f);
     f->is_causal = rondo__op_get_int(n->op, "causal", 1) != 0;
-    f->left = window < 0 ? -1 : window > WINDOW_MOST ? WINDOW_MOST : window;
+    // The window holds the row's own key.
+    f->left = window < 1 ? -1 : window > WINDOW_MOST ? WINDOW_MOST : window - 1;
     f->is_smooth = rondo__op_get_int(n->op, "smooth_softmax", 0) == 1;
     if (has(n, 11)) {
         if (!is_shape(n, 11, 1, &f->heads)) {
@@ -229,6 +234,7 @@ static rondo_status read_group_attributes(const node *n) {
     const int64_t shown = rondo__op_get_int(n->op, "qk_output", 0);
     if (shown != 0 && n->output_count > 3) {
         f->scores = 3;
+        f->unseen = 0.0f;
         f->scores_kind = shown == 1 ? RONDO__SCORES_MASKED : RONDO__SCORES_SOFTMAX;
     }
     return RONDO_STATUS_OK;
@@ -674,7 +680,7 @@ static rondo_status check_projected(const rondo__op *op) {
 const rondo__op_def rondo__op_table_attention_microsoft[] = {
     ENTRY("Attention", 2, 7, 2, projected_attributes, check_projected),
     ENTRY("DecoderMaskedMultiHeadAttention", 1, 11, 3, decoder_attributes, NULL),
-    ENTRY("GroupQueryAttention", 7, 17, 4, group_attributes, check_group),
+    ENTRY("GroupQueryAttention", 1, 17, 4, group_attributes, check_group),
     ENTRY("MultiHeadAttention", 1, 10, 4, multi_head_attributes, NULL),
     {.name = NULL},
 };
