@@ -307,7 +307,10 @@ struct rondo__op_def {
     X(space_to_depth)         \
     X(byte_fused)             \
     X(concat_fused)           \
-    X(attention)
+    X(attention)              \
+    X(attention_onnx)         \
+    X(attention_microsoft)    \
+    X(linear_attention)
 // clang-format on
 
 #define RONDO_OP_TABLE_DECLARE(family) extern const rondo__op_def rondo__op_table_##family[];
