@@ -359,3 +359,49 @@ def cdist(draw, op, schema):
 @generates("SampleOp", domain=MS)
 def sample(draw, op, schema):
     return ms(draw, op, [draw.feed(draw.array(F32, draw.shape(0, 3)), False)])
+
+
+# ---- numbers of a few bits ----------------------------------------------------------------------
+
+def pack(numbers, bits):
+    """The last axis, low bits first; what is missing in the last byte is 0."""
+    each = 8 // bits
+    missing = -numbers.shape[-1] % each
+    padded = np.pad(numbers.astype(np.uint8), [(0, 0)] * (numbers.ndim - 1) + [(0, missing)])
+    parts = padded.reshape(padded.shape[:-1] + (-1, each)) << (bits * np.arange(each, dtype=np.uint8))
+    return parts.sum(-1).astype(np.uint8)
+
+
+@generates("MatMulNBits", domain=MS)
+def matmul_nbits(draw, op, schema):
+    bits, block = draw.pick([4, 4, 8, 2]), draw.pick([16, 32, 64])
+    n, k = draw.whole(1, 70), draw.whole(1, 150)
+    blocks = -(-k // block)
+    shape = draw.full_shape(0, 2, 5) + [draw.pick([1, 2, 3, 7, 13, 30]), k]
+    dtype = pick_float(draw, 0.15)
+    numbers = draw.rng.integers(0, 2 ** bits, (n, blocks, block))
+    scales = draw.rng.uniform(0.01, 0.1, (n, blocks)).astype(dtype)
+    zeros, groups, kind = "", "", draw.whole(0, 3)
+    if kind in (1, 2):
+        zeros = draw.feed(pack(draw.rng.integers(0, 2 ** bits, (n, blocks)), bits), True)
+    elif kind == 3:
+        zeros = draw.feed(draw.rng.uniform(0, 2 ** bits, (n, blocks)).astype(dtype), True)
+    inputs = [draw.feed(draw.array(dtype, shape, "plain"), False),
+              draw.feed(pack(numbers, bits), True), draw.feed(scales, True), zeros, groups,
+              maybe(draw, lambda: draw.feed(draw.array(dtype, [n], "plain"), True), 0.3)]
+    draw.case.tolerance, draw.case.floor = 20.0, 2e-5 if dtype == F32 else 2e-2
+    return ms(draw, op, inputs, K=k, N=n, bits=bits, block_size=block)
+
+
+@generates("GatherBlockQuantized", domain=MS)
+def gather_block_quantized(draw, op, schema):
+    bits, block = draw.pick([4, 8]), draw.pick([16, 32])
+    rows, columns = draw.whole(1, 9), draw.whole(1, 3) * block
+    blocks = columns // block
+    numbers = draw.rng.integers(0, 2 ** bits, (rows, columns))
+    inputs = [draw.feed(pack(numbers, bits), True),
+              draw.feed(draw.rng.integers(-rows, rows, draw.full_shape(0, 2), dtype=np.int64), False),
+              draw.feed(draw.rng.uniform(0.01, 0.1, (rows, blocks)).astype(pick_float(draw)), True)]
+    if draw.chance(0.5):
+        inputs.append(draw.feed(pack(draw.rng.integers(0, 2 ** bits, (rows, blocks)), bits), True))
+    return ms(draw, op, inputs, bits=bits, block_size=block, gather_axis=0, quantize_axis=1)
