@@ -302,6 +302,8 @@ struct rondo__op_def {
     X(ml_svm)                 \
     X(ml_tree)                \
     X(quantize_lstm)          \
+    X(fused_product)          \
+    X(bits)                   \
     X(ngram)                  \
     X(fused)                  \
     X(space_to_depth)         \
