@@ -185,8 +185,7 @@ rondo_status rondo__node_add_attribute(rondo__node_builder *builder,
     }
     const Onnx__AttributeProto__AttributeType type = get_type(value);
     if (type == ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TYPE_PROTO &&
-        builder->node.op.def->domain[0] == '\0' &&
-        strcmp(builder->node.op.def->name, "Optional") == 0) {
+        builder->node.op.def->id == RONDO__OP_Optional) {
         return RONDO_STATUS_OK;  // says what an empty one would hold, which nobody needs
     }
     if (type == ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__GRAPH) {

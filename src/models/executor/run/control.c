@@ -147,7 +147,7 @@ typedef struct iteration {
     rondo_tensor *carried;  // owned current values of the carried state
     size_t output_count;
     rondo_tensor *outputs;  // of one turn
-    uint64_t number;  // of the loop, among all of the caller's executor
+    uint64_t number;        // of the loop, among all of the caller's executor
     size_t collector_count;
     collector *collectors;
     rondo_tensor *unmade;  // dtype and shape of a row, one for each collector, when there is none
@@ -571,15 +571,15 @@ rondo_status rondo__control_run(const rondo__control *control, const rondo_tenso
                                 rondo_tensor *results) {
     const rondo__op *op = &control->node->op;
     const struct {
-        const char *name;
+        rondo__op_id op;
         rondo_status (*run)(const rondo__control *, const rondo_tensor *const *, rondo_tensor *);
-    } runners[] = {{"If", run_if},
-                   {"Loop", run_loop},
-                   {"Scan", op->opset < 9 ? run_batches : run_scan},
-                   {"SequenceMap", rondo__control_run_sequence_map},
-                   {"Rest", rondo__control_run_rest}};
+    } runners[] = {{RONDO__OP_If, run_if},
+                   {RONDO__OP_Loop, run_loop},
+                   {RONDO__OP_Scan, op->opset < 9 ? run_batches : run_scan},
+                   {RONDO__OP_SequenceMap, rondo__control_run_sequence_map},
+                   {RONDO__FUSED_Rest, rondo__control_run_rest}};
     for (size_t i = 0; i < sizeof runners / sizeof runners[0]; ++i) {
-        if (strcmp(op->def->name, runners[i].name) == 0) {
+        if (op->def->id == runners[i].op) {
             return runners[i].run(control, inputs, results);
         }
     }

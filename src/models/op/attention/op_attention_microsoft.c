@@ -56,15 +56,13 @@ static rondo_status refuse_input(const node *n, int32_t input, const char *name)
 static rondo_status read_heads(const node *n, const char *name, int64_t *out_heads) {
     *out_heads = rondo__op_get_int(n->op, name, 0);
     return *out_heads > 0 ? RONDO_STATUS_OK
-                          : RONDO_OP_FAIL(n->op, BAD_DATA, "attribute %s is %lld (at least 1)", name,
-                                          (long long)*out_heads);
+                          : RONDO_OP_FAIL(n->op, BAD_DATA, "attribute %s is %lld (at least 1)",
+                                          name, (long long)*out_heads);
 }
 
 static void read_scale(const node *n) {
     const float scale = rondo__op_get_float(n->op, "scale", 0.0f);
-    n->f->scale = scale != 0.0f
-                      ? scale
-                      : 1.0f / sqrtf((float)(n->f->width > 0 ? n->f->width : 1));
+    n->f->scale = scale != 0.0f ? scale : 1.0f / sqrtf((float)(n->f->width > 0 ? n->f->width : 1));
 }
 
 static rondo_status read_bias_mask(const node *n, int32_t input) {
@@ -651,10 +649,15 @@ static const char *const multi_head_attributes[] = {"mask_filter_value", "num_he
                                                     "unidirectional", NULL};
 static const char *const decoder_attributes[] = {"mask_filter_value", "num_heads",
                                                  "past_present_share_buffer", "scale", NULL};
-static const char *const projected_attributes[] = {
-    "do_rotary",      "mask_filter_value",    "num_heads", "past_present_share_buffer",
-    "qkv_hidden_sizes", "rotary_embedding_dim", "scale",     "unidirectional",
-    NULL};
+static const char *const projected_attributes[] = {"do_rotary",
+                                                   "mask_filter_value",
+                                                   "num_heads",
+                                                   "past_present_share_buffer",
+                                                   "qkv_hidden_sizes",
+                                                   "rotary_embedding_dim",
+                                                   "scale",
+                                                   "unidirectional",
+                                                   NULL};
 
 static rondo_status check_group(const rondo__op *op) {
     if (rondo__op_get_int(op, "kv_cache_bit_width", 0) != 0) {
@@ -669,18 +672,18 @@ static rondo_status check_projected(const rondo__op *op) {
                : rondo__op_fail_unsupported(op, "attribute past_present_share_buffer");
 }
 
-#define ENTRY(op_name, least, most, outputs, attribute_list, check_function)               \
-    {                                                                                      \
-        .domain = "com.microsoft", .name = (op_name), .opset_min = 1, .opset_max = 1,      \
-        .input_min = (least), .input_max = (most), .output_min = 1, .output_max = (outputs), \
-        .capture = RONDO__CAPTURE_YES, .attributes = (attribute_list),                     \
-        .infer = infer_attention, .compute = compute_attention, .check = (check_function)  \
+#define ENTRY(op_name, least, most, outputs, attribute_list, check_function)                     \
+    {                                                                                            \
+        .id = RONDO_OP_NAME(MS, op_name), .opset_min = 1, .opset_max = 1, .input_min = (least),  \
+        .input_max = (most), .output_min = 1, .output_max = (outputs),                           \
+        .capture = RONDO__CAPTURE_YES, .attributes = (attribute_list), .infer = infer_attention, \
+        .compute = compute_attention, .check = (check_function)                                  \
     }
 
 const rondo__op_def rondo__op_table_attention_microsoft[] = {
-    ENTRY("Attention", 2, 7, 2, projected_attributes, check_projected),
-    ENTRY("DecoderMaskedMultiHeadAttention", 1, 11, 3, decoder_attributes, NULL),
-    ENTRY("GroupQueryAttention", 1, 17, 4, group_attributes, check_group),
-    ENTRY("MultiHeadAttention", 1, 10, 4, multi_head_attributes, NULL),
+    ENTRY(Attention, 2, 7, 2, projected_attributes, check_projected),
+    ENTRY(DecoderMaskedMultiHeadAttention, 1, 11, 3, decoder_attributes, NULL),
+    ENTRY(GroupQueryAttention, 1, 17, 4, group_attributes, check_group),
+    ENTRY(MultiHeadAttention, 1, 10, 4, multi_head_attributes, NULL),
     {.name = NULL},
 };

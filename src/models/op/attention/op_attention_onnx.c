@@ -56,9 +56,9 @@ static rondo_status read_rows(const rondo__op *op, const rondo__tensor_info *inp
         return RONDO_OP_FAIL(op, BAD_DATA, "input Q has rank %d, 3 or 4 is expected", q->rank);
     }
     if (!split_heads(q, rondo__op_get_int(op, "q_num_heads", 0), &f->heads, &f->m, &f->width)) {
-        return RONDO_OP_FAIL(op, BAD_DATA, "attribute q_num_heads is %lld, which does not divide %lld",
-                             (long long)rondo__op_get_int(op, "q_num_heads", 0),
-                             (long long)q->extent[2]);
+        return RONDO_OP_FAIL(
+            op, BAD_DATA, "attribute q_num_heads is %lld, which does not divide %lld",
+            (long long)rondo__op_get_int(op, "q_num_heads", 0), (long long)q->extent[2]);
     }
     const int64_t kv_heads = rondo__op_get_int(op, "kv_num_heads", 0);
     f->batch = q->extent[0];
@@ -94,9 +94,9 @@ static rondo_status read_past(const rondo__op *op, const rondo__tensor_info *inp
         const rondo_shape of_k = {4, {f->batch, f->kv_heads, f->past, f->width}};
         const rondo_shape of_v = {4, {f->batch, f->kv_heads, f->past, f->v_width}};
         if (!rondo_shape_is_equal(k, &of_k) || !rondo_shape_is_equal(v, &of_v)) {
-            return fail_shape(op, k->rank != 4 || !rondo_shape_is_equal(k, &of_k) ? "past_key"
-                                                                                 : "past_value",
-                              rondo_shape_is_equal(k, &of_k) ? v : k);
+            return fail_shape(
+                op, k->rank != 4 || !rondo_shape_is_equal(k, &of_k) ? "past_key" : "past_value",
+                rondo_shape_is_equal(k, &of_k) ? v : k);
         }
         rondo__attention_set_dense(&f->past_k, 4, false, f->kv_heads, f->past, f->width);
         rondo__attention_set_dense(&f->past_v, 5, false, f->kv_heads, f->past, f->v_width);
@@ -210,10 +210,11 @@ rondo_status rondo__attention_read(const rondo__op *op, const rondo__tensor_info
                                    rondo__attention_form *out_form) {
     rondo__attention_form f;
     const bool is_onnx = op->def->domain[0] == '\0';
-    RETURN_IF_ERROR(is_onnx ? read_onnx(op, inputs, input_count, output_count, &f)
-                            : rondo__attention_read_microsoft(op, inputs, input_count,
-                                                              output_count, &f));
-    if (!can_count(f.batch, f.heads, f.m, f.width) || !can_count(f.batch, f.heads, f.m, f.v_width) ||
+    RETURN_IF_ERROR(
+        is_onnx ? read_onnx(op, inputs, input_count, output_count, &f)
+                : rondo__attention_read_microsoft(op, inputs, input_count, output_count, &f));
+    if (!can_count(f.batch, f.heads, f.m, f.width) ||
+        !can_count(f.batch, f.heads, f.m, f.v_width) ||
         !can_count(f.batch, f.kv_heads, f.n, f.width) ||
         !can_count(f.batch, f.kv_heads, f.n, f.v_width) ||
         (f.scores >= 0 && !can_count(f.batch, f.heads, f.m, f.n))) {
@@ -261,8 +262,8 @@ static rondo_status compute_onnx(rondo__compute *compute) {
 }
 
 static const char *const attributes_23[] = {
-    "is_causal",         "kv_num_heads", "q_num_heads", "qk_matmul_output_mode", "scale", "softcap",
-    "softmax_precision", NULL};
+    "is_causal", "kv_num_heads", "q_num_heads",       "qk_matmul_output_mode",
+    "scale",     "softcap",      "softmax_precision", NULL};
 static const char *const attributes_25[] = {"is_causal",
                                             "kv_num_heads",
                                             "left_window_size",
@@ -275,8 +276,8 @@ static const char *const attributes_25[] = {"is_causal",
                                             NULL};
 
 const rondo__op_def rondo__op_table_attention_onnx[] = {
-    RONDO_OP_ENTRY("Attention", 23, 23, 3, 6, 1, 4, attributes_23, infer_onnx, compute_onnx),
-    RONDO_OP_ENTRY("Attention", 24, 24, 3, 7, 1, 4, attributes_23, infer_onnx, compute_onnx),
-    RONDO_OP_ENTRY("Attention", 25, 28, 3, 7, 1, 4, attributes_25, infer_onnx, compute_onnx),
+    RONDO_OP_ENTRY(Attention, 23, 23, 3, 6, 1, 4, attributes_23, infer_onnx, compute_onnx),
+    RONDO_OP_ENTRY(Attention, 24, 24, 3, 7, 1, 4, attributes_23, infer_onnx, compute_onnx),
+    RONDO_OP_ENTRY(Attention, 25, 28, 3, 7, 1, 4, attributes_25, infer_onnx, compute_onnx),
     {.name = NULL},
 };

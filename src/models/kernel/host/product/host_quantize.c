@@ -231,7 +231,8 @@ static void run_values(const linear_run *job, run now) {
     float *y = (float *)job->y + now.start;
     for (int64_t i = 0; i < now.length; ++i) {
         const int64_t scale = now.scale + i * now.step;
-        const float zero = job->zero_bytes != NULL ? job->kernel->values[job->zero_bytes[scale]] : 0;
+        const float zero =
+            job->zero_bytes != NULL ? job->kernel->values[job->zero_bytes[scale]] : 0;
         y[i] = (float)(((double)job->kernel->values[x[i]] - (double)zero) *
                        (double)job->scales[scale]);
     }
@@ -279,8 +280,7 @@ static rondo_status run_linear(rondo__host_kernel *head, const void *const *inpu
 // Narrow floats are read here, and made by the reference.
 static bool is_byte(rondo_dtype dtype, bool is_inverse) {
     return dtype == RONDO_DTYPE_I8 || dtype == RONDO_DTYPE_U8 ||
-           rondo__dtype_is_narrow_integer(dtype) ||
-           (is_inverse && rondo__dtype_is_narrow(dtype));
+           rondo__dtype_is_narrow_integer(dtype) || (is_inverse && rondo__dtype_is_narrow(dtype));
 }
 
 static bool is_signed_byte(rondo_dtype dtype) {
@@ -294,11 +294,10 @@ static bool has_other_precision(const rondo__op *op) {
 
 rondo_status rondo__host_prepare_quantize(const rondo__kernel_request *request,
                                           rondo__kernel **out_kernel) {
-    const char *name = request->op->def->name;
-    if (strcmp(name, "DynamicQuantizeLinear") == 0) {
+    if (request->op->def->id == RONDO__OP_DynamicQuantizeLinear) {
         return prepare_dynamic(request, out_kernel);
     }
-    const bool is_inverse = strcmp(name, "DequantizeLinear") == 0;
+    const bool is_inverse = request->op->def->id == RONDO__OP_DequantizeLinear;
     const rondo__tensor_info *x = &request->inputs[0], *y = &request->outputs[0];
     const rondo__tensor_info *bytes = is_inverse ? x : y, *reals = is_inverse ? y : x;
     if (!is_byte(bytes->dtype, is_inverse) || reals->dtype != RONDO_DTYPE_F32 ||
