@@ -1,4 +1,4 @@
-# Ops are known by identity outside of their room: no table there is keyed by a name of
+# Ops are known by identity outside of their room and the importer: no table is keyed by a name of
 # src/models/op/op_list.h, which comes first, and nothing compares the name of an op.
 # SPDX-License-Identifier: Apache-2.0
 FNR == 1 { is_list = FILENAME ~ /op_list\.h$/ }

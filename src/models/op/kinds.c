@@ -2,23 +2,42 @@
 
 #include "op/kinds.h"
 
+#include <stdio.h>
+
 #include "tensor/elements.h"
+#include "tensor/narrow.h"
 
 static bool is_set(uint32_t mask, size_t input) {
     return (mask >> (input < 31 ? input : 31) & 1u) != 0;
 }
 
+// Inputs of this type that the op takes.
+static uint32_t get_inputs(const rondo__op_def *def, rondo_dtype dtype) {
+    return dtype == RONDO_DTYPE_STRING     ? def->strings
+           : rondo__dtype_is_nested(dtype) ? def->nested
+           : rondo__dtype_is_narrow(dtype) ? def->moved | def->narrow
+                                           : def->moved;
+}
+
+// Numbers that C calculates with, and f16 and bf16, which become such.
+static bool is_usual(rondo_dtype dtype) {
+    return dtype >= RONDO_DTYPE_NONE && dtype < RONDO_DTYPE_STRING;
+}
+
 rondo_status rondo__infer_check_kinds(const rondo__infer *infer) {
-    if ((infer->op->def->flags & RONDO__OP_CONTROL) != 0) {
+    const uint32_t flags = infer->op->def->flags;
+    if ((flags & RONDO__OP_CONTROL) != 0) {
         return RONDO_STATUS_OK;  // its bodies say what they take
     }
     for (size_t i = 0; i < infer->input_count; ++i) {
         rondo_dtype dtype = infer->inputs[i].dtype;
-        if (dtype == RONDO_DTYPE_NONE || rondo__dtype_is_plain(dtype)) {
+        // What passes make of ops that move, and a program's own ops, take all plain types.
+        if (is_usual(dtype) || ((flags & (RONDO__OP_INTERNAL | RONDO__OP_USER)) != 0 &&
+                                rondo__dtype_is_plain(dtype))) {
             continue;
         }
-        const rondo__op_def *def = infer->op->def;
-        if (!is_set(dtype == RONDO_DTYPE_STRING ? def->strings : def->nested, i)) {
+        const uint32_t inputs = get_inputs(infer->op->def, dtype);
+        if (!is_set(inputs, i)) {
             return rondo__op_fail_dtype(infer->op, i, dtype);
         }
     }
@@ -26,11 +45,21 @@ rondo_status rondo__infer_check_kinds(const rondo__infer *infer) {
 }
 
 rondo_status rondo__infer_check_made_kinds(const rondo__infer *infer) {
+    const uint32_t flags = infer->op->def->flags;
     for (size_t i = 0; i < infer->output_count; ++i) {
+        const rondo_dtype dtype = infer->outputs[i].dtype;
         const rondo__op_def *def = infer->op->def;
-        if (infer->outputs[i].dtype == RONDO_DTYPE_STRING && def->strings == 0 &&
-            !def->makes_strings) {
-            return rondo__op_fail_unsupported(infer->op, "an output of strings");
+        if (is_usual(dtype) || rondo__dtype_is_nested(dtype) ||
+            (flags & (RONDO__OP_CONTROL | RONDO__OP_INTERNAL | RONDO__OP_USER)) != 0) {
+            continue;
+        }
+        const bool is_text = dtype == RONDO_DTYPE_STRING;
+        if (is_text ? def->strings == 0 && !def->makes_strings
+                    : def->moved == 0 && !def->makes_narrow) {
+            char detail[64];
+            (void)snprintf(detail, sizeof detail, "an output of %s",
+                           is_text ? "strings" : rondo_dtype_get_name(dtype));
+            return rondo__op_fail_unsupported(infer->op, detail);
         }
     }
     return RONDO_STATUS_OK;

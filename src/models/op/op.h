@@ -278,8 +278,11 @@ struct rondo__op_def {
     bool (*bound)(const struct rondo__bounding *bounding, struct rondo__op_bound *out_bound);
     bool is_fallible;       // its data may be what the op does not allow: an index, a divisor
     bool makes_strings;     // may give strings when it takes none
+    bool makes_narrow;      // may give narrow or complex numbers when it takes none
     uint32_t strings;       // inputs that may hold strings
     uint32_t nested;        // inputs that may be sequences or optionals
+    uint32_t moved;         // inputs that may be narrow or complex: their bytes are moved
+    uint32_t narrow;        // inputs that may be narrow: their numbers count
     uint32_t wide_inputs;   // keep f32 in f16 nodes: ONNX fixes them, or kernels read f32
     uint8_t weights;        // input whose elements meet those of input 0 more than once; 0: none
     rondo__half_rule half;  // in half precision
@@ -326,12 +329,17 @@ struct rondo__op_def {
     X(ml_svm)                 \
     X(ml_tree)                \
     X(quantize_lstm)          \
+    X(fused_product)          \
+    X(bits)                   \
     X(ngram)                  \
     X(fused)                  \
     X(space_to_depth)         \
     X(byte_fused)             \
     X(concat_fused)           \
-    X(attention)
+    X(attention)              \
+    X(attention_onnx)         \
+    X(attention_microsoft)    \
+    X(linear_attention)
 // clang-format on
 
 #define RONDO_OP_TABLE_DECLARE(family) extern const rondo__op_def rondo__op_table_##family[];

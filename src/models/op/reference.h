@@ -36,6 +36,13 @@ RONDO_MUST_USE rondo_status rondo__widen(const rondo_tensor *tensor, double **ou
 RONDO_MUST_USE rondo_status rondo__narrow(rondo__compute *compute, size_t output,
                                           const double *values);
 
+// The same, with a rule for narrow floats.
+//
+// Errors:    as rondo__narrow.
+// Threads:   safe.
+RONDO_MUST_USE rondo_status rondo__narrow_by(rondo__compute *compute, size_t output,
+                                             const double *values, const rondo__narrow_rule *rule);
+
 // The same for an output that interpolates: integers are rounded to nearest even, and clamped.
 //
 // Errors:    as rondo__narrow.

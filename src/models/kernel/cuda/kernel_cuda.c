@@ -242,11 +242,22 @@ static bool has_empty_input(const rondo__kernel_request *request) {
     return false;
 }
 
+// Pairs of doubles move like other elements, but some kernels have no word for one.
+static bool lacks_wide_words(const rondo__kernel_request *request) {
+    const rondo__op_id id = request->op->def->id;
+    return request->output_count > 0 && request->outputs[0].dtype == RONDO_DTYPE_C128 &&
+           (id == RONDO__OP_ConstantOfShape || id == RONDO__OP_OneHot || id == RONDO__OP_Pad ||
+            id == RONDO__OP_Where);
+}
+
 static rondo_status prepare(const rondo__kernel_request *request, rondo__kernel **out_kernel) {
     *out_kernel = NULL;
     const kernel_family *family = &families[request->op->def->id];
     if (family->prepare == NULL) {
         return rondo__op_fail_unsupported(request->op, "no CUDA kernel");
+    }
+    if (lacks_wide_words(request)) {
+        return rondo__op_fail_unsupported(request->op, "CUDA kernel for c128");
     }
     const bool works = has_work(request);
     const bool is_empty = works && has_empty_input(request);

@@ -336,13 +336,13 @@ static void reduce_elements(reduction how, rondo_dtype dtype, void *target, cons
     }
 }
 
-// Bool and strings can be moved, but not calculated with.
+// Bool, strings, narrow and complex numbers can be moved, but not calculated with.
 static rondo_status check_scatter_dtype(const rondo__infer *infer) {
     RETURN_IF_ERROR(rondo__infer_check_same_dtype(infer, 0, 2));
     RETURN_IF_ERROR(check_index_dtype(infer, 1));
     RETURN_IF_ERROR(check_reduction(infer->op));
     rondo_dtype dtype = infer->inputs[0].dtype;
-    if ((dtype == RONDO_DTYPE_BOOL || dtype == RONDO_DTYPE_STRING) &&
+    if (!rondo__dtype_is_float(dtype) && !rondo__dtype_is_integer(dtype) &&
         get_reduction(infer->op) != REDUCTION_NONE) {
         return rondo__op_fail_dtype(infer->op, 0, dtype);
     }
@@ -631,20 +631,23 @@ static const char *const cache_attributes[] = {"axis", "mode", NULL};
 
 const rondo__op_def rondo__op_table_index[] = {
     ENTRY(Gather, 1, 28, 2, HALF, axis_attributes, infer_gather, compute_gather, NULL,
-          .strings = RONDO__INPUT_0, .is_fallible = true),
+          .strings = RONDO__INPUT_0, .is_fallible = true, .moved = RONDO__INPUT_0),
     ENTRY(GatherElements, 11, 28, 2, HALF, axis_attributes, infer_gather_elements,
-          compute_gather_elements, NULL, .strings = RONDO__INPUT_0, .is_fallible = true),
+          compute_gather_elements, NULL, .strings = RONDO__INPUT_0, .is_fallible = true,
+          .moved = RONDO__INPUT_0),
     ENTRY(GatherND, 11, 28, 2, HALF, gather_nd_attributes, infer_gather_nd, compute_gather_nd, NULL,
-          .strings = RONDO__INPUT_0, .is_fallible = true),
+          .strings = RONDO__INPUT_0, .is_fallible = true, .moved = RONDO__INPUT_0),
     ENTRY(OneHot, 9, 28, 3, HALF, axis_attributes, infer_one_hot, compute_one_hot, NULL,
-          .strings = RONDO__INPUT_2),
+          .strings = RONDO__INPUT_2, .moved = RONDO__INPUT_2),
     ENTRY(Scatter, 9, 10, 3, 0, axis_attributes, infer_scatter_elements, compute_scatter_elements,
-          NULL, .strings = RONDO__INPUT_0 | RONDO__INPUT_2, .is_fallible = true),
+          NULL, .strings = RONDO__INPUT_0 | RONDO__INPUT_2, .is_fallible = true,
+          .moved = RONDO__INPUT_0 | RONDO__INPUT_2),
     ENTRY(ScatterElements, 11, 28, 3, 0, scatter_attributes, infer_scatter_elements,
           compute_scatter_elements, check_reduction, .strings = RONDO__INPUT_0 | RONDO__INPUT_2,
-          .is_fallible = true),
+          .is_fallible = true, .moved = RONDO__INPUT_0 | RONDO__INPUT_2),
     ENTRY(ScatterND, 11, 28, 3, 0, reduction_attributes, infer_scatter_nd, compute_scatter_nd,
-          check_reduction, .strings = RONDO__INPUT_0 | RONDO__INPUT_2, .is_fallible = true),
+          check_reduction, .strings = RONDO__INPUT_0 | RONDO__INPUT_2, .is_fallible = true,
+          .moved = RONDO__INPUT_0 | RONDO__INPUT_2),
     {
         .id = RONDO_OP_NAME(OP, TensorScatter),
         .opset_min = 24,
@@ -659,6 +662,7 @@ const rondo__op_def rondo__op_table_index[] = {
         .infer = infer_tensor_scatter,
         .compute = compute_tensor_scatter,
         .check = check_cache_mode,
+        .moved = RONDO__INPUT_0 | RONDO__INPUT_1,
     },
     {0},
 };

@@ -447,7 +447,7 @@ static const char *const top_k_11_attributes[] = {"axis", "largest", "sorted", N
 
 const rondo__op_def rondo__op_table_selection[] = {
     ENTRY(Compress, 9, 28, 2, 2, 1, HALF, axis_attributes, infer_compress, compute_compress,
-          .strings = RONDO__INPUT_0, .bound = bound_compress),
+          .strings = RONDO__INPUT_0, .bound = bound_compress, .moved = RONDO__INPUT_0),
     ENTRY(NonMaxSuppression, 10, 28, 2, 5, 1, 0, suppression_attributes, infer_suppression,
           compute_suppression, .bound = bound_suppression,
           .half = {HALF_STAYS | HALF_TRACED, HALF_PLAIN, HALF_BOXED}),

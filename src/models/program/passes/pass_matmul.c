@@ -258,6 +258,14 @@ static void resume(chain *c, const rondo__node *node, bool *out_is_candidate) {
     c->beta = rondo__op_get_float(op, "beta", 0.0f);
 }
 
+// Whether the node is a product with a factor and stored transposed, whose batches stand in front.
+static bool is_fused(const rondo__node *node) {
+    return (rondo__node_is(node, RONDO__MS_FusedMatMul) ||
+            rondo__node_is(node, RONDO__MS_TransposeMatMul)) &&
+           rondo__op_get_int(&node->op, "transBatchA", 0) == 0 &&
+           rondo__op_get_int(&node->op, "transBatchB", 0) == 0;
+}
+
 // Starts a chain at a MatMul or at a Gemm that a MatMul with bias or residual can express.
 static rondo_status begin(chain *c, bool *out_is_candidate) {
     *out_is_candidate = false;
@@ -267,7 +275,7 @@ static rondo_status begin(chain *c, bool *out_is_candidate) {
         return RONDO_STATUS_OK;
     }
     bool is_gemm = rondo__node_is(node, RONDO__OP_Gemm);
-    if (!is_gemm && !rondo__node_is(node, RONDO__OP_MatMul)) {
+    if (!is_gemm && !is_fused(node) && !rondo__node_is(node, RONDO__OP_MatMul)) {
         return RONDO_STATUS_OK;
     }
     rondo_shape a;
@@ -281,10 +289,11 @@ static rondo_status begin(chain *c, bool *out_is_candidate) {
         !rondo__value_get_shape(&c->program->values[c->result], &y)) {
         return RONDO_STATUS_OK;
     }
+    // A MatMul has none of these.
+    c->trans_a = rondo__op_get_int(&node->op, "transA", 0) != 0;
+    c->trans_b = rondo__op_get_int(&node->op, "transB", 0) != 0;
+    c->scale = rondo__op_get_float(&node->op, "alpha", 1.0f);
     if (is_gemm) {
-        c->trans_a = rondo__op_get_int(&node->op, "transA", 0) != 0;
-        c->trans_b = rondo__op_get_int(&node->op, "transB", 0) != 0;
-        c->scale = rondo__op_get_float(&node->op, "alpha", 1.0f);
         int32_t addend = node->input_count > 2 ? node->inputs[2] : RONDO__VALUE_NONE;
         if (addend >= 0) {
             rondo_shape shape;

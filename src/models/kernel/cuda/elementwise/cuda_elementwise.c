@@ -80,9 +80,11 @@ static bool append_special(rondo__cuda_kernel *kernel, const rondo__pointwise *p
     const rondo__op_id id = op->def->id;
 
     if (id == RONDO__OP_Cast || id == RONDO__OP_CastLike) {
-        // What is kept as a float until it is stored in 16 bits is rounded once.
-        const bool is_half = pointwise->output_dtype == RONDO_DTYPE_F16 ||
-                             pointwise->output_dtype == RONDO_DTYPE_BF16;
+        // What is kept as a float until it is stored in fewer bits is rounded once.
+        const rondo_dtype dtype = pointwise->output_dtype;
+        const bool is_half =
+            dtype == RONDO_DTYPE_F16 || dtype == RONDO_DTYPE_BF16 ||
+            (rondo__dtype_is_narrow(dtype) && !rondo__dtype_is_narrow_integer(dtype));
         rondo__text_append(body, is_half ? "            y = to_odd(x0);\n"
                                          : "            y = convert<decltype(y)>(x0);\n");
     } else if (id == RONDO__OP_Where) {
@@ -143,6 +145,18 @@ static void append_op(rondo__cuda_kernel *kernel, const rondo__pointwise *pointw
     append_call(body, op->def->name, count == 1 ? "x0" : "x0, x1");
 }
 
+// Where moves elements whose numbers no kernel needs to know.
+static void move_bits(rondo__pointwise *pointwise) {
+    const rondo_dtype dtype = pointwise->output_dtype;
+    const rondo_dtype bits = rondo__dtype_is_narrow(dtype) ? RONDO_DTYPE_U8
+                             : dtype == RONDO_DTYPE_C64    ? RONDO_DTYPE_U64
+                                                           : dtype;
+    for (size_t i = 1; i < pointwise->input_count; i++) {
+        pointwise->inputs[i].dtype = bits;
+    }
+    pointwise->output_dtype = bits;
+}
+
 void rondo__cuda_prepare_elementwise(rondo__cuda_kernel *kernel) {
     rondo__pointwise pointwise = {0};
 
@@ -161,6 +175,9 @@ void rondo__cuda_prepare_elementwise(rondo__cuda_kernel *kernel) {
         }
     }
     const rondo__op_id id = kernel->request->op->def->id;
+    if (id == RONDO__OP_Where) {
+        move_bits(&pointwise);
+    }
     if ((id == RONDO__OP_Div || id == RONDO__OP_Mod) &&
         rondo__dtype_is_integer(rondo__cuda_input(kernel, 1)->dtype)) {
         pointwise.fault = RONDO__FAULT_DIVISOR;
