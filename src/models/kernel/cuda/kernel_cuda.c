@@ -6,8 +6,8 @@
 
 typedef struct kernel_family {
     void (*prepare)(rondo__cuda_kernel *kernel);
-    // Where an input has no elements, which most kernels have no sums, strides or rows of; NULL: such
-    // ops are the host's.
+    // Where an input has no elements, of which most kernels have no sums, strides or rows. NULL:
+    // such ops are the host's.
     void (*prepare_empty)(rondo__cuda_kernel *kernel);
 } kernel_family;
 
