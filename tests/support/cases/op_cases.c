@@ -43,8 +43,14 @@ static double next_uniform(void) {
 
 static void store(rondo_tensor *tensor, int64_t index, double value) {
     const size_t bytes = rondo_dtype_get_bytes(tensor->dtype);
-    rondo__convert_elements(RONDO_DTYPE_F64, &value, tensor->dtype,
-                            (char *)tensor->data + (size_t)index * bytes, 1);
+    char *element = (char *)tensor->data + (size_t)index * bytes;
+    if (tensor->dtype == RONDO_DTYPE_C64 || tensor->dtype == RONDO_DTYPE_C128) {
+        const double parts[2] = {value, (double)index};
+        rondo__convert_elements(RONDO_DTYPE_F64, parts,
+                                bytes == 8 ? RONDO_DTYPE_F32 : RONDO_DTYPE_F64, element, 2);
+        return;
+    }
+    rondo__convert_elements(RONDO_DTYPE_F64, &value, tensor->dtype, element, 1);
 }
 
 static double fetch(rondo_dtype dtype, const void *data, int64_t index) {
@@ -682,6 +688,7 @@ static const op_case *get_case(op_case_values values, size_t index) {
     } lists[] = {{op_cases, op_case_count},
                  {op_product_cases, op_product_case_count},
                  {op_norm_cases, op_norm_case_count},
+                 {op_narrow_cases, op_narrow_case_count},
                  {op_byte_cases, op_byte_case_count},
                  {op_counted_cases, op_counted_case_count}};
     if (values == OP_CASE_LONG) {

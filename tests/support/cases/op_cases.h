@@ -40,6 +40,8 @@ extern const op_case op_product_cases[];  // more of them: products
 extern const size_t op_product_case_count;
 extern const op_case op_norm_cases[];  // more of them: normalisations by groups
 extern const size_t op_norm_case_count;
+extern const op_case op_narrow_cases[];  // of narrow and complex types
+extern const size_t op_narrow_case_count;
 extern const op_case op_byte_cases[];  // and of products of bytes
 extern const size_t op_byte_case_count;
 
