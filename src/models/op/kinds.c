@@ -25,6 +25,7 @@ static const struct {
     {"", "BitCast", 0, 0, FIRST, 0, false, true},
     {"", "Cast", FIRST, 0, 0, FIRST, true, true},
     {"", "CastLike", 3, 0, 0, 3, true, true},
+    {"", "CenterCropPad", 0, 0, FIRST, 0, false, false},
     {"", "Compress", FIRST, 0, FIRST, 0, false, false},
     {"", "Concat", ALL, 0, ALL, 0, false, false},
     {"", "Constant", 0, 0, 0, 0, true, true},
@@ -56,6 +57,7 @@ static const struct {
     {"", "TfIdfVectorizer", FIRST, 0, 0, 0, false, false},
     {"", "Tile", FIRST, 0, FIRST, 0, false, false},
     {"", "Transpose", FIRST, 0, FIRST, 0, false, false},
+    {"", "Trilu", 0, 0, FIRST, 0, false, false},
     {"", "Unique", FIRST, 0, 0, 0, false, false},
     {"", "Unsqueeze", FIRST, 0, FIRST, 0, false, false},
     {"", "Where", 6, 0, 6, 0, false, false},
@@ -108,6 +110,12 @@ static uint32_t get_inputs(size_t k, rondo_dtype dtype) {
                                                : kinds[k].moved;
 }
 
+// Whether entry `k` may give this type, narrow or complex, when it takes none. What calculates with
+// narrow numbers makes no complex ones.
+static bool may_make(size_t k, rondo_dtype dtype) {
+    return kinds[k].makes_narrow && (rondo__dtype_is_narrow(dtype) || kinds[k].narrow == 0);
+}
+
 // Numbers that C calculates with, and f16 and bf16, which become such.
 static bool is_usual(rondo_dtype dtype) {
     return dtype >= RONDO_DTYPE_NONE && dtype < RONDO_DTYPE_STRING;
@@ -143,9 +151,9 @@ rondo_status rondo__infer_check_made_kinds(const rondo__infer *infer) {
         }
         const size_t k = find(infer->op->def);
         const bool is_text = dtype == RONDO_DTYPE_STRING;
-        const bool is_known = k < sizeof kinds / sizeof kinds[0];
-        if (!is_known || (is_text ? kinds[k].strings == 0 && !kinds[k].makes_strings
-                                  : kinds[k].moved == 0 && !kinds[k].makes_narrow)) {
+        if (k == sizeof kinds / sizeof kinds[0] ||
+            (is_text ? kinds[k].strings == 0 && !kinds[k].makes_strings
+                     : kinds[k].moved == 0 && !may_make(k, dtype))) {
             char detail[64];
             (void)snprintf(detail, sizeof detail, "an output of %s",
                            is_text ? "strings" : rondo_dtype_get_name(dtype));

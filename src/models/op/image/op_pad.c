@@ -302,8 +302,8 @@ static rondo_status compute_center(rondo__compute *compute) {
     RETURN_IF_ERROR(plan_center(compute->op, &input->shape, compute->inputs[1], &plan));
     void *output = NULL;
     RETURN_IF_ERROR(rondo__compute_get_inferred(compute, 0, &output));
-    const uint64_t zero = 0;
-    return pad_tensor(input, &plan.shape, plan.begin, PAD_CONSTANT, &zero, output);
+    const uint64_t zero[2] = {0};
+    return pad_tensor(input, &plan.shape, plan.begin, PAD_CONSTANT, zero, output);
 }
 
 // ---- Col2Im -----------------------------------------------------------------------------------
