@@ -98,8 +98,7 @@ float rondo_narrow_to_float(rondo_dtype dtype, uint8_t bits) {
         const int exponent = (int)(magnitude >> f->fraction);
         const unsigned hidden = exponent > 0 ? 1u << f->fraction : 0;
         const unsigned fraction = (magnitude & ((1u << f->fraction) - 1u)) | hidden;
-        value =
-            ldexpf((float)fraction, (exponent > 0 ? exponent : 1) - f->bias - (int)f->fraction);
+        value = ldexpf((float)fraction, (exponent > 0 ? exponent : 1) - f->bias - (int)f->fraction);
     }
     return (bits & f->sign) != 0 ? -value : value;
 }

@@ -104,10 +104,10 @@ static bool is_set(uint32_t mask, size_t input) {
 
 // Inputs of this type that entry `k` takes.
 static uint32_t get_inputs(size_t k, rondo_dtype dtype) {
-    return dtype == RONDO_DTYPE_STRING         ? kinds[k].strings
-           : rondo__dtype_is_nested(dtype)     ? kinds[k].nested
-           : rondo__dtype_is_narrow(dtype)     ? kinds[k].moved | kinds[k].narrow
-                                               : kinds[k].moved;
+    return dtype == RONDO_DTYPE_STRING     ? kinds[k].strings
+           : rondo__dtype_is_nested(dtype) ? kinds[k].nested
+           : rondo__dtype_is_narrow(dtype) ? kinds[k].moved | kinds[k].narrow
+                                           : kinds[k].moved;
 }
 
 // Whether entry `k` may give this type, narrow or complex, when it takes none. What calculates with

@@ -689,12 +689,9 @@ static const op_case *get_case(op_case_values values, size_t index) {
     const struct {
         const op_case *cases;
         size_t count;
-    } lists[] = {{op_cases, op_case_count},
-                 {op_product_cases, op_product_case_count},
-                 {op_norm_cases, op_norm_case_count},
-                 {op_narrow_cases, op_narrow_case_count},
-                 {op_byte_cases, op_byte_case_count},
-                 {op_counted_cases, op_counted_case_count}};
+    } lists[] = {{op_cases, op_case_count},           {op_product_cases, op_product_case_count},
+                 {op_norm_cases, op_norm_case_count}, {op_narrow_cases, op_narrow_case_count},
+                 {op_byte_cases, op_byte_case_count}, {op_counted_cases, op_counted_case_count}};
     if (values == OP_CASE_LONG) {
         return index < op_long_case_count ? &op_long_cases[index] : NULL;
     }

@@ -66,7 +66,7 @@ typedef enum op_case_values {
     OP_CASE_NOT_FINITE,  // a few NaN and infinities of both signs
     OP_CASE_ALL_NAN,     // nothing else
     OP_CASE_TINY,        // every other element is a denormal or a zero of either sign
-    OP_CASE_BFLOAT,  // nothing: they are bf16
+    OP_CASE_BFLOAT,      // nothing: they are bf16
     // Nothing, but the long cases: the references add up in double, and nothing but the rounding of
     // the result may be lost.
     OP_CASE_LONG,

@@ -219,8 +219,7 @@ static void test_onnx_tensors__reads_packed_elements(void **state) {
         const int64_t dims[1] = {rows[r].count};
         int32_t ints[3] = {0x21, 0x7ff3, -92};  // the low byte of each counts
         for (int is_raw = 0; is_raw < 2; ++is_raw) {
-            Onnx__TensorProto *proto =
-                model_builder_new_tensor(*state, "t", rows[r].type, 1, dims);
+            Onnx__TensorProto *proto = model_builder_new_tensor(*state, "t", rows[r].type, 1, dims);
             if (is_raw) {
                 model_builder_set_raw(*state, proto, raw, (size_t)rows[r].bytes);
             } else {

@@ -116,10 +116,10 @@ static void write_table(const op_list *list, char *text) {
         const op_row *row = &list->rows[i];
         if (domain == NULL || strcmp(domain, row->def->domain) != 0) {
             domain = row->def->domain;
-            length +=
-                (size_t)snprintf(text + length, TEXT_BYTES - length,
-                                 "\n### %s\n\n| op | versions | besides usual numbers |\n|---|---|---|\n",
-                                 domain[0] != '\0' ? domain : "ai.onnx");
+            length += (size_t)snprintf(
+                text + length, TEXT_BYTES - length,
+                "\n### %s\n\n| op | versions | besides usual numbers |\n|---|---|---|\n",
+                domain[0] != '\0' ? domain : "ai.onnx");
         }
         char kinds[DESCRIPTION_BYTES];
         length += (size_t)snprintf(text + length, TEXT_BYTES - length, "| %s | %d to %d | %s |\n",

@@ -113,8 +113,8 @@ static void test_tensor_narrow__floats_to_codes(void **state) {
             if (!isnan(value)) {
                 saturated_hash =
                     hash_byte(saturated_hash, rondo_narrow_from_float(rows[r].dtype, value));
-                unbounded_hash = hash_byte(
-                    unbounded_hash, rondo__narrow_encode(rows[r].dtype, value, &unbounded));
+                unbounded_hash = hash_byte(unbounded_hash,
+                                           rondo__narrow_encode(rows[r].dtype, value, &unbounded));
             }
         }
         if (saturated_hash != rows[r].saturated || unbounded_hash != rows[r].unbounded) {
@@ -130,10 +130,14 @@ static void test_tensor_narrow__nan(void **state) {
         rondo_dtype dtype;
         uint8_t positive, negative;
     } rows[] = {
-        {RONDO_DTYPE_F4E2M1, 0x08, 0x08},     {RONDO_DTYPE_F8E4M3FN, 0x7f, 0xff},
-        {RONDO_DTYPE_F8E4M3FNUZ, 0x80, 0x80}, {RONDO_DTYPE_F8E5M2, 0x7e, 0xfe},
-        {RONDO_DTYPE_F8E5M2FNUZ, 0x80, 0x80}, {RONDO_DTYPE_F8E8M0, 0xff, 0xff},
-        {RONDO_DTYPE_I4, 0, 0},               {RONDO_DTYPE_F32, 0, 0},
+        {RONDO_DTYPE_F4E2M1, 0x08, 0x08},
+        {RONDO_DTYPE_F8E4M3FN, 0x7f, 0xff},
+        {RONDO_DTYPE_F8E4M3FNUZ, 0x80, 0x80},
+        {RONDO_DTYPE_F8E5M2, 0x7e, 0xfe},
+        {RONDO_DTYPE_F8E5M2FNUZ, 0x80, 0x80},
+        {RONDO_DTYPE_F8E8M0, 0xff, 0xff},
+        {RONDO_DTYPE_I4, 0, 0},
+        {RONDO_DTYPE_F32, 0, 0},
     };
     for (size_t r = 0; r < sizeof rows / sizeof rows[0]; ++r) {
         const float nan = fabsf(NAN);
@@ -174,8 +178,8 @@ static void test_tensor_narrow__powers_of_two(void **state) {
             for (int k = 0; k < 2 && isnormal(value) && value > 0.0f; ++k) {
                 const rondo__narrow_rule rule = {.is_unbounded = k == 1,
                                                  .rounding = rows[r].rounding};
-                hashes[k] = hash_byte(hashes[k],
-                                      rondo__narrow_encode(RONDO_DTYPE_F8E8M0, value, &rule));
+                hashes[k] =
+                    hash_byte(hashes[k], rondo__narrow_encode(RONDO_DTYPE_F8E8M0, value, &rule));
             }
         }
         if (hashes[0] != rows[r].saturated || hashes[1] != rows[r].unbounded) {

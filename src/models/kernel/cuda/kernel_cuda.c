@@ -256,7 +256,7 @@ static bool takes_empty_input(const char *name) {
 // Pairs of doubles move like other elements, but some kernels have no word for one.
 static bool lacks_wide_words(const rondo__kernel_request *request) {
     static const char *const names[] = {"CenterCropPad", "ConstantOfShape", "OneHot",
-                                        "Pad", "Trilu", "Where"};
+                                        "Pad",           "Trilu",           "Where"};
     if (request->output_count == 0 || request->outputs[0].dtype != RONDO_DTYPE_C128) {
         return false;
     }

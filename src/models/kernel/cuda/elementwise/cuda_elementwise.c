@@ -148,9 +148,9 @@ static void append_op(rondo__cuda_kernel *kernel, const rondo__pointwise *pointw
 // Where moves elements whose numbers no kernel needs to know.
 static void move_bits(rondo__pointwise *pointwise) {
     const rondo_dtype dtype = pointwise->output_dtype;
-    const rondo_dtype bits = rondo__dtype_is_narrow(dtype)   ? RONDO_DTYPE_U8
-                             : dtype == RONDO_DTYPE_C64 ? RONDO_DTYPE_U64
-                                                             : dtype;
+    const rondo_dtype bits = rondo__dtype_is_narrow(dtype) ? RONDO_DTYPE_U8
+                             : dtype == RONDO_DTYPE_C64    ? RONDO_DTYPE_U64
+                                                           : dtype;
     for (size_t i = 1; i < pointwise->input_count; i++) {
         pointwise->inputs[i].dtype = bits;
     }

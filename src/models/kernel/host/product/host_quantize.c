@@ -231,7 +231,8 @@ static void run_values(const linear_run *job, run now) {
     float *y = (float *)job->y + now.start;
     for (int64_t i = 0; i < now.length; ++i) {
         const int64_t scale = now.scale + i * now.step;
-        const float zero = job->zero_bytes != NULL ? job->kernel->values[job->zero_bytes[scale]] : 0;
+        const float zero =
+            job->zero_bytes != NULL ? job->kernel->values[job->zero_bytes[scale]] : 0;
         y[i] = (float)(((double)job->kernel->values[x[i]] - (double)zero) *
                        (double)job->scales[scale]);
     }
@@ -279,8 +280,7 @@ static rondo_status run_linear(rondo__host_kernel *head, const void *const *inpu
 // Narrow floats are read here, and made by the reference.
 static bool is_byte(rondo_dtype dtype, bool is_inverse) {
     return dtype == RONDO_DTYPE_I8 || dtype == RONDO_DTYPE_U8 ||
-           rondo__dtype_is_narrow_integer(dtype) ||
-           (is_inverse && rondo__dtype_is_narrow(dtype));
+           rondo__dtype_is_narrow_integer(dtype) || (is_inverse && rondo__dtype_is_narrow(dtype));
 }
 
 static bool is_signed_byte(rondo_dtype dtype) {
