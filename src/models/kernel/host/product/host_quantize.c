@@ -1,6 +1,5 @@
 // kernel/host/product/host_quantize.c — QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear
-// between f32 and numbers of 8, 4 and 2 bits, and Cast of 32-bit integers to f32: the reference's
-// results, to the bit.
+// between f32 and numbers of 8, 4 and 2 bits: the reference's results, to the bit.
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 #include <stdatomic.h>
@@ -328,44 +327,6 @@ rondo_status rondo__host_prepare_quantize(const rondo__kernel_request *request,
     }
     kernel->run_count = count_runs(kernel);
     head->base.workspace_bytes = (size_t)kernel->scale_count * sizeof(int32_t);
-    *out_kernel = &head->base;
-    return RONDO_STATUS_OK;
-}
-
-// ---- Cast -------------------------------------------------------------------------------------
-
-static void cast_chunks(void *data, int64_t first, int64_t end) {
-    const dynamic_run *job = data;
-    for (int64_t i = first; i < end; ++i) {
-        job->kernel->simd->widen_i32((const int32_t *)job->x + i * CHUNK,
-                                     (float *)job->y + i * CHUNK, get_chunk(job->kernel->count, i));
-    }
-}
-
-static rondo_status run_cast(rondo__host_kernel *head, const void *const *inputs,
-                             void *const *outputs, void *workspace) {
-    (void)workspace;
-    const dynamic_kernel *kernel = (const dynamic_kernel *)head;
-    dynamic_run job = {.kernel = kernel, .x = inputs[0], .y = outputs[0]};
-    rondo__workers_loop(count_chunks(kernel->count), 1, cast_chunks, &job);
-    return RONDO_STATUS_OK;
-}
-
-rondo_status rondo__host_prepare_cast(const rondo__kernel_request *request,
-                                      rondo__kernel **out_kernel) {
-    if (request->inputs[0].dtype != RONDO_DTYPE_I32 ||
-        request->outputs[0].dtype != RONDO_DTYPE_F32) {
-        return RONDO_STATUS_UNSUPPORTED;
-    }
-    rondo__host_kernel *head =
-        rondo__host_kernel_create(request, sizeof(dynamic_kernel), "simd", run_cast, NULL);
-    if (head == NULL) {
-        return RONDO_STATUS_NO_MEMORY;
-    }
-    dynamic_kernel *kernel = (dynamic_kernel *)head;
-    kernel->simd = rondo__byte_simd_get();
-    kernel->count = rondo_shape_get_count(&request->inputs[0].shape);
-    head->base.in_place_inputs = 1;
     *out_kernel = &head->base;
     return RONDO_STATUS_OK;
 }
