@@ -141,6 +141,7 @@ typedef struct linear_kernel {
     bool is_signed;      // the 8-bit side
     rondo_dtype narrow;  // its type, where that is none of 8-bit integers: its elements are turned
                          // into those, or for floats looked up in values
+    rondo__narrow_rule rule;
     int64_t count, run_count, scale_count;
     float values[256];
 } linear_kernel;
@@ -237,6 +238,24 @@ static void run_values(const linear_run *job, run now) {
     }
 }
 
+static void run_narrowing(const linear_run *job, run now) {
+    enum { PIECE = 1024 };
+    const linear_kernel *kernel = job->kernel;
+    const float *x = (const float *)job->x + now.start;
+    uint8_t *y = (uint8_t *)job->y + now.start;
+    float sums[PIECE];
+    for (int64_t done = 0; done < now.length; done += PIECE) {
+        const int64_t length = now.length - done < PIECE ? now.length - done : PIECE;
+        for (int64_t i = 0; i < length; ++i) {
+            const int64_t scale = now.scale + (done + i) * now.step;
+            const float zero =
+                job->zero_bytes != NULL ? kernel->values[job->zero_bytes[scale]] : 0.0f;
+            sums[i] = x[done + i] / job->scales[scale] + zero;
+        }
+        rondo__narrow_encode_array(kernel->narrow, sums, y + done, (size_t)length, &kernel->rule);
+    }
+}
+
 static void run_runs(void *data, int64_t first, int64_t end) {
     const linear_run *job = data;
     const linear_kernel *kernel = job->kernel;
@@ -244,8 +263,10 @@ static void run_runs(void *data, int64_t first, int64_t end) {
         const run now = find_run(kernel, i);
         if (rondo__dtype_is_narrow_integer(kernel->narrow)) {
             run_small(job, now);
-        } else if (kernel->narrow != RONDO_DTYPE_NONE) {
+        } else if (kernel->narrow != RONDO_DTYPE_NONE && kernel->is_inverse) {
             run_values(job, now);
+        } else if (kernel->narrow != RONDO_DTYPE_NONE) {
+            run_narrowing(job, now);
         } else if (kernel->is_inverse) {
             kernel->simd->dequantize((const uint8_t *)job->x + now.start, kernel->is_signed,
                                      job->scales + now.scale, now.step, job->zeros + now.scale,
@@ -276,10 +297,8 @@ static rondo_status run_linear(rondo__host_kernel *head, const void *const *inpu
     return RONDO_STATUS_OK;
 }
 
-// Narrow floats are read here, and made by the reference.
-static bool is_byte(rondo_dtype dtype, bool is_inverse) {
-    return dtype == RONDO_DTYPE_I8 || dtype == RONDO_DTYPE_U8 ||
-           rondo__dtype_is_narrow_integer(dtype) || (is_inverse && rondo__dtype_is_narrow(dtype));
+static bool is_byte(rondo_dtype dtype) {
+    return dtype == RONDO_DTYPE_I8 || dtype == RONDO_DTYPE_U8 || rondo__dtype_is_narrow(dtype);
 }
 
 static bool is_signed_byte(rondo_dtype dtype) {
@@ -300,7 +319,7 @@ rondo_status rondo__host_prepare_quantize(const rondo__kernel_request *request,
     const bool is_inverse = strcmp(name, "DequantizeLinear") == 0;
     const rondo__tensor_info *x = &request->inputs[0], *y = &request->outputs[0];
     const rondo__tensor_info *bytes = is_inverse ? x : y, *reals = is_inverse ? y : x;
-    if (!is_byte(bytes->dtype, is_inverse) || reals->dtype != RONDO_DTYPE_F32 ||
+    if (!is_byte(bytes->dtype) || reals->dtype != RONDO_DTYPE_F32 ||
         request->inputs[1].dtype != RONDO_DTYPE_F32 || has_other_precision(request->op)) {
         return RONDO_STATUS_UNSUPPORTED;
     }
@@ -314,6 +333,7 @@ rondo_status rondo__host_prepare_quantize(const rondo__kernel_request *request,
     kernel->is_inverse = is_inverse;
     kernel->is_signed = is_signed_byte(bytes->dtype);
     kernel->narrow = rondo__dtype_is_narrow(bytes->dtype) ? bytes->dtype : RONDO_DTYPE_NONE;
+    kernel->rule.is_unbounded = rondo__op_get_int(request->op, "saturate", 1) == 0;
     for (int i = 0; i < 256; ++i) {
         kernel->values[i] = rondo_narrow_to_float(kernel->narrow, (uint8_t)i);
     }
