@@ -407,7 +407,7 @@ static rondo_status write_names(writer *w, const written *at, const int32_t *val
 }
 
 static rondo_status check_lost(const rondo__node *node) {
-    if (rondo__node_is(node, "", "Optional") && node->explicit_count == 0) {
+    if (rondo__node_is(node, RONDO__OP_Optional) && node->explicit_count == 0) {
         rondo_status status =
             RONDO_FAIL_AS("rondo_program_save_onnx", UNSUPPORTED,
                           "unsupported: %s is empty, and the type that it would hold was not kept",

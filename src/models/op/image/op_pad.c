@@ -467,21 +467,23 @@ static const char *const pad_11_attributes[] = {"mode", NULL};
 static const char *const center_attributes[] = {"axes", NULL};
 static const char *const col2im_attributes[] = {"dilations", "pads", "strides", NULL};
 
-#define ENTRY(op, first, last, inputs_min, inputs_max, half, attribute_list, infer_function,      \
-              compute_function, check_function)                                                   \
-    {                                                                                             \
-        .domain = "", .name = op, .opset_min = first, .opset_max = last, .input_min = inputs_min, \
-        .input_max = inputs_max, .output_min = 1, .output_max = 1, .flags = half,                 \
-        .capture = RONDO__CAPTURE_YES, .attributes = attribute_list, .infer = infer_function,     \
-        .compute = compute_function, .check = check_function,                                     \
+#define ENTRY(op, first, last, inputs_min, inputs_max, half, attribute_list, infer_function, \
+              compute_function, ...)                                                         \
+    {                                                                                        \
+        .id = RONDO_OP_NAME(OP, op), .opset_min = first, .opset_max = last,                  \
+        .input_min = inputs_min, .input_max = inputs_max, .output_min = 1, .output_max = 1,  \
+        .flags = half, .capture = RONDO__CAPTURE_YES, .attributes = attribute_list,          \
+        .infer = infer_function, .compute = compute_function, .check = __VA_ARGS__,          \
     }
 #define HALF RONDO__OP_NATIVE_HALF
 
 const rondo__op_def rondo__op_table_pad[] = {
-    ENTRY("CenterCropPad", 18, 28, 2, 2, HALF, center_attributes, infer_center, compute_center,
-          NULL),
-    ENTRY("Col2Im", 18, 28, 3, 3, 0, col2im_attributes, infer_col2im, compute_col2im, NULL),
-    ENTRY("Pad", 2, 10, 1, 1, HALF, pad_attributes, infer_pad, compute_pad, check_pad),
-    ENTRY("Pad", 11, 28, 2, 4, HALF, pad_11_attributes, infer_pad, compute_pad, check_pad),
+    ENTRY(CenterCropPad, 18, 28, 2, 2, HALF, center_attributes, infer_center, compute_center, NULL,
+          .moved = RONDO__INPUT_0),
+    ENTRY(Col2Im, 18, 28, 3, 3, 0, col2im_attributes, infer_col2im, compute_col2im, NULL),
+    ENTRY(Pad, 2, 10, 1, 1, HALF, pad_attributes, infer_pad, compute_pad, check_pad,
+          .moved = RONDO__INPUT_0 | RONDO__INPUT_2),
+    ENTRY(Pad, 11, 28, 2, 4, HALF, pad_11_attributes, infer_pad, compute_pad, check_pad,
+          .moved = RONDO__INPUT_0 | RONDO__INPUT_2),
     {0},
 };

@@ -449,34 +449,44 @@ static const char *const cast_like_24_attributes[] = {"saturate", "round_mode", 
 static const char *const clip_attributes[] = {"min", "max", NULL};
 
 #define ENTRY(op, first, last, inputs_min, inputs_max, more_flags, attribute_list, infer_function, \
-              compute_function, check_function)                                                    \
+              compute_function, ...)                                                               \
     {                                                                                              \
-        .domain = "", .name = op, .opset_min = first, .opset_max = last, .input_min = inputs_min,  \
-        .input_max = inputs_max, .output_min = 1, .output_max = 1,                                 \
+        .id = RONDO_OP_NAME(OP, op), .opset_min = first, .opset_max = last,                        \
+        .input_min = inputs_min, .input_max = inputs_max, .output_min = 1, .output_max = 1,        \
         .flags = RONDO__OP_ELEMENTWISE | (more_flags), .capture = RONDO__CAPTURE_YES,              \
         .attributes = attribute_list, .infer = infer_function, .compute = compute_function,        \
-        .check = check_function,                                                                   \
+        .check = __VA_ARGS__,                                                                      \
     }
 #define ANY RONDO_OP_ANY_COUNT
 #define HALF RONDO__OP_NATIVE_HALF
 
 const rondo__op_def rondo__op_table_elementwise[] = {
-    ENTRY("BitCast", 26, 28, 1, 1, HALF, bit_cast_attributes, infer_bit_cast, compute_bit_cast,
-          check_bit_cast),
-    ENTRY("Cast", 6, 23, 1, 1, HALF, cast_attributes, infer_cast, compute_cast, check_cast),
-    ENTRY("Cast", 24, 28, 1, 1, HALF, cast_24_attributes, infer_cast, compute_cast, check_cast),
-    ENTRY("CastLike", 15, 23, 2, 2, HALF, cast_like_attributes, infer_cast_like, compute_cast,
-          check_cast_like),
-    ENTRY("CastLike", 24, 28, 2, 2, HALF, cast_like_24_attributes, infer_cast_like, compute_cast,
-          check_cast_like),
-    ENTRY("Clip", 6, 10, 1, 1, 0, clip_attributes, infer_clip_9, compute_clip, NULL),
-    ENTRY("Clip", 11, 28, 1, 3, 0, no_attributes, infer_clip, compute_clip, NULL),
-    ENTRY("Max", 6, 28, 1, ANY, 0, no_attributes, infer_Max, compute_Max, NULL),
-    ENTRY("Mean", 6, 28, 1, ANY, 0, no_attributes, infer_Sum, compute_Mean, NULL),
-    ENTRY("Min", 6, 28, 1, ANY, 0, no_attributes, infer_Min, compute_Min, NULL),
-    ENTRY("Pow", 1, 6, 2, 2, 0, old_attributes, infer_pow, compute_pow, NULL),
-    ENTRY("Pow", 7, 28, 2, 2, 0, no_attributes, infer_pow, compute_pow, NULL),
-    ENTRY("Sum", 6, 28, 1, ANY, 0, no_attributes, infer_Sum, compute_Sum, NULL),
-    ENTRY("Where", 9, 28, 3, 3, HALF, no_attributes, infer_where, compute_where, NULL),
+    ENTRY(BitCast, 26, 28, 1, 1, HALF, bit_cast_attributes, infer_bit_cast, compute_bit_cast,
+          check_bit_cast, .half = {HALF_STAYS, HALF_WIDE, HALF_BITS}, .moved = RONDO__INPUT_0,
+          .makes_narrow = true),
+    ENTRY(Cast, 6, 23, 1, 1, HALF, cast_attributes, infer_cast, compute_cast, check_cast,
+          .strings = RONDO__INPUT_0, .makes_strings = true, .narrow = RONDO__INPUT_0,
+          .makes_narrow = true),
+    ENTRY(Cast, 24, 28, 1, 1, HALF, cast_24_attributes, infer_cast, compute_cast, check_cast,
+          .strings = RONDO__INPUT_0, .makes_strings = true, .narrow = RONDO__INPUT_0,
+          .makes_narrow = true),
+    ENTRY(CastLike, 15, 23, 2, 2, HALF, cast_like_attributes, infer_cast_like, compute_cast,
+          check_cast_like, .strings = RONDO__INPUT_0 | RONDO__INPUT_1, .makes_strings = true,
+          .narrow = RONDO__INPUT_0 | RONDO__INPUT_1, .makes_narrow = true),
+    ENTRY(CastLike, 24, 28, 2, 2, HALF, cast_like_24_attributes, infer_cast_like, compute_cast,
+          check_cast_like, .strings = RONDO__INPUT_0 | RONDO__INPUT_1, .makes_strings = true,
+          .narrow = RONDO__INPUT_0 | RONDO__INPUT_1, .makes_narrow = true),
+    ENTRY(Clip, 6, 10, 1, 1, 0, clip_attributes, infer_clip_9, compute_clip, NULL),
+    ENTRY(Clip, 11, 28, 1, 3, 0, no_attributes, infer_clip, compute_clip, NULL),
+    ENTRY(Max, 6, 28, 1, ANY, 0, no_attributes, infer_Max, compute_Max, NULL),
+    ENTRY(Mean, 6, 28, 1, ANY, 0, no_attributes, infer_Sum, compute_Mean, NULL),
+    ENTRY(Min, 6, 28, 1, ANY, 0, no_attributes, infer_Min, compute_Min, NULL),
+    ENTRY(Pow, 1, 6, 2, 2, 0, old_attributes, infer_pow, compute_pow, NULL,
+          .half = {HALF_STAYS, HALF_WIDE, HALF_POWER}),
+    ENTRY(Pow, 7, 28, 2, 2, 0, no_attributes, infer_pow, compute_pow, NULL,
+          .half = {HALF_STAYS, HALF_WIDE, HALF_POWER}),
+    ENTRY(Sum, 6, 28, 1, ANY, 0, no_attributes, infer_Sum, compute_Sum, NULL),
+    ENTRY(Where, 9, 28, 3, 3, HALF, no_attributes, infer_where, compute_where, NULL,
+          .strings = RONDO__INPUT_1 | RONDO__INPUT_2, .moved = RONDO__INPUT_1 | RONDO__INPUT_2),
     {0},
 };

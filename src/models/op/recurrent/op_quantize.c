@@ -281,21 +281,25 @@ static const char *const dequantize_23_attributes[] = {"axis", "block_size", "ou
 static const char *const no_attributes[] = {NULL};
 
 // Half types are native: an output's type may differ from that of every input.
-#define ENTRY(op_name, first, last, attribute_list, infer_function, compute_function)            \
-    {                                                                                            \
-        .domain = "", .name = (op_name), .opset_min = (first), .opset_max = (last),              \
-        .input_min = 2, .input_max = 3, .output_min = 1, .output_max = 1,                        \
-        .flags = RONDO__OP_NATIVE_HALF, .capture = RONDO__CAPTURE_YES,                           \
-        .attributes = (attribute_list), .infer = (infer_function), .compute = (compute_function) \
+#define ENTRY(op_name, first, last, attribute_list, infer_function, ...)             \
+    {                                                                                \
+        .id = RONDO_OP_NAME(OP, op_name), .opset_min = (first), .opset_max = (last), \
+        .input_min = 2, .input_max = 3, .output_min = 1, .output_max = 1,            \
+        .flags = RONDO__OP_NATIVE_HALF, .capture = RONDO__CAPTURE_YES,               \
+        .attributes = (attribute_list), .infer = (infer_function),                   \
+        .half = {HALF_STAYS, HALF_PLAIN, HALF_QUANTISED}, .compute = __VA_ARGS__     \
     }
 
 const rondo__op_def rondo__op_table_quantize[] = {
-    ENTRY("QuantizeLinear", 10, 22, quantize_attributes, infer_quantize, compute_quantize),
-    ENTRY("QuantizeLinear", 23, 28, quantize_23_attributes, infer_quantize, compute_quantize),
-    ENTRY("DequantizeLinear", 10, 22, dequantize_attributes, infer_dequantize, compute_dequantize),
-    ENTRY("DequantizeLinear", 23, 28, dequantize_23_attributes, infer_dequantize,
-          compute_dequantize),
-    RONDO_OP_ENTRY("DynamicQuantizeLinear", 11, 28, 1, 1, 3, 3, no_attributes, infer_dynamic,
-                   compute_dynamic),
+    ENTRY(QuantizeLinear, 10, 22, quantize_attributes, infer_quantize, compute_quantize,
+          .narrow = RONDO__INPUT_1 | RONDO__INPUT_2, .makes_narrow = true),
+    ENTRY(QuantizeLinear, 23, 28, quantize_23_attributes, infer_quantize, compute_quantize,
+          .narrow = RONDO__INPUT_1 | RONDO__INPUT_2, .makes_narrow = true),
+    ENTRY(DequantizeLinear, 10, 22, dequantize_attributes, infer_dequantize, compute_dequantize,
+          .narrow = RONDO__INPUT_0 | RONDO__INPUT_1 | RONDO__INPUT_2),
+    ENTRY(DequantizeLinear, 23, 28, dequantize_23_attributes, infer_dequantize, compute_dequantize,
+          .narrow = RONDO__INPUT_0 | RONDO__INPUT_1 | RONDO__INPUT_2),
+    RONDO_OP_ENTRY(DynamicQuantizeLinear, 11, 28, 1, 1, 3, 3, no_attributes, infer_dynamic,
+                   compute_dynamic, .half = {HALF_STAYS | HALF_TRACED, HALF_FINE, HALF_QUANTISED}),
     {.name = NULL},
 };

@@ -312,11 +312,10 @@ static bool has_other_precision(const rondo__op *op) {
 
 rondo_status rondo__host_prepare_quantize(const rondo__kernel_request *request,
                                           rondo__kernel **out_kernel) {
-    const char *name = request->op->def->name;
-    if (strcmp(name, "DynamicQuantizeLinear") == 0) {
+    if (request->op->def->id == RONDO__OP_DynamicQuantizeLinear) {
         return prepare_dynamic(request, out_kernel);
     }
-    const bool is_inverse = strcmp(name, "DequantizeLinear") == 0;
+    const bool is_inverse = request->op->def->id == RONDO__OP_DequantizeLinear;
     const rondo__tensor_info *x = &request->inputs[0], *y = &request->outputs[0];
     const rondo__tensor_info *bytes = is_inverse ? x : y, *reals = is_inverse ? y : x;
     if (!is_byte(bytes->dtype) || reals->dtype != RONDO_DTYPE_F32 ||
