@@ -84,6 +84,7 @@ static const prepare_function families[RONDO__OP_ID_COUNT] = {
     ROW(OP, DequantizeLinear, quantize),
     ROW(OP, DynamicQuantizeLinear, quantize),
     ROW(OP, Cast, cast),
+    ROW(OP, CastLike, cast),
     ROW(MS, DynamicQuantizeLSTM, quantize_lstm),
     ROW(ML, TreeEnsemble, trees),
     ROW(ML, TreeEnsembleClassifier, trees),
