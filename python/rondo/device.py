@@ -63,6 +63,12 @@ class Device(Owned):
             raise InvalidError(f"no such feature: {feature!r}")
         return lib.rondo_device_supports(self._h, number) == _raw.RONDO_STATUS_OK
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Device) and self.name == other.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
     def __repr__(self) -> str:
         return f"<rondo.Device {self.name}>"
 
@@ -75,7 +81,13 @@ def _normalise(name: str) -> str:
 
 
 def open_device(device: Union[str, Device, None]) -> Device:
-    return device if isinstance(device, Device) else Device("auto" if device is None else device)
+    """The device for an object that is made on it: one of its own, as others may close theirs."""
+    if not isinstance(device, Device):
+        return Device("auto" if device is None else device)
+    share = Device.__new__(Device)
+    share._own(device._need().retain())
+    share.name, share.is_host = device.name, device.is_host
+    return share
 
 
 class Event(Owned):

@@ -152,7 +152,7 @@ class Graph(Owned):
     check_addresses   for tests: replays that use memory which was freed are refused
     """
 
-    __slots__ = ("device", "stream", "_kept", "_foreign", "_foreign_stream")
+    __slots__ = ("device", "stream", "_kept", "_foreign", "_foreign_stream", "_memory")
     device: Device
     stream: Optional[Stream]
 
@@ -172,6 +172,7 @@ class Graph(Owned):
         self._kept: list[Any] = []
         self._foreign: Any = None
         self._foreign_stream: Optional[Stream] = None
+        self._memory: Any = None  # another library's, which goes with the graph's
 
     # ---- recording ----------------------------------------------------------------------------
 
@@ -179,8 +180,9 @@ class Graph(Owned):
     def capture(self, stream: Any, mode: str = "thread_local") -> Iterator["Graph"]:
         """with graph.capture(stream): records what is put on the stream in the block.
 
-        An exception in the block gives the capture up and goes on; a capture that cannot become a
-        graph raises CaptureError. Either way graph and stream can record again.
+        A capture that cannot become a graph raises CaptureError, which says what broke it. Any other
+        exception in the block gives the capture up and goes on (with the report as a note, where the
+        capture was broken by then). Either way graph and stream can record again.
         """
         stream = Stream.wrap(stream, self.device)
         check(lib.rondo_graph_capture_begin(self._h, stream._h, _value("CAPTURE", mode)))
@@ -189,19 +191,23 @@ class Graph(Owned):
             with _host.keeping(kept):
                 yield self
         except BaseException as error:
-            self._abort(error, stream)
+            report = self._abort(stream)
+            if report is not None and isinstance(error, RondoError):
+                raise report from error
+            if report is not None:
+                error.add_note(str(report))
             raise
         self._end(kept, stream)
 
-    def _abort(self, error: BaseException, stream: Stream) -> None:
-        """Gives the capture up. Where it was broken before, the exception says what broke it."""
+    def _abort(self, stream: Stream) -> Optional[CaptureError]:
+        """Gives the capture up. Where it was broken before, the report on that."""
         recording = ctypes.c_bool(True)
         status = lib.rondo_stream_is_recording(stream._h, ctypes.byref(recording))
+        report = None
         if status == 0 and not recording and lib.rondo_graph_capture_end(self._h):
             report = self.report
-            if report is not None:
-                error.add_note(str(report))
         lib.rondo_graph_capture_abort(self._h)
+        return report
 
     def _end(self, kept: list[Any], stream: Optional[Stream]) -> None:
         status = lib.rondo_graph_capture_end(self._h)
@@ -293,7 +299,7 @@ class Graph(Owned):
     def reset(self) -> None:
         """Waits for replays and empties the graph, which can record again."""
         check(lib.rondo_graph_reset(self._h))
-        self._kept = []
+        self._kept, self._memory = [], None
 
     def instantiate(self) -> None:
         check(lib.rondo_graph_instantiate(self._h))
@@ -395,7 +401,7 @@ class Graph(Owned):
 
     def close(self) -> None:
         super().close()
-        self._kept, self._foreign_stream = [], None
+        self._kept, self._foreign_stream, self._memory = [], None, None
 
     def __repr__(self) -> str:
         return f"<rondo.Graph on {self.device.name}{' closed' if self.is_closed else ''}>"

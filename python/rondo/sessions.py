@@ -259,11 +259,7 @@ class Session(Owned):
                 kept.append(put_value(binding.tensor, value, name))
                 continue
             binding.name = port.raw_name
-            if type(value) is numpy.ndarray and value.dtype.kind not in "OSU":
-                kept.append(put_value(binding.tensor, value, name))
-            else:
-                kept.append(put_value(binding.tensor, value, name, port.number, self._stream,
-                                      port.items))
+            kept.append(put_value(binding.tensor, value, name, port.number, self._stream, port.items))
         return bindings, kept
 
     def _fetch(self, names: Sequence[str], out: Optional[Mapping[str, Any]],

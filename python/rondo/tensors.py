@@ -121,14 +121,6 @@ def put_value(tensor: Any, value: Any, name: str, dtype: int = 0, stream: Option
               items: Sequence[int] = ()) -> Any:
     """Describes any value that an input may have: an array, something with DLPack, a number, a list
     where the input is a sequence, None where it is an optional. Gives what must stay as long."""
-    kind = type(value)
-    if kind is numpy.ndarray:
-        return put_array(tensor, value, name)
-    if kind is Tensor:
-        ctypes.memmove(ctypes.byref(tensor), ctypes.byref(value._struct()), ctypes.sizeof(tensor))
-        return value
-    if dtype == SEQUENCE and isinstance(value, (list, tuple)):
-        return _put_items(tensor, value, name, items)
     if dtype == OPTIONAL:
         inner = _raw.rondo_tensor()
         kept = None
@@ -137,6 +129,14 @@ def put_value(tensor: Any, value: Any, name: str, dtype: int = 0, stream: Option
         check(lib.rondo_tensor_init_optional(
             ctypes.byref(inner) if value is not None else None, ctypes.byref(tensor)))
         return [_Struct(tensor), kept]
+    kind = type(value)
+    if kind is numpy.ndarray:
+        return put_array(tensor, value, name)
+    if kind is Tensor:
+        ctypes.memmove(ctypes.byref(tensor), ctypes.byref(value._struct()), ctypes.sizeof(tensor))
+        return value
+    if dtype == SEQUENCE and isinstance(value, (list, tuple)):
+        return _put_items(tensor, value, name, items)
     if hasattr(value, "__dlpack__") and not isinstance(value, (numpy.ndarray, numpy.generic)):
         given = from_dlpack(value, stream)
         return put_value(tensor, given, name)
@@ -357,7 +357,8 @@ def empty(shape: Union[int, Sequence[int]], dtype: Any = "float32",
     described = _raw.rondo_tensor()
     _set_shape(described, (shape,) if isinstance(shape, int) else tuple(shape), "empty")
     struct = _raw.rondo_tensor()
-    check(lib.rondo_tensor_init_device(open_device(device)._h, find_dtype(dtype),
+    opened = open_device(device)
+    check(lib.rondo_tensor_init_device(opened._h, find_dtype(dtype),
                                        ctypes.byref(described.shape), ctypes.byref(struct)))
     return Tensor._adopt(struct, stream=stream)
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Captures, graphs, nodes, pools, generators, caches and learned steps on the host."""
+import contextlib
 import ctypes
 import threading
 import unittest
@@ -75,11 +76,22 @@ class Captures(Case):
             self.assertFalse(getattr(caught.exception, "__notes__", []))
             self.check_usable()
 
-    def test_exception_of_a_broken_capture_carries_the_report(self):
-        with self.assertRaises(rondo.StateError) as caught:
+    def test_call_that_breaks_a_capture_raises_the_report(self):
+        with self.assertRaises(rondo.CaptureError) as caught:
             with rondo.capture(self.stream):
                 self.put(1)
                 self.stream.synchronize()
+        self.assertEqual(caught.exception.cause, "SYNCHRONIZE")
+        self.assertIsInstance(caught.exception.__cause__, rondo.StateError)
+        self.check_usable()
+
+    def test_exception_through_a_broken_capture_carries_the_report(self):
+        with self.assertRaises(KeyError) as caught:
+            with rondo.capture(self.stream):
+                self.put(1)
+                with contextlib.suppress(rondo.StateError):
+                    self.stream.synchronize()
+                raise KeyError("mine")
         self.assertIn("SYNCHRONIZE", "".join(caught.exception.__notes__))
         self.check_usable()
 
