@@ -29,8 +29,8 @@ typedef struct segment {
 } segment;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static attached *streams;   // guarded by lock
-static segment *segments;   // guarded by lock
+static attached *streams;     // guarded by lock
+static segment *segments;     // guarded by lock
 static size_t segment_count;  // guarded by lock
 
 // Makes segments for the stream `native` of GPU `device` come from `pool`.
@@ -96,8 +96,9 @@ void *rondo_torch_allocate(ssize_t bytes, int device, void *native) {
     *made = (segment){0};
     pthread_mutex_lock(&lock);
     const attached *entry = find_stream(native, device);
-    if (entry != NULL && rondo_pool_allocate(entry->pool, entry->stream, (size_t)bytes,
-                                             &made->address) == RONDO_STATUS_OK &&
+    if (entry != NULL &&
+        rondo_pool_allocate(entry->pool, entry->stream, (size_t)bytes, &made->address) ==
+            RONDO_STATUS_OK &&
         made->address != NULL) {
         rondo_pool_retain(entry->pool);
         made->pool = entry->pool;
