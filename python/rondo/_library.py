@@ -2,6 +2,7 @@
 """The shared library, its calls by name, and their failures as exceptions."""
 from __future__ import annotations
 
+import collections
 import ctypes
 import os
 import threading
@@ -263,6 +264,21 @@ _WRITE = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, ctypes.c_void_p, ctype
 # ---- ownership ----------------------------------------------------------------------------------
 
 
+# Threads that run a host function now. They call nothing of the library, but the collector may find
+# garbage there; what it would destroy waits in `postponed` for any other thread.
+in_host_functions: set[int] = set()
+postponed: "collections.deque[Owner]" = collections.deque()
+
+
+def destroy_postponed() -> None:
+    while postponed and threading.get_ident() not in in_host_functions:
+        try:
+            owner = postponed.popleft()
+        except IndexError:
+            return
+        owner._finish()
+
+
 class Owner:
     """A C object, what destroys it, and the owners that it needs until then.
 
@@ -271,14 +287,15 @@ class Owner:
     use but the first; taking one out is atomic, also where the collector runs in between.
     """
 
-    __slots__ = ("handle", "_destroy", "_needs", "_tokens", "_process")
+    __slots__ = ("handle", "_destroy", "_needs", "_tokens")
 
     def __init__(self, handle: int, destroy: Callable[[int], Any], *needs: "Owner") -> None:
         self.handle, self._destroy, self._needs = handle, destroy, needs
         self._tokens: list[None] = []
-        self._process = os.getpid()
         for owner in needs:
             owner.retain()
+        if postponed:
+            destroy_postponed()
 
     def retain(self) -> "Owner":
         self._tokens.append(None)
@@ -290,6 +307,14 @@ class Owner:
             return
         except IndexError:
             pass
+        if threading.get_ident() in in_host_functions:
+            postponed.append(self)
+            return
+        if postponed:
+            destroy_postponed()
+        self._finish()
+
+    def _finish(self) -> None:
         self._destroy(self.handle)
         for owner in self._needs:
             owner.release()

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 from typing import Any, Callable, Optional, Union
 
 from . import _host, _raw
-from ._library import (InvalidError, Owned, Owner, UnsupportedError, check, get_list,
-                       get_record, lib, new, text, to_record)
+from ._library import (InvalidError, Owned, Owner, UnsupportedError, check, destroy_postponed,
+                       get_list, get_record, lib, new, text, to_record)
 
 __all__ = ["Device", "Stream", "Event", "devices", "open_device"]
 
@@ -193,6 +193,7 @@ class Stream(Owned):
         status = lib.rondo_stream_synchronize(self._h)
         check(status)
         self._keep.clear()
+        destroy_postponed()
         if _host.failures:
             _host.raise_failure()
 

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Objects in any order, forks, threads, and the end of the interpreter."""
+import gc
 import os
 import subprocess
 import sys
 import threading
+import time
 import unittest
 
 import numpy
@@ -24,6 +26,42 @@ class Lives(unittest.TestCase):
         if done.returncode == 77:
             self.skipTest(done.stdout)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+
+class InHostFunctions(unittest.TestCase):
+    def test_garbage_found_there_is_destroyed_elsewhere(self):
+        """Its stream would wait for itself."""
+        class Knot:
+            pass
+
+        def collect():
+            gc.collect()
+
+        for _ in range(3):
+            stream = rondo.Stream("host")
+            knot = Knot()
+            knot.stream, knot.knot = rondo.Stream("host"), knot
+            with rondo.capture(knot.stream) as knot.graph:
+                knot.stream.call_host(lambda knot=knot: None)
+            gate = threading.Event()
+            knot.graph.replay()
+            knot.stream.call_host(gate.wait, 10.0)
+            knot.stream.call_host(collect)  # on the worker of the stream that is garbage by then
+            del knot
+            gate.set()
+            time.sleep(0.02)
+            stream.call_host(collect)
+            stream.synchronize()
+        self.assertEqual(len(rondo._library.postponed), 0)
+
+    def test_last_reference_there(self):
+        stream, other = rondo.Stream("host"), [rondo.Stream("host")]
+        gate = threading.Event()
+        stream.call_host(gate.wait, 10.0)
+        stream.call_host(other.clear)
+        gate.set()
+        stream.synchronize()
+        self.assertEqual((other, len(rondo._library.postponed)), ([], 0))
 
 
 class Ends(unittest.TestCase):
