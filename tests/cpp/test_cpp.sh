@@ -14,6 +14,8 @@ fail() {
     exit 1
 }
 
+awk '/^```cpp$/ { on = 1; next } /^```/ { on = 0 } on' docs/cpp.md >"$work/page.cpp"
+
 every="-Weverything -Wno-c++98-compat -Wno-c++98-compat-pedantic -Wno-padded"
 most="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wold-style-cast"
 case $(grep '^RONDO_SANITIZE:' "$build/CMakeCache.txt") in
@@ -26,7 +28,7 @@ try() {
     compiler=$1
     shift
     command -v "$compiler" >/dev/null 2>&1 || return 0
-    for file in tests/cpp/owners.cpp examples/capture_owners.cpp; do
+    for file in "$work/page.cpp" tests/cpp/owners.cpp examples/capture_owners.cpp; do
         program=$work/$(basename "$file" .cpp)
         # shellcheck disable=SC2086  # flags
         "$compiler" -std=c++17 "$@" $sanitize -Werror -Iinclude "$file" -o "$program" -L"$build" -lrondo \

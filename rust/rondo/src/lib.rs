@@ -41,6 +41,10 @@ pub use model::{Element, Port, Session, Tensor};
 pub use rondo_sys as sys;
 pub use stream::{Buffer, Device, Generator, Graph, Stream};
 
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/rust.md")]
+struct Page;
+
 use std::ffi::CStr;
 use std::os::raw::c_char;
 
