@@ -202,6 +202,11 @@ def check(status: int) -> None:
         raise make_error(status)
 
 
+def set_log_levels(levels: str) -> None:
+    """What the library tells of on stderr: "error", "info", "warning,executor=debug"."""
+    check(lib.rondo_log_set_levels(levels.encode()))
+
+
 # ---- structs and lists --------------------------------------------------------------------------
 
 
@@ -232,7 +237,7 @@ def get_record(function: Callable[..., int], kind: type, *arguments: Any) -> Sim
     return to_record(struct)
 
 
-def get_list(function: Callable[..., int], kind: type, *arguments: Any) -> Sequence[Any]:
+def get_list(function: Callable[..., int], kind: Any, *arguments: Any) -> Sequence[Any]:
     """What a call of the form list(..., struct *entries, capacity, *out_count) lists."""
     count = ctypes.c_size_t()
     check(function(*arguments, None, 0, ctypes.byref(count)))
@@ -288,8 +293,9 @@ class Owner:
     """
 
     __slots__ = ("handle", "_destroy", "_needs", "_tokens")
+    handle: int
 
-    def __init__(self, handle: int, destroy: Callable[[int], Any], *needs: "Owner") -> None:
+    def __init__(self, handle: Any, destroy: Callable[[int], Any], *needs: "Owner") -> None:
         self.handle, self._destroy, self._needs = handle, destroy, needs
         self._tokens: list[None] = []
         for owner in needs:

@@ -395,6 +395,9 @@ def get_native_stream(other: Any) -> int:
         value = getattr(other, attribute, None)
         if isinstance(value, int):
             return value
+    handle = getattr(getattr(other, "handle", None), "value", None)  # numba
+    if isinstance(handle, int):
+        return handle
     raise TypeError(f"{type(other).__name__} is no stream: it has no __cuda_stream__")
 
 

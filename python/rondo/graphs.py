@@ -67,8 +67,8 @@ class HostCall(_Work):
         call, data = _host.pack(self.function, self.arguments)
         buffer = ctypes.create_string_buffer(data, len(data))
         work.kind, work.name = _raw.RONDO_NODE_HOST, _name(self.name)
-        work.function = _raw.rondo_host_function(
-            ctypes.cast(_host.trampoline, ctypes.c_void_p).value)
+        entry: Any = ctypes.cast(_host.trampoline, ctypes.c_void_p).value
+        work.function = _raw.rondo_host_function(entry)
         work.arguments, work.argument_bytes = ctypes.addressof(buffer), len(data)
         return [call, buffer]
 
@@ -152,7 +152,8 @@ class Graph(Owned):
     check_addresses   for tests: replays that use memory which was freed are refused
     """
 
-    __slots__ = ("device", "stream", "_kept", "_foreign", "_foreign_stream", "_memory")
+    __slots__ = ("device", "stream", "_kept", "_foreign", "_foreign_stream", "_memory",
+                 "_last", "_patched", "_retired")
     device: Device
     stream: Optional[Stream]
 
@@ -173,6 +174,9 @@ class Graph(Owned):
         self._foreign: Any = None
         self._foreign_stream: Optional[Stream] = None
         self._memory: Any = None  # another library's, which goes with the graph's
+        self._last: Optional[Stream] = None  # of the latest replay
+        self._patched: dict[Node, list[Any]] = {}  # what patched nodes use
+        self._retired = _host.Keep(self._make_mark)  # what they used, until replays have run
 
     # ---- recording ----------------------------------------------------------------------------
 
@@ -274,12 +278,16 @@ class Graph(Owned):
         """
         if stream is None:
             stream = self.stream or self._miss_stream()
-        if type(stream) is Stream:
-            status = lib.rondo_graph_replay(self._h, stream._h)
-        else:
-            status = lib.rondo_graph_replay(self._h, self._wrap(stream)._h)
+        if type(stream) is not Stream:
+            stream = self._wrap(stream)
+        status = lib.rondo_graph_replay(self._h, stream._h)
         if status:
             raise make_error(status)
+        self._last = stream
+
+    def _make_mark(self) -> Any:
+        """Replays come one behind another, so the latest one's end is that of all."""
+        return self._last._make_mark() if self._last is not None and self._last._h else None
 
     def _miss_stream(self) -> Stream:
         raise InvalidError("nothing was captured on a stream: say on which one to replay")
@@ -299,7 +307,11 @@ class Graph(Owned):
     def reset(self) -> None:
         """Waits for replays and empties the graph, which can record again."""
         check(lib.rondo_graph_reset(self._h))
-        self._kept, self._memory = [], None
+        self._forget()
+
+    def _forget(self) -> None:
+        self._kept, self._memory, self._patched = [], None, {}
+        self._retired.clear()
 
     def instantiate(self) -> None:
         check(lib.rondo_graph_instantiate(self._h))
@@ -327,13 +339,16 @@ class Graph(Owned):
         """graph.patch((node, Fill(x, 3)), ...): what nodes do from the next replay on; all or
         nothing."""
         raw = (_raw.rondo_patch * len(patches))()
-        kept: list[Any] = []
+        kept: dict[Node, list[Any]] = {}
         for entry, (node, what) in zip(raw, patches):
-            work, more = _make_work(what)
-            kept += [*more, work]
+            work, kept[node] = _make_work(what)
+            kept[node].append(work)
             entry.node, entry.work = node._raw(), ctypes.pointer(work)
         check(lib.rondo_graph_patch(self._h, raw, len(patches)))
-        self._kept += kept
+        for node in kept:
+            if node in self._patched:
+                self._retired.add(self._patched[node])
+        self._patched.update(kept)
 
     def _toggle(self, nodes: Iterable[Node], toggle: int) -> None:
         patches = [_raw.rondo_patch(node=node._raw(), toggle=toggle) for node in nodes]
@@ -401,7 +416,8 @@ class Graph(Owned):
 
     def close(self) -> None:
         super().close()
-        self._kept, self._foreign_stream, self._memory = [], None, None
+        self._forget()
+        self._foreign = self._foreign_stream = self._last = None
 
     def __repr__(self) -> str:
         return f"<rondo.Graph on {self.device.name}{' closed' if self.is_closed else ''}>"

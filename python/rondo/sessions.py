@@ -492,7 +492,7 @@ def _make_options(dtype: Any, graphs: str, threads: int, place: Optional[Mapping
     level = getattr(sess_options, "graph_optimization_level", None)
     if level is not None and (level == 0 or str(level).endswith("ORT_DISABLE_ALL")):
         raw.op_by_op = True
-    kinds = dict(_raw.rondo_executor_options._fields_)
+    kinds = {field[0] for field in _raw.rondo_executor_options._fields_}
     lists = {"keep_f32": options.get("keep_f32", ()), "use_f16": options.get("use_f16", ()),
              "place": [f"{pattern}={where}" for pattern, where in (place or {}).items()]}
     enums = {"branches": "BRANCHES", "tuning": "TUNING", "self_check_action": "SELF_CHECK"}

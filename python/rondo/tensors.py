@@ -215,6 +215,10 @@ class Tensor(Owned):
     """
 
     __slots__ = ("_raw_struct", "is_read_only", "_stream", "_device_type")
+    _raw_struct: Any
+    is_read_only: bool
+    _stream: Optional[Stream]
+    _device_type: int
 
     @classmethod
     def _adopt(cls, struct: Any, is_read_only: bool = False, stream: Optional[Stream] = None,
@@ -399,7 +403,8 @@ def _free_capsule(capsule: int) -> None:
 
 
 def _delete(deleter: Any, address: int) -> None:
-    function = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(ctypes.cast(deleter, ctypes.c_void_p).value)
+    entry: Any = ctypes.cast(deleter, ctypes.c_void_p).value
+    function = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(entry)
     function(address)
 
 
@@ -413,7 +418,7 @@ def give_dlpack(tensor: Tensor, is_versioned: bool) -> Any:
     device = _raw.rondo_dlpack_device(type=kind, id=number)
     if is_versioned:
         flags = _raw.RONDO_DLPACK_FLAG_READ_ONLY * bool(tensor.is_read_only)
-        managed = ctypes.POINTER(_raw.rondo_dlpack_versioned)()
+        managed: Any = ctypes.POINTER(_raw.rondo_dlpack_versioned)()
         check(lib.rondo_tensor_to_dlpack_versioned(ctypes.byref(struct), ctypes.byref(device), None,
                                                    flags, ctypes.byref(managed)))
     else:
