@@ -1,4 +1,4 @@
-// native/rondo_torch.c — memory of PyTorch's from Rondo's pools, for torch.cuda.CUDAPluggableAllocator.
+// native/rondo_torch.c — memory of PyTorch from pools, for torch.cuda.CUDAPluggableAllocator.
 //
 // PyTorch's caching allocator asks for segments by two plain functions, with its own lock held, so
 // these must not wait for the interpreter: they are C. While a stream is attached, a segment for it
