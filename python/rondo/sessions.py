@@ -24,7 +24,10 @@ __all__ = ["Session", "InferenceSession", "NodeArg", "Run", "RunOptions", "Sessi
 
 _ORT_NAMES = {"f32": "float", "f64": "double", "f16": "float16", "bf16": "bfloat16", "i8": "int8",
               "i16": "int16", "i32": "int32", "i64": "int64", "u8": "uint8", "u16": "uint16",
-              "u32": "uint32", "u64": "uint64"}
+              "u32": "uint32", "u64": "uint64", "c64": "complex64", "c128": "complex128",
+              "i4": "int4", "u4": "uint4", "i2": "int2", "u2": "uint2", "f4e2m1": "float4e2m1",
+              "f8e4m3fn": "float8e4m3fn", "f8e4m3fnuz": "float8e4m3fnuz", "f8e5m2": "float8e5m2",
+              "f8e5m2fnuz": "float8e5m2fnuz", "f8e8m0": "float8e8m0"}
 
 
 def _name_type(number: int, items: Sequence[int]) -> str:

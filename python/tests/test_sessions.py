@@ -212,7 +212,7 @@ class Running(unittest.TestCase):
         with self.assertRaises(rondo.InvalidError):
             self.session.run(["no such output"], {"x": self.x})
         with self.assertRaises(rondo.UnsupportedError):
-            self.session.run(None, {"x": self.x.astype("complex64")})
+            self.session.run(None, {"x": self.x.astype("longdouble")})
         with self.assertRaises(TypeError):
             rondo.Session(find("vit_mini"), nonsense=1)
         with self.assertRaises(rondo.InvalidError):
@@ -272,6 +272,35 @@ class Kinds(unittest.TestCase):
         numpy.testing.assert_allclose(half.run(None, {"x": x})[0], full.run(None, {"x": x})[0],
                                       rtol=0.1, atol=0.05)
         self.assertIn("batch=2", half.inspect())
+
+
+class NarrowTypes(unittest.TestCase):
+    """Elements that numpy has with ml_dtypes, through a graph that hands them on."""
+
+    def test_there_and_back(self):
+        ml_dtypes = self.need("ml_dtypes")
+        values = [-1.0, 0.0, 1.0, 2.0]
+        for name in ("bfloat16", "float8_e4m3fn", "float8_e5m2", "int4", "uint4", "complex64"):
+            dtype = numpy.dtype(getattr(ml_dtypes, name, name))
+            array = numpy.array([abs(v) for v in values] if name.startswith("u") else values).astype(dtype)
+            struct = _raw.rondo_tensor()
+            kept = rondo.tensors.put_array(struct, array, "x")
+            check(lib.rondo_tensor_init(struct.dtype, ctypes.byref(struct.shape),
+                                        ctypes.byref(copy := _raw.rondo_tensor())))
+            ctypes.memmove(copy.data, struct.data, array.nbytes)
+            if name == "int4":  # the library writes the low bits alone
+                ctypes.c_ubyte.from_address(copy.data).value &= 15
+            back = take_value(copy)
+            self.assertEqual(back.dtype, dtype)
+            numpy.testing.assert_array_equal(back.astype("f4" if name != "complex64" else dtype),
+                                             array.astype("f4" if name != "complex64" else dtype))
+            del kept
+
+    def need(self, name):
+        try:
+            return __import__(name)
+        except ImportError:
+            self.skipTest(f"{name} is not installed")
 
 
 class States(unittest.TestCase):

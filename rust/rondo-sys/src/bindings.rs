@@ -545,7 +545,19 @@ pub const RONDO_DTYPE_BOOL: _bindgen_ty_13 = 13;
 pub const RONDO_DTYPE_STRING: _bindgen_ty_13 = 14;
 pub const RONDO_DTYPE_SEQUENCE: _bindgen_ty_13 = 15;
 pub const RONDO_DTYPE_OPTIONAL: _bindgen_ty_13 = 16;
-pub const RONDO_DTYPE_COUNT: _bindgen_ty_13 = 17;
+pub const RONDO_DTYPE_C64: _bindgen_ty_13 = 17;
+pub const RONDO_DTYPE_C128: _bindgen_ty_13 = 18;
+pub const RONDO_DTYPE_I4: _bindgen_ty_13 = 19;
+pub const RONDO_DTYPE_U4: _bindgen_ty_13 = 20;
+pub const RONDO_DTYPE_I2: _bindgen_ty_13 = 21;
+pub const RONDO_DTYPE_U2: _bindgen_ty_13 = 22;
+pub const RONDO_DTYPE_F4E2M1: _bindgen_ty_13 = 23;
+pub const RONDO_DTYPE_F8E4M3FN: _bindgen_ty_13 = 24;
+pub const RONDO_DTYPE_F8E4M3FNUZ: _bindgen_ty_13 = 25;
+pub const RONDO_DTYPE_F8E5M2: _bindgen_ty_13 = 26;
+pub const RONDO_DTYPE_F8E5M2FNUZ: _bindgen_ty_13 = 27;
+pub const RONDO_DTYPE_F8E8M0: _bindgen_ty_13 = 28;
+pub const RONDO_DTYPE_COUNT: _bindgen_ty_13 = 29;
 pub type _bindgen_ty_13 = ::std::os::raw::c_uint;
 pub const RONDO_RANK_MAX: _bindgen_ty_14 = 8;
 pub type _bindgen_ty_14 = ::std::os::raw::c_uint;
@@ -674,6 +686,12 @@ extern "C" {
 }
 extern "C" {
     pub fn rondo_f16_to_float(bits: u16) -> f32;
+}
+extern "C" {
+    pub fn rondo_narrow_from_float(dtype: rondo_dtype, value: f32) -> u8;
+}
+extern "C" {
+    pub fn rondo_narrow_to_float(dtype: rondo_dtype, bits: u8) -> f32;
 }
 pub type rondo_text_format = i32;
 pub const RONDO_TEXT_PLAIN: _bindgen_ty_15 = 0;
@@ -1678,7 +1696,7 @@ extern "C" {
     ) -> rondo_status;
 }
 pub const RONDO_DLPACK_MAJOR: _bindgen_ty_26 = 1;
-pub const RONDO_DLPACK_MINOR: _bindgen_ty_26 = 0;
+pub const RONDO_DLPACK_MINOR: _bindgen_ty_26 = 1;
 pub type _bindgen_ty_26 = ::std::os::raw::c_uint;
 pub const RONDO_DLPACK_CPU: _bindgen_ty_27 = 1;
 pub const RONDO_DLPACK_CUDA: _bindgen_ty_27 = 2;
@@ -1696,6 +1714,7 @@ pub const RONDO_DLPACK_FLOAT8_E4M3FNUZ: _bindgen_ty_28 = 11;
 pub const RONDO_DLPACK_FLOAT8_E5M2: _bindgen_ty_28 = 12;
 pub const RONDO_DLPACK_FLOAT8_E5M2FNUZ: _bindgen_ty_28 = 13;
 pub const RONDO_DLPACK_FLOAT8_E8M0FNU: _bindgen_ty_28 = 14;
+pub const RONDO_DLPACK_FLOAT4_E2M1FN: _bindgen_ty_28 = 17;
 pub type _bindgen_ty_28 = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone)]
@@ -2331,10 +2350,32 @@ extern "C" {
         out_program: *mut *mut rondo_program,
     ) -> rondo_status;
 }
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone)]
+pub struct rondo_load_options {
+    pub struct_size: usize,
+    pub memory_limit_bytes: u64,
+    pub allow_newer_opset: bool,
+}
+extern "C" {
+    pub fn rondo_program_load_onnx_with(
+        path: *const ::std::os::raw::c_char,
+        options: *const rondo_load_options,
+        out_program: *mut *mut rondo_program,
+    ) -> rondo_status;
+}
 extern "C" {
     pub fn rondo_program_parse_onnx(
         bytes: *const ::std::os::raw::c_void,
         byte_count: usize,
+        out_program: *mut *mut rondo_program,
+    ) -> rondo_status;
+}
+extern "C" {
+    pub fn rondo_program_parse_onnx_with(
+        bytes: *const ::std::os::raw::c_void,
+        byte_count: usize,
+        options: *const rondo_load_options,
         out_program: *mut *mut rondo_program,
     ) -> rondo_status;
 }
