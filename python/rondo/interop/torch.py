@@ -4,8 +4,9 @@
 with rondo.capture(torch.cuda.Stream()) does what `recording` says. What cannot be made safe:
 
     torch's random numbers   its generators are advanced by replays of torch's own CUDAGraph alone,
-                             so torch refuses them in a capture that it did not begin; draw with
-                             rondo.Generator into a tensor instead
+                             so torch refuses them in a capture that it did not begin, and the
+                             block ends with UnsupportedError; draw with rondo.Generator into a
+                             tensor instead
     a capture of torch's     is torch's: Rondo does not record inside torch.cuda.graph
 """
 from __future__ import annotations
@@ -15,7 +16,7 @@ import ctypes
 import os
 from typing import Any, Iterator, Optional
 
-from .._library import UnavailableError, check, lib
+from .._library import UnavailableError, UnsupportedError, check, lib
 from ..device import Stream
 from ..graphs import Graph
 from ..memory import Pool
@@ -23,6 +24,9 @@ from ..memory import Pool
 __all__ = ["external_stream", "recording", "allocator_path"]
 
 _helper: Optional[ctypes.CDLL] = None
+# What torch says of random numbers in a capture that is not its own, by version.
+_RANDOM = ("RNG op during graph capture", "Offset increment outside graph capture",
+           "CUDA generator not in capture mode", "Attempt to increase offset for a CUDA generator")
 
 
 def allocator_path() -> str:
@@ -61,7 +65,11 @@ def _index(stream: Stream) -> int:
 @contextlib.contextmanager
 def recording(foreign: Any, stream: Stream, graph: Graph, pool: Optional[Pool]) -> Iterator[None]:
     """In the block `foreign` is torch's current stream, and what torch allocates is taken from the
-    pool, which on a stream that records is memory of the graph. It stays until the graph is reset."""
+    pool, which on a stream that records is memory of the graph. It stays until the graph is reset.
+
+    torch routes the allocations of this thread alone, so backward passes run on it, too. This comes
+    before the capture's begin: torch keeps pools that are entered inside of captures by its graphs.
+    """
     import torch
     helper = _load()
     pool = pool or Pool(stream.device)
@@ -70,12 +78,14 @@ def recording(foreign: Any, stream: Stream, graph: Graph, pool: Optional[Pool]) 
     memory = torch.cuda.MemPool(allocator.allocator())
     check(helper.rondo_torch_attach(stream.native, _index(stream), stream.handle, pool.handle))
     try:
-        with torch.cuda.stream(foreign), torch.cuda.use_mem_pool(memory):
+        with (torch.cuda.stream(foreign), torch.autograd.set_multithreading_enabled(False),
+              torch.cuda.use_mem_pool(memory, device=_index(stream))):
             yield
     except RuntimeError as error:
-        if "offset increment" in str(error).lower() or "generator" in str(error).lower():
-            error.add_note("torch's generators are advanced by torch's own graphs alone: draw with "
-                           "rondo.Generator in a capture of Rondo's (docs/python.md)")
+        if any(part in str(error) for part in _RANDOM):
+            raise UnsupportedError(
+                "torch's random numbers cannot be recorded: its generators are advanced by torch's own "
+                "graphs alone; draw with rondo.Generator into a tensor (docs/python.md)") from error
         raise
     finally:
         helper.rondo_torch_detach(stream.handle)
