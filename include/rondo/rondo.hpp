@@ -42,7 +42,7 @@
 
 namespace rondo {
 
-// ---- statuses and results -------------------------------------------------------------------------
+// ---- statuses and results -----------------------------------------------------------------------
 
 // How a call went. The compiler warns where one is dropped.
 class [[nodiscard]] Status {
@@ -123,7 +123,7 @@ class [[nodiscard]] Result {
     Status status_;
 };
 
-// ---- spans ----------------------------------------------------------------------------------------
+// ---- spans --------------------------------------------------------------------------------------
 
 // Several elements that somebody else owns.
 template <typename T>
@@ -169,7 +169,7 @@ class Span {
     std::size_t size_ = 0;
 };
 
-// ---- owners ---------------------------------------------------------------------------------------
+// ---- owners -------------------------------------------------------------------------------------
 
 // A C object, and the call that destroys or releases it.
 template <typename T, void (*Destroy)(T *)>
@@ -660,7 +660,7 @@ rondo_status run_step(rondo_stream *stream, void *data) noexcept {
 
 }  // namespace detail
 
-// ---- models ---------------------------------------------------------------------------------------
+// ---- models -------------------------------------------------------------------------------------
 
 #ifdef RONDO_MODELS_H
 

@@ -43,11 +43,20 @@ class _Library:
                         break
                     except OSError as error:
                         problems.append(str(error))
-                else:
+                if self._dll is None:
                     raise ImportError(
                         "librondo.so.0 cannot be loaded (set RONDO_LIBRARY to its path, or install "
                         "the package with it): " + "; ".join(problems))
+                self._check_version(self._dll)
             return self._dll
+
+    @staticmethod
+    def _check_version(dll: ctypes.CDLL) -> None:
+        """Before 1.0, a minor version may change what structs and calls are."""
+        number, wanted = dll.rondo_version_get_number(), _raw.RONDO_VERSION_NUMBER
+        if number // 100 != wanted // 100:
+            raise ImportError(f"{dll._name} is Rondo {number // 10000}.{number // 100 % 100}, and the "
+                              f"package is for {wanted // 10000}.{wanted // 100 % 100}")
 
     def __getattr__(self, name: str) -> Any:
         try:

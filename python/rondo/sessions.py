@@ -153,7 +153,8 @@ class Session(Owned):
     options     others of rondo_executor_options, by name: seed=1, op_by_op=True, training=True,
                 memory_limit_bytes=2**30, self_check_every=1000, keep_f32=["Softmax*"], ...
 
-    sess_options and providers are there for programs written for onnxruntime. Several threads may
+    sess_options and providers are there for programs written for onnxruntime (a device may stand in
+    the place of sess_options, too). Several threads may
     run one session; the runs come one behind another.
     """
 
@@ -170,8 +171,8 @@ class Session(Owned):
                  threads: int = 0, place: Optional[Mapping[str, str]] = None,
                  progress: Optional[Callable[[str, int, int], None]] = None,
                  **options: Any) -> None:
-        if isinstance(sess_options, str):
-            raise InvalidError("the device is named: Session(model, device=...)")
+        if isinstance(sess_options, (str, Device)):  # Session(model, "cuda:0")
+            sess_options, device = None, sess_options
         # Before anything is made: names that are wrong cost nothing.
         raw, kept = _make_options(dtype, graphs, threads, place, options, sess_options)
         self._lock = threading.RLock()

@@ -127,6 +127,7 @@ class Running(unittest.TestCase):
         with open(find("vit_mini"), "rb") as stream:
             self.same(rondo.Session(stream.read(), device="cpu").run(None, {"x": self.x})[0])
         self.assertTrue(session.times.was_replayed)
+        self.same(rondo.Session(find("vit_mini"), "host").run(None, {"x": self.x})[0])
 
     def test_outputs_into_memory_of_the_callers(self):
         out = numpy.empty_like(self.y)
