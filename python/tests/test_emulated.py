@@ -261,7 +261,7 @@ class Cupy(Case):
 
         cupy = types.ModuleType("cupy")
         cupy.cuda = types.SimpleNamespace(
-            using_allocator=using_allocator, ExternalStream=lambda *a: a,
+            using_allocator=using_allocator, ExternalStream=lambda *a: a, Stream=Stream,
             UnownedMemory=lambda ptr, size, owner, device_id: types.SimpleNamespace(
                 ptr=ptr, size=size, owner=owner, device_id=device_id),
             MemoryPointer=lambda memory, offset: (memory, offset))

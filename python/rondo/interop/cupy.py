@@ -20,7 +20,9 @@ __all__ = ["external_stream", "recording", "make_allocator"]
 def external_stream(stream: Stream) -> Any:
     """A stream of Rondo's as cupy's: with external_stream(stream): ..."""
     import cupy
-    return cupy.cuda.ExternalStream(stream.__cuda_stream__()[1], _index(stream))
+    native = stream.__cuda_stream__()[1]
+    make = getattr(cupy.cuda.Stream, "from_external", None)  # from 14.0 on
+    return make(stream) if make is not None else cupy.cuda.ExternalStream(native, _index(stream))
 
 
 def _index(stream: Stream) -> int:
