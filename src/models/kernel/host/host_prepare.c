@@ -64,6 +64,7 @@ static const table_entry table[] = {
     {"", "DequantizeLinear", rondo__host_prepare_quantize},
     {"", "DynamicQuantizeLinear", rondo__host_prepare_quantize},
     {"", "Cast", rondo__host_prepare_cast},
+    {"com.microsoft", "MatMulNBits", rondo__host_prepare_bits_product},
     {"com.microsoft", "DynamicQuantizeLSTM", rondo__host_prepare_quantize_lstm},
     {"ai.onnx.ml", "TreeEnsemble", rondo__host_prepare_trees},
     {"ai.onnx.ml", "TreeEnsembleClassifier", rondo__host_prepare_trees},
