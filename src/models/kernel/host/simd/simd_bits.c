@@ -6,6 +6,7 @@
 //
 //   sum a * (q - zero) * scale = scale * (sum a * q - zero * sum a)
 // SPDX-License-Identifier: Apache-2.0
+#include <math.h>
 #include <string.h>
 
 #include "kernel/host/simd/simd_level.h"
@@ -128,6 +129,37 @@ static INLINE_TILE void multiply(const rondo__bits_tile *tile, const int rows, c
     }
 }
 
+// Infinities in a, which the difference of two sums would make NaN.
+static bool is_finite(const rondo__bits_tile *tile) {
+    for (int32_t r = 0; r < tile->rows; ++r) {
+        for (int64_t i = 0; i < tile->blocks; ++i) {
+            if (!isfinite(tile->sums[r * tile->sums_row + i])) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static void multiply_plain(const rondo__bits_tile *tile) {
+    const int parts = 8 / tile->bits;
+    const int64_t block = tile->block_bytes * parts;
+    for (int32_t at = 0; at < tile->rows * tile->columns; ++at) {
+        const int32_t r = at / tile->columns, c = at % tile->columns;
+        float sum = tile->bias != NULL ? tile->bias[c] : 0.0f;
+        for (int64_t i = 0; i < tile->blocks * block; ++i) {
+            const int64_t scale = i / block * PANEL + c;
+            const int number = tile->b[i / parts * PANEL + c] >> (tile->bits * (int)(i % parts)) &
+                               ((1 << tile->bits) - 1);
+            const float zero = tile->byte_zeros != NULL ? (float)tile->byte_zeros[scale]
+                               : tile->zeros != NULL    ? tile->zeros[scale]
+                                                        : (float)(1 << (tile->bits - 1));
+            sum += tile->a[r * tile->a_row + i] * (((float)number - zero) * tile->scales[scale]);
+        }
+        tile->y[r * tile->y_row + c] = sum;
+    }
+}
+
 #define DEFINE_ROWS(bits)                                       \
     static void multiply_##bits(const rondo__bits_tile *tile) { \
         switch (tile->rows) {                                   \
@@ -150,7 +182,9 @@ DEFINE_ROWS(4)
 DEFINE_ROWS(8)
 
 void RONDO_SIMD_NAME(rondo__simd_multiply_bits)(const rondo__bits_tile *tile) {
-    if (tile->bits == 2) {
+    if (!is_finite(tile)) {
+        multiply_plain(tile);
+    } else if (tile->bits == 2) {
         multiply_2(tile);
     } else if (tile->bits == 4) {
         multiply_4(tile);
