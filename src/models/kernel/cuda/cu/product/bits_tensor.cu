@@ -53,7 +53,7 @@ __device__ __forceinline__ void store_weights(u16 *tile, const held_weights &hel
     u16 *row = tile + (threadIdx.x >> 1) * PITCH + (threadIdx.x & 1) * 32;
 #pragma unroll
     for (int g = 0; g < 2; g++) {
-        u32 pairs[8];
+        pack<u32, 4> pairs[2];
 #pragma unroll
         for (int i = 0; i < 16; i += 2) {
             float pair[2];
@@ -63,11 +63,11 @@ __device__ __forceinline__ void store_weights(u16 *tile, const held_weights &hel
                 const u32 number = word >> ((i + v) % (4 * PARTS) * BITS) & MASK;
                 pair[v] = centre_number(number, held.zero[g]) * held.scale[g];
             }
-            pairs[i / 2] = pack_halves(pair[0], pair[1]);
+            pairs[i / 8].value[i / 2 % 4] = pack_halves(pair[0], pair[1]);
         }
-        uint4 *to = (uint4 *)(row + g * 16);
-        to[0] = make_uint4(pairs[0], pairs[1], pairs[2], pairs[3]);
-        to[1] = make_uint4(pairs[4], pairs[5], pairs[6], pairs[7]);
+        pack<u32, 4> *to = (pack<u32, 4> *)(row + g * 16);
+        to[0] = pairs[0];
+        to[1] = pairs[1];
     }
 }
 
@@ -110,31 +110,31 @@ __device__ __forceinline__ void multiply_tiles(const u16 *a, const u16 *b,
 // The grid is (column tiles, row tiles).
 extern "C" __global__ void __launch_bounds__(TENSOR_THREADS) bits_tensor(const bits_arguments p) {
     take_turn();
-    __shared__ __align__(16) u16 tile_a[2][TILE_M * PITCH];
-    __shared__ __align__(16) u16 tile_b[2][TILE_N * PITCH];
+    __shared__ pack<u32, 4> memory_a[2][TILE_M * PITCH / 8], memory_b[2][TILE_N * PITCH / 8];
     const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31;
     const int row = warp % WARPS_M * WARP_M, column = warp / WARPS_M * WARP_N;
     const i64 m0 = (i64)blockIdx.y * TILE_M, n0 = (i64)blockIdx.x * TILE_N;
     float sum[M_BLOCKS][2 * N_PAIRS][4] = {};
     held_weights held;
     int stage = 0;
-    copy_rows(p, tile_a[0], m0, 0);
+    copy_rows(p, (u16 *)memory_a[0], m0, 0);
     fetch_weights(p, n0, 0, held);
-    store_weights(tile_b[0], held);
+    store_weights((u16 *)memory_b[0], held);
     wait_copies();
     __syncthreads();
     for (i64 k = TILE_K;; k += TILE_K) {
         const bool goes_on = k < p.k;
         if (goes_on) {  // while the tiles at hand are multiplied
-            copy_rows(p, tile_a[stage ^ 1], m0, k);
+            copy_rows(p, (u16 *)memory_a[stage ^ 1], m0, k);
             fetch_weights(p, n0, k, held);
         }
-        multiply_tiles(tile_a[stage] + row * PITCH, tile_b[stage] + column * PITCH, sum);
+        multiply_tiles((u16 *)memory_a[stage] + row * PITCH,
+                       (u16 *)memory_b[stage] + column * PITCH, sum);
         if (!goes_on) {
             break;
         }
         stage ^= 1;
-        store_weights(tile_b[stage], held);
+        store_weights((u16 *)memory_b[stage], held);
         wait_copies();
         __syncthreads();
     }
