@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/log/logging.h"
 #include "base/memory.h"
 #include "onnx/expand/expand.h"
 #include "program/place_mark.h"
@@ -184,8 +185,7 @@ rondo_status rondo__node_add_attribute(rondo__node_builder *builder,
     }
     const Onnx__AttributeProto__AttributeType type = get_type(value);
     if (type == ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TYPE_PROTO &&
-        builder->node.op.def->domain[0] == '\0' &&
-        strcmp(builder->node.op.def->name, "Optional") == 0) {
+        builder->node.op.def->id == RONDO__OP_Optional) {
         return RONDO_STATUS_OK;  // says what an empty one would hold, which nobody needs
     }
     if (type == ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__GRAPH) {
@@ -287,9 +287,14 @@ static const char *explain_domain(const char *domain) {
 static rondo_status fail_version(const Onnx__NodeProto *proto, const char *domain, int32_t opset) {
     const bool is_known_opset =
         domain[0] != '\0' || (opset >= RONDO_OP_OPSET_MIN && opset <= RONDO_OP_OPSET_MAX);
-    char detail[64];
+    char detail[128];
     int32_t first = 0;
     int32_t last = 0;
+    if (proto->overload != NULL && proto->overload[0] != '\0') {
+        snprintf(detail, sizeof detail, "overload \"%.80s\" of no function of the model",
+                 proto->overload);
+        return rondo__node_fail_unsupported(proto, opset, detail);
+    }
     const bool is_known_op = rondo__op_get_versions(domain, proto->op_type, &first, &last) ||
                              rondo__expansion_get_versions(domain, proto->op_type, &first, &last);
     // An op of a later opset may be new in it: which it is, nobody here can say.
@@ -301,6 +306,26 @@ static rondo_status fail_version(const Onnx__NodeProto *proto, const char *domai
     }
     snprintf(detail, sizeof detail, "versions %d to %d are known", first, last);
     return rondo__node_fail_unsupported(proto, opset, detail);
+}
+
+int32_t rondo__node_get_opset(rondo__importer *importer, const rondo__scope *scope,
+                              const Onnx__NodeProto *proto) {
+    const char *domain = rondo__onnx_domain(proto->domain);
+    const int32_t opset = rondo__scope_get_opset(scope, domain);
+    int32_t first = 0;
+    int32_t newest = RONDO_OP_OPSET_MAX;  // an op that ONNX took away before does not come back
+    if (!importer->allow_newer_opset ||
+        (domain[0] != '\0' && !rondo__op_get_versions(domain, proto->op_type, &first, &newest))) {
+        return opset;
+    }
+    if (opset > newest && !importer->has_told_newer) {
+        importer->has_told_newer = true;
+        RONDO_LOG_WARN_F(
+            "op %.48s%s%.64s version %d is read as version %d has it, and so are other "
+            "ops of versions that came later",
+            domain, domain[0] == '\0' ? "" : ".", proto->op_type, opset, newest);
+    }
+    return opset > newest ? newest : opset;
 }
 
 rondo_status rondo__node_begin(rondo__importer *importer, rondo__scope *scope,

@@ -26,6 +26,10 @@ typedef struct rondo__node_builder {
     size_t input_capacity;
 } rondo__node_builder;
 
+// The version of the node's op: what the scope imports, or the newest known one before it where the
+// load allows that.
+int32_t rondo__node_get_opset(rondo__importer *importer, const rondo__scope *scope,
+                              const Onnx__NodeProto *proto);
 // Finds the op, and the values that the node takes and makes.
 //
 // Errors:    UNSUPPORTED, BAD_DATA, NO_MEMORY.
