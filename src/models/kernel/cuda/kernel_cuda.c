@@ -147,6 +147,7 @@ static const family_entry family_entries[] = {
     ENTRY("ReduceSum", reduce),
     ENTRY("ReduceSumSquare", reduce),
     ENTRY("Softmax", softmax),
+    FUSED("Softmax", softmax),
     ENTRY("GroupNormalization", group_normalization),
     FUSED("GroupNormalization", fused_group_normalization),
     ENTRY("InstanceNormalization", group_normalization),

@@ -35,6 +35,7 @@ static const table_entry table[] = {
     {"", "Split", rondo__host_prepare_split},
     {"", "Gather", rondo__host_prepare_gather},
     {"", "Softmax", rondo__host_prepare_softmax},
+    {"rondo", "Softmax", rondo__host_prepare_softmax},
     {"", "LogSoftmax", rondo__host_prepare_softmax},
     {"", "LayerNormalization", rondo__host_prepare_layer_normalization},
     {"", "InstanceNormalization", rondo__host_prepare_group_norm},

@@ -10,7 +10,8 @@ static rondo_status simplify(rondo_program *program) {
     RETURN_IF_ERROR(rondo__pass_batch_norm(program));
     RETURN_IF_ERROR(rondo__pass_layer_scale(program));
     RETURN_IF_ERROR(rondo__pass_labels(program));
-    return rondo__pass_gelu(program);
+    RETURN_IF_ERROR(rondo__pass_gelu(program));
+    return rondo__pass_masked_softmax(program);
 }
 
 static rondo_status optimise(rondo_program *program, const rondo__pass_options *options) {

@@ -28,7 +28,8 @@ typedef struct rondo__pass_options {
 
 // Passes that need no shapes; run once for a program. They remove Identity and inference-time
 // Dropout, fold BatchNormalization into the convolution before it and scales by channel into the
-// product before them, take strings out of classifiers, and name the GELU pattern.
+// product before them, take strings out of classifiers, and name the patterns of GELU and of a softmax
+// whose empty rows are zeros.
 //
 // Errors:    NO_MEMORY, BAD_DATA.
 // Threads:   one thread per program.
@@ -82,6 +83,7 @@ rondo_status rondo__pass_batch_norm(rondo_program *program);
 rondo_status rondo__pass_layer_scale(rondo_program *program);
 rondo_status rondo__pass_labels(rondo_program *program);
 rondo_status rondo__pass_gelu(rondo_program *program);
+rondo_status rondo__pass_masked_softmax(rondo_program *program);
 rondo_status rondo__pass_join(rondo_program *program);
 rondo_status rondo__pass_silu(rondo_program *program);
 rondo_status rondo__pass_moves(rondo_program *program);
