@@ -320,6 +320,12 @@ const op_case op_cases[] = {
     {"LayerNormalization", 17, "T[6,5,7] T[5,7]:p", "axis=1", 1},
     {"LayerNormalization", 17, "T[2100,96] T[96]:p T[96]", "", 1},  // several rows a block
     {"LayerNormalization", 17, "T[3,4099] T[4099]:p T[4099]", "", 1},
+    {"RMSNormalization", 23, "T[6,128] T[128]:p", "", 1},
+    {"RMSNormalization", 23, "T[2,5,768] T[768]", "epsilon=0.001", 1},
+    {"RMSNormalization", 23, "T[6,5,7] T[5,7]:p", "axis=1", 1},
+    {"RMSNormalization", 23, "T[6,5,7] T[1]:p", "axis=1", 1},
+    {"RMSNormalization", 23, "T[6,5,7]:f T[5,1]", "axis=-2", 1},
+    {"RMSNormalization", 23, "T[3,4099] T[4099]:p", "", 1},
     {"InstanceNormalization", 6, "T[2,3,9,9] T[3]:p T[3]", "", 1},
     {"GroupNormalization", 21, "T[2,6,5,5] T[6]:p T[6]", "num_groups=3", 1},
     {"GroupNormalization", 21, "T[2,6,8,12] T[6]:p T[6]", "num_groups=2", 1},

@@ -41,9 +41,63 @@ static void test_program_patterns__masked_softmax(void **state) {
     program_rows_check(rows, COUNT(rows), NULL);
 }
 
+// ---- RMSNormalization -------------------------------------------------------------------------
+
+#define MEAN                                                                        \
+    "input x f32 2,3,8", "const w f32 8", "value two f32 2", "value e f32 0.00001", \
+        "list last -1,", "Pow x two > p", "ReduceMean p last > m", "Add m e > a"
+
+static void test_program_patterns__rms_norm(void **state) {
+    (void)state;
+    static const program_row rows[] = {
+        // as torch, keras and others write it
+        {{MEAN, "Sqrt a > s", "Reciprocal s > r", "Mul x r > n", "Mul w n > y", "output y"},
+         "~RMSNormalization"},
+        {{MEAN, "value one f32 1", "Sqrt a > s", "Div one s > r", "Mul r x > n", "Mul n w > y",
+          "output y"},
+         "~RMSNormalization"},
+        {{MEAN, "Sqrt a > s", "Div x s > n", "Mul n w > y", "output y"}, "~RMSNormalization"},
+        {{MEAN, "value half f32 -0.5", "Pow a half > r", "Mul x r > n", "Mul n w > y", "output y"},
+         "~RMSNormalization"},
+        {{"input x f32 2,8", "const w f32 8", "value e f32 0.00001", "list last 1,", "Mul x x > p",
+          "ReduceMean p last > m", "Add e m > a", "Sqrt a > s", "Div x s > n", "Mul n w > y",
+          "output y"},
+         "~RMSNormalization"},
+        // another power, axis or numerator; no epsilon; a gain of another shape, or that is computed
+        {{"input x f32 2,8", "const w f32 8", "value three f32 3", "value e f32 9", "list last -1,",
+          "Pow x three > p", "ReduceMean p last > m", "Add m e > a", "Sqrt a > s", "Div x s > n",
+          "Mul n w > y", "output y"},
+         "Pow ReduceMean Add Sqrt Div Mul"},
+        {{"input x f32 8,8", "const w f32 8", "value two f32 2", "value e f32 1", "list first 0,",
+          "Pow x two > p", "ReduceMean p first > m", "Add m e > a", "Sqrt a > s", "Div x s > n",
+          "Mul n w > y", "output y"},
+         "Pow ReduceMean Add Sqrt Div Mul"},
+        {{MEAN, "input z f32 2,3,8", "Sqrt a > s", "Div z s > n", "Mul n w > y", "output y"},
+         "Pow ReduceMean Add Sqrt Div Mul"},
+        {{"input x f32 2,8", "const w f32 8", "value two f32 2", "list last -1,", "Pow x two > p",
+          "ReduceMean p last > m", "Sqrt m > s", "Div x s > n", "Mul n w > y", "output y"},
+         "Pow ReduceMean Sqrt Div Mul"},
+        {{MEAN, "const g f32 3,1", "Sqrt a > s", "Div x s > n", "Mul n g > y", "output y"},
+         "Pow ReduceMean Add Sqrt Div Mul"},
+        {{"input x f32 2,3,1", "const w f32 8", "value two f32 2", "value e f32 1", "list last -1,",
+          "Pow x two > p", "ReduceMean p last > m", "Add m e > a", "Sqrt a > s", "Div x s > n",
+          "Mul n w > y", "output y"},
+         "Pow ReduceMean Add Sqrt Div Mul"},
+        {{MEAN, "input g f32 8", "Sqrt a > s", "Div x s > n", "Mul n g > y", "output y"},
+         "Pow ReduceMean Add Sqrt Div Mul"},
+        // somebody else looks at what lies between
+        {{MEAN, "Sqrt a > s", "Div x s > n", "Mul n w > y", "output y", "output n"},
+         "Pow ReduceMean Add Sqrt Div Mul"},
+        {{MEAN, "Sqrt a > s", "Div x s > n", "Mul n w > y", "output y", "output m"},
+         "Pow ReduceMean Add Sqrt Div Mul"},
+    };
+    program_rows_check(rows, COUNT(rows), NULL);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_program_patterns__masked_softmax),
+        cmocka_unit_test(test_program_patterns__rms_norm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

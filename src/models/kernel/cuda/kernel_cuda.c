@@ -152,6 +152,7 @@ static const family_entry family_entries[] = {
     FUSED("GroupNormalization", fused_group_normalization),
     ENTRY("InstanceNormalization", group_normalization),
     ENTRY("LayerNormalization", layer_normalization),
+    ENTRY("RMSNormalization", layer_normalization),
     ENTRY("LRN", lrn),
     ENTRY("Hardmax", hardmax),
     ENTRY("LpNormalization", lp_normalization),

@@ -38,6 +38,7 @@ static const table_entry table[] = {
     {"rondo", "Softmax", rondo__host_prepare_softmax},
     {"", "LogSoftmax", rondo__host_prepare_softmax},
     {"", "LayerNormalization", rondo__host_prepare_layer_normalization},
+    {"", "RMSNormalization", rondo__host_prepare_layer_normalization},
     {"", "InstanceNormalization", rondo__host_prepare_group_norm},
     {"", "GroupNormalization", rondo__host_prepare_group_norm},
     {"rondo", "GroupNormalization", rondo__host_prepare_group_norm},

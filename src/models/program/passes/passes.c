@@ -11,11 +11,13 @@ static rondo_status simplify(rondo_program *program) {
     RETURN_IF_ERROR(rondo__pass_layer_scale(program));
     RETURN_IF_ERROR(rondo__pass_labels(program));
     RETURN_IF_ERROR(rondo__pass_gelu(program));
-    return rondo__pass_masked_softmax(program);
+    RETURN_IF_ERROR(rondo__pass_masked_softmax(program));
+    return rondo__pass_rms_norm(program);
 }
 
 static rondo_status optimise(rondo_program *program, const rondo__pass_options *options) {
     RETURN_IF_ERROR(rondo__pass_moves(program));
+    RETURN_IF_ERROR(rondo__pass_rms_norm(program));
     if (options->fuse_elementwise) {
         RETURN_IF_ERROR(rondo__pass_silu(program));
     }

@@ -84,6 +84,8 @@ rondo_status rondo__pass_layer_scale(rondo_program *program);
 rondo_status rondo__pass_labels(rondo_program *program);
 rondo_status rondo__pass_gelu(rondo_program *program);
 rondo_status rondo__pass_masked_softmax(rondo_program *program);
+rondo_status rondo__pass_rms_norm(
+    rondo_program *program);  // where the shapes are known that it asks for
 rondo_status rondo__pass_join(rondo_program *program);
 rondo_status rondo__pass_silu(rondo_program *program);
 rondo_status rondo__pass_moves(rondo_program *program);

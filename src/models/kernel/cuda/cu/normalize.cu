@@ -1,4 +1,4 @@
-// normalize.cu - LayerNormalization, InstanceNormalization, GroupNormalization, MeanVarianceNormalization,
+// normalize.cu - LayerNormalization, RMSNormalization (which has no mean), InstanceNormalization, GroupNormalization, MeanVarianceNormalization,
 // BatchNormalization in training, and LRN. Statistics in
 // float; the variance is that of the deviations (two passes over data that the first pass cached), and
 // the sum of the deviations corrects the mean. The mean stays in two parts: rounded to one float, it loses
@@ -19,6 +19,9 @@ typedef RONDO_S S;
 #define RONDO_G T  // gain and shift
 #endif
 typedef RONDO_G G;
+#ifndef IS_RMS
+#define IS_RMS 0
+#endif
 #ifndef BROADCASTS
 #define BROADCASTS 0  // LayerNormalization: gain or shift has not the shape of a row
 #endif
@@ -88,6 +91,15 @@ struct side_by_side {
 __device__ __forceinline__ moments row_moments(const T *x, i64 length, float *scratch) {
     return find_moments(x, length, side_by_side(), scratch);
 }
+// Of RMSNormalization: the mean counts as 0.
+__device__ __forceinline__ moments row_square(const T *x, i64 length, float *scratch) {
+    long_sum square;
+    for (i64 i = threadIdx.x; i < length; i += blockDim.x) {
+        const float value = convert<float>(x[i]);
+        square.add(value * value);
+    }
+    return join_moments(0.0f, 0.0f, block_sum(square.get(), scratch), (float)length);
+}
 
 // Where element n of a tensor of these extents is in one with these steps.
 __device__ __forceinline__ i64 find_place(i64 n, const i64 (&extent)[RANK],
@@ -125,7 +137,8 @@ extern "C" __global__ void __launch_bounds__(256) layer_normalization(const laye
     for (i64 row = blockIdx.x; row < a.rows; row += gridDim.x) {
         const T *x = a.x + row * a.length;
         T *y = a.y + row * a.length;
-        const moments found = row_moments(x, a.length, scratch);
+        const moments found =
+            IS_RMS ? row_square(x, a.length, scratch) : row_moments(x, a.length, scratch);
         const float inverse = 1.0f / sqrtf(found.variance + (float)a.epsilon);
         for (i64 i = threadIdx.x; i < a.length; i += blockDim.x) {
             const i64 n = row * a.length + i;
@@ -186,13 +199,13 @@ layer_normalization_held(const layer_arguments a) {
             sum += convert<float>(in[p].value[v]);
         }
     }
-    const float center = warp_sum(sum) / (float)a.length;
+    const float center = IS_RMS ? 0.0f : warp_sum(sum) / (float)a.length;
 #pragma unroll
     for (int p = 0; p < PACKS; p++) {
 #pragma unroll
         for (int v = 0; v < WIDTH; v++) {
             const float d = lane + p * 32 < packs ? convert<float>(in[p].value[v]) - center : 0.0f;
-            rest += d;
+            rest += IS_RMS ? 0.0f : d;
             square += d * d;
         }
     }

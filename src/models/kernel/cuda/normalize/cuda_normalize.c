@@ -145,10 +145,15 @@ void rondo__cuda_prepare_layer_normalization(rondo__cuda_kernel *kernel) {
         (has_shift &&
          (rondo_shape_get_count(&shift->shape) != length || shift->shape.rank > rank - axis));
 
-    if (!rondo__cuda_is_float(x->dtype) || (has_shift && shift->dtype != gain->dtype)) {
+    // The result of RMSNormalization has the gain's type.
+    const bool is_rms = strcmp(op->def->name, "RMSNormalization") == 0;
+
+    if (!rondo__cuda_is_float(x->dtype) || (has_shift && shift->dtype != gain->dtype) ||
+        (is_rms && gain->dtype != x->dtype)) {
         rondo__cuda_refuse(kernel, "a scale or bias of this type");
         return;
     }
+    rondo__define_int(&defines, "IS_RMS", is_rms);
     rondo__define_type(&defines, "G", gain->dtype);
     rondo__define_int(&defines, "BROADCASTS", broadcasts);
     rondo__define_int(&defines, "RANK", broadcasts ? rank : 1);

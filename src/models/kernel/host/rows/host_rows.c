@@ -1,5 +1,5 @@
 // kernel/host/rows/host_rows.c — ops that look at whole rows of f32: Softmax, LogSoftmax,
-// LayerNormalization, reductions over neighbouring axes, global pools, BatchNormalization.
+// LayerNormalization, RMSNormalization, reductions over neighbouring axes, global pools, BatchNormalization.
 //
 // Every input is seen as [outer, length, inner]. With inner 1 a row is contiguous and handled by
 // one vector function; otherwise `inner` columns are reduced side by side.
@@ -24,6 +24,7 @@ typedef enum row_work {
     ROW_ZEROED_SOFTMAX,  // rows that are no numbers become zeros
     ROW_LOG_SOFTMAX,
     ROW_NORMALIZE,
+    ROW_RMS_NORMALIZE,
     ROW_SUM,
     ROW_MEAN,
     ROW_MAXIMUM,
@@ -59,6 +60,15 @@ static void normalize_row(const row_kernel *kernel, const float *x, const float 
                     1.0f / sqrtf((float)variance + kernel->epsilon), gain, bias);
 }
 
+static void normalize_by_square(const row_kernel *kernel, const float *x, const float *gain,
+                                float *y) {
+    double sum, squares;
+    kernel->simd->moments(x, kernel->length, 0.0f, &sum, &squares);
+    const float mean = (float)(squares / (double)kernel->length);
+    kernel->simd->normalize(x, y, kernel->length, 0.0f, 0.0f, 1.0f / sqrtf(mean + kernel->epsilon),
+                            gain, NULL);
+}
+
 typedef struct row_run {
     const row_kernel *kernel;
     const void *const *inputs;
@@ -90,6 +100,8 @@ static void do_rows(void *data, int64_t first, int64_t end) {
             }
         } else if (kernel->work == ROW_LOG_SOFTMAX) {
             kernel->simd->log_softmax(x, y, kernel->length);
+        } else if (kernel->work == ROW_RMS_NORMALIZE) {
+            normalize_by_square(kernel, x, gain, y);
         } else {
             normalize_row(kernel, x, gain, bias, y);
         }
@@ -305,8 +317,9 @@ rondo_status rondo__host_prepare_layer_normalization(const rondo__kernel_request
         }
     }
     row_kernel *kernel = NULL;
-    RETURN_IF_ERROR(create(request, ROW_NORMALIZE, run_rows, rondo__shape_multiply(x, 0, axis),
-                           length, 1, &kernel));
+    const bool is_rms = strcmp(op->def->name, "RMSNormalization") == 0;
+    RETURN_IF_ERROR(create(request, is_rms ? ROW_RMS_NORMALIZE : ROW_NORMALIZE, run_rows,
+                           rondo__shape_multiply(x, 0, axis), length, 1, &kernel));
     kernel->epsilon = rondo__op_get_float(op, "epsilon", 1e-5f);
     kernel->head.base.in_place_inputs = 1;
     *out_kernel = &kernel->head.base;
