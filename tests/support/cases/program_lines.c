@@ -212,8 +212,14 @@ static void load(const char *const *lines, model *m) {
         shapes[i].dtype = m->inputs[i].dtype;
         shapes[i].shape = m->inputs[i].shape;
     }
-    check(rondo__program_specialise(m->source, shapes, 1 << 20, &m->program, NULL));
+    rondo_program *copy;
+    check(rondo__program_specialise(m->source, shapes, 0, &m->program, NULL));
     check(interpret_program(m->program, m->inputs, m->expected));
+    rondo_program_destroy(m->program);
+    check(rondo__program_clone(m->source, &copy));
+    check(rondo__program_quantise(copy));
+    check(rondo__program_specialise(copy, shapes, 1 << 20, &m->program, NULL));
+    rondo_program_destroy(copy);
 }
 
 static void unload(model *m) {

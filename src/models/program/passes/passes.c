@@ -3,6 +3,7 @@
 #include "program/passes/passes.h"
 
 #include "base/error.h"
+#include "program/edit.h"
 #include "program/place_mark.h"
 
 static rondo_status simplify(rondo_program *program) {
@@ -80,6 +81,22 @@ static rondo_status optimise(rondo_program *program, const rondo__pass_options *
 rondo_status rondo__program_simplify(rondo_program *program) {
     rondo__program_hide_placed(program);
     const rondo_status status = simplify(program);
+    rondo__program_show_placed(program);
+    return status;
+}
+
+bool rondo__program_has_quantised(const rondo_program *program) {
+    for (size_t n = 0; n < program->node_count; ++n) {
+        if (rondo__node_is(&program->nodes[n], "", "DequantizeLinear")) {
+            return true;
+        }
+    }
+    return false;
+}
+
+rondo_status rondo__program_quantise(rondo_program *program) {
+    rondo__program_hide_placed(program);
+    const rondo_status status = rondo__pass_qdq(program);
     rondo__program_show_placed(program);
     return status;
 }

@@ -35,6 +35,14 @@ typedef struct rondo__pass_options {
 // Threads:   one thread per program.
 RONDO_MUST_USE rondo_status rondo__program_simplify(rondo_program *program);
 
+// Makes arithmetic of bytes out of real ops between DequantizeLinear and QuantizeLinear. Once for a
+// program, before constants are folded: weights are to stay bytes.
+//
+// Errors:    NO_MEMORY, BAD_DATA.
+// Threads:   one thread per program.
+RONDO_MUST_USE rondo_status rondo__program_quantise(rondo_program *program);
+bool rondo__program_has_quantised(const rondo_program *program);  // it may find something
+
 // Joins products of one value with three constants or more, as those of q, k and v are. Once for a
 // program, where attention is one op; weights are copied. Nodes with a place stay.
 //
@@ -87,6 +95,7 @@ rondo_status rondo__pass_masked_softmax(rondo_program *program);
 rondo_status rondo__pass_rms_norm(
     rondo_program *program);  // where the shapes are known that it asks for
 rondo_status rondo__pass_join(rondo_program *program);
+rondo_status rondo__pass_qdq(rondo_program *program);
 rondo_status rondo__pass_silu(rondo_program *program);
 rondo_status rondo__pass_moves(rondo_program *program);
 rondo_status rondo__pass_transposed(rondo_program *program);
