@@ -18,7 +18,7 @@ done
 # Several missing ops are all named, with how many nodes need them.
 expect_status 1 run "$models/missing_ops.onnx"
 for line in '^rondo: .*missing_ops\.onnx: 3 ops are not supported:$' \
-    '^ +2 nodes  com\.example\.Frobnicate version 1: the op is unknown$' '^ +1 node   Grobnicate version 13: the op is unknown$' \
+    '^ +2 nodes  com\.example\.Frobnicate version 1: the op is unknown: rondo_op_register adds one$' '^ +1 node   Grobnicate version 13: the op is unknown$' \
     '^ +1 node   Relu version 13: attribute speed$'; do
     grep -qE -- "$line" "$work/stderr" || fail "stderr lacks /$line/"
 done

@@ -65,7 +65,7 @@ static rondo_status add_ones(rondo_program *program, int32_t count, int32_t *out
 
 static bool find_axis(const rondo__op *op, int64_t *out_axis) {
     const rondo__attribute *axis = rondo__op_find(op, "axis");
-    const bool is_prelu = strcmp(op->def->name, "PRelu") == 0;
+    const bool is_prelu = op->def->id == RONDO__OP_PRelu;
     *out_axis = is_prelu ? PRELU_AXIS : axis != NULL ? axis->int_value : 0;
     return op->def->domain[0] == '\0' && op->opset < OPSET_OF_NUMPY &&
            (is_prelu || (axis != NULL && rondo__op_get_int(op, "broadcast", 0) != 0));

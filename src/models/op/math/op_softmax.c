@@ -132,9 +132,9 @@ static rondo_status compute_hardmax(rondo__compute *compute) {
 static const char *const axis_attributes[] = {"axis", NULL};
 
 const rondo__op_def rondo__op_table_softmax[] = {
-    RONDO_OP_ENTRY("Softmax", 1, 28, 1, 1, 1, 1, axis_attributes, infer_lines, compute_softmax),
-    {.domain = "rondo",
-     .name = "Softmax",
+    RONDO_OP_ENTRY(Softmax, 1, 28, 1, 1, 1, 1, axis_attributes, infer_lines, compute_softmax,
+                   .half.kind = HALF_BOUNDED),
+    {.id = RONDO_OP_NAME(FUSED, Softmax),
      .opset_min = 1,
      .opset_max = RONDO_OP_OPSET_MAX,
      .input_min = 1,
@@ -145,9 +145,11 @@ const rondo__op_def rondo__op_table_softmax[] = {
      .capture = RONDO__CAPTURE_YES,
      .attributes = axis_attributes,
      .infer = infer_lines,
-     .compute = compute_zeroed_softmax},
-    RONDO_OP_ENTRY("LogSoftmax", 1, 28, 1, 1, 1, 1, axis_attributes, infer_lines,
-                   compute_log_softmax),
-    RONDO_OP_ENTRY("Hardmax", 1, 28, 1, 1, 1, 1, axis_attributes, infer_lines, compute_hardmax),
+     .compute = compute_zeroed_softmax,
+     .half.kind = HALF_BOUNDED},
+    RONDO_OP_ENTRY(LogSoftmax, 1, 28, 1, 1, 1, 1, axis_attributes, infer_lines, compute_log_softmax,
+                   .half.kind = HALF_BOUNDED),
+    RONDO_OP_ENTRY(Hardmax, 1, 28, 1, 1, 1, 1, axis_attributes, infer_lines, compute_hardmax,
+                   .half.kind = HALF_BOUNDED),
     {.name = NULL},
 };

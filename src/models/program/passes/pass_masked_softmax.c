@@ -23,11 +23,11 @@ static bool find_users(const rondo__rewriting *rewriting, int32_t shares, size_t
         return false;
     }
     const rondo__node *nodes = rewriting->program->nodes;
-    const bool is_first = rondo__node_is(&nodes[users[0]], "", "IsNaN");
+    const bool is_first = rondo__node_is(&nodes[users[0]], RONDO__OP_IsNaN);
     *out_is_nan = users[is_first ? 0 : 1];
     *out_where = users[is_first ? 1 : 0];
-    return rondo__node_is(&nodes[*out_is_nan], "", "IsNaN") &&
-           rondo__node_is(&nodes[*out_where], "", "Where") && !rewriting->remove[*out_is_nan] &&
+    return rondo__node_is(&nodes[*out_is_nan], RONDO__OP_IsNaN) &&
+           rondo__node_is(&nodes[*out_where], RONDO__OP_Where) && !rewriting->remove[*out_is_nan] &&
            !rewriting->remove[*out_where];
 }
 
@@ -42,7 +42,7 @@ static rondo_status rewrite_node(rondo__rewriting *rewriting, size_t n) {
     rondo_program *program = rewriting->program;
     rondo__node *softmax = &program->nodes[n];
     size_t is_nan, where;
-    if (!rondo__node_is(softmax, "", "Softmax") ||
+    if (!rondo__node_is(softmax, RONDO__OP_Softmax) ||
         !find_users(rewriting, softmax->outputs[0], &is_nan, &where)) {
         return RONDO_STATUS_OK;
     }

@@ -54,15 +54,15 @@ static bool read_step(const rondo_program *program, const rondo__node *node, ron
            rondo_shape_get_count(&zeros->shape) == rondo_shape_get_count(&scales->shape);
 }
 
-static const rondo__node *get_maker(const rondo_program *program, int32_t value, const char *op) {
+static const rondo__node *get_maker(const rondo_program *program, int32_t value, rondo__op_id op) {
     const int32_t maker = value >= 0 ? program->values[value].producer : -1;
     const rondo__node *node = maker >= 0 ? &program->nodes[maker] : NULL;
-    return node != NULL && rondo__node_is(node, "", op) ? node : NULL;
+    return node != NULL && rondo__node_is(node, op) ? node : NULL;
 }
 
 // Bytes with one scale that a real value is made of.
 static bool read_operand(const rondo_program *program, int32_t value, quantised *out) {
-    const rondo__node *node = get_maker(program, value, "DequantizeLinear");
+    const rondo__node *node = get_maker(program, value, RONDO__OP_DequantizeLinear);
     return node != NULL && read_step(program, node, RONDO_DTYPE_U8, out) &&
            count_elements(program, out->scale) == 1;
 }
@@ -70,7 +70,7 @@ static bool read_operand(const rondo_program *program, int32_t value, quantised 
 // Constant bytes with one scale, or one for each of the `count` places along `axis`.
 static bool read_weights(const rondo_program *program, int32_t value, int32_t axis,
                          quantised *out) {
-    const rondo__node *node = get_maker(program, value, "DequantizeLinear");
+    const rondo__node *node = get_maker(program, value, RONDO__OP_DequantizeLinear);
     const rondo_tensor *bytes = node != NULL ? get_constant(program, node->inputs[0]) : NULL;
     if (bytes == NULL || !read_step(program, node, RONDO_DTYPE_U8, out)) {
         return false;
@@ -88,7 +88,7 @@ static bool read_weights(const rondo_program *program, int32_t value, int32_t ax
 static int32_t read_bias(const rondo_program *program, int32_t value, const quantised *x,
                          const quantised *w) {
     quantised bias;
-    const rondo__node *node = get_maker(program, value, "DequantizeLinear");
+    const rondo__node *node = get_maker(program, value, RONDO__OP_DequantizeLinear);
     const rondo_tensor *sums = node != NULL ? get_constant(program, node->inputs[0]) : NULL;
     if (sums == NULL || sums->dtype != RONDO_DTYPE_I32 || sums->shape.rank != 1 ||
         !read_step(program, node, RONDO_DTYPE_I32, &bias)) {
@@ -152,13 +152,13 @@ static bool take_result(rondo__rewriting *r, const rondo__node *node, quantised 
     const rondo_program *program = r->program;
     int32_t between = -1;
     int32_t user = get_user(r, node->outputs[0]);
-    if (user >= 0 && !rondo__node_is(&program->nodes[user], "", "QuantizeLinear")) {
+    if (user >= 0 && !rondo__node_is(&program->nodes[user], RONDO__OP_QuantizeLinear)) {
         between = user;
         user = program->nodes[between].output_count == 1
                    ? get_user(r, program->nodes[between].outputs[0])
                    : -1;
     }
-    if (user < 0 || !rondo__node_is(&program->nodes[user], "", "QuantizeLinear") ||
+    if (user < 0 || !rondo__node_is(&program->nodes[user], RONDO__OP_QuantizeLinear) ||
         !read_step(program, &program->nodes[user], RONDO_DTYPE_U8, out) ||
         count_elements(program, out->scale) != 1 ||
         (between >= 0 && !is_implied(program, &program->nodes[between], out))) {
@@ -241,8 +241,8 @@ static rondo_status rewrite_product(rondo__rewriting *r, size_t n) {
 static rondo_status rewrite_node(rondo__rewriting *r, size_t n) {
     const rondo__node *node = &r->program->nodes[n];
     return r->remove[n] || node->output_count != 1 ? RONDO_STATUS_OK
-           : rondo__node_is(node, "", "Conv")      ? rewrite_convolution(r, n)
-           : rondo__node_is(node, "", "MatMul")    ? rewrite_product(r, n)
+           : rondo__node_is(node, RONDO__OP_Conv)      ? rewrite_convolution(r, n)
+           : rondo__node_is(node, RONDO__OP_MatMul)    ? rewrite_product(r, n)
                                                    : RONDO_STATUS_OK;
 }
 

@@ -15,10 +15,10 @@
 #include "program/passes/rewrite.h"
 #include "program/shapes/specialise.h"
 
-static const rondo__node *get_maker(const rondo_program *program, int32_t value, const char *op) {
+static const rondo__node *get_maker(const rondo_program *program, int32_t value, rondo__op_id op) {
     const int32_t maker = value >= 0 ? program->values[value].producer : -1;
     const rondo__node *node = maker >= 0 ? &program->nodes[maker] : NULL;
-    return node != NULL && rondo__node_is(node, "", op) ? node : NULL;
+    return node != NULL && rondo__node_is(node, op) ? node : NULL;
 }
 
 static bool is_number(const rondo_program *program, int32_t value, float number) {
@@ -28,11 +28,11 @@ static bool is_number(const rondo_program *program, int32_t value, float number)
 
 // The x of the value x^2; RONDO__VALUE_NONE: it is none.
 static int32_t get_base_of_square(const rondo_program *program, int32_t value) {
-    const rondo__node *power = get_maker(program, value, "Pow");
+    const rondo__node *power = get_maker(program, value, RONDO__OP_Pow);
     if (power != NULL && is_number(program, power->inputs[1], 2.0f)) {
         return power->inputs[0];
     }
-    const rondo__node *product = get_maker(program, value, "Mul");
+    const rondo__node *product = get_maker(program, value, RONDO__OP_Mul);
     return product != NULL && product->inputs[0] == product->inputs[1] ? product->inputs[0]
                                                                        : RONDO__VALUE_NONE;
 }
@@ -53,9 +53,9 @@ static bool is_mean_of_rows(const rondo_program *program, const rondo__node *mea
 }
 
 // The node that alone uses the value, if it is this op; -1 otherwise.
-static int32_t get_user(const rondo__rewriting *r, int32_t value, const char *op) {
+static int32_t get_user(const rondo__rewriting *r, int32_t value, rondo__op_id op) {
     const int32_t user = rondo__uses_get_single(&r->uses, value);
-    return user >= 0 && !r->remove[user] && rondo__node_is(&r->program->nodes[user], "", op) ? user
+    return user >= 0 && !r->remove[user] && rondo__node_is(&r->program->nodes[user], op) ? user
                                                                                              : -1;
 }
 
@@ -72,18 +72,18 @@ static int32_t get_result(const rondo__rewriting *r, int32_t node) {
 static int32_t get_quotient(const rondo__rewriting *r, int32_t sum, int32_t x) {
     const rondo_program *program = r->program;
     int32_t inverse = RONDO__VALUE_NONE;
-    const int32_t power = get_user(r, sum, "Pow");
+    const int32_t power = get_user(r, sum, RONDO__OP_Pow);
     if (power >= 0) {
         const rondo__node *node = &program->nodes[power];
         const bool is_it = node->inputs[0] == sum && is_number(program, node->inputs[1], -0.5f);
         inverse = is_it ? node->outputs[0] : RONDO__VALUE_NONE;
     } else {
-        const int32_t root = get_result(r, get_user(r, sum, "Sqrt"));
+        const int32_t root = get_result(r, get_user(r, sum, RONDO__OP_Sqrt));
         if (root < 0) {
             return RONDO__VALUE_NONE;
         }
-        const int32_t division = get_user(r, root, "Div");
-        inverse = get_result(r, get_user(r, root, "Reciprocal"));
+        const int32_t division = get_user(r, root, RONDO__OP_Div);
+        inverse = get_result(r, get_user(r, root, RONDO__OP_Reciprocal));
         if (division >= 0 && program->nodes[division].inputs[1] == root) {
             const rondo__node *node = &program->nodes[division];
             if (node->inputs[0] == x) {
@@ -92,7 +92,7 @@ static int32_t get_quotient(const rondo__rewriting *r, int32_t sum, int32_t x) {
             inverse = is_number(program, node->inputs[0], 1.0f) ? node->outputs[0] : inverse;
         }
     }
-    const int32_t product = inverse >= 0 ? get_user(r, inverse, "Mul") : -1;
+    const int32_t product = inverse >= 0 ? get_user(r, inverse, RONDO__OP_Mul) : -1;
     return product >= 0 && get_other(&program->nodes[product], inverse) == x
                ? get_result(r, product)
                : RONDO__VALUE_NONE;
@@ -121,12 +121,12 @@ static rondo_status make_op(float epsilon, rondo__op *op) {
 static rondo_status rewrite_node(rondo__rewriting *r, size_t n) {
     rondo_program *program = r->program;
     const rondo__node *mean = &program->nodes[n];
-    if (!rondo__node_is(mean, "", "ReduceMean") || r->remove[n] ||
+    if (!rondo__node_is(mean, RONDO__OP_ReduceMean) || r->remove[n] ||
         !is_mean_of_rows(program, mean)) {
         return RONDO_STATUS_OK;
     }
     const int32_t x = get_base_of_square(program, mean->inputs[0]);
-    const int32_t add = x >= 0 ? get_user(r, mean->outputs[0], "Add") : -1;
+    const int32_t add = x >= 0 ? get_user(r, mean->outputs[0], RONDO__OP_Add) : -1;
     float epsilon = 0.0f;
     if (add < 0 || rondo__uses_get_single(&r->uses, mean->inputs[0]) != (int32_t)n ||
         !rondo__match_scalar(program, get_other(&program->nodes[add], mean->outputs[0]),
@@ -134,7 +134,7 @@ static rondo_status rewrite_node(rondo__rewriting *r, size_t n) {
         return RONDO_STATUS_OK;
     }
     const int32_t quotient = get_quotient(r, program->nodes[add].outputs[0], x);
-    const int32_t last = quotient >= 0 ? get_user(r, quotient, "Mul") : -1;
+    const int32_t last = quotient >= 0 ? get_user(r, quotient, RONDO__OP_Mul) : -1;
     const int32_t gain = last >= 0 ? get_other(&program->nodes[last], quotient) : -1;
     if (last < 0 || !is_gain(program, gain, x)) {
         return RONDO_STATUS_OK;

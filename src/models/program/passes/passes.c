@@ -87,7 +87,7 @@ rondo_status rondo__program_simplify(rondo_program *program) {
 
 bool rondo__program_has_quantised(const rondo_program *program) {
     for (size_t n = 0; n < program->node_count; ++n) {
-        if (rondo__node_is(&program->nodes[n], "", "DequantizeLinear")) {
+        if (rondo__node_is(&program->nodes[n], RONDO__OP_DequantizeLinear)) {
             return true;
         }
     }
