@@ -150,6 +150,7 @@ static const kernel_family families[RONDO__OP_ID_COUNT] = {
     EMPTY(OP, ReduceSum, reduce),
     EMPTY(OP, ReduceSumSquare, reduce),
     ROW(OP, Softmax, softmax),
+    ROW(FUSED, Softmax, softmax),
     ROW(OP, GroupNormalization, group_normalization),
     ROW(FUSED, GroupNormalization, fused_group_normalization),
     ROW(OP, InstanceNormalization, group_normalization),

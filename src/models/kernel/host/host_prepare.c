@@ -55,6 +55,7 @@ static const prepare_function families[RONDO__OP_ID_COUNT] = {
     ROW(OP, Split, split),
     ROW(OP, Gather, gather),
     ROW(OP, Softmax, softmax),
+    ROW(FUSED, Softmax, softmax),
     ROW(OP, LogSoftmax, softmax),
     ROW(OP, LayerNormalization, layer_normalization),
     ROW(OP, RMSNormalization, layer_normalization),
