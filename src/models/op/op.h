@@ -291,6 +291,15 @@ struct rondo__op_def {
 // Behind `.id = `: identity, domain and name of a row.
 #define RONDO_OP_NAME(domain_, name_) \
     RONDO__##domain_##_##name_, .domain = RONDO_OP_DOMAIN_##domain_, .name = #name_
+// A row: domain and name of op_list.h, first and last opset, fewest and most inputs, fewest and most
+// outputs, then columns by name.
+#define RONDO_OP_ROW(domain_, name_, first, last, least_inputs, most_inputs, least_outputs, \
+                     most_outputs, ...)                                                     \
+    {                                                                                       \
+        .id = RONDO_OP_NAME(domain_, name_), .opset_min = first, .opset_max = last,         \
+        .input_min = least_inputs, .input_max = most_inputs, .output_min = least_outputs,   \
+        .output_max = most_outputs, __VA_ARGS__                                             \
+    }
 
 // The family tables, each ended by an entry with name NULL. One line for each table that exists.
 // clang-format off

@@ -672,13 +672,10 @@ static rondo_status check_projected(const rondo__op *op) {
                : rondo__op_fail_unsupported(op, "attribute past_present_share_buffer");
 }
 
-#define ENTRY(op_name, least, most, outputs, attribute_list, check_function)                     \
-    {                                                                                            \
-        .id = RONDO_OP_NAME(MS, op_name), .opset_min = 1, .opset_max = 1, .input_min = (least),  \
-        .input_max = (most), .output_min = 1, .output_max = (outputs),                           \
-        .capture = RONDO__CAPTURE_YES, .attributes = (attribute_list), .infer = infer_attention, \
-        .compute = compute_attention, .check = (check_function)                                  \
-    }
+#define ENTRY(op_name, least, most, outputs, attribute_list, check_function)                \
+    RONDO_OP_ROW(MS, op_name, 1, 1, least, most, 1, outputs, .capture = RONDO__CAPTURE_YES, \
+                 .attributes = (attribute_list), .infer = infer_attention,                  \
+                 .compute = compute_attention, .check = (check_function))
 
 const rondo__op_def rondo__op_table_attention_microsoft[] = {
     ENTRY(Attention, 2, 7, 2, projected_attributes, check_projected),

@@ -313,14 +313,11 @@ static rondo_status check_product(const rondo__op *op) {
                : rondo__op_fail_unsupported(op, "attribute weight_prepacked");
 }
 
-#define ENTRY(op_name, least, most, attribute_list, infer_function, compute_function,             \
-              check_function, ...)                                                                \
-    {                                                                                             \
-        .id = RONDO_OP_NAME(MS, op_name), .opset_min = 1, .opset_max = 1, .input_min = (least),   \
-        .input_max = (most), .output_min = 1, .output_max = 1, .capture = RONDO__CAPTURE_YES,     \
-        .attributes = (attribute_list), .infer = (infer_function), .compute = (compute_function), \
-        .check = (check_function), __VA_ARGS__                                                    \
-    }
+#define ENTRY(op_name, least, most, attribute_list, infer_function, compute_function, \
+              check_function, ...)                                                    \
+    RONDO_OP_ROW(MS, op_name, 1, 1, least, most, 1, 1, .capture = RONDO__CAPTURE_YES, \
+                 .attributes = (attribute_list), .infer = (infer_function),           \
+                 .compute = (compute_function), .check = (check_function), __VA_ARGS__)
 
 const rondo__op_def rondo__op_table_bits[] = {
     ENTRY(MatMulNBits, 3, 6, product_attributes, infer_bits_product, compute_bits_product,
