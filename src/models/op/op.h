@@ -357,6 +357,8 @@ RONDO_OP_TABLE_MAP(RONDO_OP_TABLE_DECLARE)
 
 // The entry for an op at a model opset; NULL when there is none. Domain "ai.onnx" equals "".
 const rondo__op_def *rondo__op_lookup(const char *domain, const char *name, int32_t opset);
+// The row of an op's newest version; there is one of each op.
+const rondo__op_def *rondo__op_get_def(rondo__op_id id);
 // The versions of the opset in which there is an op of this name; false when there is none.
 bool rondo__op_get_versions(const char *domain, const char *name, int32_t *out_min,
                             int32_t *out_max);

@@ -18,7 +18,9 @@ enum { INPUT_COUNT = 8, SCALE = 4, FACTOR, BIAS, RESIDUAL };
 // The op of ONNX that makes the sums, from the first four inputs. Borrows everything of `op`.
 static rondo__op get_sum_op(const rondo__op *op) {
     rondo__op inner = *op;
-    inner.def = rondo__op_lookup("", op->def->name, RONDO_OP_OPSET_MAX);
+    inner.def =
+        rondo__op_get_def(op->def->id == RONDO__FUSED_MatMulInteger ? RONDO__OP_MatMulInteger
+                                                                    : RONDO__OP_ConvInteger);
     return inner;
 }
 

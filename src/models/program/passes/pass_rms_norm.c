@@ -56,7 +56,7 @@ static bool is_mean_of_rows(const rondo_program *program, const rondo__node *mea
 static int32_t get_user(const rondo__rewriting *r, int32_t value, rondo__op_id op) {
     const int32_t user = rondo__uses_get_single(&r->uses, value);
     return user >= 0 && !r->remove[user] && rondo__node_is(&r->program->nodes[user], op) ? user
-                                                                                             : -1;
+                                                                                         : -1;
 }
 
 // The other operand of a node of two, of which `value` is one.
@@ -111,10 +111,7 @@ static bool is_gain(const rondo_program *program, int32_t gain, int32_t x) {
 
 static rondo_status make_op(float epsilon, rondo__op *op) {
     *op = (rondo__op){.opset = RONDO_OP_OPSET_MAX,
-                      .def = rondo__op_lookup("", "RMSNormalization", RONDO_OP_OPSET_MAX)};
-    if (op->def == NULL) {
-        return RONDO_FAIL(INTERNAL, "RMSNormalization is not registered");
-    }
+                      .def = rondo__op_get_def(RONDO__OP_RMSNormalization)};
     return rondo__op_set_float(op, "epsilon", epsilon);
 }
 
