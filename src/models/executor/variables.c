@@ -176,6 +176,18 @@ static rondo_status set_state(rondo_executor *executor, rondo__state *state, con
                              name, rondo_dtype_get_name(declared->dtype),
                              rondo_dtype_get_name(tensor->dtype));
     }
+    bool fits = !declared->has_shape || declared->rank == tensor->shape.rank;
+    for (int32_t d = 0; fits && declared->has_shape && d < declared->rank; ++d) {
+        fits = declared->dims[d].number < 0 || declared->dims[d].number == tensor->shape.extent[d];
+    }
+    if (!fits) {
+        char have[96];
+        char want[128];
+        return RONDO_FAIL_AS(
+            "rondo_executor_set_variable", INVALID, "\"%s\" has shape %s, the tensor %s", name,
+            rondo__value_format_shape(executor->source, declared, want, sizeof want),
+            rondo_shape_format(&tensor->shape, have, sizeof have));
+    }
     RETURN_IF_ERROR(rondo__state_set(executor, state, tensor));
     return rondo_stream_synchronize(executor->stream);
 }

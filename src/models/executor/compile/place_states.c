@@ -317,17 +317,39 @@ rondo_status rondo__states_find_carriers(const rondo_executor *executor, const r
     return is_there ? RONDO_STATUS_OK : RONDO_STATUS_NO_MEMORY;
 }
 
-void rondo__states_take_over(const rondo_executor *executor, rondo__plan *plan,
-                             const size_t *first_uses, size_t *last_uses) {
+// The place in the plan of the first op that makes a part of `root`; SIZE_MAX: none does.
+static size_t find_first_maker(const rondo__plan *plan, int32_t root) {
+    size_t place = 0;
+    for (size_t s = 0; s < plan->step_count; ++s) {
+        const rondo__step *step = &plan->steps[s];
+        const bool has_kernels = rondo__step_has_kernels(step);
+        const size_t count = has_kernels ? step->item_count : 1;
+        for (size_t i = 0; i < count; ++i, ++place) {
+            const size_t n = has_kernels ? plan->items[step->first_item + i].node : step->node;
+            const rondo__node *node = &plan->program->nodes[n];
+            for (size_t k = 0; k < node->output_count; ++k) {
+                if (node->outputs[k] >= 0 && plan->slots[node->outputs[k]].root == root) {
+                    return place;
+                }
+            }
+        }
+    }
+    return SIZE_MAX;
+}
+
+void rondo__states_take_over(const rondo_executor *executor, rondo__plan *plan, size_t *last_uses) {
     for (size_t i = 0; i < plan->program->input_count && plan->peer_count == 0; ++i) {
         const int32_t input = plan->program->inputs[i];
         rondo__slot *old = NULL;
         rondo__slot *update = find_update(executor, plan, i, &old);
-        if (update == NULL || update->is_bound ||
-            last_uses[input] >= first_uses[update - plan->slots]) {
+        if (update == NULL || update->is_bound) {
             continue;
         }
         const int32_t root = (int32_t)(update - plan->slots);
+        const size_t made_at = find_first_maker(plan, root);
+        if (made_at == SIZE_MAX || last_uses[input] >= made_at) {
+            continue;
+        }
         last_uses[input] = last_uses[root];
         for (size_t v = 0; v < plan->program->value_count; ++v) {
             plan->slots[v].root = plan->slots[v].root == root ? input : plan->slots[v].root;

@@ -27,10 +27,9 @@ void rondo__states_bind_slots(const rondo_executor *executor, rondo__plan *plan)
 RONDO_MUST_USE rondo_status rondo__states_find_carriers(const rondo_executor *executor,
                                                         const rondo__plan *plan, int32_t *carriers);
 
-// Lets new values that are begun when the old ones are done with have their memory. By roots: the
-// first and last place in the plan at which they are used.
-void rondo__states_take_over(const rondo_executor *executor, rondo__plan *plan,
-                             const size_t *first_uses, size_t *last_uses);
+// Lets new values that are begun when the old ones are done with have their memory. `last_uses`: by
+// root, the last place in the plan at which it is used.
+void rondo__states_take_over(const rondo_executor *executor, rondo__plan *plan, size_t *last_uses);
 
 // Whether an item writes the memory of a state.
 bool rondo__states_are_written(const rondo__plan *plan);

@@ -224,7 +224,8 @@ static void join_in_place(lifetimes *l, rondo__plan *plan, const int32_t *carrie
             const uint64_t mask = plan->items[n].kernel->in_place_inputs;
             const int32_t output = mask != 0 ? node->outputs[0] : -1;
             if (output < 0 || plan->slots[output].kind != RONDO__SLOT_ARENA ||
-                plan->slots[output].root != output || l->first[output] != place) {
+                plan->slots[output].root != output ||
+                (l->first[output] != place && carriers[output] < 0)) {
                 continue;
             }
             for (size_t i = 0; i < node->input_count && i < 64; ++i) {
@@ -560,7 +561,7 @@ rondo_status rondo__plan_assign_slots(rondo_executor *executor, rondo__plan *pla
         goto free_lists;
     }
     join_in_place(&l, plan, carriers);
-    rondo__states_take_over(executor, plan, l.first, l.last);
+    rondo__states_take_over(executor, plan, l.last);
     plan->writes_states = rondo__states_are_written(plan);
     mark_bound(executor, plan);
     if (plan->sides != NULL) {

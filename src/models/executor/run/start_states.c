@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "executor/run/put_states.h"
+#include "op/half.h"
 #include "op/support.h"
 #include "program/edit.h"
 #include "rondo/random.h"
@@ -81,8 +82,6 @@ static distribution get_distribution(const rondo_start *start, const rondo_shape
     const double fan = is_he ? f.in : f.in + f.out;
     const double deviation = fan > 0 ? gain * sqrt(2 / fan) : 0;
     switch (start->kind) {
-        case RONDO_START_CONSTANT:
-            return (distribution){false, start->a, start->a};
         case RONDO_START_UNIFORM:
         case RONDO_START_NORMAL:
             return (distribution){start->kind == RONDO_START_NORMAL, start->a, start->b};
@@ -117,20 +116,43 @@ static rondo_status draw(rondo_executor *executor, const rondo_start *start, con
 
 // ---- constants --------------------------------------------------------------------------------
 
-// Whole numbers, bools, and zeros of all types. What the words of the number leave out is its sign.
+// The bits of an element of a type that rondo_builder_add_variable lets through.
+static uint64_t get_bits(rondo_dtype dtype, double number) {
+    uint64_t bits = 0;
+    uint16_t half = 0;
+    const float single = (float)number;
+    switch (dtype) {
+        case RONDO_DTYPE_F64:
+            memcpy(&bits, &number, sizeof number);
+            return bits;
+        case RONDO_DTYPE_F32:
+            memcpy(&bits, &single, sizeof single);
+            return bits;
+        case RONDO_DTYPE_F16:
+        case RONDO_DTYPE_BF16:
+            rondo__half_from_float_array(dtype, &single, &half, 1);
+            return half;
+        case RONDO_DTYPE_BOOL:
+            return number != 0;
+        default:
+            return number < 0 ? (uint64_t)(int64_t)number : (uint64_t)number;
+    }
+}
+
+// Stream fills know elements of up to four bytes; others are zeros, or are copied.
 static rondo_status fill(rondo_executor *executor, double number, const rondo_tensor *to) {
     const size_t bytes = rondo_dtype_get_bytes(to->dtype);
     const size_t count = (size_t)rondo_shape_get_count(&to->shape);
-    const int64_t whole = to->dtype == RONDO_DTYPE_BOOL ? number != 0 : (int64_t)number;
-    if (bytes <= 4 || whole == 0) {
-        const bool is_zero = whole == 0;
-        return rondo_stream_fill(executor->stream, to->data, (uint32_t)whole,
-                                 is_zero ? 1 : (uint32_t)bytes, is_zero ? bytes * count : count);
+    const uint64_t bits = get_bits(to->dtype, number);
+    if (bytes <= 4 || bits == 0) {
+        const size_t width = bits == 0 ? 1 : bytes;
+        return rondo_stream_fill(executor->stream, to->data, (uint32_t)bits, (uint32_t)width,
+                                 count * bytes / width);
     }
     rondo_tensor all = {0};
     RETURN_IF_ERROR(rondo_tensor_init(to->dtype, &to->shape, &all));
     for (size_t i = 0; i < count; ++i) {
-        memcpy((char *)all.data + i * bytes, &whole, bytes);
+        memcpy((char *)all.data + i * bytes, &bits, bytes);
     }
     rondo_status status = rondo_tensor_copy(executor->stream, &all, to);
     const rondo_status waited = rondo_stream_synchronize(executor->stream);
@@ -146,10 +168,8 @@ static rondo_status put_start(rondo_executor *executor, const rondo__state *stat
     if (rondo_shape_get_count(&to->shape) == 0) {
         return RONDO_STATUS_OK;
     }
-    const bool is_whole = rondo__dtype_is_integer(to->dtype) || to->dtype == RONDO_DTYPE_BOOL;
-    const double number = variable->start.a;
-    return variable->start.kind == RONDO_START_CONSTANT && (is_whole || number == 0)
-               ? fill(executor, number, to)
+    return variable->start.kind == RONDO_START_CONSTANT
+               ? fill(executor, variable->start.a, to)
                : draw(executor, &variable->start, get_value(executor, state)->name, to);
 }
 
