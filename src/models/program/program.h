@@ -180,6 +180,9 @@ RONDO_MUST_USE rondo_status rondo__program_clone_whole(const rondo_program *prog
 RONDO_MUST_USE rondo_status rondo__program_override(const rondo_program *program,
                                                     const bool *is_fed,
                                                     rondo_program **out_program);
+// Makes a constant, also where bodies use it, an input behind the others. Nothing else has the
+// program yet; after a failure it is good for nothing.
+RONDO_MUST_USE rondo_status rondo__program_free_constant(rondo_program *program, int32_t value);
 // Deep copy of structure and attributes; constants share their bytes.
 // A clone in which a constant, also where bodies use it, is another of the same dtype and shape,
 // whose bytes it shares. Its optionals are those of the program.

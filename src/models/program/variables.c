@@ -166,6 +166,61 @@ rondo_status rondo_builder_add_variable(rondo_builder *builder, const rondo_port
     return status;
 }
 
+// ---- parameters that become variables ---------------------------------------------------------
+
+static void drop_optional(rondo_program *program, int32_t value) {
+    size_t kept = 0;
+    for (size_t i = 0; i < program->optional_count; ++i) {
+        if (program->optionals[i].value != value) {
+            program->optionals[kept++] = program->optionals[i];
+        }
+    }
+    program->optional_count = kept;
+}
+
+static rondo_status make_variable(rondo_program *program, int32_t value) {
+    rondo__variable variable = {.value = value,
+                                .update = RONDO__VALUE_NONE,
+                                .start = {.struct_size = sizeof variable.start,
+                                          .kind = RONDO_START_TENSOR}};
+    rondo_tensor_share(&program->values[value].constant, &variable.first);
+    rondo_status status = add_variable(program, &variable);
+    rondo_tensor_deinit(&variable.first);
+    if (status == RONDO_STATUS_OK) {
+        drop_optional(program, value);
+        status = rondo__program_free_constant(program, value);
+    }
+    return status;
+}
+
+rondo_status rondo_program_make_variables(const rondo_program *program, const char *const *names,
+                                          size_t name_count, rondo_program **out_program) {
+    if (program == NULL || out_program == NULL || (names == NULL && name_count > 0)) {
+        return RONDO_FAIL(INVALID, "%s is NULL",
+                          program == NULL       ? "program"
+                          : out_program == NULL ? "out_program"
+                                                : "names");
+    }
+    rondo_program *copy = NULL;
+    *out_program = NULL;
+    RETURN_IF_ERROR(rondo__program_clone_whole(program, &copy));
+    rondo_status status = RONDO_STATUS_OK;
+    for (size_t i = 0; i < name_count && status == RONDO_STATUS_OK; ++i) {
+        const int32_t value =
+            names[i] != NULL ? rondo__program_find_value(copy, names[i]) : RONDO__VALUE_NONE;
+        const bool is_there = value >= 0 && rondo__dtype_is_plain(copy->values[value].constant.dtype);
+        status = is_there ? make_variable(copy, value)
+                          : RONDO_FAIL(INVALID, "the program has no parameter of numbers \"%.60s\"",
+                                       names[i] != NULL ? names[i] : "(null)");
+    }
+    if (status != RONDO_STATUS_OK) {
+        rondo_program_destroy(copy);
+        return status;
+    }
+    *out_program = copy;
+    return RONDO_STATUS_OK;
+}
+
 // ---- updates ----------------------------------------------------------------------------------
 
 static bool is_output(const rondo_program *program, int32_t value) {
