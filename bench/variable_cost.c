@@ -191,11 +191,12 @@ static int time_weight(const char *path, const char *device_name, const char *na
     const double both_ms = get_median(replaced, WEIGHT_RUNS);
     rondo_executor_stats stats = {.struct_size = sizeof stats};
     must(rondo_executor_get_stats(executor, &stats));
-    printf("\"%s\" (%.1f KiB) on %s: a run %.3f ms, replaced and run %.3f ms: %.3f ms more; "
-           "%llu plans made, capture %.3f ms\n",
-           name, (double)rondo_tensor_get_bytes(&copy) / 1024.0, device_name, run_ms, both_ms,
-           both_ms - run_ms, (unsigned long long)stats.plan_miss_count,
-           (double)stats.capture_ns / 1e6);
+    printf(
+        "\"%s\" (%.1f KiB) on %s: a run %.3f ms, replaced and run %.3f ms: %.3f ms more; "
+        "%llu plans made, capture %.3f ms\n",
+        name, (double)rondo_tensor_get_bytes(&copy) / 1024.0, device_name, run_ms, both_ms,
+        both_ms - run_ms, (unsigned long long)stats.plan_miss_count,
+        (double)stats.capture_ns / 1e6);
     for (size_t i = 0; i < feed_count; ++i) {
         rondo_tensor_deinit(&feeds[i].tensor);
     }

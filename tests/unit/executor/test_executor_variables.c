@@ -22,7 +22,8 @@ static rondo_tensor on_host(float *values) {
     return (rondo_tensor){.dtype = RONDO_DTYPE_F32, .shape = row, .data = values};
 }
 
-static void add_node(rondo_builder *b, const char *op, const char *x, const char *y, const char *out) {
+static void add_node(rondo_builder *b, const char *op, const char *x, const char *y,
+                     const char *out) {
     OK(rondo_builder_add_node(b, op, (const char *[]){x, y}, y != NULL ? 2 : 1,
                               (const char *[]){out}, 1, NULL));
 }
@@ -279,13 +280,14 @@ static void test_executor_variables__a_failure_is_remembered(void **state) {
     int lost_count = 0;
     for (int mode = 0; mode < 2 && on_devices_is_fake(); ++mode) {
         OK(rondo_executor_set_graphs(w.executor, mode == 0 ? RONDO_GRAPHS_OFF : RONDO_GRAPHS_ON));
-        rondo_status status = RONDO_STATUS_DRIVER;
-        for (long n = 1; status != RONDO_STATUS_OK; ++n) {
+        bool has_failed = true;
+        for (long n = 0; has_failed; ++n) {
             rondo_tensor now;
             OK(rondo_executor_reset_variables(w.executor));
             fake_cuda_fail_nth(n, 999);
-            status = rondo_executor_run(w.executor, &feed, 1, NULL, 0);
-            fake_cuda_fail_nth(0, 0);
+            const rondo_status status = rondo_executor_run(w.executor, &feed, 1, NULL, 0);
+            has_failed = fake_cuda_has_failed();
+            fake_cuda_fail_nth(-1, 0);
             if (rondo_executor_get_variable(w.executor, "sum", &now) != RONDO_STATUS_OK) {
                 EXPECT(STATE, "may have written",
                        rondo_executor_run(w.executor, &feed, 1, NULL, 0));
@@ -296,14 +298,14 @@ static void test_executor_variables__a_failure_is_remembered(void **state) {
             assert_true(read_one(w.executor, "sum") == (status == RONDO_STATUS_OK ? 3 : 2));
         }
     }
-    assert_true(lost_count >= 2 || !on_devices_is_fake());
+    assert_true(lost_count >= 2 || fake_cuda_count_calls(NULL) == 0);  // 0: another driver
     close_world(&w);
 }
 
 // ---- on real kernels: the host, and a GPU where there is one ------------------------------------
 
 // A table of rows, of which each run reads some and adds to some; ids may come twice.
-enum { ROWS = 512, COLUMNS = 96, IDS = 24 };
+enum { ROWS = 2048, COLUMNS = 96, IDS = 24 };
 
 static const rondo_shape table_shape = {.rank = 2, .extent = {ROWS, COLUMNS}};
 static const rondo_shape ids_shape = {.rank = 2, .extent = {IDS, 1}};
@@ -345,8 +347,8 @@ static void build_table(const char *op, const char *reduction, rondo_program **o
                               (const char *[]){"each"}, 1, NULL));
     OK(rondo_builder_add_node(b, op, (const char *[]){"table", is_nd ? "ids" : "each", "step"}, 3,
                               (const char *[]){"table.next"}, 1, &options));
-    OK(rondo_builder_add_node(b, "ReduceSum", (const char *[]){"table"}, 1,
-                              (const char *[]){"sum"}, 1, NULL));  // of the old table
+    OK(rondo_builder_add_node(b, "ReduceSum", (const char *[]){"table"}, 1, (const char *[]){"sum"},
+                              1, NULL));  // of the old table
     OK(rondo_builder_add_output(b, "rows", NULL));
     OK(rondo_builder_add_output(b, "sum", NULL));
     OK(rondo_builder_set_update(b, "table", "table.next"));
