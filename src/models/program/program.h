@@ -169,6 +169,12 @@ RONDO_MUST_USE rondo_status rondo__program_add_optional(rondo_program *program, 
                                                         const rondo__value *declared);
 // The variable that a value is; NULL: none.
 rondo__variable *rondo__program_find_variable(const rondo_program *program, int32_t value);
+// Makes an input, or a constant with which one starts, a variable, as a file says.
+//
+// Errors:    BAD_DATA (what does not fit), NO_MEMORY.
+RONDO_MUST_USE rondo_status rondo__program_add_saved_variable(rondo_program *program, int32_t value,
+                                                              int32_t update,
+                                                              const rondo_start *start);
 // Gives `copy`, a clone whose values have the same numbers, the variables of `program`.
 RONDO_MUST_USE rondo_status rondo__program_copy_variables(const rondo_program *program,
                                                           rondo_program *copy);

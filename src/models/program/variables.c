@@ -316,6 +316,51 @@ rondo_status rondo_program_set_update(rondo_program *program, const char *input,
     return add_variable(program, &fresh);
 }
 
+// ---- from a file ------------------------------------------------------------------------------
+
+static bool is_input(const rondo_program *program, int32_t value) {
+    bool is = false;
+    for (size_t i = 0; i < program->declared_count; ++i) {
+        is = is || program->inputs[i] == value;
+    }
+    return is;
+}
+
+static rondo_status check_saved(const rondo_program *program, int32_t value, int32_t update,
+                                const rondo_start *start) {
+    static const char call[] = "rondo_program_load_onnx";
+    const bool is_tensor = start->kind == RONDO_START_TENSOR;
+    const rondo__value *v = &program->values[value];
+    const rondo_dtype dtype = is_tensor ? v->constant.dtype : v->dtype;
+    bool fits = start->kind >= RONDO_START_NONE && start->kind <= RONDO_START_TENSOR &&
+                rondo__dtype_is_plain(dtype) && is_input(program, value) == !is_tensor &&
+                rondo__program_find_variable(program, value) == NULL &&
+                (update == RONDO__VALUE_NONE || is_output(program, update));
+    if (fits && !is_tensor) {
+        fits = check_drawn(v, start, call) == RONDO_STATUS_OK;
+    }
+    if (fits && update != RONDO__VALUE_NONE) {
+        const rondo_dtype made = program->values[update].dtype;
+        fits = made == RONDO_DTYPE_NONE || made == dtype;
+    }
+    return fits ? RONDO_STATUS_OK
+                : RONDO_FAIL_AS(call, BAD_DATA,
+                                "the metadata of variable \"%.60s\" does not fit the graph",
+                                v->name);
+}
+
+rondo_status rondo__program_add_saved_variable(rondo_program *program, int32_t value,
+                                               int32_t update, const rondo_start *start) {
+    RETURN_IF_ERROR(check_saved(program, value, update, start));
+    if (start->kind == RONDO_START_TENSOR) {
+        RETURN_IF_ERROR(make_variable(program, value));
+        program->variables[program->variable_count - 1].update = update;
+        return RONDO_STATUS_OK;
+    }
+    const rondo__variable variable = {.value = value, .update = update, .start = *start};
+    return add_variable(program, &variable);
+}
+
 // ---- reading back -----------------------------------------------------------------------------
 
 rondo_status rondo_program_list_variables(const rondo_program *program, size_t capacity,

@@ -6,10 +6,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
+
+#include <unistd.h>
 
 #include "rondo/models.h"
 #include "support/on_devices.h"
@@ -508,6 +511,75 @@ static void test_executor_variables__starts_are_drawn(void **state) {
     rondo_device_release(device);
 }
 
+// Saved after some runs, a program goes on from there; so does one that has not run yet.
+static void test_executor_variables__files_keep_them(void **state) {
+    (void)state;
+    rondo_builder *b;
+    world w;
+    rondo_program *programs[3];
+    rondo_device *device;
+    char path[] = "variables-XXXXXX";
+    const int file = mkstemp(path);
+    assert_true(file >= 0);
+    close(file);
+    OK(rondo_builder_create(NULL, &b));
+    add_input(b, "x");
+    add_variable(b, "sum", 2);
+    const rondo_port port = {.struct_size = sizeof port,
+                             .name = "noise",
+                             .dtype = RONDO_DTYPE_F32,
+                             .rank = 1,
+                             .extent = {COUNT}};
+    const rondo_start normal = {.struct_size = sizeof normal,
+                                .kind = RONDO_START_HE_NORMAL,
+                                .a = 1.5,
+                                .seed = UINT64_MAX,
+                                .fan_in = 7};
+    OK(rondo_builder_add_variable(b, &port, &normal));
+    add_node(b, "Add", "sum", "x", "next");
+    add_node(b, "Add", "next", "noise", "y");
+    OK(rondo_builder_set_update(b, "sum", "next"));
+    OK(rondo_builder_add_output(b, "y", NULL));
+    open_world(&w, b);
+    OK(rondo_program_save_onnx(w.program, path));
+    OK(rondo_program_load_onnx(path, &programs[0]));
+    float x[COUNT] = {0, 0, 0, 5}, y[4][COUNT];
+    const rondo_binding feed = {"x", on_host(x)};
+    for (int i = 0; i < 2; ++i) {
+        rondo_binding fetch = {"y", on_host(y[3])};
+        OK(rondo_executor_run(w.executor, &feed, 1, &fetch, 1));
+    }
+    OK(rondo_executor_snapshot(w.executor, &programs[1]));
+    OK(rondo_program_save_onnx(programs[1], path));
+    OK(rondo_program_load_onnx(path, &programs[2]));
+    rondo_variable listed[2];
+    size_t count = 0;
+    OK(rondo_program_list_variables(programs[2], 2, listed, &count));
+    assert_int_equal(count, 2);
+    assert_string_equal(listed[0].update, "next");
+    assert_null(listed[1].update);
+    assert_int_equal(listed[1].start.kind, RONDO_START_TENSOR);
+    OK(rondo_device_open("host", &device));
+    for (int i = 0; i < 3; ++i) {
+        rondo_executor *executor;
+        OK(rondo_executor_create(programs[i], device, NULL, &executor));
+        for (int run = 0; run < (i == 0 ? 3 : 1); ++run) {
+            rondo_binding fetch = {"y", on_host(y[i])};
+            OK(rondo_executor_run(executor, &feed, 1, &fetch, 1));
+        }
+        rondo_executor_destroy(executor);
+        rondo_program_destroy(programs[i]);
+    }
+    rondo_device_release(device);
+    rondo_binding fetch = {"y", on_host(y[3])};
+    OK(rondo_executor_run(w.executor, &feed, 1, &fetch, 1));
+    for (int i = 0; i < 3; ++i) {
+        assert_memory_equal(y[i], y[3], sizeof y[3]);
+    }
+    assert_int_equal(remove(path), 0);
+    close_world(&w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_executor_variables__a_sum_grows_where_it_lies),
@@ -519,6 +591,7 @@ int main(void) {
     const struct CMUnitTest with_kernels[] = {
         cmocka_unit_test(test_executor_variables__rows_are_updated_where_they_lie),
         cmocka_unit_test(test_executor_variables__starts_are_drawn),
+        cmocka_unit_test(test_executor_variables__files_keep_them),
     };
     return ON_DEVICES(tests) + ON_DEVICES(with_kernels) + OVER_THE_FAKE(tests, NULL);
 }
