@@ -178,29 +178,41 @@ static rondo_status check_memory(const recording *r) {
     return RONDO_STATUS_OK;
 }
 
-// What a state becomes must be of its shape, and stand in memory that no other state has.
+// Where a state lies, and the root of what it becomes; NULL: it stays what it is.
+static const rondo__slot *get_old(const recording *r, const rondo__state *state) {
+    return &r->plan->slots[r->plan->program->inputs[state->input]];
+}
+
+static const rondo__slot *get_update(const recording *r, const rondo__state *state) {
+    return state->output != RONDO__STATE_NO_OUTPUT
+               ? &r->plan->slots[r->plan->program->outputs[state->output]]
+               : NULL;
+}
+
+// Whether a state becomes what another is, which gets a new value, too.
+static bool is_borrowed(const recording *r, const rondo__state *state) {
+    const rondo__slot *update = get_update(r, state);
+    const rondo__slot *root = update != NULL ? &r->plan->slots[update->root] : NULL;
+    return root != NULL && root->is_kept && root != get_old(r, state);
+}
+
+// A plan must read a state where it lies, and what that becomes must be as large.
 static rondo_status check_state(const recording *r, const rondo__state *state) {
-    const rondo_program *program = r->plan->program;
-    const rondo__slot *in = &r->plan->slots[program->inputs[state->input]];
-    const char *name = program->values[program->inputs[state->input]].name;
-    if (!in->is_kept) {
+    const rondo__slot *old = get_old(r, state);
+    const rondo__slot *update = get_update(r, state);
+    const char *name = r->plan->program->values[r->plan->program->inputs[state->input]].name;
+    if (!old->is_kept) {
         return RONDO_FAIL_AS(call_name, UNSUPPORTED,
                              "input \"%s\" is kept from run to run, and the plan does not read it "
                              "on the device: its value decides shapes, or the processor reads it",
                              name);
     }
-    if (state->output == RONDO__STATE_NO_OUTPUT) {
-        return RONDO_STATUS_OK;
-    }
-    const rondo__slot *out = &r->plan->slots[program->outputs[state->output]];
-    const rondo__slot *root = &r->plan->slots[out->root];
-    const bool is_other = root->is_kept && root != in;
-    return out->kind == RONDO__SLOT_ARENA && out->bytes == in->bytes && !is_other
+    return update == NULL || (update->kind == RONDO__SLOT_ARENA && update->bytes == old->bytes)
                ? RONDO_STATUS_OK
                : RONDO_FAIL_AS(call_name, UNSUPPORTED,
-                               "input \"%s\" is kept from run to run, and what it becomes is %s",
-                               name,
-                               is_other ? "the former value of another input" : "of another size");
+                               "input \"%s\" is kept from run to run, and what it becomes is of "
+                               "another size",
+                               name);
 }
 
 static rondo_status check_states(const recording *r) {
@@ -267,23 +279,41 @@ static rondo_status record_fetches(const recording *r) {
     return RONDO_STATUS_OK;
 }
 
-// What states become, where the kernels have not written it to its place.
-static rondo_status record_states(const recording *r) {
-    const rondo_program *program = r->plan->program;
+// Copies what states become that the kernels have not written to its place: what lies in other
+// states first to room behind the arena.
+static rondo_status record_states(const recording *r, bool is_first) {
+    char *room = (char *)r->run->arena + r->plan->memory.arena_bytes;
     for (const rondo__state *state = r->executor->root->caller.states; state != NULL;
          state = state->next) {
-        if (state->output == RONDO__STATE_NO_OUTPUT) {
+        const rondo__slot *update = get_update(r, state);
+        const bool is_other = is_borrowed(r, state);
+        if (update == NULL || (is_first && !is_other)) {
             continue;
         }
-        const int32_t output = program->outputs[state->output];
-        const rondo__slot *in = &r->plan->slots[program->inputs[state->input]];
-        const void *from = rondo__stand_ins_find(&r->places, output);
-        if (from != in->address) {
-            RETURN_IF_ERROR(rondo_stream_copy(r->stream, in->address, from, in->bytes,
-                                              RONDO_COPY_DEVICE_TO_DEVICE));
+        const rondo__slot *old = get_old(r, state);
+        const void *made =
+            rondo__stand_ins_find(&r->places, r->plan->program->outputs[state->output]);
+        const void *from = is_other && !is_first ? room : made;
+        void *to = is_first ? room : old->address;
+        room += is_other ? rondo__align_up(old->bytes, RONDO__ARENA_ALIGNMENT) : 0;
+        if (from != to) {
+            RETURN_IF_ERROR(
+                rondo_stream_copy(r->stream, to, from, old->bytes, RONDO_COPY_DEVICE_TO_DEVICE));
         }
     }
     return RONDO_STATUS_OK;
+}
+
+// The arena, and room for states that become what others were.
+static size_t measure_arena(const recording *r) {
+    size_t bytes = r->plan->memory.arena_bytes;
+    for (const rondo__state *state = r->executor->root->caller.states; state != NULL;
+         state = state->next) {
+        bytes += is_borrowed(r, state)
+                     ? rondo__align_up(get_old(r, state)->bytes, RONDO__ARENA_ALIGNMENT)
+                     : 0;
+    }
+    return bytes;
 }
 
 // Calls of the executor do not end loops in a graph of the program's, nor tell what its data was.
@@ -296,7 +326,8 @@ static rondo_status record_nodes(const recording *r) {
     root->resources.watch = watch;
     RETURN_IF_ERROR(status);
     RETURN_IF_ERROR(record_fetches(r));
-    return record_states(r);
+    RETURN_IF_ERROR(record_states(r, true));
+    return record_states(r, false);
 }
 
 // ---- the call ---------------------------------------------------------------------------------
@@ -321,7 +352,7 @@ static rondo_status prepare(recording *r) {
     rondo__plan_pin(run->plan);
     pin_states(run, 1);
     r->run = run;
-    rondo_status status = take_arena(run, r->plan->memory.arena_bytes);
+    rondo_status status = take_arena(run, measure_arena(r));
     if (status == RONDO_STATUS_OK) {
         status = take_constants(r);
     }
