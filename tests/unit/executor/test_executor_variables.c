@@ -680,6 +680,74 @@ static void test_executor_variables__a_cache_stays_in_its_place(void **state) {
     rondo_device_release(device);
 }
 
+// Rows are appended to a log of a stated capacity: only those are written.
+static void test_executor_variables__a_log_is_appended_to(void **state) {
+    (void)state;
+    enum { WIDTH = 256, ROUNDS = 8, BEGUN = 32 };
+    rondo_builder *b;
+    world w;
+    float *all = calloc((BEGUN + ROUNDS) * WIDTH, sizeof *all);
+    rondo_port log = {.struct_size = sizeof log, .name = "log", .dtype = RONDO_DTYPE_F32, .rank = 2};
+    log.extent[0] = -1;
+    log.extent[1] = WIDTH;
+    rondo_port x = log;
+    x.name = "x";
+    x.extent[0] = 1;
+    const rondo_attribute axis = {.name = "axis", .kind = RONDO_ATTRIBUTE_INT, .int_value = 0};
+    const rondo_builder_node_options options = {
+        .struct_size = sizeof options, .attributes = &axis, .attribute_count = 1};
+    assert_non_null(all);
+    OK(rondo_builder_create(NULL, &b));
+    OK(rondo_builder_add_input(b, &x));
+    OK(rondo_builder_add_variable(b, &log, NULL));
+    OK(rondo_builder_add_node(b, "Concat", (const char *[]){"log", "x"}, 2,
+                              (const char *[]){"log.next"}, 1, &options));
+    add_node(b, "ReduceSum", "log", NULL, "before");
+    OK(rondo_builder_add_output(b, "before", NULL));
+    OK(rondo_builder_set_update(b, "log", "log.next"));
+    open_world(&w, b);
+    rondo_tensor begun = {
+        .dtype = RONDO_DTYPE_F32, .shape = {.rank = 2, .extent = {BEGUN, WIDTH}}, .data = all};
+    for (int i = 0; i < BEGUN * WIDTH; ++i) {
+        all[i] = (float)(i % 3);
+    }
+    OK(rondo_executor_reserve_variable(w.executor, "log",
+                                       (BEGUN + ROUNDS) * WIDTH * sizeof *all));
+    OK(rondo_executor_set_variable(w.executor, "log", &begun));
+    const void *place = get_address(w.executor, "log");
+    for (int round = 0; round < ROUNDS; ++round) {
+        float *row_at = all + (BEGUN + round) * WIDTH;
+        float want = 0;
+        for (int i = 0; i < (BEGUN + round) * WIDTH; ++i) {
+            want += all[i];
+        }
+        for (int i = 0; i < WIDTH; ++i) {
+            row_at[i] = (float)((i + round) % 5);
+        }
+        const rondo_binding feed = {"x",
+                                    {.dtype = RONDO_DTYPE_F32,
+                                     .shape = {.rank = 2, .extent = {1, WIDTH}},
+                                     .data = row_at}};
+        rondo_binding fetch = {.name = "before"};
+        OK(rondo_executor_run(w.executor, &feed, 1, &fetch, 1));
+        assert_true(((const float *)fetch.tensor.data)[0] == want);
+        rondo_tensor_deinit(&fetch.tensor);
+        rondo_tensor now, read;
+        OK(rondo_executor_get_variable(w.executor, "log", &now));
+        assert_ptr_equal(now.data, place);
+        assert_int_equal(now.shape.extent[0], BEGUN + round + 1);
+        OK(rondo_tensor_init(RONDO_DTYPE_F32, &now.shape, &read));
+        OK(rondo_tensor_copy(rondo_executor_get_stream(w.executor), &now, &read));
+        OK(rondo_stream_synchronize(rondo_executor_get_stream(w.executor)));
+        assert_memory_equal(read.data, all, rondo_tensor_get_bytes(&read));
+        rondo_tensor_deinit(&now);
+        rondo_tensor_deinit(&read);
+        assert_true(get_stats(w.executor).arena_bytes < BEGUN * WIDTH * sizeof *all / 2);
+    }
+    close_world(&w);
+    free(all);
+}
+
 // y = x W + (x A) B: adapters A and B of low rank are swapped under the plan and its graph.
 static void test_executor_variables__adapters_are_swapped(void **state) {
     (void)state;
@@ -760,6 +828,7 @@ int main(void) {
         cmocka_unit_test(test_executor_variables__starts_are_drawn),
         cmocka_unit_test(test_executor_variables__files_keep_them),
         cmocka_unit_test(test_executor_variables__a_cache_stays_in_its_place),
+        cmocka_unit_test(test_executor_variables__a_log_is_appended_to),
         cmocka_unit_test(test_executor_variables__adapters_are_swapped),
     };
     return ON_DEVICES(tests) + ON_DEVICES(with_kernels) + OVER_THE_FAKE(tests, NULL);

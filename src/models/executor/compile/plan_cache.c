@@ -57,11 +57,12 @@ static rondo_status read_value(const rondo_executor *executor, size_t input,
     return rondo_stream_synchronize(executor->stream);
 }
 
-// Where an input lies that plans are made for: of a state, with the output that it becomes, and in a
-// body that is near.
+// Where an input lies that plans are made for: of a state, with the output that it becomes and the
+// bytes that its memory has for that, and in a body that is near.
 typedef struct input_place {
     const void *address;
     int64_t output;
+    size_t bytes;
 } input_place;
 
 static bool find_place(const rondo_executor *executor, size_t input, const rondo_tensor *feed,
@@ -69,7 +70,8 @@ static bool find_place(const rondo_executor *executor, size_t input, const rondo
     const rondo__state *state = rondo__state_find_read(executor, input);
     const bool is_near = executor->is_near && feed->device == executor->device;
     *out_place = (input_place){state != NULL ? state->value.tensor.data : feed->data,
-                               state != NULL ? state->output : 0};
+                               state != NULL ? state->output : 0,
+                               state != NULL ? state->value.bytes : 0};
     return feed->shape.rank >= 0 && (state != NULL || is_near);
 }
 

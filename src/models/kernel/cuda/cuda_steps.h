@@ -184,6 +184,8 @@ rondo__step *rondo__cuda_add_copy(rondo__cuda_kernel *kernel, rondo__address fro
 // The first step: output 0 starts as a copy of input 0, which the kernel leaves out where it is told
 // that the one lies where the other does.
 void rondo__cuda_add_data_copy(rondo__cuda_kernel *kernel, size_t bytes);
+// The same of a kernel whose first step brings input 0 to the beginning of the output.
+void rondo__cuda_may_skip_first(rondo__cuda_kernel *kernel, bool may);
 rondo__step *rondo__cuda_add_zero(rondo__cuda_kernel *kernel, rondo__address to, size_t bytes);
 // Takes `state`, also when it fails.
 rondo__step *rondo__cuda_add_call(rondo__cuda_kernel *kernel, rondo__cuda_call call, void *state,
