@@ -1,6 +1,6 @@
-// support/variables_world.h — small programs with variables, for the tests of what executors keep: a
-// program, its executor, and values of one shape. Each call fails the running test where it fails.
-// SPDX-License-Identifier: Apache-2.0
+// support/variables_world.h — small programs with variables, for the tests of what executors keep:
+// a program, its executor, and values of one shape. Each call fails the running test where it
+// fails. SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_TESTS_SUPPORT_VARIABLES_WORLD_H
 #define RONDO_TESTS_SUPPORT_VARIABLES_WORLD_H
 

@@ -218,15 +218,15 @@ static float to_odd_I64(int64_t x) {
         CONVERT_LOOP(type, x[i])
 
 // Narrow floats come from f32 that is rounded to odd, and narrow integers are the low bits.
-#define DEFINE_CONVERT_NARROW(name, type, whole)                                                \
-    static void narrow_##name(const type *x, rondo_dtype to, uint8_t *y, size_t count,          \
-                              const rondo__narrow_rule *rule) {                                 \
-        const uint64_t mask = (UINT64_C(1) << rondo__narrow_get_bits(to)) - 1;                  \
-        const bool is_integer = rondo__dtype_is_narrow_integer(to);                             \
-        for (size_t i = 0; i < count; ++i) {                                                    \
-            y[i] = is_integer ? (uint8_t)((uint64_t)(whole) & mask)                             \
-                              : rondo__narrow_encode(to, to_odd_##name(x[i]), rule);            \
-        }                                                                                       \
+#define DEFINE_CONVERT_NARROW(name, type, whole)                                       \
+    static void narrow_##name(const type *x, rondo_dtype to, uint8_t *y, size_t count, \
+                              const rondo__narrow_rule *rule) {                        \
+        const uint64_t mask = (UINT64_C(1) << rondo__narrow_get_bits(to)) - 1;         \
+        const bool is_integer = rondo__dtype_is_narrow_integer(to);                    \
+        for (size_t i = 0; i < count; ++i) {                                           \
+            y[i] = is_integer ? (uint8_t)((uint64_t)(whole)&mask)                      \
+                              : rondo__narrow_encode(to, to_odd_##name(x[i]), rule);   \
+        }                                                                              \
     }
 #define DEFINE_NARROW_FLOAT(name, type) \
     DEFINE_CONVERT_NARROW(name, type, float_to_i64((double)x[i]))
@@ -234,62 +234,62 @@ static float to_odd_I64(int64_t x) {
 RONDO_OP_FLOAT_MAP(DEFINE_NARROW_FLOAT)
 RONDO_OP_INTEGER_MAP(DEFINE_NARROW_INTEGER)
 
-#define DEFINE_CONVERT_FLOAT(name, type)                                                         \
-    static void convert_##name(const type *x, rondo_dtype to, void *destination, size_t count,   \
-                               const rondo__narrow_rule *rule) {                                 \
-        switch (to) {                                                                            \
-            TO_INTEGER_CASE(I8, int8_t)                                                          \
-            TO_INTEGER_CASE(I16, int16_t)                                                        \
-            TO_INTEGER_CASE(I32, int32_t)                                                        \
-            TO_INTEGER_CASE(I64, int64_t)                                                        \
-            TO_INTEGER_CASE(U8, uint8_t)                                                         \
-            TO_INTEGER_CASE(U16, uint16_t)                                                       \
-            TO_INTEGER_CASE(U32, uint32_t)                                                       \
-            case RONDO_DTYPE_U64:                                                                \
-                CONVERT_LOOP(uint64_t, float_to_u64((double)x[i]))                               \
-                TO_PLAIN_CASE(F32, float)                                                        \
-                TO_PLAIN_CASE(F64, double)                                                       \
-            case RONDO_DTYPE_F16:                                                                \
-                CONVERT_LOOP(uint16_t, rondo_f16_from_float(to_odd_##name(x[i])))                \
-            case RONDO_DTYPE_BF16:                                                               \
-                CONVERT_LOOP(uint16_t, rondo__bfloat_from_float(to_odd_##name(x[i])))            \
-            case RONDO_DTYPE_BOOL:                                                               \
-                CONVERT_LOOP(uint8_t, !(x[i] == 0))                                              \
-            default:                                                                             \
-                if (rondo__dtype_is_narrow(to)) {                                                \
-                    narrow_##name(x, to, destination, count, rule);                              \
-                }                                                                                \
-                return;                                                                          \
-        }                                                                                        \
+#define DEFINE_CONVERT_FLOAT(name, type)                                                       \
+    static void convert_##name(const type *x, rondo_dtype to, void *destination, size_t count, \
+                               const rondo__narrow_rule *rule) {                               \
+        switch (to) {                                                                          \
+            TO_INTEGER_CASE(I8, int8_t)                                                        \
+            TO_INTEGER_CASE(I16, int16_t)                                                      \
+            TO_INTEGER_CASE(I32, int32_t)                                                      \
+            TO_INTEGER_CASE(I64, int64_t)                                                      \
+            TO_INTEGER_CASE(U8, uint8_t)                                                       \
+            TO_INTEGER_CASE(U16, uint16_t)                                                     \
+            TO_INTEGER_CASE(U32, uint32_t)                                                     \
+            case RONDO_DTYPE_U64:                                                              \
+                CONVERT_LOOP(uint64_t, float_to_u64((double)x[i]))                             \
+                TO_PLAIN_CASE(F32, float)                                                      \
+                TO_PLAIN_CASE(F64, double)                                                     \
+            case RONDO_DTYPE_F16:                                                              \
+                CONVERT_LOOP(uint16_t, rondo_f16_from_float(to_odd_##name(x[i])))              \
+            case RONDO_DTYPE_BF16:                                                             \
+                CONVERT_LOOP(uint16_t, rondo__bfloat_from_float(to_odd_##name(x[i])))          \
+            case RONDO_DTYPE_BOOL:                                                             \
+                CONVERT_LOOP(uint8_t, !(x[i] == 0))                                            \
+            default:                                                                           \
+                if (rondo__dtype_is_narrow(to)) {                                              \
+                    narrow_##name(x, to, destination, count, rule);                            \
+                }                                                                              \
+                return;                                                                        \
+        }                                                                                      \
     }
 RONDO_OP_FLOAT_MAP(DEFINE_CONVERT_FLOAT)
 
-#define DEFINE_CONVERT_INTEGER(name, type)                                                       \
-    static void convert_##name(const type *x, rondo_dtype to, void *destination, size_t count,   \
-                               const rondo__narrow_rule *rule) {                                 \
-        switch (to) {                                                                            \
-            TO_PLAIN_CASE(F32, float)                                                            \
-            TO_PLAIN_CASE(F64, double)                                                           \
-            TO_PLAIN_CASE(I8, int8_t)                                                            \
-            TO_PLAIN_CASE(I16, int16_t)                                                          \
-            TO_PLAIN_CASE(I32, int32_t)                                                          \
-            TO_PLAIN_CASE(I64, int64_t)                                                          \
-            TO_PLAIN_CASE(U8, uint8_t)                                                           \
-            TO_PLAIN_CASE(U16, uint16_t)                                                         \
-            TO_PLAIN_CASE(U32, uint32_t)                                                         \
-            TO_PLAIN_CASE(U64, uint64_t)                                                         \
-            case RONDO_DTYPE_F16:                                                                \
-                CONVERT_LOOP(uint16_t, rondo_f16_from_float(to_odd_##name(x[i])))                \
-            case RONDO_DTYPE_BF16:                                                               \
-                CONVERT_LOOP(uint16_t, rondo__bfloat_from_float(to_odd_##name(x[i])))            \
-            case RONDO_DTYPE_BOOL:                                                               \
-                CONVERT_LOOP(uint8_t, x[i] != 0)                                                 \
-            default:                                                                             \
-                if (rondo__dtype_is_narrow(to)) {                                                \
-                    narrow_##name(x, to, destination, count, rule);                              \
-                }                                                                                \
-                return;                                                                          \
-        }                                                                                        \
+#define DEFINE_CONVERT_INTEGER(name, type)                                                     \
+    static void convert_##name(const type *x, rondo_dtype to, void *destination, size_t count, \
+                               const rondo__narrow_rule *rule) {                               \
+        switch (to) {                                                                          \
+            TO_PLAIN_CASE(F32, float)                                                          \
+            TO_PLAIN_CASE(F64, double)                                                         \
+            TO_PLAIN_CASE(I8, int8_t)                                                          \
+            TO_PLAIN_CASE(I16, int16_t)                                                        \
+            TO_PLAIN_CASE(I32, int32_t)                                                        \
+            TO_PLAIN_CASE(I64, int64_t)                                                        \
+            TO_PLAIN_CASE(U8, uint8_t)                                                         \
+            TO_PLAIN_CASE(U16, uint16_t)                                                       \
+            TO_PLAIN_CASE(U32, uint32_t)                                                       \
+            TO_PLAIN_CASE(U64, uint64_t)                                                       \
+            case RONDO_DTYPE_F16:                                                              \
+                CONVERT_LOOP(uint16_t, rondo_f16_from_float(to_odd_##name(x[i])))              \
+            case RONDO_DTYPE_BF16:                                                             \
+                CONVERT_LOOP(uint16_t, rondo__bfloat_from_float(to_odd_##name(x[i])))          \
+            case RONDO_DTYPE_BOOL:                                                             \
+                CONVERT_LOOP(uint8_t, x[i] != 0)                                               \
+            default:                                                                           \
+                if (rondo__dtype_is_narrow(to)) {                                              \
+                    narrow_##name(x, to, destination, count, rule);                            \
+                }                                                                              \
+                return;                                                                        \
+        }                                                                                      \
     }
 RONDO_OP_INTEGER_MAP(DEFINE_CONVERT_INTEGER)
 

@@ -84,7 +84,7 @@ static inline bool rondo__node_is(const rondo__node *node, rondo__op_id op) {
 typedef struct rondo__variable {
     int32_t value;       // the input
     int32_t update;      // an output: what it is after a run; RONDO__VALUE_NONE: what it was
-    rondo_start start;   // without its tensor
+    rondo_start start;   // its tensor is `first`, or NULL
     rondo_tensor first;  // of RONDO_START_TENSOR; dtype NONE otherwise
 } rondo__variable;
 
@@ -185,8 +185,8 @@ RONDO_MUST_USE rondo_status rondo__program_copy_variables(const rondo_program *p
 // A clone with its optionals and variables.
 RONDO_MUST_USE rondo_status rondo__program_clone_whole(const rondo_program *program,
                                                        rondo_program **out_program);
-// A clone in which those optionals are inputs, behind the others, that `is_fed` names (one for each
-// optional), also where bodies use them.
+// A clone in which those optionals are inputs, behind the others, that `is_fed` names (one for
+// each optional), also where bodies use them.
 RONDO_MUST_USE rondo_status rondo__program_override(const rondo_program *program,
                                                     const bool *is_fed,
                                                     rondo_program **out_program);
@@ -221,8 +221,8 @@ RONDO_MUST_USE rondo_status rondo__program_remove_dead(rondo_program *program);
 // How often each value is used by nodes and outputs; out_counts has value_count entries.
 void rondo__program_count_uses(const rondo_program *program, uint32_t *out_counts);
 
-// Writes the declared shape of a value of `program`, "[batch=4, 3, ?]": a symbol with the number it
-// was given, "?" where nothing is said. Returns `buffer`.
+// Writes the declared shape of a value of `program`, "[batch=4, 3, ?]": a symbol with the number
+// it was given, "?" where nothing is said. Returns `buffer`.
 const char *rondo__value_format_shape(const rondo_program *program, const rondo__value *value,
                                       char *buffer, size_t buffer_bytes);
 

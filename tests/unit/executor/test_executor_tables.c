@@ -1,6 +1,6 @@
 // What variables are for, by kernels that do the work: tables of which rows are read and updated,
-// caches, logs, adapters, starts that are drawn, and files. Where a copying form says the same, the
-// results are the same bit for bit.
+// caches, logs, adapters, starts that are drawn, and files. Where a copying form says the same,
+// the results are the same bit for bit.
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 #include <setjmp.h>
@@ -271,7 +271,7 @@ static void test_executor_tables__files_keep_them(void **state) {
     assert_int_equal(count, 2);
     assert_string_equal(listed[0].update, "next");
     assert_null(listed[1].update);
-    assert_int_equal(listed[1].start.kind, RONDO_START_TENSOR);
+    assert_int_equal(listed[1].start->kind, RONDO_START_TENSOR);
     OK(rondo_device_open("host", &device));
     for (int i = 0; i < 3; ++i) {
         rondo_executor *executor;
@@ -293,8 +293,8 @@ static void test_executor_tables__files_keep_them(void **state) {
     variables_close(&w);
 }
 
-// A decoder whose cache grows by one with each step, kept in place and handed over by copies: the same
-// logits, bit for bit, eager and replayed, from one piece of memory.
+// A decoder whose cache grows by one with each step, kept in place and handed over by copies: the
+// same logits, bit for bit, eager and replayed, from one piece of memory.
 enum { STEPS = 12 };
 
 typedef struct decoder {

@@ -374,8 +374,7 @@ static bool is_append(const rondo__plan *plan, const rondo__item *item, int32_t 
     const rondo_shape *shape = &plan->slots[old].shape;
     int64_t axis = rondo__op_get_int(&node->op, "axis", 0);
     axis = axis < 0 ? axis + shape->rank : axis;
-    return axis >= 0 && axis < shape->rank &&
-           rondo__shape_multiply(shape, 0, (int32_t)axis) == 1;
+    return axis >= 0 && axis < shape->rank && rondo__shape_multiply(shape, 0, (int32_t)axis) == 1;
 }
 
 static const rondo__item *find_maker(const rondo__plan *plan, int32_t value) {

@@ -69,14 +69,14 @@ static bool find_place(const rondo_executor *executor, size_t input, const rondo
                        input_place *out_place) {
     const rondo__state *state = rondo__state_find_read(executor, input);
     const bool is_near = executor->is_near && feed->device == executor->device;
-    *out_place = (input_place){state != NULL ? state->value.tensor.data : feed->data,
-                               state != NULL ? state->output : 0,
-                               state != NULL ? state->value.bytes : 0};
+    *out_place =
+        (input_place){state != NULL ? state->value.tensor.data : feed->data,
+                      state != NULL ? state->output : 0, state != NULL ? state->value.bytes : 0};
     return feed->shape.rank >= 0 && (state != NULL || is_near);
 }
 
-// Writes what a plan is found by: of each input dtype and shape, the value where plans are made for
-// values, and where it lies if that counts. A plan serves sequences of any length.
+// Writes what a plan is found by: of each input dtype and shape, the value where plans are made
+// for values, and where it lies if that counts. A plan serves sequences of any length.
 static rondo_status write_key(rondo_executor *executor, const rondo_tensor *feeds,
                               size_t *out_bytes) {
     size_t length = 0;
@@ -384,7 +384,8 @@ static void give_up_keys(rondo_executor *executor) {
     }
 }
 
-// Puts a plan among the others, or destroys it. The keys may be others than when it was looked for.
+// Puts a plan among the others, or destroys it. The keys may be others than when it was looked
+// for.
 static rondo_status keep_plan(rondo_executor *executor, const rondo_tensor *feeds,
                               rondo__plan *plan) {
     size_t key_bytes = 0;

@@ -1,4 +1,4 @@
-// program/variables.c — inputs that executors keep from run to run. See rondo/variable.h.
+// program/program_variables.c — inputs that executors keep from run to run. See rondo/variable.h.
 // SPDX-License-Identifier: Apache-2.0
 #include "rondo/variable.h"
 
@@ -28,8 +28,12 @@ static rondo_status add_variable(rondo_program *program, const rondo__variable *
                                          program->variable_count + 1));
     rondo__variable *added = &program->variables[program->variable_count++];
     *added = *variable;
-    added->start.tensor = NULL;
     rondo_tensor_share(&variable->first, &added->first);
+    for (size_t i = 0; i < program->variable_count; ++i) {  // they may have moved
+        rondo__variable *each = &program->variables[i];
+        each->start.struct_size = sizeof each->start;
+        each->start.tensor = each->first.dtype != RONDO_DTYPE_NONE ? &each->first : NULL;
+    }
     return RONDO_STATUS_OK;
 }
 
@@ -378,10 +382,7 @@ rondo_status rondo_program_list_variables(const rondo_program *program, size_t c
         out_variables[i] =
             (rondo_variable){.name = program->values[variable->value].name,
                              .update = has_update ? program->values[variable->update].name : NULL,
-                             .start = variable->start};
-        out_variables[i].start.struct_size = sizeof(rondo_start);
-        out_variables[i].start.tensor =
-            variable->first.dtype != RONDO_DTYPE_NONE ? &variable->first : NULL;
+                             .start = &variable->start};
     }
     *out_count = program->variable_count;
     return RONDO_STATUS_OK;

@@ -1,6 +1,6 @@
-// executor/run/start_states.c — see start_states.h.
+// executor/state/start_states.c — see start_states.h.
 // SPDX-License-Identifier: Apache-2.0
-#include "executor/run/start_states.h"
+#include "executor/state/start_states.h"
 
 #include <math.h>
 #include <string.h>
@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/memory.h"
-#include "executor/run/put_states.h"
 #include "op/half.h"
 #include "op/support.h"
 #include "program/edit.h"

@@ -1,7 +1,7 @@
-// executor/run/start_states.h — variables before their first run: what rondo_start says.
+// executor/state/start_states.h — variables before their first run: what rondo_start says.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_RUN_START_STATES_H
-#define RONDO_EXECUTOR_RUN_START_STATES_H
+#ifndef RONDO_EXECUTOR_STATE_START_STATES_H
+#define RONDO_EXECUTOR_STATE_START_STATES_H
 
 #include "executor/state/states.h"
 
@@ -21,4 +21,4 @@ bool rondo__state_has_start(const rondo_executor *executor, const rondo__state *
 // Errors:    STATE (it has none), as rondo__state_fit and rondo_generator_create.
 RONDO_MUST_USE rondo_status rondo__state_start(rondo_executor *executor, rondo__state *state);
 
-#endif  // RONDO_EXECUTOR_RUN_START_STATES_H
+#endif  // RONDO_EXECUTOR_STATE_START_STATES_H
