@@ -1,0 +1,521 @@
+// program/gradient/rules_elementwise.c — gradients of ops that work element by element.
+//
+// At kinks and ends these follow PyTorch 2.15: relu and abs 0 at 0, the limits of clamp 0, halves
+// where two are equal. What is selected is selected (Where), not multiplied, so that a NaN on the
+// other side stays there.
+// SPDX-License-Identifier: Apache-2.0
+#include <math.h>
+#include <string.h>
+
+#include "program/gradient/gradient_parts.h"
+
+#define E(...) RONDO__EMIT(g, __VA_ARGS__)
+#define RULE(name) static void name(rondo__gradient *g, const rondo__gradient_call *call)
+#define X rondo__gradient_input(call, 0)
+#define Y rondo__gradient_output(call, 0)
+#define DY (call->changes[0])
+
+static int32_t num(rondo__gradient *g, double number, int32_t like) {
+    return rondo__gradient_number(g, number, like);
+}
+
+static float get_float(const rondo__gradient_call *call, const char *name, float fallback) {
+    return rondo__op_get_float(&call->op, name, fallback);
+}
+
+// Gives dy times `factor` to input 0.
+static void scale(rondo__gradient *g, const rondo__gradient_call *call, int32_t factor) {
+    rondo__gradient_give(g, call, 0, E("Mul", DY, factor));
+}
+
+// dy where the condition holds, 0 elsewhere.
+static int32_t keep(rondo__gradient *g, int32_t condition, int32_t change) {
+    return E("Where", condition, change, num(g, 0.0, change));
+}
+
+// ---- one input ----------------------------------------------------------------------------------
+
+RULE(rule_identity) {
+    rondo__gradient_give(g, call, 0, DY);
+}
+
+RULE(rule_neg) {
+    rondo__gradient_give(g, call, 0, E("Neg", DY));
+}
+
+RULE(rule_abs) {
+    scale(g, call, E("Sign", X));
+}
+
+RULE(rule_exp) {
+    scale(g, call, Y);
+}
+
+RULE(rule_log) {
+    rondo__gradient_give(g, call, 0, E("Div", DY, X));
+}
+
+RULE(rule_sqrt) {
+    rondo__gradient_give(g, call, 0, E("Div", DY, E("Mul", Y, num(g, 2.0, Y))));
+}
+
+RULE(rule_reciprocal) {
+    scale(g, call, E("Neg", E("Mul", Y, Y)));
+}
+
+RULE(rule_sin) {
+    scale(g, call, E("Cos", X));
+}
+
+RULE(rule_cos) {
+    scale(g, call, E("Neg", E("Sin", X)));
+}
+
+RULE(rule_tan) {
+    scale(g, call, E("Add", E("Mul", Y, Y), num(g, 1.0, Y)));
+}
+
+// 1 / sqrt(a + b * x * x)
+static int32_t inverse_root(rondo__gradient *g, int32_t x, double a, double b) {
+    const int32_t square = E("Mul", E("Mul", x, x), num(g, b, x));
+    return E("Reciprocal", E("Sqrt", E("Add", square, num(g, a, x))));
+}
+
+RULE(rule_asin) {
+    scale(g, call, inverse_root(g, X, 1.0, -1.0));
+}
+
+RULE(rule_acos) {
+    scale(g, call, E("Neg", inverse_root(g, X, 1.0, -1.0)));
+}
+
+RULE(rule_atan) {
+    rondo__gradient_give(g, call, 0, E("Div", DY, E("Add", E("Mul", X, X), num(g, 1.0, X))));
+}
+
+RULE(rule_sinh) {
+    scale(g, call, E("Cosh", X));
+}
+
+RULE(rule_cosh) {
+    scale(g, call, E("Sinh", X));
+}
+
+RULE(rule_tanh) {
+    scale(g, call, E("Sub", num(g, 1.0, Y), E("Mul", Y, Y)));
+}
+
+RULE(rule_asinh) {
+    scale(g, call, inverse_root(g, X, 1.0, 1.0));
+}
+
+RULE(rule_acosh) {
+    scale(g, call, inverse_root(g, X, -1.0, 1.0));
+}
+
+RULE(rule_atanh) {
+    rondo__gradient_give(g, call, 0, E("Div", DY, E("Sub", num(g, 1.0, X), E("Mul", X, X))));
+}
+
+RULE(rule_erf) {
+    const int32_t bell = E("Exp", E("Neg", E("Mul", X, X)));
+    scale(g, call, E("Mul", bell, num(g, 1.1283791670955126, X)));
+}
+
+RULE(rule_sigmoid) {
+    scale(g, call, E("Mul", Y, E("Sub", num(g, 1.0, Y), Y)));
+}
+
+RULE(rule_relu) {
+    // A NaN is not at most 0, and its change comes through.
+    const int32_t off = E("LessOrEqual", Y, num(g, 0.0, Y));
+    rondo__gradient_give(g, call, 0, E("Where", off, num(g, 0.0, DY), DY));
+}
+
+RULE(rule_leaky_relu) {
+    const int32_t slope = num(g, (double)get_float(call, "alpha", 0.01f), DY);
+    const int32_t on = E("Greater", X, num(g, 0.0, X));
+    rondo__gradient_give(g, call, 0, E("Where", on, DY, E("Mul", DY, slope)));
+}
+
+// dy above 0; below, dy times factor * exp(x / width).
+static void give_exponential(rondo__gradient *g, const rondo__gradient_call *call, double above,
+                             double factor, double width) {
+    const int32_t low = E("Min", X, num(g, 0.0, X));
+    const int32_t power = E("Exp", E("Div", low, num(g, width, X)));
+    const int32_t on = E("Greater", X, num(g, 0.0, X));
+    const int32_t up = above == 1.0 ? DY : E("Mul", DY, num(g, above, DY));
+    const int32_t down = E("Mul", DY, E("Mul", power, num(g, factor, X)));
+    rondo__gradient_give(g, call, 0, E("Where", on, up, down));
+}
+
+RULE(rule_elu) {
+    give_exponential(g, call, 1.0, (double)get_float(call, "alpha", 1.0f), 1.0);
+}
+
+RULE(rule_celu) {
+    give_exponential(g, call, 1.0, 1.0, (double)get_float(call, "alpha", 1.0f));
+}
+
+RULE(rule_selu) {
+    const double alpha = (double)get_float(call, "alpha", 1.67326319217681884765625f);
+    const double gamma = (double)get_float(call, "gamma", 1.05070102214813232421875f);
+    give_exponential(g, call, gamma, gamma * alpha, 1.0);
+}
+
+RULE(rule_softplus) {
+    scale(g, call, E("Sigmoid", X));
+}
+
+RULE(rule_softsign) {
+    const int32_t below = E("Add", E("Abs", X), num(g, 1.0, X));
+    rondo__gradient_give(g, call, 0, E("Div", DY, E("Mul", below, below)));
+}
+
+static int32_t is_between(rondo__gradient *g, int32_t x, double low, double high) {
+    return E("And", E("Greater", x, num(g, low, x)), E("Less", x, num(g, high, x)));
+}
+
+RULE(rule_hard_sigmoid) {
+    const double alpha = (double)get_float(call, "alpha", 0.2f);
+    const double beta = (double)get_float(call, "beta", 0.5f);
+    const int32_t line = E("Add", E("Mul", X, num(g, alpha, X)), num(g, beta, X));
+    const int32_t up = E("Mul", DY, num(g, alpha, DY));
+    rondo__gradient_give(g, call, 0, keep(g, is_between(g, line, 0.0, 1.0), up));
+}
+
+RULE(rule_hard_swish) {
+    const int32_t slope = E("Add", E("Div", X, num(g, 3.0, X)), num(g, 0.5, X));
+    const int32_t middle =
+        keep(g, E("Greater", X, num(g, -3.0, X)), E("Mul", DY, slope));
+    const int32_t high = E("GreaterOrEqual", X, num(g, 3.0, X));
+    rondo__gradient_give(g, call, 0, E("Where", high, DY, middle));
+}
+
+RULE(rule_thresholded_relu) {
+    const double alpha = (double)get_float(call, "alpha", 1.0f);
+    rondo__gradient_give(g, call, 0, keep(g, E("Greater", X, num(g, alpha, X)), DY));
+}
+
+RULE(rule_shrink) {
+    const double limit = (double)get_float(call, "lambd", 0.5f);
+    const int32_t far = E("Greater", E("Abs", X), num(g, limit, X));
+    rondo__gradient_give(g, call, 0, keep(g, far, DY));
+}
+
+RULE(rule_mish) {
+    const size_t begin = rondo__gradient_begin(g);
+    const int32_t y = E("Mul", X, E("Tanh", E("Softplus", X)));
+    rondo__gradient_expand(g, begin, &y, call->changes, 1);
+}
+
+RULE(rule_swish) {
+    const double alpha = (double)get_float(call, "alpha", 1.0f);
+    const size_t begin = rondo__gradient_begin(g);
+    const int32_t inner = alpha == 1.0 ? X : E("Mul", X, num(g, alpha, X));
+    const int32_t y = E("Mul", X, E("Sigmoid", inner));
+    rondo__gradient_expand(g, begin, &y, call->changes, 1);
+}
+
+// x (1 + tanh(u)) / 2 with u = sqrt(2/pi) (x + 0.044715 x^3)
+static void give_tanh_gelu(rondo__gradient *g, const rondo__gradient_call *call) {
+    const size_t begin = rondo__gradient_begin(g);
+    const int32_t cube = E("Mul", E("Mul", E("Mul", X, X), X), num(g, 0.044715, X));
+    const int32_t u = E("Mul", E("Add", X, cube), num(g, 0.7978845608028654, X));
+    const int32_t half = E("Mul", E("Add", E("Tanh", u), num(g, 1.0, X)), num(g, 0.5, X));
+    const int32_t y = E("Mul", X, half);
+    rondo__gradient_expand(g, begin, &y, call->changes, 1);
+}
+
+RULE(rule_gelu) {
+    if (strcmp(rondo__op_get_string(&call->op, "approximate", "none"), "tanh") == 0) {
+        give_tanh_gelu(g, call);
+        return;
+    }
+    const int32_t root = E("Mul", X, num(g, 0.7071067811865476, X));
+    const int32_t share = E("Mul", E("Add", E("Erf", root), num(g, 1.0, X)), num(g, 0.5, X));
+    const int32_t bell = E("Exp", E("Mul", E("Mul", X, X), num(g, -0.5, X)));
+    const int32_t slope = E("Mul", E("Mul", X, bell), num(g, 0.3989422804014327, X));
+    scale(g, call, E("Add", share, slope));
+}
+
+// ---- Clip, Dropout, casts -----------------------------------------------------------------------
+
+// A limit is an input, an attribute of older versions, or not there.
+static int32_t get_limit(rondo__gradient *g, const rondo__gradient_call *call, size_t input,
+                         const char *name) {
+    if (rondo__gradient_input(call, input) >= 0) {
+        return call->inputs[input];
+    }
+    const rondo__attribute *attribute = rondo__op_find(&call->op, name);
+    return attribute != NULL ? num(g, (double)attribute->float_value, X) : RONDO__VALUE_NONE;
+}
+
+RULE(rule_clip) {
+    if (rondo__gradient_wants(g, call, 1) || rondo__gradient_wants(g, call, 2)) {
+        // Limits that are computed are tensors: what is equal is shared.
+        const size_t begin = rondo__gradient_begin(g);
+        int32_t y = X;
+        y = rondo__gradient_input(call, 1) >= 0 ? E("Max", y, call->inputs[1]) : y;
+        y = rondo__gradient_input(call, 2) >= 0 ? E("Min", y, call->inputs[2]) : y;
+        rondo__gradient_expand(g, begin, &y, call->changes, 1);
+        return;
+    }
+    const int32_t low = get_limit(g, call, 1, "min");
+    const int32_t high = get_limit(g, call, 2, "max");
+    int32_t change = DY;
+    if (low >= 0) {
+        change = keep(g, E("Greater", X, low), change);
+    }
+    if (high >= 0) {
+        change = keep(g, E("Less", X, high), change);
+    }
+    rondo__gradient_give(g, call, 0, change);
+}
+
+RULE(rule_dropout) {
+    // What was dropped, and how the rest was scaled, tells the same op of ones: y = x * Dropout(1).
+    // So the node is given ones, and y is a product; it draws what it drew before.
+    const int32_t ones = rondo__gradient_fill_like(g, 1.0, X);
+    const int32_t y = Y;
+    const int32_t x = X;
+    int32_t kept = RONDO__VALUE_NONE;
+    rondo__gradient_settle(g);
+    if (g->status == RONDO_STATUS_OK) {
+        g->status = rondo__program_add_value(g->program, "kept", &kept);
+    }
+    rondo__gradient_settle(g);
+    if (g->status != RONDO_STATUS_OK) {
+        return;
+    }
+    rondo__node *node = &g->program->nodes[call->index];
+    node->inputs[0] = ones;
+    node->outputs[0] = kept;
+    g->program->values[kept].producer = (int32_t)call->index;
+    g->values[kept].info = g->values[x].info;
+    g->values[kept].info.constant = NULL;
+    const int32_t inputs[2] = {x, kept};
+    g->status = rondo__program_add_simple(g->program, "", "Mul", NULL, inputs, 2, &y, 1);
+    rondo__gradient_give(g, call, 0, E("Mul", DY, kept));
+}
+
+// ---- two inputs and more ------------------------------------------------------------------------
+
+static void give_summed(rondo__gradient *g, const rondo__gradient_call *call, size_t input,
+                        int32_t change) {
+    if (rondo__gradient_wants(g, call, input)) {
+        const int32_t x = call->inputs[input];
+        rondo__gradient_give(g, call, input, rondo__gradient_sum_to(g, change, x));
+    }
+}
+
+#define B rondo__gradient_input(call, 1)
+
+RULE(rule_add) {
+    give_summed(g, call, 0, DY);
+    give_summed(g, call, 1, DY);
+}
+
+RULE(rule_sub) {
+    give_summed(g, call, 0, DY);
+    if (rondo__gradient_wants(g, call, 1)) {
+        give_summed(g, call, 1, E("Neg", DY));
+    }
+}
+
+RULE(rule_mul) {
+    if (rondo__gradient_wants(g, call, 0)) {
+        give_summed(g, call, 0, E("Mul", DY, B));
+    }
+    if (rondo__gradient_wants(g, call, 1)) {
+        give_summed(g, call, 1, E("Mul", DY, X));
+    }
+}
+
+RULE(rule_div) {
+    const int32_t part = E("Div", DY, B);
+    give_summed(g, call, 0, part);
+    if (rondo__gradient_wants(g, call, 1)) {
+        give_summed(g, call, 1, E("Neg", E("Mul", part, Y)));
+    }
+}
+
+RULE(rule_pow) {
+    const int32_t power = rondo__gradient_cast_like(g, B, X);
+    double number = 0.0;
+    const bool is_number = rondo__gradient_read_number(g, B, &number);
+    const int32_t zero = num(g, 0.0, X);
+    if (rondo__gradient_wants(g, call, 0)) {
+        int32_t change;
+        if (is_number && number == 2.0) {
+            change = E("Mul", DY, E("Mul", X, num(g, 2.0, X)));
+        } else {
+            const int32_t less = E("Pow", X, E("Sub", power, num(g, 1.0, X)));
+            change = E("Mul", E("Mul", DY, power), less);
+            if (!is_number || number == 0.0) {
+                // x^0 does not change, wherever x is.
+                change = E("Where", E("Equal", power, zero), num(g, 0.0, X), change);
+            }
+        }
+        give_summed(g, call, 0, change);
+    }
+    if (rondo__gradient_wants(g, call, 1)) {
+        const int32_t at_zero =
+            E("And", E("Equal", X, zero), E("GreaterOrEqual", power, zero));
+        const int32_t slope = E("Mul", DY, E("Mul", Y, E("Log", X)));
+        give_summed(g, call, 1, E("Where", at_zero, zero, slope));
+    }
+}
+
+RULE(rule_mod) {
+    // x - floor(x / b) * b; with fmod the quotient is cut towards zero.
+    give_summed(g, call, 0, DY);
+    if (rondo__gradient_wants(g, call, 1)) {
+        const int32_t ratio = E("Div", X, B);
+        const bool is_cut = rondo__op_get_int(&call->op, "fmod", 0) != 0;
+        const int32_t whole =
+            is_cut ? E("Mul", E("Sign", ratio), E("Floor", E("Abs", ratio))) : E("Floor", ratio);
+        give_summed(g, call, 1, E("Neg", E("Mul", DY, whole)));
+    }
+}
+
+// Of two: the one that won takes it, equals share it, and a NaN gives it to both.
+static void give_winner(rondo__gradient *g, const rondo__gradient_call *call, const char *loses) {
+    const int32_t half = E("Mul", DY, num(g, 0.5, DY));
+    const int32_t shared = E("Where", E("Equal", X, B), half, DY);
+    const int32_t zero = num(g, 0.0, DY);
+    if (rondo__gradient_wants(g, call, 0)) {
+        give_summed(g, call, 0, E("Where", E(loses, X, B), zero, shared));
+    }
+    if (rondo__gradient_wants(g, call, 1)) {
+        give_summed(g, call, 1, E("Where", E(loses, B, X), zero, shared));
+    }
+}
+
+static void give_winners(rondo__gradient *g, const rondo__gradient_call *call, const char *loses) {
+    if (call->input_count == 1) {
+        rondo__gradient_give(g, call, 0, DY);
+    } else if (call->input_count == 2) {
+        give_winner(g, call, loses);
+    } else {
+        const size_t begin = rondo__gradient_begin(g);
+        int32_t y = X;
+        for (size_t i = 1; i < call->input_count; ++i) {
+            y = E(call->op.def->name, y, call->inputs[i]);
+        }
+        rondo__gradient_expand(g, begin, &y, call->changes, 1);
+    }
+}
+
+RULE(rule_max) {
+    give_winners(g, call, "Less");
+}
+
+RULE(rule_min) {
+    give_winners(g, call, "Greater");
+}
+
+RULE(rule_sum) {
+    for (size_t i = 0; i < call->input_count; ++i) {
+        give_summed(g, call, i, DY);
+    }
+}
+
+RULE(rule_mean) {
+    const int32_t part = E("Div", DY, num(g, (double)call->input_count, DY));
+    for (size_t i = 0; i < call->input_count; ++i) {
+        give_summed(g, call, i, part);
+    }
+}
+
+RULE(rule_where) {
+    const int32_t zero = num(g, 0.0, DY);
+    if (rondo__gradient_wants(g, call, 1)) {
+        give_summed(g, call, 1, E("Where", X, DY, zero));
+    }
+    if (rondo__gradient_wants(g, call, 2)) {
+        give_summed(g, call, 2, E("Where", X, zero, DY));
+    }
+}
+
+RULE(rule_prelu) {
+    const int32_t on = E("Greater", X, num(g, 0.0, X));
+    if (rondo__gradient_wants(g, call, 0)) {
+        rondo__gradient_give(g, call, 0, E("Where", on, DY, E("Mul", DY, B)));
+    }
+    if (rondo__gradient_wants(g, call, 1)) {
+        give_summed(g, call, 1, E("Where", on, num(g, 0.0, DY), E("Mul", DY, X)));
+    }
+}
+
+const rondo__gradient_row rondo__gradient_rows_elementwise[] = {
+    {"Identity", rule_identity},
+    {"Cast", rule_identity},
+    {"CastLike", rule_identity},
+    {"Neg", rule_neg},
+    {"Abs", rule_abs},
+    {"Exp", rule_exp},
+    {"Log", rule_log},
+    {"Sqrt", rule_sqrt},
+    {"Reciprocal", rule_reciprocal},
+    {"Sin", rule_sin},
+    {"Cos", rule_cos},
+    {"Tan", rule_tan},
+    {"Asin", rule_asin},
+    {"Acos", rule_acos},
+    {"Atan", rule_atan},
+    {"Sinh", rule_sinh},
+    {"Cosh", rule_cosh},
+    {"Tanh", rule_tanh},
+    {"Asinh", rule_asinh},
+    {"Acosh", rule_acosh},
+    {"Atanh", rule_atanh},
+    {"Erf", rule_erf},
+    {"Sigmoid", rule_sigmoid},
+    {"Relu", rule_relu},
+    {"LeakyRelu", rule_leaky_relu},
+    {"Elu", rule_elu},
+    {"Celu", rule_celu},
+    {"Selu", rule_selu},
+    {"Softplus", rule_softplus},
+    {"Softsign", rule_softsign},
+    {"HardSigmoid", rule_hard_sigmoid},
+    {"HardSwish", rule_hard_swish},
+    {"ThresholdedRelu", rule_thresholded_relu},
+    {"Shrink", rule_shrink},
+    {"Mish", rule_mish},
+    {"Swish", rule_swish},
+    {"Gelu", rule_gelu},
+    {"Clip", rule_clip},
+    {"Dropout", rule_dropout},
+    {"Add", rule_add},
+    {"Sub", rule_sub},
+    {"Mul", rule_mul},
+    {"Div", rule_div},
+    {"Pow", rule_pow},
+    {"Mod", rule_mod},
+    {"Max", rule_max},
+    {"Min", rule_min},
+    {"Sum", rule_sum},
+    {"Mean", rule_mean},
+    {"Where", rule_where},
+    {"PRelu", rule_prelu},
+    // Steps, and what is no number.
+    {"Floor", NULL},
+    {"Ceil", NULL},
+    {"Round", NULL},
+    {"Sign", NULL},
+    {"Not", NULL},
+    {"And", NULL},
+    {"Or", NULL},
+    {"Xor", NULL},
+    {"Equal", NULL},
+    {"Less", NULL},
+    {"LessOrEqual", NULL},
+    {"Greater", NULL},
+    {"GreaterOrEqual", NULL},
+    {"IsInf", NULL},
+    {"IsNaN", NULL},
+    {"BitCast", NULL},
+    {NULL, NULL},
+};
