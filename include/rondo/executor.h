@@ -120,7 +120,7 @@ typedef struct rondo_executor_options {
 
 // Memory. A small file can ask for any amount of it, so an executor holds at most
 // memory_limit_bytes at a time, its bodies included: constants folded ahead, packed weights,
-// arenas, tensors of ops that run on the host, and pinned memory. On a GPU the same number bounds
+// arenas, states, tensors of ops that run on the host, and pinned memory. On a GPU the same number bounds
 // device memory by itself. The default is 2 GiB, 64 times the model's file and 256 times what is
 // fed at once, together, but no more than three quarters of this machine's memory (or its control
 // group's), and on a GPU whatever the device has. Plans of other shapes are dropped before a new
@@ -215,6 +215,7 @@ typedef struct rondo_executor_stats {
     uint64_t in_place_run_count;   // replays that took device tensors where they are
     uint64_t branch_count;         // of the segment with the most; 1: its graphs are straight lines
     uint64_t spilled_constant_bytes;  // weights in pinned memory that each run brings
+    uint64_t state_bytes;             // memory of states; see rondo/executor_state.h
 } rondo_executor_stats;
 
 // Makes an executor for `program` on `device`. Plans are compiled at the first run of each shape.

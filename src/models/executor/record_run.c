@@ -25,9 +25,9 @@
 #include "executor/feeds.h"
 #include "executor/run/fetch.h"
 #include "executor/run/stand_ins.h"
-#include "executor/run/states.h"
 #include "executor/state/arena_plan.h"
 #include "executor/state/limits.h"
+#include "executor/state/states.h"
 #include "executor/variants.h"
 #include "rondo/executor_stream.h"
 
@@ -42,6 +42,7 @@ typedef struct recorded_run {
     void *arena;
     size_t arena_bytes;
     void *constants;  // pinned memory: outputs that are known ahead
+    bool uses_states;
 } recorded_run;
 
 // While it is recorded.
@@ -56,7 +57,16 @@ typedef struct recording {
 
 // ---- what the nodes need ----------------------------------------------------------------------
 
+// Lets states know that a graph has their addresses, or that it has gone.
+static void pin_states(recorded_run *run, int count) {
+    for (rondo__state *state = run->root->caller.states; run->uses_states && state != NULL;
+         state = state->next) {
+        (void)atomic_fetch_add(&state->pin_count, count);
+    }
+}
+
 static void free_run(recorded_run *run) {
+    pin_states(run, -1);
     rondo_device *device = run->root->device;
     rondo__executor_free(run->root, run->arena, run->arena_bytes);
     rondo_memory_free(device, run->constants);
@@ -130,7 +140,7 @@ static rondo_status check_outputs(const recording *r) {
         }
     }
     const rondo__fetch fetch = {r->executor, r->plan, r->lists->results, r->lists->wants, false};
-    return rondo__fetch_prepare(&fetch);
+    return rondo__fetch_prepare_known(&fetch);
 }
 
 static rondo_status check_near(const recording *r, const rondo_tensor *tensor, size_t bytes,
@@ -164,6 +174,39 @@ static rondo_status check_memory(const recording *r) {
                                        rondo_tensor_get_bytes(&r->lists->results[i]),
                                        program->values[program->outputs[i]].name, false));
         }
+    }
+    return RONDO_STATUS_OK;
+}
+
+// What a state becomes must be of its shape, and stand in memory that no other state has.
+static rondo_status check_state(const recording *r, const rondo__state *state) {
+    const rondo_program *program = r->plan->program;
+    const rondo__slot *in = &r->plan->slots[program->inputs[state->input]];
+    const char *name = program->values[program->inputs[state->input]].name;
+    if (!in->is_kept) {
+        return RONDO_FAIL_AS(call_name, UNSUPPORTED,
+                             "input \"%s\" is kept from run to run, and the plan does not read it "
+                             "on the device: its value decides shapes, or the processor reads it",
+                             name);
+    }
+    if (state->output == RONDO__STATE_NO_OUTPUT) {
+        return RONDO_STATUS_OK;
+    }
+    const rondo__slot *out = &r->plan->slots[program->outputs[state->output]];
+    const rondo__slot *root = &r->plan->slots[out->root];
+    const bool is_other = root->is_kept && root != in;
+    return out->kind == RONDO__SLOT_ARENA && out->bytes == in->bytes && !is_other
+               ? RONDO_STATUS_OK
+               : RONDO_FAIL_AS(call_name, UNSUPPORTED,
+                               "input \"%s\" is kept from run to run, and what it becomes is %s",
+                               name,
+                               is_other ? "the former value of another input" : "of another size");
+}
+
+static rondo_status check_states(const recording *r) {
+    for (const rondo__state *state = r->executor->root->caller.states; state != NULL;
+         state = state->next) {
+        RETURN_IF_ERROR(check_state(r, state));
     }
     return RONDO_STATUS_OK;
 }
@@ -224,6 +267,25 @@ static rondo_status record_fetches(const recording *r) {
     return RONDO_STATUS_OK;
 }
 
+// What states become, where the kernels have not written it to its place.
+static rondo_status record_states(const recording *r) {
+    const rondo_program *program = r->plan->program;
+    for (const rondo__state *state = r->executor->root->caller.states; state != NULL;
+         state = state->next) {
+        if (state->output == RONDO__STATE_NO_OUTPUT) {
+            continue;
+        }
+        const int32_t output = program->outputs[state->output];
+        const rondo__slot *in = &r->plan->slots[program->inputs[state->input]];
+        const void *from = rondo__stand_ins_find(&r->places, output);
+        if (from != in->address) {
+            RETURN_IF_ERROR(rondo_stream_copy(r->stream, in->address, from, in->bytes,
+                                              RONDO_COPY_DEVICE_TO_DEVICE));
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
 // Calls of the executor do not end loops in a graph of the program's, nor tell what its data was.
 static rondo_status record_nodes(const recording *r) {
     rondo_executor *root = r->executor->root;
@@ -232,7 +294,9 @@ static rondo_status record_nodes(const recording *r) {
     root->resources.watch = NULL;
     const rondo_status status = rondo__stand_ins_launch(&r->places, r->stream);
     root->resources.watch = watch;
-    return status == RONDO_STATUS_OK ? record_fetches(r) : status;
+    RETURN_IF_ERROR(status);
+    RETURN_IF_ERROR(record_fetches(r));
+    return record_states(r);
 }
 
 // ---- the call ---------------------------------------------------------------------------------
@@ -242,6 +306,7 @@ static rondo_status prepare(recording *r) {
     RETURN_IF_ERROR(rondo__stand_ins_check(r->plan, call_name));
     RETURN_IF_ERROR(check_outputs(r));
     RETURN_IF_ERROR(check_memory(r));
+    RETURN_IF_ERROR(check_states(r));
     RETURN_IF_ERROR(rondo__stand_ins_init(r->executor, r->plan, &r->places));
     recorded_run *run = rondo__calloc(1, sizeof *run);
     if (run == NULL) {
@@ -251,8 +316,10 @@ static rondo_status prepare(recording *r) {
     run->root = r->executor->root;
     run->plan = r->plan;
     run->is_counted = true;
+    run->uses_states = run->root->caller.states != NULL;
     rondo__executor_retain(run->root);
     rondo__plan_pin(run->plan);
+    pin_states(run, 1);
     r->run = run;
     rondo_status status = take_arena(run, r->plan->memory.arena_bytes);
     if (status == RONDO_STATUS_OK) {
@@ -321,25 +388,6 @@ static rondo_status check_stream(const rondo_executor *executor, rondo_stream *s
                                    : "takes part in a capture that is broken already");
 }
 
-// A state changes its place from run to run, which no graph does.
-static rondo_status refuse_states(const rondo_executor *executor, const rondo_binding *feeds,
-                                  size_t feed_count) {
-    for (const rondo__state *state = executor->caller.states; state != NULL; state = state->next) {
-        const char *name = executor->source->values[executor->source->inputs[state->input]].name;
-        size_t f = 0;
-        while (f < feed_count && strcmp(feeds[f].name, name) != 0) {
-            f += 1;
-        }
-        if (f == feed_count) {
-            return RONDO_FAIL_AS(call_name, INVALID,
-                                 "input \"%s\" is bound to an output, which holds for runs of the "
-                                 "executor; feed it, and fetch that output, to record a run",
-                                 name);
-        }
-    }
-    return RONDO_STATUS_OK;
-}
-
 // A variant that was made for the recording may have taken the place of the one that ran last.
 static bool is_kept(const rondo_executor *executor, const rondo_executor *active) {
     bool is_kept = active == executor;
@@ -354,7 +402,6 @@ rondo_status rondo_executor_record(rondo_executor *executor, rondo_stream *strea
                                    const rondo_binding *fetches, size_t fetch_count) {
     RETURN_IF_ERROR(
         rondo__executor_order_call(executor, feeds, feed_count, fetches, fetch_count, __func__));
-    RETURN_IF_ERROR(refuse_states(executor, feeds, feed_count));
     RETURN_IF_ERROR(check_stream(executor, stream));
     rondo_executor *active = executor->variants.active;
     const rondo__hook_scope scope = rondo__hook_enter(RONDO__SPAN_CAPTURE, "record a run");

@@ -242,6 +242,7 @@ enum {
     RONDO__OP_USER = 1u << 7,         // registered by the program: see registered.h
     RONDO__OP_IMPURE = 1u << 8,       // not folded: another result each time, or no `compute`
     RONDO__OP_DATA_SHAPED = 1u << 9,  // extents of the result depend on data, whatever is known
+    RONDO__OP_IN_PLACE = 1u << 10,    // `compute` takes output 0 where input 0 lies, too
 };
 
 struct rondo__op_def {

@@ -22,6 +22,7 @@
 
 #include "op/op.h"
 #include "rondo/program.h"
+#include "rondo/variable.h"
 
 enum {
     RONDO__VALUE_NONE = -1,      // an absent optional input or output
@@ -75,6 +76,14 @@ typedef struct rondo__node {
     const rondo__op_def *hidden_def;  // its op while passes run that must leave it alone; or NULL
 } rondo__node;
 
+// An input that executors keep from run to run; see rondo/variable.h.
+typedef struct rondo__variable {
+    int32_t value;       // the input
+    int32_t update;      // an output: what it is after a run; RONDO__VALUE_NONE: what it was
+    rondo_start start;   // without its tensor
+    rondo_tensor first;  // of RONDO_START_TENSOR; dtype NONE otherwise
+} rondo__variable;
+
 typedef struct rondo__symbol {
     char *name;
     int64_t extent;  // -1 until set
@@ -99,6 +108,8 @@ struct rondo_program {
     int32_t *outputs;
     size_t optional_count, optional_capacity;
     rondo__optional *optionals;  // of a program as loaded; clones have none
+    size_t variable_count, variable_capacity;
+    rondo__variable *variables;  // likewise
     size_t symbol_count, symbol_capacity;
     rondo__symbol *symbols;  // bodies have none of their own
     // What the users of the program share; a clone has none. NULL until the first user sets it.
@@ -156,6 +167,14 @@ RONDO_MUST_USE rondo_status rondo__program_add_symbol(rondo_program *program, co
 // Makes `constant` the default of an input that is declared as `declared` (its name is ignored).
 RONDO_MUST_USE rondo_status rondo__program_add_optional(rondo_program *program, int32_t constant,
                                                         const rondo__value *declared);
+// The variable that a value is; NULL: none.
+rondo__variable *rondo__program_find_variable(const rondo_program *program, int32_t value);
+// Gives `copy`, a clone whose values have the same numbers, the variables of `program`.
+RONDO_MUST_USE rondo_status rondo__program_copy_variables(const rondo_program *program,
+                                                          rondo_program *copy);
+// A clone with its optionals and variables.
+RONDO_MUST_USE rondo_status rondo__program_clone_whole(const rondo_program *program,
+                                                       rondo_program **out_program);
 // A clone in which those optionals are inputs, behind the others, that `is_fed` names (one for each
 // optional), also where bodies use them.
 RONDO_MUST_USE rondo_status rondo__program_override(const rondo_program *program,

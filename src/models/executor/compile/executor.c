@@ -17,6 +17,7 @@
 #include "executor/compile/executor.h"
 #include "executor/compile/plan_cache.h"
 #include "executor/state/limits.h"
+#include "executor/state/states.h"
 #include "executor/state/verbosity.h"
 #include "tensor/elements.h"
 
@@ -272,6 +273,9 @@ static rondo_status create(rondo_program *program, rondo_device *device,
     rondo_status status = root != NULL ? RONDO_STATUS_OK : rondo__executor_make_budgets(executor);
     if (status == RONDO_STATUS_OK && root == NULL) {
         status = index_ports(executor);
+    }
+    if (status == RONDO_STATUS_OK && root == NULL) {
+        status = rondo__states_add_variables(executor);
     }
     if (status == RONDO_STATUS_OK && root == NULL) {
         status = own_patterns(executor);

@@ -41,6 +41,7 @@ static bool overlaps(const rondo_tensor *a, const rondo_tensor *b) {
 static bool can_stand_in(const rondo__stand_ins *places, const rondo__slot *slot,
                          const rondo_tensor *tensor) {
     return slot->kind == RONDO__SLOT_ARENA && slot->bytes > 0 && tensor->data != NULL &&
+           !places->plan->slots[slot->root].is_bound &&
            rondo__stand_ins_is_near(places->executor, tensor) &&
            (uintptr_t)tensor->data % RONDO__ARENA_ALIGNMENT == 0;
 }
@@ -78,7 +79,7 @@ void rondo__stand_ins_choose(rondo__stand_ins *places, const rondo_tensor *feeds
 
 void *rondo__stand_ins_find(const rondo__stand_ins *places, int32_t value) {
     const rondo__slot *slot = &places->plan->slots[value];
-    if (slot->kind != RONDO__SLOT_ARENA) {
+    if (slot->kind != RONDO__SLOT_ARENA || places->plan->slots[slot->root].is_bound) {
         return slot->address;
     }
     return places->by_root[slot->root] != NULL ? places->by_root[slot->root]

@@ -3,7 +3,7 @@
 //
 // A feed or fetch may where it lies on the executor's device at an alignment that the arena has. A
 // fetch must lie apart from all feeds besides, because ops write it while feeds are still read.
-// What cannot stand in is copied, to or from the value.
+// What cannot stand in is copied, to or from the value. States stay where they are.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_RUN_STAND_INS_H
 #define RONDO_EXECUTOR_RUN_STAND_INS_H

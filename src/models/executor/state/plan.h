@@ -65,7 +65,8 @@ typedef struct rondo__slot {
     uint8_t side;       // RONDO__SIDE_...
     bool needs_device;  // CONSTANT: some kernel reads it there
     bool is_bound;      // ARENA: lies where the plan around it says: of a part (body_plan.h), or
-                        // an input of a body that is near (deferred_body.h)
+                        // an input of a body that is near (deferred_body.h); or `is_kept`
+    bool is_kept;       // an input that lies in the memory of a state (states.h)
 } rondo__slot;
 
 // One op of a segment with its addresses.
@@ -313,6 +314,7 @@ struct rondo__plan {
     size_t counted_count;  // steps that wait for a count
     size_t eager_count;    // bypasses with a kernel, which counts among the items, too
     size_t random_count;   // nodes that draw
+    bool writes_states;    // an item writes the memory of a state
     char **refusals;       // one for each node: why a control op is bypassed; NULL entries, or NULL
 
     // On a GPU; NULL otherwise.

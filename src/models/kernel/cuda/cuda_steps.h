@@ -110,6 +110,7 @@ typedef struct rondo__cuda_kernel {
     rondo_status status;  // the first failure while building
     size_t step_count, step_capacity;
     rondo__step **steps;
+    bool skips_copy;  // the first step: see rondo__cuda_add_data_copy
     // Forms of constants, in the order in which they were asked for. A candidate, which is timed or
     // thrown away, makes none: its launches find room for them behind the inputs.
     bool is_candidate;
@@ -180,6 +181,9 @@ rondo__step *rondo__cuda_add_launch(rondo__cuda_kernel *kernel, const char *text
                                     uint32_t threads);
 rondo__step *rondo__cuda_add_copy(rondo__cuda_kernel *kernel, rondo__address from,
                                   rondo__address to, size_t bytes);
+// The first step: output 0 starts as a copy of input 0, which the kernel leaves out where it is told
+// that the one lies where the other does.
+void rondo__cuda_add_data_copy(rondo__cuda_kernel *kernel, size_t bytes);
 rondo__step *rondo__cuda_add_zero(rondo__cuda_kernel *kernel, rondo__address to, size_t bytes);
 // Takes `state`, also when it fails.
 rondo__step *rondo__cuda_add_call(rondo__cuda_kernel *kernel, rondo__cuda_call call, void *state,

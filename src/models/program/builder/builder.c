@@ -175,6 +175,7 @@ rondo__builder_mark rondo__builder_get_mark(const rondo_builder *builder) {
         .outputs = program->output_count,
         .optionals = program->optional_count,
         .symbols = program->symbol_count,
+        .variables = program->variable_count,
     };
 }
 
@@ -199,6 +200,9 @@ void rondo__builder_take_back(rondo_builder *builder, const rondo__builder_mark 
     program->declared_count = mark->declared;
     program->output_count = mark->outputs;
     program->optional_count = mark->optionals;
+    while (program->variable_count > mark->variables) {
+        rondo_tensor_deinit(&program->variables[--program->variable_count].first);
+    }
     rondo__names_rebuild(program);
 }
 

@@ -55,7 +55,7 @@ void rondo__builder_deinit(rondo_builder *builder);
 
 // How much there is of a program, to take back what comes after.
 typedef struct rondo__builder_mark {
-    size_t values, nodes, inputs, declared, outputs, optionals, symbols;
+    size_t values, nodes, inputs, declared, outputs, optionals, symbols, variables;
 } rondo__builder_mark;
 rondo__builder_mark rondo__builder_get_mark(const rondo_builder *builder);
 void rondo__builder_take_back(rondo_builder *builder, const rondo__builder_mark *mark);

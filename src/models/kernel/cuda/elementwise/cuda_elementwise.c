@@ -143,6 +143,16 @@ static void append_op(rondo__cuda_kernel *kernel, const rondo__pointwise *pointw
     append_call(body, op->def->name, count == 1 ? "x0" : "x0, x1");
 }
 
+// Each thread reads its elements of an input of the output's shape before it writes them.
+static void mark_in_place(rondo__cuda_kernel *kernel, size_t input) {
+    const rondo__tensor_info *x = rondo__cuda_input(kernel, input);
+    const rondo__tensor_info *y = rondo__cuda_output(kernel, 0);
+    if (rondo_dtype_get_bytes(x->dtype) == rondo_dtype_get_bytes(y->dtype) &&
+        rondo_shape_is_equal(&x->shape, &y->shape)) {
+        kernel->head.in_place_inputs |= UINT64_C(1) << input;
+    }
+}
+
 void rondo__cuda_prepare_elementwise(rondo__cuda_kernel *kernel) {
     rondo__pointwise pointwise = {0};
 
@@ -158,6 +168,7 @@ void rondo__cuda_prepare_elementwise(rondo__cuda_kernel *kernel) {
     for (size_t i = 0; i < count; i++) {
         if (rondo__cuda_has_input(kernel, i)) {
             rondo__pointwise_take_input(&pointwise, kernel, i);
+            mark_in_place(kernel, i);
         }
     }
     const char *name = kernel->request->op->def->name;
@@ -203,6 +214,7 @@ void rondo__cuda_prepare_fused_elementwise(rondo__cuda_kernel *kernel) {
     const int64_t inputs = (int64_t)kernel->request->input_count;
     for (size_t i = 0; i < kernel->request->input_count; i++) {
         rondo__pointwise_take_input(&pointwise, kernel, i);
+        mark_in_place(kernel, i);
     }
     for (size_t k = 0; k < ops->count; k++) {
         const int scalar = rondo__scalar_op_parse(ops->strings[k]);
