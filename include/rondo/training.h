@@ -83,6 +83,84 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_op_set_gradient(const char *domain, 
                                                             rondo_gradient_function function,
                                                             void *data);
 
+// ---- steps ---------------------------------------------------------------------------------------
+
+typedef int32_t rondo_optimizer;
+enum {
+    RONDO_OPTIMIZER_SGD = 0,  // with momentum, dampening, nesterov
+    RONDO_OPTIMIZER_ADAM = 1,
+    RONDO_OPTIMIZER_ADAMW = 2,  // the decay is taken off the weight, not added to the gradient
+};
+
+// What the learning rate is times, as a function of the number of steps s that were taken.
+typedef int32_t rondo_schedule;
+enum {
+    RONDO_SCHEDULE_CONSTANT = 0,  // 1
+    RONDO_SCHEDULE_STEP = 1,      // factor^(s / steps), in whole numbers
+    RONDO_SCHEDULE_COSINE = 2,    // from 1 down to `least`, which s = steps has, and stays there
+    RONDO_SCHEDULE_LINEAR = 3,    // a line from 1 to `least`, likewise
+};
+
+typedef struct rondo_minimize_options {
+    size_t struct_size;  // sizeof(rondo_minimize_options)
+    rondo_optimizer optimizer;
+    double learning_rate;  // above 0
+    const char *rate;      // the caller's value each step, a scalar of the builder (f32 or f64), in
+                           // the place of learning_rate and schedule; NULL: none
+    double momentum;       // SGD; 0 to below 1
+    double dampening;
+    bool nesterov;
+    double beta1, beta2;  // Adam; 0: 0.9 and 0.999
+    double epsilon;       // Adam; 0: 1e-8
+    double weight_decay;
+    rondo_schedule schedule;
+    int64_t schedule_steps;
+    double schedule_factor;
+    double schedule_least;   // of the learning rate's factor, 0 to 1
+    int64_t warmup_steps;    // before the schedule: a line from `warmup_start` to 1; 0: none
+    double warmup_start;     // 0: a third
+    double clip_value;       // each gradient stays within -+ this; 0: no
+    double clip_norm;        // all gradients together have at most this norm; 0: no
+    bool scale_loss;         // for half precision; a step whose gradients are not finite is left out
+    double scale_start;      // 0: 65536
+    double scale_growth;     // 0: 2; after `scale_interval` good steps
+    double scale_backoff;    // 0: 0.5; after a bad step
+    double scale_least;      // 0: 1; the scale never goes below
+    int64_t scale_interval;  // 0: 2000
+    int64_t scale_patience;  // bad steps before it backs off, refilled when it grows; 0: 1
+    int64_t accumulate;      // runs whose gradients are averaged before a step; 0: 1
+    const char *const *train;  // patterns of the names of parameters; NULL: all that look trained
+    size_t train_count;
+    const char *const *recompute;  // as in rondo_gradient_options
+    size_t recompute_count;
+} rondo_minimize_options;
+
+// Adds a whole training step: the gradients of a loss, and what each run makes of the parameters.
+//
+// A run of the program then reads them, computes the loss, and leaves them changed, on the device,
+// without a word that the host reads. The parameters become variables (rondo/variable.h) under their
+// names; one of f16 or bf16 is the rounded form of a variable "NAME.master" of f32. States are
+// variables, too: "NAME.momentum", "NAME.mean", "NAME.square", "NAME.sum", and of the whole
+// "train.step", "train.scale", "train.good", "train.patience", "train.micro". The values "train.rate"
+// and, where it is clipped, "train.norm" (before clipping) can be made outputs.
+//
+// loss       a real number.
+// options    NULL: SGD with a rate of 0.01.
+//
+// Parameters that look trained are constants of reals with more than one element on which the loss
+// depends, but not the statistics of BatchNormalization. Those are updated beside, where they are
+// parameters. Ops that leave it open work as in training.
+//
+// Numbers: as PyTorch computes, with each operation rounded by itself (as its kernels without fused
+// multiply-add do), and powers, corrections and rates in f64. The norm is of f32, the root of the
+// sum of the squares of each tensor's norm; max / (norm + 1e-6), at most 1, is multiplied.
+//
+// Errors:    INVALID (a number of the options: the message names it; names; nothing to train),
+//            UNSUPPORTED (as rondo_builder_add_gradients; a parameter that a body uses).
+RONDO_API RONDO_MUST_USE rondo_status rondo_builder_minimize(rondo_builder *builder,
+                                                             const char *loss,
+                                                             const rondo_minimize_options *options);
+
 RONDO_EXTERN_C_END
 
 #endif  // RONDO_TRAINING_H

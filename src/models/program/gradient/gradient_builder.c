@@ -24,11 +24,7 @@ rondo_status rondo_builder_create_from(const rondo_program *program, rondo_build
     rondo_builder *builder = NULL;
     rondo_program *copy = NULL;
     RETURN_IF_ERROR(rondo_builder_create(&options, &builder));
-    rondo_status status = rondo__program_clone(program, &copy);
-    for (size_t i = 0; i < program->optional_count && status == RONDO_STATUS_OK; ++i) {
-        const rondo__optional *optional = &program->optionals[i];
-        status = rondo__program_add_optional(copy, optional->value, &optional->declared);
-    }
+    rondo_status status = rondo__program_clone_whole(program, &copy);
     for (size_t n = 0; n < program->node_count && status == RONDO_STATUS_OK; ++n) {
         const rondo__op *op = &program->nodes[n].op;
         status = rondo__builder_add_domain(builder, op->def->domain, op->opset);
@@ -133,16 +129,9 @@ rondo_status rondo_builder_add_gradients(rondo_builder *builder, const char *y,
     // On a copy, because nodes on the way are changed, too: Dropout, and ops that say more.
     rondo_program *before = builder->program;
     rondo_program *copy = NULL;
-    RETURN_IF_ERROR(rondo__program_clone(before, &copy));
-    rondo_status status = RONDO_STATUS_OK;
-    for (size_t i = 0; i < before->optional_count && status == RONDO_STATUS_OK; ++i) {
-        const rondo__optional *optional = &before->optionals[i];
-        status = rondo__program_add_optional(copy, optional->value, &optional->declared);
-    }
+    RETURN_IF_ERROR(rondo__program_clone_whole(before, &copy));
     builder->program = copy;
-    if (status == RONDO_STATUS_OK) {
-        status = add_gradients(builder, y, xs, outputs, count, &merged);
-    }
+    rondo_status status = add_gradients(builder, y, xs, outputs, count, &merged);
     if (status == RONDO_STATUS_OK) {
         status = rondo__program_verify(copy);
     }
