@@ -6,14 +6,15 @@ rondo_register_emulated(kernel_cases_sample short 300 ${cases} 37)
 rondo_register_emulated(kernel_cases long 1800 ${cases})
 # Programs that run their tests on each device there is (support/on_devices.h).
 foreach(name executor_counted executor_faults executor_record_run executor_rest executor_single_op
-    executor_states executor_stream kernel_cast random_executor)
+    executor_states executor_stream executor_variables kernel_cast random_executor)
   rondo_register_emulated(${name} short 300 $<TARGET_FILE:test_${name}>)
 endforeach()
 foreach(name executor_device_control executor_run)
   rondo_register_emulated(${name} long 600 $<TARGET_FILE:test_${name}>)
 endforeach()
 # The same on a GPU that is as late as it may be (support/fake_cuda_lazy.c).
-foreach(name executor_counted executor_record_run executor_rest executor_states executor_stream)
+foreach(name executor_counted executor_record_run executor_rest executor_states executor_stream
+    executor_variables)
   rondo_register_emulated(lazy_${name} short 300
     ${CMAKE_COMMAND} -E env RONDO_EMULATED_LAZY=1 $<TARGET_FILE:test_${name}>)
 endforeach()

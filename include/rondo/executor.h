@@ -157,8 +157,8 @@ typedef struct rondo_executor_options {
 // Training. Some ops work in another way in training: Dropout drops, BatchNormalization takes mean
 // and variance from the batch. What the model says of it counts (an input of Dropout, an attribute
 // or the number of outputs of BatchNormalization); where it leaves it open, `training` decides, in
-// bodies, too. Ops of the program's own ask for it with rondo_op_is_training. A program that trains
-// and infers in turn has an executor for each; they share what does not depend on it.
+// bodies, too. Ops of the program's own ask for it with rondo_op_is_training. Runs may change between
+// both: rondo_executor_set_training.
 
 // A named tensor, in host memory or on the executor's device.
 typedef struct rondo_binding {  // ABI: fixed
@@ -281,6 +281,14 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_executor_cancel(rondo_executor *exec
 // Changes whether later runs use graphs. Graphs already captured are kept.
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_set_graphs(rondo_executor *executor,
                                                                 rondo_graphs_mode graphs);
+
+// Changes whether ops that leave it open work as in training, in later runs, descriptions and
+// recordings. Plans and graphs of both are kept, and so are generators and states, which are the
+// executor's.
+//
+// Cost:      the first run of each mode compiles.
+RONDO_API RONDO_MUST_USE rondo_status rondo_executor_set_training(rondo_executor *executor,
+                                                                  bool training);
 
 // Times of the last run.  Errors: STATE (nothing has run).
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_get_times(const rondo_executor *executor,

@@ -81,6 +81,19 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_program_set_update(rondo_program *pr
                                                                const char *input,
                                                                const char *output);
 
+// A program in which parameters are variables that start with their values: weights that executors
+// replace by a copy (rondo_executor_set_variable), under all plans and graphs. Nothing is folded or
+// packed from them, so ops that read them may be slower; other parameters stay as they are.
+//
+// names      of parameters or constants.
+//
+// Errors:    INVALID (no such parameter of numbers), NO_MEMORY.
+// Ownership: caller destroys *out_program, which shares the bytes.
+RONDO_API RONDO_MUST_USE rondo_status rondo_program_make_variables(const rondo_program *program,
+                                                                   const char *const *names,
+                                                                   size_t name_count,
+                                                                   rondo_program **out_program);
+
 // A variable as a program has it.
 typedef struct rondo_variable {  // ABI: fixed
     const char *name;            // borrowed from the program, as all here

@@ -333,6 +333,8 @@ static void close_scene(void) {
     X(rondo_builder_add_output, (P(s.builder), P("x"), O(&s.port)))                                \
     X(rondo_builder_finish, (P(s.builder), P(&s.out.program)))                                     \
     X(rondo_builder_add_embedding, (P(s.builder), P("x"), P("x"), P("z")))                         \
+    X(rondo_builder_add_variable, (P(s.builder), R(s.port), S(rondo_start)))                       \
+    X(rondo_builder_set_update, (P(s.builder), P("x"), P("x")))                                    \
     X(rondo_builder_add_l2_normalize, (P(s.builder), P("x"), 0, 1e-6f, P("z")))                    \
     X(rondo_builder_add_square_error_cost, (P(s.builder), P("x"), P("x"), P("z")))                 \
     X(rondo_builder_add_mean, (P(s.builder), P("x"), P("z")))                                      \
@@ -534,6 +536,10 @@ static void close_scene(void) {
     X(rondo_executor_bind, (P(s.executor), O("y"), P("x")))                                        \
     X(rondo_executor_get_variable, (P(s.executor), P("x"), P(&s.out.tensor)))                      \
     X(rondo_executor_set_variable, (P(s.executor), P("x"), P(&s.x)))                               \
+    X(rondo_executor_reserve_variable, (P(s.executor), P("x"), N(64)))                             \
+    X(rondo_executor_reset_variables, (P(s.executor)))                                             \
+    X(rondo_executor_snapshot, (P(s.executor), P(&s.out.program)))                                 \
+    X(rondo_executor_set_training, (P(s.executor), true))                                          \
     V(rondo_executor_get_stream, (P(s.executor)))                                                  \
     X(rondo_executor_run_async, (P(s.executor), P(&s.feed), 1, P(&s.fetch), 1, O(s.event)))        \
     X(rondo_executor_wait, (P(s.executor)))                                                        \
@@ -582,6 +588,10 @@ static void close_scene(void) {
     V(rondo_program_get_optional_input_count, (P(s.program)))                                  \
     X(rondo_program_get_optional_input, (P(s.program), N(0), W(rondo_port)))                   \
     X(rondo_program_set_dimension, (P(s.program), P("n"), 1))                                  \
+    X(rondo_program_set_update, (P(s.program), P("x"), P("none")))                             \
+    X(rondo_program_make_variables, (P(s.program), P(&some_name), 1, P(&s.out.program)))       \
+    X(rondo_program_list_variables,                                                            \
+      (P(s.program), 1, P(PLAIN(rondo_variable)), P(PLAIN(size_t))))                           \
     X(rondo_program_set_place, (P(s.program), P("*"), P("host")))                              \
     X(rondo_program_load_onnx, (P("none.onnx"), P(&s.out.program)))                            \
     X(rondo_program_load_onnx_limited, (P("none.onnx"), 1, P(&s.out.program)))                 \
@@ -618,6 +628,7 @@ static const char *const exempt[] = {"rondo_error_get_last",      "rondo_f16_fro
 #define SIZE_OF_TEXT sizeof text
 
 static char text[128];
+static const char *const some_name = "none";
 static float one_number = 1;
 static rondo_tensor one_value = {.dtype = RONDO_DTYPE_F32, .shape = {1, {1}}, .data = &one_number};
 static const rondo_tensor typed = {.dtype = RONDO_DTYPE_F32, .shape = {1, {4}}};

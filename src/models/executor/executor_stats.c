@@ -34,6 +34,14 @@ rondo_status rondo_executor_set_graphs(rondo_executor *executor, rondo_graphs_mo
     return RONDO_STATUS_OK;
 }
 
+rondo_status rondo_executor_set_training(rondo_executor *executor, bool training) {
+    if (executor == NULL) {
+        return RONDO_FAIL(INVALID, "executor is NULL");
+    }
+    executor->variants.is_training = training;
+    return RONDO_STATUS_OK;
+}
+
 rondo_status rondo_executor_get_times(const rondo_executor *executor, rondo_run_times *out_times) {
     RETURN_IF_ERROR(rondo__clear_struct(out_times, sizeof *out_times, __func__, "rondo_run_times"));
     if (executor == NULL) {

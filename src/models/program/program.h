@@ -169,6 +169,12 @@ RONDO_MUST_USE rondo_status rondo__program_add_optional(rondo_program *program, 
                                                         const rondo__value *declared);
 // The variable that a value is; NULL: none.
 rondo__variable *rondo__program_find_variable(const rondo_program *program, int32_t value);
+// Makes an input, or a constant with which one starts, a variable, as a file says.
+//
+// Errors:    BAD_DATA (what does not fit), NO_MEMORY.
+RONDO_MUST_USE rondo_status rondo__program_add_saved_variable(rondo_program *program, int32_t value,
+                                                              int32_t update,
+                                                              const rondo_start *start);
 // Gives `copy`, a clone whose values have the same numbers, the variables of `program`.
 RONDO_MUST_USE rondo_status rondo__program_copy_variables(const rondo_program *program,
                                                           rondo_program *copy);
@@ -180,6 +186,9 @@ RONDO_MUST_USE rondo_status rondo__program_clone_whole(const rondo_program *prog
 RONDO_MUST_USE rondo_status rondo__program_override(const rondo_program *program,
                                                     const bool *is_fed,
                                                     rondo_program **out_program);
+// Makes a constant, also where bodies use it, an input behind the others. Nothing else has the
+// program yet; after a failure it is good for nothing.
+RONDO_MUST_USE rondo_status rondo__program_free_constant(rondo_program *program, int32_t value);
 // Deep copy of structure and attributes; constants share their bytes.
 // A clone in which a constant, also where bodies use it, is another of the same dtype and shape,
 // whose bytes it shares. Its optionals are those of the program.

@@ -166,6 +166,61 @@ rondo_status rondo_builder_add_variable(rondo_builder *builder, const rondo_port
     return status;
 }
 
+// ---- parameters that become variables ---------------------------------------------------------
+
+static void drop_optional(rondo_program *program, int32_t value) {
+    size_t kept = 0;
+    for (size_t i = 0; i < program->optional_count; ++i) {
+        if (program->optionals[i].value != value) {
+            program->optionals[kept++] = program->optionals[i];
+        }
+    }
+    program->optional_count = kept;
+}
+
+static rondo_status make_variable(rondo_program *program, int32_t value) {
+    rondo__variable variable = {.value = value,
+                                .update = RONDO__VALUE_NONE,
+                                .start = {.struct_size = sizeof variable.start,
+                                          .kind = RONDO_START_TENSOR}};
+    rondo_tensor_share(&program->values[value].constant, &variable.first);
+    rondo_status status = add_variable(program, &variable);
+    rondo_tensor_deinit(&variable.first);
+    if (status == RONDO_STATUS_OK) {
+        drop_optional(program, value);
+        status = rondo__program_free_constant(program, value);
+    }
+    return status;
+}
+
+rondo_status rondo_program_make_variables(const rondo_program *program, const char *const *names,
+                                          size_t name_count, rondo_program **out_program) {
+    if (program == NULL || out_program == NULL || (names == NULL && name_count > 0)) {
+        return RONDO_FAIL(INVALID, "%s is NULL",
+                          program == NULL       ? "program"
+                          : out_program == NULL ? "out_program"
+                                                : "names");
+    }
+    rondo_program *copy = NULL;
+    *out_program = NULL;
+    RETURN_IF_ERROR(rondo__program_clone_whole(program, &copy));
+    rondo_status status = RONDO_STATUS_OK;
+    for (size_t i = 0; i < name_count && status == RONDO_STATUS_OK; ++i) {
+        const int32_t value =
+            names[i] != NULL ? rondo__program_find_value(copy, names[i]) : RONDO__VALUE_NONE;
+        const bool is_there = value >= 0 && rondo__dtype_is_plain(copy->values[value].constant.dtype);
+        status = is_there ? make_variable(copy, value)
+                          : RONDO_FAIL(INVALID, "the program has no parameter of numbers \"%.60s\"",
+                                       names[i] != NULL ? names[i] : "(null)");
+    }
+    if (status != RONDO_STATUS_OK) {
+        rondo_program_destroy(copy);
+        return status;
+    }
+    *out_program = copy;
+    return RONDO_STATUS_OK;
+}
+
 // ---- updates ----------------------------------------------------------------------------------
 
 static bool is_output(const rondo_program *program, int32_t value) {
@@ -259,6 +314,51 @@ rondo_status rondo_program_set_update(rondo_program *program, const char *input,
     }
     const rondo__variable fresh = {.value = value, .update = update};
     return add_variable(program, &fresh);
+}
+
+// ---- from a file ------------------------------------------------------------------------------
+
+static bool is_input(const rondo_program *program, int32_t value) {
+    bool is = false;
+    for (size_t i = 0; i < program->declared_count; ++i) {
+        is = is || program->inputs[i] == value;
+    }
+    return is;
+}
+
+static rondo_status check_saved(const rondo_program *program, int32_t value, int32_t update,
+                                const rondo_start *start) {
+    static const char call[] = "rondo_program_load_onnx";
+    const bool is_tensor = start->kind == RONDO_START_TENSOR;
+    const rondo__value *v = &program->values[value];
+    const rondo_dtype dtype = is_tensor ? v->constant.dtype : v->dtype;
+    bool fits = start->kind >= RONDO_START_NONE && start->kind <= RONDO_START_TENSOR &&
+                rondo__dtype_is_plain(dtype) && is_input(program, value) == !is_tensor &&
+                rondo__program_find_variable(program, value) == NULL &&
+                (update == RONDO__VALUE_NONE || is_output(program, update));
+    if (fits && !is_tensor) {
+        fits = check_drawn(v, start, call) == RONDO_STATUS_OK;
+    }
+    if (fits && update != RONDO__VALUE_NONE) {
+        const rondo_dtype made = program->values[update].dtype;
+        fits = made == RONDO_DTYPE_NONE || made == dtype;
+    }
+    return fits ? RONDO_STATUS_OK
+                : RONDO_FAIL_AS(call, BAD_DATA,
+                                "the metadata of variable \"%.60s\" does not fit the graph",
+                                v->name);
+}
+
+rondo_status rondo__program_add_saved_variable(rondo_program *program, int32_t value,
+                                               int32_t update, const rondo_start *start) {
+    RETURN_IF_ERROR(check_saved(program, value, update, start));
+    if (start->kind == RONDO_START_TENSOR) {
+        RETURN_IF_ERROR(make_variable(program, value));
+        program->variables[program->variable_count - 1].update = update;
+        return RONDO_STATUS_OK;
+    }
+    const rondo__variable variable = {.value = value, .update = update, .start = *start};
+    return add_variable(program, &variable);
 }
 
 // ---- reading back -----------------------------------------------------------------------------

@@ -6,10 +6,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
+
+#include <unistd.h>
 
 #include "rondo/models.h"
 #include "support/on_devices.h"
@@ -22,7 +25,8 @@ static rondo_tensor on_host(float *values) {
     return (rondo_tensor){.dtype = RONDO_DTYPE_F32, .shape = row, .data = values};
 }
 
-static void add_node(rondo_builder *b, const char *op, const char *x, const char *y, const char *out) {
+static void add_node(rondo_builder *b, const char *op, const char *x, const char *y,
+                     const char *out) {
     OK(rondo_builder_add_node(b, op, (const char *[]){x, y}, y != NULL ? 2 : 1,
                               (const char *[]){out}, 1, NULL));
 }
@@ -279,13 +283,14 @@ static void test_executor_variables__a_failure_is_remembered(void **state) {
     int lost_count = 0;
     for (int mode = 0; mode < 2 && on_devices_is_fake(); ++mode) {
         OK(rondo_executor_set_graphs(w.executor, mode == 0 ? RONDO_GRAPHS_OFF : RONDO_GRAPHS_ON));
-        rondo_status status = RONDO_STATUS_DRIVER;
-        for (long n = 1; status != RONDO_STATUS_OK; ++n) {
+        bool has_failed = true;
+        for (long n = 0; has_failed; ++n) {
             rondo_tensor now;
             OK(rondo_executor_reset_variables(w.executor));
             fake_cuda_fail_nth(n, 999);
-            status = rondo_executor_run(w.executor, &feed, 1, NULL, 0);
-            fake_cuda_fail_nth(0, 0);
+            const rondo_status status = rondo_executor_run(w.executor, &feed, 1, NULL, 0);
+            has_failed = fake_cuda_has_failed();
+            fake_cuda_fail_nth(-1, 0);
             if (rondo_executor_get_variable(w.executor, "sum", &now) != RONDO_STATUS_OK) {
                 EXPECT(STATE, "may have written",
                        rondo_executor_run(w.executor, &feed, 1, NULL, 0));
@@ -296,7 +301,282 @@ static void test_executor_variables__a_failure_is_remembered(void **state) {
             assert_true(read_one(w.executor, "sum") == (status == RONDO_STATUS_OK ? 3 : 2));
         }
     }
-    assert_true(lost_count >= 2 || !on_devices_is_fake());
+    assert_true(lost_count >= 2 || fake_cuda_count_calls(NULL) == 0);  // 0: another driver
+    close_world(&w);
+}
+
+// ---- on real kernels: the host, and a GPU where there is one ------------------------------------
+
+// A table of rows, of which each run reads some and adds to some; ids may come twice.
+enum { ROWS = 2048, COLUMNS = 96, IDS = 24 };
+
+static const rondo_shape table_shape = {.rank = 2, .extent = {ROWS, COLUMNS}};
+static const rondo_shape ids_shape = {.rank = 2, .extent = {IDS, 1}};
+
+// `op` is ScatterND, ScatterElements or TensorScatter.
+static void build_table(const char *op, const char *reduction, rondo_program **out_program) {
+    rondo_builder *b;
+    const rondo_builder_options newest = {.struct_size = sizeof newest, .opset = 24};
+    const rondo_port table = {.struct_size = sizeof table,
+                              .name = "table",
+                              .dtype = RONDO_DTYPE_F32,
+                              .rank = 2,
+                              .extent = {ROWS, COLUMNS}};
+    const rondo_port ids = {.struct_size = sizeof ids,
+                            .name = "ids",
+                            .dtype = RONDO_DTYPE_I64,
+                            .rank = 2,
+                            .extent = {IDS, 1}};
+    const rondo_start uniform = {
+        .struct_size = sizeof uniform, .kind = RONDO_START_UNIFORM, .a = -1, .b = 1, .seed = 5};
+    const rondo_attribute attribute = {
+        .name = "reduction", .kind = RONDO_ATTRIBUTE_STRING, .string_value = reduction};
+    const rondo_builder_node_options options = {
+        .struct_size = sizeof options, .attributes = &attribute, .attribute_count = 1};
+    const float rate = -0.37f;
+    const int64_t wide[] = {IDS, COLUMNS};
+    const rondo_shape pair = {.rank = 1, .extent = {2}};
+    const bool is_nd = strcmp(op, "ScatterND") == 0;
+    OK(rondo_builder_create(&newest, &b));
+    OK(rondo_builder_add_input(b, &ids));
+    OK(rondo_builder_add_variable(b, &table, &uniform));
+    OK(rondo_builder_add_constant(b, "rate", RONDO_DTYPE_F32, &(rondo_shape){0}, &rate));
+    OK(rondo_builder_add_constant(b, "wide", RONDO_DTYPE_I64, &pair, wide));
+    OK(rondo_builder_add_node(b, "GatherND", (const char *[]){"table", "ids"}, 2,
+                              (const char *[]){"rows"}, 1, NULL));
+    OK(rondo_builder_add_node(b, "Mul", (const char *[]){"rows", "rate"}, 2,
+                              (const char *[]){"step"}, 1, NULL));
+    OK(rondo_builder_add_node(b, "Expand", (const char *[]){"ids", "wide"}, 2,
+                              (const char *[]){"each"}, 1, NULL));
+    OK(rondo_builder_add_node(b, op, (const char *[]){"table", is_nd ? "ids" : "each", "step"}, 3,
+                              (const char *[]){"table.next"}, 1, &options));
+    OK(rondo_builder_add_node(b, "ReduceSum", (const char *[]){"table"}, 1, (const char *[]){"sum"},
+                              1, NULL));  // of the old table
+    OK(rondo_builder_add_output(b, "rows", NULL));
+    OK(rondo_builder_add_output(b, "sum", NULL));
+    OK(rondo_builder_set_update(b, "table", "table.next"));
+    OK(rondo_builder_finish(b, out_program));
+    rondo_builder_destroy(b);
+}
+
+static void draw_ids(int64_t *ids, uint32_t round) {
+    for (uint32_t i = 0; i < IDS; ++i) {
+        ids[i] = (int64_t)((round * 2654435761u + i * 40503u) >> 8) % ROWS;
+    }
+    ids[IDS - 1] = ids[0];  // twice
+    ids[IDS - 2] = ids[0] - ROWS;
+}
+
+// The same program, its table fed and fetched: the copying form.
+static void test_table(const char *op, const char *reduction) {
+    rondo_program *program, *plain;
+    rondo_device *device;
+    rondo_executor *kept, *copying;
+    int64_t ids[IDS];
+    float *table = malloc(2 * sizeof(float) * ROWS * COLUMNS);
+    float rows[2][IDS * COLUMNS], sums[2];
+    rondo_executor_options options = {.struct_size = sizeof options};
+    build_table(op, reduction, &program);
+    assert_non_null(table);
+    OK(rondo_device_open(on_devices_get_name(), &device));
+    OK(rondo_executor_create(program, device, &options, &kept));
+    OK(rondo_program_make_variables(program, NULL, 0, &plain));
+    OK(rondo_executor_create(plain, device, &options, &copying));
+    OK(rondo_executor_bind(copying, NULL, "table"));
+    rondo_tensor now;
+    rondo_tensor mine = {.dtype = RONDO_DTYPE_F32, .shape = table_shape, .data = table};
+    rondo_tensor next = mine;
+    next.data = table + ROWS * COLUMNS;
+    rondo_stream *stream = rondo_executor_get_stream(kept);
+    OK(rondo_executor_get_variable(kept, "table", &now));
+    OK(rondo_tensor_copy(stream, &now, &mine));
+    OK(rondo_stream_synchronize(stream));
+    for (uint32_t round = 0; round < 6; ++round) {
+        draw_ids(ids, round);
+        OK(rondo_executor_set_graphs(kept, round == 4 ? RONDO_GRAPHS_OFF : RONDO_GRAPHS_ON));
+        const rondo_tensor id = {.dtype = RONDO_DTYPE_I64, .shape = ids_shape, .data = ids};
+        const rondo_binding feeds[] = {{"ids", id}, {"table", mine}};
+        const rondo_shape some = {.rank = 2, .extent = {IDS, COLUMNS}};
+        const rondo_shape one = {.rank = 2, .extent = {1, 1}};
+        for (int i = 0; i < 2; ++i) {
+            rondo_binding fetches[] = {
+                {"rows", {.dtype = RONDO_DTYPE_F32, .shape = some, .data = rows[i]}},
+                {"sum", {.dtype = RONDO_DTYPE_F32, .shape = one, .data = &sums[i]}},
+                {"table.next", next}};
+            OK(rondo_executor_run(i == 0 ? kept : copying, feeds, i == 0 ? 1 : 2, fetches,
+                                  i == 0 ? 2 : 3));
+        }
+        assert_memory_equal(rows[0], rows[1], sizeof rows[0]);
+        assert_true(sums[0] == sums[1]);
+        OK(rondo_tensor_copy(stream, &now, &mine));
+        OK(rondo_stream_synchronize(stream));
+        assert_memory_equal(mine.data, next.data, rondo_tensor_get_bytes(&next));
+    }
+    const rondo_executor_stats stats = get_stats(kept);
+    assert_int_equal(stats.state_bytes, rondo_tensor_get_bytes(&mine));
+    assert_true(stats.arena_bytes < stats.state_bytes / 2);  // nothing of its size is there
+    rondo_tensor_deinit(&now);
+    rondo_executor_destroy(kept);
+    rondo_executor_destroy(copying);
+    rondo_program_destroy(plain);
+    rondo_program_destroy(program);
+    rondo_device_release(device);
+    free(table);
+}
+
+static void test_executor_variables__rows_are_updated_where_they_lie(void **state) {
+    (void)state;
+    static const char *const reductions[] = {"add", "mul", "max", "min", "none"};
+    for (size_t i = 0; i < sizeof reductions / sizeof *reductions; ++i) {
+        test_table("ScatterND", reductions[i]);
+        test_table("ScatterElements", reductions[i]);
+    }
+}
+
+// Each kind of start: the numbers of rondo/random.h, and of a distribution as it says.
+static void test_executor_variables__starts_are_drawn(void **state) {
+    (void)state;
+    enum { IN = 64, OUT = 48, ALL = IN * OUT };
+    static const rondo_shape shape = {.rank = 2, .extent = {IN, OUT}};
+    static const struct {
+        rondo_start start;
+        double mean, deviation, most;
+    } cases[] = {
+        {{.kind = RONDO_START_CONSTANT, .a = 1.5}, 1.5, 0, 1.5},
+        {{.kind = RONDO_START_UNIFORM, .a = 2, .b = 4, .seed = 1}, 3, 0.57735, 4},
+        {{.kind = RONDO_START_NORMAL, .a = -1, .b = 0.5, .seed = 2}, -1, 0.5, 5},
+        {{.kind = RONDO_START_XAVIER_UNIFORM, .seed = 3}, 0, 0.133631, 0.231456},
+        {{.kind = RONDO_START_XAVIER_NORMAL, .a = 2, .seed = 4}, 0, 0.267261, 2},
+        {{.kind = RONDO_START_HE_UNIFORM, .fan_in = 8, .seed = 5}, 0, 0.5, 0.866026},
+        {{.kind = RONDO_START_HE_NORMAL}, 0, 0.176777, 1},
+    };
+    rondo_device *device;
+    OK(rondo_device_open(on_devices_get_name(), &device));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        rondo_builder *b;
+        rondo_program *program;
+        rondo_executor *executors[2];
+        float values[2][ALL];
+        rondo_start start = cases[i].start;
+        rondo_port port = {
+            .struct_size = sizeof port, .name = "v", .dtype = RONDO_DTYPE_F32, .rank = 2};
+        memcpy(port.extent, shape.extent, sizeof shape.extent);
+        start.struct_size = sizeof start;
+        OK(rondo_builder_create(NULL, &b));
+        OK(rondo_builder_add_variable(b, &port, &start));
+        add_node(b, "Neg", "v", NULL, "y");
+        OK(rondo_builder_add_output(b, "y", NULL));
+        OK(rondo_builder_finish(b, &program));
+        rondo_builder_destroy(b);
+        for (int k = 0; k < 2; ++k) {
+            rondo_tensor now;
+            const rondo_tensor to = {.dtype = RONDO_DTYPE_F32, .shape = shape, .data = values[k]};
+            OK(rondo_executor_create(program, device, NULL, &executors[k]));
+            rondo_stream *stream = rondo_executor_get_stream(executors[k]);
+            OK(rondo_executor_get_variable(executors[k], "v", &now));
+            OK(rondo_tensor_copy(stream, &now, &to));
+            OK(rondo_stream_synchronize(stream));
+            rondo_tensor_deinit(&now);
+        }
+        assert_memory_equal(values[0], values[1], sizeof values[0]);
+        double sum = 0, squares = 0, most = 0;
+        for (int k = 0; k < ALL; ++k) {
+            sum += (double)values[0][k];
+            most = fabs((double)values[0][k]) > most ? fabs((double)values[0][k]) : most;
+        }
+        for (int k = 0; k < ALL; ++k) {
+            squares += pow((double)values[0][k] - sum / ALL, 2);
+        }
+        assert_true(fabs(sum / ALL - cases[i].mean) <= 0.1 * cases[i].deviation + 1e-6);
+        assert_true(fabs(sqrt(squares / ALL) - cases[i].deviation) <= 0.05 * cases[i].deviation);
+        assert_true(most <= cases[i].most * 1.0001);
+        // Another program, saved from the one, starts where that stands.
+        rondo_program *saved;
+        rondo_executor *other;
+        rondo_tensor now;
+        OK(rondo_executor_snapshot(executors[0], &saved));
+        OK(rondo_executor_create(saved, device, NULL, &other));
+        const rondo_tensor to = {.dtype = RONDO_DTYPE_F32, .shape = shape, .data = values[1]};
+        OK(rondo_executor_get_variable(other, "v", &now));
+        OK(rondo_tensor_copy(rondo_executor_get_stream(other), &now, &to));
+        OK(rondo_stream_synchronize(rondo_executor_get_stream(other)));
+        assert_memory_equal(values[0], values[1], sizeof values[0]);
+        rondo_tensor_deinit(&now);
+        rondo_executor_destroy(other);
+        rondo_program_destroy(saved);
+        rondo_executor_destroy(executors[0]);
+        rondo_executor_destroy(executors[1]);
+        rondo_program_destroy(program);
+    }
+    rondo_device_release(device);
+}
+
+// Saved after some runs, a program goes on from there; so does one that has not run yet.
+static void test_executor_variables__files_keep_them(void **state) {
+    (void)state;
+    rondo_builder *b;
+    world w;
+    rondo_program *programs[3];
+    rondo_device *device;
+    char path[] = "variables-XXXXXX";
+    const int file = mkstemp(path);
+    assert_true(file >= 0);
+    close(file);
+    OK(rondo_builder_create(NULL, &b));
+    add_input(b, "x");
+    add_variable(b, "sum", 2);
+    const rondo_port port = {.struct_size = sizeof port,
+                             .name = "noise",
+                             .dtype = RONDO_DTYPE_F32,
+                             .rank = 1,
+                             .extent = {COUNT}};
+    const rondo_start normal = {.struct_size = sizeof normal,
+                                .kind = RONDO_START_HE_NORMAL,
+                                .a = 1.5,
+                                .seed = UINT64_MAX,
+                                .fan_in = 7};
+    OK(rondo_builder_add_variable(b, &port, &normal));
+    add_node(b, "Add", "sum", "x", "next");
+    add_node(b, "Add", "next", "noise", "y");
+    OK(rondo_builder_set_update(b, "sum", "next"));
+    OK(rondo_builder_add_output(b, "y", NULL));
+    open_world(&w, b);
+    OK(rondo_program_save_onnx(w.program, path));
+    OK(rondo_program_load_onnx(path, &programs[0]));
+    float x[COUNT] = {0, 0, 0, 5}, y[4][COUNT];
+    const rondo_binding feed = {"x", on_host(x)};
+    for (int i = 0; i < 2; ++i) {
+        rondo_binding fetch = {"y", on_host(y[3])};
+        OK(rondo_executor_run(w.executor, &feed, 1, &fetch, 1));
+    }
+    OK(rondo_executor_snapshot(w.executor, &programs[1]));
+    OK(rondo_program_save_onnx(programs[1], path));
+    OK(rondo_program_load_onnx(path, &programs[2]));
+    rondo_variable listed[2];
+    size_t count = 0;
+    OK(rondo_program_list_variables(programs[2], 2, listed, &count));
+    assert_int_equal(count, 2);
+    assert_string_equal(listed[0].update, "next");
+    assert_null(listed[1].update);
+    assert_int_equal(listed[1].start.kind, RONDO_START_TENSOR);
+    OK(rondo_device_open("host", &device));
+    for (int i = 0; i < 3; ++i) {
+        rondo_executor *executor;
+        OK(rondo_executor_create(programs[i], device, NULL, &executor));
+        for (int run = 0; run < (i == 0 ? 3 : 1); ++run) {
+            rondo_binding fetch = {"y", on_host(y[i])};
+            OK(rondo_executor_run(executor, &feed, 1, &fetch, 1));
+        }
+        rondo_executor_destroy(executor);
+        rondo_program_destroy(programs[i]);
+    }
+    rondo_device_release(device);
+    rondo_binding fetch = {"y", on_host(y[3])};
+    OK(rondo_executor_run(w.executor, &feed, 1, &fetch, 1));
+    for (int i = 0; i < 3; ++i) {
+        assert_memory_equal(y[i], y[3], sizeof y[3]);
+    }
+    assert_int_equal(remove(path), 0);
     close_world(&w);
 }
 
@@ -308,5 +588,10 @@ int main(void) {
         cmocka_unit_test(test_executor_variables__what_does_not_fit_is_told),
         cmocka_unit_test(test_executor_variables__a_failure_is_remembered),
     };
-    return ON_DEVICES(tests) + OVER_THE_FAKE(tests, NULL);
+    const struct CMUnitTest with_kernels[] = {
+        cmocka_unit_test(test_executor_variables__rows_are_updated_where_they_lie),
+        cmocka_unit_test(test_executor_variables__starts_are_drawn),
+        cmocka_unit_test(test_executor_variables__files_keep_them),
+    };
+    return ON_DEVICES(tests) + ON_DEVICES(with_kernels) + OVER_THE_FAKE(tests, NULL);
 }

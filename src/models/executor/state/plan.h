@@ -39,7 +39,7 @@
 // Results up to this size are folded ahead even where memory is short: shapes and their likes.
 enum { RONDO__LEAN_FOLD_BYTES = 64 << 10 };
 
-enum { RONDO__VARIANT_MAX = 4 };  // sets of optional inputs fed that are kept
+enum { RONDO__VARIANT_MAX = 8 };  // sets of optional inputs fed, and modes, that are kept
 
 enum { RONDO__DECISIONS_MAX = 8 };  // values of inputs that decide branches that get plans
 
@@ -471,8 +471,10 @@ typedef struct rondo__ports {
     rondo_tensor *fresh;  // of any: results that a run allocates, one for each output; see fetch.c
 } rondo__ports;
 
-// Where optional inputs are fed: executors of programs in which they are inputs (variants.c).
+// Where optional inputs are fed, or ops work as in training and the executor's options say otherwise
+// (or the other way round): executors of programs that are so (variants.c).
 typedef struct rondo__variants {
+    bool is_training;  // of runs from now on
     size_t count;
     rondo_executor *list[RONDO__VARIANT_MAX];  // the one used last is the last
     rondo_executor *active;                    // what was asked last: itself or a variant
