@@ -161,6 +161,38 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_builder_minimize(rondo_builder *buil
                                                              const char *loss,
                                                              const rondo_minimize_options *options);
 
+// ---- what is kept -------------------------------------------------------------------------------
+
+// Writes all variables of an executor, those of the optimiser and the counts of steps included, and
+// where its random numbers stand, into a file: whole, or the one that was there stays.
+//
+// Errors:    STATE (a variable has no value), UNAVAILABLE (the file cannot be written: the message
+//            has path and reason), NO_MEMORY.
+// Threads:   one thread per executor.
+// Cost:      waits; a copy of all variables in host memory.
+RONDO_API RONDO_MUST_USE rondo_status rondo_checkpoint_save(rondo_executor *executor,
+                                                            const char *path);
+
+// Reads it back, on any device: runs go on with the same bits as if there had been no end between,
+// where the device computes the same.
+//
+// Errors:    UNAVAILABLE (no such file), BAD_DATA (it is damaged, or of a program with other
+//            variables: the message names the first). Nothing has changed then.
+// Threads:   one thread per executor.
+RONDO_API RONDO_MUST_USE rondo_status rondo_checkpoint_load(rondo_executor *executor,
+                                                            const char *path);
+
+// Gives out `model`, from which the executor's program was built (rondo_builder_create_from), with
+// the values that its parameters have after training, statistics of norms, too: to be saved as ONNX,
+// or to infer. Ops, inputs and outputs are the model's.
+//
+// Errors:    INVALID (no parameter of the model is a variable of the executor's), STATE (a variable
+//            has no value), NO_MEMORY.
+// Ownership: caller destroys *out_program.
+RONDO_API RONDO_MUST_USE rondo_status rondo_executor_get_trained(rondo_executor *executor,
+                                                                 const rondo_program *model,
+                                                                 rondo_program **out_program);
+
 RONDO_EXTERN_C_END
 
 #endif  // RONDO_TRAINING_H

@@ -437,6 +437,154 @@ static void replays_are_eager_runs(void **state) {
     close_world(&worlds[1]);
 }
 
+// ---- what is kept -------------------------------------------------------------------------------
+
+static const char checkpoint[] = "test_executor_minimize.checkpoint";
+
+// The sum of what Dropout leaves, so that random numbers count, with momentum.
+static void open_dropped(world *w, rondo_dtype dtype) {
+    static const rondo_shape shape = {1, {COUNT}};
+    float start[COUNT];
+    rondo_builder *b;
+    OK(rondo_builder_create(NULL, &b));
+    add_input(b, "x", RONDO_DTYPE_F32, &shape);
+    fill(1, COUNT, 1.0, start);
+    if (dtype == RONDO_DTYPE_F32) {
+        add_parameter(b, "w", &shape, start);
+        add_node(b, "Identity", "w", NULL, "wide", NULL, 0);
+    } else {
+        uint16_t half[COUNT];
+        for (size_t i = 0; i < COUNT; ++i) {
+            half[i] = (uint16_t)(0x3c00 + i);  // from 1 on
+        }
+        const rondo_tensor tensor = {.dtype = dtype, .shape = shape, .data = half};
+        OK(rondo_builder_add_parameter(b, "w", &tensor, RONDO_PARAMETER_COPIED));
+        const rondo_attribute to = {.name = "to", .kind = RONDO_ATTRIBUTE_INT, .int_value = 1};
+        add_node(b, "Cast", "w", NULL, "wide", &to, 1);
+    }
+    add_node(b, "Mul", "wide", "x", "p", NULL, 0);
+    add_node(b, "Dropout", "p", NULL, "d", NULL, 0);
+    const rondo_attribute keep = {.name = "keepdims", .kind = RONDO_ATTRIBUTE_INT};
+    add_node(b, "ReduceSum", "d", NULL, "loss", &keep, 1);
+    OK(rondo_builder_add_output(b, "loss", NULL));
+    const rondo_minimize_options options = {BASE(RONDO_OPTIMIZER_ADAM, 0.001), .scale_loss = true};
+    OK(rondo_builder_minimize(b, "loss", &options));
+    open_world(b, RONDO_GRAPHS_AUTO, w);
+}
+
+static void step_dropped(const world *w, uint32_t step) {
+    float x[COUNT];
+    fill(100 + step, COUNT, 0.3, x);
+    run_sum(w, x);
+}
+
+static void resumes_to_the_same_bits(void **state) {
+    (void)state;
+    for (int half = 0; half < 2; ++half) {
+        world whole;
+        world part;
+        float values[2][COUNT];
+        const char *const name = half == 1 ? "w.master" : "w";
+        const rondo_dtype dtype = half == 1 ? RONDO_DTYPE_F16 : RONDO_DTYPE_F32;
+        open_dropped(&whole, dtype);
+        open_dropped(&part, dtype);
+        for (uint32_t step = 0; step < 20; ++step) {
+            step_dropped(&whole, step);
+            if (step == 9) {
+                OK(rondo_checkpoint_save(whole.executor, checkpoint));
+            }
+        }
+        step_dropped(&part, 77);  // what it did before does not count
+        OK(rondo_checkpoint_load(part.executor, checkpoint));
+        for (uint32_t step = 10; step < 20; ++step) {
+            step_dropped(&part, step);
+        }
+        read_variable(&whole, name, values[0]);
+        read_variable(&part, name, values[1]);
+        assert_memory_equal(values[0], values[1], sizeof values[0]);
+        close_world(&whole);
+        close_world(&part);
+        (void)remove(checkpoint);
+    }
+}
+
+static void bad_checkpoints_change_nothing(void **state) {
+    (void)state;
+    world w;
+    world other;
+    float values[2][COUNT];
+    open_dropped(&w, RONDO_DTYPE_F32);
+    step_dropped(&w, 0);
+    OK(rondo_checkpoint_save(w.executor, checkpoint));
+    step_dropped(&w, 1);
+    read_variable(&w, "w", values[0]);
+    FILE *file = fopen(checkpoint, "r+b");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, 100, SEEK_SET), 0);
+    assert_int_equal(fputc(0x55, file), 0x55);
+    assert_int_equal(fclose(file), 0);
+    EXPECT(BAD_DATA, "damaged", rondo_checkpoint_load(w.executor, checkpoint));
+    EXPECT(UNAVAILABLE, "nowhere", rondo_checkpoint_load(w.executor, "nowhere/at.all"));
+    EXPECT(UNAVAILABLE, "nowhere", rondo_checkpoint_save(w.executor, "nowhere/at.all"));
+    open_dropped(&other, RONDO_DTYPE_F16);
+    OK(rondo_checkpoint_save(other.executor, checkpoint));
+    EXPECT(BAD_DATA, "\"w\"", rondo_checkpoint_load(w.executor, checkpoint));
+    read_variable(&w, "w", values[1]);
+    assert_memory_equal(values[0], values[1], sizeof values[0]);
+    close_world(&w);
+    close_world(&other);
+    (void)remove(checkpoint);
+}
+
+// The trained model, saved and loaded, infers as the trainer's values say.
+static void trained_models_are_models(void **state) {
+    (void)state;
+    static const char path[] = "test_executor_minimize.onnx";
+    world w;
+    float x[3 * 2 * 8 * 8];
+    float values[256];
+    int64_t y[] = {1, 4, 0};
+    rondo_program *model;
+    rondo_program *trained;
+    rondo_program *loaded;
+    rondo_builder *b = begin_network(3);
+    OK(rondo_builder_finish(b, &model));
+    rondo_builder_destroy(b);
+    OK(rondo_builder_create_from(model, &b));
+    const rondo_minimize_options options = {BASE(RONDO_OPTIMIZER_ADAM, 0.01)};
+    OK(rondo_builder_minimize(b, "loss", &options));
+    open_world(b, RONDO_GRAPHS_AUTO, &w);
+    fill(77, 3 * 2 * 8 * 8, 1.0, x);
+    for (int step = 0; step < 200; ++step) {
+        (void)run_network(&w, 3, x, y);
+    }
+    OK(rondo_executor_get_trained(w.executor, model, &trained));
+    OK(rondo_program_save_onnx(trained, path));
+    rondo_program_destroy(trained);
+    OK(rondo_program_load_onnx(path, &loaded));
+    read_variable(&w, "variance", values);
+    size_t count = 0;
+    rondo_parameter parameters[64];
+    OK(rondo_program_list_parameters(loaded, 64, parameters, &count));
+    bool has_statistics = false;
+    for (size_t i = 0; i < count; ++i) {
+        has_statistics = has_statistics ||
+                         (strcmp(parameters[i].name, "variance") == 0 &&
+                          memcmp(parameters[i].tensor->data, values, 4 * sizeof *values) == 0);
+    }
+    assert_true(has_statistics);
+    close_world(&w);
+    w.program = loaded;
+    OK(rondo_device_open(on_devices_get_name(), &w.device));
+    OK(rondo_executor_create(loaded, w.device, NULL, &w.executor));
+    // It trained to this batch, with its own mean; the statistics have come close.
+    assert_true(run_network(&w, 3, x, y) < 0.1f);
+    EXPECT(INVALID, "no parameter", rondo_executor_get_trained(w.executor, model, &trained));
+    close_world(&w);
+    rondo_program_destroy(model);
+    (void)remove(path);
+}
+
 // ---- what is refused ----------------------------------------------------------------------------
 
 static void refusals_name_what_is_wrong(void **state) {
@@ -482,6 +630,9 @@ int main(void) {
         cmocka_unit_test(optimizers_are_pytorchs),     cmocka_unit_test(scale_is_gradscalers),
         cmocka_unit_test(scale_has_patience_and_floor), cmocka_unit_test(micro_batches_are_averaged),
         cmocka_unit_test(network_is_pytorchs),         cmocka_unit_test(replays_are_eager_runs),
+        cmocka_unit_test(resumes_to_the_same_bits),
+        cmocka_unit_test(bad_checkpoints_change_nothing),
+        cmocka_unit_test(trained_models_are_models),
         cmocka_unit_test(refusals_name_what_is_wrong), cmocka_unit_test(no_gradient_names_op_and_way),
     };
     return ON_DEVICES(tests);
