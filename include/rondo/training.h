@@ -161,6 +161,18 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_builder_minimize(rondo_builder *buil
                                                              const char *loss,
                                                              const rondo_minimize_options *options);
 
+// Puts w + a b in the place of weights w, which stay as they are: "NAME.lora_a" [rows, rank] and
+// "NAME.lora_b" [rank, columns] are new variables, of which b starts at zero. Train these:
+// options.train = {"*.lora_a", "*.lora_b"}. rondo_executor_get_trained adds them to the weights.
+//
+// patterns   of names of parameters of f32 or f64, matrices that are the second factor of a MatMul
+//            or Gemm and larger than `rank` both ways; NULL: all.
+//
+// Errors:    INVALID (none matches; rank below 1; a body).
+RONDO_API RONDO_MUST_USE rondo_status rondo_builder_add_adapters(rondo_builder *builder,
+                                                                 const char *const *patterns,
+                                                                 size_t count, int64_t rank);
+
 // ---- what is kept -------------------------------------------------------------------------------
 
 // Writes all variables of an executor, those of the optimiser and the counts of steps included, and

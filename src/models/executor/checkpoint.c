@@ -318,32 +318,76 @@ rondo_status rondo_checkpoint_load(rondo_executor *executor, const char *path) {
 
 // ---- the trained model --------------------------------------------------------------------------
 
-// The present value of a parameter; NULL: it was not trained.
-static const rondo_tensor *find_trained(const rondo_program *program, const char *name) {
-    int32_t value = rondo__program_find_value(program, name);
+// The present value of the variable NAME, or NAME.ending; NULL: there is none.
+static const rondo_tensor *find_variable(const rondo_program *program, const char *name,
+                                         const char *ending) {
+    char *full = rondo__strformat("%s%s", name, ending);
+    const int32_t value =
+        full != NULL ? rondo__program_find_value(program, full) : RONDO__VALUE_NONE;
     const rondo__variable *found = value >= 0 ? rondo__program_find_variable(program, value) : NULL;
-    if (found == NULL) {
-        char *master = rondo__strformat("%s.master", name);
-        value = master != NULL ? rondo__program_find_value(program, master) : RONDO__VALUE_NONE;
-        found = value >= 0 ? rondo__program_find_variable(program, value) : NULL;
-        rondo__free(master);
-    }
+    rondo__free(full);
     return found != NULL && found->first.dtype != RONDO_DTYPE_NONE ? &found->first : NULL;
+}
+
+// w + a b, each element summed in double.
+static void add_product(const rondo_tensor *a, const rondo_tensor *b, rondo_tensor *w) {
+    const int64_t rows = w->shape.extent[0];
+    const int64_t columns = w->shape.extent[1];
+    const int64_t rank = a->shape.extent[1];
+    for (int64_t i = 0; i < rows; ++i) {
+        for (int64_t j = 0; j < columns; ++j) {
+            double sum = rondo__tensor_get_number(w, i * columns + j);
+            for (int64_t k = 0; k < rank; ++k) {
+                sum += rondo__tensor_get_number(a, i * rank + k) *
+                       rondo__tensor_get_number(b, k * columns + j);
+            }
+            char *to = (char *)w->data +
+                       (size_t)(i * columns + j) * rondo_dtype_get_bytes(w->dtype);
+            rondo__convert_elements(RONDO_DTYPE_F64, &sum, w->dtype, to, 1);
+        }
+    }
+}
+
+static bool fits_adapter(const rondo_tensor *a, const rondo_tensor *b, const rondo_shape *w) {
+    return a != NULL && b != NULL && w->rank == 2 && a->shape.rank == 2 && b->shape.rank == 2 &&
+           a->shape.extent[0] == w->extent[0] && b->shape.extent[1] == w->extent[1] &&
+           a->shape.extent[1] == b->shape.extent[0];
+}
+
+// Makes *out_taken what the parameter is after training; dtype NONE: it was not trained.
+static rondo_status find_trained(const rondo_program *from, const rondo__value *parameter,
+                                 rondo_tensor *out_taken) {
+    const rondo_tensor *old = &parameter->constant;
+    const rondo_tensor *now = find_variable(from, parameter->name, "");
+    now = now != NULL ? now : find_variable(from, parameter->name, ".master");
+    const rondo_tensor *a = find_variable(from, parameter->name, ".lora_a");
+    const rondo_tensor *b = find_variable(from, parameter->name, ".lora_b");
+    const bool is_adapted = fits_adapter(a, b, &old->shape);
+    *out_taken = (rondo_tensor){0};
+    if (!is_adapted && (now == NULL || !rondo_shape_is_equal(&now->shape, &old->shape))) {
+        return RONDO_STATUS_OK;
+    }
+    const rondo_tensor *source = is_adapted ? old : now;
+    RETURN_IF_ERROR(rondo_tensor_init(old->dtype, &old->shape, out_taken));
+    rondo__convert_elements(source->dtype, source->data, old->dtype, out_taken->data,
+                            (size_t)rondo_shape_get_count(&old->shape));
+    if (is_adapted) {
+        add_product(a, b, out_taken);
+    }
+    return RONDO_STATUS_OK;
 }
 
 static rondo_status take_trained(const rondo_program *from, rondo_program *model) {
     size_t count = 0;
     for (size_t v = 0; v < model->value_count; ++v) {
         rondo__value *value = &model->values[v];
-        const bool is_parameter = value->constant.dtype != RONDO_DTYPE_NONE;
-        const rondo_tensor *now = is_parameter ? find_trained(from, value->name) : NULL;
-        if (now == NULL || !rondo_shape_is_equal(&now->shape, &value->constant.shape)) {
+        rondo_tensor taken = {0};
+        if (value->constant.dtype != RONDO_DTYPE_NONE) {
+            RETURN_IF_ERROR(find_trained(from, value, &taken));
+        }
+        if (taken.dtype == RONDO_DTYPE_NONE) {
             continue;
         }
-        rondo_tensor taken = {0};
-        RETURN_IF_ERROR(rondo_tensor_init(value->constant.dtype, &now->shape, &taken));
-        rondo__convert_elements(now->dtype, now->data, taken.dtype, taken.data,
-                                (size_t)rondo_shape_get_count(&now->shape));
         rondo_tensor_deinit(&value->constant);
         value->constant = taken;
         count += 1;
