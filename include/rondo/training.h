@@ -151,6 +151,10 @@ typedef struct rondo_minimize_options {
 // depends, but not the statistics of BatchNormalization. Those are updated beside, where they are
 // parameters. Ops that leave it open work as in training.
 //
+// A table that a single Gather of axis 0 reads changes in the rows that were looked up, and nowhere
+// else is it read or written, with plain SGD: no momentum, decay, clipping or accumulation. A row that
+// was looked up twice gets both parts, one after the other.
+//
 // Numbers: as PyTorch computes, with each operation rounded by itself (as its kernels without fused
 // multiply-add do), and powers, corrections and rates in f64. The norm is of f32, the root of the
 // sum of the squares of each tensor's norm; max / (norm + 1e-6), at most 1, is multiplied.

@@ -437,6 +437,106 @@ static void replays_are_eager_runs(void **state) {
     close_world(&worlds[1]);
 }
 
+// ---- tables -------------------------------------------------------------------------------------
+
+enum { ROWS = 50, COLUMNS = 3, LOOKED_UP = 5 };
+
+// loss = sum of the rows times 1, 2, 3: each time that a row is looked up it loses rate * those.
+static void rows_change_alone(void **state) {
+    (void)state;
+    for (int is_scaled = 0; is_scaled < 2; ++is_scaled) {
+        static const rondo_shape shape = {2, {ROWS, COLUMNS}};
+        static const rondo_shape looked_up = {1, {LOOKED_UP}};
+        static const rondo_shape line = {1, {COLUMNS}};
+        float start[ROWS * COLUMNS];
+        float now[ROWS * COLUMNS];
+        float weights[] = {1, 2, 3};
+        int32_t ids[] = {7, 3, 7, 49, 0};
+        world w;
+        rondo_builder *b;
+        OK(rondo_builder_create(NULL, &b));
+        add_input(b, "ids", RONDO_DTYPE_I32, &looked_up);
+        fill(5, ROWS * COLUMNS, 1.0, start);
+        add_parameter(b, "table", &shape, start);
+        OK(rondo_builder_add_constant(b, "line", RONDO_DTYPE_F32, &line, weights));
+        OK(rondo_builder_add_embedding(b, "ids", "table", "rows"));
+        add_node(b, "Mul", "rows", "line", "p", NULL, 0);
+        const rondo_attribute keep = {.name = "keepdims", .kind = RONDO_ATTRIBUTE_INT};
+        add_node(b, "ReduceSum", "p", NULL, "loss", &keep, 1);
+        const rondo_minimize_options options = {
+            BASE(RONDO_OPTIMIZER_SGD, 0.25), .scale_loss = is_scaled == 1,
+            .train = (const char *const[]){"table"}, .train_count = 1};
+        OK(rondo_builder_minimize(b, "loss", &options));
+        OK(rondo_builder_add_output(b, "loss", NULL));
+        open_world(b, RONDO_GRAPHS_AUTO, &w);
+        for (size_t n = 0; n < rondo_program_get_node_count(w.program); ++n) {
+            rondo_program_node node = {.struct_size = sizeof node};
+            OK(rondo_program_get_node(w.program, n, &node));
+            if (strcmp(node.op, "ScatterND") == 0) {  // no table of gradients
+                assert_string_equal(rondo_program_get_node_input(w.program, n, 0), "table");
+            }
+        }
+        const rondo_binding feed = {
+            .name = "ids", .tensor = {.dtype = RONDO_DTYPE_I32, .shape = looked_up, .data = ids}};
+        for (int run = 0; run < 3; ++run) {
+            OK(rondo_executor_run(w.executor, &feed, 1, NULL, 0));
+        }
+        read_variable(&w, "table", now);
+        for (size_t i = 0; i < ROWS * COLUMNS; ++i) {
+            const size_t row = i / COLUMNS;
+            const float times = row == 7 ? 6.0f : row == 3 || row == 49 || row == 0 ? 3.0f : 0.0f;
+            const float want = start[i] - times * 0.25f * weights[i % COLUMNS];
+            assert_true(times == 0.0f ? now[i] == start[i] : fabsf(now[i] - want) < 1e-5f);
+        }
+        close_world(&w);
+    }
+}
+
+// w + a b: the trained model has the sum.
+static void adapters_end_in_weights(void **state) {
+    (void)state;
+    rondo_program *model;
+    rondo_program *trained;
+    world w;
+    float x[3 * 2 * 8 * 8];
+    float before[256];
+    int64_t y[] = {1, 4, 0};
+    rondo_builder *b = begin_network(3);
+    OK(rondo_builder_finish(b, &model));
+    rondo_builder_destroy(b);
+    OK(rondo_builder_create_from(model, &b));
+    EXPECT(INVALID, "no matrix", rondo_builder_add_adapters(b, NULL, 0, 8));
+    OK(rondo_builder_add_adapters(b, (const char *const[]){"first*"}, 1, 2));
+    const rondo_minimize_options options = {BASE(RONDO_OPTIMIZER_ADAM, 0.02),
+                                            .train = (const char *const[]){"*.lora_?"},
+                                            .train_count = 1};
+    OK(rondo_builder_minimize(b, "loss", &options));
+    open_world(b, RONDO_GRAPHS_AUTO, &w);
+    fill(77, 3 * 2 * 8 * 8, 1.0, x);
+    const float first = run_network(&w, 3, x, y);
+    float last = first;
+    for (int step = 0; step < 60; ++step) {
+        last = run_network(&w, 3, x, y);
+    }
+    assert_true(last < first);
+    OK(rondo_executor_get_trained(w.executor, model, &trained));
+    fill(1004, 128, 0.5, before);
+    size_t count = 0;
+    rondo_parameter parameters[64];
+    OK(rondo_program_list_parameters(trained, 64, parameters, &count));
+    for (size_t i = 0; i < count; ++i) {
+        if (strcmp(parameters[i].name, "first.weight") == 0) {
+            assert_memory_not_equal(parameters[i].tensor->data, before, 128 * sizeof *before);
+        } else if (strcmp(parameters[i].name, "layer.bias") == 0) {
+            fill(1007, 8, 0.5, before + 128);
+            assert_memory_equal(parameters[i].tensor->data, before + 128, 8 * sizeof *before);
+        }
+    }
+    rondo_program_destroy(trained);
+    rondo_program_destroy(model);
+    close_world(&w);
+}
+
 // ---- what is kept -------------------------------------------------------------------------------
 
 static const char checkpoint[] = "test_executor_minimize.checkpoint";
@@ -630,6 +730,8 @@ int main(void) {
         cmocka_unit_test(optimizers_are_pytorchs),     cmocka_unit_test(scale_is_gradscalers),
         cmocka_unit_test(scale_has_patience_and_floor), cmocka_unit_test(micro_batches_are_averaged),
         cmocka_unit_test(network_is_pytorchs),         cmocka_unit_test(replays_are_eager_runs),
+        cmocka_unit_test(rows_change_alone),
+        cmocka_unit_test(adapters_end_in_weights),
         cmocka_unit_test(resumes_to_the_same_bits),
         cmocka_unit_test(bad_checkpoints_change_nothing),
         cmocka_unit_test(trained_models_are_models),

@@ -139,7 +139,8 @@ static rondo_status differentiate(rondo__step *step, int32_t seed) {
     }
     int32_t *changes = lists + step->count;
     for (size_t i = 0; i < step->count; ++i) {
-        lists[i] = step->trained[i].used;
+        const rondo__trained *t = &step->trained[i];
+        lists[i] = t->rows >= 0 ? t->rows : t->used;
     }
     const rondo__gradient_request request = {.y = step->loss,
                                              .seed = seed,
@@ -153,7 +154,7 @@ static rondo_status differentiate(rondo__step *step, int32_t seed) {
         // The gradient has the weight's shape, also where that was not seen.
         rondo_shape shape;
         const rondo__value *weight = &step->program->values[step->trained[i].weight];
-        if (rondo__value_get_shape(weight, &shape)) {
+        if (step->trained[i].rows < 0 && rondo__value_get_shape(weight, &shape)) {
             rondo__value *v = &step->program->values[changes[i]];
             rondo__value_set_shape(v, v->dtype, &shape);
         }

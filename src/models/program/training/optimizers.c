@@ -25,6 +25,26 @@ static int32_t add_state(rondo__step *step, const rondo__trained *t, const char 
                                  t->weight, 0.0);
 }
 
+// Rows of a table change where the table lies: what is added to each of them, in their order.
+static void apply_rows(rondo__step *step, const rondo__trained *t) {
+    rondo__gradient *g = &step->g;
+    const size_t first = step->program->node_count;
+    const rondo__place_mark place = step->program->nodes[t->gather].place;
+    int32_t change = t->change;
+    if (step->applies >= 0) {
+        change = E("Where", step->applies, change, num(step, 0.0, change));
+    }
+    const int32_t rate = like(step, E("Neg", step->rate), t->weight);
+    const int32_t ids = rondo__gradient_cast(g, t->ids, RONDO_DTYPE_I64);
+    const int32_t tuples = E("Unsqueeze", ids, rondo__gradient_int(g, -1));
+    const int32_t next = rondo__gradient_set_string(
+        g, E("ScatterND", t->weight, tuples, E("Mul", change, rate)), "reduction", "add");
+    for (size_t n = first; n < step->program->node_count; ++n) {
+        step->program->nodes[n].place = place;
+    }
+    rondo__step_update(step, t->weight, next);
+}
+
 static void apply_sgd(rondo__step *step, const rondo__trained *t) {
     const rondo_minimize_options *o = &step->options;
     const int32_t p = t->weight;
@@ -103,7 +123,9 @@ static void apply_adam(rondo__step *step, const rondo__trained *t) {
 }
 
 void rondo__step_apply(rondo__step *step, const rondo__trained *trained) {
-    if (step->options.optimizer == RONDO_OPTIMIZER_SGD) {
+    if (trained->rows >= 0) {
+        apply_rows(step, trained);
+    } else if (step->options.optimizer == RONDO_OPTIMIZER_SGD) {
         apply_sgd(step, trained);
     } else {
         apply_adam(step, trained);

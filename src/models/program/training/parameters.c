@@ -239,6 +239,42 @@ static bool is_setting(const rondo__node *node, size_t input) {
            strcmp(name, "Range") == 0;
 }
 
+// Whether a step leaves rows alone that were not looked up, and the rest has no say in it.
+static bool may_be_sparse(const rondo_minimize_options *o) {
+    return o->optimizer == RONDO_OPTIMIZER_SGD && o->momentum == 0.0 && o->weight_decay == 0.0 &&
+           o->clip_norm == 0.0 && o->clip_value == 0.0 && o->accumulate == 1;
+}
+
+// Finds the Gather that is the only one to read a table.
+static void find_rows(const rondo__step *step, rondo__trained *trained) {
+    const rondo_program *program = step->program;
+    size_t uses = 0;
+    size_t found = SIZE_MAX;
+    trained->rows = RONDO__VALUE_NONE;
+    for (size_t n = 0; n < program->node_count; ++n) {
+        const rondo__node *node = &program->nodes[n];
+        for (size_t i = 0; i < node->input_count; ++i) {
+            if (node->inputs[i] == trained->weight) {
+                uses += 1;
+                found = n;
+            }
+        }
+    }
+    for (size_t i = 0; i < program->output_count; ++i) {
+        uses += program->outputs[i] == trained->weight;
+    }
+    if (uses != 1 || !may_be_sparse(&step->options) || trained->used != trained->weight) {
+        return;
+    }
+    const rondo__node *node = &program->nodes[found];
+    if (rondo__node_is(node, "", "Gather") && node->inputs[0] == trained->weight &&
+        rondo__op_get_int(&node->op, "axis", 0) == 0) {
+        trained->rows = node->outputs[0];
+        trained->ids = node->inputs[1];
+        trained->gather = found;
+    }
+}
+
 // Marks what the loss depends on, and what is no weight.
 static void mark(const rondo_program *program, int32_t loss, bool *reached, bool *is_bad) {
     reached[loss] = true;
@@ -306,6 +342,7 @@ static rondo_status choose(rondo__step *step, bool *reached, bool *is_bad, size_
         if (known == NULL) {
             RETURN_IF_ERROR(make_variable(program, (int32_t)v, &trained->weight));
         }
+        find_rows(step, trained);
         step->count += 1;
     }
     return check_used(&step->options, used, step->count);

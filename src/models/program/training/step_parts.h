@@ -16,7 +16,10 @@
 typedef struct rondo__trained {
     int32_t used;    // what the program reads: f16, perhaps
     int32_t weight;  // the variable
-    int32_t change;  // its gradient
+    int32_t change;  // its gradient; of a table, that of `rows`
+    int32_t rows;    // rows that were looked up; NONE: it is no table whose rows change alone
+    int32_t ids;     // which ones
+    size_t gather;   // the node that did
 } rondo__trained;
 
 typedef struct rondo__step {
