@@ -134,8 +134,8 @@ typedef struct rondo_executor_options {
 // one op ahead, into one of two buffers, which count against the limit. That is slower than weights
 // that stay, by as much as the copies take longer than the ops. The copies are nodes of the graphs;
 // results are the same bit for bit. rondo_executor_describe and rondo_executor_list_placements say
-// which weights these are. Such runs are not recorded, take no device tensors where they are, and
-// have no branches. A limit that leaves no room for what must stay (constants of control flow, and
+// which weights these are. Such runs take no device tensors where they are and have no branches; a
+// recorded one brings them into a buffer of its own, each right before its op. A limit that leaves no room for what must stay (constants of control flow, and
 // weights too large for two buffers) is refused.
 
 // Half precision. With dtype F16, weights and activations are f16, and inputs and outputs keep the

@@ -70,20 +70,23 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_executor_wait(rondo_executor *execut
 // Records a run into the capture of `stream`, the program's own or a Rondo graph's: the model
 // becomes nodes of a larger graph, which reads the feeds and writes the fetches at each replay.
 //
-// The nodes have memory of their own for values between ops, so replays need no order with other
-// runs of the executor. Its generators go on from replay to replay, as rondo/random.h says. On a
+// The nodes have memory of their own for values between ops, those of the processor included, so
+// replays need no order with other runs of the executor. States (rondo/executor_state.h) they read
+// and write where these lie, so with states replays and runs need the order that they are to have;
+// one that is fed is set by each replay. Its generators go on from replay to replay, as rondo/random.h says. On a
 // GPU nobody is told of data that a run would refuse as BAD_DATA: an index outside of its axis
 // becomes the nearest inside, and a quotient by the integer 0 becomes 0.
 //
 // stream     any of the executor's device that records; not the executor's own one alone.
-// feeds      all inputs of the program: device tensors or pinned memory, which stay as long as the
+// feeds      all inputs of the program but states: device tensors or pinned memory, which stay as long as the
 //            graph is replayed. Ops read device tensors where they are.
 // fetches    with data, likewise.
 //
 // Errors:    INVALID (as rondo_executor_run; a fetch without data; an integer in pinned memory that
 //            decides a branch: replays would not read it again), STATE (`stream` does not
 //            record; the executor has not run with these shapes yet: run it once before the
-//            capture; pageable memory), UNSUPPORTED (an op that is computed between segments: the
+//            capture; pageable memory), UNSUPPORTED (an op that is computed between segments or
+//            on another GPU, a state that changes its size or whose value decides shapes: the
 //            message names it and says why). A failure breaks nothing unless something was recorded
 //            already; then it breaks the capture, which would lack the rest.
 // Ownership: a graph of Rondo's keeps what the nodes need, also when the executor is destroyed. In

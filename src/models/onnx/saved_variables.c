@@ -38,10 +38,9 @@ static const char *read_numbers(const char *text, rondo_start *out_start) {
     int kind = 0;
     int length = 0;
     *out_start = (rondo_start){.struct_size = sizeof *out_start};
-    const int count = sscanf(text, "%9d %16" SCNx64 " %16" SCNx64 " %16" SCNx64 " %16" SCNx64
-                                   " %16" SCNx64 "%n",
-                             &kind, &a, &b, &out_start->seed, &out_start->fan_in,
-                             &out_start->fan_out, &length);
+    const int count =
+        sscanf(text, "%9d %16" SCNx64 " %16" SCNx64 " %16" SCNx64 " %16" SCNx64 " %16" SCNx64 "%n",
+               &kind, &a, &b, &out_start->seed, &out_start->fan_in, &out_start->fan_out, &length);
     if (count != 6 || text[length] != ' ') {
         return NULL;
     }

@@ -179,10 +179,10 @@ static void drop_optional(rondo_program *program, int32_t value) {
 }
 
 static rondo_status make_variable(rondo_program *program, int32_t value) {
-    rondo__variable variable = {.value = value,
-                                .update = RONDO__VALUE_NONE,
-                                .start = {.struct_size = sizeof variable.start,
-                                          .kind = RONDO_START_TENSOR}};
+    rondo__variable variable = {
+        .value = value,
+        .update = RONDO__VALUE_NONE,
+        .start = {.struct_size = sizeof variable.start, .kind = RONDO_START_TENSOR}};
     rondo_tensor_share(&program->values[value].constant, &variable.first);
     rondo_status status = add_variable(program, &variable);
     rondo_tensor_deinit(&variable.first);
@@ -208,7 +208,8 @@ rondo_status rondo_program_make_variables(const rondo_program *program, const ch
     for (size_t i = 0; i < name_count && status == RONDO_STATUS_OK; ++i) {
         const int32_t value =
             names[i] != NULL ? rondo__program_find_value(copy, names[i]) : RONDO__VALUE_NONE;
-        const bool is_there = value >= 0 && rondo__dtype_is_plain(copy->values[value].constant.dtype);
+        const bool is_there =
+            value >= 0 && rondo__dtype_is_plain(copy->values[value].constant.dtype);
         status = is_there ? make_variable(copy, value)
                           : RONDO_FAIL(INVALID, "the program has no parameter of numbers \"%.60s\"",
                                        names[i] != NULL ? names[i] : "(null)");

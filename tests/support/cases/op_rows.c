@@ -17,7 +17,7 @@
 #include "op/support.h"
 #include "tensor/elements.h"
 
-enum { TENSOR_MAX = 12, WORD_MAX = 4096, VALUE_MAX = 1024 };
+enum { TENSOR_MAX = 18, WORD_MAX = 4096, VALUE_MAX = 1024 };
 
 typedef struct tensor_list {
     double tolerance;  // 0: the usual one

@@ -16,6 +16,7 @@
 
 #include "rondo/models.h"
 #include "support/on_devices.h"
+#include "support/source_dir.h"
 
 enum { COUNT = 64 };
 
@@ -580,6 +581,172 @@ static void test_executor_variables__files_keep_them(void **state) {
     close_world(&w);
 }
 
+// A decoder whose cache grows by one with each step, kept in place and handed over by copies: the same
+// logits, bit for bit, eager and replayed, from one piece of memory.
+enum { STEPS = 12 };
+
+typedef struct decoder {
+    rondo_executor *executor;
+    rondo_tensor past;  // of the copying form
+    rondo_tensor logits;
+} decoder;
+
+static rondo_shape get_cache_shape(const rondo_program *program, int64_t length) {
+    rondo_shape shape = {0};
+    for (size_t i = 0; i < rondo_program_get_input_count(program); ++i) {
+        rondo_port port = {.struct_size = sizeof port};
+        OK(rondo_program_get_input(program, i, &port));
+        if (strcmp(port.name, "past") == 0) {
+            shape.rank = port.rank;
+            for (int32_t d = 0; d < port.rank; ++d) {
+                shape.extent[d] = port.extent[d] >= 0 ? port.extent[d] : 1;
+            }
+        }
+    }
+    shape.extent[shape.rank - 2] = length;
+    return shape;
+}
+
+static void begin_decoder(decoder *d, const rondo_program *program, bool is_kept) {
+    const rondo_shape shape = get_cache_shape(program, 1);
+    rondo_tensor_deinit(&d->past);
+    OK(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &d->past));
+    memset(d->past.data, 0, rondo_tensor_get_bytes(&d->past));
+    if (is_kept) {
+        OK(rondo_executor_set_variable(d->executor, "past", &d->past));
+    }
+}
+
+static void step_decoder(decoder *d, int64_t step, bool is_kept) {
+    int64_t id = 1 + step % 7;
+    int64_t position = step + 1;
+    const rondo_shape one = {.rank = 2, .extent = {1, 1}};
+    const rondo_binding feeds[] = {
+        {"ids", {.dtype = RONDO_DTYPE_I64, .shape = one, .data = &id}},
+        {"position", {.dtype = RONDO_DTYPE_I64, .shape = one, .data = &position}},
+        {"past", d->past}};
+    rondo_binding fetches[] = {{.name = "logits"}, {.name = "present"}};
+    rondo_tensor_deinit(&d->logits);
+    OK(rondo_executor_run(d->executor, feeds, is_kept ? 2 : 3, fetches, is_kept ? 1 : 2));
+    d->logits = fetches[0].tensor;
+    if (!is_kept) {
+        rondo_tensor_deinit(&d->past);
+        d->past = fetches[1].tensor;
+    }
+}
+
+static void test_executor_variables__a_cache_stays_in_its_place(void **state) {
+    (void)state;
+    rondo_program *program, *plain;
+    rondo_device *device;
+    decoder kept = {0}, copying = {0};
+    char path[512];
+    (void)snprintf(path, sizeof path, "%s/tests/models/gpt_mini/model.onnx", get_source_dir());
+    OK(rondo_device_open(on_devices_get_name(), &device));
+    OK(rondo_program_load_onnx(path, &plain));
+    OK(rondo_program_load_onnx(path, &program));
+    OK(rondo_program_set_update(program, "past", "present"));
+    OK(rondo_executor_create(program, device, NULL, &kept.executor));
+    OK(rondo_executor_create(plain, device, NULL, &copying.executor));
+    const rondo_shape most = get_cache_shape(program, STEPS + 1);
+    const rondo_tensor largest = {.dtype = RONDO_DTYPE_F32, .shape = most};
+    const size_t capacity = rondo_tensor_get_bytes(&largest);
+    OK(rondo_executor_reserve_variable(kept.executor, "past", capacity));
+    const void *place = NULL;
+    for (int pass = 0; pass < 3; ++pass) {
+        begin_decoder(&kept, program, true);
+        begin_decoder(&copying, program, false);
+        place = pass == 0 ? get_address(kept.executor, "past") : place;
+        for (int64_t step = 0; step < STEPS; ++step) {
+            step_decoder(&kept, step, true);
+            step_decoder(&copying, step, false);
+            assert_memory_equal(kept.logits.data, copying.logits.data,
+                                rondo_tensor_get_bytes(&kept.logits));
+            assert_ptr_equal(get_address(kept.executor, "past"), place);
+        }
+    }
+    const rondo_executor_stats stats = get_stats(kept.executor);
+    assert_int_equal(stats.state_bytes, capacity);
+    assert_int_equal(stats.plan_miss_count, get_stats(copying.executor).plan_miss_count);
+    assert_int_equal(stats.replay_run_count, get_stats(copying.executor).replay_run_count);
+    rondo_tensor_deinit(&kept.past);
+    rondo_tensor_deinit(&copying.past);
+    rondo_tensor_deinit(&kept.logits);
+    rondo_tensor_deinit(&copying.logits);
+    rondo_executor_destroy(kept.executor);
+    rondo_executor_destroy(copying.executor);
+    rondo_program_destroy(program);
+    rondo_program_destroy(plain);
+    rondo_device_release(device);
+}
+
+// y = x W + (x A) B: adapters A and B of low rank are swapped under the plan and its graph.
+static void test_executor_variables__adapters_are_swapped(void **state) {
+    (void)state;
+    enum { WIDTH = 16, RANK = 2, RUNS = 5 };
+    rondo_builder *b;
+    world w;
+    const rondo_shape square = {.rank = 2, .extent = {WIDTH, WIDTH}};
+    float weight[WIDTH * WIDTH], x[WIDTH], y[WIDTH], down[WIDTH * RANK], up[RANK * WIDTH];
+    rondo_port port = {.struct_size = sizeof port, .dtype = RONDO_DTYPE_F32, .rank = 2};
+    for (int i = 0; i < WIDTH * WIDTH; ++i) {
+        weight[i] = (float)(i % 5);
+    }
+    OK(rondo_builder_create(NULL, &b));
+    port.name = "x";
+    port.extent[0] = 1;
+    port.extent[1] = WIDTH;
+    OK(rondo_builder_add_input(b, &port));
+    OK(rondo_builder_add_constant(b, "w", RONDO_DTYPE_F32, &square, weight));
+    port.name = "down";
+    port.extent[0] = WIDTH;
+    port.extent[1] = RANK;
+    OK(rondo_builder_add_variable(b, &port, NULL));
+    port.name = "up";
+    port.extent[0] = RANK;
+    port.extent[1] = WIDTH;
+    OK(rondo_builder_add_variable(b, &port, NULL));
+    add_node(b, "MatMul", "x", "w", "base");
+    add_node(b, "MatMul", "x", "down", "low");
+    add_node(b, "MatMul", "low", "up", "more");
+    add_node(b, "Add", "base", "more", "y");
+    OK(rondo_builder_add_output(b, "y", NULL));
+    open_world(&w, b);
+    for (int run = 0; run < RUNS; ++run) {
+        for (int i = 0; i < WIDTH * RANK; ++i) {
+            down[i] = (float)((i + run) % 3);
+            up[i] = (float)((i * run) % 4);
+        }
+        const rondo_tensor downs = {
+            .dtype = RONDO_DTYPE_F32, .shape = {.rank = 2, .extent = {WIDTH, RANK}}, .data = down};
+        const rondo_tensor ups = {
+            .dtype = RONDO_DTYPE_F32, .shape = {.rank = 2, .extent = {RANK, WIDTH}}, .data = up};
+        OK(rondo_executor_set_variable(w.executor, "down", &downs));
+        OK(rondo_executor_set_variable(w.executor, "up", &ups));
+        const rondo_shape line = {.rank = 2, .extent = {1, WIDTH}};
+        for (int i = 0; i < WIDTH; ++i) {
+            x[i] = (float)(i % 4);
+        }
+        const rondo_binding feed = {"x", {.dtype = RONDO_DTYPE_F32, .shape = line, .data = x}};
+        rondo_binding fetch = {"y", {.dtype = RONDO_DTYPE_F32, .shape = line, .data = y}};
+        OK(rondo_executor_run(w.executor, &feed, 1, &fetch, 1));
+        for (int i = 0; i < WIDTH; ++i) {  // whole numbers: exact in every order
+            float want = 0;
+            for (int k = 0; k < WIDTH; ++k) {
+                want += x[k] * weight[k * WIDTH + i];
+                for (int r = 0; r < RANK; ++r) {
+                    want += x[k] * down[k * RANK + r] * up[r * WIDTH + i];
+                }
+            }
+            assert_true(y[i] == want);
+        }
+    }
+    const rondo_executor_stats stats = get_stats(w.executor);
+    assert_int_equal(stats.plan_miss_count, 1);
+    assert_int_equal(stats.replay_run_count, RUNS - 1);
+    close_world(&w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_executor_variables__a_sum_grows_where_it_lies),
@@ -592,6 +759,8 @@ int main(void) {
         cmocka_unit_test(test_executor_variables__rows_are_updated_where_they_lie),
         cmocka_unit_test(test_executor_variables__starts_are_drawn),
         cmocka_unit_test(test_executor_variables__files_keep_them),
+        cmocka_unit_test(test_executor_variables__a_cache_stays_in_its_place),
+        cmocka_unit_test(test_executor_variables__adapters_are_swapped),
     };
     return ON_DEVICES(tests) + ON_DEVICES(with_kernels) + OVER_THE_FAKE(tests, NULL);
 }

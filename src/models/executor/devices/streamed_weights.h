@@ -55,6 +55,13 @@ RONDO_MUST_USE rondo_status rondo__spill_leave(const rondo_executor *executor,
                                                const rondo__plan *plan, const rondo__step *step,
                                                size_t item);
 
+// Brings what an item reads into a buffer of its own, on the item's stream, and says so in `inputs`.
+//
+// Errors:    those of rondo_stream_copy.
+RONDO_MUST_USE rondo_status rondo__spill_put(const rondo__plan *plan, size_t item,
+                                             rondo_stream *stream, char *buffer,
+                                             const void **inputs);
+
 // Waits for copies of a run that failed on its way.
 void rondo__spill_drain(const rondo_executor *executor);
 

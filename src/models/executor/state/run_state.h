@@ -35,6 +35,11 @@ typedef struct rondo__stand_ins {
     const rondo_executor *executor;
     const rondo__plan *plan;
     char *arena;     // where the other values lie
+    // Of a recorded run, whose work may be the processor's, too, and bring weights; NULL otherwise:
+    char *host_arena;  // pinned
+    char *buffer;      // for the weights of one op
+    void **lists;      // room for addresses that host functions find
+    size_t list_count;
     void **by_root;  // one for each value; NULL: in the arena
     const void **inputs;
     void **outputs;  // of one launch, as `inputs`

@@ -73,13 +73,11 @@ static void give_up(rondo_executor *executor, rondo__roomy *roomy) {
     *roomy = (rondo__roomy){0};
 }
 
-// What grows will grow again; and what is read by work under way is waited for.
-static rondo_status move(rondo_executor *executor, rondo__roomy *roomy, size_t wanted) {
+// Takes other memory, as much as `bytes` or, where that is not to be had, as `wanted`. What is read by
+// work under way is waited for.
+static rondo_status move(rondo_executor *executor, rondo__roomy *roomy, size_t wanted,
+                         size_t bytes) {
     const bool is_growing = roomy->tensor.storage != NULL;
-    const size_t bytes = is_growing && roomy->bytes <= wanted && wanted / 2 < roomy->bytes &&
-                                 roomy->bytes <= SIZE_MAX / 4
-                             ? 2 * roomy->bytes
-                             : wanted;
     rondo_tensor block = {0};
     rondo_status status = allocate(executor, bytes, &block);
     size_t taken = bytes;
@@ -102,16 +100,23 @@ static rondo_status move(rondo_executor *executor, rondo__roomy *roomy, size_t w
     return RONDO_STATUS_OK;
 }
 
-static rondo_status reserve(rondo_executor *executor, rondo__roomy *roomy, size_t bytes) {
-    bytes = bytes > 0 ? bytes : 1;  // an address that is not NULL
-    return roomy->tensor.storage != NULL && roomy->bytes >= bytes ? RONDO_STATUS_OK
-                                                                  : move(executor, roomy, bytes);
+static bool has_room(const rondo__roomy *roomy, size_t bytes) {
+    return roomy->tensor.storage != NULL && roomy->bytes >= bytes;
+}
+
+// An address that is not NULL. What grows will grow again, and takes twice what it had.
+static rondo_status make_room(rondo_executor *executor, rondo__roomy *roomy, size_t bytes) {
+    const size_t wanted = bytes > 0 ? bytes : 1;
+    const bool may_double = roomy->bytes > wanted / 2 && roomy->bytes <= SIZE_MAX / 4;
+    return has_room(roomy, wanted)
+               ? RONDO_STATUS_OK
+               : move(executor, roomy, wanted, may_double ? 2 * roomy->bytes : wanted);
 }
 
 static rondo_status fit(rondo_executor *executor, rondo__roomy *roomy, rondo_dtype dtype,
                         const rondo_shape *shape) {
     const rondo_tensor shell = {.dtype = dtype, .shape = *shape};
-    RETURN_IF_ERROR(reserve(executor, roomy, rondo_tensor_get_bytes(&shell)));
+    RETURN_IF_ERROR(make_room(executor, roomy, rondo_tensor_get_bytes(&shell)));
     roomy->tensor.dtype = dtype;
     roomy->tensor.shape = shell.shape;
     return RONDO_STATUS_OK;
@@ -147,9 +152,34 @@ rondo_status rondo__state_fit(rondo_executor *executor, rondo__state *state, ron
     return blame(executor, state, fit(executor, &state->value, dtype, shape));
 }
 
+// Copies a value to the memory that is there for it now, and waits.
+static rondo_status bring(rondo_executor *executor, const rondo_tensor *from, rondo__state *state) {
+    const size_t bytes = rondo_tensor_get_bytes(from);
+    if (from->dtype == RONDO_DTYPE_NONE || bytes == 0) {
+        return RONDO_STATUS_OK;
+    }
+    state->is_lost = true;
+    RETURN_IF_ERROR(rondo_stream_copy(executor->stream, state->value.tensor.data, from->data, bytes,
+                                      RONDO_COPY_DEVICE_TO_DEVICE));
+    RETURN_IF_ERROR(rondo_stream_synchronize(executor->stream));
+    state->is_lost = false;
+    return RONDO_STATUS_OK;
+}
+
 rondo_status rondo__state_reserve(rondo_executor *executor, rondo__state *state, size_t bytes) {
+    rondo_tensor former = {0};
     RETURN_IF_ERROR(check_pins(executor, state, bytes));
-    return blame(executor, state, reserve(executor, &state->value, bytes));
+    if (has_room(&state->value, bytes)) {
+        return RONDO_STATUS_OK;
+    }
+    const bool is_lost = state->is_lost;
+    rondo_tensor_share(&state->value.tensor, &former);
+    rondo_status status = move(executor, &state->value, bytes, bytes);
+    if (status == RONDO_STATUS_OK && !is_lost) {
+        status = bring(executor, &former, state);
+    }
+    rondo_tensor_deinit(&former);
+    return blame(executor, state, status);
 }
 
 rondo_status rondo__state_fit_spare(rondo_executor *executor, rondo__state *state,

@@ -51,7 +51,7 @@ rondo__state *rondo__state_find_read(const rondo_executor *executor, size_t inpu
 // Threads:   one thread per executor.
 RONDO_MUST_USE rondo_status rondo__state_fit(rondo_executor *executor, rondo__state *state,
                                              rondo_dtype dtype, const rondo_shape *shape);
-// The same for at least `bytes`, whatever is in it later.
+// Lets its memory have at least `bytes`; the value stays.
 RONDO_MUST_USE rondo_status rondo__state_reserve(rondo_executor *executor, rondo__state *state,
                                                  size_t bytes);
 // The same of the spare, which nobody else uses.
