@@ -106,7 +106,7 @@ static void infer_control(const rondo__node *node, rondo__tensor_info *outputs) 
     for (size_t a = 0; a < node->op.attribute_count && body == NULL; ++a) {
         body = node->op.attributes[a].body;
     }
-    const size_t skipped = strcmp(node->op.def->name, "Loop") == 0 ? 1 : 0;
+    const size_t skipped = rondo__node_is(node, RONDO__OP_Loop) ? 1 : 0;
     for (size_t i = 0; body != NULL && i < node->output_count; ++i) {
         if (i + skipped < body->output_count) {
             const rondo__value *v = &body->values[body->outputs[i + skipped]];

@@ -165,9 +165,9 @@ void rondo__gradient_settle(rondo__gradient *g);
 
 void rondo__gradient_deinit(rondo__gradient *g);
 
-// The tables of the families, ended by an op of NULL. A rule of NULL: the op changes nothing.
+// The tables of the families, ended by RONDO__OP_NONE. A rule of NULL: the op changes nothing.
 typedef struct rondo__gradient_row {
-    const char *op;
+    rondo__op_id op;
     rondo__gradient_rule rule;
 } rondo__gradient_row;
 extern const rondo__gradient_row rondo__gradient_rows_elementwise[];
@@ -178,6 +178,7 @@ extern const rondo__gradient_row rondo__gradient_rows_image[];
 extern const rondo__gradient_row rondo__gradient_rows_norm[];
 extern const rondo__gradient_row rondo__gradient_rows_loss[];
 extern const rondo__gradient_row rondo__gradient_rows_recurrent[];
+extern const rondo__gradient_row rondo__gradient_rows_attention[];
 extern const rondo__gradient_row rondo__gradient_rows_control[];
 
 #endif  // RONDO_PROGRAM_GRADIENT_GRADIENT_PARTS_H

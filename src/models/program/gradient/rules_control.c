@@ -180,7 +180,7 @@ static bool goes_on(const rondo_program *body) {
     int32_t value = body->outputs[0];
     while (body->values[value].producer >= 0) {
         const rondo__node *node = &body->nodes[body->values[value].producer];
-        if (!rondo__node_is(node, "", "Identity")) {
+        if (!rondo__node_is(node, RONDO__OP_Identity)) {
             return false;
         }
         value = node->inputs[0];
@@ -477,8 +477,8 @@ RULE(rule_if) {
 }
 
 const rondo__gradient_row rondo__gradient_rows_control[] = {
-    {"If", rule_if},
-    {"Loop", rule_loop},
-    {"Scan", rule_scan},
-    {NULL, NULL},
+    {RONDO__OP_If, rule_if},
+    {RONDO__OP_Loop, rule_loop},
+    {RONDO__OP_Scan, rule_scan},
+    {RONDO__OP_NONE, NULL},
 };

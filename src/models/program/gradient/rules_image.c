@@ -439,12 +439,12 @@ RULE(rule_resize) {
 }
 
 const rondo__gradient_row rondo__gradient_rows_image[] = {
-    {"Conv", rule_conv},
-    {"ConvTranspose", rule_conv_transpose},
-    {"MaxPool", rule_max_pool},
-    {"AveragePool", rule_average_pool},
-    {"GlobalAveragePool", rule_global_average},
-    {"GlobalMaxPool", rule_global_max},
-    {"Resize", rule_resize},
-    {NULL, NULL},
+    {RONDO__OP_Conv, rule_conv},
+    {RONDO__OP_ConvTranspose, rule_conv_transpose},
+    {RONDO__OP_MaxPool, rule_max_pool},
+    {RONDO__OP_AveragePool, rule_average_pool},
+    {RONDO__OP_GlobalAveragePool, rule_global_average},
+    {RONDO__OP_GlobalMaxPool, rule_global_max},
+    {RONDO__OP_Resize, rule_resize},
+    {RONDO__OP_NONE, NULL},
 };

@@ -101,7 +101,7 @@ RULE(rule_cross_entropy) {
 }
 
 const rondo__gradient_row rondo__gradient_rows_loss[] = {
-    {"NegativeLogLikelihoodLoss", rule_nll},
-    {"SoftmaxCrossEntropyLoss", rule_cross_entropy},
-    {NULL, NULL},
+    {RONDO__OP_NegativeLogLikelihoodLoss, rule_nll},
+    {RONDO__OP_SoftmaxCrossEntropyLoss, rule_cross_entropy},
+    {RONDO__OP_NONE, NULL},
 };

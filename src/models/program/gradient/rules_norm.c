@@ -286,16 +286,16 @@ RULE(rule_log_softmax) {
 }
 
 const rondo__gradient_row rondo__gradient_rows_norm[] = {
-    {"BatchNormalization", rule_batch},
-    {"LayerNormalization", rule_layer},
-    {"RMSNormalization", rule_rms},
-    {"GroupNormalization", rule_group},
-    {"InstanceNormalization", rule_instance},
-    {"MeanVarianceNormalization", rule_mean_variance},
-    {"LpNormalization", rule_lp},
-    {"LRN", rule_lrn},
-    {"Softmax", rule_softmax},
-    {"LogSoftmax", rule_log_softmax},
-    {"Hardmax", NULL},
-    {NULL, NULL},
+    {RONDO__OP_BatchNormalization, rule_batch},
+    {RONDO__OP_LayerNormalization, rule_layer},
+    {RONDO__OP_RMSNormalization, rule_rms},
+    {RONDO__OP_GroupNormalization, rule_group},
+    {RONDO__OP_InstanceNormalization, rule_instance},
+    {RONDO__OP_MeanVarianceNormalization, rule_mean_variance},
+    {RONDO__OP_LpNormalization, rule_lp},
+    {RONDO__OP_LRN, rule_lrn},
+    {RONDO__OP_Softmax, rule_softmax},
+    {RONDO__OP_LogSoftmax, rule_log_softmax},
+    {RONDO__OP_Hardmax, NULL},
+    {RONDO__OP_NONE, NULL},
 };

@@ -262,8 +262,8 @@ RULE(rule_einsum) {
 }
 
 const rondo__gradient_row rondo__gradient_rows_product[] = {
-    {"MatMul", rule_matmul},
-    {"Gemm", rule_gemm},
-    {"Einsum", rule_einsum},
-    {NULL, NULL},
+    {RONDO__OP_MatMul, rule_matmul},
+    {RONDO__OP_Gemm, rule_gemm},
+    {RONDO__OP_Einsum, rule_einsum},
+    {RONDO__OP_NONE, NULL},
 };

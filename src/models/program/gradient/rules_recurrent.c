@@ -207,8 +207,8 @@ RULE(rule_lstm) {
 }
 
 const rondo__gradient_row rondo__gradient_rows_recurrent[] = {
-    {"RNN", rule_rnn},
-    {"GRU", rule_gru},
-    {"LSTM", rule_lstm},
-    {NULL, NULL},
+    {RONDO__OP_RNN, rule_rnn},
+    {RONDO__OP_GRU, rule_gru},
+    {RONDO__OP_LSTM, rule_lstm},
+    {RONDO__OP_NONE, NULL},
 };

@@ -24,7 +24,7 @@ static bool is_weight(const rondo_program *program, int32_t value, int64_t rank)
     for (size_t n = 0; n < program->node_count; ++n) {
         const rondo__node *node = &program->nodes[n];
         if (node->explicit_count > 1 && node->inputs[1] == value &&
-            (rondo__node_is(node, "", "MatMul") || rondo__node_is(node, "", "Gemm"))) {
+            (rondo__node_is(node, RONDO__OP_MatMul) || rondo__node_is(node, RONDO__OP_Gemm))) {
             return true;
         }
     }

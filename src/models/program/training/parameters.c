@@ -226,17 +226,24 @@ static bool is_real(rondo_dtype dtype) {
 
 // Whether a use of a constant says that it is a setting, not a weight.
 static bool is_setting(const rondo__node *node, size_t input) {
-    const char *name = node->op.def->name;
-    return (strcmp(name, "BatchNormalization") == 0 && input >= 3) ||
-           (strcmp(name, "Resize") == 0 && input >= 1) ||
-           (strcmp(name, "Upsample") == 0 && input >= 1) ||
-           (strcmp(name, "Dropout") == 0 && input >= 1) ||
-           (strcmp(name, "Clip") == 0 && input >= 1) ||
-           (strcmp(name, "Pad") == 0 && input >= 2) ||
-           (strcmp(name, "SoftmaxCrossEntropyLoss") == 0 && input == 2) ||
-           (strcmp(name, "NegativeLogLikelihoodLoss") == 0 && input == 2) ||
-           (strcmp(name, "Where") == 0 && input == 0) || strcmp(name, "OneHot") == 0 ||
-           strcmp(name, "Range") == 0;
+    switch (node->op.def->id) {
+        case RONDO__OP_BatchNormalization:
+            return input >= 3;
+        case RONDO__OP_Resize:
+        case RONDO__OP_Upsample:
+        case RONDO__OP_Dropout:
+        case RONDO__OP_Clip:
+            return input >= 1;
+        case RONDO__OP_Pad:
+        case RONDO__OP_SoftmaxCrossEntropyLoss:
+        case RONDO__OP_NegativeLogLikelihoodLoss:
+            return input >= 2;
+        case RONDO__OP_OneHot:
+        case RONDO__OP_Range:
+            return true;
+        default:
+            return false;
+    }
 }
 
 // Whether a step leaves rows alone that were not looked up, and the rest has no say in it.
@@ -267,7 +274,7 @@ static void find_rows(const rondo__step *step, rondo__trained *trained) {
         return;
     }
     const rondo__node *node = &program->nodes[found];
-    if (rondo__node_is(node, "", "Gather") && node->inputs[0] == trained->weight &&
+    if (rondo__node_is(node, RONDO__OP_Gather) && node->inputs[0] == trained->weight &&
         rondo__op_get_int(&node->op, "axis", 0) == 0) {
         trained->rows = node->outputs[0];
         trained->ids = node->inputs[1];
@@ -430,7 +437,7 @@ void rondo__step_train_norms(rondo__step *step) {
     const size_t count = program->node_count;
     for (size_t n = 0; n < count && step->g.status == RONDO_STATUS_OK; ++n) {
         rondo__node *node = &program->nodes[n];
-        if (!rondo__node_is(node, "", "BatchNormalization") || node->input_count < 5) {
+        if (!rondo__node_is(node, RONDO__OP_BatchNormalization) || node->input_count < 5) {
             continue;
         }
         const rondo__attribute *mode = rondo__op_find(&node->op, "training_mode");
