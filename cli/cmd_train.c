@@ -1,8 +1,8 @@
 // rondo train — trains a model with arrays from a file.
 //
-// The whole step is one program, replayed once a batch. After each epoch, and when Ctrl-C comes, the
-// checkpoint is written: whole, or the one before stays. The number of runs is a variable of the
-// program, so that a resumed training takes up at the very batch.
+// The whole step is one program, replayed once a batch. After each epoch, and when Ctrl-C comes,
+// the checkpoint is written: whole, or the one before stays. The number of runs is a variable of
+// the program, so that a resumed training takes up at the very batch.
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 #include <stdio.h>
@@ -92,7 +92,8 @@ static int check_settings(const cli_command *command, const train_settings *s) {
         return cli_fail_misuse(command, "--data FILE says what to train with");
     }
     if (s->output == NULL && s->checkpoint == NULL) {
-        return cli_fail_misuse(command, "--output FILE or --checkpoint DIR says where the work goes");
+        return cli_fail_misuse(command,
+                               "--output FILE or --checkpoint DIR says where the work goes");
     }
     if (s->resumes && s->checkpoint == NULL) {
         return cli_fail_misuse(command, "--resume needs --checkpoint DIR");
@@ -133,8 +134,7 @@ static bool read_runs(trainer *t) {
 static bool resume(trainer *t) {
     struct stat info;
     if (t->settings->resumes && stat(t->checkpoint, &info) == 0) {
-        if (rondo_checkpoint_load(t->executor, t->checkpoint) != RONDO_STATUS_OK ||
-            !read_runs(t)) {
+        if (rondo_checkpoint_load(t->executor, t->checkpoint) != RONDO_STATUS_OK || !read_runs(t)) {
             return fail();
         }
         cli_say(CLI_NORMAL, "%s: goes on after %lld batches", t->checkpoint, (long long)t->runs);
@@ -144,14 +144,14 @@ static bool resume(trainer *t) {
 
 static bool open_executor(trainer *t) {
     const train_settings *s = t->settings;
-    const rondo_executor_options options = {.struct_size = sizeof options,
-                                            .graphs = s->graphs,
-                                            .dtype = s->dtype == 1 ? RONDO_DTYPE_F16
-                                                                   : RONDO_DTYPE_F32,
-                                            .seed = s->seed,
-                                            .training = true,
-                                            .progress = cli_progress_show,
-                                            .thread_count = (uint32_t)s->thread_count};
+    const rondo_executor_options options = {
+        .struct_size = sizeof options,
+        .graphs = s->graphs,
+        .dtype = s->dtype == 1 ? RONDO_DTYPE_F16 : RONDO_DTYPE_F32,
+        .seed = s->seed,
+        .training = true,
+        .progress = cli_progress_show,
+        .thread_count = (uint32_t)s->thread_count};
     return (rondo_device_open(s->device, &t->device) == RONDO_STATUS_OK &&
             rondo_executor_create(t->program, t->device, &options, &t->executor) ==
                 RONDO_STATUS_OK) ||
@@ -243,9 +243,9 @@ static bool validate(trainer *t, measure *out_measure) {
     bool is_good =
         rondo_executor_get_trained(t->executor, t->model, &trained) == RONDO_STATUS_OK || fail();
     is_good = is_good && cli_train_program_measure(trained, &t->plan, &program);
-    is_good = is_good && (rondo_executor_create(program, t->device, &options, &executor) ==
-                              RONDO_STATUS_OK ||
-                          fail());
+    is_good = is_good &&
+              (rondo_executor_create(program, t->device, &options, &executor) == RONDO_STATUS_OK ||
+               fail());
     for (int64_t i = 0; is_good && i < cli_train_data_count(&t->data, true); ++i) {
         float loss;
         is_good = run_batch(t, executor, true, i, has_hits, out_measure, &loss);
@@ -274,10 +274,10 @@ static bool check_loss(trainer *t, float loss) {
     if (t->spoilt > (t->plan.step.scale_loss ? SPOILT_MAX : 0)) {
         struct stat info;
         const bool is_kept = t->checkpoint[0] != '\0' && stat(t->checkpoint, &info) == 0;
-        cli_print_error("the loss is %f at batch %lld; try a smaller --learning-rate or --clip-norm%s%s",
-                        (double)loss, (long long)t->runs,
-                        is_kept ? "; the last good state is in " : "",
-                        is_kept ? t->checkpoint : "");
+        cli_print_error(
+            "the loss is %f at batch %lld; try a smaller --learning-rate or --clip-norm%s%s",
+            (double)loss, (long long)t->runs, is_kept ? "; the last good state is in " : "",
+            is_kept ? t->checkpoint : "");
         return false;
     }
     return true;
@@ -285,8 +285,7 @@ static bool check_loss(trainer *t, float loss) {
 
 static void say_epoch(trainer *t, int64_t epoch, const measure *trained, const measure *held) {
     const double seconds = get_seconds() - t->started_at;
-    const int64_t all =
-        cli_train_data_count(&t->data, false) * (int64_t)t->settings->epochs;
+    const int64_t all = cli_train_data_count(&t->data, false) * (int64_t)t->settings->epochs;
     const double each = seconds / (double)(t->runs - t->started_runs);
     char held_text[120] = "";
     if (held->samples > 0) {
@@ -341,9 +340,8 @@ static bool save_model(trainer *t) {
     if (t->settings->output == NULL) {
         return true;
     }
-    bool is_good =
-        rondo_executor_get_trained(t->executor, t->model, &trained) == RONDO_STATUS_OK &&
-        rondo_program_save_onnx(trained, t->settings->output) == RONDO_STATUS_OK;
+    bool is_good = rondo_executor_get_trained(t->executor, t->model, &trained) == RONDO_STATUS_OK &&
+                   rondo_program_save_onnx(trained, t->settings->output) == RONDO_STATUS_OK;
     is_good = is_good || fail();
     rondo_program_destroy(trained);
     return is_good;
@@ -402,7 +400,8 @@ static int run_train(const cli_command *command, int argc, char **argv) {
 #define AT(field) offsetof(train_settings, field)
 static const cli_option train_options[] = {
     {"--data", "FILE", CLI_TEXT, AT(data), NULL,
-     "a .npz, or a folder of .npy: an array for each input of the\nmodel, and the target; the first "
+     "a .npz, or a folder of .npy: an array for each input of the\nmodel, and the target; the "
+     "first "
      "axis counts samples"},
     {"--loss", NULL, CLI_CHOICE, AT(loss), "cross_entropy|mse|bce",
      "labels of classes (default), numbers, or chances. Behind a\nSoftmax or Sigmoid at the end of "
@@ -437,7 +436,8 @@ static const cli_option train_options[] = {
     {"--train", "PATTERN", CLI_LIST, AT(train), NULL,
      "train these parameters alone (* any characters, ? one);\nmay be repeated"},
     {"--lora", "RANK", CLI_COUNT, AT(rank), NULL,
-     "train low-rank adapters of matrices (those of --train, or\nall) in their place; what comes out "
+     "train low-rank adapters of matrices (those of --train, or\nall) in their place; what comes "
+     "out "
      "has them added"},
     {"--recompute", "PATTERN", CLI_LIST, AT(recompute), NULL,
      "ops that run once more on the way back, to save memory;\nmay be repeated"},
@@ -462,11 +462,12 @@ const cli_command cli_command_train = {
     .name = "train",
     .operands = "MODEL",
     .summary = "train a model with arrays from a file",
-    .details = "Loss, gradients and optimiser are one program, replayed once a batch. Ctrl-C ends "
-               "after the\n"
-               "batch that runs, and keeps the work. A loss that is no number is an error, and the "
-               "checkpoint\n"
-               "before it stays.",
+    .details =
+        "Loss, gradients and optimiser are one program, replayed once a batch. Ctrl-C ends "
+        "after the\n"
+        "batch that runs, and keeps the work. A loss that is no number is an error, and the "
+        "checkpoint\n"
+        "before it stays.",
     .operand_min = 1,
     .operand_max = 1,
     .options = train_options,

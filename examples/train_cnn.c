@@ -1,11 +1,11 @@
-// A small convolutional net, trained on pictures that the example draws: a bar that stands, a bar that
-// lies, or a cross, somewhere in noise.
+// A small convolutional net, trained on pictures that the example draws: a bar that stands, a bar
+// that lies, or a cross, somewhere in noise.
 //
 //   Conv 8 - BatchNormalization - Relu - MaxPool - Conv 16 - Relu - mean - Gemm - cross entropy
 //
-// The whole step is one program: forward, backward, clipping, AdamW with a warm-up and a cosine. It is
-// captured by the second run and replayed from then on. Ends well when 97 of 100 pictures that it
-// has not seen are told apart.
+// The whole step is one program: forward, backward, clipping, AdamW with a warm-up and a cosine. It
+// is captured by the second run and replayed from then on. Ends well when 97 of 100 pictures that
+// it has not seen are told apart.
 //
 //   train_cnn [DEVICE]
 // SPDX-License-Identifier: Apache-2.0

@@ -22,12 +22,21 @@ static void check(rondo_status status) {
 int main(int argc, char **argv) {
     const int64_t rows = argc > 2 ? atoll(argv[2]) : 10000;
     const rondo_start start = {.struct_size = sizeof start, .kind = RONDO_START_NORMAL, .b = 0.1};
-    const rondo_port table = {.struct_size = sizeof table, .name = "table",
-        .dtype = RONDO_DTYPE_F32, .rank = 2, .extent = {rows, WIDTH}};
-    const rondo_port ids = {.struct_size = sizeof ids, .name = "ids",
-        .dtype = RONDO_DTYPE_I64, .rank = 1, .extent = {IDS}};
-    const rondo_port label = {.struct_size = sizeof label, .name = "label",
-        .dtype = RONDO_DTYPE_F32, .rank = 2, .extent = {IDS, WIDTH}};
+    const rondo_port table = {.struct_size = sizeof table,
+                              .name = "table",
+                              .dtype = RONDO_DTYPE_F32,
+                              .rank = 2,
+                              .extent = {rows, WIDTH}};
+    const rondo_port ids = {.struct_size = sizeof ids,
+                            .name = "ids",
+                            .dtype = RONDO_DTYPE_I64,
+                            .rank = 1,
+                            .extent = {IDS}};
+    const rondo_port label = {.struct_size = sizeof label,
+                              .name = "label",
+                              .dtype = RONDO_DTYPE_F32,
+                              .rank = 2,
+                              .extent = {IDS, WIDTH}};
     const rondo_minimize_options sgd = {.struct_size = sizeof sgd, .learning_rate = 500.0};
     rondo_builder *b;
     rondo_program *program;

@@ -40,9 +40,10 @@ static const char *choose_target(const char *path, const cli_tensor_set *set,
     for (size_t i = 0; i < set->count; ++i) {
         if (!is_input(model, set->names[i])) {
             if (found != NULL) {
-                cli_print_error("%s: \"%s\" and \"%s\" are no inputs; say which is the target with "
-                                "--target",
-                                path, found, set->names[i]);
+                cli_print_error(
+                    "%s: \"%s\" and \"%s\" are no inputs; say which is the target with "
+                    "--target",
+                    path, found, set->names[i]);
                 return NULL;
             }
             found = set->names[i];
@@ -54,8 +55,8 @@ static const char *choose_target(const char *path, const cli_tensor_set *set,
     return found;
 }
 
-static bool add_column(cli_train_data *data, const char *path, const char *name,
-                       const char *array, const rondo_port *port) {
+static bool add_column(cli_train_data *data, const char *path, const char *name, const char *array,
+                       const rondo_port *port) {
     const rondo_tensor *tensor = find(&data->set, array);
     if (tensor == NULL) {
         cli_print_error("%s: no array \"%s\", which the model takes", path, array);
@@ -79,8 +80,7 @@ static bool add_column(cli_train_data *data, const char *path, const char *name,
     data->sample_count = count;
     cli_train_column *column = &data->columns[data->column_count++];
     *column = (cli_train_column){.name = name, .tensor = tensor};
-    const size_t row =
-        count > 0 ? rondo_tensor_get_bytes(tensor) / (size_t)count : 0;
+    const size_t row = count > 0 ? rondo_tensor_get_bytes(tensor) / (size_t)count : 0;
     const int64_t most = data->batch < count ? data->batch : count;
     column->batch = malloc((size_t)most * row + 1);
     if (column->batch == NULL) {

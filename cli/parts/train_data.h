@@ -28,8 +28,8 @@ typedef struct cli_train_data {
     uint64_t seed;
 } cli_train_data;
 
-// Reads the arrays for the inputs of `model`, and the target's: `target`, or the only one that is no
-// input. On failure prints why.
+// Reads the arrays for the inputs of `model`, and the target's: `target`, or the only one that is
+// no input. On failure prints why.
 //
 // held       the share of samples that is held out, 0 to below 1.
 bool cli_train_data_open(const char *path, const rondo_program *model, const char *target,

@@ -164,7 +164,8 @@ static void count_runs(maker *m) {
     const rondo_start start = {.struct_size = sizeof start, .kind = RONDO_START_CONSTANT};
     note(m, rondo_builder_add_variable(m->builder, &run, &start));
     if (!m->is_bad) {
-        note(m, rondo_builder_add_constant(m->builder, "train.one", RONDO_DTYPE_I64, &scalar, &one));
+        note(m,
+             rondo_builder_add_constant(m->builder, "train.one", RONDO_DTYPE_I64, &scalar, &one));
     }
     add(m, "Add", "train.run", "train.one", "train.run.next", NULL);
     if (!m->is_bad) {

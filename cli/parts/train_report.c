@@ -77,7 +77,8 @@ bool cli_train_report_write(void *data, FILE *file) {
     r = r.first > r.last ? (range){0.0, 1.0, 0.0, 1.0} : r;
     r.last = r.last > r.first ? r.last : r.first + 1.0;
     r.high = r.high > r.low ? r.high : r.low + 1.0;
-    (void)fprintf(file, "<!doctype html>\n<html lang='en'><meta charset='utf-8'><title>rondo train: ");
+    (void)fprintf(file,
+                  "<!doctype html>\n<html lang='en'><meta charset='utf-8'><title>rondo train: ");
     write_escaped(file, report->model);
     (void)fprintf(file, "</title>\n<body style='font-family:sans-serif;margin:2em'>\n<h1>");
     write_escaped(file, report->model);
@@ -95,8 +96,9 @@ bool cli_train_report_write(void *data, FILE *file) {
                   LEFT, HEIGHT - 12, r.first, WIDTH - 20, HEIGHT - 12, r.last);
     write_line(file, &r, report->loss, "#1667b7");
     write_line(file, &r, report->validation, "#c4520f");
-    (void)fprintf(file, "</svg>\n<p><span style='color:#1667b7'>loss</span>, "
-                        "<span style='color:#c4520f'>loss of what is held out</span></p>\n"
-                        "</body></html>\n");
+    (void)fprintf(file,
+                  "</svg>\n<p><span style='color:#1667b7'>loss</span>, "
+                  "<span style='color:#c4520f'>loss of what is held out</span></p>\n"
+                  "</body></html>\n");
     return ferror(file) == 0;
 }

@@ -35,9 +35,10 @@ typedef struct rondo_gradient_options {
     const char *seed;    // a value of y's shape: how something behind changes with y; NULL: ones
     const char *const *stop;  // values that count as fixed, though they are computed
     size_t stop_count;
-    const char *const *recompute;  // patterns (* any characters, ? one) of nodes or types of op that
-    size_t recompute_count;        // run once more on the way back, so that what they make need not
-                                   // be kept until then; ops that draw random numbers never do
+    const char *const
+        *recompute;          // patterns (* any characters, ? one) of nodes or types of op that
+    size_t recompute_count;  // run once more on the way back, so that what they make need not
+                             // be kept until then; ops that draw random numbers never do
 } rondo_gradient_options;
 
 // Adds the nodes that compute how y changes with each of xs: d(sum of y) / dx, of x's type and
@@ -47,31 +48,31 @@ typedef struct rondo_gradient_options {
 // outputs    a new name for each.
 //
 // Where an op has kinks, or its input is at an end, the gradient is PyTorch's (docs/training.md).
-// Dropout drops what it dropped; BatchNormalization follows the batch where it trains. A Loop or Scan
-// must have a number of turns that is known, and is written out.
+// Dropout drops what it dropped; BatchNormalization follows the batch where it trains. A Loop or
+// Scan must have a number of turns that is known, and is written out.
 //
-// Errors:    UNSUPPORTED (an op or attribute without a gradient between an x and y: the message names
-//            op, node and the way to y; an x that is no real), INVALID (names; a body), BAD_DATA
-//            (shapes that do not fit).
+// Errors:    UNSUPPORTED (an op or attribute without a gradient between an x and y: the message
+//            names op, node and the way to y; an x that is no real), INVALID (names; a body),
+//            BAD_DATA (shapes that do not fit).
 RONDO_API RONDO_MUST_USE rondo_status rondo_builder_add_gradients(
     rondo_builder *builder, const char *y, const char *const *xs, const char *const *outputs,
     size_t count, const rondo_gradient_options *options);
 
 // A node of a user's op, whose gradient is asked for.
 typedef struct rondo_gradient_node {
-    size_t struct_size;            // of the library's struct
-    const rondo_op_node *node;     // name, attributes (rondo/user_op.h)
+    size_t struct_size;         // of the library's struct
+    const rondo_op_node *node;  // name, attributes (rondo/user_op.h)
     size_t input_count;
-    const char *const *inputs;     // names of values; "" for one that is left out
-    const bool *wants;             // whether the gradient with this input is wanted
+    const char *const *inputs;  // names of values; "" for one that is left out
+    const bool *wants;          // whether the gradient with this input is wanted
     size_t output_count;
-    const char *const *outputs;    // "" for one that is left out
-    const char *const *changes;    // the gradient with each output; "" where there is none
+    const char *const *outputs;  // "" for one that is left out
+    const char *const *changes;  // the gradient with each output; "" where there is none
 } rondo_gradient_node;
 
-// Adds nodes to `builder`, under new names, and writes for each input that is wanted the name of its
-// gradient, of the input's shape, into out_changes ("" or nothing: zero). Names are copied after the
-// call. The builder has the values of the node, and is used for nothing else.
+// Adds nodes to `builder`, under new names, and writes for each input that is wanted the name of
+// its gradient, of the input's shape, into out_changes ("" or nothing: zero). Names are copied
+// after the call. The builder has the values of the node, and is used for nothing else.
 typedef rondo_status (*rondo_gradient_function)(void *data, const rondo_gradient_node *node,
                                                 rondo_builder *builder, const char **out_changes);
 
@@ -83,7 +84,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_op_set_gradient(const char *domain, 
                                                             rondo_gradient_function function,
                                                             void *data);
 
-// ---- steps ---------------------------------------------------------------------------------------
+// ---- steps --------------------------------------------------------------------------------------
 
 typedef int32_t rondo_optimizer;
 enum {
@@ -116,19 +117,19 @@ typedef struct rondo_minimize_options {
     rondo_schedule schedule;
     int64_t schedule_steps;
     double schedule_factor;
-    double schedule_least;   // of the learning rate's factor, 0 to 1
-    int64_t warmup_steps;    // before the schedule: a line from `warmup_start` to 1; 0: none
-    double warmup_start;     // 0: a third
-    double clip_value;       // each gradient stays within -+ this; 0: no
-    double clip_norm;        // all gradients together have at most this norm; 0: no
-    bool scale_loss;         // for half precision; a step whose gradients are not finite is left out
-    double scale_start;      // 0: 65536
-    double scale_growth;     // 0: 2; after `scale_interval` good steps
-    double scale_backoff;    // 0: 0.5; after a bad step
-    double scale_least;      // 0: 1; the scale never goes below
-    int64_t scale_interval;  // 0: 2000
-    int64_t scale_patience;  // bad steps before it backs off, refilled when it grows; 0: 1
-    int64_t accumulate;      // runs whose gradients are averaged before a step; 0: 1
+    double schedule_least;  // of the learning rate's factor, 0 to 1
+    int64_t warmup_steps;   // before the schedule: a line from `warmup_start` to 1; 0: none
+    double warmup_start;    // 0: a third
+    double clip_value;      // each gradient stays within -+ this; 0: no
+    double clip_norm;       // all gradients together have at most this norm; 0: no
+    bool scale_loss;        // for half precision; a step whose gradients are not finite is left out
+    double scale_start;     // 0: 65536
+    double scale_growth;    // 0: 2; after `scale_interval` good steps
+    double scale_backoff;   // 0: 0.5; after a bad step
+    double scale_least;     // 0: 1; the scale never goes below
+    int64_t scale_interval;    // 0: 2000
+    int64_t scale_patience;    // bad steps before it backs off, refilled when it grows; 0: 1
+    int64_t accumulate;        // runs whose gradients are averaged before a step; 0: 1
     const char *const *train;  // patterns of the names of parameters; NULL: all that look trained
     size_t train_count;
     const char *const *recompute;  // as in rondo_gradient_options
@@ -138,11 +139,11 @@ typedef struct rondo_minimize_options {
 // Adds a whole training step: the gradients of a loss, and what each run makes of the parameters.
 //
 // A run of the program then reads them, computes the loss, and leaves them changed, on the device,
-// without a word that the host reads. The parameters become variables (rondo/variable.h) under their
-// names; one of f16 or bf16 is the rounded form of a variable "NAME.master" of f32. States are
-// variables, too: "NAME.momentum", "NAME.mean", "NAME.square", "NAME.sum", and of the whole
-// "train.step", "train.scale", "train.good", "train.patience", "train.micro". The values "train.rate"
-// and, where it is clipped, "train.norm" (before clipping) can be made outputs.
+// without a word that the host reads. The parameters become variables (rondo/variable.h) under
+// their names; one of f16 or bf16 is the rounded form of a variable "NAME.master" of f32. States
+// are variables, too: "NAME.momentum", "NAME.mean", "NAME.square", "NAME.sum", and of the whole
+// "train.step", "train.scale", "train.good", "train.patience", "train.micro". The values
+// "train.rate" and, where it is clipped, "train.norm" (before clipping) can be made outputs.
 //
 // loss       a real number.
 // options    NULL: SGD with a rate of 0.01.
@@ -152,8 +153,8 @@ typedef struct rondo_minimize_options {
 // parameters. Ops that leave it open work as in training.
 //
 // A table that a single Gather of axis 0 reads changes in the rows that were looked up, and nowhere
-// else is it read or written, with plain SGD: no momentum, decay, clipping or accumulation. A row that
-// was looked up twice gets both parts, one after the other.
+// else is it read or written, with plain SGD: no momentum, decay, clipping or accumulation. A row
+// that was looked up twice gets both parts, one after the other.
 //
 // Numbers: as PyTorch computes, with each operation rounded by itself (as its kernels without fused
 // multiply-add do), and powers, corrections and rates in f64. The norm is of f32, the root of the
@@ -199,8 +200,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_checkpoint_load(rondo_executor *exec
                                                             const char *path);
 
 // Gives out `model`, from which the executor's program was built (rondo_builder_create_from), with
-// the values that its parameters have after training, statistics of norms, too: to be saved as ONNX,
-// or to infer. Ops, inputs and outputs are the model's.
+// the values that its parameters have after training, statistics of norms, too: to be saved as
+// ONNX, or to infer. Ops, inputs and outputs are the model's.
 //
 // Errors:    INVALID (no parameter of the model is a variable of the executor's), STATE (a variable
 //            has no value), NO_MEMORY.

@@ -12,7 +12,8 @@ import sys
 import torch
 
 torch.set_num_threads(1)
-assert "DEFAULT" in torch.backends.cpu.get_cpu_capability().upper(), "set ATEN_CPU_CAPABILITY=default"
+CAPABILITY = torch.backends.cpu.get_cpu_capability().upper()
+assert "DEFAULT" in CAPABILITY, "set ATEN_CPU_CAPABILITY=default"
 
 COUNT, STEPS = 64, 12
 
@@ -27,7 +28,8 @@ def values(seed, count, scale=1.0):
 
 def bits(tensor):
     flat = tensor.detach().to(torch.float32).reshape(-1).tolist()
-    return ",".join("0x%08x" % struct.unpack("<I", struct.pack("<f", v))[0] for v in flat)
+    words = ["0x%08x" % struct.unpack("<I", struct.pack("<f", v))[0] for v in flat]
+    return ",\n    ".join(", ".join(words[i:i + 7]) for i in range(0, len(words), 7))
 
 
 def run(make, schedule=None, clip=None):
@@ -117,6 +119,6 @@ print("// Made by make_golden.py with PyTorch %s; do not edit." % torch.__versio
 print("// SPDX-License-Identifier: Apache-2.0")
 print("// clang-format off")
 for name, tensor in CASES:
-    print("static const unsigned golden_%s[] = {%s};" % (name, bits(tensor)))
+    print("static const unsigned golden_%s[] = {\n    %s};" % (name, bits(tensor)))
 print("// clang-format on")
 sys.stdout.flush()

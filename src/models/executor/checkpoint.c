@@ -102,7 +102,8 @@ static rondo_status write_all(writer *w, rondo_executor *executor, const rondo_p
         put_variable(w, program, &program->variables[i]);
     }
     RETURN_IF_ERROR(put_generators(w, executor));
-    put_number(w, w->status == RONDO_STATUS_OK ? rondo__hash64(RONDO__HASH_SEED, w->bytes, w->count) : 0);
+    put_number(
+        w, w->status == RONDO_STATUS_OK ? rondo__hash64(RONDO__HASH_SEED, w->bytes, w->count) : 0);
     return w->status;
 }
 
@@ -209,8 +210,8 @@ static rondo_status take_variable(reader *r, record *out_record) {
 static rondo_status read_records(reader *r, records *all) {
     enum { RECORD_BYTES = 24 };  // at least
     const uint8_t *start = take(r, sizeof magic - 1);
-    if (start == NULL || memcmp(start, magic, sizeof magic - 1) != 0 ||
-        take_number(r) != VERSION || r->count < 8 + r->at) {
+    if (start == NULL || memcmp(start, magic, sizeof magic - 1) != 0 || take_number(r) != VERSION ||
+        r->count < 8 + r->at) {
         r->is_bad = true;
         return RONDO_STATUS_OK;
     }
@@ -261,15 +262,16 @@ static rondo_status check_fit(const rondo_program *program, const records *all, 
         const rondo__value *v = &program->values[program->variables[i].value];
         const record *found = find_record(all, v->name);
         if (found == NULL) {
-            return RONDO_FAIL_AS(load_name, BAD_DATA, "%s has no variable \"%.80s\"", path, v->name);
+            return RONDO_FAIL_AS(load_name, BAD_DATA, "%s has no variable \"%.80s\"", path,
+                                 v->name);
         }
         bool fits = found->tensor.dtype == v->dtype && found->tensor.shape.rank == v->rank;
         for (int32_t d = 0; fits && d < v->rank; ++d) {
             fits = v->dims[d].number < 0 || v->dims[d].number == found->tensor.shape.extent[d];
         }
         if (!fits) {
-            return RONDO_FAIL_AS(load_name, BAD_DATA,
-                                 "%s has \"%.80s\" of another type or shape", path, v->name);
+            return RONDO_FAIL_AS(load_name, BAD_DATA, "%s has \"%.80s\" of another type or shape",
+                                 path, v->name);
         }
     }
     return all->variable_count == program->variable_count
@@ -286,8 +288,8 @@ static rondo_status take_over(rondo_executor *executor, const records *all) {
     for (size_t i = 0; i < all->generator_count; ++i) {
         const record *given = &all->list[all->variable_count + i];
         rondo_generator *generator = NULL;
-        RETURN_IF_ERROR(rondo__executor_find_generator(executor, given->name, given->state.seed,
-                                                       &generator));
+        RETURN_IF_ERROR(
+            rondo__executor_find_generator(executor, given->name, given->state.seed, &generator));
         RETURN_IF_ERROR(rondo_generator_set_state(generator, &given->state));
     }
     return RONDO_STATUS_OK;
@@ -341,8 +343,8 @@ static void add_product(const rondo_tensor *a, const rondo_tensor *b, rondo_tens
                 sum += rondo__tensor_get_number(a, i * rank + k) *
                        rondo__tensor_get_number(b, k * columns + j);
             }
-            char *to = (char *)w->data +
-                       (size_t)(i * columns + j) * rondo_dtype_get_bytes(w->dtype);
+            char *to =
+                (char *)w->data + (size_t)(i * columns + j) * rondo_dtype_get_bytes(w->dtype);
             rondo__convert_elements(RONDO_DTYPE_F64, &sum, w->dtype, to, 1);
         }
     }

@@ -1,5 +1,5 @@
-// Gradients against finite differences in f64: of every case of the op list whose op has a gradient,
-// and of the gradients themselves where they are smooth.
+// Gradients against finite differences in f64: of every case of the op list whose op has a
+// gradient, and of the gradients themselves where they are smooth.
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 #include <setjmp.h>
@@ -35,8 +35,8 @@ typedef struct totals {
 // A program of one op and the sum of what it makes, each element with a weight of its own.
 typedef struct trial {
     rondo_program *program;
-    size_t count;                      // of real inputs
-    rondo_tensor points[INPUTS_MAX];   // their values, f64
+    size_t count;                     // of real inputs
+    rondo_tensor points[INPUTS_MAX];  // their values, f64
     int32_t xs[INPUTS_MAX];
     int32_t loss;
 } trial;
@@ -180,7 +180,8 @@ static bool trial_init(const rondo__op *op, const rondo_tensor *inputs, size_t i
     if (t->loss >= 0) {
         OK(rondo__program_add_output(t->program, t->loss));
     }
-    return status == RONDO_STATUS_OK && !has_far && t->loss >= 0 && t->count > 0 && work <= WORK_MAX;
+    return status == RONDO_STATUS_OK && !has_far && t->loss >= 0 && t->count > 0 &&
+           work <= WORK_MAX;
 }
 
 static void trial_deinit(trial *t) {
@@ -336,8 +337,9 @@ static void try_case(void *user_data, const rondo__op *op, const rondo_tensor *i
 
 static void list_unseen(const totals *all) {
     static const rondo__gradient_row *const tables[] = {
-        rondo__gradient_rows_elementwise, rondo__gradient_rows_arrange, rondo__gradient_rows_reduce,
-        rondo__gradient_rows_product,     rondo__gradient_rows_image,   rondo__gradient_rows_norm,
+        rondo__gradient_rows_elementwise, rondo__gradient_rows_arrange,
+        rondo__gradient_rows_reduce,      rondo__gradient_rows_product,
+        rondo__gradient_rows_image,       rondo__gradient_rows_norm,
         rondo__gradient_rows_loss,        rondo__gradient_rows_recurrent,
         rondo__gradient_rows_attention,
     };
@@ -414,8 +416,8 @@ static const op_case more_cases[] = {
     {"Einsum", 18, "T[3,2,4] T[1,4,5]", "equation='...ij,...jk->...ik", 1},
     {"Gather", 18, "T[3,4,5] i64[2,2]:=1,0,-1,1", "axis=1", 1},
     {"Slice", 18, "T[4,9] i64[1]:=7 i64[1]:=-20 i64[1]:=1 i64[1]:=-3", "", 1},
-    {"Attention", 23, "T[2,3,8] T[2,5,4] T[2,5,6] T[3,5]", "q_num_heads=4 kv_num_heads=2 softcap=2.5",
-     1},
+    {"Attention", 23, "T[2,3,8] T[2,5,4] T[2,5,6] T[3,5]",
+     "q_num_heads=4 kv_num_heads=2 softcap=2.5", 1},
     {"Attention", 23, "T[2,2,3,4] T[2,2,3,4] T[2,2,3,5]", "is_causal=1 scale=0.7", 1},
     {"LSTM", 14, "T[3,2,4] T[2,12,4] T[2,12,3] T[2,24] - T[2,2,3] T[2,2,3]",
      "hidden_size=3 direction=bidirectional", 3},
@@ -438,8 +440,9 @@ static void gradients_are_differences(void **state) {
             all.failed += 1;
         }
     }
-    print_message("%zu passed, %zu of second order, %zu failed, %zu refused, %zu skipped; ops: %zu\n",
-                  all.passed, all.second, all.failed, all.refused, all.skipped, all.seen_count);
+    print_message(
+        "%zu passed, %zu of second order, %zu failed, %zu refused, %zu skipped; ops: %zu\n",
+        all.passed, all.second, all.failed, all.refused, all.skipped, all.seen_count);
     assert_int_equal(all.failed, 0);
     list_unseen(&all);
 }

@@ -271,10 +271,9 @@ static rondo_status fail_node(rondo__gradient *g, size_t n, const char *detail) 
     if (node->op.def->domain[0] != '\0') {
         (void)snprintf(domain, sizeof domain, "%.60s.", node->op.def->domain);
     }
-    const rondo_status status =
-        RONDO_FAIL(UNSUPPORTED, "no gradient for op %s%s%s%s, node \"%.64s\" (%s)", domain,
-                   node->op.def->name, detail[0] != '\0' ? " with " : "", detail, node->op.name,
-                   path);
+    const rondo_status status = RONDO_FAIL(
+        UNSUPPORTED, "no gradient for op %s%s%s%s, node \"%.64s\" (%s)", domain, node->op.def->name,
+        detail[0] != '\0' ? " with " : "", detail, node->op.name, path);
     rondo__error_set_op(node->op.name);
     return status;
 }
@@ -325,9 +324,8 @@ static void copy_node(rondo__gradient *g, int32_t value) {
         const int32_t output = g->program->nodes[n].outputs[i];
         lists[inputs + i] = RONDO__VALUE_NONE;
         if (output >= 0) {
-            g->status =
-                rondo__program_add_value(g->program, g->program->values[output].name,
-                                         &lists[inputs + i]);
+            g->status = rondo__program_add_value(g->program, g->program->values[output].name,
+                                                 &lists[inputs + i]);
             g->values[output].again = lists[inputs + i];
         }
     }
@@ -373,7 +371,7 @@ int32_t rondo__gradient_recompute(rondo__gradient *g, int32_t value) {
     }
     rondo__free(stack);
     return g->status == RONDO_STATUS_OK && g->values[value].again >= 0 ? g->values[value].again
-                                                                         : value;
+                                                                       : value;
 }
 
 // ---- the way back -------------------------------------------------------------------------------
@@ -493,8 +491,8 @@ static bool is_on_the_way(const rondo__gradient *g, const rondo__node *node) {
     }
     for (size_t i = 0; i < node->output_count; ++i) {
         const int32_t value = node->outputs[i];
-        has_change = has_change || (value >= 0 && g->values[value].depends &&
-                                    g->values[value].gradient >= 0);
+        has_change = has_change ||
+                     (value >= 0 && g->values[value].depends && g->values[value].gradient >= 0);
     }
     return depends && has_change;
 }
@@ -575,8 +573,8 @@ static void start(rondo__gradient *g) {
     if (g->status != RONDO_STATUS_OK || !g->values[request->y].depends) {
         return;
     }
-    const int32_t seed = request->seed >= 0 ? request->seed
-                                            : rondo__gradient_fill_like(g, 1.0, request->y);
+    const int32_t seed =
+        request->seed >= 0 ? request->seed : rondo__gradient_fill_like(g, 1.0, request->y);
     rondo__gradient_add(g, request->y, seed);
     go_back(g, 0, end);
 }

@@ -307,8 +307,7 @@ static int32_t sum_unknown(rondo__gradient *g, int32_t value, int32_t like) {
         rondo__gradient_set_int(g, rondo__gradient_emit(g, "Concat", front, 2), "axis", 0);
     const int32_t differs = RONDO__EMIT(g, "Not", RONDO__EMIT(g, "Equal", full, have));
     const int64_t flat = -1;
-    const int32_t axes =
-        rondo__gradient_reshape(g, RONDO__EMIT(g, "NonZero", differs), &flat, 1);
+    const int32_t axes = rondo__gradient_reshape(g, RONDO__EMIT(g, "NonZero", differs), &flat, 1);
     const int32_t sum = rondo__gradient_set_int(g, RONDO__EMIT(g, "ReduceSum", value, axes),
                                                 "noop_with_empty_axes", 1);
     return rondo__gradient_set_int(g, RONDO__EMIT(g, "Reshape", sum, want), "allowzero", 1);
@@ -371,8 +370,8 @@ int32_t rondo__gradient_join(rondo__gradient *g, int32_t a, int32_t b) {
 
 int32_t rondo__gradient_count_up(rondo__gradient *g, int32_t like) {
     const int32_t size = RONDO__EMIT(g, "Size", like);
-    const int32_t line = RONDO__EMIT(g, "Range", rondo__gradient_index(g, 0), size,
-                                     rondo__gradient_index(g, 1));
+    const int32_t line =
+        RONDO__EMIT(g, "Range", rondo__gradient_index(g, 0), size, rondo__gradient_index(g, 1));
     return rondo__gradient_reshape_like(g, line, like);
 }
 

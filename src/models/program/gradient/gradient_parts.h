@@ -1,5 +1,5 @@
-// program/gradient/gradient_parts.h — what the rules of gradients have: the node, and ways to append
-// others. Shared by the files of this folder.
+// program/gradient/gradient_parts.h — what the rules of gradients have: the node, and ways to
+// append others. Shared by the files of this folder.
 //
 // A rule never looks at a status: after a failure all calls do nothing and give RONDO__VALUE_NONE,
 // which they take, too.
@@ -17,11 +17,11 @@
 
 // What is known of a value while gradients are made.
 typedef struct rondo__gradient_value {
-    int32_t gradient;          // the sum so far; NONE where nothing came yet
-    int32_t again;             // computed once more on the way back; NONE
-    bool depends;              // on one of xs, and is a real number
-    rondo__tensor_info info;   // `constant` points to `folded`, or is NULL
-    rondo_tensor *folded;      // a small value that is known; owned
+    int32_t gradient;         // the sum so far; NONE where nothing came yet
+    int32_t again;            // computed once more on the way back; NONE
+    bool depends;             // on one of xs, and is a real number
+    rondo__tensor_info info;  // `constant` points to `folded`, or is NULL
+    rondo_tensor *folded;     // a small value that is known; owned
 } rondo__gradient_value;
 
 typedef struct rondo__gradient {
@@ -95,12 +95,14 @@ int32_t rondo__gradient_emit(rondo__gradient *g, const char *op, const int32_t *
 // The same with `output_count` outputs.
 void rondo__gradient_emit_many(rondo__gradient *g, const char *op, const int32_t *inputs,
                                size_t count, int32_t *out_values, size_t output_count);
-#define RONDO__EMIT(g, op, ...)                                   \
+#define RONDO__EMIT(g, op, ...)                                     \
     rondo__gradient_emit((g), (op), (const int32_t[]){__VA_ARGS__}, \
                          sizeof((const int32_t[]){__VA_ARGS__}) / sizeof(int32_t))
 // Attributes of the node that made `value`, which was emitted last. They return `value`.
-int32_t rondo__gradient_set_int(rondo__gradient *g, int32_t value, const char *name, int64_t number);
-int32_t rondo__gradient_set_float(rondo__gradient *g, int32_t value, const char *name, float number);
+int32_t rondo__gradient_set_int(rondo__gradient *g, int32_t value, const char *name,
+                                int64_t number);
+int32_t rondo__gradient_set_float(rondo__gradient *g, int32_t value, const char *name,
+                                  float number);
 int32_t rondo__gradient_set_ints(rondo__gradient *g, int32_t value, const char *name,
                                  const int64_t *numbers, size_t count);
 int32_t rondo__gradient_set_string(rondo__gradient *g, int32_t value, const char *name,

@@ -4,8 +4,8 @@
 #include "program/gradient/gradient_parts.h"
 
 static const rondo__gradient_row *const tables[] = {
-    rondo__gradient_rows_elementwise, rondo__gradient_rows_arrange, rondo__gradient_rows_reduce,
-    rondo__gradient_rows_product,     rondo__gradient_rows_image,   rondo__gradient_rows_norm,
+    rondo__gradient_rows_elementwise, rondo__gradient_rows_arrange,   rondo__gradient_rows_reduce,
+    rondo__gradient_rows_product,     rondo__gradient_rows_image,     rondo__gradient_rows_norm,
     rondo__gradient_rows_loss,        rondo__gradient_rows_recurrent, rondo__gradient_rows_control,
     rondo__gradient_rows_attention,
 };

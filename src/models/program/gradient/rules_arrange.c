@@ -10,16 +10,16 @@
 
 #define E(...) RONDO__EMIT(g, __VA_ARGS__)
 #define RULE(name) static void name(rondo__gradient *g, const rondo__gradient_call *call)
-#define X rondo__gradient_input(call, 0)
-#define Y rondo__gradient_output(call, 0)
+#define FIRST rondo__gradient_input(call, 0)
+#define MADE rondo__gradient_output(call, 0)
 #define DY (call->changes[0])
 
 RULE(rule_reshape) {
-    rondo__gradient_give(g, call, 0, rondo__gradient_reshape_like(g, DY, X));
+    rondo__gradient_give(g, call, 0, rondo__gradient_reshape_like(g, DY, FIRST));
 }
 
 RULE(rule_transpose) {
-    const int32_t rank = rondo__gradient_need_rank(g, call, X);
+    const int32_t rank = rondo__gradient_need_rank(g, call, FIRST);
     int64_t back[RONDO_RANK_MAX] = {0};
     size_t count = 0;
     const int64_t *order = rondo__op_get_ints(&call->op, "perm", &count);
@@ -39,7 +39,7 @@ RULE(rule_by_places) {
     rondo__op op = {0};
     int32_t places = RONDO__VALUE_NONE;
     int32_t inputs[8];
-    const int32_t numbers = rondo__gradient_count_up(g, X);
+    const int32_t numbers = rondo__gradient_count_up(g, FIRST);
     if (g->status != RONDO_STATUS_OK || call->input_count > 8) {
         return;
     }
@@ -56,7 +56,7 @@ RULE(rule_by_places) {
                                             call->input_count, &places, 1);
     }
     rondo__op_deinit(&op);
-    rondo__gradient_give(g, call, 0, rondo__gradient_scatter_flat(g, places, DY, X));
+    rondo__gradient_give(g, call, 0, rondo__gradient_scatter_flat(g, places, DY, FIRST));
 }
 
 // ---- Slice and Pad ------------------------------------------------------------------------------
@@ -83,9 +83,9 @@ static bool read_slice(rondo__gradient *g, const rondo__gradient_call *call, sli
     size_t listed = 0;
     (void)rondo__op_get_ints(&call->op, "starts", &listed);
     const int32_t starts = rondo__gradient_input(call, 1);
-    out_box->count = starts >= 0 ? rondo__gradient_read_ints(g, starts, out_box->starts,
-                                                              RONDO_RANK_MAX)
-                                 : (int32_t)listed;
+    out_box->count = starts >= 0
+                         ? rondo__gradient_read_ints(g, starts, out_box->starts, RONDO_RANK_MAX)
+                         : (int32_t)listed;
     const int32_t count = out_box->count;
     return count > 0 && count <= RONDO_RANK_MAX &&
            read_list(g, call, 1, "starts", count, 0, 0, out_box->starts) &&
@@ -104,7 +104,7 @@ static bool find_slice_pads(rondo__gradient *g, const rondo__gradient_call *call
     memset(out_pads, 0, 2 * (size_t)rank * sizeof *out_pads);
     for (int32_t i = 0; i < box.count; ++i) {
         const int64_t axis = box.axes[i] < 0 ? box.axes[i] + rank : box.axes[i];
-        const int64_t extent = rondo__gradient_extent(g, X, (int32_t)axis);
+        const int64_t extent = rondo__gradient_extent(g, FIRST, (int32_t)axis);
         if (box.steps[i] != 1 || extent < 0) {
             return false;
         }
@@ -120,13 +120,12 @@ static bool find_slice_pads(rondo__gradient *g, const rondo__gradient_call *call
 
 RULE(rule_slice) {
     int64_t pads[2 * RONDO_RANK_MAX];
-    const int32_t rank = rondo__gradient_rank(g, X);
+    const int32_t rank = rondo__gradient_rank(g, FIRST);
     if (!find_slice_pads(g, call, rank, pads)) {
         rule_by_places(g, call);
         return;
     }
-    rondo__gradient_give(g, call, 0,
-                         E("Pad", DY, rondo__gradient_ints(g, pads, 2 * (size_t)rank)));
+    rondo__gradient_give(g, call, 0, E("Pad", DY, rondo__gradient_ints(g, pads, 2 * (size_t)rank)));
 }
 
 RULE(rule_pad) {
@@ -144,8 +143,8 @@ RULE(rule_pad) {
     }
     const int32_t back = E("Neg", pads);
     const int32_t axes = rondo__gradient_input(call, 3);
-    const int32_t change = axes >= 0 ? E("Pad", DY, back, RONDO__VALUE_NONE, axes)
-                                     : E("Pad", DY, back);
+    const int32_t change =
+        axes >= 0 ? E("Pad", DY, back, RONDO__VALUE_NONE, axes) : E("Pad", DY, back);
     rondo__gradient_give(g, call, 0, change);
     if (rondo__gradient_wants(g, call, 2)) {
         // What is around takes all that the inside does not.
@@ -185,8 +184,8 @@ RULE(rule_concat) {
     if (count == 0) {
         return;
     }
-    const int32_t split = rondo__gradient_set_int(
-        g, rondo__gradient_emit(g, "Concat", sizes, count), "axis", 0);
+    const int32_t split =
+        rondo__gradient_set_int(g, rondo__gradient_emit(g, "Concat", sizes, count), "axis", 0);
     const int32_t inputs[2] = {DY, split};
     rondo__gradient_emit_many(g, "Split", inputs, 2, parts, count);
     (void)rondo__gradient_set_int(g, parts[0], "axis", axis);
@@ -208,8 +207,8 @@ RULE(rule_split) {
             rondo__gradient_refuse(g, call, "an output that is left out");
             return;
         }
-        parts[i] = call->changes[i] >= 0 ? call->changes[i]
-                                         : rondo__gradient_fill_like(g, 0.0, output);
+        parts[i] =
+            call->changes[i] >= 0 ? call->changes[i] : rondo__gradient_fill_like(g, 0.0, output);
     }
     const int32_t whole = rondo__gradient_emit(g, "Concat", parts, call->output_count);
     rondo__gradient_give(
@@ -218,13 +217,13 @@ RULE(rule_split) {
 }
 
 RULE(rule_expand) {
-    rondo__gradient_give(g, call, 0, rondo__gradient_sum_to(g, DY, X));
+    rondo__gradient_give(g, call, 0, rondo__gradient_sum_to(g, DY, FIRST));
 }
 
 // ---- by index -----------------------------------------------------------------------------------
 
 RULE(rule_gather) {
-    const int32_t rank = rondo__gradient_need_rank(g, call, X);
+    const int32_t rank = rondo__gradient_need_rank(g, call, FIRST);
     const int32_t index = rondo__gradient_input(call, 1);
     const int32_t index_rank = rondo__gradient_need_rank(g, call, index);
     int64_t axis = rondo__op_get_int(&call->op, "axis", 0);
@@ -235,7 +234,7 @@ RULE(rule_gather) {
     // Rows are added to where they came from, in their order. Another axis comes to the front.
     const int32_t tuples = E("Unsqueeze", index, rondo__gradient_int(g, -1));
     int32_t change = DY;
-    int32_t target = rondo__gradient_fill_like(g, 0.0, X);
+    int32_t target = rondo__gradient_fill_like(g, 0.0, FIRST);
     int64_t order[2 * RONDO_RANK_MAX];
     int64_t back[RONDO_RANK_MAX];
     if (axis > 0) {
@@ -250,14 +249,14 @@ RULE(rule_gather) {
         }
         target = rondo__gradient_transpose(g, target, order, rank);
     }
-    int32_t sums = rondo__gradient_set_string(g, E("ScatterND", target, tuples, change),
-                                              "reduction", "add");
+    int32_t sums =
+        rondo__gradient_set_string(g, E("ScatterND", target, tuples, change), "reduction", "add");
     sums = axis > 0 ? rondo__gradient_transpose(g, sums, back, rank) : sums;
     rondo__gradient_give(g, call, 0, sums);
 }
 
 RULE(rule_gather_elements) {
-    const int32_t zeros = rondo__gradient_fill_like(g, 0.0, X);
+    const int32_t zeros = rondo__gradient_fill_like(g, 0.0, FIRST);
     const int32_t sums = E("ScatterElements", zeros, rondo__gradient_input(call, 1), DY);
     rondo__gradient_copy_attribute(g, sums, call, "axis");
     rondo__gradient_give(g, call, 0, rondo__gradient_set_string(g, sums, "reduction", "add"));
@@ -268,7 +267,7 @@ RULE(rule_gather_nd) {
         rule_by_places(g, call);
         return;
     }
-    const int32_t zeros = rondo__gradient_fill_like(g, 0.0, X);
+    const int32_t zeros = rondo__gradient_fill_like(g, 0.0, FIRST);
     const int32_t sums = E("ScatterND", zeros, rondo__gradient_input(call, 1), DY);
     rondo__gradient_give(g, call, 0, rondo__gradient_set_string(g, sums, "reduction", "add"));
 }
@@ -309,9 +308,9 @@ RULE(rule_scatter_nd) {
 
 RULE(rule_top_k) {
     const int32_t index = rondo__gradient_take_output(g, call, 1, RONDO_DTYPE_I64);
-    const int32_t zeros = rondo__gradient_fill_like(g, 0.0, X);
-    const int32_t sums = rondo__gradient_set_string(g, E("ScatterElements", zeros, index, DY),
-                                                    "reduction", "add");
+    const int32_t zeros = rondo__gradient_fill_like(g, 0.0, FIRST);
+    const int32_t sums =
+        rondo__gradient_set_string(g, E("ScatterElements", zeros, index, DY), "reduction", "add");
     const int64_t axis = rondo__op_get_int(&call->op, "axis", -1);
     rondo__gradient_give(g, call, 0, rondo__gradient_set_int(g, sums, "axis", axis));
 }

@@ -1,5 +1,5 @@
-// program/gradient/rules_attention.c — the gradient of ONNX's Attention: written out in products and a
-// softmax.
+// program/gradient/rules_attention.c — the gradient of ONNX's Attention: written out in products
+// and a softmax.
 //
 //   q, k, v as [batch, heads, rows, width]; keys and values repeated where heads share them
 //   y = softmax(cap(scale * q k') + mask) v
@@ -45,10 +45,9 @@ static int32_t repeat_heads(rondo__gradient *g, int32_t value, int64_t heads, in
 // 0, 1, 2, ... as a column or a row, as many as the axis of `value` has.
 static int32_t count_axis(rondo__gradient *g, int32_t value, int64_t axis, bool is_column) {
     const int64_t first = 0;
-    const int32_t size = E("Squeeze", rondo__gradient_axis_size(g, value, axis),
-                           rondo__gradient_ints(g, &first, 1));
-    const int32_t line =
-        E("Range", rondo__gradient_index(g, 0), size, rondo__gradient_index(g, 1));
+    const int32_t size =
+        E("Squeeze", rondo__gradient_axis_size(g, value, axis), rondo__gradient_ints(g, &first, 1));
+    const int32_t line = E("Range", rondo__gradient_index(g, 0), size, rondo__gradient_index(g, 1));
     return E("Unsqueeze", line, rondo__gradient_int(g, is_column ? 1 : 0));
 }
 
@@ -61,8 +60,8 @@ static int32_t mask_scores(rondo__gradient *g, const rondo__gradient_call *call,
         scores = E("Add", scores, mask);
     }
     if (rondo__op_get_int(&call->op, "is_causal", 0) != 0) {
-        const int32_t sees = E("GreaterOrEqual", count_axis(g, scores, 2, true),
-                               count_axis(g, scores, 3, false));
+        const int32_t sees =
+            E("GreaterOrEqual", count_axis(g, scores, 2, true), count_axis(g, scores, 3, false));
         scores = E("Where", sees, scores, off);
     }
     return scores;
@@ -75,8 +74,8 @@ static int32_t find_root(rondo__gradient *g, const rondo__gradient_call *call, i
         return rondo__gradient_number(g, sqrt((double)scale->float_value), q);
     }
     const int64_t first = 0;
-    const int32_t width = E("Squeeze", rondo__gradient_axis_size(g, q, 3),
-                            rondo__gradient_ints(g, &first, 1));
+    const int32_t width =
+        E("Squeeze", rondo__gradient_axis_size(g, q, 3), rondo__gradient_ints(g, &first, 1));
     const int32_t real = rondo__gradient_cast(g, width, RONDO_DTYPE_F64);
     return rondo__gradient_cast_like(g, E("Reciprocal", E("Sqrt", E("Sqrt", real))), q);
 }
@@ -115,8 +114,7 @@ RULE(rule_attention) {
     const int32_t root = find_root(g, call, q);
     k = repeat_heads(g, k, heads, kv_heads);
     v = repeat_heads(g, v, heads, kv_heads);
-    int32_t scores = E("MatMul", E("Mul", q, root),
-                       rondo__gradient_swap(g, E("Mul", k, root), 4));
+    int32_t scores = E("MatMul", E("Mul", q, root), rondo__gradient_swap(g, E("Mul", k, root), 4));
     const double cap = (double)rondo__op_get_float(&call->op, "softcap", 0.0f);
     if (cap > 0.0) {
         const int32_t limit = rondo__gradient_number(g, cap, scores);

@@ -51,8 +51,7 @@ static void write_out(rondo__gradient *g, const rondo_program *body, int32_t *ma
     }
     for (size_t n = 0; n < body->node_count && g->status == RONDO_STATUS_OK; ++n) {
         const rondo__node *node = &body->nodes[n];
-        int32_t *lists =
-            rondo__calloc(node->input_count + node->output_count + 1, sizeof *lists);
+        int32_t *lists = rondo__calloc(node->input_count + node->output_count + 1, sizeof *lists);
         if (lists == NULL) {
             g->status = RONDO_STATUS_NO_MEMORY;
             return;
@@ -129,9 +128,10 @@ static void run_turn(rondo__gradient *g, const rondo__gradient_call *call, turns
         return;
     }
     for (size_t i = 0; i < body->declared_count; ++i) {
-        map[body->inputs[i]] = i < first                      ? before[i]
-                               : i < first + t->carried_count ? t->carried[i - first]
-                                                              : others[i - first - t->carried_count];
+        map[body->inputs[i]] = i < first ? before[i]
+                               : i < first + t->carried_count
+                                   ? t->carried[i - first]
+                                   : others[i - first - t->carried_count];
     }
     map_captured(call, body, map);
     write_out(g, body, map);
@@ -140,8 +140,7 @@ static void run_turn(rondo__gradient *g, const rondo__gradient_call *call, turns
     }
     for (size_t i = 0; i < t->row_count && g->status == RONDO_STATUS_OK; ++i) {
         const int32_t row = map[body->outputs[skipped + t->carried_count + i]];
-        t->rows[(size_t)turn * t->row_count + i] =
-            E("Unsqueeze", row, rondo__gradient_int(g, 0));
+        t->rows[(size_t)turn * t->row_count + i] = E("Unsqueeze", row, rondo__gradient_int(g, 0));
     }
     rondo__free(map);
 }
@@ -195,8 +194,7 @@ RULE(rule_loop) {
     int64_t count = -1;
     const int32_t limit = rondo__gradient_input(call, 0);
     const int32_t condition = rondo__gradient_input(call, 1);
-    const bool is_endless =
-        condition < 0 || is_true(rondo__gradient_info(g, condition)->constant);
+    const bool is_endless = condition < 0 || is_true(rondo__gradient_info(g, condition)->constant);
     if (rondo__gradient_read_ints(g, limit, &count, 1) != 1 || count < 0 || count > TURNS_MAX ||
         !is_endless || body == NULL || !goes_on(body)) {
         rondo__gradient_refuse(g, call, "a number of turns that is not known, or above 4096");
@@ -368,8 +366,7 @@ static void go_back_in(rondo__gradient *g, const rondo__gradient_call *call, bra
         int32_t sum = RONDO__VALUE_NONE;
         for (size_t i = 0; i < captured && inner.status == RONDO_STATUS_OK; ++i) {
             if (b->captured[i] == w->values[k]) {
-                sum = rondo__gradient_join(&inner, sum,
-                                           inner.values[body->inputs[i]].gradient);
+                sum = rondo__gradient_join(&inner, sum, inner.values[body->inputs[i]].gradient);
             }
         }
         if (sum < 0) {
@@ -403,8 +400,7 @@ static void append_if(rondo__gradient *g, const rondo__gradient_call *call, bran
     size_t used = 0;
     inputs[used++] = call->inputs[0];
     for (int b = 0; b < 2 && g->status == RONDO_STATUS_OK; ++b) {
-        memcpy(inputs + used, branches[b].captured,
-               branches[b].captured_count * sizeof *inputs);
+        memcpy(inputs + used, branches[b].captured, branches[b].captured_count * sizeof *inputs);
         used += branches[b].captured_count;
         rondo__attribute attribute = {.name = rondo__strdup(names[b]),
                                       .kind = RONDO__ATTRIBUTE_BODY,

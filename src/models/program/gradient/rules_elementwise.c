@@ -11,8 +11,8 @@
 
 #define E(...) RONDO__EMIT(g, __VA_ARGS__)
 #define RULE(name) static void name(rondo__gradient *g, const rondo__gradient_call *call)
-#define X rondo__gradient_input(call, 0)
-#define Y rondo__gradient_output(call, 0)
+#define FIRST rondo__gradient_input(call, 0)
+#define MADE rondo__gradient_output(call, 0)
 #define DY (call->changes[0])
 
 static int32_t num(rondo__gradient *g, double number, int32_t like) {
@@ -44,35 +44,35 @@ RULE(rule_neg) {
 }
 
 RULE(rule_abs) {
-    scale(g, call, E("Sign", X));
+    scale(g, call, E("Sign", FIRST));
 }
 
 RULE(rule_exp) {
-    scale(g, call, Y);
+    scale(g, call, MADE);
 }
 
 RULE(rule_log) {
-    rondo__gradient_give(g, call, 0, E("Div", DY, X));
+    rondo__gradient_give(g, call, 0, E("Div", DY, FIRST));
 }
 
 RULE(rule_sqrt) {
-    rondo__gradient_give(g, call, 0, E("Div", DY, E("Mul", Y, num(g, 2.0, Y))));
+    rondo__gradient_give(g, call, 0, E("Div", DY, E("Mul", MADE, num(g, 2.0, MADE))));
 }
 
 RULE(rule_reciprocal) {
-    scale(g, call, E("Neg", E("Mul", Y, Y)));
+    scale(g, call, E("Neg", E("Mul", MADE, MADE)));
 }
 
 RULE(rule_sin) {
-    scale(g, call, E("Cos", X));
+    scale(g, call, E("Cos", FIRST));
 }
 
 RULE(rule_cos) {
-    scale(g, call, E("Neg", E("Sin", X)));
+    scale(g, call, E("Neg", E("Sin", FIRST)));
 }
 
 RULE(rule_tan) {
-    scale(g, call, E("Add", E("Mul", Y, Y), num(g, 1.0, Y)));
+    scale(g, call, E("Add", E("Mul", MADE, MADE), num(g, 1.0, MADE)));
 }
 
 // 1 / sqrt(a + b * x * x)
@@ -82,70 +82,72 @@ static int32_t inverse_root(rondo__gradient *g, int32_t x, double a, double b) {
 }
 
 RULE(rule_asin) {
-    scale(g, call, inverse_root(g, X, 1.0, -1.0));
+    scale(g, call, inverse_root(g, FIRST, 1.0, -1.0));
 }
 
 RULE(rule_acos) {
-    scale(g, call, E("Neg", inverse_root(g, X, 1.0, -1.0)));
+    scale(g, call, E("Neg", inverse_root(g, FIRST, 1.0, -1.0)));
 }
 
 RULE(rule_atan) {
-    rondo__gradient_give(g, call, 0, E("Div", DY, E("Add", E("Mul", X, X), num(g, 1.0, X))));
+    rondo__gradient_give(g, call, 0,
+                         E("Div", DY, E("Add", E("Mul", FIRST, FIRST), num(g, 1.0, FIRST))));
 }
 
 RULE(rule_sinh) {
-    scale(g, call, E("Cosh", X));
+    scale(g, call, E("Cosh", FIRST));
 }
 
 RULE(rule_cosh) {
-    scale(g, call, E("Sinh", X));
+    scale(g, call, E("Sinh", FIRST));
 }
 
 RULE(rule_tanh) {
-    scale(g, call, E("Sub", num(g, 1.0, Y), E("Mul", Y, Y)));
+    scale(g, call, E("Sub", num(g, 1.0, MADE), E("Mul", MADE, MADE)));
 }
 
 RULE(rule_asinh) {
-    scale(g, call, inverse_root(g, X, 1.0, 1.0));
+    scale(g, call, inverse_root(g, FIRST, 1.0, 1.0));
 }
 
 RULE(rule_acosh) {
-    scale(g, call, inverse_root(g, X, -1.0, 1.0));
+    scale(g, call, inverse_root(g, FIRST, -1.0, 1.0));
 }
 
 RULE(rule_atanh) {
-    rondo__gradient_give(g, call, 0, E("Div", DY, E("Sub", num(g, 1.0, X), E("Mul", X, X))));
+    rondo__gradient_give(g, call, 0,
+                         E("Div", DY, E("Sub", num(g, 1.0, FIRST), E("Mul", FIRST, FIRST))));
 }
 
 RULE(rule_erf) {
-    const int32_t bell = E("Exp", E("Neg", E("Mul", X, X)));
-    scale(g, call, E("Mul", bell, num(g, 1.1283791670955126, X)));
+    const int32_t bell = E("Exp", E("Neg", E("Mul", FIRST, FIRST)));
+    scale(g, call, E("Mul", bell, num(g, 1.1283791670955126, FIRST)));
 }
 
 RULE(rule_sigmoid) {
-    scale(g, call, E("Mul", Y, E("Sub", num(g, 1.0, Y), Y)));
+    scale(g, call, E("Mul", MADE, E("Sub", num(g, 1.0, MADE), MADE)));
 }
 
 RULE(rule_relu) {
     // A NaN is not at most 0, and its change comes through.
-    const int32_t off = E("LessOrEqual", Y, num(g, 0.0, Y));
+    const int32_t off = E("LessOrEqual", MADE, num(g, 0.0, MADE));
     rondo__gradient_give(g, call, 0, E("Where", off, num(g, 0.0, DY), DY));
 }
 
 RULE(rule_leaky_relu) {
     const int32_t slope = num(g, (double)get_float(call, "alpha", 0.01f), DY);
-    const int32_t on = E("Greater", X, num(g, 0.0, X));
+    const int32_t on = E("Greater", FIRST, num(g, 0.0, FIRST));
     rondo__gradient_give(g, call, 0, E("Where", on, DY, E("Mul", DY, slope)));
 }
 
 // dy above 0; below, dy times factor * exp(x / width).
 static void give_exponential(rondo__gradient *g, const rondo__gradient_call *call, double above,
                              double factor, double width) {
-    const int32_t low = E("Min", X, num(g, 0.0, X));
-    const int32_t power = E("Exp", E("Div", low, num(g, width, X)));
-    const int32_t on = E("Greater", X, num(g, 0.0, X));
+    const int32_t low = E("Min", FIRST, num(g, 0.0, FIRST));
+    const int32_t power = E("Exp", E("Div", low, num(g, width, FIRST)));
+    const int32_t on = E("Greater", FIRST, num(g, 0.0, FIRST));
     const int32_t up = above == 1.0 ? DY : E("Mul", DY, num(g, above, DY));
-    const int32_t down = E("Mul", DY, E("Mul", power, num(g, factor, X)));
+    const int32_t down = E("Mul", DY, E("Mul", power, num(g, factor, FIRST)));
     rondo__gradient_give(g, call, 0, E("Where", on, up, down));
 }
 
@@ -164,11 +166,11 @@ RULE(rule_selu) {
 }
 
 RULE(rule_softplus) {
-    scale(g, call, E("Sigmoid", X));
+    scale(g, call, E("Sigmoid", FIRST));
 }
 
 RULE(rule_softsign) {
-    const int32_t below = E("Add", E("Abs", X), num(g, 1.0, X));
+    const int32_t below = E("Add", E("Abs", FIRST), num(g, 1.0, FIRST));
     rondo__gradient_give(g, call, 0, E("Div", DY, E("Mul", below, below)));
 }
 
@@ -179,51 +181,50 @@ static int32_t is_between(rondo__gradient *g, int32_t x, double low, double high
 RULE(rule_hard_sigmoid) {
     const double alpha = (double)get_float(call, "alpha", 0.2f);
     const double beta = (double)get_float(call, "beta", 0.5f);
-    const int32_t line = E("Add", E("Mul", X, num(g, alpha, X)), num(g, beta, X));
+    const int32_t line = E("Add", E("Mul", FIRST, num(g, alpha, FIRST)), num(g, beta, FIRST));
     const int32_t up = E("Mul", DY, num(g, alpha, DY));
     rondo__gradient_give(g, call, 0, keep(g, is_between(g, line, 0.0, 1.0), up));
 }
 
 RULE(rule_hard_swish) {
-    const int32_t slope = E("Add", E("Div", X, num(g, 3.0, X)), num(g, 0.5, X));
-    const int32_t middle =
-        keep(g, E("Greater", X, num(g, -3.0, X)), E("Mul", DY, slope));
-    const int32_t high = E("GreaterOrEqual", X, num(g, 3.0, X));
+    const int32_t slope = E("Add", E("Div", FIRST, num(g, 3.0, FIRST)), num(g, 0.5, FIRST));
+    const int32_t middle = keep(g, E("Greater", FIRST, num(g, -3.0, FIRST)), E("Mul", DY, slope));
+    const int32_t high = E("GreaterOrEqual", FIRST, num(g, 3.0, FIRST));
     rondo__gradient_give(g, call, 0, E("Where", high, DY, middle));
 }
 
 RULE(rule_thresholded_relu) {
     const double alpha = (double)get_float(call, "alpha", 1.0f);
-    rondo__gradient_give(g, call, 0, keep(g, E("Greater", X, num(g, alpha, X)), DY));
+    rondo__gradient_give(g, call, 0, keep(g, E("Greater", FIRST, num(g, alpha, FIRST)), DY));
 }
 
 RULE(rule_shrink) {
     const double limit = (double)get_float(call, "lambd", 0.5f);
-    const int32_t far = E("Greater", E("Abs", X), num(g, limit, X));
+    const int32_t far = E("Greater", E("Abs", FIRST), num(g, limit, FIRST));
     rondo__gradient_give(g, call, 0, keep(g, far, DY));
 }
 
 RULE(rule_mish) {
     const size_t begin = rondo__gradient_begin(g);
-    const int32_t y = E("Mul", X, E("Tanh", E("Softplus", X)));
+    const int32_t y = E("Mul", FIRST, E("Tanh", E("Softplus", FIRST)));
     rondo__gradient_expand(g, begin, &y, call->changes, 1);
 }
 
 RULE(rule_swish) {
     const double alpha = (double)get_float(call, "alpha", 1.0f);
     const size_t begin = rondo__gradient_begin(g);
-    const int32_t inner = alpha == 1.0 ? X : E("Mul", X, num(g, alpha, X));
-    const int32_t y = E("Mul", X, E("Sigmoid", inner));
+    const int32_t inner = alpha == 1.0 ? FIRST : E("Mul", FIRST, num(g, alpha, FIRST));
+    const int32_t y = E("Mul", FIRST, E("Sigmoid", inner));
     rondo__gradient_expand(g, begin, &y, call->changes, 1);
 }
 
 // x (1 + tanh(u)) / 2 with u = sqrt(2/pi) (x + 0.044715 x^3)
 static void give_tanh_gelu(rondo__gradient *g, const rondo__gradient_call *call) {
     const size_t begin = rondo__gradient_begin(g);
-    const int32_t cube = E("Mul", E("Mul", E("Mul", X, X), X), num(g, 0.044715, X));
-    const int32_t u = E("Mul", E("Add", X, cube), num(g, 0.7978845608028654, X));
-    const int32_t half = E("Mul", E("Add", E("Tanh", u), num(g, 1.0, X)), num(g, 0.5, X));
-    const int32_t y = E("Mul", X, half);
+    const int32_t cube = E("Mul", E("Mul", E("Mul", FIRST, FIRST), FIRST), num(g, 0.044715, FIRST));
+    const int32_t u = E("Mul", E("Add", FIRST, cube), num(g, 0.7978845608028654, FIRST));
+    const int32_t half = E("Mul", E("Add", E("Tanh", u), num(g, 1.0, FIRST)), num(g, 0.5, FIRST));
+    const int32_t y = E("Mul", FIRST, half);
     rondo__gradient_expand(g, begin, &y, call->changes, 1);
 }
 
@@ -232,10 +233,11 @@ RULE(rule_gelu) {
         give_tanh_gelu(g, call);
         return;
     }
-    const int32_t root = E("Mul", X, num(g, 0.7071067811865476, X));
-    const int32_t share = E("Mul", E("Add", E("Erf", root), num(g, 1.0, X)), num(g, 0.5, X));
-    const int32_t bell = E("Exp", E("Mul", E("Mul", X, X), num(g, -0.5, X)));
-    const int32_t slope = E("Mul", E("Mul", X, bell), num(g, 0.3989422804014327, X));
+    const int32_t root = E("Mul", FIRST, num(g, 0.7071067811865476, FIRST));
+    const int32_t share =
+        E("Mul", E("Add", E("Erf", root), num(g, 1.0, FIRST)), num(g, 0.5, FIRST));
+    const int32_t bell = E("Exp", E("Mul", E("Mul", FIRST, FIRST), num(g, -0.5, FIRST)));
+    const int32_t slope = E("Mul", E("Mul", FIRST, bell), num(g, 0.3989422804014327, FIRST));
     scale(g, call, E("Add", share, slope));
 }
 
@@ -248,14 +250,14 @@ static int32_t get_limit(rondo__gradient *g, const rondo__gradient_call *call, s
         return call->inputs[input];
     }
     const rondo__attribute *attribute = rondo__op_find(&call->op, name);
-    return attribute != NULL ? num(g, (double)attribute->float_value, X) : RONDO__VALUE_NONE;
+    return attribute != NULL ? num(g, (double)attribute->float_value, FIRST) : RONDO__VALUE_NONE;
 }
 
 RULE(rule_clip) {
     if (rondo__gradient_wants(g, call, 1) || rondo__gradient_wants(g, call, 2)) {
         // Limits that are computed are tensors: what is equal is shared.
         const size_t begin = rondo__gradient_begin(g);
-        int32_t y = X;
+        int32_t y = FIRST;
         y = rondo__gradient_input(call, 1) >= 0 ? E("Max", y, call->inputs[1]) : y;
         y = rondo__gradient_input(call, 2) >= 0 ? E("Min", y, call->inputs[2]) : y;
         rondo__gradient_expand(g, begin, &y, call->changes, 1);
@@ -265,10 +267,10 @@ RULE(rule_clip) {
     const int32_t high = get_limit(g, call, 2, "max");
     int32_t change = DY;
     if (low >= 0) {
-        change = keep(g, E("Greater", X, low), change);
+        change = keep(g, E("Greater", FIRST, low), change);
     }
     if (high >= 0) {
-        change = keep(g, E("Less", X, high), change);
+        change = keep(g, E("Less", FIRST, high), change);
     }
     rondo__gradient_give(g, call, 0, change);
 }
@@ -276,9 +278,9 @@ RULE(rule_clip) {
 RULE(rule_dropout) {
     // What was dropped, and how the rest was scaled, tells the same op of ones: y = x * Dropout(1).
     // So the node is given ones, and y is a product; it draws what it drew before.
-    const int32_t ones = rondo__gradient_fill_like(g, 1.0, X);
-    const int32_t y = Y;
-    const int32_t x = X;
+    const int32_t ones = rondo__gradient_fill_like(g, 1.0, FIRST);
+    const int32_t y = MADE;
+    const int32_t x = FIRST;
     int32_t kept = RONDO__VALUE_NONE;
     rondo__gradient_settle(g);
     if (g->status == RONDO_STATUS_OK) {
@@ -309,7 +311,7 @@ static void give_summed(rondo__gradient *g, const rondo__gradient_call *call, si
     }
 }
 
-#define B rondo__gradient_input(call, 1)
+#define SECOND rondo__gradient_input(call, 1)
 
 RULE(rule_add) {
     give_summed(g, call, 0, DY);
@@ -325,44 +327,43 @@ RULE(rule_sub) {
 
 RULE(rule_mul) {
     if (rondo__gradient_wants(g, call, 0)) {
-        give_summed(g, call, 0, E("Mul", DY, B));
+        give_summed(g, call, 0, E("Mul", DY, SECOND));
     }
     if (rondo__gradient_wants(g, call, 1)) {
-        give_summed(g, call, 1, E("Mul", DY, X));
+        give_summed(g, call, 1, E("Mul", DY, FIRST));
     }
 }
 
 RULE(rule_div) {
-    const int32_t part = E("Div", DY, B);
+    const int32_t part = E("Div", DY, SECOND);
     give_summed(g, call, 0, part);
     if (rondo__gradient_wants(g, call, 1)) {
-        give_summed(g, call, 1, E("Neg", E("Mul", part, Y)));
+        give_summed(g, call, 1, E("Neg", E("Mul", part, MADE)));
     }
 }
 
 RULE(rule_pow) {
-    const int32_t power = rondo__gradient_cast_like(g, B, X);
+    const int32_t power = rondo__gradient_cast_like(g, SECOND, FIRST);
     double number = 0.0;
-    const bool is_number = rondo__gradient_read_number(g, B, &number);
-    const int32_t zero = num(g, 0.0, X);
+    const bool is_number = rondo__gradient_read_number(g, SECOND, &number);
+    const int32_t zero = num(g, 0.0, FIRST);
     if (rondo__gradient_wants(g, call, 0)) {
         int32_t change;
         if (is_number && number == 2.0) {
-            change = E("Mul", DY, E("Mul", X, num(g, 2.0, X)));
+            change = E("Mul", DY, E("Mul", FIRST, num(g, 2.0, FIRST)));
         } else {
-            const int32_t less = E("Pow", X, E("Sub", power, num(g, 1.0, X)));
+            const int32_t less = E("Pow", FIRST, E("Sub", power, num(g, 1.0, FIRST)));
             change = E("Mul", E("Mul", DY, power), less);
             if (!is_number || number == 0.0) {
                 // x^0 does not change, wherever x is.
-                change = E("Where", E("Equal", power, zero), num(g, 0.0, X), change);
+                change = E("Where", E("Equal", power, zero), num(g, 0.0, FIRST), change);
             }
         }
         give_summed(g, call, 0, change);
     }
     if (rondo__gradient_wants(g, call, 1)) {
-        const int32_t at_zero =
-            E("And", E("Equal", X, zero), E("GreaterOrEqual", power, zero));
-        const int32_t slope = E("Mul", DY, E("Mul", Y, E("Log", X)));
+        const int32_t at_zero = E("And", E("Equal", FIRST, zero), E("GreaterOrEqual", power, zero));
+        const int32_t slope = E("Mul", DY, E("Mul", MADE, E("Log", FIRST)));
         give_summed(g, call, 1, E("Where", at_zero, zero, slope));
     }
 }
@@ -371,7 +372,7 @@ RULE(rule_mod) {
     // x - floor(x / b) * b; with fmod the quotient is cut towards zero.
     give_summed(g, call, 0, DY);
     if (rondo__gradient_wants(g, call, 1)) {
-        const int32_t ratio = E("Div", X, B);
+        const int32_t ratio = E("Div", FIRST, SECOND);
         const bool is_cut = rondo__op_get_int(&call->op, "fmod", 0) != 0;
         const int32_t whole =
             is_cut ? E("Mul", E("Sign", ratio), E("Floor", E("Abs", ratio))) : E("Floor", ratio);
@@ -382,13 +383,13 @@ RULE(rule_mod) {
 // Of two: the one that won takes it, equals share it, and a NaN gives it to both.
 static void give_winner(rondo__gradient *g, const rondo__gradient_call *call, const char *loses) {
     const int32_t half = E("Mul", DY, num(g, 0.5, DY));
-    const int32_t shared = E("Where", E("Equal", X, B), half, DY);
+    const int32_t shared = E("Where", E("Equal", FIRST, SECOND), half, DY);
     const int32_t zero = num(g, 0.0, DY);
     if (rondo__gradient_wants(g, call, 0)) {
-        give_summed(g, call, 0, E("Where", E(loses, X, B), zero, shared));
+        give_summed(g, call, 0, E("Where", E(loses, FIRST, SECOND), zero, shared));
     }
     if (rondo__gradient_wants(g, call, 1)) {
-        give_summed(g, call, 1, E("Where", E(loses, B, X), zero, shared));
+        give_summed(g, call, 1, E("Where", E(loses, SECOND, FIRST), zero, shared));
     }
 }
 
@@ -399,7 +400,7 @@ static void give_winners(rondo__gradient *g, const rondo__gradient_call *call, c
         give_winner(g, call, loses);
     } else {
         const size_t begin = rondo__gradient_begin(g);
-        int32_t y = X;
+        int32_t y = FIRST;
         for (size_t i = 1; i < call->input_count; ++i) {
             y = E(call->op.def->name, y, call->inputs[i]);
         }
@@ -431,20 +432,20 @@ RULE(rule_mean) {
 RULE(rule_where) {
     const int32_t zero = num(g, 0.0, DY);
     if (rondo__gradient_wants(g, call, 1)) {
-        give_summed(g, call, 1, E("Where", X, DY, zero));
+        give_summed(g, call, 1, E("Where", FIRST, DY, zero));
     }
     if (rondo__gradient_wants(g, call, 2)) {
-        give_summed(g, call, 2, E("Where", X, zero, DY));
+        give_summed(g, call, 2, E("Where", FIRST, zero, DY));
     }
 }
 
 RULE(rule_prelu) {
-    const int32_t on = E("Greater", X, num(g, 0.0, X));
+    const int32_t on = E("Greater", FIRST, num(g, 0.0, FIRST));
     if (rondo__gradient_wants(g, call, 0)) {
-        rondo__gradient_give(g, call, 0, E("Where", on, DY, E("Mul", DY, B)));
+        rondo__gradient_give(g, call, 0, E("Where", on, DY, E("Mul", DY, SECOND)));
     }
     if (rondo__gradient_wants(g, call, 1)) {
-        give_summed(g, call, 1, E("Where", on, num(g, 0.0, DY), E("Mul", DY, X)));
+        give_summed(g, call, 1, E("Where", on, num(g, 0.0, DY), E("Mul", DY, FIRST)));
     }
 }
 

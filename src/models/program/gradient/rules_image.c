@@ -13,9 +13,9 @@
 
 #define E(...) RONDO__EMIT(g, __VA_ARGS__)
 #define RULE(name) static void name(rondo__gradient *g, const rondo__gradient_call *call)
-#define X rondo__gradient_input(call, 0)
-#define W rondo__gradient_input(call, 1)
-#define Y rondo__gradient_output(call, 0)
+#define FIRST rondo__gradient_input(call, 0)
+#define SECOND rondo__gradient_input(call, 1)
+#define MADE rondo__gradient_output(call, 0)
 #define DY (call->changes[0])
 
 // The numbers of a window: without extents where those of x are not known.
@@ -29,7 +29,7 @@ typedef struct geometry {
 static bool fill_from_window(rondo__gradient *g, const rondo__gradient_call *call, bool is_turned,
                              geometry *geo) {
     rondo__window window = {0};
-    const rondo__tensor_info x = *rondo__gradient_info(g, X);
+    const rondo__tensor_info x = *rondo__gradient_info(g, FIRST);
     if (!rondo__info_has_rank(&x)) {
         return false;
     }
@@ -39,10 +39,10 @@ static bool fill_from_window(rondo__gradient *g, const rondo__gradient_call *cal
         }
     }
     const rondo_status status =
-        is_turned ? rondo__window_init_transposed(&call->op, geo->rank, x.shape.extent + 2,
-                                                  geo->kernel, &window)
-                  : rondo__window_init(&call->op, geo->rank, x.shape.extent + 2, geo->kernel,
-                                       &window);
+        is_turned
+            ? rondo__window_init_transposed(&call->op, geo->rank, x.shape.extent + 2, geo->kernel,
+                                            &window)
+            : rondo__window_init(&call->op, geo->rank, x.shape.extent + 2, geo->kernel, &window);
     for (int32_t d = 0; d < geo->rank && status == RONDO_STATUS_OK; ++d) {
         geo->stride[d] = window.stride[d];
         geo->dilation[d] = window.dilation[d];
@@ -72,10 +72,10 @@ static bool read_geometry(rondo__gradient *g, const rondo__gradient_call *call, 
     geometry geo = {.group = rondo__op_get_int(&call->op, "group", 1)};
     size_t count = 0;
     const int64_t *shape = rondo__op_get_ints(&call->op, "kernel_shape", &count);
-    const int32_t rank = rondo__gradient_need_rank(g, call, X);
+    const int32_t rank = rondo__gradient_need_rank(g, call, FIRST);
     geo.rank = rank - 2;
     for (int32_t d = 0; d < geo.rank; ++d) {
-        geo.kernel[d] = weights >= 0                              ? rondo__gradient_extent(g, weights, 2 + d)
+        geo.kernel[d] = weights >= 0 ? rondo__gradient_extent(g, weights, 2 + d)
                         : shape != NULL && (size_t)d < count ? shape[d]
                                                              : -1;
         if (geo.kernel[d] < 0) {
@@ -122,10 +122,10 @@ static int32_t cut_like(rondo__gradient *g, int32_t value, int32_t like, int32_t
     for (int32_t d = 0; d < rank; ++d) {
         ends[d] = rondo__gradient_axis_size(g, like, 2 + d);
     }
-    const int32_t last = rank == 1 ? ends[0]
-                                   : rondo__gradient_set_int(
-                                         g, rondo__gradient_emit(g, "Concat", ends, (size_t)rank),
-                                         "axis", 0);
+    const int32_t last =
+        rank == 1 ? ends[0]
+                  : rondo__gradient_set_int(
+                        g, rondo__gradient_emit(g, "Concat", ends, (size_t)rank), "axis", 0);
     return E("Slice", value, rondo__gradient_ints(g, starts, (size_t)rank), last,
              rondo__gradient_ints(g, axes, (size_t)rank));
 }
@@ -165,14 +165,12 @@ static int32_t turn_images(rondo__gradient *g, int32_t value, int64_t group, int
     const int32_t rest = E("Slice", extents, rondo__gradient_int(g, 2), rondo__gradient_int(g, 64));
     const int32_t groups = rondo__gradient_int(g, group);
     const int32_t any = rondo__gradient_int(g, -1);
-    const int32_t channels =
-        E("Div", rondo__gradient_axis_size(g, value, 1), groups);
+    const int32_t channels = E("Div", rondo__gradient_axis_size(g, value, 1), groups);
     const int32_t split_list[4] = {n, groups, channels, any};
     const int32_t split =
         rondo__gradient_set_int(g, rondo__gradient_emit(g, "Concat", split_list, 4), "axis", 0);
     const int64_t turn[4] = {2, 1, 0, 3};
-    const int32_t turned =
-        rondo__gradient_transpose(g, E("Reshape", value, split), turn, 4);
+    const int32_t turned = rondo__gradient_transpose(g, E("Reshape", value, split), turn, 4);
     const int32_t join_list[3] = {channels, E("Mul", groups, n), rest};
     const int32_t join =
         rondo__gradient_set_int(g, rondo__gradient_emit(g, "Concat", join_list, 3), "axis", 0);
@@ -202,14 +200,14 @@ static int32_t sum_channels(rondo__gradient *g, int32_t value, int32_t spatial) 
 
 RULE(rule_conv) {
     geometry geo;
-    if (!read_geometry(g, call, W, false, &geo)) {
+    if (!read_geometry(g, call, SECOND, false, &geo)) {
         return;
     }
     if (rondo__gradient_wants(g, call, 0)) {
-        rondo__gradient_give(g, call, 0, change_of_image(g, &geo, DY, W, X));
+        rondo__gradient_give(g, call, 0, change_of_image(g, &geo, DY, SECOND, FIRST));
     }
     if (rondo__gradient_wants(g, call, 1)) {
-        rondo__gradient_give(g, call, 1, change_of_weights(g, &geo, X, DY, W));
+        rondo__gradient_give(g, call, 1, change_of_weights(g, &geo, FIRST, DY, SECOND));
     }
     if (rondo__gradient_wants(g, call, 2)) {
         rondo__gradient_give(g, call, 2, sum_channels(g, DY, geo.rank));
@@ -219,15 +217,15 @@ RULE(rule_conv) {
 RULE(rule_conv_transpose) {
     // The convolution that it turns round: of dy, with the same weights, to x.
     geometry geo;
-    if (!read_geometry(g, call, W, true, &geo)) {
+    if (!read_geometry(g, call, SECOND, true, &geo)) {
         return;
     }
     if (rondo__gradient_wants(g, call, 0)) {
-        const int32_t change = set_geometry(g, E("Conv", DY, W), &geo);
-        rondo__gradient_give(g, call, 0, cut_like(g, change, X, geo.rank));
+        const int32_t change = set_geometry(g, E("Conv", DY, SECOND), &geo);
+        rondo__gradient_give(g, call, 0, cut_like(g, change, FIRST, geo.rank));
     }
     if (rondo__gradient_wants(g, call, 1)) {
-        rondo__gradient_give(g, call, 1, change_of_weights(g, &geo, DY, X, W));
+        rondo__gradient_give(g, call, 1, change_of_weights(g, &geo, DY, FIRST, SECOND));
     }
     if (rondo__gradient_wants(g, call, 2)) {
         rondo__gradient_give(g, call, 2, sum_channels(g, DY, geo.rank));
@@ -242,15 +240,14 @@ RULE(rule_max_pool) {
         rondo__gradient_refuse(g, call, "attribute storage_order=1");
         return;
     }
-    rondo__gradient_give(g, call, 0, rondo__gradient_scatter_flat(g, places, DY, X));
+    rondo__gradient_give(g, call, 0, rondo__gradient_scatter_flat(g, places, DY, FIRST));
 }
 
 // [n, c, ...] as [n * c, 1, ...], of which a convolution has one channel.
 static int32_t take_single(rondo__gradient *g, int32_t value) {
     const int64_t front[2] = {-1, 1};
-    const int32_t rest =
-        E("Slice", rondo__gradient_shape(g, value), rondo__gradient_int(g, 2),
-          rondo__gradient_int(g, 64));
+    const int32_t rest = E("Slice", rondo__gradient_shape(g, value), rondo__gradient_int(g, 2),
+                           rondo__gradient_int(g, 64));
     const int32_t list[2] = {rondo__gradient_ints(g, front, 2), rest};
     return E("Reshape", value,
              rondo__gradient_set_int(g, rondo__gradient_emit(g, "Concat", list, 2), "axis", 0));
@@ -264,8 +261,8 @@ static int32_t make_ones(rondo__gradient *g, const geometry *geo, int32_t like) 
 }
 
 // How many elements each window has, in the shape [1, 1, ...]; a number where it is the same.
-static int32_t count_taps(rondo__gradient *g, const rondo__gradient_call *call,
-                          const geometry *geo, int32_t ones) {
+static int32_t count_taps(rondo__gradient *g, const rondo__gradient_call *call, const geometry *geo,
+                          int32_t ones) {
     const bool counts_pads = rondo__op_get_int(&call->op, "count_include_pad", 0) != 0;
     const bool has_ceil = rondo__op_get_int(&call->op, "ceil_mode", 0) != 0;
     bool has_pads = false;
@@ -277,7 +274,7 @@ static int32_t count_taps(rondo__gradient *g, const rondo__gradient_call *call,
     if (!has_ceil && (counts_pads || !has_pads)) {
         return rondo__gradient_number(g, all, DY);
     }
-    int32_t image = take_single(g, rondo__gradient_fill_like(g, 1.0, X));
+    int32_t image = take_single(g, rondo__gradient_fill_like(g, 1.0, FIRST));
     const int64_t zero = 0;
     const int64_t one = 1;
     image = E("Slice", image, rondo__gradient_ints(g, &zero, 1), rondo__gradient_ints(g, &one, 1));
@@ -303,8 +300,8 @@ static int32_t count_taps(rondo__gradient *g, const rondo__gradient_call *call,
 // The last window of ceil_mode hangs over the end, as if there were more pads.
 static void add_ceil(rondo__gradient *g, const rondo__gradient_call *call, geometry *geo) {
     for (int32_t d = 0; d < geo->rank; ++d) {
-        const int64_t in = rondo__gradient_extent(g, X, 2 + d);
-        const int64_t out = rondo__gradient_extent(g, Y, 2 + d);
+        const int64_t in = rondo__gradient_extent(g, FIRST, 2 + d);
+        const int64_t out = rondo__gradient_extent(g, MADE, 2 + d);
         const int64_t span = (geo->kernel[d] - 1) * geo->dilation[d] + 1;
         const int64_t have = in + geo->pads[d] + geo->pads[d + geo->rank];
         const int64_t want = (out - 1) * geo->stride[d] + span;
@@ -323,20 +320,20 @@ RULE(rule_average_pool) {
     add_ceil(g, call, &geo);
     const int32_t ones = make_ones(g, &geo, DY);
     const int32_t share = take_single(g, E("Div", DY, count_taps(g, call, &geo, ones)));
-    const int32_t image = take_single(g, rondo__gradient_fill_like(g, 0.0, X));
+    const int32_t image = take_single(g, rondo__gradient_fill_like(g, 0.0, FIRST));
     const int32_t change = change_of_image(g, &geo, share, ones, image);
-    rondo__gradient_give(g, call, 0, rondo__gradient_reshape_like(g, change, X));
+    rondo__gradient_give(g, call, 0, rondo__gradient_reshape_like(g, change, FIRST));
 }
 
 static void expand_global(rondo__gradient *g, const rondo__gradient_call *call, const char *op) {
     int64_t axes[RONDO_RANK_MAX];
-    const int32_t rank = rondo__gradient_need_rank(g, call, X);
+    const int32_t rank = rondo__gradient_need_rank(g, call, FIRST);
     for (int32_t d = 2; d < rank; ++d) {
         axes[d - 2] = d;
     }
     if (rank > 2) {
         const size_t begin = rondo__gradient_begin(g);
-        const int32_t y = rondo__gradient_reduce(g, op, X, axes, (size_t)rank - 2);
+        const int32_t y = rondo__gradient_reduce(g, op, FIRST, axes, (size_t)rank - 2);
         rondo__gradient_expand(g, begin, &y, call->changes, 1);
     } else {
         rondo__gradient_give(g, call, 0, DY);
@@ -354,8 +351,9 @@ RULE(rule_global_max) {
 // ---- Resize -------------------------------------------------------------------------------------
 
 static void copy_resize(rondo__gradient *g, int32_t value, const rondo__gradient_call *call) {
-    static const char *const names[] = {"mode", "coordinate_transformation_mode", "cubic_coeff_a",
-                                        "exclude_outside", "nearest_mode", "antialias"};
+    static const char *const names[] = {"mode",          "coordinate_transformation_mode",
+                                        "cubic_coeff_a", "exclude_outside",
+                                        "nearest_mode",  "antialias"};
     for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
         rondo__gradient_copy_attribute(g, value, call, names[i]);
     }
@@ -366,8 +364,8 @@ static int32_t make_matrix(rondo__gradient *g, const rondo__gradient_call *call,
                            int64_t axis, int32_t scales, int32_t sizes) {
     const int64_t square[2] = {extent, extent};
     const int64_t image[4] = {1, 1, extent, extent};
-    const int32_t plain = E("Expand", rondo__gradient_number(g, 1.0, DY),
-                            rondo__gradient_ints(g, square, 2));
+    const int32_t plain =
+        E("Expand", rondo__gradient_number(g, 1.0, DY), rondo__gradient_ints(g, square, 2));
     const int32_t unit = rondo__gradient_reshape(g, E("EyeLike", plain), image, 4);
     int32_t value;
     if (sizes >= 0) {
@@ -377,8 +375,8 @@ static int32_t make_matrix(rondo__gradient *g, const rondo__gradient_call *call,
             rondo__gradient_set_int(g, rondo__gradient_emit(g, "Concat", list, 2), "axis", 0);
         value = E("Resize", unit, RONDO__VALUE_NONE, RONDO__VALUE_NONE, all);
     } else {
-        const int32_t ones = E("Expand", rondo__gradient_number(g, 1.0, scales),
-                               rondo__gradient_int(g, 3));
+        const int32_t ones =
+            E("Expand", rondo__gradient_number(g, 1.0, scales), rondo__gradient_int(g, 3));
         const int32_t list[2] = {ones, E("Gather", scales, rondo__gradient_int(g, axis))};
         const int32_t all =
             rondo__gradient_set_int(g, rondo__gradient_emit(g, "Concat", list, 2), "axis", 0);
@@ -404,7 +402,7 @@ RULE(rule_resize) {
     const char *mode =
         rondo__op_get_string(&call->op, "coordinate_transformation_mode", "half_pixel");
     const char *policy = rondo__op_get_string(&call->op, "keep_aspect_ratio_policy", "stretch");
-    const int32_t rank = rondo__gradient_need_rank(g, call, X);
+    const int32_t rank = rondo__gradient_need_rank(g, call, FIRST);
     const bool is_old = call->op.opset < 11;
     const int32_t scales = rondo__gradient_input(call, is_old ? 1 : 2);
     const int32_t sizes = is_old ? RONDO__VALUE_NONE : rondo__gradient_input(call, 3);
@@ -416,13 +414,13 @@ RULE(rule_resize) {
     }
     int32_t change = DY;
     for (int32_t d = 0; d < rank && g->status == RONDO_STATUS_OK; ++d) {
-        const int64_t extent = rondo__gradient_extent(g, X, d);
+        const int64_t extent = rondo__gradient_extent(g, FIRST, d);
         double scale = 0.0;
         const int32_t one = scales >= 0 && sizes < 0
                                 ? E("Gather", scales, rondo__gradient_index(g, d))
                                 : RONDO__VALUE_NONE;
         const bool is_known = one >= 0 && rondo__gradient_read_number(g, one, &scale);
-        const int64_t made = rondo__gradient_extent(g, Y, d);
+        const int64_t made = rondo__gradient_extent(g, MADE, d);
         if ((is_known && scale == 1.0) || (sizes >= 0 && extent >= 0 && extent == made) ||
             (d < 2 && (extent < 0 || extent == made))) {
             continue;
@@ -431,8 +429,7 @@ RULE(rule_resize) {
             rondo__gradient_refuse(g, call, "extents that are not known");
             return;
         }
-        const int32_t matrix =
-            make_matrix(g, call, extent, d, scales, sizes);
+        const int32_t matrix = make_matrix(g, call, extent, d, scales, sizes);
         change = multiply_axis(g, change, matrix, d, rank);
     }
     rondo__gradient_give(g, call, 0, change);

@@ -11,7 +11,7 @@
 
 #define E(...) RONDO__EMIT(g, __VA_ARGS__)
 #define RULE(name) static void name(rondo__gradient *g, const rondo__gradient_call *call)
-#define X rondo__gradient_input(call, 0)
+#define FIRST rondo__gradient_input(call, 0)
 #define LABELS rondo__gradient_input(call, 1)
 #define WEIGHTS rondo__gradient_input(call, 2)
 #define DY (call->changes[0])
@@ -29,10 +29,10 @@ static int32_t find_shares(rondo__gradient *g, const rondo__gradient_call *call,
         counts = E("Not", E("Equal", labels, mark));
         *out_clean = E("Where", counts, labels, zero);
     }
-    const int32_t nothing = rondo__gradient_number(g, 0.0, X);
+    const int32_t nothing = rondo__gradient_number(g, 0.0, FIRST);
     int32_t weights = WEIGHTS >= 0 ? E("Gather", WEIGHTS, *out_clean)
                                    : rondo__gradient_expand_like(
-                                         g, rondo__gradient_number(g, 1.0, X), labels);
+                                         g, rondo__gradient_number(g, 1.0, FIRST), labels);
     weights = counts >= 0 ? E("Where", counts, weights, nothing) : weights;
     int32_t change = DY;
     if (strcmp(reduction, "none") == 0) {
@@ -51,16 +51,15 @@ typedef struct rows {
 } rows;
 
 static rows find_rows(rondo__gradient *g, const rondo__gradient_call *call) {
-    const int32_t rank = rondo__gradient_need_rank(g, call, X);
+    const int32_t rank = rondo__gradient_need_rank(g, call, FIRST);
     int32_t clean = RONDO__VALUE_NONE;
     const int32_t labels = E("Unsqueeze", LABELS, rondo__gradient_int(g, 1));
     const int32_t share = find_shares(g, call, labels, &clean);
-    const int32_t size = rondo__gradient_axis_size(g, X, 1);
+    const int32_t size = rondo__gradient_axis_size(g, FIRST, 1);
     const int64_t column[RONDO_RANK_MAX] = {1, -1, 1, 1, 1, 1, 1, 1};
     const int64_t none = 0;
     const int32_t end = E("Squeeze", size, rondo__gradient_ints(g, &none, 1));
-    const int32_t line =
-        E("Range", rondo__gradient_index(g, 0), end, rondo__gradient_index(g, 1));
+    const int32_t line = E("Range", rondo__gradient_index(g, 0), end, rondo__gradient_index(g, 1));
     const int32_t classes = rondo__gradient_cast_like(
         g, rondo__gradient_reshape(g, line, column, rank > 0 ? (size_t)rank : 0), clean);
     return (rows){E("Equal", classes, clean), share};
@@ -72,7 +71,7 @@ RULE(rule_nll) {
         return;
     }
     const rows r = find_rows(g, call);
-    const int32_t zero = rondo__gradient_number(g, 0.0, X);
+    const int32_t zero = rondo__gradient_number(g, 0.0, FIRST);
     rondo__gradient_give(g, call, 0, E("Where", r.is_label, E("Neg", r.share), zero));
 }
 
@@ -82,13 +81,13 @@ RULE(rule_cross_entropy) {
         return;
     }
     const int64_t axis = 1;
-    const rondo_dtype dtype = rondo__gradient_info(g, X)->dtype;
+    const rondo_dtype dtype = rondo__gradient_info(g, FIRST)->dtype;
     const int32_t logs = rondo__gradient_take_output(g, call, 1, dtype);
     const int32_t chances = E("Exp", logs);
     if (DY >= 0) {
         const rows r = find_rows(g, call);
-        const int32_t one = rondo__gradient_number(g, 1.0, X);
-        const int32_t zero = rondo__gradient_number(g, 0.0, X);
+        const int32_t one = rondo__gradient_number(g, 1.0, FIRST);
+        const int32_t zero = rondo__gradient_number(g, 0.0, FIRST);
         const int32_t off = E("Sub", chances, E("Where", r.is_label, one, zero));
         // A row that does not count is chosen away, not multiplied by 0.
         const int32_t is_out = E("Equal", r.share, zero);

@@ -9,9 +9,9 @@
 
 #define E(...) RONDO__EMIT(g, __VA_ARGS__)
 #define RULE(name) static void name(rondo__gradient *g, const rondo__gradient_call *call)
-#define X rondo__gradient_input(call, 0)
-#define SCALE rondo__gradient_input(call, 1)
-#define Y rondo__gradient_output(call, 0)
+#define FIRST rondo__gradient_input(call, 0)
+#define SECOND rondo__gradient_input(call, 1)
+#define MADE rondo__gradient_output(call, 0)
 #define DY (call->changes[0])
 
 typedef struct axes {
@@ -93,16 +93,16 @@ static void give_inference(rondo__gradient *g, const rondo__gradient_call *call,
     const int32_t variance = as_channels(g, call->inputs[4], rank);
     const int32_t epsilon = rondo__gradient_number(g, get_epsilon(call), variance);
     const int32_t inverse = E("Reciprocal", E("Sqrt", E("Add", variance, epsilon)));
-    const int32_t factor = E("Mul", inverse, as_channels(g, SCALE, rank));
-    const int32_t product = E("Mul", E("Sub", X, middle), factor);
+    const int32_t factor = E("Mul", inverse, as_channels(g, SECOND, rank));
+    const int32_t product = E("Mul", E("Sub", FIRST, middle), factor);
     const int32_t y = E("Add", product, as_channels(g, call->inputs[2], rank));
     rondo__gradient_expand(g, begin, &y, call->changes, 1);
 }
 
 RULE(rule_batch) {
-    const int32_t rank = rondo__gradient_need_rank(g, call, X);
-    const bool trains = rondo__op_trains(&call->op) ||
-                        (call->op.opset < 14 && call->output_count > 1);
+    const int32_t rank = rondo__gradient_need_rank(g, call, FIRST);
+    const bool trains =
+        rondo__op_trains(&call->op) || (call->op.opset < 14 && call->output_count > 1);
     if (rank < 2 || call->input_count < 5) {
         return;
     }
@@ -113,11 +113,11 @@ RULE(rule_batch) {
     refuse_statistics(g, call);
     axes a = axes_from(1, rank);
     a.list[0] = 0;
-    const int32_t x = widen(g, X);
+    const int32_t x = widen(g, FIRST);
     const int32_t dy = rondo__gradient_cast_like(g, DY, x);
     const moments m = find_moments(g, x, &a, get_epsilon(call));
     if (rondo__gradient_wants(g, call, 0)) {
-        const int32_t scale = as_channels(g, rondo__gradient_cast_like(g, SCALE, x), rank);
+        const int32_t scale = as_channels(g, rondo__gradient_cast_like(g, SECOND, x), rank);
         const int32_t change = change_through(g, &m, dy, &a);
         rondo__gradient_give(g, call, 0, E("Mul", change, scale));
     }
@@ -137,22 +137,22 @@ static int64_t get_axis(const rondo__gradient_call *call, int64_t fallback, int3
 }
 
 RULE(rule_layer) {
-    const int32_t rank = rondo__gradient_need_rank(g, call, X);
+    const int32_t rank = rondo__gradient_need_rank(g, call, FIRST);
     const axes a = axes_from(get_axis(call, -1, rank), rank);
     refuse_statistics(g, call);
     if (g->status != RONDO_STATUS_OK) {
         return;
     }
-    const int32_t x = widen(g, X);
+    const int32_t x = widen(g, FIRST);
     const int32_t dy = rondo__gradient_cast_like(g, DY, x);
     const moments m = find_moments(g, x, &a, get_epsilon(call));
     if (rondo__gradient_wants(g, call, 0)) {
-        const int32_t c = E("Mul", dy, rondo__gradient_cast_like(g, SCALE, x));
+        const int32_t c = E("Mul", dy, rondo__gradient_cast_like(g, SECOND, x));
         rondo__gradient_give(g, call, 0, change_through(g, &m, c, &a));
     }
     if (rondo__gradient_wants(g, call, 1)) {
         const int32_t change = E("Mul", dy, m.normal);
-        rondo__gradient_give(g, call, 1, rondo__gradient_sum_to(g, change, SCALE));
+        rondo__gradient_give(g, call, 1, rondo__gradient_sum_to(g, change, SECOND));
     }
     if (rondo__gradient_wants(g, call, 2)) {
         rondo__gradient_give(g, call, 2, rondo__gradient_sum_to(g, dy, call->inputs[2]));
@@ -160,15 +160,15 @@ RULE(rule_layer) {
 }
 
 RULE(rule_rms) {
-    const int32_t rank = rondo__gradient_need_rank(g, call, X);
+    const int32_t rank = rondo__gradient_need_rank(g, call, FIRST);
     const axes a = axes_from(get_axis(call, -1, rank), rank);
     const size_t begin = rondo__gradient_begin(g);
-    const int32_t x = widen(g, X);
+    const int32_t x = widen(g, FIRST);
     const int32_t square = mean(g, E("Mul", x, x), &a);
     const int32_t epsilon = rondo__gradient_number(g, get_epsilon(call), x);
     const int32_t inverse = E("Reciprocal", E("Sqrt", E("Add", square, epsilon)));
-    const int32_t normal = rondo__gradient_cast_like(g, E("Mul", x, inverse), SCALE);
-    const int32_t y = E("Mul", normal, SCALE);
+    const int32_t normal = rondo__gradient_cast_like(g, E("Mul", x, inverse), SECOND);
+    const int32_t y = E("Mul", normal, SECOND);
     rondo__gradient_expand(g, begin, &y, call->changes, 1);
 }
 
@@ -179,32 +179,31 @@ static int32_t normalise_groups(rondo__gradient *g, const rondo__gradient_call *
                                 int64_t groups) {
     const int64_t few[3] = {0, groups, -1};
     const axes last = {1, {2}};
-    const int32_t x = rondo__gradient_reshape(g, widen(g, X), few, 3);
+    const int32_t x = rondo__gradient_reshape(g, widen(g, FIRST), few, 3);
     return find_moments(g, x, &last, get_epsilon(call)).normal;
 }
 
 RULE(rule_group) {
-    const int32_t rank = rondo__gradient_need_rank(g, call, X);
+    const int32_t rank = rondo__gradient_need_rank(g, call, FIRST);
     const int64_t groups = rondo__op_get_int(&call->op, "num_groups", 1);
     const bool by_channel = call->op.opset >= 21;
     const size_t begin = rondo__gradient_begin(g);
-    int32_t normal = rondo__gradient_cast_like(g, normalise_groups(g, call, groups), X);
-    normal = by_channel ? rondo__gradient_reshape_like(g, normal, X) : normal;
+    int32_t normal = rondo__gradient_cast_like(g, normalise_groups(g, call, groups), FIRST);
+    normal = by_channel ? rondo__gradient_reshape_like(g, normal, FIRST) : normal;
     const int32_t wide = by_channel ? rank : 3;
-    const int32_t scaled = E("Mul", normal, as_channels(g, SCALE, wide));
+    const int32_t scaled = E("Mul", normal, as_channels(g, SECOND, wide));
     const int32_t shifted = E("Add", scaled, as_channels(g, rondo__gradient_input(call, 2), wide));
-    const int32_t y = by_channel ? shifted : rondo__gradient_reshape_like(g, shifted, X);
+    const int32_t y = by_channel ? shifted : rondo__gradient_reshape_like(g, shifted, FIRST);
     rondo__gradient_expand(g, begin, &y, call->changes, 1);
 }
 
 RULE(rule_instance) {
-    const int32_t rank = rondo__gradient_need_rank(g, call, X);
+    const int32_t rank = rondo__gradient_need_rank(g, call, FIRST);
     const size_t begin = rondo__gradient_begin(g);
-    int32_t normal = rondo__gradient_cast_like(g, normalise_groups(g, call, 0), X);
-    normal = rondo__gradient_reshape_like(g, normal, X);
-    const int32_t scaled = E("Mul", normal, as_channels(g, SCALE, rank));
-    const int32_t y =
-        E("Add", scaled, as_channels(g, rondo__gradient_input(call, 2), rank));
+    int32_t normal = rondo__gradient_cast_like(g, normalise_groups(g, call, 0), FIRST);
+    normal = rondo__gradient_reshape_like(g, normal, FIRST);
+    const int32_t scaled = E("Mul", normal, as_channels(g, SECOND, rank));
+    const int32_t y = E("Add", scaled, as_channels(g, rondo__gradient_input(call, 2), rank));
     rondo__gradient_expand(g, begin, &y, call->changes, 1);
 }
 
@@ -217,20 +216,20 @@ RULE(rule_mean_variance) {
         memcpy(a.list, list, count * sizeof *list);
     }
     const size_t begin = rondo__gradient_begin(g);
-    const int32_t d = E("Sub", X, mean(g, X, &a));
+    const int32_t d = E("Sub", FIRST, mean(g, FIRST, &a));
     const int32_t root = E("Sqrt", mean(g, E("Mul", d, d), &a));
-    const int32_t y = E("Div", d, E("Add", root, rondo__gradient_number(g, 1e-9, X)));
+    const int32_t y = E("Div", d, E("Add", root, rondo__gradient_number(g, 1e-9, FIRST)));
     rondo__gradient_expand(g, begin, &y, call->changes, 1);
 }
 
 RULE(rule_lp) {
-    const int32_t rank = rondo__gradient_need_rank(g, call, X);
+    const int32_t rank = rondo__gradient_need_rank(g, call, FIRST);
     const int64_t axis = get_axis(call, -1, rank);
     const bool is_sum = rondo__op_get_int(&call->op, "p", 2) == 1;
     const size_t begin = rondo__gradient_begin(g);
     const int32_t norm =
-        rondo__gradient_reduce(g, is_sum ? "ReduceL1" : "ReduceL2", X, &axis, 1);
-    const int32_t y = E("Div", X, norm);
+        rondo__gradient_reduce(g, is_sum ? "ReduceL1" : "ReduceL2", FIRST, &axis, 1);
+    const int32_t y = E("Div", FIRST, norm);
     rondo__gradient_expand(g, begin, &y, call->changes, 1);
 }
 
@@ -244,19 +243,20 @@ RULE(rule_lrn) {
     const int64_t pads[4] = {(size - 1) / 2, 0, size - 1 - (size - 1) / 2, 0};
     const size_t begin = rondo__gradient_begin(g);
     const int64_t front[1] = {1};
-    const int32_t list[4] = {rondo__gradient_axis_size(g, X, 0), rondo__gradient_ints(g, front, 1),
-                             rondo__gradient_axis_size(g, X, 1), rondo__gradient_int(g, -1)};
+    const int32_t list[4] = {rondo__gradient_axis_size(g, FIRST, 0),
+                             rondo__gradient_ints(g, front, 1),
+                             rondo__gradient_axis_size(g, FIRST, 1), rondo__gradient_int(g, -1)};
     const int32_t extents =
         rondo__gradient_set_int(g, rondo__gradient_emit(g, "Concat", list, 4), "axis", 0);
-    const int32_t square = E("Reshape", E("Mul", X, X), extents);
+    const int32_t square = E("Reshape", E("Mul", FIRST, FIRST), extents);
     int32_t average = E("AveragePool", square);
     average = rondo__gradient_set_ints(g, average, "kernel_shape", window, 2);
     average = rondo__gradient_set_ints(g, average, "pads", pads, 4);
     average = rondo__gradient_set_int(g, average, "count_include_pad", 1);
-    average = rondo__gradient_reshape_like(g, average, X);
-    const int32_t part = E("Mul", average, rondo__gradient_number(g, alpha, X));
-    const int32_t base = E("Add", part, rondo__gradient_number(g, bias, X));
-    const int32_t y = E("Mul", X, E("Pow", base, rondo__gradient_number(g, -beta, X)));
+    average = rondo__gradient_reshape_like(g, average, FIRST);
+    const int32_t part = E("Mul", average, rondo__gradient_number(g, alpha, FIRST));
+    const int32_t base = E("Add", part, rondo__gradient_number(g, bias, FIRST));
+    const int32_t y = E("Mul", FIRST, E("Pow", base, rondo__gradient_number(g, -beta, FIRST)));
     rondo__gradient_expand(g, begin, &y, call->changes, 1);
 }
 
@@ -264,7 +264,7 @@ RULE(rule_lrn) {
 
 // Before version 13 all axes from `axis` on are one.
 static axes find_lines(rondo__gradient *g, const rondo__gradient_call *call) {
-    const int32_t rank = rondo__gradient_need_rank(g, call, X);
+    const int32_t rank = rondo__gradient_need_rank(g, call, FIRST);
     const bool is_old = call->op.opset < 13;
     const int64_t axis = get_axis(call, is_old ? 1 : -1, rank);
     axes a = axes_from(axis, rank);
@@ -274,15 +274,14 @@ static axes find_lines(rondo__gradient *g, const rondo__gradient_call *call) {
 
 RULE(rule_softmax) {
     const axes a = find_lines(g, call);
-    const int32_t sum =
-        rondo__gradient_reduce(g, "ReduceSum", E("Mul", DY, Y), a.list, a.count);
-    rondo__gradient_give(g, call, 0, E("Mul", E("Sub", DY, sum), Y));
+    const int32_t sum = rondo__gradient_reduce(g, "ReduceSum", E("Mul", DY, MADE), a.list, a.count);
+    rondo__gradient_give(g, call, 0, E("Mul", E("Sub", DY, sum), MADE));
 }
 
 RULE(rule_log_softmax) {
     const axes a = find_lines(g, call);
     const int32_t sum = rondo__gradient_reduce(g, "ReduceSum", DY, a.list, a.count);
-    rondo__gradient_give(g, call, 0, E("Sub", DY, E("Mul", E("Exp", Y), sum)));
+    rondo__gradient_give(g, call, 0, E("Sub", DY, E("Mul", E("Exp", MADE), sum)));
 }
 
 const rondo__gradient_row rondo__gradient_rows_norm[] = {

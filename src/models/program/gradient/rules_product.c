@@ -8,50 +8,49 @@
 
 #define E(...) RONDO__EMIT(g, __VA_ARGS__)
 #define RULE(name) static void name(rondo__gradient *g, const rondo__gradient_call *call)
-#define A rondo__gradient_input(call, 0)
-#define B rondo__gradient_input(call, 1)
-#define Y rondo__gradient_output(call, 0)
+#define FIRST rondo__gradient_input(call, 0)
+#define SECOND rondo__gradient_input(call, 1)
+#define MADE rondo__gradient_output(call, 0)
 #define DY (call->changes[0])
 
 // A vector counts as a matrix of one row or column.
 static void expand_vectors(rondo__gradient *g, const rondo__gradient_call *call, int32_t a_rank,
                            int32_t b_rank) {
     const size_t begin = rondo__gradient_begin(g);
-    const int32_t a = a_rank == 1 ? E("Unsqueeze", A, rondo__gradient_int(g, 0)) : A;
-    const int32_t b = b_rank == 1 ? E("Unsqueeze", B, rondo__gradient_int(g, 1)) : B;
-    const int32_t y = rondo__gradient_reshape_like(g, E("MatMul", a, b), Y);
+    const int32_t a = a_rank == 1 ? E("Unsqueeze", FIRST, rondo__gradient_int(g, 0)) : FIRST;
+    const int32_t b = b_rank == 1 ? E("Unsqueeze", SECOND, rondo__gradient_int(g, 1)) : SECOND;
+    const int32_t y = rondo__gradient_reshape_like(g, E("MatMul", a, b), MADE);
     rondo__gradient_expand(g, begin, &y, call->changes, 1);
 }
 
 // Rows of all batches as one matrix: [..., m, n] to [-1, n].
 static int32_t flatten_rows(rondo__gradient *g, int32_t value, int32_t rank) {
-    return rank == 2 ? value
-                     : rondo__gradient_set_int(g, E("Flatten", value), "axis", rank - 1);
+    return rank == 2 ? value : rondo__gradient_set_int(g, E("Flatten", value), "axis", rank - 1);
 }
 
 RULE(rule_matmul) {
-    const int32_t a_rank = rondo__gradient_need_rank(g, call, A);
-    const int32_t b_rank = rondo__gradient_need_rank(g, call, B);
+    const int32_t a_rank = rondo__gradient_need_rank(g, call, FIRST);
+    const int32_t b_rank = rondo__gradient_need_rank(g, call, SECOND);
     if (a_rank == 1 || b_rank == 1) {
         expand_vectors(g, call, a_rank, b_rank);
         return;
     }
     const int32_t y_rank = a_rank > b_rank ? a_rank : b_rank;
     if (rondo__gradient_wants(g, call, 0)) {
-        const int32_t change = E("MatMul", DY, rondo__gradient_swap(g, B, b_rank));
-        rondo__gradient_give(g, call, 0, rondo__gradient_sum_to(g, change, A));
+        const int32_t change = E("MatMul", DY, rondo__gradient_swap(g, SECOND, b_rank));
+        rondo__gradient_give(g, call, 0, rondo__gradient_sum_to(g, change, FIRST));
     }
     if (!rondo__gradient_wants(g, call, 1)) {
         return;
     }
     if (b_rank == 2) {
-        const int32_t rows = flatten_rows(g, A, a_rank);
+        const int32_t rows = flatten_rows(g, FIRST, a_rank);
         const int32_t changes = flatten_rows(g, DY, y_rank);
         rondo__gradient_give(g, call, 1, E("MatMul", rondo__gradient_swap(g, rows, 2), changes));
         return;
     }
-    const int32_t change = E("MatMul", rondo__gradient_swap(g, A, a_rank), DY);
-    rondo__gradient_give(g, call, 1, rondo__gradient_sum_to(g, change, B));
+    const int32_t change = E("MatMul", rondo__gradient_swap(g, FIRST, a_rank), DY);
+    rondo__gradient_give(g, call, 1, rondo__gradient_sum_to(g, change, SECOND));
 }
 
 static int32_t gemm(rondo__gradient *g, int32_t a, int32_t b, float alpha, bool turn_a,
@@ -69,13 +68,13 @@ RULE(rule_gemm) {
     const bool turn_b = rondo__op_get_int(&call->op, "transB", 0) != 0;
     if (rondo__gradient_wants(g, call, 0)) {
         rondo__gradient_give(g, call, 0,
-                             turn_a ? gemm(g, B, DY, alpha, turn_b, true)
-                                    : gemm(g, DY, B, alpha, false, !turn_b));
+                             turn_a ? gemm(g, SECOND, DY, alpha, turn_b, true)
+                                    : gemm(g, DY, SECOND, alpha, false, !turn_b));
     }
     if (rondo__gradient_wants(g, call, 1)) {
         rondo__gradient_give(g, call, 1,
-                             turn_b ? gemm(g, DY, A, alpha, true, turn_a)
-                                    : gemm(g, A, DY, alpha, !turn_a, false));
+                             turn_b ? gemm(g, DY, FIRST, alpha, true, turn_a)
+                                    : gemm(g, FIRST, DY, alpha, !turn_a, false));
     }
     if (rondo__gradient_wants(g, call, 2)) {
         const int32_t factor = rondo__gradient_number(g, (double)beta, DY);
@@ -130,15 +129,15 @@ static bool append_ellipsis(char *term, int32_t count) {
     return true;
 }
 
-// Labels only; false for one that an operand has twice. `axes`: of an ellipsis in each operand, then
-// in the output.
+// Labels only; false for one that an operand has twice. `axes`: of an ellipsis in each operand,
+// then in the output.
 static bool parse(const char *text, const int32_t *axes, equation *out_equation) {
     const char *whole = text;
     *out_equation = (equation){.count = 1};
     bool has_arrow = false;
     for (; *text != '\0'; ++text) {
-        char *term = has_arrow ? out_equation->output
-                               : out_equation->terms[out_equation->count - 1];
+        char *term =
+            has_arrow ? out_equation->output : out_equation->terms[out_equation->count - 1];
         if (*text == ' ') {
             continue;
         } else if (strncmp(text, "...", 3) == 0) {
@@ -198,8 +197,7 @@ static int32_t change_of_term(rondo__gradient *g, const rondo__gradient_call *ca
     for (size_t i = 0; i < eq->count; ++i) {
         if (i != t) {
             (void)snprintf(text + strlen(text), sizeof text - strlen(text), ",%s", eq->terms[i]);
-            (void)snprintf(known + strlen(known), sizeof known - strlen(known), "%s",
-                           eq->terms[i]);
+            (void)snprintf(known + strlen(known), sizeof known - strlen(known), "%s", eq->terms[i]);
             inputs[count++] = call->inputs[i];
         }
     }
@@ -212,8 +210,8 @@ static int32_t change_of_term(rondo__gradient *g, const rondo__gradient_call *ca
     }
     (void)snprintf(text + strlen(text), sizeof text - strlen(text), "->%s", kept);
     name_labels(text);
-    int32_t change = rondo__gradient_set_string(
-        g, rondo__gradient_emit(g, "Einsum", inputs, count), "equation", text);
+    int32_t change = rondo__gradient_set_string(g, rondo__gradient_emit(g, "Einsum", inputs, count),
+                                                "equation", text);
     if (missing_count > 0) {
         change = E("Unsqueeze", change, rondo__gradient_ints(g, missing, missing_count));
     }

@@ -9,16 +9,16 @@
 
 #define E(...) RONDO__EMIT(g, __VA_ARGS__)
 #define RULE(name) static void name(rondo__gradient *g, const rondo__gradient_call *call)
-#define X rondo__gradient_input(call, 0)
+#define FIRST rondo__gradient_input(call, 0)
 
 enum { STEPS_MAX = 1024, GATES_MAX = 4 };
 
 typedef struct cell {
-    int64_t gates;   // 1, 3 or 4
+    int64_t gates;  // 1, 3 or 4
     int64_t hidden;
     int64_t steps;
     bool is_lstm;
-    bool resets_late;  // GRU with linear_before_reset
+    bool resets_late;        // GRU with linear_before_reset
     const char *activation;  // RNN's
     // Of one direction:
     int32_t w, r;    // [gates * hidden, ...]
@@ -35,8 +35,8 @@ static bool has_plain_attributes(const rondo__gradient_call *call, cell *out_cel
         if (out_cell->gates == 1 && i == 0 && strcmp(names->strings[i], "Relu") == 0 &&
             names->count == 1) {
             out_cell->activation = "Relu";
-        } else if (strcmp(names->strings[i],
-                          out_cell->gates == 1 ? "Tanh" : lstm[i % cycle]) != 0) {
+        } else if (strcmp(names->strings[i], out_cell->gates == 1 ? "Tanh" : lstm[i % cycle]) !=
+                   0) {
             return false;
         }
     }
@@ -47,8 +47,7 @@ static bool has_plain_attributes(const rondo__gradient_call *call, cell *out_cel
 }
 
 static int32_t pick(rondo__gradient *g, int32_t value, int64_t direction) {
-    return value >= 0 ? E("Gather", value, rondo__gradient_index(g, direction))
-                      : RONDO__VALUE_NONE;
+    return value >= 0 ? E("Gather", value, rondo__gradient_index(g, direction)) : RONDO__VALUE_NONE;
 }
 
 static int32_t first_state(rondo__gradient *g, const rondo__gradient_call *call, size_t input,
@@ -57,10 +56,11 @@ static int32_t first_state(rondo__gradient *g, const rondo__gradient_call *call,
     if (given >= 0) {
         return pick(g, given, direction);
     }
-    const int32_t list[2] = {rondo__gradient_axis_size(g, X, 1), rondo__gradient_int(g, c->hidden)};
+    const int32_t list[2] = {rondo__gradient_axis_size(g, FIRST, 1),
+                             rondo__gradient_int(g, c->hidden)};
     const int32_t extents =
         rondo__gradient_set_int(g, rondo__gradient_emit(g, "Concat", list, 2), "axis", 0);
-    return E("Expand", rondo__gradient_number(g, 0.0, X), extents);
+    return E("Expand", rondo__gradient_number(g, 0.0, FIRST), extents);
 }
 
 static void split_gates(rondo__gradient *g, int32_t value, size_t count, int64_t axis,
@@ -118,7 +118,7 @@ static void run_direction(rondo__gradient *g, const rondo__gradient_call *call, 
                           bool is_reverse, int32_t *out_y) {
     int32_t brought[STEPS_MAX];
     const int64_t ahead[2] = {0, 1};
-    int32_t all = E("MatMul", X, rondo__gradient_swap(g, c->w, 2));
+    int32_t all = E("MatMul", FIRST, rondo__gradient_swap(g, c->w, 2));
     all = c->wb >= 0 ? E("Add", all, c->wb) : all;
     // GRU's bias of the state stays with its gates.
     all = c->rb >= 0 && c->gates != 3 ? E("Add", all, c->rb) : all;
@@ -141,8 +141,8 @@ static void run_direction(rondo__gradient *g, const rondo__gradient_call *call, 
 
 static int32_t concat(rondo__gradient *g, const int32_t *values, size_t count, int64_t axis) {
     return count == 1 ? values[0]
-                      : rondo__gradient_set_int(
-                            g, rondo__gradient_emit(g, "Concat", values, count), "axis", axis);
+                      : rondo__gradient_set_int(g, rondo__gradient_emit(g, "Concat", values, count),
+                                                "axis", axis);
 }
 
 static void expand(rondo__gradient *g, const rondo__gradient_call *call, cell c) {
@@ -182,7 +182,7 @@ static void run_rule(rondo__gradient *g, const rondo__gradient_call *call, int64
               .is_lstm = gates == 4,
               .resets_late = rondo__op_get_int(&call->op, "linear_before_reset", 0) != 0,
               .hidden = rondo__gradient_extent(g, rondo__gradient_input(call, 2), 2),
-              .steps = rondo__gradient_extent(g, X, 0)};
+              .steps = rondo__gradient_extent(g, FIRST, 0)};
     if (!has_plain_attributes(call, &c)) {
         rondo__gradient_refuse(g, call,
                                "sequence_lens, peepholes, clip, layout=1, input_forget or other "

@@ -6,8 +6,8 @@
 
 #define E(...) RONDO__EMIT(g, __VA_ARGS__)
 #define RULE(name) static void name(rondo__gradient *g, const rondo__gradient_call *call)
-#define X rondo__gradient_input(call, 0)
-#define Y rondo__gradient_output(call, 0)
+#define FIRST rondo__gradient_input(call, 0)
+#define MADE rondo__gradient_output(call, 0)
 #define DY (call->changes[0])
 
 // The axes as a value; NONE where all are meant. *out_is_noop: none is.
@@ -40,41 +40,41 @@ static int32_t restore(rondo__gradient *g, const rondo__gradient_call *call, int
 
 RULE(rule_reduce_sum) {
     const int32_t change = restore(g, call, DY);
-    rondo__gradient_give(g, call, 0, rondo__gradient_expand_like(g, change, X));
+    rondo__gradient_give(g, call, 0, rondo__gradient_expand_like(g, change, FIRST));
 }
 
 RULE(rule_reduce_mean) {
-    const int32_t count = E("Div", E("Size", X), E("Size", Y));
-    const int32_t change = E("Div", DY, rondo__gradient_cast_like(g, count, X));
+    const int32_t count = E("Div", E("Size", FIRST), E("Size", MADE));
+    const int32_t change = E("Div", DY, rondo__gradient_cast_like(g, count, FIRST));
     rondo__gradient_give(g, call, 0,
-                         rondo__gradient_expand_like(g, restore(g, call, change), X));
+                         rondo__gradient_expand_like(g, restore(g, call, change), FIRST));
 }
 
 RULE(rule_sum_square) {
-    const int32_t twice = E("Mul", X, rondo__gradient_number(g, 2.0, X));
+    const int32_t twice = E("Mul", FIRST, rondo__gradient_number(g, 2.0, FIRST));
     rondo__gradient_give(g, call, 0, E("Mul", twice, restore(g, call, DY)));
 }
 
 RULE(rule_l1) {
-    rondo__gradient_give(g, call, 0, E("Mul", E("Sign", X), restore(g, call, DY)));
+    rondo__gradient_give(g, call, 0, E("Mul", E("Sign", FIRST), restore(g, call, DY)));
 }
 
 RULE(rule_l2) {
     // The norm of zeros does not change.
-    const int32_t zero = rondo__gradient_number(g, 0.0, X);
-    const int32_t is_zero = E("Equal", Y, zero);
-    const int32_t below = E("Where", is_zero, rondo__gradient_number(g, 1.0, X), Y);
+    const int32_t zero = rondo__gradient_number(g, 0.0, FIRST);
+    const int32_t is_zero = E("Equal", MADE, zero);
+    const int32_t below = E("Where", is_zero, rondo__gradient_number(g, 1.0, FIRST), MADE);
     const int32_t ratio = E("Where", is_zero, zero, E("Div", DY, below));
-    rondo__gradient_give(g, call, 0, E("Mul", X, restore(g, call, ratio)));
+    rondo__gradient_give(g, call, 0, E("Mul", FIRST, restore(g, call, ratio)));
 }
 
 RULE(rule_log_sum) {
-    const int32_t change = restore(g, call, E("Div", DY, E("Exp", Y)));
-    rondo__gradient_give(g, call, 0, rondo__gradient_expand_like(g, change, X));
+    const int32_t change = restore(g, call, E("Div", DY, E("Exp", MADE)));
+    rondo__gradient_give(g, call, 0, rondo__gradient_expand_like(g, change, FIRST));
 }
 
 RULE(rule_log_sum_exp) {
-    const int32_t share = E("Exp", E("Sub", X, restore(g, call, Y)));
+    const int32_t share = E("Exp", E("Sub", FIRST, restore(g, call, MADE)));
     rondo__gradient_give(g, call, 0, E("Mul", share, restore(g, call, DY)));
 }
 
@@ -87,7 +87,7 @@ RULE(rule_extreme) {
         return;
     }
     const int32_t is_best =
-        rondo__gradient_cast_like(g, E("Equal", X, restore(g, call, Y)), X);
+        rondo__gradient_cast_like(g, E("Equal", FIRST, restore(g, call, MADE)), FIRST);
     const int32_t count = axes >= 0 ? E("ReduceSum", is_best, axes) : E("ReduceSum", is_best);
     const int32_t share = E("Div", restore(g, call, DY), count);
     rondo__gradient_give(g, call, 0, E("Mul", is_best, share));
@@ -97,7 +97,7 @@ RULE(rule_product) {
     // What the others come to: those before times those behind, so that a zero does no harm.
     int64_t axes[RONDO_RANK_MAX];
     bool is_noop = false;
-    const int32_t rank = rondo__gradient_need_rank(g, call, X);
+    const int32_t rank = rondo__gradient_need_rank(g, call, FIRST);
     const int32_t value = find_axes(g, call, &is_noop);
     int32_t count = value >= 0 ? rondo__gradient_read_ints(g, value, axes, RONDO_RANK_MAX) : rank;
     if (is_noop || rank == 0) {
@@ -111,19 +111,19 @@ RULE(rule_product) {
     if (count > 1) {
         // One axis after the other.
         const size_t begin = rondo__gradient_begin(g);
-        int32_t y = X;
+        int32_t y = FIRST;
         for (int32_t i = 0; i < count; ++i) {
             const int64_t axis = value >= 0 ? axes[i] : i;
             y = rondo__gradient_reduce(g, "ReduceProd", y, &axis, 1);
         }
-        y = rondo__gradient_reshape_like(g, y, Y);
+        y = rondo__gradient_reshape_like(g, y, MADE);
         rondo__gradient_expand(g, begin, &y, call->changes, 1);
         return;
     }
     const int32_t axis = rondo__gradient_index(g, value >= 0 ? axes[0] : 0);
-    const int32_t before = rondo__gradient_set_int(g, E("CumProd", X, axis), "exclusive", 1);
+    const int32_t before = rondo__gradient_set_int(g, E("CumProd", FIRST, axis), "exclusive", 1);
     const int32_t behind = rondo__gradient_set_int(
-        g, rondo__gradient_set_int(g, E("CumProd", X, axis), "exclusive", 1), "reverse", 1);
+        g, rondo__gradient_set_int(g, E("CumProd", FIRST, axis), "exclusive", 1), "reverse", 1);
     const int32_t others = E("Mul", before, behind);
     rondo__gradient_give(g, call, 0, E("Mul", others, restore(g, call, DY)));
 }

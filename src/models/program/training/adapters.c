@@ -68,8 +68,8 @@ static rondo_status add_adapter(rondo_builder *builder, int32_t weight, int64_t 
                             RONDO_START_XAVIER_UNIFORM);
     }
     if (status == RONDO_STATUS_OK) {
-        status = add_factor(builder, names[1], w.dtype, rank, w.shape.extent[1],
-                            RONDO_START_CONSTANT);
+        status =
+            add_factor(builder, names[1], w.dtype, rank, w.shape.extent[1], RONDO_START_CONSTANT);
     }
     if (status == RONDO_STATUS_OK) {
         status = rondo__program_add_value(program, names[2], &product);

@@ -24,12 +24,13 @@ typedef struct number_rule {
     const char *name;
     double value;
     double least, most;
-    bool is_open;  // `least` itself is refused
+    bool is_open;   // `least` itself is refused
     bool is_below;  // `most` itself is refused
 } number_rule;
 
 static rondo_status check_number(const number_rule *rule) {
-    const bool is_low = rule->is_open ? !(rule->value > rule->least) : !(rule->value >= rule->least);
+    const bool is_low =
+        rule->is_open ? !(rule->value > rule->least) : !(rule->value >= rule->least);
     const bool is_high =
         rule->is_below ? !(rule->value < rule->most) : !(rule->value <= rule->most);
     return is_low || is_high || !isfinite(rule->value)
@@ -62,8 +63,7 @@ static rondo_status check_kinds(const rondo_minimize_options *o) {
         return RONDO_FAIL_AS(call_name, INVALID, "%d is not a rondo_schedule", (int)o->schedule);
     }
     if (o->nesterov && (o->momentum == 0.0 || o->dampening != 0.0)) {
-        return RONDO_FAIL_AS(call_name, INVALID,
-                             "nesterov needs a momentum, and no dampening");
+        return RONDO_FAIL_AS(call_name, INVALID, "nesterov needs a momentum, and no dampening");
     }
     if ((o->train == NULL && o->train_count > 0) ||
         (o->recompute == NULL && o->recompute_count > 0) || o->train_count > 65536 ||
@@ -93,7 +93,8 @@ static rondo_status check_options(const rondo_minimize_options *o) {
         {"beta2", o->beta2, 0.0, 1.0, false, true},
         {"epsilon", o->epsilon, 0.0, 1.0, true, false},
         {"weight_decay", o->weight_decay, 0.0, much, false, false},
-        {"schedule_steps", has_schedule ? (double)o->schedule_steps : 1.0, 1.0, long_, false, false},
+        {"schedule_steps", has_schedule ? (double)o->schedule_steps : 1.0, 1.0, long_, false,
+         false},
         {"schedule_factor", has_factor ? o->schedule_factor : 1.0, 0.0, much, true, false},
         {"schedule_least", o->schedule_least, 0.0, 1.0, false, false},
         {"warmup_steps", (double)o->warmup_steps, 0.0, long_, false, false},
@@ -168,9 +169,8 @@ static void accumulate(rondo__step *step) {
     for (size_t i = 0; i < step->count && step->is_full >= 0; ++i) {
         rondo__trained *t = &step->trained[i];
         const rondo__value *weight = &step->program->values[t->weight];
-        const int32_t sum =
-            rondo__step_add_state(step, step->program->values[t->used].name, "sum", weight->dtype,
-                                  t->weight, 0.0);
+        const int32_t sum = rondo__step_add_state(step, step->program->values[t->used].name, "sum",
+                                                  weight->dtype, t->weight, 0.0);
         t->change = RONDO__EMIT(g, "Add", sum, t->change);
         const int32_t zero = rondo__gradient_number(g, 0.0, sum);
         rondo__step_update(step, sum, RONDO__EMIT(g, "Where", step->is_full, zero, t->change));

@@ -78,9 +78,8 @@ static void apply_sgd(rondo__step *step, const rondo__trained *t) {
 static int32_t find_mean(rondo__step *step, int32_t before, int32_t change, double beta) {
     const double weight = 1.0 - beta;
     const int32_t way = E("Sub", change, before);
-    return weight < 0.5
-               ? E("Add", before, E("Mul", way, num(step, weight, before)))
-               : E("Sub", change, E("Mul", way, num(step, 1.0 - weight, before)));
+    return weight < 0.5 ? E("Add", before, E("Mul", way, num(step, weight, before)))
+                        : E("Sub", change, E("Mul", way, num(step, 1.0 - weight, before)));
 }
 
 static int32_t find_square(rondo__step *step, int32_t before, int32_t change, double beta) {
@@ -110,11 +109,10 @@ static void apply_adam(rondo__step *step, const rondo__trained *t) {
     const int32_t square_before = add_state(step, t, "square");
     const int32_t mean = find_mean(step, mean_before, change, o->beta1);
     const int32_t square = find_square(step, square_before, change, o->beta2);
-    const int32_t size =
-        E("Neg", E("Div", step->rate, find_correction(step, o->beta1)));
+    const int32_t size = E("Neg", E("Div", step->rate, find_correction(step, o->beta1)));
     const int32_t root = E("Sqrt", find_correction(step, o->beta2));
-    const int32_t below = E("Add", E("Div", E("Sqrt", square), like(step, root, p)),
-                            num(step, o->epsilon, p));
+    const int32_t below =
+        E("Add", E("Div", E("Sqrt", square), like(step, root, p)), num(step, o->epsilon, p));
     const int32_t way = E("Div", E("Mul", mean, like(step, size, p)), below);
     const int32_t next = E("Add", p, way);
     rondo__step_update_if(step, step->applies, mean_before, mean);

@@ -40,9 +40,9 @@ int32_t rondo__step_add_state(rondo__step *step, const char *owner, const char *
         return value;
     }
     if (rondo__program_find_value(program, name) >= 0) {
-        g->status = RONDO_FAIL_AS("rondo_builder_minimize", INVALID,
-                                  "the program has a value \"%.80s\" already; a step needs the name",
-                                  name);
+        g->status =
+            RONDO_FAIL_AS("rondo_builder_minimize", INVALID,
+                          "the program has a value \"%.80s\" already; a step needs the name", name);
     } else {
         g->status = rondo__program_add_shaped(program, name, dtype, &shape, &value);
     }
@@ -50,11 +50,10 @@ int32_t rondo__step_add_state(rondo__step *step, const char *owner, const char *
     if (g->status == RONDO_STATUS_OK) {
         g->status = rondo__program_add_input(program, value);
     }
-    rondo__variable variable = {.value = value,
-                                .update = RONDO__VALUE_NONE,
-                                .start = {.struct_size = sizeof(rondo_start),
-                                          .kind = RONDO_START_CONSTANT,
-                                          .a = start}};
+    rondo__variable variable = {
+        .value = value,
+        .update = RONDO__VALUE_NONE,
+        .start = {.struct_size = sizeof(rondo_start), .kind = RONDO_START_CONSTANT, .a = start}};
     if (g->status == RONDO_STATUS_OK) {
         g->status = append_variable(program, &variable);
     }
@@ -98,9 +97,9 @@ void rondo__step_update(rondo__step *step, int32_t variable, int32_t value) {
 }
 
 void rondo__step_update_if(rondo__step *step, int32_t condition, int32_t variable, int32_t value) {
-    rondo__step_update(step, variable,
-                       condition < 0 ? value
-                                     : RONDO__EMIT(&step->g, "Where", condition, value, variable));
+    rondo__step_update(
+        step, variable,
+        condition < 0 ? value : RONDO__EMIT(&step->g, "Where", condition, value, variable));
 }
 
 void rondo__step_name(rondo__step *step, int32_t value, const char *name) {
@@ -112,8 +111,8 @@ void rondo__step_name(rondo__step *step, int32_t value, const char *name) {
     if (step->g.status == RONDO_STATUS_OK) {
         const rondo__tensor_info info = *rondo__gradient_info(&step->g, value);
         rondo__value_set_info(&step->program->values[named], info.dtype, &info);
-        step->g.status = rondo__program_add_simple(step->program, "", "Identity", NULL, &value, 1,
-                                                   &named, 1);
+        step->g.status =
+            rondo__program_add_simple(step->program, "", "Identity", NULL, &value, 1, &named, 1);
     }
 }
 
@@ -174,8 +173,7 @@ static rondo_status make_master(rondo_program *program, int32_t value, int32_t *
     rondo_tensor_deinit(&v->constant);
     v->constant = (rondo_tensor){0};
     rondo__value_set_shape(v, dtype, &shape);
-    RETURN_IF_ERROR(
-        rondo__program_add_simple(program, "", "Cast", NULL, out_master, 1, &value, 1));
+    RETURN_IF_ERROR(rondo__program_add_simple(program, "", "Cast", NULL, out_master, 1, &value, 1));
     const int64_t number = dtype == RONDO_DTYPE_F16 ? 10 : 16;  // of TensorProto
     return rondo__op_set_int(&program->nodes[program->node_count - 1].op, "to", number);
 }
@@ -336,9 +334,9 @@ static rondo_status choose(rondo__step *step, bool *reached, bool *is_bad, size_
         const bool is_free = known != NULL && known->update == RONDO__VALUE_NONE &&
                              known->start.kind != RONDO_START_NONE;
         const rondo_dtype dtype = known != NULL ? value->dtype : constant->dtype;
-        const bool is_fit =
-            known != NULL ? is_free
-                          : value->origin < 0 && rondo_shape_get_count(&constant->shape) > 1;
+        const bool is_fit = known != NULL
+                                ? is_free
+                                : value->origin < 0 && rondo_shape_get_count(&constant->shape) > 1;
         if (!reached[v] || is_bad[v] || !is_real(dtype) || !is_fit ||
             !matches(&step->options, value->name, used)) {
             continue;
@@ -380,11 +378,11 @@ static rondo_status renew_norm(rondo__node *node) {
     if (op.name == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
-    rondo_status status = rondo__op_set_float(
-        &op, "epsilon", rondo__op_get_float(&node->op, "epsilon", 1e-5f));
+    rondo_status status =
+        rondo__op_set_float(&op, "epsilon", rondo__op_get_float(&node->op, "epsilon", 1e-5f));
     if (status == RONDO_STATUS_OK) {
-        status = rondo__op_set_float(&op, "momentum",
-                                     rondo__op_get_float(&node->op, "momentum", 0.9f));
+        status =
+            rondo__op_set_float(&op, "momentum", rondo__op_get_float(&node->op, "momentum", 0.9f));
     }
     if (status == RONDO_STATUS_OK) {
         rondo__op_deinit(&node->op);

@@ -1,6 +1,6 @@
 // program/training/step_parts.h — a training step while it is appended. Shared by the files of this
-// folder: minimize.c (the order of things), parameters.c (variables), control.c (numbers that steer:
-// steps, rate, loss scale) and optimizers.c (what becomes of a weight).
+// folder: minimize.c (the order of things), parameters.c (variables), step_control.c (numbers that
+// steer: steps, rate, loss scale) and optimizers.c (what becomes of a weight).
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_PROGRAM_TRAINING_STEP_PARTS_H
 #define RONDO_PROGRAM_TRAINING_STEP_PARTS_H
@@ -31,13 +31,13 @@ typedef struct rondo__step {
     int32_t loss;
     int32_t rate_given;  // NONE
     // Scalars:
-    int32_t steps;      // I64, taken before this one
-    int32_t number;     // F64, of this one, from 1
-    int32_t rate;       // F64
-    int32_t scale;      // F32; NONE: the loss is not scaled
-    int32_t is_full;    // bool: all micro-batches are there; NONE: always
-    int32_t is_good;    // bool: all gradients are finite; NONE: not asked
-    int32_t applies;    // bool: both; NONE: always
+    int32_t steps;    // I64, taken before this one
+    int32_t number;   // F64, of this one, from 1
+    int32_t rate;     // F64
+    int32_t scale;    // F32; NONE: the loss is not scaled
+    int32_t is_full;  // bool: all micro-batches are there; NONE: always
+    int32_t is_good;  // bool: all gradients are finite; NONE: not asked
+    int32_t applies;  // bool: both; NONE: always
 } rondo__step;
 
 // ---- parameters.c
@@ -58,7 +58,7 @@ void rondo__step_train_norms(rondo__step *step);
 // Gives a value another name, by which callers find it.
 void rondo__step_name(rondo__step *step, int32_t value, const char *name);
 
-// ---- control.c
+// ---- step_control.c
 
 void rondo__step_count(rondo__step *step);
 void rondo__step_find_rate(rondo__step *step);

@@ -1,5 +1,5 @@
-// program/training/control.c — the numbers that steer a step: how many there were, the rate, the
-// scale of the loss, limits of gradients. See step_parts.h.
+// program/training/step_control.c — the numbers that steer a step: how many there were, the rate,
+// the scale of the loss, limits of gradients. See step_parts.h.
 //
 // All of it is computed where the program runs, from variables: nothing is frozen by a capture, and
 // nothing is read by the host.
@@ -74,15 +74,14 @@ void rondo__step_find_rate(rondo__step *step) {
         int32_t rate = num(step, options->learning_rate, taken);
         if (options->schedule != RONDO_SCHEDULE_CONSTANT) {
             const int32_t late = E("Sub", taken, num(step, warmup, taken));
-            rate = E("Mul", rate,
-                     find_factor(step, E("Max", late, num(step, 0.0, taken))));
+            rate = E("Mul", rate, find_factor(step, E("Max", late, num(step, 0.0, taken))));
         }
         if (options->warmup_steps > 0) {
             const double first = options->warmup_start;
             const int32_t way =
                 E("Min", E("Div", taken, num(step, warmup, taken)), num(step, 1.0, taken));
-            const int32_t factor = E("Add", E("Mul", way, num(step, 1.0 - first, taken)),
-                                     num(step, first, taken));
+            const int32_t factor =
+                E("Add", E("Mul", way, num(step, 1.0 - first, taken)), num(step, first, taken));
             rate = E("Mul", rate, factor);
         }
         step->rate = rate;
@@ -105,8 +104,8 @@ static int32_t find_spoilt(rondo__step *step) {
     for (size_t i = 0; i < step->count; ++i) {
         const int32_t change = step->trained[i].change;
         const int32_t sum = E("ReduceSum", E("Mul", change, num(step, 0.0, change)));
-        const int32_t one = cast(
-            step, rondo__gradient_set_int(&step->g, sum, "keepdims", 0), RONDO_DTYPE_F32);
+        const int32_t one =
+            cast(step, rondo__gradient_set_int(&step->g, sum, "keepdims", 0), RONDO_DTYPE_F32);
         all = rondo__gradient_join(&step->g, all, one);
     }
     return all;
@@ -122,9 +121,9 @@ static void update_scale(rondo__step *step) {
     const int32_t zero = num(step, 0.0, good);
     const int32_t one = num(step, 1.0, good);
     const int32_t counted = E("Add", good, one);
-    const int32_t grows = E("And", step->is_good,
-                            E("GreaterOrEqual", counted,
-                              num(step, (double)options->scale_interval, good)));
+    const int32_t grows =
+        E("And", step->is_good,
+          E("GreaterOrEqual", counted, num(step, (double)options->scale_interval, good)));
     const int32_t left = E("Sub", patience, one);
     const int32_t shrinks = E("And", E("Not", step->is_good), E("LessOrEqual", left, zero));
 
@@ -138,8 +137,8 @@ static void update_scale(rondo__step *step) {
     const int32_t starts_again = E("Or", grows, E("Not", step->is_good));
     rondo__step_update_if(step, step->is_full, good, E("Where", starts_again, zero, counted));
     const int32_t full = num(step, (double)options->scale_patience, patience);
-    const int32_t rest = E("Where", step->is_good, E("Where", grows, full, patience),
-                           E("Max", left, zero));
+    const int32_t rest =
+        E("Where", step->is_good, E("Where", grows, full, patience), E("Max", left, zero));
     rondo__step_update_if(step, step->is_full, patience, rest);
 }
 
@@ -181,8 +180,7 @@ static void clip_norm(rondo__step *step) {
     int32_t squares = RONDO__VALUE_NONE;
     for (size_t i = 0; i < step->count; ++i) {
         const int32_t change = cast(step, step->trained[i].change, RONDO_DTYPE_F32);
-        const int32_t norm =
-            rondo__gradient_set_int(g, E("ReduceL2", change), "keepdims", 0);
+        const int32_t norm = rondo__gradient_set_int(g, E("ReduceL2", change), "keepdims", 0);
         squares = rondo__gradient_join(g, squares, E("Mul", norm, norm));
     }
     const int32_t norm = E("Sqrt", squares);
@@ -192,8 +190,7 @@ static void clip_norm(rondo__step *step) {
     const int32_t factor = E("Min", ratio, num(step, 1.0, norm));
     for (size_t i = 0; i < step->count; ++i) {
         const int32_t change = step->trained[i].change;
-        step->trained[i].change =
-            E("Mul", change, rondo__gradient_cast_like(g, factor, change));
+        step->trained[i].change = E("Mul", change, rondo__gradient_cast_like(g, factor, change));
     }
     rondo__step_name(step, norm, "train.norm");
 }

@@ -11,9 +11,9 @@
 // cmocka wants the four above first
 #include <cmocka.h>
 
-#include "../../training/training_golden.h"
 #include "rondo/models.h"
 #include "support/on_devices.h"
+#include "training/training_golden.h"
 
 enum { COUNT = 64, STEPS = 12 };
 
@@ -35,8 +35,8 @@ static void add_parameter(rondo_builder *b, const char *name, const rondo_shape 
     OK(rondo_builder_add_parameter(b, name, &tensor, RONDO_PARAMETER_COPIED));
 }
 
-static void add_node(rondo_builder *b, const char *op, const char *x, const char *y, const char *out,
-                     const rondo_attribute *attributes, size_t count) {
+static void add_node(rondo_builder *b, const char *op, const char *x, const char *y,
+                     const char *out, const rondo_attribute *attributes, size_t count) {
     const rondo_builder_node_options options = {
         .struct_size = sizeof options, .attributes = attributes, .attribute_count = count};
     OK(rondo_builder_add_node(b, op, (const char *[]){x, y}, y != NULL ? 2 : 1,
@@ -102,8 +102,8 @@ static void run_sum(const world *w, float *x) {
     OK(rondo_executor_run(w->executor, &feed, 1, NULL, 0));
 }
 
-#define BASE(kind, rate) .struct_size = sizeof(rondo_minimize_options), .optimizer = (kind), \
-                         .learning_rate = (rate)
+#define BASE(kind, rate) \
+    .struct_size = sizeof(rondo_minimize_options), .optimizer = (kind), .learning_rate = (rate)
 #define GOLDEN(name) #name, golden_##name
 static const struct {
     const char *name;
@@ -122,9 +122,7 @@ static const struct {
      {BASE(RONDO_OPTIMIZER_ADAM, 0.01), .beta1 = 0.3, .beta2 = 0.9, .epsilon = 0.1}},
     {GOLDEN(adamw), {BASE(RONDO_OPTIMIZER_ADAMW, 0.01), .weight_decay = 0.1}},
     {GOLDEN(step),
-     {BASE(RONDO_OPTIMIZER_SGD, 0.1),
-      .schedule = RONDO_SCHEDULE_STEP,
-      .schedule_steps = 4,
+     {BASE(RONDO_OPTIMIZER_SGD, 0.1), .schedule = RONDO_SCHEDULE_STEP, .schedule_steps = 4,
       .schedule_factor = 0.5}},
     {GOLDEN(cosine),
      {BASE(RONDO_OPTIMIZER_SGD, 0.1), .schedule = RONDO_SCHEDULE_COSINE, .schedule_steps = 11}},
@@ -178,10 +176,8 @@ static void scale_is_gradscalers(void **state) {
     float before[COUNT];
     float after[COUNT];
     rondo_builder *b = begin_sum();
-    const rondo_minimize_options options = {BASE(RONDO_OPTIMIZER_ADAM, 0.01),
-                                            .scale_loss = true,
-                                            .scale_start = 1024.0,
-                                            .scale_interval = 3};
+    const rondo_minimize_options options = {BASE(RONDO_OPTIMIZER_ADAM, 0.01), .scale_loss = true,
+                                            .scale_start = 1024.0, .scale_interval = 3};
     OK(rondo_builder_minimize(b, "loss", &options));
     open_world(b, RONDO_GRAPHS_AUTO, &w);
     read_variable(&w, "w", before);
@@ -202,8 +198,8 @@ static void scale_is_gradscalers(void **state) {
 static void scale_has_patience_and_floor(void **state) {
     (void)state;
     static const float wanted[] = {64, 64, 32, 16, 16, 16, 32, 32, 32, 16, 16, 16};
-    static const bool is_bad[] = {true, true, true, true, true, false, false, true,
-                                  true, true, true, true};
+    static const bool is_bad[] = {true,  true, true, true, true, false,
+                                  false, true, true, true, true, true};
     world w;
     float x[COUNT] = {0};
     rondo_builder *b = begin_sum();
@@ -234,8 +230,8 @@ static void micro_batches_are_averaged(void **state) {
     float x[COUNT];
     float now[COUNT];
     rondo_builder *b = begin_sum();
-    const rondo_minimize_options options = {
-        BASE(RONDO_OPTIMIZER_SGD, 0.5), .momentum = 0.9, .accumulate = 4};
+    const rondo_minimize_options options = {BASE(RONDO_OPTIMIZER_SGD, 0.5), .momentum = 0.9,
+                                            .accumulate = 4};
     OK(rondo_builder_minimize(b, "loss", &options));
     open_world(b, RONDO_GRAPHS_AUTO, &w);
     fill(1, COUNT, 1.0, start);
@@ -283,8 +279,9 @@ static int64_t count_elements(const rondo_shape *shape) {
 
 static void add_many(rondo_builder *b, const char *op, const char *const *inputs, size_t count,
                      const char *out, const rondo_attribute *attributes, size_t attribute_count) {
-    const rondo_builder_node_options options = {
-        .struct_size = sizeof options, .attributes = attributes, .attribute_count = attribute_count};
+    const rondo_builder_node_options options = {.struct_size = sizeof options,
+                                                .attributes = attributes,
+                                                .attribute_count = attribute_count};
     OK(rondo_builder_add_node(b, op, inputs, count, &out, 1, &options));
 }
 
@@ -295,12 +292,17 @@ static rondo_builder *begin_network(int64_t batch) {
     static const rondo_shape four = {1, {4}};
     float values[256];
     rondo_builder *b;
-    OK(rondo_builder_create(&(rondo_builder_options){.struct_size = sizeof(rondo_builder_options),
-                                                     .opset = 20},
-                            &b));
-    rondo_port x = {.struct_size = sizeof x, .name = "x", .dtype = RONDO_DTYPE_F32, .rank = 4,
+    OK(rondo_builder_create(
+        &(rondo_builder_options){.struct_size = sizeof(rondo_builder_options), .opset = 20}, &b));
+    rondo_port x = {.struct_size = sizeof x,
+                    .name = "x",
+                    .dtype = RONDO_DTYPE_F32,
+                    .rank = 4,
                     .extent = {batch, 2, 8, 8}};
-    rondo_port y = {.struct_size = sizeof y, .name = "y", .dtype = RONDO_DTYPE_I64, .rank = 1,
+    rondo_port y = {.struct_size = sizeof y,
+                    .name = "y",
+                    .dtype = RONDO_DTYPE_I64,
+                    .rank = 1,
                     .extent = {batch}};
     x.symbol[0] = y.symbol[0] = batch < 0 ? "batch" : NULL;
     OK(rondo_builder_add_input(b, &x));
@@ -340,7 +342,8 @@ static rondo_builder *begin_network(int64_t batch) {
 static float run_network(const world *w, int64_t batch, float *x, int64_t *y) {
     float loss = NAN;
     const rondo_binding feeds[] = {
-        {.name = "x", .tensor = {.dtype = RONDO_DTYPE_F32, .shape = {4, {batch, 2, 8, 8}}, .data = x}},
+        {.name = "x",
+         .tensor = {.dtype = RONDO_DTYPE_F32, .shape = {4, {batch, 2, 8, 8}}, .data = x}},
         {.name = "y", .tensor = {.dtype = RONDO_DTYPE_I64, .shape = {1, {batch}}, .data = y}}};
     rondo_binding fetch = {.name = "loss", .tensor = {.dtype = RONDO_DTYPE_F32, .data = &loss}};
     OK(rondo_executor_run(w->executor, feeds, 2, &fetch, 1));
@@ -539,7 +542,7 @@ static void adapters_end_in_weights(void **state) {
 
 // ---- what is kept -------------------------------------------------------------------------------
 
-static const char checkpoint[] = "test_executor_minimize.checkpoint";
+static const char checkpoint[] = "test_training_minimize.checkpoint";
 
 // The sum of what Dropout leaves, so that random numbers count, with momentum.
 static void open_dropped(world *w, rondo_dtype dtype) {
@@ -639,7 +642,7 @@ static void bad_checkpoints_change_nothing(void **state) {
 // The trained model, saved and loaded, infers as the trainer's values say.
 static void trained_models_are_models(void **state) {
     (void)state;
-    static const char path[] = "test_executor_minimize.onnx";
+    static const char path[] = "test_training_minimize.onnx";
     world w;
     float x[3 * 2 * 8 * 8];
     float values[256];
@@ -668,9 +671,9 @@ static void trained_models_are_models(void **state) {
     OK(rondo_program_list_parameters(loaded, 64, parameters, &count));
     bool has_statistics = false;
     for (size_t i = 0; i < count; ++i) {
-        has_statistics = has_statistics ||
-                         (strcmp(parameters[i].name, "variance") == 0 &&
-                          memcmp(parameters[i].tensor->data, values, 4 * sizeof *values) == 0);
+        has_statistics =
+            has_statistics || (strcmp(parameters[i].name, "variance") == 0 &&
+                               memcmp(parameters[i].tensor->data, values, 4 * sizeof *values) == 0);
     }
     assert_true(has_statistics);
     close_world(&w);
@@ -727,15 +730,19 @@ static void no_gradient_names_op_and_way(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(optimizers_are_pytorchs),     cmocka_unit_test(scale_is_gradscalers),
-        cmocka_unit_test(scale_has_patience_and_floor), cmocka_unit_test(micro_batches_are_averaged),
-        cmocka_unit_test(network_is_pytorchs),         cmocka_unit_test(replays_are_eager_runs),
+        cmocka_unit_test(optimizers_are_pytorchs),
+        cmocka_unit_test(scale_is_gradscalers),
+        cmocka_unit_test(scale_has_patience_and_floor),
+        cmocka_unit_test(micro_batches_are_averaged),
+        cmocka_unit_test(network_is_pytorchs),
+        cmocka_unit_test(replays_are_eager_runs),
         cmocka_unit_test(rows_change_alone),
         cmocka_unit_test(adapters_end_in_weights),
         cmocka_unit_test(resumes_to_the_same_bits),
         cmocka_unit_test(bad_checkpoints_change_nothing),
         cmocka_unit_test(trained_models_are_models),
-        cmocka_unit_test(refusals_name_what_is_wrong), cmocka_unit_test(no_gradient_names_op_and_way),
+        cmocka_unit_test(refusals_name_what_is_wrong),
+        cmocka_unit_test(no_gradient_names_op_and_way),
     };
     return ON_DEVICES(tests);
 }

@@ -64,8 +64,8 @@ static void close_world(world *w) {
 
 static double run(const world *w, double *x, double *dx) {
     rondo_binding fetches[] = {{.name = "y"}, {.name = "dx"}};
-    const rondo_binding feed = {
-        .name = "x", .tensor = {.dtype = RONDO_DTYPE_F64, .shape = row, .data = x}};
+    const rondo_binding feed = {.name = "x",
+                                .tensor = {.dtype = RONDO_DTYPE_F64, .shape = row, .data = x}};
     OK(rondo_executor_run(w->executor, &feed, 1, fetches, 2));
     const double *made = fetches[0].tensor.data;
     double sum = 0.0;
@@ -176,8 +176,7 @@ static void turns(void **state) {
     OK(rondo_builder_add_output(body, "goes", NULL));
     OK(rondo_builder_add_output(body, "h2", NULL));
     OK(rondo_builder_add_output(body, "sine", NULL));
-    const rondo_attribute attribute = {
-        .name = "body", .kind = RONDO_ATTRIBUTE_GRAPH, .body = body};
+    const rondo_attribute attribute = {.name = "body", .kind = RONDO_ATTRIBUTE_GRAPH, .body = body};
     const rondo_builder_node_options options = {
         .struct_size = sizeof options, .attributes = &attribute, .attribute_count = 1};
     OK(rondo_builder_add_node(b, "Loop", (const char *[]){"count", "", "x"}, 3,
@@ -307,7 +306,8 @@ static void ops_of_users(void **state) {
         EXPECT(UNSUPPORTED, "test.gradient.Cube",
                rondo_builder_add_gradients(b, "y", (const char *[]){"x"}, (const char *[]){"dx"}, 1,
                                            NULL));
-        EXPECT(INVALID, "Cone", rondo_op_set_gradient("test.gradient", "Cone", cube_gradient, NULL));
+        EXPECT(INVALID, "Cone",
+               rondo_op_set_gradient("test.gradient", "Cone", cube_gradient, NULL));
         OK(rondo_op_set_gradient("test.gradient", "Cube", cube_gradient, &three));
     }
     EXPECT(INVALID, "already", rondo_op_set_gradient("test.gradient", "Cube", cube_gradient, NULL));
@@ -389,14 +389,10 @@ static void of_what_is_read_back(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(branches),
-        cmocka_unit_test(turns),
-        cmocka_unit_test(scans),
-        cmocka_unit_test(drops_what_it_dropped),
-        cmocka_unit_test(ops_of_users),
-        cmocka_unit_test(computed_once_more),
-        cmocka_unit_test(kinks),
-        cmocka_unit_test(of_what_is_read_back),
+        cmocka_unit_test(branches),     cmocka_unit_test(turns),
+        cmocka_unit_test(scans),        cmocka_unit_test(drops_what_it_dropped),
+        cmocka_unit_test(ops_of_users), cmocka_unit_test(computed_once_more),
+        cmocka_unit_test(kinks),        cmocka_unit_test(of_what_is_read_back),
     };
     return ON_DEVICES(tests);
 }
