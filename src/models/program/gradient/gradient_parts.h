@@ -69,12 +69,22 @@ void rondo__gradient_add(rondo__gradient *g, int32_t value, int32_t change);
 // Output `index` of a node that did not name it, which it does from now on.
 int32_t rondo__gradient_take_output(rondo__gradient *g, const rondo__gradient_call *call,
                                     size_t index, rondo_dtype dtype);
+// Fails for node `n`: "no gradient for op NAME with DETAIL".
+rondo_status rondo__gradient_fail_node(const rondo__gradient *g, size_t n, const char *detail);
 // Fails: "no gradient for NAME with DETAIL".
 void rondo__gradient_refuse(rondo__gradient *g, const rondo__gradient_call *call,
                             const char *detail);
 
 // ---- what is known of values
 
+// Whether gradients may be of this type; NONE: perhaps.
+bool rondo__gradient_is_real(rondo_dtype dtype);
+// The same as rondo__gradient_info without looking at nodes that were appended since; the constant's
+// pointer is good until values are added.
+void rondo__gradient_get_info(const rondo__gradient *g, int32_t value,
+                              rondo__tensor_info *out_info);
+// Looks at node `n` again, which has changed.
+rondo_status rondo__gradient_visit(rondo__gradient *g, size_t n);
 const rondo__tensor_info *rondo__gradient_info(rondo__gradient *g, int32_t value);
 // -1 where it is not known.
 int32_t rondo__gradient_rank(rondo__gradient *g, int32_t value);
