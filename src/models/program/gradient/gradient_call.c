@@ -144,3 +144,12 @@ int32_t rondo__gradient_take_output(rondo__gradient *g, const rondo__gradient_ca
     g->status = g->status == RONDO_STATUS_OK ? rondo__gradient_visit(g, call->index) : g->status;
     return value;
 }
+
+int32_t rondo__gradient_need_rank(rondo__gradient *g, const rondo__gradient_call *call,
+                                  int32_t value) {
+    const int32_t rank = rondo__gradient_rank(g, value);
+    if (rank < 0) {
+        rondo__gradient_refuse(g, call, "an input whose rank is not known");
+    }
+    return rank;
+}

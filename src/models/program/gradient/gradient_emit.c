@@ -184,15 +184,6 @@ int64_t rondo__gradient_extent(rondo__gradient *g, int32_t value, int32_t axis) 
                : -1;
 }
 
-int32_t rondo__gradient_need_rank(rondo__gradient *g, const rondo__gradient_call *call,
-                                  int32_t value) {
-    const int32_t rank = rondo__gradient_rank(g, value);
-    if (rank < 0) {
-        rondo__gradient_refuse(g, call, "an input whose rank is not known");
-    }
-    return rank;
-}
-
 int32_t rondo__gradient_read_ints(rondo__gradient *g, int32_t value, int64_t *out_values,
                                   size_t capacity) {
     const rondo_tensor *tensor = rondo__gradient_info(g, value)->constant;
