@@ -227,6 +227,18 @@ def make_classes(models, arrays):
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     with open(os.path.join(models, "classes.onnx"), "wb") as file:
         file.write(model.SerializeToString())
+    # out = x^3 + the slope of x^3 at p
+    nodes = [helper.make_node("Mul", ["x", "x"], ["s"]), helper.make_node("Mul", ["s", "x"], ["c"]),
+             helper.make_node("Gradient", ["p"], ["d"], xs=["x"], y="c",
+                              domain="ai.onnx.preview.training"),
+             helper.make_node("Add", ["c", "d"], ["out"])]
+    graph = helper.make_graph(
+        nodes, "gradient", [helper.make_tensor_value_info(name, real, [1, 3]) for name in "xp"],
+        [helper.make_tensor_value_info("out", real, [1, 3])])
+    model = helper.make_model(graph, ir_version=8, opset_imports=[
+        helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.preview.training", 1)])
+    with open(os.path.join(models, "gradient.onnx"), "wb") as file:
+        file.write(model.SerializeToString())
     numpy.savez(os.path.join(arrays, "classes.npz"), x=x, y=y)
     numpy.savez(os.path.join(arrays, "classes_rows.npz"), x=x, t=numpy.eye(3, dtype="float32")[y])
     y[17] = 3

@@ -28,6 +28,10 @@ cmp -s "$work/whole.onnx" "$work/part.onnx" || fail "a resumed training came to 
 train 0 --graphs off --epochs 7 --batch 40 --output "$work/eager.onnx"
 cmp -s "$work/whole.onnx" "$work/eager.onnx" || fail "an eager training came to something else"
 
+# ONNX's own Gradient, at another point than y is computed at.
+expect_status 0 run "$here/models/gradient.onnx" --device host --input "x=$here/arrays/x.npy" --input "p=$here/arrays/y.npy"
+expect_text 'values 1.75 -7.25 75'
+
 # Ctrl-C keeps the work. (Children of a script ignore SIGINT unless they say otherwise.)
 if command -v python3 >/dev/null; then
     check_count=$((check_count + 1))

@@ -100,6 +100,8 @@ static rondo_status copy_node(rondo_program *program, size_t n, int32_t *map) {
         if (output >= 0) {
             status =
                 rondo__program_add_value(program, program->values[output].name, &lists[inputs + i]);
+        }
+        if (output >= 0 && status == RONDO_STATUS_OK) {
             program->values[lists[inputs + i]].dtype = program->values[output].dtype;
             map[output] = lists[inputs + i];
         }
