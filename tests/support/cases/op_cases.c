@@ -748,15 +748,19 @@ static void issue_all(rondo_stream *stream, const char *filter, op_case_values v
     }
 }
 
+void op_cases_visit_one(const op_case *source, op_case_visitor visit, void *user_data) {
+    parsed_case parsed;
+    if (parse_case(source, RONDO_DTYPE_F32, OP_CASE_PLAIN, &parsed)) {
+        visit(user_data, &parsed.op, parsed.inputs, parsed.is_known, parsed.input_count,
+              parsed.output_count);
+        free_case(&parsed);
+    }
+}
+
 void op_cases_visit(op_case_visitor visit, void *user_data) {
     const op_case *source;
     for (size_t i = 0; (source = get_case(OP_CASE_PLAIN, i)) != NULL; i++) {
-        parsed_case parsed;
-        if (parse_case(source, RONDO_DTYPE_F32, OP_CASE_PLAIN, &parsed)) {
-            visit(user_data, &parsed.op, parsed.inputs, parsed.is_known, parsed.input_count,
-                  parsed.output_count);
-            free_case(&parsed);
-        }
+        op_cases_visit_one(source, visit, user_data);
     }
 }
 

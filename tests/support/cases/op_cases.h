@@ -88,6 +88,8 @@ typedef void (*op_case_visitor)(void *user_data, const struct rondo__op *op,
                                 const struct rondo_tensor *inputs, const bool *is_known,
                                 size_t input_count, size_t output_count);
 void op_cases_visit(op_case_visitor visit, void *user_data);
+// The same for one case, of any list.
+void op_cases_visit_one(const op_case *source, op_case_visitor visit, void *user_data);
 
 struct rondo_stream;
 
