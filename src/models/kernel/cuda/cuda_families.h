@@ -75,6 +75,7 @@
     X(dropout)                   \
     X(conv_transpose)            \
     X(attention)                 \
+    X(attention_form)            \
     X(quantize)                  \
     X(dequantize)                \
     X(dynamic_quantize)          \

@@ -17,6 +17,8 @@ typedef struct family_entry {
 #define FUSED(name_, family) \
     { "rondo", name_, rondo__cuda_prepare_##family }
 
+#define MICROSOFT(name_, family) \
+    { "com.microsoft", name_, rondo__cuda_prepare_##family }
 #define TRAINING(name_, family) \
     { "ai.onnx.preview.training", name_, rondo__cuda_prepare_##family }
 
@@ -186,11 +188,16 @@ static const family_entry family_entries[] = {
     FUSED("MatMul", matmul),
     FUSED("NormMatMul", norm_product),
     FUSED("Attention", attention),
+    ENTRY("Attention", attention_form),
+    MICROSOFT("Attention", attention_form),
+    MICROSOFT("DecoderMaskedMultiHeadAttention", attention_form),
+    MICROSOFT("GroupQueryAttention", attention_form),
+    MICROSOFT("MultiHeadAttention", attention_form),
     // 8-bit integers
     ENTRY("ConvInteger", conv_integer),
     ENTRY("DequantizeLinear", dequantize),
     ENTRY("DynamicQuantizeLinear", dynamic_quantize),
-    {"com.microsoft", "DynamicQuantizeLSTM", rondo__cuda_prepare_quantize_lstm},
+    MICROSOFT("DynamicQuantizeLSTM", quantize_lstm),
     ENTRY("MatMulInteger", matmul_integer),
     ENTRY("QLinearConv", qlinear_conv),
     ENTRY("QLinearMatMul", qlinear_matmul),
@@ -217,6 +224,7 @@ static const family_entry family_entries[] = {
 
 #undef ENTRY
 #undef FUSED
+#undef MICROSOFT
 #undef TRAINING
 
 // ---- preparing --------------------------------------------------------------------------------
@@ -244,7 +252,9 @@ static bool has_empty_input(const rondo__kernel_request *request) {
 
 // Whose kernels know what none of the elements come to.
 static bool takes_empty_input(const char *name) {
-    static const char *const families[] = {"Concat", "Pad", "CenterCropPad", "Scatter", "Reduce"};
+    static const char *const families[] = {"Concat",    "Pad",        "CenterCropPad", "Scatter",
+                                           "Reduce",    "Attention",  "GroupQuery",    "MultiHead",
+                                           "DecoderMasked"};
     for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
         if (strncmp(name, families[i], strlen(families[i])) == 0) {
             return true;

@@ -56,6 +56,11 @@ static const table_entry table[] = {
     {"", "GRU", rondo__host_prepare_recurrent},
     {"", "RNN", rondo__host_prepare_recurrent},
     {"", "LRN", rondo__host_prepare_lrn},
+    {"", "Attention", rondo__host_prepare_attention},
+    {"com.microsoft", "Attention", rondo__host_prepare_attention},
+    {"com.microsoft", "DecoderMaskedMultiHeadAttention", rondo__host_prepare_attention},
+    {"com.microsoft", "GroupQueryAttention", rondo__host_prepare_attention},
+    {"com.microsoft", "MultiHeadAttention", rondo__host_prepare_attention},
     {"", "MatMulInteger", rondo__host_prepare_byte_product},
     {"", "QLinearMatMul", rondo__host_prepare_byte_product},
     {"", "ConvInteger", rondo__host_prepare_byte_convolution},
@@ -75,10 +80,12 @@ static bool is_empty(const rondo__tensor_info *info) {
     return info->dtype != RONDO_DTYPE_NONE && rondo_shape_get_count(&info->shape) == 0;
 }
 
-// Of Resize, a known input without elements is an absent one (older exporters write roi so).
+// Of Resize, a known input without elements is an absent one (older exporters write roi so). Of
+// attention, a past without rows is none.
 static bool counts_as_absent(const rondo__kernel_request *request, size_t input) {
-    return input > 0 && request->inputs[input].constant != NULL &&
-           strcmp(request->op->def->name, "Resize") == 0;
+    const char *name = request->op->def->name;
+    return (input > 0 && request->inputs[input].constant != NULL && strcmp(name, "Resize") == 0) ||
+           (input > 2 && strstr(name, "Attention") != NULL);
 }
 
 // Tensors without elements may have no address either. So the kernels of the table never see one:

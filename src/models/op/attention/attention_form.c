@@ -142,9 +142,8 @@ static int64_t get_place(const arrays *x, const rondo__attention_extent *e, int6
         return e->place + row;
     }
     const rondo_tensor *places = x->compute->inputs[f->places];
-    const bool is_first = rondo_shape_get_count(&places->shape) == 1;
-    return is_first ? rondo__tensor_get_int(places, 0) + row
-                    : rondo__tensor_get_int(places, batch * f->fresh + row);
+    return f->has_one_place ? rondo__tensor_get_int(places, 0) + row
+                            : rondo__tensor_get_int(places, batch * f->fresh + row);
 }
 
 static rondo_status turn_row(arrays *x, double *row, int64_t place) {
@@ -270,8 +269,8 @@ static double get_score(arrays *x, int64_t batch, int64_t head, int64_t row, int
     if (f->mask.input >= 0 && key < f->mask_columns) {
         const double added = get_input(x, f->mask.input)[find(&f->mask.at, batch, head, row) +
                                                          key * f->mask.at.column];
-        if (f->mask_is_bool && added == 0.0) {
-            return -(double)INFINITY;
+        if (f->mask_is_bool ? added == 0.0 : added == -(double)INFINITY) {
+            return -(double)INFINITY;  // whatever the score is, NaN too
         }
         score += f->mask_is_bool ? 0.0 : added;
     }

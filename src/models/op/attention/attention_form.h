@@ -75,6 +75,7 @@ typedef struct rondo__attention_form {
     int64_t turned;                  // elements of a row
     int64_t angle_rows;              // of cosines and sines
     bool is_interleaved;
+    bool has_one_place;  // `places` holds that of row 0
     // which keys a row sees
     rondo__attention_lengths lengths;
     int32_t lengths_input;

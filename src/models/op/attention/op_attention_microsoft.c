@@ -193,6 +193,7 @@ static rondo_status read_angles(const node *n) {
             return fail_input(n, 9, "[batch, rows]");
         }
         f->places = 9;
+        f->has_one_place = rondo_shape_get_count(get_shape(n, 9)) == 1;
     }
     return RONDO_STATUS_OK;
 }
