@@ -664,8 +664,7 @@ static void run_case(rondo_stream *stream, run_mode mode, const op_case *source,
             (void)snprintf(message, sizeof(message), "the case cannot be read");
         }
         const bool is_excused =
-            result == FAILED_AS_KNOWN ||
-            (result == FAILED && has_float && is_attention(source));
+            result == FAILED_AS_KNOWN || (result == FAILED && has_float && is_attention(source));
         if (result == FAILED || result == FAILED_AS_KNOWN) {
             result = is_excused && how == OP_CASE_NOT_FINITE ? FAILED_AS_KNOWN : FAILED;
         }
@@ -689,12 +688,9 @@ static const op_case *get_case(op_case_values values, size_t index) {
     const struct {
         const op_case *cases;
         size_t count;
-    } lists[] = {{op_cases, op_case_count},
-                 {op_product_cases, op_product_case_count},
-                 {op_norm_cases, op_norm_case_count},
-                 {op_attention_cases, op_attention_case_count},
-                 {op_byte_cases, op_byte_case_count},
-                 {op_counted_cases, op_counted_case_count}};
+    } lists[] = {{op_cases, op_case_count},           {op_product_cases, op_product_case_count},
+                 {op_norm_cases, op_norm_case_count}, {op_attention_cases, op_attention_case_count},
+                 {op_byte_cases, op_byte_case_count}, {op_counted_cases, op_counted_case_count}};
     if (values == OP_CASE_LONG) {
         return index < op_long_case_count ? &op_long_cases[index] : NULL;
     }

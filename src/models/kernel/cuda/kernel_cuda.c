@@ -261,9 +261,9 @@ static bool has_empty_input(const rondo__kernel_request *request) {
 
 // Whose kernels know what none of the elements come to.
 static bool takes_empty_input(const char *name) {
-    static const char *const families[] = {"Concat",    "Pad",        "CenterCropPad", "Scatter",
-                                           "Reduce",    "Attention",  "GroupQuery",    "MultiHead",
-                                           "DecoderMasked"};
+    static const char *const families[] = {"Concat",     "Pad",       "CenterCropPad",
+                                           "Scatter",    "Reduce",    "Attention",
+                                           "GroupQuery", "MultiHead", "DecoderMasked"};
     for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
         if (strncmp(name, families[i], strlen(families[i])) == 0) {
             return true;

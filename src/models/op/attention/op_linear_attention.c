@@ -29,7 +29,8 @@ rondo_status rondo__linear_attention_read(const rondo__op *op, const rondo_shape
         .kv_heads = rondo__op_get_int(op, "kv_num_heads", 0),
     };
     if (f.heads < 1 || f.kv_heads < 1 || f.heads % f.kv_heads != 0) {
-        return RONDO_OP_FAIL(op, BAD_DATA, "%lld heads of key and value do not divide %lld of query",
+        return RONDO_OP_FAIL(op, BAD_DATA,
+                             "%lld heads of key and value do not divide %lld of query",
                              (long long)f.kv_heads, (long long)f.heads);
     }
     const char *rule = rondo__op_get_string(op, "update_rule", "gated_delta");
@@ -47,7 +48,8 @@ rondo_status rondo__linear_attention_read(const rondo__op *op, const rondo_shape
     f.rows = q->extent[1];
     f.width = q->extent[2] / f.heads;
     f.v_width = v->extent[2] / f.kv_heads;
-    f.decay_width = decay != NULL && decay->rank == 3 && decay->extent[2] != f.kv_heads ? f.width : 1;
+    f.decay_width =
+        decay != NULL && decay->rank == 3 && decay->extent[2] != f.kv_heads ? f.width : 1;
     f.has_betas = beta != NULL && beta->rank == 3 && beta->extent[2] != 1;
     const float scale = rondo__op_get_float(op, "scale", 0.0f);
     f.scale = scale != 0.0f ? scale : 1.0f / sqrtf((float)(f.width > 0 ? f.width : 1));
@@ -79,8 +81,8 @@ static rondo_status infer_linear(rondo__infer *infer) {
     RETURN_IF_ERROR(check_rows(infer, 2, &f, f.kv_heads * f.v_width, "as many rows as of query"));
     RETURN_IF_ERROR(check_rows(infer, 4, &f, f.kv_heads * f.decay_width,
                                "a decay for each head or each key's element"));
-    RETURN_IF_ERROR(check_rows(infer, 5, &f, f.has_betas ? f.kv_heads : 1,
-                               "one beta, or one for each head"));
+    RETURN_IF_ERROR(
+        check_rows(infer, 5, &f, f.has_betas ? f.kv_heads : 1, "one beta, or one for each head"));
     const rondo_shape state = {4, {f.batch, f.kv_heads, f.width, f.v_width}};
     const bool has_past = rondo__infer_has_input(infer, 3);
     if (has_past) {
@@ -154,9 +156,9 @@ static rondo_status compute_linear(rondo__compute *compute) {
     const rondo_tensor *decay = rondo__compute_get_input(compute, 4);
     const rondo_tensor *beta = rondo__compute_get_input(compute, 5);
     rondo__linear_attention f;
-    RETURN_IF_ERROR(rondo__linear_attention_read(
-        compute->op, &inputs[0]->shape, &inputs[2]->shape, decay != NULL ? &decay->shape : NULL,
-        beta != NULL ? &beta->shape : NULL, &f));
+    RETURN_IF_ERROR(rondo__linear_attention_read(compute->op, &inputs[0]->shape, &inputs[2]->shape,
+                                                 decay != NULL ? &decay->shape : NULL,
+                                                 beta != NULL ? &beta->shape : NULL, &f));
     rondo__scratch scratch = {0};
     const int64_t state_count = f.batch * f.kv_heads * f.width * f.v_width;
     linear_arrays x = {

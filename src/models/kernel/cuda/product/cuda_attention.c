@@ -254,9 +254,9 @@ static void add_tensor(rondo__cuda_kernel *kernel, const attention_problem *prob
     rondo__define_int(&defines, "Q_IS_WIDE", is_wide(&a->q, a->width));
     rondo__define_int(&defines, "K_IS_WIDE", is_wide(&a->k, a->width));
     rondo__define_int(&defines, "V_IS_WIDE", is_wide(&a->v, a->v_width));
-    rondo__step *step =
-        rondo__cuda_add_launch(kernel, rondo__cu_attention_tensor, &defines, "attention_tensor",
-                               count_tensor_tiles(problem, w->rows), (uint32_t)get_tensor_warps(w->rows) * 32);
+    rondo__step *step = rondo__cuda_add_launch(
+        kernel, rondo__cu_attention_tensor, &defines, "attention_tensor",
+        count_tensor_tiles(problem, w->rows), (uint32_t)get_tensor_warps(w->rows) * 32);
     if (step != NULL) {
         step->launch.grid[1] = (uint32_t)a->heads;
         step->launch.grid[2] = (uint32_t)a->batch;
@@ -533,10 +533,11 @@ static void write_key(const rondo__cuda_attention *all, char *text, size_t text_
         at += write_strides(text + at, text_bytes - at, strides[i]);
     }
     if (all->group > 1 || sight->is_partial || all->zeroes_empty) {
-        (void)snprintf(text + at, text_bytes - at, " group %lld sees %d%d%d,%lld,%lld cap %d sink %d",
-                       (long long)all->group, (int)sight->is_partial, (int)sight->lengths,
-                       (int)sight->is_causal, (long long)sight->left, (long long)sight->right,
-                       all->softcap > 0.0f, all->has_sink || all->is_smooth);
+        (void)snprintf(text + at, text_bytes - at,
+                       " group %lld sees %d%d%d,%lld,%lld cap %d sink %d", (long long)all->group,
+                       (int)sight->is_partial, (int)sight->lengths, (int)sight->is_causal,
+                       (long long)sight->left, (long long)sight->right, all->softcap > 0.0f,
+                       all->has_sink || all->is_smooth);
     }
 }
 

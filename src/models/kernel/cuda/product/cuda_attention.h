@@ -1,5 +1,5 @@
-// kernel/cuda/product/cuda_attention.h — softmax(scale * q k^T + mask) v for each head, wherever its
-// operands lie: what rondo.Attention and all ops of op/attention come down to.
+// kernel/cuda/product/cuda_attention.h — attention wherever its operands lie, for each head
+// softmax(scale * q k^T + mask) v: what rondo.Attention and the ops of op/attention come down to.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_KERNEL_CUDA_PRODUCT_CUDA_ATTENTION_H
 #define RONDO_KERNEL_CUDA_PRODUCT_CUDA_ATTENTION_H

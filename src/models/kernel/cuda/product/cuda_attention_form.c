@@ -54,14 +54,15 @@ static void push_input(rondo__step *step, int32_t input) {
 static const char *find_refusal(const work *w) {
     const rondo__attention_form *f = &w->form;
     const int64_t limit = RONDO__ATTENTION_COUNT_MAX, rows = f->m * (f->heads / f->kv_heads);
-    const int32_t numbers[] = {f->q.input,      f->k.input, f->v.input, f->past_k.input,
-                               f->past_v.input, f->bias,    f->q_gain,  f->k_gain,
-                               f->cosines,      f->sines,   f->sink};
+    const int32_t numbers[] = {f->q.input,        f->k.input,      f->v.input,      f->past_k.input,
+                               f->past_v.input,   f->bias,         f->norm.gain[0], f->norm.gain[1],
+                               f->angles.cosines, f->angles.sines, f->sink};
     if (!rondo__cuda_is_float(w->dtype)) {
         return "tensors of this type";
     }
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-        if (numbers[i] >= 0 && rondo__cuda_input(w->kernel, (size_t)numbers[i])->dtype != w->dtype) {
+        if (numbers[i] >= 0 &&
+            rondo__cuda_input(w->kernel, (size_t)numbers[i])->dtype != w->dtype) {
             return "tensors of several types";
         }
     }
@@ -74,8 +75,8 @@ static const char *find_refusal(const work *w) {
     }
     return f->width > RONDO__ATTENTION_WIDTH_MAX || f->v_width > RONDO__ATTENTION_WIDTH_MAX
                ? "heads as wide as these"
-           : f->kv_heads > limit || f->batch > limit || rows > INT32_MAX / 2 ||
-                   rows < 1 || f->n < 1 || f->width < 1
+           : f->kv_heads > limit || f->batch > limit || rows > INT32_MAX / 2 || rows < 1 ||
+                   f->n < 1 || f->width < 1
                ? "as many heads, batches or rows"
                : NULL;
 }
@@ -84,9 +85,9 @@ static const char *find_refusal(const work *w) {
 static bool read_form(work *w) {
     const rondo__kernel_request *request = w->kernel->request;
     rondo__attention_form *f = &w->form;
-    if (!rondo__cuda_check(w->kernel, rondo__attention_read(request->op, request->inputs,
-                                                            request->input_count,
-                                                            request->output_count, f))) {
+    if (!rondo__cuda_check(w->kernel,
+                           rondo__attention_read(request->op, request->inputs, request->input_count,
+                                                 request->output_count, f))) {
         return false;
     }
     if (f->n < 0 && rondo__cuda_wants_output(w->kernel, 1)) {
@@ -94,8 +95,8 @@ static bool read_form(work *w) {
         rondo__attention_set_present(f, 1, rondo__cuda_wants_output(w->kernel, 2) ? 2 : -1);
     }
     w->has_mask = f->mask.input >= 0;
-    w->mask_dtype = w->has_mask ? rondo__cuda_input(w->kernel, (size_t)f->mask.input)->dtype
-                                : RONDO_DTYPE_NONE;
+    w->mask_dtype =
+        w->has_mask ? rondo__cuda_input(w->kernel, (size_t)f->mask.input)->dtype : RONDO_DTYPE_NONE;
     const char *refusal = find_refusal(w);
     if (refusal != NULL) {
         rondo__cuda_refuse(w->kernel, refusal);
@@ -138,13 +139,13 @@ static void add_rows(work *w, int which, rondo__address to, const rondo__attenti
     const rondo__attention_operand *from = which == 0 ? &f->q : which == 1 ? &f->k : &f->v;
     const int64_t heads = which == 0 ? f->heads : f->kv_heads, rows = which == 0 ? f->m : f->fresh;
     const bool has_bias = f->bias >= 0 && f->bias_at[which] >= 0, turns = which < 2;
-    const rondo__address bias = rondo__address_offset(
-        rondo__address_input(has_bias ? (size_t)f->bias : 0),
-        has_bias ? (size_t)f->bias_at[which] * w->bytes : 0);
+    const rondo__address bias =
+        rondo__address_offset(rondo__address_input(has_bias ? (size_t)f->bias : 0),
+                              has_bias ? (size_t)f->bias_at[which] * w->bytes : 0);
     rondo__defines defines = {0};
     rondo__define_type(&defines, "T", w->dtype);
     rondo__define_int(&defines, "WIDTH", which == 2 ? f->v_width : f->width);
-    rondo__define_int(&defines, "INTERLEAVED", f->is_interleaved);
+    rondo__define_int(&defines, "INTERLEAVED", f->angles.is_interleaved);
     rondo__cuda_define_sight(&defines, &w->sight);
     rondo__step *step = rondo__cuda_add_launch(
         w->kernel, rondo__cu_attention_rows, &defines, "attention_rows",
@@ -152,10 +153,12 @@ static void add_rows(work *w, int which, rondo__address to, const rondo__attenti
     rondo__step_address(step, find_operand(w, from));
     rondo__step_address(step, to);
     rondo__step_optional(step, has_bias ? &bias : NULL);
-    push_input(step, which == 0 ? f->q_gain : which == 1 ? f->k_gain : RONDO__ATTENTION_ABSENT);
-    push_input(step, turns ? f->cosines : RONDO__ATTENTION_ABSENT);
-    push_input(step, turns ? f->sines : RONDO__ATTENTION_ABSENT);
-    push_input(step, f->places);
+    push_input(step, which == 0   ? f->norm.gain[0]
+                     : which == 1 ? f->norm.gain[1]
+                                  : RONDO__ATTENTION_ABSENT);
+    push_input(step, turns ? f->angles.cosines : RONDO__ATTENTION_ABSENT);
+    push_input(step, turns ? f->angles.sines : RONDO__ATTENTION_ABSENT);
+    push_input(step, f->angles.places);
     rondo__step_int(step, f->batch);
     rondo__step_int(step, heads);
     rondo__step_int(step, rows);
@@ -163,11 +166,11 @@ static void add_rows(work *w, int which, rondo__address to, const rondo__attenti
     rondo__step_int(step, which == 0 ? f->m : f->n);
     push_strides(step, &from->at);
     push_strides(step, at_to);
-    rondo__step_int(step, f->turned);
-    rondo__step_int(step, f->angle_rows);
-    rondo__step_int(step, f->has_one_place);
+    rondo__step_int(step, f->angles.turned);
+    rondo__step_int(step, f->angles.rows);
+    rondo__step_int(step, f->angles.has_one_place);
     rondo__step_int(step, which != 0);
-    rondo__step_float(step, (double)(which == 0 ? f->q_epsilon : f->k_epsilon));
+    rondo__step_float(step, (double)(which == 0 ? f->norm.epsilon[0] : f->norm.epsilon[1]));
     rondo__cuda_push_sight(step, w->kernel, &w->sight);
     rondo__step_faults(step, w->kernel, RONDO__FAULT_INDEX);
 }
@@ -220,7 +223,8 @@ static void place_queries(work *w) {
     const rondo__attention_form *f = &w->form;
     w->q = find_operand(w, &f->q);
     w->at_q = f->q.at;
-    const bool is_made = (f->bias >= 0 && f->bias_at[0] >= 0) || f->q_gain >= 0 || f->cosines >= 0;
+    const bool is_made =
+        (f->bias >= 0 && f->bias_at[0] >= 0) || f->norm.gain[0] >= 0 || f->angles.cosines >= 0;
     if (is_made) {
         rondo__attention_operand to;
         rondo__attention_set_dense(&to, 0, false, f->heads, f->m, f->width);
@@ -240,7 +244,7 @@ static void place_keys(work *w, int which) {
         present->input >= 0 && rondo__cuda_wants_output(w->kernel, (size_t)present->input);
     const bool is_made = is_wanted || past->input >= 0 || f->n != f->fresh ||
                          (f->bias >= 0 && f->bias_at[which] >= 0) ||
-                         (which == 1 && (f->k_gain >= 0 || f->cosines >= 0)) ||
+                         (which == 1 && (f->norm.gain[1] >= 0 || f->angles.cosines >= 0)) ||
                          f->lengths == RONDO__LENGTHS_LAST;
     rondo__address to = find_operand(w, fresh);
     rondo__attention_strides at = fresh->at;
@@ -269,26 +273,25 @@ static void place_keys(work *w, int which) {
 
 static void place_mask(work *w) {
     const rondo__attention_form *f = &w->form;
-    const rondo__address added =
-        rondo__address_input(w->has_mask ? (size_t)f->mask.input : 0);
+    const rondo__address added = rondo__address_input(w->has_mask ? (size_t)f->mask.input : 0);
     w->mask = added;
     w->at_mask = f->mask.at;
-    if (f->padding == RONDO__PADDING_NONE) {
+    if (f->padding.kind == RONDO__PADDING_NONE) {
         return;
     }
     const int64_t heads = w->has_mask && f->mask.at.head != 0 ? f->heads : 1;
     const bool has_rows =
-        f->padding == RONDO__PADDING_SCORES || (w->has_mask && f->mask.at.row != 0);
+        f->padding.kind == RONDO__PADDING_SCORES || (w->has_mask && f->mask.at.row != 0);
     const int64_t rows = has_rows ? f->m : 1, count = f->batch * heads * rows * f->n;
     w->mask = reserve(w, count);
     w->mask_dtype = w->dtype;
     rondo__defines defines = {0};
     rondo__define_type(&defines, "T", w->dtype);
-    rondo__define_int(&defines, "PADDING", f->padding);
+    rondo__define_int(&defines, "PADDING", f->padding.kind);
     rondo__step *step =
         rondo__cuda_add_launch(w->kernel, rondo__cu_attention_rows, &defines, "attention_padding",
                                rondo__cuda_blocks(count), RONDO__CUDA_BLOCK);
-    push_input(step, f->padding_input);
+    push_input(step, f->padding.input);
     rondo__step_optional(step, w->has_mask ? &added : NULL);
     rondo__step_address(step, w->mask);
     rondo__step_int(step, f->batch);
@@ -296,7 +299,7 @@ static void place_mask(work *w) {
     rondo__step_int(step, rows);
     rondo__step_int(step, f->n);
     push_strides(step, &f->mask.at);
-    rondo__step_float(step, (double)f->filter);
+    rondo__step_float(step, (double)f->padding.filter);
     w->has_mask = true;
     w->at_mask = (rondo__attention_strides){heads * rows * f->n, heads > 1 ? rows * f->n : 0,
                                             has_rows ? f->n : 0, 1, 0};
@@ -345,7 +348,7 @@ static void add_scores(work *w) {
     rondo__define_type(&defines, "T", w->dtype);
     rondo__define_int(&defines, "WIDTH", f->width);
     rondo__define_int(&defines, "GROUP", f->heads / f->kv_heads);
-    rondo__define_int(&defines, "KIND", f->scores_kind);
+    rondo__define_int(&defines, "KIND", f->shown.kind);
     rondo__define_int(&defines, "HAS_SOFTCAP", f->softcap > 0.0f);
     rondo__define_int(&defines, "HAS_SINK", f->sink >= 0 ? 1 : f->is_smooth ? 2 : 0);
     rondo__define_int(&defines, "ZEROES_EMPTY", f->empty_is_zero);
@@ -353,13 +356,12 @@ static void add_scores(work *w) {
     if (w->has_mask) {
         rondo__define_type(&defines, "MASK", w->mask_dtype);
     }
-    rondo__step *step =
-        rondo__cuda_add_launch(w->kernel, rondo__cu_attention_rows, &defines, "attention_scores",
-                               lines, RONDO__CUDA_BLOCK);
+    rondo__step *step = rondo__cuda_add_launch(w->kernel, rondo__cu_attention_rows, &defines,
+                                               "attention_scores", lines, RONDO__CUDA_BLOCK);
     rondo__step_address(step, w->q);
     rondo__step_address(step, w->k);
     rondo__step_optional(step, w->has_mask ? &w->mask : NULL);
-    rondo__step_output(step, (size_t)f->scores);
+    rondo__step_output(step, (size_t)f->shown.output);
     rondo__step_int(step, f->batch);
     rondo__step_int(step, f->heads);
     rondo__step_int(step, f->m);
@@ -369,7 +371,7 @@ static void add_scores(work *w) {
     push_strides(step, &w->at_mask);
     rondo__step_float(step, (double)f->scale);
     rondo__step_float(step, (double)f->softcap);
-    rondo__step_float(step, (double)f->unseen);
+    rondo__step_float(step, (double)f->shown.unseen);
     push_input(step, f->sink);
     rondo__cuda_push_sight(step, w->kernel, &w->sight);
 }
@@ -404,7 +406,7 @@ void rondo__cuda_prepare_attention_form(rondo__cuda_kernel *kernel) {
     place_keys(&w, 2);
     place_mask(&w);
     add_attention(&w);
-    if (f->scores >= 0 && rondo__cuda_wants_output(kernel, (size_t)f->scores)) {
+    if (f->shown.output >= 0 && rondo__cuda_wants_output(kernel, (size_t)f->shown.output)) {
         add_scores(&w);
     }
 }

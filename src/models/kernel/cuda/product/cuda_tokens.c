@@ -23,8 +23,8 @@ void rondo__cuda_prepare_rotary(rondo__cuda_kernel *kernel) {
     const bool is_onnx = kernel->request->op->def->domain[0] == '\0';
     const rondo__tensor_info *x = rondo__cuda_input(kernel, 0);
     rondo__rotary f;
-    if (!rondo__cuda_check(kernel, rondo__rotary_read(
-                                       kernel->request->op, &x->shape,
+    if (!rondo__cuda_check(
+            kernel, rondo__rotary_read(kernel->request->op, &x->shape,
                                        &rondo__cuda_input(kernel, is_onnx ? 1 : 2)->shape, &f))) {
         return;
     }
@@ -90,11 +90,12 @@ void rondo__cuda_prepare_linear_attention(rondo__cuda_kernel *kernel) {
     const bool has_past = rondo__cuda_has_input(kernel, 3);
     rondo__linear_attention f;
     if (!rondo__cuda_check(
-            kernel, rondo__linear_attention_read(
-                        kernel->request->op, &q->shape, &rondo__cuda_input(kernel, 2)->shape,
-                        rondo__cuda_has_input(kernel, 4) ? &rondo__cuda_input(kernel, 4)->shape : NULL,
-                        rondo__cuda_has_input(kernel, 5) ? &rondo__cuda_input(kernel, 5)->shape : NULL,
-                        &f))) {
+            kernel,
+            rondo__linear_attention_read(
+                kernel->request->op, &q->shape, &rondo__cuda_input(kernel, 2)->shape,
+                rondo__cuda_has_input(kernel, 4) ? &rondo__cuda_input(kernel, 4)->shape : NULL,
+                rondo__cuda_has_input(kernel, 5) ? &rondo__cuda_input(kernel, 5)->shape : NULL,
+                &f))) {
         return;
     }
     const rondo_dtype state = has_past ? rondo__cuda_input(kernel, 3)->dtype : q->dtype;

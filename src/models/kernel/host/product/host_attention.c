@@ -72,11 +72,11 @@ static rondo__attention_extent get_extent(const attention_run *run, int64_t batc
 static int64_t get_place(const attention_run *run, const rondo__attention_extent *e, int64_t batch,
                          int64_t row) {
     const rondo__attention_form *f = &run->kernel->form;
-    if (f->places < 0) {
+    if (f->angles.places < 0) {
         return e->place + row < e->keys ? e->place + row : 0;
     }
-    const int64_t *places = run->inputs[f->places];
-    return f->has_one_place ? places[0] + row : places[batch * f->fresh + row];
+    const int64_t *places = run->inputs[f->angles.places];
+    return f->angles.has_one_place ? places[0] + row : places[batch * f->fresh + row];
 }
 
 static rondo_status check_data(const attention_run *run) {
@@ -84,22 +84,21 @@ static rondo_status check_data(const attention_run *run) {
     const rondo__op *op = run->kernel->head.op;
     for (int64_t b = 0; b < f->batch && f->lengths != RONDO__LENGTHS_NONE; ++b) {
         const bool is_last = f->lengths == RONDO__LENGTHS_LAST;
-        const int64_t length = is_last
-                                   ? ((const int32_t *)run->inputs[f->lengths_input])[b]
-                                   : ((const int64_t *)run->inputs[f->lengths_input])[b];
+        const int64_t length = is_last ? ((const int32_t *)run->inputs[f->lengths_input])[b]
+                                       : ((const int64_t *)run->inputs[f->lengths_input])[b];
         if (length < (is_last ? -1 : 0) || length > f->n - (is_last ? 1 : 0)) {
             return RONDO_OP_FAIL(op, BAD_DATA,
                                  "batch %lld has length %lld, and there is room for %lld keys",
                                  (long long)b, (long long)length, (long long)f->n);
         }
     }
-    for (int64_t b = 0; b < f->batch && f->cosines >= 0; ++b) {
+    for (int64_t b = 0; b < f->batch && f->angles.cosines >= 0; ++b) {
         const rondo__attention_extent e = get_extent(run, b);
         for (int64_t row = 0; row < f->fresh; ++row) {
             const int64_t at = get_place(run, &e, b, row);
-            if (at < 0 || at >= f->angle_rows) {
+            if (at < 0 || at >= f->angles.rows) {
                 return RONDO_OP_FAIL(op, BAD_DATA, "position %lld is outside [0, %lld)",
-                                     (long long)at, (long long)f->angle_rows);
+                                     (long long)at, (long long)f->angles.rows);
             }
         }
     }
@@ -121,10 +120,10 @@ static place find_operand(const attention_run *run, const rondo__attention_opera
 
 static void turn_row(const attention_run *run, float *row, int64_t at) {
     const rondo__attention_form *f = &run->kernel->form;
-    const int64_t pairs = f->turned / 2;
-    const float *cosines = (const float *)run->inputs[f->cosines] + at * pairs;
-    const float *sines = (const float *)run->inputs[f->sines] + at * pairs;
-    if (!f->is_interleaved) {
+    const int64_t pairs = f->angles.turned / 2;
+    const float *cosines = (const float *)run->inputs[f->angles.cosines] + at * pairs;
+    const float *sines = (const float *)run->inputs[f->angles.sines] + at * pairs;
+    if (!f->angles.is_interleaved) {
         run->kernel->simd->turn(cosines, sines, row, row + pairs, pairs);
         return;
     }
@@ -141,7 +140,9 @@ static void make_row(const attention_run *run, int which, const float *from, int
     const rondo__simd *simd = run->kernel->simd;
     const rondo__attention_form *f = &run->kernel->form;
     const int64_t width = which == 2 ? f->v_width : f->width;
-    const int32_t gain = which == 0 ? f->q_gain : which == 1 ? f->k_gain : RONDO__ATTENTION_ABSENT;
+    const int32_t gain = which == 0   ? f->norm.gain[0]
+                         : which == 1 ? f->norm.gain[1]
+                                      : RONDO__ATTENTION_ABSENT;
     if (f->bias >= 0 && f->bias_at[which] >= 0) {
         const float *bias = (const float *)run->inputs[f->bias] + f->bias_at[which];
         simd->binary[RONDO__SCALAR_Add](from, bias + head * width, to, width);
@@ -151,12 +152,12 @@ static void make_row(const attention_run *run, int which, const float *from, int
     if (gain >= 0) {
         double sum, squares;
         simd->moments(to, width, 0.0f, &sum, &squares);
-        const float epsilon = which == 0 ? f->q_epsilon : f->k_epsilon;
+        const float epsilon = which == 0 ? f->norm.epsilon[0] : f->norm.epsilon[1];
         const float scale = 1.0f / sqrtf((float)(squares / (double)width) + epsilon);
         simd->binary_scalar_b[RONDO__SCALAR_Mul](to, &scale, to, width);
         simd->binary[RONDO__SCALAR_Mul](to, run->inputs[gain], to, width);
     }
-    if (which < 2 && f->cosines >= 0) {
+    if (which < 2 && f->angles.cosines >= 0) {
         turn_row(run, to, at);
     }
 }
@@ -217,7 +218,7 @@ static void make_keys(void *data, int64_t first, int64_t end) {
             copy_past(run, which, batch, head, &e);
             for (int64_t row = 0; row < f->fresh && e.past + row < f->n; ++row) {
                 make_row(run, which, find(&from, batch, head, row), head,
-                         f->cosines >= 0 ? get_place(run, &e, batch, row) : 0,
+                         f->angles.cosines >= 0 ? get_place(run, &e, batch, row) : 0,
                          find(which == 1 ? &run->k : &run->v, batch, head, e.past + row));
             }
         }
@@ -227,12 +228,12 @@ static void make_keys(void *data, int64_t first, int64_t end) {
 // ---- scores -----------------------------------------------------------------------------------
 
 typedef struct seen {
-    int64_t begin, end;
+    int64_t first, end;
 } seen;
 
 static seen get_seen(const attention_run *run, const rondo__attention_extent *e, int64_t row) {
     seen s;
-    rondo__attention_get_sight(&run->kernel->form, e, row % run->kernel->form.m, &s.begin, &s.end);
+    rondo__attention_get_sight(&run->kernel->form, e, row % run->kernel->form.m, &s.first, &s.end);
     return s;
 }
 
@@ -242,25 +243,25 @@ static seen get_all_seen(const attention_run *run, const rondo__attention_extent
     seen all = {INT64_MAX, 0};
     for (int64_t r = row; r < row + count; ++r) {
         const seen s = get_seen(run, e, r);
-        all.begin = s.begin < s.end && s.begin < all.begin ? s.begin : all.begin;
+        all.first = s.first < s.end && s.first < all.first ? s.first : all.first;
         all.end = s.end > all.end ? s.end : all.end;
     }
-    all.begin = all.begin < all.end ? all.begin : all.end;
+    all.first = all.first < all.end ? all.first : all.end;
     return all;
 }
 
 static bool is_padding(const attention_run *run, int64_t batch, int64_t row, int64_t key) {
     const rondo__attention_form *f = &run->kernel->form;
-    const int32_t *padding = run->inputs[f->padding_input];
-    switch (f->padding) {
+    const int32_t *padding = run->inputs[f->padding.input];
+    switch (f->padding.kind) {
         case RONDO__PADDING_ENDS:
             return key >= padding[batch];
         case RONDO__PADDING_RANGES:
             return key >= padding[batch] || key < padding[f->batch + batch];
         case RONDO__PADDING_KEYS:
-            return padding[batch * f->padding_columns + key] == 0;
+            return padding[batch * f->padding.columns + key] == 0;
         default:
-            return padding[(batch * f->m + row) * f->padding_columns + key] == 0;
+            return padding[(batch * f->m + row) * f->padding.columns + key] == 0;
     }
 }
 
@@ -273,15 +274,14 @@ static void add_masks(const attention_run *run, int64_t batch, int64_t head, int
         const int64_t first = batch * at->batch + head * at->head + row * at->row;
         const uint8_t *flags = (const uint8_t *)run->inputs[f->mask.input] + first;
         const float *added = (const float *)run->inputs[f->mask.input] + first;
-        for (int64_t j = s.begin; j < s.end; ++j) {
-            const float value =
-                f->mask_is_bool ? (flags[j * at->column] != 0 ? 0.0f : -INFINITY)
-                                : added[j * at->column];
+        for (int64_t j = s.first; j < s.end; ++j) {
+            const float value = f->mask_is_bool ? (flags[j * at->column] != 0 ? 0.0f : -INFINITY)
+                                                : added[j * at->column];
             scores[j] = value == -INFINITY ? value : scores[j] + value;
         }
     }
-    for (int64_t j = s.begin; f->padding != RONDO__PADDING_NONE && j < s.end; ++j) {
-        scores[j] += is_padding(run, batch, row, j) ? f->filter : 0.0f;
+    for (int64_t j = s.first; f->padding.kind != RONDO__PADDING_NONE && j < s.end; ++j) {
+        scores[j] += is_padding(run, batch, row, j) ? f->padding.filter : 0.0f;
     }
 }
 
@@ -290,8 +290,8 @@ static void weigh(const attention_run *run, int64_t batch, int64_t head, int64_t
                   seen s, float *scores) {
     const rondo__attention_form *f = &run->kernel->form;
     const rondo__simd *simd = run->kernel->simd;
-    const int64_t count = s.end - s.begin;
-    float *own = scores + s.begin;
+    const int64_t count = s.end - s.first;
+    float *own = scores + s.first;
     if (f->softcap > 0.0f) {
         simd->unary[RONDO__SCALAR_Affine](own, own, count, 1.0f / f->softcap, 0.0f);
         simd->unary[RONDO__SCALAR_Tanh](own, own, count, 0.0f, 0.0f);
@@ -310,7 +310,7 @@ static void weigh(const attention_run *run, int64_t batch, int64_t head, int64_t
         const double sum = simd->sum(own, count) + (has_sink ? exp((double)(sink - peak)) : 0.0);
         simd->unary[RONDO__SCALAR_Affine](own, own, count, (float)(1.0 / sum), 0.0f);
     }
-    memset(scores + all.begin, 0, (size_t)(s.begin - all.begin) * sizeof(float));
+    memset(scores + all.first, 0, (size_t)(s.first - all.first) * sizeof(float));
     memset(scores + s.end, 0, (size_t)(all.end - s.end) * sizeof(float));
 }
 
@@ -332,7 +332,7 @@ static void weigh_block(const attention_run *run, const block *b) {
     for (int64_t r = 0; r < b->count; ++r) {
         const int64_t row = b->row + r;
         seen s = get_seen(run, &b->extent, row);
-        s = s.begin < s.end ? s : (seen){b->all.begin, b->all.begin};
+        s = s.first < s.end ? s : (seen){b->all.first, b->all.first};
         weigh(run, b->batch, get_head(run, b, row), row % f->m, b->all, s, b->scores + r * f->n);
     }
 }
@@ -348,7 +348,7 @@ static float *find_y(const attention_run *run, const block *b, int64_t row) {
 static void run_few(const attention_run *run, const block *b) {
     const rondo__attention_form *f = &run->kernel->form;
     const rondo__simd *simd = run->kernel->simd;
-    for (int64_t key = b->all.begin; key < b->all.end; key += KEYS) {
+    for (int64_t key = b->all.first; key < b->all.end; key += KEYS) {
         const int64_t count = b->all.end - key < KEYS ? b->all.end - key : KEYS;
         for (int64_t r = 0; r < b->count; ++r) {
             const int64_t row = b->row + r;
@@ -363,10 +363,10 @@ static void run_few(const attention_run *run, const block *b) {
     for (int64_t r = 0; r < b->count; ++r) {
         memset(find_y(run, b, b->row + r), 0, (size_t)f->v_width * sizeof(float));
     }
-    for (int64_t key = b->all.begin; key < b->all.end; key += KEYS) {
+    for (int64_t key = b->all.first; key < b->all.end; key += KEYS) {
         for (int64_t r = 0; r < b->count; ++r) {
             const seen s = get_seen(run, &b->extent, b->row + r);
-            const int64_t begin = key > s.begin ? key : s.begin;
+            const int64_t begin = key > s.first ? key : s.first;
             const int64_t end = key + KEYS < s.end ? key + KEYS : s.end;
             if (begin < end) {
                 simd->add_rows(b->scores + r * f->n + begin,
@@ -403,8 +403,8 @@ static void pack(void *data, int64_t first, int64_t end) {
                               f->width, e.keys, panel, k + panel * wide * f->width);
         }
         for (int64_t panel = 0; panel < count_panels(kernel, f->v_width); ++panel) {
-            rondo__pack_panel(kernel->simd, find(&run->v, batch, head, 0), run->v.at.row, 1,
-                              e.keys, f->v_width, panel, v + panel * wide * f->n);
+            rondo__pack_panel(kernel->simd, find(&run->v, batch, head, 0), run->v.at.row, 1, e.keys,
+                              f->v_width, panel, v + panel * wide * f->n);
         }
     }
 }
@@ -419,7 +419,7 @@ static void run_many(const attention_run *run, const block *b) {
     const attention_kernel *kernel = run->kernel;
     const rondo__attention_form *f = &kernel->form;
     const int64_t wide = kernel->simd->panel_columns;
-    const int64_t first = b->all.begin / wide * wide;  // keys begin at a panel
+    const int64_t first = b->all.first / wide * wide;  // keys begin at a panel
     const float *k = find_panels(run, b->batch, b->head), *v = k + kernel->k_floats;
     rondo__row_product product = {
         .simd = kernel->simd,
@@ -444,16 +444,16 @@ static void run_many(const attention_run *run, const block *b) {
     }
     weigh_block(run, b);
     product.scale = 1.0f;
-    product.k = b->all.end - b->all.begin;
+    product.k = b->all.end - b->all.first;
     product.n = f->v_width;
-    product.panels = v + b->all.begin * wide;
+    product.panels = v + b->all.first * wide;
     product.panel_step = wide * f->n;
     product.a_row = f->n;
     product.y_row = f->y.at.row;
     for (int64_t r = 0; r < b->count; r += count) {
         count = count_rows_of_head(run, b, r);
         product.m = count;
-        product.a = b->scores + r * f->n + b->all.begin;
+        product.a = b->scores + r * f->n + b->all.first;
         product.y = find_y(run, b, b->row + r);
         rondo__multiply_rows(&product);
     }
@@ -477,7 +477,7 @@ static void run_part(void *data, int64_t first, int64_t end) {
             b.extent = get_extent(run, b.batch);
             b.all = get_all_seen(run, &b.extent, b.row, b.count);
             b.scores = run->work + kernel->part_at + part * kernel->part_floats;
-            if (b.all.begin >= b.all.end) {
+            if (b.all.first >= b.all.end) {
                 for (int64_t r = 0; r < b.count; ++r) {
                     memset(find_y(run, &b, b.row + r), 0, (size_t)f->v_width * sizeof(float));
                 }
@@ -573,10 +573,10 @@ static rondo_status run_attention(rondo__host_kernel *head, const void *const *i
 // ---- preparing --------------------------------------------------------------------------------
 
 static bool is_taken(const rondo__kernel_request *request, const rondo__attention_form *f) {
-    const int32_t numbers[] = {f->q.input,      f->k.input, f->v.input, f->past_k.input,
-                               f->past_v.input, f->bias,    f->q_gain,  f->k_gain,
-                               f->cosines,      f->sines,   f->sink};
-    const int32_t scores = f->scores;
+    const int32_t numbers[] = {f->q.input,        f->k.input,      f->v.input,      f->past_k.input,
+                               f->past_v.input,   f->bias,         f->norm.gain[0], f->norm.gain[1],
+                               f->angles.cosines, f->angles.sines, f->sink};
+    const int32_t scores = f->shown.output;
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; ++i) {
         if (numbers[i] >= 0 && request->inputs[numbers[i]].dtype != RONDO_DTYPE_F32) {
             return false;
@@ -603,22 +603,23 @@ static void plan_stores(attention_kernel *kernel, const rondo__kernel_request *r
                         int64_t *floats) {
     const rondo__attention_form *f = &kernel->form;
     const bool has_bias = f->bias >= 0;
-    kernel->makes_q = (has_bias && f->bias_at[0] >= 0) || f->q_gain >= 0 || f->cosines >= 0;
+    kernel->makes_q =
+        (has_bias && f->bias_at[0] >= 0) || f->norm.gain[0] >= 0 || f->angles.cosines >= 0;
     if (kernel->makes_q) {
         kernel->q_at = reserve(floats, f->batch * f->heads * f->m * f->width);
     }
     for (int which = 1; which <= 2; ++which) {
         const rondo__attention_operand *past = which == 1 ? &f->past_k : &f->past_v;
         const rondo__attention_operand *present = which == 1 ? &f->present_k : &f->present_v;
-        kernel->keeps[which] = present->input >= 0 &&
-                               request->outputs[present->input].dtype != RONDO_DTYPE_NONE;
+        kernel->keeps[which] =
+            present->input >= 0 && request->outputs[present->input].dtype != RONDO_DTYPE_NONE;
         kernel->makes[which] = kernel->keeps[which] || past->input >= 0 || f->n != f->fresh ||
                                f->lengths == RONDO__LENGTHS_LAST ||
                                (has_bias && f->bias_at[which] >= 0) ||
-                               (which == 1 && (f->k_gain >= 0 || f->cosines >= 0));
+                               (which == 1 && (f->norm.gain[1] >= 0 || f->angles.cosines >= 0));
         if (kernel->makes[which] && !kernel->keeps[which]) {
-            kernel->store_at[which] =
-                reserve(floats, f->batch * f->kv_heads * f->n * (which == 1 ? f->width : f->v_width));
+            kernel->store_at[which] = reserve(
+                floats, f->batch * f->kv_heads * f->n * (which == 1 ? f->width : f->v_width));
         }
     }
 }
@@ -626,8 +627,8 @@ static void plan_stores(attention_kernel *kernel, const rondo__kernel_request *r
 static void plan_blocks(attention_kernel *kernel, int64_t *floats) {
     const rondo__attention_form *f = &kernel->form;
     const int64_t heads = f->batch * f->kv_heads, wide = kernel->simd->panel_columns;
-    const double adds = (double)(f->batch * f->heads * f->m) * (double)f->n *
-                        (double)(f->width + f->v_width);
+    const double adds =
+        (double)(f->batch * f->heads * f->m) * (double)f->n * (double)(f->width + f->v_width);
     kernel->rows = f->m * (f->heads / f->kv_heads);
     kernel->has_panels = kernel->rows >= PANEL_ROWS_LEAST;
     kernel->block_rows = kernel->has_panels ? 4 * kernel->simd->tile_rows : kernel->rows;
@@ -667,8 +668,7 @@ rondo_status rondo__host_prepare_attention(const rondo__kernel_request *request,
     int64_t floats = 0;
     RETURN_IF_ERROR(rondo__attention_read(request->op, request->inputs, request->input_count,
                                           request->output_count, &form));
-    if (form.n < 0 && request->output_count > 1 &&
-        request->outputs[1].dtype != RONDO_DTYPE_NONE) {
+    if (form.n < 0 && request->output_count > 1 && request->outputs[1].dtype != RONDO_DTYPE_NONE) {
         form.n = request->outputs[1].shape.extent[2];
         rondo__attention_set_present(&form, 1, request->output_count > 2 ? 2 : -1);
     }
