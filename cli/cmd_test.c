@@ -16,6 +16,7 @@ typedef struct test_settings {
     int dtype;
     uint64_t thread_count;
     uint64_t memory_limit;
+    bool allow_newer_opset;
     double relative;
     double absolute;
     bool is_list_wanted;
@@ -86,6 +87,7 @@ static int test_directories(const test_settings *settings, char *const *director
         .dtype = settings->dtype == 1 ? RONDO_DTYPE_F16 : RONDO_DTYPE_F32,
         .thread_count = (uint32_t)settings->thread_count,
         .memory_limit = settings->memory_limit,
+        .allow_newer_opset = settings->allow_newer_opset,
         .relative = settings->relative,
         .absolute = settings->absolute,
         .place = settings->place,
@@ -141,6 +143,7 @@ static const cli_option test_options[] = {
     {"--threads", "N", CLI_COUNT, offsetof(test_settings, thread_count), NULL,
      "threads for one op on the host, 1 to 1024\n(default: see rondo help environment)"},
     CLI_MEMORY_OPTION_ROW(test_settings, memory_limit),
+    CLI_NEWER_OPTION_ROW(test_settings, allow_newer_opset),
     {"--rtol", "X", CLI_NUMBER, offsetof(test_settings, relative), NULL,
      "allowed error relative to the expected value (0.001, or\nas data.json says; bf16: at least "
      "2^-6)"},

@@ -12,7 +12,7 @@
 
 static bool is_real(rondo_dtype dtype) {
     return dtype == RONDO_DTYPE_F32 || dtype == RONDO_DTYPE_F64 || dtype == RONDO_DTYPE_F16 ||
-           dtype == RONDO_DTYPE_BF16;
+           dtype == RONDO_DTYPE_BF16 || cli_is_narrow_float(dtype);
 }
 
 // Rounds to nearest even; NaN stays NaN.
@@ -36,8 +36,11 @@ static void store_real(rondo_dtype dtype, void *data, size_t index, double value
         case RONDO_DTYPE_BF16:
             ((uint16_t *)data)[index] = bf16_from_float((float)value);
             break;
-        default:
+        case RONDO_DTYPE_F32:
             ((float *)data)[index] = (float)value;
+            break;
+        default:
+            ((uint8_t *)data)[index] = rondo_narrow_from_float(dtype, (float)value);
             break;
     }
 }
@@ -72,7 +75,22 @@ static bool whole_from_real(double value, whole *out_whole) {
     return true;
 }
 
+// Whether a small integer holds the number.
+static bool store_narrow(rondo_dtype dtype, void *data, size_t index, whole value) {
+    enum { BEYOND_ALL = 16 };
+    if (value.magnitude >= BEYOND_ALL) {
+        return false;
+    }
+    const float number = value.is_negative ? -(float)value.magnitude : (float)value.magnitude;
+    const uint8_t bits = rondo_narrow_from_float(dtype, number);
+    ((uint8_t *)data)[index] = bits;
+    return rondo_narrow_to_float(dtype, bits) == number;
+}
+
 static bool store_whole(rondo_dtype dtype, void *data, size_t index, whole value) {
+    if (cli_is_narrow(dtype)) {
+        return store_narrow(dtype, data, index, value);
+    }
     const size_t width = rondo_dtype_get_bytes(dtype);
     const bool is_signed = dtype == RONDO_DTYPE_I8 || dtype == RONDO_DTYPE_I16 ||
                            dtype == RONDO_DTYPE_I32 || dtype == RONDO_DTYPE_I64;

@@ -18,6 +18,7 @@
 #include "file_bytes.h"
 #include "npy_text.h"
 #include "output_file.h"
+#include "tensor_text.h"
 
 enum {
     MAGIC_BYTES = 6,
@@ -40,7 +41,8 @@ static const npy_type types[] = {
     {"i4", "int32", RONDO_DTYPE_I32},   {"i8", "int64", RONDO_DTYPE_I64},
     {"u1", "uint8", RONDO_DTYPE_U8},    {"u2", "uint16", RONDO_DTYPE_U16},
     {"u4", "uint32", RONDO_DTYPE_U32},  {"u8", "uint64", RONDO_DTYPE_U64},
-    {"b1", "bool", RONDO_DTYPE_BOOL},
+    {"b1", "bool", RONDO_DTYPE_BOOL},   {"c8", "complex64", RONDO_DTYPE_C64},
+    {"c16", "complex128", RONDO_DTYPE_C128},
 };
 enum { TYPE_COUNT = sizeof types / sizeof types[0] };
 
@@ -77,10 +79,9 @@ static const char *explain_descr(const char *descr) {
         const char *meaning;
     } kinds[] = {
         {"O", "Python objects (pickled); save an array of numbers"},
-        {"c", "complex numbers; save real and imaginary parts by themselves"},
-        {"f1", "floats of 8 bits, which Rondo does not have; convert them to float32"},
-        {"float8", "floats of 8 bits, which Rondo does not have; convert them to float32"},
-        {"V1", "raw bytes, as NumPy saves float8 and int4; convert them to float32 or int8"},
+        {"c", "complex numbers of more than 128 bits; convert them to complex128"},
+        {"V1", "raw bytes, as NumPy saves float8 and int4, where other numbers are wanted; convert "
+               "them first"},
         {"M", "dates; convert them to numbers"},
         {"m", "spans of time; convert them to numbers"},
         {"f16", "long doubles; convert them to float64"},
@@ -107,7 +108,8 @@ static bool is_quoted(const char *text, const char *word) {
 }
 
 // Sets the type; otherwise *out_reason to what the file holds, or leaves it when that is unclear.
-static bool parse_descr(const char *value, npy_header *header, const char **out_reason) {
+static bool parse_descr(const char *value, rondo_dtype wanted, npy_header *header,
+                        const char **out_reason) {
     if (value[0] == '\'') {
         const bool has_order = value[1] != '\0' && strchr("<>|=", value[1]) != NULL;
         const char *type = value + (has_order ? 2 : 1);
@@ -117,6 +119,10 @@ static bool parse_descr(const char *value, npy_header *header, const char **out_
                 header->dtype = types[i].dtype;
                 return true;
             }
+        }
+        if (is_quoted(type, "V1") && (wanted == RONDO_DTYPE_NONE || cli_is_narrow(wanted))) {
+            header->dtype = wanted == RONDO_DTYPE_NONE ? RONDO_DTYPE_U8 : wanted;
+            return true;
         }
     }
     if (cli_npy_text_parse_descr(value, &header->text)) {
@@ -155,7 +161,8 @@ static bool parse_shape(const char *value, rondo_shape *shape, const char **out_
 }
 
 // *out_reason says what is wrong when the result is false.
-static bool parse_header(const char *text, npy_header *header, const char **out_reason) {
+static bool parse_header(const char *text, rondo_dtype wanted, npy_header *header,
+                         const char **out_reason) {
     const char *descr = find_value(text, "descr");
     const char *order = find_value(text, "fortran_order");
     const char *shape = find_value(text, "shape");
@@ -164,14 +171,16 @@ static bool parse_header(const char *text, npy_header *header, const char **out_
         return false;
     }
     header->is_fortran_order = strncmp(order, "True", 4) == 0;
-    if (!parse_descr(descr, header, out_reason)) {
+    if (!parse_descr(descr, wanted, header, out_reason)) {
         return false;
     }
     return parse_shape(shape, &header->shape, out_reason);
 }
 
 static void swap_bytes(rondo_tensor *tensor) {
-    const size_t width = rondo_dtype_get_bytes(tensor->dtype);
+    // Of complex numbers each part.
+    const size_t width =
+        rondo_dtype_get_bytes(tensor->dtype) / (cli_is_complex(tensor->dtype) ? 2 : 1);
     const size_t byte_count = rondo_tensor_get_bytes(tensor);
     uint8_t *bytes = tensor->data;
     for (size_t start = 0; start + width <= byte_count; start += width) {
@@ -239,7 +248,7 @@ bool cli_npy_is(const uint8_t *bytes, size_t byte_count) {
     return byte_count >= MAGIC_BYTES && memcmp(bytes, magic, MAGIC_BYTES) == 0;
 }
 
-bool cli_npy_parse(const uint8_t *bytes, size_t byte_count, const char *label,
+bool cli_npy_parse(const uint8_t *bytes, size_t byte_count, const char *label, rondo_dtype wanted,
                    rondo_tensor *out_tensor) {
     npy_header header = {.dtype = RONDO_DTYPE_NONE};
     const char *reason = NULL;
@@ -247,7 +256,7 @@ bool cli_npy_parse(const uint8_t *bytes, size_t byte_count, const char *label,
     bool is_done = false;
     memset(out_tensor, 0, sizeof *out_tensor);
     char *text = copy_header_text(bytes, byte_count, &start);
-    if (text == NULL || !parse_header(text, &header, &reason)) {
+    if (text == NULL || !parse_header(text, wanted, &header, &reason)) {
         cli_print_error("%s: %s%s", label,
                         reason != NULL ? "holds " : "not a .npy file of numbers or strings",
                         reason != NULL ? reason : "");
@@ -289,13 +298,13 @@ free_text:
     return is_done;
 }
 
-bool cli_npy_read(const char *path, rondo_tensor *out_tensor) {
+bool cli_npy_read(const char *path, rondo_dtype wanted, rondo_tensor *out_tensor) {
     cli_bytes bytes;
     memset(out_tensor, 0, sizeof *out_tensor);
     if (!cli_bytes_load(path, &bytes)) {
         return false;
     }
-    const bool is_done = cli_npy_parse(bytes.data, bytes.count, path, out_tensor);
+    const bool is_done = cli_npy_parse(bytes.data, bytes.count, path, wanted, out_tensor);
     cli_bytes_free(&bytes);
     return is_done;
 }
@@ -305,7 +314,8 @@ bool cli_npy_read(const char *path, rondo_tensor *out_tensor) {
 // Writes the dictionary, padded with blanks so that the elements start aligned. Returns its length.
 static size_t format_header(const rondo_tensor *tensor, const char *descr, char *buffer,
                             size_t buffer_bytes) {
-    const bool has_byte_order = rondo_dtype_get_bytes(tensor->dtype) > 1;
+    const bool has_byte_order =
+        rondo_dtype_get_bytes(tensor->dtype) > 1 || cli_is_narrow(tensor->dtype);
     size_t length = (size_t)snprintf(buffer, buffer_bytes,
                                      "{'descr': '%c%s', 'fortran_order': False, 'shape': (",
                                      has_byte_order ? '<' : '|', descr);
@@ -337,6 +347,9 @@ bool cli_npy_write(const char *path, const rondo_tensor *tensor) {
         if (types[i].dtype == tensor->dtype) {
             descr = types[i].descr;
         }
+    }
+    if (cli_is_narrow(tensor->dtype)) {
+        descr = "V1";
     }
     if (descr == NULL) {
         cli_print_error("%s: %s has no form in .npy", path, rondo_dtype_get_name(tensor->dtype));

@@ -262,7 +262,8 @@ static uint32_t get_checksum(const uint8_t *bytes, size_t count) {
     return ~sum;
 }
 
-bool cli_npz_read(const cli_npz *npz, const cli_npz_entry *entry, rondo_tensor *out_tensor) {
+bool cli_npz_read(const cli_npz *npz, const cli_npz_entry *entry, rondo_dtype wanted,
+                  rondo_tensor *out_tensor) {
     enum { STORED = 0, DEFLATED = 8 };
     char label[512];
     memset(out_tensor, 0, sizeof *out_tensor);
@@ -300,7 +301,7 @@ bool cli_npz_read(const cli_npz *npz, const cli_npz_entry *entry, rondo_tensor *
     }
     const bool is_done =
         get_checksum(bytes, (size_t)entry->bytes) == entry->checksum
-            ? cli_npy_parse(bytes, (size_t)entry->bytes, label, out_tensor)
+            ? cli_npy_parse(bytes, (size_t)entry->bytes, label, wanted, out_tensor)
             : fail(&named, "the entry's bytes are damaged: its checksum is another");
     free(unpacked);
     return is_done;

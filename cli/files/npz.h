@@ -40,9 +40,10 @@ void cli_npz_close(cli_npz *npz);
 // The entry of this name; NULL when there is none.
 const cli_npz_entry *cli_npz_find(const cli_npz *npz, const char *name);
 
-// Reads one entry. On failure prints why.
+// Reads one entry; `wanted` is as that of cli_npy_parse. On failure prints why.
 //
 // Ownership: free *out_tensor with rondo_tensor_deinit.
-bool cli_npz_read(const cli_npz *npz, const cli_npz_entry *entry, rondo_tensor *out_tensor);
+bool cli_npz_read(const cli_npz *npz, const cli_npz_entry *entry, rondo_dtype wanted,
+                  rondo_tensor *out_tensor);
 
 #endif  // RONDO_CLI_NPZ_H

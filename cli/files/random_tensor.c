@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tensor_text.h"
+
 // SplitMix64: good enough for test data, and the same everywhere.
 // Source: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
 static uint64_t next_random(uint64_t *state) {
@@ -31,7 +33,19 @@ static void store_random(rondo_dtype dtype, void *data, size_t index, uint64_t b
         case RONDO_DTYPE_BF16:
             ((uint16_t *)data)[index] = (uint16_t)(real_bits >> 16);
             break;
+        case RONDO_DTYPE_C64:
+            ((float *)data)[2 * index] = real;
+            ((float *)data)[2 * index + 1] = -real;
+            break;
+        case RONDO_DTYPE_C128:
+            ((double *)data)[2 * index] = (double)real;
+            ((double *)data)[2 * index + 1] = -(double)real;
+            break;
         default: {
+            if (cli_is_narrow_float(dtype)) {
+                ((uint8_t *)data)[index] = rondo_narrow_from_float(dtype, real);
+                break;
+            }
             const size_t width = rondo_dtype_get_bytes(dtype);
             const uint64_t bit = bits >> 63;
             memcpy((char *)data + index * width, &bit, width);

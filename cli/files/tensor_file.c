@@ -56,7 +56,7 @@ static bool complete_shape(const char *path, const cli_tensor_wish *wish, size_t
     const size_t width = rondo_dtype_get_bytes(wish->dtype);
     rondo_shape shape = wish->shape;
     int32_t open_axis = -1;
-    if (!cli_is_number(wish->dtype) || shape.rank < 0) {
+    if ((!cli_is_number(wish->dtype) && !cli_is_complex(wish->dtype)) || shape.rank < 0) {
         cli_print_error(
             "%s: bytes alone do not tell their type and shape, and the model does not "
             "either; give the shape with --shape, or save it as .npy",
@@ -132,7 +132,7 @@ static bool read_archive(const char *path, const cli_bytes *bytes, const char *e
     }
     bool is_done = false;
     if (entry != NULL) {
-        is_done = cli_npz_read(&npz, entry, out_tensor);
+        is_done = cli_npz_read(&npz, entry, wish->dtype, out_tensor);
     } else {
         char names[400];
         list_entries(&npz, names, sizeof names);
@@ -146,7 +146,7 @@ static bool read_archive(const char *path, const cli_bytes *bytes, const char *e
 static bool read_bytes(const char *path, const cli_bytes *bytes, const char *entry_name,
                        const cli_tensor_wish *wish, rondo_tensor *out_tensor) {
     if (cli_npy_is(bytes->data, bytes->count)) {
-        return cli_npy_parse(bytes->data, bytes->count, path, out_tensor);
+        return cli_npy_parse(bytes->data, bytes->count, path, wish->dtype, out_tensor);
     }
     if (cli_npz_is(bytes->data, bytes->count)) {
         return read_archive(path, bytes, entry_name, wish, out_tensor);
@@ -159,7 +159,8 @@ static bool read_bytes(const char *path, const cli_bytes *bytes, const char *ent
 }
 
 // The items of a sequence: 0.npy, 1.npy and so on.
-static bool read_items(const char *path, rondo_tensor *out_tensor) {
+static bool read_items(const char *path, const cli_tensor_wish *wish, rondo_tensor *out_tensor) {
+    const rondo_dtype item = wish->port != NULL ? wish->port->item_dtype[0] : RONDO_DTYPE_NONE;
     rondo_tensor *items = NULL;
     size_t count = 0;
     bool is_fine = true;
@@ -177,7 +178,7 @@ static bool read_items(const char *path, rondo_tensor *out_tensor) {
             is_fine = false;
             break;
         }
-        is_fine = cli_npy_read(file, &items[count]);
+        is_fine = cli_npy_read(file, item, &items[count]);
     }
     if (is_fine && rondo_tensor_init_sequence(items, count, out_tensor) != RONDO_STATUS_OK) {
         cli_fail_about(path, "");
@@ -209,7 +210,7 @@ bool cli_tensor_file_read(const char *path, const cli_tensor_wish *wish, rondo_t
     const bool takes_items =
         wish->dtype == RONDO_DTYPE_SEQUENCE || wish->dtype == RONDO_DTYPE_OPTIONAL;
     if (takes_items && stat(path, &info) == 0 && S_ISDIR(info.st_mode)) {
-        return read_items(path, out_tensor);
+        return read_items(path, wish, out_tensor);
     }
     // "arrays.npz:name", unless there is a file of that name.
     char *file = strdup(path);
@@ -344,7 +345,7 @@ static bool add_archive(cli_tensor_set *set, const char *path, const cli_bytes *
     bool is_done = cli_npz_open(bytes->data, bytes->count, path, &npz);
     for (size_t i = 0; is_done && i < npz.count; i++) {
         rondo_tensor tensor;
-        is_done = cli_npz_read(&npz, &npz.entries[i], &tensor) &&
+        is_done = cli_npz_read(&npz, &npz.entries[i], RONDO_DTYPE_NONE, &tensor) &&
                   add_tensor(set, npz.entries[i].name, strlen(npz.entries[i].name), &tensor);
     }
     cli_npz_close(&npz);

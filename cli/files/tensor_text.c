@@ -44,14 +44,29 @@ double cli_tensor_get_element(const rondo_tensor *tensor, size_t index) {
             return (double)((const uint64_t *)data)[index];
         case RONDO_DTYPE_BOOL:
             return ((const uint8_t *)data)[index] != 0 ? 1.0 : 0.0;
+        case RONDO_DTYPE_C64:
+            return (double)((const float *)data)[2 * index];
+        case RONDO_DTYPE_C128:
+            return ((const double *)data)[2 * index];
         case RONDO_DTYPE_STRING:
         case RONDO_DTYPE_SEQUENCE:
         case RONDO_DTYPE_OPTIONAL:
         case RONDO_DTYPE_NONE:
         case RONDO_DTYPE_COUNT:
             break;
+        default:
+            return (double)rondo_narrow_to_float(tensor->dtype, ((const uint8_t *)data)[index]);
     }
     return 0.0;
+}
+
+rondo_tensor cli_view_parts(const rondo_tensor *tensor) {
+    const rondo_dtype part =
+        tensor->dtype == RONDO_DTYPE_C64 ? RONDO_DTYPE_F32 : RONDO_DTYPE_F64;
+    return (rondo_tensor){
+        .dtype = part,
+        .shape = {.rank = 1, .extent = {2 * rondo_shape_get_count(&tensor->shape)}},
+        .data = tensor->data};
 }
 
 char *cli_tensor_format_element(const rondo_tensor *tensor, size_t index, char *buffer) {
@@ -59,6 +74,10 @@ char *cli_tensor_format_element(const rondo_tensor *tensor, size_t index, char *
         snprintf(buffer, CLI_ELEMENT_BYTES, "%" PRId64, ((const int64_t *)tensor->data)[index]);
     } else if (tensor->dtype == RONDO_DTYPE_U64) {
         snprintf(buffer, CLI_ELEMENT_BYTES, "%" PRIu64, ((const uint64_t *)tensor->data)[index]);
+    } else if (cli_is_complex(tensor->dtype)) {
+        const rondo_tensor parts = cli_view_parts(tensor);
+        snprintf(buffer, CLI_ELEMENT_BYTES, "%.9g%+.9gi", cli_tensor_get_element(&parts, 2 * index),
+                 cli_tensor_get_element(&parts, 2 * index + 1));
     } else {
         // Of 32 bits and fewer a double keeps all of the up to ten digits.
         const bool is_whole = tensor->dtype >= RONDO_DTYPE_I8 && tensor->dtype <= RONDO_DTYPE_U32;
@@ -126,12 +145,13 @@ char *cli_tensor_summarise(const rondo_tensor *tensor, char *buffer, size_t buff
         summarise_items(tensor, (size_t)count, buffer, buffer_bytes);
         return buffer;
     }
+    const bool is_complex = cli_is_complex(tensor->dtype);  // has no order
     double smallest = (double)INFINITY;
     double largest = -(double)INFINITY;
     double sum = 0.0;
     size_t largest_index = 0;
     size_t nan_count = 0;
-    for (size_t i = 0; i < (size_t)count; i++) {
+    for (size_t i = 0; i < (size_t)count && !is_complex; i++) {
         const double value = cli_tensor_get_element(tensor, i);
         if (isnan(value)) {
             nan_count++;
@@ -145,7 +165,7 @@ char *cli_tensor_summarise(const rondo_tensor *tensor, char *buffer, size_t buff
         }
     }
     size_t length = 0;
-    if (nan_count < (size_t)count) {
+    if (nan_count < (size_t)count && !is_complex) {
         snprintf(buffer, buffer_bytes, "min %.6g, mean %.6g, max %.6g (at %zu); ", smallest,
                  sum / (double)((size_t)count - nan_count), largest, largest_index);
         length = strlen(buffer);
@@ -159,7 +179,7 @@ char *cli_tensor_summarise(const rondo_tensor *tensor, char *buffer, size_t buff
         length = strlen(buffer);
         char element[CLI_ELEMENT_BYTES];
         const bool is_whole = tensor->dtype >= RONDO_DTYPE_I8 && tensor->dtype <= RONDO_DTYPE_U64;
-        if (is_whole) {
+        if (is_whole || is_complex) {
             (void)cli_tensor_format_element(tensor, i, element);
         } else {
             snprintf(element, sizeof element, "%.6g", cli_tensor_get_element(tensor, i));
@@ -174,5 +194,17 @@ char *cli_tensor_summarise(const rondo_tensor *tensor, char *buffer, size_t buff
 }
 
 bool cli_is_number(rondo_dtype dtype) {
-    return dtype >= RONDO_DTYPE_F32 && dtype <= RONDO_DTYPE_BOOL;
+    return (dtype >= RONDO_DTYPE_F32 && dtype <= RONDO_DTYPE_BOOL) || cli_is_narrow(dtype);
+}
+
+bool cli_is_complex(rondo_dtype dtype) {
+    return dtype == RONDO_DTYPE_C64 || dtype == RONDO_DTYPE_C128;
+}
+
+bool cli_is_narrow(rondo_dtype dtype) {
+    return dtype >= RONDO_DTYPE_I4 && dtype <= RONDO_DTYPE_F8E8M0;
+}
+
+bool cli_is_narrow_float(rondo_dtype dtype) {
+    return dtype >= RONDO_DTYPE_F4E2M1 && dtype <= RONDO_DTYPE_F8E8M0;
 }

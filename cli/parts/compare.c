@@ -11,7 +11,7 @@
 
 static bool is_real(rondo_dtype dtype) {
     return dtype == RONDO_DTYPE_F32 || dtype == RONDO_DTYPE_F64 || dtype == RONDO_DTYPE_F16 ||
-           dtype == RONDO_DTYPE_BF16;
+           dtype == RONDO_DTYPE_BF16 || cli_is_narrow(dtype);
 }
 
 // |actual - expected|; 0 when both are the same NaN or infinity, infinite when only one is.
@@ -189,6 +189,18 @@ cli_comparison cli_compare(const rondo_tensor *actual, const rondo_tensor *expec
         compare_items(actual, expected, count > 0 ? (size_t)count : 0, tolerance, &result);
     } else if (count > 0 && expected->dtype == RONDO_DTYPE_STRING) {
         compare_strings(actual, expected, (size_t)count, &result);
+    } else if (count > 0 && cli_is_complex(expected->dtype)) {
+        const rondo_tensor actual_parts = cli_view_parts(actual);
+        const rondo_tensor expected_parts = cli_view_parts(expected);
+        compare_reals(&actual_parts, &expected_parts, 2 * (size_t)count, tolerance, &result);
+        if (result.mismatch_count > 0) {
+            const size_t at = result.first_mismatch /= 2;
+            char got_text[CLI_ELEMENT_BYTES];
+            char want_text[CLI_ELEMENT_BYTES];
+            snprintf(result.reason, sizeof result.reason, "element %zu is %s, expected %s", at,
+                     cli_tensor_format_element(actual, at, got_text),
+                     cli_tensor_format_element(expected, at, want_text));
+        }
     } else if (count > 0 && is_real(expected->dtype)) {
         compare_reals(actual, expected, (size_t)count, tolerance, &result);
         if (tolerance->norm > 0.0) {

@@ -103,7 +103,7 @@ int cli_session_begin(const cli_command *command, const cli_model_settings *sett
 // tenths of a second where there is a GPU.
 typedef struct loading {
     const char *path;
-    uint64_t memory_limit;
+    rondo_load_options options;
     bool has_thread;
     pthread_t thread;
     rondo_status status;
@@ -113,7 +113,7 @@ typedef struct loading {
 
 static void *load_file(void *data) {
     loading *l = data;
-    l->status = rondo_program_load_onnx_limited(l->path, l->memory_limit, &l->program);
+    l->status = rondo_program_load_onnx_with(l->path, &l->options, &l->program);
     l->error = *rondo_error_get_last();
     return NULL;
 }
@@ -140,7 +140,7 @@ static bool read_stdin(loading *l) {
     if (!cli_bytes_load(l->path, &bytes)) {
         return false;
     }
-    l->status = rondo_program_parse_onnx(bytes.data, bytes.count, &l->program);
+    l->status = rondo_program_parse_onnx_with(bytes.data, bytes.count, &l->options, &l->program);
     l->error = *rondo_error_get_last();
     cli_bytes_free(&bytes);
     return true;
@@ -206,7 +206,10 @@ static void say_dimensions(const cli_session *session) {
 }
 
 bool cli_session_open(const char *path, const cli_model_settings *settings, cli_session *session) {
-    loading l = {.path = path, .memory_limit = settings->memory_limit};
+    loading l = {.path = path,
+                 .options = {.struct_size = sizeof l.options,
+                             .memory_limit_bytes = settings->memory_limit,
+                             .allow_newer_opset = settings->allow_newer_opset}};
     session->device_info.struct_size = sizeof session->device_info;
     begin_loading(settings->device, &l);
     // What is wrong with the device is said first: a large model is slow to load.

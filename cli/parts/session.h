@@ -22,6 +22,7 @@ typedef struct cli_model_settings {
     int tuning;    // a rondo_tuning
     const char *tuning_file;
     uint64_t memory_limit;  // bytes; 0: the default
+    bool allow_newer_opset;
     uint64_t weight_limit;  // bytes; 0: none
     cli_list dimensions;
     cli_list shapes;
@@ -57,6 +58,9 @@ typedef struct cli_model_settings {
     {"--memory-limit", "SIZE", CLI_BYTES, offsetof(type, field), NULL,                             \
      "memory for loading, for plans and for runs: 512MiB, 4GiB\n(default: in proportion to the "   \
      "model, its inputs and\nthis machine)"}
+#define CLI_NEWER_OPTION_ROW(type, field)                                                          \
+    {"--allow-newer-opset", NULL, CLI_SWITCH, offsetof(type, field), NULL,                         \
+     "read ops of opsets that came later by their newest known\ndefinition"}
 #define CLI_DEVICE_OPTION_ROWS(type, member)                                                       \
     {"--device", "NAME", CLI_TEXT, offsetof(type, member.device), NULL,                            \
      "auto (default: the first usable GPU, otherwise the host),\nhost, or cuda:N"},                \
@@ -77,6 +81,7 @@ typedef struct cli_model_settings {
     {"--tuning-file", "FILE", CLI_TEXT, offsetof(type, member.tuning_file), NULL,                  \
      "what rondo tune found for this model and GPU"},                                              \
     CLI_MEMORY_OPTION_ROW(type, member.memory_limit),                                              \
+    CLI_NEWER_OPTION_ROW(type, member.allow_newer_opset),                                              \
     {"--weight-limit", "SIZE", CLI_BYTES, offsetof(type, member.weight_limit), NULL,               \
      "of weights on a GPU: what exceeds it stays in pinned\nmemory and is brought in each run "    \
      "(default: all\nare on the GPU)"},                                                            \

@@ -116,8 +116,12 @@ static bool open_model(test_case *test) {
     options.place_count = test->settings->place.count;
     options.thread_count = test->settings->thread_count;
     options.memory_limit_bytes = test->settings->memory_limit;
-    if (rondo_program_load_onnx_limited(path, test->settings->memory_limit, &test->program) !=
-            RONDO_STATUS_OK ||
+    const rondo_load_options load = {
+        .struct_size = sizeof load,
+        .memory_limit_bytes = test->settings->memory_limit,
+        .allow_newer_opset = test->settings->allow_newer_opset,
+    };
+    if (rondo_program_load_onnx_with(path, &load, &test->program) != RONDO_STATUS_OK ||
         rondo_executor_create(test->program, test->settings->device, &options, &test->executor) !=
             RONDO_STATUS_OK) {
         return finish_with_record(test->result);

@@ -18,7 +18,8 @@ typedef struct cli_test_settings {
     rondo_dtype dtype;
     uint32_t thread_count;  // 0: the default
     uint64_t memory_limit;  // bytes; 0: the default
-    double relative;        // tolerances; NaN: what the test or ONNX says (test_tolerance.h)
+    bool allow_newer_opset;
+    double relative;  // tolerances; NaN: what the test or ONNX says (test_tolerance.h)
     double absolute;
     size_t data_set_limit;  // 0: all
     cli_list place;         // "pattern=place"

@@ -30,7 +30,7 @@ RONDO_EXTERN_C_BEGIN
 
 enum {
     RONDO_DLPACK_MAJOR = 1,  // the version written here; any minor version of it can be read
-    RONDO_DLPACK_MINOR = 0,
+    RONDO_DLPACK_MINOR = 1,
 };
 
 // Kinds of device that Rondo knows, by the standard's numbers.
@@ -41,7 +41,7 @@ enum {
     RONDO_DLPACK_CUDA_MANAGED = 13,
 };
 
-// Kinds of element, by the standard's numbers. The last five are 8-bit floats.
+// Kinds of element, by the standard's numbers. The last six are floats of 8 and 4 bits.
 enum {
     RONDO_DLPACK_INT = 0,
     RONDO_DLPACK_UINT = 1,
@@ -54,11 +54,13 @@ enum {
     RONDO_DLPACK_FLOAT8_E5M2 = 12,
     RONDO_DLPACK_FLOAT8_E5M2FNUZ = 13,
     RONDO_DLPACK_FLOAT8_E8M0FNU = 14,
+    RONDO_DLPACK_FLOAT4_E2M1FN = 17,
 };
 
 // Flags of the versioned form.
 #define RONDO_DLPACK_FLAG_READ_ONLY UINT64_C(1)
 #define RONDO_DLPACK_FLAG_IS_COPIED UINT64_C(2)
+#define RONDO_DLPACK_FLAG_SUBBYTE_PADDED UINT64_C(4)  // one element of fewer than 8 bits a byte
 
 typedef struct rondo_dlpack_device {  // ABI: fixed; DLDevice
     int32_t type;                     // RONDO_DLPACK_CPU, RONDO_DLPACK_CUDA, ...
@@ -114,8 +116,11 @@ typedef struct rondo_dlpack_info {
 //            Python capsule is renamed to "used_dltensor" by who takes it.)
 // out_info   NULL says that only plain tensors will do: in host memory, writable, of an element
 //            type that Rondo has. With it, every device of the list above is accepted, and 8-bit
-//            floats come as RONDO_DTYPE_U8, bit for bit. What lies on a GPU becomes a device
-//            tensor: that device is opened, and kept.
+//            floats of other kinds come as RONDO_DTYPE_U8, bit for bit. What lies on a GPU becomes
+//            a device tensor: that device is opened, and kept.
+//
+// Elements of fewer than 8 bits are read where they have a byte each, which only the versioned form
+// can say.
 //
 // Shapes:    rank 0 to RONDO_RANK_MAX, row-major without gaps. Strides of extents 1, and those of
 //            empty tensors, do not matter.
@@ -151,7 +156,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_dlpack_get_device(const rondo_device
 //            8-bit float in a tensor of U8, say.
 //
 // Errors:    INVALID (shape, element type, sizes that differ), UNSUPPORTED (strings, sequences and
-//            optionals).
+//            optionals; elements of fewer than 8 bits, which the versioned form has).
 // Ownership: the last owner of *out_managed calls its deleter once.
 // Threads:   safe; the deleter may run on any thread.
 RONDO_API RONDO_MUST_USE rondo_status rondo_tensor_to_dlpack(const rondo_tensor *tensor,
@@ -161,7 +166,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_tensor_to_dlpack(const rondo_tensor 
 
 // The same in the versioned form.
 //
-// flags      RONDO_DLPACK_FLAG_*, passed on.
+// flags      RONDO_DLPACK_FLAG_*, passed on; RONDO_DLPACK_FLAG_SUBBYTE_PADDED is set where it holds.
 //
 // Ownership: the last owner of *out_managed calls its deleter once.
 RONDO_API RONDO_MUST_USE rondo_status rondo_tensor_to_dlpack_versioned(

@@ -4,6 +4,7 @@
 #ifndef RONDO_ONNX_H
 #define RONDO_ONNX_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -43,11 +44,33 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_program_load_onnx_limited(const char
                                                                       uint64_t memory_limit_bytes,
                                                                       rondo_program **out_program);
 
+typedef struct rondo_load_options {
+    size_t struct_size;           // sizeof(rondo_load_options)
+    uint64_t memory_limit_bytes;  // as rondo_program_load_onnx_limited has it; 0: the default
+    // A model of an opset or IR version that came later is not refused: each op is read by its
+    // newest known definition, with a warning. Where the later one differs, results do, too.
+    bool allow_newer_opset;
+} rondo_load_options;
+
+// The same with options; NULL: the defaults.
+//
+// Errors:    as rondo_program_load_onnx_limited, INVALID (options).
+// Ownership: as rondo_program_load_onnx.
+RONDO_API RONDO_MUST_USE rondo_status rondo_program_load_onnx_with(
+    const char *path, const rondo_load_options *options, rondo_program **out_program);
+
 // The same from memory, copied or parsed before the call returns. External data is refused.
 //
 // Errors:    BAD_DATA, UNSUPPORTED.
 RONDO_API RONDO_MUST_USE rondo_status rondo_program_parse_onnx(const void *bytes, size_t byte_count,
                                                                rondo_program **out_program);
+
+// The same with options; NULL: the defaults.
+//
+// Errors:    BAD_DATA, UNSUPPORTED, INVALID (options), NO_MEMORY when the limit is reached.
+RONDO_API RONDO_MUST_USE rondo_status
+rondo_program_parse_onnx_with(const void *bytes, size_t byte_count,
+                              const rondo_load_options *options, rondo_program **out_program);
 
 // One op type that Rondo cannot run: `count` nodes have it. `op` is "" for the ops, taken together,
 // that Rondo has, but not for the version of the opset that the model imports.

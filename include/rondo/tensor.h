@@ -24,6 +24,9 @@
 RONDO_EXTERN_C_BEGIN
 
 // X(name, value, bytes per element, text). Values are permanent; the tool prints and reads text.
+//
+// C64 and C128 are pairs, real part first. I4 to F8E8M0 are narrow: one element a byte, in its low
+// bits. The others are written as 0 and not read; ONNX files pack 2 or 4 elements a byte.
 #define RONDO_DTYPE_MAP(X)                            \
     X(NONE, 0, 0, "none")                             \
     X(F32, 1, 4, "f32")                               \
@@ -41,7 +44,19 @@ RONDO_EXTERN_C_BEGIN
     X(BOOL, 13, 1, "bool")                            \
     X(STRING, 14, sizeof(rondo_string), "string")     \
     X(SEQUENCE, 15, sizeof(rondo_tensor), "sequence") \
-    X(OPTIONAL, 16, sizeof(rondo_tensor), "optional")
+    X(OPTIONAL, 16, sizeof(rondo_tensor), "optional") \
+    X(C64, 17, 8, "c64")                              \
+    X(C128, 18, 16, "c128")                           \
+    X(I4, 19, 1, "i4")                                \
+    X(U4, 20, 1, "u4")                                \
+    X(I2, 21, 1, "i2")                                \
+    X(U2, 22, 1, "u2")                                \
+    X(F4E2M1, 23, 1, "f4e2m1")                        \
+    X(F8E4M3FN, 24, 1, "f8e4m3fn")                    \
+    X(F8E4M3FNUZ, 25, 1, "f8e4m3fnuz")                \
+    X(F8E5M2, 26, 1, "f8e5m2")                        \
+    X(F8E5M2FNUZ, 27, 1, "f8e5m2fnuz")                \
+    X(F8E8M0, 28, 1, "f8e8m0")
 
 typedef int32_t rondo_dtype;
 enum {
@@ -182,6 +197,12 @@ RONDO_API size_t rondo_tensor_get_bytes(const rondo_tensor *tensor);
 // Between IEEE 754 half and single precision; round to nearest even, infinities and NaN kept.
 RONDO_API uint16_t rondo_f16_from_float(float value);
 RONDO_API float rondo_f16_to_float(uint16_t bits);
+
+// Between a narrow element and single precision. A float goes as ONNX's Cast does: nearest even, the
+// limits of an 8-bit float beyond them, upwards to a power of two (F8E8M0), towards zero and
+// wrapped for integers. 0 for other types.
+RONDO_API uint8_t rondo_narrow_from_float(rondo_dtype dtype, float value);
+RONDO_API float rondo_narrow_to_float(rondo_dtype dtype, uint8_t bits);
 
 RONDO_EXTERN_C_END
 

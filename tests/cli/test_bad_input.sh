@@ -18,7 +18,7 @@ done
 # Several missing ops are all named, with how many nodes need them.
 expect_status 1 run "$models/missing_ops.onnx"
 for line in '^rondo: .*missing_ops\.onnx: 3 ops are not supported:$' \
-    '^ +2 nodes  com\.example\.Frobnicate version 1: the op is unknown$' '^ +1 node   Grobnicate version 13: the op is unknown$' \
+    '^ +2 nodes  com\.example\.Frobnicate version 1: the op is unknown: rondo_op_register adds one$' '^ +1 node   Grobnicate version 13: the op is unknown$' \
     '^ +1 node   Relu version 13: attribute speed$'; do
     grep -qE -- "$line" "$work/stderr" || fail "stderr lacks /$line/"
 done
@@ -27,7 +27,10 @@ expect_error 1 'cyclic\.onnx.*(first|second)' run "$models/cyclic.onnx"
 expect_error 1 'dangling\.onnx.*(ghost|haunted)' run "$models/dangling.onnx"
 expect_error 1 'short_weight\.onnx.*"w"' run "$models/short_weight.onnx"
 expect_error 1 'unknown_op\.onnx.*unsupported: op Frobnicate' run "$models/unknown_op.onnx"
-expect_error 1 'future_opset\.onnx.*999' run "$models/future_opset.onnx"
+expect_error 1 'future_opset\.onnx.*opset 999 .*--allow-newer-opset' run "$models/future_opset.onnx"
+expect_status 0 run --device host --allow-newer-opset "$models/future_opset.onnx"
+grep -q 'warning: op Relu version 999 is read as version 28 has it' "$work/stderr" ||
+    fail 'nothing is said of the opset that came later'
 expect_error 1 'missing_weights\.onnx.*no_such_weights\.bin' run "$models/missing_weights.onnx"
 for model in huge_extent overflowing_product wrong_shapes wrong_types; do
     expect_error 1 '.' run "$models/$model.onnx"

@@ -38,7 +38,7 @@ static void expect_entry(const cli_npz *npz, const char *name, const float *valu
     rondo_tensor tensor;
     const cli_npz_entry *entry = cli_npz_find(npz, name);
     assert_non_null(entry);
-    assert_true(cli_npz_read(npz, entry, &tensor));
+    assert_true(cli_npz_read(npz, entry, RONDO_DTYPE_NONE, &tensor));
     assert_int_equal(tensor.dtype, RONDO_DTYPE_F32);
     assert_int_equal(tensor.shape.rank, 2);
     assert_memory_equal(tensor.data, values, 3 * sizeof *values);
@@ -78,7 +78,7 @@ static void read_all(const uint8_t *bytes, size_t count) {
     }
     for (size_t i = 0; i < npz.count; i++) {
         rondo_tensor tensor;
-        if (cli_npz_read(&npz, &npz.entries[i], &tensor)) {
+        if (cli_npz_read(&npz, &npz.entries[i], RONDO_DTYPE_NONE, &tensor)) {
             rondo_tensor_deinit(&tensor);
         }
     }
@@ -134,7 +134,7 @@ static void test_cli_npz__a_checksum_is_checked(void **state) {
             bytes[i] = 0x41;
         }
     }
-    assert_false(cli_npz_read(&npz, entry, &tensor));
+    assert_false(cli_npz_read(&npz, entry, RONDO_DTYPE_NONE, &tensor));
     cli_npz_close(&npz);
     free(bytes);
 }

@@ -457,6 +457,12 @@ static unsigned expect_guest(const capture *c, const graph_model *g, const strea
     return can;
 }
 
+// CUDA has neither host functions nor external events in bodies.
+static bool is_unfit_for_bodies(const content *nodes) {
+    return content_has(nodes, is_of_kind, NODE_HOST) ||
+           content_has(nodes, is_of_kind, NODE_STAMP) || content_has(nodes, is_of_kind, NODE_WAIT);
+}
+
 bool call_add_graph(world *w, const any_call *k) {
     static const char name[] = "rondo_stream_add_graph";
     graph_model *g = pick_graph(w, k->a, GRAPH_READY);
@@ -481,6 +487,8 @@ bool call_add_graph(world *w, const any_call *k) {
         (void)expect(w, status, CAN_STATE, name);
     } else if (content_has(g->nodes, is_of_kind, NODE_CONDITIONAL)) {
         (void)expect(w, status, CAN_UNSUPPORTED, name);
+    } else if (!w->context->is_host && s->frame->parent != NULL && is_unfit_for_bodies(g->nodes)) {
+        (void)expect(w, status, CAN_UNSUPPORTED | (can & CAN_STATE), name);
     } else if (can == CAN_STATE) {
         (void)expect(w, status, CAN_STATE, name);
     } else if (expect_in(w, c, status, can, name)) {

@@ -1,6 +1,7 @@
 // suite_sweep.c — fail the nth over a whole suite.
 //
-//   suite_sweep [--every N [--offset N]] [--every-code] [--device NAME] [--case TEXT] [--verbose]
+//   suite_sweep [--every N [--offset N]] [--alike N] [--every-code] [--device NAME] [--case TEXT]
+//               [--verbose]
 //   suite_sweep --alone KIND N CODE --device NAME --case TEXT    one point, in this process
 //
 // Each case of the conformance suite, and of tests/inside, runs on the fake driver and on the host,
@@ -25,7 +26,8 @@
 // Every call and every allocation of a case is a point, with one of four codes in turn;
 // --every-code takes each with all four. --every N takes each Nth point of the whole suite,
 // beginning at --offset, or at the number of the day, so that N days see all of them; the offset is
-// printed. Of cases with threads, where the nth is another each time, 200 of either kind are
+// printed. Calls that come from one place by one way (the same stack of return addresses), round
+// after round of a loop, are points the first --alike times, and the last. Of cases with threads, where the nth is another each time, 200 of either kind are
 // points. Cases that repeat themselves do so less often here (suite_rounds). The number of points
 // is printed. Why a process each: a case that stops leaves the suite's own state anywhere, and a
 // crash should cost one point and not the sweep.
@@ -33,6 +35,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE  // memfd_create
 #endif
+#include <execinfo.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
@@ -53,9 +56,17 @@ enum {
     POINT_SECONDS_MAX = 10,
     LEFT_MICROSECONDS_MAX = 100 * 1000,  // after a thread of the case has asserted
     SAID_BYTES_MAX = 1 << 16,
+    STACK_MAX = 48,         // return addresses that tell points apart
+    WAYS_MAX = 256 * 1024,  // points of a kind that are looked at so
 };
 
-typedef enum kind { KIND_NONE, KIND_DRIVER, KIND_HEAP } kind;
+typedef enum kind { KIND_NONE, KIND_DRIVER, KIND_HEAP, KIND_COUNT } kind;
+
+// By which way each point came, a hash of its stack.
+typedef struct ways {
+    size_t count;
+    uint64_t hash[WAYS_MAX];
+} ways;
 
 // What a process tells its parent, in shared memory.
 typedef struct outcome {
@@ -82,6 +93,7 @@ typedef struct outcome {
 typedef struct choice {
     size_t every;   // each so many-th point; 1: all
     size_t offset;  // of the first; less than `every`
+    size_t alike;   // points of one way; 0: all
     bool every_code;
     const char *filter;  // part of a case's name; NULL: all
 } choice;
@@ -96,6 +108,7 @@ typedef struct point {
 } point;
 
 static outcome *g_outcome;  // shared
+static ways *g_ways;        // shared: KIND_COUNT of them, of the case's run in which nothing fails
 static int g_said;          // file with what the process printed
 static bool g_is_verbose;
 static size_t g_problem_count;
@@ -115,10 +128,35 @@ static _Atomic(int64_t) heap_countdown;  // allocations until the one that fails
 static atomic_size_t heap_count;
 static atomic_bool heap_has_failed;
 
+static bool is_counting;  // ways, in this process
+
+static void note_way(kind what) {
+    void *stack[STACK_MAX];
+    int depth = backtrace(stack, STACK_MAX);
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (int i = 0; i < depth; ++i) {
+        hash = (hash ^ (uint64_t)(uintptr_t)stack[i]) * UINT64_C(0x100000001b3);
+    }
+    ways *all = &g_ways[what];
+    if (all->count < WAYS_MAX) {
+        all->hash[all->count] = hash;
+    }
+    ++all->count;
+}
+
+static void note_call(void) {
+    if (atomic_load(&heap_is_armed)) {
+        note_way(KIND_DRIVER);
+    }
+}
+
 static bool fail_allocation(void *user_data) {
     (void)user_data;
     if (!atomic_load(&heap_is_armed)) {
         return false;
+    }
+    if (is_counting) {
+        note_way(KIND_HEAP);
     }
     atomic_fetch_add(&heap_count, 1);
     if (atomic_fetch_sub(&heap_countdown, 1) != 0) {
@@ -153,8 +191,9 @@ static void look_at_status(rondo_status status, rondo_status expected, const cha
         return;
     }
     g_outcome->was_said = g_outcome->was_said || status != RONDO_STATUS_OK;
-    // A status that was kept in a variable may be older than the latest record.
-    bool is_call = strchr(call, '(') != NULL;
+    // A status that was kept in a variable may be older than the latest record; driver_...() are a
+    // program's own calls of the driver.
+    bool is_call = strchr(call, '(') != NULL && strncmp(call, "driver_", strlen("driver_")) != 0;
     if (is_call && status != expected && status != RONDO_STATUS_OK &&
         (error->status != status || error->sequence <= last_sequence ||
          error->message[0] == '\0')) {
@@ -223,6 +262,12 @@ static void run_process(const point *p) {
     suite_is_swept = true;
     suite_gate_patience_s = 1;
     size_t calls_before = is_fake ? fake_cuda_count_calls(NULL) : 0;
+    is_counting = p->kind == KIND_NONE;
+    if (is_counting) {
+        void *stack[2];
+        (void)backtrace(stack, 2);  // its first call allocates
+        fake_cuda_set_watch(note_call);
+    }
     arm(p);
     g_outcome->has_stopped = _cmocka_run_group_tests("point", &test, 1, NULL, NULL) != 0;
     disarm(p, calls_before);
@@ -355,6 +400,10 @@ static void judge(const point *p, int status) {
 // Runs one point; the outcome is in *g_outcome.
 static void run_point(const point *p) {
     memset(g_outcome, 0, sizeof *g_outcome);
+    if (p->kind == KIND_NONE) {
+        g_ways[KIND_DRIVER].count = 0;
+        g_ways[KIND_HEAP].count = 0;
+    }
     if (ftruncate(g_said, 0) != 0 || lseek(g_said, 0, SEEK_SET) != 0) {
         perror("suite_sweep");
         exit(1);
@@ -379,6 +428,7 @@ typedef struct totals {
     size_t driver_points;
     size_t heap_points;
     size_t stopped;  // points at which the case stopped
+    size_t alike;    // points that were left out, as they came by a way that had been taken
 } totals;
 
 static void take_point(const point *p, totals *sum) {
@@ -391,8 +441,38 @@ static void take_point(const point *p, totals *sum) {
     sum->stopped += g_outcome->has_stopped;
 }
 
+static int compare_hashes(const void *a, const void *b) {
+    const uint64_t left = g_ways[KIND_NONE].hash[*(const uint32_t *)a];
+    const uint64_t right = g_ways[KIND_NONE].hash[*(const uint32_t *)b];
+    const uint32_t first = *(const uint32_t *)a;
+    const uint32_t second = *(const uint32_t *)b;
+    return left != right ? (left < right ? -1 : 1) : first < second ? -1 : first > second;
+}
+
+// Marks in `is_left_out` the points between the first `alike` of a way and its last.
+static void leave_out_alike(kind what, size_t count, size_t alike, bool *is_left_out) {
+    static uint32_t order[WAYS_MAX];
+    memset(is_left_out, 0, count * sizeof *is_left_out);
+    if (alike == 0 || count != g_ways[what].count) {
+        return;  // threads: the counts differ from run to run
+    }
+    memcpy(g_ways[KIND_NONE].hash, g_ways[what].hash, count * sizeof(uint64_t));
+    const uint64_t *hash = g_ways[KIND_NONE].hash;
+    for (size_t i = 0; i < count; ++i) {
+        order[i] = (uint32_t)i;
+    }
+    qsort(order, count, sizeof *order, compare_hashes);
+    size_t before = 0;  // of the same way
+    for (size_t i = 0; i < count; ++i) {
+        before = i > 0 && hash[order[i]] == hash[order[i - 1]] ? before + 1 : 0;
+        const bool is_last = i + 1 == count || hash[order[i]] != hash[order[i + 1]];
+        is_left_out[order[i]] = before >= alike && !is_last;
+    }
+}
+
 static void sweep_kind(point p, kind what, size_t count, size_t limit, const choice *wanted,
                        totals *sum) {
+    static bool is_left_out[WAYS_MAX];
     static const rondo__cu_result codes[] = {RONDO__CU_ERROR_OUT_OF_MEMORY, RONDO__CU_ERROR_UNKNOWN,
                                              RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED,
                                              RONDO__CU_ERROR_LAUNCH_FAILED};
@@ -403,8 +483,13 @@ static void sweep_kind(point p, kind what, size_t count, size_t limit, const cho
     size_t taken = takes_all ? count : limit;
     size_t code_count = what == KIND_DRIVER && wanted->every_code ? CODE_COUNT : 1;
     p.kind = what;
+    const bool has_ways = takes_all && count <= WAYS_MAX;
+    if (has_ways) {
+        leave_out_alike(what, count, wanted->alike, is_left_out);
+    }
     for (size_t i = 0; i < taken; ++i) {
-        if (number++ % wanted->every != wanted->offset) {
+        if ((has_ways && is_left_out[i]) || number++ % wanted->every != wanted->offset) {
+            sum->alike += has_ways && is_left_out[i];
             continue;
         }
         p.n = takes_all ? i : (2 * i + 1) * count / (2 * taken);
@@ -468,6 +553,8 @@ static bool read_options(int argc, char **argv, choice *out_wanted, const char *
             out_wanted->every = strtoul(argv[++i], NULL, 10);
         } else if (strcmp(argv[i], "--offset") == 0 && i + 1 < argc) {
             offset = strtoul(argv[++i], NULL, 10);
+        } else if (strcmp(argv[i], "--alike") == 0 && i + 1 < argc) {
+            out_wanted->alike = strtoul(argv[++i], NULL, 10);
         } else if (strcmp(argv[i], "--every-code") == 0) {
             out_wanted->every_code = true;
         } else if (strcmp(argv[i], "--verbose") == 0) {
@@ -497,8 +584,8 @@ int main(int argc, char **argv) {
     choice wanted;
     if (!read_options(argc, argv, &wanted, &device)) {
         fprintf(stderr,
-                "usage: suite_sweep [--every N [--offset N]] [--every-code] [--device fake|host] "
-                "[--case TEXT] [--verbose]\n");
+                "usage: suite_sweep [--every N [--offset N]] [--alike N] [--every-code] [--device "
+                "fake|host] [--case TEXT] [--verbose]\n");
         return 2;
     }
     if (wanted.every > 1) {
@@ -506,8 +593,10 @@ int main(int argc, char **argv) {
     }
     g_outcome =
         mmap(NULL, sizeof *g_outcome, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    g_ways = mmap(NULL, KIND_COUNT * sizeof *g_ways, PROT_READ | PROT_WRITE,
+                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     g_said = memfd_create("said", MFD_CLOEXEC);
-    if (g_outcome == MAP_FAILED || g_said < 0) {
+    if (g_outcome == MAP_FAILED || g_ways == MAP_FAILED || g_said < 0) {
         perror("suite_sweep");
         return 1;
     }
@@ -521,9 +610,9 @@ int main(int argc, char **argv) {
         sweep_device(devices[i], &wanted, &sum);
         printf(
             "%s: %zu cases, swept %zu points (%zu driver calls, %zu allocations); the case "
-            "stopped at %zu of them\n",
+            "stopped at %zu of them; %zu that came by a way taken before were left out\n",
             devices[i], sum.cases, sum.driver_points + sum.heap_points, sum.driver_points,
-            sum.heap_points, sum.stopped);
+            sum.heap_points, sum.stopped, sum.alike);
         points += sum.driver_points + sum.heap_points;
     }
     printf("suite_sweep: %zu points, %zu problems, %.1f s\n", points, g_problem_count,

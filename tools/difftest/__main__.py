@@ -32,7 +32,7 @@ def parse_arguments():
     parser.add_argument("--seed", type=int, default=None, help="default: a new one, which is printed")
     parser.add_argument("--first", type=int, default=0, help="index of the first case")
     parser.add_argument("--only", help="SEED:INDEX: one case, told at length")
-    parser.add_argument("--ops", default="", help="only these ops, between commas; then no graphs")
+    parser.add_argument("--ops", default="", help="only these ops or domains, between commas; then no graphs")
     parser.add_argument("--chains", type=float, default=0.25, help="share of graphs of several nodes")
     parser.add_argument("--workers", type=int, default=os.cpu_count())
     parser.add_argument("--nice", type=int, default=10)
@@ -66,7 +66,7 @@ def make_settings(arguments):
     ops = make.list_ops()
     if arguments.ops:
         wanted = set(arguments.ops.split(","))
-        ops = [op for op in ops if op[1] in wanted]
+        ops = [op for op in ops if op[1] in wanted or op[0] in wanted]
         arguments.chains = 1.0 if wanted == {"graphs"} else 0.0
     if arguments.only:
         arguments.seed, arguments.first = (int(part) for part in arguments.only.split(":"))

@@ -6,6 +6,7 @@ import onnx.defs
 
 import chains
 import gen_elementwise, gen_index, gen_layout, gen_matrix, gen_misc, gen_reduce, gen_window  # noqa: F401
+import gen_microsoft  # noqa: F401
 import gen_ml, gen_sequence, gen_string, gen_tree  # noqa: F401
 from draw import Draw, Invalid, Schema
 from registry import GENERATORS
@@ -46,7 +47,7 @@ def make_single(rng, ops):
         versions = [v for v in range(1, 6) if onnx.defs.has(op, v, ML)
                     and not onnx.defs.get_schema(op, v, ML).deprecated]
         version = versions[int(rng.integers(len(versions)))]
-    schema = Schema(op, version, domain)
+    schema = Schema(op, version, domain) if domain in ("", ML) else None
     draw = Draw(rng, opset)
     if domain:
         draw.case.domains[domain] = version

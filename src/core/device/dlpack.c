@@ -18,6 +18,7 @@
 #include "base/memory.h"
 #include "base/write_struct.h"
 #include "tensor/elements.h"
+#include "tensor/narrow.h"
 #include "tensor/storage.h"
 
 _Static_assert(sizeof(rondo_dlpack_device) == 8, "DLDevice");
@@ -43,6 +44,18 @@ static const type_pair type_pairs[] = {
     {RONDO_DTYPE_U8, RONDO_DLPACK_UINT, 8},    {RONDO_DTYPE_U16, RONDO_DLPACK_UINT, 16},
     {RONDO_DTYPE_U32, RONDO_DLPACK_UINT, 32},  {RONDO_DTYPE_U64, RONDO_DLPACK_UINT, 64},
     {RONDO_DTYPE_BOOL, RONDO_DLPACK_BOOL, 8},
+    {RONDO_DTYPE_C64, RONDO_DLPACK_COMPLEX, 64},
+    {RONDO_DTYPE_C128, RONDO_DLPACK_COMPLEX, 128},
+    {RONDO_DTYPE_I4, RONDO_DLPACK_INT, 4},
+    {RONDO_DTYPE_U4, RONDO_DLPACK_UINT, 4},
+    {RONDO_DTYPE_I2, RONDO_DLPACK_INT, 2},
+    {RONDO_DTYPE_U2, RONDO_DLPACK_UINT, 2},
+    {RONDO_DTYPE_F4E2M1, RONDO_DLPACK_FLOAT4_E2M1FN, 4},
+    {RONDO_DTYPE_F8E4M3FN, RONDO_DLPACK_FLOAT8_E4M3FN, 8},
+    {RONDO_DTYPE_F8E4M3FNUZ, RONDO_DLPACK_FLOAT8_E4M3FNUZ, 8},
+    {RONDO_DTYPE_F8E5M2, RONDO_DLPACK_FLOAT8_E5M2, 8},
+    {RONDO_DTYPE_F8E5M2FNUZ, RONDO_DLPACK_FLOAT8_E5M2FNUZ, 8},
+    {RONDO_DTYPE_F8E8M0, RONDO_DLPACK_FLOAT8_E8M0FNU, 8},
 };
 enum { TYPE_PAIR_COUNT = sizeof type_pairs / sizeof *type_pairs };
 
@@ -85,11 +98,19 @@ static bool is_float8(rondo_dlpack_type type) {
     return type.bits == 8 && type.code >= 7 && type.code <= RONDO_DLPACK_FLOAT8_E8M0FNU;
 }
 
-// `are_bytes_welcome`: an 8-bit float may come as U8.
-static rondo_status read_type(rondo_dlpack_type type, bool are_bytes_welcome,
+// `are_bytes_welcome`: an 8-bit float that is no type here may come as U8. `is_padded`: elements of
+// fewer than 8 bits have a byte each.
+static rondo_status read_type(rondo_dlpack_type type, bool are_bytes_welcome, bool is_padded,
                               rondo_dtype *out_dtype) {
     for (size_t i = 0; i < TYPE_PAIR_COUNT && type.lanes == 1; ++i) {
         if (type_pairs[i].code == type.code && type_pairs[i].bits == type.bits) {
+            if (type.bits < 8 && !is_padded) {
+                return RONDO_FAIL_AS(
+                    "rondo_tensor_from_dlpack", UNSUPPORTED,
+                    "the elements, %s of %u bits, are packed; give them a byte each, in the "
+                    "versioned form with RONDO_DLPACK_FLAG_SUBBYTE_PADDED",
+                    get_code_name(type.code), (unsigned)type.bits);
+            }
             *out_dtype = type_pairs[i].dtype;
             return RONDO_STATUS_OK;
         }
@@ -217,16 +238,17 @@ static bool is_on_gpu(rondo_dlpack_device device) {
 }
 
 // What both forms share. Takes nothing; `release` runs only after success.
-static rondo_status import(const rondo_dlpack_tensor *theirs, bool is_read_only, bool is_plain,
+static rondo_status import(const rondo_dlpack_tensor *theirs, uint64_t flags, bool is_plain,
                            void (*release)(void *), void *managed, rondo_tensor *out_tensor) {
     RETURN_IF_ERROR(check_device(theirs->device, is_plain));
-    if (is_plain && is_read_only) {
+    if (is_plain && (flags & RONDO_DLPACK_FLAG_READ_ONLY) != 0) {
         return RONDO_FAIL_AS(
             "rondo_tensor_from_dlpack", INVALID,
             "the tensor is read-only; pass out_info to accept that, or copy it first");
     }
     rondo_dtype dtype = RONDO_DTYPE_NONE;
-    RETURN_IF_ERROR(read_type(theirs->type, !is_plain, &dtype));
+    const bool is_padded = (flags & RONDO_DLPACK_FLAG_SUBBYTE_PADDED) != 0;
+    RETURN_IF_ERROR(read_type(theirs->type, !is_plain, is_padded, &dtype));
     rondo_shape shape;
     RETURN_IF_ERROR(read_shape(theirs, &shape));
     int64_t count = rondo_shape_get_count(&shape);
@@ -288,7 +310,7 @@ rondo_status rondo_tensor_from_dlpack(rondo_dlpack_managed *managed, rondo_tenso
     RETURN_IF_ERROR(clear_results(managed, out_tensor, out_info, __func__));
     rondo_dlpack_info info = {.device = managed->tensor.device, .type = managed->tensor.type};
     RETURN_IF_ERROR(
-        import(&managed->tensor, false, out_info == NULL, release_managed, managed, out_tensor));
+        import(&managed->tensor, 0, out_info == NULL, release_managed, managed, out_tensor));
     if (out_info != NULL) {
         rondo__write_struct(out_info, &info);
     }
@@ -309,7 +331,7 @@ rondo_status rondo_tensor_from_dlpack_versioned(rondo_dlpack_versioned *managed,
                               .type = managed->tensor.type,
                               .is_read_only = is_read_only,
                               .is_copied = (managed->flags & RONDO_DLPACK_FLAG_IS_COPIED) != 0};
-    RETURN_IF_ERROR(import(&managed->tensor, is_read_only, out_info == NULL, release_versioned,
+    RETURN_IF_ERROR(import(&managed->tensor, managed->flags, out_info == NULL, release_versioned,
                            managed, out_tensor));
     if (out_info != NULL) {
         rondo__write_struct(out_info, &info);
@@ -350,7 +372,8 @@ static rondo_status write_type(rondo_dtype dtype, const rondo_dlpack_type *wante
                              rondo_dtype_get_name(dtype));
     }
     if (wanted != NULL) {
-        if (wanted->lanes != 1 || wanted->bits != 8 * rondo_dtype_get_bytes(dtype)) {
+        if (wanted->lanes != 1 || (wanted->bits != 8 * rondo_dtype_get_bytes(dtype) &&
+                                   wanted->bits != rondo__dtype_get_bits(dtype))) {
             return RONDO_FAIL_AS(
                 "rondo_tensor_to_dlpack", INVALID,
                 "elements of %s cannot be given out as %s of %u bits and %u lanes: "
@@ -419,6 +442,13 @@ rondo_status rondo_tensor_to_dlpack(const rondo_tensor *tensor, const rondo_dlpa
     exported *block;
     rondo_dlpack_tensor view;
     RETURN_IF_ERROR(export(tensor, device, type, &block, &view));
+    if (view.type.bits < 8) {
+        delete_exported(block);
+        return RONDO_FAIL(UNSUPPORTED,
+                          "elements of %s have a byte each, which this form cannot say; use "
+                          "rondo_tensor_to_dlpack_versioned",
+                          rondo_dtype_get_name(tensor->dtype));
+    }
     block->form.plain =
         (rondo_dlpack_managed){.tensor = view, .context = block, .deleter = delete_plain};
     *out_managed = &block->form.plain;
@@ -436,11 +466,12 @@ rondo_status rondo_tensor_to_dlpack_versioned(const rondo_tensor *tensor,
     exported *block;
     rondo_dlpack_tensor view;
     RETURN_IF_ERROR(export(tensor, device, type, &block, &view));
+    const uint64_t padding = view.type.bits < 8 ? RONDO_DLPACK_FLAG_SUBBYTE_PADDED : 0;
     block->form.versioned = (rondo_dlpack_versioned){.major = RONDO_DLPACK_MAJOR,
                                                      .minor = RONDO_DLPACK_MINOR,
                                                      .context = block,
                                                      .deleter = delete_versioned,
-                                                     .flags = flags,
+                                                     .flags = flags | padding,
                                                      .tensor = view};
     *out_managed = &block->form.versioned;
     return RONDO_STATUS_OK;

@@ -10,6 +10,7 @@
 #include "random/cu/random_numbers.cuh"
 #include "random/generator.h"
 #include "random/generator_state.h"
+#include "tensor/elements.h"
 
 enum {
     BLOCK_THREADS = 256,
@@ -84,7 +85,7 @@ static size_t get_bytes(rondo_dtype dtype) {
     switch (dtype) {
 #define RONDO_RANDOM_BYTES(name, value, bytes, text) \
     case RONDO_DTYPE_##name:                         \
-        return RONDO_DTYPE_##name < RONDO_DTYPE_STRING ? (bytes) : 0;
+        return rondo__dtype_is_plain(dtype) ? (bytes) : 0;
         RONDO_DTYPE_MAP(RONDO_RANDOM_BYTES)
 #undef RONDO_RANDOM_BYTES
         default:

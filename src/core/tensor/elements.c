@@ -11,7 +11,8 @@
 #include "tensor/storage.h"
 
 bool rondo__dtype_is_plain(rondo_dtype dtype) {
-    return dtype > RONDO_DTYPE_NONE && dtype < RONDO_DTYPE_STRING;
+    return (dtype > RONDO_DTYPE_NONE && dtype < RONDO_DTYPE_STRING) ||
+           (dtype > RONDO_DTYPE_OPTIONAL && dtype < RONDO_DTYPE_COUNT);
 }
 
 bool rondo__dtype_is_nested(rondo_dtype dtype) {

@@ -20,7 +20,7 @@
 #include "rondo/status.h"
 #include "rondo/tensor.h"
 
-// Numbers, bool included: bytes that may lie anywhere.
+// Numbers, bool and narrow ones included: bytes that may lie anywhere.
 bool rondo__dtype_is_plain(rondo_dtype dtype);
 // Sequences and optionals.
 bool rondo__dtype_is_nested(rondo_dtype dtype);

@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "executor/foresee.h"
 
-#include <string.h>
-
 #include "base/error.h"
 #include "base/memory.h"
 #include "executor/compile/bodies.h"
@@ -41,8 +39,8 @@ static bool make_first_feeds(const rondo__plan *plan, const rondo__node *node,
                              const rondo__body_view *view, rondo_tensor *feeds,
                              rondo_status *out_status) {
     const rondo_program *body = view->attribute->body;
-    const bool is_loop = strcmp(node->op.def->name, "Loop") == 0;
-    const bool is_scan = strcmp(node->op.def->name, "Scan") == 0;
+    const bool is_loop = node->op.def->id == RONDO__OP_Loop;
+    const bool is_scan = node->op.def->id == RONDO__OP_Scan;
     const int64_t scan_count = is_scan ? rondo__op_get_int(&node->op, "num_scan_inputs", 0) : 0;
     if (((is_loop || is_scan) && body->declared_count != node->explicit_count) ||
         (!is_loop && !is_scan && body->declared_count != 0) || scan_count < 0 ||
@@ -85,7 +83,7 @@ rondo_status rondo__control_plan_body(rondo_executor *executor, const rondo__pla
     rondo__body_view view;
     *out_body = NULL;
     *out_plan = NULL;
-    if (!rondo__body_find(node, name, &view) || rondo__node_is(node, "rondo", "Rest")) {
+    if (!rondo__body_find(node, name, &view) || rondo__node_is(node, RONDO__FUSED_Rest)) {
         return RONDO_STATUS_OK;
     }
     const rondo_program *body = view.attribute->body;

@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel/random_kernel.h"
 
-#include <string.h>
-
 #include "base/error.h"
 #include "base/memory.h"
 #include "op/draws.h"
@@ -54,17 +52,13 @@ static void destroy(rondo__kernel *base) {
     rondo__free(k);
 }
 
-static bool is_named(const rondo__op *op, const char *prefix) {
-    return strncmp(op->def->name, prefix, strlen(prefix)) == 0;
-}
-
 rondo_status rondo__kernel_prepare_random(const rondo__kernel_request *request,
                                           rondo__kernel **out_kernel) {
     const rondo__op *op = request->op;
     if (request->generator == NULL) {
         return RONDO_OP_FAIL(op, INTERNAL, "draws random numbers, and got no generator");
     }
-    if (is_named(op, "Multinomial")) {
+    if (op->def->id == RONDO__OP_Multinomial) {
         return rondo__op_fail_unsupported(op, "there is no kernel; the host draws");
     }
     random_kernel *k = rondo__calloc(1, sizeof *k);
@@ -76,10 +70,10 @@ rondo_status rondo__kernel_prepare_random(const rondo__kernel_request *request,
     const rondo__tensor_info *like = has_output ? &request->outputs[0] : &request->inputs[0];
     k->dtype = like->dtype;
     k->count = (size_t)rondo_shape_get_count(&like->shape);
-    if (is_named(op, "Bernoulli")) {
+    if (op->def->id == RONDO__OP_Bernoulli) {
         k->kind = KIND_BERNOULLI;
         k->in_dtype = request->inputs[0].dtype;
-    } else if (is_named(op, "Dropout")) {
+    } else if (op->def->id == RONDO__OP_Dropout) {
         const bool has_ratio =
             request->input_count > 1 && request->inputs[1].dtype != RONDO_DTYPE_NONE;
         k->kind = KIND_DROPOUT;
@@ -95,7 +89,9 @@ rondo_status rondo__kernel_prepare_random(const rondo__kernel_request *request,
         k->has_mask = request->output_count > 1 && request->outputs[1].dtype != RONDO_DTYPE_NONE;
         status = rondo__op_get_ratio(op, has_ratio ? request->inputs[1].constant : NULL, &k->first);
     } else {
-        k->kind = is_named(op, "RandomNormal") ? KIND_NORMAL : KIND_UNIFORM;
+        k->kind = op->def->id == RONDO__OP_RandomNormal || op->def->id == RONDO__OP_RandomNormalLike
+                      ? KIND_NORMAL
+                      : KIND_UNIFORM;
         rondo__op_get_distribution(op, &k->first, &k->second);
     }
     if (status != RONDO_STATUS_OK) {

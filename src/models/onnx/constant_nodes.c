@@ -9,6 +9,7 @@
 #include "base/log/logging.h"
 #include "base/memory.h"
 #include "onnx/nodes.h"
+#include "onnx/sparse.h"
 
 bool rondo__node_is_constant(const Onnx__NodeProto *node) {
     return node->op_type != NULL && strcmp(node->op_type, "Constant") == 0 &&
@@ -47,19 +48,29 @@ static rondo_status make_strings(int32_t rank, const ProtobufCBinaryData *elemen
     return status;
 }
 
+static rondo_status fail_value(const Onnx__NodeProto *proto, int32_t opset, const char *name,
+                               const char *explanation) {
+    char detail[160];
+    snprintf(detail, sizeof detail, "attribute %.32s is %s", name, explanation);
+    return rondo__node_fail_unsupported(proto, opset, detail);
+}
+
 // Makes the tensor that one attribute of a Constant node describes.
 static rondo_status read_constant(rondo__importer *importer, const Onnx__NodeProto *proto,
                                   int32_t opset, const char *name,
                                   const Onnx__AttributeProto *value, rondo_tensor *out_tensor) {
     if (strcmp(name, "value") == 0 && value->t != NULL) {
         rondo_status status = rondo__tensor_read(&importer->reader, value->t, out_tensor);
-        if (status == RONDO_STATUS_UNSUPPORTED) {
-            char detail[160];
-            snprintf(detail, sizeof detail, "attribute value is %s",
-                     rondo__tensor_explain(value->t));
-            return rondo__node_fail_unsupported(proto, opset, detail);
-        }
-        return status;
+        return status == RONDO_STATUS_UNSUPPORTED
+                   ? fail_value(proto, opset, name, rondo__tensor_explain(value->t))
+                   : status;
+    }
+    if (strcmp(name, "sparse_value") == 0 && value->sparse_tensor != NULL) {
+        rondo_status status =
+            rondo__sparse_read(&importer->reader, value->sparse_tensor, out_tensor);
+        return status == RONDO_STATUS_UNSUPPORTED
+                   ? fail_value(proto, opset, name, rondo__sparse_explain(value->sparse_tensor))
+                   : status;
     }
     if (strcmp(name, "value_float") == 0) {
         return make_list(RONDO_DTYPE_F32, 0, &value->f, 1, out_tensor);

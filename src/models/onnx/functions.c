@@ -12,8 +12,27 @@ enum {
     INLINED_COUNT_MAX = 1 << 20,  // nodes that come out of functions, in all
 };
 
-static char *make_key(const char *domain, const char *name) {
-    return rondo__strformat("%s:%s", rondo__onnx_domain(domain), name);
+static char *make_key(const char *domain, const char *name, const char *overload) {
+    return rondo__strformat("%s:%s:%s", rondo__onnx_domain(domain), name,
+                            overload != NULL ? overload : "");
+}
+
+// What an attribute is where a call leaves it out stands for itself.
+static rondo_status check_defaults(const Onnx__FunctionProto *function) {
+    for (size_t i = 0; i < function->n_attribute_proto; ++i) {
+        const Onnx__AttributeProto *value = function->attribute_proto[i];
+        if (value->name == NULL || value->name[0] == '\0') {
+            return RONDO_FAIL(BAD_DATA, "function \"%.80s\": an attribute's default has no name",
+                              function->name);
+        }
+        if (value->ref_attr_name != NULL && value->ref_attr_name[0] != '\0') {
+            return RONDO_FAIL(BAD_DATA,
+                              "function \"%.80s\": the default of attribute \"%.64s\" refers to "
+                              "another attribute",
+                              function->name, value->name);
+        }
+    }
+    return RONDO_STATUS_OK;
 }
 
 rondo_status rondo__importer_index_functions(rondo__importer *importer) {
@@ -31,7 +50,8 @@ rondo_status rondo__importer_index_functions(rondo__importer *importer) {
         if (function->name == NULL) {
             return RONDO_FAIL(BAD_DATA, "function %zu has no name", i);
         }
-        importer->function_keys[i] = make_key(function->domain, function->name);
+        RETURN_IF_ERROR(check_defaults(function));
+        importer->function_keys[i] = make_key(function->domain, function->name, function->overload);
         if (importer->function_keys[i] == NULL) {
             return RONDO_STATUS_NO_MEMORY;
         }
@@ -56,13 +76,13 @@ void rondo__importer_free_functions(rondo__importer *importer) {
     rondo__namemap_deinit(&importer->functions);
 }
 
-rondo_status rondo__importer_find_function(const rondo__importer *importer, const char *domain,
-                                           const char *name, int32_t *out_function) {
+rondo_status rondo__importer_find_function(const rondo__importer *importer,
+                                           const Onnx__NodeProto *call, int32_t *out_function) {
     *out_function = -1;
     if (importer->model->n_functions == 0) {
         return RONDO_STATUS_OK;
     }
-    char *key = make_key(domain, name);
+    char *key = make_key(call->domain, call->op_type, call->overload);
     if (key == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }

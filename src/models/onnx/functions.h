@@ -11,9 +11,10 @@
 
 RONDO_MUST_USE rondo_status rondo__importer_index_functions(rondo__importer *importer);
 void rondo__importer_free_functions(rondo__importer *importer);
-// *out_function is the index in model->functions; -1 when the model has no such function.
+// *out_function is the index in model->functions of the function that the node calls, by domain,
+// name and overload; -1 when the model has no such function.
 RONDO_MUST_USE rondo_status rondo__importer_find_function(const rondo__importer *importer,
-                                                          const char *domain, const char *name,
+                                                          const Onnx__NodeProto *call,
                                                           int32_t *out_function);
 // Makes the scope in which function `index` is written out for `call`, which stands in `scope`: its
 // inputs and outputs are the caller's values.

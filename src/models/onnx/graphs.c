@@ -9,6 +9,8 @@
 #include "onnx/constant_nodes.h"
 #include "onnx/functions.h"
 #include "onnx/nodes.h"
+#include "onnx/old_broadcast.h"
+#include "onnx/sparse.h"
 #include "onnx/types.h"
 
 // ---- the parts of a graph
@@ -20,28 +22,52 @@ static bool is_empty(const char *name) {
     return name == NULL || name[0] == '\0';
 }
 
-static rondo_status import_initializer(rondo__importer *importer, rondo__scope *scope,
-                                       const Onnx__TensorProto *proto) {
-    if (is_empty(proto->name)) {
-        return RONDO_FAIL(BAD_DATA, "an initializer has no name");
-    }
-    if (rondo__program_find_value(scope->program, proto->name) != RONDO__VALUE_NONE) {
-        return RONDO_FAIL(BAD_DATA, "initializer \"%.80s\" stands there twice", proto->name);
-    }
-    rondo_tensor tensor = {0};
+// Adds the initializer `name`, which was read, or could not be with `status`.
+static rondo_status add_initializer(rondo__scope *scope, const char *name, rondo_status status,
+                                    const char *explanation, rondo_tensor *tensor) {
     int32_t number = RONDO__VALUE_NONE;
-    rondo_status status = rondo__tensor_read(&importer->reader, proto, &tensor);
     if (status == RONDO_STATUS_UNSUPPORTED) {
         // The node that uses it knows better what cannot be done.
-        RETURN_IF_ERROR(rondo__program_add_value(scope->program, proto->name, &number));
-        return rondo__oddities_set(scope->oddities, number, rondo__tensor_explain(proto));
+        RETURN_IF_ERROR(rondo__program_add_value(scope->program, name, &number));
+        return rondo__oddities_set(scope->oddities, number, explanation);
     }
     if (status != RONDO_STATUS_OK) {
         return status;
     }
-    status = rondo__program_add_constant(scope->program, proto->name, &tensor, &number);
-    rondo_tensor_deinit(&tensor);
+    status = rondo__program_add_constant(scope->program, name, tensor, &number);
+    rondo_tensor_deinit(tensor);
     return status;
+}
+
+static rondo_status check_new(const rondo__scope *scope, const char *name) {
+    if (is_empty(name)) {
+        return RONDO_FAIL(BAD_DATA, "an initializer has no name");
+    }
+    if (rondo__program_find_value(scope->program, name) != RONDO__VALUE_NONE) {
+        return RONDO_FAIL(BAD_DATA, "initializer \"%.80s\" stands there twice", name);
+    }
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status import_initializers(rondo__importer *importer, rondo__scope *scope,
+                                        const Onnx__GraphProto *graph) {
+    rondo_tensor tensor = {0};
+    for (size_t i = 0; i < graph->n_initializer; ++i) {
+        const Onnx__TensorProto *proto = graph->initializer[i];
+        RETURN_IF_ERROR(check_new(scope, proto->name));
+        const rondo_status status = rondo__tensor_read(&importer->reader, proto, &tensor);
+        RETURN_IF_ERROR(
+            add_initializer(scope, proto->name, status, rondo__tensor_explain(proto), &tensor));
+    }
+    for (size_t i = 0; i < graph->n_sparse_initializer; ++i) {
+        const Onnx__SparseTensorProto *proto = graph->sparse_initializer[i];
+        const char *name = rondo__sparse_get_name(proto);
+        RETURN_IF_ERROR(check_new(scope, name));
+        const rondo_status status = rondo__sparse_read(&importer->reader, proto, &tensor);
+        RETURN_IF_ERROR(
+            add_initializer(scope, name, status, rondo__sparse_explain(proto), &tensor));
+    }
+    return RONDO_STATUS_OK;
 }
 
 static rondo_status import_input(rondo__importer *importer, rondo__scope *scope,
@@ -83,14 +109,10 @@ static rondo_status import_output(rondo__importer *importer, rondo__scope *scope
 
 static rondo_status import_ports(rondo__importer *importer, rondo__scope *scope,
                                  const Onnx__GraphProto *graph) {
-    if (graph->n_sparse_initializer > 0) {
-        return RONDO_FAIL(UNSUPPORTED, "unsupported: the model has sparse initializers");
-    }
-    for (size_t i = 0; i < graph->n_initializer; ++i) {
-        RETURN_IF_ERROR(import_initializer(importer, scope, graph->initializer[i]));
-    }
+    RETURN_IF_ERROR(import_initializers(importer, scope, graph));
+    const size_t initializer_count = graph->n_initializer + graph->n_sparse_initializer;
     for (size_t i = 0; i < graph->n_input; ++i) {
-        RETURN_IF_ERROR(import_input(importer, scope, graph->input[i], graph->n_initializer));
+        RETURN_IF_ERROR(import_input(importer, scope, graph->input[i], initializer_count));
     }
     return RONDO_STATUS_OK;
 }
@@ -206,6 +228,9 @@ static rondo_status import_op(rondo__importer *importer, rondo__scope *scope,
         }
     }
     if (status == RONDO_STATUS_OK) {
+        status = rondo__node_move_second(&builder);
+    }
+    if (status == RONDO_STATUS_OK) {
         status = rondo__node_end(&builder);
     }
     rondo__node_deinit(&builder.node);
@@ -229,10 +254,9 @@ static rondo_status import_call(rondo__importer *importer, rondo__scope *scope,
 
 static rondo_status import_node(rondo__importer *importer, rondo__scope *scope,
                                 const Onnx__NodeProto *proto) {
-    const char *domain = rondo__onnx_domain(proto->domain);
-    int32_t opset = rondo__scope_get_opset(scope, domain);
+    const int32_t opset = rondo__node_get_opset(importer, scope, proto);
     int32_t function = -1;
-    RETURN_IF_ERROR(rondo__importer_find_function(importer, domain, proto->op_type, &function));
+    RETURN_IF_ERROR(rondo__importer_find_function(importer, proto, &function));
     rondo_status status = function >= 0 ? import_call(importer, scope, proto, function)
                                         : import_op(importer, scope, proto, opset);
     return rondo__node_finish(importer, scope, proto, opset, status);

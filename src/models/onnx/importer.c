@@ -10,11 +10,13 @@
 #include "base/float_scope.h"
 #include "base/log/logging.h"
 #include "base/memory.h"
+#include "base/read_options.h"
 #include "onnx/file_kinds.h"
 #include "onnx/functions.h"
 #include "onnx/graphs.h"
 #include "onnx/scope.h"
 #include "onnx/wire.h"
+#include "op/op.h"
 #include "rondo/onnx.h"
 
 // What of the file format is understood, whatever the ops' versions.
@@ -23,20 +25,43 @@ enum { IR_VERSION_MIN = 1, IR_VERSION_MAX = 14 };
 // What a load may take by default: this much, and so many times the file.
 enum { LOAD_BYTES = 1 << 30, LOAD_FACTOR = 16 };
 
+static int64_t get_opset(const Onnx__ModelProto *model) {
+    for (size_t i = 0; i < model->n_opset_import; ++i) {
+        if (rondo__onnx_domain(model->opset_import[i]->domain)[0] == '\0') {
+            return model->opset_import[i]->version;
+        }
+    }
+    return 1;
+}
+
 // A file of a later version may hold parts that we would leave out without a word.
-static rondo_status check_version(const Onnx__ModelProto *model) {
+static rondo_status check_version(const rondo__importer *importer) {
+    const Onnx__ModelProto *model = importer->model;
     if (!model->has_ir_version || model->ir_version < IR_VERSION_MIN) {
         return RONDO_FAIL(BAD_DATA, "the model names no ir_version; ONNX has had %d to %d",
                           IR_VERSION_MIN, IR_VERSION_MAX);
     }
+    const int64_t opset = get_opset(model);
+    if (model->ir_version > IR_VERSION_MAX && !importer->allow_newer_opset) {
+        return RONDO_FAIL(UNSUPPORTED,
+                          "unsupported: ir_version %lld, with opset %lld; %d to %d are known, and "
+                          "opsets to %d: " RONDO__NEWER_CURE,
+                          (long long)model->ir_version, (long long)opset, IR_VERSION_MIN,
+                          IR_VERSION_MAX, RONDO_OP_OPSET_MAX);
+    }
     if (model->ir_version > IR_VERSION_MAX) {
-        return RONDO_FAIL(
-            UNSUPPORTED,
-            "unsupported: ir_version %lld; %d to %d are known (ONNX 1.23), and a later "
-            "one may hold parts that would be left out unseen",
-            (long long)model->ir_version, IR_VERSION_MIN, IR_VERSION_MAX);
+        RONDO_LOG_WARN_F("the model is of ir_version %lld; parts that came after %d are left out",
+                         (long long)model->ir_version, IR_VERSION_MAX);
     }
     return RONDO_STATUS_OK;
+}
+
+// What a model says of its training is not needed to run it.
+static void tell_training(const Onnx__ModelProto *model) {
+    if (model->n_training_info > 0) {
+        RONDO_LOG_WARN_F("the model's training info is ignored (%zu parts); its graph is what runs",
+                         model->n_training_info);
+    }
 }
 
 // A model that cannot be read may be a file of another kind, which says more than where protobuf
@@ -53,7 +78,8 @@ static rondo_status import_model(rondo__importer *importer, rondo_program **out_
     if (model->graph == NULL) {
         return RONDO_FAIL(BAD_DATA, "not an ONNX model: it has no graph");
     }
-    RETURN_IF_ERROR(check_version(model));
+    RETURN_IF_ERROR(check_version(importer));
+    tell_training(model);
     rondo__oddities oddities = {0};
     rondo_program *program = NULL;
     rondo_status status = rondo__program_create(model->graph->name, &program);
@@ -91,11 +117,11 @@ free_functions:
 //
 // source    the same bytes when tensors may point into them; NULL: they are copied.
 // path      of the file; NULL for a model in memory.
-// limit     bytes that the load may take beside the file's own; 0: a default.
 // missing   receives what is unsupported; NULL: that is an error, which names all of it.
 static rondo_status import_bytes(const uint8_t *bytes, size_t byte_count, rondo__source *source,
-                                 const char *path, uint64_t limit, rondo__missing *missing,
-                                 Onnx__ModelProto **out_model, rondo_program **out_program) {
+                                 const char *path, const rondo_load_options *options,
+                                 rondo__missing *missing, Onnx__ModelProto **out_model,
+                                 rondo_program **out_program) {
     ProtobufCMessage *message = NULL;
     *out_model = NULL;
     *out_program = NULL;
@@ -114,10 +140,13 @@ static rondo_status import_bytes(const uint8_t *bytes, size_t byte_count, rondo_
         .reader = {.bytes = bytes, .source = source, .path = path},
         .missing = missing != NULL ? missing : &own,
         .is_listing = missing != NULL,
+        .allow_newer_opset = options->allow_newer_opset,
     };
     // A file of functions that call functions can ask for any amount of memory.
-    limit = limit > 0 ? limit
-                      : rondo__budget_choose_limit((uint64_t)LOAD_BYTES, byte_count, LOAD_FACTOR);
+    const uint64_t limit =
+        options->memory_limit_bytes > 0
+            ? options->memory_limit_bytes
+            : rondo__budget_choose_limit((uint64_t)LOAD_BYTES, byte_count, LOAD_FACTOR);
     status = rondo__budget_create(limit, "memory_limit_bytes (--memory-limit)", &importer.budget);
     if (status == RONDO_STATUS_OK) {
         rondo__budget *before = rondo__budget_enter(importer.budget);
@@ -146,8 +175,9 @@ static rondo_status import_bytes(const uint8_t *bytes, size_t byte_count, rondo_
     return status;
 }
 
-static rondo_status import_file(const char *path, uint64_t limit, rondo__missing *missing,
-                                Onnx__ModelProto **out_model, rondo_program **out_program) {
+static rondo_status import_file(const char *path, const rondo_load_options *options,
+                                rondo__missing *missing, Onnx__ModelProto **out_model,
+                                rondo_program **out_program) {
     rondo__source *source = NULL;
     const uint64_t start_ns = rondo__clock_now_ns();
     *out_model = NULL;
@@ -157,7 +187,7 @@ static rondo_status import_file(const char *path, uint64_t limit, rondo__missing
         return status;
     }
     status = import_bytes(rondo__source_get_bytes(source), rondo__source_get_byte_count(source),
-                          source, path, limit, missing, out_model, out_program);
+                          source, path, options, missing, out_model, out_program);
     if (status != RONDO_STATUS_OK && status != RONDO_STATUS_UNSUPPORTED) {
         rondo__source_prefix_path(path);
     }
@@ -170,38 +200,70 @@ static rondo_status import_file(const char *path, uint64_t limit, rondo__missing
     return status;
 }
 
+static const rondo_load_options default_options = {.struct_size = sizeof default_options};
+
+static rondo_status load(const char *path, const rondo_load_options *given, const char *call,
+                         rondo_program **out_program) {
+    rondo_load_options options = default_options;
+    if (out_program == NULL) {
+        return RONDO_FAIL_AS(call, INVALID, "out_program is NULL");
+    }
+    *out_program = NULL;
+    RETURN_IF_ERROR(
+        rondo__read_options(given, &options, sizeof options, call, "rondo_load_options"));
+    if (path == NULL) {
+        return RONDO_FAIL_AS(call, INVALID, "path is NULL");
+    }
+    Onnx__ModelProto *model = NULL;
+    rondo_status status = import_file(path, &options, NULL, &model, out_program);
+    rondo__wire_free((ProtobufCMessage *)model);
+    return status;
+}
+
 rondo_status rondo_program_load_onnx(const char *path, rondo_program **out_program) {
-    return rondo_program_load_onnx_limited(path, 0, out_program);
+    return load(path, NULL, "rondo_program_load_onnx", out_program);
 }
 
 rondo_status rondo_program_load_onnx_limited(const char *path, uint64_t memory_limit_bytes,
                                              rondo_program **out_program) {
+    const rondo_load_options options = {.struct_size = sizeof options,
+                                        .memory_limit_bytes = memory_limit_bytes};
+    return load(path, &options, "rondo_program_load_onnx_limited", out_program);
+}
+
+rondo_status rondo_program_load_onnx_with(const char *path, const rondo_load_options *options,
+                                          rondo_program **out_program) {
+    return load(path, options, "rondo_program_load_onnx_with", out_program);
+}
+
+static rondo_status parse(const void *bytes, size_t byte_count, const rondo_load_options *given,
+                          const char *call, rondo_program **out_program) {
+    rondo_load_options options = default_options;
     if (out_program == NULL) {
-        return RONDO_FAIL(INVALID, "out_program is NULL");
+        return RONDO_FAIL_AS(call, INVALID, "out_program is NULL");
     }
     *out_program = NULL;
-    if (path == NULL) {
-        return RONDO_FAIL(INVALID, "path is NULL");
+    RETURN_IF_ERROR(
+        rondo__read_options(given, &options, sizeof options, call, "rondo_load_options"));
+    if (bytes == NULL && byte_count > 0) {
+        return RONDO_FAIL_AS(call, INVALID, "bytes is NULL");
     }
     Onnx__ModelProto *model = NULL;
-    rondo_status status = import_file(path, memory_limit_bytes, NULL, &model, out_program);
+    rondo_status status =
+        import_bytes(bytes, byte_count, NULL, NULL, &options, NULL, &model, out_program);
     rondo__wire_free((ProtobufCMessage *)model);
     return status;
 }
 
 rondo_status rondo_program_parse_onnx(const void *bytes, size_t byte_count,
                                       rondo_program **out_program) {
-    if (out_program == NULL) {
-        return RONDO_FAIL(INVALID, "out_program is NULL");
-    }
-    *out_program = NULL;
-    if (bytes == NULL && byte_count > 0) {
-        return RONDO_FAIL(INVALID, "bytes is NULL");
-    }
-    Onnx__ModelProto *model = NULL;
-    rondo_status status = import_bytes(bytes, byte_count, NULL, NULL, 0, NULL, &model, out_program);
-    rondo__wire_free((ProtobufCMessage *)model);
-    return status;
+    return parse(bytes, byte_count, NULL, "rondo_program_parse_onnx", out_program);
+}
+
+rondo_status rondo_program_parse_onnx_with(const void *bytes, size_t byte_count,
+                                           const rondo_load_options *options,
+                                           rondo_program **out_program) {
+    return parse(bytes, byte_count, options, "rondo_program_parse_onnx_with", out_program);
 }
 
 rondo_status rondo_onnx_list_unsupported(const char *path,
@@ -215,7 +277,7 @@ rondo_status rondo_onnx_list_unsupported(const char *path,
     rondo__missing missing = {0};
     Onnx__ModelProto *model = NULL;
     rondo_program *program = NULL;
-    rondo_status status = import_file(path, 0, &missing, &model, &program);
+    rondo_status status = import_file(path, &default_options, &missing, &model, &program);
     if (status == RONDO_STATUS_OK) {
         for (size_t i = 0; i < missing.count; ++i) {
             const rondo__missing_entry *entry = &missing.entries[i];

@@ -34,6 +34,8 @@ typedef struct rondo__importer {
     rondo__budget *budget;    // of the load; what functions are written out into counts, too
     rondo__missing *missing;  // what is unsupported so far; never NULL
     bool is_listing;          // the list is all that is wanted
+    bool allow_newer_opset;   // ops of later versions are read by their newest known definition
+    bool has_told_newer;      // that this was so
 } rondo__importer;
 
 #endif  // RONDO_ONNX_IMPORTER_H

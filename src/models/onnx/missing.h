@@ -28,7 +28,10 @@ typedef struct rondo__missing {
 } rondo__missing;
 
 // The detail of ops that are known, but not in the opset of the model. All of them are one entry.
-#define RONDO__MISSING_OPSET "opsets 9 to 28 are known: export the model for one of them"
+#define RONDO__MISSING_OPSET "opsets 9 to 28 are known: " RONDO__NEWER_CURE
+// What helps against a version that came later.
+#define RONDO__NEWER_CURE \
+    "export the model for one of them, or try allow_newer_opset (--allow-newer-opset)"
 
 // Counts one node. Its name and the detail are taken from the latest error record, which says that
 // its op is unsupported. `domain` and `op` must outlive the list.

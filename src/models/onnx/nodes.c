@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/log/logging.h"
 #include "base/memory.h"
+#include "onnx/expand/expand.h"
 #include "program/place_mark.h"
 
 enum { ATTRIBUTE_COUNT_MAX = 256 };
@@ -183,8 +185,7 @@ rondo_status rondo__node_add_attribute(rondo__node_builder *builder,
     }
     const Onnx__AttributeProto__AttributeType type = get_type(value);
     if (type == ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TYPE_PROTO &&
-        builder->node.op.def->domain[0] == '\0' &&
-        strcmp(builder->node.op.def->name, "Optional") == 0) {
+        builder->node.op.def->id == RONDO__OP_Optional) {
         return RONDO_STATUS_OK;  // says what an empty one would hold, which nobody needs
     }
     if (type == ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__GRAPH) {
@@ -271,23 +272,60 @@ static rondo_status import_outputs(rondo__node_builder *builder) {
     return RONDO_STATUS_OK;
 }
 
+// What can be done about an op that is unknown.
+static const char *explain_domain(const char *domain) {
+    if (strcmp(domain, "com.microsoft.nchwc") == 0) {
+        return "a layout of ONNX Runtime's for one machine: save the model with a lower "
+               "optimisation level";
+    }
+    return domain[0] == '\0' || strncmp(domain, "ai.onnx.", sizeof "ai.onnx." - 1) == 0
+               ? "the op is unknown"
+               : "the op is unknown: rondo_op_register adds one";
+}
+
 // Says whether the op is unknown, or this version of it, or all of this opset.
 static rondo_status fail_version(const Onnx__NodeProto *proto, const char *domain, int32_t opset) {
     const bool is_known_opset =
         domain[0] != '\0' || (opset >= RONDO_OP_OPSET_MIN && opset <= RONDO_OP_OPSET_MAX);
-    char detail[64];
+    char detail[128];
     int32_t first = 0;
     int32_t last = 0;
-    const bool is_known_op = rondo__op_get_versions(domain, proto->op_type, &first, &last);
+    if (proto->overload != NULL && proto->overload[0] != '\0') {
+        snprintf(detail, sizeof detail, "overload \"%.80s\" of no function of the model",
+                 proto->overload);
+        return rondo__node_fail_unsupported(proto, opset, detail);
+    }
+    const bool is_known_op = rondo__op_get_versions(domain, proto->op_type, &first, &last) ||
+                             rondo__expansion_get_versions(domain, proto->op_type, &first, &last);
     // An op of a later opset may be new in it: which it is, nobody here can say.
     if (!is_known_opset && (is_known_op || opset > RONDO_OP_OPSET_MAX)) {
         return rondo__node_fail_unsupported(proto, opset, RONDO__MISSING_OPSET);
     }
     if (!is_known_op) {
-        return rondo__node_fail_unsupported(proto, opset, "the op is unknown");
+        return rondo__node_fail_unsupported(proto, opset, explain_domain(domain));
     }
     snprintf(detail, sizeof detail, "versions %d to %d are known", first, last);
     return rondo__node_fail_unsupported(proto, opset, detail);
+}
+
+int32_t rondo__node_get_opset(rondo__importer *importer, const rondo__scope *scope,
+                              const Onnx__NodeProto *proto) {
+    const char *domain = rondo__onnx_domain(proto->domain);
+    const int32_t opset = rondo__scope_get_opset(scope, domain);
+    int32_t first = 0;
+    int32_t newest = RONDO_OP_OPSET_MAX;  // an op that ONNX took away before does not come back
+    if (!importer->allow_newer_opset ||
+        (domain[0] != '\0' && !rondo__op_get_versions(domain, proto->op_type, &first, &newest))) {
+        return opset;
+    }
+    if (opset > newest && !importer->has_told_newer) {
+        importer->has_told_newer = true;
+        RONDO_LOG_WARN_F(
+            "op %.48s%s%.64s version %d is read as version %d has it, and so are other "
+            "ops of versions that came later",
+            domain, domain[0] == '\0' ? "" : ".", proto->op_type, opset, newest);
+    }
+    return opset > newest ? newest : opset;
 }
 
 rondo_status rondo__node_begin(rondo__importer *importer, rondo__scope *scope,
@@ -301,6 +339,10 @@ rondo_status rondo__node_begin(rondo__importer *importer, rondo__scope *scope,
         .proto = proto,
         .node.op = {.def = rondo__op_lookup(domain, proto->op_type, opset), .opset = opset},
     };
+    if (builder->node.op.def == NULL) {  // an op of ours, or a user's, goes before
+        builder->expansion = rondo__expansion_find(domain, proto->op_type, opset);
+        builder->node.op.def = builder->expansion != NULL ? &builder->expansion->def : NULL;
+    }
     if (builder->node.op.def == NULL) {
         return fail_version(proto, domain, opset);
     }
@@ -361,8 +403,12 @@ rondo_status rondo__node_end(rondo__node_builder *builder) {
     rondo__place_mark mark = {0};
     RETURN_IF_ERROR(rondo__op_check(&node->op));
     RETURN_IF_ERROR(read_place(builder->proto, &mark));
-    RETURN_IF_ERROR(add_to_program(builder));
     rondo_program *program = builder->scope->program;
-    program->nodes[program->node_count - 1].place = mark;
+    const size_t first = program->node_count;
+    RETURN_IF_ERROR(builder->expansion != NULL ? rondo__expansion_run(builder->expansion, builder)
+                                               : add_to_program(builder));
+    for (size_t n = first; n < program->node_count; ++n) {
+        program->nodes[n].place = mark;
+    }
     return RONDO_STATUS_OK;
 }

@@ -14,15 +14,22 @@
 #include "onnx/importer.h"
 #include "onnx/scope.h"
 
+struct rondo__expansion;
+
 // A node under construction. The captured values of its bodies stand behind its own inputs.
 typedef struct rondo__node_builder {
     rondo__importer *importer;
     rondo__scope *scope;
     const Onnx__NodeProto *proto;
     rondo__node node;
+    const struct rondo__expansion *expansion;  // what is written in its place; NULL: itself
     size_t input_capacity;
 } rondo__node_builder;
 
+// The version of the node's op: what the scope imports, or the newest known one before it where the
+// load allows that.
+int32_t rondo__node_get_opset(rondo__importer *importer, const rondo__scope *scope,
+                              const Onnx__NodeProto *proto);
 // Finds the op, and the values that the node takes and makes.
 //
 // Errors:    UNSUPPORTED, BAD_DATA, NO_MEMORY.
@@ -38,7 +45,7 @@ RONDO_MUST_USE rondo_status rondo__node_add_attribute(rondo__node_builder *build
 RONDO_MUST_USE rondo_status rondo__node_add_body(rondo__node_builder *builder, const char *name,
                                                  rondo_program *body, const int32_t *captured,
                                                  size_t captured_count);
-// Checks the op, and puts the node into the scope's program.
+// Checks the op, and puts the node, or what it is expanded into, into the scope's program.
 RONDO_MUST_USE rondo_status rondo__node_end(rondo__node_builder *builder);
 
 // The wording of rondo__op_fail_unsupported for a node that has no op.

@@ -21,6 +21,7 @@
 #include "rondo/onnx.h"
 #include "rondo/version.h"
 #include "tensor/elements.h"
+#include "tensor/narrow.h"
 
 enum { IR_VERSION = 8 };
 
@@ -136,6 +137,12 @@ static rondo_status write_tensor(writer *w, const rondo_tensor *tensor, char *na
     proto->has_raw_data = rondo_tensor_get_bytes(tensor) > 0;
     proto->raw_data =
         (ProtobufCBinaryData){.len = rondo_tensor_get_bytes(tensor), .data = tensor->data};
+    if (proto->has_raw_data && rondo__dtype_is_narrow(tensor->dtype)) {
+        const size_t count = proto->raw_data.len;
+        (void)rondo__dtype_get_packed_bytes(tensor->dtype, count, &proto->raw_data.len);
+        RETURN_IF_ERROR(TAKE(w, proto->raw_data.len, proto->raw_data.data));
+        rondo__narrow_pack(tensor->dtype, tensor->data, count, proto->raw_data.data);
+    }
     return RONDO_STATUS_OK;
 }
 
@@ -385,7 +392,7 @@ static rondo_status write_names(writer *w, const written *at, const int32_t *val
 }
 
 static rondo_status check_lost(const rondo__node *node) {
-    if (rondo__node_is(node, "", "Optional") && node->explicit_count == 0) {
+    if (rondo__node_is(node, RONDO__OP_Optional) && node->explicit_count == 0) {
         rondo_status status =
             RONDO_FAIL_AS("rondo_program_save_onnx", UNSUPPORTED,
                           "unsupported: %s is empty, and the type that it would hold was not kept",

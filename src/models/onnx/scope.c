@@ -111,8 +111,19 @@ int32_t rondo__scope_get_opset(const rondo__scope *scope, const char *domain) {
     return 1;
 }
 
+static const Onnx__AttributeProto *find_attribute(Onnx__AttributeProto *const *attributes,
+                                                  size_t count, const char *name) {
+    for (size_t i = 0; i < count; ++i) {
+        if (attributes[i]->name != NULL && strcmp(attributes[i]->name, name) == 0) {
+            return attributes[i];
+        }
+    }
+    return NULL;
+}
+
 const Onnx__AttributeProto *rondo__scope_get_attribute(const rondo__scope *scope,
                                                        const Onnx__AttributeProto *attribute) {
+    const Onnx__AttributeProto *fallback = NULL;
     while (attribute->ref_attr_name != NULL && attribute->ref_attr_name[0] != '\0') {
         while (scope != NULL && scope->function == NULL) {
             scope = scope->parent;
@@ -120,17 +131,15 @@ const Onnx__AttributeProto *rondo__scope_get_attribute(const rondo__scope *scope
         if (scope == NULL) {
             return NULL;
         }
-        const Onnx__AttributeProto *found = NULL;
-        for (size_t i = 0; i < scope->call->n_attribute && found == NULL; ++i) {
-            const Onnx__AttributeProto *candidate = scope->call->attribute[i];
-            if (candidate->name != NULL && strcmp(candidate->name, attribute->ref_attr_name) == 0) {
-                found = candidate;
-            }
+        const char *name = attribute->ref_attr_name;
+        const Onnx__FunctionProto *function = scope->function;
+        const Onnx__AttributeProto *value =
+            find_attribute(function->attribute_proto, function->n_attribute_proto, name);
+        fallback = value != NULL ? value : fallback;  // of the outermost call that leaves it out
+        attribute = find_attribute(scope->call->attribute, scope->call->n_attribute, name);
+        if (attribute == NULL) {
+            return fallback;
         }
-        if (found == NULL) {
-            return NULL;
-        }
-        attribute = found;
         scope = scope->parent;
     }
     return attribute;

@@ -13,6 +13,7 @@
 #include "onnx/wire.h"
 #include "op/element_types.h"
 #include "op/support.h"
+#include "tensor/narrow.h"
 
 // Smaller tensors are copied: a page of the file kept mapped costs more than they do.
 enum { MAPPED_BYTES_MIN = 1024 };
@@ -98,6 +99,12 @@ static void normalize_bools(rondo_tensor *tensor, size_t count) {
     }
 }
 
+// Two or four elements a byte in a file, one in memory.
+static bool is_packed(rondo_dtype dtype) {
+    const unsigned bits = rondo__narrow_get_bits(dtype);
+    return bits == 4 || bits == 2;
+}
+
 // Makes a tensor of bytes that lie at `bytes`; maps them when `source` says they stay, when there
 // are many, and when they are aligned for their type.
 static rondo_status read_raw(rondo__source *source, const uint8_t *bytes, size_t byte_count,
@@ -105,12 +112,14 @@ static rondo_status read_raw(rondo__source *source, const uint8_t *bytes, size_t
                              rondo_tensor *out_tensor) {
     bool is_aligned = (uintptr_t)bytes % rondo_dtype_get_bytes(dtype) == 0;
     if (source != NULL && is_aligned && byte_count >= MAPPED_BYTES_MIN &&
-        dtype != RONDO_DTYPE_BOOL) {
+        dtype != RONDO_DTYPE_BOOL && !is_packed(dtype)) {
         size_t offset = (size_t)(bytes - rondo__source_get_bytes(source));
         return rondo__source_borrow_tensor(source, offset, dtype, shape, out_tensor);
     }
     RETURN_IF_ERROR(rondo_tensor_init(dtype, shape, out_tensor));
-    if (byte_count > 0) {
+    if (is_packed(dtype)) {
+        rondo__narrow_unpack(dtype, bytes, (size_t)rondo_shape_get_count(shape), out_tensor->data);
+    } else if (byte_count > 0) {
         rondo__crew_copy(out_tensor->data, bytes, byte_count);
     }
     if (dtype == RONDO_DTYPE_BOOL) {
@@ -121,7 +130,8 @@ static rondo_status read_raw(rondo__source *source, const uint8_t *bytes, size_t
 
 // ---- typed lists
 
-// The one list of a TensorProto that holds elements of a type.
+// The one list of a TensorProto that holds elements of a type: numbers of them, parts of complex
+// ones, or bytes that hold several.
 typedef struct typed_list {
     const void *elements;
     size_t count;
@@ -131,8 +141,10 @@ typedef struct typed_list {
 static typed_list get_typed_list(const Onnx__TensorProto *proto, rondo_dtype dtype) {
     switch (dtype) {
         case RONDO_DTYPE_F32:
+        case RONDO_DTYPE_C64:
             return (typed_list){proto->float_data, proto->n_float_data, sizeof(float)};
         case RONDO_DTYPE_F64:
+        case RONDO_DTYPE_C128:
             return (typed_list){proto->double_data, proto->n_double_data, sizeof(double)};
         case RONDO_DTYPE_I64:
             return (typed_list){proto->int64_data, proto->n_int64_data, sizeof(int64_t)};
@@ -157,16 +169,44 @@ static void narrow(const typed_list *list, rondo_tensor *tensor) {
     }
 }
 
+// Each entry holds a byte of packed elements.
+static rondo_status unpack_typed(const typed_list *list, rondo_tensor *tensor) {
+    enum { CHUNK = 256 };
+    uint8_t packed[CHUNK];
+    const size_t count = (size_t)rondo_shape_get_count(&tensor->shape);
+    const size_t each = 8 / rondo__narrow_get_bits(tensor->dtype);
+    for (size_t done = 0; done < list->count; done += CHUNK) {
+        const size_t now = list->count - done < CHUNK ? list->count - done : CHUNK;
+        for (size_t i = 0; i < now; ++i) {
+            packed[i] = (uint8_t)((const int32_t *)list->elements)[done + i];
+        }
+        const size_t first = done * each;
+        const size_t rest = count - first < now * each ? count - first : now * each;
+        rondo__narrow_unpack(tensor->dtype, packed, rest, (uint8_t *)tensor->data + first);
+    }
+    return RONDO_STATUS_OK;
+}
+
 static rondo_status read_typed(const Onnx__TensorProto *proto, const char *owner, rondo_dtype dtype,
                                const rondo_shape *shape, rondo_tensor *out_tensor) {
     typed_list list = get_typed_list(proto, dtype);
+    const bool is_complex = dtype == RONDO_DTYPE_C64 || dtype == RONDO_DTYPE_C128;
     size_t count = (size_t)rondo_shape_get_count(shape);
-    if (list.count != count) {
-        return fail_byte_count(owner, list.count, "elements", shape, count);
+    size_t needed = count;
+    if (is_packed(dtype)) {
+        (void)rondo__dtype_get_packed_bytes(dtype, count, &needed);
+    } else if (is_complex) {
+        needed = count > SIZE_MAX / 2 ? SIZE_MAX : 2 * count;
+    }
+    if (list.count != needed) {
+        return fail_byte_count(owner, list.count, "elements", shape, needed);
     }
     RETURN_IF_ERROR(rondo_tensor_init(dtype, shape, out_tensor));
-    if (count > 0 && rondo_dtype_get_bytes(dtype) == list.element_bytes) {
-        memcpy(out_tensor->data, list.elements, count * list.element_bytes);
+    if (is_packed(dtype)) {
+        return unpack_typed(&list, out_tensor);
+    }
+    if (count > 0 && (is_complex || rondo_dtype_get_bytes(dtype) == list.element_bytes)) {
+        memcpy(out_tensor->data, list.elements, list.count * list.element_bytes);
     } else if (count > 0) {
         narrow(&list, out_tensor);
     }
@@ -215,8 +255,7 @@ static rondo_status read_described(rondo__tensor_reader *reader, const Onnx__Ten
     if (dtype == RONDO_DTYPE_STRING) {
         return read_strings(proto, owner, &shape, out_tensor);
     }
-    if (!rondo__mul_size((size_t)rondo_shape_get_count(&shape), rondo_dtype_get_bytes(dtype),
-                         &needed)) {
+    if (!rondo__dtype_get_packed_bytes(dtype, (size_t)rondo_shape_get_count(&shape), &needed)) {
         char text[160];
         return RONDO_FAIL(BAD_DATA, "%s has shape %s, more bytes than can be addressed", owner,
                           rondo_shape_format(&shape, text, sizeof(text)));

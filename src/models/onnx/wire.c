@@ -364,12 +364,6 @@ static bool is_remark(const char *field) {
 static rondo_status check_field(const wire_reducer *reducer,
                                 const ProtobufCMessageDescriptor *descriptor,
                                 const wire_field *field) {
-    // Field 11 of a function, of IR version 9: what attributes are when a call leaves them out. The
-    // onnx.proto that the build found may not know it.
-    if (descriptor == &onnx__function_proto__descriptor && field->number == 11) {
-        return RONDO_FAIL(UNSUPPORTED,
-                          "unsupported: a function of the model has attributes with defaults");
-    }
     // C strings would end there, and name something else.
     if (field->field != NULL && field->field->type == PROTOBUF_C_TYPE_STRING &&
         !is_remark(field->field->name) && field->value_bytes > 0 &&

@@ -1,6 +1,6 @@
 // op/bounds.h — the most that an op can find whose result's shape depends on data.
 //
-// Of such an op (RONDO__OP_DATA_SHAPED) one number decides all its shapes: how many elements, rows
+// Of such an op one number decides all its shapes: how many elements, rows
 // or boxes it found. Who knows the inputs' shapes knows the largest that this count can be.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_OP_BOUNDS_H
@@ -12,6 +12,16 @@ typedef struct rondo__op_bound {
     rondo_shape shape;  // the largest
     int32_t axis;       // whose extent is the count; -1: none, the shape is always this one
 } rondo__op_bound;
+
+typedef struct rondo__bounding {
+    const rondo__op *op;
+    const rondo__tensor_info *inputs;
+    size_t input_count;
+    size_t output;
+} rondo__bounding;
+
+// Input 0 as the op sees it, with the axis that is counted: without the attribute a list. For rows.
+bool rondo__bound_axis(const rondo__bounding *bounding, rondo__op_bound *out_bound);
 
 // Bounds output `output`. False where the op is none of these, an input's shape is not known, or
 // the largest shape has more elements than can be counted.

@@ -23,21 +23,21 @@
     X(11, F64, "double", "")                                                                \
     X(12, U32, "uint32", "")                                                                \
     X(13, U64, "uint64", "")                                                                \
-    X(14, NONE, "complex64", ": use two floats, real and imaginary, on a last axis of 2")   \
-    X(15, NONE, "complex128", ": use two doubles, real and imaginary, on a last axis of 2") \
+    X(14, C64, "complex64", "")                                                             \
+    X(15, C128, "complex128", "")                                                           \
     X(16, BF16, "bfloat16", "")                                                             \
-    X(17, NONE, "float8e4m3fn", ": use float16 or int8")                                    \
-    X(18, NONE, "float8e4m3fnuz", ": use float16 or int8")                                  \
-    X(19, NONE, "float8e5m2", ": use float16 or int8")                                      \
-    X(20, NONE, "float8e5m2fnuz", ": use float16 or int8")                                  \
-    X(21, NONE, "uint4", ": use uint8")                                                     \
-    X(22, NONE, "int4", ": use int8")                                                       \
-    X(23, NONE, "float4e2m1", ": use float16 or int8")                                      \
-    X(24, NONE, "float8e8m0", ": use float")                                                \
-    X(25, NONE, "uint2", ": use uint8")                                                     \
-    X(26, NONE, "int2", ": use int8")                                                       \
-    X(27, NONE, "float6e2m3", ": use float16 or int8")                                      \
-    X(28, NONE, "float6e3m2", ": use float16 or int8")
+    X(17, F8E4M3FN, "float8e4m3fn", "")                                                     \
+    X(18, F8E4M3FNUZ, "float8e4m3fnuz", "")                                                 \
+    X(19, F8E5M2, "float8e5m2", "")                                                         \
+    X(20, F8E5M2FNUZ, "float8e5m2fnuz", "")                                                 \
+    X(21, U4, "uint4", "")                                                                  \
+    X(22, I4, "int4", "")                                                                   \
+    X(23, F4E2M1, "float4e2m1", "")                                                         \
+    X(24, F8E8M0, "float8e8m0", "")                                                         \
+    X(25, U2, "uint2", "")                                                                  \
+    X(26, I2, "int2", "")                                                                   \
+    X(27, NONE, "float6e2m3", ": use float8e4m3fn")                                         \
+    X(28, NONE, "float6e3m2", ": use float8e5m2")
 
 static const struct {
     rondo_dtype dtype;

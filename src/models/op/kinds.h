@@ -1,7 +1,8 @@
-// op/kinds.h — which ops take strings, sequences and optionals, and at which inputs.
+// op/kinds.h — which ops take strings, sequences, optionals, narrow and complex numbers, and at
+// which inputs.
 //
-// Most ops know numbers only, and would misread such elements. So the list below is the only way
-// in: rondo__op_infer refuses everything else by name, before an op sees it.
+// Most ops know usual numbers only, and would misread such elements. So what their rows say is the
+// only way in: rondo__op_infer refuses everything else by name, before an op sees it.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_OP_KINDS_H
 #define RONDO_OP_KINDS_H
@@ -10,13 +11,13 @@
 
 #include "op/op.h"
 
-// Refuses inputs of strings, sequences and optionals that the list does not have.
+// Refuses inputs of such types that the op's row does not have.
 //
 // Errors:    UNSUPPORTED (the input and its type).
 // Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__infer_check_kinds(const rondo__infer *infer);
-// Refuses outputs of strings that the list does not have: a number in an attribute must not turn
-// an op that knows nothing of strings into one that makes them.
+// Refuses outputs of strings, narrow and complex numbers that the op's row does not have: a number in
+// an attribute must not turn an op that knows nothing of them into one that makes them.
 //
 // Errors:    UNSUPPORTED.
 // Threads:   safe.

@@ -1,9 +1,9 @@
 // op/op.h — what an operation is: its schema entry, one instance of it, and the contexts of its
 // two functions (shape inference and the plain C reference).
 //
-// To add an op: write `infer` and `compute` in the file of its family, add one line to the family's
-// table (rondo__op_table_*), and a case to the tests. Nothing else knows op names, except fused
-// fast paths in kernel/.
+// To add an op: write `infer` and `compute` in the file of its family, give the family's table
+// (rondo__op_table_*) a row that says all there is to say of the op, name it in op_list.h, and add a
+// case to the tests. The rest of the library knows ops by their identity, never by their name.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_OP_OP_H
 #define RONDO_OP_OP_H
@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "op/half_rule.h"
+#include "op/op_list.h"
 #include "rondo/random.h"
 #include "rondo/status.h"
 #include "rondo/tensor.h"
@@ -238,13 +240,22 @@ enum {
     RONDO__OP_SHAPE_ONLY = 1u << 4,  // reads shapes, never values (Shape, Size)
     RONDO__OP_NATIVE_HALF =
         1u << 5,  // `compute` handles f16 and bf16 itself; otherwise rondo__op_compute converts
-    RONDO__OP_INTERNAL = 1u << 6,     // made by passes, never by a file (domain "rondo")
-    RONDO__OP_USER = 1u << 7,         // registered by the program: see registered.h
-    RONDO__OP_IMPURE = 1u << 8,       // not folded: another result each time, or no `compute`
-    RONDO__OP_DATA_SHAPED = 1u << 9,  // extents of the result depend on data, whatever is known
+    RONDO__OP_INTERNAL = 1u << 6,  // made by passes, never by a file (domain "rondo")
+    RONDO__OP_USER = 1u << 7,      // registered by the program: see registered.h
+    RONDO__OP_IMPURE = 1u << 8,    // not folded: another result each time, or no `compute`
 };
 
+// Inputs as a set: bit i stands for input i, bit 31 for all inputs from there on.
+enum { RONDO__INPUT_0 = 1, RONDO__INPUT_1 = 2, RONDO__INPUT_2 = 4 };
+#define RONDO__INPUTS_ALL UINT32_MAX
+
+struct rondo__bounding;
+struct rondo__op_bound;
+
+// One row: what there is to say of an op in a range of versions. Rows of one op say the same but for
+// what its versions change.
 struct rondo__op_def {
+    rondo__op_id id;
     const char *domain;  // "" for ai.onnx; "ai.onnx.ml", "com.microsoft"; "rondo" for internal ops
     const char *name;
     int32_t opset_min;  // first and last model opset this entry understands
@@ -263,7 +274,24 @@ struct rondo__op_def {
     // (optional) Refuses attribute values that are not supported: UNSUPPORTED with
     // "unsupported: op NAME version V (attribute A)". Called at import.
     rondo_status (*check)(const rondo__op *op);
+    // Extents of the result depend on data, whatever is known, and this bounds them; see bounds.h.
+    bool (*bound)(const struct rondo__bounding *bounding, struct rondo__op_bound *out_bound);
+    bool is_fallible;    // its data may be what the op does not allow: an index, a divisor
+    bool makes_strings;  // may give strings when it takes none
+    uint32_t strings;    // inputs that may hold strings
+    bool makes_narrow;   // may give narrow or complex numbers when it takes none
+    uint32_t nested;     // inputs that may be sequences or optionals
+    uint32_t moved;      // inputs that may be narrow or complex: their bytes are moved
+    uint32_t narrow;     // inputs that may be narrow: their numbers count
+    uint32_t
+        wide_inputs;  // inputs that keep f32 in f16 nodes: ONNX fixes them, or kernels read f32
+    uint8_t weights;  // (not 0) the input whose elements meet those of input 0 more than once each
+    rondo__half_rule half;  // in half precision
 };
+
+// Behind `.id = `: identity, domain and name of a row.
+#define RONDO_OP_NAME(domain_, name_) \
+    RONDO__##domain_##_##name_, .domain = RONDO_OP_DOMAIN_##domain_, .name = #name_
 
 // The family tables, each ended by an entry with name NULL. One line for each table that exists.
 // clang-format off
@@ -302,6 +330,8 @@ struct rondo__op_def {
     X(ml_svm)                 \
     X(ml_tree)                \
     X(quantize_lstm)          \
+    X(fused_product)          \
+    X(bits)                   \
     X(ngram)                  \
     X(fused)                  \
     X(space_to_depth)         \

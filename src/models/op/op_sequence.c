@@ -430,25 +430,30 @@ static const char *const join_attributes[] = {"axis", "new_axis", NULL};
 static const char *const split_attributes[] = {"axis", "keepdims", NULL};
 static const char *const optional_attributes[] = {"type", NULL};
 
-#define ENTRY(op, first, inputs_min, inputs_max, attribute_list, infer_function, compute_function) \
-    {                                                                                              \
-        .domain = "", .name = op, .opset_min = first, .opset_max = RONDO_OP_OPSET_MAX,             \
-        .input_min = inputs_min, .input_max = inputs_max, .output_min = 1, .output_max = 1,        \
-        .flags = RONDO__OP_NATIVE_HALF, .attributes = attribute_list, .infer = infer_function,     \
-        .compute = compute_function,                                                               \
+#define ENTRY(op, first, inputs_min, inputs_max, attribute_list, infer_function, ...)          \
+    {                                                                                          \
+        .id = RONDO_OP_NAME(OP, op), .opset_min = first, .opset_max = RONDO_OP_OPSET_MAX,      \
+        .input_min = inputs_min, .input_max = inputs_max, .output_min = 1, .output_max = 1,    \
+        .flags = RONDO__OP_NATIVE_HALF, .attributes = attribute_list, .infer = infer_function, \
+        .compute = __VA_ARGS__,                                                                \
     }
 
 const rondo__op_def rondo__op_table_sequence[] = {
-    ENTRY("ConcatFromSequence", 11, 1, 1, join_attributes, infer_at, compute_join),
-    ENTRY("Optional", 15, 0, 1, optional_attributes, infer_optional, compute_optional),
-    ENTRY("OptionalGetElement", 15, 1, 1, no_attributes, infer_get_element, compute_get_element),
-    ENTRY("OptionalHasElement", 15, 0, 1, no_attributes, infer_has_element, compute_has_element),
-    ENTRY("SequenceAt", 11, 2, 2, no_attributes, infer_at, compute_at),
-    ENTRY("SequenceConstruct", 11, 1, RONDO_OP_ANY_COUNT, no_attributes, infer_construct,
-          compute_construct),
+    ENTRY(ConcatFromSequence, 11, 1, 1, join_attributes, infer_at, compute_join,
+          .nested = RONDO__INPUT_0, .makes_strings = true, .makes_narrow = true),
+    ENTRY(Optional, 15, 0, 1, optional_attributes, infer_optional, compute_optional,
+          .strings = RONDO__INPUT_0, .nested = RONDO__INPUT_0, .moved = RONDO__INPUT_0),
+    ENTRY(OptionalGetElement, 15, 1, 1, no_attributes, infer_get_element, compute_get_element,
+          .strings = RONDO__INPUT_0, .nested = RONDO__INPUT_0, .makes_strings = true,
+          .moved = RONDO__INPUT_0, .makes_narrow = true),
+    ENTRY(OptionalHasElement, 15, 0, 1, no_attributes, infer_has_element, compute_has_element,
+          .strings = RONDO__INPUT_0, .nested = RONDO__INPUT_0, .moved = RONDO__INPUT_0),
+    ENTRY(SequenceAt, 11, 2, 2, no_attributes, infer_at, compute_at, .nested = RONDO__INPUT_0,
+          .makes_strings = true, .makes_narrow = true),
+    ENTRY(SequenceConstruct, 11, 1, RONDO_OP_ANY_COUNT, no_attributes, infer_construct,
+          compute_construct, .strings = RONDO__INPUTS_ALL, .moved = RONDO__INPUTS_ALL),
     {
-        .domain = "",
-        .name = "SequenceEmpty",
+        .id = RONDO_OP_NAME(OP, SequenceEmpty),
         .opset_min = 11,
         .opset_max = RONDO_OP_OPSET_MAX,
         .output_min = 1,
@@ -458,9 +463,13 @@ const rondo__op_def rondo__op_table_sequence[] = {
         .compute = compute_empty,
         .check = check_empty,
     },
-    ENTRY("SequenceErase", 11, 1, 2, no_attributes, infer_on_sequence, compute_erase),
-    ENTRY("SequenceInsert", 11, 2, 3, no_attributes, infer_on_sequence, compute_insert),
-    ENTRY("SequenceLength", 11, 1, 1, no_attributes, infer_length, compute_length),
-    ENTRY("SplitToSequence", 11, 1, 2, split_attributes, infer_sequence, compute_split),
+    ENTRY(SequenceErase, 11, 1, 2, no_attributes, infer_on_sequence, compute_erase,
+          .nested = RONDO__INPUT_0),
+    ENTRY(SequenceInsert, 11, 2, 3, no_attributes, infer_on_sequence, compute_insert,
+          .strings = RONDO__INPUT_1, .nested = RONDO__INPUT_0, .moved = RONDO__INPUT_1),
+    ENTRY(SequenceLength, 11, 1, 1, no_attributes, infer_length, compute_length,
+          .nested = RONDO__INPUT_0),
+    ENTRY(SplitToSequence, 11, 1, 2, split_attributes, infer_sequence, compute_split,
+          .strings = RONDO__INPUT_0, .moved = RONDO__INPUT_0),
     {0},
 };

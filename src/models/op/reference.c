@@ -32,16 +32,21 @@ rondo_status rondo__widen(const rondo_tensor *tensor, double **out_values) {
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo__narrow(rondo__compute *compute, size_t output, const double *values) {
+rondo_status rondo__narrow_by(rondo__compute *compute, size_t output, const double *values,
+                              const rondo__narrow_rule *rule) {
     if (!rondo__compute_wants_output(compute, output)) {
         return RONDO_STATUS_OK;
     }
     void *data;
     RETURN_IF_ERROR(rondo__compute_get_inferred(compute, output, &data));
     const rondo__tensor_info *info = &compute->inferred[output];
-    rondo__convert_elements(RONDO_DTYPE_F64, values, info->dtype, data,
-                            (size_t)rondo_shape_get_count(&info->shape));
+    rondo__convert_elements_by(RONDO_DTYPE_F64, values, info->dtype, data,
+                               (size_t)rondo_shape_get_count(&info->shape), rule);
     return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__narrow(rondo__compute *compute, size_t output, const double *values) {
+    return rondo__narrow_by(compute, output, values, NULL);
 }
 
 rondo_status rondo__narrow_rounded(rondo__compute *compute, size_t output, double *values) {
@@ -108,6 +113,20 @@ double rondo__saturate(double value, rondo_dtype dtype) {
     double low = 0.0;
     double high = 0.0;
     switch (dtype) {
+        case RONDO_DTYPE_I4:
+            low = -8.0;
+            high = 7.0;
+            break;
+        case RONDO_DTYPE_U4:
+            high = 15.0;
+            break;
+        case RONDO_DTYPE_I2:
+            low = -2.0;
+            high = 1.0;
+            break;
+        case RONDO_DTYPE_U2:
+            high = 3.0;
+            break;
         case RONDO_DTYPE_I8:
             low = INT8_MIN;
             high = INT8_MAX;

@@ -36,6 +36,13 @@ RONDO_MUST_USE rondo_status rondo__widen(const rondo_tensor *tensor, double **ou
 RONDO_MUST_USE rondo_status rondo__narrow(rondo__compute *compute, size_t output,
                                           const double *values);
 
+// The same, with a rule for narrow floats.
+//
+// Errors:    as rondo__narrow.
+// Threads:   safe.
+RONDO_MUST_USE rondo_status rondo__narrow_by(rondo__compute *compute, size_t output,
+                                             const double *values, const rondo__narrow_rule *rule);
+
 // The same for an output that interpolates: integers are rounded to nearest even, and clamped.
 //
 // Errors:    as rondo__narrow.
@@ -94,12 +101,12 @@ static inline double rondo__maximum(double a, double b) {
 
 // One line of an op table.
 #define RONDO_OP_ENTRY(op_name, first_opset, last_opset, least_inputs, most_inputs, least_outputs, \
-                       most_outputs, attribute_list, infer_function, compute_function)             \
+                       most_outputs, attribute_list, infer_function, ...)                          \
     {                                                                                              \
-        .domain = "", .name = (op_name), .opset_min = (first_opset), .opset_max = (last_opset),    \
+        .id = RONDO_OP_NAME(OP, op_name), .opset_min = (first_opset), .opset_max = (last_opset),   \
         .input_min = (least_inputs), .input_max = (most_inputs), .output_min = (least_outputs),    \
         .output_max = (most_outputs), .capture = RONDO__CAPTURE_YES,                               \
-        .attributes = (attribute_list), .infer = (infer_function), .compute = (compute_function)   \
+        .attributes = (attribute_list), .infer = (infer_function), .compute = __VA_ARGS__          \
     }
 
 #endif  // RONDO_OP_REFERENCE_H

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/read_options.h"
 #include "op/support.h"
+#include "tensor/elements.h"
 
 enum { SMALL_COUNT = 16 };  // inputs and outputs for which no heap is used
 
@@ -55,7 +56,7 @@ rondo_status rondo__user_op_note(const rondo__op *op, rondo_status status, uint6
 
 // What is said of one output.
 static rondo_status take_output(rondo__infer *infer, size_t i, const rondo_tensor *said) {
-    if (said->dtype <= RONDO_DTYPE_NONE || said->dtype >= RONDO_DTYPE_STRING) {
+    if (!rondo__dtype_is_plain(said->dtype)) {
         return RONDO_OP_FAIL(infer->op, BAD_DATA,
                              "its infer function gives output %zu the type %s; it is a number's", i,
                              rondo_dtype_get_name(said->dtype));

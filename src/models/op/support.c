@@ -73,7 +73,10 @@ int64_t rondo__tensor_get_int(const rondo_tensor *tensor, int64_t index) {
         case RONDO_DTYPE_BOOL:
             return ((const uint8_t *)tensor->data)[index] != 0;
         default:
-            return 0;
+            return rondo__dtype_is_narrow_integer(tensor->dtype)
+                       ? rondo__narrow_get_int(tensor->dtype,
+                                               ((const uint8_t *)tensor->data)[index])
+                       : 0;
     }
 }
 
@@ -90,7 +93,10 @@ double rondo__tensor_get_number(const rondo_tensor *tensor, int64_t index) {
         case RONDO_DTYPE_U64:
             return (double)((const uint64_t *)tensor->data)[index];
         default:
-            return (double)rondo__tensor_get_int(tensor, index);
+            return rondo__dtype_is_narrow(tensor->dtype)
+                       ? (double)rondo_narrow_to_float(tensor->dtype,
+                                                       ((const uint8_t *)tensor->data)[index])
+                       : (double)rondo__tensor_get_int(tensor, index);
     }
 }
 
@@ -211,8 +217,26 @@ static float to_odd_I64(int64_t x) {
     case RONDO_DTYPE_##name:      \
         CONVERT_LOOP(type, x[i])
 
+// Narrow floats come from f32 that is rounded to odd, and narrow integers are the low bits.
+#define DEFINE_CONVERT_NARROW(name, type, whole)                                                \
+    static void narrow_##name(const type *x, rondo_dtype to, uint8_t *y, size_t count,          \
+                              const rondo__narrow_rule *rule) {                                 \
+        const uint64_t mask = (UINT64_C(1) << rondo__narrow_get_bits(to)) - 1;                  \
+        const bool is_integer = rondo__dtype_is_narrow_integer(to);                             \
+        for (size_t i = 0; i < count; ++i) {                                                    \
+            y[i] = is_integer ? (uint8_t)((uint64_t)(whole) & mask)                             \
+                              : rondo__narrow_encode(to, to_odd_##name(x[i]), rule);            \
+        }                                                                                       \
+    }
+#define DEFINE_NARROW_FLOAT(name, type) \
+    DEFINE_CONVERT_NARROW(name, type, float_to_i64((double)x[i]))
+#define DEFINE_NARROW_INTEGER(name, type) DEFINE_CONVERT_NARROW(name, type, x[i])
+RONDO_OP_FLOAT_MAP(DEFINE_NARROW_FLOAT)
+RONDO_OP_INTEGER_MAP(DEFINE_NARROW_INTEGER)
+
 #define DEFINE_CONVERT_FLOAT(name, type)                                                         \
-    static void convert_##name(const type *x, rondo_dtype to, void *destination, size_t count) { \
+    static void convert_##name(const type *x, rondo_dtype to, void *destination, size_t count,   \
+                               const rondo__narrow_rule *rule) {                                 \
         switch (to) {                                                                            \
             TO_INTEGER_CASE(I8, int8_t)                                                          \
             TO_INTEGER_CASE(I16, int16_t)                                                        \
@@ -232,13 +256,17 @@ static float to_odd_I64(int64_t x) {
             case RONDO_DTYPE_BOOL:                                                               \
                 CONVERT_LOOP(uint8_t, !(x[i] == 0))                                              \
             default:                                                                             \
+                if (rondo__dtype_is_narrow(to)) {                                                \
+                    narrow_##name(x, to, destination, count, rule);                              \
+                }                                                                                \
                 return;                                                                          \
         }                                                                                        \
     }
 RONDO_OP_FLOAT_MAP(DEFINE_CONVERT_FLOAT)
 
 #define DEFINE_CONVERT_INTEGER(name, type)                                                       \
-    static void convert_##name(const type *x, rondo_dtype to, void *destination, size_t count) { \
+    static void convert_##name(const type *x, rondo_dtype to, void *destination, size_t count,   \
+                               const rondo__narrow_rule *rule) {                                 \
         switch (to) {                                                                            \
             TO_PLAIN_CASE(F32, float)                                                            \
             TO_PLAIN_CASE(F64, double)                                                           \
@@ -257,6 +285,9 @@ RONDO_OP_FLOAT_MAP(DEFINE_CONVERT_FLOAT)
             case RONDO_DTYPE_BOOL:                                                               \
                 CONVERT_LOOP(uint8_t, x[i] != 0)                                                 \
             default:                                                                             \
+                if (rondo__dtype_is_narrow(to)) {                                                \
+                    narrow_##name(x, to, destination, count, rule);                              \
+                }                                                                                \
                 return;                                                                          \
         }                                                                                        \
     }
@@ -264,17 +295,18 @@ RONDO_OP_INTEGER_MAP(DEFINE_CONVERT_INTEGER)
 
 // Through f32, a few elements at a time.
 static void convert_half(rondo_dtype from, const uint16_t *x, rondo_dtype to, uint8_t *destination,
-                         size_t count) {
+                         size_t count, const rondo__narrow_rule *rule) {
     enum { CHUNK = 256 };
     float wide[CHUNK];
     for (size_t done = 0; done < count; done += CHUNK) {
         size_t now = count - done < CHUNK ? count - done : CHUNK;
         rondo__half_to_float_array(from, x + done, wide, now);
-        convert_F32(wide, to, destination + done * rondo_dtype_get_bytes(to), now);
+        convert_F32(wide, to, destination + done * rondo_dtype_get_bytes(to), now, rule);
     }
 }
 
-static void convert_bool(const uint8_t *x, rondo_dtype to, uint8_t *destination, size_t count) {
+static void convert_bool(const uint8_t *x, rondo_dtype to, uint8_t *destination, size_t count,
+                         const rondo__narrow_rule *rule) {
     enum { CHUNK = 256 };
     uint8_t clean[CHUNK];
     for (size_t done = 0; done < count; done += CHUNK) {
@@ -282,12 +314,31 @@ static void convert_bool(const uint8_t *x, rondo_dtype to, uint8_t *destination,
         for (size_t i = 0; i < now; ++i) {
             clean[i] = x[done + i] != 0;
         }
-        convert_U8(clean, to, destination + done * rondo_dtype_get_bytes(to), now);
+        convert_U8(clean, to, destination + done * rondo_dtype_get_bytes(to), now, rule);
     }
 }
 
-void rondo__convert_elements(rondo_dtype from, const void *source, rondo_dtype to,
-                             void *destination, size_t count) {
+// Through f32, in which every narrow element is exact.
+static void convert_narrow(rondo_dtype from, const uint8_t *x, rondo_dtype to, uint8_t *destination,
+                           size_t count, const rondo__narrow_rule *rule) {
+    enum { CHUNK = 256, CODES = 256 };
+    float table[CODES];
+    float wide[CHUNK];
+    const size_t codes = (size_t)1 << rondo__narrow_get_bits(from);
+    for (size_t i = 0; i < codes; ++i) {
+        table[i] = rondo_narrow_to_float(from, (uint8_t)i);
+    }
+    for (size_t done = 0; done < count; done += CHUNK) {
+        size_t now = count - done < CHUNK ? count - done : CHUNK;
+        for (size_t i = 0; i < now; ++i) {
+            wide[i] = table[x[done + i] & (codes - 1)];
+        }
+        convert_F32(wide, to, destination + done * rondo_dtype_get_bytes(to), now, rule);
+    }
+}
+
+void rondo__convert_elements_by(rondo_dtype from, const void *source, rondo_dtype to,
+                                void *destination, size_t count, const rondo__narrow_rule *rule) {
     if (count == 0) {
         return;
     }
@@ -296,22 +347,30 @@ void rondo__convert_elements(rondo_dtype from, const void *source, rondo_dtype t
         return;
     }
     switch (from) {
-#define CONVERT_CASE(name, type)                        \
-    case RONDO_DTYPE_##name:                            \
-        convert_##name(source, to, destination, count); \
+#define CONVERT_CASE(name, type)                              \
+    case RONDO_DTYPE_##name:                                  \
+        convert_##name(source, to, destination, count, rule); \
         return;
         RONDO_OP_NUMERIC_MAP(CONVERT_CASE)
 #undef CONVERT_CASE
         case RONDO_DTYPE_F16:
         case RONDO_DTYPE_BF16:
-            convert_half(from, source, to, destination, count);
+            convert_half(from, source, to, destination, count, rule);
             return;
         case RONDO_DTYPE_BOOL:
-            convert_bool(source, to, destination, count);
+            convert_bool(source, to, destination, count, rule);
             return;
         default:
+            if (rondo__dtype_is_narrow(from)) {
+                convert_narrow(from, source, to, destination, count, rule);
+            }
             return;
     }
+}
+
+void rondo__convert_elements(rondo_dtype from, const void *source, rondo_dtype to,
+                             void *destination, size_t count) {
+    rondo__convert_elements_by(from, source, to, destination, count, NULL);
 }
 
 // ---- strided copies ---------------------------------------------------------------------------
@@ -334,7 +393,7 @@ static void copy_row(size_t element_bytes, const uint8_t *source, int64_t stride
         ROW_CASE(2, uint16_t)
         ROW_CASE(4, uint32_t)
         ROW_CASE(8, uint64_t)
-        ROW_CASE(sizeof(rondo_string), rondo_string)
+        ROW_CASE(sizeof(rondo_string), rondo_string)  // C128, too
 #undef ROW_CASE
         default:
             return;

@@ -10,6 +10,7 @@
 #include "op/op.h"
 #include "rondo/status.h"
 #include "rondo/tensor.h"
+#include "tensor/narrow.h"
 
 // X(dtype suffix, C type) over the dtypes that C can calculate with.
 #define RONDO_OP_FLOAT_MAP(X) X(F32, float) X(F64, double)
@@ -20,8 +21,8 @@
 
 enum { RONDO_OP_STRIDED_RANK_MAX = 2 * RONDO_RANK_MAX };
 
-// The dtype of an ONNX TensorProto.DataType number; NONE for those without one (complex, float8,
-// int4, ...), which op/element_types.h names.
+// The dtype of an ONNX TensorProto.DataType number; NONE for those without one (float6e2m3, ...),
+// which op/element_types.h names.
 rondo_dtype rondo__dtype_from_onnx(int64_t data_type);
 bool rondo__dtype_is_float(rondo_dtype dtype);    // f16, bf16, f32, f64
 bool rondo__dtype_is_integer(rondo_dtype dtype);  // not bool
@@ -61,9 +62,14 @@ RONDO_MUST_USE rondo_status rondo__op_read_ints(const rondo__op *op, const char 
                                                 int64_t *out_values, size_t *out_count);
 
 // Converts `count` elements as Cast does: floats go to integers towards zero (beyond 64 bits:
-// nearest limit, NaN to 0), wider integers wrap, anything but zero is true.
+// nearest limit, NaN to 0), wider integers wrap, anything but zero is true; narrow floats round to
+// nearest even and stay within their limits. Complex numbers and strings are not converted.
 void rondo__convert_elements(rondo_dtype from, const void *source, rondo_dtype to,
                              void *destination, size_t count);
+
+// The same, with what Cast's attributes say of narrow types (NULL: their defaults).
+void rondo__convert_elements_by(rondo_dtype from, const void *source, rondo_dtype to,
+                                void *destination, size_t count, const rondo__narrow_rule *rule);
 
 // Row-major strides in elements; out_strides has rank entries.
 void rondo__shape_get_strides(const rondo_shape *shape, int64_t *out_strides);

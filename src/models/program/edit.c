@@ -170,7 +170,3 @@ int32_t rondo__uses_get_single(const rondo__uses *uses, int32_t value) {
     }
     return (int32_t)uses->users[uses->first[value]];
 }
-
-bool rondo__node_is(const rondo__node *node, const char *domain, const char *name) {
-    return strcmp(node->op.def->name, name) == 0 && strcmp(node->op.def->domain, domain) == 0;
-}

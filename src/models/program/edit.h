@@ -58,7 +58,4 @@ void rondo__uses_deinit(rondo__uses *uses);
 // The only user of `value`, or -1 when there are none, several, or it is a program output.
 int32_t rondo__uses_get_single(const rondo__uses *uses, int32_t value);
 
-// True when the node is op `name` of `domain` ("" or "rondo").
-bool rondo__node_is(const rondo__node *node, const char *domain, const char *name);
-
 #endif  // RONDO_PROGRAM_EDIT_H

@@ -75,6 +75,10 @@ typedef struct rondo__node {
     const rondo__op_def *hidden_def;  // its op while passes run that must leave it alone; or NULL
 } rondo__node;
 
+static inline bool rondo__node_is(const rondo__node *node, rondo__op_id op) {
+    return node->op.def->id == op;
+}
+
 typedef struct rondo__symbol {
     char *name;
     int64_t extent;  // -1 until set

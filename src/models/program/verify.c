@@ -158,12 +158,13 @@ static rondo_status verify_scan(const rondo__node *node) {
 
 static rondo_status verify_control(const rondo__node *node) {
     static const struct {
-        const char *name;
+        rondo__op_id op;
         rondo_status (*verify)(const rondo__node *);
-    } rows[] = {{"If", verify_if}, {"Loop", verify_loop}, {"Scan", verify_scan}};
+    } rows[] = {
+        {RONDO__OP_If, verify_if}, {RONDO__OP_Loop, verify_loop}, {RONDO__OP_Scan, verify_scan}};
     rondo_status status = RONDO_STATUS_OK;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0] && status == RONDO_STATUS_OK; ++i) {
-        if (strcmp(node->op.def->name, rows[i].name) == 0) {
+        if (node->op.def->id == rows[i].op) {
             status = rows[i].verify(node);
         }
     }

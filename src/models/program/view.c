@@ -224,7 +224,7 @@ static bool scale(sight *view, const rondo_program *program, const rondo__node *
     if (!rondo__match_scalar(program, node->inputs[1 - operand], &number)) {
         return false;
     }
-    const bool is_div = rondo__node_is(node, "", "Div");
+    const bool is_div = rondo__node_is(node, RONDO__OP_Div);
     if (is_div && (operand != 0 || number == 0.0f)) {
         return false;
     }
@@ -234,7 +234,7 @@ static bool scale(sight *view, const rondo_program *program, const rondo__node *
 
 static bool is_scaling(const rondo_program *program, const rondo__node *node, size_t *out_operand) {
     float number;
-    const bool is_it = rondo__node_is(node, "", "Mul") || rondo__node_is(node, "", "Div");
+    const bool is_it = rondo__node_is(node, RONDO__OP_Mul) || rondo__node_is(node, RONDO__OP_Div);
     *out_operand = is_it && rondo__match_scalar(program, node->inputs[0], &number) ? 1 : 0;
     return is_it;
 }
@@ -250,16 +250,16 @@ static bool apply(sight *view, const rondo_program *program, const rondo__node *
     if ((node->op.def->flags & RONDO__OP_VIEW) != 0) {
         return node->outputs[0] == value && reshape(view, &result);
     }
-    if (rondo__node_is(node, "", "Transpose")) {
+    if (rondo__node_is(node, RONDO__OP_Transpose)) {
         return turn(view, node);
     }
-    if (rondo__node_is(node, "", "Gather")) {
+    if (rondo__node_is(node, RONDO__OP_Gather)) {
         return pick(view, program, node, &result);
     }
-    if (rondo__node_is(node, "", "Split")) {
+    if (rondo__node_is(node, RONDO__OP_Split)) {
         return split(view, program, node, value);
     }
-    if (rondo__node_is(node, "", "Slice")) {
+    if (rondo__node_is(node, RONDO__OP_Slice)) {
         return slice(view, program, node, &result);
     }
     return take_factors && is_scaling(program, node, &operand) &&

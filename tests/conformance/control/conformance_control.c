@@ -370,31 +370,53 @@ static void count_call(void *data) {
     ++**(uint32_t **)data;
 }
 
-static void test_conformance_control__host_functions_in_bodies(void **state) {
-    control_case it = start(state);
-    uint32_t calls = 0;
-    uint32_t *counter = &calls;
-    begin_capture(&it);
-    rondo_scope scope = begin_scope(&it, it.stream, RONDO_SCOPE_WHILE, 0, 0);
+// Put there directly, or as part of a recorded graph.
+static void run_host_function_in_body(control_case *it, rondo_graph *inner, uint32_t *calls) {
+    begin_capture(it);
+    rondo_scope scope = begin_scope(it, it->stream, RONDO_SCOPE_WHILE, 0, 0);
     rondo_stream *body = enter(scope, 0);
-    put(&it, body, 0, 1, MINUS_ONE);
-    rondo_status status =
-        rondo_stream_call_host(body, "count_call", count_call, &counter, sizeof counter);
-    if (rondo_device_supports(it.context->device, RONDO_FEATURE_HOST_IN_BODY) == RONDO_STATUS_OK) {
+    put(it, body, 0, 1, MINUS_ONE);
+    rondo_status status = inner != NULL ? rondo_stream_add_graph(body, inner)
+                                        : rondo_stream_call_host(body, "count_call", count_call,
+                                                                 &calls, sizeof calls);
+    if (rondo_device_supports(it->context->device, RONDO_FEATURE_HOST_IN_BODY) == RONDO_STATUS_OK) {
         ASSERT_OK(status);
         leave(scope);
         end(scope);
-        ASSERT_OK(rondo_graph_capture_end(it.graph));
-        set(&it, 0, 4);
-        replay(&it);
-        assert_int_equal(calls, 4);
+        ASSERT_OK(rondo_graph_capture_end(it->graph));
+        set(it, 0, 4);
+        replay(it);
+        assert_int_equal(*calls, 4);
     } else {
         ASSERT_STATUS(status, UNSUPPORTED);
         ASSERT_STATUS(rondo_scope_leave(scope), STATE);
-        ASSERT_STATUS(rondo_graph_capture_end(it.graph), STATE);
+        ASSERT_STATUS(rondo_graph_capture_end(it->graph), STATE);
         ASSERT_MESSAGE_HAS("host functions inside conditional bodies");
-        assert_usable(&it);
+        assert_usable(it);
     }
+}
+
+static void test_conformance_control__host_functions_in_bodies(void **state) {
+    control_case it = start(state);
+    uint32_t calls = 0;
+    run_host_function_in_body(&it, NULL, &calls);
+    finish(&it);
+}
+
+static void test_conformance_control__graphs_with_host_functions_in_bodies(void **state) {
+    control_case it = start(state);
+    uint32_t calls = 0;
+    uint32_t *counter = &calls;
+    const rondo_graph_options options = {.struct_size = sizeof options,
+                                         .keep = RONDO_KEEP_TEMPLATE};
+    rondo_graph *inner;
+    ASSERT_OK(rondo_graph_create(it.context->device, &options, &inner));
+    ASSERT_OK(rondo_graph_capture_begin(inner, it.stream, RONDO_CAPTURE_THREAD_LOCAL));
+    ASSERT_OK(
+        rondo_stream_call_host(it.stream, "count_call", count_call, &counter, sizeof counter));
+    ASSERT_OK(rondo_graph_capture_end(inner));
+    run_host_function_in_body(&it, inner, &calls);
+    rondo_graph_destroy(inner);
     finish(&it);
 }
 
@@ -484,6 +506,7 @@ static const suite_entry control_cases[] = {
     SUITE_CASE(test_conformance_control__scopes_in_parallel_branches),
     SUITE_CASE(test_conformance_control__bodies_copy_and_fill),
     SUITE_CASE(test_conformance_control__host_functions_in_bodies),
+    SUITE_CASE(test_conformance_control__graphs_with_host_functions_in_bodies),
     SUITE_CASE_IN_MODES(test_conformance_control__functions_run_or_record),
     {NULL, NULL, false},
 };

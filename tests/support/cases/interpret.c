@@ -114,3 +114,20 @@ double compare_tensors(const rondo_tensor *a, const rondo_tensor *b) {
     }
     return worst;
 }
+
+size_t interpret_count(const rondo_program *program, rondo__op_id op) {
+    size_t count = 0;
+    for (size_t n = 0; n < program->node_count; ++n) {
+        count += rondo__node_is(&program->nodes[n], op) ? 1 : 0;
+    }
+    return count;
+}
+
+const rondo__node *interpret_find(const rondo_program *program, rondo__op_id op) {
+    for (size_t n = 0; n < program->node_count; ++n) {
+        if (rondo__node_is(&program->nodes[n], op)) {
+            return &program->nodes[n];
+        }
+    }
+    return NULL;
+}

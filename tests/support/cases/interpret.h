@@ -19,4 +19,8 @@ rondo_status interpret_program(const rondo_program *program, const rondo_tensor 
 // largest of their items.
 double compare_tensors(const rondo_tensor *a, const rondo_tensor *b);
 
+// How many nodes of a program are this op, and the first of them, NULL where there is none.
+size_t interpret_count(const rondo_program *program, rondo__op_id op);
+const rondo__node *interpret_find(const rondo_program *program, rondo__op_id op);
+
 #endif  // RONDO_TEST_INTERPRET_H

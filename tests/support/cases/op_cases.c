@@ -589,7 +589,7 @@ static outcome run_parsed(rondo_stream *stream, run_mode mode, parsed_case *pars
     }
     size_t output_count = parsed->output_count;
     if (status == RONDO_STATUS_OK && !rondo_device_is_host(device) &&
-        (parsed->op.def->flags & RONDO__OP_DATA_SHAPED) != 0) {
+        parsed->op.def->bound != NULL) {
         output_count = expect_count(parsed, inputs, outputs, wanted);
         status = output_count > 0 ? RONDO_STATUS_OK : RONDO_STATUS_INTERNAL;
     }

@@ -111,6 +111,12 @@ void fake_cuda_set_hook(const char *name, void (*hook)(void *data), void *data) 
     atomic_store(&g_hook.name, name);
 }
 
+static void (*_Atomic g_watch)(void);
+
+void fake_cuda_set_watch(void (*watch)(void)) {
+    atomic_store(&g_watch, watch);
+}
+
 static void run_hook(const char *name) {
     const char *wanted = atomic_load(&g_hook.name);
     if (wanted != NULL && strcmp(name, wanted) == 0 &&
@@ -128,6 +134,10 @@ rondo__cu_result fake_enter(const char *name) {
     rondo__cu_result code = RONDO__CU_SUCCESS;
     // What only describes an error has nothing to fail.
     bool is_plain = strncmp(name, "cuGetError", strlen("cuGetError")) == 0;
+    void (*watch)(void) = atomic_load(&g_watch);
+    if (watch != NULL && !is_plain) {
+        watch();
+    }
     if (!is_plain && g_fake.fail_countdown >= 0 && g_fake.fail_countdown-- == 0) {
         g_fake.failed_call = name;
         code = g_fake.fail_code;

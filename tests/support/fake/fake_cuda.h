@@ -57,6 +57,9 @@ const char *fake_cuda_get_failed_call(void);  // its name; "" when none
 // another thread might do at that moment. NULL: none any more.
 void fake_cuda_set_hook(const char *name, void (*hook)(void *data), void *data);
 
+// Called inside each call that can be made to fail; NULL: nobody any more.
+void fake_cuda_set_watch(void (*watch)(void));
+
 // How often a function was called since the reset; NULL: all of them together.
 size_t fake_cuda_count_calls(const char *name);
 // Objects alive: contexts retained, memory, streams, events, modules, graphs, executables, user

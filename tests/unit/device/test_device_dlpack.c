@@ -15,6 +15,8 @@
 #include "support/fake/fake_cuda.h"
 
 // A producer: one block of memory, its capsule, and how often the deleter ran.
+enum { FLOAT8_E4M3 = 8 };  // of the standard, and no type here
+
 typedef struct producer {
     float elements[24];
     int64_t extents[4];
@@ -187,8 +189,16 @@ static void test_device_dlpack__every_element_type(void **state) {
         {RONDO_DTYPE_I64, RONDO_DLPACK_INT, 64},   {RONDO_DTYPE_U8, RONDO_DLPACK_UINT, 8},
         {RONDO_DTYPE_U16, RONDO_DLPACK_UINT, 16},  {RONDO_DTYPE_U32, RONDO_DLPACK_UINT, 32},
         {RONDO_DTYPE_U64, RONDO_DLPACK_UINT, 64},
+        {RONDO_DTYPE_C64, RONDO_DLPACK_COMPLEX, 64},
+        {RONDO_DTYPE_C128, RONDO_DLPACK_COMPLEX, 128},
+        {RONDO_DTYPE_F8E4M3FN, RONDO_DLPACK_FLOAT8_E4M3FN, 8},
+        {RONDO_DTYPE_F8E4M3FNUZ, RONDO_DLPACK_FLOAT8_E4M3FNUZ, 8},
+        {RONDO_DTYPE_F8E5M2, RONDO_DLPACK_FLOAT8_E5M2, 8},
+        {RONDO_DTYPE_F8E5M2FNUZ, RONDO_DLPACK_FLOAT8_E5M2FNUZ, 8},
+        {RONDO_DTYPE_F8E8M0, RONDO_DLPACK_FLOAT8_E8M0FNU, 8},
     };
-    assert_int_equal(sizeof rows / sizeof *rows, RONDO_DTYPE_STRING - 1);  // all numbers
+    // All numbers but those of fewer than 8 bits, which have a test of their own.
+    assert_int_equal(sizeof rows / sizeof *rows + 5, RONDO_DTYPE_COUNT - 4);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         rondo_shape shape = {.rank = 2, .extent = {2, 3}};
         rondo_tensor tensor;
@@ -214,20 +224,61 @@ static void test_device_dlpack__small_floats_are_bytes(void **state) {
     rondo_tensor tensor;
     fill_producer(&p);
     p.plain.tensor.type =
-        (rondo_dlpack_type){.code = RONDO_DLPACK_FLOAT8_E4M3FN, .bits = 8, .lanes = 1};
-    assert_refused(&p, NULL, RONDO_STATUS_UNSUPPORTED, "float8_e4m3fn");
+        (rondo_dlpack_type){.code = FLOAT8_E4M3, .bits = 8, .lanes = 1};
+    assert_refused(&p, NULL, RONDO_STATUS_UNSUPPORTED, "float8_e4m3");
     assert_int_equal(rondo_tensor_from_dlpack(&p.plain, &tensor, &info), RONDO_STATUS_OK);
     assert_int_equal(tensor.dtype, RONDO_DTYPE_U8);
-    assert_int_equal(info.type.code, RONDO_DLPACK_FLOAT8_E4M3FN);
+    assert_int_equal(info.type.code, FLOAT8_E4M3);
     // And out again under its own name.
     rondo_dlpack_managed *managed;
     assert_int_equal(rondo_tensor_to_dlpack(&tensor, &info.device, &info.type, &managed),
                      RONDO_STATUS_OK);
-    assert_int_equal(managed->tensor.type.code, RONDO_DLPACK_FLOAT8_E4M3FN);
+    assert_int_equal(managed->tensor.type.code, FLOAT8_E4M3);
     rondo_tensor_deinit(&tensor);
     assert_int_equal(p.delete_count, 0);
     managed->deleter(managed);
     assert_int_equal(p.delete_count, 1);
+}
+
+// Elements of 4 and 2 bits have a byte each: the versioned form says so, and the plain one cannot.
+static void test_device_dlpack__subbyte_elements_are_padded(void **state) {
+    (void)state;
+    static const struct {
+        rondo_dtype dtype;
+        uint8_t code, bits;
+    } rows[] = {{RONDO_DTYPE_I4, RONDO_DLPACK_INT, 4},
+                {RONDO_DTYPE_U4, RONDO_DLPACK_UINT, 4},
+                {RONDO_DTYPE_I2, RONDO_DLPACK_INT, 2},
+                {RONDO_DTYPE_U2, RONDO_DLPACK_UINT, 2},
+                {RONDO_DTYPE_F4E2M1, RONDO_DLPACK_FLOAT4_E2M1FN, 4}};
+    const rondo_shape shape = {.rank = 1, .extent = {3}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
+        rondo_tensor tensor;
+        rondo_tensor back;
+        rondo_dlpack_managed *plain;
+        rondo_dlpack_versioned *managed;
+        const rondo_dlpack_type bytes = {.code = RONDO_DLPACK_UINT, .bits = 8, .lanes = 1};
+        assert_int_equal(rondo_tensor_init(rows[i].dtype, &shape, &tensor), RONDO_STATUS_OK);
+        assert_int_equal(rondo_tensor_to_dlpack(&tensor, NULL, NULL, &plain),
+                         RONDO_STATUS_UNSUPPORTED);
+        assert_int_equal(rondo_tensor_to_dlpack(&tensor, NULL, &bytes, &plain), RONDO_STATUS_OK);
+        plain->deleter(plain);
+        assert_int_equal(rondo_tensor_to_dlpack_versioned(&tensor, NULL, NULL, 0, &managed),
+                         RONDO_STATUS_OK);
+        assert_int_equal(managed->flags, RONDO_DLPACK_FLAG_SUBBYTE_PADDED);
+        assert_int_equal(managed->tensor.type.code, rows[i].code);
+        assert_int_equal(managed->tensor.type.bits, rows[i].bits);
+        managed->flags = 0;
+        assert_int_equal(rondo_tensor_from_dlpack_versioned(managed, &back, NULL),
+                         RONDO_STATUS_UNSUPPORTED);
+        assert_non_null(strstr(rondo_error_get_last()->message, "packed"));
+        managed->flags = RONDO_DLPACK_FLAG_SUBBYTE_PADDED;
+        assert_int_equal(rondo_tensor_from_dlpack_versioned(managed, &back, NULL), RONDO_STATUS_OK);
+        assert_int_equal(back.dtype, rows[i].dtype);
+        assert_ptr_equal(back.data, tensor.data);
+        rondo_tensor_deinit(&tensor);
+        rondo_tensor_deinit(&back);
+    }
 }
 
 static void test_device_dlpack__versioned(void **state) {
@@ -405,6 +456,7 @@ int main(void) {
         cmocka_unit_test(test_device_dlpack__in_refuses_by_name),
         cmocka_unit_test(test_device_dlpack__every_element_type),
         cmocka_unit_test(test_device_dlpack__small_floats_are_bytes),
+        cmocka_unit_test(test_device_dlpack__subbyte_elements_are_padded),
         cmocka_unit_test(test_device_dlpack__versioned),
         cmocka_unit_test(test_device_dlpack__out_keeps_the_bytes),
         cmocka_unit_test(test_device_dlpack__names_of_devices),

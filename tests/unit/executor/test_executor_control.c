@@ -1,4 +1,4 @@
-// Loops and scans that take no turn: what their outputs are, and who takes them.
+// Loops and scans: what those give that take no turn, and what their turns read of around them.
 // SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
@@ -209,10 +209,127 @@ static void test_executor_control__rows_that_depend_on_data(void **state) {
     }
 }
 
+// ---- what each turn reads of around the loop ---------------------------------------------------
+
+enum { OUTER_COUNT = 16 * 1024, SECOND_COUNT = 1024, TURNS = 40 };
+
+// Rows o = ReduceSum(w) + ReduceSum(a), where a and b, of unlike sizes, change places each turn: so
+// that turns take two plans in turn.
+static void build_reader(model_builder *b) {
+    Onnx__GraphProto *body = model_builder_new_graph(b, "body");
+    model_builder_add_input(b, body, "i", INT64, "");
+    model_builder_add_input(b, body, "c", BOOL, "");
+    model_builder_add_input(b, body, "a", FLOAT, NULL);
+    model_builder_add_input(b, body, "b", FLOAT, NULL);
+    model_builder_add_node(b, body, "Identity", "keep", "c", "c2");
+    model_builder_add_node(b, body, "Identity", "first", "b", "a2");
+    model_builder_add_node(b, body, "Identity", "second", "a", "b2");
+    Onnx__NodeProto *node = model_builder_add_node(b, body, "ReduceSum", "outer", "w", "sum");
+    model_builder_set_int(b, node, "keepdims", 0);
+    node = model_builder_add_node(b, body, "ReduceSum", "inner", "a", "part");
+    model_builder_set_int(b, node, "keepdims", 0);
+    model_builder_add_node(b, body, "Add", "both", "sum part", "o");
+    model_builder_add_output(b, body, "c2", BOOL, "");
+    model_builder_add_output(b, body, "a2", FLOAT, NULL);
+    model_builder_add_output(b, body, "b2", FLOAT, NULL);
+    model_builder_add_output(b, body, "o", FLOAT, "");
+
+    model_builder_add_input(b, b->graph, "n", INT64, "");
+    model_builder_add_input(b, b->graph, "go", BOOL, "");
+    model_builder_add_input(b, b->graph, "a0", FLOAT, "p");
+    model_builder_add_input(b, b->graph, "b0", FLOAT, "q");
+    model_builder_add_input(b, b->graph, "w", FLOAT, "m");
+    node = model_builder_add_node(b, b->graph, "Loop", "turns", "n go a0 b0", "a1 b1 rows");
+    model_builder_add_body(b, node, "body", body);
+    model_builder_add_output(b, b->graph, "rows", FLOAT, "t");
+}
+
+static uint64_t count_copied(rondo_profile *profile) {
+    rondo_profile_row rows[256];
+    size_t count = 0;
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
+        rows[i] = (rondo_profile_row){.struct_size = sizeof rows[i]};
+    }
+    OK(rondo_profile_get_rows(profile, RONDO_PROFILE_BY_TOTAL, false, rows, 256, &count));
+    assert_in_range(count, 1, 256);
+    for (size_t i = 0; i < count; ++i) {
+        bytes += rows[i].category == RONDO_PROFILE_COPY ? rows[i].bytes : 0;
+    }
+    return bytes;
+}
+
+static void test_executor_control__turns_read_outer_values_where_they_are(void **state) {
+    (void)state;
+    model_builder b;
+    rondo_device *device;
+    rondo_program *program;
+    rondo_executor *executor;
+    rondo_profile *profile;
+    size_t byte_count = 0;
+    static float outer[OUTER_COUNT];
+    static float first[SECOND_COUNT] = {1, 2};
+    static float second[SECOND_COUNT] = {4, 8, 16};
+    int64_t turns = TURNS;
+    uint8_t go = 1;
+    model_builder_init(&b);
+    build_reader(&b);
+    const uint8_t *bytes = model_builder_pack(&b, &byte_count);
+    OK(rondo_device_open("host", &device));
+    OK(rondo_program_parse_onnx(bytes, byte_count, &program));
+    OK(rondo_executor_create(program, device, NULL, &executor));
+    OK(rondo_profile_create(NULL, &profile));
+    // The same memory with other values; then other shapes, so that no plan is there.
+    for (int run = 0; run < 4; ++run) {
+        const int64_t length = run < 3 ? 2 : 1;
+        for (int i = 0; i < OUTER_COUNT; ++i) {
+            outer[i] = i == run ? 64.0f * (float)(run + 1) : 0;
+        }
+        const rondo_binding feeds[] = {
+            {"n", view(RONDO_DTYPE_I64, &turns, 0, 0, 0, 0)},
+            {"go", view(RONDO_DTYPE_BOOL, &go, 0, 0, 0, 0)},
+            {"a0", view(RONDO_DTYPE_F32, first, 1, length, 0, 0)},
+            {"b0", view(RONDO_DTYPE_F32, second, 1, SECOND_COUNT, 0, 0)},
+            {"w", view(RONDO_DTYPE_F32, outer, 1, OUTER_COUNT, 0, 0)},
+        };
+        rondo_binding fetch = {.name = "rows"};
+        OK(rondo_profile_start(profile));
+        OK(rondo_executor_run(executor, feeds, 5, &fetch, 1));
+        OK(rondo_profile_stop(profile));
+        expect_shape(&fetch.tensor, RONDO_DTYPE_F32, (rondo_shape){.rank = 1, .extent = {TURNS}});
+        for (int i = 0; i < TURNS; ++i) {
+            const float inner = i % 2 == 0 ? (length == 2 ? 3.0f : 1.0f) : 28.0f;
+            const float row = ((const float *)fetch.tensor.data)[i];
+            assert_true(row == 64.0f * (float)(run + 1) + inner);
+        }
+        rondo_tensor_deinit(&fetch.tensor);
+    }
+    // One plan for all turns: that is fed once. (Plans that change each turn share their memory.)
+    const rondo_binding feeds[] = {
+        {"n", view(RONDO_DTYPE_I64, &turns, 0, 0, 0, 0)},
+        {"go", view(RONDO_DTYPE_BOOL, &go, 0, 0, 0, 0)},
+        {"a0", view(RONDO_DTYPE_F32, first, 1, SECOND_COUNT, 0, 0)},
+        {"b0", view(RONDO_DTYPE_F32, second, 1, SECOND_COUNT, 0, 0)},
+        {"w", view(RONDO_DTYPE_F32, outer, 1, OUTER_COUNT, 0, 0)},
+    };
+    rondo_binding fetch = {.name = "rows"};
+    OK(rondo_profile_start(profile));
+    OK(rondo_executor_run(executor, feeds, 5, &fetch, 1));
+    OK(rondo_profile_stop(profile));
+    assert_in_range(count_copied(profile), 1, 8 * sizeof outer);
+    rondo_tensor_deinit(&fetch.tensor);
+    rondo_profile_destroy(profile);
+    rondo_executor_destroy(executor);
+    rondo_program_destroy(program);
+    rondo_device_release(device);
+    model_builder_deinit(&b);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_executor_control__rows_of_no_turn_have_the_shape_of_others),
         cmocka_unit_test(test_executor_control__rows_that_depend_on_data),
+        cmocka_unit_test(test_executor_control__turns_read_outer_values_where_they_are),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

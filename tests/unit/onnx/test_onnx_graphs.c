@@ -253,6 +253,92 @@ static void test_onnx_graphs__passes_attributes_to_functions(void **state) {
     rondo_program_destroy(program);
 }
 
+static Onnx__AttributeProto *set_slope(model_builder *builder, Onnx__NodeProto *node,
+                                       const char *name, float value) {
+    Onnx__AttributeProto *attribute = model_builder_add_attribute(
+        builder, node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT);
+    attribute->has_f = 1;
+    attribute->f = value;
+    return attribute;
+}
+
+static void set_default(model_builder *builder, Onnx__FunctionProto *function, const char *name,
+                        float value) {
+    Onnx__NodeProto *holder = model_builder_allocate(builder, sizeof *holder);
+    onnx__node_proto__init(holder);
+    set_slope(builder, holder, name, value);
+    function->attribute_proto = holder->attribute;
+    function->n_attribute_proto = holder->n_attribute;
+}
+
+// Leak(slope) is called by Outer(steepness), by name or with nothing said, and both may have a
+// default.
+static void test_onnx_graphs__functions_have_attribute_defaults(void **state) {
+    static const struct {
+        float inner, outer, given;  // 0: none
+        float expected;             // 0: the op's own default
+    } rows[] = {
+        {0, 0, 0, 0},          {0.1f, 0, 0, 0.1f},       {0, 0.2f, 0, 0.2f},
+        {0.1f, 0.2f, 0, 0.2f}, {0.1f, 0.2f, 0.3f, 0.3f}, {0.1f, 0, 0.3f, 0.3f},
+    };
+    model_builder *builder = *state;
+    model_builder_import_opset(builder, "my", 1);
+    Onnx__FunctionProto *inner = model_builder_add_function(builder, "my", "Leak", "a", "r");
+    Onnx__NodeProto *node = model_builder_add_function_node(builder, inner, "LeakyRelu", "a", "r");
+    set_slope(builder, node, "alpha", 0)->ref_attr_name = model_builder_copy(builder, "slope");
+    Onnx__FunctionProto *outer = model_builder_add_function(builder, "my", "Outer", "a", "r");
+    node = model_builder_add_function_node(builder, outer, "my:Leak", "a", "r");
+    set_slope(builder, node, "slope", 0)->ref_attr_name = model_builder_copy(builder, "steepness");
+    node = model_builder_add_node(builder, builder->graph, "my:Outer", "", "x", "z");
+    set_slope(builder, node, "steepness", 0);
+    model_builder_add_output(builder, builder->graph, "z", 1, "2");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
+        set_default(builder, inner, "slope", rows[i].inner);
+        inner->n_attribute_proto = rows[i].inner > 0;
+        set_default(builder, outer, "steepness", rows[i].outer);
+        outer->n_attribute_proto = rows[i].outer > 0;
+        node->attribute[0]->f = rows[i].given;
+        node->n_attribute = rows[i].given > 0;
+        rondo_program *program = parse_ok(builder);
+        assert_int_equal(program->node_count, 1);
+        assert_true(rondo__op_get_float(&program->nodes[0].op, "alpha", 0) == rows[i].expected);
+        rondo_program_destroy(program);
+    }
+    set_default(builder, inner, "slope", 1);
+    inner->attribute_proto[0]->ref_attr_name = model_builder_copy(builder, "other");
+    assert_refused(builder, RONDO_STATUS_BAD_DATA, "\"slope\" refers to another attribute");
+    inner->attribute_proto[0]->name = model_builder_copy(builder, "");
+    assert_refused(builder, RONDO_STATUS_BAD_DATA, "\"Leak\": an attribute's default has no name");
+}
+
+// Functions of one name are told apart by their overload.
+static void test_onnx_graphs__functions_have_overloads(void **state) {
+    static const char *const overloads[] = {NULL, "float", "other"};
+    static const char *const ops[] = {"Relu", "Exp", "Neg"};
+    model_builder *builder = *state;
+    model_builder_import_opset(builder, "my", 1);
+    Onnx__NodeProto *node = model_builder_add_node(builder, builder->graph, "my:F", "n", "x", "z");
+    model_builder_add_output(builder, builder->graph, "z", 1, "2");
+    for (int i = 0; i < 3; ++i) {
+        Onnx__FunctionProto *function = model_builder_add_function(builder, "my", "F", "a", "r");
+        function->overload =
+            overloads[i] != NULL ? model_builder_copy(builder, overloads[i]) : function->overload;
+        model_builder_add_function_node(builder, function, ops[i], "a", "r");
+    }
+    for (int i = 0; i < 3; ++i) {
+        node->overload = model_builder_copy(builder, overloads[i] != NULL ? overloads[i] : "");
+        rondo_program *program = parse_ok(builder);
+        assert_int_equal(program->node_count, 1);
+        assert_string_equal(program->nodes[0].op.def->name, ops[i]);
+        rondo_program_destroy(program);
+    }
+    node->overload = model_builder_copy(builder, "third");
+    assert_refused(builder, RONDO_STATUS_UNSUPPORTED,
+                   "op my.F version 1 (overload \"third\" of no function of the model)");
+    builder->model->functions[2]->overload = model_builder_copy(builder, "float");
+    assert_refused(builder, RONDO_STATUS_BAD_DATA, "function \"F\" stands there twice");
+}
+
 static void test_onnx_graphs__passes_inputs_through_functions(void **state) {
     model_builder *builder = *state;
     Onnx__FunctionProto *function = model_builder_add_function(builder, "my", "Same", "a b", "a");
@@ -315,6 +401,8 @@ int main(void) {
         TEST(test_onnx_graphs__limits_nesting),
         TEST(test_onnx_graphs__writes_functions_out),
         TEST(test_onnx_graphs__passes_attributes_to_functions),
+        TEST(test_onnx_graphs__functions_have_attribute_defaults),
+        TEST(test_onnx_graphs__functions_have_overloads),
         TEST(test_onnx_graphs__passes_inputs_through_functions),
         TEST(test_onnx_graphs__functions_see_nothing_outside),
         TEST(test_onnx_graphs__limits_functions),

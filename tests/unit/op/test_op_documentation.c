@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "base/file.h"
+#include "onnx/expand/expand.h"
 #include "op/kinds.h"
 #include "op/op.h"
 #include "support/source_dir.h"
@@ -140,6 +141,7 @@ static void test_op_documentation__lists_all_ops(void **state) {
     static char table[TEXT_BYTES];
     char path[512];
     rondo__op_visit(add_op, &list);
+    rondo__expansion_visit(add_op, &list);
     qsort(list.rows, list.count, sizeof list.rows[0], compare_rows);
     write_table(&list, table);
     (void)snprintf(path, sizeof path, "%s/docs/operators.md", get_source_dir());

@@ -487,9 +487,10 @@ static void test_op_fused__elementwise(void **state) {
 
 static void test_op_fused__elementwise_knows_every_scalar_op(void **state) {
     (void)state;
-#define CHECK_SCALAR(name, operands)                                       \
-    assert_int_equal(rondo__scalar_op_parse(#name), RONDO__SCALAR_##name); \
-    assert_int_equal(rondo__scalar_op_get_operand_count(RONDO__SCALAR_##name), operands);
+#define CHECK_SCALAR(name, operands, op)                                                  \
+    assert_int_equal(rondo__scalar_op_parse(#name), RONDO__SCALAR_##name);                \
+    assert_int_equal(rondo__scalar_op_get_operand_count(RONDO__SCALAR_##name), operands); \
+    assert_int_equal(rondo__scalar_op_of(op), op == RONDO__OP_NONE ? -1 : RONDO__SCALAR_##name);
     RONDO_SCALAR_OP_MAP(CHECK_SCALAR)
 #undef CHECK_SCALAR
     // Each against numbers from numpy at a = 0.75, b = -1.5, alpha = 0.25, beta = 0.5.

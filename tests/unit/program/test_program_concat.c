@@ -76,14 +76,6 @@ static void add_line(rondo_program *program, char *line) {
     }
 }
 
-static size_t count_ops(const rondo_program *program, const char *domain, const char *name) {
-    size_t count = 0;
-    for (size_t n = 0; n < program->node_count; ++n) {
-        count += rondo__node_is(&program->nodes[n], domain, name) ? 1 : 0;
-    }
-    return count;
-}
-
 #define MADE "Conv x grow > g;Spread g > d;Conv z keep > s;"
 
 static const struct {
@@ -137,8 +129,8 @@ static void test_program_concat__forms(void **state) {
         check(rondo__program_optimise(program, &all));
         check(interpret_program(program, inputs, outputs));
         const double error = compare_tensors(&outputs[0], &expected[0]);
-        const size_t joined = count_ops(program, "rondo", "Concat");
-        const size_t transposes = count_ops(program, "", "Transpose");
+        const size_t joined = interpret_count(program, RONDO__FUSED_Concat);
+        const size_t transposes = interpret_count(program, RONDO__OP_Transpose);
         if (joined != rows[r].joined || transposes != rows[r].transposes || !(error <= 1e-5)) {
             fail_msg("%s: %zu joined, %zu transposes, error %g", rows[r].story, joined, transposes,
                      error);

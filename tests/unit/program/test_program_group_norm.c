@@ -227,7 +227,7 @@ static const rondo__node *find_norm(const rondo_program *program, size_t *out_co
     const rondo__node *found = NULL;
     *out_count = 0;
     for (size_t n = 0; n < program->node_count; ++n) {
-        if (rondo__node_is(&program->nodes[n], "rondo", "GroupNormalization")) {
+        if (rondo__node_is(&program->nodes[n], RONDO__FUSED_GroupNormalization)) {
             found = &program->nodes[n];
             *out_count += 1;
         }
@@ -307,7 +307,7 @@ static void test_program_group_norm__follows_nhwc(void **state) {
         check(rondo__program_optimise(m.program, &all));
         const rondo__node *norm = find_norm(m.program, &count);
         for (size_t n = 0; n < m.program->node_count; ++n) {
-            transposes += rondo__node_is(&m.program->nodes[n], "", "Transpose") ? 1 : 0;
+            transposes += rondo__node_is(&m.program->nodes[n], RONDO__OP_Transpose) ? 1 : 0;
         }
         assert_int_equal(count, forms[i].norms);
         assert_int_equal(rondo__op_get_int(&norm->op, "channels_last", -1), forms[i].channels_last);

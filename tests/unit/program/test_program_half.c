@@ -308,7 +308,7 @@ static void test_program_half__casts_and_borders(void **state) {
     assert_string_equal(report.kept[0].name, "p");
     size_t casts = 0;
     for (size_t n = 0; n < program->node_count; ++n) {
-        casts += rondo__node_is(&program->nodes[n], "rondo", "Elementwise") ? 1 : 0;
+        casts += rondo__node_is(&program->nodes[n], RONDO__FUSED_Elementwise) ? 1 : 0;
     }
     assert_int_equal(casts, 4);  // x down, a up, e down, y up
     assert_int_equal(program->values[program->inputs[0]].dtype, RONDO_DTYPE_F32);

@@ -96,14 +96,6 @@ static void add_line(rondo_program *program, char *line) {
     }
 }
 
-static size_t count_ops(const rondo_program *program, const char *name) {
-    size_t count = 0;
-    for (size_t n = 0; n < program->node_count; ++n) {
-        count += strcmp(program->nodes[n].op.def->name, name) == 0 ? 1 : 0;
-    }
-    return count;
-}
-
 static const struct {
     const char *story, *lines;
     bool is_taken;
@@ -168,9 +160,10 @@ static void test_program_layer_scale__forms(void **state) {
         check(interpret_program(program, inputs, outputs));
         // What stays is the same, infinities included, whose difference is no number.
         const double error = rows[r].is_taken ? compare_tensors(&outputs[0], &expected[0]) : 0.0;
-        if (count_ops(program, "Mul") != (rows[r].is_taken ? 0 : 1) || !(error <= 1e-5)) {
-            fail_msg("%s: %zu factors left, error %g", rows[r].story, count_ops(program, "Mul"),
-                     error);
+        if (interpret_count(program, RONDO__OP_Mul) != (rows[r].is_taken ? 0 : 1) ||
+            !(error <= 1e-5)) {
+            fail_msg("%s: %zu factors left, error %g", rows[r].story,
+                     interpret_count(program, RONDO__OP_Mul), error);
         }
         for (size_t i = 0; i < 2; ++i) {
             rondo_tensor_deinit(&inputs[i]);

@@ -143,14 +143,6 @@ static rondo_program *make_program(const row *r) {
     return program;
 }
 
-static size_t count_ops(const rondo_program *program, const char *name) {
-    size_t count = 0;
-    for (size_t n = 0; n < program->node_count; ++n) {
-        count += rondo__node_is(&program->nodes[n], "", name) ? 1 : 0;
-    }
-    return count;
-}
-
 static void test_program_pass_join__where_products_are_alike(void **state) {
     (void)state;
     const rondo_shape shape = {2, {ROWS, K}};
@@ -164,12 +156,13 @@ static void test_program_pass_join__where_products_are_alike(void **state) {
         }
         check(interpret_program(program, x, expected));
         check(rondo__program_join_products(program));
-        const size_t products = count_ops(program, r->is_gemm ? "Gemm" : "MatMul");
+        const size_t products =
+            interpret_count(program, r->is_gemm ? RONDO__OP_Gemm : RONDO__OP_MatMul);
         if (products != r->products) {
             print_error("%s: %zu products, expected %zu\n", r->what, products, r->products);
         }
         assert_int_equal(products, r->products);
-        assert_int_equal(count_ops(program, "Split"), products == 1 ? 1 : 0);
+        assert_int_equal(interpret_count(program, RONDO__OP_Split), products == 1 ? 1 : 0);
         check(interpret_program(program, x, results));
         for (size_t o = 0; o < program->output_count; ++o) {
             assert_true(compare_tensors(&results[o], &expected[o]) <= 1e-6);

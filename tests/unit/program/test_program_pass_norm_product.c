@@ -209,15 +209,6 @@ static rondo_program *make_program(const row *r) {
     return program;
 }
 
-static const rondo__node *find_node(const rondo_program *program, const char *domain,
-                                    const char *name) {
-    const rondo__node *found = NULL;
-    for (size_t n = 0; n < program->node_count; ++n) {
-        found = rondo__node_is(&program->nodes[n], domain, name) ? &program->nodes[n] : found;
-    }
-    return found;
-}
-
 static void check_row(const row *r) {
     rondo_program *program = make_program(r);
     rondo_tensor x[2] = {{0}}, expected[4] = {{0}}, results[4] = {{0}};
@@ -231,14 +222,14 @@ static void check_row(const row *r) {
     check(interpret_program(program, x, expected));
     check(rondo__pass_matmul(program));
     check(rondo__pass_norm_product(program));
-    const rondo__node *folded = find_node(program, "rondo", "NormMatMul");
-    const rondo__node *norm = find_node(program, "", "LayerNormalization");
+    const rondo__node *folded = interpret_find(program, RONDO__FUSED_NormMatMul);
+    const rondo__node *norm = interpret_find(program, RONDO__OP_LayerNormalization);
     if ((folded != NULL) != r->is_folded || (norm == NULL) != r->is_folded) {
         fail_msg("%s: %s", r->what, folded != NULL ? "folded" : "not folded");
     }
     if (folded != NULL) {
         assert_int_equal(folded->output_count, r->outputs);
-        assert_null(find_node(program, "", "Add"));
+        assert_null(interpret_find(program, RONDO__OP_Add));
     }
     check(interpret_program(program, x, results));
     for (size_t o = 0; o < program->output_count; ++o) {

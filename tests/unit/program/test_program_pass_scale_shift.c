@@ -76,7 +76,7 @@ static void test_program_pass_scale_shift__means_far_from_zero(void **state) {
         check(interpret_program(program, &x, &expected));
         check(rondo__pass_scale_shift(program));
         assert_int_equal(program->node_count, 1);
-        assert_true(rondo__node_is(&program->nodes[0], "rondo", "Elementwise"));
+        assert_true(rondo__node_is(&program->nodes[0], RONDO__FUSED_Elementwise));
         assert_int_equal(program->nodes[0].input_count, rows[i].operands);
         check(interpret_program(program, &x, &result));
         assert_true(compare_tensors(&result, &expected) <= 1e-6);

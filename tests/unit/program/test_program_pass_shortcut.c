@@ -93,14 +93,6 @@ static void rewrite_and_compare(rondo_program *program, rondo_status (*rewrite)(
     rondo_tensor_deinit(&x[1]);
 }
 
-static const rondo__node *find_node(const rondo_program *program, const char *name) {
-    const rondo__node *found = NULL;
-    for (size_t n = 0; n < program->node_count; ++n) {
-        found = rondo__node_is(&program->nodes[n], "rondo", name) ? &program->nodes[n] : found;
-    }
-    return found;
-}
-
 // ---- shortcuts --------------------------------------------------------------------------------
 
 typedef struct row {
@@ -216,7 +208,7 @@ static void test_program_pass_shortcut__what_is_joined(void **state) {
         } else {
             rewrite_and_compare(program, rondo__pass_shortcut, r->what);
         }
-        const rondo__node *node = find_node(program, "Conv");
+        const rondo__node *node = interpret_find(program, RONDO__FUSED_Conv);
         const bool is_joined = node != NULL && node->input_count == 6;
         if (is_joined != r->is_joined) {
             fail_msg("%s: %s", r->what, is_joined ? "joined" : "not joined");
@@ -275,8 +267,8 @@ static void test_program_pass_moments__what_has_them(void **state) {
         const moment_row *r = &moment_rows[i];
         rondo_program *program = specialise(make_norm(r));
         rewrite_and_compare(program, rondo__pass_moments, r->what);
-        const rondo__node *norm = find_node(program, "NormMatMul");
-        const rondo__node *product = find_node(program, "MatMul");
+        const rondo__node *norm = interpret_find(program, RONDO__FUSED_NormMatMul);
+        const rondo__node *product = interpret_find(program, RONDO__FUSED_MatMul);
         const bool has_moments = norm->input_count == 7 && product->output_count == 2 &&
                                  norm->inputs[6] == product->outputs[1];
         if (has_moments != r->has_moments) {

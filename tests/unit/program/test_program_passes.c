@@ -27,14 +27,6 @@ static void check(rondo_status status) {
     assert_int_equal(status, RONDO_STATUS_OK);
 }
 
-static size_t count_ops(const rondo_program *program, const char *domain, const char *name) {
-    size_t count = 0;
-    for (size_t n = 0; n < program->node_count; ++n) {
-        count += rondo__node_is(&program->nodes[n], domain, name) ? 1 : 0;
-    }
-    return count;
-}
-
 // A shipped model with its inputs, specialised to them.
 typedef struct model {
     rondo_program *source;
@@ -99,11 +91,11 @@ static void test_program_passes__squeezenet_in_nhwc(void **state) {
     load_model("examples/models/squeezenet1_1", &m);
     check(rondo__program_simplify(m.program));
     check(rondo__program_optimise(m.program, &all));
-    assert_int_equal(count_ops(m.program, "", "Conv"), 0);
-    assert_int_equal(count_ops(m.program, "", "Relu"), 0);
-    assert_int_equal(count_ops(m.program, "rondo", "MaxPool"), 3);
+    assert_int_equal(interpret_count(m.program, RONDO__OP_Conv), 0);
+    assert_int_equal(interpret_count(m.program, RONDO__OP_Relu), 0);
+    assert_int_equal(interpret_count(m.program, RONDO__FUSED_MaxPool), 3);
     // One transpose at the image; the way back is free because the last pool leaves 1 x 1 images.
-    assert_int_equal(count_ops(m.program, "", "Transpose"), 1);
+    assert_int_equal(interpret_count(m.program, RONDO__OP_Transpose), 1);
     expect_same_results(&m, 1e-5);
     free_model(&m);
 }
@@ -114,11 +106,11 @@ static void test_program_passes__bert_fuses_products_and_gelu(void **state) {
     load_model("tests/models/bert_mini", &m);
     check(rondo__program_simplify(m.program));
     check(rondo__program_optimise(m.program, &all));
-    assert_int_equal(count_ops(m.program, "", "MatMul"), 0);
-    assert_int_equal(count_ops(m.program, "", "Erf"), 0);
-    assert_int_equal(count_ops(m.program, "rondo", "Attention"), 2);
-    assert_int_equal(count_ops(m.program, "", "Softmax"), 0);
-    assert_int_equal(count_ops(m.program, "", "Transpose"), 0);
+    assert_int_equal(interpret_count(m.program, RONDO__OP_MatMul), 0);
+    assert_int_equal(interpret_count(m.program, RONDO__OP_Erf), 0);
+    assert_int_equal(interpret_count(m.program, RONDO__FUSED_Attention), 2);
+    assert_int_equal(interpret_count(m.program, RONDO__OP_Softmax), 0);
+    assert_int_equal(interpret_count(m.program, RONDO__OP_Transpose), 0);
     expect_same_results(&m, 1e-5);
     free_model(&m);
 }
@@ -140,14 +132,14 @@ static void test_program_passes__transformer_layers(void **state) {
         check(rondo__program_simplify(m.program));
         check(rondo__program_join_products(m.program));
         check(rondo__program_optimise(m.program, &all));
-        assert_int_equal(count_ops(m.program, "", "Tanh"), 0);
-        assert_int_equal(count_ops(m.program, "", "Pow"), 0);
-        assert_int_equal(count_ops(m.program, "rondo", "Attention"), rows[i].attentions);
-        assert_int_equal(count_ops(m.program, "rondo", "MatMul"), rows[i].products);
-        assert_int_equal(count_ops(m.program, "", "Split"), rows[i].splits);
-        assert_int_equal(count_ops(m.program, "", "Gather"), rows[i].gathers);
-        assert_int_equal(count_ops(m.program, "", "Transpose"), rows[i].transposes);
-        assert_int_equal(count_ops(m.program, "", "Add"), rows[i].adds);
+        assert_int_equal(interpret_count(m.program, RONDO__OP_Tanh), 0);
+        assert_int_equal(interpret_count(m.program, RONDO__OP_Pow), 0);
+        assert_int_equal(interpret_count(m.program, RONDO__FUSED_Attention), rows[i].attentions);
+        assert_int_equal(interpret_count(m.program, RONDO__FUSED_MatMul), rows[i].products);
+        assert_int_equal(interpret_count(m.program, RONDO__OP_Split), rows[i].splits);
+        assert_int_equal(interpret_count(m.program, RONDO__OP_Gather), rows[i].gathers);
+        assert_int_equal(interpret_count(m.program, RONDO__OP_Transpose), rows[i].transposes);
+        assert_int_equal(interpret_count(m.program, RONDO__OP_Add), rows[i].adds);
         expect_same_results(&m, 1e-5);
         free_model(&m);
     }
@@ -159,7 +151,7 @@ static void test_program_passes__gpt_stays_the_same(void **state) {
     load_model("tests/models/gpt_mini", &m);
     check(rondo__program_simplify(m.program));
     check(rondo__program_optimise(m.program, &all));
-    assert_int_equal(count_ops(m.program, "rondo", "Attention"), 2);
+    assert_int_equal(interpret_count(m.program, RONDO__FUSED_Attention), 2);
     expect_same_results(&m, 1e-5);
     free_model(&m);
 }
@@ -168,14 +160,14 @@ static void test_program_passes__strings_leave_classifiers(void **state) {
     (void)state;
     model m;
     load_model("tests/models/flower_trees", &m);
-    assert_int_equal(count_ops(m.program, "ai.onnx.ml", "LabelEncoder"), 0);
+    assert_int_equal(interpret_count(m.program, RONDO__ML_LabelEncoder), 0);
     check(rondo__program_simplify(m.program));
     check(rondo__program_optimise(m.program, &all));
-    assert_int_equal(count_ops(m.program, "ai.onnx.ml", "TreeEnsembleClassifier"), 1);
-    assert_int_equal(count_ops(m.program, "ai.onnx.ml", "LabelEncoder"), 1);
+    assert_int_equal(interpret_count(m.program, RONDO__ML_TreeEnsembleClassifier), 1);
+    assert_int_equal(interpret_count(m.program, RONDO__ML_LabelEncoder), 1);
     for (size_t n = 0; n < m.program->node_count; ++n) {
         const rondo__node *node = &m.program->nodes[n];
-        if (rondo__node_is(node, "ai.onnx.ml", "TreeEnsembleClassifier")) {
+        if (rondo__node_is(node, RONDO__ML_TreeEnsembleClassifier)) {
             rondo__tensor_info info;
             rondo__program_get_info(m.program, node->outputs[0], &info);
             assert_int_not_equal(info.dtype, RONDO_DTYPE_STRING);
@@ -189,8 +181,8 @@ static void test_program_passes__known_shapes_fold_to_constants(void **state) {
     (void)state;
     model m;
     load_model("tests/models/bert_mini", &m);
-    assert_int_equal(count_ops(m.program, "", "Shape"), 0);
-    assert_int_equal(count_ops(m.program, "", "ConstantOfShape"), 0);
+    assert_int_equal(interpret_count(m.program, RONDO__OP_Shape), 0);
+    assert_int_equal(interpret_count(m.program, RONDO__OP_ConstantOfShape), 0);
     for (size_t v = 0; v < m.program->value_count; ++v) {
         rondo_shape shape;
         assert_true(rondo__value_get_shape(&m.program->values[v], &shape));
@@ -231,10 +223,10 @@ static void test_program_passes__casts_to_the_same_type_go(void **state) {
     const rondo_tensor shapes[1] = {{.dtype = RONDO_DTYPE_F32, .shape = shape}};
     check(rondo__program_specialise(m.source, shapes, 1 << 20, &m.program, NULL));
     check(interpret_program(m.program, m.inputs, m.expected));
-    assert_int_equal(count_ops(m.program, "", "Cast"), 3);
+    assert_int_equal(interpret_count(m.program, RONDO__OP_Cast), 3);
     check(rondo__program_simplify(m.program));
-    assert_int_equal(count_ops(m.program, "", "Cast"), 2);
-    assert_int_equal(count_ops(m.program, "", "CastLike"), 0);
+    assert_int_equal(interpret_count(m.program, RONDO__OP_Cast), 2);
+    assert_int_equal(interpret_count(m.program, RONDO__OP_CastLike), 0);
     expect_same_results(&m, 0);
     free_model(&m);
 }
@@ -360,8 +352,9 @@ static void test_program_passes__tanh_gelu_where_it_is_one(void **state) {
         check(rondo__program_specialise(m.source, shapes, 1 << 20, &m.program, NULL));
         check(interpret_program(m.program, m.inputs, m.expected));
         check(rondo__program_simplify(m.program));
-        assert_int_equal(count_ops(m.program, "rondo", "Elementwise"), rows[i].is_taken ? 1 : 0);
-        assert_int_equal(count_ops(m.program, "", "Tanh"), rows[i].is_taken ? 0 : 1);
+        assert_int_equal(interpret_count(m.program, RONDO__FUSED_Elementwise),
+                         rows[i].is_taken ? 1 : 0);
+        assert_int_equal(interpret_count(m.program, RONDO__OP_Tanh), rows[i].is_taken ? 0 : 1);
         expect_same_results(&m, 1e-6);
         free_model(&m);
     }
@@ -394,10 +387,10 @@ static void test_program_passes__norms_before_convolutions_are_element_wise(void
         check(rondo__program_simplify(m.program));
         check(rondo__program_optimise(m.program, &all));
         const size_t left = rows[i].is_taken ? 0 : 1;
-        assert_int_equal(count_ops(m.program, "", "BatchNormalization"), left);
-        assert_int_equal(count_ops(m.program, "", "Relu"), left);
-        assert_int_equal(count_ops(m.program, "rondo", "Elementwise"), 1 - left);
-        assert_int_equal(count_ops(m.program, "", "Transpose"), rows[i].transposes);
+        assert_int_equal(interpret_count(m.program, RONDO__OP_BatchNormalization), left);
+        assert_int_equal(interpret_count(m.program, RONDO__OP_Relu), left);
+        assert_int_equal(interpret_count(m.program, RONDO__FUSED_Elementwise), 1 - left);
+        assert_int_equal(interpret_count(m.program, RONDO__OP_Transpose), rows[i].transposes);
         expect_same_results(&m, rows[i].tolerance);
         free_model(&m);
     }
@@ -456,8 +449,8 @@ static void test_program_passes__products_take_residuals_through_reshapes(void *
         check(interpret_program(m.program, m.inputs, m.expected));
         check(rondo__program_simplify(m.program));
         check(rondo__program_optimise(m.program, &all));
-        assert_int_equal(count_ops(m.program, "rondo", "MatMul"), 1);
-        assert_int_equal(count_ops(m.program, "", "Add"), rows[i].adds);
+        assert_int_equal(interpret_count(m.program, RONDO__FUSED_MatMul), 1);
+        assert_int_equal(interpret_count(m.program, RONDO__OP_Add), rows[i].adds);
         expect_same_results(&m, 1e-6);
         free_model(&m);
     }
@@ -537,8 +530,8 @@ static void test_program_passes__attention_where_it_is_one(void **state) {
         check(interpret_program(m.program, m.inputs, m.expected));
         check(rondo__program_simplify(m.program));
         check(rondo__program_optimise(m.program, &all));
-        assert_int_equal(count_ops(m.program, "rondo", "Attention"), rows[i].attentions);
-        assert_int_equal(count_ops(m.program, "", "Softmax"), 1 - rows[i].attentions);
+        assert_int_equal(interpret_count(m.program, RONDO__FUSED_Attention), rows[i].attentions);
+        assert_int_equal(interpret_count(m.program, RONDO__OP_Softmax), 1 - rows[i].attentions);
         expect_same_results(&m, 1e-6);
         free_model(&m);
     }
@@ -601,8 +594,9 @@ static void test_program_passes__splits_and_resizes_keep_nhwc(void **state) {
     check(interpret_program(m.program, m.inputs, m.expected));
     check(rondo__program_simplify(m.program));
     check(rondo__program_optimise(m.program, &all));
-    assert_int_equal(count_ops(m.program, "rondo", "Conv"), 2);
-    assert_int_equal(count_ops(m.program, "", "Transpose"), 2);  // at the image and the result
+    assert_int_equal(interpret_count(m.program, RONDO__FUSED_Conv), 2);
+    assert_int_equal(interpret_count(m.program, RONDO__OP_Transpose),
+                     2);  // at the image and the result
     expect_same_results(&m, 1e-5);
     free_model(&m);
 }
@@ -654,7 +648,8 @@ static void test_program_passes__transposes_of_the_models_own_keep_nhwc(void **s
     check(interpret_program(m.program, m.inputs, m.expected));
     check(rondo__program_simplify(m.program));
     check(rondo__program_optimise(m.program, &all));
-    assert_int_equal(count_ops(m.program, "", "Transpose"), 2);  // at the image and the result
+    assert_int_equal(interpret_count(m.program, RONDO__OP_Transpose),
+                     2);  // at the image and the result
     expect_same_results(&m, 1e-5);
     free_model(&m);
 }
@@ -667,12 +662,12 @@ static void test_program_passes__convnext_is_four_ops_a_block(void **state) {
     load_model("tests/models/convnext_mini", &m);
     check(rondo__program_simplify(m.program));
     check(rondo__program_optimise(m.program, &all));
-    assert_int_equal(count_ops(m.program, "", "Mul"), 0);
-    assert_int_equal(count_ops(m.program, "", "Add"), 0);
-    assert_int_equal(count_ops(m.program, "rondo", "Elementwise"), 0);
-    assert_int_equal(count_ops(m.program, "", "Transpose"), 1);  // at the image
-    assert_int_equal(count_ops(m.program, "rondo", "Conv"), BLOCKS + 2);
-    assert_int_equal(count_ops(m.program, "rondo", "MatMul"), 2 * BLOCKS + 1);
+    assert_int_equal(interpret_count(m.program, RONDO__OP_Mul), 0);
+    assert_int_equal(interpret_count(m.program, RONDO__OP_Add), 0);
+    assert_int_equal(interpret_count(m.program, RONDO__FUSED_Elementwise), 0);
+    assert_int_equal(interpret_count(m.program, RONDO__OP_Transpose), 1);  // at the image
+    assert_int_equal(interpret_count(m.program, RONDO__FUSED_Conv), BLOCKS + 2);
+    assert_int_equal(interpret_count(m.program, RONDO__FUSED_MatMul), 2 * BLOCKS + 1);
     expect_same_results(&m, 1e-5);
     free_model(&m);
 }
@@ -760,11 +755,12 @@ static void test_program_passes__transposed_convolutions_split(void **state) {
         check(interpret_program(m.program, m.inputs, m.expected));
         check(rondo__program_simplify(m.program));
         check(rondo__program_optimise(m.program, &all));
-        assert_int_equal(count_ops(m.program, "", "ConvTranspose"), rows[i].is_split ? 0 : 1);
-        assert_int_equal(count_ops(m.program, "rondo", "Conv"), rows[i].is_split ? 2 : 1);
+        assert_int_equal(interpret_count(m.program, RONDO__OP_ConvTranspose),
+                         rows[i].is_split ? 0 : 1);
+        assert_int_equal(interpret_count(m.program, RONDO__FUSED_Conv), rows[i].is_split ? 2 : 1);
         if (rows[i].is_split) {  // at the image, the result, and the two that put side by side
-            assert_int_equal(count_ops(m.program, "", "DepthToSpace"), 0);
-            assert_int_equal(count_ops(m.program, "", "Transpose"), 4);
+            assert_int_equal(interpret_count(m.program, RONDO__OP_DepthToSpace), 0);
+            assert_int_equal(interpret_count(m.program, RONDO__OP_Transpose), 4);
         }
         expect_same_results(&m, 1e-5);
         free_model(&m);

@@ -254,23 +254,6 @@ static void end(pair *p) {
     rondo_program_destroy(p->widened);
 }
 
-static size_t count_ops(const rondo_program *program, const char *domain, const char *name) {
-    size_t count = 0;
-    for (size_t n = 0; n < program->node_count; ++n) {
-        count += rondo__node_is(&program->nodes[n], domain, name) ? 1 : 0;
-    }
-    return count;
-}
-
-static const rondo__node *find_op(const rondo_program *program, const char *name) {
-    for (size_t n = 0; n < program->node_count; ++n) {
-        if (rondo__node_is(&program->nodes[n], "rondo", name)) {
-            return &program->nodes[n];
-        }
-    }
-    return NULL;
-}
-
 static void print_stem(const stem *of) {
     print_error(
         "n %d c %d image %d x %d filters %d kernel %d x %d strides %d %d pads %d %d %d %d "
@@ -343,9 +326,9 @@ static void test_program_space_to_depth__forms(void **state) {
             .group = 1};
         pair p;
         begin(&of, &p);
-        assert_int_equal(count_ops(p.widened, "rondo", "SpaceToDepth"), 1);
-        const rondo__op *op = &find_op(p.widened, "SpaceToDepth")->op;
-        const rondo__op *conv = &find_op(p.widened, "Conv")->op;
+        assert_int_equal(interpret_count(p.widened, RONDO__FUSED_SpaceToDepth), 1);
+        const rondo__op *op = &interpret_find(p.widened, RONDO__FUSED_SpaceToDepth)->op;
+        const rondo__op *conv = &interpret_find(p.widened, RONDO__FUSED_Conv)->op;
         expect_ints(op, "block", (const int64_t[]){rows[i].block, rows[i].block}, 2);
         expect_ints(op, "before", (const int64_t[]){rows[i].before, rows[i].before}, 2);
         expect_ints(op, "extent", (const int64_t[]){rows[i].extent, rows[i].extent}, 2);
@@ -356,9 +339,9 @@ static void test_program_space_to_depth__forms(void **state) {
                     2);
         assert_string_equal(op->name, conv->name);
         // Cast, layout and padding are gone; what is left turns the result back.
-        assert_int_equal(count_ops(p.widened, "", "Transpose"), 1);
-        assert_int_equal(count_ops(p.widened, "rondo", "Elementwise"),
-                         count_ops(p.plain, "rondo", "Elementwise") - 1);
+        assert_int_equal(interpret_count(p.widened, RONDO__OP_Transpose), 1);
+        assert_int_equal(interpret_count(p.widened, RONDO__FUSED_Elementwise),
+                         interpret_count(p.plain, RONDO__FUSED_Elementwise) - 1);
         run(&p);
         expect_same_results(&of, &p);
         end(&p);
@@ -401,17 +384,17 @@ static void test_program_space_to_depth__neighbours(void **state) {
                          .around = rows[i].around};
         pair p;
         begin(&of, &p);
-        const size_t blocks = count_ops(p.widened, "rondo", "SpaceToDepth");
-        const size_t moves = count_ops(p.widened, "", "Transpose");
+        const size_t blocks = interpret_count(p.widened, RONDO__FUSED_SpaceToDepth);
+        const size_t moves = interpret_count(p.widened, RONDO__OP_Transpose);
         if (blocks != rows[i].blocks ||
-            moves + rows[i].moves != count_ops(p.plain, "", "Transpose")) {
+            moves + rows[i].moves != interpret_count(p.plain, RONDO__OP_Transpose)) {
             print_error("row %zu\n", i);
         }
         assert_int_equal(blocks, rows[i].blocks);
-        assert_int_equal(moves + rows[i].moves, count_ops(p.plain, "", "Transpose"));
-        assert_int_equal(count_ops(p.widened, "rondo", "Elementwise") + rows[i].casts,
-                         count_ops(p.plain, "rondo", "Elementwise"));
-        const rondo__node *node = find_op(p.widened, "SpaceToDepth");
+        assert_int_equal(moves + rows[i].moves, interpret_count(p.plain, RONDO__OP_Transpose));
+        assert_int_equal(interpret_count(p.widened, RONDO__FUSED_Elementwise) + rows[i].casts,
+                         interpret_count(p.plain, RONDO__FUSED_Elementwise));
+        const rondo__node *node = interpret_find(p.widened, RONDO__FUSED_SpaceToDepth);
         if (node != NULL) {
             assert_int_equal(rondo__op_get_int(&node->op, "channels_last", 2), rows[i].reads_last);
             assert_int_equal(rondo__op_get_int(&node->op, "saturate", 2), rows[i].saturates);
@@ -438,14 +421,14 @@ static void test_program_space_to_depth__others(void **state) {
         pair p;
         of.channels = channels[i];
         begin(&of, &p);
-        assert_int_equal(count_ops(p.widened, "rondo", "SpaceToDepth"), 0);
+        assert_int_equal(interpret_count(p.widened, RONDO__FUSED_SpaceToDepth), 0);
         end(&p);
     }
     pair grouped;
     of.channels = 6;
     of.group = 3;
     begin(&of, &grouped);
-    assert_int_equal(count_ops(grouped.widened, "rondo", "SpaceToDepth"), 0);
+    assert_int_equal(interpret_count(grouped.widened, RONDO__FUSED_SpaceToDepth), 0);
     end(&grouped);
     const rondo__pass_options options = {
         .channels_last = true, .widen_images = true, .fuse_convolution = true};
@@ -457,7 +440,7 @@ static void test_program_space_to_depth__others(void **state) {
     rondo_program *source = build(&of);
     check(rondo__program_specialise(source, shapes, 1 << 20, &program, NULL));
     check(rondo__program_optimise(program, &options));
-    assert_int_equal(count_ops(program, "rondo", "SpaceToDepth"), 0);
+    assert_int_equal(interpret_count(program, RONDO__FUSED_SpaceToDepth), 0);
     rondo_program_destroy(program);
     rondo_program_destroy(source);
 }
@@ -481,9 +464,9 @@ static void test_program_space_to_depth__one_launch_more(void **state) {
                          .around = IS_LAST | IS_HALF};
         pair p;
         begin(&of, &p);
-        assert_int_equal(count_ops(p.widened, "rondo", "SpaceToDepth"), rows[i].count);
+        assert_int_equal(interpret_count(p.widened, RONDO__FUSED_SpaceToDepth), rows[i].count);
         if (rows[i].count > 0) {
-            const rondo__op *op = &find_op(p.widened, "SpaceToDepth")->op;
+            const rondo__op *op = &interpret_find(p.widened, RONDO__FUSED_SpaceToDepth)->op;
             assert_int_equal(rondo__op_get_int(op, "channels_last", 0), 1);
             assert_int_equal(rondo__op_get_int(op, "channels", 0), 8);
             run(&p);
@@ -516,8 +499,8 @@ static void test_program_space_to_depth__places(void **state) {
         rondo_program *source = build(&of);
         check(rondo_program_set_place(source, "Conv", rows[i].place));
         rondo_program *program = make_plan(source, inputs, true);
-        assert_int_equal(count_ops(program, "rondo", "SpaceToDepth"), rows[i].count);
-        const rondo__node *node = find_op(program, "SpaceToDepth");
+        assert_int_equal(interpret_count(program, RONDO__FUSED_SpaceToDepth), rows[i].count);
+        const rondo__node *node = interpret_find(program, RONDO__FUSED_SpaceToDepth);
         if (node != NULL) {
             assert_int_equal(node->place.place, rows[i].mark);
             assert_int_equal(node->place.by, RONDO__PLACED_BY_CALL);
@@ -568,7 +551,7 @@ static void test_program_space_to_depth__random_windows(void **state) {
         const stem of = draw_stem();
         pair p;
         begin(&of, &p);
-        const rondo__node *node = find_op(p.widened, "SpaceToDepth");
+        const rondo__node *node = interpret_find(p.widened, RONDO__FUSED_SpaceToDepth);
         if (node == NULL) {
             print_stem(&of);
         }

@@ -24,7 +24,7 @@ rondo_status rondo__body_get_executor(rondo_executor *parent, const rondo__node 
     if (step->run.bodies[view->index] == NULL) {
         // What is found on a GPU stays there in stream order (deferred_body.h).
         const bool is_beside =
-            !rondo__node_is(node, "rondo", "Rest") || rondo_device_is_host(parent->device);
+            !rondo__node_is(node, RONDO__FUSED_Rest) || rondo_device_is_host(parent->device);
         RETURN_IF_ERROR(rondo__executor_create_body(parent, view->attribute->body,
                                                     is_beside ? NULL : parent->stream,
                                                     &step->run.bodies[view->index]));

@@ -216,7 +216,7 @@ static rondo_status classify(const rondo__planning *p, size_t n, rondo__kernel_r
     rondo__kernel **out_kernel = &p->kernels[n];
     const rondo__node *node = &plan->program->nodes[n];
     uint32_t flags = node->op.def->flags;
-    if (rondo__node_is(node, "rondo", "Rest") || rondo__counted_is(node)) {
+    if (rondo__node_is(node, RONDO__FUSED_Rest) || rondo__counted_is(node)) {
         *out_class = rondo__counted_is(node) ? RONDO__CLASS_COUNTED : RONDO__CLASS_CONTROL;
         return RONDO_STATUS_OK;
     }

@@ -480,10 +480,9 @@ static rondo_status check_device(const preparation *p, bool is_if) {
 }
 
 static rondo_status prepare(preparation *p) {
-    const char *name = p->node->op.def->name;
-    const bool is_if = strcmp(name, "If") == 0;
-    const bool is_loop = strcmp(name, "Loop") == 0;
-    if (!is_if && !is_loop && strcmp(name, "Scan") != 0) {
+    const bool is_if = rondo__node_is(p->node, RONDO__OP_If);
+    const bool is_loop = rondo__node_is(p->node, RONDO__OP_Loop);
+    if (!is_if && !is_loop && !rondo__node_is(p->node, RONDO__OP_Scan)) {
         REFUSE(p, "it works on sequences");
         return RONDO_STATUS_OK;
     }

@@ -194,29 +194,6 @@ static rondo_status make_lists(rondo_executor *executor) {
                : RONDO_STATUS_NO_MEMORY;
 }
 
-// Whose data may be what the op does not allow, which the host's kernels refuse.
-static bool may_be_faulty(const rondo__op *op) {
-    static const char *const names[] = {"Gather",
-                                        "GatherElements",
-                                        "GatherND",
-                                        "Scatter",
-                                        "ScatterND",
-                                        "MaxUnpool",
-                                        "ScatterElements",
-                                        "ReverseSequence",
-                                        "Div",
-                                        "Mod",
-                                        "RoiAlign",
-                                        "MaxRoiPool",
-                                        "NegativeLogLikelihoodLoss",
-                                        "SoftmaxCrossEntropyLoss"};
-    bool is_one = false;
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; ++i) {
-        is_one = is_one || strcmp(op->def->name, names[i]) == 0;
-    }
-    return is_one && op->def->domain[0] == '\0';
-}
-
 // Where a loop may be decided on the device, that has to see when it is to end; and where a GPU
 // meets data that an op does not allow, the host has to see that.
 static rondo_status make_watch(rondo_executor *executor) {
@@ -226,7 +203,7 @@ static rondo_status make_watch(rondo_executor *executor) {
     for (size_t n = 0; n < program->node_count; ++n) {
         const rondo__op *op = &program->nodes[n].op;
         is_wanted = is_wanted || (op->def->flags & RONDO__OP_CONTROL) != 0 ||
-                    (!is_host && may_be_faulty(op));
+                    (!is_host && op->def->is_fallible);
     }
     if (!is_wanted) {
         return RONDO_STATUS_OK;

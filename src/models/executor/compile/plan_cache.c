@@ -204,7 +204,7 @@ static bool leaves_branches_to_host(const rondo__plan *plan) {
     for (size_t s = 0; s < plan->step_count; ++s) {
         const rondo__step *step = &plan->steps[s];
         if (step->kind == RONDO__STEP_BYPASS && step->bypass == RONDO__BYPASS_CONTROL &&
-            rondo__node_is(&plan->program->nodes[step->node], "", "If")) {
+            rondo__node_is(&plan->program->nodes[step->node], RONDO__OP_If)) {
             return true;
         }
     }

@@ -77,7 +77,7 @@ void rondo__step_end_at(rondo__step *segment, const rondo__step *bypass) {
 }
 
 static bool is_rest(const rondo__plan *plan, size_t node) {
-    return rondo__node_is(&plan->program->nodes[node], "rondo", "Rest");
+    return rondo__node_is(&plan->program->nodes[node], RONDO__FUSED_Rest);
 }
 
 const char *rondo__step_get_remedy(const rondo__plan *plan, const rondo__step *step) {

@@ -109,8 +109,8 @@ static void join_transpose(joining *j, const rondo__item *reader, size_t *last_u
     const rondo__node *node = &program->nodes[maker->node];
     size_t rank = 0;
     const int64_t *perm = rondo__op_get_ints(&node->op, "perm", &rank);
-    if (!rondo__node_is(node, "", "Transpose") || maker->kernel->skip_input == NULL || rank != 4 ||
-        memcmp(perm, wanted, sizeof wanted) != 0 ||
+    if (!rondo__node_is(node, RONDO__OP_Transpose) || maker->kernel->skip_input == NULL ||
+        rank != 4 || memcmp(perm, wanted, sizeof wanted) != 0 ||
         j->plan->slots[node->inputs[0]].kind != RONDO__SLOT_ARENA) {
         return;
     }
@@ -147,7 +147,7 @@ rondo_status rondo__skipped_moves_join(const rondo_executor *executor, rondo__pl
     for (size_t i = 0; status == RONDO_STATUS_OK && i < plan->item_count; ++i) {
         const rondo__item *item = &plan->items[i];
         const rondo__node *node = &program->nodes[item->node];
-        if (rondo__node_is(node, "", "Concat") && item->kernel->skip_input != NULL &&
+        if (rondo__node_is(node, RONDO__OP_Concat) && item->kernel->skip_input != NULL &&
             is_own(&j, node->outputs[0], 0)) {
             join_inputs(&j, item);
         }

@@ -184,7 +184,7 @@ static rondo_status split_node(splitting *s, size_t n) {
 static rondo_status visit_node(splitting *s, size_t n, bool *out_is_changed) {
     const rondo__node *node = &s->program->nodes[n];
     bool has_kernel = false;
-    if ((node->op.def->flags & RONDO__OP_DATA_SHAPED) == 0 || !is_placed_here(s, node)) {
+    if (node->op.def->bound == NULL || !is_placed_here(s, node)) {
         return RONDO_STATUS_OK;
     }
     s->inputs = rondo__calloc(node->input_count + 1, sizeof *s->inputs);

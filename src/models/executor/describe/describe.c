@@ -39,7 +39,7 @@ static rondo_dtype get_output_dtype(const rondo__plan *plan, const rondo__node *
     if (dtype != RONDO_DTYPE_NONE || (node->op.def->flags & RONDO__OP_CONTROL) == 0) {
         return dtype;
     }
-    const size_t shift = strcmp(node->op.def->name, "Loop") == 0 ? 1 : 0;  // the condition
+    const size_t shift = node->op.def->id == RONDO__OP_Loop ? 1 : 0;  // the condition
     for (size_t a = 0; a < node->op.attribute_count; ++a) {
         const rondo__attribute *attribute = &node->op.attributes[a];
         if (attribute->kind == RONDO__ATTRIBUTE_BODY && k + shift < attribute->body->output_count) {

@@ -172,7 +172,7 @@ static bool is_known(const rondo_program *program, int32_t value) {
 static bool reads_on_host(const rondo_program *program, const rondo__node *node) {
     bool all_known = true;
     if ((node->op.def->flags & RONDO__OP_CONTROL) != 0) {
-        return rondo__node_is(node, "rondo", "Rest") || rondo__counted_is(node);
+        return rondo__node_is(node, RONDO__FUSED_Rest) || rondo__counted_is(node);
     }
     for (size_t i = 0; i < node->input_count; ++i) {
         all_known = all_known && is_known(program, node->inputs[i]);
@@ -200,7 +200,7 @@ static size_t measure_small(const rondo_program *program, int32_t value) {
 
 // Whether the node is a rondo.Rest whose results stay on the device.
 static bool is_near(const rules *r, const rondo__node *node) {
-    return rondo__node_is(node, "rondo", "Rest") && rondo__executor_has_two_sides(r->executor);
+    return rondo__node_is(node, RONDO__FUSED_Rest) && rondo__executor_has_two_sides(r->executor);
 }
 
 // Whether an op of the device makes the value.
@@ -269,11 +269,12 @@ static rondo_status place_shape_arithmetic(const rondo_executor *executor, rondo
         rondo__free(r.by_host);
         return RONDO_STATUS_NO_MEMORY;
     }
-    const uint32_t settled = RONDO__OP_CONTROL | RONDO__OP_RANDOM | RONDO__OP_DATA_SHAPED;
+    const uint32_t settled = RONDO__OP_CONTROL | RONDO__OP_RANDOM;
     for (size_t n = program->node_count; n-- > 0;) {
         const rondo__node *node = &program->nodes[n];
         const bool is_open = plan->homes[n].place == RONDO__PLACE_ANY &&
-                             (node->op.def->flags & settled) == 0 && !reads_on_host(program, node);
+                             (node->op.def->flags & settled) == 0 && node->op.def->bound == NULL &&
+                             !reads_on_host(program, node);
         if (is_open && is_shape_arithmetic(&r, node)) {
             plan->homes[n] = (rondo__op_device){RONDO__PLACE_CPU, RONDO__PLACED_BY_NOBODY,
                                                 "it computes what ops of the processor read"};
@@ -289,9 +290,9 @@ static rondo_status place_shape_arithmetic(const rondo_executor *executor, rondo
 
 // The constant of which a node takes rows or elements; -1: none.
 static int32_t get_table(const rondo_program *program, const rondo__node *node) {
-    const bool is_lookup = rondo__node_is(node, "", "Gather") ||
-                           rondo__node_is(node, "", "GatherND") ||
-                           rondo__node_is(node, "", "GatherElements");
+    const bool is_lookup = rondo__node_is(node, RONDO__OP_Gather) ||
+                           rondo__node_is(node, RONDO__OP_GatherND) ||
+                           rondo__node_is(node, RONDO__OP_GatherElements);
     return is_lookup && node->input_count > 0 && node->inputs[0] >= 0 &&
                    rondo__value_is_constant(&program->values[node->inputs[0]])
                ? node->inputs[0]

@@ -163,7 +163,7 @@ static uint8_t get_side(const insertion *in, size_t n) {
 
 // A rondo.Rest, which leaves what it makes on the device.
 static bool is_rest(const insertion *in, size_t n) {
-    return rondo__node_is(&in->program->nodes[n], "rondo", "Rest");
+    return rondo__node_is(&in->program->nodes[n], RONDO__FUSED_Rest);
 }
 
 static int32_t *get_form(const insertion *in, int32_t value, uint8_t side) {

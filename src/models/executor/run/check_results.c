@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "executor/run/check_results.h"
 
-#include <string.h>
-
 #include "base/error.h"
 #include "program/shapes/specialise.h"
 
@@ -18,9 +16,8 @@ static bool fits_foreseen(const rondo__tensor_info *foreseen, const rondo_shape 
 
 // Whether output `i` stacks what a body gave in each turn.
 static bool is_row(const rondo__node *node, size_t i) {
-    const bool is_control = (node->op.def->flags & RONDO__OP_CONTROL) != 0;
-    const bool is_loop = is_control && strcmp(node->op.def->name, "Loop") == 0;
-    const bool is_scan = is_control && strcmp(node->op.def->name, "Scan") == 0;
+    const bool is_loop = node->op.def->id == RONDO__OP_Loop;
+    const bool is_scan = node->op.def->id == RONDO__OP_Scan;
     const int64_t others = is_loop ? 2 : rondo__op_get_int(&node->op, "num_scan_inputs", 0);
     return (is_loop || is_scan) && (int64_t)(i + (size_t)others) >= (int64_t)node->explicit_count;
 }

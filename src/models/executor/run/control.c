@@ -147,6 +147,7 @@ typedef struct iteration {
     rondo_tensor *carried;  // owned current values of the carried state
     size_t output_count;
     rondo_tensor *outputs;  // of one turn
+    uint64_t number;        // of the loop, among all of the caller's executor
     size_t collector_count;
     collector *collectors;
     rondo_tensor *unmade;  // dtype and shape of a row, one for each collector, when there is none
@@ -185,6 +186,7 @@ static rondo_status iteration_init(const rondo__control *control, size_t carried
         iteration_deinit(&it);
         return RONDO_STATUS_NO_MEMORY;
     }
+    it.number = ++control->executor->root->runs.loop_count;
     *out_iteration = it;
     return RONDO_STATUS_OK;
 }
@@ -204,7 +206,11 @@ static void iteration_bind(iteration *it, const rondo_tensor *const *inputs, siz
 static rondo_status iteration_turn(iteration *it, const rondo_tensor *const *inputs,
                                    size_t first_carried, size_t first_output) {
     iteration_bind(it, inputs, first_carried);
-    RETURN_IF_ERROR(it->control->run_body(it->body, it->feeds, it->outputs, NULL));
+    it->body->runs.loop = it->number;
+    it->body->runs.steady_first = it->feed_count - it->view.captured_count;
+    const rondo_status status = it->control->run_body(it->body, it->feeds, it->outputs, NULL);
+    it->body->runs.loop = 0;
+    RETURN_IF_ERROR(status);
     for (size_t i = 0; i < it->carried_count; ++i) {
         rondo_tensor_deinit(&it->carried[i]);
         it->carried[i] = it->outputs[first_output + i];
@@ -565,15 +571,15 @@ rondo_status rondo__control_run(const rondo__control *control, const rondo_tenso
                                 rondo_tensor *results) {
     const rondo__op *op = &control->node->op;
     const struct {
-        const char *name;
+        rondo__op_id op;
         rondo_status (*run)(const rondo__control *, const rondo_tensor *const *, rondo_tensor *);
-    } runners[] = {{"If", run_if},
-                   {"Loop", run_loop},
-                   {"Scan", op->opset < 9 ? run_batches : run_scan},
-                   {"SequenceMap", rondo__control_run_sequence_map},
-                   {"Rest", rondo__control_run_rest}};
+    } runners[] = {{RONDO__OP_If, run_if},
+                   {RONDO__OP_Loop, run_loop},
+                   {RONDO__OP_Scan, op->opset < 9 ? run_batches : run_scan},
+                   {RONDO__OP_SequenceMap, rondo__control_run_sequence_map},
+                   {RONDO__FUSED_Rest, rondo__control_run_rest}};
     for (size_t i = 0; i < sizeof runners / sizeof runners[0]; ++i) {
-        if (strcmp(op->def->name, runners[i].name) == 0) {
+        if (op->def->id == runners[i].op) {
             return runners[i].run(control, inputs, results);
         }
     }

@@ -56,7 +56,7 @@ rondo_status rondo__control_run_rest(const rondo__control *control,
 bool rondo__deferred_is_near(const rondo__plan *plan, const rondo__step *step) {
     return step->kind == RONDO__STEP_BYPASS && step->bypass == RONDO__BYPASS_CONTROL &&
            plan->sides != NULL &&
-           rondo__node_is(&plan->program->nodes[step->node], "rondo", "Rest");
+           rondo__node_is(&plan->program->nodes[step->node], RONDO__FUSED_Rest);
 }
 
 // Where an input lies. Borrowed.

@@ -21,6 +21,7 @@
 #include "graph/node/part.h"
 #include "op/half.h"
 #include "tensor/elements.h"
+#include "tensor/narrow.h"
 
 struct rondo__self_check {
     bool is_on;          // this run is checked
@@ -282,7 +283,7 @@ static void format_element(rondo_dtype dtype, const char *bytes, char *text, siz
     float single;
     uint16_t half;
     memcpy(&bits, bytes, size < sizeof bits ? size : sizeof bits);
-    const int digits = 2 * (int)size;
+    const int digits = 2 * (int)(size < sizeof bits ? size : sizeof bits);
     switch (dtype) {
         case RONDO_DTYPE_F64:
             memcpy(&number, bytes, sizeof number);
@@ -298,6 +299,14 @@ static void format_element(rondo_dtype dtype, const char *bytes, char *text, siz
             number = (double)single;
             break;
         default: {
+            if (rondo__dtype_is_narrow(dtype)) {
+                number = (double)rondo_narrow_to_float(dtype, (uint8_t)bits);
+                break;
+            }
+            if (size > sizeof bits) {  // of a pair of doubles the first
+                memcpy(&number, bytes, sizeof number);
+                break;
+            }
             const bool is_signed = dtype >= RONDO_DTYPE_I8 && dtype <= RONDO_DTYPE_I64;
             const unsigned shift = 64u - 8u * (unsigned)size;
             const int64_t value = (int64_t)(bits << shift) >> shift;

@@ -68,6 +68,11 @@ static rondo_status feed_host_side(rondo_executor *executor, rondo__plan *plan, 
 static rondo_status feed_inputs(rondo_executor *executor, rondo__plan *plan,
                                 const rondo_tensor *feeds, bool waits) {
     const rondo_program *program = plan->program;
+    // Inputs live until the end of a run, so what an earlier turn of the loop was fed is there.
+    const uint64_t loop = executor->runs.loop;
+    const bool is_steady = loop != 0 && plan->run.loop == loop && executor->fed == plan;
+    const size_t fresh_count = is_steady ? executor->runs.steady_first : program->input_count;
+    plan->run.loop = 0;
     executor->runs.took_device_feeds = false;
     plan->run.is_fed = waits;
     for (size_t i = 0; i < program->input_count; ++i) {
@@ -83,8 +88,8 @@ static rondo_status feed_inputs(rondo_executor *executor, rondo__plan *plan,
                 RETURN_IF_ERROR(rondo__executor_pass_object(executor, &feeds[i], place));
             }
         }
-        if (slot->kind != RONDO__SLOT_ARENA || slot->bytes == 0) {
-            continue;  // its value is part of the plan
+        if (slot->kind != RONDO__SLOT_ARENA || slot->bytes == 0 || i >= fresh_count) {
+            continue;  // its value is part of the plan, or there
         }
         if (plan->run.is_in_place &&
             rondo__in_place_find(plan, program->inputs[i]) == feeds[i].data) {
@@ -112,6 +117,7 @@ static rondo_status feed_inputs(rondo_executor *executor, rondo__plan *plan,
                                                      &note));
         }
     }
+    plan->run.loop = loop;
     return waits ? RONDO_STATUS_OK : rondo__input_lanes_feed(executor, plan, feeds);
 }
 

@@ -8,7 +8,7 @@
 #include "program/edit.h"
 
 static inline bool rondo__counted_is(const rondo__node *node) {
-    return rondo__node_is(node, "rondo", "Counted");
+    return rondo__node_is(node, RONDO__FUSED_Counted);
 }
 
 // Which input of rondo.Counted is the count; the others are rooms.

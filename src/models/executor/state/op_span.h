@@ -3,8 +3,6 @@
 #ifndef RONDO_EXECUTOR_STATE_OP_SPAN_H
 #define RONDO_EXECUTOR_STATE_OP_SPAN_H
 
-#include <string.h>
-
 #include "base/log/hook.h"
 #include "device/copy_note.h"
 #include "executor/state/plan.h"
@@ -21,7 +19,7 @@ static inline rondo__hook_scope rondo__op_span_enter(const rondo__op *op, rondo_
         return (rondo__hook_scope){0};
     }
     // A rest is no op of the model: it stands for the ops that had to wait, from one on.
-    return strcmp(op->def->name, "Rest") == 0 && (op->def->flags & RONDO__OP_INTERNAL) != 0
+    return op->def->id == RONDO__FUSED_Rest
                ? rondo__hook_begin_op(stream, is_next, "ops from %.64s on, planned in the run",
                                       op->name)
                : rondo__hook_begin_op(stream, is_next, RONDO__OP_TITLE, RONDO__OP_TITLE_OF(op));

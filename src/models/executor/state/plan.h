@@ -286,6 +286,7 @@ typedef struct rondo__plan_run {
     // Of the run at hand:
     bool is_fed;                       // what the processor reads of its inputs is there
     bool is_in_place;                  // it takes device tensors where they are
+    uint64_t loop;                     // whose outer values the inputs hold; 0: none's
     rondo__run_memory *late_staging;   // pinned, for outputs of late shapes; NULL: none yet
     rondo_tensor *late_copies;         // by value: copies in host memory, or NULL (late_values.h)
     struct rondo__in_place *in_place;  // NULL: not yet; see in_place_replay.h
@@ -433,7 +434,13 @@ typedef struct rondo__run_log {
     uint64_t replay_count;
     uint64_t in_place_count;
     uint64_t fed_bytes;  // the most that was fed at once
-    // Of a caller's executor, for its bodies, too; of the run at hand:
+    // Of a body, in turns of a loop that the host decides: which loop, and from which input on each
+    // turn is fed the same.
+    uint64_t loop;  // 0: none
+    size_t steady_first;
+    // Of a caller's executor, for its bodies, too; of all runs:
+    uint64_t loop_count;
+    // Of the run at hand:
     uint64_t turn_count;      // of all loops
     uint64_t ran_count;       // ops, in bodies each time
     uint64_t replayed_count;  // of these, in graphs

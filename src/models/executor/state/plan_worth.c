@@ -55,21 +55,8 @@ static uint64_t get_count(const rondo__plan *plan, int32_t value) {
 
 // The input whose elements meet those of input 0 more than once each; -1: no input does.
 static int32_t find_weights(const rondo__node *node) {
-    static const struct {
-        const char *op;
-        size_t weights;
-    } ops[] = {
-        {"Attention", 1},   {"Conv", 1},          {"ConvInteger", 1},   {"ConvTranspose", 1},
-        {"DeformConv", 1},  {"Einsum", 1},        {"Gemm", 1},          {"GRU", 1},
-        {"LSTM", 1},        {"MatMul", 1},        {"MatMulInteger", 1}, {"NormMatMul", 1},
-        {"QLinearConv", 3}, {"QLinearMatMul", 3}, {"RNN", 1},
-    };
-    for (size_t i = 0; i < sizeof ops / sizeof ops[0]; ++i) {
-        if (strcmp(node->op.def->name, ops[i].op) == 0 && ops[i].weights < node->input_count) {
-            return node->inputs[ops[i].weights];
-        }
-    }
-    return -1;
+    const size_t weights = node->op.def->weights;
+    return weights != 0 && weights < node->input_count ? node->inputs[weights] : -1;
 }
 
 uint64_t rondo__plan_measure_node(const rondo__plan *plan, const rondo__node *node) {

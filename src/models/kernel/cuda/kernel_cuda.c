@@ -1,240 +1,238 @@
 // kernel/cuda/kernel_cuda.c — which family makes the kernel of an op.
 // SPDX-License-Identifier: Apache-2.0
-#include <string.h>
-
 #include "base/error.h"
 #include "kernel/cuda/convolution/cuda_conv_tma.h"
 #include "kernel/cuda/cuda_families.h"
 
-typedef struct family_entry {
-    const char *domain;
-    const char *name;
+typedef struct kernel_family {
     void (*prepare)(rondo__cuda_kernel *kernel);
-} family_entry;
+    // Where an input has no elements, which most kernels have no sums, strides or rows of; NULL: such
+    // ops are the host's.
+    void (*prepare_empty)(rondo__cuda_kernel *kernel);
+} kernel_family;
 
-#define ENTRY(name_, family) \
-    { "", name_, rondo__cuda_prepare_##family }
-#define FUSED(name_, family) \
-    { "rondo", name_, rondo__cuda_prepare_##family }
+// A product over no elements.
+static void add_zeros(rondo__cuda_kernel *kernel) {
+    const rondo__tensor_info *y = rondo__cuda_output(kernel, 0);
+    (void)rondo__cuda_add_zero(
+        kernel, rondo__address_output(0),
+        (size_t)rondo_shape_get_count(&y->shape) * rondo_dtype_get_bytes(y->dtype));
+}
 
-#define MICROSOFT(name_, family) \
-    { "com.microsoft", name_, rondo__cuda_prepare_##family }
-#define TRAINING(name_, family) \
-    { "ai.onnx.preview.training", name_, rondo__cuda_prepare_##family }
-
-static const family_entry family_entries[] = {
+#define ROW(domain, op, family) [RONDO__##domain##_##op] = {rondo__cuda_prepare_##family, NULL}
+// Of a family that knows what none of the elements come to.
+#define EMPTY(domain, op, family) \
+    [RONDO__##domain##_##op] = {rondo__cuda_prepare_##family, rondo__cuda_prepare_##family}
+static const kernel_family families[RONDO__OP_ID_COUNT] = {
     // one operand
-    ENTRY("Abs", elementwise),
-    ENTRY("Acos", elementwise),
-    ENTRY("Acosh", elementwise),
-    ENTRY("Asin", elementwise),
-    ENTRY("Asinh", elementwise),
-    ENTRY("Atan", elementwise),
-    ENTRY("Atanh", elementwise),
-    ENTRY("BitwiseNot", elementwise),
-    ENTRY("Cast", elementwise),
-    ENTRY("CastLike", elementwise),
-    ENTRY("Ceil", elementwise),
-    ENTRY("Celu", elementwise),
-    ENTRY("Clip", elementwise),
-    ENTRY("Cos", elementwise),
-    ENTRY("Cosh", elementwise),
-    ENTRY("Elu", elementwise),
-    ENTRY("Erf", elementwise),
-    ENTRY("Exp", elementwise),
-    ENTRY("Floor", elementwise),
-    ENTRY("Gelu", elementwise),
-    ENTRY("HardSigmoid", elementwise),
-    ENTRY("HardSwish", elementwise),
-    ENTRY("IsInf", elementwise),
-    ENTRY("IsNaN", elementwise),
-    ENTRY("LeakyRelu", elementwise),
-    ENTRY("Log", elementwise),
-    ENTRY("Mish", elementwise),
-    ENTRY("Neg", elementwise),
-    ENTRY("Not", elementwise),
-    ENTRY("Reciprocal", elementwise),
-    ENTRY("Relu", elementwise),
-    ENTRY("Round", elementwise),
-    ENTRY("Selu", elementwise),
-    ENTRY("Shrink", elementwise),
-    ENTRY("Sigmoid", elementwise),
-    ENTRY("Sign", elementwise),
-    ENTRY("Sin", elementwise),
-    ENTRY("Sinh", elementwise),
-    ENTRY("Softplus", elementwise),
-    ENTRY("Softsign", elementwise),
-    ENTRY("Sqrt", elementwise),
-    ENTRY("Tan", elementwise),
-    ENTRY("Tanh", elementwise),
-    ENTRY("ThresholdedRelu", elementwise),
+    ROW(OP, Abs, elementwise),
+    ROW(OP, Acos, elementwise),
+    ROW(OP, Acosh, elementwise),
+    ROW(OP, Asin, elementwise),
+    ROW(OP, Asinh, elementwise),
+    ROW(OP, Atan, elementwise),
+    ROW(OP, Atanh, elementwise),
+    ROW(OP, BitwiseNot, elementwise),
+    ROW(OP, Cast, elementwise),
+    ROW(OP, CastLike, elementwise),
+    ROW(OP, Ceil, elementwise),
+    ROW(OP, Celu, elementwise),
+    ROW(OP, Clip, elementwise),
+    ROW(OP, Cos, elementwise),
+    ROW(OP, Cosh, elementwise),
+    ROW(OP, Elu, elementwise),
+    ROW(OP, Erf, elementwise),
+    ROW(OP, Exp, elementwise),
+    ROW(OP, Floor, elementwise),
+    ROW(OP, Gelu, elementwise),
+    ROW(OP, HardSigmoid, elementwise),
+    ROW(OP, HardSwish, elementwise),
+    ROW(OP, IsInf, elementwise),
+    ROW(OP, IsNaN, elementwise),
+    ROW(OP, LeakyRelu, elementwise),
+    ROW(OP, Log, elementwise),
+    ROW(OP, Mish, elementwise),
+    ROW(OP, Neg, elementwise),
+    ROW(OP, Not, elementwise),
+    ROW(OP, Reciprocal, elementwise),
+    ROW(OP, Relu, elementwise),
+    ROW(OP, Round, elementwise),
+    ROW(OP, Selu, elementwise),
+    ROW(OP, Shrink, elementwise),
+    ROW(OP, Sigmoid, elementwise),
+    ROW(OP, Sign, elementwise),
+    ROW(OP, Sin, elementwise),
+    ROW(OP, Sinh, elementwise),
+    ROW(OP, Softplus, elementwise),
+    ROW(OP, Softsign, elementwise),
+    ROW(OP, Sqrt, elementwise),
+    ROW(OP, Tan, elementwise),
+    ROW(OP, Tanh, elementwise),
+    ROW(OP, ThresholdedRelu, elementwise),
     // two and more
-    ENTRY("Add", elementwise),
-    ENTRY("And", elementwise),
-    ENTRY("BitShift", elementwise),
-    ENTRY("BitwiseAnd", elementwise),
-    ENTRY("BitwiseOr", elementwise),
-    ENTRY("BitwiseXor", elementwise),
-    ENTRY("Div", elementwise),
-    ENTRY("Equal", elementwise),
-    ENTRY("Greater", elementwise),
-    ENTRY("GreaterOrEqual", elementwise),
-    ENTRY("Less", elementwise),
-    ENTRY("LessOrEqual", elementwise),
-    ENTRY("Max", elementwise),
-    ENTRY("Mean", elementwise),
-    ENTRY("Min", elementwise),
-    ENTRY("Mod", elementwise),
-    ENTRY("Mul", elementwise),
-    ENTRY("Or", elementwise),
-    ENTRY("PRelu", elementwise),
-    ENTRY("Pow", elementwise),
-    ENTRY("Sub", elementwise),
-    ENTRY("Sum", elementwise),
-    ENTRY("SwiGLU", elementwise),
-    ENTRY("Swish", elementwise),
-    ENTRY("Where", elementwise),
-    ENTRY("Xor", elementwise),
-    FUSED("Elementwise", fused_elementwise),
-    ENTRY("BatchNormalization", batch_normalization),
+    ROW(OP, Add, elementwise),
+    ROW(OP, And, elementwise),
+    ROW(OP, BitShift, elementwise),
+    ROW(OP, BitwiseAnd, elementwise),
+    ROW(OP, BitwiseOr, elementwise),
+    ROW(OP, BitwiseXor, elementwise),
+    ROW(OP, Div, elementwise),
+    ROW(OP, Equal, elementwise),
+    ROW(OP, Greater, elementwise),
+    ROW(OP, GreaterOrEqual, elementwise),
+    ROW(OP, Less, elementwise),
+    ROW(OP, LessOrEqual, elementwise),
+    ROW(OP, Max, elementwise),
+    ROW(OP, Mean, elementwise),
+    ROW(OP, Min, elementwise),
+    ROW(OP, Mod, elementwise),
+    ROW(OP, Mul, elementwise),
+    ROW(OP, Or, elementwise),
+    ROW(OP, PRelu, elementwise),
+    ROW(OP, Pow, elementwise),
+    ROW(OP, Sub, elementwise),
+    ROW(OP, Sum, elementwise),
+    ROW(OP, SwiGLU, elementwise),
+    ROW(OP, Swish, elementwise),
+    ROW(OP, Where, elementwise),
+    ROW(OP, Xor, elementwise),
+    ROW(FUSED, Elementwise, fused_elementwise),
+    ROW(OP, BatchNormalization, batch_normalization),
     // rearranging
-    ENTRY("Dropout", dropout),
-    ENTRY("BitCast", view),
-    ENTRY("Flatten", view),
-    ENTRY("Identity", view),
-    ENTRY("Reshape", view),
-    ENTRY("Squeeze", view),
-    ENTRY("Unsqueeze", view),
-    ENTRY("Transpose", transpose),
-    ENTRY("Concat", concat),
-    FUSED("Concat", fused_concat),
-    ENTRY("Split", split),
-    ENTRY("Slice", slice),
-    ENTRY("Expand", expand),
-    ENTRY("Tile", tile),
-    ENTRY("DepthToSpace", depth_space),
-    ENTRY("SpaceToDepth", depth_space),
-    FUSED("SpaceToDepth", space_to_depth),
-    ENTRY("Pad", pad),
-    ENTRY("CenterCropPad", center_crop_pad),
-    ENTRY("ReverseSequence", reverse_sequence),
+    ROW(OP, Dropout, dropout),
+    ROW(OP, BitCast, view),
+    ROW(OP, Flatten, view),
+    ROW(OP, Identity, view),
+    ROW(OP, Reshape, view),
+    ROW(OP, Squeeze, view),
+    ROW(OP, Unsqueeze, view),
+    ROW(OP, Transpose, transpose),
+    EMPTY(OP, Concat, concat),
+    EMPTY(FUSED, Concat, fused_concat),
+    ROW(OP, Split, split),
+    ROW(OP, Slice, slice),
+    ROW(OP, Expand, expand),
+    ROW(OP, Tile, tile),
+    ROW(OP, DepthToSpace, depth_space),
+    ROW(OP, SpaceToDepth, depth_space),
+    ROW(FUSED, SpaceToDepth, space_to_depth),
+    EMPTY(OP, Pad, pad),
+    EMPTY(OP, CenterCropPad, center_crop_pad),
+    ROW(OP, ReverseSequence, reverse_sequence),
     // by index
-    ENTRY("Gather", gather),
-    ENTRY("GatherElements", gather_elements),
-    ENTRY("GatherND", gather_nd),
-    ENTRY("Scatter", scatter_elements),
-    ENTRY("ScatterElements", scatter_elements),
-    ENTRY("ScatterND", scatter_nd),
-    ENTRY("ConstantOfShape", constant_of_shape),
-    ENTRY("Range", range),
-    ENTRY("OneHot", one_hot),
-    ENTRY("CumProd", cum_sum),
-    ENTRY("CumSum", cum_sum),
-    ENTRY("Trilu", trilu),
-    ENTRY("EyeLike", eye_like),
-    ENTRY("TopK", top_k),
+    ROW(OP, Gather, gather),
+    ROW(OP, GatherElements, gather_elements),
+    ROW(OP, GatherND, gather_nd),
+    EMPTY(OP, Scatter, scatter_elements),
+    EMPTY(OP, ScatterElements, scatter_elements),
+    EMPTY(OP, ScatterND, scatter_nd),
+    ROW(OP, ConstantOfShape, constant_of_shape),
+    ROW(OP, Range, range),
+    ROW(OP, OneHot, one_hot),
+    ROW(OP, CumProd, cum_sum),
+    ROW(OP, CumSum, cum_sum),
+    ROW(OP, Trilu, trilu),
+    ROW(OP, EyeLike, eye_like),
+    ROW(OP, TopK, top_k),
     // what they find decides their results' shapes
-    ENTRY("Compress", compress),
-    ENTRY("NonMaxSuppression", suppression),
-    ENTRY("NonZero", non_zero),
-    ENTRY("Unique", unique),
+    ROW(OP, Compress, compress),
+    ROW(OP, NonMaxSuppression, suppression),
+    ROW(OP, NonZero, non_zero),
+    ROW(OP, Unique, unique),
     // statistics
-    ENTRY("ArgMax", arg_extreme),
-    ENTRY("ArgMin", arg_extreme),
-    ENTRY("LogSoftmax", softmax),
-    ENTRY("ReduceL1", reduce),
-    ENTRY("ReduceL2", reduce),
-    ENTRY("ReduceLogSum", reduce),
-    ENTRY("ReduceLogSumExp", reduce),
-    ENTRY("ReduceMax", reduce),
-    ENTRY("ReduceMean", reduce),
-    ENTRY("ReduceMin", reduce),
-    ENTRY("ReduceProd", reduce),
-    ENTRY("ReduceSum", reduce),
-    ENTRY("ReduceSumSquare", reduce),
-    ENTRY("Softmax", softmax),
-    ENTRY("GroupNormalization", group_normalization),
-    FUSED("GroupNormalization", fused_group_normalization),
-    ENTRY("InstanceNormalization", group_normalization),
-    ENTRY("LayerNormalization", layer_normalization),
-    ENTRY("LRN", lrn),
-    ENTRY("Hardmax", hardmax),
-    ENTRY("LpNormalization", lp_normalization),
-    ENTRY("MeanVarianceNormalization", axes_normalization),
+    ROW(OP, ArgMax, arg_extreme),
+    ROW(OP, ArgMin, arg_extreme),
+    ROW(OP, LogSoftmax, softmax),
+    EMPTY(OP, ReduceL1, reduce),
+    EMPTY(OP, ReduceL2, reduce),
+    EMPTY(OP, ReduceLogSum, reduce),
+    EMPTY(OP, ReduceLogSumExp, reduce),
+    EMPTY(OP, ReduceMax, reduce),
+    EMPTY(OP, ReduceMean, reduce),
+    EMPTY(OP, ReduceMin, reduce),
+    EMPTY(OP, ReduceProd, reduce),
+    EMPTY(OP, ReduceSum, reduce),
+    EMPTY(OP, ReduceSumSquare, reduce),
+    ROW(OP, Softmax, softmax),
+    ROW(OP, GroupNormalization, group_normalization),
+    ROW(FUSED, GroupNormalization, fused_group_normalization),
+    ROW(OP, InstanceNormalization, group_normalization),
+    ROW(OP, LayerNormalization, layer_normalization),
+    ROW(OP, LRN, lrn),
+    ROW(OP, Hardmax, hardmax),
+    ROW(OP, LpNormalization, lp_normalization),
+    ROW(OP, MeanVarianceNormalization, axes_normalization),
     // losses and optimisers
-    ENTRY("NegativeLogLikelihoodLoss", loss),
-    ENTRY("SoftmaxCrossEntropyLoss", loss),
-    TRAINING("Adagrad", optimize),
-    TRAINING("Adam", optimize),
-    TRAINING("Momentum", optimize),
+    ROW(OP, NegativeLogLikelihoodLoss, loss),
+    ROW(OP, SoftmaxCrossEntropyLoss, loss),
+    ROW(TRAINING, Adagrad, optimize),
+    ROW(TRAINING, Adam, optimize),
+    ROW(TRAINING, Momentum, optimize),
     // signals
-    ENTRY("BlackmanWindow", cosine_window),
-    ENTRY("DFT", dft),
-    ENTRY("HammingWindow", cosine_window),
-    ENTRY("HannWindow", cosine_window),
-    ENTRY("STFT", stft),
+    ROW(OP, BlackmanWindow, cosine_window),
+    ROW(OP, DFT, dft),
+    ROW(OP, HammingWindow, cosine_window),
+    ROW(OP, HannWindow, cosine_window),
+    ROW(OP, STFT, stft),
     // windows
-    ENTRY("Conv", convolution),
-    FUSED("Conv", convolution),
-    ENTRY("ConvTranspose", conv_transpose),
-    ENTRY("DeformConv", deform_conv),
-    ENTRY("Resize", resize),
-    ENTRY("Upsample", resize),
+    ROW(OP, Conv, convolution),
+    ROW(FUSED, Conv, convolution),
+    ROW(OP, ConvTranspose, conv_transpose),
+    ROW(OP, DeformConv, deform_conv),
+    ROW(OP, Resize, resize),
+    ROW(OP, Upsample, resize),
     // sequences
-    ENTRY("GRU", recurrent),
-    ENTRY("LSTM", recurrent),
-    ENTRY("RNN", recurrent),
+    ROW(OP, GRU, recurrent),
+    ROW(OP, LSTM, recurrent),
+    ROW(OP, RNN, recurrent),
     // products
-    ENTRY("Det", determinant),
-    ENTRY("Einsum", einsum),
-    ENTRY("Gemm", matmul),
-    ENTRY("MatMul", matmul),
-    FUSED("MatMul", matmul),
-    FUSED("NormMatMul", norm_product),
-    FUSED("Attention", attention),
-    ENTRY("Attention", attention_form),
-    ENTRY("CausalConvWithState", causal_conv),
-    ENTRY("LinearAttention", linear_attention),
-    ENTRY("RotaryEmbedding", rotary),
-    ENTRY("TensorScatter", cache_write),
-    MICROSOFT("Attention", attention_form),
-    MICROSOFT("DecoderMaskedMultiHeadAttention", attention_form),
-    MICROSOFT("GroupQueryAttention", attention_form),
-    MICROSOFT("MultiHeadAttention", attention_form),
-    MICROSOFT("RotaryEmbedding", rotary),
+    ROW(OP, Det, determinant),
+    ROW(OP, Einsum, einsum),
+    ROW(OP, Gemm, matmul),
+    [RONDO__OP_MatMul] = {rondo__cuda_prepare_matmul, add_zeros},
+    ROW(FUSED, MatMul, matmul),
+    ROW(FUSED, NormMatMul, norm_product),
+    ROW(FUSED, Attention, attention),
+    EMPTY(OP, Attention, attention_form),
+    ROW(OP, CausalConvWithState, causal_conv),
+    ROW(OP, LinearAttention, linear_attention),
+    ROW(OP, RotaryEmbedding, rotary),
+    ROW(OP, TensorScatter, cache_write),
+    EMPTY(MS, Attention, attention_form),
+    EMPTY(MS, DecoderMaskedMultiHeadAttention, attention_form),
+    EMPTY(MS, GroupQueryAttention, attention_form),
+    EMPTY(MS, MultiHeadAttention, attention_form),
+    ROW(MS, RotaryEmbedding, rotary),
     // 8-bit integers
-    ENTRY("ConvInteger", conv_integer),
-    ENTRY("DequantizeLinear", dequantize),
-    ENTRY("DynamicQuantizeLinear", dynamic_quantize),
-    MICROSOFT("DynamicQuantizeLSTM", quantize_lstm),
-    ENTRY("MatMulInteger", matmul_integer),
-    ENTRY("QLinearConv", qlinear_conv),
-    ENTRY("QLinearMatMul", qlinear_matmul),
-    ENTRY("QuantizeLinear", quantize),
-    FUSED("ConvInteger", conv_integer),
-    FUSED("MatMulInteger", matmul_integer),
-    FUSED("QLinearConv", qlinear_conv),
-    ENTRY("AveragePool", pool),
-    ENTRY("GlobalAveragePool", pool),
-    ENTRY("GlobalMaxPool", pool),
-    ENTRY("MaxPool", pool),
-    ENTRY("GlobalLpPool", pool),
-    ENTRY("LpPool", pool),
-    ENTRY("MaxUnpool", max_unpool),
-    ENTRY("Col2Im", columns),
-    ENTRY("GridSample", grid_sample),
-    ENTRY("AffineGrid", affine_grid),
-    ENTRY("RoiAlign", roi_align),
-    ENTRY("MaxRoiPool", max_roi_pool),
-    FUSED("AveragePool", pool),
-    FUSED("GlobalAveragePool", pool),
-    FUSED("MaxPool", pool),
+    ROW(OP, ConvInteger, conv_integer),
+    ROW(OP, DequantizeLinear, dequantize),
+    ROW(OP, DynamicQuantizeLinear, dynamic_quantize),
+    ROW(MS, DynamicQuantizeLSTM, quantize_lstm),
+    ROW(OP, MatMulInteger, matmul_integer),
+    ROW(OP, QLinearConv, qlinear_conv),
+    ROW(OP, QLinearMatMul, qlinear_matmul),
+    ROW(OP, QuantizeLinear, quantize),
+    ROW(FUSED, ConvInteger, conv_integer),
+    ROW(FUSED, MatMulInteger, matmul_integer),
+    ROW(FUSED, QLinearConv, qlinear_conv),
+    ROW(OP, AveragePool, pool),
+    ROW(OP, GlobalAveragePool, pool),
+    ROW(OP, GlobalMaxPool, pool),
+    ROW(OP, MaxPool, pool),
+    ROW(OP, GlobalLpPool, pool),
+    ROW(OP, LpPool, pool),
+    ROW(OP, MaxUnpool, max_unpool),
+    ROW(OP, Col2Im, columns),
+    ROW(OP, GridSample, grid_sample),
+    ROW(OP, AffineGrid, affine_grid),
+    ROW(OP, RoiAlign, roi_align),
+    ROW(OP, MaxRoiPool, max_roi_pool),
+    ROW(FUSED, AveragePool, pool),
+    ROW(FUSED, GlobalAveragePool, pool),
+    ROW(FUSED, MaxPool, pool),
 };
-
-#undef ENTRY
-#undef FUSED
-#undef MICROSOFT
-#undef TRAINING
+#undef ROW
+#undef EMPTY
 
 // ---- preparing --------------------------------------------------------------------------------
 
@@ -248,7 +246,6 @@ static bool has_work(const rondo__kernel_request *request) {
     return false;
 }
 
-// A tensor without elements has no sums, strides or rows to speak of; such ops are the host's.
 static bool has_empty_input(const rondo__kernel_request *request) {
     for (size_t i = 0; i < request->input_count; i++) {
         if (request->inputs[i].dtype != RONDO_DTYPE_NONE && request->inputs[i].constant == NULL &&
@@ -259,56 +256,32 @@ static bool has_empty_input(const rondo__kernel_request *request) {
     return false;
 }
 
-// Whose kernels know what none of the elements come to.
-static bool takes_empty_input(const char *name) {
-    static const char *const families[] = {"Concat",     "Pad",       "CenterCropPad",
-                                           "Scatter",    "Reduce",    "Attention",
-                                           "GroupQuery", "MultiHead", "DecoderMasked"};
-    for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
-        if (strncmp(name, families[i], strlen(families[i])) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-// A product over no elements.
-static void add_zeros(rondo__cuda_kernel *kernel) {
-    const rondo__tensor_info *y = rondo__cuda_output(kernel, 0);
-    (void)rondo__cuda_add_zero(
-        kernel, rondo__address_output(0),
-        (size_t)rondo_shape_get_count(&y->shape) * rondo_dtype_get_bytes(y->dtype));
-}
-
-static const family_entry *find_family(const rondo__op_def *def) {
-    for (size_t i = 0; i < sizeof(family_entries) / sizeof(family_entries[0]); i++) {
-        if (strcmp(family_entries[i].name, def->name) == 0 &&
-            strcmp(family_entries[i].domain, def->domain) == 0) {
-            return &family_entries[i];
-        }
-    }
-    return NULL;
+// Pairs of doubles move like other elements, but some kernels have no word for one.
+static bool lacks_wide_words(const rondo__kernel_request *request) {
+    const rondo__op_id id = request->op->def->id;
+    return request->output_count > 0 && request->outputs[0].dtype == RONDO_DTYPE_C128 &&
+           (id == RONDO__OP_ConstantOfShape || id == RONDO__OP_OneHot || id == RONDO__OP_Pad ||
+            id == RONDO__OP_Where);
 }
 
 static rondo_status prepare(const rondo__kernel_request *request, rondo__kernel **out_kernel) {
     *out_kernel = NULL;
-    const family_entry *family = find_family(request->op->def);
-    if (family == NULL) {
+    const kernel_family *family = &families[request->op->def->id];
+    if (family->prepare == NULL) {
         return rondo__op_fail_unsupported(request->op, "no CUDA kernel");
+    }
+    if (lacks_wide_words(request)) {
+        return rondo__op_fail_unsupported(request->op, "CUDA kernel for c128");
     }
     const bool works = has_work(request);
     const bool is_empty = works && has_empty_input(request);
-    const bool is_product =
-        strcmp(request->op->def->name, "MatMul") == 0 && request->op->def->domain[0] == '\0';
-    if (is_empty && !is_product && !takes_empty_input(request->op->def->name)) {
+    if (is_empty && family->prepare_empty == NULL) {
         return rondo__op_fail_unsupported(request->op, "CUDA kernel for an input without elements");
     }
     rondo__cuda_kernel *kernel = NULL;
     RETURN_IF_ERROR(rondo__cuda_begin_kernel(request, &kernel));
-    if (is_empty && is_product) {
-        add_zeros(kernel);
-    } else if (works) {
-        family->prepare(kernel);
+    if (works) {
+        (is_empty ? family->prepare_empty : family->prepare)(kernel);
     }
     return rondo__cuda_finish_kernel(kernel, out_kernel);
 }

@@ -1,80 +1,100 @@
 // kernel/host/host_prepare.c — which family makes the kernel of an op.
 // SPDX-License-Identifier: Apache-2.0
-#include <string.h>
-
 #include "base/thread_count.h"
 #include "kernel/host/host_families.h"
 #include "kernel/host/host_kernel.h"
 #include "kernel/host/host_threads.h"
 #include "kernel/host/rows/host_half.h"
-#include "op/fused/fused.h"
 
-typedef struct table_entry {
-    const char *domain;
-    const char *name;
-    rondo_status (*prepare)(const rondo__kernel_request *request, rondo__kernel **out_kernel);
-} table_entry;
+typedef rondo_status (*prepare_function)(const rondo__kernel_request *request,
+                                         rondo__kernel **out_kernel);
 
-// Tried in order; several entries for one op are choices, best first.
-#define ELEMENTWISE_ENTRY(name, operands) {"", #name, rondo__host_prepare_elementwise},
-static const table_entry table[] = {
-    RONDO_SCALAR_OP_MAP(ELEMENTWISE_ENTRY){"", "Sum", rondo__host_prepare_elementwise},
-    {"rondo", "Elementwise", rondo__host_prepare_elementwise},
-    {"", "MatMul", rondo__host_prepare_product},
-    {"", "Gemm", rondo__host_prepare_product},
-    {"rondo", "MatMul", rondo__host_prepare_product},
-    {"", "Conv", rondo__host_prepare_convolution},
-    {"rondo", "Conv", rondo__host_prepare_convolution},
-    {"", "ConvTranspose", rondo__host_prepare_conv_transpose},
-    {"", "Resize", rondo__host_prepare_resize},
-    {"", "Upsample", rondo__host_prepare_resize},
-    {"", "Transpose", rondo__host_prepare_transpose},
-    {"", "Expand", rondo__host_prepare_expand},
-    {"", "Slice", rondo__host_prepare_slice},
-    {"", "Concat", rondo__host_prepare_concat},
-    {"", "Split", rondo__host_prepare_split},
-    {"", "Gather", rondo__host_prepare_gather},
-    {"", "Softmax", rondo__host_prepare_softmax},
-    {"", "LogSoftmax", rondo__host_prepare_softmax},
-    {"", "LayerNormalization", rondo__host_prepare_layer_normalization},
-    {"", "InstanceNormalization", rondo__host_prepare_group_norm},
-    {"", "GroupNormalization", rondo__host_prepare_group_norm},
-    {"rondo", "GroupNormalization", rondo__host_prepare_group_norm},
-    {"", "ReduceSum", rondo__host_prepare_reduction},
-    {"", "ReduceMean", rondo__host_prepare_reduction},
-    {"", "ReduceMax", rondo__host_prepare_reduction},
-    {"", "ReduceMin", rondo__host_prepare_reduction},
-    {"", "GlobalAveragePool", rondo__host_prepare_global_pool},
-    {"", "GlobalMaxPool", rondo__host_prepare_global_pool},
-    {"rondo", "GlobalAveragePool", rondo__host_prepare_global_pool},
-    {"", "BatchNormalization", rondo__host_prepare_batch_normalization},
-    {"", "MaxPool", rondo__host_prepare_max_pool},
-    {"", "AveragePool", rondo__host_prepare_average_pool},
-    {"rondo", "MaxPool", rondo__host_prepare_max_pool},
-    {"rondo", "AveragePool", rondo__host_prepare_average_pool},
-    {"", "LSTM", rondo__host_prepare_recurrent},
-    {"", "GRU", rondo__host_prepare_recurrent},
-    {"", "RNN", rondo__host_prepare_recurrent},
-    {"", "LRN", rondo__host_prepare_lrn},
-    {"", "Attention", rondo__host_prepare_attention},
-    {"com.microsoft", "Attention", rondo__host_prepare_attention},
-    {"com.microsoft", "DecoderMaskedMultiHeadAttention", rondo__host_prepare_attention},
-    {"com.microsoft", "GroupQueryAttention", rondo__host_prepare_attention},
-    {"com.microsoft", "MultiHeadAttention", rondo__host_prepare_attention},
-    {"", "MatMulInteger", rondo__host_prepare_byte_product},
-    {"", "QLinearMatMul", rondo__host_prepare_byte_product},
-    {"", "ConvInteger", rondo__host_prepare_byte_convolution},
-    {"", "QLinearConv", rondo__host_prepare_byte_convolution},
-    {"", "QuantizeLinear", rondo__host_prepare_quantize},
-    {"", "DequantizeLinear", rondo__host_prepare_quantize},
-    {"", "DynamicQuantizeLinear", rondo__host_prepare_quantize},
-    {"", "Cast", rondo__host_prepare_cast},
-    {"com.microsoft", "DynamicQuantizeLSTM", rondo__host_prepare_quantize_lstm},
-    {"ai.onnx.ml", "TreeEnsemble", rondo__host_prepare_trees},
-    {"ai.onnx.ml", "TreeEnsembleClassifier", rondo__host_prepare_trees},
-    {"ai.onnx.ml", "TreeEnsembleRegressor", rondo__host_prepare_trees},
-    {NULL, NULL, NULL},
+// The tuned kernels. The reference runs what has none.
+#define ROW(domain, op, family) [RONDO__##domain##_##op] = rondo__host_prepare_##family
+static const prepare_function families[RONDO__OP_ID_COUNT] = {
+    ROW(OP, Add, elementwise),
+    ROW(OP, Sub, elementwise),
+    ROW(OP, Mul, elementwise),
+    ROW(OP, Div, elementwise),
+    ROW(OP, Max, elementwise),
+    ROW(OP, Min, elementwise),
+    ROW(OP, Pow, elementwise),
+    ROW(OP, Relu, elementwise),
+    ROW(OP, Sigmoid, elementwise),
+    ROW(OP, Tanh, elementwise),
+    ROW(OP, Erf, elementwise),
+    ROW(OP, Exp, elementwise),
+    ROW(OP, Log, elementwise),
+    ROW(OP, Sqrt, elementwise),
+    ROW(OP, Neg, elementwise),
+    ROW(OP, Abs, elementwise),
+    ROW(OP, Reciprocal, elementwise),
+    ROW(OP, Floor, elementwise),
+    ROW(OP, Ceil, elementwise),
+    ROW(OP, Softplus, elementwise),
+    ROW(OP, Gelu, elementwise),
+    ROW(OP, HardSwish, elementwise),
+    ROW(OP, Clip, elementwise),
+    ROW(OP, LeakyRelu, elementwise),
+    ROW(OP, Elu, elementwise),
+    ROW(OP, HardSigmoid, elementwise),
+    ROW(OP, Sum, elementwise),
+    ROW(FUSED, Elementwise, elementwise),
+    ROW(OP, MatMul, product),
+    ROW(OP, Gemm, product),
+    ROW(FUSED, MatMul, product),
+    ROW(OP, Conv, convolution),
+    ROW(FUSED, Conv, convolution),
+    ROW(OP, ConvTranspose, conv_transpose),
+    ROW(OP, Resize, resize),
+    ROW(OP, Upsample, resize),
+    ROW(OP, Transpose, transpose),
+    ROW(OP, Expand, expand),
+    ROW(OP, Slice, slice),
+    ROW(OP, Concat, concat),
+    ROW(OP, Split, split),
+    ROW(OP, Gather, gather),
+    ROW(OP, Softmax, softmax),
+    ROW(OP, LogSoftmax, softmax),
+    ROW(OP, LayerNormalization, layer_normalization),
+    ROW(OP, InstanceNormalization, group_norm),
+    ROW(OP, GroupNormalization, group_norm),
+    ROW(FUSED, GroupNormalization, group_norm),
+    ROW(OP, ReduceSum, reduction),
+    ROW(OP, ReduceMean, reduction),
+    ROW(OP, ReduceMax, reduction),
+    ROW(OP, ReduceMin, reduction),
+    ROW(OP, GlobalAveragePool, global_pool),
+    ROW(OP, GlobalMaxPool, global_pool),
+    ROW(FUSED, GlobalAveragePool, global_pool),
+    ROW(OP, BatchNormalization, batch_normalization),
+    ROW(OP, MaxPool, max_pool),
+    ROW(OP, AveragePool, average_pool),
+    ROW(FUSED, MaxPool, max_pool),
+    ROW(FUSED, AveragePool, average_pool),
+    ROW(OP, LSTM, recurrent),
+    ROW(OP, GRU, recurrent),
+    ROW(OP, RNN, recurrent),
+    ROW(OP, LRN, lrn),
+    ROW(OP, Attention, attention),
+    ROW(MS, Attention, attention),
+    ROW(MS, DecoderMaskedMultiHeadAttention, attention),
+    ROW(MS, GroupQueryAttention, attention),
+    ROW(MS, MultiHeadAttention, attention),
+    ROW(OP, MatMulInteger, byte_product),
+    ROW(OP, QLinearMatMul, byte_product),
+    ROW(OP, ConvInteger, byte_convolution),
+    ROW(OP, QLinearConv, byte_convolution),
+    ROW(OP, QuantizeLinear, quantize),
+    ROW(OP, DequantizeLinear, quantize),
+    ROW(OP, DynamicQuantizeLinear, quantize),
+    ROW(OP, Cast, cast),
+    ROW(MS, DynamicQuantizeLSTM, quantize_lstm),
+    ROW(ML, TreeEnsemble, trees),
+    ROW(ML, TreeEnsembleClassifier, trees),
+    ROW(ML, TreeEnsembleRegressor, trees),
 };
+#undef ROW
 
 static bool is_empty(const rondo__tensor_info *info) {
     return info->dtype != RONDO_DTYPE_NONE && rondo_shape_get_count(&info->shape) == 0;
@@ -83,9 +103,9 @@ static bool is_empty(const rondo__tensor_info *info) {
 // Of Resize, a known input without elements is an absent one (older exporters write roi so). Of
 // attention, a past without rows is none.
 static bool counts_as_absent(const rondo__kernel_request *request, size_t input) {
-    const char *name = request->op->def->name;
-    return (input > 0 && request->inputs[input].constant != NULL && strcmp(name, "Resize") == 0) ||
-           (input > 2 && strstr(name, "Attention") != NULL);
+    const rondo__op_id id = request->op->def->id;
+    return (input > 0 && request->inputs[input].constant != NULL && id == RONDO__OP_Resize) ||
+           (input > 2 && families[id] == rondo__host_prepare_attention);
 }
 
 // Tensors without elements may have no address either. So the kernels of the table never see one:
@@ -104,20 +124,11 @@ static bool has_empty_tensor(const rondo__kernel_request *request) {
     return false;
 }
 
-// The first tuned kernel of the table that takes the request.
+// The tuned kernel, if there is one that takes the request.
 static rondo_status prepare_tuned(const rondo__kernel_request *request,
                                   rondo__kernel **out_kernel) {
-    const rondo__op_def *def = request->op->def;
-    for (const table_entry *entry = table; entry->name != NULL; ++entry) {
-        if (strcmp(entry->name, def->name) != 0 || strcmp(entry->domain, def->domain) != 0) {
-            continue;
-        }
-        rondo_status status = entry->prepare(request, out_kernel);
-        if (status != RONDO_STATUS_UNSUPPORTED) {
-            return status;
-        }
-    }
-    return RONDO_STATUS_UNSUPPORTED;
+    const prepare_function family = families[request->op->def->id];
+    return family != NULL ? family(request, out_kernel) : RONDO_STATUS_UNSUPPORTED;
 }
 
 // Where inputs or outputs are f16: the tuned f32 kernel, between conversions.
@@ -138,7 +149,7 @@ static rondo_status prepare_half(const rondo__kernel_request *request, rondo__ke
     return RONDO_STATUS_OK;
 }
 
-// The first choice of the table that takes the request, or the reference.
+// The tuned kernel, or the reference.
 static rondo_status prepare_best(const rondo__kernel_request *request, rondo__kernel **out_kernel) {
     const rondo__op_def *def = request->op->def;
     if ((def->flags & RONDO__OP_VIEW) != 0 && request->output_count == 1) {

@@ -25,7 +25,7 @@ static rondo_status run_trees(rondo__host_kernel *head, const void *const *input
     tree_kernel *kernel = (tree_kernel *)head;
     (void)workspace;
     memcpy(&kernel->x.data, &inputs[0], sizeof inputs[0]);
-    const bool is_classifier = strcmp(head->op->def->name, "TreeEnsembleClassifier") == 0;
+    const bool is_classifier = head->op->def->id == RONDO__ML_TreeEnsembleClassifier;
     void *labels = is_classifier ? outputs[0] : NULL;
     void *scores = !is_classifier ? outputs[0] : head->output_count > 1 ? outputs[1] : NULL;
     return rondo__tree_ensemble_apply(kernel->ensemble, head->op, &kernel->x, labels,
@@ -45,10 +45,9 @@ rondo_status rondo__host_prepare_trees(const rondo__kernel_request *request,
     }
     tree_kernel *kernel = (tree_kernel *)head;
     kernel->x = (rondo_tensor){.dtype = dtype, .shape = request->inputs[0].shape};
-    kernel->score_dtype =
-        dtype == RONDO_DTYPE_F64 && strcmp(request->op->def->name, "TreeEnsemble") == 0
-            ? RONDO_DTYPE_F64
-            : RONDO_DTYPE_F32;
+    kernel->score_dtype = dtype == RONDO_DTYPE_F64 && request->op->def->id == RONDO__ML_TreeEnsemble
+                              ? RONDO_DTYPE_F64
+                              : RONDO_DTYPE_F32;
     const rondo_status status = rondo__tree_ensemble_create(request->op, &kernel->ensemble);
     if (status != RONDO_STATUS_OK) {
         rondo__kernel_destroy(&head->base);

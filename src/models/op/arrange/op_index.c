@@ -336,13 +336,13 @@ static void reduce_elements(reduction how, rondo_dtype dtype, void *target, cons
     }
 }
 
-// Bool and strings can be moved, but not calculated with.
+// Bool, strings, narrow and complex numbers can be moved, but not calculated with.
 static rondo_status check_scatter_dtype(const rondo__infer *infer) {
     RETURN_IF_ERROR(rondo__infer_check_same_dtype(infer, 0, 2));
     RETURN_IF_ERROR(check_index_dtype(infer, 1));
     RETURN_IF_ERROR(check_reduction(infer->op));
     rondo_dtype dtype = infer->inputs[0].dtype;
-    if ((dtype == RONDO_DTYPE_BOOL || dtype == RONDO_DTYPE_STRING) &&
+    if (!rondo__dtype_is_float(dtype) && !rondo__dtype_is_integer(dtype) &&
         get_reduction(infer->op) != REDUCTION_NONE) {
         return rondo__op_fail_dtype(infer->op, 0, dtype);
     }
@@ -619,42 +619,51 @@ static const char *const reduction_attributes[] = {"reduction", NULL};
 static const char *const scatter_attributes[] = {"axis", "reduction", NULL};
 static const char *const cache_attributes[] = {"axis", "mode", NULL};
 
-#define ENTRY(op, first, last, inputs, half, attribute_list, infer_function, compute_function, \
-              check_function)                                                                  \
-    {                                                                                          \
-        .domain = "", .name = op, .opset_min = first, .opset_max = last, .input_min = inputs,  \
-        .input_max = inputs, .output_min = 1, .output_max = 1, .flags = half,                  \
-        .capture = RONDO__CAPTURE_YES, .attributes = attribute_list, .infer = infer_function,  \
-        .compute = compute_function, .check = check_function,                                  \
+#define ENTRY(op, first, last, inputs, half, attribute_list, infer_function, compute_function,   \
+              ...)                                                                               \
+    {                                                                                            \
+        .id = RONDO_OP_NAME(OP, op), .opset_min = first, .opset_max = last, .input_min = inputs, \
+        .input_max = inputs, .output_min = 1, .output_max = 1, .flags = half,                    \
+        .capture = RONDO__CAPTURE_YES, .attributes = attribute_list, .infer = infer_function,    \
+        .compute = compute_function, .check = __VA_ARGS__,                                       \
     }
 #define HALF RONDO__OP_NATIVE_HALF
 
 const rondo__op_def rondo__op_table_index[] = {
-    ENTRY("Gather", 1, 28, 2, HALF, axis_attributes, infer_gather, compute_gather, NULL),
-    ENTRY("GatherElements", 11, 28, 2, HALF, axis_attributes, infer_gather_elements,
-          compute_gather_elements, NULL),
-    ENTRY("GatherND", 11, 28, 2, HALF, gather_nd_attributes, infer_gather_nd, compute_gather_nd,
-          NULL),
-    ENTRY("OneHot", 9, 28, 3, HALF, axis_attributes, infer_one_hot, compute_one_hot, NULL),
-    ENTRY("Scatter", 9, 10, 3, 0, axis_attributes, infer_scatter_elements, compute_scatter_elements,
-          NULL),
-    ENTRY("ScatterElements", 11, 28, 3, 0, scatter_attributes, infer_scatter_elements,
-          compute_scatter_elements, check_reduction),
-    ENTRY("ScatterND", 11, 28, 3, 0, reduction_attributes, infer_scatter_nd, compute_scatter_nd,
-          check_reduction),
-    {.domain = "",
-     .name = "TensorScatter",
-     .opset_min = 24,
-     .opset_max = RONDO_OP_OPSET_MAX,
-     .input_min = 2,
-     .input_max = 3,
-     .output_min = 1,
-     .output_max = 1,
-     .flags = HALF,
-     .capture = RONDO__CAPTURE_YES,
-     .attributes = cache_attributes,
-     .infer = infer_tensor_scatter,
-     .compute = compute_tensor_scatter,
-     .check = check_cache_mode},
+    ENTRY(Gather, 1, 28, 2, HALF, axis_attributes, infer_gather, compute_gather, NULL,
+          .strings = RONDO__INPUT_0, .is_fallible = true, .moved = RONDO__INPUT_0),
+    ENTRY(GatherElements, 11, 28, 2, HALF, axis_attributes, infer_gather_elements,
+          compute_gather_elements, NULL, .strings = RONDO__INPUT_0, .is_fallible = true,
+          .moved = RONDO__INPUT_0),
+    ENTRY(GatherND, 11, 28, 2, HALF, gather_nd_attributes, infer_gather_nd, compute_gather_nd, NULL,
+          .strings = RONDO__INPUT_0, .is_fallible = true, .moved = RONDO__INPUT_0),
+    ENTRY(OneHot, 9, 28, 3, HALF, axis_attributes, infer_one_hot, compute_one_hot, NULL,
+          .strings = RONDO__INPUT_2, .moved = RONDO__INPUT_2),
+    ENTRY(Scatter, 9, 10, 3, 0, axis_attributes, infer_scatter_elements, compute_scatter_elements,
+          NULL, .strings = RONDO__INPUT_0 | RONDO__INPUT_2, .is_fallible = true,
+          .moved = RONDO__INPUT_0 | RONDO__INPUT_2),
+    ENTRY(ScatterElements, 11, 28, 3, 0, scatter_attributes, infer_scatter_elements,
+          compute_scatter_elements, check_reduction, .strings = RONDO__INPUT_0 | RONDO__INPUT_2,
+          .is_fallible = true, .moved = RONDO__INPUT_0 | RONDO__INPUT_2),
+    ENTRY(ScatterND, 11, 28, 3, 0, reduction_attributes, infer_scatter_nd, compute_scatter_nd,
+          check_reduction, .strings = RONDO__INPUT_0 | RONDO__INPUT_2, .is_fallible = true,
+          .moved = RONDO__INPUT_0 | RONDO__INPUT_2),
+    {
+        .id = RONDO_OP_NAME(OP, TensorScatter),
+        .opset_min = 24,
+        .opset_max = RONDO_OP_OPSET_MAX,
+        .input_min = 2,
+        .input_max = 3,
+        .output_min = 1,
+        .output_max = 1,
+        .flags = HALF,
+        .capture = RONDO__CAPTURE_YES,
+        .attributes = cache_attributes,
+        .infer = infer_tensor_scatter,
+        .compute = compute_tensor_scatter,
+        .check = check_cache_mode,
+        .is_fallible = true,
+        .moved = RONDO__INPUT_0 | RONDO__INPUT_1,
+    },
     {0},
 };

@@ -560,34 +560,44 @@ static const char *const transpose_attributes[] = {"perm", NULL};
 static const char *const trilu_attributes[] = {"upper", NULL};
 
 #define ENTRY(op, first, last, inputs_min, inputs_max, outputs_max, attribute_list,               \
-              infer_function, compute_function, check_function)                                   \
+              infer_function, compute_function, ...)                                              \
     {                                                                                             \
-        .domain = "", .name = op, .opset_min = first, .opset_max = last, .input_min = inputs_min, \
-        .input_max = inputs_max, .output_min = 1, .output_max = outputs_max,                      \
-        .flags = RONDO__OP_NATIVE_HALF, .capture = RONDO__CAPTURE_YES,                            \
+        .id = RONDO_OP_NAME(OP, op), .opset_min = first, .opset_max = last,                       \
+        .input_min = inputs_min, .input_max = inputs_max, .output_min = 1,                        \
+        .output_max = outputs_max, .flags = RONDO__OP_NATIVE_HALF, .capture = RONDO__CAPTURE_YES, \
         .attributes = attribute_list, .infer = infer_function, .compute = compute_function,       \
-        .check = check_function,                                                                  \
+        .check = __VA_ARGS__,                                                                     \
     }
 #define ANY RONDO_OP_ANY_COUNT
 
 const rondo__op_def rondo__op_table_layout[] = {
-    ENTRY("Concat", 4, 28, 1, ANY, 1, axis_attributes, infer_concat, compute_concat, NULL),
-    ENTRY("DepthToSpace", 1, 28, 1, 1, 1, depth_to_space_attributes, infer_depth_to_space,
-          compute_depth_to_space, check_block_mode),
-    ENTRY("ReverseSequence", 10, 28, 2, 2, 1, reverse_attributes, infer_reverse_sequence,
-          compute_reverse_sequence, NULL),
-    ENTRY("Slice", 1, 9, 1, 1, 1, slice_attributes, infer_slice, compute_slice, NULL),
-    ENTRY("Slice", 10, 28, 3, 5, 1, no_attributes, infer_slice, compute_slice, NULL),
-    ENTRY("SpaceToDepth", 1, 27, 1, 1, 1, space_to_depth_attributes, infer_space_to_depth,
-          compute_space_to_depth, NULL),
-    ENTRY("SpaceToDepth", 28, 28, 1, 1, 1, depth_to_space_attributes, infer_space_to_depth,
-          compute_space_to_depth, check_block_mode),
-    ENTRY("Split", 2, 12, 1, 1, ANY, split_attributes, infer_split, compute_split, NULL),
-    ENTRY("Split", 13, 17, 1, 2, ANY, split_13_attributes, infer_split, compute_split, NULL),
-    ENTRY("Split", 18, 28, 1, 2, ANY, split_18_attributes, infer_split, compute_split, NULL),
-    ENTRY("Tile", 6, 28, 2, 2, 1, no_attributes, infer_tile, compute_tile, NULL),
-    ENTRY("Transpose", 1, 28, 1, 1, 1, transpose_attributes, infer_transpose, compute_transpose,
-          NULL),
-    ENTRY("Trilu", 14, 28, 1, 2, 1, trilu_attributes, infer_trilu, compute_trilu, NULL),
+    ENTRY(Concat, 4, 28, 1, ANY, 1, axis_attributes, infer_concat, compute_concat, NULL,
+          .strings = RONDO__INPUTS_ALL, .moved = RONDO__INPUTS_ALL),
+    ENTRY(DepthToSpace, 1, 28, 1, 1, 1, depth_to_space_attributes, infer_depth_to_space,
+          compute_depth_to_space, check_block_mode, .strings = RONDO__INPUT_0,
+          .moved = RONDO__INPUT_0),
+    ENTRY(ReverseSequence, 10, 28, 2, 2, 1, reverse_attributes, infer_reverse_sequence,
+          compute_reverse_sequence, NULL, .strings = RONDO__INPUT_0, .is_fallible = true,
+          .moved = RONDO__INPUT_0),
+    ENTRY(Slice, 1, 9, 1, 1, 1, slice_attributes, infer_slice, compute_slice, NULL,
+          .strings = RONDO__INPUT_0, .moved = RONDO__INPUT_0),
+    ENTRY(Slice, 10, 28, 3, 5, 1, no_attributes, infer_slice, compute_slice, NULL,
+          .strings = RONDO__INPUT_0, .moved = RONDO__INPUT_0),
+    ENTRY(SpaceToDepth, 1, 27, 1, 1, 1, space_to_depth_attributes, infer_space_to_depth,
+          compute_space_to_depth, NULL, .strings = RONDO__INPUT_0, .moved = RONDO__INPUT_0),
+    ENTRY(SpaceToDepth, 28, 28, 1, 1, 1, depth_to_space_attributes, infer_space_to_depth,
+          compute_space_to_depth, check_block_mode, .strings = RONDO__INPUT_0,
+          .moved = RONDO__INPUT_0),
+    ENTRY(Split, 2, 12, 1, 1, ANY, split_attributes, infer_split, compute_split, NULL,
+          .strings = RONDO__INPUT_0, .moved = RONDO__INPUT_0),
+    ENTRY(Split, 13, 17, 1, 2, ANY, split_13_attributes, infer_split, compute_split, NULL,
+          .strings = RONDO__INPUT_0, .moved = RONDO__INPUT_0),
+    ENTRY(Split, 18, 28, 1, 2, ANY, split_18_attributes, infer_split, compute_split, NULL,
+          .strings = RONDO__INPUT_0, .moved = RONDO__INPUT_0),
+    ENTRY(Tile, 6, 28, 2, 2, 1, no_attributes, infer_tile, compute_tile, NULL,
+          .strings = RONDO__INPUT_0, .moved = RONDO__INPUT_0),
+    ENTRY(Transpose, 1, 28, 1, 1, 1, transpose_attributes, infer_transpose, compute_transpose, NULL,
+          .strings = RONDO__INPUT_0, .moved = RONDO__INPUT_0),
+    ENTRY(Trilu, 14, 28, 1, 2, 1, trilu_attributes, infer_trilu, compute_trilu, NULL),
     {0},
 };

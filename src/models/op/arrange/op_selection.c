@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "op/arrange/sort_key.h"
+#include "op/bounds.h"
 #include "op/op.h"
 #include "op/support.h"
 
@@ -385,6 +386,46 @@ done:
     return status;
 }
 
+// ---- bounds ------------------------------------------------------------------------------------
+
+static int64_t least(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+static bool bound_non_zero(const rondo__bounding *b, rondo__op_bound *out_bound) {
+    const rondo_shape *x = &b->inputs[0].shape;
+    // A scalar counts as a list of one.
+    *out_bound = (rondo__op_bound){
+        .shape = {.rank = 2, .extent = {x->rank > 0 ? x->rank : 1, rondo_shape_get_count(x)}},
+        .axis = 1};
+    return true;
+}
+
+static bool bound_compress(const rondo__bounding *b, rondo__op_bound *out_bound) {
+    if (!rondo__bound_axis(b, out_bound)) {
+        return false;
+    }
+    int64_t *extent = &out_bound->shape.extent[out_bound->axis];
+    *extent = least(*extent, b->inputs[1].shape.extent[0]);
+    return true;
+}
+
+static bool bound_suppression(const rondo__bounding *b, rondo__op_bound *out_bound) {
+    enum { MOST = 2 };  // boxes to keep of each class; absent: none
+    const rondo_shape *scores = &b->inputs[1].shape;
+    const bool has_most = MOST < b->input_count && b->inputs[MOST].dtype != RONDO_DTYPE_NONE;
+    const rondo_tensor *most = has_most ? b->inputs[MOST].constant : NULL;
+    int64_t kept = has_most ? scores->extent[2] : 0;
+    if (most != NULL) {
+        const int64_t wanted = rondo__tensor_get_int(most, 0);
+        kept = least(kept, wanted < 0 ? 0 : wanted);
+    }
+    int64_t lines;
+    *out_bound = (rondo__op_bound){.shape = {.rank = 2, .extent = {0, 3}}, .axis = 0};
+    return rondo__mul_i64(scores->extent[0], scores->extent[1], &lines) &&
+           rondo__mul_i64(lines, kept, &out_bound->shape.extent[0]);
+}
+
 // ---- the table --------------------------------------------------------------------------------
 
 static const char *const no_attributes[] = {NULL};
@@ -395,24 +436,25 @@ static const char *const top_k_10_attributes[] = {"axis", NULL};
 static const char *const top_k_11_attributes[] = {"axis", "largest", "sorted", NULL};
 
 #define ENTRY(op, first, last, inputs_min, inputs_max, outputs, half, attribute_list,             \
-              infer_function, compute_function)                                                   \
+              infer_function, ...)                                                                \
     {                                                                                             \
-        .domain = "", .name = op, .opset_min = first, .opset_max = last, .input_min = inputs_min, \
-        .input_max = inputs_max, .output_min = 1, .output_max = outputs, .flags = half,           \
-        .attributes = attribute_list, .infer = infer_function, .compute = compute_function,       \
+        .id = RONDO_OP_NAME(OP, op), .opset_min = first, .opset_max = last,                       \
+        .input_min = inputs_min, .input_max = inputs_max, .output_min = 1, .output_max = outputs, \
+        .flags = half, .attributes = attribute_list, .infer = infer_function,                     \
+        .compute = __VA_ARGS__,                                                                   \
     }
 #define HALF RONDO__OP_NATIVE_HALF
-#define SHAPED RONDO__OP_DATA_SHAPED
 
 const rondo__op_def rondo__op_table_selection[] = {
-    ENTRY("Compress", 9, 28, 2, 2, 1, HALF | SHAPED, axis_attributes, infer_compress,
-          compute_compress),
-    ENTRY("NonMaxSuppression", 10, 28, 2, 5, 1, SHAPED, suppression_attributes, infer_suppression,
-          compute_suppression),
-    ENTRY("NonZero", 9, 28, 1, 1, 1, HALF | SHAPED, no_attributes, infer_non_zero,
-          compute_non_zero),
-    ENTRY("TopK", 1, 9, 1, 1, 2, HALF, top_k_attributes, infer_top_k, compute_top_k),
-    ENTRY("TopK", 10, 10, 2, 2, 2, HALF, top_k_10_attributes, infer_top_k, compute_top_k),
-    ENTRY("TopK", 11, 28, 2, 2, 2, HALF, top_k_11_attributes, infer_top_k, compute_top_k),
+    ENTRY(Compress, 9, 28, 2, 2, 1, HALF, axis_attributes, infer_compress, compute_compress,
+          .strings = RONDO__INPUT_0, .bound = bound_compress, .moved = RONDO__INPUT_0),
+    ENTRY(NonMaxSuppression, 10, 28, 2, 5, 1, 0, suppression_attributes, infer_suppression,
+          compute_suppression, .bound = bound_suppression,
+          .half = {HALF_STAYS | HALF_TRACED, HALF_PLAIN, HALF_BOXED}),
+    ENTRY(NonZero, 9, 28, 1, 1, 1, HALF, no_attributes, infer_non_zero, compute_non_zero,
+          .bound = bound_non_zero),
+    ENTRY(TopK, 1, 9, 1, 1, 2, HALF, top_k_attributes, infer_top_k, compute_top_k),
+    ENTRY(TopK, 10, 10, 2, 2, 2, HALF, top_k_10_attributes, infer_top_k, compute_top_k),
+    ENTRY(TopK, 11, 28, 2, 2, 2, HALF, top_k_11_attributes, infer_top_k, compute_top_k),
     {0},
 };

@@ -355,28 +355,31 @@ static const char *const eye_like_attributes[] = {"dtype", "k", NULL};
 static const char *const range_attributes[] = {"stash_type", NULL};
 static const char *const shape_attributes[] = {"start", "end", NULL};
 
-#define ENTRY(op, first, last, inputs, more_flags, attribute_list, infer_function,            \
-              compute_function, check_function)                                               \
-    {                                                                                         \
-        .domain = "", .name = op, .opset_min = first, .opset_max = last, .input_min = inputs, \
-        .input_max = inputs, .output_min = 1, .output_max = 1, .flags = more_flags,           \
-        .capture = RONDO__CAPTURE_YES, .attributes = attribute_list, .infer = infer_function, \
-        .compute = compute_function, .check = check_function,                                 \
+#define ENTRY(op, first, last, inputs, more_flags, attribute_list, infer_function,               \
+              compute_function, ...)                                                             \
+    {                                                                                            \
+        .id = RONDO_OP_NAME(OP, op), .opset_min = first, .opset_max = last, .input_min = inputs, \
+        .input_max = inputs, .output_min = 1, .output_max = 1, .flags = more_flags,              \
+        .capture = RONDO__CAPTURE_YES, .attributes = attribute_list, .infer = infer_function,    \
+        .compute = compute_function, .check = __VA_ARGS__,                                       \
     }
 #define HALF RONDO__OP_NATIVE_HALF
 
 const rondo__op_def rondo__op_table_shape[] = {
-    ENTRY("Constant", 1, 28, 0, HALF, constant_attributes, infer_constant, compute_constant,
-          check_constant),
-    ENTRY("ConstantOfShape", 9, 28, 1, HALF, value_attributes, infer_constant_of_shape,
-          compute_constant_of_shape, NULL),
-    ENTRY("Expand", 8, 28, 2, HALF, no_attributes, infer_expand, compute_expand, NULL),
-    ENTRY("EyeLike", 9, 28, 1, HALF, eye_like_attributes, infer_eye_like, compute_eye_like, NULL),
-    ENTRY("Range", 11, 26, 3, 0, no_attributes, infer_range, compute_range, NULL),
-    ENTRY("Range", 27, 28, 3, 0, range_attributes, infer_range, compute_range, check_range),
-    ENTRY("Shape", 1, 28, 1, HALF | RONDO__OP_SHAPE_ONLY, shape_attributes, infer_shape,
-          compute_shape, NULL),
-    ENTRY("Size", 1, 28, 1, HALF | RONDO__OP_SHAPE_ONLY, no_attributes, infer_size, compute_size,
-          NULL),
+    ENTRY(Constant, 1, 28, 0, HALF, constant_attributes, infer_constant, compute_constant,
+          check_constant, .makes_strings = true, .makes_narrow = true),
+    ENTRY(ConstantOfShape, 9, 28, 1, HALF, value_attributes, infer_constant_of_shape,
+          compute_constant_of_shape, NULL, .makes_narrow = true),
+    ENTRY(Expand, 8, 28, 2, HALF, no_attributes, infer_expand, compute_expand, NULL,
+          .strings = RONDO__INPUT_0, .moved = RONDO__INPUT_0),
+    ENTRY(EyeLike, 9, 28, 1, HALF, eye_like_attributes, infer_eye_like, compute_eye_like, NULL),
+    ENTRY(Range, 11, 26, 3, 0, no_attributes, infer_range, compute_range, NULL,
+          .half = {HALF_STAYS | HALF_TRACED, HALF_EXACT, HALF_COUNTED}),
+    ENTRY(Range, 27, 28, 3, 0, range_attributes, infer_range, compute_range, check_range,
+          .half = {HALF_STAYS | HALF_TRACED, HALF_EXACT, HALF_COUNTED}),
+    ENTRY(Shape, 1, 28, 1, HALF | RONDO__OP_SHAPE_ONLY, shape_attributes, infer_shape,
+          compute_shape, NULL, .strings = RONDO__INPUT_0, .moved = RONDO__INPUT_0),
+    ENTRY(Size, 1, 28, 1, HALF | RONDO__OP_SHAPE_ONLY, no_attributes, infer_size, compute_size,
+          NULL, .strings = RONDO__INPUT_0, .moved = RONDO__INPUT_0),
     {0},
 };

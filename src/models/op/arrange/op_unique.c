@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "op/arrange/sort_key.h"
+#include "op/bounds.h"
 #include "op/op.h"
 #include "op/support.h"
 #include "tensor/elements.h"
@@ -236,20 +237,34 @@ free_keys:
 
 static const char *const unique_attributes[] = {"axis", "sorted", NULL};
 
+static bool bound_unique(const rondo__bounding *b, rondo__op_bound *out_bound) {
+    enum { VALUES = 0, INVERSE = 2 };
+    if (!rondo__bound_axis(b, out_bound)) {
+        return false;
+    }
+    if (b->output != VALUES) {
+        const int64_t extent = out_bound->shape.extent[out_bound->axis];
+        *out_bound = (rondo__op_bound){.shape = {.rank = 1, .extent = {extent}},
+                                       .axis = b->output == INVERSE ? -1 : 0};
+    }
+    return true;
+}
+
 const rondo__op_def rondo__op_table_unique[] = {
     {
-        .domain = "",
-        .name = "Unique",
+        .id = RONDO_OP_NAME(OP, Unique),
         .opset_min = 11,
         .opset_max = RONDO_OP_OPSET_MAX,
         .input_min = 1,
         .input_max = 1,
         .output_min = 1,
         .output_max = 4,
-        .flags = RONDO__OP_NATIVE_HALF | RONDO__OP_DATA_SHAPED,
+        .flags = RONDO__OP_NATIVE_HALF,
         .attributes = unique_attributes,
         .infer = infer_unique,
         .compute = compute_unique,
+        .strings = RONDO__INPUT_0,
+        .bound = bound_unique,
     },
     {0},
 };

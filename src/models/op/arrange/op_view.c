@@ -243,36 +243,46 @@ static const char *const axis_attributes[] = {"axis", NULL};
 static const char *const reshape_attributes[] = {"allowzero", NULL};
 static const char *const dropout_attributes[] = {"ratio", "seed", NULL};
 
-#define ENTRY(op, first, last, inputs_min, inputs_max, outputs_max, attribute_list,               \
-              infer_function, compute_function)                                                   \
-    {                                                                                             \
-        .domain = "", .name = op, .opset_min = first, .opset_max = last, .input_min = inputs_min, \
-        .input_max = inputs_max, .output_min = 1, .output_max = outputs_max,                      \
-        .flags = RONDO__OP_VIEW | RONDO__OP_NATIVE_HALF, .capture = RONDO__CAPTURE_YES,           \
-        .attributes = attribute_list, .infer = infer_function, .compute = compute_function,       \
+#define ENTRY(op, first, last, inputs_min, inputs_max, outputs_max, attribute_list,           \
+              infer_function, ...)                                                            \
+    {                                                                                         \
+        .id = RONDO_OP_NAME(OP, op), .opset_min = first, .opset_max = last,                   \
+        .input_min = inputs_min, .input_max = inputs_max, .output_min = 1,                    \
+        .output_max = outputs_max, .flags = RONDO__OP_VIEW | RONDO__OP_NATIVE_HALF,           \
+        .capture = RONDO__CAPTURE_YES, .attributes = attribute_list, .infer = infer_function, \
+        .compute = __VA_ARGS__,                                                               \
     }
 
 const rondo__op_def rondo__op_table_view[] = {
-    ENTRY("Dropout", 7, 28, 1, 3, 2, dropout_attributes, infer_dropout, compute_dropout),
-    ENTRY("Flatten", 1, 28, 1, 1, 1, axis_attributes, infer_flatten, compute_view),
-    ENTRY("Identity", 1, 28, 1, 1, 1, no_attributes, infer_identity, compute_identity),
-    ENTRY("Reshape", 5, 28, 2, 2, 1, reshape_attributes, infer_reshape, compute_view),
-    ENTRY("Squeeze", 1, 12, 1, 1, 1, axes_attributes, infer_squeeze, compute_view),
-    ENTRY("Squeeze", 13, 28, 1, 2, 1, no_attributes, infer_squeeze, compute_view),
-    ENTRY("Unsqueeze", 1, 12, 1, 1, 1, axes_attributes, infer_unsqueeze, compute_view),
-    ENTRY("Unsqueeze", 13, 28, 2, 2, 1, no_attributes, infer_unsqueeze, compute_view),
+    ENTRY(Dropout, 7, 28, 1, 3, 2, dropout_attributes, infer_dropout, compute_dropout,
+          .wide_inputs = RONDO__INPUT_1),
+    ENTRY(Flatten, 1, 28, 1, 1, 1, axis_attributes, infer_flatten, compute_view,
+          .strings = RONDO__INPUT_0, .moved = RONDO__INPUT_0),
+    ENTRY(Identity, 1, 28, 1, 1, 1, no_attributes, infer_identity, compute_identity,
+          .strings = RONDO__INPUT_0, .nested = RONDO__INPUT_0, .moved = RONDO__INPUT_0),
+    ENTRY(Reshape, 5, 28, 2, 2, 1, reshape_attributes, infer_reshape, compute_view,
+          .strings = RONDO__INPUT_0, .moved = RONDO__INPUT_0),
+    ENTRY(Squeeze, 1, 12, 1, 1, 1, axes_attributes, infer_squeeze, compute_view,
+          .strings = RONDO__INPUT_0, .moved = RONDO__INPUT_0),
+    ENTRY(Squeeze, 13, 28, 1, 2, 1, no_attributes, infer_squeeze, compute_view,
+          .strings = RONDO__INPUT_0, .moved = RONDO__INPUT_0),
+    ENTRY(Unsqueeze, 1, 12, 1, 1, 1, axes_attributes, infer_unsqueeze, compute_view,
+          .strings = RONDO__INPUT_0, .moved = RONDO__INPUT_0),
+    ENTRY(Unsqueeze, 13, 28, 2, 2, 1, no_attributes, infer_unsqueeze, compute_view,
+          .strings = RONDO__INPUT_0, .moved = RONDO__INPUT_0),
     // A copy on the other side of a plan for processor and GPU.
-    {.domain = "rondo",
-     .name = "Transfer",
-     .opset_min = 1,
-     .opset_max = RONDO_OP_OPSET_MAX,
-     .input_min = 1,
-     .input_max = 1,
-     .output_min = 1,
-     .output_max = 1,
-     .flags = RONDO__OP_INTERNAL,
-     .attributes = no_attributes,
-     .infer = rondo__infer_like_input,
-     .compute = compute_view},
+    {
+        .id = RONDO_OP_NAME(FUSED, Transfer),
+        .opset_min = 1,
+        .opset_max = RONDO_OP_OPSET_MAX,
+        .input_min = 1,
+        .input_max = 1,
+        .output_min = 1,
+        .output_max = 1,
+        .flags = RONDO__OP_INTERNAL,
+        .attributes = no_attributes,
+        .infer = rondo__infer_like_input,
+        .compute = compute_view,
+    },
     {0},
 };

@@ -189,19 +189,21 @@ static rondo_status check_projected(const rondo__op *op) {
 
 #define MICROSOFT(op_name, least, most, outputs, attribute_list, check_function)                 \
     {                                                                                            \
-        .domain = "com.microsoft", .name = (op_name), .opset_min = 1, .opset_max = 1,            \
-        .input_min = (least), .input_max = (most), .output_min = 1, .output_max = (outputs),     \
+        .id = RONDO_OP_NAME(MS, op_name), .opset_min = 1, .opset_max = 1, .input_min = (least),  \
+        .input_max = (most), .output_min = 1, .output_max = (outputs),                           \
         .capture = RONDO__CAPTURE_YES, .attributes = (attribute_list), .infer = infer_microsoft, \
-        .compute = compute_microsoft, .check = (check_function)                                  \
+        .compute = compute_microsoft, .check = (check_function), .is_fallible = true             \
     }
 
 const rondo__op_def rondo__op_table_attention_family[] = {
-    RONDO_OP_ENTRY("Attention", 23, 23, 3, 6, 1, 4, attributes_23, infer_onnx, compute_onnx),
-    RONDO_OP_ENTRY("Attention", 24, 24, 3, 7, 1, 4, attributes_23, infer_onnx, compute_onnx),
-    RONDO_OP_ENTRY("Attention", 25, 28, 3, 7, 1, 4, attributes_25, infer_onnx, compute_onnx),
-    MICROSOFT("Attention", 2, 7, 2, projected_attributes, check_projected),
-    MICROSOFT("DecoderMaskedMultiHeadAttention", 1, 11, 3, decoder_attributes, NULL),
-    MICROSOFT("GroupQueryAttention", 1, 17, 4, group_attributes, check_group),
-    MICROSOFT("MultiHeadAttention", 1, 10, 4, multi_head_attributes, NULL),
+    RONDO_OP_ENTRY(Attention, 23, 23, 3, 6, 1, 4, attributes_23, infer_onnx, compute_onnx),
+    RONDO_OP_ENTRY(Attention, 24, 24, 3, 7, 1, 4, attributes_23, infer_onnx, compute_onnx,
+                   .is_fallible = true),
+    RONDO_OP_ENTRY(Attention, 25, 28, 3, 7, 1, 4, attributes_25, infer_onnx, compute_onnx,
+                   .is_fallible = true),
+    MICROSOFT(Attention, 2, 7, 2, projected_attributes, check_projected),
+    MICROSOFT(DecoderMaskedMultiHeadAttention, 1, 11, 3, decoder_attributes, NULL),
+    MICROSOFT(GroupQueryAttention, 1, 17, 4, group_attributes, check_group),
+    MICROSOFT(MultiHeadAttention, 1, 10, 4, multi_head_attributes, NULL),
     {.name = NULL},
 };

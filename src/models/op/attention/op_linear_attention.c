@@ -275,8 +275,7 @@ static const char *const causal_attributes[] = {"activation", NULL};
 
 const rondo__op_def rondo__op_table_linear_attention[] = {
     {
-        .domain = "",
-        .name = "LinearAttention",
+        .id = RONDO_OP_NAME(OP, LinearAttention),
         .opset_min = 27,
         .opset_max = 28,
         .input_min = 3,
@@ -290,8 +289,7 @@ const rondo__op_def rondo__op_table_linear_attention[] = {
         .check = check_linear,
     },
     {
-        .domain = "",
-        .name = "CausalConvWithState",
+        .id = RONDO_OP_NAME(OP, CausalConvWithState),
         .opset_min = 27,
         .opset_max = 28,
         .input_min = 2,

@@ -91,6 +91,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "op/op_list.h"
+
 enum { RONDO__MOMENT_COLUMNS = 32 };  // columns of y that share a pair of moments
 
 #define RONDO_ACTIVATION_MAP(X) \
@@ -112,41 +114,41 @@ typedef enum rondo__activation {
         RONDO__ACTIVATION_COUNT
 } rondo__activation;
 
-// X(name, operand count, uses alpha and beta)
-#define RONDO_SCALAR_OP_MAP(X) \
-    X(Add, 2)                  \
-    X(Sub, 2)                  \
-    X(Mul, 2)                  \
-    X(Div, 2)                  \
-    X(Max, 2)                  \
-    X(Min, 2)                  \
-    X(Pow, 2)                  \
-    X(Relu, 1)                 \
-    X(Sigmoid, 1)              \
-    X(Tanh, 1)                 \
-    X(Erf, 1)                  \
-    X(Exp, 1)                  \
-    X(Log, 1)                  \
-    X(Sqrt, 1)                 \
-    X(Neg, 1)                  \
-    X(Abs, 1)                  \
-    X(Reciprocal, 1)           \
-    X(Floor, 1)                \
-    X(Ceil, 1)                 \
-    X(Softplus, 1)             \
-    X(Gelu, 1)                 \
-    X(GeluTanh, 1)             \
-    X(Silu, 1)                 \
-    X(HardSwish, 1)            \
-    X(Clip, 1)                 \
-    X(LeakyRelu, 1)            \
-    X(Elu, 1)                  \
-    X(HardSigmoid, 1)          \
-    X(Affine, 1)               \
-    X(Saturate, 1)
+// X(name, operand count, op of ONNX that is this function)
+#define RONDO_SCALAR_OP_MAP(X)               \
+    X(Add, 2, RONDO__OP_Add)                 \
+    X(Sub, 2, RONDO__OP_Sub)                 \
+    X(Mul, 2, RONDO__OP_Mul)                 \
+    X(Div, 2, RONDO__OP_Div)                 \
+    X(Max, 2, RONDO__OP_Max)                 \
+    X(Min, 2, RONDO__OP_Min)                 \
+    X(Pow, 2, RONDO__OP_Pow)                 \
+    X(Relu, 1, RONDO__OP_Relu)               \
+    X(Sigmoid, 1, RONDO__OP_Sigmoid)         \
+    X(Tanh, 1, RONDO__OP_Tanh)               \
+    X(Erf, 1, RONDO__OP_Erf)                 \
+    X(Exp, 1, RONDO__OP_Exp)                 \
+    X(Log, 1, RONDO__OP_Log)                 \
+    X(Sqrt, 1, RONDO__OP_Sqrt)               \
+    X(Neg, 1, RONDO__OP_Neg)                 \
+    X(Abs, 1, RONDO__OP_Abs)                 \
+    X(Reciprocal, 1, RONDO__OP_Reciprocal)   \
+    X(Floor, 1, RONDO__OP_Floor)             \
+    X(Ceil, 1, RONDO__OP_Ceil)               \
+    X(Softplus, 1, RONDO__OP_Softplus)       \
+    X(Gelu, 1, RONDO__OP_Gelu)               \
+    X(GeluTanh, 1, RONDO__OP_NONE)           \
+    X(Silu, 1, RONDO__OP_NONE)               \
+    X(HardSwish, 1, RONDO__OP_HardSwish)     \
+    X(Clip, 1, RONDO__OP_Clip)               \
+    X(LeakyRelu, 1, RONDO__OP_LeakyRelu)     \
+    X(Elu, 1, RONDO__OP_Elu)                 \
+    X(HardSigmoid, 1, RONDO__OP_HardSigmoid) \
+    X(Affine, 1, RONDO__OP_NONE)             \
+    X(Saturate, 1, RONDO__OP_NONE)
 
 typedef enum rondo__scalar_op {
-#define RONDO_SCALAR_OP_ENUM(name, operands) RONDO__SCALAR_##name,
+#define RONDO_SCALAR_OP_ENUM(name, operands, op) RONDO__SCALAR_##name,
     RONDO_SCALAR_OP_MAP(RONDO_SCALAR_OP_ENUM)
 #undef RONDO_SCALAR_OP_ENUM
         RONDO__SCALAR_COUNT
@@ -156,6 +158,8 @@ typedef enum rondo__scalar_op {
 int rondo__activation_parse(const char *text);
 float rondo__activation_apply(rondo__activation activation, float alpha, float beta, float x);
 int rondo__scalar_op_parse(const char *text);
+// The function of an op of ONNX, Gelu without its mode; -1 when it has none.
+int rondo__scalar_op_of(rondo__op_id op);
 int rondo__scalar_op_get_operand_count(rondo__scalar_op op);
 float rondo__scalar_op_apply(rondo__scalar_op op, float alpha, float beta, float a, float b);
 

@@ -249,8 +249,7 @@ static rondo_status compute_attention(rondo__compute *compute) {
 
 const rondo__op_def rondo__op_table_attention[] = {
     {
-        .domain = "rondo",
-        .name = "Attention",
+        .id = RONDO_OP_NAME(FUSED, Attention),
         .opset_min = 1,
         .opset_max = RONDO_OP_OPSET_MAX,
         .input_min = 3,
@@ -261,6 +260,7 @@ const rondo__op_def rondo__op_table_attention[] = {
         .capture = RONDO__CAPTURE_YES,
         .infer = infer_attention,
         .compute = compute_attention,
+        .weights = 1,
     },
     {.name = NULL},
 };

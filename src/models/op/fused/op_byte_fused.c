@@ -6,7 +6,6 @@
 // the next quantisation.
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -25,7 +24,7 @@ static rondo__op get_sum_op(const rondo__op *op) {
 
 // The axis of y that goes with columns or filters.
 static int32_t get_axis(const rondo__op *op, const rondo_shape *y) {
-    const bool is_matrix = strcmp(op->def->name, "MatMulInteger") == 0;
+    const bool is_matrix = op->def->id == RONDO__FUSED_MatMulInteger;
     return is_matrix || rondo__op_get_int(op, "channels_last", 0) != 0 ? y->rank - 1 : 1;
 }
 
@@ -155,16 +154,16 @@ static rondo_status compute_scaled(rondo__compute *compute) {
     return status;
 }
 
-#define SCALED(op_name)                                                                      \
-    {                                                                                        \
-        .domain = "rondo", .name = op_name, .opset_min = 1, .opset_max = RONDO_OP_OPSET_MAX, \
-        .input_min = 2, .input_max = INPUT_COUNT, .output_min = 1, .output_max = 1,          \
-        .flags = RONDO__OP_INTERNAL, .capture = RONDO__CAPTURE_YES, .infer = infer_scaled,   \
-        .compute = compute_scaled                                                            \
+#define SCALED(op_name, ...)                                                                  \
+    {                                                                                         \
+        .id = RONDO_OP_NAME(FUSED, op_name), .opset_min = 1, .opset_max = RONDO_OP_OPSET_MAX, \
+        .input_min = 2, .input_max = INPUT_COUNT, .output_min = 1, .output_max = 1,           \
+        .flags = RONDO__OP_INTERNAL, .capture = RONDO__CAPTURE_YES, .infer = infer_scaled,    \
+        .compute = compute_scaled, __VA_ARGS__                                                \
     }
 
 const rondo__op_def rondo__op_table_byte_fused[] = {
-    SCALED("MatMulInteger"),
-    SCALED("ConvInteger"),
+    SCALED(MatMulInteger, .weights = 1, .half = {HALF_COUNTING, HALF_WIDE, HALF_QUANTISED}),
+    SCALED(ConvInteger, .weights = 1, .half = {HALF_COUNTING, HALF_WIDE, HALF_QUANTISED}),
     {.name = NULL},
 };

@@ -690,46 +690,51 @@ static rondo_status compute_elementwise(rondo__compute *compute) {
     return rondo__scratch_end(&scratch);
 }
 
-#define FUSED_ENTRY(op_name, least, most, more_flags, infer_function, compute_function)      \
-    {                                                                                        \
-        .domain = "rondo", .name = op_name, .opset_min = 1, .opset_max = RONDO_OP_OPSET_MAX, \
-        .input_min = least, .input_max = most, .output_min = 1, .output_max = 1,             \
-        .flags = RONDO__OP_INTERNAL | (more_flags), .capture = RONDO__CAPTURE_YES,           \
-        .infer = infer_function, .compute = compute_function                                 \
+#define FUSED_ENTRY(op_name, least, most, more_flags, infer_function, ...)                    \
+    {                                                                                         \
+        .id = RONDO_OP_NAME(FUSED, op_name), .opset_min = 1, .opset_max = RONDO_OP_OPSET_MAX, \
+        .input_min = least, .input_max = most, .output_min = 1, .output_max = 1,              \
+        .flags = RONDO__OP_INTERNAL | (more_flags), .capture = RONDO__CAPTURE_YES,            \
+        .infer = infer_function, .compute = __VA_ARGS__                                       \
     }
 
 const rondo__op_def rondo__op_table_fused[] = {
-    FUSED_ENTRY("Conv", 2, 6, 0, infer_conv, compute_conv),
-    {.domain = "rondo",
-     .name = "MatMul",
-     .opset_min = 1,
-     .opset_max = RONDO_OP_OPSET_MAX,
-     .input_min = 2,
-     .input_max = 4,
-     .output_min = 1,
-     .output_max = 2,
-     .flags = RONDO__OP_INTERNAL,
-     .capture = RONDO__CAPTURE_YES,
-     .infer = infer_matmul_and_moments,
-     .compute = compute_matmul},
-    {.domain = "rondo",
-     .name = "NormMatMul",
-     .opset_min = 1,
-     .opset_max = RONDO_OP_OPSET_MAX,
-     .input_min = 2,  // gain, behind optional ones, is looked for by infer
-     .input_max = 7,
-     .output_min = 1,
-     .output_max = 2,
-     .flags = RONDO__OP_INTERNAL,
-     .capture = RONDO__CAPTURE_YES,
-     .infer = infer_norm_matmul,
-     .compute = compute_norm_matmul},
-    FUSED_ENTRY("MaxPool", 1, 1, 0, infer_pool, compute_max_pool),
-    FUSED_ENTRY("AveragePool", 1, 1, 0, infer_pool, compute_average_pool),
-    FUSED_ENTRY("GlobalAveragePool", 1, 1, 0, infer_global_average_pool,
-                compute_global_average_pool),
-    FUSED_ENTRY("GroupNormalization", 3, 3, 0, infer_group_norm, compute_group_norm),
-    FUSED_ENTRY("Elementwise", 1, ELEMENTWISE_INPUT_MAX, RONDO__OP_ELEMENTWISE, infer_elementwise,
+    FUSED_ENTRY(Conv, 2, 6, 0, infer_conv, compute_conv, .weights = 1, .half.kind = HALF_PRODUCT),
+    {
+        .id = RONDO_OP_NAME(FUSED, MatMul),
+        .opset_min = 1,
+        .opset_max = RONDO_OP_OPSET_MAX,
+        .input_min = 2,
+        .input_max = 4,
+        .output_min = 1,
+        .output_max = 2,
+        .flags = RONDO__OP_INTERNAL,
+        .capture = RONDO__CAPTURE_YES,
+        .infer = infer_matmul_and_moments,
+        .compute = compute_matmul,
+        .weights = 1,
+        .half.kind = HALF_PRODUCT,
+    },
+    {
+        .id = RONDO_OP_NAME(FUSED, NormMatMul),
+        .opset_min = 1,
+        .opset_max = RONDO_OP_OPSET_MAX,
+        .input_min = 2,  // gain, behind optional ones, is looked for by infer
+        .input_max = 7,
+        .output_min = 1,
+        .output_max = 2,
+        .flags = RONDO__OP_INTERNAL,
+        .capture = RONDO__CAPTURE_YES,
+        .infer = infer_norm_matmul,
+        .compute = compute_norm_matmul,
+        .weights = 1,
+    },
+    FUSED_ENTRY(MaxPool, 1, 1, 0, infer_pool, compute_max_pool),
+    FUSED_ENTRY(AveragePool, 1, 1, 0, infer_pool, compute_average_pool),
+    FUSED_ENTRY(GlobalAveragePool, 1, 1, 0, infer_global_average_pool, compute_global_average_pool),
+    FUSED_ENTRY(GroupNormalization, 3, 3, 0, infer_group_norm, compute_group_norm,
+                .half.kind = HALF_BOUNDED),
+    FUSED_ENTRY(Elementwise, 1, ELEMENTWISE_INPUT_MAX, RONDO__OP_ELEMENTWISE, infer_elementwise,
                 compute_elementwise),
     {.name = NULL},
 };

@@ -205,6 +205,10 @@ static rondo_status infer_pad(rondo__infer *infer) {
     RETURN_IF_ERROR(check_pad(infer->op));
     const rondo_tensor *pads = NULL;
     const rondo_tensor *axes = NULL;
+    const rondo_dtype dtype = infer->inputs[0].dtype;
+    if (infer->op->opset < 11 && (dtype == RONDO_DTYPE_C64 || dtype == RONDO_DTYPE_C128)) {
+        return rondo__op_fail_dtype(infer->op, 0, dtype);  // its value is a float
+    }
     if (infer->op->opset >= 11) {
         pads = infer->inputs[1].constant;
         if (pads == NULL) {
@@ -234,16 +238,16 @@ static rondo_status compute_pad(rondo__compute *compute) {
     const rondo_tensor *axes = rondo__compute_has_input(compute, 3) ? compute->inputs[3] : NULL;
     pad_plan plan;
     RETURN_IF_ERROR(plan_pad(compute->op, &input->shape, pads, axes, &plan));
-    uint64_t constant = 0;
+    uint64_t constant[2] = {0};  // an element of up to 16 bytes
     if (compute->op->opset < 11) {
         float value = rondo__op_get_float(compute->op, "value", 0.0f);
-        rondo__convert_elements(RONDO_DTYPE_F32, &value, input->dtype, &constant, 1);
+        rondo__convert_elements(RONDO_DTYPE_F32, &value, input->dtype, constant, 1);
     } else if (rondo__compute_has_input(compute, 2)) {
-        memcpy(&constant, compute->inputs[2]->data, rondo_dtype_get_bytes(input->dtype));
+        memcpy(constant, compute->inputs[2]->data, rondo_dtype_get_bytes(input->dtype));
     }
     void *output = NULL;
     RETURN_IF_ERROR(rondo__compute_get_inferred(compute, 0, &output));
-    return pad_tensor(input, &plan.shape, plan.begin, get_mode(compute->op), &constant, output);
+    return pad_tensor(input, &plan.shape, plan.begin, get_mode(compute->op), constant, output);
 }
 
 // ---- CenterCropPad ----------------------------------------------------------------------------
@@ -463,21 +467,22 @@ static const char *const pad_11_attributes[] = {"mode", NULL};
 static const char *const center_attributes[] = {"axes", NULL};
 static const char *const col2im_attributes[] = {"dilations", "pads", "strides", NULL};
 
-#define ENTRY(op, first, last, inputs_min, inputs_max, half, attribute_list, infer_function,      \
-              compute_function, check_function)                                                   \
-    {                                                                                             \
-        .domain = "", .name = op, .opset_min = first, .opset_max = last, .input_min = inputs_min, \
-        .input_max = inputs_max, .output_min = 1, .output_max = 1, .flags = half,                 \
-        .capture = RONDO__CAPTURE_YES, .attributes = attribute_list, .infer = infer_function,     \
-        .compute = compute_function, .check = check_function,                                     \
+#define ENTRY(op, first, last, inputs_min, inputs_max, half, attribute_list, infer_function, \
+              compute_function, ...)                                                         \
+    {                                                                                        \
+        .id = RONDO_OP_NAME(OP, op), .opset_min = first, .opset_max = last,                  \
+        .input_min = inputs_min, .input_max = inputs_max, .output_min = 1, .output_max = 1,  \
+        .flags = half, .capture = RONDO__CAPTURE_YES, .attributes = attribute_list,          \
+        .infer = infer_function, .compute = compute_function, .check = __VA_ARGS__,          \
     }
 #define HALF RONDO__OP_NATIVE_HALF
 
 const rondo__op_def rondo__op_table_pad[] = {
-    ENTRY("CenterCropPad", 18, 28, 2, 2, HALF, center_attributes, infer_center, compute_center,
-          NULL),
-    ENTRY("Col2Im", 18, 28, 3, 3, 0, col2im_attributes, infer_col2im, compute_col2im, NULL),
-    ENTRY("Pad", 2, 10, 1, 1, HALF, pad_attributes, infer_pad, compute_pad, check_pad),
-    ENTRY("Pad", 11, 28, 2, 4, HALF, pad_11_attributes, infer_pad, compute_pad, check_pad),
+    ENTRY(CenterCropPad, 18, 28, 2, 2, HALF, center_attributes, infer_center, compute_center, NULL),
+    ENTRY(Col2Im, 18, 28, 3, 3, 0, col2im_attributes, infer_col2im, compute_col2im, NULL),
+    ENTRY(Pad, 2, 10, 1, 1, HALF, pad_attributes, infer_pad, compute_pad, check_pad,
+          .moved = RONDO__INPUT_0 | RONDO__INPUT_2),
+    ENTRY(Pad, 11, 28, 2, 4, HALF, pad_11_attributes, infer_pad, compute_pad, check_pad,
+          .moved = RONDO__INPUT_0 | RONDO__INPUT_2),
     {0},
 };

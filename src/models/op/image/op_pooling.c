@@ -300,19 +300,19 @@ static const char *const global_lp_attributes[] = {"p", NULL};
 static const char *const unpool_attributes[] = {"kernel_shape", "pads", "strides", NULL};
 
 const rondo__op_def rondo__op_table_pooling[] = {
-    RONDO_OP_ENTRY("MaxPool", 1, 28, 1, 1, 1, 2, max_attributes, infer_max_pool, compute_max_pool),
-    RONDO_OP_ENTRY("AveragePool", 1, 6, 1, 1, 1, 1, average_1_attributes, infer_pool,
+    RONDO_OP_ENTRY(MaxPool, 1, 28, 1, 1, 1, 2, max_attributes, infer_max_pool, compute_max_pool),
+    RONDO_OP_ENTRY(AveragePool, 1, 6, 1, 1, 1, 1, average_1_attributes, infer_pool,
                    compute_average_pool),
-    RONDO_OP_ENTRY("AveragePool", 7, 28, 1, 1, 1, 1, average_attributes, infer_pool,
+    RONDO_OP_ENTRY(AveragePool, 7, 28, 1, 1, 1, 1, average_attributes, infer_pool,
                    compute_average_pool),
-    RONDO_OP_ENTRY("LpPool", 2, 28, 1, 1, 1, 1, lp_attributes, infer_lp_pool, compute_lp_pool),
-    RONDO_OP_ENTRY("GlobalAveragePool", 1, 28, 1, 1, 1, 1, no_attributes, infer_global,
+    RONDO_OP_ENTRY(LpPool, 2, 28, 1, 1, 1, 1, lp_attributes, infer_lp_pool, compute_lp_pool),
+    RONDO_OP_ENTRY(GlobalAveragePool, 1, 28, 1, 1, 1, 1, no_attributes, infer_global,
                    compute_global_average),
-    RONDO_OP_ENTRY("GlobalMaxPool", 1, 28, 1, 1, 1, 1, no_attributes, infer_global,
+    RONDO_OP_ENTRY(GlobalMaxPool, 1, 28, 1, 1, 1, 1, no_attributes, infer_global,
                    compute_global_max),
-    RONDO_OP_ENTRY("GlobalLpPool", 2, 28, 1, 1, 1, 1, global_lp_attributes, infer_global_lp,
+    RONDO_OP_ENTRY(GlobalLpPool, 2, 28, 1, 1, 1, 1, global_lp_attributes, infer_global_lp,
                    compute_global_lp),
-    RONDO_OP_ENTRY("MaxUnpool", 9, 28, 2, 3, 1, 1, unpool_attributes, infer_max_unpool,
-                   compute_max_unpool),
+    RONDO_OP_ENTRY(MaxUnpool, 9, 28, 2, 3, 1, 1, unpool_attributes, infer_max_unpool,
+                   compute_max_unpool, .is_fallible = true),
     {.name = NULL},
 };

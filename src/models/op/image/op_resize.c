@@ -44,7 +44,7 @@ typedef struct resize_inputs {
 } resize_inputs;
 
 static resize_inputs get_inputs(const rondo__op *op) {
-    if (strcmp(op->def->name, "Upsample") == 0 || op->opset < 11) {
+    if (op->def->id == RONDO__OP_Upsample || op->opset < 11) {
         return (resize_inputs){.scales = 1};
     }
     return (resize_inputs){.roi = 1, .scales = 2, .sizes = 3};
@@ -644,12 +644,13 @@ static const char *const resize_18_attributes[] = {"antialias",
                                                    NULL};
 
 const rondo__op_def rondo__op_table_resize[] = {
-    RONDO_OP_ENTRY("Upsample", 9, 9, 2, 2, 1, 1, upsample_attributes, infer_resize, compute_resize),
-    RONDO_OP_ENTRY("Resize", 10, 10, 2, 2, 1, 1, resize_10_attributes, infer_resize,
-                   compute_resize),
-    RONDO_OP_ENTRY("Resize", 11, 17, 1, 4, 1, 1, resize_11_attributes, infer_resize,
-                   compute_resize),
-    RONDO_OP_ENTRY("Resize", 18, 28, 1, 4, 1, 1, resize_18_attributes, infer_resize,
-                   compute_resize),
+    RONDO_OP_ENTRY(Upsample, 9, 9, 2, 2, 1, 1, upsample_attributes, infer_resize, compute_resize,
+                   .wide_inputs = RONDO__INPUT_1),
+    RONDO_OP_ENTRY(Resize, 10, 10, 2, 2, 1, 1, resize_10_attributes, infer_resize, compute_resize,
+                   .wide_inputs = RONDO__INPUT_1 | RONDO__INPUT_2),
+    RONDO_OP_ENTRY(Resize, 11, 17, 1, 4, 1, 1, resize_11_attributes, infer_resize, compute_resize,
+                   .wide_inputs = RONDO__INPUT_1 | RONDO__INPUT_2),
+    RONDO_OP_ENTRY(Resize, 18, 28, 1, 4, 1, 1, resize_18_attributes, infer_resize, compute_resize,
+                   .wide_inputs = RONDO__INPUT_1 | RONDO__INPUT_2),
     {.name = NULL},
 };

@@ -604,13 +604,15 @@ static const char *const align_attributes[] = {"coordinate_transformation_mode",
 static const char *const max_roi_attributes[] = {"pooled_shape", "spatial_scale", NULL};
 
 const rondo__op_def rondo__op_table_sampling[] = {
-    RONDO_OP_ENTRY("GridSample", 16, 28, 2, 2, 1, 1, grid_attributes, infer_grid_sample,
-                   compute_grid_sample),
-    RONDO_OP_ENTRY("AffineGrid", 20, 28, 2, 2, 1, 1, affine_attributes, infer_affine_grid,
-                   compute_affine_grid),
-    RONDO_OP_ENTRY("RoiAlign", 10, 28, 3, 3, 1, 1, align_attributes, infer_roi_align,
-                   compute_roi_align),
-    RONDO_OP_ENTRY("MaxRoiPool", 1, 28, 2, 2, 1, 1, max_roi_attributes, infer_max_roi_pool,
-                   compute_max_roi_pool),
+    RONDO_OP_ENTRY(GridSample, 16, 28, 2, 2, 1, 1, grid_attributes, infer_grid_sample,
+                   compute_grid_sample, .half = {HALF_STAYS | HALF_TRACED, HALF_PLAIN, HALF_BOXED}),
+    RONDO_OP_ENTRY(AffineGrid, 20, 28, 2, 2, 1, 1, affine_attributes, infer_affine_grid,
+                   compute_affine_grid, .half = {HALF_STAYS | HALF_TRACED, HALF_EXACT, HALF_BOXED}),
+    RONDO_OP_ENTRY(RoiAlign, 10, 28, 3, 3, 1, 1, align_attributes, infer_roi_align,
+                   compute_roi_align, .half = {HALF_STAYS | HALF_TRACED, HALF_PLAIN, HALF_BOXED},
+                   .is_fallible = true),
+    RONDO_OP_ENTRY(MaxRoiPool, 1, 28, 2, 2, 1, 1, max_roi_attributes, infer_max_roi_pool,
+                   compute_max_roi_pool, .half = {HALF_STAYS | HALF_TRACED, HALF_PLAIN, HALF_BOXED},
+                   .is_fallible = true),
     {.name = NULL},
 };

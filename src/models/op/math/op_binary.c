@@ -363,30 +363,30 @@ static const char *const mod_attributes[] = {"fmod", NULL};
 static const char *const shift_attributes[] = {"direction", NULL};
 static const char *const swiglu_attributes[] = {"alpha", NULL};
 
-#define ENTRY(op, opset, attribute_list, check_function)                                \
-    {                                                                                   \
-        .domain = "", .name = #op, .opset_min = opset, .opset_max = RONDO_OP_OPSET_MAX, \
-        .input_min = 2, .input_max = 2, .output_min = 1, .output_max = 1,               \
-        .flags = RONDO__OP_ELEMENTWISE, .capture = RONDO__CAPTURE_YES,                  \
-        .attributes = attribute_list, .infer = infer_##op, .compute = compute_##op,     \
-        .check = check_function,                                                        \
+#define ENTRY(op, opset, attribute_list, ...)                                             \
+    {                                                                                     \
+        .id = RONDO_OP_NAME(OP, op), .opset_min = opset, .opset_max = RONDO_OP_OPSET_MAX, \
+        .input_min = 2, .input_max = 2, .output_min = 1, .output_max = 1,                 \
+        .flags = RONDO__OP_ELEMENTWISE, .capture = RONDO__CAPTURE_YES,                    \
+        .attributes = attribute_list, .infer = infer_##op, .compute = compute_##op,       \
+        .check = __VA_ARGS__,                                                             \
     }
 
 // The form before version 7, where operands are alike unless an attribute allows that the second is
 // the end of the first.
-#define OLD_ENTRY(op, first)                                                              \
-    {                                                                                     \
-        .domain = "", .name = #op, .opset_min = first, .opset_max = 6, .input_min = 2,    \
-        .input_max = 2, .output_min = 1, .output_max = 1, .flags = RONDO__OP_ELEMENTWISE, \
-        .capture = RONDO__CAPTURE_YES, .attributes = old_attributes, .infer = infer_##op, \
-        .compute = compute_##op,                                                          \
+#define OLD_ENTRY(op, ...)                                                                     \
+    {                                                                                          \
+        .id = RONDO_OP_NAME(OP, op), .opset_min = __VA_ARGS__, .opset_max = 6, .input_min = 2, \
+        .input_max = 2, .output_min = 1, .output_max = 1, .flags = RONDO__OP_ELEMENTWISE,      \
+        .capture = RONDO__CAPTURE_YES, .attributes = old_attributes, .infer = infer_##op,      \
+        .compute = compute_##op,                                                               \
     }
 
 const rondo__op_def rondo__op_table_binary[] = {
     OLD_ENTRY(Add, 6),
     OLD_ENTRY(And, 1),
-    OLD_ENTRY(Div, 6),
-    OLD_ENTRY(Equal, 1),
+    OLD_ENTRY(Div, 6, .is_fallible = true),
+    OLD_ENTRY(Equal, 1, .strings = RONDO__INPUT_0 | RONDO__INPUT_1),
     OLD_ENTRY(Greater, 1),
     OLD_ENTRY(Less, 1),
     OLD_ENTRY(Mul, 6),
@@ -399,13 +399,13 @@ const rondo__op_def rondo__op_table_binary[] = {
     ENTRY(BitwiseAnd, 18, no_attributes, NULL),
     ENTRY(BitwiseOr, 18, no_attributes, NULL),
     ENTRY(BitwiseXor, 18, no_attributes, NULL),
-    ENTRY(Div, 7, no_attributes, NULL),
-    ENTRY(Equal, 7, no_attributes, NULL),
+    ENTRY(Div, 7, no_attributes, NULL, .is_fallible = true),
+    ENTRY(Equal, 7, no_attributes, NULL, .strings = RONDO__INPUT_0 | RONDO__INPUT_1),
     ENTRY(Greater, 7, no_attributes, NULL),
     ENTRY(GreaterOrEqual, 12, no_attributes, NULL),
     ENTRY(Less, 7, no_attributes, NULL),
     ENTRY(LessOrEqual, 12, no_attributes, NULL),
-    ENTRY(Mod, 10, mod_attributes, NULL),
+    ENTRY(Mod, 10, mod_attributes, NULL, .is_fallible = true),
     ENTRY(Mul, 7, no_attributes, NULL),
     ENTRY(Or, 7, no_attributes, NULL),
     ENTRY(PRelu, 6, no_attributes, NULL),

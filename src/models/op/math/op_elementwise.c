@@ -19,12 +19,47 @@
 
 // ---- Cast, CastLike ---------------------------------------------------------------------------
 
-static rondo_status check_cast(const rondo__op *op) {
+static bool is_castable(rondo_dtype dtype) {
+    return dtype != RONDO_DTYPE_C64 && dtype != RONDO_DTYPE_C128;
+}
+
+// The rule for narrow floats that the attributes give.
+static rondo_status read_rule(const rondo__op *op, rondo__narrow_rule *out_rule) {
+    static const char *const modes[] = {"up", "down", "nearest"};
+    const char *mode = rondo__op_get_string(op, "round_mode", "up");
+    *out_rule = (rondo__narrow_rule){.is_unbounded = rondo__op_get_int(op, "saturate", 1) == 0};
+    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; ++i) {
+        if (strcmp(mode, modes[i]) == 0) {
+            out_rule->rounding = (rondo__narrow_rounding)i;
+            return RONDO_STATUS_OK;
+        }
+    }
+    char detail[96];
+    (void)snprintf(detail, sizeof detail, "attribute round_mode=%.40s; up, down and nearest are",
+                   mode);
+    return rondo__op_fail_unsupported(op, detail);
+}
+
+static rondo_status check_bit_cast(const rondo__op *op) {
     int64_t to = rondo__op_get_int(op, "to", 0);
     if (rondo__dtype_from_onnx(to) == RONDO_DTYPE_NONE) {
         return rondo__op_fail_element_type(op, "to", to);
     }
     return RONDO_STATUS_OK;
+}
+
+static rondo_status check_cast_like(const rondo__op *op) {
+    rondo__narrow_rule rule;
+    return read_rule(op, &rule);
+}
+
+static rondo_status check_cast(const rondo__op *op) {
+    int64_t to = rondo__op_get_int(op, "to", 0);
+    RETURN_IF_ERROR(check_bit_cast(op));
+    if (!is_castable(rondo__dtype_from_onnx(to))) {
+        return rondo__op_fail_element_type(op, "to", to);
+    }
+    return check_cast_like(op);
 }
 
 static rondo_status infer_cast(rondo__infer *infer) {
@@ -40,13 +75,15 @@ static rondo_status infer_cast_like(rondo__infer *infer) {
 
 static rondo_status compute_cast(rondo__compute *compute) {
     const rondo_tensor *input = compute->inputs[0];
+    rondo__narrow_rule rule;
+    RETURN_IF_ERROR(read_rule(compute->op, &rule));
     if (input->dtype == RONDO_DTYPE_STRING || compute->inferred[0].dtype == RONDO_DTYPE_STRING) {
-        return rondo__op_cast_strings(compute);
+        return rondo__op_cast_strings(compute, &rule);
     }
     void *output = NULL;
     RETURN_IF_ERROR(rondo__compute_get_inferred(compute, 0, &output));
-    rondo__convert_elements(input->dtype, input->data, compute->inferred[0].dtype, output,
-                            (size_t)rondo_shape_get_count(&input->shape));
+    rondo__convert_elements_by(input->dtype, input->data, compute->inferred[0].dtype, output,
+                               (size_t)rondo_shape_get_count(&input->shape), &rule);
     return RONDO_STATUS_OK;
 }
 
@@ -55,8 +92,8 @@ static rondo_status compute_cast(rondo__compute *compute) {
 static rondo_status infer_bit_cast(rondo__infer *infer) {
     const rondo_dtype from = infer->inputs[0].dtype;
     const rondo_dtype to = rondo__dtype_from_onnx(rondo__op_get_int(infer->op, "to", 0));
-    RETURN_IF_ERROR(check_cast(infer->op));
-    if (to == RONDO_DTYPE_STRING || rondo_dtype_get_bytes(from) != rondo_dtype_get_bytes(to)) {
+    RETURN_IF_ERROR(check_bit_cast(infer->op));
+    if (to == RONDO_DTYPE_STRING || rondo__dtype_get_bits(from) != rondo__dtype_get_bits(to)) {
         return RONDO_OP_FAIL(infer->op, BAD_DATA, "the bits of %s do not make %s",
                              rondo_dtype_get_name(from), rondo_dtype_get_name(to));
     }
@@ -386,7 +423,7 @@ static rondo_status compute_where(rondo__compute *compute) {
             case 4:
                 select_32(c, stride[0], u, stride[1], v, stride[2], to, walk.row_length);
                 break;
-            case sizeof(rondo_string):
+            case sizeof(rondo_string):  // C128, too
                 select_string(c, stride[0], u, stride[1], v, stride[2], to, walk.row_length);
                 break;
             default:
@@ -412,34 +449,44 @@ static const char *const cast_like_24_attributes[] = {"saturate", "round_mode", 
 static const char *const clip_attributes[] = {"min", "max", NULL};
 
 #define ENTRY(op, first, last, inputs_min, inputs_max, more_flags, attribute_list, infer_function, \
-              compute_function, check_function)                                                    \
+              compute_function, ...)                                                               \
     {                                                                                              \
-        .domain = "", .name = op, .opset_min = first, .opset_max = last, .input_min = inputs_min,  \
-        .input_max = inputs_max, .output_min = 1, .output_max = 1,                                 \
+        .id = RONDO_OP_NAME(OP, op), .opset_min = first, .opset_max = last,                        \
+        .input_min = inputs_min, .input_max = inputs_max, .output_min = 1, .output_max = 1,        \
         .flags = RONDO__OP_ELEMENTWISE | (more_flags), .capture = RONDO__CAPTURE_YES,              \
         .attributes = attribute_list, .infer = infer_function, .compute = compute_function,        \
-        .check = check_function,                                                                   \
+        .check = __VA_ARGS__,                                                                      \
     }
 #define ANY RONDO_OP_ANY_COUNT
 #define HALF RONDO__OP_NATIVE_HALF
 
 const rondo__op_def rondo__op_table_elementwise[] = {
-    ENTRY("BitCast", 26, 28, 1, 1, HALF, bit_cast_attributes, infer_bit_cast, compute_bit_cast,
-          check_cast),
-    ENTRY("Cast", 6, 23, 1, 1, HALF, cast_attributes, infer_cast, compute_cast, check_cast),
-    ENTRY("Cast", 24, 28, 1, 1, HALF, cast_24_attributes, infer_cast, compute_cast, check_cast),
-    ENTRY("CastLike", 15, 23, 2, 2, HALF, cast_like_attributes, infer_cast_like, compute_cast,
-          NULL),
-    ENTRY("CastLike", 24, 28, 2, 2, HALF, cast_like_24_attributes, infer_cast_like, compute_cast,
-          NULL),
-    ENTRY("Clip", 6, 10, 1, 1, 0, clip_attributes, infer_clip_9, compute_clip, NULL),
-    ENTRY("Clip", 11, 28, 1, 3, 0, no_attributes, infer_clip, compute_clip, NULL),
-    ENTRY("Max", 6, 28, 1, ANY, 0, no_attributes, infer_Max, compute_Max, NULL),
-    ENTRY("Mean", 6, 28, 1, ANY, 0, no_attributes, infer_Sum, compute_Mean, NULL),
-    ENTRY("Min", 6, 28, 1, ANY, 0, no_attributes, infer_Min, compute_Min, NULL),
-    ENTRY("Pow", 1, 6, 2, 2, 0, old_attributes, infer_pow, compute_pow, NULL),
-    ENTRY("Pow", 7, 28, 2, 2, 0, no_attributes, infer_pow, compute_pow, NULL),
-    ENTRY("Sum", 6, 28, 1, ANY, 0, no_attributes, infer_Sum, compute_Sum, NULL),
-    ENTRY("Where", 9, 28, 3, 3, HALF, no_attributes, infer_where, compute_where, NULL),
+    ENTRY(BitCast, 26, 28, 1, 1, HALF, bit_cast_attributes, infer_bit_cast, compute_bit_cast,
+          check_bit_cast, .half = {HALF_STAYS, HALF_WIDE, HALF_BITS}, .moved = RONDO__INPUT_0,
+          .makes_narrow = true),
+    ENTRY(Cast, 6, 23, 1, 1, HALF, cast_attributes, infer_cast, compute_cast, check_cast,
+          .strings = RONDO__INPUT_0, .makes_strings = true, .narrow = RONDO__INPUT_0,
+          .makes_narrow = true),
+    ENTRY(Cast, 24, 28, 1, 1, HALF, cast_24_attributes, infer_cast, compute_cast, check_cast,
+          .strings = RONDO__INPUT_0, .makes_strings = true, .narrow = RONDO__INPUT_0,
+          .makes_narrow = true),
+    ENTRY(CastLike, 15, 23, 2, 2, HALF, cast_like_attributes, infer_cast_like, compute_cast,
+          check_cast_like, .strings = RONDO__INPUT_0 | RONDO__INPUT_1, .makes_strings = true,
+          .narrow = RONDO__INPUT_0 | RONDO__INPUT_1, .makes_narrow = true),
+    ENTRY(CastLike, 24, 28, 2, 2, HALF, cast_like_24_attributes, infer_cast_like, compute_cast,
+          check_cast_like, .strings = RONDO__INPUT_0 | RONDO__INPUT_1, .makes_strings = true,
+          .narrow = RONDO__INPUT_0 | RONDO__INPUT_1, .makes_narrow = true),
+    ENTRY(Clip, 6, 10, 1, 1, 0, clip_attributes, infer_clip_9, compute_clip, NULL),
+    ENTRY(Clip, 11, 28, 1, 3, 0, no_attributes, infer_clip, compute_clip, NULL),
+    ENTRY(Max, 6, 28, 1, ANY, 0, no_attributes, infer_Max, compute_Max, NULL),
+    ENTRY(Mean, 6, 28, 1, ANY, 0, no_attributes, infer_Sum, compute_Mean, NULL),
+    ENTRY(Min, 6, 28, 1, ANY, 0, no_attributes, infer_Min, compute_Min, NULL),
+    ENTRY(Pow, 1, 6, 2, 2, 0, old_attributes, infer_pow, compute_pow, NULL,
+          .half = {HALF_STAYS, HALF_WIDE, HALF_POWER}),
+    ENTRY(Pow, 7, 28, 2, 2, 0, no_attributes, infer_pow, compute_pow, NULL,
+          .half = {HALF_STAYS, HALF_WIDE, HALF_POWER}),
+    ENTRY(Sum, 6, 28, 1, ANY, 0, no_attributes, infer_Sum, compute_Sum, NULL),
+    ENTRY(Where, 9, 28, 3, 3, HALF, no_attributes, infer_where, compute_where, NULL,
+          .strings = RONDO__INPUT_1 | RONDO__INPUT_2, .moved = RONDO__INPUT_1 | RONDO__INPUT_2),
     {0},
 };

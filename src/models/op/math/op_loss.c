@@ -136,9 +136,11 @@ static rondo_status compute_cross_entropy(rondo__compute *compute) {
 static const char *const loss_attributes[] = {"ignore_index", "reduction", NULL};
 
 const rondo__op_def rondo__op_table_loss[] = {
-    RONDO_OP_ENTRY("NegativeLogLikelihoodLoss", 12, 28, 2, 3, 1, 1, loss_attributes, infer_loss,
-                   compute_nll),
-    RONDO_OP_ENTRY("SoftmaxCrossEntropyLoss", 12, 28, 2, 3, 1, 2, loss_attributes, infer_loss,
-                   compute_cross_entropy),
+    RONDO_OP_ENTRY(NegativeLogLikelihoodLoss, 12, 28, 2, 3, 1, 1, loss_attributes, infer_loss,
+                   compute_nll, .half = {HALF_STAYS, HALF_PLAIN, HALF_TRAINED},
+                   .is_fallible = true),
+    RONDO_OP_ENTRY(SoftmaxCrossEntropyLoss, 12, 28, 2, 3, 1, 2, loss_attributes, infer_loss,
+                   compute_cross_entropy, .half = {HALF_STAYS, HALF_PLAIN, HALF_TRAINED},
+                   .is_fallible = true),
     {.name = NULL},
 };

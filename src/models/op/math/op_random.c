@@ -19,7 +19,7 @@ bool rondo__op_draws(const rondo__op *op, const rondo__tensor_info *inputs, size
     if ((op->def->flags & RONDO__OP_RANDOM) != 0) {
         return true;
     }
-    if (strcmp(op->def->name, "Dropout") != 0 || op->def->domain[0] != '\0') {
+    if (op->def->id != RONDO__OP_Dropout) {
         return false;
     }
     if (op->opset < 12 || input_count < 3 || inputs[2].dtype == RONDO_DTYPE_NONE) {
@@ -116,12 +116,12 @@ static void take_normals(source *s, rondo_dtype dtype, double out_pair[2]) {
 
 // ---- RandomNormal, RandomUniform, and Like ------------------------------------------------------
 
-static bool is_named(const rondo__op *op, const char *prefix) {
-    return strncmp(op->def->name, prefix, strlen(prefix)) == 0;
+static bool makes_normal(const rondo__op *op) {
+    return op->def->id == RONDO__OP_RandomNormal || op->def->id == RONDO__OP_RandomNormalLike;
 }
 
 void rondo__op_get_distribution(const rondo__op *op, double *out_first, double *out_second) {
-    const bool is_normal = is_named(op, "RandomNormal");
+    const bool is_normal = makes_normal(op);
     *out_first = (double)rondo__op_get_float(op, is_normal ? "mean" : "low", 0.0f);
     *out_second = (double)rondo__op_get_float(op, is_normal ? "scale" : "high", 1.0f);
 }
@@ -130,8 +130,7 @@ static rondo_status check_distribution(const rondo__op *op, rondo_dtype dtype) {
     double first;
     double second;
     rondo__op_get_distribution(op, &first, &second);
-    const bool is_valid =
-        is_named(op, "RandomNormal") ? second >= 0.0 && isfinite(second) : first <= second;
+    const bool is_valid = makes_normal(op) ? second >= 0.0 && isfinite(second) : first <= second;
     if (!is_valid || !isfinite(first) || !isfinite(second)) {
         return RONDO_OP_FAIL(op, BAD_DATA, "there is no such distribution: %g, %g", first, second);
     }
@@ -176,7 +175,7 @@ static rondo_status compute_random(rondo__compute *compute) {
     const rondo_dtype dtype = compute->inferred[0].dtype;
     const size_t bytes = rondo_dtype_get_bytes(dtype);
     const int64_t count = rondo_shape_get_count(&compute->inferred[0].shape);
-    const bool is_normal = is_named(compute->op, "RandomNormal");
+    const bool is_normal = makes_normal(compute->op);
     double first;
     double second;
     rondo__op_get_distribution(compute->op, &first, &second);
@@ -347,23 +346,23 @@ static const char *const uniform_like_attributes[] = {"dtype", "high", "low", "s
 static const char *const bernoulli_attributes[] = {"dtype", "seed", NULL};
 static const char *const multinomial_attributes[] = {"dtype", "sample_size", "seed", NULL};
 
-#define ENTRY(op, first, inputs, more_flags, attribute_list, infer_function, compute_function) \
-    {                                                                                          \
-        .domain = "", .name = op, .opset_min = first, .opset_max = RONDO_OP_OPSET_MAX,         \
-        .input_min = inputs, .input_max = inputs, .output_min = 1, .output_max = 1,            \
-        .flags = RONDO__OP_RANDOM | RONDO__OP_NATIVE_HALF | (more_flags),                      \
-        .capture = RONDO__CAPTURE_YES, .attributes = attribute_list, .infer = infer_function,  \
-        .compute = compute_function,                                                           \
+#define ENTRY(op, first, inputs, more_flags, attribute_list, infer_function, ...)             \
+    {                                                                                         \
+        .id = RONDO_OP_NAME(OP, op), .opset_min = first, .opset_max = RONDO_OP_OPSET_MAX,     \
+        .input_min = inputs, .input_max = inputs, .output_min = 1, .output_max = 1,           \
+        .flags = RONDO__OP_RANDOM | RONDO__OP_NATIVE_HALF | (more_flags),                     \
+        .capture = RONDO__CAPTURE_YES, .attributes = attribute_list, .infer = infer_function, \
+        .compute = __VA_ARGS__,                                                               \
     }
 
 const rondo__op_def rondo__op_table_random[] = {
-    ENTRY("Bernoulli", 15, 1, 0, bernoulli_attributes, infer_bernoulli, compute_bernoulli),
-    ENTRY("Multinomial", 7, 1, 0, multinomial_attributes, infer_multinomial, compute_multinomial),
-    ENTRY("RandomNormal", 1, 0, 0, normal_attributes, infer_random, compute_random),
-    ENTRY("RandomNormalLike", 1, 1, RONDO__OP_SHAPE_ONLY, normal_like_attributes, infer_random_like,
+    ENTRY(Bernoulli, 15, 1, 0, bernoulli_attributes, infer_bernoulli, compute_bernoulli),
+    ENTRY(Multinomial, 7, 1, 0, multinomial_attributes, infer_multinomial, compute_multinomial),
+    ENTRY(RandomNormal, 1, 0, 0, normal_attributes, infer_random, compute_random),
+    ENTRY(RandomNormalLike, 1, 1, RONDO__OP_SHAPE_ONLY, normal_like_attributes, infer_random_like,
           compute_random),
-    ENTRY("RandomUniform", 1, 0, 0, uniform_attributes, infer_random, compute_random),
-    ENTRY("RandomUniformLike", 1, 1, RONDO__OP_SHAPE_ONLY, uniform_like_attributes,
-          infer_random_like, compute_random),
+    ENTRY(RandomUniform, 1, 0, 0, uniform_attributes, infer_random, compute_random),
+    ENTRY(RandomUniformLike, 1, 1, RONDO__OP_SHAPE_ONLY, uniform_like_attributes, infer_random_like,
+          compute_random),
     {0},
 };

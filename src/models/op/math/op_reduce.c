@@ -20,7 +20,7 @@
 
 // ReduceSum takes its axes as an input from opset 13, the others from 18.
 static bool has_axes_input(const rondo__op *op) {
-    return op->opset >= (strcmp(op->def->name, "ReduceSum") == 0 ? 13 : 18);
+    return op->opset >= (op->def->id == RONDO__OP_ReduceSum ? 13 : 18);
 }
 
 // The mask of reduced axes; with none reduced (noop_with_empty_axes) each element is a set of its
@@ -478,27 +478,31 @@ static rondo_status compute_min(rondo__compute *compute) {
 static const char *const attribute_names[] = {"axes", "keepdims", NULL};
 static const char *const input_names[] = {"keepdims", "noop_with_empty_axes", NULL};
 
-#define ENTRY(op, first, last, inputs, attribute_list, infer_function, compute_function)      \
+#define ENTRY(op, first, last, inputs, attribute_list, infer_function, ...)                   \
     {                                                                                         \
-        .domain = "", .name = op, .opset_min = first, .opset_max = last, .input_min = 1,      \
+        .id = RONDO_OP_NAME(OP, op), .opset_min = first, .opset_max = last, .input_min = 1,   \
         .input_max = inputs, .output_min = 1, .output_max = 1, .capture = RONDO__CAPTURE_YES, \
-        .attributes = attribute_list, .infer = infer_function, .compute = compute_function,   \
+        .attributes = attribute_list, .infer = infer_function, .compute = __VA_ARGS__,        \
     }
 // Axes as an attribute below opset `change`, as an input from there on.
-#define ENTRIES(op, change, infer_function, compute_function)                       \
-    ENTRY(op, 1, (change)-1, 1, attribute_names, infer_function, compute_function), \
-        ENTRY(op, change, RONDO_OP_OPSET_MAX, 2, input_names, infer_function, compute_function)
+#define ENTRIES(op, change, infer_function, ...)                               \
+    ENTRY(op, 1, (change)-1, 1, attribute_names, infer_function, __VA_ARGS__), \
+        ENTRY(op, change, RONDO_OP_OPSET_MAX, 2, input_names, infer_function, __VA_ARGS__)
 
 const rondo__op_def rondo__op_table_reduce[] = {
-    ENTRIES("ReduceL1", 18, infer_sum, compute_l1),
-    ENTRIES("ReduceL2", 18, infer_sum, compute_l2),
-    ENTRIES("ReduceLogSum", 18, infer_sum, compute_log_sum),
-    ENTRIES("ReduceLogSumExp", 18, infer_sum, compute_log_sum_exp),
-    ENTRIES("ReduceMax", 18, infer_extreme, compute_max),
-    ENTRIES("ReduceMean", 18, infer_sum, compute_mean),
-    ENTRIES("ReduceMin", 18, infer_extreme, compute_min),
-    ENTRIES("ReduceProd", 18, infer_sum, compute_prod),
-    ENTRIES("ReduceSum", 13, infer_sum, compute_sum),
-    ENTRIES("ReduceSumSquare", 18, infer_sum, compute_sum_square),
+    ENTRIES(ReduceL1, 18, infer_sum, compute_l1,
+            .half = {HALF_LONG_SUM | HALF_CARRIES, HALF_WIDE, HALF_SUMMED}),
+    ENTRIES(ReduceL2, 18, infer_sum, compute_l2, .half = {HALF_STAYS, HALF_FINE, HALF_POWER}),
+    ENTRIES(ReduceLogSum, 18, infer_sum, compute_log_sum,
+            .half = {HALF_STAYS | HALF_TRACED, HALF_PLAIN, HALF_LOGARITHM}),
+    ENTRIES(ReduceLogSumExp, 18, infer_sum, compute_log_sum_exp, .half.kind = HALF_BOUNDED),
+    ENTRIES(ReduceMax, 18, infer_extreme, compute_max, .half.kind = HALF_CARRIES),
+    ENTRIES(ReduceMean, 18, infer_sum, compute_mean, .half.kind = HALF_CARRIES),
+    ENTRIES(ReduceMin, 18, infer_extreme, compute_min, .half.kind = HALF_CARRIES),
+    ENTRIES(ReduceProd, 18, infer_sum, compute_prod, .half = {HALF_STAYS, HALF_WIDE, HALF_POWER}),
+    ENTRIES(ReduceSum, 13, infer_sum, compute_sum,
+            .half = {HALF_LONG_SUM | HALF_CARRIES, HALF_WIDE, HALF_SUMMED}),
+    ENTRIES(ReduceSumSquare, 18, infer_sum, compute_sum_square,
+            .half = {HALF_STAYS, HALF_WIDE, HALF_POWER}),
     {0},
 };

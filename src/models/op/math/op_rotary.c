@@ -183,11 +183,10 @@ static const char *const microsoft_attributes[] = {
     "interleaved", "is_packed_batching", "num_heads", "rotary_embedding_dim", "scale", NULL};
 
 const rondo__op_def rondo__op_table_rotary[] = {
-    RONDO_OP_ENTRY("RotaryEmbedding", 23, 28, 3, 4, 1, 1, rotary_attributes, infer_rotary,
-                   compute_rotary),
+    RONDO_OP_ENTRY(RotaryEmbedding, 23, 28, 3, 4, 1, 1, rotary_attributes, infer_rotary,
+                   compute_rotary, .is_fallible = true),
     {
-        .domain = "com.microsoft",
-        .name = "RotaryEmbedding",
+        .id = RONDO_OP_NAME(MS, RotaryEmbedding),
         .opset_min = 1,
         .opset_max = 1,
         .input_min = 4,
@@ -199,6 +198,7 @@ const rondo__op_def rondo__op_table_rotary[] = {
         .infer = infer_rotary,
         .compute = compute_rotary,
         .check = check_microsoft,
+        .is_fallible = true,
     },
     {.name = NULL},
 };

@@ -179,19 +179,21 @@ static const char *const arg_attributes[] = {"axis", "keepdims", NULL};
 static const char *const arg_12_attributes[] = {"axis", "keepdims", "select_last_index", NULL};
 static const char *const cumulative_attributes[] = {"exclusive", "reverse", NULL};
 
-#define ENTRY(op, first, last, inputs, attribute_list, infer_function, compute_function)      \
-    {                                                                                         \
-        .domain = "", .name = op, .opset_min = first, .opset_max = last, .input_min = inputs, \
-        .input_max = inputs, .output_min = 1, .output_max = 1, .capture = RONDO__CAPTURE_YES, \
-        .attributes = attribute_list, .infer = infer_function, .compute = compute_function,   \
+#define ENTRY(op, first, last, inputs, attribute_list, infer_function, ...)                      \
+    {                                                                                            \
+        .id = RONDO_OP_NAME(OP, op), .opset_min = first, .opset_max = last, .input_min = inputs, \
+        .input_max = inputs, .output_min = 1, .output_max = 1, .capture = RONDO__CAPTURE_YES,    \
+        .attributes = attribute_list, .infer = infer_function, .compute = __VA_ARGS__,           \
     }
 
 const rondo__op_def rondo__op_table_scan[] = {
-    ENTRY("ArgMax", 1, 11, 1, arg_attributes, infer_arg, compute_arg_max),
-    ENTRY("ArgMax", 12, 28, 1, arg_12_attributes, infer_arg, compute_arg_max),
-    ENTRY("ArgMin", 1, 11, 1, arg_attributes, infer_arg, compute_arg_min),
-    ENTRY("ArgMin", 12, 28, 1, arg_12_attributes, infer_arg, compute_arg_min),
-    ENTRY("CumProd", 26, 28, 2, cumulative_attributes, infer_cumulative, compute_cumprod),
-    ENTRY("CumSum", 11, 28, 2, cumulative_attributes, infer_cumulative, compute_cumsum),
+    ENTRY(ArgMax, 1, 11, 1, arg_attributes, infer_arg, compute_arg_max),
+    ENTRY(ArgMax, 12, 28, 1, arg_12_attributes, infer_arg, compute_arg_max),
+    ENTRY(ArgMin, 1, 11, 1, arg_attributes, infer_arg, compute_arg_min),
+    ENTRY(ArgMin, 12, 28, 1, arg_12_attributes, infer_arg, compute_arg_min),
+    ENTRY(CumProd, 26, 28, 2, cumulative_attributes, infer_cumulative, compute_cumprod,
+          .half = {HALF_STAYS, HALF_WIDE, HALF_POWER}),
+    ENTRY(CumSum, 11, 28, 2, cumulative_attributes, infer_cumulative, compute_cumsum,
+          .half = {HALF_LONG_SUM | HALF_CARRIES, HALF_WIDE, HALF_SUMMED}),
     {0},
 };

@@ -494,14 +494,19 @@ static const char *const window_attributes[] = {"output_datatype", "periodic", N
 static const char *const mel_attributes[] = {"output_datatype", NULL};
 
 const rondo__op_def rondo__op_table_signal[] = {
-    RONDO_OP_ENTRY("DFT", 17, 19, 1, 2, 1, 1, dft_17_attributes, infer_dft, compute_dft),
-    RONDO_OP_ENTRY("DFT", 20, 28, 1, 3, 1, 1, dft_20_attributes, infer_dft, compute_dft),
-    RONDO_OP_ENTRY("STFT", 17, 28, 2, 4, 1, 1, stft_attributes, infer_stft, compute_stft),
-    RONDO_OP_ENTRY("HannWindow", 17, 28, 1, 1, 1, 1, window_attributes, infer_window, compute_hann),
-    RONDO_OP_ENTRY("HammingWindow", 17, 28, 1, 1, 1, 1, window_attributes, infer_window,
-                   compute_hamming),
-    RONDO_OP_ENTRY("BlackmanWindow", 17, 28, 1, 1, 1, 1, window_attributes, infer_window,
-                   compute_blackman),
-    RONDO_OP_ENTRY("MelWeightMatrix", 17, 28, 5, 5, 1, 1, mel_attributes, infer_mel, compute_mel),
+    RONDO_OP_ENTRY(DFT, 17, 19, 1, 2, 1, 1, dft_17_attributes, infer_dft, compute_dft,
+                   .half = {HALF_STAYS | HALF_TRACED, HALF_WIDE, HALF_SPECTRUM}),
+    RONDO_OP_ENTRY(DFT, 20, 28, 1, 3, 1, 1, dft_20_attributes, infer_dft, compute_dft,
+                   .half = {HALF_STAYS | HALF_TRACED, HALF_WIDE, HALF_SPECTRUM}),
+    RONDO_OP_ENTRY(STFT, 17, 28, 2, 4, 1, 1, stft_attributes, infer_stft, compute_stft,
+                   .half = {HALF_STAYS | HALF_TRACED, HALF_WIDE, HALF_SPECTRUM}),
+    RONDO_OP_ENTRY(HannWindow, 17, 28, 1, 1, 1, 1, window_attributes, infer_window, compute_hann,
+                   .half = {HALF_STAYS, HALF_EXACT, HALF_SPECTRUM}),
+    RONDO_OP_ENTRY(HammingWindow, 17, 28, 1, 1, 1, 1, window_attributes, infer_window,
+                   compute_hamming, .half = {HALF_STAYS, HALF_EXACT, HALF_SPECTRUM}),
+    RONDO_OP_ENTRY(BlackmanWindow, 17, 28, 1, 1, 1, 1, window_attributes, infer_window,
+                   compute_blackman, .half = {HALF_STAYS, HALF_EXACT, HALF_SPECTRUM}),
+    RONDO_OP_ENTRY(MelWeightMatrix, 17, 28, 5, 5, 1, 1, mel_attributes, infer_mel, compute_mel,
+                   .half = {HALF_STAYS, HALF_WIDE, HALF_SPECTRUM}),
     {.name = NULL},
 };

@@ -120,9 +120,11 @@ static rondo_status compute_hardmax(rondo__compute *compute) {
 static const char *const axis_attributes[] = {"axis", NULL};
 
 const rondo__op_def rondo__op_table_softmax[] = {
-    RONDO_OP_ENTRY("Softmax", 1, 28, 1, 1, 1, 1, axis_attributes, infer_lines, compute_softmax),
-    RONDO_OP_ENTRY("LogSoftmax", 1, 28, 1, 1, 1, 1, axis_attributes, infer_lines,
-                   compute_log_softmax),
-    RONDO_OP_ENTRY("Hardmax", 1, 28, 1, 1, 1, 1, axis_attributes, infer_lines, compute_hardmax),
+    RONDO_OP_ENTRY(Softmax, 1, 28, 1, 1, 1, 1, axis_attributes, infer_lines, compute_softmax,
+                   .half.kind = HALF_BOUNDED),
+    RONDO_OP_ENTRY(LogSoftmax, 1, 28, 1, 1, 1, 1, axis_attributes, infer_lines, compute_log_softmax,
+                   .half.kind = HALF_BOUNDED),
+    RONDO_OP_ENTRY(Hardmax, 1, 28, 1, 1, 1, 1, axis_attributes, infer_lines, compute_hardmax,
+                   .half.kind = HALF_BOUNDED),
     {.name = NULL},
 };

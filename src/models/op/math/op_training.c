@@ -14,7 +14,7 @@ enum { GROUP_MAX = 4 };
 
 // The groups after R and T (weights, gradients, states) of an op; outputs are all but gradients.
 static size_t count_groups(const rondo__op *op) {
-    return strcmp(op->def->name, "Adam") == 0 ? 4 : 3;
+    return op->def->id == RONDO__TRAINING_Adam ? 4 : 3;
 }
 
 static rondo_status infer_training(rondo__infer *infer) {
@@ -183,18 +183,20 @@ static const char *const adam_attributes[] = {
 static const char *const momentum_attributes[] = {"alpha", "beta", "mode", "norm_coefficient",
                                                   NULL};
 
-#define TRAINING_ENTRY(op_name, attribute_list, infer_function, compute_function, check_function) \
+#define TRAINING_ENTRY(op_name, attribute_list, infer_function, compute_function, ...)            \
     {                                                                                             \
-        .domain = "ai.onnx.preview.training", .name = (op_name), .opset_min = 1, .opset_max = 1,  \
-        .input_min = 2, .input_max = RONDO_OP_ANY_COUNT, .output_min = 1,                         \
-        .output_max = RONDO_OP_ANY_COUNT, .capture = RONDO__CAPTURE_YES,                          \
-        .attributes = (attribute_list), .infer = (infer_function), .compute = (compute_function), \
-        .check = (check_function)                                                                 \
+        .id = RONDO_OP_NAME(TRAINING, op_name), .opset_min = 1, .opset_max = 1, .input_min = 2,   \
+        .input_max = RONDO_OP_ANY_COUNT, .output_min = 1, .output_max = RONDO_OP_ANY_COUNT,       \
+        .capture = RONDO__CAPTURE_YES, .attributes = (attribute_list), .infer = (infer_function), \
+        .compute = (compute_function), .check = __VA_ARGS__                                       \
     }
 
 const rondo__op_def rondo__op_table_training[] = {
-    TRAINING_ENTRY("Adagrad", adagrad_attributes, infer_training, compute_adagrad, NULL),
-    TRAINING_ENTRY("Adam", adam_attributes, infer_training, compute_adam, check_adam),
-    TRAINING_ENTRY("Momentum", momentum_attributes, infer_momentum, compute_momentum, NULL),
+    TRAINING_ENTRY(Adagrad, adagrad_attributes, infer_training, compute_adagrad, NULL,
+                   .half = {HALF_STAYS, HALF_PLAIN, HALF_TRAINED}),
+    TRAINING_ENTRY(Adam, adam_attributes, infer_training, compute_adam, check_adam,
+                   .half = {HALF_STAYS, HALF_PLAIN, HALF_TRAINED}),
+    TRAINING_ENTRY(Momentum, momentum_attributes, infer_momentum, compute_momentum, NULL,
+                   .half = {HALF_STAYS, HALF_PLAIN, HALF_TRAINED}),
     {.name = NULL},
 };

@@ -21,51 +21,58 @@ typedef struct unary_spec {
     float defaults[2];
 } unary_spec;
 
-// X(name, first opset, expression in x)
-#define UNARY_PLAIN_MAP(X)                                     \
-    X(Acos, 7, acos(x))                                        \
-    X(Acosh, 9, acosh(x))                                      \
-    X(Asin, 7, asin(x))                                        \
-    X(Asinh, 9, asinh(x))                                      \
-    X(Atan, 7, atan(x))                                        \
-    X(Atanh, 9, atanh(x))                                      \
-    X(Ceil, 6, ceil(x))                                        \
-    X(Cos, 7, cos(x))                                          \
-    X(Cosh, 9, cosh(x))                                        \
-    X(Erf, 9, erf(x))                                          \
-    X(Exp, 6, exp(x))                                          \
-    X(Floor, 6, floor(x))                                      \
-    X(HardSwish, 14, x *clamp_unit(x / (T)6 + (T)0.5))         \
-    X(Log, 6, log(x))                                          \
-    X(Mish, 18, x *tanh(fmax(x, (T)0) + log1p(exp(-fabs(x))))) \
-    X(Reciprocal, 6, (T)1 / x)                                 \
-    X(Round, 11, rint(x))                                      \
-    X(Sigmoid, 6, (T)1 / ((T)1 + exp(-x)))                     \
-    X(Sin, 7, sin(x))                                          \
-    X(Sinh, 9, sinh(x))                                        \
-    X(Softplus, 1, fmax(x, (T)0) + log1p(exp(-fabs(x))))       \
-    X(Softsign, 1, x / ((T)1 + fabs(x)))                       \
-    X(Sqrt, 6, sqrt(x))                                        \
-    X(Tan, 7, tan(x))                                          \
-    X(Tanh, 6, tanh(x))
+// What f16 does to these.
+#define ANY .half.kind = 0
+#define BOUNDED .half.kind = HALF_BOUNDED
+#define WIDE .half = {HALF_STAYS, HALF_WIDE, HALF_EXPONENTIAL}
+#define LOGARITHM .half = {HALF_STAYS | HALF_TRACED, HALF_PLAIN, HALF_LOGARITHM}
+#define ROOT .half = {HALF_STAYS | HALF_TRACED, HALF_FINE, HALF_ROOT}
+
+// X(name, first opset, in half precision, expression in x)
+#define UNARY_PLAIN_MAP(X)                                          \
+    X(Acos, 7, ANY, acos(x))                                        \
+    X(Acosh, 9, ANY, acosh(x))                                      \
+    X(Asin, 7, ANY, asin(x))                                        \
+    X(Asinh, 9, ANY, asinh(x))                                      \
+    X(Atan, 7, BOUNDED, atan(x))                                    \
+    X(Atanh, 9, ANY, atanh(x))                                      \
+    X(Ceil, 6, ANY, ceil(x))                                        \
+    X(Cos, 7, BOUNDED, cos(x))                                      \
+    X(Cosh, 9, WIDE, cosh(x))                                       \
+    X(Erf, 9, BOUNDED, erf(x))                                      \
+    X(Exp, 6, WIDE, exp(x))                                         \
+    X(Floor, 6, ANY, floor(x))                                      \
+    X(HardSwish, 14, ANY, x *clamp_unit(x / (T)6 + (T)0.5))         \
+    X(Log, 6, LOGARITHM, log(x))                                    \
+    X(Mish, 18, ANY, x *tanh(fmax(x, (T)0) + log1p(exp(-fabs(x))))) \
+    X(Reciprocal, 6, ANY, (T)1 / x)                                 \
+    X(Round, 11, ANY, rint(x))                                      \
+    X(Sigmoid, 6, BOUNDED, (T)1 / ((T)1 + exp(-x)))                 \
+    X(Sin, 7, BOUNDED, sin(x))                                      \
+    X(Sinh, 9, WIDE, sinh(x))                                       \
+    X(Softplus, 1, ANY, fmax(x, (T)0) + log1p(exp(-fabs(x))))       \
+    X(Softsign, 1, BOUNDED, x / ((T)1 + fabs(x)))                   \
+    X(Sqrt, 6, ROOT, sqrt(x))                                       \
+    X(Tan, 7, WIDE, tan(x))                                         \
+    X(Tanh, 6, BOUNDED, tanh(x))
 
 // The two forms of Gelu, an op with a mode.
-#define UNARY_GELU_MAP(X)                                                    \
-    X(GeluErf, 20, (T)0.5 * x * ((T)1 + erf(x * (T)0.70710678118654752440))) \
-    X(GeluTanh, 20,                                                          \
+#define UNARY_GELU_MAP(X)                                                         \
+    X(GeluErf, 20, ANY, (T)0.5 * x * ((T)1 + erf(x * (T)0.70710678118654752440))) \
+    X(GeluTanh, 20, ANY,                                                          \
       (T)0.5 * x * ((T)1 + tanh((T)0.79788456080286535588 * (x + (T)0.044715 * x * x * x))))
 
-// X(name, first opset, name of a, its default, name of b or NULL, its default, expression in x, a,
-// b)
-#define UNARY_PARAMETER_MAP(X)                                                           \
-    X(Celu, 12, "alpha", 1.0f, NULL, 0.0f, x > (T)0 ? x : a * expm1(x / a))              \
-    X(Elu, 6, "alpha", 1.0f, NULL, 0.0f, x < (T)0 ? a * expm1(x) : x)                    \
-    X(HardSigmoid, 6, "alpha", 0.2f, "beta", 0.5f, clamp_unit(a *x + b))                 \
-    X(LeakyRelu, 6, "alpha", 0.01f, NULL, 0.0f, x < (T)0 ? a * x : x)                    \
-    X(Selu, 6, "alpha", 1.67326319217681884765625f, "gamma", 1.05070102214813232421875f, \
-      x > (T)0 ? b * x : b * (a * expm1(x)))                                             \
-    X(Swish, 24, "alpha", 1.0f, NULL, 0.0f, x / ((T)1 + exp(-(a * x))))                  \
-    X(ThresholdedRelu, 10, "alpha", 1.0f, NULL, 0.0f, x > a ? x : (T)0)
+// X(name, first opset, in half precision, name of a, its default, name of b or NULL, its default,
+// expression in x, a, b)
+#define UNARY_PARAMETER_MAP(X)                                                                \
+    X(Celu, 12, ANY, "alpha", 1.0f, NULL, 0.0f, x > (T)0 ? x : a * expm1(x / a))              \
+    X(Elu, 6, ANY, "alpha", 1.0f, NULL, 0.0f, x < (T)0 ? a * expm1(x) : x)                    \
+    X(HardSigmoid, 6, BOUNDED, "alpha", 0.2f, "beta", 0.5f, clamp_unit(a *x + b))             \
+    X(LeakyRelu, 6, ANY, "alpha", 0.01f, NULL, 0.0f, x < (T)0 ? a * x : x)                    \
+    X(Selu, 6, ANY, "alpha", 1.67326319217681884765625f, "gamma", 1.05070102214813232421875f, \
+      x > (T)0 ? b * x : b * (a * expm1(x)))                                                  \
+    X(Swish, 24, ANY, "alpha", 1.0f, NULL, 0.0f, x / ((T)1 + exp(-(a * x))))                  \
+    X(ThresholdedRelu, 10, ANY, "alpha", 1.0f, NULL, 0.0f, x > a ? x : (T)0)
 
 static inline float clamp_unit_F32(float x) {
     return x < 0.0f ? 0.0f : x > 1.0f ? 1.0f : x;
@@ -135,7 +142,7 @@ static rondo_status compute_unary(rondo__compute *compute, const unary_spec *spe
 
 // ---- floats only ------------------------------------------------------------------------------
 
-#define DEFINE_PLAIN(name, opset, expression)                                 \
+#define DEFINE_PLAIN(name, opset, columns, expression)                        \
     DEFINE_KERNEL(name, F32, float, expression)                               \
     DEFINE_KERNEL(name, F64, double, expression)                              \
     static const unary_spec spec_##name = {.kernels = {FLOAT_KERNELS(name)}}; \
@@ -143,12 +150,12 @@ static rondo_status compute_unary(rondo__compute *compute, const unary_spec *spe
 UNARY_PLAIN_MAP(DEFINE_PLAIN)
 UNARY_GELU_MAP(DEFINE_PLAIN)
 
-#define DEFINE_PARAMETER(name, opset, a_name, a_default, b_name, b_default, expression) \
-    DEFINE_KERNEL(name, F32, float, expression)                                         \
-    DEFINE_KERNEL(name, F64, double, expression)                                        \
-    static const unary_spec spec_##name = {.kernels = {FLOAT_KERNELS(name)},            \
-                                           .parameters = {a_name, b_name},              \
-                                           .defaults = {a_default, b_default}};         \
+#define DEFINE_PARAMETER(name, opset, columns, a_name, a_default, b_name, b_default, expression) \
+    DEFINE_KERNEL(name, F32, float, expression)                                                  \
+    DEFINE_KERNEL(name, F64, double, expression)                                                 \
+    static const unary_spec spec_##name = {.kernels = {FLOAT_KERNELS(name)},                     \
+                                           .parameters = {a_name, b_name},                       \
+                                           .defaults = {a_default, b_default}};                  \
     DEFINE_FUNCTIONS(name)
 UNARY_PARAMETER_MAP(DEFINE_PARAMETER)
 
@@ -310,44 +317,33 @@ static const char *const no_attributes[] = {NULL};
 static const char *const gelu_attributes[] = {"approximate", NULL};
 static const char *const is_inf_attributes[] = {"detect_negative", "detect_positive", NULL};
 
-#define ENTRY(op_name, opset, attribute_list, infer_function, compute_function, check_function) \
-    {                                                                                           \
-        .domain = "",                                                                           \
-        .name = op_name,                                                                        \
-        .opset_min = opset,                                                                     \
-        .opset_max = RONDO_OP_OPSET_MAX,                                                        \
-        .input_min = 1,                                                                         \
-        .input_max = 1,                                                                         \
-        .output_min = 1,                                                                        \
-        .output_max = 1,                                                                        \
-        .flags = RONDO__OP_ELEMENTWISE,                                                         \
-        .capture = RONDO__CAPTURE_YES,                                                          \
-        .attributes = attribute_list,                                                           \
-        .infer = infer_function,                                                                \
-        .compute = compute_function,                                                            \
-        .check = check_function,                                                                \
-    },
-
-#define PLAIN_ENTRY(name, opset) \
-    ENTRY(#name, opset, no_attributes, infer_##name, compute_##name, NULL)
-#define MAP_PLAIN_ENTRY(name, opset, expression) PLAIN_ENTRY(name, opset)
-#define MAP_PARAMETER_ENTRY(name, opset, a_name, a_default, b_name, b_default, expression) \
-    ENTRY(#name, opset, spec_##name.parameters, infer_##name, compute_##name, NULL)
+#define ENTRY(op_name, opset, attribute_list, infer_function, compute_function, ...)           \
+    {                                                                                          \
+        .id = RONDO_OP_NAME(OP, op_name), .opset_min = opset, .opset_max = RONDO_OP_OPSET_MAX, \
+        .input_min = 1, .input_max = 1, .output_min = 1, .output_max = 1,                      \
+        .flags = RONDO__OP_ELEMENTWISE, .capture = RONDO__CAPTURE_YES,                         \
+        .attributes = attribute_list, .infer = infer_function, .compute = compute_function,    \
+        .check = __VA_ARGS__                                                                   \
+    }
+#define PLAIN_ENTRY(name, opset, columns, expression) \
+    ENTRY(name, opset, no_attributes, infer_##name, compute_##name, NULL, columns),
+#define PARAMETER_ENTRY(name, opset, columns, ...) \
+    ENTRY(name, opset, spec_##name.parameters, infer_##name, compute_##name, NULL, columns),
 
 // clang-format off
 const rondo__op_def rondo__op_table_unary[] = {
-    UNARY_PLAIN_MAP(MAP_PLAIN_ENTRY)
-    UNARY_PARAMETER_MAP(MAP_PARAMETER_ENTRY)
-    PLAIN_ENTRY(Abs, 6)
-    PLAIN_ENTRY(BitwiseNot, 18)
-    PLAIN_ENTRY(Neg, 6)
-    PLAIN_ENTRY(Not, 1)
-    PLAIN_ENTRY(Relu, 6)
-    PLAIN_ENTRY(Sign, 9)
-    ENTRY("Gelu", 20, gelu_attributes, infer_Gelu, compute_Gelu, check_gelu)
-    ENTRY("IsInf", 10, is_inf_attributes, infer_question, compute_is_inf, NULL)
-    ENTRY("IsNaN", 9, no_attributes, infer_question, compute_is_nan, NULL)
-    ENTRY("Shrink", 9, spec_Shrink.parameters, infer_Shrink, compute_Shrink, NULL)
+    UNARY_PLAIN_MAP(PLAIN_ENTRY)
+    UNARY_PARAMETER_MAP(PARAMETER_ENTRY)
+    PLAIN_ENTRY(Abs, 6, ANY, by_type)
+    PLAIN_ENTRY(BitwiseNot, 18, ANY, by_type)
+    PLAIN_ENTRY(Neg, 6, ANY, by_type)
+    PLAIN_ENTRY(Not, 1, ANY, by_type)
+    PLAIN_ENTRY(Relu, 6, ANY, by_type)
+    PLAIN_ENTRY(Sign, 9, BOUNDED, by_type)
+    ENTRY(Gelu, 20, gelu_attributes, infer_Gelu, compute_Gelu, check_gelu),
+    ENTRY(IsInf, 10, is_inf_attributes, infer_question, compute_is_inf, NULL),
+    ENTRY(IsNaN, 9, no_attributes, infer_question, compute_is_nan, NULL),
+    ENTRY(Shrink, 9, spec_Shrink.parameters, infer_Shrink, compute_Shrink, NULL),
     {0},
 };
 // clang-format on

@@ -87,14 +87,25 @@ float rondo__activation_apply(rondo__activation activation, float alpha, float b
 }
 
 int rondo__scalar_op_parse(const char *text) {
-#define SCALAR_TEXT(name, operands) #name,
+#define SCALAR_TEXT(name, operands, op) #name,
     static const char *const names[] = {RONDO_SCALAR_OP_MAP(SCALAR_TEXT)};
 #undef SCALAR_TEXT
     return parse(text, names, RONDO__SCALAR_COUNT);
 }
 
+int rondo__scalar_op_of(rondo__op_id op) {
+#define SCALAR_OF(name, operands, op) op,
+    static const rondo__op_id ops[] = {RONDO_SCALAR_OP_MAP(SCALAR_OF)};
+#undef SCALAR_OF
+    int code = RONDO__SCALAR_COUNT - 1;
+    while (code >= 0 && (op == RONDO__OP_NONE || ops[code] != op)) {
+        --code;
+    }
+    return code;
+}
+
 int rondo__scalar_op_get_operand_count(rondo__scalar_op op) {
-#define SCALAR_OPERANDS(name, operands) operands,
+#define SCALAR_OPERANDS(name, operands, op) operands,
     static const int counts[] = {RONDO_SCALAR_OP_MAP(SCALAR_OPERANDS)};
 #undef SCALAR_OPERANDS
     return (int)op >= 0 && op < RONDO__SCALAR_COUNT ? counts[op] : 0;

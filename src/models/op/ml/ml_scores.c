@@ -139,8 +139,7 @@ rondo_status rondo__ml_infer_table(const rondo__infer *infer, int64_t *out_rows,
     const rondo_shape *x = &infer->inputs[0].shape;
     rondo_dtype dtype = infer->inputs[0].dtype;
     // Of the ops on tables TreeEnsemble alone is written for f16.
-    const bool is_half =
-        dtype == RONDO_DTYPE_F16 && strcmp(infer->op->def->name, "TreeEnsemble") == 0;
+    const bool is_half = dtype == RONDO_DTYPE_F16 && infer->op->def->id == RONDO__ML_TreeEnsemble;
     if (dtype != RONDO_DTYPE_F32 && dtype != RONDO_DTYPE_F64 && dtype != RONDO_DTYPE_I64 &&
         dtype != RONDO_DTYPE_I32 && !is_half) {
         return rondo__op_fail_dtype(infer->op, 0, dtype);

@@ -206,7 +206,7 @@ static rondo_status plan_by_input(const rondo__op *op, rondo_dtype input, const 
 
 static rondo_status plan_encoder(const rondo__op *op, rondo_dtype input, encoder *out_encoder) {
     encoder e = {0};
-    if (strcmp(op->def->name, "CategoryMapper") == 0) {
+    if (op->def->id == RONDO__ML_CategoryMapper) {
         RETURN_IF_ERROR(plan_by_input(op, input, "cats_strings", "cats_int64s", &e));
     } else if (op->opset < 2) {
         RETURN_IF_ERROR(plan_by_input(op, input, "classes_strings", NULL, &e));
@@ -452,19 +452,23 @@ static const char *const zip_map_attributes[] = {"classlabels_int64s", "classlab
 #define LAST RONDO__ML_VERSION_MAX
 
 const rondo__op_def rondo__op_table_ml_label[] = {
-    RONDO_ML_ENTRY("ArrayFeatureExtractor", 1, LAST, 2, 2, 1, no_attributes, infer_extract,
-                   compute_extract, NULL),
-    RONDO_ML_ENTRY("CategoryMapper", 1, LAST, 1, 1, 1, mapper_attributes, infer_encoder,
-                   compute_encoder, NULL),
-    RONDO_ML_ENTRY("LabelEncoder", 1, 1, 1, 1, 1, encoder_1_attributes, infer_encoder,
-                   compute_encoder, NULL),
-    RONDO_ML_ENTRY("LabelEncoder", 2, LAST, 1, 1, 1, encoder_attributes, infer_encoder,
-                   compute_encoder, NULL),
-    RONDO_ML_ENTRY("OneHotEncoder", 1, LAST, 1, 1, 1, one_hot_attributes, infer_one_hot,
-                   compute_one_hot, NULL),
+    RONDO_ML_ENTRY(ArrayFeatureExtractor, 1, LAST, 2, 2, 1, no_attributes, infer_extract,
+                   compute_extract, NULL, .strings = RONDO__INPUT_0),
+    RONDO_ML_ENTRY(CategoryMapper, 1, LAST, 1, 1, 1, mapper_attributes, infer_encoder,
+                   compute_encoder, NULL, .strings = RONDO__INPUT_0, .makes_strings = true),
+    RONDO_ML_ENTRY(LabelEncoder, 1, 1, 1, 1, 1, encoder_1_attributes, infer_encoder,
+                   compute_encoder, NULL, .strings = RONDO__INPUT_0,
+                   .half = {HALF_STAYS | HALF_TRACED, HALF_EXACT, HALF_COMPARED},
+                   .makes_strings = true),
+    RONDO_ML_ENTRY(LabelEncoder, 2, LAST, 1, 1, 1, encoder_attributes, infer_encoder,
+                   compute_encoder, NULL, .strings = RONDO__INPUT_0,
+                   .half = {HALF_STAYS | HALF_TRACED, HALF_EXACT, HALF_COMPARED},
+                   .makes_strings = true),
+    RONDO_ML_ENTRY(OneHotEncoder, 1, LAST, 1, 1, 1, one_hot_attributes, infer_one_hot,
+                   compute_one_hot, NULL, .strings = RONDO__INPUT_0,
+                   .half = {HALF_STAYS | HALF_TRACED, HALF_PLAIN, HALF_COMPARED}),
     {
-        .domain = "ai.onnx.ml",
-        .name = "ZipMap",
+        .id = RONDO_OP_NAME(ML, ZipMap),
         .opset_min = 1,
         .opset_max = LAST,
         .input_min = 1,

@@ -419,9 +419,11 @@ static const char *const classifier_attributes[] = {COMMON_ATTRIBUTES,
                                                     NULL};
 
 const rondo__op_def rondo__op_table_ml_svm[] = {
-    RONDO_ML_ENTRY("SVMClassifier", 1, RONDO__ML_VERSION_MAX, 1, 1, 2, classifier_attributes,
-                   infer_classifier, compute_classifier, rondo__ml_check_transform),
-    RONDO_ML_ENTRY("SVMRegressor", 1, RONDO__ML_VERSION_MAX, 1, 1, 1, regressor_attributes,
-                   infer_regressor, compute_regressor, rondo__ml_check_transform),
+    RONDO_ML_ENTRY(SVMClassifier, 1, RONDO__ML_VERSION_MAX, 1, 1, 2, classifier_attributes,
+                   infer_classifier, compute_classifier, rondo__ml_check_transform,
+                   .half = {HALF_STAYS, HALF_PLAIN, HALF_EXPONENTIAL}, .makes_strings = true),
+    RONDO_ML_ENTRY(SVMRegressor, 1, RONDO__ML_VERSION_MAX, 1, 1, 1, regressor_attributes,
+                   infer_regressor, compute_regressor, rondo__ml_check_transform,
+                   .half = {HALF_STAYS, HALF_PLAIN, HALF_EXPONENTIAL}),
     {0},
 };

@@ -1,7 +1,5 @@
 // op/ml/op_ml_tree.c — TreeEnsemble, TreeEnsembleClassifier, TreeEnsembleRegressor.
 // SPDX-License-Identifier: Apache-2.0
-#include <string.h>
-
 #include "base/error.h"
 #include "op/ml/ml_scores.h"
 #include "op/ml/ml_table.h"
@@ -23,7 +21,7 @@ static rondo_status infer_table(const rondo__infer *infer, int64_t *out_rows,
 
 // Version 5 gives what it takes; the older op gives f32.
 static rondo_status infer_regressor(rondo__infer *infer) {
-    bool is_split = strcmp(infer->op->def->name, "TreeEnsemble") == 0;
+    bool is_split = infer->op->def->id == RONDO__ML_TreeEnsemble;
     rondo_dtype dtype = infer->inputs[0].dtype;
     rondo__tree_shape tree;
     int64_t rows;
@@ -53,7 +51,7 @@ static rondo_status infer_classifier(rondo__infer *infer) {
 }
 
 static rondo_status compute_trees(rondo__compute *compute) {
-    bool is_classifier = strcmp(compute->op->def->name, "TreeEnsembleClassifier") == 0;
+    bool is_classifier = compute->op->def->id == RONDO__ML_TreeEnsembleClassifier;
     size_t score_output = is_classifier ? 1 : 0;
     rondo__tree_ensemble *ensemble;
     void *labels = NULL;
@@ -108,15 +106,22 @@ static const char *const ensemble_attributes[] = {NODE_ATTRIBUTES,
 #define LAST RONDO__ML_VERSION_MAX
 
 const rondo__op_def rondo__op_table_ml_tree[] = {
-    RONDO_ML_ENTRY("TreeEnsemble", 5, LAST, 1, 1, 1, ensemble_attributes, infer_regressor,
-                   compute_trees, NULL),
-    RONDO_ML_ENTRY("TreeEnsembleClassifier", 1, 2, 1, 1, 2, classifier_attributes, infer_classifier,
-                   compute_trees, NULL),
-    RONDO_ML_ENTRY("TreeEnsembleClassifier", 3, LAST, 1, 1, 2, classifier_3_attributes,
-                   infer_classifier, compute_trees, NULL),
-    RONDO_ML_ENTRY("TreeEnsembleRegressor", 1, 2, 1, 1, 1, regressor_attributes, infer_regressor,
-                   compute_trees, NULL),
-    RONDO_ML_ENTRY("TreeEnsembleRegressor", 3, LAST, 1, 1, 1, regressor_3_attributes,
-                   infer_regressor, compute_trees, NULL),
+    RONDO_ML_ENTRY(TreeEnsemble, 5, LAST, 1, 1, 1, ensemble_attributes, infer_regressor,
+                   compute_trees, NULL,
+                   .half = {HALF_STAYS | HALF_TRACED, HALF_PLAIN, HALF_COMPARED}),
+    RONDO_ML_ENTRY(TreeEnsembleClassifier, 1, 2, 1, 1, 2, classifier_attributes, infer_classifier,
+                   compute_trees, NULL,
+                   .half = {HALF_STAYS | HALF_TRACED, HALF_PLAIN, HALF_COMPARED},
+                   .makes_strings = true),
+    RONDO_ML_ENTRY(TreeEnsembleClassifier, 3, LAST, 1, 1, 2, classifier_3_attributes,
+                   infer_classifier, compute_trees, NULL,
+                   .half = {HALF_STAYS | HALF_TRACED, HALF_PLAIN, HALF_COMPARED},
+                   .makes_strings = true),
+    RONDO_ML_ENTRY(TreeEnsembleRegressor, 1, 2, 1, 1, 1, regressor_attributes, infer_regressor,
+                   compute_trees, NULL,
+                   .half = {HALF_STAYS | HALF_TRACED, HALF_PLAIN, HALF_COMPARED}),
+    RONDO_ML_ENTRY(TreeEnsembleRegressor, 3, LAST, 1, 1, 1, regressor_3_attributes, infer_regressor,
+                   compute_trees, NULL,
+                   .half = {HALF_STAYS | HALF_TRACED, HALF_PLAIN, HALF_COMPARED}),
     {0},
 };

@@ -203,7 +203,7 @@ static aggregate read_join(const rondo__op *op) {
 }
 
 static void describe_legacy(const rondo__op *op, description *d) {
-    bool is_classifier = strcmp(op->def->name, "TreeEnsembleClassifier") == 0;
+    bool is_classifier = op->def->id == RONDO__ML_TreeEnsembleClassifier;
     const rondo__attribute *modes = rondo__op_find(op, "nodes_modes");
     d->mode_words = modes != NULL && modes->kind == RONDO__ATTRIBUTE_STRINGS ? modes : NULL;
     d->trees = get_ints(op, "nodes_treeids");
@@ -236,7 +236,7 @@ static void describe_split(const rondo__op *op, description *d) {
 }
 
 static rondo_status describe(const rondo__op *op, description *out_description) {
-    description d = {.op = op, .is_legacy = strcmp(op->def->name, "TreeEnsemble") != 0};
+    description d = {.op = op, .is_legacy = op->def->id != RONDO__ML_TreeEnsemble};
     d.features = get_ints(op, "nodes_featureids");
     d.yes = get_ints(op, "nodes_truenodeids");
     d.no = get_ints(op, "nodes_falsenodeids");
@@ -733,7 +733,7 @@ rondo_status rondo__tree_ensemble_apply(const rondo__tree_ensemble *e, const ron
     int64_t rows = x->shape.rank == 1 ? 1 : x->shape.extent[0];
     rondo__ml_transform transform = rondo__ml_get_transform(op);
     rondo__ml_labels names = rondo__ml_get_labels(op, "classlabels_strings", "classlabels_int64s");
-    bool is_classifier = strcmp(op->def->name, "TreeEnsembleClassifier") == 0;
+    bool is_classifier = op->def->id == RONDO__ML_TreeEnsembleClassifier;
     rondo_status status = RONDO_STATUS_NO_MEMORY;
     double *row = rondo__calloc((size_t)columns, sizeof *row);
     double *sums = rondo__calloc(e->target_count, sizeof *sums);

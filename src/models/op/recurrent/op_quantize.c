@@ -63,9 +63,14 @@ static int64_t find_scale(const rondo__scale_grid *grid, int64_t index) {
     return (outer * grid->scales + place / grid->block) * grid->inner + index % grid->inner;
 }
 
+static bool is_narrow_float(rondo_dtype dtype) {
+    return rondo__dtype_is_narrow(dtype) && !rondo__dtype_is_narrow_integer(dtype);
+}
+
 static bool is_quantized(rondo_dtype dtype) {
     return dtype == RONDO_DTYPE_I8 || dtype == RONDO_DTYPE_U8 || dtype == RONDO_DTYPE_I16 ||
-           dtype == RONDO_DTYPE_U16;
+           dtype == RONDO_DTYPE_U16 ||
+           (rondo__dtype_is_narrow(dtype) && dtype != RONDO_DTYPE_F8E8M0);
 }
 
 static rondo_status check_zero_point(const rondo__infer *infer) {
@@ -80,37 +85,69 @@ static rondo_status check_zero_point(const rondo__infer *infer) {
 
 // ---- QuantizeLinear ---------------------------------------------------------------------------
 
+// The type that an attribute names; NONE where it is absent or names none.
+static rondo_dtype get_type(const rondo__op *op, const char *attribute) {
+    return rondo__dtype_from_onnx(rondo__op_get_int(op, attribute, 0));
+}
+
+static rondo_status infer_quantized_type(const rondo__infer *infer, rondo_dtype *out_dtype) {
+    const rondo_dtype zero =
+        rondo__infer_has_input(infer, 2) ? infer->inputs[2].dtype : RONDO_DTYPE_NONE;
+    const int64_t number = rondo__op_get_int(infer->op, "output_dtype", 0);
+    const rondo_dtype wanted = rondo__dtype_from_onnx(number);
+    if (zero != RONDO_DTYPE_NONE && !is_quantized(zero)) {
+        return rondo__op_fail_dtype(infer->op, 2, zero);
+    }
+    if (number != 0 && !is_quantized(wanted)) {
+        return rondo__op_fail_element_type(infer->op, "output_dtype", number);
+    }
+    if (zero != RONDO_DTYPE_NONE && number != 0 && zero != wanted) {
+        return RONDO_OP_FAIL(infer->op, BAD_DATA,
+                             "attribute output_dtype is %s and the zero point %s; they must be of "
+                             "one type",
+                             rondo_dtype_get_name(wanted), rondo_dtype_get_name(zero));
+    }
+    *out_dtype = zero != RONDO_DTYPE_NONE ? zero : number != 0 ? wanted : RONDO_DTYPE_U8;
+    return RONDO_STATUS_OK;
+}
+
 static rondo_status infer_quantize(rondo__infer *infer) {
     const rondo__tensor_info *inputs = infer->inputs;
     if (!rondo__dtype_is_float(inputs[0].dtype) && inputs[0].dtype != RONDO_DTYPE_I32) {
         return rondo__op_fail_dtype(infer->op, 0, inputs[0].dtype);
     }
-    if (!rondo__dtype_is_float(inputs[1].dtype)) {
+    if (!rondo__dtype_is_float(inputs[1].dtype) && inputs[1].dtype != RONDO_DTYPE_I32 &&
+        inputs[1].dtype != RONDO_DTYPE_F8E8M0) {
         return rondo__op_fail_dtype(infer->op, 1, inputs[1].dtype);
     }
-    // The quotient is in f32, whatever its operands are.
-    const int64_t precision = rondo__op_get_int(infer->op, "precision", 0);
-    if (precision != 0 && rondo__dtype_from_onnx(precision) != RONDO_DTYPE_F32) {
-        return rondo__op_fail_unsupported(infer->op, "attribute precision is no f32");
+    if (rondo__op_get_int(infer->op, "precision", 0) != 0 &&
+        !rondo__dtype_is_float(get_type(infer->op, "precision"))) {
+        return rondo__op_fail_element_type(infer->op, "precision",
+                                           rondo__op_get_int(infer->op, "precision", 0));
     }
-    rondo_dtype dtype = RONDO_DTYPE_U8;
-    if (rondo__infer_has_input(infer, 2)) {
-        dtype = inputs[2].dtype;
-        if (!is_quantized(dtype)) {
-            return rondo__op_fail_dtype(infer->op, 2, dtype);
-        }
-    } else if (rondo__op_get_int(infer->op, "output_dtype", 0) != 0) {
-        const int64_t number = rondo__op_get_int(infer->op, "output_dtype", 0);
-        dtype = rondo__dtype_from_onnx(number);
-        if (!is_quantized(dtype)) {
-            return rondo__op_fail_element_type(infer->op, "output_dtype", number);
-        }
-    }
+    rondo_dtype dtype = RONDO_DTYPE_NONE;
+    RETURN_IF_ERROR(infer_quantized_type(infer, &dtype));
     rondo__scale_grid ignored;
     RETURN_IF_ERROR(
         rondo__scale_grid_init(infer->op, &inputs[0].shape, &inputs[1].shape, &ignored));
     RETURN_IF_ERROR(check_zero_point(infer));
     return rondo__infer_set_output(infer, 0, dtype, &inputs[0].shape);
+}
+
+// `value` as `dtype` holds it.
+static double round_to(rondo_dtype dtype, double value) {
+    double element = 0.0;
+    rondo__convert_elements(RONDO_DTYPE_F64, &value, dtype, &element, 1);
+    rondo__convert_elements(dtype, &element, RONDO_DTYPE_F64, &value, 1);
+    return value;
+}
+
+// The quotient is in f32, whatever its operands are, as every kernel has it: a tie in f32 is a tie.
+// Attribute precision may ask for another type.
+static double divide(double x, double scale, rondo_dtype precision) {
+    return precision == RONDO_DTYPE_F32
+               ? (double)(float)(x / scale)
+               : round_to(precision, round_to(precision, x) / round_to(precision, scale));
 }
 
 static rondo_status compute_quantize(rondo__compute *compute) {
@@ -119,6 +156,11 @@ static rondo_status compute_quantize(rondo__compute *compute) {
     RETURN_IF_ERROR(
         rondo__scale_grid_init(compute->op, &inputs[0]->shape, &inputs[1]->shape, &places));
     const rondo_dtype dtype = compute->inferred[0].dtype;
+    const rondo_dtype asked = get_type(compute->op, "precision");
+    const rondo_dtype precision = asked != RONDO_DTYPE_NONE ? asked : RONDO_DTYPE_F32;
+    const rondo__narrow_rule rule = {.is_unbounded =
+                                         rondo__op_get_int(compute->op, "saturate", 1) == 0};
+    const bool is_float = is_narrow_float(dtype);
     rondo__scratch scratch = {0};
     double *x = rondo__scratch_widen(&scratch, inputs[0]);
     const double *scale = rondo__scratch_widen(&scratch, inputs[1]);
@@ -127,11 +169,12 @@ static rondo_status compute_quantize(rondo__compute *compute) {
         const int64_t count = rondo_shape_get_count(&inputs[0]->shape);
         for (int64_t i = 0; i < count; i++) {
             const int64_t at = find_scale(&places, i);
-            // The quotient is rounded to f32 first, as every kernel does: a tie in f32 is a tie.
-            const double quotient = (double)(float)(x[i] / scale[at]);
-            x[i] = rondo__saturate(rint(quotient) + (zero == NULL ? 0.0 : zero[at]), dtype);
+            const double quotient = divide(x[i], scale[at], precision);
+            const double offset = zero == NULL ? 0.0 : zero[at];
+            x[i] = is_float ? (double)(float)(quotient + offset)
+                            : rondo__saturate(rint(quotient) + offset, dtype);
         }
-        scratch.status = rondo__narrow(compute, 0, x);
+        scratch.status = rondo__narrow_by(compute, 0, x, &rule);
     }
     return rondo__scratch_end(&scratch);
 }
@@ -143,13 +186,17 @@ static rondo_status infer_dequantize(rondo__infer *infer) {
     if (!is_quantized(inputs[0].dtype) && inputs[0].dtype != RONDO_DTYPE_I32) {
         return rondo__op_fail_dtype(infer->op, 0, inputs[0].dtype);
     }
-    if (!rondo__dtype_is_float(inputs[1].dtype)) {
+    if (!rondo__dtype_is_float(inputs[1].dtype) && inputs[1].dtype != RONDO_DTYPE_F8E8M0) {
         return rondo__op_fail_dtype(infer->op, 1, inputs[1].dtype);
     }
-    const int64_t output = rondo__op_get_int(infer->op, "output_dtype", 0);
-    if (output != 0 && rondo__dtype_from_onnx(output) != inputs[1].dtype) {
-        return rondo__op_fail_unsupported(infer->op,
-                                          "attribute output_dtype is not the type of the scale");
+    const int64_t number = rondo__op_get_int(infer->op, "output_dtype", 0);
+    const rondo_dtype dtype = number != 0 ? rondo__dtype_from_onnx(number) : inputs[1].dtype;
+    if (number != 0 && !rondo__dtype_is_float(dtype)) {
+        return rondo__op_fail_element_type(infer->op, "output_dtype", number);
+    }
+    if (!rondo__dtype_is_float(dtype)) {
+        return rondo__op_fail_unsupported(
+            infer->op, "a scale of f8e8m0 without attribute output_dtype: set it");
     }
     if (rondo__infer_has_input(infer, 2)) {
         RETURN_IF_ERROR(rondo__infer_check_same_dtype(infer, 0, 2));
@@ -158,7 +205,7 @@ static rondo_status infer_dequantize(rondo__infer *infer) {
     RETURN_IF_ERROR(
         rondo__scale_grid_init(infer->op, &inputs[0].shape, &inputs[1].shape, &ignored));
     RETURN_IF_ERROR(check_zero_point(infer));
-    return rondo__infer_set_output(infer, 0, inputs[1].dtype, &inputs[0].shape);
+    return rondo__infer_set_output(infer, 0, dtype, &inputs[0].shape);
 }
 
 static rondo_status compute_dequantize(rondo__compute *compute) {
@@ -166,6 +213,7 @@ static rondo_status compute_dequantize(rondo__compute *compute) {
     rondo__scale_grid places;
     RETURN_IF_ERROR(
         rondo__scale_grid_init(compute->op, &inputs[0]->shape, &inputs[1]->shape, &places));
+    const bool is_double = compute->inferred[0].dtype == RONDO_DTYPE_F64;
     rondo__scratch scratch = {0};
     double *x = rondo__scratch_widen(&scratch, inputs[0]);
     const double *scale = rondo__scratch_widen(&scratch, inputs[1]);
@@ -174,7 +222,9 @@ static rondo_status compute_dequantize(rondo__compute *compute) {
         const int64_t count = rondo_shape_get_count(&inputs[0]->shape);
         for (int64_t i = 0; i < count; i++) {
             const int64_t at = find_scale(&places, i);
-            x[i] = (x[i] - (zero == NULL ? 0.0 : zero[at])) * scale[at];
+            const double product = (x[i] - (zero == NULL ? 0.0 : zero[at])) * scale[at];
+            // In f32, also for outputs of 16 bits, as every kernel does.
+            x[i] = is_double ? product : (double)(float)product;
         }
         scratch.status = rondo__narrow(compute, 0, x);
     }
@@ -230,16 +280,26 @@ static const char *const dequantize_attributes[] = {"axis", "block_size", NULL};
 static const char *const dequantize_23_attributes[] = {"axis", "block_size", "output_dtype", NULL};
 static const char *const no_attributes[] = {NULL};
 
+// Half types are native: an output's type may differ from that of every input.
+#define ENTRY(op_name, first, last, attribute_list, infer_function, ...)             \
+    {                                                                                \
+        .id = RONDO_OP_NAME(OP, op_name), .opset_min = (first), .opset_max = (last), \
+        .input_min = 2, .input_max = 3, .output_min = 1, .output_max = 1,            \
+        .flags = RONDO__OP_NATIVE_HALF, .capture = RONDO__CAPTURE_YES,               \
+        .attributes = (attribute_list), .infer = (infer_function),                   \
+        .half = {HALF_STAYS, HALF_PLAIN, HALF_QUANTISED}, .compute = __VA_ARGS__     \
+    }
+
 const rondo__op_def rondo__op_table_quantize[] = {
-    RONDO_OP_ENTRY("QuantizeLinear", 10, 22, 2, 3, 1, 1, quantize_attributes, infer_quantize,
-                   compute_quantize),
-    RONDO_OP_ENTRY("QuantizeLinear", 23, 28, 2, 3, 1, 1, quantize_23_attributes, infer_quantize,
-                   compute_quantize),
-    RONDO_OP_ENTRY("DequantizeLinear", 10, 22, 2, 3, 1, 1, dequantize_attributes, infer_dequantize,
-                   compute_dequantize),
-    RONDO_OP_ENTRY("DequantizeLinear", 23, 28, 2, 3, 1, 1, dequantize_23_attributes,
-                   infer_dequantize, compute_dequantize),
-    RONDO_OP_ENTRY("DynamicQuantizeLinear", 11, 28, 1, 1, 3, 3, no_attributes, infer_dynamic,
-                   compute_dynamic),
+    ENTRY(QuantizeLinear, 10, 22, quantize_attributes, infer_quantize, compute_quantize,
+          .narrow = RONDO__INPUT_1 | RONDO__INPUT_2, .makes_narrow = true),
+    ENTRY(QuantizeLinear, 23, 28, quantize_23_attributes, infer_quantize, compute_quantize,
+          .narrow = RONDO__INPUT_1 | RONDO__INPUT_2, .makes_narrow = true),
+    ENTRY(DequantizeLinear, 10, 22, dequantize_attributes, infer_dequantize, compute_dequantize,
+          .narrow = RONDO__INPUT_0 | RONDO__INPUT_1 | RONDO__INPUT_2),
+    ENTRY(DequantizeLinear, 23, 28, dequantize_23_attributes, infer_dequantize, compute_dequantize,
+          .narrow = RONDO__INPUT_0 | RONDO__INPUT_1 | RONDO__INPUT_2),
+    RONDO_OP_ENTRY(DynamicQuantizeLinear, 11, 28, 1, 1, 3, 3, no_attributes, infer_dynamic,
+                   compute_dynamic, .half = {HALF_STAYS | HALF_TRACED, HALF_FINE, HALF_QUANTISED}),
     {.name = NULL},
 };

@@ -62,8 +62,7 @@ static const char *const quantize_lstm_attributes[] = {
 
 const rondo__op_def rondo__op_table_quantize_lstm[] = {
     {
-        .domain = "com.microsoft",
-        .name = "DynamicQuantizeLSTM",
+        .id = RONDO_OP_NAME(MS, DynamicQuantizeLSTM),
         .opset_min = 1,
         .opset_max = 1,
         .input_min = 3,
@@ -75,6 +74,7 @@ const rondo__op_def rondo__op_table_quantize_lstm[] = {
         .attributes = quantize_lstm_attributes,
         .infer = infer_quantize_lstm,
         .compute = compute_quantize_lstm,
+        .half = {HALF_STAYS, HALF_PLAIN, HALF_QUANTISED},
     },
     {0},
 };

@@ -69,10 +69,10 @@ typedef struct recurrence {
 } recurrence;
 
 static cell_kind get_kind(const rondo__op *op) {
-    switch (op->def->name[0]) {
-        case 'L':
+    switch (op->def->id) {
+        case RONDO__OP_LSTM:
             return CELL_LSTM;
-        case 'G':
+        case RONDO__OP_GRU:
             return CELL_GRU;
         default:
             return CELL_RNN;
@@ -502,8 +502,11 @@ static const char *const gru_attributes[] = {COMMON_ATTRIBUTES, "linear_before_r
 static const char *const lstm_attributes[] = {COMMON_ATTRIBUTES, "input_forget", NULL};
 
 const rondo__op_def rondo__op_table_recurrent[] = {
-    RONDO_OP_ENTRY("RNN", 7, 28, 3, 6, 0, 2, rnn_attributes, infer_recurrent, compute_recurrent),
-    RONDO_OP_ENTRY("GRU", 7, 28, 3, 6, 0, 2, gru_attributes, infer_recurrent, compute_recurrent),
-    RONDO_OP_ENTRY("LSTM", 7, 28, 3, 8, 0, 3, lstm_attributes, infer_recurrent, compute_recurrent),
+    RONDO_OP_ENTRY(RNN, 7, 28, 3, 6, 0, 2, rnn_attributes, infer_recurrent, compute_recurrent,
+                   .weights = 1, .half.kind = HALF_BOUNDED),
+    RONDO_OP_ENTRY(GRU, 7, 28, 3, 6, 0, 2, gru_attributes, infer_recurrent, compute_recurrent,
+                   .weights = 1, .half.kind = HALF_BOUNDED),
+    RONDO_OP_ENTRY(LSTM, 7, 28, 3, 8, 0, 3, lstm_attributes, infer_recurrent, compute_recurrent,
+                   .weights = 1, .half.kind = HALF_BOUNDED),
     {.name = NULL},
 };

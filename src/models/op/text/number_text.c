@@ -39,11 +39,15 @@ static int write_real(double value, bool is_double, char *buffer, size_t bytes) 
     return snprintf(buffer, bytes, "%.*f", (int)(decimals > 0 ? decimals : 0), value);
 }
 
+static bool is_narrow_float(rondo_dtype dtype) {
+    return rondo__dtype_is_narrow(dtype) && !rondo__dtype_is_narrow_integer(dtype);
+}
+
 static int write_number(const rondo_tensor *tensor, int64_t index, char *buffer, size_t bytes) {
     if (tensor->dtype == RONDO_DTYPE_U64) {
         return snprintf(buffer, bytes, "%" PRIu64, ((const uint64_t *)tensor->data)[index]);
     }
-    if (!rondo__dtype_is_float(tensor->dtype)) {
+    if (!rondo__dtype_is_float(tensor->dtype) && !is_narrow_float(tensor->dtype)) {
         return snprintf(buffer, bytes, "%" PRId64, rondo__tensor_get_int(tensor, index));
     }
     double value = rondo__tensor_get_number(tensor, index);
@@ -111,7 +115,8 @@ static float read_odd_float(const char *text, char **out_end) {
 
 // Whole numbers keep all 64 bits; anything else goes through a double, or for narrow floats through
 // a float.
-static bool read_number(const char *text, rondo_dtype dtype, void *out_element) {
+static bool read_number(const char *text, rondo_dtype dtype, const rondo__narrow_rule *rule,
+                        void *out_element) {
     char *end = NULL;
     errno = 0;
     if (dtype == RONDO_DTYPE_U64 && text[0] != '-') {
@@ -124,7 +129,7 @@ static bool read_number(const char *text, rondo_dtype dtype, void *out_element) 
         long long whole = strtoll(text, &end, 10);
         if (*end == '\0' && errno == 0) {
             int64_t value = whole;
-            rondo__convert_elements(RONDO_DTYPE_I64, &value, dtype, out_element, 1);
+            rondo__convert_elements_by(RONDO_DTYPE_I64, &value, dtype, out_element, 1, rule);
             return true;
         }
     }
@@ -133,9 +138,9 @@ static bool read_number(const char *text, rondo_dtype dtype, void *out_element) 
         *(float *)out_element = strtof(text, &end);
         return *end == '\0';
     }
-    if (dtype == RONDO_DTYPE_F16 || dtype == RONDO_DTYPE_BF16) {
+    if (dtype == RONDO_DTYPE_F16 || dtype == RONDO_DTYPE_BF16 || is_narrow_float(dtype)) {
         const float value = read_odd_float(text, &end);
-        rondo__convert_elements(RONDO_DTYPE_F32, &value, dtype, out_element, 1);
+        rondo__convert_elements_by(RONDO_DTYPE_F32, &value, dtype, out_element, 1, rule);
         return *end == '\0';
     }
     double value = strtod(text, &end);
@@ -144,12 +149,13 @@ static bool read_number(const char *text, rondo_dtype dtype, void *out_element) 
 }
 
 static rondo_status read_numbers(const rondo__compute *compute, const rondo_string *input,
-                                 rondo_dtype dtype, void *output, int64_t count) {
+                                 rondo_dtype dtype, const rondo__narrow_rule *rule, void *output,
+                                 int64_t count) {
     size_t bytes = rondo_dtype_get_bytes(dtype);
     for (int64_t i = 0; i < count; ++i) {
         char buffer[NUMBER_MAX];
         if (!trim(&input[i], buffer) ||
-            !read_number(buffer, dtype, (char *)output + (size_t)i * bytes)) {
+            !read_number(buffer, dtype, rule, (char *)output + (size_t)i * bytes)) {
             return RONDO_OP_FAIL(compute->op, BAD_DATA, "element %lld, \"%.*s\", is no number",
                                  (long long)i, (int)(input[i].size < 40 ? input[i].size : 40),
                                  input[i].size > 0 ? input[i].data : "");
@@ -160,7 +166,7 @@ static rondo_status read_numbers(const rondo__compute *compute, const rondo_stri
 
 // ---- both -------------------------------------------------------------------------------------
 
-rondo_status rondo__op_cast_strings(rondo__compute *compute) {
+rondo_status rondo__op_cast_strings(rondo__compute *compute, const rondo__narrow_rule *rule) {
     const rondo_tensor *input = compute->inputs[0];
     rondo_dtype dtype = compute->inferred[0].dtype;
     int64_t count = rondo_shape_get_count(&input->shape);
@@ -178,7 +184,7 @@ rondo_status rondo__op_cast_strings(rondo__compute *compute) {
     locale_t before = uselocale(plain);
     rondo_status status = dtype == RONDO_DTYPE_STRING
                               ? write_numbers(compute, input, output, count)
-                              : read_numbers(compute, input->data, dtype, output, count);
+                              : read_numbers(compute, input->data, dtype, rule, output, count);
     (void)uselocale(before);
     freelocale(plain);
     return status;

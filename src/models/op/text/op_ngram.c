@@ -276,8 +276,7 @@ static const char *const ngram_attributes[] = {
 
 const rondo__op_def rondo__op_table_ngram[] = {
     {
-        .domain = "",
-        .name = "TfIdfVectorizer",
+        .id = RONDO_OP_NAME(OP, TfIdfVectorizer),
         .opset_min = 9,
         .opset_max = RONDO_OP_OPSET_MAX,
         .input_min = 1,
@@ -289,6 +288,7 @@ const rondo__op_def rondo__op_table_ngram[] = {
         .infer = infer_ngram,
         .compute = compute_ngram,
         .check = check_ngram,
+        .strings = RONDO__INPUT_0,
     },
     {0},
 };

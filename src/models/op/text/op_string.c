@@ -357,20 +357,22 @@ static const char *const split_attributes[] = {"delimiter", "maxsplit", NULL};
 static const char *const normalizer_attributes[] = {"case_change_action", "is_case_sensitive",
                                                     "locale", "stopwords", NULL};
 
-#define ENTRY(op, first, inputs, outputs, attribute_list, infer_function, compute_function, \
-              check_function)                                                               \
-    {                                                                                       \
-        .domain = "", .name = op, .opset_min = first, .opset_max = RONDO_OP_OPSET_MAX,      \
-        .input_min = inputs, .input_max = inputs, .output_min = 1, .output_max = outputs,   \
-        .attributes = attribute_list, .infer = infer_function, .compute = compute_function, \
-        .check = check_function,                                                            \
+#define ENTRY(op, first, inputs, outputs, attribute_list, infer_function, compute_function, ...) \
+    {                                                                                            \
+        .id = RONDO_OP_NAME(OP, op), .opset_min = first, .opset_max = RONDO_OP_OPSET_MAX,        \
+        .input_min = inputs, .input_max = inputs, .output_min = 1, .output_max = outputs,        \
+        .attributes = attribute_list, .infer = infer_function, .compute = compute_function,      \
+        .check = __VA_ARGS__,                                                                    \
     }
 
 const rondo__op_def rondo__op_table_string[] = {
-    ENTRY("RegexFullMatch", 20, 1, 1, regex_attributes, infer_regex, compute_regex, check_regex),
-    ENTRY("StringConcat", 20, 2, 1, no_attributes, infer_concat, compute_concat, NULL),
-    ENTRY("StringNormalizer", 10, 1, 1, normalizer_attributes, infer_normalizer, compute_normalizer,
-          check_normalizer),
-    ENTRY("StringSplit", 20, 1, 2, split_attributes, infer_split, compute_split, NULL),
+    ENTRY(RegexFullMatch, 20, 1, 1, regex_attributes, infer_regex, compute_regex, check_regex,
+          .strings = RONDO__INPUT_0),
+    ENTRY(StringConcat, 20, 2, 1, no_attributes, infer_concat, compute_concat, NULL,
+          .strings = RONDO__INPUT_0 | RONDO__INPUT_1),
+    ENTRY(StringNormalizer, 10, 1, 1, normalizer_attributes, infer_normalizer, compute_normalizer,
+          check_normalizer, .strings = RONDO__INPUT_0),
+    ENTRY(StringSplit, 20, 1, 2, split_attributes, infer_split, compute_split, NULL,
+          .strings = RONDO__INPUT_0),
     {0},
 };

@@ -3,7 +3,7 @@
 //
 // The work has three parts: rules (half_rules.c) decide for each node, the pass (pass_half.c)
 // rewrites the program by those decisions, and constants (half_constants.c) are rounded once for
-// all plans of an executor. The rules are a table; to keep another op in f32, add a line there.
+// all plans of an executor. What f16 does to an op stands in the op's row (op/half_rule.h).
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_PROGRAM_HALF_HALF_PASS_H
 #define RONDO_PROGRAM_HALF_HALF_PASS_H

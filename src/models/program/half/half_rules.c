@@ -4,7 +4,7 @@
 // care: weights and activations lie near 1, and kernels add up in f32. What does care is found by
 // what ops do, not by running them:
 //
-//   1. Ops of the table (half_table.c) (Pow, Exp, Log, quantisation, boxes ...) stay.
+//   1. Ops whose row says so (Pow, Exp, Log, quantisation, boxes ...) stay.
 //   2. Constants that f16 cannot hold keep their user.
 //   3. What follows is decided by the class of a value, which says what f16 would do to it:
 //
@@ -36,7 +36,6 @@
 #include "base/memory.h"
 #include "op/draws.h"
 #include "program/edit.h"
-#include "program/half/half_table.h"
 #include "program/passes/match.h"
 #include "program/shapes/specialise.h"
 #include "tensor/elements.h"
@@ -69,6 +68,19 @@ static const char move_reason[] = "it moves f32 values to ops that stay in f32";
 static const char asked_reason[] = "asked for by keep_f32";
 
 // ---- what is known of a node ------------------------------------------------------------------
+
+// The rule of the node's op; ops that only move values or work by element carry classes on, others
+// have no rule of their own.
+static const rondo__half_rule *find_rule(const rondo__node *node) {
+    static const rondo__half_rule carrier = {HALF_CARRIES, HALF_PLAIN, NULL};
+    const uint32_t carrying = RONDO__OP_ELEMENTWISE | RONDO__OP_VIEW | RONDO__OP_NATIVE_HALF;
+    const rondo__op_def *def = node->op.def;
+    return def->half.kind == 0 && (def->flags & carrying) != 0 ? &carrier : &def->half;
+}
+
+bool rondo__half_is_fixed_input(const rondo__node *node, size_t input) {
+    return input < 32 && (node->op.def->wide_inputs >> input & 1u) != 0;
+}
 
 typedef struct analysis {
     const rondo_program *program;
@@ -165,7 +177,7 @@ static int64_t count_summed(const rondo_program *program, const rondo__node *nod
     }
     const int64_t outputs = rondo_shape_get_count(&y);
     int64_t longest = outputs > 0 ? rondo_shape_get_count(&x) / outputs : 0;
-    if (strcmp(node->op.def->name, "CumSum") == 0) {
+    if (rondo__node_is(node, RONDO__OP_CumSum)) {
         for (int32_t d = 0; d < x.rank; ++d) {
             longest = x.extent[d] > longest ? x.extent[d] : longest;
         }
@@ -201,23 +213,20 @@ static const char *judge_cast(const rondo_program *program, const rondo__node *n
 
 // ---- constants --------------------------------------------------------------------------------
 
-static bool is_named(const rondo__node *node, const char *name) {
-    return strcmp(node->op.def->name, name) == 0;
-}
-
 // A stand-in for infinity may become 65504 where it is chosen, compared or added, not as a factor.
 static bool takes_infinity(const rondo__node *node) {
-    return is_move(node) || is_named(node, "Where") || is_named(node, "Add") ||
-           is_named(node, "Sub") || is_named(node, "Max") || is_named(node, "Min") ||
-           is_named(node, "Clip");
+    return is_move(node) || rondo__node_is(node, RONDO__OP_Where) ||
+           rondo__node_is(node, RONDO__OP_Add) || rondo__node_is(node, RONDO__OP_Sub) ||
+           rondo__node_is(node, RONDO__OP_Max) || rondo__node_is(node, RONDO__OP_Min) ||
+           rondo__node_is(node, RONDO__OP_Clip);
 }
 
 // Why a constant with these traits, input `input`, keeps its user in f32, and the class of the
 // results then.
 static const char *judge_constant(const rondo__node *node, const rondo__half_rule *r, size_t input,
                                   uint32_t traits, uint8_t *out_class) {
-    const bool is_factor = is_named(node, "Mul");
-    const bool is_divisor = is_named(node, "Div") && input == 1;
+    const bool is_factor = rondo__node_is(node, RONDO__OP_Mul);
+    const bool is_divisor = rondo__node_is(node, RONDO__OP_Div) && input == 1;
     const bool is_weight = (r->kind & HALF_PRODUCT) != 0 && input == 1;
     const bool is_operand = (node->op.def->flags & RONDO__OP_ELEMENTWISE) != 0 || is_move(node);
     if ((traits & RONDO__HALF_OVERFLOWS) != 0) {
@@ -252,10 +261,11 @@ static int32_t find_other_term(const analysis *a, int32_t value) {
         }
         const rondo__node *node = &a->program->nodes[user];
         const int32_t other = get_input(node, get_input(node, 0) == value ? 1 : 0);
-        if (is_named(node, "Add") && !is_constant(a->program, other)) {
+        if (rondo__node_is(node, RONDO__OP_Add) && !is_constant(a->program, other)) {
             return other;
         }
-        if (!is_named(node, "Add") && (!is_move(node) || get_input(node, 0) != value)) {
+        if (!rondo__node_is(node, RONDO__OP_Add) &&
+            (!is_move(node) || get_input(node, 0) != value)) {
             return RONDO__VALUE_NONE;
         }
         value = node->outputs[0];
@@ -263,8 +273,9 @@ static int32_t find_other_term(const analysis *a, int32_t value) {
 }
 
 static bool has_tiny_factor(const analysis *a, const rondo__node *node) {
-    const bool is_product = (rondo__half_find_rule(node)->kind & HALF_PRODUCT) != 0;
-    for (size_t i = is_product ? 1 : 0; i < 2 && (is_product || is_named(node, "Mul")); ++i) {
+    const bool is_product = (find_rule(node)->kind & HALF_PRODUCT) != 0;
+    for (size_t i = is_product ? 1 : 0;
+         i < 2 && (is_product || rondo__node_is(node, RONDO__OP_Mul)); ++i) {
         const int32_t value = get_input(node, i);
         if (is_single(a->program, value) && is_constant(a->program, value) &&
             (rondo__half_get_traits(a->cache, &a->program->values[value].constant) &
@@ -284,8 +295,8 @@ static bool is_lost_term(const analysis *a, const rondo__node *node) {
     while (is_lost && other >= 0 && a->program->values[other].producer >= 0) {
         const rondo__node *maker = &a->program->nodes[a->program->values[other].producer];
         const bool is_biased =
-            is_named(maker, "Add") && (is_constant(a->program, maker->inputs[0]) ||
-                                       is_constant(a->program, maker->inputs[1]));
+            rondo__node_is(maker, RONDO__OP_Add) && (is_constant(a->program, maker->inputs[0]) ||
+                                                     is_constant(a->program, maker->inputs[1]));
         is_lost = !has_tiny_factor(a, maker);
         other = is_biased        ? maker->inputs[is_constant(a->program, maker->inputs[0]) ? 1 : 0]
                 : is_move(maker) ? get_input(maker, 0)
@@ -298,8 +309,8 @@ static bool is_lost_term(const analysis *a, const rondo__node *node) {
 static bool is_bias(const analysis *a, const rondo__node *node, size_t input) {
     const int32_t other = get_input(node, 1 - input);
     const int32_t maker = other >= 0 ? a->program->values[other].producer : -1;
-    return is_named(node, "Add") && maker >= 0 &&
-           (rondo__half_find_rule(&a->program->nodes[maker])->kind & HALF_PRODUCT) != 0;
+    return rondo__node_is(node, RONDO__OP_Add) && maker >= 0 &&
+           (find_rule(&a->program->nodes[maker])->kind & HALF_PRODUCT) != 0;
 }
 
 static const char *judge_constants(const analysis *a, const rondo__node *node,
@@ -307,7 +318,7 @@ static const char *judge_constants(const analysis *a, const rondo__node *node,
     static const char *const bounds[] = {"min", "max"};  // of Clip, before they became inputs
     const char *reason = NULL;
     const bool is_lost = is_lost_term(a, node);
-    for (size_t i = 0; i < 2 && is_named(node, "Clip"); ++i) {
+    for (size_t i = 0; i < 2 && rondo__node_is(node, RONDO__OP_Clip); ++i) {
         uint8_t result = HALF_PLAIN;
         float bound = rondo__op_get_float(&node->op, bounds[i], 0.0f);
         const rondo_tensor scalar = {.dtype = RONDO_DTYPE_F32, .data = &bound};
@@ -338,7 +349,8 @@ static const char *judge_constants(const analysis *a, const rondo__node *node,
 
 // A standard deviation above 4096 means values of which some are beyond 65504.
 static bool expects_wide(const rondo_program *program, const rondo__node *node) {
-    if (!is_named(node, "BatchNormalization") || node->input_count < 5 || get_input(node, 4) < 0) {
+    if (!rondo__node_is(node, RONDO__OP_BatchNormalization) || node->input_count < 5 ||
+        get_input(node, 4) < 0) {
         return false;
     }
     const rondo_tensor *variance = &program->values[get_input(node, 4)].constant;
@@ -353,15 +365,15 @@ static bool expects_wide(const rondo_program *program, const rondo__node *node) 
 // The table's verdict on a node, before values are looked at.
 static const char *judge_op(const analysis *a, size_t n, uint8_t *out_class, uint32_t *out_kind) {
     const rondo__node *node = &a->program->nodes[n];
-    const rondo__half_rule *r = rondo__half_find_rule(node);
+    const rondo__half_rule *r = find_rule(node);
     *out_kind = r->kind;
     *out_class = HALF_PLAIN;
-    if (is_named(node, "Cast") || is_named(node, "CastLike")) {
+    if (rondo__node_is(node, RONDO__OP_Cast) || rondo__node_is(node, RONDO__OP_CastLike)) {
         return judge_cast(a->program, node, out_class, out_kind);
     }
     if ((r->kind & HALF_STAYS) != 0) {
         *out_class = r->result;
-        if (is_named(node, "Pow") && get_input(node, 1) >= 0) {
+        if (rondo__node_is(node, RONDO__OP_Pow) && get_input(node, 1) >= 0) {
             float exponent = 2.0f;
             const bool is_root = rondo__match_scalar(a->program, get_input(node, 1), &exponent) &&
                                  exponent <= 1.0f && exponent >= -1.0f;
@@ -373,11 +385,11 @@ static const char *judge_op(const analysis *a, size_t n, uint8_t *out_class, uin
         *out_class = r->result;
         return r->reason;
     }
-    if (is_named(node, "Mul") && get_input(node, 0) == get_input(node, 1)) {
+    if (rondo__node_is(node, RONDO__OP_Mul) && get_input(node, 0) == get_input(node, 1)) {
         *out_class = HALF_WIDE;
         return square_reason;
     }
-    if (is_named(node, "OneHot") && is_single(a->program, get_input(node, 0))) {
+    if (rondo__node_is(node, RONDO__OP_OneHot) && is_single(a->program, get_input(node, 0))) {
         *out_kind |= HALF_TRACED;
         return HALF_COUNTED;
     }
@@ -427,8 +439,9 @@ static void trace_back(analysis *a) {
         uint32_t kind;
         const char *reason = judge_op(a, n, &result, &kind);
         if ((kind & HALF_TRACED) != 0 && reason != NULL) {
-            const bool is_fine =
-                is_named(node, "Log") || is_named(node, "Sqrt") || is_named(node, "ReduceLogSum");
+            const bool is_fine = rondo__node_is(node, RONDO__OP_Log) ||
+                                 rondo__node_is(node, RONDO__OP_Sqrt) ||
+                                 rondo__node_is(node, RONDO__OP_ReduceLogSum);
             want_inputs(a, node,
                         reason == variance_reason ? HALF_WIDE
                         : is_fine                 ? HALF_FINE
@@ -447,9 +460,9 @@ static void trace_back(analysis *a) {
         }
         // Probabilities, whose logarithm is taken, are small; what they are made of is not.
         const bool carries = (kind & HALF_CARRIES) != 0;
-        const bool is_source =
-            (how == HALF_FINE && (is_named(node, "Softmax") || is_named(node, "Sigmoid"))) ||
-            (how == HALF_WIDE && !carries);
+        const bool is_source = (how == HALF_FINE && (rondo__node_is(node, RONDO__OP_Softmax) ||
+                                                     rondo__node_is(node, RONDO__OP_Sigmoid))) ||
+                               (how == HALF_WIDE && !carries);
         if (!carries && !is_source) {
             continue;
         }
@@ -495,14 +508,14 @@ static uint8_t get_class(const analysis *a, int32_t value) {
 
 // A quotient of two values of which the divisor is no ordinary one is ordinary: x / root, e / sum.
 static bool is_quotient(const analysis *a, const rondo__node *node) {
-    return is_named(node, "Div") && get_class(a, get_input(node, 1)) != HALF_PLAIN &&
+    return rondo__node_is(node, RONDO__OP_Div) && get_class(a, get_input(node, 1)) != HALF_PLAIN &&
            !is_constant(a->program, get_input(node, 0)) &&
            get_class(a, get_input(node, 0)) != HALF_EXACT;
 }
 
 // A factor that brings a sum back (1 / 512), or a divisor (512).
 static bool is_scaled_back(const analysis *a, const rondo__node *node) {
-    for (size_t i = 0; i < 2 && is_named(node, "Mul"); ++i) {
+    for (size_t i = 0; i < 2 && rondo__node_is(node, RONDO__OP_Mul); ++i) {
         const int32_t value = get_input(node, i);
         if (is_single(a->program, value) && is_constant(a->program, value)) {
             const rondo_tensor *factor = &a->program->values[value].constant;
@@ -510,7 +523,8 @@ static bool is_scaled_back(const analysis *a, const rondo__node *node) {
         }
     }
     float divisor;
-    return is_named(node, "Div") && rondo__match_scalar(a->program, get_input(node, 1), &divisor) &&
+    return rondo__node_is(node, RONDO__OP_Div) &&
+           rondo__match_scalar(a->program, get_input(node, 1), &divisor) &&
            (divisor >= 64.0f || divisor <= -64.0f);
 }
 
@@ -524,8 +538,8 @@ static const char *judge_classes(const analysis *a, const rondo__node *node, uin
     if (in.strongest == HALF_WIDE) {
         const bool is_back = (kind & HALF_BOUNDED) != 0 || is_quotient(a, node);
         const bool is_inverse =
-            is_named(node, "Reciprocal") ||
-            (is_named(node, "Div") && is_constant(a->program, get_input(node, 0)));
+            rondo__node_is(node, RONDO__OP_Reciprocal) ||
+            (rondo__node_is(node, RONDO__OP_Div) && is_constant(a->program, get_input(node, 0)));
         *out_class = is_back                                 ? HALF_PLAIN
                      : is_inverse || is_scaled_back(a, node) ? HALF_FINE
                                                              : HALF_WIDE;
@@ -554,7 +568,7 @@ static void set_results(analysis *a, const rondo__node *node, uint8_t result) {
 
 // Sums of products of quantised numbers are wide before a Cast makes them f32, also after moves.
 static void pass_by(analysis *a, const rondo__node *node) {
-    const uint32_t kind = rondo__half_find_rule(node)->kind;
+    const uint32_t kind = find_rule(node)->kind;
     const bool is_wide =
         (kind & HALF_CARRIES) != 0 && look_at_inputs(a, node).strongest == HALF_WIDE;
     for (size_t i = 0; i < node->output_count; ++i) {
@@ -625,8 +639,7 @@ static void decide_node(analysis *a, size_t n, rondo__tensor_info *infos) {
     uint8_t by_inputs;
     uint32_t kind;
     const char *op_reason = judge_op(a, n, &own, &kind);
-    const char *constant_reason =
-        judge_constants(a, node, rondo__half_find_rule(node), &by_constant);
+    const char *constant_reason = judge_constants(a, node, find_rule(node), &by_constant);
     const char *input_reason = judge_classes(a, node, kind, &by_inputs);
     if (op_reason != NULL) {
         decision->reason = op_reason;

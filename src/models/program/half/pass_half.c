@@ -113,7 +113,8 @@ static rondo_status infer_outputs(const rondo_program *program, const rondo__nod
 // The node makes f16 forms; f32 forms are casts of them, and die when nobody reads them.
 static rondo_status convert_outputs(halving *h, size_t n) {
     rondo__node *node = &h->program->nodes[n];
-    if (rondo__node_is(node, "", "Cast") && rondo__op_get_int(&node->op, "to", 0) == ONNX_FLOAT) {
+    if (rondo__node_is(node, RONDO__OP_Cast) &&
+        rondo__op_get_int(&node->op, "to", 0) == ONNX_FLOAT) {
         RETURN_IF_ERROR(rondo__op_set_int(&node->op, "to", ONNX_FLOAT16));
     }
     rondo__tensor_info *infos =

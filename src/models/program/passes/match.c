@@ -49,7 +49,7 @@ static bool match_clip(const rondo_program *program, const rondo__node *node, fl
 // A rondo.Elementwise of one op without numbers and one input, as the passes that name patterns and
 // the one for f16 make it.
 static bool match_single_elementwise(const rondo__node *node, rondo__scalar_op *out_op) {
-    if (!rondo__node_is(node, "rondo", "Elementwise") || node->input_count != 1) {
+    if (!rondo__node_is(node, RONDO__FUSED_Elementwise) || node->input_count != 1) {
         return false;
     }
     const rondo__attribute *ops = rondo__op_find(&node->op, "ops");
@@ -63,7 +63,7 @@ static bool match_single_elementwise(const rondo__node *node, rondo__scalar_op *
 
 // Those, and ONNX's Gelu, which is one of two.
 static bool match_named(const rondo__node *node, rondo__scalar_op *out_op) {
-    if (rondo__node_is(node, "", "Gelu")) {
+    if (rondo__node_is(node, RONDO__OP_Gelu)) {
         const char *approximate = rondo__op_get_string(&node->op, "approximate", "none");
         *out_op = strcmp(approximate, "none") != 0 ? RONDO__SCALAR_GeluTanh : RONDO__SCALAR_Gelu;
         return true;
@@ -82,33 +82,29 @@ bool rondo__match_activation(const rondo_program *program, const rondo__node *no
                                                             : RONDO__ACTIVATION_SILU;
         return true;
     }
-    if (node->op.def->domain[0] != '\0') {
-        return false;
-    }
-    const char *name = node->op.def->name;
-    static const struct {
-        const char *name;
-        rondo__activation activation;
-    } plain[] = {{"Relu", RONDO__ACTIVATION_RELU},
-                 {"Sigmoid", RONDO__ACTIVATION_SIGMOID},
-                 {"Tanh", RONDO__ACTIVATION_TANH},
-                 {"HardSwish", RONDO__ACTIVATION_HARD_SWISH}};
-    for (size_t i = 0; i < sizeof plain / sizeof plain[0]; ++i) {
-        if (strcmp(name, plain[i].name) == 0) {
-            *out_activation = plain[i].activation;
+    switch (node->op.def->id) {
+        case RONDO__OP_Relu:
+            *out_activation = RONDO__ACTIVATION_RELU;
             return true;
-        }
+        case RONDO__OP_Sigmoid:
+            *out_activation = RONDO__ACTIVATION_SIGMOID;
+            return true;
+        case RONDO__OP_Tanh:
+            *out_activation = RONDO__ACTIVATION_TANH;
+            return true;
+        case RONDO__OP_HardSwish:
+            *out_activation = RONDO__ACTIVATION_HARD_SWISH;
+            return true;
+        case RONDO__OP_LeakyRelu:
+            *out_activation = RONDO__ACTIVATION_LEAKY_RELU;
+            *out_alpha = rondo__op_get_float(&node->op, "alpha", 0.01f);
+            return true;
+        case RONDO__OP_Clip:
+            *out_activation = RONDO__ACTIVATION_CLIP;
+            return match_clip(program, node, out_alpha, out_beta);
+        default:
+            return false;
     }
-    if (strcmp(name, "LeakyRelu") == 0) {
-        *out_activation = RONDO__ACTIVATION_LEAKY_RELU;
-        *out_alpha = rondo__op_get_float(&node->op, "alpha", 0.01f);
-        return true;
-    }
-    if (strcmp(name, "Clip") == 0) {
-        *out_activation = RONDO__ACTIVATION_CLIP;
-        return match_clip(program, node, out_alpha, out_beta);
-    }
-    return false;
 }
 
 const char *rondo__match_activation_name(rondo__activation activation) {
@@ -122,7 +118,7 @@ const char *rondo__match_activation_name(rondo__activation activation) {
 
 const char *rondo__match_scalar_name(rondo__scalar_op op) {
     static const char *const names[] = {
-#define RONDO_SCALAR_OP_NAME(name, operands) #name,
+#define RONDO_SCALAR_OP_NAME(name, operands, op) #name,
         RONDO_SCALAR_OP_MAP(RONDO_SCALAR_OP_NAME)
 #undef RONDO_SCALAR_OP_NAME
     };
@@ -130,19 +126,19 @@ const char *rondo__match_scalar_name(rondo__scalar_op op) {
 }
 
 // Two operands of which one is a scalar constant become one operand with numbers.
-static bool match_affine(const char *name, bool is_constant_first, float c, float *out_alpha,
+static bool match_affine(rondo__op_id op, bool is_constant_first, float c, float *out_alpha,
                          float *out_beta) {
-    if (strcmp(name, "Add") == 0) {
+    if (op == RONDO__OP_Add) {
         *out_alpha = 1.0f;
         *out_beta = c;
         return true;
     }
-    if (strcmp(name, "Mul") == 0) {
+    if (op == RONDO__OP_Mul) {
         *out_alpha = c;
         *out_beta = -0.0f;  // which leaves the sign of a zero as it is
         return true;
     }
-    if (strcmp(name, "Sub") == 0) {
+    if (op == RONDO__OP_Sub) {
         *out_alpha = is_constant_first ? -1.0f : 1.0f;
         *out_beta = is_constant_first ? c : -c;
         return true;
@@ -160,32 +156,24 @@ bool rondo__match_scalar_op(const rondo_program *program, const rondo__node *nod
     if (match_named(node, out_op)) {
         return true;
     }
-    if (node->op.def->domain[0] != '\0' || node->output_count != 1) {
+    const rondo__op_id id = node->op.def->id;
+    const int scalar = rondo__scalar_op_of(id);
+    if (scalar < 0 || node->output_count != 1) {
         return false;
     }
-    const char *name = node->op.def->name;
-    if (strcmp(name, "Clip") == 0) {
-        *out_op = RONDO__SCALAR_Clip;
+    *out_op = (rondo__scalar_op)scalar;
+    if (id == RONDO__OP_Clip) {
         return match_clip(program, node, out_alpha, out_beta);
     }
-    int parsed = rondo__scalar_op_parse(name);
-    if (parsed < 0) {
-        return false;
-    }
-    *out_op = (rondo__scalar_op)parsed;
     int operands = rondo__scalar_op_get_operand_count(*out_op);
     if (operands == 1) {
-        static const struct {
-            const char *name;
-            float alpha;
-            float beta;
-        } defaults[] = {
-            {"LeakyRelu", 0.01f, 0.0f}, {"Elu", 1.0f, 0.0f}, {"HardSigmoid", 0.2f, 0.5f}};
-        for (size_t i = 0; i < sizeof defaults / sizeof defaults[0]; ++i) {
-            if (strcmp(name, defaults[i].name) == 0) {
-                *out_alpha = rondo__op_get_float(&node->op, "alpha", defaults[i].alpha);
-                *out_beta = rondo__op_get_float(&node->op, "beta", defaults[i].beta);
-            }
+        if (id == RONDO__OP_LeakyRelu || id == RONDO__OP_Elu || id == RONDO__OP_HardSigmoid) {
+            const float alpha = id == RONDO__OP_LeakyRelu ? 0.01f
+                                : id == RONDO__OP_Elu     ? 1.0f
+                                                          : 0.2f;
+            *out_alpha = rondo__op_get_float(&node->op, "alpha", alpha);
+            *out_beta =
+                rondo__op_get_float(&node->op, "beta", id == RONDO__OP_HardSigmoid ? 0.5f : 0.0f);
         }
         return node->input_count == 1;
     }
@@ -202,7 +190,7 @@ bool rondo__match_scalar_op(const rondo_program *program, const rondo__node *nod
             rondo__value_get_shape(&program->values[node->inputs[1 - k]], &mine) &&
             rondo__value_get_shape(&program->values[node->outputs[0]], &result) &&
             rondo_shape_is_equal(&mine, &result) &&
-            match_affine(name, k == 0, c, out_alpha, out_beta)) {
+            match_affine(id, k == 0, c, out_alpha, out_beta)) {
             *out_op = RONDO__SCALAR_Affine;
             *out_first = 1 - k;
             return true;

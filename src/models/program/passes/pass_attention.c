@@ -40,11 +40,10 @@ static bool get_shape(const pattern *p, int32_t value, rondo_shape *out_shape) {
     return rondo__value_get_shape(&p->program->values[value], out_shape);
 }
 
-// The node that makes `value` for nobody else and is an op of that name; -1 otherwise.
-static int32_t get_maker(const pattern *p, int32_t value, const char *domain, const char *name) {
+// The node that makes `value` for nobody else and is this op; -1 otherwise.
+static int32_t get_maker(const pattern *p, int32_t value, rondo__op_id op) {
     const int32_t maker = p->program->values[value].producer;
-    const bool is_it = maker >= 0 && !p->remove[maker] &&
-                       rondo__node_is(get_node(p, maker), domain, name) &&
+    const bool is_it = maker >= 0 && !p->remove[maker] && rondo__node_is(get_node(p, maker), op) &&
                        rondo__uses_get_single(p->uses, value) >= 0;
     return is_it ? maker : -1;
 }
@@ -58,13 +57,13 @@ static bool is_bare(const rondo__node *product) {
 
 // Finds the scores' product above the softmax, and the mask.
 static bool match_scores(pattern *p, int32_t value) {
-    p->add = get_maker(p, value, "", "Add");
+    p->add = get_maker(p, value, RONDO__OP_Add);
     p->mask = RONDO__VALUE_NONE;
     if (p->add >= 0) {
         const rondo__node *add = get_node(p, p->add);
         rondo_shape sum, scores;
         for (int i = 0; i < 2 && p->mask < 0; ++i) {
-            p->scores = get_maker(p, add->inputs[i], "rondo", "MatMul");
+            p->scores = get_maker(p, add->inputs[i], RONDO__FUSED_MatMul);
             if (p->scores >= 0 && get_shape(p, value, &sum) &&
                 get_shape(p, add->inputs[i], &scores) && rondo_shape_is_equal(&sum, &scores)) {
                 p->mask = add->inputs[1 - i];
@@ -74,7 +73,7 @@ static bool match_scores(pattern *p, int32_t value) {
             return false;
         }
     } else {
-        p->scores = get_maker(p, value, "rondo", "MatMul");
+        p->scores = get_maker(p, value, RONDO__FUSED_MatMul);
     }
     if (p->scores < 0 || !is_bare(get_node(p, p->scores))) {
         return false;
@@ -97,7 +96,7 @@ static bool match_scores(pattern *p, int32_t value) {
 static bool keeps_columns(const rondo__node *node) {
     size_t count = 0;
     const int64_t *perm = rondo__op_get_ints(&node->op, "perm", &count);
-    return rondo__node_is(node, "", "Transpose") && perm != NULL && count > 0 &&
+    return rondo__node_is(node, RONDO__OP_Transpose) && perm != NULL && count > 0 &&
            perm[count - 1] == (int64_t)count - 1;
 }
 
@@ -108,7 +107,7 @@ static bool match_product(pattern *p) {
         return false;
     }
     const rondo__node *product = get_node(p, p->product);
-    if (!rondo__node_is(product, "rondo", "MatMul") || !is_bare(product) ||
+    if (!rondo__node_is(product, RONDO__FUSED_MatMul) || !is_bare(product) ||
         product->inputs[0] != get_node(p, p->softmax)->outputs[0] ||
         rondo__op_get_float(&product->op, "alpha_scale", 1.0f) != 1.0f) {
         return false;
@@ -296,7 +295,7 @@ static rondo_status rewrite_node(rondo__rewriting *rewriting, size_t n) {
                  .softmax = (int32_t)n};
     const rondo__node *softmax = &rewriting->program->nodes[n];
     operands o;
-    if (!rondo__node_is(softmax, "", "Softmax") || rewriting->remove[n] || !match_product(&p) ||
+    if (!rondo__node_is(softmax, RONDO__OP_Softmax) || rewriting->remove[n] || !match_product(&p) ||
         !match_scores(&p, softmax->inputs[0]) || !has_one_precision(&p) || !is_along_keys(&p) ||
         !look_at_operands(&p, &o)) {
         return RONDO_STATUS_OK;

@@ -103,11 +103,11 @@ free_tensors:
 static rondo_status rewrite_node(rondo__rewriting *rewriting, size_t n) {
     rondo_program *program = rewriting->program;
     rondo__node *conv = &program->nodes[n];
-    if (!rondo__node_is(conv, "", "Conv")) {
+    if (!rondo__node_is(conv, RONDO__OP_Conv)) {
         return RONDO_STATUS_OK;
     }
     int32_t user = rondo__uses_get_single(&rewriting->uses, conv->outputs[0]);
-    if (user < 0 || !rondo__node_is(&program->nodes[user], "", "BatchNormalization") ||
+    if (user < 0 || !rondo__node_is(&program->nodes[user], RONDO__OP_BatchNormalization) ||
         program->nodes[user].inputs[0] != conv->outputs[0] ||
         !rondo__match_inference_norm(&program->nodes[user])) {
         return RONDO_STATUS_OK;

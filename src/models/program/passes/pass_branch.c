@@ -6,8 +6,6 @@
 // So what decides may be fed: an executor makes single integers part of a plan's key, and the plan
 // has straight code. A branch that draws random numbers stays where it is, as its generators do.
 // SPDX-License-Identifier: Apache-2.0
-#include <string.h>
-
 #include "base/error.h"
 #include "base/memory.h"
 #include "op/op.h"
@@ -23,7 +21,7 @@ static bool may_draw(const rondo_program *body) {
     for (size_t n = 0; n < body->node_count; ++n) {
         const rondo__op *op = &body->nodes[n].op;
         if ((op->def->flags & (RONDO__OP_RANDOM | RONDO__OP_IMPURE)) != 0 || op->is_training ||
-            strcmp(op->def->name, "Dropout") == 0) {
+            op->def->id == RONDO__OP_Dropout) {
             return true;
         }
         for (size_t a = 0; a < op->attribute_count; ++a) {
@@ -52,8 +50,8 @@ static bool can_move(const rondo__node *node, const rondo__body_view *view) {
 
 // False: not an If, or its branch has to stay.
 static bool find_branch(const rondo__node *node, bool is_true, rondo__body_view *out_view) {
-    return rondo__node_is(node, "", "If") && node->explicit_count == 1 && node->place.place == 0 &&
-           node->inputs[0] >= 0 &&
+    return rondo__node_is(node, RONDO__OP_If) && node->explicit_count == 1 &&
+           node->place.place == 0 && node->inputs[0] >= 0 &&
            rondo__body_find(node, is_true ? "then_branch" : "else_branch", out_view) &&
            can_move(node, out_view);
 }

@@ -95,10 +95,9 @@ static int32_t get_other(const chain *c, const rondo__node *node) {
 }
 
 // The maker of a value, if it is this op of ONNX.
-static const rondo__node *get_maker(const rondo_program *program, int32_t value, const char *name) {
+static const rondo__node *get_maker(const rondo_program *program, int32_t value, rondo__op_id op) {
     const int32_t maker = value >= 0 ? program->values[value].producer : -1;
-    return maker >= 0 && rondo__node_is(&program->nodes[maker], "", name) ? &program->nodes[maker]
-                                                                          : NULL;
+    return maker >= 0 && rondo__node_is(&program->nodes[maker], op) ? &program->nodes[maker] : NULL;
 }
 
 // ---- what is taken in -------------------------------------------------------------------------
@@ -110,10 +109,11 @@ static bool match_steps(const chain *c, int32_t value, int32_t *out_bias, int32_
     if (maker >= 0 && (program->nodes[maker].op.def->flags & RONDO__OP_VIEW) != 0) {
         value = program->nodes[maker].inputs[0];
     }
-    const rondo__node *cast = get_maker(program, value, "Cast");
-    const rondo__node *floor = cast != NULL ? get_maker(program, cast->inputs[0], "Floor") : NULL;
+    const rondo__node *cast = get_maker(program, value, RONDO__OP_Cast);
+    const rondo__node *floor =
+        cast != NULL ? get_maker(program, cast->inputs[0], RONDO__OP_Floor) : NULL;
     const rondo__node *quotient =
-        floor != NULL ? get_maker(program, floor->inputs[0], "Div") : NULL;
+        floor != NULL ? get_maker(program, floor->inputs[0], RONDO__OP_Div) : NULL;
     if (quotient == NULL || get_dtype(program, value) != RONDO_DTYPE_I32) {
         return false;
     }
@@ -129,7 +129,7 @@ static bool match_steps(const chain *c, int32_t value, int32_t *out_bias, int32_
 static void take_steps(chain *c) {
     const rondo__node *add = get_next(c);
     const int32_t other =
-        add != NULL && rondo__node_is(add, "", "Add") ? get_other(c, add) : RONDO__VALUE_NONE;
+        add != NULL && rondo__node_is(add, RONDO__OP_Add) ? get_other(c, add) : RONDO__VALUE_NONE;
     if (c->is_convolution && other >= 0 && goes_by_column(c, other) &&
         match_steps(c, other, &c->bias, &c->step)) {
         c->is_bias_in_steps = true;
@@ -139,7 +139,8 @@ static void take_steps(chain *c) {
 
 // Whether two values are the same, or products of the same two.
 static bool is_same(const rondo_program *program, int32_t a, int32_t b) {
-    const rondo__node *first = get_maker(program, a, "Mul"), *second = get_maker(program, b, "Mul");
+    const rondo__node *first = get_maker(program, a, RONDO__OP_Mul),
+                      *second = get_maker(program, b, RONDO__OP_Mul);
     if (a == b) {
         return true;
     }
@@ -156,7 +157,7 @@ static bool is_one_or_each(const chain *c, int32_t value) {
 
 // The factor as it is, or as the product that makes it, which then need not be made.
 static void split_factor(chain *c, int32_t value) {
-    const rondo__node *product = get_maker(c->program, value, "Mul");
+    const rondo__node *product = get_maker(c->program, value, RONDO__OP_Mul);
     c->factor = value;
     for (int k = 0; product != NULL && k < 2; ++k) {
         const int32_t one = product->inputs[k], other = product->inputs[1 - k];
@@ -172,13 +173,13 @@ static void split_factor(chain *c, int32_t value) {
 // The Cast and the Mul, without which there is no chain.
 static bool take_scaling(chain *c) {
     const rondo__node *cast = get_next(c);
-    if (cast == NULL || !rondo__node_is(cast, "", "Cast") ||
+    if (cast == NULL || !rondo__node_is(cast, RONDO__OP_Cast) ||
         get_dtype(c->program, cast->outputs[0]) != RONDO_DTYPE_F32) {
         return false;
     }
     take(c, cast);
     const rondo__node *product = get_next(c);
-    const int32_t value = product != NULL && rondo__node_is(product, "", "Mul")
+    const int32_t value = product != NULL && rondo__node_is(product, RONDO__OP_Mul)
                               ? get_other(c, product)
                               : RONDO__VALUE_NONE;
     if (value < 0 || !is_one_or_each(c, value) ||
@@ -193,7 +194,7 @@ static bool take_scaling(chain *c) {
 
 static bool take_add(chain *c, const rondo__node *add) {
     const int32_t other = get_other(c, add);
-    if (!rondo__node_is(add, "", "Add") || other < 0 || c->residual >= 0 ||
+    if (!rondo__node_is(add, RONDO__OP_Add) || other < 0 || c->residual >= 0 ||
         get_dtype(c->program, other) != RONDO_DTYPE_F32) {
         return false;
     }
@@ -218,7 +219,7 @@ static bool take_silu(chain *c) {
     for (size_t k = 0; k < 2; ++k) {
         const rondo__node *sigmoid = &c->program->nodes[uses->users[first + k]];
         const rondo__node *product = &c->program->nodes[uses->users[first + 1 - k]];
-        if (rondo__node_is(sigmoid, "", "Sigmoid") && rondo__node_is(product, "", "Mul") &&
+        if (rondo__node_is(sigmoid, RONDO__OP_Sigmoid) && rondo__node_is(product, RONDO__OP_Mul) &&
             get_other(c, product) == sigmoid->outputs[0] &&
             rondo__uses_get_single(uses, sigmoid->outputs[0]) >= 0) {
             c->activation = RONDO__ACTIVATION_SILU;
@@ -327,9 +328,9 @@ static rondo_status become(const chain *c, size_t own_count, const int32_t *adde
 // Products of matrices and images whose shapes are known.
 static bool begin(chain *c) {
     const rondo__node *node = &c->program->nodes[c->node];
-    const bool is_product = rondo__node_is(node, "", "MatMulInteger");
+    const bool is_product = rondo__node_is(node, RONDO__OP_MatMulInteger);
     rondo_shape a, b;
-    c->is_convolution = rondo__node_is(node, "", "ConvInteger");
+    c->is_convolution = rondo__node_is(node, RONDO__OP_ConvInteger);
     c->result = node->outputs[0];
     return (is_product || c->is_convolution) &&
            rondo__value_get_shape(&c->program->values[node->inputs[0]], &a) &&
@@ -353,7 +354,7 @@ static rondo_status rewrite_node(rondo__rewriting *rewriting, size_t n) {
                .factor = RONDO__VALUE_NONE,
                .bias = RONDO__VALUE_NONE,
                .residual = RONDO__VALUE_NONE};
-    if (rondo__node_is(node, "", "QLinearConv") && is_image(program, node->inputs[0]) &&
+    if (rondo__node_is(node, RONDO__OP_QLinearConv) && is_image(program, node->inputs[0]) &&
         is_image(program, node->inputs[3]) && is_image(program, node->outputs[0])) {
         c.is_convolution = true;
         c.result = node->outputs[0];

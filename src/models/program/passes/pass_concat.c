@@ -16,10 +16,9 @@
 
 enum { IMAGE_RANK = 4, BLOCK_RANK = 6 };
 
-static const rondo__node *get_maker(const rondo_program *program, int32_t value, const char *op) {
+static const rondo__node *get_maker(const rondo_program *program, int32_t value, rondo__op_id op) {
     const int32_t maker = value >= 0 ? program->values[value].producer : -1;
-    return maker >= 0 && rondo__node_is(&program->nodes[maker], "", op) ? &program->nodes[maker]
-                                                                        : NULL;
+    return maker >= 0 && rondo__node_is(&program->nodes[maker], op) ? &program->nodes[maker] : NULL;
 }
 
 static bool is_turn_of_blocks(const rondo__node *node) {
@@ -35,11 +34,11 @@ static int32_t find_source(const rondo__rewriting *rewriting, int32_t value, int
     const rondo_program *program = rewriting->program;
     rondo_shape x, blocks, y;
     *out_block = 1;
-    const rondo__node *joined = get_maker(program, value, "Reshape");
+    const rondo__node *joined = get_maker(program, value, RONDO__OP_Reshape);
     const rondo__node *turned =
-        joined != NULL ? get_maker(program, joined->inputs[0], "Transpose") : NULL;
+        joined != NULL ? get_maker(program, joined->inputs[0], RONDO__OP_Transpose) : NULL;
     const rondo__node *split =
-        turned != NULL ? get_maker(program, turned->inputs[0], "Reshape") : NULL;
+        turned != NULL ? get_maker(program, turned->inputs[0], RONDO__OP_Reshape) : NULL;
     if (split == NULL || !is_turn_of_blocks(turned) ||
         rondo__uses_get_single(&rewriting->uses, value) < 0 ||
         rondo__uses_get_single(&rewriting->uses, joined->inputs[0]) < 0 ||
@@ -78,7 +77,7 @@ static bool is_candidate(const rondo_program *program, const rondo__node *node) 
 
 static rondo_status rewrite_node(rondo__rewriting *rewriting, size_t n) {
     rondo__node *node = &rewriting->program->nodes[n];
-    if (!rondo__node_is(node, "", "Concat") || !is_candidate(rewriting->program, node)) {
+    if (!rondo__node_is(node, RONDO__OP_Concat) || !is_candidate(rewriting->program, node)) {
         return RONDO_STATUS_OK;
     }
     int64_t blocks[INT8_MAX];

@@ -65,7 +65,7 @@ static rondo_status follow(chain *c) {
             return RONDO_STATUS_OK;
         }
         const rondo__node *next = &c->program->nodes[user];
-        if (rondo__node_is(next, "", "Add")) {
+        if (rondo__node_is(next, RONDO__OP_Add)) {
             bool is_taken;
             RETURN_IF_ERROR(take_add(c, next, &is_taken));
             if (!is_taken) {
@@ -133,7 +133,7 @@ static rondo_status rewrite(const chain *c) {
 
 // Convolutions of one or more spatial axes with known float shapes.
 static bool is_candidate(const rondo_program *program, const rondo__node *node) {
-    if (!rondo__node_is(node, "", "Conv")) {
+    if (!rondo__node_is(node, RONDO__OP_Conv)) {
         return false;
     }
     const rondo__value *x = &program->values[node->inputs[0]];

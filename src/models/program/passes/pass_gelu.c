@@ -31,11 +31,11 @@ static int32_t get_argument(const rondo_program *program, const rondo__node *erf
     }
     const rondo__node *scale = &program->nodes[maker];
     float c;
-    if (rondo__node_is(scale, "", "Div") && rondo__match_scalar(program, scale->inputs[1], &c) &&
-        is_near(c, 1.4142135623730951)) {
+    if (rondo__node_is(scale, RONDO__OP_Div) &&
+        rondo__match_scalar(program, scale->inputs[1], &c) && is_near(c, 1.4142135623730951)) {
         return scale->inputs[0];
     }
-    if (rondo__node_is(scale, "", "Mul")) {
+    if (rondo__node_is(scale, RONDO__OP_Mul)) {
         for (int k = 0; k < 2; ++k) {
             if (rondo__match_scalar(program, scale->inputs[k], &c) &&
                 is_near(c, 0.7071067811865476)) {
@@ -51,7 +51,8 @@ static int32_t get_argument(const rondo_program *program, const rondo__node *erf
 static int32_t get_factor(const rondo_program *program, int32_t value, double constant) {
     const int32_t maker = value >= 0 ? program->values[value].producer : -1;
     float c;
-    for (int k = 0; k < 2 && maker >= 0 && rondo__node_is(&program->nodes[maker], "", "Mul"); ++k) {
+    for (int k = 0; k < 2 && maker >= 0 && rondo__node_is(&program->nodes[maker], RONDO__OP_Mul);
+         ++k) {
         const rondo__node *mul = &program->nodes[maker];
         if (rondo__match_scalar(program, mul->inputs[k], &c) && is_near(c, constant)) {
             return mul->inputs[1 - k];
@@ -67,13 +68,14 @@ static bool is_cube(const rondo_program *program, int32_t value, int32_t x) {
     }
     const rondo__node *node = &program->nodes[maker];
     float c;
-    if (rondo__node_is(node, "", "Pow")) {
+    if (rondo__node_is(node, RONDO__OP_Pow)) {
         return node->inputs[0] == x && rondo__match_scalar(program, node->inputs[1], &c) &&
                c == 3.0f;
     }
-    const int32_t square = rondo__node_is(node, "", "Mul") ? get_other(node, x) : RONDO__VALUE_NONE;
+    const int32_t square =
+        rondo__node_is(node, RONDO__OP_Mul) ? get_other(node, x) : RONDO__VALUE_NONE;
     const int32_t of = square >= 0 ? program->values[square].producer : -1;
-    return of >= 0 && rondo__node_is(&program->nodes[of], "", "Mul") &&
+    return of >= 0 && rondo__node_is(&program->nodes[of], RONDO__OP_Mul) &&
            program->nodes[of].inputs[0] == x && program->nodes[of].inputs[1] == x;
 }
 
@@ -81,7 +83,7 @@ static bool is_cube(const rondo_program *program, int32_t value, int32_t x) {
 static int32_t get_argument_of_tanh(const rondo_program *program, const rondo__node *tanh) {
     const int32_t sum = get_factor(program, tanh->inputs[0], 0.7978845608028654);
     const int32_t maker = sum >= 0 ? program->values[sum].producer : -1;
-    if (maker < 0 || !rondo__node_is(&program->nodes[maker], "", "Add")) {
+    if (maker < 0 || !rondo__node_is(&program->nodes[maker], RONDO__OP_Add)) {
         return RONDO__VALUE_NONE;
     }
     for (int k = 0; k < 2; ++k) {
@@ -96,9 +98,9 @@ static int32_t get_argument_of_tanh(const rondo_program *program, const rondo__n
 
 // The node that uses `value` alone and is a Mul or Add; -1 otherwise.
 static int32_t get_user(const rondo_program *program, const rondo__uses *uses, int32_t value,
-                        const char *op) {
+                        rondo__op_id op) {
     int32_t user = rondo__uses_get_single(uses, value);
-    return user >= 0 && rondo__node_is(&program->nodes[user], "", op) ? user : -1;
+    return user >= 0 && rondo__node_is(&program->nodes[user], op) ? user : -1;
 }
 
 // Follows erf(...), or tanh(...), -> + 1 -> * x -> * 0.5, the last two in either order, or x * 0.5
@@ -107,7 +109,7 @@ static int32_t get_user(const rondo_program *program, const rondo__uses *uses, i
 static int32_t get_result(const rondo_program *program, const rondo__uses *uses,
                           const rondo__node *erf, int32_t x) {
     float c;
-    int32_t add = get_user(program, uses, erf->outputs[0], "Add");
+    int32_t add = get_user(program, uses, erf->outputs[0], RONDO__OP_Add);
     if (add < 0 ||
         !rondo__match_scalar(program, get_other(&program->nodes[add], erf->outputs[0]), &c) ||
         !is_near(c, 1.0)) {
@@ -117,7 +119,7 @@ static int32_t get_result(const rondo_program *program, const rondo__uses *uses,
     bool has_x = false;
     bool has_half = false;
     while (!has_x || !has_half) {
-        int32_t mul = get_user(program, uses, current, "Mul");
+        int32_t mul = get_user(program, uses, current, RONDO__OP_Mul);
         if (mul < 0) {
             return RONDO__VALUE_NONE;
         }
@@ -128,7 +130,7 @@ static int32_t get_result(const rondo_program *program, const rondo__uses *uses,
         } else if (!has_half && rondo__match_scalar(program, other, &c) && is_near(c, 0.5)) {
             has_half = true;
         } else if (!has_x && !has_half && maker >= 0 &&
-                   rondo__node_is(&program->nodes[maker], "", "Mul") &&
+                   rondo__node_is(&program->nodes[maker], RONDO__OP_Mul) &&
                    rondo__match_scalar(program, get_other(&program->nodes[maker], x), &c) &&
                    is_near(c, 0.5)) {
             has_x = true;
@@ -159,8 +161,8 @@ static rondo_status add_gelu(rondo_program *program, const char *name, int32_t x
 static rondo_status rewrite_node(rondo__rewriting *rewriting, size_t n) {
     rondo_program *program = rewriting->program;
     const rondo__node *node = &program->nodes[n];
-    const bool is_tanh = rondo__node_is(node, "", "Tanh");
-    if (!is_tanh && !rondo__node_is(node, "", "Erf")) {
+    const bool is_tanh = rondo__node_is(node, RONDO__OP_Tanh);
+    if (!is_tanh && !rondo__node_is(node, RONDO__OP_Erf)) {
         return RONDO_STATUS_OK;
     }
     int32_t x = is_tanh ? get_argument_of_tanh(program, node) : get_argument(program, node);

@@ -53,8 +53,8 @@ static void look_through_reshapes(norm *n) {
     const int32_t maker = program->values[n->x].producer;
     const int32_t user = rondo__uses_get_single(&n->rewriting->uses, n->result);
     rondo_shape x, y;
-    if (maker < 0 || user < 0 || !rondo__node_is(&program->nodes[maker], "", "Reshape") ||
-        !rondo__node_is(&program->nodes[user], "", "Reshape") ||
+    if (maker < 0 || user < 0 || !rondo__node_is(&program->nodes[maker], RONDO__OP_Reshape) ||
+        !rondo__node_is(&program->nodes[user], RONDO__OP_Reshape) ||
         program->nodes[user].inputs[0] != n->result) {
         return;
     }
@@ -74,8 +74,8 @@ static void look_through_reshapes(norm *n) {
 
 static bool read_node(norm *n) {
     const rondo__node *node = &n->program->nodes[n->node];
-    const bool is_group = rondo__node_is(node, "", "GroupNormalization");
-    if (!is_group && !rondo__node_is(node, "", "InstanceNormalization")) {
+    const bool is_group = rondo__node_is(node, RONDO__OP_GroupNormalization);
+    if (!is_group && !rondo__node_is(node, RONDO__OP_InstanceNormalization)) {
         return false;
     }
     n->x = node->inputs[0];
@@ -173,8 +173,8 @@ static int32_t find_next(const norm *n) {
 }
 
 static bool take_affine(norm *n, const rondo__node *next) {
-    const bool is_factor = rondo__node_is(next, "", "Mul");
-    if (n->gain >= 0 || (!is_factor && !rondo__node_is(next, "", "Add")) ||
+    const bool is_factor = rondo__node_is(next, RONDO__OP_Mul);
+    if (n->gain >= 0 || (!is_factor && !rondo__node_is(next, RONDO__OP_Add)) ||
         next->inputs[0] == next->inputs[1]) {
         return false;
     }

@@ -24,13 +24,13 @@ static bool passes_through(const rondo_program *program, const rondo__node *node
             return false;
         }
     }
-    if (rondo__node_is(node, "", "Identity")) {
+    if (rondo__node_is(node, RONDO__OP_Identity)) {
         return true;
     }
-    if (rondo__node_is(node, "", "Cast") || rondo__node_is(node, "", "CastLike")) {
+    if (rondo__node_is(node, RONDO__OP_Cast) || rondo__node_is(node, RONDO__OP_CastLike)) {
         return keeps_type(program, node);
     }
-    if (!rondo__node_is(node, "", "Dropout")) {
+    if (!rondo__node_is(node, RONDO__OP_Dropout)) {
         return false;
     }
     // From opset 12 on an input says whether this is training; where it is absent, the executor.

@@ -37,7 +37,7 @@ static const rondo_tensor *get_constant(const rondo_program *program, int32_t va
 static void take_bias(const rondo__rewriting *r, part *p) {
     const rondo_program *program = r->program;
     const int32_t user = rondo__uses_get_single(&r->uses, p->result);
-    if (user < 0 || r->remove[user] || !rondo__node_is(&program->nodes[user], "", "Add")) {
+    if (user < 0 || r->remove[user] || !rondo__node_is(&program->nodes[user], RONDO__OP_Add)) {
         return;
     }
     const rondo__node *add = &program->nodes[user], *product = &program->nodes[p->product];
@@ -56,8 +56,8 @@ static void take_bias(const rondo__rewriting *r, part *p) {
 static bool match_part(const rondo__rewriting *r, size_t n, part *out_part) {
     const rondo_program *program = r->program;
     const rondo__node *node = &program->nodes[n];
-    const bool is_gemm = rondo__node_is(node, "", "Gemm");
-    if (r->remove[n] || (!is_gemm && !rondo__node_is(node, "", "MatMul"))) {
+    const bool is_gemm = rondo__node_is(node, RONDO__OP_Gemm);
+    if (r->remove[n] || (!is_gemm && !rondo__node_is(node, RONDO__OP_MatMul))) {
         return false;
     }
     part p = {.product = (int32_t)n,

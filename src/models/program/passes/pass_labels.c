@@ -13,13 +13,13 @@
 #include "program/passes/passes.h"
 
 static const struct {
-    const char *op;
+    rondo__op_id op;
     const char *strings;
     const char *numbers;
 } classifiers[] = {
-    {"TreeEnsembleClassifier", "classlabels_strings", "classlabels_int64s"},
-    {"LinearClassifier", "classlabels_strings", "classlabels_ints"},
-    {"SVMClassifier", "classlabels_strings", "classlabels_ints"},
+    {RONDO__ML_TreeEnsembleClassifier, "classlabels_strings", "classlabels_int64s"},
+    {RONDO__ML_LinearClassifier, "classlabels_strings", "classlabels_ints"},
+    {RONDO__ML_SVMClassifier, "classlabels_strings", "classlabels_ints"},
 };
 enum { CLASSIFIER_COUNT = sizeof classifiers / sizeof classifiers[0], ENCODER_VERSION = 2 };
 
@@ -27,7 +27,7 @@ enum { CLASSIFIER_COUNT = sizeof classifiers / sizeof classifiers[0], ENCODER_VE
 // With one of them the op may say what is in no list.
 static int find_classifier(const rondo__node *node) {
     for (int k = 0; k < CLASSIFIER_COUNT; ++k) {
-        if (rondo__node_is(node, "ai.onnx.ml", classifiers[k].op)) {
+        if (rondo__node_is(node, classifiers[k].op)) {
             const rondo__attribute *labels = rondo__op_find(&node->op, classifiers[k].strings);
             return labels != NULL && labels->kind == RONDO__ATTRIBUTE_STRINGS &&
                            labels->count > 1 && node->outputs[0] >= 0

@@ -47,9 +47,10 @@ static bool is_by_channel(const chain *c, int32_t value) {
 static bool begin(chain *c) {
     const rondo_program *program = c->r->program;
     const rondo__node *node = &program->nodes[c->product];
-    const bool is_gemm = rondo__node_is(node, "", "Gemm"),
-               is_conv = rondo__node_is(node, "", "Conv");
-    if ((!is_gemm && !is_conv && !rondo__node_is(node, "", "MatMul")) || node->input_count < 2) {
+    const bool is_gemm = rondo__node_is(node, RONDO__OP_Gemm),
+               is_conv = rondo__node_is(node, RONDO__OP_Conv);
+    if ((!is_gemm && !is_conv && !rondo__node_is(node, RONDO__OP_MatMul)) ||
+        node->input_count < 2) {
         return false;
     }
     const rondo_tensor *weights = get_floats(program, node->inputs[1]);
@@ -99,11 +100,11 @@ static bool take_next(chain *c) {
         return false;
     }
     const rondo__node *node = &program->nodes[user];
-    if (rondo__node_is(node, "", "Transpose")) {
+    if (rondo__node_is(node, RONDO__OP_Transpose)) {
         return take_transpose(c, node);
     }
-    const bool is_factor = rondo__node_is(node, "", "Mul");
-    if (!is_factor && (!rondo__node_is(node, "", "Add") || c->bias_node >= 0)) {
+    const bool is_factor = rondo__node_is(node, RONDO__OP_Mul);
+    if (!is_factor && (!rondo__node_is(node, RONDO__OP_Add) || c->bias_node >= 0)) {
         return false;
     }
     const size_t other = node->inputs[0] == c->value ? 1 : 0;
@@ -126,11 +127,11 @@ static bool is_term(const chain *c) {
     const rondo_program *program = c->r->program;
     int32_t value = c->value;
     int32_t user = rondo__uses_get_single(&c->r->uses, value);
-    while (user >= 0 && rondo__node_is(&program->nodes[user], "", "Transpose")) {
+    while (user >= 0 && rondo__node_is(&program->nodes[user], RONDO__OP_Transpose)) {
         value = program->nodes[user].outputs[0];
         user = rondo__uses_get_single(&c->r->uses, value);
     }
-    if (user < 0 || !rondo__node_is(&program->nodes[user], "", "Add")) {
+    if (user < 0 || !rondo__node_is(&program->nodes[user], RONDO__OP_Add)) {
         return false;
     }
     const rondo__node *add = &program->nodes[user];

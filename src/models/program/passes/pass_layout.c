@@ -135,23 +135,23 @@ static bool has_twin(const layout *l, int32_t value) {
 }
 
 static bool is_byte_convolution(const rondo__node *node) {
-    return rondo__node_is(node, "rondo", "ConvInteger") ||
-           rondo__node_is(node, "rondo", "QLinearConv");
+    return rondo__node_is(node, RONDO__FUSED_ConvInteger) ||
+           rondo__node_is(node, RONDO__FUSED_QLinearConv);
 }
 
 static bool is_convolution(const layout *l, const rondo__node *node) {
     rondo_shape shape;
     const bool is_wanted =
-        (l->wants & RONDO__LAYOUT_REALS) != 0 && rondo__node_is(node, "rondo", "Conv");
+        (l->wants & RONDO__LAYOUT_REALS) != 0 && rondo__node_is(node, RONDO__FUSED_Conv);
     const bool is_wanted_byte = (l->wants & RONDO__LAYOUT_BYTES) != 0 && is_byte_convolution(node);
     return (is_wanted || is_wanted_byte) && is_image(l, node->inputs[0], &shape);
 }
 
 // Where the residual is among the inputs of a convolution.
 static size_t get_residual(const rondo__node *node) {
-    return rondo__node_is(node, "rondo", "Conv")          ? 3
-           : rondo__node_is(node, "rondo", "ConvInteger") ? 7
-                                                          : SIZE_MAX;
+    return rondo__node_is(node, RONDO__FUSED_Conv)          ? 3
+           : rondo__node_is(node, RONDO__FUSED_ConvInteger) ? 7
+                                                            : SIZE_MAX;
 }
 
 static rondo_status visit_convolution(layout *l, size_t n) {
@@ -173,17 +173,17 @@ static rondo_status visit_convolution(layout *l, size_t n) {
 
 static bool is_pool(const layout *l, const rondo__node *node) {
     rondo_shape shape;
-    if (node->op.def->domain[0] != '\0' || !is_image(l, node->inputs[0], &shape)) {
+    if (!is_image(l, node->inputs[0], &shape)) {
         return false;
     }
-    const char *name = node->op.def->name;
     if ((l->wants & RONDO__LAYOUT_REALS) == 0 && !has_twin(l, node->inputs[0])) {
         return false;
     }
-    if (strcmp(name, "MaxPool") == 0) {
+    if (rondo__node_is(node, RONDO__OP_MaxPool)) {
         return node->output_count == 1 || node->outputs[1] < 0;
     }
-    return strcmp(name, "AveragePool") == 0 || strcmp(name, "GlobalAveragePool") == 0;
+    return rondo__node_is(node, RONDO__OP_AveragePool) ||
+           rondo__node_is(node, RONDO__OP_GlobalAveragePool);
 }
 
 static rondo_status visit_pool(layout *l, size_t n) {
@@ -196,7 +196,7 @@ static rondo_status visit_pool(layout *l, size_t n) {
     if (def == NULL) {
         return RONDO_FAIL(INTERNAL, "rondo.%s is not registered", node->op.def->name);
     }
-    if (strcmp(def->name, "GlobalAveragePool") != 0) {
+    if (def->id != RONDO__FUSED_GlobalAveragePool) {
         rondo__window window;
         RETURN_IF_ERROR(rondo__window_init(&node->op, 2, &shape.extent[2], NULL, &window));
         RETURN_IF_ERROR(rondo__window_write(&node->op, &window));
@@ -214,7 +214,7 @@ static rondo_status visit_pool(layout *l, size_t n) {
 // A norm of whole rows costs as much in either layout, so it follows its operand.
 static bool is_following_norm(const layout *l, const rondo__node *node) {
     rondo_shape shape;
-    return rondo__node_is(node, "rondo", "GroupNormalization") && has_twin(l, node->inputs[0]) &&
+    return rondo__node_is(node, RONDO__FUSED_GroupNormalization) && has_twin(l, node->inputs[0]) &&
            is_image(l, node->inputs[0], &shape);
 }
 
@@ -230,7 +230,7 @@ static rondo_status visit_norm(layout *l, size_t n) {
 // [N, C b b, H, W] to [N, C, H b, W b], with the two of b before C or behind it.
 static bool is_depth_to_space(const layout *l, const rondo__node *node) {
     rondo_shape shape;
-    return rondo__node_is(node, "", "DepthToSpace") && has_twin(l, node->inputs[0]) &&
+    return rondo__node_is(node, RONDO__OP_DepthToSpace) && has_twin(l, node->inputs[0]) &&
            is_image(l, node->inputs[0], &shape) && is_image(l, node->outputs[0], &shape);
 }
 
@@ -332,18 +332,18 @@ typedef enum follow_kind {
 } follow_kind;
 
 static follow_kind get_follow_kind(const rondo__node *node) {
-    if (rondo__node_is(node, "", "Concat")) {
+    if (rondo__node_is(node, RONDO__OP_Concat)) {
         return FOLLOW_AXIS;
     }
-    if (rondo__node_is(node, "", "Split")) {
+    if (rondo__node_is(node, RONDO__OP_Split)) {
         return FOLLOW_SPLIT;
     }
-    if (rondo__node_is(node, "", "QuantizeLinear") ||
-        rondo__node_is(node, "", "DequantizeLinear") ||
-        rondo__node_is(node, "", "DynamicQuantizeLinear")) {
+    if (rondo__node_is(node, RONDO__OP_QuantizeLinear) ||
+        rondo__node_is(node, RONDO__OP_DequantizeLinear) ||
+        rondo__node_is(node, RONDO__OP_DynamicQuantizeLinear)) {
         return FOLLOW_QUANTISED;
     }
-    if (rondo__node_is(node, "", "Resize") || rondo__node_is(node, "", "Upsample")) {
+    if (rondo__node_is(node, RONDO__OP_Resize) || rondo__node_is(node, RONDO__OP_Upsample)) {
         return rondo__op_find(&node->op, "axes") == NULL ? FOLLOW_RESIZE : FOLLOW_NOT;
     }
     return (node->op.def->flags & RONDO__OP_ELEMENTWISE) != 0 ? FOLLOW_ELEMENTWISE : FOLLOW_NOT;
@@ -367,7 +367,7 @@ static bool takes_constant(follow_kind kind, const rondo_tensor *constant, size_
 // Scales that are one for all, or go by channel.
 static bool is_quantised_follower(const layout *l, const rondo__node *node) {
     rondo_shape image, scale = {0};
-    const bool is_dynamic = rondo__node_is(node, "", "DynamicQuantizeLinear");
+    const bool is_dynamic = rondo__node_is(node, RONDO__OP_DynamicQuantizeLinear);
     if (!has_twin(l, node->inputs[0]) || node->outputs[0] < 0 ||
         !is_image(l, node->outputs[0], &image) ||
         (!is_dynamic && !rondo__value_get_shape(&l->program->values[node->inputs[1]], &scale))) {
@@ -436,7 +436,8 @@ static rondo_status permute_list(layout *l, int32_t value, int32_t *out_value) {
 
 static rondo_status turn_axis(rondo__node *node) {
     static const int64_t new_axis[IMAGE_RANK] = {0, 3, 1, 2};
-    int64_t axis = rondo__op_get_int(&node->op, "axis", rondo__node_is(node, "", "Concat") ? 1 : 0);
+    int64_t axis =
+        rondo__op_get_int(&node->op, "axis", rondo__node_is(node, RONDO__OP_Concat) ? 1 : 0);
     axis = axis < 0 ? axis + IMAGE_RANK : axis;
     return axis >= 0 && axis < IMAGE_RANK
                ? rondo__op_set_int(&node->op, "axis", new_axis[axis])
@@ -482,7 +483,7 @@ static rondo_status visit_follower(layout *l, size_t n, bool *out_followed) {
             status = turn_axis(node);
         } else if (kind == FOLLOW_QUANTISED) {
             image_count = 1;
-            if (!rondo__node_is(node, "", "DynamicQuantizeLinear")) {
+            if (!rondo__node_is(node, RONDO__OP_DynamicQuantizeLinear)) {
                 status = rondo__op_set_int(&node->op, "axis", IMAGE_RANK - 1);
             }
         }
@@ -500,7 +501,7 @@ static void note_transpose(layout *l, const rondo__node *node) {
     static const int64_t perm[] = {0, 3, 1, 2};
     const rondo__attribute *attribute = rondo__op_find(&node->op, "perm");
     rondo_shape shape;
-    if (rondo__node_is(node, "", "Transpose") && attribute != NULL &&
+    if (rondo__node_is(node, RONDO__OP_Transpose) && attribute != NULL &&
         attribute->count == IMAGE_RANK && memcmp(attribute->ints, perm, sizeof perm) == 0 &&
         is_image(l, node->outputs[0], &shape) &&
         !rondo__value_is_constant(&l->program->values[node->inputs[0]])) {

@@ -41,7 +41,7 @@ static bool is_float(const rondo_program *program, int32_t value) {
 static void look_through_transpose(const rondo_program *program, int32_t *value,
                                    bool *is_transposed) {
     int32_t maker = program->values[*value].producer;
-    if (maker < 0 || !rondo__node_is(&program->nodes[maker], "", "Transpose")) {
+    if (maker < 0 || !rondo__node_is(&program->nodes[maker], RONDO__OP_Transpose)) {
         return;
     }
     size_t count = 0;
@@ -103,7 +103,7 @@ static rondo_status take_next(chain *c, const rondo__node *next, bool *out_is_ta
     }
     bool is_first = c->bias < 0 && c->residual < 0 && c->activation == RONDO__ACTIVATION_NONE;
     float number;
-    if (is_first && rondo__node_is(next, "", "Div") && next->inputs[0] == c->result &&
+    if (is_first && rondo__node_is(next, RONDO__OP_Div) && next->inputs[0] == c->result &&
         rondo__match_scalar(program, next->inputs[1], &number) && number != 0.0f) {
         c->scale /= number;
         *out_is_taken = true;
@@ -118,13 +118,13 @@ static rondo_status take_next(chain *c, const rondo__node *next, bool *out_is_ta
         return RONDO_STATUS_OK;
     }
     int32_t other = next->inputs[0] == c->result ? next->inputs[1] : next->inputs[0];
-    if (is_first && rondo__node_is(next, "", "Mul") &&
+    if (is_first && rondo__node_is(next, RONDO__OP_Mul) &&
         rondo__match_scalar(program, other, &number)) {
         c->scale *= number;
         *out_is_taken = true;
         return RONDO_STATUS_OK;
     }
-    if (!rondo__node_is(next, "", "Add") || c->activation != RONDO__ACTIVATION_NONE ||
+    if (!rondo__node_is(next, RONDO__OP_Add) || c->activation != RONDO__ACTIVATION_NONE ||
         c->residual >= 0 || !is_float(program, other)) {
         return RONDO_STATUS_OK;
     }
@@ -258,16 +258,24 @@ static void resume(chain *c, const rondo__node *node, bool *out_is_candidate) {
     c->beta = rondo__op_get_float(op, "beta", 0.0f);
 }
 
+// Whether the node is a product with a factor and stored transposed, whose batches stand in front.
+static bool is_fused(const rondo__node *node) {
+    return (rondo__node_is(node, RONDO__MS_FusedMatMul) ||
+            rondo__node_is(node, RONDO__MS_TransposeMatMul)) &&
+           rondo__op_get_int(&node->op, "transBatchA", 0) == 0 &&
+           rondo__op_get_int(&node->op, "transBatchB", 0) == 0;
+}
+
 // Starts a chain at a MatMul or at a Gemm that a MatMul with bias or residual can express.
 static rondo_status begin(chain *c, bool *out_is_candidate) {
     *out_is_candidate = false;
     const rondo__node *node = &c->program->nodes[c->node];
-    if (rondo__node_is(node, "rondo", "MatMul")) {
+    if (rondo__node_is(node, RONDO__FUSED_MatMul)) {
         resume(c, node, out_is_candidate);
         return RONDO_STATUS_OK;
     }
-    bool is_gemm = rondo__node_is(node, "", "Gemm");
-    if (!is_gemm && !rondo__node_is(node, "", "MatMul")) {
+    bool is_gemm = rondo__node_is(node, RONDO__OP_Gemm);
+    if (!is_gemm && !is_fused(node) && !rondo__node_is(node, RONDO__OP_MatMul)) {
         return RONDO_STATUS_OK;
     }
     rondo_shape a;
@@ -281,10 +289,11 @@ static rondo_status begin(chain *c, bool *out_is_candidate) {
         !rondo__value_get_shape(&c->program->values[c->result], &y)) {
         return RONDO_STATUS_OK;
     }
+    // A MatMul has none of these.
+    c->trans_a = rondo__op_get_int(&node->op, "transA", 0) != 0;
+    c->trans_b = rondo__op_get_int(&node->op, "transB", 0) != 0;
+    c->scale = rondo__op_get_float(&node->op, "alpha", 1.0f);
     if (is_gemm) {
-        c->trans_a = rondo__op_get_int(&node->op, "transA", 0) != 0;
-        c->trans_b = rondo__op_get_int(&node->op, "transB", 0) != 0;
-        c->scale = rondo__op_get_float(&node->op, "alpha", 1.0f);
         int32_t addend = node->input_count > 2 ? node->inputs[2] : RONDO__VALUE_NONE;
         if (addend >= 0) {
             rondo_shape shape;
@@ -322,7 +331,7 @@ static rondo_status rewrite_node(rondo__rewriting *rewriting, size_t n) {
     }
     const int32_t first_result = c.result;
     RETURN_IF_ERROR(follow(&c));
-    if (c.result == first_result && rondo__node_is(&c.program->nodes[n], "rondo", "MatMul")) {
+    if (c.result == first_result && rondo__node_is(&c.program->nodes[n], RONDO__FUSED_MatMul)) {
         return RONDO_STATUS_OK;  // as it was
     }
     RETURN_IF_ERROR(reshape_rows(&c));

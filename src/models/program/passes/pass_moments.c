@@ -37,7 +37,7 @@ static int32_t find_maker(const rondo_program *program, int32_t rows, int64_t co
 
 static bool is_product(const rondo_program *program, const rondo__node *node) {
     rondo_shape b;
-    return rondo__node_is(node, "rondo", "MatMul") &&
+    return rondo__node_is(node, RONDO__FUSED_MatMul) &&
            program->values[node->outputs[0]].dtype == RONDO_DTYPE_F16 &&
            rondo__value_is_constant(&program->values[node->inputs[1]]) &&
            rondo__value_get_shape(&program->values[node->inputs[1]], &b) && b.rank == 2;
@@ -68,7 +68,7 @@ static rondo_status add_moments(rondo_program *program, int32_t product, int64_t
 static rondo_status rewrite_node(rondo__rewriting *r, size_t n) {
     rondo_program *program = r->program;
     rondo_shape x;
-    if (!rondo__node_is(&program->nodes[n], "rondo", "NormMatMul") ||
+    if (!rondo__node_is(&program->nodes[n], RONDO__FUSED_NormMatMul) ||
         program->nodes[n].input_count > INPUT_MOMENTS ||
         !rondo__value_get_shape(&program->values[program->nodes[n].inputs[0]], &x)) {
         return RONDO_STATUS_OK;

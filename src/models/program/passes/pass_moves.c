@@ -10,7 +10,7 @@ static rondo_status rewrite_node(rondo__rewriting *rewriting, size_t n) {
     rondo_program *program = rewriting->program;
     const rondo__node *node = &program->nodes[n];
     rondo_shape shape;
-    if (!rondo__node_is(node, "", "Transpose") ||
+    if (!rondo__node_is(node, RONDO__OP_Transpose) ||
         !rondo__value_get_shape(&program->values[node->outputs[0]], &shape)) {
         return RONDO_STATUS_OK;
     }

@@ -63,7 +63,7 @@ static bool match_norm(pattern *p) {
     const rondo_program *program = p->r->program;
     const rondo__node *node = &program->nodes[p->norm];
     rondo_shape x;
-    if (!rondo__node_is(node, "", "LayerNormalization") || p->r->remove[p->norm] ||
+    if (!rondo__node_is(node, RONDO__OP_LayerNormalization) || p->r->remove[p->norm] ||
         program->values[node->inputs[0]].dtype != RONDO_DTYPE_F16 ||
         !rondo__value_get_shape(&program->values[node->inputs[0]], &x) || x.rank < 2) {
         return false;
@@ -97,8 +97,9 @@ static bool is_product_of(const pattern *p, size_t n) {
     const rondo_program *program = p->r->program;
     const rondo__node *node = &program->nodes[n];
     rondo_shape b;
-    if (!rondo__node_is(node, "rondo", "MatMul") || p->r->remove[n] || node->inputs[0] != p->rows ||
-        rondo__op_get_int(&node->op, "trans_a", 0) != 0 || get_input(node, 3) == p->rows ||
+    if (!rondo__node_is(node, RONDO__FUSED_MatMul) || p->r->remove[n] ||
+        node->inputs[0] != p->rows || rondo__op_get_int(&node->op, "trans_a", 0) != 0 ||
+        get_input(node, 3) == p->rows ||
         !rondo__value_is_constant(&program->values[node->inputs[1]]) ||
         !rondo__value_get_shape(&program->values[node->inputs[1]], &b) || b.rank != 2) {
         return false;

@@ -71,7 +71,7 @@ static bool is_fed(const rondo_program *program, const rondo__node *node) {
 
 static void classify(const rondo_program *program, const rondo__node *node,
                      const rondo__rest_options *options, mark *own) {
-    const bool is_shaped = (node->op.def->flags & RONDO__OP_DATA_SHAPED) != 0;
+    const bool is_shaped = node->op.def->bound != NULL;
     bool has_objects = false;
     for (size_t i = 0; i < node->input_count + node->output_count; ++i) {
         const bool is_input = i < node->input_count;
@@ -166,7 +166,7 @@ static void form_bodies(const rondo_program *program, mark *marks) {
 
 // Whether one op alone is worth a plan: it multiplies matrices.
 static bool is_heavy(const rondo_program *program, const rondo__node *node) {
-    bool is_product = rondo__node_is(node, "", "MatMul");
+    bool is_product = rondo__node_is(node, RONDO__OP_MatMul);
     for (size_t i = 1; i < node->input_count && !is_product; ++i) {
         const rondo__value *value = node->inputs[i] >= 0 ? &program->values[node->inputs[i]] : NULL;
         is_product = value != NULL && rondo__value_is_constant(value) &&
@@ -333,7 +333,7 @@ static bool gains(const builder *b, const rondo__node *node) {
 // Whether a node leaves its results on a GPU: it finds something, or is, or will be, in a body.
 static bool leaves_near(const builder *b, size_t n) {
     return n >= b->node_count || b->marks[n].body >= 0 ||
-           (b->program->nodes[n].op.def->flags & RONDO__OP_DATA_SHAPED) != 0;
+           b->program->nodes[n].op.def->bound != NULL;
 }
 
 // Whether an op would read data of a GPU: what an op there has found, or has made of such; or what

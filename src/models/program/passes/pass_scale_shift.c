@@ -29,7 +29,7 @@ static const float *get_floats(const rondo_program *program, int32_t value, int6
 
 static bool is_candidate(const rondo_program *program, const rondo__node *node,
                          rondo_shape *out_shape) {
-    if (!rondo__node_is(node, "", "BatchNormalization") || !rondo__match_inference_norm(node) ||
+    if (!rondo__node_is(node, RONDO__OP_BatchNormalization) || !rondo__match_inference_norm(node) ||
         node->inputs[0] < 0) {
         return false;
     }

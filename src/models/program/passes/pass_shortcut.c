@@ -54,7 +54,7 @@ static const rondo_tensor *get_constant(const rondo_program *program, int32_t va
 static bool is_convolution(const rondo_program *program, const rondo__node *node) {
     const rondo_tensor *w;
     rondo_shape x;
-    if (!rondo__node_is(node, "rondo", "Conv") || get_input(node, INPUT_RESIDUAL + 1) >= 0 ||
+    if (!rondo__node_is(node, RONDO__FUSED_Conv) || get_input(node, INPUT_RESIDUAL + 1) >= 0 ||
         rondo__op_get_int(&node->op, "channels_last", 0) == 0 ||
         rondo__op_get_int(&node->op, "group", 1) != 1 ||
         program->values[node->inputs[0]].dtype != RONDO_DTYPE_F16 ||

@@ -17,7 +17,7 @@ static bool is_f32_or_f16(const rondo_program *program, int32_t value) {
 static int32_t find_product(const rondo__rewriting *rewriting, const rondo__node *sigmoid) {
     const int32_t x = sigmoid->inputs[0], made = sigmoid->outputs[0];
     const int32_t user = rondo__uses_get_single(&rewriting->uses, made);
-    if (user < 0 || !rondo__node_is(&rewriting->program->nodes[user], "", "Mul")) {
+    if (user < 0 || !rondo__node_is(&rewriting->program->nodes[user], RONDO__OP_Mul)) {
         return -1;
     }
     const int32_t *inputs = rewriting->program->nodes[user].inputs;
@@ -31,7 +31,8 @@ static rondo_status rewrite_node(rondo__rewriting *rewriting, size_t n) {
     static const float zero = 0.0f;
     rondo_program *program = rewriting->program;
     const rondo__node *sigmoid = &program->nodes[n];
-    if (!rondo__node_is(sigmoid, "", "Sigmoid") || !is_f32_or_f16(program, sigmoid->outputs[0])) {
+    if (!rondo__node_is(sigmoid, RONDO__OP_Sigmoid) ||
+        !is_f32_or_f16(program, sigmoid->outputs[0])) {
         return RONDO_STATUS_OK;
     }
     const int32_t x = sigmoid->inputs[0], product = find_product(rewriting, sigmoid);

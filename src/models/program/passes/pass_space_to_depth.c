@@ -102,7 +102,7 @@ static void choose_form(blocks *b) {
 
 static bool read(const rondo_program *program, const rondo__node *node, blocks *out_blocks) {
     rondo_shape x;
-    if (!rondo__node_is(node, "rondo", "Conv") ||
+    if (!rondo__node_is(node, RONDO__FUSED_Conv) ||
         rondo__op_get_int(&node->op, "channels_last", 0) == 0) {
         return false;
     }
@@ -177,10 +177,10 @@ static void skip_cast(const rondo_program *program, source *s) {
     int32_t first, second;
     float alpha, beta;
     const bool saturates =
-        rondo__node_is(node, "rondo", "Elementwise") &&
+        rondo__node_is(node, RONDO__FUSED_Elementwise) &&
         rondo__match_scalar_op(program, node, &op, &first, &second, &alpha, &beta) &&
         op == RONDO__SCALAR_Saturate;
-    if ((!saturates && !rondo__node_is(node, "", "Cast")) ||
+    if ((!saturates && !rondo__node_is(node, RONDO__OP_Cast)) ||
         program->values[node->inputs[0]].dtype != RONDO_DTYPE_F32) {
         return;
     }

@@ -81,7 +81,7 @@ static bool is_constant(const rondo_program *program, int32_t value) {
 
 static bool read(const rondo_program *program, const rondo__node *node, transposed *out_form) {
     rondo_shape x, w, y;
-    if (!rondo__node_is(node, "", "ConvTranspose") || !is_constant(program, node->inputs[1]) ||
+    if (!rondo__node_is(node, RONDO__OP_ConvTranspose) || !is_constant(program, node->inputs[1]) ||
         (node->input_count > 2 && node->inputs[2] >= 0 && !is_constant(program, node->inputs[2]))) {
         return false;
     }

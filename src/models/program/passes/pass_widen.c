@@ -18,8 +18,8 @@ enum { ONNX_FLOAT = 1 };  // TensorProto.DataType
 
 // A Cast, or what pass_half makes for one.
 static bool is_cast_to_single(const rondo_program *program, const rondo__node *node) {
-    const bool is_cast = rondo__node_is(node, "", "Cast");
-    if ((!is_cast && !rondo__node_is(node, "rondo", "Elementwise")) || node->inputs[0] < 0 ||
+    const bool is_cast = rondo__node_is(node, RONDO__OP_Cast);
+    if ((!is_cast && !rondo__node_is(node, RONDO__FUSED_Elementwise)) || node->inputs[0] < 0 ||
         rondo__op_get_int(&node->op, "to", 0) != ONNX_FLOAT ||
         program->values[node->inputs[0]].dtype != RONDO_DTYPE_F16) {
         return false;
@@ -37,7 +37,7 @@ static rondo_status rewrite_node(rondo__rewriting *r, size_t n) {
         return RONDO_STATUS_OK;
     }
     const int32_t half = cast->inputs[0], maker = program->values[half].producer;
-    if (maker < 0 || !rondo__node_is(&program->nodes[maker], "rondo", "MatMul") ||
+    if (maker < 0 || !rondo__node_is(&program->nodes[maker], RONDO__FUSED_MatMul) ||
         rondo__uses_get_single(&r->uses, half) != (int32_t)n) {
         return RONDO_STATUS_OK;
     }

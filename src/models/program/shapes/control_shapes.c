@@ -300,14 +300,15 @@ static rondo_status infer_scan(rondo__body_inference *inference, const rondo__no
 rondo_status rondo__control_infer(rondo__body_inference *inference, const rondo__node *node,
                                   const rondo__tensor_info *inputs, rondo__tensor_info *outputs) {
     static const struct {
-        const char *name;
+        rondo__op_id op;
         rondo_status (*infer)(rondo__body_inference *, const rondo__node *,
                               const rondo__tensor_info *, rondo__tensor_info *);
-    } rules[] = {{"If", infer_if}, {"Loop", infer_loop}, {"Scan", infer_scan}};
+    } rules[] = {
+        {RONDO__OP_If, infer_if}, {RONDO__OP_Loop, infer_loop}, {RONDO__OP_Scan, infer_scan}};
     rondo_status status = RONDO_STATUS_OK;
     memset(outputs, 0, node->output_count * sizeof *outputs);
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; ++i) {
-        if (strcmp(node->op.def->name, rules[i].name) == 0) {
+        if (node->op.def->id == rules[i].op) {
             status = rules[i].infer(inference, node, inputs, outputs);
         }
     }

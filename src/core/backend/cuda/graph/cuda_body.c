@@ -225,7 +225,10 @@ rondo_status rondo__cuda_check_joined(rondo_stream *stream) {
     rondo__cu_result code = device->api->cuStreamGetCaptureInfo(rondo__cuda_native_stream(stream),
                                                                 &state, &id, &graph, NULL, NULL);
     // What is broken the end will say.
-    if (code == RONDO__CU_SUCCESS && state == RONDO__CU_CAPTURE_STATUS_ACTIVE) {
+    if (code != RONDO__CU_SUCCESS) {
+        status = RONDO__CUDA_FAIL(device, code, "cuStreamGetCaptureInfo",
+                                  "cannot ask whether all forked streams were joined");
+    } else if (state == RONDO__CU_CAPTURE_STATUS_ACTIVE) {
         status = join_all(stream, graph, &is_whole);
     }
     rondo__cuda_leave(device, was_pushed);

@@ -47,11 +47,47 @@ static rondo_status add_node(rondo_stream *stream, rondo__cu_graph child) {
     return RONDO_STATUS_OK;
 }
 
+// What no body may hold, in the graph or in one inside it; *out_what stays NULL where there is none.
+static rondo_status find_unfit(rondo__template *template_, const char **out_what) {
+    rondo__cuda_template *recorded = (rondo__cuda_template *)template_;
+    const rondo__cuda_api *api = rondo__cuda_device_of(template_->device)->api;
+    RETURN_IF_ERROR(rondo__cuda_fetch_nodes(recorded));
+    for (size_t i = 0; i < recorded->node_count && *out_what == NULL; i++) {
+        int type = RONDO__CU_GRAPH_NODE_KERNEL;
+        (void)api->cuGraphNodeGetType(recorded->nodes[i], &type);
+        if (type == RONDO__CU_GRAPH_NODE_HOST) {
+            *out_what = "host functions";
+        } else if (type == RONDO__CU_GRAPH_NODE_WAIT_EVENT ||
+                   type == RONDO__CU_GRAPH_NODE_EVENT_RECORD) {
+            *out_what = "external events";
+        } else if (type == RONDO__CU_GRAPH_NODE_GRAPH) {
+            rondo__template *child = NULL;
+            RETURN_IF_ERROR(rondo__cuda_get_child(template_, i, &child));
+            RETURN_IF_ERROR(find_unfit(child, out_what));
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+// The driver only refuses to instantiate what is around the body, without saying why.
+static rondo_status check_body(rondo_stream *stream, rondo__template *template_) {
+    const char *what = NULL;
+    if (!rondo__cuda_records_body(stream)) {
+        return RONDO_STATUS_OK;
+    }
+    RETURN_IF_ERROR(find_unfit(template_, &what));
+    return what == NULL ? RONDO_STATUS_OK
+                        : rondo__cuda_refuse_node_in_body(stream, "rondo_stream_add_graph", what);
+}
+
 rondo_status rondo__cuda_add_child(rondo_stream *stream, rondo__template *template_) {
     rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
     bool was_pushed = false;
     RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
-    rondo_status status = add_node(stream, ((rondo__cuda_template *)template_)->native);
+    rondo_status status = check_body(stream, template_);
+    if (status == RONDO_STATUS_OK) {
+        status = add_node(stream, ((rondo__cuda_template *)template_)->native);
+    }
     rondo__cuda_leave(device, was_pushed);
     return status;
 }

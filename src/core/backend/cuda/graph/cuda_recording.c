@@ -133,8 +133,9 @@ static rondo__cuda_capture *find_body(rondo__cuda_device *device, uint64_t seria
     return capture != NULL && capture->root != capture->serial ? capture : NULL;
 }
 
-// Whether that body is being recorded; nothing else is needed without the lock.
-static bool is_body(rondo__cuda_device *device, uint64_t serial) {
+bool rondo__cuda_records_body(const rondo_stream *stream) {
+    rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
+    const uint64_t serial = ((const rondo__cuda_stream *)stream)->capture;
     if (serial == 0) {
         return false;
     }
@@ -146,18 +147,13 @@ static bool is_body(rondo__cuda_device *device, uint64_t serial) {
 
 rondo_status rondo__cuda_refuse_node_in_body(rondo_stream *stream, const char *call,
                                              const char *what) {
-    rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
-    uint64_t serial = ((rondo__cuda_stream *)stream)->capture;
-    if (!is_body(device, serial)) {
+    if (!rondo__cuda_records_body(stream)) {
         return RONDO_STATUS_OK;
     }
-    rondo_status status =
-        RONDO_FAIL_AS(call, UNSUPPORTED,
-                      "there are no %s inside conditional bodies on CUDA; use kernels, copies "
-                      "and fills there, and "
-                      "do this before or after the scope",
-                      what);
-    return status;
+    return RONDO_FAIL_AS(call, UNSUPPORTED,
+                         "there are no %s inside conditional bodies on CUDA; use kernels, copies "
+                         "and fills there, and do this before or after the scope",
+                         what);
 }
 
 // ---- the end ----------------------------------------------------------------------------------

@@ -61,6 +61,8 @@ uint32_t rondo__cuda_list_members(const rondo__cuda_capture *capture, char *out_
 
 // Notes that the capture, by the driver's id, holds a recorded graph or a conditional node.
 void rondo__cuda_note_inner(rondo__cuda_device *device, uint64_t driver_id);
+// Whether the stream records the body of a conditional node.
+bool rondo__cuda_records_body(const rondo_stream *stream);
 // Refuses what no body can hold. OK when the stream records none.
 RONDO_MUST_USE rondo_status rondo__cuda_refuse_node_in_body(rondo_stream *stream, const char *call,
                                                             const char *what);

@@ -458,7 +458,7 @@ void rondo__cuda_prepare_depth_space(rondo__cuda_kernel *kernel) {
     const rondo_shape *x = &rondo__cuda_input(kernel, 0)->shape;
     const rondo_shape *y = &rondo__cuda_output(kernel, 0)->shape;
     const int64_t block = rondo__op_get_int(op, "blocksize", 1);
-    const bool to_space = strcmp(op->def->name, "DepthToSpace") == 0;
+    const bool to_space = op->def->id == RONDO__OP_DepthToSpace;
     const bool is_crd = strcmp(rondo__op_get_string(op, "mode", "DCR"), "CRD") == 0;
     // The small image (deep, d) and the large one (wide, w); channels of the wide image.
     const rondo_shape *deep = to_space ? x : y;

@@ -288,7 +288,7 @@ void rondo__cuda_prepare_constant_of_shape(rondo__cuda_kernel *kernel) {
         rondo_shape_get_count(&value->tensor_value.shape) == 1) {
         memcpy(&bits, value->tensor_value.data, bytes_of(y));
     }
-    rondo__define_type(&defines, "T", y->dtype);
+    rondo__define_bytes(&defines, "T", bytes_of(y));
     rondo__step *step = add_generator(kernel, &defines, "fill", count_of(y));
     rondo__step_output(step, 0);
     rondo__step_int(step, bits);
@@ -328,7 +328,7 @@ void rondo__cuda_prepare_one_hot(rondo__cuda_kernel *kernel) {
     rondo__defines defines = {0};
     const int32_t axis =
         rondo__cuda_wrap_axis(rondo__op_get_int(kernel->request->op, "axis", -1), y->shape.rank);
-    rondo__define_type(&defines, "T", y->dtype);
+    rondo__define_bytes(&defines, "T", bytes_of(y));
     rondo__define_type(&defines, "I", rondo__cuda_input(kernel, 0)->dtype);
     rondo__step *step = add_generator(kernel, &defines, "one_hot", count_of(y));
     rondo__step_input(step, 0);
@@ -354,7 +354,7 @@ void rondo__cuda_prepare_cum_sum(rondo__cuda_kernel *kernel) {
     if (rondo__cuda_is_float(x->dtype)) {
         rondo__define_word(&defines, "A", "double");
     }
-    rondo__define_int(&defines, "MULTIPLIES", strcmp(op->def->name, "CumProd") == 0);
+    rondo__define_int(&defines, "MULTIPLIES", op->def->id == RONDO__OP_CumProd);
     rondo__step *step = add_generator(kernel, &defines, "cum_sum", count_of(x) / length);
     rondo__step_input(step, 0);
     rondo__step_output(step, 0);

@@ -164,7 +164,7 @@ bool rondo__cuda_add_reduction(rondo__cuda_kernel *kernel) {
     if (reduction == 0) {
         return false;
     }
-    read_places(kernel, strcmp(op->def->name, "ScatterND") == 0, &s);
+    read_places(kernel, op->def->id == RONDO__OP_ScatterND, &s);
     if (s.rank == 0) {
         rondo__cuda_refuse(kernel, "index tuples of this length");
     }

@@ -66,7 +66,7 @@ static bool read_convolution(rondo__cuda_kernel *kernel, rondo__cuda_convolution
         return false;
     }
     // rondo.Conv says its layout; the default of a pool does not hold for it.
-    if (strcmp(op->def->domain, "rondo") == 0 && rondo__op_find(op, "channels_last") == NULL) {
+    if ((op->def->flags & RONDO__OP_INTERNAL) != 0 && rondo__op_find(op, "channels_last") == NULL) {
         rondo__cuda_refuse(kernel, "no attribute channels_last");
         return false;
     }

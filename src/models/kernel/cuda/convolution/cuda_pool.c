@@ -1,7 +1,5 @@
 // kernel/cuda/convolution/cuda_pool.c — pools in both layouts.
 // SPDX-License-Identifier: Apache-2.0
-#include <string.h>
-
 #include "cu_sources.h"
 #include "kernel/cuda/convolution/cuda_window.h"
 #include "kernel/cuda/cuda_families.h"
@@ -56,12 +54,15 @@ static bool is_square(const rondo__window *window, bool is_average) {
 
 void rondo__cuda_prepare_pool(rondo__cuda_kernel *kernel) {
     const rondo__op *op = kernel->request->op;
-    const char *name = op->def->name;
+    const rondo__op_id id = op->def->id;
     const rondo__tensor_info *x = rondo__cuda_input(kernel, 0);
     rondo__defines defines = {0};
     rondo__window window;
-    const bool is_average = strstr(name, "Average") != NULL;
-    const bool is_norm = strstr(name, "Lp") != NULL;
+    const bool is_global =
+        id == RONDO__OP_GlobalAveragePool || id == RONDO__FUSED_GlobalAveragePool;
+    const bool is_average =
+        is_global || id == RONDO__OP_AveragePool || id == RONDO__FUSED_AveragePool;
+    const bool is_norm = id == RONDO__OP_LpPool || id == RONDO__OP_GlobalLpPool;
 
     if ((is_average || is_norm) && !rondo__cuda_is_float(x->dtype)) {
         rondo__cuda_refuse(kernel, "a tensor of this type");
@@ -69,8 +70,7 @@ void rondo__cuda_prepare_pool(rondo__cuda_kernel *kernel) {
     if (!rondo__cuda_read_window(kernel, NULL, &window) || kernel->status != RONDO_STATUS_OK) {
         return;
     }
-    if (is_average && strncmp(name, "Global", 6) == 0 && window.channels_last &&
-        window.batch < 65536) {
+    if (is_global && window.channels_last && window.batch < 65536) {
         add_global_average(kernel, &window);
         return;
     }

@@ -28,8 +28,8 @@ bool rondo__cuda_read_window(rondo__cuda_kernel *kernel, const int64_t *kernel_s
         pads = NULL;
     }
     window.spatial_rank = spatial;
-    window.channels_last =
-        strcmp(op->def->domain, "rondo") == 0 && rondo__op_get_int(op, "channels_last", 1) != 0;
+    window.channels_last = (op->def->flags & RONDO__OP_INTERNAL) != 0 &&
+                           rondo__op_get_int(op, "channels_last", 1) != 0;
     const int32_t first = window.channels_last ? 1 : 2;
     const int32_t channel = window.channels_last ? x->rank - 1 : 1;
     window.batch = x->extent[0];

@@ -2,6 +2,9 @@
 // them (cuda_pointwise.c), so a chain of ops becomes one kernel of exactly the types it needs.
 // SPDX-License-Identifier: Apache-2.0
 #include "rondo_types.cuh"
+#ifdef RONDO_NARROW
+#include "rondo_narrow.cuh"
+#endif
 #include "rondo_activation.cuh"
 #include "rondo_quantize.cuh"
 

@@ -19,7 +19,7 @@ typedef enum operand_shape {
 } operand_shape;
 
 typedef struct pointwise_op {
-    const char *name;
+    rondo__op_id op;
     const char *function;
     operand_shape shape;
     const char *alpha_name;
@@ -29,19 +29,19 @@ typedef struct pointwise_op {
 } pointwise_op;
 
 static const pointwise_op pointwise_ops[] = {
-    {.name = "Sum", .function = "Add", .shape = FOLD},
-    {.name = "Mean", .function = "Add", .shape = FOLD},
-    {.name = "Max", .function = "Max", .shape = FOLD},
-    {.name = "Min", .function = "Min", .shape = FOLD},
-    {"LeakyRelu", "LeakyRelu", PARAMETERS, "alpha", 0.01f, NULL, 0.0f},
-    {"Elu", "Elu", PARAMETERS, "alpha", 1.0f, NULL, 0.0f},
-    {"Celu", "Celu", PARAMETERS, "alpha", 1.0f, NULL, 0.0f},
-    {"Selu", "Selu", PARAMETERS, "alpha", 1.67326319217681884765625f, "gamma",
+    {.op = RONDO__OP_Sum, .function = "Add", .shape = FOLD},
+    {.op = RONDO__OP_Mean, .function = "Add", .shape = FOLD},
+    {.op = RONDO__OP_Max, .function = "Max", .shape = FOLD},
+    {.op = RONDO__OP_Min, .function = "Min", .shape = FOLD},
+    {RONDO__OP_LeakyRelu, "LeakyRelu", PARAMETERS, "alpha", 0.01f, NULL, 0.0f},
+    {RONDO__OP_Elu, "Elu", PARAMETERS, "alpha", 1.0f, NULL, 0.0f},
+    {RONDO__OP_Celu, "Celu", PARAMETERS, "alpha", 1.0f, NULL, 0.0f},
+    {RONDO__OP_Selu, "Selu", PARAMETERS, "alpha", 1.67326319217681884765625f, "gamma",
      1.05070102214813232421875f},
-    {"Swish", "Swish", PARAMETERS, "alpha", 1.0f, NULL, 0.0f},
-    {"HardSigmoid", "HardSigmoid", PARAMETERS, "alpha", 0.2f, "beta", 0.5f},
-    {"ThresholdedRelu", "ThresholdedRelu", PARAMETERS, "alpha", 1.0f, NULL, 0.0f},
-    {"Shrink", "Shrink", PARAMETERS, "bias", 0.0f, "lambd", 0.5f},
+    {RONDO__OP_Swish, "Swish", PARAMETERS, "alpha", 1.0f, NULL, 0.0f},
+    {RONDO__OP_HardSigmoid, "HardSigmoid", PARAMETERS, "alpha", 0.2f, "beta", 0.5f},
+    {RONDO__OP_ThresholdedRelu, "ThresholdedRelu", PARAMETERS, "alpha", 1.0f, NULL, 0.0f},
+    {RONDO__OP_Shrink, "Shrink", PARAMETERS, "bias", 0.0f, "lambd", 0.5f},
 };
 
 static void append_call(rondo__text *body, const char *function, const char *arguments) {
@@ -78,34 +78,36 @@ static void append_clip(rondo__text *body, const rondo__op *op, const rondo__poi
 static bool append_special(rondo__cuda_kernel *kernel, const rondo__pointwise *pointwise,
                            rondo__text *body) {
     const rondo__op *op = kernel->request->op;
-    const char *name = op->def->name;
+    const rondo__op_id id = op->def->id;
 
-    if (strcmp(name, "Cast") == 0 || strcmp(name, "CastLike") == 0) {
-        // What is kept as a float until it is stored in 16 bits is rounded once.
-        const bool is_half = pointwise->output_dtype == RONDO_DTYPE_F16 ||
-                             pointwise->output_dtype == RONDO_DTYPE_BF16;
+    if (id == RONDO__OP_Cast || id == RONDO__OP_CastLike) {
+        // What is kept as a float until it is stored in fewer bits is rounded once.
+        const rondo_dtype dtype = pointwise->output_dtype;
+        const bool is_half =
+            dtype == RONDO_DTYPE_F16 || dtype == RONDO_DTYPE_BF16 ||
+            (rondo__dtype_is_narrow(dtype) && !rondo__dtype_is_narrow_integer(dtype));
         rondo__text_append(body, is_half ? "            y = to_odd(x0);\n"
                                          : "            y = convert<decltype(y)>(x0);\n");
-    } else if (strcmp(name, "Where") == 0) {
+    } else if (id == RONDO__OP_Where) {
         rondo__text_append(body, "            y = x0 ? x1 : x2;\n");
-    } else if (strcmp(name, "Clip") == 0) {
+    } else if (id == RONDO__OP_Clip) {
         append_clip(body, op, pointwise, rondo__cuda_has_input(kernel, 1),
                     rondo__cuda_has_input(kernel, 2));
-    } else if (strcmp(name, "Mod") == 0) {
-        append_call(body, name,
+    } else if (id == RONDO__OP_Mod) {
+        append_call(body, op->def->name,
                     rondo__op_get_int(op, "fmod", 0) ? "x0, x1, true" : "x0, x1, false");
-    } else if (strcmp(name, "BitShift") == 0) {
+    } else if (id == RONDO__OP_BitShift) {
         const bool left = strcmp(rondo__op_get_string(op, "direction", "LEFT"), "LEFT") == 0;
-        append_call(body, name, left ? "x0, x1, true" : "x0, x1, false");
-    } else if (strcmp(name, "IsInf") == 0) {
+        append_call(body, op->def->name, left ? "x0, x1, true" : "x0, x1, false");
+    } else if (id == RONDO__OP_IsInf) {
         rondo__text_append(body, "            y = op_IsInf(x0, %s, %s);\n",
                            rondo__op_get_int(op, "detect_negative", 1) ? "true" : "false",
                            rondo__op_get_int(op, "detect_positive", 1) ? "true" : "false");
-    } else if (strcmp(name, "SwiGLU") == 0) {
+    } else if (id == RONDO__OP_SwiGLU) {
         rondo__text_append(body, "            y = op_Swish(x0");
         append_parameters(body, rondo__op_get_float(op, "alpha", 1.0f), 0.0f);
         rondo__text_append(body, ") * x1;\n");
-    } else if (strcmp(name, "Gelu") == 0) {
+    } else if (id == RONDO__OP_Gelu) {
         const bool is_tanh = strcmp(rondo__op_get_string(op, "approximate", "none"), "tanh") == 0;
         append_call(body, is_tanh ? "GeluTanh" : "Gelu", "x0");
     } else {
@@ -124,7 +126,7 @@ static void append_op(rondo__cuda_kernel *kernel, const rondo__pointwise *pointw
     }
     for (size_t i = 0; i < sizeof(pointwise_ops) / sizeof(pointwise_ops[0]); i++) {
         const pointwise_op *entry = &pointwise_ops[i];
-        if (strcmp(op->def->name, entry->name) != 0) {
+        if (op->def->id != entry->op) {
             continue;
         }
         if (entry->shape == FOLD) {
@@ -132,7 +134,7 @@ static void append_op(rondo__cuda_kernel *kernel, const rondo__pointwise *pointw
             for (size_t k = 1; k < count; k++) {
                 rondo__text_append(body, "            y = op_%s(y, x%zu);\n", entry->function, k);
             }
-            if (strcmp(entry->name, "Mean") == 0) {
+            if (entry->op == RONDO__OP_Mean) {
                 rondo__text_append(body, "            y = y / (decltype(y))%zu;\n", count);
             }
         } else {
@@ -148,12 +150,24 @@ static void append_op(rondo__cuda_kernel *kernel, const rondo__pointwise *pointw
     append_call(body, op->def->name, count == 1 ? "x0" : "x0, x1");
 }
 
+// Where moves elements whose numbers no kernel needs to know.
+static void move_bits(rondo__pointwise *pointwise) {
+    const rondo_dtype dtype = pointwise->output_dtype;
+    const rondo_dtype bits = rondo__dtype_is_narrow(dtype) ? RONDO_DTYPE_U8
+                             : dtype == RONDO_DTYPE_C64    ? RONDO_DTYPE_U64
+                                                           : dtype;
+    for (size_t i = 1; i < pointwise->input_count; i++) {
+        pointwise->inputs[i].dtype = bits;
+    }
+    pointwise->output_dtype = bits;
+}
+
 void rondo__cuda_prepare_elementwise(rondo__cuda_kernel *kernel) {
     rondo__pointwise pointwise = {0};
 
     rondo__pointwise_take_output(&pointwise, kernel, 0);
     size_t count = kernel->request->input_count;
-    if (strcmp(kernel->request->op->def->name, "CastLike") == 0) {
+    if (kernel->request->op->def->id == RONDO__OP_CastLike) {
         count = 1;
     }
     if (count > RONDO__POINTWISE_INPUTS_MAX) {
@@ -165,8 +179,11 @@ void rondo__cuda_prepare_elementwise(rondo__cuda_kernel *kernel) {
             rondo__pointwise_take_input(&pointwise, kernel, i);
         }
     }
-    const char *name = kernel->request->op->def->name;
-    if ((strcmp(name, "Div") == 0 || strcmp(name, "Mod") == 0) &&
+    const rondo__op_id id = kernel->request->op->def->id;
+    if (id == RONDO__OP_Where) {
+        move_bits(&pointwise);
+    }
+    if ((id == RONDO__OP_Div || id == RONDO__OP_Mod) &&
         rondo__dtype_is_integer(rondo__cuda_input(kernel, 1)->dtype)) {
         pointwise.fault = RONDO__FAULT_DIVISOR;
         rondo__text_append(&pointwise.body,

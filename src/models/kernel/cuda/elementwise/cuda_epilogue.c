@@ -2,12 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel/cuda/elementwise/cuda_epilogue.h"
 
-#include <string.h>
-
 bool rondo__cuda_read_epilogue(rondo__cuda_kernel *kernel, rondo__cuda_epilogue *out_epilogue) {
     const rondo__op *op = kernel->request->op;
     const int activation = rondo__activation_parse(rondo__op_get_string(op, "activation", "none"));
-    const bool is_fused = strcmp(op->def->domain, "rondo") == 0;
+    const bool is_fused = (op->def->flags & RONDO__OP_INTERNAL) != 0;
     *out_epilogue = (rondo__cuda_epilogue){
         .has_bias = rondo__cuda_has_input(kernel, 2),
         .has_residual = is_fused && rondo__cuda_has_input(kernel, 3),

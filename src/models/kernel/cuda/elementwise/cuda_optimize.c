@@ -16,8 +16,8 @@ static void push_output(rondo__step *step, const rondo__cuda_kernel *kernel, boo
 
 void rondo__cuda_prepare_optimize(rondo__cuda_kernel *kernel) {
     const rondo__op *op = kernel->request->op;
-    const bool is_adam = strcmp(op->def->name, "Adam") == 0;
-    const bool is_adagrad = strcmp(op->def->name, "Adagrad") == 0;
+    const bool is_adam = op->def->id == RONDO__TRAINING_Adam;
+    const bool is_adagrad = op->def->id == RONDO__TRAINING_Adagrad;
     const size_t groups = is_adam ? 4 : 3;
     const size_t count = (kernel->request->input_count - 2) / groups;
     const float alpha = is_adam ? 0.9f : 0.0f, beta = is_adam ? 0.999f : 0.0f;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cu_sources.h"
+#include "tensor/narrow.h"
 
 // ---- the loop nest ----------------------------------------------------------------------------
 
@@ -215,6 +216,24 @@ void rondo__pointwise_take_output(rondo__pointwise *pointwise, const rondo__cuda
     pointwise->output_shape = info->shape;
 }
 
+void rondo__cuda_define_narrow(rondo__defines *defines, const rondo__op *op) {
+    const char *mode = rondo__op_get_string(op, "round_mode", "up");
+    rondo__define_int(defines, "RONDO_NARROW", 1);
+    rondo__define_int(defines, "RONDO_UNBOUNDED", rondo__op_get_int(op, "saturate", 1) == 0);
+    rondo__define_int(defines, "RONDO_ROUNDING",
+                      strcmp(mode, "down") == 0      ? 1
+                      : strcmp(mode, "nearest") == 0 ? 2
+                                                     : 0);
+}
+
+static bool has_narrow(const rondo__pointwise *pointwise) {
+    bool is_narrow = rondo__dtype_is_narrow(pointwise->output_dtype);
+    for (size_t i = 0; i < pointwise->input_count; i++) {
+        is_narrow = is_narrow || rondo__dtype_is_narrow(pointwise->inputs[i].dtype);
+    }
+    return is_narrow;
+}
+
 void rondo__cuda_add_pointwise(rondo__cuda_kernel *kernel, rondo__pointwise *pointwise) {
     rondo__pointwise_layout layout;
     rondo__text text = {0};
@@ -224,6 +243,9 @@ void rondo__cuda_add_pointwise(rondo__cuda_kernel *kernel, rondo__pointwise *poi
     const int32_t inner = layout.rank - 1;
     // Each op rounds, as it does alone: a Floor behind a Mul and an Add depends on the last bit.
     rondo__define_option(&defines, "-fmad=false");
+    if (has_narrow(pointwise)) {
+        rondo__cuda_define_narrow(&defines, kernel->request->op);
+    }
     rondo__text_append(&text, "%s", rondo__cu_elementwise);
     rondo__text_append(&text, "#define WIDTH %d\n", layout.width);
     rondo__pointwise_write(pointwise, &layout, &text);

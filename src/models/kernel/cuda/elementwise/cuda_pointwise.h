@@ -46,6 +46,8 @@ void rondo__pointwise_plan(const rondo__pointwise *pointwise, rondo__pointwise_l
 // Pure: appends the kernel ("pointwise") to `text`, which holds the texts it needs.
 void rondo__pointwise_write(const rondo__pointwise *pointwise,
                             const rondo__pointwise_layout *layout, rondo__text *text);
+// What texts with narrow types need, by the attributes of a Cast or QuantizeLinear.
+void rondo__cuda_define_narrow(rondo__defines *defines, const rondo__op *op);
 // Adds the launch and frees the body, also on failure.
 void rondo__cuda_add_pointwise(rondo__cuda_kernel *kernel, rondo__pointwise *pointwise);
 

@@ -1,7 +1,5 @@
 // DFT, STFT and the windows of cosines; see signal.cu.
 // SPDX-License-Identifier: Apache-2.0
-#include <string.h>
-
 #include "cu_sources.h"
 #include "kernel/cuda/cuda_families.h"
 #include "op/reference.h"
@@ -103,17 +101,17 @@ void rondo__cuda_prepare_stft(rondo__cuda_kernel *kernel) {
 
 void rondo__cuda_prepare_cosine_window(rondo__cuda_kernel *kernel) {
     static const struct {
-        const char *name;
+        rondo__op_id op;
         double factors[3];
-    } windows[] = {{"HannWindow", {0.5, 0.5, 0.0}},
-                   {"HammingWindow", {25.0 / 46.0, 21.0 / 46.0, 0.0}},
-                   {"BlackmanWindow", {0.42, 0.5, 0.08}}};
+    } windows[] = {{RONDO__OP_HannWindow, {0.5, 0.5, 0.0}},
+                   {RONDO__OP_HammingWindow, {25.0 / 46.0, 21.0 / 46.0, 0.0}},
+                   {RONDO__OP_BlackmanWindow, {0.42, 0.5, 0.08}}};
     const rondo__op *op = kernel->request->op;
     const rondo__tensor_info *y = rondo__cuda_output(kernel, 0);
     const int64_t size = y->shape.extent[0];
     rondo__defines defines = {0};
     size_t which = 0;
-    while (which < 2 && strcmp(op->def->name, windows[which].name) != 0) {
+    while (which < 2 && op->def->id != windows[which].op) {
         which++;
     }
     rondo__define_type(&defines, "T", y->dtype);

@@ -1,7 +1,5 @@
 // Normalisations that need statistics of the data.
 // SPDX-License-Identifier: Apache-2.0
-#include <string.h>
-
 #include "cu_sources.h"
 #include "kernel/cuda/cuda_families.h"
 #include "kernel/cuda/elementwise/cuda_epilogue.h"
@@ -232,8 +230,8 @@ void rondo__cuda_add_strided_norm(rondo__cuda_kernel *kernel) {
 void rondo__cuda_prepare_group_normalization(rondo__cuda_kernel *kernel) {
     const rondo__op *op = kernel->request->op;
     const rondo_shape *x = &rondo__cuda_input(kernel, 0)->shape;
-    const bool is_fused = strcmp(op->def->domain, "rondo") == 0;
-    const bool is_group = strcmp(op->def->name, "GroupNormalization") == 0;
+    const bool is_fused = (op->def->flags & RONDO__OP_INTERNAL) != 0;
+    const bool is_group = is_fused || op->def->id == RONDO__OP_GroupNormalization;
     add_groups(kernel,
                is_group      ? rondo__op_get_int(op, is_fused ? "groups" : "num_groups", 1)
                : x->rank > 1 ? x->extent[1]

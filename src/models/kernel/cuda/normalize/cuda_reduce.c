@@ -1,15 +1,16 @@
 // Reductions, arg-extremes and softmax.
 // SPDX-License-Identifier: Apache-2.0
 #include <stdlib.h>
-#include <string.h>
 
 #include "cu_sources.h"
 #include "kernel/cuda/cuda_families.h"
 
 // In the order of reduce.cu.
-static const char *const reduce_names[] = {
-    "ReduceSum", "ReduceMean", "ReduceMax",       "ReduceMin",    "ReduceProd",
-    "ReduceL1",  "ReduceL2",   "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp",
+static const rondo__op_id reductions[] = {
+    RONDO__OP_ReduceSum,       RONDO__OP_ReduceMean,      RONDO__OP_ReduceMax,
+    RONDO__OP_ReduceMin,       RONDO__OP_ReduceProd,      RONDO__OP_ReduceL1,
+    RONDO__OP_ReduceL2,        RONDO__OP_ReduceSumSquare, RONDO__OP_ReduceLogSum,
+    RONDO__OP_ReduceLogSumExp,
 };
 
 typedef struct merged_extents {
@@ -56,18 +57,13 @@ static void push_extents(rondo__step *step, const merged_extents *merged) {
 
 // As in the reference: what is no whole number, and every sum of floats, is made in double. Memory
 // bounds a reduction, so that this costs little.
-static const char *get_accumulator(rondo_dtype dtype, const char *name) {
-    static const char *const wide[] = {"ReduceL2", "ReduceLogSum", "ReduceLogSumExp"};
-    const bool is_extreme = strcmp(name, "ReduceMax") == 0 || strcmp(name, "ReduceMin") == 0;
+static const char *get_accumulator(rondo_dtype dtype, rondo__op_id op) {
     if (rondo__cuda_is_float(dtype)) {
-        return is_extreme ? "float" : "double";
+        return op == RONDO__OP_ReduceMax || op == RONDO__OP_ReduceMin ? "float" : "double";
     }
-    for (size_t i = 0; i < sizeof(wide) / sizeof(wide[0]); i++) {
-        if (strcmp(name, wide[i]) == 0) {
-            return "double";
-        }
-    }
-    return dtype == RONDO_DTYPE_F64 ? "double" : dtype == RONDO_DTYPE_U64 ? "u64" : "i64";
+    const bool is_wide = op == RONDO__OP_ReduceL2 || op == RONDO__OP_ReduceLogSum ||
+                         op == RONDO__OP_ReduceLogSumExp || dtype == RONDO_DTYPE_F64;
+    return is_wide ? "double" : dtype == RONDO_DTYPE_U64 ? "u64" : "i64";
 }
 
 void rondo__cuda_prepare_reduce(rondo__cuda_kernel *kernel) {
@@ -102,19 +98,19 @@ void rondo__cuda_prepare_reduce(rondo__cuda_kernel *kernel) {
         return;
     }
     int32_t kind = 0;
-    for (size_t i = 0; i < sizeof(reduce_names) / sizeof(reduce_names[0]); i++) {
-        if (strcmp(op->def->name, reduce_names[i]) == 0) {
+    for (size_t i = 0; i < sizeof(reductions) / sizeof(reductions[0]); i++) {
+        if (op->def->id == reductions[i]) {
             kind = (int32_t)i;
         }
     }
     const bool is_extreme =
-        strcmp(op->def->name, "ReduceMax") == 0 || strcmp(op->def->name, "ReduceMin") == 0;
+        op->def->id == RONDO__OP_ReduceMax || op->def->id == RONDO__OP_ReduceMin;
     if (length == 0 && is_extreme && !rondo__cuda_is_float(x->dtype)) {
         rondo__cuda_refuse(kernel, "the extreme of no whole numbers");
         return;
     }
     rondo__define_type(&defines, "T", x->dtype);
-    rondo__define_word(&defines, "A", get_accumulator(x->dtype, op->def->name));
+    rondo__define_word(&defines, "A", get_accumulator(x->dtype, op->def->id));
     rondo__define_int(&defines, "KIND", kind);
     rondo__define_int(&defines, "KEPT", kept.rank);
     rondo__define_int(&defines, "REDUCED", reduced.rank);
@@ -163,7 +159,7 @@ void rondo__cuda_prepare_arg_extreme(rondo__cuda_kernel *kernel) {
     rondo__step_output(step, 0);
     rondo__step_int(step, length);
     rondo__step_int(step, rondo__cuda_product(&x->shape, axis + 1, rank));
-    rondo__step_int(step, strcmp(op->def->name, "ArgMin") == 0);
+    rondo__step_int(step, op->def->id == RONDO__OP_ArgMin);
     rondo__step_int(step, rondo__op_get_int(op, "select_last_index", 0));
 }
 
@@ -188,7 +184,7 @@ void rondo__cuda_prepare_softmax(rondo__cuda_kernel *kernel) {
         return;
     }
     rondo__define_type(&defines, "T", x->dtype);
-    rondo__define_int(&defines, "LOGARITHM", strcmp(op->def->name, "LogSoftmax") == 0);
+    rondo__define_int(&defines, "LOGARITHM", op->def->id == RONDO__OP_LogSoftmax);
     rondo__step *step = NULL;
     if (inner > 1) {
         step = rondo__cuda_add_launch(kernel, rondo__cu_softmax, &defines, "softmax_columns",

@@ -101,7 +101,7 @@ void rondo__cuda_prepare_loss(rondo__cuda_kernel *kernel) {
         rondo__cuda_reserve_workspace(kernel, (size_t)set.lines * 2 * sizeof(double)));
     rondo__define_type(&defines, "T", x->dtype);
     rondo__define_type(&defines, "I", rondo__cuda_input(kernel, 1)->dtype);
-    rondo__define_int(&defines, "SOFTMAX", strcmp(op->def->name, "SoftmaxCrossEntropyLoss") == 0);
+    rondo__define_int(&defines, "SOFTMAX", op->def->id == RONDO__OP_SoftmaxCrossEntropyLoss);
     push_loss(add_lines(kernel, &defines, "loss_lines", &set), kernel, &set, reduction, parts);
     if (strcmp(reduction, "none") != 0 && rondo__cuda_wants_output(kernel, 0)) {
         rondo__step *step = rondo__cuda_add_launch(kernel, rondo__cu_rows, &defines, "loss_total",

@@ -4,7 +4,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/memory.h"
 #include "cu_sources.h"
@@ -130,7 +129,7 @@ bool rondo__cuda_read_product(rondo__cuda_kernel *kernel, size_t input_a, size_t
 
 bool rondo__cuda_read_matmul(rondo__cuda_kernel *kernel, rondo__cuda_matmul *out_matmul) {
     const rondo__op *op = kernel->request->op;
-    const bool is_gemm = strcmp(op->def->name, "Gemm") == 0;
+    const bool is_gemm = op->def->id == RONDO__OP_Gemm;
     rondo_shape a = rondo__cuda_input(kernel, 0)->shape;
     rondo_shape b = rondo__cuda_input(kernel, 1)->shape;
     rondo__cuda_matmul p = {.dtype = rondo__cuda_input(kernel, 0)->dtype,

@@ -4,6 +4,7 @@
 #include "kernel/cuda/cuda_families.h"
 #include "kernel/cuda/elementwise/cuda_pointwise.h"
 #include "kernel/cuda/product/cuda_byte_product.h"
+#include "op/reference.h"
 
 enum { INPUT_X, INPUT_SCALE, INPUT_ZERO };
 
@@ -47,6 +48,42 @@ static void take_parameter(rondo__pointwise *pointwise, const rondo__cuda_kernel
     pointwise->inputs[pointwise->input_count - 1].shape = grid->follows_all ? all : places;
 }
 
+// The type of the quotient, which attribute precision may give.
+static const char *get_precision(const rondo__cuda_kernel *kernel) {
+    const rondo_dtype dtype =
+        rondo__dtype_from_onnx(rondo__op_get_int(kernel->request->op, "precision", 0));
+    return dtype == RONDO_DTYPE_NONE ? "float" : rondo__cuda_type_name(dtype);
+}
+
+static void append_quantize(rondo__text *body, const rondo__cuda_kernel *kernel, bool has_zero) {
+    const rondo_dtype dtype = rondo__cuda_output(kernel, 0)->dtype;
+    const char *zero = has_zero ? "x2" : "(decltype(y))0";
+    rondo__text_append(body, "            const auto quotient = division<%s>::run(x0, x1);\n",
+                       get_precision(kernel));
+    if (rondo__dtype_is_narrow_integer(dtype)) {
+        rondo__text_append(body, "            y = quantize_within(quotient, %s, %d, %d);\n", zero,
+                           (int)rondo__saturate(-100.0, dtype), (int)rondo__saturate(100.0, dtype));
+    } else if (rondo__dtype_is_narrow(dtype)) {
+        rondo__text_append(body, "            y = (float)(quotient + %s);\n", zero);
+    } else {
+        rondo__text_append(body, "            y = quantize<decltype(y)>(quotient, %s);\n", zero);
+    }
+}
+
+static void append_dequantize(rondo__text *body, const rondo__cuda_kernel *kernel, bool has_zero) {
+    const rondo_dtype dtype = rondo__cuda_input(kernel, INPUT_X)->dtype;
+    const rondo_dtype scale = rondo__cuda_input(kernel, INPUT_SCALE)->dtype;
+    const char *zero = has_zero ? "x2" : "(decltype(x0))0";
+    if (scale != rondo__cuda_output(kernel, 0)->dtype ||
+        (rondo__dtype_is_narrow(dtype) && !rondo__dtype_is_narrow_integer(dtype))) {
+        rondo__text_append(body, "            y = dequantize_as<decltype(y)>(x0, x1, %s);\n", zero);
+    } else if (rondo__dtype_is_narrow(dtype)) {
+        rondo__text_append(body, "            y = dequantize((i16)x0, x1, (i16)%s);\n", zero);
+    } else {
+        rondo__text_append(body, "            y = dequantize(x0, x1, %s);\n", zero);
+    }
+}
+
 // Scales that follow whole blocks: a view of x in four extents makes it element-wise.
 static void add_elementwise(rondo__cuda_kernel *kernel, const scale_grid *grid, bool quantizes) {
     rondo__pointwise pointwise = {0};
@@ -62,12 +99,9 @@ static void add_elementwise(rondo__cuda_kernel *kernel, const scale_grid *grid, 
         take_parameter(&pointwise, kernel, INPUT_ZERO, grid);
     }
     if (quantizes) {
-        rondo__text_append(&pointwise.body,
-                           "            y = quantize<decltype(y)>(quotient_of(x0, x1), %s);\n",
-                           has_zero ? "x2" : "(decltype(y))0");
+        append_quantize(&pointwise.body, kernel, has_zero);
     } else {
-        rondo__text_append(&pointwise.body, "            y = dequantize(x0, x1, %s);\n",
-                           has_zero ? "x2" : "(decltype(x0))0");
+        append_dequantize(&pointwise.body, kernel, has_zero);
     }
     rondo__cuda_add_pointwise(kernel, &pointwise);
 }
@@ -76,11 +110,23 @@ static void add_blocks(rondo__cuda_kernel *kernel, const scale_grid *grid, bool 
     rondo__defines defines = {0};
     const rondo__tensor_info *x = rondo__cuda_input(kernel, INPUT_X);
     const rondo__tensor_info *y = rondo__cuda_output(kernel, 0);
+    const rondo_dtype scale = rondo__cuda_input(kernel, INPUT_SCALE)->dtype;
+    const rondo_dtype steps = quantizes ? y->dtype : x->dtype;
     const int64_t count = rondo_shape_get_count(&x->shape);
-    rondo__define_type(&defines, "S", rondo__cuda_input(kernel, INPUT_SCALE)->dtype);
-    rondo__define_type(&defines, "Q", quantizes ? y->dtype : x->dtype);
+    rondo__define_type(&defines, "S", scale);
+    rondo__define_type(&defines, "Q", steps);
     if (quantizes) {
         rondo__define_type(&defines, "X", x->dtype);
+        rondo__define_word(&defines, "P", get_precision(kernel));
+    } else {
+        rondo__define_type(&defines, "Y", y->dtype);
+    }
+    if (rondo__dtype_is_narrow(steps) || rondo__dtype_is_narrow(scale)) {
+        rondo__cuda_define_narrow(&defines, kernel->request->op);
+    }
+    if (rondo__dtype_is_narrow_integer(steps)) {
+        rondo__define_int(&defines, "LOW", (int64_t)rondo__saturate(-100.0, steps));
+        rondo__define_int(&defines, "HIGH", (int64_t)rondo__saturate(100.0, steps));
     }
     rondo__step *step = rondo__cuda_add_launch(kernel, rondo__cu_quantize, &defines,
                                                quantizes ? "quantize_blocks" : "dequantize_blocks",

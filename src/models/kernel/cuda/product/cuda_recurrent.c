@@ -35,7 +35,7 @@ static bool read_recurrence(rondo__cuda_kernel *kernel, recurrence *out_r) {
     const rondo__op *op = kernel->request->op;
     const rondo__tensor_info *x = rondo__cuda_input(kernel, 0);
     recurrence r = {.clip = (double)INFINITY};
-    r.gates = strcmp(op->def->name, "LSTM") == 0 ? 4 : strcmp(op->def->name, "GRU") == 0 ? 3 : 1;
+    r.gates = op->def->id == RONDO__OP_LSTM ? 4 : op->def->id == RONDO__OP_GRU ? 3 : 1;
     r.is_batch_first = rondo__op_get_int(op, "layout", 0) != 0;
     r.steps = x->shape.extent[r.is_batch_first ? 1 : 0];
     r.batch = x->shape.extent[r.is_batch_first ? 0 : 1];

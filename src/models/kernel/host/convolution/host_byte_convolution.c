@@ -313,7 +313,7 @@ static int64_t count_values(const rondo__kernel_request *request, uint32_t input
 
 // False where scales are no f32.
 static bool read_inputs(const rondo__kernel_request *request, byte_convolution_kernel *kernel) {
-    kernel->is_requantized = strcmp(request->op->def->name, "QLinearConv") == 0;
+    kernel->is_requantized = request->op->def->id == RONDO__OP_QLinearConv;
     kernel->w = kernel->is_requantized ? 3 : 1;
     kernel->x_zero = find_input(request, 2);
     kernel->w_zero = find_input(request, kernel->is_requantized ? 5 : 3);

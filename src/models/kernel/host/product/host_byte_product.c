@@ -4,8 +4,6 @@
 // A constant b is packed once for the program, with the sums of its columns; another one in each
 // run. Zero points may come with each run: one for all, or one for each row of a or column of b.
 // SPDX-License-Identifier: Apache-2.0
-#include <string.h>
-
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/memory.h"
@@ -174,7 +172,7 @@ static int64_t count_values(const rondo__kernel_request *request, size_t input, 
 }
 
 static bool read_inputs(const rondo__kernel_request *request, byte_product_kernel *kernel) {
-    kernel->is_requantized = strcmp(request->op->def->name, "QLinearMatMul") == 0;
+    kernel->is_requantized = request->op->def->id == RONDO__OP_QLinearMatMul;
     kernel->a = 0;
     kernel->b = kernel->is_requantized ? 3 : 1;
     kernel->a_zero = 2;
@@ -226,7 +224,7 @@ static void measure_work(byte_product_kernel *kernel) {
 
 static rondo_status init_kernel(const rondo__kernel_request *request, byte_product_kernel *kernel) {
     rondo__product *product = &kernel->product;
-    const size_t b = strcmp(request->op->def->name, "QLinearMatMul") == 0 ? 3 : 1;
+    const size_t b = request->op->def->id == RONDO__OP_QLinearMatMul ? 3 : 1;
     RETURN_IF_ERROR(rondo__product_init(request->op, &request->inputs[0].shape,
                                         &request->inputs[b].shape, false, false, product));
     if (product->k > RONDO__BYTE_PRODUCT_K_MAX || !read_inputs(request, kernel)) {

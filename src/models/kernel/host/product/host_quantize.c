@@ -1,6 +1,6 @@
 // kernel/host/product/host_quantize.c — QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear
-// between f32 and 8-bit numbers, and Cast of 32-bit integers to f32: the reference's results, to
-// the bit.
+// between f32 and numbers of 8, 4 and 2 bits, and Cast of 32-bit integers to f32: the reference's
+// results, to the bit.
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 #include <stdatomic.h>
@@ -12,6 +12,7 @@
 #include "kernel/host/host_threads.h"
 #include "kernel/host/product/byte_matrix.h"
 #include "op/image/scale_grid.h"
+#include "op/support.h"
 
 enum { CHUNK = 16 * 1024 };  // elements of one piece of work
 
@@ -137,9 +138,12 @@ typedef struct linear_kernel {
     rondo__host_kernel head;
     const rondo__byte_simd *simd;
     rondo__scale_grid grid;
-    bool is_inverse;  // DequantizeLinear
-    bool is_signed;   // the 8-bit side
+    bool is_inverse;     // DequantizeLinear
+    bool is_signed;      // the 8-bit side
+    rondo_dtype narrow;  // its type, where that is none of 8-bit integers: its elements are turned
+                         // into those, or for floats looked up in values
     int64_t count, run_count, scale_count;
+    float values[256];
 } linear_kernel;
 
 typedef struct run {
@@ -186,14 +190,64 @@ typedef struct linear_run {
     void *y;
     const float *scales;
     const int32_t *zeros;
+    const uint8_t *zero_bytes;  // as they lie in the input; NULL: none
 } linear_run;
+
+// A run of small integers, by way of bytes.
+static void run_small(const linear_run *job, run now) {
+    enum { PIECE = 1024 };
+    const linear_kernel *kernel = job->kernel;
+    const unsigned bits = rondo__narrow_get_bits(kernel->narrow);
+    const uint8_t mask = (uint8_t)((1u << bits) - 1u);
+    const uint8_t top = kernel->is_signed ? (uint8_t)(1u << (bits - 1u)) : 0;
+    const int most = kernel->is_signed ? top - 1 : mask, least = kernel->is_signed ? -top : 0;
+    uint8_t bytes[PIECE];
+    for (int64_t done = 0; done < now.length; done += PIECE) {
+        const int64_t length = now.length - done < PIECE ? now.length - done : PIECE;
+        const int64_t scale = now.scale + done * now.step;
+        if (kernel->is_inverse) {
+            const uint8_t *x = (const uint8_t *)job->x + now.start + done;
+            for (int64_t i = 0; i < length; ++i) {
+                bytes[i] = (uint8_t)(((x[i] & mask) ^ top) - top);
+            }
+            kernel->simd->dequantize(bytes, kernel->is_signed, job->scales + scale, now.step,
+                                     job->zeros + scale, length,
+                                     (float *)job->y + now.start + done);
+            continue;
+        }
+        uint8_t *y = (uint8_t *)job->y + now.start + done;
+        kernel->simd->quantize((const float *)job->x + now.start + done, job->scales + scale,
+                               now.step, job->zeros + scale, kernel->is_signed, length, bytes);
+        for (int64_t i = 0; i < length; ++i) {
+            const int value = kernel->is_signed ? (int8_t)bytes[i] : bytes[i];
+            y[i] = (uint8_t)(value < least ? least : value > most ? most : value) & mask;
+        }
+    }
+}
+
+// A run of small floats.
+static void run_values(const linear_run *job, run now) {
+    const uint8_t *x = (const uint8_t *)job->x + now.start;
+    float *y = (float *)job->y + now.start;
+    for (int64_t i = 0; i < now.length; ++i) {
+        const int64_t scale = now.scale + i * now.step;
+        const float zero =
+            job->zero_bytes != NULL ? job->kernel->values[job->zero_bytes[scale]] : 0;
+        y[i] = (float)(((double)job->kernel->values[x[i]] - (double)zero) *
+                       (double)job->scales[scale]);
+    }
+}
 
 static void run_runs(void *data, int64_t first, int64_t end) {
     const linear_run *job = data;
     const linear_kernel *kernel = job->kernel;
     for (int64_t i = first; i < end; ++i) {
         const run now = find_run(kernel, i);
-        if (kernel->is_inverse) {
+        if (rondo__dtype_is_narrow_integer(kernel->narrow)) {
+            run_small(job, now);
+        } else if (kernel->narrow != RONDO_DTYPE_NONE) {
+            run_values(job, now);
+        } else if (kernel->is_inverse) {
             kernel->simd->dequantize((const uint8_t *)job->x + now.start, kernel->is_signed,
                                      job->scales + now.scale, now.step, job->zeros + now.scale,
                                      now.length, (float *)job->y + now.start);
@@ -211,30 +265,43 @@ static rondo_status run_linear(rondo__host_kernel *head, const void *const *inpu
     const uint8_t *zeros = head->input_count > 2 ? inputs[2] : NULL;
     int32_t *wide = workspace;
     for (int64_t i = 0; i < kernel->scale_count; ++i) {
-        wide[i] = zeros != NULL ? rondo__byte_get(zeros, kernel->is_signed, i) : 0;
+        wide[i] = zeros == NULL ? 0
+                  : rondo__dtype_is_narrow(kernel->narrow)
+                      ? rondo__narrow_get_int(kernel->narrow, zeros[i])
+                      : rondo__byte_get(zeros, kernel->is_signed, i);
     }
-    linear_run job = {kernel, inputs[0], outputs[0], inputs[1], wide};
+    linear_run job = {kernel, inputs[0], outputs[0], inputs[1], wide, zeros};
     rondo__workers_loop(kernel->run_count,
                         rondo__host_get_grain(kernel->run_count, (double)kernel->count * 5.0, 0.0),
                         run_runs, &job);
     return RONDO_STATUS_OK;
 }
 
-static bool is_byte(rondo_dtype dtype) {
-    return dtype == RONDO_DTYPE_I8 || dtype == RONDO_DTYPE_U8;
+// Narrow floats are read here, and made by the reference.
+static bool is_byte(rondo_dtype dtype, bool is_inverse) {
+    return dtype == RONDO_DTYPE_I8 || dtype == RONDO_DTYPE_U8 ||
+           rondo__dtype_is_narrow_integer(dtype) || (is_inverse && rondo__dtype_is_narrow(dtype));
+}
+
+static bool is_signed_byte(rondo_dtype dtype) {
+    return dtype == RONDO_DTYPE_I8 || dtype == RONDO_DTYPE_I4 || dtype == RONDO_DTYPE_I2;
+}
+
+static bool has_other_precision(const rondo__op *op) {
+    const rondo_dtype dtype = rondo__dtype_from_onnx(rondo__op_get_int(op, "precision", 0));
+    return dtype != RONDO_DTYPE_NONE && dtype != RONDO_DTYPE_F32;
 }
 
 rondo_status rondo__host_prepare_quantize(const rondo__kernel_request *request,
                                           rondo__kernel **out_kernel) {
-    const char *name = request->op->def->name;
-    if (strcmp(name, "DynamicQuantizeLinear") == 0) {
+    if (request->op->def->id == RONDO__OP_DynamicQuantizeLinear) {
         return prepare_dynamic(request, out_kernel);
     }
-    const bool is_inverse = strcmp(name, "DequantizeLinear") == 0;
+    const bool is_inverse = request->op->def->id == RONDO__OP_DequantizeLinear;
     const rondo__tensor_info *x = &request->inputs[0], *y = &request->outputs[0];
     const rondo__tensor_info *bytes = is_inverse ? x : y, *reals = is_inverse ? y : x;
-    if (!is_byte(bytes->dtype) || reals->dtype != RONDO_DTYPE_F32 ||
-        request->inputs[1].dtype != RONDO_DTYPE_F32) {
+    if (!is_byte(bytes->dtype, is_inverse) || reals->dtype != RONDO_DTYPE_F32 ||
+        request->inputs[1].dtype != RONDO_DTYPE_F32 || has_other_precision(request->op)) {
         return RONDO_STATUS_UNSUPPORTED;
     }
     rondo__host_kernel *head =
@@ -245,7 +312,11 @@ rondo_status rondo__host_prepare_quantize(const rondo__kernel_request *request,
     linear_kernel *kernel = (linear_kernel *)head;
     kernel->simd = rondo__byte_simd_get();
     kernel->is_inverse = is_inverse;
-    kernel->is_signed = bytes->dtype == RONDO_DTYPE_I8;
+    kernel->is_signed = is_signed_byte(bytes->dtype);
+    kernel->narrow = rondo__dtype_is_narrow(bytes->dtype) ? bytes->dtype : RONDO_DTYPE_NONE;
+    for (int i = 0; i < 256; ++i) {
+        kernel->values[i] = rondo_narrow_to_float(kernel->narrow, (uint8_t)i);
+    }
     kernel->count = rondo_shape_get_count(&x->shape);
     kernel->scale_count = rondo_shape_get_count(&request->inputs[1].shape);
     const rondo_status status =

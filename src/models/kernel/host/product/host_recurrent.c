@@ -331,9 +331,9 @@ rondo_status rondo__host_prepare_recurrent(const rondo__kernel_request *request,
     recurrent_kernel *kernel = (recurrent_kernel *)head;
     const char *direction_name = rondo__op_get_string(op, "direction", "forward");
     kernel->simd = rondo__simd_get();
-    kernel->cell = op->def->name[0] == 'L'   ? CELL_LSTM
-                   : op->def->name[0] == 'G' ? CELL_GRU
-                                             : CELL_RNN;
+    kernel->cell = op->def->id == RONDO__OP_LSTM  ? CELL_LSTM
+                   : op->def->id == RONDO__OP_GRU ? CELL_GRU
+                                                  : CELL_RNN;
     kernel->gates = kernel->cell == CELL_LSTM ? 4 : kernel->cell == CELL_GRU ? 3 : 1;
     kernel->is_linear_before_reset =
         kernel->cell == CELL_GRU && rondo__op_get_int(op, "linear_before_reset", 0) != 0;

@@ -34,7 +34,7 @@ static bool read_operands(const rondo__kernel_request *request, rondo__product_f
     form->bias_input = -1;
     form->z_input = -1;
     form->scale = 1.0f;
-    if (strcmp(op->def->domain, "rondo") == 0) {
+    if ((op->def->flags & RONDO__OP_INTERNAL) != 0) {
         *out_trans_a = rondo__op_get_int(op, "trans_a", 0) != 0;
         *out_trans_b = rondo__op_get_int(op, "trans_b", 0) != 0;
         form->scale = rondo__op_get_float(op, "alpha_scale", 1.0f);
@@ -50,7 +50,7 @@ static bool read_operands(const rondo__kernel_request *request, rondo__product_f
     *out_trans_a = rondo__op_get_int(op, "transA", 0) != 0;
     *out_trans_b = rondo__op_get_int(op, "transB", 0) != 0;
     // What is multiplied by 0 is not looked at.
-    if (strcmp(op->def->name, "Gemm") != 0 || !has_input(request, 2) ||
+    if (op->def->id != RONDO__OP_Gemm || !has_input(request, 2) ||
         rondo__op_get_float(op, "beta", 1.0f) == 0.0f) {
         form->scale = rondo__op_get_float(op, "alpha", 1.0f);
         return true;

@@ -351,16 +351,15 @@ static bool read_clip(const rondo__kernel_request *request, chain *out) {
 // An op of a model as a chain; false for what has no such form.
 static bool read_model_op(const rondo__kernel_request *request, chain *out) {
     const rondo__op *op = request->op;
-    const char *name = op->def->name;
-    if (strcmp(name, "Clip") == 0) {
+    if (op->def->id == RONDO__OP_Clip) {
         return read_clip(request, out);
     }
-    const bool is_sum = strcmp(name, "Sum") == 0;
-    const bool is_tanh_gelu = strcmp(name, "Gelu") == 0 &&
+    const bool is_sum = op->def->id == RONDO__OP_Sum;
+    const bool is_tanh_gelu = op->def->id == RONDO__OP_Gelu &&
                               strcmp(rondo__op_get_string(op, "approximate", "none"), "none") != 0;
     const int code = is_sum         ? RONDO__SCALAR_Add
                      : is_tanh_gelu ? RONDO__SCALAR_GeluTanh
-                                    : rondo__scalar_op_parse(name);
+                                    : rondo__scalar_op_of(op->def->id);
     if (code < 0) {
         return false;
     }
@@ -376,8 +375,6 @@ static bool read_model_op(const rondo__kernel_request *request, chain *out) {
             alpha = rondo__op_get_float(op, "alpha", 0.2f);
             beta = rondo__op_get_float(op, "beta", 0.5f);
             break;
-        case RONDO__SCALAR_Affine:
-            return false;  // ONNX's op of this name has other defaults
         default:
             break;
     }
@@ -453,7 +450,7 @@ rondo_status rondo__host_prepare_elementwise(const rondo__kernel_request *reques
         }
     }
     chain steps = {0};
-    const bool is_fused = strcmp(request->op->def->domain, "rondo") == 0;
+    const bool is_fused = (request->op->def->flags & RONDO__OP_INTERNAL) != 0;
     if (is_fused ? !read_fused_chain(request->op, &steps) : !read_model_op(request, &steps)) {
         return RONDO_STATUS_UNSUPPORTED;
     }

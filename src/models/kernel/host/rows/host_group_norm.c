@@ -263,10 +263,9 @@ static bool is_all_f32(const rondo__kernel_request *request) {
 }
 
 static int64_t get_groups(const rondo__op *op, int64_t channels) {
-    return strcmp(op->def->domain, "rondo") == 0 ? rondo__op_get_int(op, "groups", 1)
-           : strcmp(op->def->name, "GroupNormalization") == 0
-               ? rondo__op_get_int(op, "num_groups", 1)
-               : channels;
+    return (op->def->flags & RONDO__OP_INTERNAL) != 0    ? rondo__op_get_int(op, "groups", 1)
+           : op->def->id == RONDO__OP_GroupNormalization ? rondo__op_get_int(op, "num_groups", 1)
+                                                         : channels;
 }
 
 rondo_status rondo__host_prepare_group_norm(const rondo__kernel_request *request,

@@ -263,7 +263,7 @@ rondo_status rondo__host_prepare_softmax(const rondo__kernel_request *request,
     if (rondo__shape_multiply(x, end, x->rank) != 1) {
         return RONDO_STATUS_UNSUPPORTED;
     }
-    const bool is_log = strcmp(op->def->name, "LogSoftmax") == 0;
+    const bool is_log = op->def->id == RONDO__OP_LogSoftmax;
     row_kernel *kernel = NULL;
     RETURN_IF_ERROR(create(request, is_log ? ROW_LOG_SOFTMAX : ROW_SOFTMAX, run_rows,
                            rondo__shape_multiply(x, 0, axis), rondo__shape_multiply(x, axis, end),
@@ -339,13 +339,13 @@ static bool find_reduced(const rondo__kernel_request *request, int32_t *out_firs
 rondo_status rondo__host_prepare_reduction(const rondo__kernel_request *request,
                                            rondo__kernel **out_kernel) {
     static const struct {
-        const char *name;
+        rondo__op_id op;
         row_work work;
     } known[] = {
-        {"ReduceSum", ROW_SUM},
-        {"ReduceMean", ROW_MEAN},
-        {"ReduceMax", ROW_MAXIMUM},
-        {"ReduceMin", ROW_MINIMUM},
+        {RONDO__OP_ReduceSum, ROW_SUM},
+        {RONDO__OP_ReduceMean, ROW_MEAN},
+        {RONDO__OP_ReduceMax, ROW_MAXIMUM},
+        {RONDO__OP_ReduceMin, ROW_MINIMUM},
     };
     const rondo_shape *x = &request->inputs[0].shape;
     int32_t first, end;
@@ -353,7 +353,7 @@ rondo_status rondo__host_prepare_reduction(const rondo__kernel_request *request,
         return RONDO_STATUS_UNSUPPORTED;
     }
     for (size_t i = 0; i < sizeof known / sizeof known[0]; ++i) {
-        if (strcmp(known[i].name, request->op->def->name) == 0) {
+        if (known[i].op == request->op->def->id) {
             row_kernel *kernel = NULL;
             RETURN_IF_ERROR(create(request, known[i].work, run_reduction,
                                    rondo__shape_multiply(x, 0, first),
@@ -372,7 +372,7 @@ rondo_status rondo__host_prepare_global_pool(const rondo__kernel_request *reques
     if (request->inputs[0].dtype != RONDO_DTYPE_F32 || x->rank < 3) {
         return RONDO_STATUS_UNSUPPORTED;
     }
-    const bool is_maximum = strcmp(request->op->def->name, "GlobalMaxPool") == 0;
+    const bool is_maximum = request->op->def->id == RONDO__OP_GlobalMaxPool;
     const bool channels_last = rondo__op_get_int(request->op, "channels_last", 0) != 0;
     const int32_t first = channels_last ? 1 : 2;
     const int32_t end = channels_last ? x->rank - 1 : x->rank;

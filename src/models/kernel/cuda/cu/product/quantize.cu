@@ -2,6 +2,9 @@
 // forms are element-wise), and DynamicQuantizeLinear: the extremes in parts, then the steps.
 // SPDX-License-Identifier: Apache-2.0
 #include "rondo_types.cuh"
+#ifdef RONDO_NARROW
+#include "rondo_narrow.cuh"
+#endif
 #include "rondo_quantize.cuh"
 #include "rondo_extremes.cuh"
 
@@ -17,6 +20,17 @@ typedef RONDO_S S;
 #define RONDO_Q u8
 #endif
 typedef RONDO_Q Q;
+#ifndef RONDO_P
+#define RONDO_P float  // the quotient
+#endif
+#ifndef RONDO_Y
+#define RONDO_Y RONDO_S  // what DequantizeLinear makes
+#endif
+typedef RONDO_Y Y;
+#ifndef LOW
+#define LOW 0  // limits of a small integer
+#define HIGH 0
+#endif
 
 #ifndef ONE_WHEN_FLAT
 #define ONE_WHEN_FLAT 0  // the scale where all values are 0
@@ -36,23 +50,53 @@ __device__ __forceinline__ i64 find_scale(const quantize_arguments &a, i64 i) {
     return (outer * a.scales + place / a.block) * a.inner + i % a.inner;
 }
 
+// A quotient becomes a step, which is of a usual type, a small integer or a small float.
+template <typename To>
+struct stepper {
+    template <typename Real>
+    static __device__ __forceinline__ To run(Real quotient, const To *zero) {
+        return quantize<To>(quotient, zero != 0 ? *zero : (To)0);
+    }
+};
+#ifdef RONDO_NARROW
+template <int BITS, bool IS_SIGNED>
+struct stepper<small_int<BITS, IS_SIGNED>> {
+    typedef small_int<BITS, IS_SIGNED> To;
+    template <typename Real>
+    static __device__ __forceinline__ To run(Real quotient, const To *zero) {
+        return convert<To>(quantize_within(quotient, zero != 0 ? (i32)*zero : 0, LOW, HIGH));
+    }
+};
+template <int F, int B, u32 S_, u32 L, u32 O, u32 N>
+struct stepper<small_float<F, B, S_, L, O, N>> {
+    typedef small_float<F, B, S_, L, O, N> To;
+    template <typename Real>
+    static __device__ __forceinline__ To run(Real quotient, const To *zero) {
+        return convert<To>((float)(quotient + (Real)(zero != 0 ? (float)*zero : 0.0f)));
+    }
+};
+#endif
+
 extern "C" __global__ void __launch_bounds__(256) quantize_blocks(const quantize_arguments a) {
     take_turn();
     for (i64 i = (i64)blockIdx.x * 256 + threadIdx.x; i < a.count; i += (i64)gridDim.x * 256) {
         const i64 at = find_scale(a, i);
         const auto x = convert<compute_of<X>::type>(((const X *)a.x)[i]);
         const auto scale = convert<compute_of<S>::type>(a.scale[at]);
-        ((Q *)a.y)[i] = quantize<Q>(quotient_of(x, scale), a.zero != 0 ? a.zero[at] : (Q)0);
+        ((Q *)a.y)[i] =
+            stepper<Q>::run(division<RONDO_P>::run(x, scale), a.zero != 0 ? a.zero + at : a.zero);
     }
 }
 
 extern "C" __global__ void __launch_bounds__(256) dequantize_blocks(const quantize_arguments a) {
     take_turn();
+    typedef compute_of<Q>::type C;
     for (i64 i = (i64)blockIdx.x * 256 + threadIdx.x; i < a.count; i += (i64)gridDim.x * 256) {
         const i64 at = find_scale(a, i);
         const auto scale = convert<compute_of<S>::type>(a.scale[at]);
-        ((S *)a.y)[i] = convert<S>(
-            dequantize(((const Q *)a.x)[i], scale, a.zero != 0 ? a.zero[at] : (Q)0));
+        const C zero = a.zero != 0 ? convert<C>(a.zero[at]) : (C)0;
+        ((Y *)a.y)[i] = convert<Y>(dequantize_as<compute_of<Y>::type>(
+            convert<C>(((const Q *)a.x)[i]), scale, zero));
     }
 }
 

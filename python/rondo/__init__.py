@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Capture GPU work once, replay it at hardware speed; run ONNX models, eagerly and replayed."""
+from . import _library, caches, device, graphs, learning, memory, profiles, randoms
+from . import sessions, tensors
+from ._library import (BadDataError, CancelledError, CaptureError, DeviceMemoryError, DriverError,
+                       HostMemoryError, InternalError, InvalidError, LostError, MismatchError,
+                       RondoError, StateError, UnavailableError, UnsupportedError)
+from .caches import GraphCache
+from .device import Device, Event, Stream, devices, open_device
+from .graphs import Child, Copy, Fill, Graph, HostCall, Launch, Node, capture
+from .learning import Argument, Learned, learn
+from .memory import Arena, Block, Pool
+from .profiles import Profile
+from .randoms import Generator
+from .sessions import (InferenceSession, NodeArg, Run, RunOptions, Session, SessionOptions,
+                       get_available_providers, get_device)
+from .tensors import Tensor, empty, from_dlpack
+
+__all__ = [
+    "Arena", "Argument", "BadDataError", "Block", "CancelledError", "CaptureError", "Child", "Copy",
+    "Device", "DeviceMemoryError", "DriverError", "Event", "Fill", "Generator", "Graph", "GraphCache",
+    "HostCall", "HostMemoryError", "InferenceSession", "InternalError", "InvalidError", "Launch",
+    "Learned", "LostError", "MismatchError", "Node", "NodeArg", "Pool", "Profile", "RondoError", "Run",
+    "RunOptions", "Session", "SessionOptions", "StateError", "Stream", "Tensor", "UnavailableError",
+    "UnsupportedError", "capture", "devices", "empty", "from_dlpack", "get_available_providers",
+    "get_device", "learn", "open_device",
+]
+
+for _name in __all__:  # where users find them, in their messages and pickles too
+    if isinstance(globals()[_name], type):
+        globals()[_name].__module__ = "rondo"
+del _name
+
+
+def __getattr__(name: str) -> str:
+    if name == "__version__":  # of the library, which is loaded for it
+        return _library.text(_library.lib.rondo_version_get_text())
+    raise AttributeError(f"module 'rondo' has no attribute {name!r}")

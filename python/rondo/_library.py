@@ -1,0 +1,339 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The shared library, its calls by name, and their failures as exceptions."""
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from types import SimpleNamespace
+from typing import Any, Callable, Optional, Sequence
+
+from . import _raw
+
+__all__: list[str] = []
+
+
+def _candidates() -> list[str]:
+    named = os.environ.get("RONDO_LIBRARY")
+    if named:
+        return [named]
+    folder = os.path.dirname(os.path.abspath(__file__))
+    for path in ("librondo.so.0", "../../build/librondo.so.0"):  # the wheel's, a clone's
+        if os.path.exists(os.path.join(folder, path)):
+            return [os.path.join(folder, path)]
+    return ["librondo.so.0", "librondo.so"]
+
+
+class _Library:
+    """lib.rondo_x is the C function rondo_x, declared when it is first asked for. The library
+    itself is loaded then, too, so that importing the package costs and needs nothing."""
+
+    def __init__(self) -> None:
+        self._dll: Optional[ctypes.CDLL] = None
+        self._lock = threading.Lock()
+
+    def load(self) -> ctypes.CDLL:
+        with self._lock:
+            if self._dll is None:
+                problems = []
+                for path in _candidates():
+                    try:
+                        self._dll = ctypes.CDLL(path)
+                        break
+                    except OSError as error:
+                        problems.append(str(error))
+                else:
+                    raise ImportError(
+                        "librondo.so.0 cannot be loaded (set RONDO_LIBRARY to its path, or install "
+                        "the package with it): " + "; ".join(problems))
+            return self._dll
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            result, arguments = _raw.FUNCTIONS[name]
+        except KeyError:
+            raise AttributeError(f"the C API has no {name}") from None
+        try:
+            function = getattr(self._dll or self.load(), name)
+        except AttributeError:
+            raise UnsupportedError(
+                f"this librondo has no {name}: it is older than the package, or was built without "
+                "models") from None
+        function.restype, function.argtypes = result, arguments
+        setattr(self, name, function)
+        return function
+
+
+lib = _Library()
+
+
+# ---- failures -----------------------------------------------------------------------------------
+
+
+class RondoError(Exception):
+    """A call of the library that failed; each status has a class of its own.
+
+    status       the name of the status, "STATE"
+    message      what is wrong and what to do, one line
+    call         the rondo or driver call that failed
+    op           op, node or label at fault, or ""
+    driver_code  the driver's or another library's code, and its name
+    """
+
+    status = "INTERNAL"
+
+    def __init__(self, message: str, *, status: Optional[str] = None, call: str = "", op: str = "",
+                 driver_code: int = 0, driver_name: str = "", place: str = "") -> None:
+        super().__init__(message)
+        if status is not None:
+            self.status = status
+        self.message, self.call, self.op = message, call, op
+        self.driver_code, self.driver_name, self.place = driver_code, driver_name, place
+
+
+class InvalidError(RondoError, ValueError):
+    """An argument is wrong; the same call fails again."""
+    status = "INVALID"
+
+
+class StateError(RondoError, RuntimeError):
+    """The object is not in a state that allows this."""
+    status = "STATE"
+
+
+class UnsupportedError(RondoError, NotImplementedError):
+    """This device or build cannot do it."""
+    status = "UNSUPPORTED"
+
+
+class HostMemoryError(RondoError, MemoryError):
+    """Host memory is exhausted, or a limit of it."""
+    status = "NO_MEMORY"
+
+
+class DeviceMemoryError(RondoError, MemoryError):
+    """Device memory or a budget of it is exhausted."""
+    status = "NO_DEVICE_MEMORY"
+
+
+class UnavailableError(RondoError, OSError):
+    """A driver library, device or file is absent."""
+    status = "UNAVAILABLE"
+
+
+class DriverError(RondoError, RuntimeError):
+    """The driver failed."""
+    status = "DRIVER"
+
+
+class LostError(RondoError, RuntimeError):
+    """The device is poisoned, or belongs to the process that forked this one."""
+    status = "LOST"
+
+
+class BadDataError(RondoError, ValueError):
+    """A file, a model or what a model computes with is malformed."""
+    status = "BAD_DATA"
+
+
+class InternalError(RondoError, RuntimeError):
+    """A rule of the library's own is broken; please report."""
+    status = "INTERNAL"
+
+
+class CancelledError(RondoError, RuntimeError):
+    """Another thread ended the call."""
+    status = "CANCELLED"
+
+
+class MismatchError(RondoError, RuntimeError):
+    """A self-check found a replay that computes something else."""
+    status = "MISMATCH"
+
+
+class CaptureError(RondoError, RuntimeError):
+    """A capture that yields no graph, with the report on it.
+
+    cause   "SYNCHRONIZE", "PAGEABLE_MEMORY" and so on
+    what    the same in words
+    call    the call that broke it
+    cure    what to do about it
+    label   path of the label scopes that were open there
+    report  the whole report, as lines of text
+    """
+
+    def __init__(self, message: str, *, cause: str = "OTHER", what: str = "", cure: str = "",
+                 label: str = "", report: str = "", last_node: Optional[str] = None,
+                 last_node_index: Optional[int] = None, **more: Any) -> None:
+        super().__init__(message, **more)
+        self.cause, self.what, self.cure, self.label = cause, what, cure, label
+        self.report, self.last_node, self.last_node_index = report, last_node, last_node_index
+
+    def __str__(self) -> str:
+        return self.report or self.message
+
+
+_ERRORS: dict[int, type[RondoError]] = {
+    getattr(_raw, "RONDO_STATUS_" + kind.status): kind
+    for kind in (InvalidError, StateError, UnsupportedError, HostMemoryError, DeviceMemoryError,
+                 UnavailableError, DriverError, LostError, BadDataError, InternalError,
+                 CancelledError, MismatchError)
+}
+
+
+def text(value: Optional[bytes]) -> str:
+    return value.decode("utf-8", "replace") if value else ""
+
+
+def make_error(status: int) -> RondoError:
+    """The exception of a call that has just returned `status` on this thread."""
+    record = lib.rondo_error_get_last().contents
+    kind = _ERRORS.get(status, InternalError)
+    if record.status != status:
+        return kind(text(lib.rondo_status_get_name(status)))
+    return kind(text(record.message), call=text(record.call), op=text(record.op),
+                driver_code=record.driver_code, driver_name=text(record.driver_name),
+                place=f"{text(record.file)}:{record.line}")
+
+
+def check(status: int) -> None:
+    if status:
+        raise make_error(status)
+
+
+# ---- structs and lists --------------------------------------------------------------------------
+
+
+def new(struct: type, /, **fields: Any) -> Any:
+    """A zeroed struct with its size, and these fields."""
+    return struct(struct_size=ctypes.sizeof(struct), **fields)
+
+
+def to_record(struct: Any) -> SimpleNamespace:
+    """The struct's fields as attributes, texts decoded."""
+    values = {}
+    for name, _ in struct._fields_:
+        if name == "struct_size":
+            continue
+        value = getattr(struct, name)
+        if isinstance(value, bytes):
+            value = text(value)
+        elif isinstance(value, ctypes.Array):
+            value = tuple(value)
+        values[name] = value
+    return SimpleNamespace(**values)
+
+
+def get_record(function: Callable[..., int], kind: type, *arguments: Any) -> SimpleNamespace:
+    """What a call of the form get(..., struct *out) fills in."""
+    struct = new(kind)
+    check(function(*arguments, ctypes.byref(struct)))
+    return to_record(struct)
+
+
+def get_list(function: Callable[..., int], kind: type, *arguments: Any) -> Sequence[Any]:
+    """What a call of the form list(..., struct *entries, capacity, *out_count) lists."""
+    count = ctypes.c_size_t()
+    check(function(*arguments, None, 0, ctypes.byref(count)))
+    entries = (kind * count.value)()
+    for entry in entries:
+        if hasattr(kind, "struct_size"):
+            entry.struct_size = ctypes.sizeof(kind)
+    if count.value:
+        check(function(*arguments, entries, count.value, ctypes.byref(count)))
+    return entries[:count.value]
+
+
+def get_text(call: Callable[[Any], int]) -> str:
+    """What a call writes through a rondo_write_function; `call` gets that function."""
+    pieces: list[bytes] = []
+
+    def write(_user_data: Any, piece: int, size: int) -> bool:
+        pieces.append(ctypes.string_at(piece, size))
+        return True
+
+    check(call(_WRITE(write)))
+    return b"".join(pieces).decode("utf-8", "replace")
+
+
+# rondo_write_function with the text as an address: its size counts, not a zero.
+_WRITE = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
+
+
+# ---- ownership ----------------------------------------------------------------------------------
+
+
+class Owner:
+    """A C object, what destroys it, and the owners that it needs until then.
+
+    Garbage is finalised in any order, so an object of Python cannot rely on those that it refers
+    to. Owners count: one that others need is destroyed behind them. A token is in `_tokens` for each
+    use but the first; taking one out is atomic, also where the collector runs in between.
+    """
+
+    __slots__ = ("handle", "_destroy", "_needs", "_tokens", "_process")
+
+    def __init__(self, handle: int, destroy: Callable[[int], Any], *needs: "Owner") -> None:
+        self.handle, self._destroy, self._needs = handle, destroy, needs
+        self._tokens: list[None] = []
+        self._process = os.getpid()
+        for owner in needs:
+            owner.retain()
+
+    def retain(self) -> "Owner":
+        self._tokens.append(None)
+        return self
+
+    def release(self) -> None:
+        try:
+            self._tokens.pop()
+            return
+        except IndexError:
+            pass
+        self._destroy(self.handle)
+        for owner in self._needs:
+            owner.release()
+
+
+class Owned:
+    """What a user holds: released by close(), the end of a with block, or the collector."""
+
+    __slots__ = ("_owner", "_h", "__weakref__")
+    _owner: Optional[Owner]
+    _h: Optional[int]
+
+    def _own(self, owner: Owner) -> None:
+        self._owner, self._h = owner, owner.handle
+
+    def close(self) -> None:
+        """Gives the object up; it is freed when nothing needs it any more. Twice is fine."""
+        owner = self._owner
+        self._owner = self._h = None
+        if owner is not None:
+            owner.release()
+
+    @property
+    def is_closed(self) -> bool:
+        return self._owner is None
+
+    @property
+    def handle(self) -> int:
+        """The address of the C object, for calls of the C API."""
+        return self._need().handle
+
+    def _need(self) -> Owner:
+        if self._owner is None:
+            raise StateError(f"this {type(self).__name__} was closed")
+        return self._owner
+
+    def __enter__(self):  # type: ignore[no-untyped-def]
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        try:
+            self.close()
+        except AttributeError:
+            pass  # it was never made

@@ -1,0 +1,521 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Models: read from ONNX files, run, replayed."""
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from types import SimpleNamespace
+from typing import Any, Callable, Iterable, Mapping, Optional, Sequence, Union
+
+import numpy
+
+from . import _raw
+from ._library import (InvalidError, Owned, Owner, check, get_record, get_text, lib,
+                       make_error, new, text)
+from .device import Device, Event, Stream, devices, open_device
+from .graphs import _value
+from .profiles import Profile
+from .tensors import (OPTIONAL, SEQUENCE, STRING, Tensor, find_dtype, from_dlpack, get_numpy_dtype,
+                      put_value, take_value)
+
+__all__ = ["Session", "InferenceSession", "NodeArg", "Run", "RunOptions", "SessionOptions",
+           "get_available_providers", "get_device"]
+
+_ORT_NAMES = {"f32": "float", "f64": "double", "f16": "float16", "bf16": "bfloat16", "i8": "int8",
+              "i16": "int16", "i32": "int32", "i64": "int64", "u8": "uint8", "u16": "uint16",
+              "u32": "uint32", "u64": "uint64"}
+
+
+def _name_type(number: int, items: Sequence[int]) -> str:
+    """As onnxruntime writes it: "tensor(float)", "seq(tensor(int64))"."""
+    if number in (SEQUENCE, OPTIONAL):
+        inner = _name_type(items[0], items[1:]) if items and items[0] else "tensor(float)"
+        return f"{'seq' if number == SEQUENCE else 'optional'}({inner})"
+    name = text(lib.rondo_dtype_get_name(number))
+    return f"tensor({_ORT_NAMES.get(name, name)})"
+
+
+class NodeArg:
+    """An input or output of a model: name, shape (numbers, names of symbols, None), type."""
+
+    def __init__(self, port: Any) -> None:
+        self.name = text(port.name)
+        self.number = port.dtype
+        self.items = tuple(port.item_dtype)
+        self.type = _name_type(port.dtype, self.items)
+        self.raw_name = port.name
+        self.shape: Optional[list[Any]] = None
+        if port.rank >= 0:
+            self.shape = [port.extent[axis] if port.extent[axis] >= 0
+                          else text(port.symbol[axis]) or None for axis in range(port.rank)]
+
+    @property
+    def dtype(self) -> Any:
+        """As numpy has it; object for strings, sequences and optionals."""
+        if self.number in (STRING, SEQUENCE, OPTIONAL, _raw.RONDO_DTYPE_NONE):
+            return numpy.dtype(object)
+        return get_numpy_dtype(self.number)
+
+    def __repr__(self) -> str:
+        return f"NodeArg(name={self.name!r}, type={self.type!r}, shape={self.shape})"
+
+
+class SessionOptions:
+    """The options of onnxruntime that mean something here; others may be set, and say nothing."""
+
+    def __init__(self) -> None:
+        self.intra_op_num_threads = 0
+        self.inter_op_num_threads = 0
+        self.graph_optimization_level: Any = None
+        self.log_severity_level = 2
+
+    def add_session_config_entry(self, key: str, value: str) -> None:
+        pass
+
+
+class RunOptions:
+    """For programs that pass onnxruntime's; nothing of them is looked at."""
+
+
+def get_available_providers() -> list[str]:
+    """As onnxruntime names them: CUDA where there is a usable GPU, and the processor."""
+    gpus = any(d.available and d.name.startswith("cuda") for d in devices())
+    return (["CUDAExecutionProvider"] if gpus else []) + ["CPUExecutionProvider"]
+
+
+def get_device() -> str:
+    return "GPU" if "CUDAExecutionProvider" in get_available_providers() else "CPU"
+
+
+def _choose_device(providers: Optional[Iterable[Any]],
+                   provider_options: Optional[Sequence[Mapping[str, Any]]] = None) -> str:
+    """What a list of onnxruntime's providers asks for: the first that Rondo has something for."""
+    if providers is None:
+        return "auto"
+    for index, provider in enumerate(providers):
+        options: Mapping[str, Any] = {}
+        if isinstance(provider, (tuple, list)):
+            provider, options = provider[0], provider[1] if len(provider) > 1 else {}
+        elif provider_options and index < len(provider_options):
+            options = provider_options[index] or {}
+        if "CUDA" in provider or "Tensorrt" in provider or "TensorRT" in provider:
+            name = f"cuda:{int(options.get('device_id', 0))}"
+            if any(d.available and d.name == name for d in devices()):
+                return name
+        elif provider == "CPUExecutionProvider":
+            return "host"
+    return "auto"
+
+
+class Run:
+    """A run that was put on the stream and not waited for. `outputs` waits."""
+
+    def __init__(self, session: "Session", names: list[str], values: list[Any], event: Event,
+                 kept: Any) -> None:
+        self._session, self.names, self._values = session, names, values
+        self.event, self._kept = event, kept
+
+    @property
+    def is_complete(self) -> bool:
+        return self.event.is_complete
+
+    def wait(self) -> list[Any]:
+        """The outputs, when they are there. What only the device finds out is raised here."""
+        if self._kept is not None:
+            self._session.wait()
+            self._kept = None
+        return self._values
+
+    @property
+    def outputs(self) -> dict[str, Any]:
+        return dict(zip(self.names, self.wait()))
+
+    def on_stream(self) -> dict[str, Any]:
+        """The outputs at once, for work that is put on the same stream: device tensors alone."""
+        return dict(zip(self.names, self._values))
+
+
+class Session(Owned):
+    """A model on a device: the first run is eager, the second captured, the others are replayed.
+
+    model       the path of an ONNX file, or its bytes
+    device      "auto", "host", "cuda:0"; None: what `providers` says
+    dtype       "f32", or "f16" to compute in half precision
+    graphs      "auto", "on" (a capture that fails is an error), "off"
+    stream      where runs are put, also one of torch or cupy; None: one of its own
+    dimensions  {"batch": 4}: numbers for symbolic extents
+    threads     for one op on the host; 0: the default
+    place       {"Gather*": "cpu"}: where ops run
+    options     others of rondo_executor_options, by name: seed=1, op_by_op=True, training=True,
+                memory_limit_bytes=2**30, self_check_every=1000, keep_f32=["Softmax*"], ...
+
+    sess_options and providers are there for programs written for onnxruntime. Several threads may
+    run one session; the runs come one behind another.
+    """
+
+    __slots__ = ("device", "inputs", "outputs", "optional_inputs", "_lock", "_program", "_by_name",
+                 "_raw_names", "_output_names", "_stream", "_given_stream", "model_path")
+    device: Device
+    inputs: list[NodeArg]
+    outputs: list[NodeArg]
+
+    def __init__(self, model: Union[str, os.PathLike, bytes], sess_options: Any = None,
+                 providers: Any = None, provider_options: Any = None, *,
+                 device: Union[str, Device, None] = None, dtype: Any = "f32", graphs: str = "auto",
+                 stream: Any = None, dimensions: Optional[Mapping[str, int]] = None,
+                 threads: int = 0, place: Optional[Mapping[str, str]] = None,
+                 progress: Optional[Callable[[str, int, int], None]] = None,
+                 **options: Any) -> None:
+        if isinstance(sess_options, str):
+            raise InvalidError("the device is named: Session(model, device=...)")
+        # Before anything is made: names that are wrong cost nothing.
+        raw, kept = _make_options(dtype, graphs, threads, place, options, sess_options)
+        self._lock = threading.RLock()
+        self.model_path = os.fspath(model) if isinstance(model, (str, os.PathLike)) else None
+        program = ctypes.c_void_p()
+        if self.model_path is not None:
+            check(lib.rondo_program_load_onnx(os.fsencode(self.model_path), ctypes.byref(program)))
+        else:
+            data = bytes(model)  # type: ignore[arg-type]
+            check(lib.rondo_program_parse_onnx(data, len(data), ctypes.byref(program)))
+        owner = Owner(program.value, lib.rondo_program_destroy)
+        try:
+            for symbol, extent in (dimensions or {}).items():
+                check(lib.rondo_program_set_dimension(program, symbol.encode(), extent))
+            given = Stream.wrap(stream, device) if stream is not None else None
+            if given is not None:
+                chosen: Union[str, Device] = given.device
+            else:
+                chosen = device if device is not None else _choose_device(providers, provider_options)
+            self.device = open_device(chosen)
+            needs = [self.device._need()]
+            if given is not None:
+                raw.stream = given._need().handle
+                needs.append(given._need())
+            if progress is not None:
+                @_raw.rondo_progress_function
+                def report(_data: Any, what: bytes, done: int, total: int) -> None:
+                    progress(text(what), done, total)
+                raw.progress = report
+                kept.append(report)
+            handle = ctypes.c_void_p()
+            check(lib.rondo_executor_create(program, self.device._h, ctypes.byref(raw),
+                                            ctypes.byref(handle)))
+
+            def destroy(address: int, _kept: Any = kept) -> None:
+                lib.rondo_executor_destroy(address)
+
+            # The program outlives the executor: names of ports are borrowed from it.
+            self._own(Owner(handle.value, destroy, *needs, owner))
+            self._program, self._given_stream = program.value, given
+            self._read_ports(program)
+        finally:
+            owner.release()
+        self._stream = given or Stream._borrow(
+            lib.rondo_executor_get_stream(self._h), self.device, self._need())
+
+    def _read_ports(self, program: Any) -> None:
+        def read(kind: str) -> list[NodeArg]:
+            count = getattr(lib, f"rondo_program_get_{kind}_count")(program)
+            ports = []
+            for index in range(count):
+                port = new(_raw.rondo_port)
+                check(getattr(lib, f"rondo_program_get_{kind}")(program, index, ctypes.byref(port)))
+                ports.append(NodeArg(port))
+            return ports
+
+        self.inputs, self.outputs = read("input"), read("output")
+        self.optional_inputs = read("optional_input")
+        self._by_name = {port.name: port for port in (*self.optional_inputs, *self.inputs)}
+        self._output_names = [port.name for port in self.outputs]
+        self._raw_names = {port.name: port.raw_name for port in (*self.outputs, *self._by_name.values())}
+
+    # ---- what onnxruntime has -----------------------------------------------------------------
+
+    def get_inputs(self) -> list[NodeArg]:
+        return self.inputs
+
+    def get_outputs(self) -> list[NodeArg]:
+        return self.outputs
+
+    def get_overridable_initializers(self) -> list[NodeArg]:
+        return self.optional_inputs
+
+    def get_providers(self) -> list[str]:
+        cpu = ["CPUExecutionProvider"]
+        return cpu if self.device.is_host else ["CUDAExecutionProvider", *cpu]
+
+    # ---- running ------------------------------------------------------------------------------
+
+    def _feed(self, feeds: Mapping[str, Any]) -> tuple[Any, list[Any]]:
+        """rondo_binding structs, and what they point to."""
+        bindings = (_raw.rondo_binding * max(1, len(feeds)))()
+        kept: list[Any] = [bindings]
+        for binding, (name, value) in zip(bindings, feeds.items()):
+            port = self._by_name.get(name)
+            if port is None:
+                binding.name = name.encode()  # the library names it, and those that there are
+                kept.append(put_value(binding.tensor, value, name))
+                continue
+            binding.name = port.raw_name
+            if type(value) is numpy.ndarray and value.dtype.kind not in "OSU":
+                kept.append(put_value(binding.tensor, value, name))
+            else:
+                kept.append(put_value(binding.tensor, value, name, port.number, self._stream,
+                                      port.items))
+        return bindings, kept
+
+    def _fetch(self, names: Sequence[str], out: Optional[Mapping[str, Any]],
+               on_device: bool) -> tuple[Any, list[Any]]:
+        bindings = (_raw.rondo_binding * max(1, len(names)))()
+        targets: list[Any] = []
+        for binding, name in zip(bindings, names):
+            binding.name = self._raw_names.get(name) or name.encode()
+            target = out.get(name) if out else None
+            if target is not None:
+                targets.append(self._put_target(binding.tensor, target, name))
+            else:
+                targets.append(None)
+                if on_device:
+                    binding.tensor.device = self.device._h
+        return bindings, targets
+
+    def _put_target(self, tensor: Any, target: Any, name: str) -> Any:
+        """An output's own memory: (what is given back, what stays)."""
+        if isinstance(target, numpy.ndarray):
+            if not target.flags.c_contiguous or not target.flags.writeable:
+                raise InvalidError(f"{name}: an output array must be contiguous and writable")
+            return target, put_value(tensor, target, name)
+        if not isinstance(target, Tensor):
+            return target, put_value(tensor, from_dlpack(target, self._stream), name)
+        return target, put_value(tensor, target, name)
+
+    def _take(self, bindings: Any, targets: list[Any], on_device: bool) -> list[Any]:
+        values = []
+        for binding, target in zip(bindings, targets):
+            if target is not None:
+                values.append(target[0])
+            elif on_device and binding.tensor.dtype not in (STRING, SEQUENCE, OPTIONAL):
+                values.append(Tensor._adopt(binding.tensor, stream=self._stream))
+            else:
+                values.append(take_value(binding.tensor))
+        return values
+
+    def run(self, output_names: Optional[Sequence[str]] = None,
+            input_feed: Optional[Mapping[str, Any]] = None, run_options: Any = None, *,
+            out: Optional[Mapping[str, Any]] = None, on_device: bool = False) -> list[Any]:
+        """Runs, waits, and gives the outputs: numpy arrays, lists for sequences.
+
+        output_names  None: all
+        input_feed    by name: numpy arrays, numbers, lists for sequences, anything with DLPack (GPU
+                      tensors are read where they are)
+        out           by name: arrays or tensors that are written instead of new ones
+        on_device     outputs stay on the device, as rondo.Tensor (which speaks DLPack)
+        """
+        if isinstance(output_names, Mapping) and input_feed is None:
+            output_names, input_feed = None, output_names
+        names = self._output_names if not output_names else list(output_names)
+        feeds = input_feed or {}
+        bindings, kept = self._feed(feeds)
+        fetches, targets = self._fetch(names, out, on_device)
+        with self._lock:
+            status = lib.rondo_executor_run(self._h, bindings, len(feeds), fetches, len(names))
+        if status:
+            raise make_error(status)
+        del kept
+        return self._take(fetches, targets, on_device)
+
+    def __call__(self, **feeds: Any) -> dict[str, Any]:
+        """session(x=array): the outputs by name."""
+        return dict(zip(self._output_names, self.run(None, feeds)))
+
+    def run_async(self, input_feed: Mapping[str, Any], output_names: Optional[Sequence[str]] = None,
+                  *, out: Optional[Mapping[str, Any]] = None) -> Run:
+        """Puts a run on the session's stream, behind what is there, and returns.
+
+        Outputs are tensors on the device. Work that is put on the same stream may use them at once.
+        """
+        names = self._output_names if not output_names else list(output_names)
+        bindings, kept = self._feed(input_feed)
+        fetches, targets = self._fetch(names, out, True)
+        done = Event(self.device)
+        with self._lock:
+            status = lib.rondo_executor_run_async(self._h, bindings, len(input_feed), fetches,
+                                                  len(names), done._h)
+        if status:
+            raise make_error(status)
+        values = [target[0] if target is not None else Tensor._adopt(binding.tensor,
+                                                                     stream=self._stream)
+                  for binding, target in zip(fetches, targets)]
+        self._stream._keep.add(kept, targets, values)
+        return Run(self, names, values, done, kept)
+
+    def wait(self) -> None:
+        """Waits for runs that were not waited for, and raises what they have met."""
+        with self._lock:
+            check(lib.rondo_executor_wait(self._h))
+
+    def rerun(self) -> None:
+        """Runs again on the inputs that the last run left on the device."""
+        with self._lock:
+            check(lib.rondo_executor_rerun(self._h))
+
+    def record(self, stream: Any, feeds: Mapping[str, Any], out: Mapping[str, Any]) -> None:
+        """Records a run into the capture of a stream: the model becomes nodes of that graph, which
+        reads the feeds and writes `out` at each replay. Run the session once before, with these
+        shapes."""
+        stream = Stream.wrap(stream, self.device)
+        bindings, kept = self._feed(feeds)
+        fetches, targets = self._fetch(list(out), out, False)
+        stream._keep.add(kept, targets, self)
+        with self._lock:
+            check(lib.rondo_executor_record(self._h, stream._h, bindings, len(feeds), fetches,
+                                            len(out)))
+
+    def cancel(self) -> None:
+        """Ends the call that another thread makes on the session now (CancelledError there)."""
+        check(lib.rondo_executor_cancel(self._h))
+
+    def self_check(self, feeds: Mapping[str, Any]) -> SimpleNamespace:
+        """Runs eagerly and as a graph, and compares what is left, bit for bit."""
+        bindings, kept = self._feed(feeds)
+        fetches, targets = self._fetch(self._output_names, None, False)
+        report = new(_raw.rondo_self_check_report)
+        with self._lock:
+            check(lib.rondo_executor_self_check(self._h, bindings, len(feeds), fetches, len(targets),
+                                                ctypes.byref(report)))
+        self._take(fetches, targets, False)
+        del kept
+        from ._library import to_record
+        return to_record(report)
+
+    # ---- states and weights -------------------------------------------------------------------
+
+    def bind(self, output: Optional[str], input: str) -> None:
+        """An input of each run is what an output of the run before was: a state. None: no more."""
+        with self._lock:
+            check(lib.rondo_executor_bind(self._h, output.encode() if output else None,
+                                          input.encode()))
+
+    def get(self, name: str) -> Any:
+        """A weight, or the state of an input, as an array of its own."""
+        struct = _raw.rondo_tensor()
+        with self._lock:
+            check(lib.rondo_executor_get_variable(self._h, name.encode(), ctypes.byref(struct)))
+            tensor = Tensor._adopt(struct, is_read_only=True)
+            return numpy.array(tensor.numpy())
+
+    def set(self, name: str, value: Any) -> None:
+        """Replaces a weight for this session, or sets the state of an input."""
+        struct = _raw.rondo_tensor()
+        port = self._by_name.get(name)
+        kept = put_value(struct, value, name, port.number if port else 0, self._stream)
+        with self._lock:
+            check(lib.rondo_executor_set_variable(self._h, name.encode(), ctypes.byref(struct)))
+        del kept
+
+    # ---- looking ------------------------------------------------------------------------------
+
+    @property
+    def stream(self) -> Stream:
+        """Where runs are put."""
+        return self._stream
+
+    def set_graphs(self, mode: str) -> None:
+        """Whether later runs use graphs: "auto", "on", "off"."""
+        with self._lock:
+            check(lib.rondo_executor_set_graphs(self._h, _value("GRAPHS", mode)))
+
+    @property
+    def times(self) -> SimpleNamespace:
+        """Of the last run: latency_ns, enqueue_ns, compute_ns, was_replayed, ..."""
+        with self._lock:
+            return get_record(lib.rondo_executor_get_times, _raw.rondo_run_times, self._h)
+
+    @property
+    def stats(self) -> SimpleNamespace:
+        """Of the plan of the last run: op_count, segment_count, node_count, arena_bytes, ..."""
+        with self._lock:
+            return get_record(lib.rondo_executor_get_stats, _raw.rondo_executor_stats, self._h)
+
+    def inspect(self, feeds: Optional[Mapping[str, Any]] = None,
+                format: str = "plain") -> "Inspection":
+        """Ops, segments with the reason for each cut, and the memory plan: "plain", "json", "svg".
+        A notebook shows it as a picture.
+
+        feeds   whose shapes count; None: those that the model declares
+        """
+        bindings, kept = self._feed(feeds or {})
+        count = len(feeds or {})
+
+        def describe(number: int) -> str:
+            with self._lock:
+                return get_text(lambda write: lib.rondo_executor_describe_feeds(
+                    self._h, bindings, count, number, write, None))
+
+        result = Inspection(describe(_value("TEXT", format)))
+        result.svg = describe(_raw.RONDO_TEXT_SVG)
+        del kept
+        return result
+
+    def profile(self, input_feed: Mapping[str, Any], runs: int = 10, warm_up: int = 3,
+                **options: Any) -> Profile:
+        """Profiles `runs` runs: print it, or leave it to a notebook."""
+        for _ in range(warm_up):
+            self.run(None, input_feed)
+        profile = Profile(os.path.basename(self.model_path or "model"), **options)
+        with profile:
+            for _ in range(runs):
+                self.run(None, input_feed)
+        return profile
+
+    def __repr__(self) -> str:
+        if self.is_closed:
+            return "<rondo.Session closed>"
+        return f"<rondo.Session {self.model_path or 'from bytes'} on {self.device.name}>"
+
+
+class Inspection(str):
+    """A text that a notebook shows as a picture."""
+
+    svg = ""
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+
+InferenceSession = Session
+
+
+def _make_options(dtype: Any, graphs: str, threads: int, place: Optional[Mapping[str, str]],
+                  options: Mapping[str, Any], sess_options: Any) -> tuple[Any, list[Any]]:
+    raw = new(_raw.rondo_executor_options, graphs=_value("GRAPHS", graphs), dtype=find_dtype(dtype),
+              thread_count=threads or getattr(sess_options, "intra_op_num_threads", 0))
+    kept: list[Any] = []
+    level = getattr(sess_options, "graph_optimization_level", None)
+    if level is not None and (level == 0 or str(level).endswith("ORT_DISABLE_ALL")):
+        raw.op_by_op = True
+    kinds = dict(_raw.rondo_executor_options._fields_)
+    lists = {"keep_f32": options.get("keep_f32", ()), "use_f16": options.get("use_f16", ()),
+             "place": [f"{pattern}={where}" for pattern, where in (place or {}).items()]}
+    enums = {"branches": "BRANCHES", "tuning": "TUNING", "self_check_action": "SELF_CHECK"}
+    for name, value in options.items():
+        if name in lists:
+            continue
+        if name not in kinds or name in ("struct_size", "progress_data", "stream", "workers",
+                                         "place_count", "keep_f32_count", "use_f16_count"):
+            raise TypeError(f"Session: there is no option {name!r}")
+        if name in enums:
+            value = _value(enums[name], value)
+        elif isinstance(value, str):
+            value = os.fsencode(value)
+        setattr(raw, name, value)
+    for name, patterns in lists.items():
+        array = (ctypes.c_char_p * max(1, len(patterns)))(*(p.encode() for p in patterns))
+        setattr(raw, name, array)
+        setattr(raw, name + "_count", len(patterns))
+        kept.append(array)
+    return raw, kept
+
+

@@ -1,0 +1,330 @@
+// op/math/op_bits.c — com.microsoft.MatMulNBits and com.microsoft.GatherBlockQuantized: numbers of a
+// few bits in blocks, which share a scale and a zero point.
+// SPDX-License-Identifier: Apache-2.0
+#include "base/checked.h"
+#include "base/memory.h"
+#include "op/math/bits_product.h"
+#include "op/op.h"
+#include "op/reference.h"
+
+static bool is_power_of_two(int64_t value) {
+    return value > 0 && (value & (value - 1)) == 0;
+}
+
+static rondo_status check_bits(const rondo__op *op) {
+    const int64_t bits = rondo__op_get_int(op, "bits", 4);
+    const int64_t block = rondo__op_get_int(op, "block_size", 128);
+    if (bits != 2 && bits != 4 && bits != 8) {
+        return rondo__op_fail_unsupported(op, "attribute bits is none of 2, 4 and 8");
+    }
+    if (block < 16 || block > INT32_MAX || !is_power_of_two(block)) {
+        return rondo__op_fail_unsupported(op, "attribute block_size is no power of two from 16 on");
+    }
+    return RONDO_STATUS_OK;
+}
+
+// ---- MatMulNBits ------------------------------------------------------------------------------
+
+rondo_status rondo__bits_product_init(const rondo__op *op, const rondo_shape *a,
+                                      rondo__bits_product *out_product) {
+    rondo__bits_product p = {
+        .n = rondo__op_get_int(op, "N", 0),
+        .k = rondo__op_get_int(op, "K", 0),
+        .bits = (int32_t)rondo__op_get_int(op, "bits", 4),
+        .block = rondo__op_get_int(op, "block_size", 0),
+    };
+    RETURN_IF_ERROR(check_bits(op));
+    if (p.n < 1 || p.k < 1 || p.n > INT32_MAX || p.k > INT32_MAX) {
+        return RONDO_OP_FAIL(op, BAD_DATA, "attributes K and N are %lld and %lld", (long long)p.k,
+                             (long long)p.n);
+    }
+    if (a->rank < 1 || a->extent[a->rank - 1] != p.k) {
+        char text[96];
+        return RONDO_OP_FAIL(op, BAD_DATA, "A has shape %s; attribute K is %lld",
+                             rondo_shape_format(a, text, sizeof text), (long long)p.k);
+    }
+    p.m = rondo__shape_multiply(a, 0, a->rank - 1);
+    p.block_bytes = p.block * p.bits / 8;
+    p.blocks = (p.k + p.block - 1) / p.block;
+    p.zero_bytes = (p.blocks * p.bits + 7) / 8;
+    *out_product = p;
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status check_count(const rondo__infer *infer, size_t input, const char *name,
+                                int64_t wanted) {
+    char text[96];
+    const rondo_shape *shape = &infer->inputs[input].shape;
+    if (!rondo__infer_has_input(infer, input) || rondo_shape_get_count(shape) == wanted) {
+        return RONDO_STATUS_OK;
+    }
+    return RONDO_OP_FAIL(infer->op, BAD_DATA, "%s has shape %s; K, N and block_size want %lld",
+                         name, rondo_shape_format(shape, text, sizeof text), (long long)wanted);
+}
+
+static rondo_status check_dtype(const rondo__infer *infer, size_t input, rondo_dtype dtype) {
+    return !rondo__infer_has_input(infer, input) || infer->inputs[input].dtype == dtype
+               ? RONDO_STATUS_OK
+               : rondo__op_fail_dtype(infer->op, input, infer->inputs[input].dtype);
+}
+
+static rondo_status infer_bits_product(rondo__infer *infer) {
+    const rondo__tensor_info *inputs = infer->inputs;
+    const rondo_dtype dtype = inputs[RONDO__BITS_A].dtype;
+    RETURN_IF_ERROR(rondo__infer_check_float(infer, RONDO__BITS_A, 1));
+    rondo__bits_product p;
+    RETURN_IF_ERROR(rondo__bits_product_init(infer->op, &inputs[RONDO__BITS_A].shape, &p));
+    RETURN_IF_ERROR(check_dtype(infer, RONDO__BITS_B, RONDO_DTYPE_U8));
+    RETURN_IF_ERROR(check_dtype(infer, RONDO__BITS_SCALES, dtype));
+    RETURN_IF_ERROR(check_dtype(infer, RONDO__BITS_GROUPS, RONDO_DTYPE_I32));
+    RETURN_IF_ERROR(check_dtype(infer, RONDO__BITS_BIAS, dtype));
+    bool is_packed = false;
+    if (rondo__infer_has_input(infer, RONDO__BITS_ZEROS)) {
+        is_packed = inputs[RONDO__BITS_ZEROS].dtype == RONDO_DTYPE_U8;
+        RETURN_IF_ERROR(is_packed ? RONDO_STATUS_OK : check_dtype(infer, RONDO__BITS_ZEROS, dtype));
+    }
+    RETURN_IF_ERROR(check_count(infer, RONDO__BITS_B, "B", p.n * p.blocks * p.block_bytes));
+    RETURN_IF_ERROR(check_count(infer, RONDO__BITS_SCALES, "scales", p.n * p.blocks));
+    RETURN_IF_ERROR(check_count(infer, RONDO__BITS_ZEROS, "zero_points",
+                                p.n * (is_packed ? p.zero_bytes : p.blocks)));
+    if (rondo__infer_has_input(infer, RONDO__BITS_GROUPS) &&
+        rondo_shape_get_count(&inputs[RONDO__BITS_GROUPS].shape) < p.k) {
+        RETURN_IF_ERROR(check_count(infer, RONDO__BITS_GROUPS, "g_idx", p.k));
+    }
+    RETURN_IF_ERROR(check_count(infer, RONDO__BITS_BIAS, "bias", p.n));
+    rondo_shape y = inputs[RONDO__BITS_A].shape;
+    y.extent[y.rank - 1] = p.n;
+    return rondo__infer_set_output(infer, 0, dtype, &y);
+}
+
+typedef struct bits_operands {
+    const rondo__bits_product *product;
+    const uint8_t *b;
+    const double *scales;
+    const uint8_t *packed_zeros;  // or
+    const double *zeros;          // or neither
+    const int32_t *groups;
+} bits_operands;
+
+// One column of B as real numbers.
+static void widen_column(const bits_operands *o, int64_t column, double *out_values) {
+    const rondo__bits_product *p = o->product;
+    const uint8_t *bytes = o->b + column * p->blocks * p->block_bytes;
+    for (int64_t i = 0; i < p->k; i++) {
+        const int64_t group = o->groups != NULL ? o->groups[i] : i / p->block;
+        const int64_t at = column * p->blocks + group;
+        const double zero =
+            o->packed_zeros != NULL
+                ? (double)rondo__bits_get(o->packed_zeros + column * p->zero_bytes, p->bits, group)
+            : o->zeros != NULL ? o->zeros[at]
+                               : (double)(1u << (p->bits - 1));
+        out_values[i] = ((double)rondo__bits_get(bytes, p->bits, i) - zero) * o->scales[at];
+    }
+}
+
+static rondo_status check_groups(const rondo__compute *compute, const rondo__bits_product *p,
+                                 const int32_t *groups) {
+    for (int64_t i = 0; groups != NULL && i < p->k; i++) {
+        if (groups[i] < 0 || groups[i] >= p->blocks) {
+            return RONDO_OP_FAIL(compute->op, BAD_DATA, "g_idx[%lld] is %d; there are %lld blocks",
+                                 (long long)i, groups[i], (long long)p->blocks);
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status compute_bits_product(rondo__compute *compute) {
+    const rondo_tensor *const *inputs = compute->inputs;
+    const rondo_tensor *zeros = rondo__compute_get_input(compute, RONDO__BITS_ZEROS);
+    const rondo_tensor *groups = rondo__compute_get_input(compute, RONDO__BITS_GROUPS);
+    const bool is_packed = zeros != NULL && zeros->dtype == RONDO_DTYPE_U8;
+    rondo__bits_product p;
+    RETURN_IF_ERROR(rondo__bits_product_init(compute->op, &inputs[RONDO__BITS_A]->shape, &p));
+    RETURN_IF_ERROR(check_groups(compute, &p, groups != NULL ? groups->data : NULL));
+    rondo__scratch scratch = {0};
+    const double *a = rondo__scratch_widen(&scratch, inputs[RONDO__BITS_A]);
+    const double *bias =
+        rondo__scratch_widen(&scratch, rondo__compute_get_input(compute, RONDO__BITS_BIAS));
+    const bits_operands operands = {
+        .product = &p,
+        .b = inputs[RONDO__BITS_B]->data,
+        .scales = rondo__scratch_widen(&scratch, inputs[RONDO__BITS_SCALES]),
+        .packed_zeros = is_packed ? zeros->data : NULL,
+        .zeros = is_packed ? NULL : rondo__scratch_widen(&scratch, zeros),
+        .groups = groups != NULL ? groups->data : NULL,
+    };
+    double *column = rondo__scratch_create(&scratch, p.k);
+    double *y = rondo__scratch_create(&scratch, p.m * p.n);
+    for (int64_t c = 0; c < p.n && scratch.status == RONDO_STATUS_OK; c++) {
+        widen_column(&operands, c, column);
+        for (int64_t r = 0; r < p.m; r++) {
+            double sum = bias != NULL ? bias[c] : 0.0;
+            for (int64_t i = 0; i < p.k; i++) {
+                sum += a[r * p.k + i] * column[i];
+            }
+            y[r * p.n + c] = sum;
+        }
+    }
+    if (scratch.status == RONDO_STATUS_OK) {
+        scratch.status = rondo__narrow(compute, 0, y);
+    }
+    return rondo__scratch_end(&scratch);
+}
+
+// ---- GatherBlockQuantized ---------------------------------------------------------------------
+
+enum { DATA, INDICES, SCALES, ZEROS };
+
+// data is u8, whose last axis is packed.
+typedef struct block_gather {
+    int32_t axis, quantized;  // axes
+    int32_t bits;
+    int64_t block;
+    rondo_shape numbers;  // of data
+    rondo_shape output;
+} block_gather;
+
+static rondo_status init_gather(const rondo__op *op, const rondo_shape *data,
+                                const rondo_shape *indices, const rondo_shape *scales,
+                                block_gather *out_gather) {
+    block_gather g = {.bits = (int32_t)rondo__op_get_int(op, "bits", 4),
+                      .block = rondo__op_get_int(op, "block_size", 128),
+                      .numbers = *data};
+    RETURN_IF_ERROR(check_bits(op));
+    RETURN_IF_ERROR(
+        rondo__op_resolve_axis(op, rondo__op_get_int(op, "gather_axis", 0), data->rank, &g.axis));
+    RETURN_IF_ERROR(rondo__op_resolve_axis(op, rondo__op_get_int(op, "quantize_axis", 1),
+                                           data->rank, &g.quantized));
+    if (g.axis == data->rank - 1 && g.bits != 8) {
+        return RONDO_OP_FAIL(op, BAD_DATA, "gather_axis is the last axis, which is packed");
+    }
+    if (g.quantized == g.axis) {
+        return RONDO_OP_FAIL(op, BAD_DATA, "gather_axis and quantize_axis are both %d", g.axis);
+    }
+    g.numbers.extent[data->rank - 1] *= 8 / g.bits;
+    for (int32_t i = 0; i < data->rank; i++) {
+        const int64_t extent = g.numbers.extent[i];
+        const int64_t wanted = i == g.quantized ? (extent + g.block - 1) / g.block : extent;
+        char text[96];
+        if (scales->rank != data->rank || scales->extent[i] != wanted) {
+            return RONDO_OP_FAIL(op, BAD_DATA, "scales have shape %s, which does not fit the data",
+                                 rondo_shape_format(scales, text, sizeof text));
+        }
+    }
+    if (data->rank + indices->rank - 1 > RONDO_RANK_MAX) {
+        return rondo__op_fail_unsupported(op, "an output of a larger rank than there is");
+    }
+    g.output.rank = data->rank + indices->rank - 1;
+    for (int32_t i = 0; i < g.output.rank; i++) {
+        g.output.extent[i] = i < g.axis                   ? g.numbers.extent[i]
+                             : i < g.axis + indices->rank ? indices->extent[i - g.axis]
+                                                          : g.numbers.extent[i - indices->rank + 1];
+    }
+    *out_gather = g;
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status infer_gather(rondo__infer *infer) {
+    const rondo__tensor_info *inputs = infer->inputs;
+    block_gather g;
+    RETURN_IF_ERROR(check_dtype(infer, DATA, RONDO_DTYPE_U8));
+    RETURN_IF_ERROR(check_dtype(infer, ZEROS, RONDO_DTYPE_U8));
+    RETURN_IF_ERROR(rondo__infer_check_float(infer, SCALES, 1));
+    if (inputs[INDICES].dtype != RONDO_DTYPE_I32 && inputs[INDICES].dtype != RONDO_DTYPE_I64) {
+        return rondo__op_fail_dtype(infer->op, INDICES, inputs[INDICES].dtype);
+    }
+    RETURN_IF_ERROR(init_gather(infer->op, &inputs[DATA].shape, &inputs[INDICES].shape,
+                                &inputs[SCALES].shape, &g));
+    const rondo_shape *scales = &inputs[SCALES].shape;
+    const int64_t last = scales->extent[scales->rank - 1];
+    const int64_t rows = rondo__shape_multiply(scales, 0, scales->rank - 1);
+    RETURN_IF_ERROR(check_count(infer, ZEROS, "zero_points", rows * ((last * g.bits + 7) / 8)));
+    return rondo__infer_set_output(infer, 0, inputs[SCALES].dtype, &g.output);
+}
+
+// One number, by its place in the unpacked data.
+static double get_number(const block_gather *g, const uint8_t *data, const double *scales,
+                         const rondo_shape *scale_shape, const uint8_t *zeros, int64_t index) {
+    const int32_t last = g->numbers.rank - 1;
+    int64_t rest = index, scale_row = 0, scale_column = 0, step = 1;
+    for (int32_t i = last; i >= 0; i--) {
+        const int64_t at = rest % g->numbers.extent[i];
+        const int64_t place = i == g->quantized ? at / g->block : at;
+        rest /= g->numbers.extent[i];
+        if (i == last) {
+            scale_column = place;
+        } else {
+            scale_row += place * step;
+            step *= scale_shape->extent[i];
+        }
+    }
+    const int64_t columns = scale_shape->extent[last];
+    const int64_t row_bytes = g->numbers.extent[last] * g->bits / 8;
+    const uint8_t *row = data + index / g->numbers.extent[last] * row_bytes;
+    const uint32_t number = rondo__bits_get(row, g->bits, index % g->numbers.extent[last]);
+    const uint32_t zero = zeros == NULL
+                              ? 1u << (g->bits - 1)
+                              : rondo__bits_get(zeros + scale_row * ((columns * g->bits + 7) / 8),
+                                                g->bits, scale_column);
+    return ((double)number - (double)zero) * scales[scale_row * columns + scale_column];
+}
+
+static rondo_status compute_gather(rondo__compute *compute) {
+    const rondo_tensor *const *inputs = compute->inputs;
+    const rondo_tensor *zeros = rondo__compute_get_input(compute, ZEROS);
+    block_gather g;
+    RETURN_IF_ERROR(init_gather(compute->op, &inputs[DATA]->shape, &inputs[INDICES]->shape,
+                                &inputs[SCALES]->shape, &g));
+    const int64_t inner = rondo__shape_multiply(&g.numbers, g.axis + 1, g.numbers.rank);
+    const int64_t count = rondo_shape_get_count(&inputs[INDICES]->shape);
+    const int64_t length = g.numbers.extent[g.axis];
+    rondo__scratch scratch = {0};
+    const double *scales = rondo__scratch_widen(&scratch, inputs[SCALES]);
+    const int64_t total = rondo_shape_get_count(&g.output);
+    double *y = rondo__scratch_create(&scratch, total);
+    for (int64_t i = 0; i < total && scratch.status == RONDO_STATUS_OK; i++) {
+        const int64_t place = i / inner % count;
+        int64_t index = rondo__tensor_get_int(inputs[INDICES], place);
+        if (index < -length || index >= length) {
+            scratch.status =
+                RONDO_OP_FAIL(compute->op, BAD_DATA, "index %lld is outside [%lld, %lld)",
+                              (long long)index, (long long)-length, (long long)length);
+            break;
+        }
+        index += index < 0 ? length : 0;
+        y[i] = get_number(&g, inputs[DATA]->data, scales, &inputs[SCALES]->shape,
+                          zeros != NULL ? zeros->data : NULL,
+                          (i / inner / count * length + index) * inner + i % inner);
+    }
+    if (scratch.status == RONDO_STATUS_OK) {
+        scratch.status = rondo__narrow(compute, 0, y);
+    }
+    return rondo__scratch_end(&scratch);
+}
+
+static const char *const product_attributes[] = {
+    "K", "N", "accuracy_level", "block_size", "bits", "weight_prepacked", NULL};
+static const char *const gather_attributes[] = {"bits", "block_size", "gather_axis",
+                                                "quantize_axis", NULL};
+
+static rondo_status check_product(const rondo__op *op) {
+    return rondo__op_get_int(op, "weight_prepacked", 0) == 0
+               ? check_bits(op)
+               : rondo__op_fail_unsupported(op, "attribute weight_prepacked");
+}
+
+#define ENTRY(op_name, least, most, attribute_list, infer_function, compute_function,             \
+              check_function)                                                                     \
+    {                                                                                             \
+        .id = RONDO_OP_NAME(MS, op_name), .opset_min = 1, .opset_max = 1, .input_min = (least),   \
+        .input_max = (most), .output_min = 1, .output_max = 1, .capture = RONDO__CAPTURE_YES,     \
+        .attributes = (attribute_list), .infer = (infer_function), .compute = (compute_function), \
+        .check = (check_function)                                                                 \
+    }
+
+const rondo__op_def rondo__op_table_bits[] = {
+    ENTRY(MatMulNBits, 3, 6, product_attributes, infer_bits_product, compute_bits_product,
+          check_product),
+    ENTRY(GatherBlockQuantized, 3, 4, gather_attributes, infer_gather, compute_gather, check_bits),
+    {.name = NULL},
+};
