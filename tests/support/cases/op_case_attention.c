@@ -44,8 +44,6 @@ const op_case op_attention_cases[] = {
      "qk_matmul_output_mode=3 softmax_precision=1", 4},
     {"Attention", 24, "bf16[1,4,3,16] bf16[1,2,20,16] bf16[1,2,20,16] bf16[3,20]", "is_causal=1",
      3},
-    {"Attention", 24, "f64[1,4,3,8] f64[1,2,5,8] f64[1,2,5,8] f64[3,5]", "", 1},
-    {"Attention", 24, "f32[1,2,3,300] f32[1,2,5,300] f32[1,2,5,4]", "", 1},
     // com.microsoft: a prompt, a step in a shared buffer, a chunk
     GROUPED("T[2,3,64] T[2,3,32] T[2,3,32] T[2,2,0,16] T[2,2,0,16] i32[2]:=2,1 i32[1]:=3",
             "num_heads=4 kv_num_heads=2", 3),
