@@ -338,8 +338,7 @@ struct rondo__op_def {
     X(byte_fused)             \
     X(concat_fused)           \
     X(attention)              \
-    X(attention_onnx)         \
-    X(attention_microsoft)    \
+    X(attention_family)       \
     X(linear_attention)
 // clang-format on
 
