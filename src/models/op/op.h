@@ -243,6 +243,7 @@ enum {
     RONDO__OP_INTERNAL = 1u << 6,  // made by passes, never by a file (domain "rondo")
     RONDO__OP_USER = 1u << 7,      // registered by the program: see registered.h
     RONDO__OP_IMPURE = 1u << 8,    // not folded: another result each time, or no `compute`
+    RONDO__OP_IN_PLACE = 1u << 9,  // `compute` takes output 0 where input 0 lies, too
 };
 
 // Inputs as a set: bit i stands for input i, bit 31 for all inputs from there on.
@@ -252,8 +253,9 @@ enum { RONDO__INPUT_0 = 1, RONDO__INPUT_1 = 2, RONDO__INPUT_2 = 4 };
 struct rondo__bounding;
 struct rondo__op_bound;
 
-// One row: what there is to say of an op in a range of versions. The columns behind `check` are the
-// same in all rows of an op; a row names those where the op differs from most.
+// One row: what there is to say of an op in a range of versions. What the columns behind `check` say is
+// the same in all rows of an op, unless a version adds an input; a row names those where the op
+// differs from most.
 struct rondo__op_def {
     rondo__op_id id;
     const char *domain;  // "" for ai.onnx; "ai.onnx.ml", "com.microsoft"; "rondo" for internal ops
@@ -291,8 +293,8 @@ struct rondo__op_def {
 // Behind `.id = `: identity, domain and name of a row.
 #define RONDO_OP_NAME(domain_, name_) \
     RONDO__##domain_##_##name_, .domain = RONDO_OP_DOMAIN_##domain_, .name = #name_
-// A row: domain and name of op_list.h, first and last opset, fewest and most inputs, fewest and most
-// outputs, then columns by name.
+// A row: domain and name of op_list.h, first and last opset, fewest and most inputs, fewest and
+// most outputs, then columns by name.
 #define RONDO_OP_ROW(domain_, name_, first, last, least_inputs, most_inputs, least_outputs, \
                      most_outputs, ...)                                                     \
     {                                                                                       \
@@ -346,8 +348,7 @@ struct rondo__op_def {
     X(byte_fused)             \
     X(concat_fused)           \
     X(attention)              \
-    X(attention_onnx)         \
-    X(attention_microsoft)    \
+    X(attention_family)       \
     X(linear_attention)
 // clang-format on
 
