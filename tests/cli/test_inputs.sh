@@ -52,7 +52,7 @@ expect_error 1 'strings\.npy: holds string, input "x" takes f32' run "$model" \
     --input "x=$arrays/strings.npy"
 expect_error 1 'bytes\.npy: holds string, input "x" takes f32' run "$model" --cast \
     --input "x=$arrays/bytes.npy"
-expect_error 1 'complex\.npy: holds complex numbers' run "$model" --input "x=$arrays/complex.npy"
+expect_error 1 'complex\.npy: holds c64, input "x" takes f32' run "$model" --input "x=$arrays/complex.npy"
 expect_error 1 'objects\.npy: holds Python objects' run "$model" --input "x=$arrays/objects.npy"
 expect_error 1 'dates\.npy: holds dates' run "$model" --input "x=$arrays/dates.npy"
 expect_error 1 'fields\.npy: holds a structured array' run "$model" --input "x=$arrays/fields.npy"
