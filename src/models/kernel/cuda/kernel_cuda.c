@@ -100,6 +100,7 @@ static const kernel_family families[RONDO__OP_ID_COUNT] = {
     ROW(OP, Dropout, dropout),
     ROW(OP, Flatten, view),
     ROW(OP, Identity, view),
+    ROW(OP, BitCast, view),
     ROW(OP, Reshape, view),
     ROW(OP, Squeeze, view),
     ROW(OP, Unsqueeze, view),
