@@ -1,5 +1,6 @@
 // kernel/host/product/host_quantize.c — QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear
-// between f32 and numbers of 8, 4 and 2 bits: the reference's results, to the bit.
+// between f32 and numbers of 16, 8, 4 and 2 bits, and Cast of 32-bit integers to f32: the reference's
+// results, to the bit.
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 #include <stdatomic.h>
@@ -138,7 +139,8 @@ typedef struct linear_kernel {
     const rondo__byte_simd *simd;
     rondo__scale_grid grid;
     bool is_inverse;     // DequantizeLinear
-    bool is_signed;      // the 8-bit side
+    bool is_signed;      // the side of few bits
+    bool is_wide;        // it has 16
     rondo_dtype narrow;  // its type, where that is none of 8-bit integers: its elements are turned
                          // into those, or for floats looked up in values
     rondo__narrow_rule rule;
@@ -267,6 +269,14 @@ static void run_runs(void *data, int64_t first, int64_t end) {
             run_values(job, now);
         } else if (kernel->narrow != RONDO_DTYPE_NONE) {
             run_narrowing(job, now);
+        } else if (kernel->is_wide && kernel->is_inverse) {
+            kernel->simd->dequantize_words(
+                (const uint16_t *)job->x + now.start, kernel->is_signed, job->scales + now.scale,
+                now.step, job->zeros + now.scale, now.length, (float *)job->y + now.start);
+        } else if (kernel->is_wide) {
+            kernel->simd->quantize_words((const float *)job->x + now.start, job->scales + now.scale,
+                                         now.step, job->zeros + now.scale, kernel->is_signed,
+                                         now.length, (uint16_t *)job->y + now.start);
         } else if (kernel->is_inverse) {
             kernel->simd->dequantize((const uint8_t *)job->x + now.start, kernel->is_signed,
                                      job->scales + now.scale, now.step, job->zeros + now.scale,
@@ -279,6 +289,10 @@ static void run_runs(void *data, int64_t first, int64_t end) {
     }
 }
 
+static int32_t get_word(const void *words, bool is_signed, int64_t i) {
+    return is_signed ? ((const int16_t *)words)[i] : ((const uint16_t *)words)[i];
+}
+
 static rondo_status run_linear(rondo__host_kernel *head, const void *const *inputs,
                                void *const *outputs, void *workspace) {
     const linear_kernel *kernel = (const linear_kernel *)head;
@@ -288,7 +302,8 @@ static rondo_status run_linear(rondo__host_kernel *head, const void *const *inpu
         wide[i] = zeros == NULL ? 0
                   : rondo__dtype_is_narrow(kernel->narrow)
                       ? rondo__narrow_get_int(kernel->narrow, zeros[i])
-                      : rondo__byte_get(zeros, kernel->is_signed, i);
+                  : kernel->is_wide ? get_word(zeros, kernel->is_signed, i)
+                                    : rondo__byte_get(zeros, kernel->is_signed, i);
     }
     linear_run job = {kernel, inputs[0], outputs[0], inputs[1], wide, zeros};
     rondo__workers_loop(kernel->run_count,
@@ -297,12 +312,18 @@ static rondo_status run_linear(rondo__host_kernel *head, const void *const *inpu
     return RONDO_STATUS_OK;
 }
 
-static bool is_byte(rondo_dtype dtype) {
-    return dtype == RONDO_DTYPE_I8 || dtype == RONDO_DTYPE_U8 || rondo__dtype_is_narrow(dtype);
+static bool is_wide(rondo_dtype dtype) {
+    return dtype == RONDO_DTYPE_I16 || dtype == RONDO_DTYPE_U16;
 }
 
-static bool is_signed_byte(rondo_dtype dtype) {
-    return dtype == RONDO_DTYPE_I8 || dtype == RONDO_DTYPE_I4 || dtype == RONDO_DTYPE_I2;
+static bool is_quantised(rondo_dtype dtype) {
+    return is_wide(dtype) || dtype == RONDO_DTYPE_I8 || dtype == RONDO_DTYPE_U8 ||
+           rondo__dtype_is_narrow(dtype);
+}
+
+static bool is_signed(rondo_dtype dtype) {
+    return dtype == RONDO_DTYPE_I16 || dtype == RONDO_DTYPE_I8 || dtype == RONDO_DTYPE_I4 ||
+           dtype == RONDO_DTYPE_I2;
 }
 
 static bool has_other_precision(const rondo__op *op) {
@@ -318,7 +339,7 @@ rondo_status rondo__host_prepare_quantize(const rondo__kernel_request *request,
     const bool is_inverse = request->op->def->id == RONDO__OP_DequantizeLinear;
     const rondo__tensor_info *x = &request->inputs[0], *y = &request->outputs[0];
     const rondo__tensor_info *bytes = is_inverse ? x : y, *reals = is_inverse ? y : x;
-    if (!is_byte(bytes->dtype) || reals->dtype != RONDO_DTYPE_F32 ||
+    if (!is_quantised(bytes->dtype) || reals->dtype != RONDO_DTYPE_F32 ||
         request->inputs[1].dtype != RONDO_DTYPE_F32 || has_other_precision(request->op)) {
         return RONDO_STATUS_UNSUPPORTED;
     }
@@ -330,7 +351,8 @@ rondo_status rondo__host_prepare_quantize(const rondo__kernel_request *request,
     linear_kernel *kernel = (linear_kernel *)head;
     kernel->simd = rondo__byte_simd_get();
     kernel->is_inverse = is_inverse;
-    kernel->is_signed = is_signed_byte(bytes->dtype);
+    kernel->is_signed = is_signed(bytes->dtype);
+    kernel->is_wide = is_wide(bytes->dtype);
     kernel->narrow = rondo__dtype_is_narrow(bytes->dtype) ? bytes->dtype : RONDO_DTYPE_NONE;
     kernel->rule.is_unbounded = rondo__op_get_int(request->op, "saturate", 1) == 0;
     for (int i = 0; i < 256; ++i) {
