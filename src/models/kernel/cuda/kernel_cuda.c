@@ -103,7 +103,6 @@ static const kernel_family families[RONDO__OP_ID_COUNT] = {
     ROW(OP, BitCast, view),
     ROW(OP, Flatten, view),
     ROW(OP, Identity, view),
-    ROW(OP, BitCast, view),
     ROW(OP, Reshape, view),
     ROW(OP, Squeeze, view),
     ROW(OP, Unsqueeze, view),
