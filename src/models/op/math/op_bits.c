@@ -1,5 +1,5 @@
-// op/math/op_bits.c — com.microsoft.MatMulNBits and com.microsoft.GatherBlockQuantized: numbers of a
-// few bits in blocks, which share a scale and a zero point.
+// op/math/op_bits.c — com.microsoft.MatMulNBits and com.microsoft.GatherBlockQuantized: numbers of
+// a few bits in blocks, which share a scale and a zero point.
 // SPDX-License-Identifier: Apache-2.0
 #include "base/checked.h"
 #include "base/memory.h"
