@@ -6,8 +6,8 @@
 
 typedef struct kernel_family {
     void (*prepare)(rondo__cuda_kernel *kernel);
-    // Where an input has no elements, which most kernels have no sums, strides or rows of; NULL: such
-    // ops are the host's.
+    // Where an input has no elements, of which most kernels have no sums, strides or rows. NULL:
+    // such ops are the host's.
     void (*prepare_empty)(rondo__cuda_kernel *kernel);
 } kernel_family;
 
@@ -150,6 +150,7 @@ static const kernel_family families[RONDO__OP_ID_COUNT] = {
     EMPTY(OP, ReduceSum, reduce),
     EMPTY(OP, ReduceSumSquare, reduce),
     ROW(OP, Softmax, softmax),
+    ROW(FUSED, Softmax, softmax),
     ROW(OP, GroupNormalization, group_normalization),
     ROW(FUSED, GroupNormalization, fused_group_normalization),
     ROW(OP, InstanceNormalization, group_normalization),

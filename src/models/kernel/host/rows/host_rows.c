@@ -22,6 +22,7 @@ enum {
 
 typedef enum row_work {
     ROW_SOFTMAX,
+    ROW_ZEROED_SOFTMAX,  // rows that are no numbers become zeros
     ROW_LOG_SOFTMAX,
     ROW_NORMALIZE,
     ROW_NORMALIZE_SQUARES,  // by the root of their mean alone
@@ -85,6 +86,11 @@ static void do_rows(void *data, int64_t first, int64_t end) {
         float *y = (float *)run->outputs[0] + row * kernel->length;
         if (kernel->work == ROW_SOFTMAX) {
             kernel->simd->softmax(x, y, kernel->length);
+        } else if (kernel->work == ROW_ZEROED_SOFTMAX) {
+            kernel->simd->softmax(x, y, kernel->length);
+            if (isnan(y[0])) {
+                memset(y, 0, (size_t)kernel->length * sizeof *y);
+            }
         } else if (kernel->work == ROW_LOG_SOFTMAX) {
             kernel->simd->log_softmax(x, y, kernel->length);
         } else {
@@ -267,10 +273,14 @@ rondo_status rondo__host_prepare_softmax(const rondo__kernel_request *request,
         return RONDO_STATUS_UNSUPPORTED;
     }
     const bool is_log = op->def->id == RONDO__OP_LogSoftmax;
+    const bool is_zeroed = op->def->id == RONDO__FUSED_Softmax;
     row_kernel *kernel = NULL;
-    RETURN_IF_ERROR(create(request, is_log ? ROW_LOG_SOFTMAX : ROW_SOFTMAX, run_rows,
-                           rondo__shape_multiply(x, 0, axis), rondo__shape_multiply(x, axis, end),
-                           1, &kernel));
+    RETURN_IF_ERROR(create(request,
+                           is_log      ? ROW_LOG_SOFTMAX
+                           : is_zeroed ? ROW_ZEROED_SOFTMAX
+                                       : ROW_SOFTMAX,
+                           run_rows, rondo__shape_multiply(x, 0, axis),
+                           rondo__shape_multiply(x, axis, end), 1, &kernel));
     kernel->head.base.in_place_inputs = is_log ? 0 : 1;
     *out_kernel = &kernel->head.base;
     return RONDO_STATUS_OK;

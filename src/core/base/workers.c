@@ -1,4 +1,4 @@
-// backend/workers.c — see workers.h.
+// base/workers.c — see workers.h.
 //
 // A loop that is under way stands on a board, one of a few that there are. Its chunks are dealt
 // out to lanes, a run of neighbours each: the owner begins with the first lane, a helper with the
@@ -25,7 +25,7 @@
 // one that sleeps or has lost its processor; and libgomp cannot be told how long to spin.
 // SPDX-License-Identifier: Apache-2.0
 
-#include "backend/workers.h"
+#include "base/workers.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -11,8 +11,8 @@
 // cmocka wants the four above first
 #include <cmocka.h>
 
-#include "backend/workers.h"
 #include "base/thread_count.h"
+#include "base/workers.h"
 
 enum { COUNT_MAX = 100000, OWNERS = 5 };
 

@@ -1,4 +1,4 @@
-// backend/workers.h — threads that share the work of one op.
+// base/workers.h — threads that share the work of one op.
 //
 // The thread that runs an op is never idle and never alone for lack of others: it cuts the work
 // into chunks and begins; helpers that are awake, or come to be, take chunks, too. What no helper
@@ -16,8 +16,8 @@
 //
 // Chunks do not depend on who takes them, so results do not either.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BACKEND_WORKERS_H
-#define RONDO_BACKEND_WORKERS_H
+#ifndef RONDO_BASE_WORKERS_H
+#define RONDO_BASE_WORKERS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -72,4 +72,4 @@ void rondo__workers_loop(int64_t count, int64_t grain, rondo__workers_work work,
 // Threads that they have started.
 int32_t rondo__workers_count_helpers(rondo__workers *workers);
 
-#endif  // RONDO_BACKEND_WORKERS_H
+#endif  // RONDO_BASE_WORKERS_H
