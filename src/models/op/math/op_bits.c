@@ -175,7 +175,8 @@ static rondo_status compute_bits_product(rondo__compute *compute) {
 
 enum { DATA, INDICES, SCALES, ZEROS };
 
-// data is u8, whose last axis is packed, or i4 or u4 as they are, whose zero point is 0 without one.
+// data is u8, whose last axis is packed, or i4 or u4 as they are, whose zero point is 0 without
+// one.
 typedef struct block_gather {
     int32_t axis, quantized;  // axes
     rondo_dtype dtype;

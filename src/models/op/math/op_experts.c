@@ -1,16 +1,14 @@
-// op/math/op_experts.c — com.microsoft.MoE and com.microsoft.QMoE: of several small networks, experts,
-// each row of x goes through the k that its router rates highest, and their results are added up by
-// weight.
+// op/math/op_experts.c — com.microsoft.MoE and com.microsoft.QMoE: of several small networks,
+// experts, each row of x goes through the k that its router rates highest, and their results are
+// added up by weight.
 //
 //   expert   y = fc2 (activation(fc1 x + b1) [* (fc3 x + b3)]) + b2
-//   weights  softmax of the router's k highest (normalize_routing_weights; of QMoE in any case, as in
-//            ONNX Runtime), or those of the softmax of all; with router_weights, that input's numbers
-//            at the chosen places
+//   weights  softmax of the router's k highest (normalize_routing_weights; of QMoE in any case, as
+//            in ONNX Runtime), or those of the softmax of all; with router_weights, that input's
+//            numbers at the chosen places
 //
-// Gelu is the form with tanh.
-//
-// Of QMoE the matrices are packed numbers of 2, 4 or 8 bits, with a scale for each row, or for each
-// block of a row.
+// Gelu is the form with tanh. Of QMoE the matrices are packed numbers of 2, 4 or 8 bits, with a
+// scale for each row, or for each block of a row.
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 #include <string.h>
