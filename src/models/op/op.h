@@ -342,6 +342,8 @@ struct rondo__op_def {
     X(quantize_lstm)          \
     X(fused_product)          \
     X(bits)                   \
+    X(experts)                \
+    X(tokenizer)              \
     X(ngram)                  \
     X(fused)                  \
     X(space_to_depth)         \

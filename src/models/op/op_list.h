@@ -68,8 +68,9 @@
     X(ML, Scaler) X(ML, TreeEnsemble) X(ML, TreeEnsembleClassifier) X(ML, TreeEnsembleRegressor) \
     X(ML, ZipMap) \
     X(MS, Attention) X(MS, DecoderMaskedMultiHeadAttention) X(MS, DynamicQuantizeLSTM) \
-    X(MS, FusedMatMul) X(MS, GatherBlockQuantized) X(MS, GroupQueryAttention) X(MS, MatMulNBits) \
-    X(MS, MultiHeadAttention) X(MS, RotaryEmbedding) X(MS, TransposeMatMul) \
+    X(MS, FusedMatMul) X(MS, GatherBlockQuantized) X(MS, GroupQueryAttention) X(MS, Inverse) \
+    X(MS, MatMulNBits) X(MS, MoE) X(MS, MultiHeadAttention) X(MS, QMoE) X(MS, RotaryEmbedding) \
+    X(MS, Tokenizer) X(MS, TransposeMatMul) \
     X(TRAINING, Adagrad) X(TRAINING, Adam) X(TRAINING, Momentum)
 // clang-format on
 
