@@ -230,8 +230,8 @@ class Nodes(Case):
                 self.assertTrue((target == n).all())
         self.stream.synchronize()
         graph.patch((node, rondo.Fill(words[1], 1, 4)))
-        self.assertLessEqual(len(graph._retired._young) + len(graph._retired._old), 600)
-        self.assertEqual(len(graph._patched), 1)
+        self.assertLessEqual(len(graph._keeps.retired._young) + len(graph._keeps.retired._old), 600)
+        self.assertEqual(len(graph._keeps.patched), 1)
 
     def test_built_by_hand(self):
         x, y = numpy.zeros(4, "u4"), numpy.zeros(4, "u4")
