@@ -18,7 +18,7 @@ import struct
 import sys
 import threading
 import weakref
-from typing import Any, Callable, Iterable
+from typing import Any, Callable, Iterable, Optional
 
 from ._library import destroy_postponed, in_host_functions
 
@@ -173,6 +173,34 @@ class Keep:
         self._young, self._old, self._mark, self._limit = [], [], None, self.LIMIT
 
 
+# Called when no capture is open any more.
+_after_captures: "collections.deque[Callable[[], Any]]" = collections.deque()
+
+
+def find_keeper() -> Optional[list[Any]]:
+    """The capture that was begun last."""
+    return _keepers[-1] if _keepers else None
+
+
+def when_captures_are_over(keeper: Optional[list[Any]], call: Callable[[], Any]) -> bool:
+    """Whether captures are open that are not `keeper`; then the call is made behind them."""
+    if not _keepers or any(open_one is keeper for open_one in _keepers):
+        return False
+    _after_captures.append(call)
+    if not _keepers:  # the last one has ended meanwhile
+        _call_after_captures()
+    return True
+
+
+def _call_after_captures() -> None:
+    while _after_captures and not _keepers:
+        try:
+            call = _after_captures.popleft()
+        except IndexError:
+            return
+        call()
+
+
 def keep(thing: Any) -> bool:
     """Gives a thing to the captures that are open; false where none is."""
     for keeper in _keepers:
@@ -194,7 +222,9 @@ class keeping:
         for index, keeper in enumerate(_keepers):
             if keeper is self.objects:
                 del _keepers[index]
-                return
+                break
+        if _after_captures:
+            _call_after_captures()
 
 
 @atexit.register

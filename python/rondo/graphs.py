@@ -204,17 +204,17 @@ class Graph(Owned):
         stream = Stream.wrap(stream, self.device)
         check(lib.rondo_graph_capture_begin(self._h, stream._h, _value("CAPTURE", mode)))
         kept: list[Any] = []
-        try:
-            with _host.keeping(kept):
+        with _host.keeping(kept):
+            try:
                 yield self
-        except BaseException as error:
-            report = self._abort(stream)
-            if report is not None and isinstance(error, RondoError):
-                raise report from error
-            if report is not None:
-                error.add_note(str(report))
-            raise
-        self._end(kept, stream)
+            except BaseException as error:
+                report = self._abort(stream)
+                if report is not None and isinstance(error, RondoError):
+                    raise report from error
+                if report is not None:
+                    error.add_note(str(report))
+                raise
+            self._end(kept, stream)
 
     def _abort(self, stream: Stream) -> Optional[CaptureError]:
         """Gives the capture up. Where it was broken before, the report on that."""

@@ -291,6 +291,17 @@ class Memory(Case):
         with self.assertRaises(rondo.StateError):
             block.numpy()
 
+    def test_block_given_back_in_a_capture_that_fails(self):
+        pool = rondo.Pool(self.device)
+        block = pool.allocate(self.stream, 1000)
+        with self.assertRaises(KeyError):
+            with rondo.capture(self.stream):
+                self.stream.fill(block, 1)
+                block.close()
+                raise KeyError("mine")
+        self.stream.synchronize()
+        self.assertEqual(pool.stats.live_count, 0)
+
     def test_limit(self):
         pool = rondo.Pool(self.device, limit_bytes=1 << 20)
         with self.assertRaises(MemoryError) as caught:
