@@ -158,6 +158,14 @@ class _Keeps:
         self.retired.clear()
 
 
+class _Nobody:
+    def mark(self) -> None:
+        return None
+
+
+_NOTHING = _Keeps(_Nobody().mark)  # of a graph that was closed
+
+
 class Graph(Owned):
     """Work that was recorded once; replay() runs it.
 
@@ -429,6 +437,7 @@ class Graph(Owned):
     def close(self) -> None:
         super().close()
         self._foreign = self._foreign_stream = self._last = None
+        self._keeps = _NOTHING  # its owner has them, as long as it must
 
     def __repr__(self) -> str:
         return f"<rondo.Graph on {self.device.name}{' closed' if self.is_closed else ''}>"
