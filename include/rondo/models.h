@@ -20,6 +20,7 @@
 #include "rondo/executor_stream.h"  // runs on the program's stream, not waited for, recorded
 #include "rondo/executor_state.h"   // weights and states by name, kept from run to run
 #include "rondo/op.h"         // ops one by one
+#include "rondo/training.h"   // gradients, and steps that train
 // clang-format on
 
 #endif  // RONDO_MODELS_H

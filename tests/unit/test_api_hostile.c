@@ -131,6 +131,18 @@ typedef struct scene {
 
 static scene s;
 
+static const char *const one_x[] = {"x"};
+static const char *const one_new[] = {"gradient_of_x"};
+
+static rondo_status no_gradient(void *data, const rondo_gradient_node *node, rondo_builder *builder,
+                                const char **out_changes) {
+    (void)data;
+    (void)node;
+    (void)builder;
+    (void)out_changes;
+    return RONDO_STATUS_OK;
+}
+
 static bool take_text(void *user_data, const char *text, size_t bytes) {
     (void)user_data;
     (void)text;
@@ -413,6 +425,8 @@ static void close_scene(void) {
                                          O(PLAIN(rondo_dlpack_type)), 0, P(&s.out.versioned)))  \
     V(rondo_dtype_get_bytes, (E(0)))                                                            \
     V(rondo_dtype_get_name, (E(0)))                                                             \
+    V(rondo_narrow_from_float, (E(0), 1.0f))                                                    \
+    V(rondo_narrow_to_float, (E(0), 1))                                                         \
     V(rondo_shape_get_count, (P(&four)))                                                        \
     V(rondo_shape_is_equal, (P(&four), P(&four)))                                               \
     V(rondo_shape_format, (P(&four), P(text), SIZE_OF_TEXT))                                    \
@@ -556,6 +570,15 @@ static void close_scene(void) {
     V(rondo_op_destroy, (NULL))                                                                    \
     X(rondo_op_get_output, (P(s.op), N(0), P(PLAIN(rondo_tensor))))                                \
     X(rondo_op_put, (P(s.op), P(s.stream), P(&s.x), N(1), P(&s.y), N(1)))                          \
+    X(rondo_builder_create_from, (P(s.program), P(&s.out.builder)))                                \
+    X(rondo_builder_add_gradients, (P(s.builder), P("x"), P(one_x), P(one_new), N(1),              \
+                                    S(rondo_gradient_options)))                                    \
+    X(rondo_builder_minimize, (P(s.builder), P("x"), S(rondo_minimize_options)))                   \
+    X(rondo_builder_add_adapters, (P(s.builder), P(one_x), N(1), 1))                               \
+    X(rondo_op_set_gradient, (P("test"), P("Nothing"), P(no_gradient), O(&s)))                     \
+    X(rondo_checkpoint_save, (P(s.executor), P("no/such/folder/none")))                            \
+    X(rondo_checkpoint_load, (P(s.executor), P("no/such/folder/none")))                            \
+    X(rondo_executor_get_trained, (P(s.executor), P(s.program), P(&s.out.program)))                \
     X(rondo_op_register, (W(rondo_op_definition)))                                                 \
     V(rondo_op_get_name, (NULL))                                                                   \
     V(rondo_op_get_data, (NULL))                                                                   \

@@ -665,6 +665,7 @@ const rondo__op_def rondo__op_table_index[] = {
         .infer = infer_tensor_scatter,
         .compute = compute_tensor_scatter,
         .check = check_cache_mode,
+        .is_fallible = true,
         .moved = RONDO__INPUT_0 | RONDO__INPUT_1,
     },
     {0},
