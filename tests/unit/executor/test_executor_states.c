@@ -437,17 +437,16 @@ typedef struct counted {
 } counted;
 
 // What the driver has given out since is what the executor says that it holds, to the byte.
-static void expect_counted(const counted *c, const char *when) {
+static void expect_counted(const counted *c) {
     const rondo_executor_stats stats = variables_get_stats(c->executor);
-    const size_t device = fake_cuda_count_bytes(false) - c->device;
-    const size_t pinned = fake_cuda_count_bytes(true) - c->pinned;
-    print_message("%s: device %zu of %zu, pinned %zu of %zu\n", when, (size_t)stats.device_memory_bytes, device, (size_t)stats.memory_bytes, pinned);
+    assert_int_equal(stats.device_memory_bytes, fake_cuda_count_bytes(false) - c->device);
+    assert_int_equal(stats.memory_bytes, fake_cuda_count_bytes(true) - c->pinned);
 }
 
 static void test_executor_states__memory_is_counted_to_the_byte(void **state) {
     (void)state;
-    if (!on_devices_is_fake()) {
-        return;
+    if (!on_devices_is_fake() || fake_cuda_count_calls(NULL) == 0) {
+        return;  // nobody counts what other drivers give out
     }
     rondo_device *device;
     rondo_program *program;
@@ -469,25 +468,25 @@ static void test_executor_states__memory_is_counted_to_the_byte(void **state) {
     rondo_binding fetch = {"y", add_program_on_host(values)};
     for (int run = 0; run < 3; ++run) {
         OK(rondo_executor_run(c.executor, &feed, run == 0 ? 1 : 0, &fetch, 1));
-        expect_counted(&c, "run");
+        expect_counted(&c);
     }
     OK(rondo_executor_reserve_variable(c.executor, "x", 10000));
     OK(rondo_executor_run(c.executor, NULL, 0, &fetch, 1));
-    expect_counted(&c, "reserved");
+    expect_counted(&c);
     const rondo_binding onto = {"y", y};
     OK(rondo_graph_capture_begin(graph, stream, RONDO_CAPTURE_THREAD_LOCAL));
     OK(rondo_executor_record(c.executor, stream, NULL, 0, &onto, 1));
     OK(rondo_graph_capture_end(graph));
-    expect_counted(&c, "recorded");
+    expect_counted(&c);
     OK(rondo_graph_reset(graph));
-    expect_counted(&c, "reset");
+    expect_counted(&c);
     OK(rondo_executor_run_async(c.executor, &feed, 1, &fetch, 1, NULL));
     OK(rondo_executor_wait(c.executor));
-    expect_counted(&c, "async");
+    expect_counted(&c);
     OK(rondo_executor_bind(c.executor, NULL, "x"));
     OK(rondo_executor_run_async(c.executor, &feed, 1, &fetch, 1, NULL));
     OK(rondo_executor_wait(c.executor));
-    expect_counted(&c, "unbound");
+    expect_counted(&c);
     rondo_executor_destroy(c.executor);
     assert_int_equal(fake_cuda_count_bytes(false), c.device);
     assert_int_equal(fake_cuda_count_bytes(true), c.pinned);
