@@ -1,12 +1,12 @@
-// What variables cost: a step that reads and updates some rows of a large table, and the replacement
-// of one weight between runs.
+// What variables cost: a step that reads and updates some rows of a large table, and the
+// replacement of one weight between runs.
 //
 //   build/bench/variable_cost table [DEVICE] [ROWS] [COLUMNS] [IDS]
 //   build/bench/variable_cost weight MODEL.onnx [DEVICE] [PARAMETER]     (a constant)
 //   build/bench/variable_cost variable MODEL.onnx [DEVICE] [PARAMETER]   (made a variable)
 //
-// table      rows = Gather(table, ids); table' = ScatterND(table, ids, -0.01 * rows, add), by default
-//            256 rows of a table of 1 000 000 x 150, for which 600 MB are taken once.
+// table      rows = Gather(table, ids); table' = ScatterND(table, ids, -0.01 * rows, add), by
+//            default 256 rows of a table of 1 000 000 x 150, for which 600 MB are taken once.
 // weight     runs of the model, in which the parameter (the largest one) is replaced before every
 //            second one; "replaced" is the call and the run behind it, less a run without.
 //

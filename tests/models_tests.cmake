@@ -6,7 +6,7 @@ rondo_register_emulated(kernel_cases_sample short 300 ${cases} 37)
 rondo_register_emulated(kernel_cases long 1800 ${cases})
 # Programs that run their tests on each device there is (support/on_devices.h).
 foreach(name executor_counted executor_faults executor_record_run executor_rest executor_single_op
-    executor_sequences executor_states executor_stream executor_variables kernel_cast
+    executor_sequences executor_states executor_stream executor_tables kernel_cast
     random_executor)
   rondo_register_emulated(${name} short 300 $<TARGET_FILE:test_${name}>)
 endforeach()
@@ -15,7 +15,7 @@ foreach(name executor_device_control executor_run)
 endforeach()
 # The same on a GPU that is as late as it may be (support/fake_cuda_lazy.c).
 foreach(name executor_counted executor_record_run executor_rest executor_sequences
-    executor_states executor_stream executor_variables)
+    executor_states executor_stream)
   rondo_register_emulated(lazy_${name} short 300
     ${CMAKE_COMMAND} -E env RONDO_EMULATED_LAZY=1 $<TARGET_FILE:test_${name}>)
 endforeach()
@@ -48,6 +48,8 @@ rondo_register_emulated(executor_tensor_map short 300
   ${CMAKE_COMMAND} -E env RONDO_EMULATED_CAPABILITY=90 $<TARGET_FILE:test_executor_tensor_map>)
 rondo_register_emulated(attention_tensor long 1800
   ${CMAKE_COMMAND} -E env RONDO_EMULATED_CAPABILITY=80 ${cases} Attention)
+rondo_register_emulated(bits_tensor short 300
+  ${CMAKE_COMMAND} -E env RONDO_EMULATED_CAPABILITY=80 ${cases} MatMulNBits)
 rondo_register_emulated(recurrent_tensor long 600
   ${CMAKE_COMMAND} -E env RONDO_EMULATED_CAPABILITY=80 ${cases} GRU)
 rondo_register_emulated(group_norm_clusters long 600
@@ -55,8 +57,9 @@ rondo_register_emulated(group_norm_clusters long 600
 # Each instruction set has tiles of its own; what this processor lacks runs as the best it has.
 foreach(level AVX512_CORE AVX2 SSE41)
   rondo_register_test(unit.test_kernel_bytes.${level} short 300 test_kernel_bytes)
-  set_property(TEST unit.test_kernel_bytes.${level} APPEND PROPERTY ENVIRONMENT
-    RONDO_MAX_CPU_ISA=${level})
+  rondo_register_test(unit.test_kernel_bits.${level} short 300 test_kernel_cases host MatMulNBits)
+  set_property(TEST unit.test_kernel_bytes.${level} unit.test_kernel_bits.${level} APPEND PROPERTY
+    ENVIRONMENT RONDO_MAX_CPU_ISA=${level})
 endforeach()
 foreach(level AVX2 SSE41)
   rondo_register_test(unit.test_kernel_cases.${level} long 600 test_kernel_cases host)

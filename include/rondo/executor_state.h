@@ -8,21 +8,21 @@
 // program (rondo/variable.h) are states from the start; rondo_executor_bind makes others.
 //
 // Memory. A state lies once in memory of the executor's, which counts in memory_bytes or
-// device_memory_bytes, in state_bytes, and against memory_limit_bytes. A run reads it there. What it
-// becomes is written there as well, in one go with the op that makes it, where that op is element
-// by element or writes slices (ScatterND, ScatterElements, TensorScatter: only the slices are
-// touched; of reductions equal rows are taken in the order of the updates, on every device), or
-// begins when the old value is read for the last time. Ops that read the old value are put before
-// those that make the new one where the program leaves it open. Otherwise the new value is made
-// beside it, among the values of the plan, and copied behind everything that reads the old one.
-// Results are the same bit for bit. Memory that has to grow takes twice as much, unless
-// rondo_executor_reserve_variable has said how much; shapes may change from run to run, and each has
-// a plan.
+// device_memory_bytes, in state_bytes, and against memory_limit_bytes. A run reads it there. What
+// it becomes is written there as well, in one go with the op that makes it, where that op is
+// element by element or writes slices (ScatterND, ScatterElements, TensorScatter: only the slices
+// are touched; of reductions equal rows are taken in the order of the updates, on every device),
+// or begins when the old value is read for the last time. Ops that read the old value are put
+// before those that make the new one where the program leaves it open. Otherwise the new value is
+// made beside it, among the values of the plan, and copied behind everything that reads the old
+// one. Results are the same bit for bit. Memory that has to grow takes twice as much, unless
+// rondo_executor_reserve_variable has said how much; shapes may change from run to run, and each
+// has a plan.
 //
 // A run that feeds a state sets it first, which waits if the tensor is in host memory. A run that
-// fails before its ops begin leaves states as they were (or as it was fed); one that fails later may
-// have written some, and leaves no value of those that it makes: runs are STATE until these are fed,
-// set or reset.
+// fails before its ops begin leaves states as they were (or as it was fed); one that fails later
+// may have written some, and leaves no value of those that it makes: runs are STATE until these
+// are fed, set or reset.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_STATE_H
 #define RONDO_EXECUTOR_STATE_H
@@ -44,8 +44,8 @@ RONDO_EXTERN_C_BEGIN
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_bind(rondo_executor *executor,
                                                           const char *output, const char *input);
 
-// Takes memory for a state ahead, so that it does not move when its shape grows: a cache of a stated
-// capacity.
+// Takes memory for a state ahead, so that it does not move when its shape grows: a cache of a
+// stated capacity.
 //
 // bytes      of the largest value that it will have.
 //
@@ -59,8 +59,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_executor_reserve_variable(rondo_exec
 //
 // Errors:    INVALID (no such variable), STATE (the state has no value yet, or lost it).
 // Ownership: *out_tensor shares the bytes, which must not be written: free it with
-//            rondo_tensor_deinit. A state is a device tensor, and is overwritten by the next run: copy
-//            it with rondo_tensor_copy.
+//            rondo_tensor_deinit. A state is a device tensor, and is overwritten by the next run:
+//            copy it with rondo_tensor_copy.
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_get_variable(rondo_executor *executor,
                                                                   const char *name,
                                                                   rondo_tensor *out_tensor);
@@ -71,11 +71,12 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_executor_get_variable(rondo_executor
 // Parameters are folded and packed into plans. So these are given up, and the next run of each
 // shape compiles again; what does not depend on the parameter is copied once more, too.
 //
-// tensor     in host memory, a state's also on the executor's device; copied. A parameter keeps its
-//            dtype and shape.
+// tensor     in host memory, a state's also on the executor's device; copied. A parameter keeps
+//            its dtype and shape.
 //
-// Errors:    INVALID (no such variable; dtype, shape or device), STATE (a graph that recorded a run
-//            uses the weights: reset it first), NO_DEVICE_MEMORY. After a failure all is as it was.
+// Errors:    INVALID (no such variable; dtype, shape or device), STATE (a graph that recorded a
+//            run uses the weights: reset it first), NO_DEVICE_MEMORY. After a failure all is as it
+//            was.
 // Cost:      a state: one copy, and all plans and graphs stay. Otherwise as if the executor were
 //            created anew.
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_set_variable(rondo_executor *executor,

@@ -5,8 +5,8 @@
 //   ... nodes that read "table" and make "table.next" ...
 //   rondo_builder_set_update(builder, "table", "table.next");
 //
-// Nobody has to feed a variable. Its value lies once in the memory of each executor, on its device;
-// a run reads it there and writes what becomes of it there, too (rondo/executor_state.h).
+// Nobody has to feed a variable. Its value lies once in the memory of each executor, on its
+// device; a run reads it there and writes what becomes of it there, too (rondo/executor_state.h).
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_VARIABLE_H
 #define RONDO_VARIABLE_H
@@ -23,9 +23,9 @@ RONDO_EXTERN_C_BEGIN
 
 typedef struct rondo_builder rondo_builder;
 
-// What a variable is before the first run. All but CONSTANT and TENSOR are of floats (f32, f64, f16,
-// bf16) and drawn as rondo/random.h says, from the start of a sequence of the variable's own: the
-// same numbers on every device and in every process.
+// What a variable is before the first run. All but CONSTANT and TENSOR are of floats (f32, f64,
+// f16, bf16) and drawn as rondo/random.h says, from the start of a sequence of the variable's own:
+// the same numbers on every device and in every process.
 typedef int32_t rondo_start_kind;
 enum {
     RONDO_START_NONE = 0,            // no value, until it is fed or set
@@ -56,8 +56,8 @@ typedef struct rondo_start {
 // port       name, dtype of numbers, rank and extents; symbolic only with RONDO_START_NONE.
 // start      NULL: RONDO_START_NONE.
 //
-// Errors:    INVALID (as rondo_builder_add_input; a start that does not fit: the message says what;
-//            a body).
+// Errors:    INVALID (as rondo_builder_add_input; a start that does not fit: the message says
+//            what; a body).
 RONDO_API RONDO_MUST_USE rondo_status rondo_builder_add_variable(rondo_builder *builder,
                                                                  const rondo_port *port,
                                                                  const rondo_start *start);
@@ -75,15 +75,15 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_builder_set_update(rondo_builder *bu
 // input      one without a default; `output` becomes its value.
 //
 // Errors:    INVALID (no such input or output; types that differ; an update already).
-// Threads:   not safe against other calls on the same program; executors made before keep what they
-//            have.
+// Threads:   not safe against other calls on the same program; executors made before keep what
+//            they have.
 RONDO_API RONDO_MUST_USE rondo_status rondo_program_set_update(rondo_program *program,
                                                                const char *input,
                                                                const char *output);
 
 // A program in which parameters are variables that start with their values: weights that executors
-// replace by a copy (rondo_executor_set_variable), under all plans and graphs. Nothing is folded or
-// packed from them, so ops that read them may be slower; other parameters stay as they are.
+// replace by a copy (rondo_executor_set_variable), under all plans and graphs. Nothing is folded
+// or packed from them, so ops that read them may be slower; other parameters stay as they are.
 //
 // names      of parameters or constants.
 //
@@ -98,14 +98,12 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_program_make_variables(const rondo_p
 typedef struct rondo_variable {  // ABI: fixed
     const char *name;            // borrowed from the program, as all here
     const char *update;          // the output; NULL: none
-    rondo_start start;
+    const rondo_start *start;
 } rondo_variable;
 
 // Lists the variables.
 //
 // capacity   0: only *out_count is written.
-//
-// Errors:    INVALID.
 RONDO_API RONDO_MUST_USE rondo_status rondo_program_list_variables(const rondo_program *program,
                                                                    size_t capacity,
                                                                    rondo_variable *out_variables,

@@ -425,6 +425,8 @@ static void close_scene(void) {
                                          O(PLAIN(rondo_dlpack_type)), 0, P(&s.out.versioned)))  \
     V(rondo_dtype_get_bytes, (E(0)))                                                            \
     V(rondo_dtype_get_name, (E(0)))                                                             \
+    V(rondo_narrow_from_float, (E(0), 1.0f))                                                    \
+    V(rondo_narrow_to_float, (E(0), 1))                                                         \
     V(rondo_shape_get_count, (P(&four)))                                                        \
     V(rondo_shape_is_equal, (P(&four), P(&four)))                                               \
     V(rondo_shape_format, (P(&four), P(text), SIZE_OF_TEXT))                                    \
@@ -600,39 +602,38 @@ static void close_scene(void) {
     V(rondo_refusal_get_name, (E(0)))                                                              \
     X(rondo_learned_get_stats, (P(s.learned), W(rondo_learned_stats)))
 
-#define PROGRAM_ROWS(X, V)                                                                      \
-    V(rondo_program_destroy, (NULL))                                                            \
-    V(rondo_program_get_input_count, (P(s.program)))                                            \
-    V(rondo_program_get_output_count, (P(s.program)))                                           \
-    X(rondo_program_get_input, (P(s.program), N(0), W(rondo_port)))                             \
-    X(rondo_program_get_output, (P(s.program), N(0), W(rondo_port)))                            \
-    V(rondo_program_get_optional_input_count, (P(s.program)))                                   \
-    X(rondo_program_get_optional_input, (P(s.program), N(0), W(rondo_port)))                    \
-    X(rondo_program_set_dimension, (P(s.program), P("n"), 1))                                   \
-    X(rondo_program_set_update, (P(s.program), P("x"), P("none")))                              \
-    X(rondo_program_make_variables, (P(s.program), P(&some_name), 1, P(&s.out.program)))        \
-    X(rondo_program_list_variables,                                                             \
-      (P(s.program), 1, P(PLAIN(rondo_variable)), P(PLAIN(size_t))))                            \
-    X(rondo_program_set_place, (P(s.program), P("*"), P("host")))                               \
-    X(rondo_program_load_onnx, (P("none.onnx"), P(&s.out.program)))                             \
-    X(rondo_program_load_onnx_limited, (P("none.onnx"), 1, P(&s.out.program)))                  \
-    X(rondo_program_load_onnx_with, (P("none.onnx"), S(rondo_load_options), P(&s.out.program))) \
-    X(rondo_program_parse_onnx, (P("none"), 4, P(&s.out.program)))                              \
-    X(rondo_program_parse_onnx_with, (P("none"), 4, S(rondo_load_options), P(&s.out.program)))  \
-    X(rondo_onnx_list_unsupported, (P("none.onnx"), P(take_op), NULL))                          \
-    X(rondo_program_save_onnx, (P(s.program), P("no/such/folder/none.onnx")))                   \
-    X(rondo_tensor_load_onnx, (P("none.pb"), P(&s.out.tensor)))                                 \
-    X(rondo_port_load_onnx, (R(s.port), P("none.pb"), P(&s.out.tensor)))                        \
-    X(rondo_profile_create, (S(rondo_profile_options), P(&s.out.profile)))                      \
-    V(rondo_profile_destroy, (NULL))                                                            \
-    X(rondo_profile_start, (P(s.profile)))                                                      \
-    X(rondo_profile_stop, (P(s.profile)))                                                       \
-    X(rondo_profile_begin, (P("x")))                                                            \
-    X(rondo_profile_get_summary, (P(s.profile), W(rondo_profile_summary)))                      \
-    X(rondo_profile_get_rows,                                                                   \
-      (P(s.profile), E(0), false, W(rondo_profile_row), 1, P(PLAIN(size_t))))                   \
-    X(rondo_profile_write, (P(s.profile), S(rondo_profile_write_options), P(take_text), NULL))  \
-    X(rondo_log_set_levels, (O("x=1")))                                                         \
+#define PROGRAM_ROWS(X, V)                                                                         \
+    V(rondo_program_destroy, (NULL))                                                               \
+    V(rondo_program_get_input_count, (P(s.program)))                                               \
+    V(rondo_program_get_output_count, (P(s.program)))                                              \
+    X(rondo_program_get_input, (P(s.program), N(0), W(rondo_port)))                                \
+    X(rondo_program_get_output, (P(s.program), N(0), W(rondo_port)))                               \
+    V(rondo_program_get_optional_input_count, (P(s.program)))                                      \
+    X(rondo_program_get_optional_input, (P(s.program), N(0), W(rondo_port)))                       \
+    X(rondo_program_set_dimension, (P(s.program), P("n"), 1))                                      \
+    X(rondo_program_set_update, (P(s.program), P("x"), P("none")))                                 \
+    X(rondo_program_make_variables, (P(s.program), P(&some_name), 1, P(&s.out.program)))           \
+    X(rondo_program_list_variables, (P(s.program), 1, P(PLAIN(rondo_variable)), P(PLAIN(size_t)))) \
+    X(rondo_program_set_place, (P(s.program), P("*"), P("host")))                                  \
+    X(rondo_program_load_onnx, (P("none.onnx"), P(&s.out.program)))                                \
+    X(rondo_program_load_onnx_limited, (P("none.onnx"), 1, P(&s.out.program)))                     \
+    X(rondo_program_load_onnx_with, (P("none.onnx"), S(rondo_load_options), P(&s.out.program)))    \
+    X(rondo_program_parse_onnx, (P("none"), 4, P(&s.out.program)))                                 \
+    X(rondo_program_parse_onnx_with, (P("none"), 4, S(rondo_load_options), P(&s.out.program)))     \
+    X(rondo_onnx_list_unsupported, (P("none.onnx"), P(take_op), NULL))                             \
+    X(rondo_program_save_onnx, (P(s.program), P("no/such/folder/none.onnx")))                      \
+    X(rondo_tensor_load_onnx, (P("none.pb"), P(&s.out.tensor)))                                    \
+    X(rondo_port_load_onnx, (R(s.port), P("none.pb"), P(&s.out.tensor)))                           \
+    X(rondo_profile_create, (S(rondo_profile_options), P(&s.out.profile)))                         \
+    V(rondo_profile_destroy, (NULL))                                                               \
+    X(rondo_profile_start, (P(s.profile)))                                                         \
+    X(rondo_profile_stop, (P(s.profile)))                                                          \
+    X(rondo_profile_begin, (P("x")))                                                               \
+    X(rondo_profile_get_summary, (P(s.profile), W(rondo_profile_summary)))                         \
+    X(rondo_profile_get_rows,                                                                      \
+      (P(s.profile), E(0), false, W(rondo_profile_row), 1, P(PLAIN(size_t))))                      \
+    X(rondo_profile_write, (P(s.profile), S(rondo_profile_write_options), P(take_text), NULL))     \
+    X(rondo_log_set_levels, (O("x=1")))                                                            \
     X(rondo_set_allocator, (W(rondo_allocator)))
 
 // Functions without arguments, of numbers alone, or that set what the whole process logs with.

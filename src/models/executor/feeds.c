@@ -12,9 +12,9 @@
 #include "executor/run/put_states.h"
 #include "executor/run/self_check.h"
 #include "executor/run/settle.h"
-#include "executor/run/start_states.h"
 #include "executor/run/transfer.h"
 #include "executor/state/limits.h"
+#include "executor/state/start_states.h"
 #include "executor/variants.h"
 #include "tensor/elements.h"
 

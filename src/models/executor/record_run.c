@@ -227,7 +227,8 @@ static bool is_borrowed(const recording *r, const rondo__state *state) {
     return root != NULL && root->is_kept && root != get_old(r, state);
 }
 
-// The arena, room for states that become what others were, and a buffer for weights that are brought.
+// The arena, room for states that become what others were, and a buffer for weights that are
+// brought.
 static size_t measure_arena(const recording *r, bool has_buffer) {
     size_t bytes = r->plan->memory.arena_bytes;
     for (const rondo__state *state = r->executor->root->caller.states; state != NULL;

@@ -12,8 +12,8 @@
 #include "executor/devices/streamed_weights.h"
 #include "executor/run/put_states.h"
 #include "executor/run/settle.h"
-#include "executor/run/start_states.h"
 #include "executor/state/limits.h"
+#include "executor/state/start_states.h"
 #include "rondo/executor_state.h"
 #include "tensor/elements.h"
 
@@ -348,8 +348,9 @@ static rondo_status take_values(rondo_executor *executor, rondo_program *program
         }
         rondo_tensor_deinit(&variable->first);
         variable->first = copy;
-        variable->start =
-            (rondo_start){.struct_size = sizeof variable->start, .kind = RONDO_START_TENSOR};
+        variable->start = (rondo_start){.struct_size = sizeof variable->start,
+                                        .kind = RONDO_START_TENSOR,
+                                        .tensor = &variable->first};
     }
     return RONDO_STATUS_OK;
 }

@@ -1,9 +1,9 @@
 // onnx/saved_variables.h — variables of a program in a file.
 //
-// The input is in the file as any other; where it starts with a tensor, that is its initializer, so
-// that other readers see an input with a default. An entry of the model's metadata makes it a
-// variable: the key "rondo.variable: NAME" with the value "KIND A B SEED FAN_IN FAN_OUT UPDATE", in
-// numbers, where UPDATE, the name of the output, may be missing.
+// The input is in the file as any other; where it starts with a tensor, that is its initializer,
+// so that other readers see an input with a default. An entry of the model's metadata makes it a
+// variable: the key "rondo.variable: NAME" with the value "KIND A B SEED FAN_IN FAN_OUT UPDATE",
+// in numbers, where UPDATE, the name of the output, may be missing.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_ONNX_SAVED_VARIABLES_H
 #define RONDO_ONNX_SAVED_VARIABLES_H

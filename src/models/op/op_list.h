@@ -1,7 +1,7 @@
 // op/op_list.h — every op by its domain: the identities by which the rest of the library knows ops.
 //
-// X(domain, name) makes RONDO__<domain>_<name>: RONDO__OP_Conv is Conv of ONNX, RONDO__FUSED_Conv the
-// one that passes make. All entries of one op, whatever their versions, have one identity.
+// X(domain, name) makes RONDO__<domain>_<name>: RONDO__OP_Conv is Conv of ONNX, RONDO__FUSED_Conv
+// the one that passes make. All rows of one op, whatever their versions, have one identity.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_OP_OP_LIST_H
 #define RONDO_OP_OP_LIST_H
@@ -56,7 +56,8 @@
     X(FUSED, Attention) X(FUSED, AveragePool) X(FUSED, Concat) X(FUSED, Conv) \
     X(FUSED, ConvInteger) X(FUSED, Counted) X(FUSED, Elementwise) X(FUSED, GlobalAveragePool) \
     X(FUSED, GroupNormalization) X(FUSED, MatMul) X(FUSED, MatMulInteger) X(FUSED, MaxPool) \
-    X(FUSED, NormMatMul) X(FUSED, QLinearConv) X(FUSED, Rest) X(FUSED, SpaceToDepth) \
+    X(FUSED, NormMatMul) X(FUSED, QLinearConv) X(FUSED, Rest) X(FUSED, Softmax) \
+    X(FUSED, SpaceToDepth) \
     X(FUSED, Transfer) \
     X(ML, ArrayFeatureExtractor) X(ML, Binarizer) X(ML, CategoryMapper) X(ML, FeatureVectorizer) \
     X(ML, Imputer) X(ML, LabelEncoder) X(ML, LinearClassifier) X(ML, LinearRegressor) \

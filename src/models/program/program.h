@@ -9,8 +9,8 @@
 // Bodies nest at most RONDO__BODY_DEPTH_MAX deep, so that code that walks them may recurse. All
 // else is bounded by loops: a program of 100 000 nodes in one chain is fine.
 //
-// Names are looked up through `name_slots`, an open-addressing table of value numbers. It is only
-// read and written by the functions below; a pass that needs another name adds another value.
+// Values are found by name through `names`, which is only read and written by the functions below;
+// a pass that needs another name adds another value.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_PROGRAM_PROGRAM_H
 #define RONDO_PROGRAM_PROGRAM_H
@@ -21,6 +21,7 @@
 #include <stdint.h>
 
 #include "op/op.h"
+#include "program/names.h"
 #include "rondo/program.h"
 #include "rondo/variable.h"
 
@@ -84,7 +85,7 @@ static inline bool rondo__node_is(const rondo__node *node, rondo__op_id op) {
 typedef struct rondo__variable {
     int32_t value;       // the input
     int32_t update;      // an output: what it is after a run; RONDO__VALUE_NONE: what it was
-    rondo_start start;   // without its tensor
+    rondo_start start;   // its tensor is `first`, or NULL
     rondo_tensor first;  // of RONDO_START_TENSOR; dtype NONE otherwise
 } rondo__variable;
 
@@ -120,9 +121,7 @@ struct rondo_program {
     _Atomic(rondo__program_attachment *) attachment;
     uint64_t place_revision;  // changes of rondo_program_set_place
     uint64_t file_bytes;      // of the model and what lies beside it; 0 when there is no file
-    int32_t *name_slots;      // value number + 1; 0 for a free slot
-    size_t name_slot_count;   // 0 or a power of two
-    uint64_t name_seed;  // differs from program to program, so that no file can choose collisions
+    rondo__namemap names;     // of all values, to their numbers
 };
 
 // ---- building ---------------------------------------------------------------------------------
@@ -138,6 +137,8 @@ RONDO_MUST_USE rondo_status rondo__program_add_value(rondo_program *program, con
                                                      int32_t *out_value);
 // The value of this name; RONDO__VALUE_NONE when there is none.
 int32_t rondo__program_find_value(const rondo_program *program, const char *name);
+// Enters all values' names afresh, after they were renumbered.
+void rondo__program_rebuild_names(rondo_program *program);
 // Adds a constant value that shares the tensor's bytes.
 RONDO_MUST_USE rondo_status rondo__program_add_constant(rondo_program *program, const char *name,
                                                         const rondo_tensor *tensor,
@@ -185,8 +186,8 @@ RONDO_MUST_USE rondo_status rondo__program_copy_variables(const rondo_program *p
 // A clone with its optionals and variables.
 RONDO_MUST_USE rondo_status rondo__program_clone_whole(const rondo_program *program,
                                                        rondo_program **out_program);
-// A clone in which those optionals are inputs, behind the others, that `is_fed` names (one for each
-// optional), also where bodies use them.
+// A clone in which those optionals are inputs, behind the others, that `is_fed` names (one for
+// each optional), also where bodies use them.
 RONDO_MUST_USE rondo_status rondo__program_override(const rondo_program *program,
                                                     const bool *is_fed,
                                                     rondo_program **out_program);
@@ -221,8 +222,8 @@ RONDO_MUST_USE rondo_status rondo__program_remove_dead(rondo_program *program);
 // How often each value is used by nodes and outputs; out_counts has value_count entries.
 void rondo__program_count_uses(const rondo_program *program, uint32_t *out_counts);
 
-// Writes the declared shape of a value of `program`, "[batch=4, 3, ?]": a symbol with the number it
-// was given, "?" where nothing is said. Returns `buffer`.
+// Writes the declared shape of a value of `program`, "[batch=4, 3, ?]": a symbol with the number
+// it was given, "?" where nothing is said. Returns `buffer`.
 const char *rondo__value_format_shape(const rondo_program *program, const rondo__value *value,
                                       char *buffer, size_t buffer_bytes);
 

@@ -43,8 +43,14 @@ static double next_uniform(void) {
 
 static void store(rondo_tensor *tensor, int64_t index, double value) {
     const size_t bytes = rondo_dtype_get_bytes(tensor->dtype);
-    rondo__convert_elements(RONDO_DTYPE_F64, &value, tensor->dtype,
-                            (char *)tensor->data + (size_t)index * bytes, 1);
+    char *element = (char *)tensor->data + (size_t)index * bytes;
+    if (tensor->dtype == RONDO_DTYPE_C64 || tensor->dtype == RONDO_DTYPE_C128) {
+        const double parts[2] = {value, (double)index};
+        rondo__convert_elements(RONDO_DTYPE_F64, parts,
+                                bytes == 8 ? RONDO_DTYPE_F32 : RONDO_DTYPE_F64, element, 2);
+        return;
+    }
+    rondo__convert_elements(RONDO_DTYPE_F64, &value, tensor->dtype, element, 1);
 }
 
 static double fetch(rondo_dtype dtype, const void *data, int64_t index) {
@@ -507,8 +513,15 @@ static bool run_modes(device_run *run, run_mode mode, const rondo_tensor *wanted
 }
 
 // The tensor core engines of cuDNN 9 let infinities of x vanish or spread, and the engine that
-// promises strict NaN has no tensor cores. In f16 that is the price of their speed.
-typedef enum outcome { PASSED, FAILED, FAILED_IN_HALF_CUDNN, UNSUPPORTED } outcome;
+// promises strict NaN has no tensor cores. In f16 that is the price of their speed. And kernels of
+// attention take keys in tiles: of a key that one row of a block sees, a value that is not finite
+// makes NaN of the others, which take 0 of it, as it does in two products.
+typedef enum outcome { PASSED, FAILED, FAILED_AS_KNOWN, UNSUPPORTED } outcome;
+
+static bool is_attention(const op_case *source) {
+    return strstr(source->op, "Attention") != NULL && strcmp(source->op, "rondo.Attention") != 0 &&
+           strcmp(source->op, "LinearAttention") != 0;
+}
 
 static bool issue(device_run *run, char *message, size_t message_bytes) {
     const rondo_status status = launch(run);
@@ -621,7 +634,7 @@ static outcome run_parsed(rondo_stream *stream, run_mode mode, parsed_case *pars
         const bool is_half_cudnn = run.kernel->implementation != NULL &&
                                    strcmp(run.kernel->implementation, "cudnn") == 0 &&
                                    wanted[0].dtype == RONDO_DTYPE_F16;
-        result = runs ? PASSED : is_half_cudnn ? FAILED_IN_HALF_CUDNN : FAILED;
+        result = runs ? PASSED : is_half_cudnn ? FAILED_AS_KNOWN : FAILED;
     } else {
         const rondo_error *error = rondo_error_get_last();
         (void)snprintf(message, message_bytes, "%s: %s: %s %s", rondo_status_get_name(status),
@@ -636,17 +649,21 @@ static outcome run_parsed(rondo_stream *stream, run_mode mode, parsed_case *pars
 
 static void run_case(rondo_stream *stream, run_mode mode, const op_case *source, op_case_values how,
                      op_case_counts *counts) {
-    static const char *const names[] = {"", " not finite", " all NaN", " tiny", " long"};
-    const rondo_dtype reals[] = {RONDO_DTYPE_F32, RONDO_DTYPE_F16};
-    const bool is_spoilt = how != OP_CASE_PLAIN && how != OP_CASE_LONG;
-    for (size_t r = 0; r < 2; r++) {
+    static const char *const names[] = {"", " not finite", " all NaN", " tiny", "", " long"};
+    const rondo_dtype reals[] = {RONDO_DTYPE_F32, RONDO_DTYPE_F16, RONDO_DTYPE_BF16};
+    const bool is_bfloat = how == OP_CASE_BFLOAT;
+    const bool is_spoilt = how != OP_CASE_PLAIN && how != OP_CASE_LONG && !is_bfloat;
+    if (is_bfloat && strncmp(source->op, "rondo.", 6) == 0) {
+        return;  // passes make such ops of f32 and f16
+    }
+    for (size_t r = is_bfloat ? 2 : 0; r < (is_bfloat ? 3 : 2); r++) {
         char message[640] = "";
         parsed_case parsed;
         outcome result = FAILED;
         bool has_float = false;
         if (parse_case(source, reals[r], how, &parsed)) {
             has_float = parsed.has_float;
-            if ((r == 1 && !has_float) || (is_spoilt && !parsed.has_spoilt)) {
+            if ((r > 0 && !has_float) || (is_spoilt && !parsed.has_spoilt)) {
                 free_case(&parsed);
                 return;
             }
@@ -656,12 +673,14 @@ static void run_case(rondo_stream *stream, run_mode mode, const op_case *source,
         } else {
             (void)snprintf(message, sizeof(message), "the case cannot be read");
         }
-        if (result == FAILED_IN_HALF_CUDNN && how != OP_CASE_NOT_FINITE) {
-            result = FAILED;
+        const bool is_excused =
+            result == FAILED_AS_KNOWN || (result == FAILED && has_float && is_attention(source));
+        if (result == FAILED || result == FAILED_AS_KNOWN) {
+            result = is_excused && how == OP_CASE_NOT_FINITE ? FAILED_AS_KNOWN : FAILED;
         }
         counts->passed += result == PASSED;
         counts->failed += result == FAILED;
-        counts->excused += result == FAILED_IN_HALF_CUDNN;
+        counts->excused += result == FAILED_AS_KNOWN;
         counts->unsupported += result == UNSUPPORTED;
         if (result != PASSED) {
             printf("%s %s %s%s {%s} {%s}: %s\n",
@@ -682,6 +701,8 @@ static const op_case *get_case(op_case_values values, size_t index) {
     } lists[] = {{op_cases, op_case_count},
                  {op_product_cases, op_product_case_count},
                  {op_norm_cases, op_norm_case_count},
+                 {op_narrow_cases, op_narrow_case_count},
+                 {op_attention_cases, op_attention_case_count},
                  {op_byte_cases, op_byte_case_count},
                  {op_counted_cases, op_counted_case_count}};
     if (values == OP_CASE_LONG) {

@@ -1,5 +1,5 @@
-// Drawn sequences of calls on what an executor keeps, against a model of it in plain C: variables with
-// and without updates, two that change places, a bound input, a parameter, recorded runs.
+// Drawn sequences of calls on what an executor keeps, against a model of it in plain C: variables
+// with and without updates, two that change places, a bound input, a parameter, recorded runs.
 //
 //   test_executor_sequences [CALLS [SEED]]
 // SPDX-License-Identifier: Apache-2.0

@@ -59,7 +59,10 @@ static void fill(rondo_tensor *tensor, char kind) {
             ((int32_t *)tensor->data)[i] = (int32_t)draw(1u << 24) * (draw(2) == 0 ? 100 : -3);
         } else {
             static const uint8_t ends[] = {0, 255, 128, 127};
-            ((uint8_t *)tensor->data)[i] = draw(3) == 0 ? ends[draw(4)] : (uint8_t)draw(256);
+            const bool is_wide = rondo_dtype_get_bytes(tensor->dtype) == 2;
+            for (int64_t k = is_wide ? 2 * i : i; k <= (is_wide ? 2 * i + 1 : i); ++k) {
+                ((uint8_t *)tensor->data)[k] = draw(3) == 0 ? ends[draw(4)] : (uint8_t)draw(256);
+            }
         }
     }
 }
@@ -81,10 +84,12 @@ static void parse_inputs(const char *text, parsed *to) {
         if (strcmp(token, "-") == 0) {
             continue;
         }
-        const rondo_dtype dtype = token[0] == 'u'   ? RONDO_DTYPE_U8
-                                  : token[1] == '8' ? RONDO_DTYPE_I8
-                                  : token[0] == 'i' ? RONDO_DTYPE_I32
-                                                    : RONDO_DTYPE_F32;
+        const rondo_dtype dtype = strncmp(token, "u16", 3) == 0   ? RONDO_DTYPE_U16
+                                  : strncmp(token, "i16", 3) == 0 ? RONDO_DTYPE_I16
+                                  : token[0] == 'u'               ? RONDO_DTYPE_U8
+                                  : token[1] == '8'               ? RONDO_DTYPE_I8
+                                  : token[0] == 'i'               ? RONDO_DTYPE_I32
+                                                                  : RONDO_DTYPE_F32;
         rondo_shape shape = {0};
         char *at = strchr(token, '[') + 1;
         while (*at != ']') {
@@ -311,6 +316,12 @@ static void test_kernel_bytes__steps(void **state) {
         EXACT("QuantizeLinear", "f32[3,65]:s f32[]:p i8[]", ""),
         EXACT("QuantizeLinear", "f32[200]:h f32[1]:h i8[1]", ""),
         EXACT("QuantizeLinear", "f32[2,5,7] f32[5] i8[5]", "axis=1"),
+        EXACT("QuantizeLinear", "f32[3,65] f32[]:p u16[]", ""),
+        EXACT("QuantizeLinear", "f32[3,65]:s f32[]:p i16[]", ""),
+        EXACT("QuantizeLinear", "f32[200]:h f32[1]:h i16[1]", ""),
+        EXACT("QuantizeLinear", "f32[4,37]:s f32[37]:p u16[37]", "axis=-1"),
+        EXACT("DequantizeLinear", "u16[3,65] f32[]:p u16[]", ""),
+        EXACT("DequantizeLinear", "i16[2,5,7] f32[5] i16[5]", "axis=1"),
         EXACT("QuantizeLinear", "f32[4,37]:s f32[37]:p u8[37]", "axis=-1"),
         EXACT("QuantizeLinear", "f32[3,10,4] f32[3,4,4]:p u8[3,4,4]", "axis=1 block_size=3"),
         EXACT("QuantizeLinear", "f32[3,10]:s f32[3,4]:p", "axis=1 block_size=3"),

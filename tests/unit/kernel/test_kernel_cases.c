@@ -19,7 +19,7 @@ static int run(const char *device, const char *filter, const char *round) {
     } rounds[] = {
         {OP_CASE_PLAIN, "plain values"}, {OP_CASE_NOT_FINITE, "NaN and infinities"},
         {OP_CASE_ALL_NAN, "all NaN"},    {OP_CASE_TINY, "denormals and zeros"},
-        {OP_CASE_LONG, "long sums"},
+        {OP_CASE_BFLOAT, "bf16"},        {OP_CASE_LONG, "long sums"},
     };
     int result = 0;
     // A sample is to be quick: no long sums.
@@ -33,7 +33,7 @@ static int run(const char *device, const char *filter, const char *round) {
         if (!op_cases_run(device, filter, rounds[i].values, &counts)) {
             return 77;
         }
-        printf("%s, %s: %zu passed, %zu failed, %zu known of cuDNN, %zu without a kernel\n", device,
+        printf("%s, %s: %zu passed, %zu failed, %zu known, %zu without a kernel\n", device,
                rounds[i].name, counts.passed, counts.failed, counts.excused, counts.unsupported);
         // The filter may leave no op that takes floats.
         result |= counts.failed != 0 || (i == 0 && counts.passed == 0);

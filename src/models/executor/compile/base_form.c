@@ -27,10 +27,14 @@ static bool joins_products(const rondo_executor *executor) {
 // The program as the executor's options have it, before anything is folded: what is asked of an op
 // is looked at whether that folds away or not. To be destroyed where it is not the executor's.
 static rondo_status make_source(const rondo_executor *executor, rondo_program **out_source) {
-    const bool is_training = executor->options.training;
+    const rondo_executor_options *options = &executor->options;
+    const bool is_training = options->training;
     const bool has_places = rondo__op_device_has_marks(executor);
+    const bool is_quantised = !is_training && !options->op_by_op && !options->no_folding &&
+                              rondo__program_has_quantised(executor->source);
     *out_source = executor->source;
-    if (executor->depth > 0 || !(is_training || has_places)) {  // bodies come marked
+    if (executor->depth > 0 ||
+        !(is_training || has_places || is_quantised)) {  // bodies come marked
         return RONDO_STATUS_OK;
     }
     rondo_program *source;
@@ -38,8 +42,10 @@ static rondo_status make_source(const rondo_executor *executor, rondo_program **
     if (is_training) {
         rondo__program_set_training(source);
     }
-    const rondo_status status =
-        has_places ? rondo__op_device_mark(executor, source) : RONDO_STATUS_OK;
+    rondo_status status = has_places ? rondo__op_device_mark(executor, source) : RONDO_STATUS_OK;
+    if (status == RONDO_STATUS_OK && is_quantised) {
+        status = rondo__program_quantise(source);
+    }
     if (status != RONDO_STATUS_OK) {
         rondo_program_destroy(source);
         return status;

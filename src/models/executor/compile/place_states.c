@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "executor/state/states.h"
+#include "op/support.h"
 
 // ---- the order of nodes -----------------------------------------------------------------------
 
@@ -337,6 +338,14 @@ static size_t find_first_maker(const rondo__plan *plan, int32_t root) {
     return SIZE_MAX;
 }
 
+// Gives all values whose bytes are those of `root` the memory of `input`.
+static void give_memory(rondo__plan *plan, int32_t root, int32_t input, size_t *last_uses) {
+    last_uses[input] = last_uses[root] > last_uses[input] ? last_uses[root] : last_uses[input];
+    for (size_t v = 0; v < plan->program->value_count; ++v) {
+        plan->slots[v].root = plan->slots[v].root == root ? input : plan->slots[v].root;
+    }
+}
+
 void rondo__states_take_over(const rondo_executor *executor, rondo__plan *plan, size_t *last_uses) {
     for (size_t i = 0; i < plan->program->input_count && plan->peer_count == 0; ++i) {
         const int32_t input = plan->program->inputs[i];
@@ -350,9 +359,51 @@ void rondo__states_take_over(const rondo_executor *executor, rondo__plan *plan, 
         if (made_at == SIZE_MAX || last_uses[input] >= made_at) {
             continue;
         }
-        last_uses[input] = last_uses[root];
-        for (size_t v = 0; v < plan->program->value_count; ++v) {
-            plan->slots[v].root = plan->slots[v].root == root ? input : plan->slots[v].root;
+        give_memory(plan, root, input, last_uses);
+    }
+}
+
+// Whether the item is a Concat of `old` and another, one behind the other.
+static bool is_append(const rondo__plan *plan, const rondo__item *item, int32_t old) {
+    const rondo__node *node = &plan->program->nodes[item->node];
+    if (!rondo__node_is(node, RONDO__OP_Concat) || item->kernel->join_output == NULL ||
+        node->input_count != 2 || node->inputs[0] != old || node->inputs[1] < 0 ||
+        plan->slots[node->inputs[1]].root == old) {
+        return false;
+    }
+    const rondo_shape *shape = &plan->slots[old].shape;
+    int64_t axis = rondo__op_get_int(&node->op, "axis", 0);
+    axis = axis < 0 ? axis + shape->rank : axis;
+    return axis >= 0 && axis < shape->rank && rondo__shape_multiply(shape, 0, (int32_t)axis) == 1;
+}
+
+static const rondo__item *find_maker(const rondo__plan *plan, int32_t value) {
+    for (size_t i = 0; i < plan->item_count; ++i) {
+        const rondo__node *node = &plan->program->nodes[plan->items[i].node];
+        if (node->output_count > 0 && node->outputs[0] == value) {
+            return &plan->items[i];
+        }
+    }
+    return NULL;
+}
+
+void rondo__states_append(const rondo_executor *executor, rondo__plan *plan, size_t *last_uses) {
+    const rondo_program *program = plan->program;
+    for (size_t i = 0; i < program->input_count && plan->peer_count == 0; ++i) {
+        const rondo__state *state = rondo__state_find_read(executor, i);
+        const bool has_output = state != NULL && state->output != RONDO__STATE_NO_OUTPUT;
+        const int32_t old = program->inputs[i];
+        const int32_t root = has_output ? plan->slots[program->outputs[state->output]].root : -1;
+        if (root < 0 || !plan->slots[old].is_kept || plan->slots[root].is_bound ||
+            plan->slots[root].kind != RONDO__SLOT_ARENA ||
+            plan->slots[root].side != RONDO__SIDE_DEVICE ||
+            plan->slots[root].bytes > state->value.bytes) {
+            continue;
+        }
+        const rondo__item *maker = find_maker(plan, root);
+        if (maker != NULL && is_append(plan, maker, old)) {
+            maker->kernel->join_output(maker->kernel);
+            give_memory(plan, root, old, last_uses);
         }
     }
 }

@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "backend/workers.h"
 #include "base/clock.h"
 #include "base/crew.h"
 #include "base/error.h"
@@ -13,6 +12,7 @@
 #include "base/log/logging.h"
 #include "base/memory.h"
 #include "base/thread_count.h"
+#include "base/workers.h"
 #include "device/device.h"
 #include "executor/compile/base_form.h"
 #include "executor/compile/declared.h"
@@ -57,24 +57,26 @@ static rondo_status read_value(const rondo_executor *executor, size_t input,
     return rondo_stream_synchronize(executor->stream);
 }
 
-// Where an input lies that plans are made for: of a state, with the output that it becomes, and in a
-// body that is near.
+// Where an input lies that plans are made for: of a state, with the output that it becomes and the
+// bytes that its memory has for that, and in a body that is near.
 typedef struct input_place {
     const void *address;
     int64_t output;
+    size_t bytes;
 } input_place;
 
 static bool find_place(const rondo_executor *executor, size_t input, const rondo_tensor *feed,
                        input_place *out_place) {
     const rondo__state *state = rondo__state_find_read(executor, input);
     const bool is_near = executor->is_near && feed->device == executor->device;
-    *out_place = (input_place){state != NULL ? state->value.tensor.data : feed->data,
-                               state != NULL ? state->output : 0};
+    *out_place =
+        (input_place){state != NULL ? state->value.tensor.data : feed->data,
+                      state != NULL ? state->output : 0, state != NULL ? state->value.bytes : 0};
     return feed->shape.rank >= 0 && (state != NULL || is_near);
 }
 
-// Writes what a plan is found by: of each input dtype and shape, the value where plans are made for
-// values, and where it lies if that counts. A plan serves sequences of any length.
+// Writes what a plan is found by: of each input dtype and shape, the value where plans are made
+// for values, and where it lies if that counts. A plan serves sequences of any length.
 static rondo_status write_key(rondo_executor *executor, const rondo_tensor *feeds,
                               size_t *out_bytes) {
     size_t length = 0;
@@ -382,7 +384,8 @@ static void give_up_keys(rondo_executor *executor) {
     }
 }
 
-// Puts a plan among the others, or destroys it. The keys may be others than when it was looked for.
+// Puts a plan among the others, or destroys it. The keys may be others than when it was looked
+// for.
 static rondo_status keep_plan(rondo_executor *executor, const rondo_tensor *feeds,
                               rondo__plan *plan) {
     size_t key_bytes = 0;

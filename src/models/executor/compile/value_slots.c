@@ -561,6 +561,7 @@ rondo_status rondo__plan_assign_slots(rondo_executor *executor, rondo__plan *pla
         goto free_lists;
     }
     join_in_place(&l, plan, carriers);
+    rondo__states_append(executor, plan, l.last);
     rondo__states_take_over(executor, plan, l.last);
     plan->writes_states = rondo__states_are_written(plan);
     mark_bound(executor, plan);

@@ -38,7 +38,8 @@ static rondo_status make_bound(const rondo_executor *executor, rondo__plan *plan
         return status;
     }
     bound->places.arena = plan->memory.arena->address;
-    bound->is_refused = rondo__stand_ins_check(plan, "rondo_executor_run", false) != RONDO_STATUS_OK;
+    const rondo_status status_of_plan = rondo__stand_ins_check(plan, "rondo_executor_run", false);
+    bound->is_refused = status_of_plan != RONDO_STATUS_OK;
     return RONDO_STATUS_OK;
 }
 

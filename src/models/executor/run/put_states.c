@@ -5,28 +5,11 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "executor/run/start_states.h"
+#include "executor/state/start_states.h"
 #include "tensor/elements.h"
 
 static rondo__state *get_states(const rondo_executor *executor) {
     return executor->depth == 0 ? executor->root->caller.states : NULL;
-}
-
-// ---- values that come from outside ------------------------------------------------------------
-
-rondo_status rondo__state_set(rondo_executor *executor, rondo__state *state,
-                              const rondo_tensor *tensor) {
-    const bool is_lost = state->is_lost || state->value.tensor.dtype == RONDO_DTYPE_NONE;
-    RETURN_IF_ERROR(rondo__state_fit(executor, state, tensor->dtype, &tensor->shape));
-    state->is_lost = true;  // until it is there
-    if (rondo_tensor_get_bytes(tensor) > 0 && tensor->data != state->value.tensor.data) {
-        RETURN_IF_ERROR(rondo_tensor_copy(executor->stream, tensor, &state->value.tensor));
-        if (rondo_tensor_is_on_host(tensor)) {
-            RETURN_IF_ERROR(rondo_stream_synchronize(executor->stream));
-        }
-    }
-    state->is_lost = is_lost && tensor->data == state->value.tensor.data;
-    return RONDO_STATUS_OK;
 }
 
 rondo_status rondo__states_take_feeds(rondo_executor *executor, rondo_tensor *feeds) {

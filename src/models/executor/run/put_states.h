@@ -6,17 +6,10 @@
 #include "executor/run/fetch.h"
 #include "executor/state/states.h"
 
-// Lets a state have the value of a tensor in host memory or on the executor's device, and waits
-// unless that lies on the device.
-//
-// Errors:    as rondo__state_fit and rondo_tensor_copy.
-// Threads:   one thread per executor; as all below.
-RONDO_MUST_USE rondo_status rondo__state_set(rondo_executor *executor, rondo__state *state,
-                                             const rondo_tensor *tensor);
-
 // Lets states take what is fed for them, and puts their own values in the place of the feeds.
 //
 // Errors:    as rondo__state_set.
+// Threads:   one thread per executor; as all below.
 RONDO_MUST_USE rondo_status rondo__states_take_feeds(rondo_executor *executor, rondo_tensor *feeds);
 
 // The steps of a run come next: notes what they write, which is lost if the run fails.

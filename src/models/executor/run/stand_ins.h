@@ -50,7 +50,6 @@ size_t rondo__stand_ins_count_lists(const rondo__plan *plan);
 //
 // Errors:    those of the launches; names the op.
 // Threads:   one thread per executor.
-RONDO_MUST_USE rondo_status rondo__stand_ins_launch(rondo__stand_ins *places,
-                                                    rondo_stream *stream);
+RONDO_MUST_USE rondo_status rondo__stand_ins_launch(rondo__stand_ins *places, rondo_stream *stream);
 
 #endif  // RONDO_EXECUTOR_RUN_STAND_INS_H

@@ -1,19 +1,19 @@
 // executor/state/plan.h — a program compiled for one device and one set of input shapes.
 //
-// A plan is an ordered list of plan steps. A segment is a run of ops with kernels on the device: it
-// is launched op by op the first time, captured the second, replayed from then on. A bypass is one
-// op between segments that cannot be captured: control flow, an op whose result shape depends on
-// data, or one whose kernel does what a capture forbids. Only the last kind leaves the stream
+// A plan is an ordered list of plan steps. A segment is a run of ops with kernels on the device:
+// it is launched op by op the first time, captured the second, replayed from then on. A bypass is
+// one op between segments that cannot be captured: control flow, an op whose result shape depends
+// on data, or one whose kernel does what a capture forbids. Only the last kind leaves the stream
 // going: its kernel is launched between two graphs. For the others the processor waits. An op that
 // runs on the processor because it is placed there, or because a GPU has no kernel for it, is an
-// item of a segment, too (host_ops.h), and copies between the two sides are (transfers.h). So is an
-// op of a GPU whose result shape depends on data: behind its segment the processor only looks at
-// how much it found (split_counted.h).
+// item of a segment, too (host_ops.h), and copies between the two sides are (transfers.h). So is
+// an op of a GPU whose result shape depends on data: behind its segment the processor only looks
+// at how much it found (split_counted.h).
 //
 // Where a value lives is decided once (value slots): in a constant on the device, at an offset of
-// the arena or, on the processor's side of a GPU's plan, of a second one in pinned memory, or, when
-// its shape depends on data or its elements are strings or tensors, in a tensor that is made anew
-// each run: in host memory or, where a GPU has made it, a view of the place where it lies.
+// the arena or, on the processor's side of a GPU's plan, of a second one in pinned memory, or,
+// when its shape depends on data or its elements are strings or tensors, in a tensor that is made
+// anew each run: in host memory or, where a GPU has made it, a view of the place where it lies.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_STATE_PLAN_H
 #define RONDO_EXECUTOR_STATE_PLAN_H
@@ -436,8 +436,8 @@ typedef struct rondo__run_log {
     uint64_t replay_count;
     uint64_t in_place_count;
     uint64_t fed_bytes;  // the most that was fed at once
-    // Of a body, in turns of a loop that the host decides: which loop, and from which input on each
-    // turn is fed the same.
+    // Of a body, in turns of a loop that the host decides: which loop, and from which input on
+    // each turn is fed the same.
     uint64_t loop;  // 0: none
     size_t steady_first;
     // Of a caller's executor, for its bodies, too; of all runs:
@@ -478,8 +478,8 @@ typedef struct rondo__ports {
     rondo_tensor *fresh;  // of any: results that a run allocates, one for each output; see fetch.c
 } rondo__ports;
 
-// Where optional inputs are fed, or ops work as in training and the executor's options say otherwise
-// (or the other way round): executors of programs that are so (variants.c).
+// Where optional inputs are fed, or ops work as in training and the executor's options say
+// otherwise (or the other way round): executors of programs that are so (variants.c).
 typedef struct rondo__variants {
     bool is_training;  // of runs from now on
     size_t count;

@@ -34,7 +34,7 @@ struct rondo__async {
 typedef struct rondo__stand_ins {
     const rondo_executor *executor;
     const rondo__plan *plan;
-    char *arena;     // where the other values lie
+    char *arena;  // where the other values lie
     // Of a recorded run, whose work may be the processor's, too, and bring weights; NULL otherwise:
     char *host_arena;  // pinned
     char *buffer;      // for the weights of one op

@@ -73,8 +73,8 @@ static void give_up(rondo_executor *executor, rondo__roomy *roomy) {
     *roomy = (rondo__roomy){0};
 }
 
-// Takes other memory, as much as `bytes` or, where that is not to be had, as `wanted`. What is read by
-// work under way is waited for.
+// Takes other memory, as much as `bytes` or, where that is not to be had, as `wanted`. What is
+// read by work under way is waited for.
 static rondo_status move(rondo_executor *executor, rondo__roomy *roomy, size_t wanted,
                          size_t bytes) {
     const bool is_growing = roomy->tensor.storage != NULL;
@@ -185,6 +185,21 @@ rondo_status rondo__state_reserve(rondo_executor *executor, rondo__state *state,
 rondo_status rondo__state_fit_spare(rondo_executor *executor, rondo__state *state,
                                     rondo_dtype dtype, const rondo_shape *shape) {
     return blame(executor, state, fit(executor, &state->spare, dtype, shape));
+}
+
+rondo_status rondo__state_set(rondo_executor *executor, rondo__state *state,
+                              const rondo_tensor *tensor) {
+    const bool is_lost = state->is_lost || state->value.tensor.dtype == RONDO_DTYPE_NONE;
+    RETURN_IF_ERROR(rondo__state_fit(executor, state, tensor->dtype, &tensor->shape));
+    state->is_lost = true;  // until it is there
+    if (rondo_tensor_get_bytes(tensor) > 0 && tensor->data != state->value.tensor.data) {
+        RETURN_IF_ERROR(rondo_tensor_copy(executor->stream, tensor, &state->value.tensor));
+        if (rondo_tensor_is_on_host(tensor)) {
+            RETURN_IF_ERROR(rondo_stream_synchronize(executor->stream));
+        }
+    }
+    state->is_lost = is_lost && tensor->data == state->value.tensor.data;
+    return RONDO_STATUS_OK;
 }
 
 uint64_t rondo__states_get_bytes(const rondo_executor *executor) {

@@ -58,6 +58,14 @@ RONDO_MUST_USE rondo_status rondo__state_reserve(rondo_executor *executor, rondo
 RONDO_MUST_USE rondo_status rondo__state_fit_spare(rondo_executor *executor, rondo__state *state,
                                                    rondo_dtype dtype, const rondo_shape *shape);
 
+// Lets a state have the value of a tensor in host memory or on the executor's device, and waits
+// unless that lies on the device.
+//
+// Errors:    as rondo__state_fit and rondo_tensor_copy.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__state_set(rondo_executor *executor, rondo__state *state,
+                                             const rondo_tensor *tensor);
+
 // Adds a state; `output` as in the struct.
 //
 // Errors:    NO_MEMORY.

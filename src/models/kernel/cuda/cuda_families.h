@@ -50,6 +50,8 @@
     X(pool)                      \
     X(convolution)               \
     X(matmul)                    \
+    X(bits_product)              \
+    X(gather_bits)               \
     X(norm_product)              \
     X(recurrent)                 \
     X(resize)                    \
@@ -75,6 +77,11 @@
     X(dropout)                   \
     X(conv_transpose)            \
     X(attention)                 \
+    X(attention_form)            \
+    X(rotary)                    \
+    X(cache_write)               \
+    X(linear_attention)          \
+    X(causal_conv)               \
     X(quantize)                  \
     X(dequantize)                \
     X(dynamic_quantize)          \

@@ -212,6 +212,10 @@ static void join_output(rondo__kernel *head) {
     ((rondo__cuda_kernel *)head)->skips_copy = true;
 }
 
+void rondo__cuda_may_skip_first(rondo__cuda_kernel *kernel, bool may) {
+    kernel->head.join_output = may ? join_output : NULL;
+}
+
 void rondo__cuda_add_data_copy(rondo__cuda_kernel *kernel, size_t bytes) {
     if (rondo__cuda_add_copy(kernel, rondo__address_input(0), rondo__address_output(0), bytes) !=
             NULL &&

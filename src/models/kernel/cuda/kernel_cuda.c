@@ -6,8 +6,8 @@
 
 typedef struct kernel_family {
     void (*prepare)(rondo__cuda_kernel *kernel);
-    // Where an input has no elements, which most kernels have no sums, strides or rows of; NULL: such
-    // ops are the host's.
+    // Where an input has no elements, of which most kernels have no sums, strides or rows. NULL:
+    // such ops are the host's.
     void (*prepare_empty)(rondo__cuda_kernel *kernel);
 } kernel_family;
 
@@ -92,12 +92,15 @@ static const kernel_family families[RONDO__OP_ID_COUNT] = {
     ROW(OP, Pow, elementwise),
     ROW(OP, Sub, elementwise),
     ROW(OP, Sum, elementwise),
+    ROW(OP, SwiGLU, elementwise),
+    ROW(OP, Swish, elementwise),
     ROW(OP, Where, elementwise),
     ROW(OP, Xor, elementwise),
     ROW(FUSED, Elementwise, fused_elementwise),
     ROW(OP, BatchNormalization, batch_normalization),
     // rearranging
     ROW(OP, Dropout, dropout),
+    ROW(OP, BitCast, view),
     ROW(OP, Flatten, view),
     ROW(OP, Identity, view),
     ROW(OP, Reshape, view),
@@ -126,6 +129,7 @@ static const kernel_family families[RONDO__OP_ID_COUNT] = {
     ROW(OP, ConstantOfShape, constant_of_shape),
     ROW(OP, Range, range),
     ROW(OP, OneHot, one_hot),
+    ROW(OP, CumProd, cum_sum),
     ROW(OP, CumSum, cum_sum),
     ROW(OP, Trilu, trilu),
     ROW(OP, EyeLike, eye_like),
@@ -150,10 +154,12 @@ static const kernel_family families[RONDO__OP_ID_COUNT] = {
     EMPTY(OP, ReduceSum, reduce),
     EMPTY(OP, ReduceSumSquare, reduce),
     ROW(OP, Softmax, softmax),
+    ROW(FUSED, Softmax, softmax),
     ROW(OP, GroupNormalization, group_normalization),
     ROW(FUSED, GroupNormalization, fused_group_normalization),
     ROW(OP, InstanceNormalization, group_normalization),
     ROW(OP, LayerNormalization, layer_normalization),
+    ROW(OP, RMSNormalization, layer_normalization),
     ROW(OP, LRN, lrn),
     ROW(OP, Hardmax, hardmax),
     ROW(OP, LpNormalization, lp_normalization),
@@ -189,11 +195,25 @@ static const kernel_family families[RONDO__OP_ID_COUNT] = {
     ROW(FUSED, MatMul, matmul),
     ROW(FUSED, NormMatMul, norm_product),
     ROW(FUSED, Attention, attention),
+    EMPTY(OP, Attention, attention_form),
+    ROW(OP, CausalConvWithState, causal_conv),
+    ROW(OP, LinearAttention, linear_attention),
+    ROW(OP, RotaryEmbedding, rotary),
+    ROW(OP, TensorScatter, cache_write),
+    EMPTY(MS, Attention, attention_form),
+    EMPTY(MS, DecoderMaskedMultiHeadAttention, attention_form),
+    EMPTY(MS, GroupQueryAttention, attention_form),
+    EMPTY(MS, MultiHeadAttention, attention_form),
+    ROW(MS, RotaryEmbedding, rotary),
     // 8-bit integers
     ROW(OP, ConvInteger, conv_integer),
     ROW(OP, DequantizeLinear, dequantize),
     ROW(OP, DynamicQuantizeLinear, dynamic_quantize),
     ROW(MS, DynamicQuantizeLSTM, quantize_lstm),
+    ROW(MS, FusedMatMul, matmul),
+    ROW(MS, GatherBlockQuantized, gather_bits),
+    ROW(MS, MatMulNBits, bits_product),
+    ROW(MS, TransposeMatMul, matmul),
     ROW(OP, MatMulInteger, matmul_integer),
     ROW(OP, QLinearConv, qlinear_conv),
     ROW(OP, QLinearMatMul, qlinear_matmul),

@@ -1,4 +1,5 @@
-// op/math/op_softmax.c — Softmax, LogSoftmax and Hardmax.
+// op/math/op_softmax.c — Softmax, LogSoftmax and Hardmax; and rondo.Softmax, where a row that is no
+// number (all of it was masked out) becomes zeros.
 //
 // Before version 13 the input is flattened to two axes at `axis` (default 1) and each row counts as
 // a whole; since then only the one axis (default -1) counts.
@@ -64,6 +65,13 @@ static void run_softmax(double *values, int64_t length, int64_t step) {
     }
 }
 
+static void run_zeroed_softmax(double *values, int64_t length, int64_t step) {
+    run_softmax(values, length, step);
+    for (int64_t i = 0; i < length; i++) {
+        values[i * step] = isnan(values[i * step]) ? 0.0 : values[i * step];
+    }
+}
+
 static void run_log_softmax(double *values, int64_t length, int64_t step) {
     const double maximum = get_maximum(values, length, step);
     double sum = 0.0;
@@ -109,6 +117,10 @@ static rondo_status compute_softmax(rondo__compute *compute) {
     return compute_lines(compute, run_softmax);
 }
 
+static rondo_status compute_zeroed_softmax(rondo__compute *compute) {
+    return compute_lines(compute, run_zeroed_softmax);
+}
+
 static rondo_status compute_log_softmax(rondo__compute *compute) {
     return compute_lines(compute, run_log_softmax);
 }
@@ -122,6 +134,19 @@ static const char *const axis_attributes[] = {"axis", NULL};
 const rondo__op_def rondo__op_table_softmax[] = {
     RONDO_OP_ENTRY(Softmax, 1, 28, 1, 1, 1, 1, axis_attributes, infer_lines, compute_softmax,
                    .half.kind = HALF_BOUNDED),
+    {.id = RONDO_OP_NAME(FUSED, Softmax),
+     .opset_min = 1,
+     .opset_max = RONDO_OP_OPSET_MAX,
+     .input_min = 1,
+     .input_max = 1,
+     .output_min = 1,
+     .output_max = 1,
+     .flags = RONDO__OP_INTERNAL,
+     .capture = RONDO__CAPTURE_YES,
+     .attributes = axis_attributes,
+     .infer = infer_lines,
+     .compute = compute_zeroed_softmax,
+     .half.kind = HALF_BOUNDED},
     RONDO_OP_ENTRY(LogSoftmax, 1, 28, 1, 1, 1, 1, axis_attributes, infer_lines, compute_log_softmax,
                    .half.kind = HALF_BOUNDED),
     RONDO_OP_ENTRY(Hardmax, 1, 28, 1, 1, 1, 1, axis_attributes, infer_lines, compute_hardmax,

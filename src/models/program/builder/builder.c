@@ -11,7 +11,6 @@
 #include "base/memory.h"
 #include "base/read_options.h"
 #include "program/builder/builder_parts.h"
-#include "program/names.h"
 #include "program/place_mark.h"
 #include "tensor/elements.h"
 
@@ -203,7 +202,7 @@ void rondo__builder_take_back(rondo_builder *builder, const rondo__builder_mark 
     while (program->variable_count > mark->variables) {
         rondo_tensor_deinit(&program->variables[--program->variable_count].first);
     }
-    rondo__names_rebuild(program);
+    rondo__program_rebuild_names(program);
 }
 
 // ---- names

@@ -3,6 +3,7 @@
 #include "program/passes/passes.h"
 
 #include "base/error.h"
+#include "program/edit.h"
 #include "program/place_mark.h"
 
 static rondo_status simplify(rondo_program *program) {
@@ -10,11 +11,14 @@ static rondo_status simplify(rondo_program *program) {
     RETURN_IF_ERROR(rondo__pass_batch_norm(program));
     RETURN_IF_ERROR(rondo__pass_layer_scale(program));
     RETURN_IF_ERROR(rondo__pass_labels(program));
-    return rondo__pass_gelu(program);
+    RETURN_IF_ERROR(rondo__pass_gelu(program));
+    RETURN_IF_ERROR(rondo__pass_masked_softmax(program));
+    return rondo__pass_rms_norm(program);
 }
 
 static rondo_status optimise(rondo_program *program, const rondo__pass_options *options) {
     RETURN_IF_ERROR(rondo__pass_moves(program));
+    RETURN_IF_ERROR(rondo__pass_rms_norm(program));
     if (options->fuse_elementwise) {
         RETURN_IF_ERROR(rondo__pass_silu(program));
     }
@@ -77,6 +81,22 @@ static rondo_status optimise(rondo_program *program, const rondo__pass_options *
 rondo_status rondo__program_simplify(rondo_program *program) {
     rondo__program_hide_placed(program);
     const rondo_status status = simplify(program);
+    rondo__program_show_placed(program);
+    return status;
+}
+
+bool rondo__program_has_quantised(const rondo_program *program) {
+    for (size_t n = 0; n < program->node_count; ++n) {
+        if (rondo__node_is(&program->nodes[n], RONDO__OP_DequantizeLinear)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+rondo_status rondo__program_quantise(rondo_program *program) {
+    rondo__program_hide_placed(program);
+    const rondo_status status = rondo__pass_qdq(program);
     rondo__program_show_placed(program);
     return status;
 }

@@ -28,11 +28,20 @@ typedef struct rondo__pass_options {
 
 // Passes that need no shapes; run once for a program. They remove Identity and inference-time
 // Dropout, fold BatchNormalization into the convolution before it and scales by channel into the
-// product before them, take strings out of classifiers, and name the GELU pattern.
+// product before them, take strings out of classifiers, and name the patterns of GELU and of a softmax
+// whose empty rows are zeros.
 //
 // Errors:    NO_MEMORY, BAD_DATA.
 // Threads:   one thread per program.
 RONDO_MUST_USE rondo_status rondo__program_simplify(rondo_program *program);
+
+// Makes arithmetic of bytes out of real ops between DequantizeLinear and QuantizeLinear. Once for a
+// program, before constants are folded: weights are to stay bytes.
+//
+// Errors:    NO_MEMORY, BAD_DATA.
+// Threads:   one thread per program.
+RONDO_MUST_USE rondo_status rondo__program_quantise(rondo_program *program);
+bool rondo__program_has_quantised(const rondo_program *program);  // it may find something
 
 // Joins products of one value with three constants or more, as those of q, k and v are. Once for a
 // program, where attention is one op; weights are copied. Nodes with a place stay.
@@ -82,7 +91,11 @@ rondo_status rondo__pass_batch_norm(rondo_program *program);
 rondo_status rondo__pass_layer_scale(rondo_program *program);
 rondo_status rondo__pass_labels(rondo_program *program);
 rondo_status rondo__pass_gelu(rondo_program *program);
+rondo_status rondo__pass_masked_softmax(rondo_program *program);
+rondo_status rondo__pass_rms_norm(
+    rondo_program *program);  // where the shapes are known that it asks for
 rondo_status rondo__pass_join(rondo_program *program);
+rondo_status rondo__pass_qdq(rondo_program *program);
 rondo_status rondo__pass_silu(rondo_program *program);
 rondo_status rondo__pass_moves(rondo_program *program);
 rondo_status rondo__pass_transposed(rondo_program *program);

@@ -358,6 +358,7 @@ void rondo__cuda_prepare_cum_sum(rondo__cuda_kernel *kernel) {
     if (rondo__cuda_is_float(x->dtype)) {
         rondo__define_word(&defines, "A", "double");
     }
+    rondo__define_int(&defines, "MULTIPLIES", op->def->id == RONDO__OP_CumProd);
     rondo__step *step = add_generator(kernel, &defines, "cum_sum", count_of(x) / length);
     rondo__step_input(step, 0);
     rondo__step_output(step, 0);

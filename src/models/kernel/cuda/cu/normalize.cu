@@ -1,4 +1,4 @@
-// normalize.cu - LayerNormalization, InstanceNormalization, GroupNormalization, MeanVarianceNormalization,
+// normalize.cu - LayerNormalization, RMSNormalization, InstanceNormalization, GroupNormalization, MeanVarianceNormalization,
 // BatchNormalization in training, and LRN. Statistics in
 // float; the variance is that of the deviations (two passes over data that the first pass cached), and
 // the sum of the deviations corrects the mean. The mean stays in two parts: rounded to one float, it loses
@@ -21,6 +21,9 @@ typedef RONDO_S S;
 typedef RONDO_G G;
 #ifndef BROADCASTS
 #define BROADCASTS 0  // LayerNormalization: gain or shift has not the shape of a row
+#endif
+#ifndef CENTERED
+#define CENTERED 1  // 0: RMSNormalization, whose mean counts as 0
 #endif
 #ifndef RANK
 #define RANK 1
@@ -68,16 +71,16 @@ template <typename Place>
 __device__ __forceinline__ moments find_moments(const T *x, i64 length, const Place &place,
                                                 float *scratch) {
     long_sum sum, rest, square;
-    for (i64 i = threadIdx.x; i < length; i += blockDim.x) {
+    for (i64 i = threadIdx.x; CENTERED && i < length; i += blockDim.x) {
         sum.add(convert<float>(x[place(i)]));
     }
-    const float mean = block_sum(sum.get(), scratch) / (float)length;
+    const float mean = CENTERED ? block_sum(sum.get(), scratch) / (float)length : 0.0f;
     for (i64 i = threadIdx.x; i < length; i += blockDim.x) {
         const float d = convert<float>(x[place(i)]) - mean;
         rest.add(d);
         square.add(d * d);
     }
-    const float rests = block_sum(rest.get(), scratch);
+    const float rests = CENTERED ? block_sum(rest.get(), scratch) : 0.0f;
     return join_moments(mean, rests, block_sum(square.get(), scratch), (float)length);
 }
 struct side_by_side {
@@ -186,7 +189,7 @@ layer_normalization_held(const layer_arguments a) {
             sum += convert<float>(in[p].value[v]);
         }
     }
-    const float center = warp_sum(sum) / (float)a.length;
+    const float center = CENTERED ? warp_sum(sum) / (float)a.length : 0.0f;
 #pragma unroll
     for (int p = 0; p < PACKS; p++) {
 #pragma unroll
@@ -196,8 +199,8 @@ layer_normalization_held(const layer_arguments a) {
             square += d * d;
         }
     }
-    const moments found =
-        join_moments(center, warp_sum(rest), warp_sum(square), (float)a.length);
+    const moments found = join_moments(center, CENTERED ? warp_sum(rest) : 0.0f, warp_sum(square),
+                                       (float)a.length);
     const float inverse = 1.0f / sqrtf(found.variance + (float)a.epsilon);
 #pragma unroll
     for (int p = 0; p < PACKS; p++) {

@@ -1,4 +1,4 @@
-// softmax.cu - Softmax and LogSoftmax, in float.
+// softmax.cu - Softmax and LogSoftmax, in float; with ZERO_ROWS a row that is no number becomes zeros.
 // SPDX-License-Identifier: Apache-2.0
 #include "rondo_types.cuh"
 
@@ -8,6 +8,9 @@
 typedef RONDO_T T;
 #ifndef LOGARITHM
 #define LOGARITHM 0
+#endif
+#ifndef ZERO_ROWS
+#define ZERO_ROWS 0
 #endif
 #ifndef PER_THREAD
 #define PER_THREAD 4
@@ -21,6 +24,9 @@ struct softmax_arguments {
 };
 
 __device__ __forceinline__ T finish(float x, float peak, float sum) {
+    if (ZERO_ROWS && !(sum > 0.0f)) {
+        return convert<T>(0.0f);
+    }
     return convert<T>(LOGARITHM ? x - peak - logf(sum) : expf(x - peak) / sum);
 }
 

@@ -38,6 +38,7 @@ static const pointwise_op pointwise_ops[] = {
     {RONDO__OP_Celu, "Celu", PARAMETERS, "alpha", 1.0f, NULL, 0.0f},
     {RONDO__OP_Selu, "Selu", PARAMETERS, "alpha", 1.67326319217681884765625f, "gamma",
      1.05070102214813232421875f},
+    {RONDO__OP_Swish, "Swish", PARAMETERS, "alpha", 1.0f, NULL, 0.0f},
     {RONDO__OP_HardSigmoid, "HardSigmoid", PARAMETERS, "alpha", 0.2f, "beta", 0.5f},
     {RONDO__OP_ThresholdedRelu, "ThresholdedRelu", PARAMETERS, "alpha", 1.0f, NULL, 0.0f},
     {RONDO__OP_Shrink, "Shrink", PARAMETERS, "bias", 0.0f, "lambd", 0.5f},
@@ -102,6 +103,10 @@ static bool append_special(rondo__cuda_kernel *kernel, const rondo__pointwise *p
         rondo__text_append(body, "            y = op_IsInf(x0, %s, %s);\n",
                            rondo__op_get_int(op, "detect_negative", 1) ? "true" : "false",
                            rondo__op_get_int(op, "detect_positive", 1) ? "true" : "false");
+    } else if (id == RONDO__OP_SwiGLU) {
+        rondo__text_append(body, "            y = op_Swish(x0");
+        append_parameters(body, rondo__op_get_float(op, "alpha", 1.0f), 0.0f);
+        rondo__text_append(body, ") * x1;\n");
     } else if (id == RONDO__OP_Gelu) {
         const bool is_tanh = strcmp(rondo__op_get_string(op, "approximate", "none"), "tanh") == 0;
         append_call(body, is_tanh ? "GeluTanh" : "Gelu", "x0");

@@ -185,6 +185,7 @@ void rondo__cuda_prepare_softmax(rondo__cuda_kernel *kernel) {
     }
     rondo__define_type(&defines, "T", x->dtype);
     rondo__define_int(&defines, "LOGARITHM", op->def->id == RONDO__OP_LogSoftmax);
+    rondo__define_int(&defines, "ZERO_ROWS", op->def->id == RONDO__FUSED_Softmax);
     rondo__step *step = NULL;
     if (inner > 1) {
         step = rondo__cuda_add_launch(kernel, rondo__cu_softmax, &defines, "softmax_columns",

@@ -1,5 +1,5 @@
 // kernel/host/rows/host_rows.c — ops that look at whole rows of f32: Softmax, LogSoftmax,
-// LayerNormalization, reductions over neighbouring axes, global pools, BatchNormalization.
+// LayerNormalization, RMSNormalization, reductions over neighbouring axes, global pools, BatchNormalization.
 //
 // Every input is seen as [outer, length, inner]. With inner 1 a row is contiguous and handled by
 // one vector function; otherwise `inner` columns are reduced side by side.
@@ -21,8 +21,10 @@ enum {
 
 typedef enum row_work {
     ROW_SOFTMAX,
+    ROW_ZEROED_SOFTMAX,  // rows that are no numbers become zeros
     ROW_LOG_SOFTMAX,
     ROW_NORMALIZE,
+    ROW_NORMALIZE_SQUARES,  // by the root of their mean alone
     ROW_SUM,
     ROW_MEAN,
     ROW_MAXIMUM,
@@ -48,11 +50,12 @@ static void normalize_row(const row_kernel *kernel, const float *x, const float 
                           const float *bias, float *y) {
     const rondo__simd *simd = kernel->simd;
     const double count = (double)kernel->length;
-    const double center = simd->sum(x, kernel->length) / count;
+    const bool is_centered = kernel->work == ROW_NORMALIZE;
+    const double center = is_centered ? simd->sum(x, kernel->length) / count : 0.0;
     double shift, squares;
     simd->moments(x, kernel->length, (float)center, &shift, &squares);
     // What rounding the mean to f32 left over stays beside it: a mean far from 0 costs no digits.
-    shift /= count;
+    shift = is_centered ? shift / count : 0.0;
     const double variance = squares / count - shift * shift;
     simd->normalize(x, y, kernel->length, (float)center, isfinite(shift) ? (float)shift : 0.0f,
                     1.0f / sqrtf((float)variance + kernel->epsilon), gain, bias);
@@ -82,6 +85,11 @@ static void do_rows(void *data, int64_t first, int64_t end) {
         float *y = (float *)run->outputs[0] + row * kernel->length;
         if (kernel->work == ROW_SOFTMAX) {
             kernel->simd->softmax(x, y, kernel->length);
+        } else if (kernel->work == ROW_ZEROED_SOFTMAX) {
+            kernel->simd->softmax(x, y, kernel->length);
+            if (isnan(y[0])) {
+                memset(y, 0, (size_t)kernel->length * sizeof *y);
+            }
         } else if (kernel->work == ROW_LOG_SOFTMAX) {
             kernel->simd->log_softmax(x, y, kernel->length);
         } else {
@@ -264,10 +272,14 @@ rondo_status rondo__host_prepare_softmax(const rondo__kernel_request *request,
         return RONDO_STATUS_UNSUPPORTED;
     }
     const bool is_log = op->def->id == RONDO__OP_LogSoftmax;
+    const bool is_zeroed = op->def->id == RONDO__FUSED_Softmax;
     row_kernel *kernel = NULL;
-    RETURN_IF_ERROR(create(request, is_log ? ROW_LOG_SOFTMAX : ROW_SOFTMAX, run_rows,
-                           rondo__shape_multiply(x, 0, axis), rondo__shape_multiply(x, axis, end),
-                           1, &kernel));
+    RETURN_IF_ERROR(create(request,
+                           is_log      ? ROW_LOG_SOFTMAX
+                           : is_zeroed ? ROW_ZEROED_SOFTMAX
+                                       : ROW_SOFTMAX,
+                           run_rows, rondo__shape_multiply(x, 0, axis),
+                           rondo__shape_multiply(x, axis, end), 1, &kernel));
     kernel->head.base.in_place_inputs = is_log ? 0 : 1;
     *out_kernel = &kernel->head.base;
     return RONDO_STATUS_OK;
@@ -295,8 +307,9 @@ rondo_status rondo__host_prepare_layer_normalization(const rondo__kernel_request
         }
     }
     row_kernel *kernel = NULL;
-    RETURN_IF_ERROR(create(request, ROW_NORMALIZE, run_rows, rondo__shape_multiply(x, 0, axis),
-                           length, 1, &kernel));
+    const bool is_centered = op->def->id != RONDO__OP_RMSNormalization;
+    RETURN_IF_ERROR(create(request, is_centered ? ROW_NORMALIZE : ROW_NORMALIZE_SQUARES, run_rows,
+                           rondo__shape_multiply(x, 0, axis), length, 1, &kernel));
     kernel->epsilon = rondo__op_get_float(op, "epsilon", 1e-5f);
     kernel->head.base.in_place_inputs = 1;
     *out_kernel = &kernel->head.base;

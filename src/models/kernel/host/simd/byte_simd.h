@@ -87,6 +87,11 @@ struct rondo__byte_simd {
     // (x - zero) * scale.
     void (*dequantize)(const void *x, bool is_signed, const float *scale, int64_t scale_step,
                        const int32_t *zero, int64_t count, float *y);
+    // The same of 16 bits.
+    void (*quantize_words)(const float *x, const float *scale, int64_t scale_step,
+                           const int32_t *zero, bool is_signed, int64_t count, void *y);
+    void (*dequantize_words)(const void *x, bool is_signed, const float *scale, int64_t scale_step,
+                             const int32_t *zero, int64_t count, float *y);
     // rint((sum + bias) * (row_scale * column_scale / y_scale)) + y_zero, each step rounded to f32
     // and the result kept within the type; column_scale NULL: all are 1.
     void (*requantize)(const int32_t *sums, int32_t bias, float row_scale,

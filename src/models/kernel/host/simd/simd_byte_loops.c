@@ -31,37 +31,44 @@ static bool find_range(const float *x, int64_t count, float *out_low, float *out
     return largest < 0x7f800000;  // infinity
 }
 
-// Steps of 8 bits lie within +-512 of 0 before the zero point is added.
-#define DEFINE_QUANTIZE_LOOP(name, type, low, high, divisor, shift)                          \
+// Before the zero point is added, steps of 8 bits lie within +-512 of 0, those of 16 within +-131072.
+#define DEFINE_QUANTIZE_LOOP(name, type, low, high, most, divisor, shift)                    \
     static void name(const float *x, const float *scale, const int32_t *zero, int64_t count, \
                      type *y) {                                                              \
         RONDO_VECTORISE                                                                      \
         for (int64_t i = 0; i < count; ++i) {                                                \
             const float quotient = x[i] / scale[divisor];                                    \
-            float step = quotient > -512.0f ? quotient : -512.0f;                            \
-            step = step < 512.0f ? step : 512.0f;                                            \
+            float step = quotient > -(most) ? quotient : -(most);                            \
+            step = step < (most) ? step : (most);                                            \
             step = ROUND(step) + (float)zero[shift];                                         \
             step = step < (low) ? (low) : step;                                              \
             step = step > (high) ? (high) : step;                                            \
             y[i] = (type)(int32_t)(quotient == quotient ? step : 0.0f);                      \
         }                                                                                    \
     }
-#define DEFINE_QUANTIZE(name, type, low, high)                   \
-    DEFINE_QUANTIZE_LOOP(quantize_##name, type, low, high, 0, 0) \
-    DEFINE_QUANTIZE_LOOP(quantize_each_##name, type, low, high, i, i)
-DEFINE_QUANTIZE(i8, int8_t, -128.0f, 127.0f)
-DEFINE_QUANTIZE(u8, uint8_t, 0.0f, 255.0f)
+#define DEFINE_QUANTIZE(name, type, low, high, most)                   \
+    DEFINE_QUANTIZE_LOOP(quantize_##name, type, low, high, most, 0, 0) \
+    DEFINE_QUANTIZE_LOOP(quantize_each_##name, type, low, high, most, i, i)
+DEFINE_QUANTIZE(i8, int8_t, -128.0f, 127.0f, 512.0f)
+DEFINE_QUANTIZE(u8, uint8_t, 0.0f, 255.0f, 512.0f)
+DEFINE_QUANTIZE(i16, int16_t, -32768.0f, 32767.0f, 131072.0f)
+DEFINE_QUANTIZE(u16, uint16_t, 0.0f, 65535.0f, 131072.0f)
 
-static void quantize(const float *x, const float *scale, int64_t scale_step, const int32_t *zero,
-                     bool is_signed, int64_t count, void *y) {
-    if (scale_step == 0) {
-        is_signed ? quantize_i8(x, scale, zero, count, y) : quantize_u8(x, scale, zero, count, y);
-    } else if (is_signed) {
-        quantize_each_i8(x, scale, zero, count, y);
-    } else {
-        quantize_each_u8(x, scale, zero, count, y);
+#define DEFINE_QUANTIZE_EITHER(name, signed_type, unsigned_type)                                  \
+    static void name(const float *x, const float *scale, int64_t scale_step, const int32_t *zero, \
+                     bool is_signed, int64_t count, void *y) {                                    \
+        if (scale_step == 0 && is_signed) {                                                       \
+            quantize_##signed_type(x, scale, zero, count, y);                                     \
+        } else if (scale_step == 0) {                                                             \
+            quantize_##unsigned_type(x, scale, zero, count, y);                                   \
+        } else if (is_signed) {                                                                   \
+            quantize_each_##signed_type(x, scale, zero, count, y);                                \
+        } else {                                                                                  \
+            quantize_each_##unsigned_type(x, scale, zero, count, y);                              \
+        }                                                                                         \
     }
-}
+DEFINE_QUANTIZE_EITHER(quantize, i8, u8)
+DEFINE_QUANTIZE_EITHER(quantize_words, i16, u16)
 
 #define DEFINE_DEQUANTIZE(name, type)                                              \
     static void dequantize_##name(const type *x, const float *scale, int64_t step, \
@@ -82,6 +89,8 @@ static void quantize(const float *x, const float *scale, int64_t scale_step, con
     }
 DEFINE_DEQUANTIZE(i8, int8_t)
 DEFINE_DEQUANTIZE(u8, uint8_t)
+DEFINE_DEQUANTIZE(i16, int16_t)
+DEFINE_DEQUANTIZE(u16, uint16_t)
 
 static void dequantize(const void *x, bool is_signed, const float *scale, int64_t scale_step,
                        const int32_t *zero, int64_t count, float *y) {
@@ -89,6 +98,15 @@ static void dequantize(const void *x, bool is_signed, const float *scale, int64_
         dequantize_i8(x, scale, scale_step, zero, count, y);
     } else {
         dequantize_u8(x, scale, scale_step, zero, count, y);
+    }
+}
+
+static void dequantize_words(const void *x, bool is_signed, const float *scale, int64_t scale_step,
+                             const int32_t *zero, int64_t count, float *y) {
+    if (is_signed) {
+        dequantize_i16(x, scale, scale_step, zero, count, y);
+    } else {
+        dequantize_u16(x, scale, scale_step, zero, count, y);
     }
 }
 
@@ -178,6 +196,8 @@ const rondo__byte_simd RONDO_SIMD_NAME(rondo__byte_simd) = {
     .range = find_range,
     .quantize = quantize,
     .dequantize = dequantize,
+    .quantize_words = quantize_words,
+    .dequantize_words = dequantize_words,
     .requantize = requantize,
     .widen_i32 = widen_i32,
 };

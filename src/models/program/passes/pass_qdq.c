@@ -1,0 +1,251 @@
+// program/passes/pass_qdq.c — what quantisers write around real ops becomes arithmetic of 8-bit
+// integers.
+//
+//   x bytes ── DequantizeLinear ──┐
+//   w bytes ── DequantizeLinear ──┼─ Conv ── (Relu) ── QuantizeLinear ── bytes
+//   b i32 ──── DequantizeLinear ──┘
+//
+// becomes QLinearConv, and a MatMul likewise QLinearMatMul: their sums are exact, where those of the
+// real op are rounded, so that a result may differ by the last step. Scales and zero points are
+// constants; the bias counts in steps of the product. An activation goes where the bytes' range
+// implies it. Ops that only move or choose elements take bytes as they are where both sides have one
+// scale, and DequantizeLinear right behind QuantizeLinear is gone.
+// SPDX-License-Identifier: Apache-2.0
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "program/passes/match.h"
+#include "program/passes/passes.h"
+#include "program/passes/rewrite.h"
+
+// Bytes that stand for real numbers: (bytes - zero) * scale.
+typedef struct quantised {
+    int32_t bytes, scale, zero;  // values; scale and zero are constants
+} quantised;
+
+static bool is_byte(rondo_dtype dtype) {
+    return dtype == RONDO_DTYPE_U8 || dtype == RONDO_DTYPE_I8;
+}
+
+static const rondo_tensor *get_constant(const rondo_program *program, int32_t value) {
+    const rondo_tensor *tensor = value >= 0 ? &program->values[value].constant : NULL;
+    return tensor != NULL && tensor->dtype != RONDO_DTYPE_NONE ? tensor : NULL;
+}
+
+static int64_t count_elements(const rondo_program *program, int32_t value) {
+    const rondo_tensor *tensor = get_constant(program, value);
+    return tensor != NULL ? rondo_shape_get_count(&tensor->shape) : -1;
+}
+
+// Reads a QuantizeLinear or DequantizeLinear of `type` (RONDO_DTYPE_U8: of either kind of byte).
+static bool read_step(const rondo_program *program, const rondo__node *node, rondo_dtype type,
+                      quantised *out) {
+    if (node->input_count < 2 || rondo__op_get_int(&node->op, "block_size", 0) != 0) {
+        return false;
+    }
+    const int32_t zero = node->input_count > 2 ? node->inputs[2] : RONDO__VALUE_NONE;
+    const rondo_tensor *zeros = get_constant(program, zero);
+    const rondo_tensor *scales = get_constant(program, node->inputs[1]);
+    *out = (quantised){node->inputs[0], node->inputs[1], zero};
+    return scales != NULL && scales->dtype == RONDO_DTYPE_F32 && zeros != NULL &&
+           (type == RONDO_DTYPE_U8 ? is_byte(zeros->dtype) : zeros->dtype == type) &&
+           rondo_shape_get_count(&zeros->shape) == rondo_shape_get_count(&scales->shape);
+}
+
+static const rondo__node *get_maker(const rondo_program *program, int32_t value, rondo__op_id op) {
+    const int32_t maker = value >= 0 ? program->values[value].producer : -1;
+    const rondo__node *node = maker >= 0 ? &program->nodes[maker] : NULL;
+    return node != NULL && rondo__node_is(node, op) ? node : NULL;
+}
+
+// Bytes with one scale that a real value is made of.
+static bool read_operand(const rondo_program *program, int32_t value, quantised *out) {
+    const rondo__node *node = get_maker(program, value, RONDO__OP_DequantizeLinear);
+    return node != NULL && read_step(program, node, RONDO_DTYPE_U8, out) &&
+           count_elements(program, out->scale) == 1;
+}
+
+// Constant bytes with one scale, or one for each of the `count` places along `axis`.
+static bool read_weights(const rondo_program *program, int32_t value, int32_t axis,
+                         quantised *out) {
+    const rondo__node *node = get_maker(program, value, RONDO__OP_DequantizeLinear);
+    const rondo_tensor *bytes = node != NULL ? get_constant(program, node->inputs[0]) : NULL;
+    if (bytes == NULL || !read_step(program, node, RONDO_DTYPE_U8, out)) {
+        return false;
+    }
+    const int64_t rank = bytes->shape.rank, at = rondo__op_get_int(&node->op, "axis", 1);
+    const int32_t own = (int32_t)(at < 0 ? at + rank : at);
+    const int32_t wanted = axis < 0 ? (int32_t)rank + axis : axis;
+    const int64_t count = count_elements(program, out->scale);
+    return count == 1 ||
+           (own == wanted && wanted >= 0 && wanted < rank && count == bytes->shape.extent[wanted] &&
+            get_constant(program, out->scale)->shape.rank == 1);
+}
+
+// The bias as i32; RONDO__VALUE_NONE where it counts in other steps than the product.
+static int32_t read_bias(const rondo_program *program, int32_t value, const quantised *x,
+                         const quantised *w) {
+    quantised bias;
+    const rondo__node *node = get_maker(program, value, RONDO__OP_DequantizeLinear);
+    const rondo_tensor *sums = node != NULL ? get_constant(program, node->inputs[0]) : NULL;
+    if (sums == NULL || sums->dtype != RONDO_DTYPE_I32 || sums->shape.rank != 1 ||
+        !read_step(program, node, RONDO_DTYPE_I32, &bias)) {
+        return RONDO__VALUE_NONE;
+    }
+    const float *steps = get_constant(program, bias.scale)->data;
+    const float *x_scale = get_constant(program, x->scale)->data;
+    const float *w_scales = get_constant(program, w->scale)->data;
+    const int32_t *zeros = get_constant(program, bias.zero)->data;
+    const int64_t step_count = count_elements(program, bias.scale);
+    const int64_t w_count = count_elements(program, w->scale);
+    const int64_t count = sums->shape.extent[0];
+    if ((step_count != 1 && step_count != count) || (w_count != 1 && w_count != count)) {
+        return RONDO__VALUE_NONE;
+    }
+    for (int64_t i = 0; i < count; ++i) {
+        const float step = steps[step_count == 1 ? 0 : i];
+        const float product = x_scale[0] * w_scales[w_count == 1 ? 0 : i];
+        if (zeros[step_count == 1 ? 0 : i] != 0 ||
+            !(fabsf(step - product) <= 1e-5f * fabsf(product))) {
+            return RONDO__VALUE_NONE;
+        }
+    }
+    return bias.bytes;
+}
+
+static int32_t get_zero(const rondo_program *program, const quantised *q) {
+    const rondo_tensor *zero = get_constant(program, q->zero);
+    return zero->dtype == RONDO_DTYPE_U8 ? *(const uint8_t *)zero->data
+                                         : *(const int8_t *)zero->data;
+}
+
+// Whether the activation changes nothing that the bytes can say.
+static bool is_implied(const rondo_program *program, const rondo__node *node, const quantised *y) {
+    rondo__activation activation;
+    float low, high;
+    if (!rondo__match_activation(program, node, &activation, &low, &high)) {
+        return false;
+    }
+    const bool is_signed = get_constant(program, y->zero)->dtype == RONDO_DTYPE_I8;
+    const float scale = *(const float *)get_constant(program, y->scale)->data;
+    const int32_t zero = get_zero(program, y);
+    const float least = (float)((is_signed ? -128 : 0) - zero) * scale;
+    const float most = (float)((is_signed ? 127 : 255) - zero) * scale;
+    const float slack = 0.25f * scale;  // rounded away
+    return activation == RONDO__ACTIVATION_RELU   ? least >= 0.0f
+           : activation == RONDO__ACTIVATION_CLIP ? least >= low - slack && most <= high + slack
+                                                  : false;
+}
+
+// The node that alone uses the value; -1: none does, or several do.
+static int32_t get_user(const rondo__rewriting *r, int32_t value) {
+    const int32_t user = rondo__uses_get_single(&r->uses, value);
+    return user >= 0 && !r->remove[user] ? user : -1;
+}
+
+// The QuantizeLinear behind a node, perhaps behind an activation that it implies; both are marked.
+// False, and nothing is marked, where there is none.
+static bool take_result(rondo__rewriting *r, const rondo__node *node, quantised *out,
+                        int32_t *out_result) {
+    const rondo_program *program = r->program;
+    int32_t between = -1;
+    int32_t user = get_user(r, node->outputs[0]);
+    if (user >= 0 && !rondo__node_is(&program->nodes[user], RONDO__OP_QuantizeLinear)) {
+        between = user;
+        user = program->nodes[between].output_count == 1
+                   ? get_user(r, program->nodes[between].outputs[0])
+                   : -1;
+    }
+    if (user < 0 || !rondo__node_is(&program->nodes[user], RONDO__OP_QuantizeLinear) ||
+        !read_step(program, &program->nodes[user], RONDO_DTYPE_U8, out) ||
+        count_elements(program, out->scale) != 1 ||
+        (between >= 0 && !is_implied(program, &program->nodes[between], out))) {
+        return false;
+    }
+    *out_result = program->nodes[user].outputs[0];
+    r->remove[user] = true;
+    if (between >= 0) {
+        r->remove[between] = true;
+    }
+    return true;
+}
+
+// ---- products ---------------------------------------------------------------------------------
+
+// The node keeps its name, attributes and version. Takes nothing on failure.
+static rondo_status become_linear(rondo__rewriting *r, size_t n, const char *name,
+                                  const int32_t *inputs, size_t count, int32_t result) {
+    rondo__node *node = &r->program->nodes[n];
+    const rondo__op_def *def = rondo__op_lookup("", name, node->op.opset);
+    int32_t *list = rondo__calloc(count, sizeof *list);
+    if (list == NULL || def == NULL) {
+        rondo__free(list);
+        return def == NULL ? RONDO_FAIL(INTERNAL, "%s has no such version", name)
+                           : RONDO_STATUS_NO_MEMORY;
+    }
+    memcpy(list, inputs, count * sizeof *list);
+    rondo__free(node->inputs);
+    node->inputs = list;
+    node->input_count = count;
+    node->explicit_count = count;
+    node->op.def = def;
+    node->outputs[0] = result;
+    r->program->values[result].producer = (int32_t)n;
+    return RONDO_STATUS_OK;
+}
+
+// Windows of one channel have no sums that are worth it: kernels of real numbers are faster there.
+static bool is_depthwise(const rondo_program *program, const quantised *w) {
+    const rondo_shape *filters = &get_constant(program, w->bytes)->shape;
+    return filters->rank > 1 && filters->extent[1] == 1;
+}
+
+static rondo_status rewrite_convolution(rondo__rewriting *r, size_t n) {
+    const rondo_program *program = r->program;
+    const rondo__node *node = &program->nodes[n];
+    quantised x, w, y;
+    int32_t bias = RONDO__VALUE_NONE, result;
+    if (!read_operand(program, node->inputs[0], &x) ||
+        !read_weights(program, node->inputs[1], 0, &w) || is_depthwise(program, &w)) {
+        return RONDO_STATUS_OK;
+    }
+    const bool has_bias = node->input_count > 2 && node->inputs[2] >= 0;
+    if (has_bias) {
+        bias = read_bias(program, node->inputs[2], &x, &w);
+    }
+    if ((has_bias && bias < 0) || !take_result(r, node, &y, &result)) {
+        return RONDO_STATUS_OK;
+    }
+    const int32_t inputs[9] = {x.bytes, x.scale, x.zero, w.bytes, w.scale,
+                               w.zero,  y.scale, y.zero, bias};
+    return become_linear(r, n, "QLinearConv", inputs, has_bias ? 9 : 8, result);
+}
+
+static rondo_status rewrite_product(rondo__rewriting *r, size_t n) {
+    const rondo_program *program = r->program;
+    const rondo__node *node = &program->nodes[n];
+    quantised a, b, y;
+    int32_t result;
+    if (!read_operand(program, node->inputs[0], &a) ||
+        !(read_weights(program, node->inputs[1], -1, &b) ||
+          read_operand(program, node->inputs[1], &b)) ||
+        !take_result(r, node, &y, &result)) {
+        return RONDO_STATUS_OK;
+    }
+    const int32_t inputs[8] = {a.bytes, a.scale, a.zero, b.bytes, b.scale, b.zero, y.scale, y.zero};
+    return become_linear(r, n, "QLinearMatMul", inputs, 8, result);
+}
+
+static rondo_status rewrite_node(rondo__rewriting *r, size_t n) {
+    const rondo__node *node = &r->program->nodes[n];
+    return r->remove[n] || node->output_count != 1 ? RONDO_STATUS_OK
+           : rondo__node_is(node, RONDO__OP_Conv)      ? rewrite_convolution(r, n)
+           : rondo__node_is(node, RONDO__OP_MatMul)    ? rewrite_product(r, n)
+                                                   : RONDO_STATUS_OK;
+}
+
+rondo_status rondo__pass_qdq(rondo_program *program) {
+    return rondo__program_rewrite(program, rewrite_node);
+}

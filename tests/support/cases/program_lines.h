@@ -1,0 +1,28 @@
+// support/cases/program_lines.h — small programs in lines of text, computed op by op before and after
+// the passes, and the ops that are left.
+//
+//   "input x f32 2,5"           filled with drawn numbers; "input x f32 2,5 empty": the first row is -inf
+//   "const w u8 5,7"            filled likewise
+//   "value c f32 0.5"           one number; "value c f32 0.5 3,1": all elements are
+//   "list extents 1,7,1,1"      of i64
+//   "ConvInteger pads=1,1,1,1 x w > y"    a node; a list of one number ends with a comma, a number
+//                               with a point is a float
+//   "output y"
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_TEST_PROGRAM_LINES_H
+#define RONDO_TEST_PROGRAM_LINES_H
+
+#include "program/passes/passes.h"
+
+enum { PROGRAM_LINES_MAX = 32 };
+
+typedef struct program_row {
+    const char *lines[PROGRAM_LINES_MAX];
+    const char *ops;  // that are left, in order; a ~ in front: results may differ by rounding
+} program_row;
+
+// Fails the test where other ops are left, or results differ. `options` NULL: only those passes that
+// need no shapes.
+void program_rows_check(const program_row *rows, size_t count, const rondo__pass_options *options);
+
+#endif  // RONDO_TEST_PROGRAM_LINES_H

@@ -1,0 +1,183 @@
+// Patterns that exporters write out in small ops become one op each, and what only looks like one
+// does not.
+// SPDX-License-Identifier: Apache-2.0
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+// cmocka wants the four above first
+#include <cmocka.h>
+
+#include "support/cases/program_lines.h"
+
+#define COUNT(rows) (sizeof(rows) / sizeof(rows)[0])
+
+// ---- softmax whose empty rows are zeros -------------------------------------------------------
+
+#define MASKED "input x f32 2,3,5 empty", "value zero f32 0", "Softmax axis=-1 x > s", "IsNaN s > n"
+
+static void test_program_patterns__masked_softmax(void **state) {
+    (void)state;
+    static const program_row rows[] = {
+        // as torch 2.15 writes attention with a mask
+        {{MASKED, "Where n zero s > y", "output y"}, "rondo.Softmax"},
+        {{"input x f32 2,3,5 empty", "value zero f32 0 1", "Softmax axis=1 x > s", "IsNaN s > n",
+          "Where n zero s > y", "output y"},
+         "rondo.Softmax"},
+        // another number, -0, axes that it adds, the branches swapped, of another value
+        {{MASKED, "value one f32 1", "Where n one s > y", "output y"}, "Softmax IsNaN Where"},
+        {{MASKED, "value negative f32 -0.0", "Where n negative s > y", "output y"},
+         "Softmax IsNaN Where"},
+        {{MASKED, "value wide f32 0 1,1,1,1", "Where n wide s > y", "output y"},
+         "Softmax IsNaN Where"},
+        {{MASKED, "Where n s zero > y", "output y"}, "Softmax IsNaN Where"},
+        {{MASKED, "input z f32 2,3,5", "Where n zero z > y", "output y"}, "Softmax IsNaN Where"},
+        // somebody else looks at what lies between
+        {{MASKED, "Where n zero s > y", "output y", "output s"}, "Softmax IsNaN Where"},
+        {{MASKED, "Where n zero s > y", "output y", "output n"}, "Softmax IsNaN Where"},
+        {{MASKED, "Where n zero s > y", "Relu s > z", "output y", "output z"},
+         "Softmax IsNaN Where Relu"},
+    };
+    program_rows_check(rows, COUNT(rows), NULL);
+}
+
+// ---- RMSNormalization -------------------------------------------------------------------------
+
+#define MEAN                                                                        \
+    "input x f32 2,3,8", "const w f32 8", "value two f32 2", "value e f32 0.00001", \
+        "list last -1,", "Pow x two > p", "ReduceMean p last > m", "Add m e > a"
+
+static void test_program_patterns__rms_norm(void **state) {
+    (void)state;
+    static const program_row rows[] = {
+        // as torch, keras and others write it
+        {{MEAN, "Sqrt a > s", "Reciprocal s > r", "Mul x r > n", "Mul w n > y", "output y"},
+         "~RMSNormalization"},
+        {{MEAN, "value one f32 1", "Sqrt a > s", "Div one s > r", "Mul r x > n", "Mul n w > y",
+          "output y"},
+         "~RMSNormalization"},
+        {{MEAN, "Sqrt a > s", "Div x s > n", "Mul n w > y", "output y"}, "~RMSNormalization"},
+        {{MEAN, "value half f32 -0.5", "Pow a half > r", "Mul x r > n", "Mul n w > y", "output y"},
+         "~RMSNormalization"},
+        {{"input x f32 2,8", "const w f32 8", "value e f32 0.00001", "list last 1,", "Mul x x > p",
+          "ReduceMean p last > m", "Add e m > a", "Sqrt a > s", "Div x s > n", "Mul n w > y",
+          "output y"},
+         "~RMSNormalization"},
+        // another power, axis or numerator; no epsilon; a gain of another shape, or that is computed
+        {{"input x f32 2,8", "const w f32 8", "value three f32 3", "value e f32 9", "list last -1,",
+          "Pow x three > p", "ReduceMean p last > m", "Add m e > a", "Sqrt a > s", "Div x s > n",
+          "Mul n w > y", "output y"},
+         "Pow ReduceMean Add Sqrt Div Mul"},
+        {{"input x f32 8,8", "const w f32 8", "value two f32 2", "value e f32 1", "list first 0,",
+          "Pow x two > p", "ReduceMean p first > m", "Add m e > a", "Sqrt a > s", "Div x s > n",
+          "Mul n w > y", "output y"},
+         "Pow ReduceMean Add Sqrt Div Mul"},
+        {{MEAN, "input z f32 2,3,8", "Sqrt a > s", "Div z s > n", "Mul n w > y", "output y"},
+         "Pow ReduceMean Add Sqrt Div Mul"},
+        {{"input x f32 2,8", "const w f32 8", "value two f32 2", "list last -1,", "Pow x two > p",
+          "ReduceMean p last > m", "Sqrt m > s", "Div x s > n", "Mul n w > y", "output y"},
+         "Pow ReduceMean Sqrt Div Mul"},
+        {{MEAN, "const g f32 3,1", "Sqrt a > s", "Div x s > n", "Mul n g > y", "output y"},
+         "Pow ReduceMean Add Sqrt Div Mul"},
+        {{"input x f32 2,3,1", "const w f32 8", "value two f32 2", "value e f32 1", "list last -1,",
+          "Pow x two > p", "ReduceMean p last > m", "Add m e > a", "Sqrt a > s", "Div x s > n",
+          "Mul n w > y", "output y"},
+         "Pow ReduceMean Add Sqrt Div Mul"},
+        {{MEAN, "input g f32 8", "Sqrt a > s", "Div x s > n", "Mul n g > y", "output y"},
+         "Pow ReduceMean Add Sqrt Div Mul"},
+        // somebody else looks at what lies between
+        {{MEAN, "Sqrt a > s", "Div x s > n", "Mul n w > y", "output y", "output n"},
+         "Pow ReduceMean Add Sqrt Div Mul"},
+        {{MEAN, "Sqrt a > s", "Div x s > n", "Mul n w > y", "output y", "output m"},
+         "Pow ReduceMean Add Sqrt Div Mul"},
+    };
+    program_rows_check(rows, COUNT(rows), NULL);
+}
+
+// ---- real ops between DequantizeLinear and QuantizeLinear -------------------------------------
+
+#define BYTES                                                                                    \
+    "input x u8 1,3,6,6", "const w i8 4,3,3,3", "const b i32 4", "value xs f32 0.02",            \
+        "value xz u8 117", "value ws f32 0.01", "value wz i8 0", "value bs f32 0.0002",          \
+        "value bz i32 0", "value ys f32 0.05", "value yz u8 0", "DequantizeLinear x xs xz > xf", \
+        "DequantizeLinear w ws wz > wf", "DequantizeLinear b bs bz > bf"
+#define OF_CONV BYTES, "Conv pads=1,1,1,1 xf wf bf > c"
+
+static void test_program_patterns__quantised_convolutions(void **state) {
+    (void)state;
+    static const program_row rows[] = {
+        {{OF_CONV, "QuantizeLinear c ys yz > y", "output y"}, "QLinearConv"},
+        {{BYTES, "Conv xf wf > c", "QuantizeLinear c ys yz > y", "output y"}, "QLinearConv"},
+        // a scale for each filter
+        {{BYTES, "value fs f32 0.01 4", "value fz i8 0 4", "DequantizeLinear axis=0 w fs fz > ff",
+          "Conv xf ff bf > c", "QuantizeLinear c ys yz > y", "output y"},
+         "QLinearConv"},
+        // what the bytes imply: nothing below 0, nothing above 255 steps
+        {{OF_CONV, "Relu c > r", "QuantizeLinear r ys yz > y", "output y"}, "QLinearConv"},
+        {{OF_CONV, "value low f32 0", "value high f32 12.75", "Clip c low high > r",
+          "QuantizeLinear r ys yz > y", "output y"},
+         "QLinearConv"},
+        {{OF_CONV, "value low f32 0", "value high f32 6", "Clip c low high > r",
+          "QuantizeLinear r ys yz > y", "output y"},
+         "DequantizeLinear Conv Clip QuantizeLinear"},
+        {{OF_CONV, "value mid u8 9", "Relu c > r", "QuantizeLinear r ys mid > y", "output y"},
+         "DequantizeLinear Conv Relu QuantizeLinear"},
+        {{OF_CONV, "Sigmoid c > r", "QuantizeLinear r ys yz > y", "output y"},
+         "DequantizeLinear Conv Sigmoid QuantizeLinear"},
+        // a bias in other steps, or with a zero point; scales along another axis
+        {{BYTES, "value other f32 0.0003", "DequantizeLinear b other bz > g", "Conv xf wf g > c",
+          "QuantizeLinear c ys yz > y", "output y"},
+         "DequantizeLinear Conv QuantizeLinear"},
+        {{BYTES, "value one i32 1", "DequantizeLinear b bs one > g", "Conv xf wf g > c",
+          "QuantizeLinear c ys yz > y", "output y"},
+         "DequantizeLinear Conv QuantizeLinear"},
+        {{BYTES, "value fs f32 0.01 3", "value fz i8 0 3", "DequantizeLinear axis=1 w fs fz > ff",
+          "Conv xf ff > c", "QuantizeLinear c ys yz > y", "output y"},
+         "DequantizeLinear Conv QuantizeLinear"},
+        // windows of one channel; somebody else wants the real result; a scale that is computed
+        {{"input x u8 1,3,6,6", "const w i8 3,1,3,3", "value s f32 0.02", "value xz u8 7",
+          "value wz i8 0", "DequantizeLinear x s xz > xf", "DequantizeLinear w s wz > wf",
+          "Conv group=3 xf wf > c", "QuantizeLinear c s xz > y", "output y"},
+         "DequantizeLinear Conv QuantizeLinear"},
+        {{OF_CONV, "QuantizeLinear c ys yz > y", "output y", "output c"},
+         "DequantizeLinear Conv QuantizeLinear"},
+        {{OF_CONV, "input s f32", "QuantizeLinear c s yz > y", "output y"},
+         "DequantizeLinear Conv QuantizeLinear"},
+    };
+    program_rows_check(rows, COUNT(rows), NULL);
+}
+
+static void test_program_patterns__quantised_products(void **state) {
+    (void)state;
+#define PRODUCT                                                                              \
+    "input x u8 2,5,16", "input z i8 2,16,7", "const w i8 16,7", "value xs f32 0.02",        \
+        "value xz u8 117", "value ws f32 0.01", "value wz i8 3", "value ys f32 0.2",         \
+        "value yz u8 100", "DequantizeLinear x xs xz > xf", "DequantizeLinear w ws wz > wf", \
+        "DequantizeLinear z ws wz > zf"
+    static const program_row rows[] = {
+        {{PRODUCT, "MatMul xf wf > p", "QuantizeLinear p ys yz > y", "output y"}, "QLinearMatMul"},
+        {{PRODUCT, "MatMul xf zf > p", "QuantizeLinear p ys yz > y", "output y"}, "QLinearMatMul"},
+        {{PRODUCT, "value cs f32 0.01 7", "value cz i8 0 7", "DequantizeLinear w cs cz > cf",
+          "MatMul xf cf > p", "QuantizeLinear p ys yz > y", "output y"},
+         "QLinearMatMul"},
+        {{PRODUCT, "value rs f32 0.01 16", "value rz i8 0 16",
+          "DequantizeLinear axis=0 w rs rz > rf", "MatMul xf rf > p", "QuantizeLinear p ys yz > y",
+          "output y"},
+         "DequantizeLinear MatMul QuantizeLinear"},
+        {{PRODUCT, "MatMul xf wf > y", "output y"}, "DequantizeLinear MatMul"},
+        {{PRODUCT, "input f f32 2,5,16", "MatMul f wf > p", "QuantizeLinear p ys yz > y",
+          "output y"},
+         "MatMul QuantizeLinear"},
+    };
+    program_rows_check(rows, COUNT(rows), NULL);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_program_patterns__masked_softmax),
+        cmocka_unit_test(test_program_patterns__rms_norm),
+        cmocka_unit_test(test_program_patterns__quantised_convolutions),
+        cmocka_unit_test(test_program_patterns__quantised_products),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Models that today's exporters write, on Rondo and on ONNX Runtime: right or not, and the times.
+
+    python3 tools/exported_models FOLDER [FAMILY...] [--library build/librondo.so] [--device host]
+
+FAMILY is torch (torch.onnx of torchvision's and transformers' networks), quantise and optimise
+(onnxruntime's tools), sklearn (skl2onnx) or keras (tf2onnx); none named: all of them. Weights are random,
+nothing is downloaded. Each model is loaded, run eagerly and replayed, compared with ONNX Runtime without
+graph optimisation, and timed in turns with ONNX Runtime as it optimises itself. Where steps of 8 bits
+make a last bit large, the difference is compared with what optimisation, and inputs moved by 1e-6 of
+their size, change in ONNX Runtime's own outputs.
+
+Needs numpy, onnx and onnxruntime, and of a family its packages (torch, torchvision, transformers,
+onnxscript; skl2onnx; tensorflow and tf2onnx); one that cannot be imported is left out with a word. No
+part of `make check`.
+"""
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+import warnings
+
+import numpy as np
+import onnxruntime
+
+warnings.filterwarnings("ignore")
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "real_models"))
+RELATIVE, ABSOLUTE, OF_LARGEST, MOVE = 1e-3, 1e-7, 1e-5, 1e-6
+HEADER = ("| model | result | ops | bypassed | Rondo ms | ORT ms | ratio |\n|---|---|---:|---:|---:|---:|---:|")
+
+
+def make_session(data, optimises, threads):
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.log_severity_level = threads, 4
+    if not optimises:
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.add_session_config_entry("session.x64quantprecision", "1")  # sums of bytes that do not saturate
+    return onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+
+
+def excess(found, expected):
+    """How far the worst element is outside of its tolerance, in tolerances; 0: all are inside."""
+    worst = 0.0
+    for name, wanted in expected.items():
+        wanted, given = np.asarray(wanted), np.asarray(found[name])
+        if wanted.shape != given.shape or wanted.dtype != given.dtype:
+            return np.inf
+        if wanted.dtype.kind != "f":
+            worst = max(worst, 0.0 if np.array_equal(wanted, given) else np.inf)
+            continue
+        wanted, given = wanted.astype(np.float64), given.astype(np.float64)
+        allowed = ABSOLUTE + RELATIVE * np.abs(wanted)
+        allowed += OF_LARGEST * np.max(np.abs(wanted), where=np.isfinite(wanted), initial=0)
+        with np.errstate(invalid="ignore"):
+            ratio = np.where((wanted == given) | (np.isnan(wanted) & np.isnan(given)), 0, np.abs(wanted - given) / allowed)
+        worst = max(worst, float(np.nan_to_num(ratio, nan=np.inf).max(initial=0)))
+    return worst if not worst <= 1 else 0.0
+
+
+def find_spread(data, feeds, expected, threads):
+    random = np.random.default_rng(0)
+    moved = {name: (value * (1 + MOVE * random.standard_normal(value.shape))).astype(value.dtype)
+             if value.dtype.kind == "f" else value for name, value in feeds.items()}
+    return max(excess(dict(zip(expected, make_session(data, optimises, threads).run(None, inputs))), expected)
+               for optimises, inputs in ((True, feeds), (False, moved)))
+
+
+def measure(session, executor, feeds, outputs, seconds):
+    """The least time of a run of each in ms, in turns, so that other load falls on both alike."""
+    ours, theirs, turns, end = [], [], 0, time.perf_counter() + seconds
+    while time.perf_counter() < end or turns < 5:
+        start = time.perf_counter()
+        session.run(None, feeds)
+        theirs.append(1e3 * (time.perf_counter() - start))
+        executor.run(feeds, outputs)
+        ours.append(executor.times().latency_ns / 1e6)
+        turns += 1
+    return min(ours), min(theirs)
+
+
+def check_model(options, name):
+    """The row of one model, in a process of its own: a crash is that row."""
+    from executor import Executor, Refused, load_library
+    with open(os.path.join(options.folder, name + ".onnx"), "rb") as file:
+        data = file.read()
+    feeds = dict(np.load(os.path.join(options.folder, name + ".npz")))
+    session = make_session(data, False, options.threads)
+    expected = dict(zip([port.name for port in session.get_outputs()], session.run(None, feeds)))
+    outputs = list(expected)
+    library = load_library(options.library, options.device)
+    try:
+        with Executor(library, data, False, options.threads) as eager, \
+                Executor(library, data, True, options.threads) as replayed:
+            first = eager.run(feeds, outputs)
+            for _ in range(3):
+                last = replayed.run(feeds, outputs)
+            is_same = all(first[name].tobytes() == last[name].tobytes() for name in outputs)
+            worst, stats = excess(first, expected), replayed.stats()
+            ours, theirs = measure(make_session(data, True, options.threads), replayed, feeds, outputs, options.seconds)
+    except Refused as refused:
+        return {"model": name, "result": f"REFUSED: {refused}"}
+    result = "right"
+    if worst > 0:
+        spread = find_spread(data, feeds, expected, options.threads)
+        result = (f"within ORT's own spread ({worst:.3g}, its {spread:.3g})" if worst <= 2 * spread
+                  else f"DIFFERS ({worst:.3g} tolerances, ORT's own {spread:.3g})")
+    return {"model": name, "result": result if is_same else "REPLAY DIFFERS", "ops": stats.op_count,
+            "bypassed": stats.bypassed_count, "ms": ours, "ort_ms": theirs}
+
+
+def make_models(options, families):
+    """Writes the models of these families; their names."""
+    import catalog
+    names = []
+    for family in families:
+        try:
+            for name, data, feeds in catalog.FAMILIES[family]():
+                with open(os.path.join(options.folder, name + ".onnx"), "wb") as file:
+                    file.write(data)
+                np.savez(os.path.join(options.folder, name + ".npz"), **feeds)
+                names.append(name)
+        except ImportError as missing:
+            print(f"{family} is left out: {missing}", file=sys.stderr)
+        except Exception as failure:  # an exporter's own; what it made before counts
+            print(f"{family} ends early: {type(failure).__name__}: {str(failure)[:200]}", file=sys.stderr)
+    return names
+
+
+def run_model(options, name):
+    command = [sys.executable, "-W", "ignore", sys.argv[0], options.folder, "--one", name]
+    for key in ("library", "device", "threads", "seconds"):
+        command += ["--" + key, str(getattr(options, key))]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode == 0:
+        return json.loads(done.stdout.splitlines()[-1])
+    reason = (done.stderr.strip().splitlines() or ["no message"])[-1]
+    return {"model": name, "result": f"FAILED with status {done.returncode}: {reason[:160]}"}
+
+
+def format_row(row):
+    if "ms" not in row:
+        return f"| {row['model']} | {row['result']} | | | | | |"
+    return (f"| {row['model']} | {row['result']} | {row['ops']} | {row['bypassed']} | {row['ms']:.3f} "
+            f"| {row['ort_ms']:.3f} | {row['ms'] / row['ort_ms']:.2f} |")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder")
+    parser.add_argument("families", nargs="*")
+    parser.add_argument("--library", default="build/librondo.so")
+    parser.add_argument("--device", default="host")
+    parser.add_argument("--threads", type=int, default=1, help="of ONNX Runtime and of Rondo (1)")
+    parser.add_argument("--seconds", type=float, default=0.5, help="of measuring a model (0.5)")
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    options = parser.parse_intermixed_args()
+    if options.one:
+        print(json.dumps(check_model(options, options.one)))
+        return 0
+    os.makedirs(options.folder, exist_ok=True)
+    names = make_models(options, options.families or ["torch", "quantise", "optimise", "sklearn", "keras"])
+    print(HEADER, flush=True)
+    rows = []
+    for name in names:
+        rows.append(run_model(options, name))
+        print(format_row(rows[-1]), flush=True)
+    ratios = sorted(row["ms"] / row["ort_ms"] for row in rows if "ms" in row)
+    right = sum(row["result"].startswith(("right", "within")) for row in rows)
+    if ratios:
+        print(f"\n{right} of {len(rows)} right; time beside ONNX Runtime's: median {np.median(ratios):.2f}, "
+              f"largest {ratios[-1]:.2f}")
+    return 0 if right == len(rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
