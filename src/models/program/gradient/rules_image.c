@@ -275,14 +275,14 @@ RULE(rule_max_pool) {
         rondo__gradient_refuse(g, call, "attribute storage_order=1");
         return;
     }
-    geometry geo;
-    if (!read_geometry(g, call, RONDO__VALUE_NONE, false, &geo)) {
-        return;
-    }
     // Windows that do not overlap name no place twice.
-    bool is_apart = true;
+    size_t count = 0;
+    const int64_t *kernel = rondo__op_get_ints(&call->op, "kernel_shape", &count);
+    geometry geo = {.rank = count <= RONDO__SPATIAL_MAX ? (int32_t)count : 0};
+    fill_from_attributes(call, &geo);
+    bool is_apart = geo.rank > 0;
     for (int32_t d = 0; d < geo.rank; ++d) {
-        is_apart = is_apart && (geo.kernel[d] - 1) * geo.dilation[d] < geo.stride[d];
+        is_apart = is_apart && (kernel[d] - 1) * geo.dilation[d] < geo.stride[d];
     }
     rondo__gradient_give(g, call, 0, rondo__gradient_scatter_flat(g, places, DY, FIRST, is_apart));
 }
