@@ -1,6 +1,6 @@
-// Whole training steps, one replay each: an MLP (784-512-512-10, batch 128, SGD with momentum) and a
-// convolutional net (32 and 64 channels on 28 x 28, batch 64, AdamW). bench/torch_train_steps.py has
-// the same in PyTorch.
+// Whole training steps, one replay each: an MLP (784-512-512-10, batch 128, SGD with momentum) and
+// a convolutional net (32 and 64 channels on 28 x 28, batch 64, AdamW). bench/torch_train_steps.py
+// has the same in PyTorch.
 //
 //   train_steps [DEVICE] [mlp|cnn] [show]      show: the plan, op by op
 // SPDX-License-Identifier: Apache-2.0
