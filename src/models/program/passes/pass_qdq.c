@@ -196,19 +196,13 @@ static rondo_status become_linear(rondo__rewriting *r, size_t n, const char *nam
     return RONDO_STATUS_OK;
 }
 
-// Windows of one channel have no sums that are worth it: kernels of real numbers are faster there.
-static bool is_depthwise(const rondo_program *program, const quantised *w) {
-    const rondo_shape *filters = &get_constant(program, w->bytes)->shape;
-    return filters->rank > 1 && filters->extent[1] == 1;
-}
-
 static rondo_status rewrite_convolution(rondo__rewriting *r, size_t n) {
     const rondo_program *program = r->program;
     const rondo__node *node = &program->nodes[n];
     quantised x, w, y;
     int32_t bias = RONDO__VALUE_NONE, result;
     if (!read_operand(program, node->inputs[0], &x) ||
-        !read_weights(program, node->inputs[1], 0, &w) || is_depthwise(program, &w)) {
+        !read_weights(program, node->inputs[1], 0, &w)) {
         return RONDO_STATUS_OK;
     }
     const bool has_bias = node->input_count > 2 && node->inputs[2] >= 0;
@@ -240,10 +234,10 @@ static rondo_status rewrite_product(rondo__rewriting *r, size_t n) {
 
 static rondo_status rewrite_node(rondo__rewriting *r, size_t n) {
     const rondo__node *node = &r->program->nodes[n];
-    return r->remove[n] || node->output_count != 1 ? RONDO_STATUS_OK
-           : rondo__node_is(node, RONDO__OP_Conv)      ? rewrite_convolution(r, n)
-           : rondo__node_is(node, RONDO__OP_MatMul)    ? rewrite_product(r, n)
-                                                   : RONDO_STATUS_OK;
+    return r->remove[n] || node->output_count != 1  ? RONDO_STATUS_OK
+           : rondo__node_is(node, RONDO__OP_Conv)   ? rewrite_convolution(r, n)
+           : rondo__node_is(node, RONDO__OP_MatMul) ? rewrite_product(r, n)
+                                                    : RONDO_STATUS_OK;
 }
 
 rondo_status rondo__pass_qdq(rondo_program *program) {
