@@ -295,6 +295,8 @@ static void test_kernel_bytes__convolutions(void **state) {
         EXACT("ConvInteger", "i8[2,3,9,40] u8[6,1,3,5]:c i8[] u8[]",
               "group=3 pads=1,2,0,4 strides=1,2"),
         EXACT("ConvInteger", "u8[1,2,3,1100] i8[2,1,2,3] u8[] i8[2]", "group=2 dilations=1,3"),
+        EXACT("ConvInteger", "u8[1,2,70,37] i8[4,1,3,3] u8[] i8[4]", "group=2 pads=1,1,1,1"),
+        EXACT("ConvInteger", "i8[1,2,60,70] u8[2,1,5,3]:c i8[] -", "group=2 strides=2,2"),
         EXACT("QLinearConv",
               "u8[2,5,9,11] f32[]:p u8[] i8[5,1,3,3]:c f32[5]:p i8[5] f32[]:p u8[] i32[5]",
               "group=5 pads=1,1,1,1 strides=2,2"),

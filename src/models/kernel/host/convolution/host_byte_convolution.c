@@ -33,6 +33,7 @@ enum {
     NO_INPUT = 32,
     // Where filters have one channel: sums that are made at a time, places of a step, most taps.
     ROW_COLUMNS = 2048,
+    SHORT_ROW = 64,
     PLACES_ALIGN = 16,
     TAPS_MAX = 128,
 };
@@ -343,14 +344,25 @@ static void write_sums(const plane_run *run, int64_t filter, int64_t first, int6
         (uint8_t *)run->y + at);
 }
 
+// Rows of few places are added up as one, with what lies between them; then the sums move together.
+static void sum_short_rows(const plane_run *run, const plane_taps *taps, const uint8_t *padded,
+                           int64_t rows, int64_t row_step, int32_t *sums) {
+    const int64_t width = run->kernel->out_width;
+    sum_row(run, taps, padded, (rows - 1) * row_step + width, sums);
+    for (int64_t r = 1; r < rows; ++r) {
+        memmove(sums + r * width, sums + r * row_step, (size_t)width * sizeof *sums);
+    }
+}
+
 // Rows follow each other in the sums: what a row has too many is overwritten by the next.
 static void run_planes(void *data, int64_t first_filter, int64_t end_filter) {
     const plane_run *run = data;
     const byte_convolution_kernel *kernel = run->kernel;
     const int64_t width = kernel->out_width;
     const int64_t columns = width < ROW_COLUMNS ? width : ROW_COLUMNS;
-    const int64_t rows = ROW_COLUMNS / columns;
     const int64_t row_step = kernel->stride[0] * kernel->phase_width * kernel->stride[1];
+    const bool is_short = width < SHORT_ROW && row_step <= 4 * SHORT_ROW;
+    const int64_t rows = ROW_COLUMNS / (is_short ? row_step : columns);
     int32_t sums[ROW_COLUMNS + PLACES_ALIGN];
     plane_taps taps;
     for (int64_t filter = first_filter; filter < end_filter; ++filter) {
@@ -358,6 +370,11 @@ static void run_planes(void *data, int64_t first_filter, int64_t end_filter) {
         read_taps(run, filter, &taps);
         for (int64_t row = 0; row < kernel->out_height; row += rows) {
             const int64_t end = row + rows < kernel->out_height ? row + rows : kernel->out_height;
+            if (is_short) {
+                sum_short_rows(run, &taps, padded + row * row_step, end - row, row_step, sums);
+                write_sums(run, filter, row * width, (end - row) * width, sums);
+                continue;
+            }
             for (int64_t column = 0; column < width; column += columns) {
                 const int64_t count = width - column < columns ? width - column : columns;
                 for (int64_t r = row; r < end; ++r) {
