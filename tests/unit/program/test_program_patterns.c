@@ -172,12 +172,38 @@ static void test_program_patterns__quantised_products(void **state) {
     program_rows_check(rows, COUNT(rows), NULL);
 }
 
+static void test_program_patterns__quantised_moves(void **state) {
+    (void)state;
+#define MOVED                                                                      \
+    "input x u8 2,6", "input z u8 2,6", "value s f32 0.02", "value t f32 0.02 1",  \
+        "value zero u8 117", "value other u8 9", "DequantizeLinear x s zero > xf", \
+        "DequantizeLinear z s zero > zf", "list shape 3,4"
+    static const program_row rows[] = {
+        {{MOVED, "Reshape xf shape > m", "QuantizeLinear m s zero > y", "output y"}, "Reshape"},
+        {{MOVED, "Transpose xf > m", "QuantizeLinear m t zero > y", "output y"}, "Transpose"},
+        {{MOVED, "Concat axis=0 xf zf xf > m", "QuantizeLinear m s zero > y", "output y"},
+         "Concat"},
+        // another step; what is no byte among them; what does more; who else wants it
+        {{MOVED, "Transpose xf > m", "QuantizeLinear m s other > y", "output y"},
+         "DequantizeLinear Transpose QuantizeLinear"},
+        {{MOVED, "input f f32 2,6", "Concat axis=0 xf f > m", "QuantizeLinear m s zero > y",
+          "output y"},
+         "DequantizeLinear Concat QuantizeLinear"},
+        {{MOVED, "ReduceMax xf > m", "QuantizeLinear m s zero > y", "output y"},
+         "DequantizeLinear ReduceMax QuantizeLinear"},
+        {{MOVED, "Transpose xf > m", "QuantizeLinear m s zero > y", "output y", "output m"},
+         "DequantizeLinear Transpose QuantizeLinear"},
+    };
+    program_rows_check(rows, COUNT(rows), NULL);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_program_patterns__masked_softmax),
         cmocka_unit_test(test_program_patterns__rms_norm),
         cmocka_unit_test(test_program_patterns__quantised_convolutions),
         cmocka_unit_test(test_program_patterns__quantised_products),
+        cmocka_unit_test(test_program_patterns__quantised_moves),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
