@@ -5,6 +5,7 @@
 FAMILIES names functions; each yields (name, ONNX bytes, feeds) and needs what its first lines import.
 """
 import os
+import sys
 import tempfile
 
 import numpy as np
@@ -186,12 +187,17 @@ def export_sklearn():
     for model in classifiers + others + transformers:
         target = classes if model in classifiers else np.abs(x[:, 3]) if model in others else None
         model.fit(x, target)
+        name = type(model).__name__
         options = {id(model): {"zipmap": False}} if model in classifiers else None
         try:
-            data = skl2onnx.to_onnx(model, x[:1], options=options)
-        except NameError:  # no probabilities, so no dictionaries of them
-            data = skl2onnx.to_onnx(model, x[:1])
-        yield "sklearn_" + type(model).__name__, data.SerializeToString(), {data.graph.input[0].name: x[:16]}
+            try:
+                data = skl2onnx.to_onnx(model, x[:1], options=options)
+            except NameError:  # no probabilities, so no dictionaries of them
+                data = skl2onnx.to_onnx(model, x[:1])
+        except Exception as failure:  # the exporter's own
+            print(f"skl2onnx cannot write {name}: {str(failure)[:120]}", file=sys.stderr)
+            continue
+        yield "sklearn_" + name, data.SerializeToString(), {data.graph.input[0].name: x[:16]}
 
 
 # ---- Keras ------------------------------------------------------------------------------------
