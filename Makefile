@@ -11,7 +11,7 @@ CMAKE_ARGS ?=
 LAUNCHER := $(if $(shell command -v ccache 2>/dev/null),-DCMAKE_C_COMPILER_LAUNCHER=ccache)
 
 .DEFAULT_GOAL := all
-.PHONY: all setup configure build demo check check-all lint docs install uninstall clean help
+.PHONY: all setup configure build demo check check-all lint wheel docs install uninstall clean help
 
 all: ## Build build/rondo and the libraries
 	@tools/setup --check
@@ -55,6 +55,9 @@ check check-all:
 lint: ## Check formatting, include arrows, headers and doc comments
 	@tools/lint
 
+wheel: setup ## Make the Python wheel, and test it in a bare environment (uses the package registry)
+	@python/test_wheel
+
 docs: ## Make the API reference: HTML and man pages in build/docs (needs doxygen)
 	@tools/docs $(BUILD)/docs
 
@@ -65,7 +68,7 @@ uninstall: ## Remove what the last install from this build put in place
 	@cmake --build $(BUILD) --target uninstall
 
 clean: ## Remove the build directories
-	@rm -rf build build-debug build-asan build-tsan build-fuzz build-arm64 build-arm64-sysroot
+	@rm -rf build build-wheel build-debug build-asan build-tsan build-fuzz build-arm64 build-arm64-sysroot
 
 help: ## Show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

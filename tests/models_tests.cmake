@@ -44,6 +44,8 @@ rondo_register_emulated(executor_tensor_map short 300
   ${CMAKE_COMMAND} -E env RONDO_EMULATED_CAPABILITY=90 $<TARGET_FILE:test_executor_tensor_map>)
 rondo_register_emulated(attention_tensor long 1800
   ${CMAKE_COMMAND} -E env RONDO_EMULATED_CAPABILITY=80 ${cases} Attention)
+rondo_register_emulated(bits_tensor short 300
+  ${CMAKE_COMMAND} -E env RONDO_EMULATED_CAPABILITY=80 ${cases} MatMulNBits)
 rondo_register_emulated(recurrent_tensor long 600
   ${CMAKE_COMMAND} -E env RONDO_EMULATED_CAPABILITY=80 ${cases} GRU)
 rondo_register_emulated(group_norm_clusters long 600
@@ -51,8 +53,9 @@ rondo_register_emulated(group_norm_clusters long 600
 # Each instruction set has tiles of its own; what this processor lacks runs as the best it has.
 foreach(level AVX512_CORE AVX2 SSE41)
   rondo_register_test(unit.test_kernel_bytes.${level} short 300 test_kernel_bytes)
-  set_property(TEST unit.test_kernel_bytes.${level} APPEND PROPERTY ENVIRONMENT
-    RONDO_MAX_CPU_ISA=${level})
+  rondo_register_test(unit.test_kernel_bits.${level} short 300 test_kernel_cases host MatMulNBits)
+  set_property(TEST unit.test_kernel_bytes.${level} unit.test_kernel_bits.${level} APPEND PROPERTY
+    ENVIRONMENT RONDO_MAX_CPU_ISA=${level})
 endforeach()
 foreach(level AVX2 SSE41)
   rondo_register_test(unit.test_kernel_cases.${level} long 600 test_kernel_cases host)

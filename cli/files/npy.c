@@ -35,13 +35,13 @@ typedef struct npy_type {
 } npy_type;
 
 static const npy_type types[] = {
-    {"f4", "float32", RONDO_DTYPE_F32}, {"f8", "float64", RONDO_DTYPE_F64},
-    {"f2", "float16", RONDO_DTYPE_F16}, {"V2", "bfloat16", RONDO_DTYPE_BF16},
-    {"i1", "int8", RONDO_DTYPE_I8},     {"i2", "int16", RONDO_DTYPE_I16},
-    {"i4", "int32", RONDO_DTYPE_I32},   {"i8", "int64", RONDO_DTYPE_I64},
-    {"u1", "uint8", RONDO_DTYPE_U8},    {"u2", "uint16", RONDO_DTYPE_U16},
-    {"u4", "uint32", RONDO_DTYPE_U32},  {"u8", "uint64", RONDO_DTYPE_U64},
-    {"b1", "bool", RONDO_DTYPE_BOOL},   {"c8", "complex64", RONDO_DTYPE_C64},
+    {"f4", "float32", RONDO_DTYPE_F32},      {"f8", "float64", RONDO_DTYPE_F64},
+    {"f2", "float16", RONDO_DTYPE_F16},      {"V2", "bfloat16", RONDO_DTYPE_BF16},
+    {"i1", "int8", RONDO_DTYPE_I8},          {"i2", "int16", RONDO_DTYPE_I16},
+    {"i4", "int32", RONDO_DTYPE_I32},        {"i8", "int64", RONDO_DTYPE_I64},
+    {"u1", "uint8", RONDO_DTYPE_U8},         {"u2", "uint16", RONDO_DTYPE_U16},
+    {"u4", "uint32", RONDO_DTYPE_U32},       {"u8", "uint64", RONDO_DTYPE_U64},
+    {"b1", "bool", RONDO_DTYPE_BOOL},        {"c8", "complex64", RONDO_DTYPE_C64},
     {"c16", "complex128", RONDO_DTYPE_C128},
 };
 enum { TYPE_COUNT = sizeof types / sizeof types[0] };
@@ -80,8 +80,9 @@ static const char *explain_descr(const char *descr) {
     } kinds[] = {
         {"O", "Python objects (pickled); save an array of numbers"},
         {"c", "complex numbers of more than 128 bits; convert them to complex128"},
-        {"V1", "raw bytes, as NumPy saves float8 and int4, where other numbers are wanted; convert "
-               "them first"},
+        {"V1",
+         "raw bytes, as NumPy saves float8 and int4, where other numbers are wanted; convert "
+         "them first"},
         {"M", "dates; convert them to numbers"},
         {"m", "spans of time; convert them to numbers"},
         {"f16", "long doubles; convert them to float64"},

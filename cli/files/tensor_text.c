@@ -61,8 +61,7 @@ double cli_tensor_get_element(const rondo_tensor *tensor, size_t index) {
 }
 
 rondo_tensor cli_view_parts(const rondo_tensor *tensor) {
-    const rondo_dtype part =
-        tensor->dtype == RONDO_DTYPE_C64 ? RONDO_DTYPE_F32 : RONDO_DTYPE_F64;
+    const rondo_dtype part = tensor->dtype == RONDO_DTYPE_C64 ? RONDO_DTYPE_F32 : RONDO_DTYPE_F64;
     return (rondo_tensor){
         .dtype = part,
         .shape = {.rank = 1, .extent = {2 * rondo_shape_get_count(&tensor->shape)}},

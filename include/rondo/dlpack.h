@@ -166,7 +166,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_tensor_to_dlpack(const rondo_tensor 
 
 // The same in the versioned form.
 //
-// flags      RONDO_DLPACK_FLAG_*, passed on; RONDO_DLPACK_FLAG_SUBBYTE_PADDED is set where it holds.
+// flags      RONDO_DLPACK_FLAG_*, passed on; RONDO_DLPACK_FLAG_SUBBYTE_PADDED is set where it
+//            holds.
 //
 // Ownership: the last owner of *out_managed calls its deleter once.
 RONDO_API RONDO_MUST_USE rondo_status rondo_tensor_to_dlpack_versioned(

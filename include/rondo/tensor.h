@@ -198,9 +198,9 @@ RONDO_API size_t rondo_tensor_get_bytes(const rondo_tensor *tensor);
 RONDO_API uint16_t rondo_f16_from_float(float value);
 RONDO_API float rondo_f16_to_float(uint16_t bits);
 
-// Between a narrow element and single precision. A float goes as ONNX's Cast does: nearest even, the
-// limits of an 8-bit float beyond them, upwards to a power of two (F8E8M0), towards zero and
-// wrapped for integers. 0 for other types.
+// Between a narrow element and single precision. A float goes as ONNX's Cast does: to nearest even
+// and within the limits, upwards to a power of two (F8E8M0), towards zero and wrapped for integers.
+// 0 for other types.
 RONDO_API uint8_t rondo_narrow_from_float(rondo_dtype dtype, float value);
 RONDO_API float rondo_narrow_to_float(rondo_dtype dtype, uint8_t bits);
 

@@ -4,7 +4,7 @@ from . import _library, caches, device, graphs, learning, memory, profiles, rand
 from . import sessions, tensors
 from ._library import (BadDataError, CancelledError, CaptureError, DeviceMemoryError, DriverError,
                        HostMemoryError, InternalError, InvalidError, LostError, MismatchError,
-                       RondoError, StateError, UnavailableError, UnsupportedError)
+                       RondoError, StateError, UnavailableError, UnsupportedError, set_log_levels)
 from .caches import GraphCache
 from .device import Device, Event, Stream, devices, open_device
 from .graphs import Child, Copy, Fill, Graph, HostCall, Launch, Node, capture
@@ -23,7 +23,7 @@ __all__ = [
     "Learned", "LostError", "MismatchError", "Node", "NodeArg", "Pool", "Profile", "RondoError", "Run",
     "RunOptions", "Session", "SessionOptions", "StateError", "Stream", "Tensor", "UnavailableError",
     "UnsupportedError", "capture", "devices", "empty", "from_dlpack", "get_available_providers",
-    "get_device", "learn", "open_device",
+    "get_device", "learn", "open_device", "set_log_levels",
 ]
 
 for _name in __all__:  # where users find them, in their messages and pickles too

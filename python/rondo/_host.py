@@ -13,8 +13,11 @@ import ctypes
 import itertools
 import struct
 import sys
+import threading
 import weakref
 from typing import Any, Callable, Iterable
+
+from ._library import destroy_postponed, in_host_functions
 
 __all__: list[str] = []
 
@@ -78,11 +81,17 @@ def pack(function: Callable[..., Any], arguments: Iterable[Any]) -> tuple[HostCa
 
 
 def _run(address: int) -> None:
+    thread = threading.get_ident()
+    in_host_functions.add(thread)
+    call = None
     try:
         call = _entries[ctypes.c_int64.from_address(address).value]
         call(address)
     except BaseException as error:  # nothing may leave through C
         failures.append(error)
+    finally:
+        del call  # maybe the last reference
+        in_host_functions.discard(thread)
 
 
 trampoline = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(_run)
@@ -169,5 +178,6 @@ def _drain() -> None:
             stream._drain()
         except Exception:
             pass
+    destroy_postponed()
     while failures:
         sys.stderr.write(f"rondo: a host function failed, and nobody waited: {failures.popleft()!r}\n")

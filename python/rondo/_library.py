@@ -2,6 +2,7 @@
 """The shared library, its calls by name, and their failures as exceptions."""
 from __future__ import annotations
 
+import collections
 import ctypes
 import os
 import threading
@@ -42,11 +43,20 @@ class _Library:
                         break
                     except OSError as error:
                         problems.append(str(error))
-                else:
+                if self._dll is None:
                     raise ImportError(
                         "librondo.so.0 cannot be loaded (set RONDO_LIBRARY to its path, or install "
                         "the package with it): " + "; ".join(problems))
+                self._check_version(self._dll)
             return self._dll
+
+    @staticmethod
+    def _check_version(dll: ctypes.CDLL) -> None:
+        """Before 1.0, a minor version may change what structs and calls are."""
+        number, wanted = dll.rondo_version_get_number(), _raw.RONDO_VERSION_NUMBER
+        if number // 100 != wanted // 100:
+            raise ImportError(f"{dll._name} is Rondo {number // 10000}.{number // 100 % 100}, and the "
+                              f"package is for {wanted // 10000}.{wanted // 100 % 100}")
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -201,6 +211,11 @@ def check(status: int) -> None:
         raise make_error(status)
 
 
+def set_log_levels(levels: str) -> None:
+    """What the library tells of on stderr: "error", "info", "warning,executor=debug"."""
+    check(lib.rondo_log_set_levels(levels.encode()))
+
+
 # ---- structs and lists --------------------------------------------------------------------------
 
 
@@ -231,7 +246,7 @@ def get_record(function: Callable[..., int], kind: type, *arguments: Any) -> Sim
     return to_record(struct)
 
 
-def get_list(function: Callable[..., int], kind: type, *arguments: Any) -> Sequence[Any]:
+def get_list(function: Callable[..., int], kind: Any, *arguments: Any) -> Sequence[Any]:
     """What a call of the form list(..., struct *entries, capacity, *out_count) lists."""
     count = ctypes.c_size_t()
     check(function(*arguments, None, 0, ctypes.byref(count)))
@@ -263,6 +278,21 @@ _WRITE = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, ctypes.c_void_p, ctype
 # ---- ownership ----------------------------------------------------------------------------------
 
 
+# Threads that run a host function now. They call nothing of the library, but the collector may find
+# garbage there; what it would destroy waits in `postponed` for any other thread.
+in_host_functions: set[int] = set()
+postponed: "collections.deque[Owner]" = collections.deque()
+
+
+def destroy_postponed() -> None:
+    while postponed and threading.get_ident() not in in_host_functions:
+        try:
+            owner = postponed.popleft()
+        except IndexError:
+            return
+        owner._finish()
+
+
 class Owner:
     """A C object, what destroys it, and the owners that it needs until then.
 
@@ -271,14 +301,16 @@ class Owner:
     use but the first; taking one out is atomic, also where the collector runs in between.
     """
 
-    __slots__ = ("handle", "_destroy", "_needs", "_tokens", "_process")
+    __slots__ = ("handle", "_destroy", "_needs", "_tokens")
+    handle: int
 
-    def __init__(self, handle: int, destroy: Callable[[int], Any], *needs: "Owner") -> None:
+    def __init__(self, handle: Any, destroy: Callable[[int], Any], *needs: "Owner") -> None:
         self.handle, self._destroy, self._needs = handle, destroy, needs
         self._tokens: list[None] = []
-        self._process = os.getpid()
         for owner in needs:
             owner.retain()
+        if postponed:
+            destroy_postponed()
 
     def retain(self) -> "Owner":
         self._tokens.append(None)
@@ -290,6 +322,14 @@ class Owner:
             return
         except IndexError:
             pass
+        if threading.get_ident() in in_host_functions:
+            postponed.append(self)
+            return
+        if postponed:
+            destroy_postponed()
+        self._finish()
+
+    def _finish(self) -> None:
         self._destroy(self.handle)
         for owner in self._needs:
             owner.release()

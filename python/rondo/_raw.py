@@ -82,7 +82,19 @@ RONDO_DTYPE_BOOL = 13
 RONDO_DTYPE_STRING = 14
 RONDO_DTYPE_SEQUENCE = 15
 RONDO_DTYPE_OPTIONAL = 16
-RONDO_DTYPE_COUNT = 17
+RONDO_DTYPE_C64 = 17
+RONDO_DTYPE_C128 = 18
+RONDO_DTYPE_I4 = 19
+RONDO_DTYPE_U4 = 20
+RONDO_DTYPE_I2 = 21
+RONDO_DTYPE_U2 = 22
+RONDO_DTYPE_F4E2M1 = 23
+RONDO_DTYPE_F8E4M3FN = 24
+RONDO_DTYPE_F8E4M3FNUZ = 25
+RONDO_DTYPE_F8E5M2 = 26
+RONDO_DTYPE_F8E5M2FNUZ = 27
+RONDO_DTYPE_F8E8M0 = 28
+RONDO_DTYPE_COUNT = 29
 RONDO_RANK_MAX = 8
 RONDO_TEXT_PLAIN = 0
 RONDO_TEXT_JSON = 1
@@ -142,7 +154,7 @@ RONDO_CACHE_REPLAYED = 2
 RONDO_CACHE_CAPTURED_AND_REPLAYED = 3
 RONDO_CACHE_UPDATED = 4
 RONDO_DLPACK_MAJOR = 1
-RONDO_DLPACK_MINOR = 0
+RONDO_DLPACK_MINOR = 1
 RONDO_DLPACK_CPU = 1
 RONDO_DLPACK_CUDA = 2
 RONDO_DLPACK_CUDA_HOST = 3
@@ -158,6 +170,7 @@ RONDO_DLPACK_FLOAT8_E4M3FNUZ = 11
 RONDO_DLPACK_FLOAT8_E5M2 = 12
 RONDO_DLPACK_FLOAT8_E5M2FNUZ = 13
 RONDO_DLPACK_FLOAT8_E8M0FNU = 14
+RONDO_DLPACK_FLOAT4_E2M1FN = 17
 RONDO_ARGUMENT_POINTER = 0
 RONDO_ARGUMENT_INT8 = 1
 RONDO_ARGUMENT_INT16 = 2
@@ -231,6 +244,7 @@ RONDO_PLACEMENT_TRANSFER = 1
 RONDO_PLACEMENT_TENSOR = 2
 RONDO_DLPACK_FLAG_IS_COPIED = 2
 RONDO_DLPACK_FLAG_READ_ONLY = 1
+RONDO_DLPACK_FLAG_SUBBYTE_PADDED = 4
 RONDO_VERSION_MAJOR = 0
 RONDO_VERSION_MINOR = 1
 RONDO_VERSION_NUMBER = 100
@@ -272,6 +286,18 @@ RONDO_DTYPE_TEXTS = {
     14: ('STRING', 'string'),
     15: ('SEQUENCE', 'sequence'),
     16: ('OPTIONAL', 'optional'),
+    17: ('C64', 'c64'),
+    18: ('C128', 'c128'),
+    19: ('I4', 'i4'),
+    20: ('U4', 'u4'),
+    21: ('I2', 'i2'),
+    22: ('U2', 'u2'),
+    23: ('F4E2M1', 'f4e2m1'),
+    24: ('F8E4M3FN', 'f8e4m3fn'),
+    25: ('F8E4M3FNUZ', 'f8e4m3fnuz'),
+    26: ('F8E5M2', 'f8e5m2'),
+    27: ('F8E5M2FNUZ', 'f8e5m2fnuz'),
+    28: ('F8E8M0', 'f8e8m0'),
 }
 
 
@@ -1081,6 +1107,17 @@ rondo_port._fields_ = [
     ("labels", POINTER(rondo_tensor)),
 ]
 
+
+class rondo_load_options(Structure):
+    pass
+
+
+rondo_load_options._fields_ = [
+    ("struct_size", c_size_t),
+    ("memory_limit_bytes", c_uint64),
+    ("allow_newer_opset", c_bool),
+]
+
 rondo_unsupported_function = CFUNCTYPE(None, c_void_p, c_char_p, c_char_p, c_int64, c_char_p, c_size_t)
 
 
@@ -1494,6 +1531,8 @@ FUNCTIONS = {
     "rondo_tensor_get_bytes": (c_size_t, (POINTER(rondo_tensor),)),
     "rondo_f16_from_float": (c_uint16, (c_float,)),
     "rondo_f16_to_float": (c_float, (c_uint16,)),
+    "rondo_narrow_from_float": (c_uint8, (c_int32, c_float,)),
+    "rondo_narrow_to_float": (c_float, (c_int32, c_uint8,)),
     "rondo_text_escape": (c_size_t, (c_char_p, c_char_p, c_size_t,)),
     "rondo_graph_get_node_count": (c_int32, (c_void_p, POINTER(c_size_t),)),
     "rondo_graph_get_node": (c_int32, (c_void_p, c_size_t, POINTER(rondo_graph_node),)),
@@ -1617,7 +1656,9 @@ FUNCTIONS = {
     "rondo_program_set_place": (c_int32, (c_void_p, c_char_p, c_char_p,)),
     "rondo_program_load_onnx": (c_int32, (c_char_p, POINTER(c_void_p),)),
     "rondo_program_load_onnx_limited": (c_int32, (c_char_p, c_uint64, POINTER(c_void_p),)),
+    "rondo_program_load_onnx_with": (c_int32, (c_char_p, POINTER(rondo_load_options), POINTER(c_void_p),)),
     "rondo_program_parse_onnx": (c_int32, (c_void_p, c_size_t, POINTER(c_void_p),)),
+    "rondo_program_parse_onnx_with": (c_int32, (c_void_p, c_size_t, POINTER(rondo_load_options), POINTER(c_void_p),)),
     "rondo_onnx_list_unsupported": (c_int32, (c_char_p, c_void_p, c_void_p,)),
     "rondo_program_save_onnx": (c_int32, (c_void_p, c_char_p,)),
     "rondo_tensor_load_onnx": (c_int32, (c_char_p, POINTER(rondo_tensor),)),

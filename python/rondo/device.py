@@ -8,8 +8,8 @@ from types import SimpleNamespace
 from typing import Any, Callable, Optional, Union
 
 from . import _host, _raw
-from ._library import (InvalidError, Owned, Owner, UnsupportedError, check, get_list,
-                       get_record, lib, new, text, to_record)
+from ._library import (InvalidError, Owned, Owner, UnsupportedError, check, destroy_postponed,
+                       get_list, get_record, lib, new, text, to_record)
 
 __all__ = ["Device", "Stream", "Event", "devices", "open_device"]
 
@@ -63,6 +63,12 @@ class Device(Owned):
             raise InvalidError(f"no such feature: {feature!r}")
         return lib.rondo_device_supports(self._h, number) == _raw.RONDO_STATUS_OK
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Device) and self.name == other.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
     def __repr__(self) -> str:
         return f"<rondo.Device {self.name}>"
 
@@ -75,7 +81,13 @@ def _normalise(name: str) -> str:
 
 
 def open_device(device: Union[str, Device, None]) -> Device:
-    return device if isinstance(device, Device) else Device("auto" if device is None else device)
+    """The device for an object that is made on it: one of its own, as others may close theirs."""
+    if not isinstance(device, Device):
+        return Device("auto" if device is None else device)
+    share = Device.__new__(Device)
+    share._own(device._need().retain())
+    share.name, share.is_host = device.name, device.is_host
+    return share
 
 
 class Event(Owned):
@@ -181,6 +193,7 @@ class Stream(Owned):
         status = lib.rondo_stream_synchronize(self._h)
         check(status)
         self._keep.clear()
+        destroy_postponed()
         if _host.failures:
             _host.raise_failure()
 
@@ -382,6 +395,9 @@ def get_native_stream(other: Any) -> int:
         value = getattr(other, attribute, None)
         if isinstance(value, int):
             return value
+    handle = getattr(getattr(other, "handle", None), "value", None)  # numba
+    if isinstance(handle, int):
+        return handle
     raise TypeError(f"{type(other).__name__} is no stream: it has no __cuda_stream__")
 
 

@@ -67,8 +67,8 @@ class HostCall(_Work):
         call, data = _host.pack(self.function, self.arguments)
         buffer = ctypes.create_string_buffer(data, len(data))
         work.kind, work.name = _raw.RONDO_NODE_HOST, _name(self.name)
-        work.function = _raw.rondo_host_function(
-            ctypes.cast(_host.trampoline, ctypes.c_void_p).value)
+        entry: Any = ctypes.cast(_host.trampoline, ctypes.c_void_p).value
+        work.function = _raw.rondo_host_function(entry)
         work.arguments, work.argument_bytes = ctypes.addressof(buffer), len(data)
         return [call, buffer]
 
@@ -152,7 +152,8 @@ class Graph(Owned):
     check_addresses   for tests: replays that use memory which was freed are refused
     """
 
-    __slots__ = ("device", "stream", "_kept", "_foreign", "_foreign_stream")
+    __slots__ = ("device", "stream", "_kept", "_foreign", "_foreign_stream", "_memory",
+                 "_last", "_patched", "_retired")
     device: Device
     stream: Optional[Stream]
 
@@ -172,6 +173,10 @@ class Graph(Owned):
         self._kept: list[Any] = []
         self._foreign: Any = None
         self._foreign_stream: Optional[Stream] = None
+        self._memory: Any = None  # another library's, which goes with the graph's
+        self._last: Optional[Stream] = None  # of the latest replay
+        self._patched: dict[Node, list[Any]] = {}  # what patched nodes use
+        self._retired = _host.Keep(self._make_mark)  # what they used, until replays have run
 
     # ---- recording ----------------------------------------------------------------------------
 
@@ -179,8 +184,9 @@ class Graph(Owned):
     def capture(self, stream: Any, mode: str = "thread_local") -> Iterator["Graph"]:
         """with graph.capture(stream): records what is put on the stream in the block.
 
-        An exception in the block gives the capture up and goes on; a capture that cannot become a
-        graph raises CaptureError. Either way graph and stream can record again.
+        A capture that cannot become a graph raises CaptureError, which says what broke it. Any other
+        exception in the block gives the capture up and goes on (with the report as a note, where the
+        capture was broken by then). Either way graph and stream can record again.
         """
         stream = Stream.wrap(stream, self.device)
         check(lib.rondo_graph_capture_begin(self._h, stream._h, _value("CAPTURE", mode)))
@@ -189,19 +195,23 @@ class Graph(Owned):
             with _host.keeping(kept):
                 yield self
         except BaseException as error:
-            self._abort(error, stream)
+            report = self._abort(stream)
+            if report is not None and isinstance(error, RondoError):
+                raise report from error
+            if report is not None:
+                error.add_note(str(report))
             raise
         self._end(kept, stream)
 
-    def _abort(self, error: BaseException, stream: Stream) -> None:
-        """Gives the capture up. Where it was broken before, the exception says what broke it."""
+    def _abort(self, stream: Stream) -> Optional[CaptureError]:
+        """Gives the capture up. Where it was broken before, the report on that."""
         recording = ctypes.c_bool(True)
         status = lib.rondo_stream_is_recording(stream._h, ctypes.byref(recording))
+        report = None
         if status == 0 and not recording and lib.rondo_graph_capture_end(self._h):
             report = self.report
-            if report is not None:
-                error.add_note(str(report))
         lib.rondo_graph_capture_abort(self._h)
+        return report
 
     def _end(self, kept: list[Any], stream: Optional[Stream]) -> None:
         status = lib.rondo_graph_capture_end(self._h)
@@ -268,12 +278,16 @@ class Graph(Owned):
         """
         if stream is None:
             stream = self.stream or self._miss_stream()
-        if type(stream) is Stream:
-            status = lib.rondo_graph_replay(self._h, stream._h)
-        else:
-            status = lib.rondo_graph_replay(self._h, self._wrap(stream)._h)
+        if type(stream) is not Stream:
+            stream = self._wrap(stream)
+        status = lib.rondo_graph_replay(self._h, stream._h)
         if status:
             raise make_error(status)
+        self._last = stream
+
+    def _make_mark(self) -> Any:
+        """Replays come one behind another, so the latest one's end is that of all."""
+        return self._last._make_mark() if self._last is not None and self._last._h else None
 
     def _miss_stream(self) -> Stream:
         raise InvalidError("nothing was captured on a stream: say on which one to replay")
@@ -293,7 +307,11 @@ class Graph(Owned):
     def reset(self) -> None:
         """Waits for replays and empties the graph, which can record again."""
         check(lib.rondo_graph_reset(self._h))
-        self._kept = []
+        self._forget()
+
+    def _forget(self) -> None:
+        self._kept, self._memory, self._patched = [], None, {}
+        self._retired.clear()
 
     def instantiate(self) -> None:
         check(lib.rondo_graph_instantiate(self._h))
@@ -321,13 +339,16 @@ class Graph(Owned):
         """graph.patch((node, Fill(x, 3)), ...): what nodes do from the next replay on; all or
         nothing."""
         raw = (_raw.rondo_patch * len(patches))()
-        kept: list[Any] = []
+        kept: dict[Node, list[Any]] = {}
         for entry, (node, what) in zip(raw, patches):
-            work, more = _make_work(what)
-            kept += [*more, work]
+            work, kept[node] = _make_work(what)
+            kept[node].append(work)
             entry.node, entry.work = node._raw(), ctypes.pointer(work)
         check(lib.rondo_graph_patch(self._h, raw, len(patches)))
-        self._kept += kept
+        for node in kept:
+            if node in self._patched:
+                self._retired.add(self._patched[node])
+        self._patched.update(kept)
 
     def _toggle(self, nodes: Iterable[Node], toggle: int) -> None:
         patches = [_raw.rondo_patch(node=node._raw(), toggle=toggle) for node in nodes]
@@ -395,7 +416,8 @@ class Graph(Owned):
 
     def close(self) -> None:
         super().close()
-        self._kept, self._foreign_stream = [], None
+        self._forget()
+        self._foreign = self._foreign_stream = self._last = None
 
     def __repr__(self) -> str:
         return f"<rondo.Graph on {self.device.name}{' closed' if self.is_closed else ''}>"

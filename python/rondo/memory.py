@@ -31,7 +31,7 @@ class Arena(Owned):
         self._own(Owner(handle.value, lib.rondo_arena_release, self.device._need()))
 
     @classmethod
-    def _borrow(cls, handle: int, device: Device) -> "Arena":
+    def _borrow(cls, handle: Any, device: Device) -> "Arena":
         lib.rondo_arena_retain(handle)
         self = cls.__new__(cls)
         self.device = device

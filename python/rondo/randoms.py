@@ -92,6 +92,7 @@ class Generator(Owned):
                 raise InvalidError("dropout: x has fewer elements than y")
         seen = None
         if mask is not None:
+            place: Any
             place, mask_bytes, _ = get_memory(mask, True)
             if mask_bytes is not None and mask_bytes < count:
                 raise InvalidError("dropout: the mask has fewer elements than y")

@@ -24,7 +24,10 @@ __all__ = ["Session", "InferenceSession", "NodeArg", "Run", "RunOptions", "Sessi
 
 _ORT_NAMES = {"f32": "float", "f64": "double", "f16": "float16", "bf16": "bfloat16", "i8": "int8",
               "i16": "int16", "i32": "int32", "i64": "int64", "u8": "uint8", "u16": "uint16",
-              "u32": "uint32", "u64": "uint64"}
+              "u32": "uint32", "u64": "uint64", "c64": "complex64", "c128": "complex128",
+              "i4": "int4", "u4": "uint4", "i2": "int2", "u2": "uint2", "f4e2m1": "float4e2m1",
+              "f8e4m3fn": "float8e4m3fn", "f8e4m3fnuz": "float8e4m3fnuz", "f8e5m2": "float8e5m2",
+              "f8e5m2fnuz": "float8e5m2fnuz", "f8e8m0": "float8e8m0"}
 
 
 def _name_type(number: int, items: Sequence[int]) -> str:
@@ -150,7 +153,8 @@ class Session(Owned):
     options     others of rondo_executor_options, by name: seed=1, op_by_op=True, training=True,
                 memory_limit_bytes=2**30, self_check_every=1000, keep_f32=["Softmax*"], ...
 
-    sess_options and providers are there for programs written for onnxruntime. Several threads may
+    sess_options and providers are there for programs written for onnxruntime (a device may stand in
+    the place of sess_options, too). Several threads may
     run one session; the runs come one behind another.
     """
 
@@ -167,8 +171,8 @@ class Session(Owned):
                  threads: int = 0, place: Optional[Mapping[str, str]] = None,
                  progress: Optional[Callable[[str, int, int], None]] = None,
                  **options: Any) -> None:
-        if isinstance(sess_options, str):
-            raise InvalidError("the device is named: Session(model, device=...)")
+        if isinstance(sess_options, (str, Device)):  # Session(model, "cuda:0")
+            sess_options, device = None, sess_options
         # Before anything is made: names that are wrong cost nothing.
         raw, kept = _make_options(dtype, graphs, threads, place, options, sess_options)
         self._lock = threading.RLock()
@@ -259,11 +263,7 @@ class Session(Owned):
                 kept.append(put_value(binding.tensor, value, name))
                 continue
             binding.name = port.raw_name
-            if type(value) is numpy.ndarray and value.dtype.kind not in "OSU":
-                kept.append(put_value(binding.tensor, value, name))
-            else:
-                kept.append(put_value(binding.tensor, value, name, port.number, self._stream,
-                                      port.items))
+            kept.append(put_value(binding.tensor, value, name, port.number, self._stream, port.items))
         return bindings, kept
 
     def _fetch(self, names: Sequence[str], out: Optional[Mapping[str, Any]],
@@ -496,7 +496,7 @@ def _make_options(dtype: Any, graphs: str, threads: int, place: Optional[Mapping
     level = getattr(sess_options, "graph_optimization_level", None)
     if level is not None and (level == 0 or str(level).endswith("ORT_DISABLE_ALL")):
         raw.op_by_op = True
-    kinds = dict(_raw.rondo_executor_options._fields_)
+    kinds = {field[0] for field in _raw.rondo_executor_options._fields_}
     lists = {"keep_f32": options.get("keep_f32", ()), "use_f16": options.get("use_f16", ()),
              "place": [f"{pattern}={where}" for pattern, where in (place or {}).items()]}
     enums = {"branches": "BRANCHES", "tuning": "TUNING", "self_check_action": "SELF_CHECK"}

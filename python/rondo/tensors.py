@@ -22,11 +22,26 @@ _NUMPY = {
     _raw.RONDO_DTYPE_I8: "int8", _raw.RONDO_DTYPE_I16: "int16", _raw.RONDO_DTYPE_I32: "int32",
     _raw.RONDO_DTYPE_I64: "int64", _raw.RONDO_DTYPE_U8: "uint8", _raw.RONDO_DTYPE_U16: "uint16",
     _raw.RONDO_DTYPE_U32: "uint32", _raw.RONDO_DTYPE_U64: "uint64", _raw.RONDO_DTYPE_BOOL: "bool",
+    _raw.RONDO_DTYPE_C64: "complex64", _raw.RONDO_DTYPE_C128: "complex128",
+}
+# What numpy has with ml_dtypes alone, and what stands for it without: the bits, or the value.
+_NARROW = {
+    _raw.RONDO_DTYPE_BF16: ("bfloat16", "uint16"), _raw.RONDO_DTYPE_I4: ("int4", "int8"),
+    _raw.RONDO_DTYPE_U4: ("uint4", "uint8"), _raw.RONDO_DTYPE_I2: ("int2", "int8"),
+    _raw.RONDO_DTYPE_U2: ("uint2", "uint8"), _raw.RONDO_DTYPE_F4E2M1: ("float4_e2m1fn", "uint8"),
+    _raw.RONDO_DTYPE_F8E4M3FN: ("float8_e4m3fn", "uint8"),
+    _raw.RONDO_DTYPE_F8E4M3FNUZ: ("float8_e4m3fnuz", "uint8"),
+    _raw.RONDO_DTYPE_F8E5M2: ("float8_e5m2", "uint8"),
+    _raw.RONDO_DTYPE_F8E5M2FNUZ: ("float8_e5m2fnuz", "uint8"),
+    _raw.RONDO_DTYPE_F8E8M0: ("float8_e8m0fnu", "uint8"),
 }
 _BY_NAME = {name: number for number, name in _NUMPY.items()}
-_BY_NAME.update({row[0].lower(): number for number, row in _raw.RONDO_DTYPE_TEXTS.items()})
+# The library's own names, less those that numpy has for other types: "i4" is int32 there.
+_BY_NAME.update({row[0].lower(): number for number, row in _raw.RONDO_DTYPE_TEXTS.items()
+                 if row[0].lower() not in ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")})
+_BY_NAME.update({names[0]: number for number, names in _NARROW.items()})
 _BY_NAME.update(fp32=_raw.RONDO_DTYPE_F32, fp64=_raw.RONDO_DTYPE_F64, fp16=_raw.RONDO_DTYPE_F16,
-                bfloat16=_raw.RONDO_DTYPE_BF16, half=_raw.RONDO_DTYPE_F16,
+                half=_raw.RONDO_DTYPE_F16,
                 float=_raw.RONDO_DTYPE_F32, double=_raw.RONDO_DTYPE_F64)
 # By numpy's own numbers, the quick way for the plain types in this machine's byte order.
 _BY_NUMPY = {numpy.dtype(name): number for number, name in _NUMPY.items()}
@@ -52,14 +67,23 @@ def get_itemsize(number: int) -> int:
 
 
 def get_numpy_dtype(number: int) -> Any:
-    """bf16 is ml_dtypes.bfloat16 where that is installed, otherwise its bits as uint16."""
-    if number == _raw.RONDO_DTYPE_BF16:
+    """Narrow types are those of ml_dtypes where it is installed and has them, otherwise their bits as
+    whole numbers."""
+    dtype = _TO_NUMPY.get(number)
+    if dtype is None:
+        name, bits = _NARROW[number]
         try:
             import ml_dtypes
-            return numpy.dtype(ml_dtypes.bfloat16)
-        except ImportError:
-            return numpy.dtype("uint16")
-    return _TO_NUMPY[number]
+            dtype = numpy.dtype(getattr(ml_dtypes, name))
+        except (ImportError, AttributeError):
+            dtype = numpy.dtype(bits)
+    return dtype
+
+
+def extend_sign(bits: Any, number: int) -> Any:
+    """Signed numbers of 4 or 2 bits as whole bytes, which is how numpy's have them."""
+    shift = {_raw.RONDO_DTYPE_I4: 4, _raw.RONDO_DTYPE_I2: 6}.get(number)
+    return bits if shift is None else numpy.right_shift((bits << shift).view("int8"), shift)
 
 
 # ---- Python to Rondo ----------------------------------------------------------------------------
@@ -79,11 +103,9 @@ def put_array(tensor: Any, array: Any, name: str) -> Any:
         return _put_strings(tensor, array, name)
     number = _BY_NUMPY.get(array.dtype)
     if number is None:
-        if array.dtype.name == "bfloat16":
-            number = _raw.RONDO_DTYPE_BF16
-        elif not array.dtype.isnative:
+        if not array.dtype.isnative:
             array = array.astype(array.dtype.newbyteorder("="))
-            number = _BY_NUMPY.get(array.dtype)
+        number = _BY_NUMPY.get(array.dtype) or _BY_NAME.get(array.dtype.name)
     if number is None:
         raise UnsupportedError(f"{name}: Rondo has no element type like {array.dtype}")
     if not array.flags.c_contiguous:
@@ -121,14 +143,6 @@ def put_value(tensor: Any, value: Any, name: str, dtype: int = 0, stream: Option
               items: Sequence[int] = ()) -> Any:
     """Describes any value that an input may have: an array, something with DLPack, a number, a list
     where the input is a sequence, None where it is an optional. Gives what must stay as long."""
-    kind = type(value)
-    if kind is numpy.ndarray:
-        return put_array(tensor, value, name)
-    if kind is Tensor:
-        ctypes.memmove(ctypes.byref(tensor), ctypes.byref(value._struct()), ctypes.sizeof(tensor))
-        return value
-    if dtype == SEQUENCE and isinstance(value, (list, tuple)):
-        return _put_items(tensor, value, name, items)
     if dtype == OPTIONAL:
         inner = _raw.rondo_tensor()
         kept = None
@@ -137,6 +151,14 @@ def put_value(tensor: Any, value: Any, name: str, dtype: int = 0, stream: Option
         check(lib.rondo_tensor_init_optional(
             ctypes.byref(inner) if value is not None else None, ctypes.byref(tensor)))
         return [_Struct(tensor), kept]
+    kind = type(value)
+    if kind is numpy.ndarray:
+        return put_array(tensor, value, name)
+    if kind is Tensor:
+        ctypes.memmove(ctypes.byref(tensor), ctypes.byref(value._struct()), ctypes.sizeof(tensor))
+        return value
+    if dtype == SEQUENCE and isinstance(value, (list, tuple)):
+        return _put_items(tensor, value, name, items)
     if hasattr(value, "__dlpack__") and not isinstance(value, (numpy.ndarray, numpy.generic)):
         given = from_dlpack(value, stream)
         return put_value(tensor, given, name)
@@ -215,6 +237,10 @@ class Tensor(Owned):
     """
 
     __slots__ = ("_raw_struct", "is_read_only", "_stream", "_device_type")
+    _raw_struct: Any
+    is_read_only: bool
+    _stream: Optional[Stream]
+    _device_type: int
 
     @classmethod
     def _adopt(cls, struct: Any, is_read_only: bool = False, stream: Optional[Stream] = None,
@@ -285,12 +311,11 @@ class Tensor(Owned):
             return self._copy_to_host(dtype)
         view = _View(self._need(), {"version": 3, "shape": self.shape, "typestr": "|u1",
                                     "data": (struct.data or 0, self.is_read_only)})
-        size = dtype.itemsize
         if not self.nbytes:
             return numpy.empty(self.shape, dtype)
         view.__array_interface__["shape"] = (self.nbytes,)
-        flat = numpy.asarray(view)
-        return (flat if size == 1 and dtype == numpy.uint8 else flat.view(dtype)).reshape(self.shape)
+        flat = extend_sign(numpy.asarray(view), struct.dtype)
+        return (flat if dtype == flat.dtype else flat.view(dtype)).reshape(self.shape)
 
     def _copy_to_host(self, dtype: Any) -> Any:
         result = numpy.empty(self.shape, dtype)
@@ -357,7 +382,8 @@ def empty(shape: Union[int, Sequence[int]], dtype: Any = "float32",
     described = _raw.rondo_tensor()
     _set_shape(described, (shape,) if isinstance(shape, int) else tuple(shape), "empty")
     struct = _raw.rondo_tensor()
-    check(lib.rondo_tensor_init_device(open_device(device)._h, find_dtype(dtype),
+    opened = open_device(device)
+    check(lib.rondo_tensor_init_device(opened._h, find_dtype(dtype),
                                        ctypes.byref(described.shape), ctypes.byref(struct)))
     return Tensor._adopt(struct, stream=stream)
 
@@ -398,7 +424,8 @@ def _free_capsule(capsule: int) -> None:
 
 
 def _delete(deleter: Any, address: int) -> None:
-    function = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(ctypes.cast(deleter, ctypes.c_void_p).value)
+    entry: Any = ctypes.cast(deleter, ctypes.c_void_p).value
+    function = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(entry)
     function(address)
 
 
@@ -412,7 +439,7 @@ def give_dlpack(tensor: Tensor, is_versioned: bool) -> Any:
     device = _raw.rondo_dlpack_device(type=kind, id=number)
     if is_versioned:
         flags = _raw.RONDO_DLPACK_FLAG_READ_ONLY * bool(tensor.is_read_only)
-        managed = ctypes.POINTER(_raw.rondo_dlpack_versioned)()
+        managed: Any = ctypes.POINTER(_raw.rondo_dlpack_versioned)()
         check(lib.rondo_tensor_to_dlpack_versioned(ctypes.byref(struct), ctypes.byref(device), None,
                                                    flags, ctypes.byref(managed)))
     else:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Captures, graphs, nodes, pools, generators, caches and learned steps on the host."""
+import contextlib
 import ctypes
 import threading
 import unittest
@@ -75,11 +76,22 @@ class Captures(Case):
             self.assertFalse(getattr(caught.exception, "__notes__", []))
             self.check_usable()
 
-    def test_exception_of_a_broken_capture_carries_the_report(self):
-        with self.assertRaises(rondo.StateError) as caught:
+    def test_call_that_breaks_a_capture_raises_the_report(self):
+        with self.assertRaises(rondo.CaptureError) as caught:
             with rondo.capture(self.stream):
                 self.put(1)
                 self.stream.synchronize()
+        self.assertEqual(caught.exception.cause, "SYNCHRONIZE")
+        self.assertIsInstance(caught.exception.__cause__, rondo.StateError)
+        self.check_usable()
+
+    def test_exception_through_a_broken_capture_carries_the_report(self):
+        with self.assertRaises(KeyError) as caught:
+            with rondo.capture(self.stream):
+                self.put(1)
+                with contextlib.suppress(rondo.StateError):
+                    self.stream.synchronize()
+                raise KeyError("mine")
         self.assertIn("SYNCHRONIZE", "".join(caught.exception.__notes__))
         self.check_usable()
 
@@ -204,6 +216,23 @@ class Nodes(Case):
         with self.assertRaises(rondo.StateError):
             other.patch((node, rondo.Fill(x, 3, 4)))
 
+    def test_many_patches_keep_no_more(self):
+        words = [numpy.zeros(1000, "u4") for _ in range(3)]
+        with rondo.capture(self.stream) as graph:
+            self.stream.fill(words[0], 0, 4)
+            node = self.stream.last_node()
+        for n in range(3000):
+            target = numpy.zeros(1000, "u4")
+            graph.patch((node, rondo.Fill(target, n, 4)))
+            graph.replay()
+            if n % 100 == 0:
+                self.stream.synchronize()
+                self.assertTrue((target == n).all())
+        self.stream.synchronize()
+        graph.patch((node, rondo.Fill(words[1], 1, 4)))
+        self.assertLessEqual(len(graph._retired._young) + len(graph._retired._old), 600)
+        self.assertEqual(len(graph._patched), 1)
+
     def test_built_by_hand(self):
         x, y = numpy.zeros(4, "u4"), numpy.zeros(4, "u4")
         graph = rondo.Graph(self.device)
@@ -236,13 +265,19 @@ class Memory(Case):
         self.assertEqual(self.drain(), [7000])
 
     def test_sharing_an_arena(self):
-        arena, pool = rondo.Arena(self.device), rondo.Pool(self.device)
+        arena, pool, graphs, addresses = rondo.Arena(self.device), rondo.Pool(self.device), [], []
         for _ in range(2):
-            with rondo.capture(self.stream, arena=arena):
+            with rondo.capture(self.stream, arena=arena) as graph:
                 with pool.allocate(self.stream, 1 << 20) as block:
                     self.stream.fill(block, 1)
-        self.assertLess(arena.stats.reserved_peak_bytes, 2 << 20)
+                    addresses.append(block.address)
+            graphs.append(graph)
+        self.assertEqual(addresses[0], addresses[1])
+        self.assertEqual(arena.stats.graph_count, 2)
         arena.begin_round()
+        for graph in graphs:
+            graph.replay()
+        self.drain()
 
     def test_stats_and_trim(self):
         pool = rondo.Pool(self.device)

@@ -21,7 +21,7 @@ for page in *.md docs/*.md; do
 done
 
 # Names in backticks: files (alone, or with folders, also without src/ or include/), and functions.
-folders="bench cli cmake docs examples include src tests tools"
+folders="bench cli cmake docs examples include python rust src tests tools"
 words() {
     grep -ohE "\`$1\`" *.md docs/*.md | tr -d '\`' | sort -u
 }

@@ -65,7 +65,7 @@ done
 
 # The same from C++ alone, and only with components that there are.
 mkdir "$work/cxx"
-cp "$work/use.c" "$work/use.cpp"
+{ echo '#include <rondo/rondo.hpp>' && cat "$work/use.c"; } >"$work/use.cpp"
 cat >"$work/cxx/CMakeLists.txt" <<'END'
 cmake_minimum_required(VERSION 3.25)
 project(use CXX)

@@ -130,6 +130,18 @@ printf 'struct two *make(void) {\n    int a;\n    int b;\n    int c;\n    return
 members
 expect "a function's variables" ""
 
+printf '#define RONDO_OP_LIST(X) \\\n    X(OP, Gather) X(ML, Scaler) \\\n    X(OP, Abs)\n' >op_list.h
+names() { awk -f "$tools/op_names.awk" op_list.h case.c >found; }
+printf 'const char *text = "Gather";\n{"Other", 1},\n    {RONDO__OP_Gather, "Gather"},\nstrcmp(value->name, name);\n' >case.c
+names
+expect "no names of ops" ""
+printf 'static const row rows[] = {{"Scaler", 1}, {"Abs", 2}};\n' >case.c
+names
+expect "a table of ops" 'case.c:1: a table keyed by the name of an op'
+printf 'if (strncmp(node->op.def->name, "Scatter", 7) == 0) {\n' >case.c
+names
+expect "the prefix of a name" 'case.c:1: compares the name of an op'
+
 suite() { awk -f "$tools/suite_includes.awk" case.c >found; }
 printf '#include <cmocka.h>\n#include "suite.h"\n#include "rondo/graph.h"\n#include "support/peek.h"\n' >case.c
 suite

@@ -411,6 +411,8 @@ static void close_scene(void) {
                                          O(PLAIN(rondo_dlpack_type)), 0, P(&s.out.versioned)))  \
     V(rondo_dtype_get_bytes, (E(0)))                                                            \
     V(rondo_dtype_get_name, (E(0)))                                                             \
+    V(rondo_narrow_from_float, (E(0), 1.0f))                                                    \
+    V(rondo_narrow_to_float, (E(0), 1))                                                         \
     V(rondo_shape_get_count, (P(&four)))                                                        \
     V(rondo_shape_is_equal, (P(&four), P(&four)))                                               \
     V(rondo_shape_format, (P(&four), P(text), SIZE_OF_TEXT))                                    \

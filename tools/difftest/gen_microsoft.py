@@ -3,7 +3,6 @@
 """Ops of com.microsoft, which ONNX Runtime's optimiser and quantiser write; it is their only oracle."""
 import numpy as np
 
-from draw import Invalid
 from gen_matrix import scale_array
 from gen_window import Window, channels
 from registry import generates
@@ -224,11 +223,6 @@ def qlinear_global_pool(draw, op, schema):
     inputs = [draw.feed(draw.array(dtype, shape), False), scale(draw), zero(draw, dtype, 1.0), scale(draw),
               zero(draw, dtype, 1.0)]
     return ms(draw, op, inputs, channels_last=draw.whole(0, 1))
-
-
-@generates("QLinearReduceMean", domain=MS)
-def qlinear_reduce_mean(draw, op, schema):
-    raise Invalid  # no processor kernel there
 
 
 @generates("QLinearWhere", domain=MS)

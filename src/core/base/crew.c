@@ -1,22 +1,15 @@
 // base/crew.c — see crew.h.
-//
-// A piece of work is open for threads that wake while it lasts: each that joins is counted, takes
-// range after range, and is counted off. The caller takes ranges, too; when none is left it closes
-// the piece, so that who wakes late finds nothing, and waits until nobody is counted any more.
 // SPDX-License-Identifier: Apache-2.0
 #include "base/crew.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/log/logging.h"
-#include "base/memory.h"
-#include "base/thread.h"
 #include "base/thread_count.h"
+#include "base/workers.h"
 
 enum {
     THREADS_MAX = 16,  // with the caller; memory is not read faster by more
@@ -24,102 +17,26 @@ enum {
     SHARED_BYTES_MIN = 1 << 20,  // less is done before the others are awake
 };
 
-typedef struct crew {
-    pthread_mutex_t lock;
-    pthread_cond_t has_work;  // a piece was opened, or the crew is to end
-    pthread_cond_t is_idle;   // nobody is counted
-    uint64_t number;          // of the latest piece; guarded by lock
-    bool is_open;             // guarded by lock
-    bool is_ending;           // guarded by lock
-    size_t joined_count;      // guarded by lock
-    // The latest piece; constant while it is open or somebody is counted, but for `next`.
-    void (*work)(void *data, size_t first, size_t last);
-    void *data;
-    size_t count, range;
-    atomic_size_t next;  // the first item that nobody has taken
-    size_t thread_count;
-    pthread_t threads[THREADS_MAX - 1];
-} crew;
-
 // Of this thread.
 static _Thread_local struct {
     size_t depth;  // of scopes
     bool was_tried;
-    crew *crew;
+    rondo__workers_place crew;
 } scope;
 
-static void take_ranges(crew *c) {
-    for (;;) {
-        const size_t first = atomic_fetch_add(&c->next, c->range);
-        if (first >= c->count) {
-            return;
-        }
-        c->work(c->data, first, c->count - first < c->range ? c->count : first + c->range);
-    }
-}
-
-static void *serve(void *data) {
-    crew *c = data;
-    uint64_t seen = 0;
-    pthread_mutex_lock(&c->lock);
-    while (!c->is_ending) {
-        if (!c->is_open || c->number == seen) {
-            (void)pthread_cond_wait(&c->has_work, &c->lock);
-            continue;
-        }
-        seen = c->number;
-        c->joined_count += 1;
-        pthread_mutex_unlock(&c->lock);
-        take_ranges(c);
-        pthread_mutex_lock(&c->lock);
-        c->joined_count -= 1;
-        if (c->joined_count == 0) {
-            (void)pthread_cond_signal(&c->is_idle);
-        }
-    }
-    pthread_mutex_unlock(&c->lock);
-    return NULL;
-}
-
-// ---- scopes -----------------------------------------------------------------------------------
-
 // Where there is no memory or no thread for it, there is no crew, and that is no failure.
-static crew *make_crew(void) {
+static rondo__workers_place make_crew(void) {
     const int32_t limit = rondo__host_get_thread_count();
-    const size_t most = limit < THREADS_MAX ? (size_t)limit : THREADS_MAX;
+    const int32_t most = limit < THREADS_MAX ? limit : THREADS_MAX;
     if (most < 2) {
-        return NULL;
+        return (rondo__workers_place){0};
     }
     rondo_error saved;
     rondo__error_save(&saved);
-    crew *made = rondo__calloc(1, sizeof *made);
-    if (made != NULL) {
-        (void)pthread_mutex_init(&made->lock, NULL);
-        (void)pthread_cond_init(&made->has_work, NULL);
-        (void)pthread_cond_init(&made->is_idle, NULL);
-        while (made->thread_count + 1 < most &&
-               rondo__thread_start("rondo-crew", serve, made, &made->threads[made->thread_count]) ==
-                   RONDO_STATUS_OK) {
-            made->thread_count += 1;
-        }
-        RONDO_LOG_DEBUG_F("a crew of %zu threads", made->thread_count + 1);
-    }
+    rondo__workers *workers = rondo__workers_create(most, false);
     rondo__error_restore(&saved);
-    return made;
-}
-
-static void destroy_crew(crew *c) {
-    pthread_mutex_lock(&c->lock);
-    c->is_ending = true;
-    (void)pthread_cond_broadcast(&c->has_work);
-    pthread_mutex_unlock(&c->lock);
-    for (size_t i = 0; i < c->thread_count; ++i) {
-        (void)pthread_join(c->threads[i], NULL);
-    }
-    (void)pthread_cond_destroy(&c->has_work);
-    (void)pthread_cond_destroy(&c->is_idle);
-    (void)pthread_mutex_destroy(&c->lock);
-    rondo__free(c);
+    RONDO_LOG_DEBUG_F("a crew of %d threads", workers != NULL ? (int)most : 1);
+    return (rondo__workers_place){workers, most};
 }
 
 void rondo__crew_enter(void) {
@@ -131,34 +48,21 @@ void rondo__crew_leave(void) {
     if (scope.depth > 0) {
         return;
     }
-    if (scope.crew != NULL) {
-        destroy_crew(scope.crew);
-    }
-    scope.crew = NULL;
+    rondo__workers_release(scope.crew.workers);
+    scope.crew.workers = NULL;
     scope.was_tried = false;
 }
 
 // ---- work -------------------------------------------------------------------------------------
 
-static void share(crew *c, size_t count, size_t range,
-                  void (*work)(void *data, size_t first, size_t last), void *data) {
-    pthread_mutex_lock(&c->lock);
-    c->work = work;
-    c->data = data;
-    c->count = count;
-    c->range = range;
-    atomic_store(&c->next, 0);
-    c->number += 1;
-    c->is_open = true;
-    (void)pthread_cond_broadcast(&c->has_work);
-    pthread_mutex_unlock(&c->lock);
-    take_ranges(c);
-    pthread_mutex_lock(&c->lock);
-    c->is_open = false;
-    while (c->joined_count > 0) {
-        (void)pthread_cond_wait(&c->is_idle, &c->lock);
-    }
-    pthread_mutex_unlock(&c->lock);
+typedef struct piece {
+    void (*work)(void *data, size_t first, size_t last);
+    void *data;
+} piece;
+
+static void do_items(void *data, int64_t first, int64_t end) {
+    const piece *p = data;
+    p->work(p->data, (size_t)first, (size_t)end);
 }
 
 void rondo__crew_run(size_t count, size_t item_bytes,
@@ -169,8 +73,11 @@ void rondo__crew_run(size_t count, size_t item_bytes,
         scope.was_tried = true;
         scope.crew = make_crew();
     }
-    if (is_large && scope.crew != NULL) {
-        share(scope.crew, count, range, work, data);
+    if (is_large && scope.crew.workers != NULL) {
+        piece p = {work, data};
+        const rondo__workers_place former = rondo__workers_enter(scope.crew);
+        rondo__workers_loop((int64_t)count, (int64_t)range, do_items, &p);
+        rondo__workers_leave(former);
     } else if (count > 0) {
         work(data, 0, count);
     }

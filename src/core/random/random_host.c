@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "random/random_host.h"
 
-#include "backend/workers.h"
+#include "base/workers.h"
 #include "random/cu/philox.cuh"
 #include "rondo/random.h"
 

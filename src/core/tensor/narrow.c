@@ -19,12 +19,18 @@ typedef struct format {
     bool has_one_zero;  // 0x80 is NaN, its only one: neither it nor 0 has a sign
 } format;
 
+// X(dtype, the members of its format)
+#define FORMAT_MAP(X)                                 \
+    X(F4E2M1, 1, 1, 0x08, 0x07, 0x07, 0x08, false)    \
+    X(F8E4M3FN, 3, 7, 0x80, 0x7e, 0x7f, 0x7f, false)  \
+    X(F8E4M3FNUZ, 3, 8, 0x80, 0x7f, 0x80, 0x80, true) \
+    X(F8E5M2, 2, 15, 0x80, 0x7b, 0x7c, 0x7e, false)   \
+    X(F8E5M2FNUZ, 2, 16, 0x80, 0x7f, 0x80, 0x80, true)
+
 static const format formats[] = {
-    [RONDO_DTYPE_F4E2M1 - RONDO_DTYPE_F4E2M1] = {1, 1, 0x08, 0x07, 0x07, 0x08, false},
-    [RONDO_DTYPE_F8E4M3FN - RONDO_DTYPE_F4E2M1] = {3, 7, 0x80, 0x7e, 0x7f, 0x7f, false},
-    [RONDO_DTYPE_F8E4M3FNUZ - RONDO_DTYPE_F4E2M1] = {3, 8, 0x80, 0x7f, 0x80, 0x80, true},
-    [RONDO_DTYPE_F8E5M2 - RONDO_DTYPE_F4E2M1] = {2, 15, 0x80, 0x7b, 0x7c, 0x7e, false},
-    [RONDO_DTYPE_F8E5M2FNUZ - RONDO_DTYPE_F4E2M1] = {2, 16, 0x80, 0x7f, 0x80, 0x80, true},
+#define FORMAT_ROW(name, ...) [RONDO_DTYPE_##name - RONDO_DTYPE_F4E2M1] = {__VA_ARGS__},
+    FORMAT_MAP(FORMAT_ROW)
+#undef FORMAT_ROW
 };
 
 static const format *find_format(rondo_dtype dtype) {
@@ -98,64 +104,70 @@ float rondo_narrow_to_float(rondo_dtype dtype, uint8_t bits) {
         const int exponent = (int)(magnitude >> f->fraction);
         const unsigned hidden = exponent > 0 ? 1u << f->fraction : 0;
         const unsigned fraction = (magnitude & ((1u << f->fraction) - 1u)) | hidden;
-        value =
-            ldexpf((float)fraction, (exponent > 0 ? exponent : 1) - f->bias - (int)f->fraction);
+        value = ldexpf((float)fraction, (exponent > 0 ? exponent : 1) - f->bias - (int)f->fraction);
     }
     return (bits & f->sign) != 0 ? -value : value;
 }
 
 // ---- from floats ------------------------------------------------------------------------------
 
+static uint32_t get_bits(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+// For exponents of normal numbers.
+static float get_power(int exponent) {
+    const uint32_t bits = (uint32_t)(exponent + 127) << 23;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
 // The power of two in F8E8M0 that |value| becomes.
 static uint8_t encode_power(float value, const rondo__narrow_rule *rule) {
     enum { LARGEST = 0xfe, NO_NUMBER = 0xff };
-    const float magnitude = fabsf(value);
+    uint32_t bits = get_bits(value) & UINT32_C(0x7fffffff);
+    int code = -1;
     if (isnan(value)) {
         return NO_NUMBER;
     }
-    int exponent = -200;
-    if (isinf(value)) {
-        exponent = 200;
-    } else if (magnitude > 0.0f) {
-        const float fraction = 2.0f * frexpf(magnitude, &exponent);  // in [1, 2)
-        exponent -= 1;
-        exponent += (rule->rounding == RONDO__NARROW_UP && fraction > 1.0f) ||
-                    (rule->rounding == RONDO__NARROW_NEAREST && fraction >= 1.5f);
+    if (bits > 0) {
+        code = (int)(bits >> 23);
+        if (code == 0) {  // not normal: shifted until it looks as if it were
+            code = 1;
+            for (; bits < UINT32_C(0x00800000); bits <<= 1) {
+                --code;
+            }
+        }
+        const uint32_t fraction = bits & UINT32_C(0x007fffff);
+        code += (rule->rounding == RONDO__NARROW_UP && fraction > 0) ||
+                (rule->rounding == RONDO__NARROW_NEAREST && fraction >= UINT32_C(0x00400000));
     }
-    if (exponent < -127) {
-        return rule->is_unbounded ? NO_NUMBER : 0;
+    if (code < 0 || code > LARGEST) {
+        return rule->is_unbounded ? NO_NUMBER : code < 0 ? 0 : LARGEST;
     }
-    if (exponent > 127) {
-        return rule->is_unbounded ? NO_NUMBER : LARGEST;
-    }
-    return (uint8_t)(exponent + 127);
+    return (uint8_t)code;
 }
 
-static uint8_t add_sign(const format *f, uint8_t magnitude, uint8_t sign) {
-    return (magnitude & f->sign) != 0 ? magnitude : (uint8_t)(magnitude | sign);
-}
-
-static uint8_t encode_float(const format *f, float value, bool is_unbounded) {
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    const uint8_t sign = (bits >> 31) != 0 ? f->sign : 0;
-    if (isnan(value)) {
-        return add_sign(f, f->nan, sign);
-    }
-    // In units of the last place that the result has: whole numbers, rounded to even ties.
-    uint32_t magnitude = f->largest + 1u;
-    if (!isinf(value)) {
-        int exponent;
-        (void)frexpf(value, &exponent);
-        const int least = 1 - f->bias;
-        exponent = value == 0.0f || exponent - 1 < least ? least : exponent - 1;
-        const float units = rintf(ldexpf(fabsf(value), (int)f->fraction - exponent));
-        magnitude = ((uint32_t)(exponent - least) << f->fraction) + (uint32_t)units;
-    }
-    if (magnitude > f->largest) {
-        return add_sign(f, is_unbounded ? f->beyond : f->largest, sign);
-    }
-    return magnitude == 0 && f->has_one_zero ? 0 : (uint8_t)(magnitude | sign);
+// In units of the last place that the result has it is a whole number below 32, rounded to even
+// ties by adding a number whose last place is 1 and taking it away again. Infinity is beyond all.
+static inline uint8_t encode_float(format f, float value, bool is_unbounded) {
+    const uint32_t bits = get_bits(value);
+    const uint32_t sign = (bits >> 31) != 0 ? f.sign : 0;
+    const int least = 1 - f.bias;
+    int exponent = (int)(bits >> 23 & 0xff) - 127;
+    exponent = exponent < least ? least : exponent;
+    const float scaled = fabsf(value) * get_power((int)f.fraction - exponent);
+    const float units = (scaled + 0x1.8p23f) - 0x1.8p23f;
+    const uint32_t whole = units < 32.0f ? (uint32_t)(int32_t)units : 32;
+    uint32_t magnitude = ((uint32_t)(exponent - least) << f.fraction) + whole;
+    const bool is_beyond = magnitude > f.largest;
+    magnitude = !is_beyond ? magnitude : is_unbounded ? f.beyond : f.largest;
+    magnitude = isnan(value) ? f.nan : magnitude;
+    const bool has_sign = (magnitude & f.sign) == 0 && !(f.has_one_zero && magnitude == 0);
+    return (uint8_t)(has_sign ? magnitude | sign : magnitude);
 }
 
 // Towards zero; beyond 64 bits the nearest limit, NaN to 0, as for the wider integers.
@@ -175,8 +187,29 @@ uint8_t rondo__narrow_encode(rondo_dtype dtype, float value, const rondo__narrow
     const format *f = find_format(dtype);
     rule = rule != NULL ? rule : &usual;
     return dtype == RONDO_DTYPE_F8E8M0 ? encode_power(value, rule)
-           : f != NULL                 ? encode_float(f, value, rule->is_unbounded)
+           : f != NULL                 ? encode_float(*f, value, rule->is_unbounded)
                                        : encode_integer(dtype, value);
+}
+
+void rondo__narrow_encode_array(rondo_dtype dtype, const float *values, uint8_t *elements,
+                                size_t count, const rondo__narrow_rule *rule) {
+    const bool is_unbounded = rule != NULL && rule->is_unbounded;
+    switch (dtype) {
+// Each format's numbers are known to its loop.
+#define ENCODE_CASE(name, ...)                                                          \
+    case RONDO_DTYPE_##name:                                                            \
+        for (size_t i = 0; i < count; ++i) {                                            \
+            elements[i] = encode_float((format){__VA_ARGS__}, values[i], is_unbounded); \
+        }                                                                               \
+        return;
+        FORMAT_MAP(ENCODE_CASE)
+#undef ENCODE_CASE
+        default:
+            for (size_t i = 0; i < count; ++i) {
+                elements[i] = rondo__narrow_encode(dtype, values[i], rule);
+            }
+            return;
+    }
 }
 
 uint8_t rondo_narrow_from_float(rondo_dtype dtype, float value) {

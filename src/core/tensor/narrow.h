@@ -36,6 +36,9 @@ typedef struct rondo__narrow_rule {
 
 // The element for a float; of integers the low bits. `rule` NULL: zeros.
 uint8_t rondo__narrow_encode(rondo_dtype dtype, float value, const rondo__narrow_rule *rule);
+// The same for floats one behind the other.
+void rondo__narrow_encode_array(rondo_dtype dtype, const float *values, uint8_t *elements,
+                                size_t count, const rondo__narrow_rule *rule);
 // An integer's element, sign extended.
 int32_t rondo__narrow_get_int(rondo_dtype dtype, uint8_t bits);
 

@@ -19,8 +19,8 @@
 #include "base/budget.h"
 #include "onnx.pb-c.h"
 #include "onnx/missing.h"
-#include "onnx/namemap.h"
 #include "onnx/tensors.h"
+#include "program/names.h"
 #include "program/program.h"
 
 typedef struct rondo__importer {

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "onnx/namemap.h"
+#include "program/names.h"
 #include "rondo/status.h"
 
 typedef struct rondo__missing_entry {

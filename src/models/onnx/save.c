@@ -13,9 +13,9 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "onnx.pb-c.h"
-#include "onnx/namemap.h"
 #include "onnx/tensors.h"
 #include "program/edit.h"
+#include "program/names.h"
 #include "program/place_mark.h"
 #include "program/program.h"
 #include "rondo/onnx.h"
@@ -23,7 +23,7 @@
 #include "tensor/elements.h"
 #include "tensor/narrow.h"
 
-enum { IR_VERSION = 8 };
+enum { IR_VERSION = 8 };  // at least; newer where an element type is
 
 typedef struct writer {
     void **blocks;
@@ -119,6 +119,21 @@ static rondo_status write_strings(writer *w, const rondo_tensor *tensor, Onnx__T
     return RONDO_STATUS_OK;
 }
 
+// ONNX's number of the type; the file gets the IR version that brought it.
+static int32_t use_type(writer *w, rondo_dtype dtype) {
+    static const uint8_t versions[] = {
+        [RONDO_DTYPE_F8E4M3FN] = 9,   [RONDO_DTYPE_F8E4M3FNUZ] = 9, [RONDO_DTYPE_F8E5M2] = 9,
+        [RONDO_DTYPE_F8E5M2FNUZ] = 9, [RONDO_DTYPE_I4] = 10,        [RONDO_DTYPE_U4] = 10,
+        [RONDO_DTYPE_F4E2M1] = 11,    [RONDO_DTYPE_F8E8M0] = 12,    [RONDO_DTYPE_I2] = 13,
+        [RONDO_DTYPE_U2] = 13,
+    };
+    const bool is_listed = dtype >= 0 && (size_t)dtype < sizeof versions;
+    if (is_listed && versions[dtype] > w->model->ir_version) {
+        w->model->ir_version = versions[dtype];
+    }
+    return rondo__onnx_from_dtype(dtype);
+}
+
 static rondo_status write_tensor(writer *w, const rondo_tensor *tensor, char *name,
                                  Onnx__TensorProto **out_proto) {
     Onnx__TensorProto *proto = NULL;
@@ -127,7 +142,7 @@ static rondo_status write_tensor(writer *w, const rondo_tensor *tensor, char *na
     onnx__tensor_proto__init(proto);
     proto->name = name;
     proto->has_data_type = true;
-    proto->data_type = rondo__onnx_from_dtype(tensor->dtype);
+    proto->data_type = use_type(w, tensor->dtype);
     proto->n_dims = (size_t)tensor->shape.rank;
     proto->dims = unconst(tensor->shape.extent);
     if (tensor->dtype == RONDO_DTYPE_STRING) {
@@ -185,7 +200,7 @@ static rondo_status write_tensor_type(writer *w, rondo_dtype dtype, Onnx__Tensor
     type->value_case = ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
     onnx__type_proto__tensor__init(type->tensor_type);
     type->tensor_type->has_elem_type = true;
-    type->tensor_type->elem_type = rondo__onnx_from_dtype(dtype);
+    type->tensor_type->elem_type = use_type(w, dtype);
     type->tensor_type->shape = shape;
     return RONDO_STATUS_OK;
 }

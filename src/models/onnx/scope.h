@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "onnx.pb-c.h"
-#include "onnx/namemap.h"
+#include "program/names.h"
 #include "program/program.h"
 #include "rondo/status.h"
 

@@ -4,8 +4,8 @@
 #define RONDO_ONNX_TENSORS_H
 
 #include "onnx.pb-c.h"
-#include "onnx/namemap.h"
 #include "onnx/source.h"
+#include "program/names.h"
 #include "rondo/status.h"
 #include "rondo/tensor.h"
 

@@ -23,8 +23,8 @@
     X(11, F64, "double", "")                                                                \
     X(12, U32, "uint32", "")                                                                \
     X(13, U64, "uint64", "")                                                                \
-    X(14, C64, "complex64", "")                                                             \
-    X(15, C128, "complex128", "")                                                           \
+    X(14, C64, "complex64", ": use two floats, real and imaginary, on a last axis of 2")    \
+    X(15, C128, "complex128", ": use two doubles, real and imaginary, on a last axis of 2") \
     X(16, BF16, "bfloat16", "")                                                             \
     X(17, F8E4M3FN, "float8e4m3fn", "")                                                     \
     X(18, F8E4M3FNUZ, "float8e4m3fnuz", "")                                                 \

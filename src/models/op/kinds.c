@@ -19,6 +19,12 @@ static uint32_t get_inputs(const rondo__op_def *def, rondo_dtype dtype) {
                                            : def->moved;
 }
 
+// Whether an op may give this type, narrow or complex, when it takes none. What calculates with
+// narrow numbers makes no complex ones.
+static bool may_make(const rondo__op_def *def, rondo_dtype dtype) {
+    return def->makes_narrow && (rondo__dtype_is_narrow(dtype) || def->narrow == 0);
+}
+
 // Numbers that C calculates with, and f16 and bf16, which become such.
 static bool is_usual(rondo_dtype dtype) {
     return dtype >= RONDO_DTYPE_NONE && dtype < RONDO_DTYPE_STRING;
@@ -55,7 +61,7 @@ rondo_status rondo__infer_check_made_kinds(const rondo__infer *infer) {
         }
         const bool is_text = dtype == RONDO_DTYPE_STRING;
         if (is_text ? def->strings == 0 && !def->makes_strings
-                    : def->moved == 0 && !def->makes_narrow) {
+                    : def->moved == 0 && !may_make(def, dtype)) {
             char detail[64];
             (void)snprintf(detail, sizeof detail, "an output of %s",
                            is_text ? "strings" : rondo_dtype_get_name(dtype));

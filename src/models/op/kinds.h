@@ -16,8 +16,8 @@
 // Errors:    UNSUPPORTED (the input and its type).
 // Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__infer_check_kinds(const rondo__infer *infer);
-// Refuses outputs of strings, narrow and complex numbers that the op's row does not have: a number in
-// an attribute must not turn an op that knows nothing of them into one that makes them.
+// Refuses outputs of strings, narrow and complex numbers that the op's row does not have: a number
+// in an attribute must not turn an op that knows nothing of them into one that makes them.
 //
 // Errors:    UNSUPPORTED.
 // Threads:   safe.

@@ -2,8 +2,8 @@
 // two functions (shape inference and the plain C reference).
 //
 // To add an op: write `infer` and `compute` in the file of its family, give the family's table
-// (rondo__op_table_*) a row that says all there is to say of the op, name it in op_list.h, and add a
-// case to the tests. The rest of the library knows ops by their identity, never by their name.
+// (rondo__op_table_*) a row that says all there is to say of the op, name it in op_list.h, and add
+// a case to the tests. The rest of the library knows ops by identity, never by name.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_OP_OP_H
 #define RONDO_OP_OP_H
@@ -252,8 +252,8 @@ enum { RONDO__INPUT_0 = 1, RONDO__INPUT_1 = 2, RONDO__INPUT_2 = 4 };
 struct rondo__bounding;
 struct rondo__op_bound;
 
-// One row: what there is to say of an op in a range of versions. Rows of one op say the same but for
-// what its versions change.
+// One row: what there is to say of an op in a range of versions. The columns behind `check` are the
+// same in all rows of an op; a row names those where the op differs from most.
 struct rondo__op_def {
     rondo__op_id id;
     const char *domain;  // "" for ai.onnx; "ai.onnx.ml", "com.microsoft"; "rondo" for internal ops
@@ -276,16 +276,15 @@ struct rondo__op_def {
     rondo_status (*check)(const rondo__op *op);
     // Extents of the result depend on data, whatever is known, and this bounds them; see bounds.h.
     bool (*bound)(const struct rondo__bounding *bounding, struct rondo__op_bound *out_bound);
-    bool is_fallible;    // its data may be what the op does not allow: an index, a divisor
-    bool makes_strings;  // may give strings when it takes none
-    uint32_t strings;    // inputs that may hold strings
-    bool makes_narrow;   // may give narrow or complex numbers when it takes none
-    uint32_t nested;     // inputs that may be sequences or optionals
-    uint32_t moved;      // inputs that may be narrow or complex: their bytes are moved
-    uint32_t narrow;     // inputs that may be narrow: their numbers count
-    uint32_t
-        wide_inputs;  // inputs that keep f32 in f16 nodes: ONNX fixes them, or kernels read f32
-    uint8_t weights;  // (not 0) the input whose elements meet those of input 0 more than once each
+    bool is_fallible;       // its data may be what the op does not allow: an index, a divisor
+    bool makes_strings;     // may give strings when it takes none
+    bool makes_narrow;      // may give narrow or complex numbers when it takes none
+    uint32_t strings;       // inputs that may hold strings
+    uint32_t nested;        // inputs that may be sequences or optionals
+    uint32_t moved;         // inputs that may be narrow or complex: their bytes are moved
+    uint32_t narrow;        // inputs that may be narrow: their numbers count
+    uint32_t wide_inputs;   // keep f32 in f16 nodes: ONNX fixes them, or kernels read f32
+    uint8_t weights;        // input whose elements meet those of input 0 more than once; 0: none
     rondo__half_rule half;  // in half precision
 };
 

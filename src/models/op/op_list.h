@@ -1,7 +1,7 @@
 // op/op_list.h — every op by its domain: the identities by which the rest of the library knows ops.
 //
-// X(domain, name) makes RONDO__<domain>_<name>: RONDO__OP_Conv is Conv of ONNX, RONDO__FUSED_Conv the
-// one that passes make. All entries of one op, whatever their versions, have one identity.
+// X(domain, name) makes RONDO__<domain>_<name>: RONDO__OP_Conv is Conv of ONNX, RONDO__FUSED_Conv
+// the one that passes make. All rows of one op, whatever their versions, have one identity.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_OP_OP_LIST_H
 #define RONDO_OP_OP_LIST_H

@@ -217,16 +217,27 @@ static float to_odd_I64(int64_t x) {
     case RONDO_DTYPE_##name:      \
         CONVERT_LOOP(type, x[i])
 
+enum { CHUNK = 256 };  // elements that are converted by way of another type at once
+
 // Narrow floats come from f32 that is rounded to odd, and narrow integers are the low bits.
-#define DEFINE_CONVERT_NARROW(name, type, whole)                                                \
-    static void narrow_##name(const type *x, rondo_dtype to, uint8_t *y, size_t count,          \
-                              const rondo__narrow_rule *rule) {                                 \
-        const uint64_t mask = (UINT64_C(1) << rondo__narrow_get_bits(to)) - 1;                  \
-        const bool is_integer = rondo__dtype_is_narrow_integer(to);                             \
-        for (size_t i = 0; i < count; ++i) {                                                    \
-            y[i] = is_integer ? (uint8_t)((uint64_t)(whole) & mask)                             \
-                              : rondo__narrow_encode(to, to_odd_##name(x[i]), rule);            \
-        }                                                                                       \
+#define DEFINE_CONVERT_NARROW(name, type, whole)                                       \
+    static void narrow_##name(const type *x, rondo_dtype to, uint8_t *y, size_t count, \
+                              const rondo__narrow_rule *rule) {                        \
+        const uint64_t mask = (UINT64_C(1) << rondo__narrow_get_bits(to)) - 1;         \
+        float odd[CHUNK];                                                              \
+        if (rondo__dtype_is_narrow_integer(to)) {                                      \
+            for (size_t i = 0; i < count; ++i) {                                       \
+                y[i] = (uint8_t)((uint64_t)(whole) & mask);                            \
+            }                                                                          \
+            return;                                                                    \
+        }                                                                              \
+        for (size_t done = 0; done < count; done += CHUNK) {                           \
+            const size_t now = count - done < CHUNK ? count - done : CHUNK;            \
+            for (size_t i = 0; i < now; ++i) {                                         \
+                odd[i] = to_odd_##name(x[done + i]);                                   \
+            }                                                                          \
+            rondo__narrow_encode_array(to, odd, y + done, now, rule);                  \
+        }                                                                              \
     }
 #define DEFINE_NARROW_FLOAT(name, type) \
     DEFINE_CONVERT_NARROW(name, type, float_to_i64((double)x[i]))
@@ -234,70 +245,73 @@ static float to_odd_I64(int64_t x) {
 RONDO_OP_FLOAT_MAP(DEFINE_NARROW_FLOAT)
 RONDO_OP_INTEGER_MAP(DEFINE_NARROW_INTEGER)
 
-#define DEFINE_CONVERT_FLOAT(name, type)                                                         \
-    static void convert_##name(const type *x, rondo_dtype to, void *destination, size_t count,   \
-                               const rondo__narrow_rule *rule) {                                 \
-        switch (to) {                                                                            \
-            TO_INTEGER_CASE(I8, int8_t)                                                          \
-            TO_INTEGER_CASE(I16, int16_t)                                                        \
-            TO_INTEGER_CASE(I32, int32_t)                                                        \
-            TO_INTEGER_CASE(I64, int64_t)                                                        \
-            TO_INTEGER_CASE(U8, uint8_t)                                                         \
-            TO_INTEGER_CASE(U16, uint16_t)                                                       \
-            TO_INTEGER_CASE(U32, uint32_t)                                                       \
-            case RONDO_DTYPE_U64:                                                                \
-                CONVERT_LOOP(uint64_t, float_to_u64((double)x[i]))                               \
-                TO_PLAIN_CASE(F32, float)                                                        \
-                TO_PLAIN_CASE(F64, double)                                                       \
-            case RONDO_DTYPE_F16:                                                                \
-                CONVERT_LOOP(uint16_t, rondo_f16_from_float(to_odd_##name(x[i])))                \
-            case RONDO_DTYPE_BF16:                                                               \
-                CONVERT_LOOP(uint16_t, rondo__bfloat_from_float(to_odd_##name(x[i])))            \
-            case RONDO_DTYPE_BOOL:                                                               \
-                CONVERT_LOOP(uint8_t, !(x[i] == 0))                                              \
-            default:                                                                             \
-                if (rondo__dtype_is_narrow(to)) {                                                \
-                    narrow_##name(x, to, destination, count, rule);                              \
-                }                                                                                \
-                return;                                                                          \
-        }                                                                                        \
+#define DEFINE_CONVERT_FLOAT(name, type)                                                       \
+    static void convert_##name(const type *x, rondo_dtype to, void *destination, size_t count, \
+                               const rondo__narrow_rule *rule) {                               \
+        switch (to) {                                                                          \
+            TO_INTEGER_CASE(I8, int8_t)                                                        \
+            TO_INTEGER_CASE(I16, int16_t)                                                      \
+            TO_INTEGER_CASE(I32, int32_t)                                                      \
+            TO_INTEGER_CASE(I64, int64_t)                                                      \
+            TO_INTEGER_CASE(U8, uint8_t)                                                       \
+            TO_INTEGER_CASE(U16, uint16_t)                                                     \
+            TO_INTEGER_CASE(U32, uint32_t)                                                     \
+            case RONDO_DTYPE_U64:                                                              \
+                CONVERT_LOOP(uint64_t, float_to_u64((double)x[i]))                             \
+                TO_PLAIN_CASE(F32, float)                                                      \
+                TO_PLAIN_CASE(F64, double)                                                     \
+            case RONDO_DTYPE_F16:                                                              \
+                CONVERT_LOOP(uint16_t, rondo_f16_from_float(to_odd_##name(x[i])))              \
+            case RONDO_DTYPE_BF16:                                                             \
+                CONVERT_LOOP(uint16_t, rondo__bfloat_from_float(to_odd_##name(x[i])))          \
+            case RONDO_DTYPE_BOOL:                                                             \
+                CONVERT_LOOP(uint8_t, !(x[i] == 0))                                            \
+            default:                                                                           \
+                if (rondo__dtype_is_narrow(to)) {                                              \
+                    narrow_##name(x, to, destination, count, rule);                            \
+                }                                                                              \
+                return;                                                                        \
+        }                                                                                      \
     }
 RONDO_OP_FLOAT_MAP(DEFINE_CONVERT_FLOAT)
 
-#define DEFINE_CONVERT_INTEGER(name, type)                                                       \
-    static void convert_##name(const type *x, rondo_dtype to, void *destination, size_t count,   \
-                               const rondo__narrow_rule *rule) {                                 \
-        switch (to) {                                                                            \
-            TO_PLAIN_CASE(F32, float)                                                            \
-            TO_PLAIN_CASE(F64, double)                                                           \
-            TO_PLAIN_CASE(I8, int8_t)                                                            \
-            TO_PLAIN_CASE(I16, int16_t)                                                          \
-            TO_PLAIN_CASE(I32, int32_t)                                                          \
-            TO_PLAIN_CASE(I64, int64_t)                                                          \
-            TO_PLAIN_CASE(U8, uint8_t)                                                           \
-            TO_PLAIN_CASE(U16, uint16_t)                                                         \
-            TO_PLAIN_CASE(U32, uint32_t)                                                         \
-            TO_PLAIN_CASE(U64, uint64_t)                                                         \
-            case RONDO_DTYPE_F16:                                                                \
-                CONVERT_LOOP(uint16_t, rondo_f16_from_float(to_odd_##name(x[i])))                \
-            case RONDO_DTYPE_BF16:                                                               \
-                CONVERT_LOOP(uint16_t, rondo__bfloat_from_float(to_odd_##name(x[i])))            \
-            case RONDO_DTYPE_BOOL:                                                               \
-                CONVERT_LOOP(uint8_t, x[i] != 0)                                                 \
-            default:                                                                             \
-                if (rondo__dtype_is_narrow(to)) {                                                \
-                    narrow_##name(x, to, destination, count, rule);                              \
-                }                                                                                \
-                return;                                                                          \
-        }                                                                                        \
+#define DEFINE_CONVERT_INTEGER(name, type)                                                     \
+    static void convert_##name(const type *x, rondo_dtype to, void *destination, size_t count, \
+                               const rondo__narrow_rule *rule) {                               \
+        switch (to) {                                                                          \
+            TO_PLAIN_CASE(F32, float)                                                          \
+            TO_PLAIN_CASE(F64, double)                                                         \
+            TO_PLAIN_CASE(I8, int8_t)                                                          \
+            TO_PLAIN_CASE(I16, int16_t)                                                        \
+            TO_PLAIN_CASE(I32, int32_t)                                                        \
+            TO_PLAIN_CASE(I64, int64_t)                                                        \
+            TO_PLAIN_CASE(U8, uint8_t)                                                         \
+            TO_PLAIN_CASE(U16, uint16_t)                                                       \
+            TO_PLAIN_CASE(U32, uint32_t)                                                       \
+            TO_PLAIN_CASE(U64, uint64_t)                                                       \
+            case RONDO_DTYPE_F16:                                                              \
+                CONVERT_LOOP(uint16_t, rondo_f16_from_float(to_odd_##name(x[i])))              \
+            case RONDO_DTYPE_BF16:                                                             \
+                CONVERT_LOOP(uint16_t, rondo__bfloat_from_float(to_odd_##name(x[i])))          \
+            case RONDO_DTYPE_BOOL:                                                             \
+                CONVERT_LOOP(uint8_t, x[i] != 0)                                               \
+            default:                                                                           \
+                if (rondo__dtype_is_narrow(to)) {                                              \
+                    narrow_##name(x, to, destination, count, rule);                            \
+                }                                                                              \
+                return;                                                                        \
+        }                                                                                      \
     }
 RONDO_OP_INTEGER_MAP(DEFINE_CONVERT_INTEGER)
 
 // Through f32, a few elements at a time.
 static void convert_half(rondo_dtype from, const uint16_t *x, rondo_dtype to, uint8_t *destination,
                          size_t count, const rondo__narrow_rule *rule) {
-    enum { CHUNK = 256 };
     float wide[CHUNK];
+    if (to == RONDO_DTYPE_F32) {
+        rondo__half_to_float_array(from, x, (float *)(void *)destination, count);
+        return;
+    }
     for (size_t done = 0; done < count; done += CHUNK) {
         size_t now = count - done < CHUNK ? count - done : CHUNK;
         rondo__half_to_float_array(from, x + done, wide, now);
@@ -307,7 +321,6 @@ static void convert_half(rondo_dtype from, const uint16_t *x, rondo_dtype to, ui
 
 static void convert_bool(const uint8_t *x, rondo_dtype to, uint8_t *destination, size_t count,
                          const rondo__narrow_rule *rule) {
-    enum { CHUNK = 256 };
     uint8_t clean[CHUNK];
     for (size_t done = 0; done < count; done += CHUNK) {
         size_t now = count - done < CHUNK ? count - done : CHUNK;
@@ -321,14 +334,17 @@ static void convert_bool(const uint8_t *x, rondo_dtype to, uint8_t *destination,
 // Through f32, in which every narrow element is exact.
 static void convert_narrow(rondo_dtype from, const uint8_t *x, rondo_dtype to, uint8_t *destination,
                            size_t count, const rondo__narrow_rule *rule) {
-    enum { CHUNK = 256, CODES = 256 };
+    enum { CODES = 256 };
     float table[CODES];
     float wide[CHUNK];
     const size_t codes = (size_t)1 << rondo__narrow_get_bits(from);
     for (size_t i = 0; i < codes; ++i) {
         table[i] = rondo_narrow_to_float(from, (uint8_t)i);
     }
-    for (size_t done = 0; done < count; done += CHUNK) {
+    for (size_t i = 0; to == RONDO_DTYPE_F32 && i < count; ++i) {
+        ((float *)(void *)destination)[i] = table[x[i] & (codes - 1)];
+    }
+    for (size_t done = 0; to != RONDO_DTYPE_F32 && done < count; done += CHUNK) {
         size_t now = count - done < CHUNK ? count - done : CHUNK;
         for (size_t i = 0; i < now; ++i) {
             wide[i] = table[x[done + i] & (codes - 1)];
@@ -344,6 +360,10 @@ void rondo__convert_elements_by(rondo_dtype from, const void *source, rondo_dtyp
     }
     if (from == to && from != RONDO_DTYPE_BOOL) {
         memcpy(destination, source, count * rondo_dtype_get_bytes(from));
+        return;
+    }
+    if (from == RONDO_DTYPE_F32 && rondo__is_half(to)) {
+        rondo__half_from_float_array(to, source, destination, count);
         return;
     }
     switch (from) {

@@ -2,12 +2,11 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "program/names.h"
 #include "program/program.h"
 
 static rondo_status clone_values(const rondo_program *source, rondo_program *copy) {
     RETURN_IF_ERROR(RONDO__ARRAY_RESERVE(copy->values, copy->value_capacity, source->value_count));
-    RETURN_IF_ERROR(rondo__names_reserve(copy, source->value_count));
+    RETURN_IF_ERROR(rondo__namemap_reserve(&copy->names, source->value_count));
     for (size_t i = 0; i < source->value_count; ++i) {
         const rondo__value *value = &source->values[i];
         char *name = rondo__strdup(value->name);
@@ -19,7 +18,7 @@ static rondo_status clone_values(const rondo_program *source, rondo_program *cop
         rondo_tensor_share(&value->constant, &copy->values[i].constant);
         rondo_tensor_share(&value->labels, &copy->values[i].labels);
         copy->value_count = i + 1;
-        rondo__names_insert(copy, (int32_t)i);
+        (void)rondo__namemap_put(&copy->names, name, (int32_t)i);
     }
     return RONDO_STATUS_OK;
 }

@@ -5,70 +5,76 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/hash.h"
 #include "base/memory.h"
 
-static size_t hash_name(const rondo_program *program, const char *name) {
-    uint64_t hash = rondo__hash64(program->name_seed, name, strlen(name));
-    hash ^= hash >> 32;
-    hash *= UINT64_C(0x9E3779B97F4A7C15);
-    return (size_t)(hash >> 20);
-}
-
-int32_t rondo__program_find_value(const rondo_program *program, const char *name) {
-    if (program->name_slot_count == 0) {
-        return RONDO__VALUE_NONE;
-    }
-    size_t mask = program->name_slot_count - 1;
-    for (size_t slot = hash_name(program, name) & mask;; slot = (slot + 1) & mask) {
-        int32_t entry = program->name_slots[slot];
-        if (entry == 0) {
-            return RONDO__VALUE_NONE;
-        }
-        if (strcmp(program->values[entry - 1].name, name) == 0) {
-            return entry - 1;
-        }
-    }
-}
-
-void rondo__names_insert(rondo_program *program, int32_t value) {
-    size_t mask = program->name_slot_count - 1;
-    size_t slot = hash_name(program, program->values[value].name) & mask;
-    while (program->name_slots[slot] != 0) {
+// The slot that holds `name`, or the free one where it belongs. There is always a free one.
+static struct rondo__named *find_slot(const rondo__namemap *map, const char *name) {
+    const uint64_t hash = rondo__hash64(map->seed, name, strlen(name));
+    const size_t mask = map->slot_count - 1;
+    size_t slot = (size_t)((hash ^ hash >> 29) * UINT64_C(0x9E3779B97F4A7C15) >> 20) & mask;
+    while (map->slots[slot].name != NULL && strcmp(map->slots[slot].name, name) != 0) {
         slot = (slot + 1) & mask;
     }
-    program->name_slots[slot] = value + 1;
+    return &map->slots[slot];
 }
 
-void rondo__names_rebuild(rondo_program *program) {
-    if (program->name_slot_count == 0) {
-        return;
-    }
-    memset(program->name_slots, 0, program->name_slot_count * sizeof(*program->name_slots));
-    for (size_t i = 0; i < program->value_count; ++i) {
-        rondo__names_insert(program, (int32_t)i);
-    }
-}
-
-rondo_status rondo__names_reserve(rondo_program *program, size_t value_count) {
-    if (value_count * 2 <= program->name_slot_count) {
+rondo_status rondo__namemap_reserve(rondo__namemap *map, size_t count) {
+    if (count * 2 <= map->slot_count) {
         return RONDO_STATUS_OK;
     }
-    size_t slot_count = program->name_slot_count == 0 ? 64 : program->name_slot_count;
-    while (slot_count < value_count * 2) {
-        slot_count *= 2;
+    rondo__namemap grown = {.slot_count = map->slot_count == 0 ? 16 : map->slot_count};
+    while (grown.slot_count < count * 2) {
+        grown.slot_count *= 2;
     }
-    int32_t *slots = rondo__calloc(slot_count, sizeof(*slots));
-    if (slots == NULL) {
+    grown.slots = rondo__calloc(grown.slot_count, sizeof *grown.slots);
+    if (grown.slots == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
-    if (program->name_slot_count == 0) {
-        uint64_t salt[2] = {(uint64_t)(uintptr_t)slots, rondo__clock_now_ns()};
-        program->name_seed = rondo__hash64(RONDO__HASH_SEED, salt, sizeof(salt));
+    const uint64_t salt[2] = {(uint64_t)(uintptr_t)grown.slots, rondo__clock_now_ns()};
+    grown.seed = rondo__hash64(RONDO__HASH_SEED, salt, sizeof salt);
+    for (size_t i = 0; i < map->slot_count; ++i) {
+        if (map->slots[i].name != NULL) {
+            (void)rondo__namemap_put(&grown, map->slots[i].name, map->slots[i].number);
+        }
     }
-    rondo__free(program->name_slots);
-    program->name_slots = slots;
-    program->name_slot_count = slot_count;
-    rondo__names_rebuild(program);
+    rondo__namemap_deinit(map);
+    *map = grown;
     return RONDO_STATUS_OK;
+}
+
+bool rondo__namemap_put(rondo__namemap *map, const char *name, int32_t number) {
+    struct rondo__named *slot = find_slot(map, name);
+    const bool is_new = slot->name == NULL;
+    if (is_new) {
+        *slot = (struct rondo__named){name, number};
+        map->entry_count += 1;
+    }
+    return is_new;
+}
+
+rondo_status rondo__namemap_add(rondo__namemap *map, const char *name, int32_t number,
+                                bool *out_is_new) {
+    *out_is_new = false;
+    RETURN_IF_ERROR(rondo__namemap_reserve(map, map->entry_count + 1));
+    *out_is_new = rondo__namemap_put(map, name, number);
+    return RONDO_STATUS_OK;
+}
+
+int32_t rondo__namemap_find(const rondo__namemap *map, const char *name, int32_t fallback) {
+    const struct rondo__named *slot = map->slot_count > 0 ? find_slot(map, name) : NULL;
+    return slot == NULL || slot->name == NULL ? fallback : slot->number;
+}
+
+void rondo__namemap_clear(rondo__namemap *map) {
+    if (map->slot_count > 0) {
+        memset(map->slots, 0, map->slot_count * sizeof *map->slots);
+    }
+    map->entry_count = 0;
+}
+
+void rondo__namemap_deinit(rondo__namemap *map) {
+    rondo__free(map->slots);
+    *map = (rondo__namemap){0};
 }

@@ -63,13 +63,26 @@ void rondo_program_destroy(rondo_program *program) {
     rondo__free(program->optionals);
     rondo__free(program->inputs);
     rondo__free(program->outputs);
-    rondo__free(program->name_slots);
+    rondo__namemap_deinit(&program->names);
     rondo__free(program->name);
     rondo__program_attachment *attachment = atomic_load(&program->attachment);
     if (attachment != NULL) {
         attachment->free(attachment);
     }
     rondo__free(program);
+}
+
+// ---- names
+
+int32_t rondo__program_find_value(const rondo_program *program, const char *name) {
+    return rondo__namemap_find(&program->names, name, RONDO__VALUE_NONE);
+}
+
+void rondo__program_rebuild_names(rondo_program *program) {
+    rondo__namemap_clear(&program->names);
+    for (size_t i = 0; i < program->value_count; ++i) {
+        (void)rondo__namemap_put(&program->names, program->values[i].name, (int32_t)i);
+    }
 }
 
 // ---- ports

@@ -9,8 +9,8 @@
 // Bodies nest at most RONDO__BODY_DEPTH_MAX deep, so that code that walks them may recurse. All
 // else is bounded by loops: a program of 100 000 nodes in one chain is fine.
 //
-// Names are looked up through `name_slots`, an open-addressing table of value numbers. It is only
-// read and written by the functions below; a pass that needs another name adds another value.
+// Values are found by name through `names`, which is only read and written by the functions below;
+// a pass that needs another name adds another value.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_PROGRAM_PROGRAM_H
 #define RONDO_PROGRAM_PROGRAM_H
@@ -21,6 +21,7 @@
 #include <stdint.h>
 
 #include "op/op.h"
+#include "program/names.h"
 #include "rondo/program.h"
 
 enum {
@@ -109,9 +110,7 @@ struct rondo_program {
     _Atomic(rondo__program_attachment *) attachment;
     uint64_t place_revision;  // changes of rondo_program_set_place
     uint64_t file_bytes;      // of the model and what lies beside it; 0 when there is no file
-    int32_t *name_slots;      // value number + 1; 0 for a free slot
-    size_t name_slot_count;   // 0 or a power of two
-    uint64_t name_seed;  // differs from program to program, so that no file can choose collisions
+    rondo__namemap names;     // of all values, to their numbers
 };
 
 // ---- building ---------------------------------------------------------------------------------
@@ -127,6 +126,8 @@ RONDO_MUST_USE rondo_status rondo__program_add_value(rondo_program *program, con
                                                      int32_t *out_value);
 // The value of this name; RONDO__VALUE_NONE when there is none.
 int32_t rondo__program_find_value(const rondo_program *program, const char *name);
+// Enters all values' names afresh, after they were renumbered.
+void rondo__program_rebuild_names(rondo_program *program);
 // Adds a constant value that shares the tensor's bytes.
 RONDO_MUST_USE rondo_status rondo__program_add_constant(rondo_program *program, const char *name,
                                                         const rondo_tensor *tensor,

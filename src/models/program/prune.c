@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "program/names.h"
 #include "program/program.h"
 
 void rondo__program_count_uses(const rondo_program *program, uint32_t *out_counts) {
@@ -119,7 +118,7 @@ static void renumber_program(rondo_program *program, const int32_t *numbers) {
             }
         }
     }
-    rondo__names_rebuild(program);
+    rondo__program_rebuild_names(program);
 }
 
 rondo_status rondo__program_remove_dead(rondo_program *program) {

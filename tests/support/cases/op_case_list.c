@@ -321,8 +321,9 @@ const op_case op_cases[] = {
     {"LayerNormalization", 17, "T[2100,96] T[96]:p T[96]", "", 1},  // several rows a block
     {"LayerNormalization", 17, "T[3,4099] T[4099]:p T[4099]", "", 1},
     {"RMSNormalization", 23, "T[6,128] T[128]:p", "", 1},
-    {"RMSNormalization", 23, "T[2,5,768] T[768]", "epsilon=0.001", 1},
+    {"RMSNormalization", 23, "T[2,5,768] T[768]:p", "epsilon=0.001", 1},
     {"RMSNormalization", 23, "T[6,5,7] T[5,7]:p", "axis=1", 1},
+    {"RMSNormalization", 23, "T[6,5,7] T[6,1,7]:p", "axis=-1", 1},
     {"RMSNormalization", 23, "T[6,5,7] T[1]:p", "axis=1", 1},
     {"RMSNormalization", 23, "T[6,5,7]:f T[5,1]", "axis=-2", 1},
     {"RMSNormalization", 23, "T[3,4099] T[4099]:p", "", 1},

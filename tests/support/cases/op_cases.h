@@ -40,6 +40,8 @@ extern const op_case op_product_cases[];  // more of them: products
 extern const size_t op_product_case_count;
 extern const op_case op_norm_cases[];  // more of them: normalisations by groups
 extern const size_t op_norm_case_count;
+extern const op_case op_narrow_cases[];  // of narrow and complex types
+extern const size_t op_narrow_case_count;
 extern const op_case op_byte_cases[];  // and of products of bytes
 extern const size_t op_byte_case_count;
 
@@ -64,6 +66,7 @@ typedef enum op_case_values {
     OP_CASE_NOT_FINITE,  // a few NaN and infinities of both signs
     OP_CASE_ALL_NAN,     // nothing else
     OP_CASE_TINY,        // every other element is a denormal or a zero of either sign
+    OP_CASE_BFLOAT,      // nothing: they are bf16
     // Nothing, but the long cases: the references add up in double, and nothing but the rounding of
     // the result may be lost.
     OP_CASE_LONG,

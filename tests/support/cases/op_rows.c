@@ -111,6 +111,19 @@ static void read_nested(const char *word, rondo_tensor *out_tensor) {
     }
 }
 
+static bool is_complex(rondo_dtype dtype) {
+    return dtype == RONDO_DTYPE_C64 || dtype == RONDO_DTYPE_C128;
+}
+
+static rondo_dtype get_part(rondo_dtype dtype) {
+    return dtype == RONDO_DTYPE_C64 ? RONDO_DTYPE_F32 : RONDO_DTYPE_F64;
+}
+
+static bool is_real(rondo_dtype dtype) {
+    return rondo__dtype_is_float(dtype) ||
+           (rondo__dtype_is_narrow(dtype) && !rondo__dtype_is_narrow_integer(dtype));
+}
+
 // Fills a tensor from "1*0.5": seed and factor of the pattern.
 static void read_pattern(const char *text, rondo_tensor *tensor) {
     char *at = NULL;
@@ -149,6 +162,10 @@ static void read_tensor(const char *word, rondo_tensor *out_tensor) {
         return;
     }
     assert_int_equal(rondo_tensor_init(dtype, &shape, out_tensor), RONDO_STATUS_OK);
+    if (is_complex(dtype)) {  // its parts are
+        dtype = get_part(dtype);
+        count *= 2;
+    }
     if (*text == '~') {
         read_pattern(text + 1, out_tensor);
         return;
@@ -158,9 +175,9 @@ static void read_tensor(const char *word, rondo_tensor *out_tensor) {
         uint64_t large;
         double real;
     } value = {0};
-    rondo_dtype wide = rondo__dtype_is_float(dtype) ? RONDO_DTYPE_F64
-                       : dtype == RONDO_DTYPE_U64   ? RONDO_DTYPE_U64
-                                                    : RONDO_DTYPE_I64;
+    rondo_dtype wide = is_real(dtype)             ? RONDO_DTYPE_F64
+                       : dtype == RONDO_DTYPE_U64 ? RONDO_DTYPE_U64
+                                                  : RONDO_DTYPE_I64;
     for (int64_t i = 0; i < count; i++) {
         if (*text != '\0') {
             if (wide == RONDO_DTYPE_F64) {
@@ -173,9 +190,11 @@ static void read_tensor(const char *word, rondo_tensor *out_tensor) {
             assert_true(at != text);
             text = *at == ',' ? at + 1 : at;
         }
-        rondo__convert_elements(wide, &value, dtype,
-                                (char *)out_tensor->data + (size_t)i * rondo_dtype_get_bytes(dtype),
-                                1);
+        // Infinity is infinity, where a type has it.
+        static const rondo__narrow_rule rule = {.is_unbounded = true};
+        rondo__convert_elements_by(
+            wide, &value, dtype,
+            (char *)out_tensor->data + (size_t)i * rondo_dtype_get_bytes(dtype), 1, &rule);
     }
 }
 
@@ -345,10 +364,19 @@ static void compare_output(const op_row *row, size_t i, const rondo_tensor *got,
             }
             continue;
         }
+        if (is_complex(want->dtype)) {
+            const size_t bytes = rondo_dtype_get_bytes(want->dtype);
+            if (memcmp((const char *)got->data + (size_t)k * bytes,
+                       (const char *)want->data + (size_t)k * bytes, bytes) != 0) {
+                fail_msg("%s \"%s\" %s: element %lld of output %zu is another", row->op,
+                         row->inputs, row->attributes, (long long)k, i);
+            }
+            continue;
+        }
         double a = rondo__tensor_get_number(got, k);
         double b = rondo__tensor_get_number(want, k);
         // Whole numbers may be too large for a double: compare them as they are.
-        bool is_right = rondo__dtype_is_float(want->dtype)
+        bool is_right = is_real(want->dtype)
                             ? is_close(want->dtype, a, b, tolerance)
                             : rondo__tensor_get_int(got, k) == rondo__tensor_get_int(want, k);
         if (!is_right) {

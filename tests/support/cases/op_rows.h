@@ -6,6 +6,7 @@
 //               they are empty
 //               "f32[2,3]:~4*0.1"    a pattern that any language can make: element i is
 //               ((i * 37 + 4 * 11) mod 23 - 11) * 0.1; without the factor it is 0.125
+//               "c64[2]:1,2,3,4"         complex numbers: real and imaginary parts in turn
 //               "string[2]:red,a\\sb"                \s is a blank, \c a comma, \n and \t as in C
 //               "{f32[1]:1;f32[2]:2,3}"  a sequence  "<f32[]:1>" "<{f32[]:1}>" "<>"  optionals
 //   attributes  "axis=1 alpha=f:0.5 mode=s:edge axes=I:0,1 scales=F:1,2 value=T:i32[1]:7 a=S:x,y"

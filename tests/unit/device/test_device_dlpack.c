@@ -182,12 +182,18 @@ static void test_device_dlpack__every_element_type(void **state) {
         uint8_t code;
         uint8_t bits;
     } rows[] = {
-        {RONDO_DTYPE_BOOL, RONDO_DLPACK_BOOL, 8},  {RONDO_DTYPE_BF16, RONDO_DLPACK_BFLOAT, 16},
-        {RONDO_DTYPE_F16, RONDO_DLPACK_FLOAT, 16}, {RONDO_DTYPE_F32, RONDO_DLPACK_FLOAT, 32},
-        {RONDO_DTYPE_F64, RONDO_DLPACK_FLOAT, 64}, {RONDO_DTYPE_I8, RONDO_DLPACK_INT, 8},
-        {RONDO_DTYPE_I16, RONDO_DLPACK_INT, 16},   {RONDO_DTYPE_I32, RONDO_DLPACK_INT, 32},
-        {RONDO_DTYPE_I64, RONDO_DLPACK_INT, 64},   {RONDO_DTYPE_U8, RONDO_DLPACK_UINT, 8},
-        {RONDO_DTYPE_U16, RONDO_DLPACK_UINT, 16},  {RONDO_DTYPE_U32, RONDO_DLPACK_UINT, 32},
+        {RONDO_DTYPE_BOOL, RONDO_DLPACK_BOOL, 8},
+        {RONDO_DTYPE_BF16, RONDO_DLPACK_BFLOAT, 16},
+        {RONDO_DTYPE_F16, RONDO_DLPACK_FLOAT, 16},
+        {RONDO_DTYPE_F32, RONDO_DLPACK_FLOAT, 32},
+        {RONDO_DTYPE_F64, RONDO_DLPACK_FLOAT, 64},
+        {RONDO_DTYPE_I8, RONDO_DLPACK_INT, 8},
+        {RONDO_DTYPE_I16, RONDO_DLPACK_INT, 16},
+        {RONDO_DTYPE_I32, RONDO_DLPACK_INT, 32},
+        {RONDO_DTYPE_I64, RONDO_DLPACK_INT, 64},
+        {RONDO_DTYPE_U8, RONDO_DLPACK_UINT, 8},
+        {RONDO_DTYPE_U16, RONDO_DLPACK_UINT, 16},
+        {RONDO_DTYPE_U32, RONDO_DLPACK_UINT, 32},
         {RONDO_DTYPE_U64, RONDO_DLPACK_UINT, 64},
         {RONDO_DTYPE_C64, RONDO_DLPACK_COMPLEX, 64},
         {RONDO_DTYPE_C128, RONDO_DLPACK_COMPLEX, 128},
@@ -223,8 +229,7 @@ static void test_device_dlpack__small_floats_are_bytes(void **state) {
     rondo_dlpack_info info = {.struct_size = sizeof info};
     rondo_tensor tensor;
     fill_producer(&p);
-    p.plain.tensor.type =
-        (rondo_dlpack_type){.code = FLOAT8_E4M3, .bits = 8, .lanes = 1};
+    p.plain.tensor.type = (rondo_dlpack_type){.code = FLOAT8_E4M3, .bits = 8, .lanes = 1};
     assert_refused(&p, NULL, RONDO_STATUS_UNSUPPORTED, "float8_e4m3");
     assert_int_equal(rondo_tensor_from_dlpack(&p.plain, &tensor, &info), RONDO_STATUS_OK);
     assert_int_equal(tensor.dtype, RONDO_DTYPE_U8);

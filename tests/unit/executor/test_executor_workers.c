@@ -14,7 +14,7 @@
 // cmocka wants the four above first
 #include <cmocka.h>
 
-#include "backend/workers.h"
+#include "base/workers.h"
 #include "rondo/models.h"
 #include "support/expect_ok.h"
 #include "support/models/flow_models.h"

@@ -19,7 +19,7 @@ static int run(const char *device, const char *filter, const char *round) {
     } rounds[] = {
         {OP_CASE_PLAIN, "plain values"}, {OP_CASE_NOT_FINITE, "NaN and infinities"},
         {OP_CASE_ALL_NAN, "all NaN"},    {OP_CASE_TINY, "denormals and zeros"},
-        {OP_CASE_LONG, "long sums"},
+        {OP_CASE_BFLOAT, "bf16"},        {OP_CASE_LONG, "long sums"},
     };
     int result = 0;
     // A sample is to be quick: no long sums.

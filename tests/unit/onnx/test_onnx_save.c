@@ -72,6 +72,56 @@ static void test_onnx_save__programs_from_code(void **state) {
     }
 }
 
+// Packed in the file again, whose IR version knows the types.
+static void test_onnx_save__narrow_and_complex_types(void **state) {
+    (void)state;
+    static const struct {
+        int32_t type;
+        size_t bytes;  // of five elements
+        uint8_t ir_version;
+    } rows[] = {{14, 40, 8}, {15, 80, 8}, {17, 5, 9},  {20, 5, 9},  {21, 3, 10},
+                {22, 3, 10}, {23, 3, 11}, {24, 5, 12}, {25, 2, 13}, {26, 2, 13}};
+    static const int64_t dims[1] = {5};
+    uint8_t raw[80];
+    for (size_t i = 0; i < sizeof raw; ++i) {
+        raw[i] = (uint8_t)(i * 37 + 1);
+    }
+    for (size_t r = 0; r < sizeof rows / sizeof rows[0]; ++r) {
+        model_builder builder;
+        rondo_program *program = NULL;
+        size_t count = 0;
+        rondo_tensor before[CODE_PROGRAM_OUTPUTS_MAX];
+        rondo_tensor after[CODE_PROGRAM_OUTPUTS_MAX];
+        char path[1024];
+        unsigned char lead[2] = {0};
+        model_builder_init(&builder);
+        Onnx__TensorProto *proto =
+            model_builder_add_initializer(&builder, builder.graph, "w", rows[r].type, 1, dims);
+        model_builder_set_raw(&builder, proto, raw, rows[r].bytes);
+        model_builder_add_node(&builder, builder.graph, "Identity", "", "w", "y");
+        model_builder_add_output(&builder, builder.graph, "y", rows[r].type, "5");
+        const uint8_t *bytes = model_builder_pack(&builder, &count);
+        OK(rondo_program_parse_onnx(bytes, count, &program));
+        (void)snprintf(path, sizeof path, "%s/narrow.onnx", folder);
+        OK(rondo_program_save_onnx(program, path));
+        FILE *file = fopen(path, "rb");
+        assert_non_null(file);
+        assert_int_equal(fread(lead, 1, sizeof lead, file), sizeof lead);
+        assert_int_equal(fclose(file), 0);
+        assert_int_equal(lead[0], 8);  // the field of the IR version
+        assert_int_equal(lead[1], rows[r].ir_version);
+        rondo_program *again = save_and_load(program, "narrow");
+        size_t before_count = 0;
+        size_t after_count = 0;
+        code_program_run_with(program, NULL, 0, before, &before_count);
+        code_program_run_with(again, NULL, 0, after, &after_count);
+        compare_all(before, before_count, after, after_count);
+        rondo_program_destroy(again);
+        rondo_program_destroy(program);
+        model_builder_deinit(&builder);
+    }
+}
+
 // ---- models from files
 
 // The first data set of a model, for all inputs.
@@ -234,6 +284,7 @@ static void test_onnx_save__two_gigabytes_are_too_many(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_onnx_save__programs_from_code),
+        cmocka_unit_test(test_onnx_save__narrow_and_complex_types),
         cmocka_unit_test(test_onnx_save__shipped_models),
         cmocka_unit_test(test_onnx_save__node_tests),
         cmocka_unit_test(test_onnx_save__refuses_by_name),

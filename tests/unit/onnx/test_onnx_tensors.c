@@ -185,18 +185,112 @@ static void test_onnx_tensors__refuses_other_element_types(void **state) {
     const int64_t dims[1] = {1};
     assert_refused(*state, model_builder_new_tensor(*state, "t", 8, 1, dims), RONDO_STATUS_BAD_DATA,
                    "holds 0 strings; its shape [1] needs 1");
-    assert_refused(*state, model_builder_new_tensor(*state, "t", 14, 1, dims),
-                   RONDO_STATUS_UNSUPPORTED, "complex64");
-    assert_refused(*state, model_builder_new_tensor(*state, "t", 17, 1, dims),
-                   RONDO_STATUS_UNSUPPORTED, "float8e4m3fn");
-    assert_refused(*state, model_builder_new_tensor(*state, "t", 22, 1, dims),
-                   RONDO_STATUS_UNSUPPORTED, "int4");
+    assert_refused(*state, model_builder_new_tensor(*state, "t", 27, 1, dims),
+                   RONDO_STATUS_UNSUPPORTED, "float6e2m3");
+    assert_refused(*state, model_builder_new_tensor(*state, "t", 28, 1, dims),
+                   RONDO_STATUS_UNSUPPORTED, "float6e3m2");
     assert_refused(*state, model_builder_new_tensor(*state, "t", 0, 1, dims), RONDO_STATUS_BAD_DATA,
                    "element type 0");
     assert_refused(*state, model_builder_new_tensor(*state, "t", -5, 1, dims),
                    RONDO_STATUS_BAD_DATA, "element type -5");
     assert_refused(*state, model_builder_new_tensor(*state, "t", 99, 1, dims),
                    RONDO_STATUS_BAD_DATA, "element type 99");
+}
+
+// Two or four elements a byte, as raw bytes or in int32_data; complex numbers as pairs.
+static void test_onnx_tensors__reads_packed_elements(void **state) {
+    static const uint8_t raw[3] = {0x21, 0xf3, 0xa4};  // more than is asked for is ignored: 0xa
+    static const struct {
+        int32_t type;
+        rondo_dtype dtype;
+        int64_t count, bytes;
+        uint8_t elements[5];
+    } rows[] = {
+        {22, RONDO_DTYPE_I4, 5, 3, {1, 2, 3, 0xf, 4}},
+        {21, RONDO_DTYPE_U4, 5, 3, {1, 2, 3, 0xf, 4}},
+        {23, RONDO_DTYPE_F4E2M1, 5, 3, {1, 2, 3, 0xf, 4}},
+        {26, RONDO_DTYPE_I2, 5, 2, {1, 0, 2, 0, 3}},
+        {25, RONDO_DTYPE_U2, 4, 1, {1, 0, 2, 0}},
+        {17, RONDO_DTYPE_F8E4M3FN, 3, 3, {0x21, 0xf3, 0xa4}},
+        {24, RONDO_DTYPE_F8E8M0, 2, 2, {0x21, 0xf3}},
+    };
+    rondo_tensor tensor;
+    for (size_t r = 0; r < sizeof rows / sizeof rows[0]; ++r) {
+        const int64_t dims[1] = {rows[r].count};
+        int32_t ints[3] = {0x21, 0x7ff3, -92};  // the low byte of each counts
+        for (int is_raw = 0; is_raw < 2; ++is_raw) {
+            Onnx__TensorProto *proto = model_builder_new_tensor(*state, "t", rows[r].type, 1, dims);
+            if (is_raw) {
+                model_builder_set_raw(*state, proto, raw, (size_t)rows[r].bytes);
+            } else {
+                proto->int32_data = ints;
+                proto->n_int32_data = (size_t)rows[r].bytes;
+            }
+            assert_int_equal(load(*state, proto, &tensor), RONDO_STATUS_OK);
+            assert_int_equal(tensor.dtype, rows[r].dtype);
+            assert_memory_equal(tensor.data, rows[r].elements, (size_t)rows[r].count);
+            rondo_tensor_deinit(&tensor);
+            // One byte less or more is too little or too much.
+            for (int64_t off = -1; off <= 1; off += 2) {
+                proto->raw_data.len = 0;
+                proto->has_raw_data = false;
+                proto->n_int32_data = 0;
+                if (is_raw && rows[r].bytes + off > 0 && rows[r].bytes + off <= 3) {
+                    model_builder_set_raw(*state, proto, raw, (size_t)(rows[r].bytes + off));
+                } else {
+                    proto->int32_data = ints;
+                    proto->n_int32_data = (size_t)(off < 0 ? rows[r].bytes - 1 : 2);
+                    if (proto->n_int32_data == (size_t)rows[r].bytes) {
+                        continue;
+                    }
+                }
+                assert_refused(*state, proto, RONDO_STATUS_BAD_DATA, "its shape");
+            }
+        }
+    }
+    // Shapes that no file could hold, and none at all.
+    static const int64_t large[2] = {INT64_C(1) << 40, INT64_C(1) << 22};
+    static const int64_t overflowing[2] = {INT64_C(1) << 40, INT64_C(1) << 40};
+    static const int64_t none[2] = {3, 0};
+    Onnx__TensorProto *proto = model_builder_new_tensor(*state, "t", 26, 2, large);
+    model_builder_set_raw(*state, proto, raw, 1);
+    assert_refused(*state, proto, RONDO_STATUS_BAD_DATA, "holds 1 bytes");
+    proto = model_builder_new_tensor(*state, "t", 22, 2, overflowing);
+    assert_refused(*state, proto, RONDO_STATUS_BAD_DATA, "more elements than can be counted");
+    proto = model_builder_new_tensor(*state, "t", 15, 2, large);
+    assert_refused(*state, proto, RONDO_STATUS_BAD_DATA, "more bytes than can be addressed");
+    proto = model_builder_new_tensor(*state, "t", 22, 2, none);
+    assert_int_equal(load(*state, proto, &tensor), RONDO_STATUS_OK);
+    assert_int_equal(rondo_shape_get_count(&tensor.shape), 0);
+    rondo_tensor_deinit(&tensor);
+}
+
+static void test_onnx_tensors__reads_complex_numbers(void **state) {
+    static const int64_t dims[1] = {2};
+    float floats[4] = {1, -2, 3.5f, 0};
+    double doubles[4] = {1, -2, 3.5, 0};
+    rondo_tensor tensor;
+    Onnx__TensorProto *proto = model_builder_new_tensor(*state, "t", 14, 1, dims);
+    proto->float_data = floats;
+    proto->n_float_data = 4;
+    assert_int_equal(load(*state, proto, &tensor), RONDO_STATUS_OK);
+    assert_int_equal(tensor.dtype, RONDO_DTYPE_C64);
+    assert_memory_equal(tensor.data, floats, sizeof floats);
+    rondo_tensor_deinit(&tensor);
+    proto->n_float_data = 2;
+    assert_refused(*state, proto, RONDO_STATUS_BAD_DATA, "holds 2 elements; its shape [2] needs 4");
+    proto = model_builder_new_tensor(*state, "t", 15, 1, dims);
+    proto->double_data = doubles;
+    proto->n_double_data = 4;
+    assert_int_equal(load(*state, proto, &tensor), RONDO_STATUS_OK);
+    assert_int_equal(tensor.dtype, RONDO_DTYPE_C128);
+    assert_memory_equal(tensor.data, doubles, sizeof doubles);
+    rondo_tensor_deinit(&tensor);
+    proto = model_builder_new_tensor(*state, "t", 15, 1, dims);
+    model_builder_set_raw(*state, proto, doubles, sizeof doubles);
+    assert_int_equal(load(*state, proto, &tensor), RONDO_STATUS_OK);
+    assert_memory_equal(tensor.data, doubles, sizeof doubles);
+    rondo_tensor_deinit(&tensor);
 }
 
 static void test_onnx_tensors__reports_files_that_are_not_there(void **state) {
@@ -443,6 +537,8 @@ int main(void) {
         TEST(test_onnx_tensors__refuses_wrong_byte_counts),
         TEST(test_onnx_tensors__refuses_absurd_shapes),
         TEST(test_onnx_tensors__refuses_other_element_types),
+        TEST(test_onnx_tensors__reads_packed_elements),
+        TEST(test_onnx_tensors__reads_complex_numbers),
         TEST(test_onnx_tensors__reports_files_that_are_not_there),
         TEST(test_onnx_tensors__maps_external_data),
         TEST(test_onnx_tensors__refuses_bad_external_data),

@@ -74,25 +74,40 @@ static bool takes(const rondo__op_def *def, rondo_dtype dtype) {
     return does;
 }
 
-static bool makes_strings(const rondo__op_def *def) {
+static bool makes(const rondo__op_def *def, rondo_dtype dtype) {
     const rondo__op op = {.def = def, .opset = def->opset_max};
-    rondo__tensor_info output = {.dtype = RONDO_DTYPE_STRING};
+    rondo__tensor_info output = {.dtype = dtype};
     const rondo__infer infer = {.op = &op, .output_count = 1, .outputs = &output};
     return rondo__infer_check_made_kinds(&infer) == RONDO_STATUS_OK;
 }
 
-static const char *describe(const rondo__op_def *def) {
+enum { DESCRIPTION_BYTES = 64 };
+
+static char *describe(const rondo__op_def *def, char *buffer) {
     if ((def->flags & RONDO__OP_CONTROL) != 0) {
-        return "control flow, whose bodies may hold anything";
+        (void)snprintf(buffer, DESCRIPTION_BYTES, "control flow, whose bodies may hold anything");
+        return buffer;
     }
-    const bool has_strings = takes(def, RONDO_DTYPE_STRING) || makes_strings(def);
-    const bool has_sequences =
-        takes(def, RONDO_DTYPE_SEQUENCE) || strcmp(def->name, "SequenceEmpty") == 0 ||
-        strcmp(def->name, "SequenceConstruct") == 0 || strcmp(def->name, "SplitToSequence") == 0;
-    return has_strings && has_sequences ? "strings, sequences"
-           : has_sequences              ? "sequences"
-           : has_strings                ? "strings"
-                                        : "";
+    const struct {
+        const char *name;
+        bool is_there;
+    } kinds[] = {
+        {"narrow", takes(def, RONDO_DTYPE_I4) || makes(def, RONDO_DTYPE_I4)},
+        {"complex", takes(def, RONDO_DTYPE_C64) || makes(def, RONDO_DTYPE_C64)},
+        {"strings", takes(def, RONDO_DTYPE_STRING) || makes(def, RONDO_DTYPE_STRING)},
+        {"sequences", takes(def, RONDO_DTYPE_SEQUENCE) || strcmp(def->name, "SequenceEmpty") == 0 ||
+                          strcmp(def->name, "SequenceConstruct") == 0 ||
+                          strcmp(def->name, "SplitToSequence") == 0},
+    };
+    size_t length = 0;
+    buffer[0] = '\0';
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; ++i) {
+        if (kinds[i].is_there) {
+            length += (size_t)snprintf(buffer + length, DESCRIPTION_BYTES - length, "%s%s",
+                                       length > 0 ? ", " : "", kinds[i].name);
+        }
+    }
+    return buffer;
 }
 
 static void write_table(const op_list *list, char *text) {
@@ -102,14 +117,15 @@ static void write_table(const op_list *list, char *text) {
         const op_row *row = &list->rows[i];
         if (domain == NULL || strcmp(domain, row->def->domain) != 0) {
             domain = row->def->domain;
-            length +=
-                (size_t)snprintf(text + length, TEXT_BYTES - length,
-                                 "\n### %s\n\n| op | versions | besides numbers |\n|---|---|---|\n",
-                                 domain[0] != '\0' ? domain : "ai.onnx");
+            length += (size_t)snprintf(
+                text + length, TEXT_BYTES - length,
+                "\n### %s\n\n| op | versions | besides usual numbers |\n|---|---|---|\n",
+                domain[0] != '\0' ? domain : "ai.onnx");
         }
-        length +=
-            (size_t)snprintf(text + length, TEXT_BYTES - length, "| %s | %d to %d | %s |\n",
-                             row->def->name, (int)row->first, (int)row->last, describe(row->def));
+        char kinds[DESCRIPTION_BYTES];
+        length += (size_t)snprintf(text + length, TEXT_BYTES - length, "| %s | %d to %d | %s |\n",
+                                   row->def->name, (int)row->first, (int)row->last,
+                                   describe(row->def, kinds));
         assert_true(length < TEXT_BYTES - 256);
     }
     (void)snprintf(text + length, TEXT_BYTES - length, "\n");

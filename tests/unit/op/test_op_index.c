@@ -13,6 +13,18 @@ static void test_op_index__gathers(void **state) {
     (void)state;
     static const op_row rows[] = {
         {"Gather", 13, "i32[3]:10,20,30 i64[]:-1", "", "i32[]:30"},
+        {"Gather", 13, "i4[3]:1,2,-3 i64[2]:-1,0", "", "i4[2]:-3,1"},
+        {"Gather", 13, "c128[3]:1,2,3,4,5,6 i64[2]:-1,0", "", "c128[2]:5,6,1,2"},
+        {"GatherND", 13, "c64[2]:1,2,3,4 i64[1,1]:1", "", "c64[1]:3,4"},
+        {"GatherElements", 13, "u2[3]:1,2,3 i64[2]:2,0", "", "u2[2]:3,1"},
+        {"ScatterElements", 18, "i4[3]:1,2,3 i64[1]:1 i4[1]:-8", "", "i4[3]:1,-8,3"},
+        {"ScatterElements", 18, "i4[3] i64[1] i4[1]", "reduction=s:add",
+         "!UNSUPPORTED ScatterElements version 18 (input 0 of type i4)"},
+        {"ScatterND", 18, "c128[2]:1,2,3,4 i64[1,1]:1 c128[1]:5,6", "", "c128[2]:1,2,5,6"},
+        {"ScatterND", 18, "c64[1] i64[1,1] c64[1]", "reduction=s:mul",
+         "!UNSUPPORTED input 0 of type c64"},
+        {"OneHot", 11, "i64[2]:0,1 i64[]:2 f8e5m2[2]:0.5,2", "", "f8e5m2[2,2]:2,0.5,0.5,2"},
+        {"Compress", 11, "i4[3]:1,-2,3 bool[3]:0,1,1", "", "i4[2]:-2,3"},
         {"Gather", 13, "i32[2,2]:1,2,3,4 i32[2]:1,0", "axis=-1", "i32[2,2]:2,1,4,3"},
         {"Gather", 13, "i32[2,2]:1,2,3,4 i64[0]", "", "i32[0,2]"},
         {"Gather", 13, "i32[3] i64[1]:3", "", "!BAD_DATA index 3 is outside [-3, 3)"},

@@ -24,8 +24,16 @@ static void test_op_quantize__quantize_linear(void **state) {
         // Zero point is optional
         {"QuantizeLinear", 13, "f32[3]:1,2.5,-1 f32[]:0.5", "", "u8[3]:2,5,0"},
         {"QuantizeLinear", 25, "f32[3]:1,2.5,-1 f32[]:0.5", "precision=1", "u8[3]:2,5,0"},
-        {"QuantizeLinear", 25, "f32[3]:1,2.5,-1 f32[]:0.5", "precision=10",
-         "!UNSUPPORTED version 25 (attribute precision is no f32)"},
+        {"QuantizeLinear", 25, "f32[2]:2.5003,1 f32[]:1", "precision=1", "u8[2]:3,1"},
+        {"QuantizeLinear", 25, "f32[2]:2.5003,1 f32[]:1", "precision=10", "u8[2]:2,1"},
+        {"QuantizeLinear", 25, "f32[2]:2.505,1 f32[]:1", "precision=16", "u8[2]:2,1"},
+        {"QuantizeLinear", 25, "f32[1]:1.75 f32[]:0.7", "", "u8[1]:2"},
+        {"QuantizeLinear", 25, "f32[1]:1.75 f32[]:0.7", "precision=11", "u8[1]:3"},
+        {"QuantizeLinear", 25, "f32[3]:1,2.5,-1 f32[]:0.5", "precision=6",
+         "!UNSUPPORTED version 25 (attribute precision=6, int32)"},
+        {"QuantizeLinear", 25, "i32[3]:7,-8,5 i32[]:2", "output_dtype=3", "i8[3]:4,-4,2"},
+        {"QuantizeLinear", 25, "f32[1]:1 f32[]:1 u8[]", "output_dtype=3",
+         "!BAD_DATA attribute output_dtype is i8 and the zero point u8"},
         {"QuantizeLinear", 21, "f32[3,2]:~1 f32[2,2]:0.1,0.5,0.2,0.25",
          "axis=0 block_size=2 output_dtype=3", "i8[3,2]:0,-2,6,-1,6,0"},
         // ONNX leaves NaN open; here it is 0, never undefined behaviour.
@@ -35,8 +43,47 @@ static void test_op_quantize__quantize_linear(void **state) {
         {"QuantizeLinear", 13, "f32[2,3]:~1 f32[2]:0.1,0.25", "axis=5", "!BAD_DATA axis"},
         {"QuantizeLinear", 13, "f32[2,3]:~1 f32[2]:0.1,0.25 i8[1]:5", "axis=0",
          "!BAD_DATA different shapes"},
-        {"QuantizeLinear", 21, "f32[2,3]:~1 f32[]:0.1", "output_dtype=17",
+        {"QuantizeLinear", 21, "f32[2,3]:~1 f32[]:0.1", "output_dtype=27",
          "!UNSUPPORTED unsupported: op QuantizeLinear"},
+        {"QuantizeLinear", 25, "f32[2,3]:~1 f32[]:0.1", "output_dtype=24",
+         "!UNSUPPORTED attribute output_dtype=24, float8e8m0"},
+    };
+    OP_ROWS_CHECK(rows);
+}
+
+// Numbers from onnx's reference.
+static void test_op_quantize__narrow_types(void **state) {
+    (void)state;
+    static const op_row rows[] = {
+        {"QuantizeLinear", 21, "f32[5]:1,2.5,-30,30,3.5 f32[]:0.5 i4[]:1", "", "i4[5]:3,6,-8,7,7"},
+        {"QuantizeLinear", 21, "f32[2,3]:1,2.5,3,-30,30,3.5 f32[2]:0.5,2 u4[2]:3,9", "axis=0",
+         "u4[2,3]:5,8,9,0,15,11"},
+        {"QuantizeLinear", 25, "f32[2,3]:1,2.5,3,-30,30,3.5 f32[2,2]:0.5,2,4,1",
+         "axis=1 block_size=2 output_dtype=26", "i2[2,3]:1,1,1,-2,1,1"},
+        {"QuantizeLinear", 25, "f32[1]:nan f32[]:1 u2[]:2", "", "u2[1]:0"},
+        {"QuantizeLinear", 19, "f32[4]:1,2.6,-3000,0.001 f32[]:0.5 f8e4m3fn[]", "",
+         "f8e4m3fn[4]:2,5,-448,0.001953125"},
+        {"QuantizeLinear", 21, "f32[4]:1e6,2.6,-3000,0.001 f32[]:0.5", "output_dtype=19 saturate=0",
+         "f8e5m2[4]:inf,5,-6144,0.001953125"},
+        {"QuantizeLinear", 21, "f16[2]:1e4,nan f16[]:0.5", "output_dtype=18 saturate=0",
+         "f8e4m3fnuz[2]:nan,nan"},
+        {"QuantizeLinear", 23, "f32[4]:1,2.6,-3000,0.3 f32[]:0.5 f4e2m1[]", "",
+         "f4e2m1[4]:2,6,-6,0.5"},
+        {"QuantizeLinear", 24, "f32[4]:1,2.6,-3000,0.3 f8e8m0[]:2 i8[]:1", "", "i8[4]:1,2,-128,1"},
+        {"DequantizeLinear", 21, "i4[3]:-8,7,0 f32[]:0.5 i4[]:1", "", "f32[3]:-4.5,3,-0.5"},
+        {"DequantizeLinear", 21, "i4[2,3]:-8,7,0,1,2,3 f32[2,2]:0.5,2,1,10", "axis=1 block_size=2",
+         "f32[2,3]:-4,3.5,0,1,2,30"},
+        {"DequantizeLinear", 25, "i2[3]:-2,1,0 f16[]:0.5", "", "f16[3]:-1,0.5,0"},
+        {"DequantizeLinear", 19, "f8e4m3fn[3]:0.5,-448,nan f32[]:2 f8e4m3fn[]", "",
+         "f32[3]:1,-896,nan"},
+        {"DequantizeLinear", 23, "f8e5m2[3]:0.5,-inf,3 f32[]:2", "output_dtype=10",
+         "f16[3]:1,-inf,6"},
+        {"DequantizeLinear", 24, "f4e2m1[3]:0.5,-6,3 f8e8m0[]:4", "output_dtype=1",
+         "f32[3]:2,-24,12"},
+        {"DequantizeLinear", 24, "f4e2m1[3]:0.5,-6,3 f8e8m0[]:4", "",
+         "!UNSUPPORTED a scale of f8e8m0 without attribute output_dtype: set it"},
+        {"DequantizeLinear", 21, "f8e8m0[1]:1 f32[]:1", "", "!UNSUPPORTED input 0 of type f8e8m0"},
+        {"DequantizeLinear", 21, "i4[1]:1 f32[]:1 i8[]", "", "!BAD_DATA of one type"},
     };
     OP_ROWS_CHECK(rows);
 }
@@ -45,8 +92,10 @@ static void test_op_quantize__dequantize_linear(void **state) {
     (void)state;
     static const op_row rows[] = {
         {"DequantizeLinear", 25, "i8[2]:-128,127 f32[]:0.5", "output_dtype=1", "f32[2]:-64,63.5"},
-        {"DequantizeLinear", 25, "i8[2]:-128,127 f32[]:0.5", "output_dtype=10",
-         "!UNSUPPORTED version 25 (attribute output_dtype is not the type of the scale)"},
+        {"DequantizeLinear", 25, "i8[2]:-128,127 f32[]:0.3", "output_dtype=10",
+         "~1e-9 f16[2]:-38.40625,38.09375"},
+        {"DequantizeLinear", 25, "i8[2]:-128,127 f32[]:0.3", "output_dtype=6",
+         "!UNSUPPORTED attribute output_dtype=6, int32"},
         {"DequantizeLinear", 13, "i8[2,2]:-128,127,5,6 f32[2]:0.5,2 i8[2]:1,-2", "axis=-1",
          "f32[2,2]:-64.5,258,2,16"},
         {"DequantizeLinear", 13, "i32[2]:100000,-7 f32[]:0.5", "", "f32[2]:50000,-3.5"},
@@ -121,6 +170,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_op_quantize__quantize_linear),
         cmocka_unit_test(test_op_quantize__dequantize_linear),
+        cmocka_unit_test(test_op_quantize__narrow_types),
         cmocka_unit_test(test_op_quantize__dynamic_quantize_linear),
         cmocka_unit_test(test_op_quantize__finds_scales),
         cmocka_unit_test(test_op_quantize__requantizes_in_f32),

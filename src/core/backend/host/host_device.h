@@ -7,7 +7,7 @@
 #include <pthread.h>
 
 #include "backend/backend.h"
-#include "backend/workers.h"
+#include "base/workers.h"
 
 struct rondo__host_stream;
 struct rondo__host_team;

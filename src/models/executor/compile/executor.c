@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "backend/backend.h"
-#include "backend/workers.h"
 #include "base/crew.h"
 #include "base/error.h"
 #include "base/float_scope.h"
@@ -13,6 +12,7 @@
 #include "base/memory.h"
 #include "base/read_options.h"
 #include "base/thread_count.h"
+#include "base/workers.h"
 #include "executor/compile/base_form.h"
 #include "executor/compile/executor.h"
 #include "executor/compile/plan_cache.h"

@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "backend/workers.h"
 #include "base/clock.h"
 #include "base/crew.h"
 #include "base/error.h"
@@ -13,6 +12,7 @@
 #include "base/log/logging.h"
 #include "base/memory.h"
 #include "base/thread_count.h"
+#include "base/workers.h"
 #include "device/device.h"
 #include "executor/compile/base_form.h"
 #include "executor/compile/declared.h"

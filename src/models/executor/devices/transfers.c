@@ -13,7 +13,6 @@
 #include "executor/state/op_span.h"
 #include "op/support.h"
 #include "program/edit.h"
-#include "program/names.h"
 #include "program/place_mark.h"
 #include "program/shapes/specialise.h"
 #include "rondo/copy.h"
@@ -124,7 +123,7 @@ rondo_status rondo__crossing_reserve(const rondo__plan *plan) {
     RETURN_IF_ERROR(RONDO__ARRAY_RESERVE(program->values, program->value_capacity, values));
     RETURN_IF_ERROR(
         RONDO__ARRAY_RESERVE(program->nodes, program->node_capacity, program->node_count + values));
-    return rondo__names_reserve(program, values);
+    return rondo__namemap_reserve(&program->names, values);
 }
 
 // ---- the insertion ----------------------------------------------------------------------------

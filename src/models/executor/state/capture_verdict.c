@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "tensor/elements.h"
 
 // An op with its attributes on a device, as a number that has no double: 128 bits.
 typedef struct verdict_key {
@@ -62,7 +63,7 @@ static void add_attribute(verdict_key *key, const rondo__attribute *attribute) {
         add_bytes(key, &tensor->shape.rank, sizeof tensor->shape.rank);
         add_bytes(key, tensor->shape.extent, sizeof tensor->shape.extent);
     }
-    if (tensor->dtype != RONDO_DTYPE_NONE && tensor->dtype < RONDO_DTYPE_STRING) {
+    if (rondo__dtype_is_plain(tensor->dtype)) {
         add_bytes(key, tensor->data, rondo_tensor_get_bytes(tensor));
     }
 }

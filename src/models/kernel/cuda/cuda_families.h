@@ -50,6 +50,8 @@
     X(pool)                      \
     X(convolution)               \
     X(matmul)                    \
+    X(bits_product)              \
+    X(gather_bits)               \
     X(norm_product)              \
     X(recurrent)                 \
     X(resize)                    \

@@ -6,8 +6,8 @@
 
 typedef struct kernel_family {
     void (*prepare)(rondo__cuda_kernel *kernel);
-    // Where an input has no elements, which most kernels have no sums, strides or rows of; NULL: such
-    // ops are the host's.
+    // Where an input has no elements, of which most kernels have no sums, strides or rows. NULL:
+    // such ops are the host's.
     void (*prepare_empty)(rondo__cuda_kernel *kernel);
 } kernel_family;
 
@@ -196,6 +196,10 @@ static const kernel_family families[RONDO__OP_ID_COUNT] = {
     ROW(OP, DequantizeLinear, dequantize),
     ROW(OP, DynamicQuantizeLinear, dynamic_quantize),
     ROW(MS, DynamicQuantizeLSTM, quantize_lstm),
+    ROW(MS, FusedMatMul, matmul),
+    ROW(MS, GatherBlockQuantized, gather_bits),
+    ROW(MS, MatMulNBits, bits_product),
+    ROW(MS, TransposeMatMul, matmul),
     ROW(OP, MatMulInteger, matmul_integer),
     ROW(OP, QLinearConv, qlinear_conv),
     ROW(OP, QLinearMatMul, qlinear_matmul),

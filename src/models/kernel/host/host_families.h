@@ -53,6 +53,8 @@ rondo_status rondo__host_prepare_trees(const rondo__kernel_request *request,
                                        rondo__kernel **out_kernel);
 rondo_status rondo__host_prepare_byte_product(const rondo__kernel_request *request,
                                               rondo__kernel **out_kernel);
+rondo_status rondo__host_prepare_bits_product(const rondo__kernel_request *request,
+                                              rondo__kernel **out_kernel);
 rondo_status rondo__host_prepare_byte_convolution(const rondo__kernel_request *request,
                                                   rondo__kernel **out_kernel);
 rondo_status rondo__host_prepare_quantize(const rondo__kernel_request *request,

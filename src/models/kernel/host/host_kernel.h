@@ -19,7 +19,7 @@
 #include <pthread.h>
 #include <stdint.h>
 
-#include "backend/workers.h"
+#include "base/workers.h"
 #include "kernel/kernel.h"
 
 typedef struct rondo__host_kernel rondo__host_kernel;

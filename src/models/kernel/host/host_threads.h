@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "backend/workers.h"
 #include "base/thread_count.h"
+#include "base/workers.h"
 
 enum {
     // Work that is worth another thread's while: bytes moved, roughly, and multiply-adds, both some

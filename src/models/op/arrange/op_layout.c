@@ -598,6 +598,7 @@ const rondo__op_def rondo__op_table_layout[] = {
           .strings = RONDO__INPUT_0, .moved = RONDO__INPUT_0),
     ENTRY(Transpose, 1, 28, 1, 1, 1, transpose_attributes, infer_transpose, compute_transpose, NULL,
           .strings = RONDO__INPUT_0, .moved = RONDO__INPUT_0),
-    ENTRY(Trilu, 14, 28, 1, 2, 1, trilu_attributes, infer_trilu, compute_trilu, NULL),
+    ENTRY(Trilu, 14, 28, 1, 2, 1, trilu_attributes, infer_trilu, compute_trilu, NULL,
+          .moved = RONDO__INPUT_0),
     {0},
 };

@@ -302,8 +302,8 @@ static rondo_status compute_center(rondo__compute *compute) {
     RETURN_IF_ERROR(plan_center(compute->op, &input->shape, compute->inputs[1], &plan));
     void *output = NULL;
     RETURN_IF_ERROR(rondo__compute_get_inferred(compute, 0, &output));
-    const uint64_t zero = 0;
-    return pad_tensor(input, &plan.shape, plan.begin, PAD_CONSTANT, &zero, output);
+    const uint64_t zero[2] = {0};
+    return pad_tensor(input, &plan.shape, plan.begin, PAD_CONSTANT, zero, output);
 }
 
 // ---- Col2Im -----------------------------------------------------------------------------------
@@ -478,7 +478,8 @@ static const char *const col2im_attributes[] = {"dilations", "pads", "strides", 
 #define HALF RONDO__OP_NATIVE_HALF
 
 const rondo__op_def rondo__op_table_pad[] = {
-    ENTRY(CenterCropPad, 18, 28, 2, 2, HALF, center_attributes, infer_center, compute_center, NULL),
+    ENTRY(CenterCropPad, 18, 28, 2, 2, HALF, center_attributes, infer_center, compute_center, NULL,
+          .moved = RONDO__INPUT_0),
     ENTRY(Col2Im, 18, 28, 3, 3, 0, col2im_attributes, infer_col2im, compute_col2im, NULL),
     ENTRY(Pad, 2, 10, 1, 1, HALF, pad_attributes, infer_pad, compute_pad, check_pad,
           .moved = RONDO__INPUT_0 | RONDO__INPUT_2),

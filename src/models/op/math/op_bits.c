@@ -314,17 +314,18 @@ static rondo_status check_product(const rondo__op *op) {
 }
 
 #define ENTRY(op_name, least, most, attribute_list, infer_function, compute_function,             \
-              check_function)                                                                     \
+              check_function, ...)                                                                \
     {                                                                                             \
         .id = RONDO_OP_NAME(MS, op_name), .opset_min = 1, .opset_max = 1, .input_min = (least),   \
         .input_max = (most), .output_min = 1, .output_max = 1, .capture = RONDO__CAPTURE_YES,     \
         .attributes = (attribute_list), .infer = (infer_function), .compute = (compute_function), \
-        .check = (check_function)                                                                 \
+        .check = (check_function), __VA_ARGS__                                                    \
     }
 
 const rondo__op_def rondo__op_table_bits[] = {
     ENTRY(MatMulNBits, 3, 6, product_attributes, infer_bits_product, compute_bits_product,
-          check_product),
-    ENTRY(GatherBlockQuantized, 3, 4, gather_attributes, infer_gather, compute_gather, check_bits),
+          check_product, .weights = 1, .half.kind = HALF_PRODUCT, .is_fallible = true),
+    ENTRY(GatherBlockQuantized, 3, 4, gather_attributes, infer_gather, compute_gather, check_bits,
+          .is_fallible = true),
     {.name = NULL},
 };

@@ -13,6 +13,7 @@
 #include "op/broadcast.h"
 #include "op/element_types.h"
 #include "op/math/binary.h"
+#include "op/math/cast_rule.h"
 #include "op/op.h"
 #include "op/support.h"
 #include "op/text/number_text.h"
@@ -23,8 +24,7 @@ static bool is_castable(rondo_dtype dtype) {
     return dtype != RONDO_DTYPE_C64 && dtype != RONDO_DTYPE_C128;
 }
 
-// The rule for narrow floats that the attributes give.
-static rondo_status read_rule(const rondo__op *op, rondo__narrow_rule *out_rule) {
+rondo_status rondo__cast_read_rule(const rondo__op *op, rondo__narrow_rule *out_rule) {
     static const char *const modes[] = {"up", "down", "nearest"};
     const char *mode = rondo__op_get_string(op, "round_mode", "up");
     *out_rule = (rondo__narrow_rule){.is_unbounded = rondo__op_get_int(op, "saturate", 1) == 0};
@@ -50,7 +50,7 @@ static rondo_status check_bit_cast(const rondo__op *op) {
 
 static rondo_status check_cast_like(const rondo__op *op) {
     rondo__narrow_rule rule;
-    return read_rule(op, &rule);
+    return rondo__cast_read_rule(op, &rule);
 }
 
 static rondo_status check_cast(const rondo__op *op) {
@@ -76,7 +76,7 @@ static rondo_status infer_cast_like(rondo__infer *infer) {
 static rondo_status compute_cast(rondo__compute *compute) {
     const rondo_tensor *input = compute->inputs[0];
     rondo__narrow_rule rule;
-    RETURN_IF_ERROR(read_rule(compute->op, &rule));
+    RETURN_IF_ERROR(rondo__cast_read_rule(compute->op, &rule));
     if (input->dtype == RONDO_DTYPE_STRING || compute->inferred[0].dtype == RONDO_DTYPE_STRING) {
         return rondo__op_cast_strings(compute, &rule);
     }

@@ -92,7 +92,8 @@ static const char *const transposed_attributes[] = {"alpha", "transA", "transB",
     {                                                                                     \
         .id = RONDO_OP_NAME(MS, op_name), .opset_min = 1, .opset_max = 1, .input_min = 2, \
         .input_max = 2, .output_min = 1, .output_max = 1, .capture = RONDO__CAPTURE_YES,  \
-        .attributes = (attribute_list), .infer = infer_fused, .compute = compute_fused    \
+        .attributes = (attribute_list), .infer = infer_fused, .compute = compute_fused,   \
+        .weights = 1, .half.kind = HALF_PRODUCT                                           \
     }
 
 const rondo__op_def rondo__op_table_fused_product[] = {

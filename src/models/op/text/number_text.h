@@ -17,6 +17,6 @@
 // Errors:    BAD_DATA (an element that is no number: which one), NO_MEMORY.
 // Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__op_cast_strings(rondo__compute *compute,
-                                                    const rondo__narrow_rule *rule);
+                                                   const rondo__narrow_rule *rule);
 
 #endif  // RONDO_OP_TEXT_NUMBER_TEXT_H

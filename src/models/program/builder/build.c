@@ -4,7 +4,6 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "program/names.h"
 #include "program/program.h"
 
 // Value numbers are int32_t, and the name table holds number + 1.
@@ -36,7 +35,7 @@ rondo_status rondo__program_add_value(rondo_program *program, const char *name,
     }
     RETURN_IF_ERROR(
         RONDO__ARRAY_RESERVE(program->values, program->value_capacity, program->value_count + 1));
-    RETURN_IF_ERROR(rondo__names_reserve(program, program->value_count + 1));
+    RETURN_IF_ERROR(rondo__namemap_reserve(&program->names, program->value_count + 1));
     char *copy = make_unique_name(program, name);
     if (copy == NULL) {
         return RONDO_STATUS_NO_MEMORY;
@@ -48,7 +47,7 @@ rondo_status rondo__program_add_value(rondo_program *program, const char *name,
     }
     *out_value = (int32_t)program->value_count;
     program->value_count += 1;
-    rondo__names_insert(program, *out_value);
+    (void)rondo__namemap_put(&program->names, copy, *out_value);
     return RONDO_STATUS_OK;
 }
 

@@ -11,7 +11,6 @@
 #include "base/memory.h"
 #include "base/read_options.h"
 #include "program/builder/builder_parts.h"
-#include "program/names.h"
 #include "program/place_mark.h"
 #include "tensor/elements.h"
 
@@ -179,7 +178,7 @@ void rondo__builder_take_back(rondo_builder *builder, const rondo__builder_mark 
     program->declared_count = mark->declared;
     program->output_count = mark->outputs;
     program->optional_count = mark->optionals;
-    rondo__names_rebuild(program);
+    rondo__program_rebuild_names(program);
 }
 
 // ---- names

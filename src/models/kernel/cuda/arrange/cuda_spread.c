@@ -99,15 +99,18 @@ void rondo__cuda_prepare_reverse_sequence(rondo__cuda_kernel *kernel) {
         rondo__cuda_refuse(kernel, "strings");
         return;
     }
-    rondo__define_bytes(&defines, "T", rondo_dtype_get_bytes(x->dtype));
-    rondo__step *step =
-        add_elements(kernel, &defines, "reverse_sequence", rondo_shape_get_count(&x->shape));
+    // Pairs of doubles are twice as many words.
+    const size_t bytes = rondo_dtype_get_bytes(x->dtype);
+    const int64_t words = bytes > 8 ? (int64_t)(bytes / 8) : 1;
+    rondo__define_bytes(&defines, "T", bytes / (size_t)words);
+    rondo__step *step = add_elements(kernel, &defines, "reverse_sequence",
+                                     rondo_shape_get_count(&x->shape) * words);
     rondo__step_input(step, 0);
     rondo__step_input(step, 1);
     rondo__step_output(step, 0);
     rondo__step_int(step, x->shape.extent[0]);
     rondo__step_int(step, x->shape.extent[1]);
-    rondo__step_int(step, rondo__cuda_product(&x->shape, 2, x->shape.rank));
+    rondo__step_int(step, rondo__cuda_product(&x->shape, 2, x->shape.rank) * words);
     rondo__step_int(step, rondo__op_get_int(kernel->request->op, "time_axis", 0) == 0);
     rondo__step_faults(step, kernel, RONDO__FAULT_LENGTH);
 }

@@ -1,4 +1,4 @@
-// normalize.cu - LayerNormalization, RMSNormalization (which has no mean), InstanceNormalization, GroupNormalization, MeanVarianceNormalization,
+// normalize.cu - LayerNormalization, RMSNormalization, InstanceNormalization, GroupNormalization, MeanVarianceNormalization,
 // BatchNormalization in training, and LRN. Statistics in
 // float; the variance is that of the deviations (two passes over data that the first pass cached), and
 // the sum of the deviations corrects the mean. The mean stays in two parts: rounded to one float, it loses
@@ -19,11 +19,11 @@ typedef RONDO_S S;
 #define RONDO_G T  // gain and shift
 #endif
 typedef RONDO_G G;
-#ifndef IS_RMS
-#define IS_RMS 0
-#endif
 #ifndef BROADCASTS
 #define BROADCASTS 0  // LayerNormalization: gain or shift has not the shape of a row
+#endif
+#ifndef CENTERED
+#define CENTERED 1  // 0: RMSNormalization, whose mean counts as 0
 #endif
 #ifndef RANK
 #define RANK 1
@@ -71,16 +71,16 @@ template <typename Place>
 __device__ __forceinline__ moments find_moments(const T *x, i64 length, const Place &place,
                                                 float *scratch) {
     long_sum sum, rest, square;
-    for (i64 i = threadIdx.x; i < length; i += blockDim.x) {
+    for (i64 i = threadIdx.x; CENTERED && i < length; i += blockDim.x) {
         sum.add(convert<float>(x[place(i)]));
     }
-    const float mean = block_sum(sum.get(), scratch) / (float)length;
+    const float mean = CENTERED ? block_sum(sum.get(), scratch) / (float)length : 0.0f;
     for (i64 i = threadIdx.x; i < length; i += blockDim.x) {
         const float d = convert<float>(x[place(i)]) - mean;
         rest.add(d);
         square.add(d * d);
     }
-    const float rests = block_sum(rest.get(), scratch);
+    const float rests = CENTERED ? block_sum(rest.get(), scratch) : 0.0f;
     return join_moments(mean, rests, block_sum(square.get(), scratch), (float)length);
 }
 struct side_by_side {
@@ -90,15 +90,6 @@ struct side_by_side {
 };
 __device__ __forceinline__ moments row_moments(const T *x, i64 length, float *scratch) {
     return find_moments(x, length, side_by_side(), scratch);
-}
-// Of RMSNormalization: the mean counts as 0.
-__device__ __forceinline__ moments row_square(const T *x, i64 length, float *scratch) {
-    long_sum square;
-    for (i64 i = threadIdx.x; i < length; i += blockDim.x) {
-        const float value = convert<float>(x[i]);
-        square.add(value * value);
-    }
-    return join_moments(0.0f, 0.0f, block_sum(square.get(), scratch), (float)length);
 }
 
 // Where element n of a tensor of these extents is in one with these steps.
@@ -137,8 +128,7 @@ extern "C" __global__ void __launch_bounds__(256) layer_normalization(const laye
     for (i64 row = blockIdx.x; row < a.rows; row += gridDim.x) {
         const T *x = a.x + row * a.length;
         T *y = a.y + row * a.length;
-        const moments found =
-            IS_RMS ? row_square(x, a.length, scratch) : row_moments(x, a.length, scratch);
+        const moments found = row_moments(x, a.length, scratch);
         const float inverse = 1.0f / sqrtf(found.variance + (float)a.epsilon);
         for (i64 i = threadIdx.x; i < a.length; i += blockDim.x) {
             const i64 n = row * a.length + i;
@@ -199,18 +189,18 @@ layer_normalization_held(const layer_arguments a) {
             sum += convert<float>(in[p].value[v]);
         }
     }
-    const float center = IS_RMS ? 0.0f : warp_sum(sum) / (float)a.length;
+    const float center = CENTERED ? warp_sum(sum) / (float)a.length : 0.0f;
 #pragma unroll
     for (int p = 0; p < PACKS; p++) {
 #pragma unroll
         for (int v = 0; v < WIDTH; v++) {
             const float d = lane + p * 32 < packs ? convert<float>(in[p].value[v]) - center : 0.0f;
-            rest += IS_RMS ? 0.0f : d;
+            rest += d;
             square += d * d;
         }
     }
-    const moments found =
-        join_moments(center, warp_sum(rest), warp_sum(square), (float)a.length);
+    const moments found = join_moments(center, CENTERED ? warp_sum(rest) : 0.0f, warp_sum(square),
+                                       (float)a.length);
     const float inverse = 1.0f / sqrtf(found.variance + (float)a.epsilon);
 #pragma unroll
     for (int p = 0; p < PACKS; p++) {

@@ -125,8 +125,10 @@ void rondo__cuda_add_row_moments(rondo__cuda_kernel *kernel, rondo_dtype dtype, 
     rondo__step_address(step, moments);
 }
 
+// LayerNormalization, and RMSNormalization, whose result has the type of the scale.
 void rondo__cuda_prepare_layer_normalization(rondo__cuda_kernel *kernel) {
     const rondo__op *op = kernel->request->op;
+    const bool is_centered = op->def->id != RONDO__OP_RMSNormalization;
     const rondo__tensor_info *x = rondo__cuda_input(kernel, 0);
     rondo__defines defines = {0};
     const int32_t rank = x->shape.rank;
@@ -143,15 +145,14 @@ void rondo__cuda_prepare_layer_normalization(rondo__cuda_kernel *kernel) {
         (has_shift &&
          (rondo_shape_get_count(&shift->shape) != length || shift->shape.rank > rank - axis));
 
-    // The result of RMSNormalization has the gain's type.
-    const bool is_rms = op->def->id == RONDO__OP_RMSNormalization;
-
     if (!rondo__cuda_is_float(x->dtype) || (has_shift && shift->dtype != gain->dtype) ||
-        (is_rms && gain->dtype != x->dtype)) {
+        (!is_centered && x->dtype != gain->dtype)) {
         rondo__cuda_refuse(kernel, "a scale or bias of this type");
         return;
     }
-    rondo__define_int(&defines, "IS_RMS", is_rms);
+    if (!is_centered) {
+        rondo__define_int(&defines, "CENTERED", 0);
+    }
     rondo__define_type(&defines, "G", gain->dtype);
     rondo__define_int(&defines, "BROADCASTS", broadcasts);
     rondo__define_int(&defines, "RANK", broadcasts ? rank : 1);
@@ -175,7 +176,7 @@ void rondo__cuda_prepare_layer_normalization(rondo__cuda_kernel *kernel) {
     if (broadcasts) {
         push_ints(step, x->shape.extent, rank);
         push_broadcast(step, &gain->shape, &x->shape);
-        push_broadcast(step, &shift->shape, &x->shape);
+        push_broadcast(step, has_shift ? &shift->shape : &gain->shape, &x->shape);
     }
 }
 

@@ -130,6 +130,9 @@ bool rondo__cuda_read_product(rondo__cuda_kernel *kernel, size_t input_a, size_t
 bool rondo__cuda_read_matmul(rondo__cuda_kernel *kernel, rondo__cuda_matmul *out_matmul) {
     const rondo__op *op = kernel->request->op;
     const bool is_gemm = op->def->id == RONDO__OP_Gemm;
+    const bool is_vendor =
+        op->def->id == RONDO__MS_FusedMatMul || op->def->id == RONDO__MS_TransposeMatMul;
+    const bool has_gemm_names = is_gemm || is_vendor;
     rondo_shape a = rondo__cuda_input(kernel, 0)->shape;
     rondo_shape b = rondo__cuda_input(kernel, 1)->shape;
     rondo__cuda_matmul p = {.dtype = rondo__cuda_input(kernel, 0)->dtype,
@@ -148,8 +151,13 @@ bool rondo__cuda_read_matmul(rondo__cuda_kernel *kernel, rondo__cuda_matmul *out
     if (!make_matrices(kernel, &a, &b)) {
         return false;
     }
-    const bool trans_a = rondo__op_get_int(op, is_gemm ? "transA" : "trans_a", 0) != 0;
-    const bool trans_b = rondo__op_get_int(op, is_gemm ? "transB" : "trans_b", 0) != 0;
+    if (rondo__op_get_int(op, "transBatchA", 0) != 0 ||
+        rondo__op_get_int(op, "transBatchB", 0) != 0) {
+        rondo__cuda_refuse(kernel, "rows in front of the batch");
+        return false;
+    }
+    const bool trans_a = rondo__op_get_int(op, has_gemm_names ? "transA" : "trans_a", 0) != 0;
+    const bool trans_b = rondo__op_get_int(op, has_gemm_names ? "transB" : "trans_b", 0) != 0;
     const int64_t a_rows = a.extent[a.rank - 2], a_columns = a.extent[a.rank - 1];
     const int64_t b_rows = b.extent[b.rank - 2], b_columns = b.extent[b.rank - 1];
     p.m = trans_a ? a_columns : a_rows;
@@ -179,7 +187,7 @@ bool rondo__cuda_read_matmul(rondo__cuda_kernel *kernel, rondo__cuda_matmul *out
         p.bias_column = columns == 1 ? 0 : 1;
         p.bias_row = rows == 1 ? 0 : columns;
     } else {
-        p.scale = rondo__op_get_float(op, "alpha_scale", 1.0f);
+        p.scale = rondo__op_get_float(op, is_vendor ? "alpha" : "alpha_scale", 1.0f);
         // A bias of one element is added to all columns.
         if (p.epilogue.has_bias &&
             rondo_shape_get_count(&rondo__cuda_input(kernel, 2)->shape) == 1) {

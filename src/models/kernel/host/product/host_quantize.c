@@ -143,6 +143,7 @@ typedef struct linear_kernel {
     bool is_wide;        // it has 16
     rondo_dtype narrow;  // its type, where that is none of 8-bit integers: its elements are turned
                          // into those, or for floats looked up in values
+    rondo__narrow_rule rule;
     int64_t count, run_count, scale_count;
     float values[256];
 } linear_kernel;
@@ -239,6 +240,24 @@ static void run_values(const linear_run *job, run now) {
     }
 }
 
+static void run_narrowing(const linear_run *job, run now) {
+    enum { PIECE = 1024 };
+    const linear_kernel *kernel = job->kernel;
+    const float *x = (const float *)job->x + now.start;
+    uint8_t *y = (uint8_t *)job->y + now.start;
+    float sums[PIECE];
+    for (int64_t done = 0; done < now.length; done += PIECE) {
+        const int64_t length = now.length - done < PIECE ? now.length - done : PIECE;
+        for (int64_t i = 0; i < length; ++i) {
+            const int64_t scale = now.scale + (done + i) * now.step;
+            const float zero =
+                job->zero_bytes != NULL ? kernel->values[job->zero_bytes[scale]] : 0.0f;
+            sums[i] = x[done + i] / job->scales[scale] + zero;
+        }
+        rondo__narrow_encode_array(kernel->narrow, sums, y + done, (size_t)length, &kernel->rule);
+    }
+}
+
 static void run_runs(void *data, int64_t first, int64_t end) {
     const linear_run *job = data;
     const linear_kernel *kernel = job->kernel;
@@ -246,8 +265,10 @@ static void run_runs(void *data, int64_t first, int64_t end) {
         const run now = find_run(kernel, i);
         if (rondo__dtype_is_narrow_integer(kernel->narrow)) {
             run_small(job, now);
-        } else if (kernel->narrow != RONDO_DTYPE_NONE) {
+        } else if (kernel->narrow != RONDO_DTYPE_NONE && kernel->is_inverse) {
             run_values(job, now);
+        } else if (kernel->narrow != RONDO_DTYPE_NONE) {
+            run_narrowing(job, now);
         } else if (kernel->is_wide && kernel->is_inverse) {
             kernel->simd->dequantize_words(
                 (const uint16_t *)job->x + now.start, kernel->is_signed, job->scales + now.scale,
@@ -291,14 +312,13 @@ static rondo_status run_linear(rondo__host_kernel *head, const void *const *inpu
     return RONDO_STATUS_OK;
 }
 
-// Narrow floats are read here, and made by the reference.
 static bool is_wide(rondo_dtype dtype) {
     return dtype == RONDO_DTYPE_I16 || dtype == RONDO_DTYPE_U16;
 }
 
-static bool is_quantised(rondo_dtype dtype, bool is_inverse) {
+static bool is_quantised(rondo_dtype dtype) {
     return is_wide(dtype) || dtype == RONDO_DTYPE_I8 || dtype == RONDO_DTYPE_U8 ||
-           rondo__dtype_is_narrow_integer(dtype) || (is_inverse && rondo__dtype_is_narrow(dtype));
+           rondo__dtype_is_narrow(dtype);
 }
 
 static bool is_signed(rondo_dtype dtype) {
@@ -319,7 +339,7 @@ rondo_status rondo__host_prepare_quantize(const rondo__kernel_request *request,
     const bool is_inverse = request->op->def->id == RONDO__OP_DequantizeLinear;
     const rondo__tensor_info *x = &request->inputs[0], *y = &request->outputs[0];
     const rondo__tensor_info *bytes = is_inverse ? x : y, *reals = is_inverse ? y : x;
-    if (!is_quantised(bytes->dtype, is_inverse) || reals->dtype != RONDO_DTYPE_F32 ||
+    if (!is_quantised(bytes->dtype) || reals->dtype != RONDO_DTYPE_F32 ||
         request->inputs[1].dtype != RONDO_DTYPE_F32 || has_other_precision(request->op)) {
         return RONDO_STATUS_UNSUPPORTED;
     }
@@ -334,6 +354,7 @@ rondo_status rondo__host_prepare_quantize(const rondo__kernel_request *request,
     kernel->is_signed = is_signed(bytes->dtype);
     kernel->is_wide = is_wide(bytes->dtype);
     kernel->narrow = rondo__dtype_is_narrow(bytes->dtype) ? bytes->dtype : RONDO_DTYPE_NONE;
+    kernel->rule.is_unbounded = rondo__op_get_int(request->op, "saturate", 1) == 0;
     for (int i = 0; i < 256; ++i) {
         kernel->values[i] = rondo_narrow_to_float(kernel->narrow, (uint8_t)i);
     }
@@ -347,44 +368,6 @@ rondo_status rondo__host_prepare_quantize(const rondo__kernel_request *request,
     }
     kernel->run_count = count_runs(kernel);
     head->base.workspace_bytes = (size_t)kernel->scale_count * sizeof(int32_t);
-    *out_kernel = &head->base;
-    return RONDO_STATUS_OK;
-}
-
-// ---- Cast -------------------------------------------------------------------------------------
-
-static void cast_chunks(void *data, int64_t first, int64_t end) {
-    const dynamic_run *job = data;
-    for (int64_t i = first; i < end; ++i) {
-        job->kernel->simd->widen_i32((const int32_t *)job->x + i * CHUNK,
-                                     (float *)job->y + i * CHUNK, get_chunk(job->kernel->count, i));
-    }
-}
-
-static rondo_status run_cast(rondo__host_kernel *head, const void *const *inputs,
-                             void *const *outputs, void *workspace) {
-    (void)workspace;
-    const dynamic_kernel *kernel = (const dynamic_kernel *)head;
-    dynamic_run job = {.kernel = kernel, .x = inputs[0], .y = outputs[0]};
-    rondo__workers_loop(count_chunks(kernel->count), 1, cast_chunks, &job);
-    return RONDO_STATUS_OK;
-}
-
-rondo_status rondo__host_prepare_cast(const rondo__kernel_request *request,
-                                      rondo__kernel **out_kernel) {
-    if (request->inputs[0].dtype != RONDO_DTYPE_I32 ||
-        request->outputs[0].dtype != RONDO_DTYPE_F32) {
-        return RONDO_STATUS_UNSUPPORTED;
-    }
-    rondo__host_kernel *head =
-        rondo__host_kernel_create(request, sizeof(dynamic_kernel), "simd", run_cast, NULL);
-    if (head == NULL) {
-        return RONDO_STATUS_NO_MEMORY;
-    }
-    dynamic_kernel *kernel = (dynamic_kernel *)head;
-    kernel->simd = rondo__byte_simd_get();
-    kernel->count = rondo_shape_get_count(&request->inputs[0].shape);
-    head->base.in_place_inputs = 1;
     *out_kernel = &head->base;
     return RONDO_STATUS_OK;
 }

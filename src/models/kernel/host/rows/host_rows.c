@@ -24,7 +24,7 @@ typedef enum row_work {
     ROW_ZEROED_SOFTMAX,  // rows that are no numbers become zeros
     ROW_LOG_SOFTMAX,
     ROW_NORMALIZE,
-    ROW_RMS_NORMALIZE,
+    ROW_NORMALIZE_SQUARES,  // by the root of their mean alone
     ROW_SUM,
     ROW_MEAN,
     ROW_MAXIMUM,
@@ -50,23 +50,15 @@ static void normalize_row(const row_kernel *kernel, const float *x, const float 
                           const float *bias, float *y) {
     const rondo__simd *simd = kernel->simd;
     const double count = (double)kernel->length;
-    const double center = simd->sum(x, kernel->length) / count;
+    const bool is_centered = kernel->work == ROW_NORMALIZE;
+    const double center = is_centered ? simd->sum(x, kernel->length) / count : 0.0;
     double shift, squares;
     simd->moments(x, kernel->length, (float)center, &shift, &squares);
     // What rounding the mean to f32 left over stays beside it: a mean far from 0 costs no digits.
-    shift /= count;
+    shift = is_centered ? shift / count : 0.0;
     const double variance = squares / count - shift * shift;
     simd->normalize(x, y, kernel->length, (float)center, isfinite(shift) ? (float)shift : 0.0f,
                     1.0f / sqrtf((float)variance + kernel->epsilon), gain, bias);
-}
-
-static void normalize_by_square(const row_kernel *kernel, const float *x, const float *gain,
-                                float *y) {
-    double sum, squares;
-    kernel->simd->moments(x, kernel->length, 0.0f, &sum, &squares);
-    const float mean = (float)(squares / (double)kernel->length);
-    kernel->simd->normalize(x, y, kernel->length, 0.0f, 0.0f, 1.0f / sqrtf(mean + kernel->epsilon),
-                            gain, NULL);
 }
 
 typedef struct row_run {
@@ -100,8 +92,6 @@ static void do_rows(void *data, int64_t first, int64_t end) {
             }
         } else if (kernel->work == ROW_LOG_SOFTMAX) {
             kernel->simd->log_softmax(x, y, kernel->length);
-        } else if (kernel->work == ROW_RMS_NORMALIZE) {
-            normalize_by_square(kernel, x, gain, y);
         } else {
             normalize_row(kernel, x, gain, bias, y);
         }
@@ -317,8 +307,8 @@ rondo_status rondo__host_prepare_layer_normalization(const rondo__kernel_request
         }
     }
     row_kernel *kernel = NULL;
-    const bool is_rms = op->def->id == RONDO__OP_RMSNormalization;
-    RETURN_IF_ERROR(create(request, is_rms ? ROW_RMS_NORMALIZE : ROW_NORMALIZE, run_rows,
+    const bool is_centered = op->def->id != RONDO__OP_RMSNormalization;
+    RETURN_IF_ERROR(create(request, is_centered ? ROW_NORMALIZE : ROW_NORMALIZE_SQUARES, run_rows,
                            rondo__shape_multiply(x, 0, axis), length, 1, &kernel));
     kernel->epsilon = rondo__op_get_float(op, "epsilon", 1e-5f);
     kernel->head.base.in_place_inputs = 1;

@@ -160,6 +160,11 @@ DEFINE_ROWS(uint16_t)
 DEFINE_ROWS(uint32_t)
 DEFINE_ROWS(uint64_t)
 
+typedef struct pair {
+    uint64_t parts[2];
+} pair;
+DEFINE_ROWS(pair)
+
 typedef void (*block_copier)(const rondo__strided_copy *, const void *, void *, int64_t);
 
 typedef struct copy_run {
@@ -180,7 +185,8 @@ void rondo__strided_copy_run(const rondo__strided_copy *copy, const void *from, 
     const block_copier copy_block = copy->element_bytes == 1   ? copy_block_uint8_t
                                     : copy->element_bytes == 2 ? copy_block_uint16_t
                                     : copy->element_bytes == 4 ? copy_block_uint32_t
-                                                               : copy_block_uint64_t;
+                                    : copy->element_bytes == 8 ? copy_block_uint64_t
+                                                               : copy_block_pair;
     copy_run run = {copy, copy_block, from, to};
     rondo__workers_loop(copy->block_count,
                         rondo__host_get_grain(copy->block_count, copy->bytes, 0.0), copy_blocks,

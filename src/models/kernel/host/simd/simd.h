@@ -65,6 +65,29 @@ typedef struct rondo__depthwise {
     int64_t y_row;
 } rondo__depthwise;
 
+enum { RONDO__BITS_ROWS = 4 };  // most rows of a tile of the following
+
+// One panel of a product with numbers of 2, 4 or 8 bits: y[rows, columns] = a[rows, k] x b + bias.
+// b, scales and zero points are panels, [..., panel_columns].
+typedef struct rondo__bits_tile {
+    int32_t bits;
+    int32_t rows;         // 1 to 3, or RONDO__BITS_ROWS
+    int32_t columns;      // 1 to panel_columns
+    int64_t blocks;       // along k
+    int64_t block_bytes;  // of one column
+    const uint8_t *b;     // [blocks * block_bytes]: bytes of each column, low bits first along k
+    const float *scales;  // [blocks]
+    const uint8_t *byte_zeros;  // [blocks], or
+    const float *zeros;         // [blocks], or neither: 2^(bits - 1)
+    const float *a;             // a_row elements from one row to the next, all blocks whole
+    int64_t a_row;
+    const float *sums;  // of a's numbers in each block; sums_row elements from row to row
+    int64_t sums_row;
+    const float *bias;  // [panel_columns], or NULL
+    float *y;
+    int64_t y_row;
+} rondo__bits_tile;
+
 typedef void (*rondo__unary_loop)(const float *x, float *y, int64_t count, float alpha, float beta);
 typedef void (*rondo__binary_loop)(const float *a, const float *b, float *y, int64_t count);
 
@@ -114,6 +137,9 @@ typedef struct rondo__simd {
     int32_t tile_steps;        // of k, for which a tile fetches one line of what is b_ahead
     void (*multiply_tile)(const rondo__tile *tile);
     void (*convolve_depthwise)(const rondo__depthwise *depthwise);
+    void (*multiply_bits)(const rondo__bits_tile *tile);
+    // y [k, panel_columns] = b as real numbers; of the tile, the panel.
+    void (*widen_bits)(const rondo__bits_tile *tile, float *y);
 } rondo__simd;
 
 // The widest instructions that the user allows, as RONDO_MAX_CPU_ISA says; NULL: all.

@@ -69,6 +69,8 @@
 
 extern const rondo__simd RONDO_SIMD_NAME(rondo__simd);
 void RONDO_SIMD_NAME(rondo__simd_multiply_tile)(const rondo__tile *tile);
+void RONDO_SIMD_NAME(rondo__simd_multiply_bits)(const rondo__bits_tile *tile);
+void RONDO_SIMD_NAME(rondo__simd_widen_bits)(const rondo__bits_tile *tile, float *y);
 void RONDO_SIMD_NAME(rondo__simd_convolve_depthwise)(const rondo__depthwise *depthwise);
 
 #endif  // RONDO_KERNEL_HOST_SIMD_SIMD_LEVEL_H

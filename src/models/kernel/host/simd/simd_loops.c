@@ -390,5 +390,7 @@ const rondo__simd RONDO_SIMD_NAME(rondo__simd) = {
     .panel_columns = 2 * RONDO_SIMD_WIDTH,
     .tile_steps = RONDO_TILE_STEPS,
     .multiply_tile = RONDO_SIMD_NAME(rondo__simd_multiply_tile),
+    .multiply_bits = RONDO_SIMD_NAME(rondo__simd_multiply_bits),
+    .widen_bits = RONDO_SIMD_NAME(rondo__simd_widen_bits),
     .convolve_depthwise = RONDO_SIMD_NAME(rondo__simd_convolve_depthwise),
 };

@@ -1,0 +1,159 @@
+// com.microsoft.MatMulNBits and com.microsoft.GatherBlockQuantized, on weights as they are stored.
+// SPDX-License-Identifier: Apache-2.0
+#include "cu_sources.h"
+#include "kernel/cuda/cuda_families.h"
+#include "kernel/cuda/cuda_steps.h"
+#include "op/math/bits_product.h"
+
+enum {
+    VECTOR_ROWS_MAX = 8,  // products of so few rows are read-bound
+    ROWS_MAX = 4,         // of them at once
+    COLUMNS = 2,          // of a warp
+    TILE = 64,
+    LOW_TILE = 16,
+    TENSOR_THREADS = 128,
+    TENSOR_STEP = 8,  // what k must be a multiple of: a row of f16 in pieces of 16 bytes
+};
+
+static bool has_tensor(const rondo__cuda_kernel *kernel, const rondo__bits_product *p) {
+    rondo_device_info info = {.struct_size = sizeof info};
+    return rondo__cuda_input(kernel, RONDO__BITS_A)->dtype == RONDO_DTYPE_F16 &&
+           p->k % TENSOR_STEP == 0 &&
+           rondo_device_get_info(kernel->device, &info) == RONDO_STATUS_OK && info.arch_major >= 8;
+}
+
+static void define(const rondo__cuda_kernel *kernel, const rondo__bits_product *p,
+                   rondo__defines *defines) {
+    const bool has_zeros = rondo__cuda_has_input(kernel, RONDO__BITS_ZEROS);
+    rondo__define_type(defines, "T", rondo__cuda_input(kernel, RONDO__BITS_A)->dtype);
+    rondo__define_int(defines, "BITS", p->bits);
+    rondo__define_int(defines, "ZEROS",
+                      !has_zeros                                                              ? 0
+                      : rondo__cuda_input(kernel, RONDO__BITS_ZEROS)->dtype == RONDO_DTYPE_U8 ? 1
+                                                                                              : 2);
+}
+
+static void push(rondo__step *step, const rondo__cuda_kernel *kernel,
+                 const rondo__bits_product *p) {
+    rondo__step_input(step, RONDO__BITS_A);
+    rondo__step_input(step, RONDO__BITS_B);
+    rondo__step_input(step, RONDO__BITS_SCALES);
+    rondo__step_optional_input(step, kernel, RONDO__BITS_ZEROS);
+    rondo__step_optional_input(step, kernel, RONDO__BITS_GROUPS);
+    rondo__step_optional_input(step, kernel, RONDO__BITS_BIAS);
+    rondo__step_output(step, 0);
+    rondo__step_int(step, p->m);
+    rondo__step_int(step, p->n);
+    rondo__step_int(step, p->k);
+    rondo__step_int(step, p->block);
+    rondo__step_int(step, p->blocks);
+    rondo__step_int(step, p->blocks * p->block_bytes);
+    rondo__step_int(step, p->zero_bytes);
+    rondo__step_faults(step, kernel, RONDO__FAULT_INDEX);
+}
+
+static void add_vector(rondo__cuda_kernel *kernel, const rondo__bits_product *p) {
+    rondo__defines defines = {0};
+    const int64_t rows = p->m < 3 ? p->m : ROWS_MAX;
+    const int64_t pack = p->block_bytes < 16 ? p->block_bytes : 16;
+    const int64_t element =
+        (int64_t)rondo_dtype_get_bytes(rondo__cuda_input(kernel, RONDO__BITS_A)->dtype);
+    int64_t width = 16 / element;
+    while (p->k % width != 0 || width > pack * 8 / p->bits) {
+        width /= 2;
+    }
+    define(kernel, p, &defines);
+    rondo__define_int(&defines, "ROWS", rows);
+    rondo__define_int(&defines, "COLUMNS", COLUMNS);
+    rondo__define_int(&defines, "PACK", pack);
+    rondo__define_int(&defines, "WIDTH", width);
+    const int64_t columns = (int64_t)COLUMNS * RONDO__CUDA_BLOCK / 32;
+    rondo__step *step =
+        rondo__cuda_add_launch(kernel, rondo__cu_bits_product, &defines, "bits_vector",
+                               (p->n + columns - 1) / columns, RONDO__CUDA_BLOCK);
+    if (step != NULL) {
+        step->launch.grid[1] = (uint32_t)((p->m + rows - 1) / rows);
+    }
+    push(step, kernel, p);
+}
+
+static void add_tiles(rondo__cuda_kernel *kernel, const rondo__bits_product *p, bool is_tensor) {
+    rondo__defines defines = {0};
+    const int64_t tile = is_tensor && p->m <= LOW_TILE ? LOW_TILE : TILE;
+    const int64_t row_tiles = (p->m + tile - 1) / tile;
+    if (row_tiles > 65535) {
+        rondo__cuda_refuse(kernel, "more rows than a grid holds");
+        return;
+    }
+    define(kernel, p, &defines);
+    if (is_tensor) {
+        rondo__define_int(&defines, "TILE_M", tile);
+    }
+    rondo__step *step = rondo__cuda_add_launch(
+        kernel, is_tensor ? rondo__cu_bits_tensor : rondo__cu_bits_product, &defines,
+        is_tensor ? "bits_tensor" : "bits_plain", (p->n + TILE - 1) / TILE,
+        is_tensor ? TENSOR_THREADS : RONDO__CUDA_BLOCK);
+    if (step != NULL) {
+        step->launch.grid[1] = (uint32_t)row_tiles;
+    }
+    push(step, kernel, p);
+}
+
+void rondo__cuda_prepare_bits_product(rondo__cuda_kernel *kernel) {
+    const rondo__tensor_info *a = rondo__cuda_input(kernel, RONDO__BITS_A);
+    const bool has_groups = rondo__cuda_has_input(kernel, RONDO__BITS_GROUPS);
+    rondo__bits_product p;
+    if (!rondo__cuda_check(kernel, rondo__bits_product_init(kernel->request->op, &a->shape, &p))) {
+        return;
+    }
+    if (!rondo__cuda_is_float(a->dtype)) {
+        rondo__cuda_refuse(kernel, "A of this type");
+    } else if (!has_groups && p.m <= VECTOR_ROWS_MAX) {
+        add_vector(kernel, &p);
+    } else {
+        add_tiles(kernel, &p, !has_groups && has_tensor(kernel, &p));
+    }
+}
+
+// ---- GatherBlockQuantized ---------------------------------------------------------------------
+
+enum { DATA, INDICES, SCALES, ZEROS };
+
+void rondo__cuda_prepare_gather_bits(rondo__cuda_kernel *kernel) {
+    const rondo__op *op = kernel->request->op;
+    const rondo__tensor_info *y = rondo__cuda_output(kernel, 0);
+    const rondo_shape *data = &rondo__cuda_input(kernel, DATA)->shape;
+    const int32_t last = data->rank - 1;
+    const int32_t axis = rondo__cuda_wrap_axis(rondo__op_get_int(op, "gather_axis", 0), data->rank);
+    const int32_t quantized =
+        rondo__cuda_wrap_axis(rondo__op_get_int(op, "quantize_axis", 1), data->rank);
+    const int64_t bits = rondo__op_get_int(op, "bits", 4);
+    const int64_t block = rondo__op_get_int(op, "block_size", 128);
+    rondo__defines defines = {0};
+    // Blocks stand along the last axis, or along the one before it of those behind the gathered.
+    const bool is_middle = quantized == last - 1 && quantized == axis + 1;
+    if (!rondo__cuda_is_float(y->dtype) || axis == last || (quantized != last && !is_middle)) {
+        rondo__cuda_refuse(kernel, "blocks along this axis, or this type");
+        return;
+    }
+    const int64_t count = rondo_shape_get_count(&y->shape);
+    rondo__define_type(&defines, "T", y->dtype);
+    rondo__define_type(&defines, "I", rondo__cuda_input(kernel, INDICES)->dtype);
+    rondo__define_int(&defines, "BITS", bits);
+    rondo__step *step =
+        rondo__cuda_add_launch(kernel, rondo__cu_bits_product, &defines, "gather_bits",
+                               rondo__cuda_blocks(count), RONDO__CUDA_BLOCK);
+    rondo__step_int(step, count);
+    rondo__step_input(step, DATA);
+    rondo__step_input(step, INDICES);
+    rondo__step_input(step, SCALES);
+    rondo__step_optional_input(step, kernel, ZEROS);
+    rondo__step_output(step, 0);
+    rondo__step_int(step, data->extent[axis]);
+    rondo__step_int(step, rondo_shape_get_count(&rondo__cuda_input(kernel, INDICES)->shape));
+    rondo__step_int(step, rondo__cuda_product(data, axis + 1, last));
+    rondo__step_int(step, data->extent[last] * 8 / bits);
+    rondo__step_int(step, is_middle ? block : 1);
+    rondo__step_int(step, is_middle ? 1 : block);
+    rondo__step_faults(step, kernel, RONDO__FAULT_INDEX);
+}
