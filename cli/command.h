@@ -70,6 +70,7 @@ extern const cli_command cli_command_profile;
 extern const cli_command cli_command_test;
 extern const cli_command cli_command_inspect;
 extern const cli_command cli_command_tune;
+extern const cli_command cli_command_train;
 extern const cli_command cli_command_compare;
 extern const cli_command cli_command_completion;
 

@@ -24,6 +24,11 @@ static void note(int number) {
     cancel();
 }
 
+static void note_only(int number) {
+    (void)number;
+    has_come = 1;
+}
+
 static void repeat(int number) {
     static const char text[] =
         "rondo: interrupted; waiting for what runs (Ctrl-C again ends all)\n";
@@ -49,6 +54,10 @@ void cli_interrupt_catch(rondo_executor *executor) {
     cancelled = executor;
     set_handler(SIGALRM, repeat, SA_RESTART);
     set_handler(SIGINT, note, SA_RESTART | (int)SA_RESETHAND);
+}
+
+void cli_interrupt_watch(void) {
+    set_handler(SIGINT, note_only, SA_RESTART | (int)SA_RESETHAND);
 }
 
 void cli_interrupt_release(void) {

@@ -11,6 +11,9 @@
 // process as usual. One thread at a time catches.
 void cli_interrupt_catch(rondo_executor *executor);
 
+// From here on the first Ctrl-C is noted, and what runs goes on to its end.
+void cli_interrupt_watch(void);
+
 // From here on Ctrl-C ends the process again.
 void cli_interrupt_release(void);
 

@@ -6,14 +6,16 @@ rondo_register_emulated(kernel_cases_sample short 300 ${cases} 37)
 rondo_register_emulated(kernel_cases long 1800 ${cases})
 # Programs that run their tests on each device there is (support/on_devices.h).
 foreach(name executor_counted executor_faults executor_record_run executor_rest executor_single_op
-    executor_states executor_stream kernel_cast random_executor)
+    executor_sequences executor_states executor_stream executor_tables kernel_cast
+    random_executor)
   rondo_register_emulated(${name} short 300 $<TARGET_FILE:test_${name}>)
 endforeach()
 foreach(name executor_device_control executor_run)
   rondo_register_emulated(${name} long 600 $<TARGET_FILE:test_${name}>)
 endforeach()
 # The same on a GPU that is as late as it may be (support/fake_cuda_lazy.c).
-foreach(name executor_counted executor_record_run executor_rest executor_states executor_stream)
+foreach(name executor_counted executor_record_run executor_rest executor_sequences
+    executor_states executor_stream)
   rondo_register_emulated(lazy_${name} short 300
     ${CMAKE_COMMAND} -E env RONDO_EMULATED_LAZY=1 $<TARGET_FILE:test_${name}>)
 endforeach()
@@ -26,6 +28,8 @@ foreach(name cache_run device_dlpack executor_branches executor_devices executor
   rondo_register_test(lazy.${name} short 300
     ${CMAKE_COMMAND} -E env RONDO_EMULATED_LAZY=1 $<TARGET_FILE:test_${name}>)
 endforeach()
+# A million calls on states and variables, of a seed of the day.
+rondo_register_test(unit.executor_sequences_long long 1200 test_executor_sequences 1000000 0)
 # The kernels for tensor cores: mma on one GPU, wgmma and clusters on the other.
 foreach(capability 80 90)
   rondo_register_emulated(tensor_cores_${capability} long 1800

@@ -120,8 +120,8 @@ typedef struct rondo_executor_options {
 
 // Memory. A small file can ask for any amount of it, so an executor holds at most
 // memory_limit_bytes at a time, its bodies included: constants folded ahead, packed weights,
-// arenas, tensors of ops that run on the host, and pinned memory. On a GPU the same number bounds
-// device memory by itself. The default is 2 GiB, 64 times the model's file and 256 times what is
+// arenas, states, tensors of ops that run on the host, and pinned memory. On a GPU the same number
+// bounds device memory by itself. The default is 2 GiB, 64 times the model's file and 256 times what is
 // fed at once, together, but no more than three quarters of this machine's memory (or its control
 // group's), and on a GPU whatever the device has. Plans of other shapes are dropped before a new
 // one is refused, and what does not fit is not folded ahead. Weights mapped from the file and
@@ -134,9 +134,10 @@ typedef struct rondo_executor_options {
 // one op ahead, into one of two buffers, which count against the limit. That is slower than weights
 // that stay, by as much as the copies take longer than the ops. The copies are nodes of the graphs;
 // results are the same bit for bit. rondo_executor_describe and rondo_executor_list_placements say
-// which weights these are. Such runs are not recorded, take no device tensors where they are, and
-// have no branches. A limit that leaves no room for what must stay (constants of control flow, and
-// weights too large for two buffers) is refused.
+// which weights these are. Such runs take no device tensors where they are and have no branches; a
+// recorded one brings them into a buffer of its own, each right before its op. A limit that leaves
+// no room for what must stay (constants of control flow, and weights too large for two buffers) is
+// refused.
 
 // Half precision. With dtype F16, weights and activations are f16, and inputs and outputs keep the
 // types that the model declares, also those of the bodies of If, Loop and Scan. What f16 cannot
@@ -157,8 +158,8 @@ typedef struct rondo_executor_options {
 // Training. Some ops work in another way in training: Dropout drops, BatchNormalization takes mean
 // and variance from the batch. What the model says of it counts (an input of Dropout, an attribute
 // or the number of outputs of BatchNormalization); where it leaves it open, `training` decides, in
-// bodies, too. Ops of the program's own ask for it with rondo_op_is_training. A program that trains
-// and infers in turn has an executor for each; they share what does not depend on it.
+// bodies, too. Ops of the program's own ask for it with rondo_op_is_training. Runs may change
+// between both: rondo_executor_set_training.
 
 // A named tensor, in host memory or on the executor's device.
 typedef struct rondo_binding {  // ABI: fixed
@@ -215,6 +216,7 @@ typedef struct rondo_executor_stats {
     uint64_t in_place_run_count;   // replays that took device tensors where they are
     uint64_t branch_count;         // of the segment with the most; 1: its graphs are straight lines
     uint64_t spilled_constant_bytes;  // weights in pinned memory that each run brings
+    uint64_t state_bytes;             // memory of states; see rondo/executor_state.h
 } rondo_executor_stats;
 
 // Makes an executor for `program` on `device`. Plans are compiled at the first run of each shape.
@@ -280,6 +282,14 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_executor_cancel(rondo_executor *exec
 // Changes whether later runs use graphs. Graphs already captured are kept.
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_set_graphs(rondo_executor *executor,
                                                                 rondo_graphs_mode graphs);
+
+// Changes whether ops that leave it open work as in training, in later runs, descriptions and
+// recordings. Plans and graphs of both are kept, and so are generators and states, which are the
+// executor's.
+//
+// Cost:      the first run of each mode compiles.
+RONDO_API RONDO_MUST_USE rondo_status rondo_executor_set_training(rondo_executor *executor,
+                                                                  bool training);
 
 // Times of the last run.  Errors: STATE (nothing has run).
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_get_times(const rondo_executor *executor,

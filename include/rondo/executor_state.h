@@ -4,6 +4,25 @@
 //   rondo_executor_set_variable(executor, "cache_in", &zeros);  // where it starts
 //   for (;;) { rondo_executor_run(executor, feeds, 1, fetches, 1); }  // cache_in is not fed
 //
+// A state is an input that nobody has to feed: what it is stays on the device. The variables of a
+// program (rondo/variable.h) are states from the start; rondo_executor_bind makes others.
+//
+// Memory. A state lies once in memory of the executor's, which counts in memory_bytes or
+// device_memory_bytes, in state_bytes, and against memory_limit_bytes. A run reads it there. What
+// it becomes is written there as well, in one go with the op that makes it, where that op is
+// element by element or writes slices (ScatterND, ScatterElements, TensorScatter: only the slices
+// are touched; of reductions equal rows are taken in the order of the updates, on every device),
+// or begins when the old value is read for the last time. Ops that read the old value are put
+// before those that make the new one where the program leaves it open. Otherwise the new value is
+// made beside it, among the values of the plan, and copied behind everything that reads the old
+// one. Results are the same bit for bit. Memory that has to grow takes twice as much, unless
+// rondo_executor_reserve_variable has said how much; shapes may change from run to run, and each
+// has a plan.
+//
+// A run that feeds a state sets it first, which waits if the tensor is in host memory. A run that
+// fails before its ops begin leaves states as they were (or as it was fed); one that fails later
+// may have written some, and leaves no value of those that it makes: runs are STATE until these
+// are fed, set or reset.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_STATE_H
 #define RONDO_EXECUTOR_STATE_H
@@ -15,27 +34,33 @@
 
 RONDO_EXTERN_C_BEGIN
 
-// Lets an input of each run be what an output of the run before was: a state, which stays on the
-// device. A run that feeds the input starts it anew; one that fails leaves it as it was.
-//
-// A state has memory of its own, twice: the run reads one and writes the other, in place where
-// rondo/executor_stream.h says so of device tensors, otherwise by a copy each. Its shape is that of
-// the output, and may change from run to run: each shape has a plan.
+// Lets an input of each run be what an output of the run before was: a state.
 //
 // output     NULL: the input is bound no more, and its state is given up.
 // input      one without a default.
 //
 // Errors:    INVALID (no such output or input; bound already; types that differ, or are no
-//            numbers).
+//            numbers), STATE (NULL, while a graph uses the state that recorded a run).
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_bind(rondo_executor *executor,
                                                           const char *output, const char *input);
 
+// Takes memory for a state ahead, so that it does not move when its shape grows: a cache of a
+// stated capacity.
+//
+// bytes      of the largest value that it will have.
+//
+// Errors:    INVALID (no such state), STATE (a graph uses it that recorded a run), NO_MEMORY,
+//            NO_DEVICE_MEMORY.
+RONDO_API RONDO_MUST_USE rondo_status rondo_executor_reserve_variable(rondo_executor *executor,
+                                                                      const char *name,
+                                                                      size_t bytes);
+
 // Gives out a parameter or constant of the program, or the state of an input, by name.
 //
-// Errors:    INVALID (no such variable), STATE (the state has no value yet).
+// Errors:    INVALID (no such variable), STATE (the state has no value yet, or lost it).
 // Ownership: *out_tensor shares the bytes, which must not be written: free it with
-//            rondo_tensor_deinit. A state is a device tensor, and is overwritten by the second run
-//            from now.
+//            rondo_tensor_deinit. A state is a device tensor, and is overwritten by the next run:
+//            copy it with rondo_tensor_copy.
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_get_variable(rondo_executor *executor,
                                                                   const char *name,
                                                                   rondo_tensor *out_tensor);
@@ -46,15 +71,30 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_executor_get_variable(rondo_executor
 // Parameters are folded and packed into plans. So these are given up, and the next run of each
 // shape compiles again; what does not depend on the parameter is copied once more, too.
 //
-// tensor     in host memory, a state's also on the executor's device; copied. A parameter keeps its
-//            dtype and shape.
+// tensor     in host memory, a state's also on the executor's device; copied. A parameter keeps
+//            its dtype and shape.
 //
-// Errors:    INVALID (no such variable; dtype, shape or device), STATE (a graph that recorded a run
-//            uses the weights: reset it first), NO_DEVICE_MEMORY. After a failure all is as it was.
-// Cost:      a state: one copy. Otherwise as if the executor were created anew.
+// Errors:    INVALID (no such variable; dtype, shape or device), STATE (a graph that recorded a
+//            run uses the weights: reset it first), NO_DEVICE_MEMORY. After a failure all is as it
+//            was.
+// Cost:      a state: one copy, and all plans and graphs stay. Otherwise as if the executor were
+//            created anew.
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_set_variable(rondo_executor *executor,
                                                                   const char *name,
                                                                   const rondo_tensor *tensor);
+
+// Lets all variables that have a start begin again.
+//
+// Errors:    as rondo_executor_set_variable.
+RONDO_API RONDO_MUST_USE rondo_status rondo_executor_reset_variables(rondo_executor *executor);
+
+// Gives out a program whose variables start with what the executor has of them now: to save it, or
+// to make other executors of it. What has a start and was not used yet is drawn for it.
+//
+// Errors:    STATE (a variable lost its value), NO_MEMORY.
+// Ownership: caller destroys *out_program.
+RONDO_API RONDO_MUST_USE rondo_status rondo_executor_snapshot(rondo_executor *executor,
+                                                              rondo_program **out_program);
 
 RONDO_EXTERN_C_END
 

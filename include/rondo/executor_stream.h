@@ -11,9 +11,9 @@
 // Feeds and fetches may be device tensors (rondo/tensor.h) in every kind of run: those of the
 // executor's device. One in host memory travels through pinned memory that the executor owns.
 //
-// A replay takes device tensors where they are, and copies nothing, also when addresses change from
-// run to run (in_place_run_count of the statistics): where the plan is one segment that draws no
-// random numbers, tensors lie at multiples of 256 bytes and no fetch overlaps a feed, from the
+// A replay takes device tensors where they are, and copies nothing, also when addresses change
+// from run to run (in_place_run_count of the statistics): where the plan is one segment that draws
+// no random numbers, tensors lie at multiples of 256 bytes and no fetch overlaps a feed, from the
 // second replay on that was given the same ports as device tensors. Before that the segment is
 // recorded some forty times to find out where addresses stand in it (rondo/learn.h). Otherwise
 // each tensor is one copy on the device.
@@ -33,8 +33,8 @@ RONDO_EXTERN_C_BEGIN
 // The stream that runs are put on: the one of the options, or its own; borrowed.
 RONDO_API rondo_stream *rondo_executor_get_stream(const rondo_executor *executor);
 
-// Puts a run on the executor's stream, behind what is there, and returns. Several may be under way;
-// each sees the inputs it was given.
+// Puts a run on the executor's stream, behind what is there, and returns. Several may be under
+// way; each sees the inputs it was given.
 //
 // The call waits only where the plan has ops that the processor computes between segments (they
 // need their inputs; rondo_executor_describe lists them), for a first compilation, and when two
@@ -54,14 +54,16 @@ RONDO_API rondo_stream *rondo_executor_get_stream(const rondo_executor *executor
 //            from rondo_executor_wait, or from the next call that waits before it begins; other
 //            waits for the stream or for `done` do not tell. After a failure nothing of the run is
 //            under way, and `done` is as it was.
-// Ownership: fetches that the call allocates are the caller's: rondo_tensor_deinit, when the run is
+// Ownership: fetches that the call allocates are the caller's: rondo_tensor_deinit, when the run
+// is
 //            done.
 // Capture:   legal, but not recorded; STATE while the executor's stream records.
 RONDO_API RONDO_MUST_USE rondo_status
 rondo_executor_run_async(rondo_executor *executor, const rondo_binding *feeds, size_t feed_count,
                          rondo_binding *fetches, size_t fetch_count, rondo_event *done);
 
-// Waits until the runs put on the stream are done. rondo_executor_get_times then tells of the last.
+// Waits until the runs put on the stream are done. rondo_executor_get_times then tells of the
+// last.
 //
 // Errors:    those that the runs have met on the device. The next run works.
 // Capture:   unsafe; STATE while the executor's stream records.
@@ -70,22 +72,25 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_executor_wait(rondo_executor *execut
 // Records a run into the capture of `stream`, the program's own or a Rondo graph's: the model
 // becomes nodes of a larger graph, which reads the feeds and writes the fetches at each replay.
 //
-// The nodes have memory of their own for values between ops, so replays need no order with other
-// runs of the executor. Its generators go on from replay to replay, as rondo/random.h says. On a
-// GPU nobody is told of data that a run would refuse as BAD_DATA: an index outside of its axis
-// becomes the nearest inside, and a quotient by the integer 0 becomes 0.
+// The nodes have memory of their own for values between ops, those of the processor included, so
+// replays need no order with other runs of the executor. States (rondo/executor_state.h) they read
+// and write where these lie, so with states replays and runs need the order that they are to have;
+// one that is fed is set by each replay. Its generators go on from replay to replay, as
+// rondo/random.h says. On a GPU nobody is told of data that a run would refuse as BAD_DATA: an
+// index outside of its axis becomes the nearest inside, and a quotient by the integer 0 becomes 0.
 //
 // stream     any of the executor's device that records; not the executor's own one alone.
-// feeds      all inputs of the program: device tensors or pinned memory, which stay as long as the
-//            graph is replayed. Ops read device tensors where they are.
+// feeds      all inputs of the program but states: device tensors or pinned memory, which stay as
+//            long as the graph is replayed. Ops read device tensors where they are.
 // fetches    with data, likewise.
 //
-// Errors:    INVALID (as rondo_executor_run; a fetch without data; an integer in pinned memory that
-//            decides a branch: replays would not read it again), STATE (`stream` does not
+// Errors:    INVALID (as rondo_executor_run; a fetch without data; an integer in pinned memory
+//            that decides a branch: replays would not read it again), STATE (`stream` does not
 //            record; the executor has not run with these shapes yet: run it once before the
-//            capture; pageable memory), UNSUPPORTED (an op that is computed between segments: the
-//            message names it and says why). A failure breaks nothing unless something was recorded
-//            already; then it breaks the capture, which would lack the rest.
+//            capture; pageable memory), UNSUPPORTED (an op that is computed between segments or
+//            on another GPU, a state that changes its size or whose value decides shapes: the
+//            message names it and says why). A failure breaks nothing unless something was
+//            recorded already; then it breaks the capture, which would lack the rest.
 // Ownership: a graph of Rondo's keeps what the nodes need, also when the executor is destroyed. In
 //            a capture that is not Rondo's, the executor keeps it, and must outlive the graph.
 // Capture:   only legal while `stream` records.

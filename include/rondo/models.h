@@ -11,6 +11,7 @@
 #include "rondo/program.h"    // a model as data
 #include "rondo/onnx.h"       // models and tensors from files, and to files
 #include "rondo/builder.h"    // a model made in code, and read back
+#include "rondo/variable.h"   // inputs that executors keep from run to run
 #include "rondo/user_op.h"    // ops of the program's own
 #include "rondo/executor.h"   // a program on a device
 #include "rondo/tuning.h"     // choices of GPU kernels as a file
@@ -19,6 +20,7 @@
 #include "rondo/executor_stream.h"  // runs on the program's stream, not waited for, recorded
 #include "rondo/executor_state.h"   // weights and states by name, kept from run to run
 #include "rondo/op.h"         // ops one by one
+#include "rondo/training.h"   // gradients, and steps that train
 // clang-format on
 
 #endif  // RONDO_MODELS_H

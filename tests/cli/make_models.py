@@ -202,6 +202,49 @@ def main(directory):
          [value("x", real, [4])], [value("z", real, [4])], [outside])
 
 
+def make_classes(models, arrays):
+    """A classifier of points by their distance from the middle, for rondo train."""
+    state, numbers = 7, []
+    for _ in range(2000):
+        state = (state * 1664525 + 1013904223) % 2**32
+        numbers.append((state >> 8) / 2**24 - 0.5)
+    w1 = numpy.array(numbers[:32], "float32").reshape(2, 16) * 2
+    w2 = numpy.array(numbers[32:80], "float32").reshape(16, 3)
+    x = numpy.array(numbers[100:700], "float32").reshape(300, 2) * 4
+    y = numpy.digitize(numpy.hypot(x[:, 0], x[:, 1]), [0.9, 1.5]).astype("int64")
+    weights = [numpy_helper.from_array(w1, "w1"),
+               numpy_helper.from_array(numpy.zeros(16, "float32"), "b1"),
+               numpy_helper.from_array(w2, "w2"),
+               numpy_helper.from_array(numpy.zeros(3, "float32"), "b2")]
+    nodes = [helper.make_node("Gemm", ["x", "w1", "b1"], ["h"]),
+             helper.make_node("Relu", ["h"], ["r"]),
+             helper.make_node("Gemm", ["r", "w2", "b2"], ["s"]),
+             helper.make_node("Softmax", ["s"], ["p"], axis=-1)]
+    real = TensorProto.FLOAT
+    graph = helper.make_graph(
+        nodes, "classes", [helper.make_tensor_value_info("x", real, ["n", 2])],
+        [helper.make_tensor_value_info("p", real, ["n", 3])], weights)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    with open(os.path.join(models, "classes.onnx"), "wb") as file:
+        file.write(model.SerializeToString())
+    # out = x^3 + the slope of x^3 at p
+    nodes = [helper.make_node("Mul", ["x", "x"], ["s"]), helper.make_node("Mul", ["s", "x"], ["c"]),
+             helper.make_node("Gradient", ["p"], ["d"], xs=["x"], y="c",
+                              domain="ai.onnx.preview.training"),
+             helper.make_node("Add", ["c", "d"], ["out"])]
+    graph = helper.make_graph(
+        nodes, "gradient", [helper.make_tensor_value_info(name, real, [1, 3]) for name in "xp"],
+        [helper.make_tensor_value_info("out", real, [1, 3])])
+    model = helper.make_model(graph, ir_version=8, opset_imports=[
+        helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.preview.training", 1)])
+    with open(os.path.join(models, "gradient.onnx"), "wb") as file:
+        file.write(model.SerializeToString())
+    numpy.savez(os.path.join(arrays, "classes.npz"), x=x, y=y)
+    numpy.savez(os.path.join(arrays, "classes_rows.npz"), x=x, t=numpy.eye(3, dtype="float32")[y])
+    y[17] = 3
+    numpy.savez(os.path.join(arrays, "classes_out_of_range.npz"), x=x, y=y)
+
+
 def make_arrays(directory):
     """Inputs for add_relu: x = [1, -2, 3], y = [0.5, 0.5, -4], so z = [1.5, 0, 0]."""
     def place(name):
@@ -239,3 +282,5 @@ if __name__ == "__main__":
     here = os.path.dirname(__file__)
     main(sys.argv[1] if len(sys.argv) > 1 else os.path.join(here, "models"))
     make_arrays(sys.argv[2] if len(sys.argv) > 2 else os.path.join(here, "arrays"))
+    make_classes(sys.argv[1] if len(sys.argv) > 1 else os.path.join(here, "models"),
+                 sys.argv[2] if len(sys.argv) > 2 else os.path.join(here, "arrays"))

@@ -102,6 +102,21 @@ static bool keep_things(world *w) {
         STEP(rondo_executor_run(w->executor, &feed, run == 0, &fetch, 1));
     }
     assert_true(w->read[10] == 13 + 3 * 5);
+    STEP(rondo_executor_reserve_variable(w->executor, "x", 4096));
+    STEP(rondo_executor_run(w->executor, NULL, 0, &fetch, 1));
+    assert_true(w->read[10] == 13 + 4 * 5);
+    const rondo_binding onto = {"s", w->s};
+    STEP(rondo_graph_capture_begin(w->graph, w->stream, RONDO_CAPTURE_THREAD_LOCAL));
+    STEP(rondo_executor_record(w->executor, w->stream, NULL, 0, &onto, 1));
+    STEP(rondo_graph_capture_end(w->graph));
+    STEP(rondo_graph_replay(w->graph, w->stream));
+    STEP(rondo_stream_synchronize(w->stream));
+    STEP(rondo_graph_reset(w->graph));
+    STEP(rondo_executor_run(w->executor, NULL, 0, &fetch, 1));
+    assert_true(w->read[10] == 13 + 6 * 5);
+    STEP(rondo_executor_set_training(w->executor, true));
+    STEP(rondo_executor_run(w->executor, NULL, 0, &fetch, 1));
+    STEP(rondo_executor_set_training(w->executor, false));
     STEP(rondo_executor_bind(w->executor, NULL, "x"));
     float fresh[ADD_COUNT];
     for (size_t i = 0; i < ADD_COUNT; ++i) {
@@ -130,6 +145,8 @@ static bool call_ops(world *w) {
 // Failures are over: what records gives up, and a run is right.
 static void check_recovery(world *w) {
     rondo_graph_capture_abort(w->graph);
+    OK(rondo_graph_reset(w->graph));
+    OK(rondo_executor_set_training(w->executor, false));
     (void)!rondo_executor_bind(w->executor, NULL, "x");
     (void)!rondo_executor_wait(w->executor);  // what the failed call left
     const rondo_binding feed = {"x", add_program_on_host(w->host_x)};

@@ -131,6 +131,18 @@ typedef struct scene {
 
 static scene s;
 
+static const char *const one_x[] = {"x"};
+static const char *const one_new[] = {"gradient_of_x"};
+
+static rondo_status no_gradient(void *data, const rondo_gradient_node *node, rondo_builder *builder,
+                                const char **out_changes) {
+    (void)data;
+    (void)node;
+    (void)builder;
+    (void)out_changes;
+    return RONDO_STATUS_OK;
+}
+
 static bool take_text(void *user_data, const char *text, size_t bytes) {
     (void)user_data;
     (void)text;
@@ -333,6 +345,8 @@ static void close_scene(void) {
     X(rondo_builder_add_output, (P(s.builder), P("x"), O(&s.port)))                                \
     X(rondo_builder_finish, (P(s.builder), P(&s.out.program)))                                     \
     X(rondo_builder_add_embedding, (P(s.builder), P("x"), P("x"), P("z")))                         \
+    X(rondo_builder_add_variable, (P(s.builder), R(s.port), S(rondo_start)))                       \
+    X(rondo_builder_set_update, (P(s.builder), P("x"), P("x")))                                    \
     X(rondo_builder_add_l2_normalize, (P(s.builder), P("x"), 0, 1e-6f, P("z")))                    \
     X(rondo_builder_add_square_error_cost, (P(s.builder), P("x"), P("x"), P("z")))                 \
     X(rondo_builder_add_mean, (P(s.builder), P("x"), P("z")))                                      \
@@ -536,6 +550,10 @@ static void close_scene(void) {
     X(rondo_executor_bind, (P(s.executor), O("y"), P("x")))                                        \
     X(rondo_executor_get_variable, (P(s.executor), P("x"), P(&s.out.tensor)))                      \
     X(rondo_executor_set_variable, (P(s.executor), P("x"), P(&s.x)))                               \
+    X(rondo_executor_reserve_variable, (P(s.executor), P("x"), N(64)))                             \
+    X(rondo_executor_reset_variables, (P(s.executor)))                                             \
+    X(rondo_executor_snapshot, (P(s.executor), P(&s.out.program)))                                 \
+    X(rondo_executor_set_training, (P(s.executor), true))                                          \
     V(rondo_executor_get_stream, (P(s.executor)))                                                  \
     X(rondo_executor_run_async, (P(s.executor), P(&s.feed), 1, P(&s.fetch), 1, O(s.event)))        \
     X(rondo_executor_wait, (P(s.executor)))                                                        \
@@ -552,6 +570,15 @@ static void close_scene(void) {
     V(rondo_op_destroy, (NULL))                                                                    \
     X(rondo_op_get_output, (P(s.op), N(0), P(PLAIN(rondo_tensor))))                                \
     X(rondo_op_put, (P(s.op), P(s.stream), P(&s.x), N(1), P(&s.y), N(1)))                          \
+    X(rondo_builder_create_from, (P(s.program), P(&s.out.builder)))                                \
+    X(rondo_builder_add_gradients, (P(s.builder), P("x"), P(one_x), P(one_new), N(1),              \
+                                    S(rondo_gradient_options)))                                    \
+    X(rondo_builder_minimize, (P(s.builder), P("x"), S(rondo_minimize_options)))                   \
+    X(rondo_builder_add_adapters, (P(s.builder), P(one_x), N(1), 1))                               \
+    X(rondo_op_set_gradient, (P("test"), P("Nothing"), P(no_gradient), O(&s)))                     \
+    X(rondo_checkpoint_save, (P(s.executor), P("no/such/folder/none")))                            \
+    X(rondo_checkpoint_load, (P(s.executor), P("no/such/folder/none")))                            \
+    X(rondo_executor_get_trained, (P(s.executor), P(s.program), P(&s.out.program)))                \
     X(rondo_op_register, (W(rondo_op_definition)))                                                 \
     V(rondo_op_get_name, (NULL))                                                                   \
     V(rondo_op_get_data, (NULL))                                                                   \
@@ -575,35 +602,38 @@ static void close_scene(void) {
     V(rondo_refusal_get_name, (E(0)))                                                              \
     X(rondo_learned_get_stats, (P(s.learned), W(rondo_learned_stats)))
 
-#define PROGRAM_ROWS(X, V)                                                                      \
-    V(rondo_program_destroy, (NULL))                                                            \
-    V(rondo_program_get_input_count, (P(s.program)))                                            \
-    V(rondo_program_get_output_count, (P(s.program)))                                           \
-    X(rondo_program_get_input, (P(s.program), N(0), W(rondo_port)))                             \
-    X(rondo_program_get_output, (P(s.program), N(0), W(rondo_port)))                            \
-    V(rondo_program_get_optional_input_count, (P(s.program)))                                   \
-    X(rondo_program_get_optional_input, (P(s.program), N(0), W(rondo_port)))                    \
-    X(rondo_program_set_dimension, (P(s.program), P("n"), 1))                                   \
-    X(rondo_program_set_place, (P(s.program), P("*"), P("host")))                               \
-    X(rondo_program_load_onnx, (P("none.onnx"), P(&s.out.program)))                             \
-    X(rondo_program_load_onnx_limited, (P("none.onnx"), 1, P(&s.out.program)))                  \
-    X(rondo_program_load_onnx_with, (P("none.onnx"), S(rondo_load_options), P(&s.out.program))) \
-    X(rondo_program_parse_onnx, (P("none"), 4, P(&s.out.program)))                              \
-    X(rondo_program_parse_onnx_with, (P("none"), 4, S(rondo_load_options), P(&s.out.program)))  \
-    X(rondo_onnx_list_unsupported, (P("none.onnx"), P(take_op), NULL))                          \
-    X(rondo_program_save_onnx, (P(s.program), P("no/such/folder/none.onnx")))                   \
-    X(rondo_tensor_load_onnx, (P("none.pb"), P(&s.out.tensor)))                                 \
-    X(rondo_port_load_onnx, (R(s.port), P("none.pb"), P(&s.out.tensor)))                        \
-    X(rondo_profile_create, (S(rondo_profile_options), P(&s.out.profile)))                      \
-    V(rondo_profile_destroy, (NULL))                                                            \
-    X(rondo_profile_start, (P(s.profile)))                                                      \
-    X(rondo_profile_stop, (P(s.profile)))                                                       \
-    X(rondo_profile_begin, (P("x")))                                                            \
-    X(rondo_profile_get_summary, (P(s.profile), W(rondo_profile_summary)))                      \
-    X(rondo_profile_get_rows,                                                                   \
-      (P(s.profile), E(0), false, W(rondo_profile_row), 1, P(PLAIN(size_t))))                   \
-    X(rondo_profile_write, (P(s.profile), S(rondo_profile_write_options), P(take_text), NULL))  \
-    X(rondo_log_set_levels, (O("x=1")))                                                         \
+#define PROGRAM_ROWS(X, V)                                                                         \
+    V(rondo_program_destroy, (NULL))                                                               \
+    V(rondo_program_get_input_count, (P(s.program)))                                               \
+    V(rondo_program_get_output_count, (P(s.program)))                                              \
+    X(rondo_program_get_input, (P(s.program), N(0), W(rondo_port)))                                \
+    X(rondo_program_get_output, (P(s.program), N(0), W(rondo_port)))                               \
+    V(rondo_program_get_optional_input_count, (P(s.program)))                                      \
+    X(rondo_program_get_optional_input, (P(s.program), N(0), W(rondo_port)))                       \
+    X(rondo_program_set_dimension, (P(s.program), P("n"), 1))                                      \
+    X(rondo_program_set_update, (P(s.program), P("x"), P("none")))                                 \
+    X(rondo_program_make_variables, (P(s.program), P(&some_name), 1, P(&s.out.program)))           \
+    X(rondo_program_list_variables, (P(s.program), 1, P(PLAIN(rondo_variable)), P(PLAIN(size_t)))) \
+    X(rondo_program_set_place, (P(s.program), P("*"), P("host")))                                  \
+    X(rondo_program_load_onnx, (P("none.onnx"), P(&s.out.program)))                                \
+    X(rondo_program_load_onnx_limited, (P("none.onnx"), 1, P(&s.out.program)))                     \
+    X(rondo_program_load_onnx_with, (P("none.onnx"), S(rondo_load_options), P(&s.out.program)))    \
+    X(rondo_program_parse_onnx, (P("none"), 4, P(&s.out.program)))                                 \
+    X(rondo_program_parse_onnx_with, (P("none"), 4, S(rondo_load_options), P(&s.out.program)))     \
+    X(rondo_onnx_list_unsupported, (P("none.onnx"), P(take_op), NULL))                             \
+    X(rondo_program_save_onnx, (P(s.program), P("no/such/folder/none.onnx")))                      \
+    X(rondo_tensor_load_onnx, (P("none.pb"), P(&s.out.tensor)))                                    \
+    X(rondo_port_load_onnx, (R(s.port), P("none.pb"), P(&s.out.tensor)))                           \
+    X(rondo_profile_create, (S(rondo_profile_options), P(&s.out.profile)))                         \
+    V(rondo_profile_destroy, (NULL))                                                               \
+    X(rondo_profile_start, (P(s.profile)))                                                         \
+    X(rondo_profile_stop, (P(s.profile)))                                                          \
+    X(rondo_profile_begin, (P("x")))                                                               \
+    X(rondo_profile_get_summary, (P(s.profile), W(rondo_profile_summary)))                         \
+    X(rondo_profile_get_rows,                                                                      \
+      (P(s.profile), E(0), false, W(rondo_profile_row), 1, P(PLAIN(size_t))))                      \
+    X(rondo_profile_write, (P(s.profile), S(rondo_profile_write_options), P(take_text), NULL))     \
+    X(rondo_log_set_levels, (O("x=1")))                                                            \
     X(rondo_set_allocator, (W(rondo_allocator)))
 
 // Functions without arguments, of numbers alone, or that set what the whole process logs with.
@@ -622,6 +652,7 @@ static const char *const exempt[] = {"rondo_error_get_last",      "rondo_f16_fro
 #define SIZE_OF_TEXT sizeof text
 
 static char text[128];
+static const char *const some_name = "none";
 static float one_number = 1;
 static rondo_tensor one_value = {.dtype = RONDO_DTYPE_F32, .shape = {1, {1}}, .data = &one_number};
 static const rondo_tensor typed = {.dtype = RONDO_DTYPE_F32, .shape = {1, {4}}};

@@ -6,6 +6,7 @@
 #include "base/log/hook.h"
 #include "executor/feeds.h"
 #include "executor/run/input_lanes.h"
+#include "executor/run/put_states.h"
 #include "executor/run/self_check.h"
 #include "executor/run/settle.h"
 #include "executor/run/transfer.h"
@@ -20,6 +21,7 @@ rondo_stream *rondo_executor_get_stream(const rondo_executor *executor) {
 static rondo_status put_run(rondo_executor *executor, rondo_event *done) {
     const rondo__call_lists *lists = &executor->ports.lists;
     RETURN_IF_ERROR(rondo__async_make(executor));
+    RETURN_IF_ERROR(rondo__states_take_feeds(executor, lists->feeds));
     RETURN_IF_ERROR(rondo__executor_choose_variant(executor, lists->feeds));
     rondo__async *async = executor->caller.async;
     rondo_run_times times = {0};

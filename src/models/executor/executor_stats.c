@@ -6,6 +6,7 @@
 #include "base/write_struct.h"
 #include "executor/devices/streamed_weights.h"
 #include "executor/state/plan.h"
+#include "executor/state/states.h"
 
 static void set_graphs(rondo_executor *executor, rondo_graphs_mode graphs) {
     executor->graphs = graphs;
@@ -30,6 +31,14 @@ rondo_status rondo_executor_set_graphs(rondo_executor *executor, rondo_graphs_mo
                           executor == NULL ? "executor is NULL" : "no such rondo_graphs_mode");
     }
     set_graphs(executor, graphs);
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo_executor_set_training(rondo_executor *executor, bool training) {
+    if (executor == NULL) {
+        return RONDO_FAIL(INVALID, "executor is NULL");
+    }
+    executor->variants.is_training = training;
     return RONDO_STATUS_OK;
 }
 
@@ -129,6 +138,7 @@ rondo_status rondo_executor_get_stats(const rondo_executor *executor,
         stats.device_memory_bytes += peer != NULL ? rondo__budget_get_used(peer->budget) : 0;
     }
     stats.spilled_constant_bytes = rondo__spill_get_bytes(plan);
+    stats.state_bytes = rondo__states_get_bytes(executor);
     add_counts(executor, &stats);
     for (size_t v = 0; v < executor->variants.count; ++v) {
         add_counts(executor->variants.list[v], &stats);

@@ -9,11 +9,12 @@
 #include "base/error.h"
 #include "base/log/hook.h"
 #include "executor/compile/declared.h"
+#include "executor/run/put_states.h"
 #include "executor/run/self_check.h"
 #include "executor/run/settle.h"
-#include "executor/run/states.h"
 #include "executor/run/transfer.h"
 #include "executor/state/limits.h"
+#include "executor/state/start_states.h"
 #include "executor/variants.h"
 #include "tensor/elements.h"
 
@@ -194,7 +195,7 @@ rondo_status rondo__executor_order_feeds(rondo_executor *executor, const rondo_b
     for (size_t i = 0; i < program->input_count; ++i) {
         const rondo__state *state = rondo__state_find(executor, i);
         if (out_tensors[i].dtype == RONDO_DTYPE_NONE && state != NULL) {
-            out_tensors[i] = state->value;
+            RETURN_IF_ERROR(rondo__state_get_feed(executor, state, &out_tensors[i]));
         }
         if (out_tensors[i].dtype == RONDO_DTYPE_NONE) {
             return RONDO_FAIL(INVALID, "input \"%s\" is not fed%s",
@@ -275,7 +276,10 @@ rondo_status rondo_executor_run(rondo_executor *executor, const rondo_binding *f
     const rondo__call_lists *lists = &executor->ports.lists;
     const rondo__hook_scope scope = rondo__hook_enter(RONDO__SPAN_RUN, "run");
     rondo__budget *before = rondo__executor_begin_call(executor, feeds, feed_count);
-    rondo_status status = rondo__executor_choose_variant(executor, lists->feeds);
+    rondo_status status = rondo__states_take_feeds(executor, lists->feeds);
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__executor_choose_variant(executor, lists->feeds);
+    }
     if (status == RONDO_STATUS_OK) {
         status = rondo__self_check_begin_run(executor);
     }

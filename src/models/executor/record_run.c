@@ -22,12 +22,13 @@
 #include "executor/compile/destroy.h"
 #include "executor/compile/plan_cache.h"
 #include "executor/compile/retire.h"
+#include "executor/devices/streamed_weights.h"
 #include "executor/feeds.h"
 #include "executor/run/fetch.h"
 #include "executor/run/stand_ins.h"
-#include "executor/run/states.h"
 #include "executor/state/arena_plan.h"
 #include "executor/state/limits.h"
+#include "executor/state/states.h"
 #include "executor/variants.h"
 #include "rondo/executor_stream.h"
 
@@ -41,7 +42,11 @@ typedef struct recorded_run {
     rondo__plan *plan;  // pinned
     void *arena;
     size_t arena_bytes;
-    void *constants;  // pinned memory: outputs that are known ahead
+    void *constants;   // pinned memory: outputs that are known ahead
+    void *host_arena;  // pinned memory: values of the processor
+    size_t host_arena_bytes;
+    void **lists;  // addresses that host functions find
+    bool uses_states;
 } recorded_run;
 
 // While it is recorded.
@@ -56,10 +61,21 @@ typedef struct recording {
 
 // ---- what the nodes need ----------------------------------------------------------------------
 
+// Lets states know that a graph has their addresses, or that it has gone.
+static void pin_states(recorded_run *run, int count) {
+    for (rondo__state *state = run->root->caller.states; run->uses_states && state != NULL;
+         state = state->next) {
+        (void)atomic_fetch_add(&state->pin_count, count);
+    }
+}
+
 static void free_run(recorded_run *run) {
+    pin_states(run, -1);
     rondo_device *device = run->root->device;
     rondo__executor_free(run->root, run->arena, run->arena_bytes);
     rondo_memory_free(device, run->constants);
+    rondo__executor_free_pinned(run->root, run->host_arena, run->host_arena_bytes);
+    rondo__free(run->lists);
     rondo__plan_unpin(run->plan);
     if (run->is_counted) {
         rondo__executor_release(run->root);
@@ -92,6 +108,31 @@ static rondo_status take_arena(recorded_run *run, size_t bytes) {
         return status;
     }
     run->arena_bytes = bytes;
+    return RONDO_STATUS_OK;
+}
+
+// What ops of the processor need beside a GPU.
+static rondo_status take_host_side(recording *r) {
+    const size_t bytes = r->plan->memory.host_arena_bytes;
+    const size_t count = rondo__stand_ins_count_lists(r->plan);
+    rondo_executor *root = r->run->root;
+    r->run->lists = rondo__calloc(count + 1, sizeof *r->run->lists);
+    if (r->run->lists == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    if (bytes == 0 || rondo_device_is_host(root->device)) {
+        return RONDO_STATUS_OK;
+    }
+    if (!rondo__budget_take(root->resources.budget, bytes)) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    const rondo_status status =
+        rondo__memory_take(root->device, RONDO_MEMORY_PINNED, bytes, &r->run->host_arena);
+    if (status != RONDO_STATUS_OK) {
+        rondo__budget_give_back(root->resources.budget, bytes);
+        return status;
+    }
+    r->run->host_arena_bytes = bytes;
     return RONDO_STATUS_OK;
 }
 
@@ -130,7 +171,7 @@ static rondo_status check_outputs(const recording *r) {
         }
     }
     const rondo__fetch fetch = {r->executor, r->plan, r->lists->results, r->lists->wants, false};
-    return rondo__fetch_prepare(&fetch);
+    return rondo__fetch_prepare_known(&fetch);
 }
 
 static rondo_status check_near(const recording *r, const rondo_tensor *tensor, size_t bytes,
@@ -168,19 +209,102 @@ static rondo_status check_memory(const recording *r) {
     return RONDO_STATUS_OK;
 }
 
+// Where a state lies, and the root of what it becomes; NULL: it stays what it is.
+static const rondo__slot *get_old(const recording *r, const rondo__state *state) {
+    return &r->plan->slots[r->plan->program->inputs[state->input]];
+}
+
+static const rondo__slot *get_update(const recording *r, const rondo__state *state) {
+    return state->output != RONDO__STATE_NO_OUTPUT
+               ? &r->plan->slots[r->plan->program->outputs[state->output]]
+               : NULL;
+}
+
+// Whether a state becomes what another is, which gets a new value, too.
+static bool is_borrowed(const recording *r, const rondo__state *state) {
+    const rondo__slot *update = get_update(r, state);
+    const rondo__slot *root = update != NULL ? &r->plan->slots[update->root] : NULL;
+    return root != NULL && root->is_kept && root != get_old(r, state);
+}
+
+// The arena, room for states that become what others were, and a buffer for weights that are
+// brought.
+static size_t measure_arena(const recording *r, bool has_buffer) {
+    size_t bytes = r->plan->memory.arena_bytes;
+    for (const rondo__state *state = r->executor->root->caller.states; state != NULL;
+         state = state->next) {
+        bytes += is_borrowed(r, state)
+                     ? rondo__align_up(get_old(r, state)->bytes, RONDO__ARENA_ALIGNMENT)
+                     : 0;
+    }
+    bytes = rondo__align_up(bytes, RONDO__ARENA_ALIGNMENT);
+    return bytes + (has_buffer ? rondo__spill_get_buffer_bytes(r->plan) / 2 : 0);
+}
+
+// A plan must read a state where it lies, and what that becomes must be as large.
+static rondo_status check_state(const recording *r, const rondo__state *state) {
+    const rondo__slot *old = get_old(r, state);
+    const rondo__slot *update = get_update(r, state);
+    const char *name = r->plan->program->values[r->plan->program->inputs[state->input]].name;
+    if (!old->is_kept) {
+        return RONDO_FAIL_AS(call_name, UNSUPPORTED,
+                             "input \"%s\" is kept from run to run, and the plan does not read it "
+                             "on the device: its value decides shapes, or the processor reads it",
+                             name);
+    }
+    return update == NULL || (update->kind == RONDO__SLOT_ARENA && update->bytes == old->bytes)
+               ? RONDO_STATUS_OK
+               : RONDO_FAIL_AS(call_name, UNSUPPORTED,
+                               "input \"%s\" is kept from run to run, and what it becomes is of "
+                               "another size",
+                               name);
+}
+
+static rondo_status check_states(const recording *r) {
+    for (const rondo__state *state = r->executor->root->caller.states; state != NULL;
+         state = state->next) {
+        RETURN_IF_ERROR(check_state(r, state));
+    }
+    return RONDO_STATUS_OK;
+}
+
 // ---- nodes ------------------------------------------------------------------------------------
+
+// From where a tensor or value lies to where another does.
+static rondo_status record_copy(const recording *r, void *to, bool is_to_near, const void *from,
+                                bool is_from_near, size_t bytes) {
+    if (!is_to_near && !is_from_near) {
+        return rondo__fetch_put_bytes(r->stream, to, from, bytes);
+    }
+    return rondo_stream_copy(r->stream, to, from, bytes,
+                             !is_from_near ? RONDO_COPY_HOST_TO_DEVICE
+                             : !is_to_near ? RONDO_COPY_DEVICE_TO_HOST
+                                           : RONDO_COPY_DEVICE_TO_DEVICE);
+}
+
+// Where ops of the processor read an input.
+static rondo_status record_host_feed(const recording *r, size_t i) {
+    const rondo__slot *slot = rondo__plan_get_host_input(r->plan, i);
+    const rondo_tensor *feed = &r->lists->feeds[i];
+    return slot == NULL
+               ? RONDO_STATUS_OK
+               : record_copy(r, (char *)r->run->host_arena + slot->offset, false, feed->data,
+                             rondo__stand_ins_is_near(r->executor, feed), slot->bytes);
+}
 
 static rondo_status record_feeds(const recording *r) {
     const rondo_program *program = r->plan->program;
     for (size_t i = 0; i < program->input_count; ++i) {
         const rondo__slot *slot = &r->plan->slots[program->inputs[i]];
         const rondo_tensor *feed = &r->lists->feeds[i];
+        RETURN_IF_ERROR(record_host_feed(r, i));
+        if (slot->is_on_host) {
+            continue;
+        }
         void *place = rondo__stand_ins_find(&r->places, program->inputs[i]);
         if (slot->kind == RONDO__SLOT_ARENA && slot->bytes > 0 && place != feed->data) {
-            RETURN_IF_ERROR(rondo_stream_copy(r->stream, place, feed->data, slot->bytes,
-                                              rondo__stand_ins_is_near(r->executor, feed)
-                                                  ? RONDO_COPY_DEVICE_TO_DEVICE
-                                                  : RONDO_COPY_HOST_TO_DEVICE));
+            RETURN_IF_ERROR(record_copy(r, place, true, feed->data,
+                                        rondo__stand_ins_is_near(r->executor, feed), slot->bytes));
         }
     }
     return RONDO_STATUS_OK;
@@ -215,33 +339,60 @@ static rondo_status record_fetches(const recording *r) {
         if (slot->kind == RONDO__SLOT_CONSTANT) {
             RETURN_IF_ERROR(record_constant(r, i, &offset));
         } else if (from != to->data) {
-            RETURN_IF_ERROR(rondo_stream_copy(r->stream, to->data, from, slot->bytes,
-                                              rondo__stand_ins_is_near(r->executor, to)
-                                                  ? RONDO_COPY_DEVICE_TO_DEVICE
-                                                  : RONDO_COPY_DEVICE_TO_HOST));
+            RETURN_IF_ERROR(record_copy(r, to->data, rondo__stand_ins_is_near(r->executor, to),
+                                        from, !slot->is_on_host, slot->bytes));
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+// Copies what states become that the kernels have not written to its place: what lies in other
+// states first to room behind the arena.
+static rondo_status record_states(const recording *r, bool is_first) {
+    char *room = (char *)r->run->arena + r->plan->memory.arena_bytes;
+    for (const rondo__state *state = r->executor->root->caller.states; state != NULL;
+         state = state->next) {
+        const rondo__slot *update = get_update(r, state);
+        const bool is_other = is_borrowed(r, state);
+        if (update == NULL || (is_first && !is_other)) {
+            continue;
+        }
+        const rondo__slot *old = get_old(r, state);
+        const void *made =
+            rondo__stand_ins_find(&r->places, r->plan->program->outputs[state->output]);
+        const void *from = is_other && !is_first ? room : made;
+        void *to = is_first ? room : old->address;
+        room += is_other ? rondo__align_up(old->bytes, RONDO__ARENA_ALIGNMENT) : 0;
+        if (from != to) {
+            RETURN_IF_ERROR(
+                rondo_stream_copy(r->stream, to, from, old->bytes, RONDO_COPY_DEVICE_TO_DEVICE));
         }
     }
     return RONDO_STATUS_OK;
 }
 
 // Calls of the executor do not end loops in a graph of the program's, nor tell what its data was.
-static rondo_status record_nodes(const recording *r) {
+static rondo_status record_nodes(recording *r) {
     rondo_executor *root = r->executor->root;
     rondo__flow_watch *watch = root->resources.watch;
     RETURN_IF_ERROR(record_feeds(r));
     root->resources.watch = NULL;
     const rondo_status status = rondo__stand_ins_launch(&r->places, r->stream);
     root->resources.watch = watch;
-    return status == RONDO_STATUS_OK ? record_fetches(r) : status;
+    RETURN_IF_ERROR(status);
+    RETURN_IF_ERROR(record_fetches(r));
+    RETURN_IF_ERROR(record_states(r, true));
+    return record_states(r, false);
 }
 
 // ---- the call ---------------------------------------------------------------------------------
 
 // Everything that can fail before the first node.
 static rondo_status prepare(recording *r) {
-    RETURN_IF_ERROR(rondo__stand_ins_check(r->plan, call_name));
+    RETURN_IF_ERROR(rondo__stand_ins_check(r->plan, call_name, true));
     RETURN_IF_ERROR(check_outputs(r));
     RETURN_IF_ERROR(check_memory(r));
+    RETURN_IF_ERROR(check_states(r));
     RETURN_IF_ERROR(rondo__stand_ins_init(r->executor, r->plan, &r->places));
     recorded_run *run = rondo__calloc(1, sizeof *run);
     if (run == NULL) {
@@ -251,12 +402,17 @@ static rondo_status prepare(recording *r) {
     run->root = r->executor->root;
     run->plan = r->plan;
     run->is_counted = true;
+    run->uses_states = run->root->caller.states != NULL;
     rondo__executor_retain(run->root);
     rondo__plan_pin(run->plan);
+    pin_states(run, 1);
     r->run = run;
-    rondo_status status = take_arena(run, r->plan->memory.arena_bytes);
+    rondo_status status = take_arena(run, measure_arena(r, true));
     if (status == RONDO_STATUS_OK) {
         status = take_constants(r);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = take_host_side(r);
     }
     if (status != RONDO_STATUS_OK) {
         free_run(run);
@@ -298,6 +454,9 @@ static rondo_status record_run(recording *r) {
     }
     if (status == RONDO_STATUS_OK) {
         r->places.arena = r->run->arena;
+        r->places.host_arena = r->run->host_arena;
+        r->places.lists = r->run->lists;
+        r->places.buffer = (char *)r->run->arena + measure_arena(r, false);
         rondo__stand_ins_choose(&r->places, r->lists->feeds, r->lists->results, r->lists->wants);
         status = rondo__mark_work(r->stream, "executor", record_nodes(r));
     }
@@ -321,25 +480,6 @@ static rondo_status check_stream(const rondo_executor *executor, rondo_stream *s
                                    : "takes part in a capture that is broken already");
 }
 
-// A state changes its place from run to run, which no graph does.
-static rondo_status refuse_states(const rondo_executor *executor, const rondo_binding *feeds,
-                                  size_t feed_count) {
-    for (const rondo__state *state = executor->caller.states; state != NULL; state = state->next) {
-        const char *name = executor->source->values[executor->source->inputs[state->input]].name;
-        size_t f = 0;
-        while (f < feed_count && strcmp(feeds[f].name, name) != 0) {
-            f += 1;
-        }
-        if (f == feed_count) {
-            return RONDO_FAIL_AS(call_name, INVALID,
-                                 "input \"%s\" is bound to an output, which holds for runs of the "
-                                 "executor; feed it, and fetch that output, to record a run",
-                                 name);
-        }
-    }
-    return RONDO_STATUS_OK;
-}
-
 // A variant that was made for the recording may have taken the place of the one that ran last.
 static bool is_kept(const rondo_executor *executor, const rondo_executor *active) {
     bool is_kept = active == executor;
@@ -354,7 +494,6 @@ rondo_status rondo_executor_record(rondo_executor *executor, rondo_stream *strea
                                    const rondo_binding *fetches, size_t fetch_count) {
     RETURN_IF_ERROR(
         rondo__executor_order_call(executor, feeds, feed_count, fetches, fetch_count, __func__));
-    RETURN_IF_ERROR(refuse_states(executor, feeds, feed_count));
     RETURN_IF_ERROR(check_stream(executor, stream));
     rondo_executor *active = executor->variants.active;
     const rondo__hook_scope scope = rondo__hook_enter(RONDO__SPAN_CAPTURE, "record a run");

@@ -4,16 +4,16 @@
 
 #include "base/error.h"
 #include "base/float_scope.h"
-#include "base/memory.h"
 #include "executor/compile/base_form.h"
 #include "executor/compile/destroy.h"
 #include "executor/compile/retire.h"
 #include "executor/devices/host_ops.h"
 #include "executor/devices/other_gpus.h"
 #include "executor/devices/streamed_weights.h"
+#include "executor/run/put_states.h"
 #include "executor/run/settle.h"
-#include "executor/run/states.h"
 #include "executor/state/limits.h"
+#include "executor/state/start_states.h"
 #include "rondo/executor_state.h"
 #include "tensor/elements.h"
 
@@ -40,13 +40,18 @@ static rondo_status fail_unknown(const char *kind, const char *name, const char 
 static rondo_status unbind(rondo_executor *executor, size_t input) {
     for (rondo__state **link = &executor->caller.states; *link != NULL; link = &(*link)->next) {
         rondo__state *state = *link;
-        if (state->input == input) {
-            *link = state->next;
-            rondo_tensor_deinit(&state->value);
-            rondo_tensor_deinit(&state->spare);
-            rondo__free(state);
-            return RONDO_STATUS_OK;
+        if (state->input != input) {
+            continue;
         }
+        if (atomic_load(&state->pin_count) > 0) {
+            return RONDO_FAIL_AS(
+                "rondo_executor_bind", STATE,
+                "a graph that recorded a run uses what is kept of the input; reset "
+                "or destroy the graph first");
+        }
+        *link = state->next;
+        rondo__state_free(executor, state);
+        return RONDO_STATUS_OK;
     }
     return RONDO_STATUS_OK;
 }
@@ -84,22 +89,52 @@ rondo_status rondo_executor_bind(rondo_executor *executor, const char *output, c
     if (from < 0) {
         return fail_unknown("output", output, __func__);
     }
-    if (rondo__state_find(executor, (size_t)to) != NULL) {
+    rondo__state *state = rondo__state_find(executor, (size_t)to);
+    const bool is_free = state != NULL && state->output == RONDO__STATE_NO_OUTPUT;
+    if (state != NULL && !is_free) {
         return RONDO_FAIL(INVALID, "input \"%.60s\" is bound already; bind NULL to it first",
                           input);
     }
     RETURN_IF_ERROR(check_types(executor->source, value, executor->source->inputs[to]));
-    rondo__state *state = rondo__calloc(1, sizeof *state);
-    if (state == NULL) {
-        return RONDO_STATUS_NO_MEMORY;
+    if (is_free) {
+        state->output = from;
+        return RONDO_STATUS_OK;
     }
-    *state = (rondo__state){
-        .input = (size_t)to, .output = (size_t)from, .next = executor->caller.states};
-    executor->caller.states = state;
-    return RONDO_STATUS_OK;
+    return rondo__state_add(executor, (size_t)to, from);
+}
+
+rondo_status rondo_executor_reserve_variable(rondo_executor *executor, const char *name,
+                                             size_t bytes) {
+    if (executor == NULL) {
+        return RONDO_FAIL(INVALID, "executor is NULL");
+    }
+    const int64_t input = find_input(executor, name);
+    rondo__state *state = input >= 0 ? rondo__state_find(executor, (size_t)input) : NULL;
+    if (state == NULL) {
+        return fail_unknown("variable or bound input", name, __func__);
+    }
+    RETURN_IF_ERROR(rondo__executor_settle(executor, __func__));
+    return rondo__state_reserve(executor, state, bytes);
 }
 
 // ---- reading ----------------------------------------------------------------------------------
+
+static rondo_status get_state(rondo_executor *executor, rondo__state *state,
+                              rondo_tensor *out_tensor) {
+    rondo_tensor feed = {0};
+    const char *name = executor->source->values[executor->source->inputs[state->input]].name;
+    RETURN_IF_ERROR(rondo__state_get_feed(executor, state, &feed));
+    if (feed.dtype == RONDO_DTYPE_NONE) {
+        return RONDO_FAIL_AS("rondo_executor_get_variable", STATE,
+                             "the state of input \"%s\" has no value yet", name);
+    }
+    if (feed.data == NULL) {
+        RETURN_IF_ERROR(rondo__executor_settle(executor, "rondo_executor_get_variable"));
+        RETURN_IF_ERROR(rondo__state_start(executor, state));
+    }
+    rondo_tensor_share(&state->value.tensor, out_tensor);
+    return RONDO_STATUS_OK;
+}
 
 rondo_status rondo_executor_get_variable(rondo_executor *executor, const char *name,
                                          rondo_tensor *out_tensor) {
@@ -108,13 +143,9 @@ rondo_status rondo_executor_get_variable(rondo_executor *executor, const char *n
     }
     *out_tensor = (rondo_tensor){0};
     const int64_t input = find_input(executor, name);
-    const rondo__state *state = input >= 0 ? rondo__state_find(executor, (size_t)input) : NULL;
+    rondo__state *state = input >= 0 ? rondo__state_find(executor, (size_t)input) : NULL;
     if (state != NULL) {
-        if (state->value.dtype == RONDO_DTYPE_NONE) {
-            return RONDO_FAIL(STATE, "the state of input \"%s\" has no value yet", name);
-        }
-        rondo_tensor_share(&state->value, out_tensor);
-        return RONDO_STATUS_OK;
+        return get_state(executor, state, out_tensor);
     }
     const int32_t value = find_value(executor, name);
     if (value < 0 || executor->source->values[value].constant.dtype == RONDO_DTYPE_NONE) {
@@ -130,7 +161,6 @@ static rondo_status set_state(rondo_executor *executor, rondo__state *state, con
                               const rondo_tensor *tensor) {
     const rondo__value *declared =
         &executor->source->values[executor->source->inputs[state->input]];
-    rondo_tensor fresh;
     if (!rondo_tensor_is_on_host(tensor) && tensor->device != executor->device) {
         return RONDO_FAIL_AS("rondo_executor_set_variable", INVALID,
                              "the tensor for \"%s\" lies on %s, the executor runs on %s", name,
@@ -146,18 +176,20 @@ static rondo_status set_state(rondo_executor *executor, rondo__state *state, con
                              name, rondo_dtype_get_name(declared->dtype),
                              rondo_dtype_get_name(tensor->dtype));
     }
-    RETURN_IF_ERROR(
-        rondo_tensor_init_device(executor->device, tensor->dtype, &tensor->shape, &fresh));
-    rondo_status status = rondo_tensor_copy(executor->stream, tensor, &fresh);
-    const rondo_status waited = rondo_stream_synchronize(executor->stream);
-    status = status != RONDO_STATUS_OK ? status : waited;
-    if (status != RONDO_STATUS_OK) {
-        rondo_tensor_deinit(&fresh);
-        return status;
+    bool fits = !declared->has_shape || declared->rank == tensor->shape.rank;
+    for (int32_t d = 0; fits && declared->has_shape && d < declared->rank; ++d) {
+        fits = declared->dims[d].number < 0 || declared->dims[d].number == tensor->shape.extent[d];
     }
-    rondo_tensor_deinit(&state->value);
-    state->value = fresh;
-    return RONDO_STATUS_OK;
+    if (!fits) {
+        char have[96];
+        char want[128];
+        return RONDO_FAIL_AS(
+            "rondo_executor_set_variable", INVALID, "\"%s\" has shape %s, the tensor %s", name,
+            rondo__value_format_shape(executor->source, declared, want, sizeof want),
+            rondo_shape_format(&tensor->shape, have, sizeof have));
+    }
+    RETURN_IF_ERROR(rondo__state_set(executor, state, tensor));
+    return rondo_stream_synchronize(executor->stream);
 }
 
 static rondo_status check_parameter(const rondo__value *value, const rondo_tensor *tensor) {
@@ -273,4 +305,69 @@ rondo_status rondo_executor_set_variable(rondo_executor *executor, const char *n
         return fail_unknown("parameter, constant or bound input", name, __func__);
     }
     return replace(executor, value, tensor);
+}
+
+// ---- all of them ------------------------------------------------------------------------------
+
+rondo_status rondo_executor_reset_variables(rondo_executor *executor) {
+    if (executor == NULL) {
+        return RONDO_FAIL(INVALID, "executor is NULL");
+    }
+    RETURN_IF_ERROR(rondo__executor_settle(executor, __func__));
+    for (rondo__state *state = executor->caller.states; state != NULL; state = state->next) {
+        if (rondo__state_has_start(executor, state)) {
+            RETURN_IF_ERROR(rondo__state_start(executor, state));
+        }
+    }
+    return rondo_stream_synchronize(executor->stream);
+}
+
+// Lets the variables of a program start with what the executor has of them.
+static rondo_status take_values(rondo_executor *executor, rondo_program *program) {
+    for (rondo__state *state = executor->caller.states; state != NULL; state = state->next) {
+        rondo__variable *variable =
+            rondo__program_find_variable(program, program->inputs[state->input]);
+        rondo_tensor now = {0};
+        if (variable == NULL || (state->value.tensor.dtype == RONDO_DTYPE_NONE && !state->is_lost &&
+                                 !rondo__state_has_start(executor, state))) {
+            continue;
+        }
+        RETURN_IF_ERROR(get_state(executor, state, &now));
+        rondo_tensor copy = {0};
+        rondo_status status = rondo_tensor_init(now.dtype, &now.shape, &copy);
+        if (status == RONDO_STATUS_OK) {
+            status = rondo_tensor_copy(executor->stream, &now, &copy);
+        }
+        if (status == RONDO_STATUS_OK) {
+            status = rondo_stream_synchronize(executor->stream);
+        }
+        rondo_tensor_deinit(&now);
+        if (status != RONDO_STATUS_OK) {
+            rondo_tensor_deinit(&copy);
+            return status;
+        }
+        rondo_tensor_deinit(&variable->first);
+        variable->first = copy;
+        variable->start = (rondo_start){.struct_size = sizeof variable->start,
+                                        .kind = RONDO_START_TENSOR,
+                                        .tensor = &variable->first};
+    }
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo_executor_snapshot(rondo_executor *executor, rondo_program **out_program) {
+    if (executor == NULL || out_program == NULL) {
+        return RONDO_FAIL(INVALID, "%s is NULL", executor == NULL ? "executor" : "out_program");
+    }
+    *out_program = NULL;
+    rondo_program *program = NULL;
+    RETURN_IF_ERROR(rondo__executor_settle(executor, __func__));
+    RETURN_IF_ERROR(rondo__program_clone_whole(executor->source, &program));
+    const rondo_status status = take_values(executor, program);
+    if (status != RONDO_STATUS_OK) {
+        rondo_program_destroy(program);
+        return status;
+    }
+    *out_program = program;
+    return RONDO_STATUS_OK;
 }

@@ -9,11 +9,12 @@
 #include "executor/compile/executor.h"
 #include "executor/compile/retire.h"
 
-// Makes the variant for these the last in the list; false when there is none.
+// Makes the variant for these, and for the mode, the last in the list; false when there is none.
 static bool find_variant(rondo_executor *executor, const bool *is_fed, size_t count) {
     for (size_t i = 0; i < executor->variants.count; ++i) {
         rondo_executor *variant = executor->variants.list[i];
-        if (memcmp(variant->ports.is_fed, is_fed, count * sizeof *is_fed) != 0) {
+        if (variant->options.training != executor->variants.is_training ||
+            memcmp(variant->ports.is_fed, is_fed, count * sizeof *is_fed) != 0) {
             continue;
         }
         for (size_t k = i; k + 1 < executor->variants.count; ++k) {
@@ -45,7 +46,7 @@ static rondo_status add_variant(rondo_executor *executor, const bool *is_fed, si
     if (status != RONDO_STATUS_OK) {
         return status;
     }
-    variant->ports.is_fed = rondo__calloc(count, sizeof *is_fed);
+    variant->ports.is_fed = rondo__calloc(count + 1, sizeof *is_fed);
     if (variant->ports.is_fed == NULL) {
         rondo_executor_destroy(variant);
         return RONDO_STATUS_NO_MEMORY;
@@ -71,7 +72,7 @@ rondo_status rondo__executor_choose_variant(rondo_executor *executor, rondo_tens
     }
     rondo_status status = RONDO_STATUS_OK;
     executor->variants.active = executor;
-    if (fed_count > 0) {
+    if (fed_count > 0 || executor->variants.is_training != executor->options.training) {
         if (!find_variant(executor, is_fed, count)) {
             status = add_variant(executor, is_fed, count);
         }

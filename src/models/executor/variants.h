@@ -1,8 +1,9 @@
-// executor/variants.h — runs that feed inputs which have a default.
+// executor/variants.h — runs that feed inputs which have a default, or are of the other mode.
 //
 // Such inputs are constants of the program, so that all who feed none lose nothing. A run that
 // feeds some goes to an executor of its own, of a program in which just those are inputs; it is
-// kept for the next such run.
+// kept for the next such run. So is that of runs in training where options say inference, and the
+// other way round.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_VARIANTS_H
 #define RONDO_EXECUTOR_VARIANTS_H

@@ -68,6 +68,8 @@ struct rondo__kernel {
     void (*skip_input)(rondo__kernel *kernel, size_t input);
     // (optional, host only) From now on input 0 comes with channels first.
     void (*read_planes)(rondo__kernel *kernel);
+    // (optional) From now on output 0 begins where input 0 lies, at each launch.
+    void (*join_output)(rondo__kernel *kernel);
     void (*destroy)(rondo__kernel *kernel);
     size_t workspace_bytes;    // device memory needed during launch, aligned to 256; shared with
                                // other kernels

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "onnx/constant_nodes.h"
 #include "onnx/functions.h"
+#include "onnx/gradient_nodes.h"
 #include "onnx/nodes.h"
 #include "onnx/old_broadcast.h"
 #include "onnx/sparse.h"
@@ -258,7 +259,9 @@ static rondo_status import_node(rondo__importer *importer, rondo__scope *scope,
     int32_t function = -1;
     RETURN_IF_ERROR(rondo__importer_find_function(importer, proto, &function));
     rondo_status status = function >= 0 ? import_call(importer, scope, proto, function)
-                                        : import_op(importer, scope, proto, opset);
+                          : rondo__node_is_gradient(proto)
+                              ? rondo__import_gradient(scope, proto)
+                              : import_op(importer, scope, proto, opset);
     return rondo__node_finish(importer, scope, proto, opset, status);
 }
 

@@ -14,6 +14,7 @@
 #include "onnx/file_kinds.h"
 #include "onnx/functions.h"
 #include "onnx/graphs.h"
+#include "onnx/saved_variables.h"
 #include "onnx/scope.h"
 #include "onnx/wire.h"
 #include "op/op.h"
@@ -100,6 +101,9 @@ static rondo_status import_model(rondo__importer *importer, rondo_program **out_
     status = rondo__import_graph(importer, &scope, model->graph);
     if (status == RONDO_STATUS_OK && !importer->is_listing && importer->missing->count == 0) {
         status = rondo__program_verify(program);
+        if (status == RONDO_STATUS_OK) {
+            status = rondo__variables_read(model, program);
+        }
     }
     if (status == RONDO_STATUS_OK) {
         *out_program = program;

@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "onnx.pb-c.h"
+#include "onnx/saved_variables.h"
 #include "onnx/tensors.h"
 #include "program/edit.h"
 #include "program/names.h"
@@ -517,7 +518,15 @@ static rondo_status write_inputs(writer *w, written *at) {
 static rondo_status write_initializers(writer *w, written *at) {
     const rondo_program *program = at->program;
     Onnx__GraphProto *graph = at->graph;
-    RETURN_IF_ERROR(TAKE(w, program->value_count, graph->initializer));
+    RETURN_IF_ERROR(TAKE(w, program->value_count + program->variable_count, graph->initializer));
+    for (size_t i = 0; i < program->variable_count; ++i) {
+        const rondo__variable *variable = &program->variables[i];
+        if (variable->first.dtype != RONDO_DTYPE_NONE) {
+            RETURN_IF_ERROR(write_tensor(w, &variable->first, at->names[variable->value],
+                                         &graph->initializer[graph->n_initializer]));
+            graph->n_initializer += 1;
+        }
+    }
     for (size_t i = 0; i < program->value_count; ++i) {
         const rondo__value *value = &program->values[i];
         if (value->constant.dtype == RONDO_DTYPE_NONE || value->origin >= 0) {
@@ -550,6 +559,40 @@ static rondo_status write_graph(writer *w, const written *around, const rondo_pr
     return write_outputs(w, &at);
 }
 
+// ---- variables
+
+// See saved_variables.h. Names of the main program's values are those in the file.
+static rondo_status write_variable(writer *w, const rondo_program *program,
+                                   const rondo__variable *variable,
+                                   Onnx__StringStringEntryProto **out_entry) {
+    const bool has_update = variable->update != RONDO__VALUE_NONE;
+    const char *name = program->values[variable->value].name;
+    const char *update = has_update ? program->values[variable->update].name : "";
+    const size_t key_bytes = sizeof RONDO__VARIABLE_KEY + strlen(name);
+    const size_t value_bytes = RONDO__VARIABLE_NUMBERS_MAX + strlen(update) + 1;
+    Onnx__StringStringEntryProto *entry = NULL;
+    RETURN_IF_ERROR(TAKE(w, 1, entry));
+    *out_entry = entry;
+    onnx__string_string_entry_proto__init(entry);
+    RETURN_IF_ERROR(take(w, key_bytes, 1, &entry->key));
+    RETURN_IF_ERROR(take(w, value_bytes, 1, &entry->value));
+    (void)snprintf(entry->key, key_bytes, "%s%s", RONDO__VARIABLE_KEY, name);
+    rondo__variable_write_numbers(&variable->start, entry->value);
+    const size_t length = strlen(entry->value);
+    (void)snprintf(entry->value + length, value_bytes - length, "%s", update);
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status write_variables(writer *w, const rondo_program *program) {
+    RETURN_IF_ERROR(TAKE(w, program->variable_count, w->model->metadata_props));
+    for (size_t i = 0; i < program->variable_count; ++i) {
+        RETURN_IF_ERROR(
+            write_variable(w, program, &program->variables[i], &w->model->metadata_props[i]));
+        w->model->n_metadata_props = i + 1;
+    }
+    return RONDO_STATUS_OK;
+}
+
 // ---- the file
 
 static rondo_status write_model(writer *w, const rondo_program *program) {
@@ -560,6 +603,7 @@ static rondo_status write_model(writer *w, const rondo_program *program) {
     w->model->producer_name = unconst("rondo");
     w->model->producer_version = unconst(rondo_version_get_text());
     RETURN_IF_ERROR(write_graph(w, NULL, program, NULL, &w->model->graph));
+    RETURN_IF_ERROR(write_variables(w, program));
     // A file names this domain even when no node is of it.
     return find_opset(w, "") != NULL ? RONDO_STATUS_OK : add_opset(w, "", RONDO_OP_OPSET_WRITTEN);
 }

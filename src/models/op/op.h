@@ -243,6 +243,7 @@ enum {
     RONDO__OP_INTERNAL = 1u << 6,  // made by passes, never by a file (domain "rondo")
     RONDO__OP_USER = 1u << 7,      // registered by the program: see registered.h
     RONDO__OP_IMPURE = 1u << 8,    // not folded: another result each time, or no `compute`
+    RONDO__OP_IN_PLACE = 1u << 9,  // `compute` takes output 0 where input 0 lies, too
 };
 
 // Inputs as a set: bit i stands for input i, bit 31 for all inputs from there on.
@@ -337,8 +338,7 @@ struct rondo__op_def {
     X(byte_fused)             \
     X(concat_fused)           \
     X(attention)              \
-    X(attention_onnx)         \
-    X(attention_microsoft)    \
+    X(attention_family)       \
     X(linear_attention)
 // clang-format on
 

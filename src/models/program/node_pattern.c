@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "program/node_pattern.h"
 
-static bool matches(const char *pattern, const char *text) {
+bool rondo__pattern_matches(const char *pattern, const char *text) {
     const char *star = NULL;  // behind the last '*', and where the text stood then
     const char *resume = NULL;
     while (*text != '\0') {
@@ -26,8 +26,8 @@ static bool matches(const char *pattern, const char *text) {
 }
 
 bool rondo__node_matches(const rondo__node *node, const char *pattern) {
-    return pattern == NULL || matches(pattern, node->op.def->name) ||
-           (node->op.name != NULL && matches(pattern, node->op.name));
+    return pattern == NULL || rondo__pattern_matches(pattern, node->op.def->name) ||
+           (node->op.name != NULL && rondo__pattern_matches(pattern, node->op.name));
 }
 
 size_t rondo__program_count_matches(const rondo_program *program, const char *pattern) {

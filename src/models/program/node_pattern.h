@@ -8,6 +8,9 @@
 
 #include "program/program.h"
 
+// Whether a text matches.
+bool rondo__pattern_matches(const char *pattern, const char *text);
+
 // Whether the node's name or its type of op matches. NULL matches everything.
 bool rondo__node_matches(const rondo__node *node, const char *pattern);
 

@@ -119,3 +119,17 @@ rondo_status rondo__program_override(const rondo_program *program, const bool *i
     *out_program = copy;
     return RONDO_STATUS_OK;
 }
+
+rondo_status rondo__program_free_constant(rondo_program *program, int32_t value) {
+    const rondo_tensor *constant = &program->values[value].constant;
+    rondo__value declared = {.dtype = constant->dtype, .has_shape = true};
+    declared.rank = constant->shape.rank;
+    for (int32_t d = 0; d < RONDO_RANK_MAX; ++d) {
+        declared.dims[d] = (rondo__dimension){
+            .number = d < declared.rank ? constant->shape.extent[d] : -1, .symbol = -1};
+    }
+    forget_constant(&program->values[value], &declared);
+    RETURN_IF_ERROR(rondo__program_add_input(program, value));
+    RETURN_IF_ERROR(override_bodies(program, value, &declared));
+    return rondo__program_verify(program);
+}

@@ -61,6 +61,10 @@ void rondo_program_destroy(rondo_program *program) {
     rondo__free(program->values);
     rondo__free(program->symbols);
     rondo__free(program->optionals);
+    for (size_t i = 0; i < program->variable_count; ++i) {
+        rondo_tensor_deinit(&program->variables[i].first);
+    }
+    rondo__free(program->variables);
     rondo__free(program->inputs);
     rondo__free(program->outputs);
     rondo__namemap_deinit(&program->names);

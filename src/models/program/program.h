@@ -23,6 +23,7 @@
 #include "op/op.h"
 #include "program/names.h"
 #include "rondo/program.h"
+#include "rondo/variable.h"
 
 enum {
     RONDO__VALUE_NONE = -1,      // an absent optional input or output
@@ -80,6 +81,14 @@ static inline bool rondo__node_is(const rondo__node *node, rondo__op_id op) {
     return node->op.def->id == op;
 }
 
+// An input that executors keep from run to run; see rondo/variable.h.
+typedef struct rondo__variable {
+    int32_t value;       // the input
+    int32_t update;      // an output: what it is after a run; RONDO__VALUE_NONE: what it was
+    rondo_start start;   // its tensor is `first`, or NULL
+    rondo_tensor first;  // of RONDO_START_TENSOR; dtype NONE otherwise
+} rondo__variable;
+
 typedef struct rondo__symbol {
     char *name;
     int64_t extent;  // -1 until set
@@ -104,6 +113,8 @@ struct rondo_program {
     int32_t *outputs;
     size_t optional_count, optional_capacity;
     rondo__optional *optionals;  // of a program as loaded; clones have none
+    size_t variable_count, variable_capacity;
+    rondo__variable *variables;  // likewise
     size_t symbol_count, symbol_capacity;
     rondo__symbol *symbols;  // bodies have none of their own
     // What the users of the program share; a clone has none. NULL until the first user sets it.
@@ -161,11 +172,28 @@ RONDO_MUST_USE rondo_status rondo__program_add_symbol(rondo_program *program, co
 // Makes `constant` the default of an input that is declared as `declared` (its name is ignored).
 RONDO_MUST_USE rondo_status rondo__program_add_optional(rondo_program *program, int32_t constant,
                                                         const rondo__value *declared);
-// A clone in which those optionals are inputs, behind the others, that `is_fed` names (one for each
-// optional), also where bodies use them.
+// The variable that a value is; NULL: none.
+rondo__variable *rondo__program_find_variable(const rondo_program *program, int32_t value);
+// Makes an input, or a constant with which one starts, a variable, as a file says.
+//
+// Errors:    BAD_DATA (what does not fit), NO_MEMORY.
+RONDO_MUST_USE rondo_status rondo__program_add_saved_variable(rondo_program *program, int32_t value,
+                                                              int32_t update,
+                                                              const rondo_start *start);
+// Gives `copy`, a clone whose values have the same numbers, the variables of `program`.
+RONDO_MUST_USE rondo_status rondo__program_copy_variables(const rondo_program *program,
+                                                          rondo_program *copy);
+// A clone with its optionals and variables.
+RONDO_MUST_USE rondo_status rondo__program_clone_whole(const rondo_program *program,
+                                                       rondo_program **out_program);
+// A clone in which those optionals are inputs, behind the others, that `is_fed` names (one for
+// each optional), also where bodies use them.
 RONDO_MUST_USE rondo_status rondo__program_override(const rondo_program *program,
                                                     const bool *is_fed,
                                                     rondo_program **out_program);
+// Makes a constant, also where bodies use it, an input behind the others. Nothing else has the
+// program yet; after a failure it is good for nothing.
+RONDO_MUST_USE rondo_status rondo__program_free_constant(rondo_program *program, int32_t value);
 // Deep copy of structure and attributes; constants share their bytes.
 // A clone in which a constant, also where bodies use it, is another of the same dtype and shape,
 // whose bytes it shares. Its optionals are those of the program.
@@ -194,8 +222,8 @@ RONDO_MUST_USE rondo_status rondo__program_remove_dead(rondo_program *program);
 // How often each value is used by nodes and outputs; out_counts has value_count entries.
 void rondo__program_count_uses(const rondo_program *program, uint32_t *out_counts);
 
-// Writes the declared shape of a value of `program`, "[batch=4, 3, ?]": a symbol with the number it
-// was given, "?" where nothing is said. Returns `buffer`.
+// Writes the declared shape of a value of `program`, "[batch=4, 3, ?]": a symbol with the number
+// it was given, "?" where nothing is said. Returns `buffer`.
 const char *rondo__value_format_shape(const rondo_program *program, const rondo__value *value,
                                       char *buffer, size_t buffer_bytes);
 

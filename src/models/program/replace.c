@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <stdint.h>
 
+#include "base/error.h"
 #include "program/program.h"
 
 static void put(rondo__value *value, const rondo_tensor *tensor) {
@@ -42,19 +43,7 @@ rondo_status rondo__program_replace_constant(const rondo_program *program, int32
                                              rondo_program **out_program) {
     rondo_program *copy = NULL;
     *out_program = NULL;
-    rondo_status status = rondo__program_clone(program, &copy);
-    if (status != RONDO_STATUS_OK) {
-        return status;
-    }
-    for (size_t i = 0; i < program->optional_count && status == RONDO_STATUS_OK; ++i) {
-        const rondo__optional *optional = &program->optionals[i];
-        status = rondo__program_add_optional(copy, optional->value, &optional->declared);
-    }
-    if (status != RONDO_STATUS_OK) {
-        rondo_program_destroy(copy);
-        return status;
-    }
-    copy->file_bytes = program->file_bytes;
+    RETURN_IF_ERROR(rondo__program_clone_whole(program, &copy));
     tidy_bools(tensor);
     put(&copy->values[value], tensor);
     put_in_bodies(copy, value, tensor);

@@ -513,8 +513,15 @@ static bool run_modes(device_run *run, run_mode mode, const rondo_tensor *wanted
 }
 
 // The tensor core engines of cuDNN 9 let infinities of x vanish or spread, and the engine that
-// promises strict NaN has no tensor cores. In f16 that is the price of their speed.
-typedef enum outcome { PASSED, FAILED, FAILED_IN_HALF_CUDNN, UNSUPPORTED } outcome;
+// promises strict NaN has no tensor cores. In f16 that is the price of their speed. And kernels of
+// attention take keys in tiles: of a key that one row of a block sees, a value that is not finite
+// makes NaN of the others, which take 0 of it, as it does in two products.
+typedef enum outcome { PASSED, FAILED, FAILED_AS_KNOWN, UNSUPPORTED } outcome;
+
+static bool is_attention(const op_case *source) {
+    return strstr(source->op, "Attention") != NULL && strcmp(source->op, "rondo.Attention") != 0 &&
+           strcmp(source->op, "LinearAttention") != 0;
+}
 
 static bool issue(device_run *run, char *message, size_t message_bytes) {
     const rondo_status status = launch(run);
@@ -627,7 +634,7 @@ static outcome run_parsed(rondo_stream *stream, run_mode mode, parsed_case *pars
         const bool is_half_cudnn = run.kernel->implementation != NULL &&
                                    strcmp(run.kernel->implementation, "cudnn") == 0 &&
                                    wanted[0].dtype == RONDO_DTYPE_F16;
-        result = runs ? PASSED : is_half_cudnn ? FAILED_IN_HALF_CUDNN : FAILED;
+        result = runs ? PASSED : is_half_cudnn ? FAILED_AS_KNOWN : FAILED;
     } else {
         const rondo_error *error = rondo_error_get_last();
         (void)snprintf(message, message_bytes, "%s: %s: %s %s", rondo_status_get_name(status),
@@ -666,12 +673,14 @@ static void run_case(rondo_stream *stream, run_mode mode, const op_case *source,
         } else {
             (void)snprintf(message, sizeof(message), "the case cannot be read");
         }
-        if (result == FAILED_IN_HALF_CUDNN && how != OP_CASE_NOT_FINITE) {
-            result = FAILED;
+        const bool is_excused =
+            result == FAILED_AS_KNOWN || (result == FAILED && has_float && is_attention(source));
+        if (result == FAILED || result == FAILED_AS_KNOWN) {
+            result = is_excused && how == OP_CASE_NOT_FINITE ? FAILED_AS_KNOWN : FAILED;
         }
         counts->passed += result == PASSED;
         counts->failed += result == FAILED;
-        counts->excused += result == FAILED_IN_HALF_CUDNN;
+        counts->excused += result == FAILED_AS_KNOWN;
         counts->unsupported += result == UNSUPPORTED;
         if (result != PASSED) {
             printf("%s %s %s%s {%s} {%s}: %s\n",
@@ -689,9 +698,13 @@ static const op_case *get_case(op_case_values values, size_t index) {
     const struct {
         const op_case *cases;
         size_t count;
-    } lists[] = {{op_cases, op_case_count},           {op_product_cases, op_product_case_count},
-                 {op_norm_cases, op_norm_case_count}, {op_narrow_cases, op_narrow_case_count},
-                 {op_byte_cases, op_byte_case_count}, {op_counted_cases, op_counted_case_count}};
+    } lists[] = {{op_cases, op_case_count},
+                 {op_product_cases, op_product_case_count},
+                 {op_norm_cases, op_norm_case_count},
+                 {op_narrow_cases, op_narrow_case_count},
+                 {op_attention_cases, op_attention_case_count},
+                 {op_byte_cases, op_byte_case_count},
+                 {op_counted_cases, op_counted_case_count}};
     if (values == OP_CASE_LONG) {
         return index < op_long_case_count ? &op_long_cases[index] : NULL;
     }
@@ -748,15 +761,19 @@ static void issue_all(rondo_stream *stream, const char *filter, op_case_values v
     }
 }
 
+void op_cases_visit_one(const op_case *source, op_case_visitor visit, void *user_data) {
+    parsed_case parsed;
+    if (parse_case(source, RONDO_DTYPE_F32, OP_CASE_PLAIN, &parsed)) {
+        visit(user_data, &parsed.op, parsed.inputs, parsed.is_known, parsed.input_count,
+              parsed.output_count);
+        free_case(&parsed);
+    }
+}
+
 void op_cases_visit(op_case_visitor visit, void *user_data) {
     const op_case *source;
     for (size_t i = 0; (source = get_case(OP_CASE_PLAIN, i)) != NULL; i++) {
-        parsed_case parsed;
-        if (parse_case(source, RONDO_DTYPE_F32, OP_CASE_PLAIN, &parsed)) {
-            visit(user_data, &parsed.op, parsed.inputs, parsed.is_known, parsed.input_count,
-                  parsed.output_count);
-            free_case(&parsed);
-        }
+        op_cases_visit_one(source, visit, user_data);
     }
 }
 

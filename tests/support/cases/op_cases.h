@@ -42,6 +42,8 @@ extern const op_case op_norm_cases[];  // more of them: normalisations by groups
 extern const size_t op_norm_case_count;
 extern const op_case op_narrow_cases[];  // of narrow and complex types
 extern const size_t op_narrow_case_count;
+extern const op_case op_attention_cases[];  // attention, and what surrounds it
+extern const size_t op_attention_case_count;
 extern const op_case op_byte_cases[];  // and of products of bytes
 extern const size_t op_byte_case_count;
 
@@ -56,7 +58,7 @@ extern const size_t op_long_case_count;
 
 typedef struct op_case_counts {
     size_t passed, failed, unsupported;
-    size_t excused;  // infinities in half-precision convolutions of cuDNN
+    size_t excused;  // what is not finite, in kernels of a GPU that say so
 } op_case_counts;
 
 // What the float inputs hold besides the case's own values. Inputs whose values are known
@@ -88,6 +90,8 @@ typedef void (*op_case_visitor)(void *user_data, const struct rondo__op *op,
                                 const struct rondo_tensor *inputs, const bool *is_known,
                                 size_t input_count, size_t output_count);
 void op_cases_visit(op_case_visitor visit, void *user_data);
+// The same for one case, of any list.
+void op_cases_visit_one(const op_case *source, op_case_visitor visit, void *user_data);
 
 struct rondo_stream;
 

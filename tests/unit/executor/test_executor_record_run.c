@@ -88,6 +88,114 @@ static void test_executor_record_run__a_model_is_nodes_of_a_graph(void **state) 
     add_world_close(w);
 }
 
+// An executor of the program whose ops are where `place` says; one run is behind it.
+static rondo_executor *make_placed(const add_world *w, rondo_program *program, const char *place,
+                                   uint64_t weight_limit) {
+    rondo_executor *executor;
+    rondo_executor_options options = {.struct_size = sizeof options, .op_by_op = true};
+    options.place = &place;
+    options.place_count = place != NULL ? 1 : 0;
+    options.weight_limit_bytes = weight_limit;
+    OK(rondo_executor_create(program, w->device, &options, &executor));
+    const rondo_binding feed = {"x", w->x};
+    for (int run = 0; run < 3; ++run) {
+        OK(rondo_executor_run(executor, &feed, 1, NULL, 0));
+    }
+    return executor;
+}
+
+// Ops of the processor are host functions in the graph, with memory of the graph's own.
+static void test_executor_record_run__ops_of_the_processor(void **state) {
+    (void)state;
+    static const char *const places[] = {"Add_0=cpu", "Add_1=cpu", "Add*=cpu"};
+    for (size_t i = 0; i < sizeof places / sizeof *places; ++i) {
+        add_world *w = open_world();
+        rondo_executor *executor = make_placed(w, w->program, places[i], 0);
+        begin(w);
+        OK(record(w, executor));
+        OK(rondo_graph_capture_end(w->graph));
+        for (int round = 0; round < 3; ++round) {
+            expect_replay(w, (float)(5 * round));
+            write_x(w, 70);  // runs of the executor have other memory
+            const rondo_binding feed = {"x", w->x};
+            rondo_binding fetch = {"y", w->y};
+            OK(rondo_executor_run(executor, &feed, 1, &fetch, 1));
+            add_world_expect(w->stream, &w->y, 70, true);
+        }
+        // From and to pinned memory.
+        OK(rondo_graph_reset(w->graph));
+        float *pinned;
+        OK(rondo_memory_allocate(w->device, RONDO_MEMORY_PINNED, 2 * sizeof(float) * ADD_COUNT,
+                                 (void **)&pinned));
+        const rondo_binding feed = {"x", add_program_on_host(pinned)};
+        const rondo_binding fetch = {"y", add_program_on_host(pinned + ADD_COUNT)};
+        begin(w);
+        OK(rondo_executor_record(executor, w->stream, &feed, 1, &fetch, 1));
+        OK(rondo_graph_capture_end(w->graph));
+        rondo_executor_destroy(executor);  // the graph keeps what it needs
+        for (int round = 0; round < 3; ++round) {
+            add_program_fill(pinned, (float)round);
+            OK(rondo_graph_replay(w->graph, w->stream));
+            OK(rondo_stream_synchronize(w->stream));
+            assert_int_equal(add_program_check(pinned + ADD_COUNT, (float)round, true), ADD_COUNT);
+        }
+        OK(rondo_graph_reset(w->graph));
+        rondo_memory_free(w->device, pinned);
+        add_world_close(w);
+    }
+}
+
+// Weights that each run brings are brought by each replay.
+static void test_executor_record_run__weights_that_are_brought(void **state) {
+    (void)state;
+    enum { WEIGHTS = 6 };
+    add_world *w = open_world();
+    rondo_builder *b;
+    rondo_program *program;
+    float weights[WEIGHTS][ADD_COUNT];
+    const rondo_port x = {.struct_size = sizeof x,
+                          .name = "x",
+                          .dtype = RONDO_DTYPE_F32,
+                          .rank = 1,
+                          .extent = {ADD_COUNT}};
+    static const char *const names[] = {"w0", "w1", "w2", "w3", "w4", "w5"};
+    static const char *const values[] = {"x", "t1", "t2", "t3", "t4", "t5", "t6"};
+    OK(rondo_builder_create(NULL, &b));
+    OK(rondo_builder_add_input(b, &x));
+    for (int i = 0; i < WEIGHTS; ++i) {
+        add_program_fill(weights[i], (float)(100 * i));
+        OK(rondo_builder_add_constant(b, names[i], RONDO_DTYPE_F32, &add_shape, weights[i]));
+        OK(rondo_builder_add_node(b, "Add", (const char *[]){values[i], names[i]}, 2,
+                                  &values[i + 1], 1, NULL));
+    }
+    OK(rondo_builder_add_output(b, "t6", NULL));
+    OK(rondo_builder_finish(b, &program));
+    rondo_builder_destroy(b);
+    rondo_executor *executor = make_placed(w, program, NULL, 4 * sizeof weights[0]);
+    rondo_executor_stats stats = {.struct_size = sizeof stats};
+    OK(rondo_executor_get_stats(executor, &stats));
+    assert_true((stats.spilled_constant_bytes > 0) == (strcmp(on_devices_get_name(), "host") != 0));
+    const rondo_binding feed = {"x", w->x};
+    const rondo_binding fetch = {"t6", w->y};
+    begin(w);
+    OK(rondo_executor_record(executor, w->stream, &feed, 1, &fetch, 1));
+    OK(rondo_graph_capture_end(w->graph));
+    for (int round = 0; round < 3; ++round) {
+        float read[ADD_COUNT];
+        const rondo_tensor to = add_program_on_host(read);
+        write_x(w, (float)round);
+        OK(rondo_graph_replay(w->graph, w->stream));
+        OK(rondo_tensor_copy(w->stream, &w->y, &to));
+        OK(rondo_stream_synchronize(w->stream));
+        for (int i = 0; i < ADD_COUNT; ++i) {
+            assert_true(read[i] == (float)(round + i + 6 * i + 1500));
+        }
+    }
+    rondo_executor_destroy(executor);
+    rondo_program_destroy(program);
+    add_world_close(w);
+}
+
 static void test_executor_record_run__addresses_that_no_kernel_takes_are_copied(void **state) {
     (void)state;
     add_world *w = open_world();
@@ -386,6 +494,8 @@ static void test_executor_record_run__a_bypassed_op_is_named(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_executor_record_run__a_model_is_nodes_of_a_graph),
+        cmocka_unit_test(test_executor_record_run__ops_of_the_processor),
+        cmocka_unit_test(test_executor_record_run__weights_that_are_brought),
         cmocka_unit_test(test_executor_record_run__addresses_that_no_kernel_takes_are_copied),
         cmocka_unit_test(test_executor_record_run__two_models_one_behind_the_other),
         cmocka_unit_test(test_executor_record_run__plans_that_are_given_up_stay),

@@ -120,6 +120,40 @@ static void test_executor_training__dropout(void **state) {
     }
 }
 
+// One executor in turn for both, with plans of both kept, gives what one for each gives.
+static void test_executor_training__a_choice_of_each_run(void **state) {
+    (void)state;
+    pair p;
+    float x[COUNT];
+    float y[2][COUNT];
+    rondo_builder *builder = begin(13);
+    add_input(builder, &row);
+    OK(rondo_builder_add_node(builder, "Dropout", (const char *[]){"x"}, 1,
+                              (const char *[]){"y", "mask"}, 2, NULL));
+    finish(builder, &p);
+    rondo_executor *both;
+    const rondo_executor_options options = {.struct_size = sizeof options, .seed = 3};
+    OK(rondo_executor_create(p.program, p.device, &options, &both));
+    for (size_t i = 0; i < COUNT; ++i) {
+        x[i] = 1.0f;
+    }
+    for (int i = 0; i < 12; ++i) {
+        const int mode = i / 2 % 2;
+        OK(rondo_executor_set_training(both, mode == 1));
+        run(both, x, &row, y[0]);
+        run(p.executors[mode], x, &row, y[1]);
+        assert_memory_equal(y[0], y[1], sizeof x);
+    }
+    rondo_executor_stats stats = {.struct_size = sizeof stats};
+    OK(rondo_executor_get_stats(both, &stats));
+    assert_int_equal(stats.plan_count, 2);
+    assert_int_equal(stats.plan_miss_count, 2);
+    assert_true(stats.replay_run_count >= 4);
+    EXPECT(INVALID, "NULL", rondo_executor_set_training(NULL, true));
+    rondo_executor_destroy(both);
+    close_pair(&p);
+}
+
 // The model's word counts: inference is inference.
 static void test_executor_training__said_by_an_input(void **state) {
     (void)state;
@@ -233,6 +267,7 @@ static void test_executor_training__own_op(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_executor_training__dropout),
+        cmocka_unit_test(test_executor_training__a_choice_of_each_run),
         cmocka_unit_test(test_executor_training__said_by_an_input),
         cmocka_unit_test(test_executor_training__batch_norm),
         cmocka_unit_test(test_executor_training__own_op),

@@ -33,7 +33,7 @@ static int run(const char *device, const char *filter, const char *round) {
         if (!op_cases_run(device, filter, rounds[i].values, &counts)) {
             return 77;
         }
-        printf("%s, %s: %zu passed, %zu failed, %zu known of cuDNN, %zu without a kernel\n", device,
+        printf("%s, %s: %zu passed, %zu failed, %zu known, %zu without a kernel\n", device,
                rounds[i].name, counts.passed, counts.failed, counts.excused, counts.unsupported);
         // The filter may leave no op that takes floats.
         result |= counts.failed != 0 || (i == 0 && counts.passed == 0);

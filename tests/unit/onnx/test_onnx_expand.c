@@ -88,6 +88,44 @@ static void test_onnx_expand__keeps_places(void **state) {
     rondo_program_destroy(program);
 }
 
+// A body's nodes stand between the products, with what they capture.
+static void add_body(model_builder *builder, Onnx__NodeProto *node, const char *inputs) {
+    Onnx__AttributeProto *attribute = model_builder_add_attribute(
+        builder, node, "score_mod", ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__GRAPH);
+    attribute->g = model_builder_new_graph(builder, "body");
+    for (size_t i = 0; inputs[i] != '\0'; ++i) {
+        const char name[2] = {inputs[i], '\0'};
+        model_builder_add_input(builder, attribute->g, name, 1, NULL);
+    }
+    model_builder_add_node(builder, attribute->g, "Add", "inner", "s d", "t");
+    model_builder_add_output(builder, attribute->g, "t", 1, NULL);
+}
+
+static void test_onnx_expand__writes_out_bodies(void **state) {
+    model_builder *builder = *state;
+    rondo_program *program = NULL;
+    model_builder_import_opset(builder, "ai.onnx.preview", 1);
+    add_body(builder, add(builder, "ai.onnx.preview", "FlexAttention", "a b c", "y"), "s");
+    assert_int_equal(parse(builder, &program), RONDO_STATUS_OK);
+    bool is_there = false;
+    for (size_t n = 0; n < program->node_count; ++n) {
+        const rondo__node *node = &program->nodes[n];
+        is_there = is_there || (strcmp(node->op.name, "inner") == 0 &&
+                                strcmp(program->values[node->inputs[1]].name, "d") == 0);
+    }
+    assert_true(is_there);
+    rondo_program_destroy(program);
+}
+
+static void test_onnx_expand__counts_inputs_of_bodies(void **state) {
+    model_builder *builder = *state;
+    model_builder_import_opset(builder, "ai.onnx.preview", 1);
+    add_body(builder, add(builder, "ai.onnx.preview", "FlexAttention", "a b c", "y"), "su");
+    expect(
+        builder,
+        "FlexAttention node \"node\": score_mod takes 2 inputs and makes 1 outputs, not one each");
+}
+
 static void test_onnx_expand__checks_attributes(void **state) {
     model_builder *builder = *state;
     Onnx__NodeProto *node = add(builder, "com.microsoft", "QuickGelu", "a", "y");
@@ -177,6 +215,8 @@ int main(void) {
         CASE(names_nodes),
         CASE(keeps_places),
         CASE(checks_attributes),
+        CASE(writes_out_bodies),
+        CASE(counts_inputs_of_bodies),
         CASE(counts_inputs),
         CASE(names_an_activation),
         CASE(refuses_an_output_that_nothing_makes),

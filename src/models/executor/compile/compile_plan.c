@@ -5,6 +5,7 @@
 #include "base/log/logging.h"
 #include "base/memory.h"
 #include "executor/compile/destroy.h"
+#include "executor/compile/place_states.h"
 #include "executor/compile/planning.h"
 #include "executor/compile/schedule.h"
 #include "executor/compile/split_counted.h"
@@ -133,6 +134,10 @@ static rondo_status rewrite_program(rondo__planning *p) {
     return rewrite(p->executor, p->plan);
 }
 
+static rondo_status order_states(rondo__planning *p) {
+    return rondo__states_order(p->executor, p->plan->program);
+}
+
 static rondo_status split_counted(rondo__planning *p) {
     return rondo__counted_split(p->executor, p->plan);
 }
@@ -185,6 +190,7 @@ typedef struct phase {
 static const phase phases[] = {
     {"gather what is worth planning", gather_worth},
     {"rewrite the program", rewrite_program},
+    {"order updates of states", order_states},
     {"split ops that count", split_counted},
     {"decide devices", decide_devices},
     {"decide streamed weights", decide_streaming},

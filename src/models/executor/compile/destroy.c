@@ -11,6 +11,7 @@
 #include "executor/state/limits.h"
 #include "executor/state/run_memory.h"
 #include "executor/state/run_state.h"
+#include "executor/state/states.h"
 
 void rondo__plan_destroy(rondo_executor *executor, rondo__plan *plan) {
     if (plan == NULL) {

@@ -17,6 +17,7 @@
 #include "executor/compile/executor.h"
 #include "executor/compile/plan_cache.h"
 #include "executor/state/limits.h"
+#include "executor/state/states.h"
 #include "executor/state/verbosity.h"
 #include "tensor/elements.h"
 
@@ -240,6 +241,7 @@ static rondo_status create(rondo_program *program, rondo_device *device,
     executor->depth = depth;
     executor->root = root != NULL ? root : executor;
     executor->variants.active = executor;
+    executor->variants.is_training = options->training;
     atomic_init(&executor->reference_count, 1);
     executor->call.state = &executor->call.own;
     rondo__executor_init_plans(executor);
@@ -249,6 +251,9 @@ static rondo_status create(rondo_program *program, rondo_device *device,
     rondo_status status = root != NULL ? RONDO_STATUS_OK : rondo__executor_make_budgets(executor);
     if (status == RONDO_STATUS_OK && root == NULL) {
         status = index_ports(executor);
+    }
+    if (status == RONDO_STATUS_OK && root == NULL) {
+        status = rondo__states_add_variables(executor);
     }
     if (status == RONDO_STATUS_OK && root == NULL) {
         status = own_patterns(executor);
@@ -363,8 +368,10 @@ rondo_status rondo__executor_create_body(rondo_executor *parent, rondo_program *
 
 rondo_status rondo__executor_create_variant(rondo_executor *root, rondo_program *program,
                                             rondo_executor **out_executor) {
+    rondo_executor_options options = root->options;
+    options.training = root->variants.is_training;
     *out_executor = NULL;
-    RETURN_IF_ERROR(create(program, root->device, &root->options, 0, root, out_executor));
+    RETURN_IF_ERROR(create(program, root->device, &options, 0, root, out_executor));
     (*out_executor)->graphs = root->graphs;
     return RONDO_STATUS_OK;
 }

@@ -20,6 +20,7 @@
 #include "executor/compile/plan_cache.h"
 #include "executor/compile/retire.h"
 #include "executor/devices/transfers.h"
+#include "executor/state/states.h"
 #include "program/edit.h"
 #include "program/passes/passes.h"
 #include "program/shapes/specialise.h"
@@ -56,9 +57,26 @@ static rondo_status read_value(const rondo_executor *executor, size_t input,
     return rondo_stream_synchronize(executor->stream);
 }
 
-// Writes what a plan is found by: of each input dtype and shape, and the value where plans are made
-// for values; in a body that is near where it lies on the device. A plan serves sequences of any
-// length.
+// Where an input lies that plans are made for: of a state, with the output that it becomes and the
+// bytes that its memory has for that, and in a body that is near.
+typedef struct input_place {
+    const void *address;
+    int64_t output;
+    size_t bytes;
+} input_place;
+
+static bool find_place(const rondo_executor *executor, size_t input, const rondo_tensor *feed,
+                       input_place *out_place) {
+    const rondo__state *state = rondo__state_find_read(executor, input);
+    const bool is_near = executor->is_near && feed->device == executor->device;
+    *out_place =
+        (input_place){state != NULL ? state->value.tensor.data : feed->data,
+                      state != NULL ? state->output : 0, state != NULL ? state->value.bytes : 0};
+    return feed->shape.rank >= 0 && (state != NULL || is_near);
+}
+
+// Writes what a plan is found by: of each input dtype and shape, the value where plans are made
+// for values, and where it lies if that counts. A plan serves sequences of any length.
 static rondo_status write_key(rondo_executor *executor, const rondo_tensor *feeds,
                               size_t *out_bytes) {
     size_t length = 0;
@@ -68,9 +86,11 @@ static rondo_status write_key(rondo_executor *executor, const rondo_tensor *feed
         const bool has_value = is_keyed(executor, i, feed);
         const size_t value_bytes = has_value ? rondo_tensor_get_bytes(feed) : 0;
         const int32_t rank = is_nested ? 0 : feed->shape.rank;
-        const int32_t head[2] = {(int32_t)feed->dtype, 2 * rank + (has_value ? 1 : 0)};
-        const bool is_placed = executor->is_near && rank >= 0 && feed->device == executor->device;
-        const size_t place_bytes = is_placed ? sizeof feed->data : 0;
+        input_place place;
+        const bool is_placed = find_place(executor, i, feed, &place);
+        const int32_t head[2] = {(int32_t)feed->dtype,
+                                 4 * rank + (is_placed ? 2 : 0) + (has_value ? 1 : 0)};
+        const size_t place_bytes = is_placed ? sizeof place : 0;
         const size_t extent_bytes = rank > 0 ? (size_t)rank * sizeof feed->shape.extent[0] : 0;
         RETURN_IF_ERROR(
             RONDO__ARRAY_RESERVE(executor->keys.key, executor->keys.key_capacity,
@@ -80,7 +100,7 @@ static rondo_status write_key(rondo_executor *executor, const rondo_tensor *feed
         memcpy(executor->keys.key + length, feed->shape.extent, extent_bytes);
         length += extent_bytes;
         if (place_bytes > 0) {
-            memcpy(executor->keys.key + length, &feed->data, place_bytes);
+            memcpy(executor->keys.key + length, &place, place_bytes);
             length += place_bytes;
         }
         if (value_bytes > 0) {
@@ -364,7 +384,8 @@ static void give_up_keys(rondo_executor *executor) {
     }
 }
 
-// Puts a plan among the others, or destroys it. The keys may be others than when it was looked for.
+// Puts a plan among the others, or destroys it. The keys may be others than when it was looked
+// for.
 static rondo_status keep_plan(rondo_executor *executor, const rondo_tensor *feeds,
                               rondo__plan *plan) {
     size_t key_bytes = 0;

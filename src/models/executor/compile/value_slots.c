@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "executor/compile/branch_levels.h"
+#include "executor/compile/place_states.h"
 #include "executor/compile/skipped_moves.h"
 #include "executor/devices/host_ops.h"
 #include "executor/state/arena_plan.h"
@@ -144,7 +145,9 @@ static void measure_lifetimes(lifetimes *l, const rondo__plan *plan,
     // Inputs keep their bytes to the end, so that a run can be repeated without feeding again.
     for (size_t i = 0; i < program->input_count; ++i) {
         touch(l, plan, program->inputs[i], 0);
-        touch(l, plan, program->inputs[i], l->end);
+        if (!plan->slots[program->inputs[i]].is_kept) {
+            touch(l, plan, program->inputs[i], l->end);
+        }
         if (plan->mirrors != NULL && plan->mirrors[i] >= 0) {
             touch(l, plan, plan->mirrors[i], 0);
             touch(l, plan, plan->mirrors[i], l->end);
@@ -197,9 +200,18 @@ static bool is_spent_here(const lifetimes *l, rondo__plan *plan, const rondo__no
     return true;
 }
 
+// Whether the node's output may lie where this input does, as far as states are concerned: only what
+// becomes of a state takes its memory.
+static bool may_carry(rondo__plan *plan, const rondo__node *node, size_t input,
+                      const int32_t *carriers) {
+    const int32_t root = node->inputs[input] >= 0 ? find_root(plan, node->inputs[input]) : -1;
+    const int32_t carried = carriers[node->outputs[0]];
+    return carried >= 0 ? root == carried : root >= 0 && !plan->slots[root].is_kept;
+}
+
 // Lets outputs take over the bytes of inputs where the kernel can work in place. The input's
-// lifetime then goes on as the output's.
-static void join_in_place(lifetimes *l, rondo__plan *plan) {
+// lifetime then goes on as the output's. `carriers` as of rondo__states_find_carriers.
+static void join_in_place(lifetimes *l, rondo__plan *plan, const int32_t *carriers) {
     size_t place = 0;
     for (size_t s = 0; s < plan->step_count; ++s) {
         const rondo__step *step = &plan->steps[s];
@@ -212,14 +224,20 @@ static void join_in_place(lifetimes *l, rondo__plan *plan) {
             const uint64_t mask = plan->items[n].kernel->in_place_inputs;
             const int32_t output = mask != 0 ? node->outputs[0] : -1;
             if (output < 0 || plan->slots[output].kind != RONDO__SLOT_ARENA ||
-                plan->slots[output].root != output || l->first[output] != place) {
+                plan->slots[output].root != output ||
+                (l->first[output] != place && carriers[output] < 0)) {
                 continue;
             }
             for (size_t i = 0; i < node->input_count && i < 64; ++i) {
-                if ((mask >> i & 1) == 0 || !is_spent_here(l, plan, node, i, place)) {
+                if ((mask >> i & 1) == 0 || !may_carry(plan, node, i, carriers) ||
+                    !is_spent_here(l, plan, node, i, place)) {
                     continue;
                 }
+                rondo__kernel *kernel = plan->items[n].kernel;
                 const int32_t root = find_root(plan, node->inputs[i]);
+                if (kernel->join_output != NULL) {
+                    kernel->join_output(kernel);
+                }
                 l->last[root] = l->last[output];
                 plan->slots[output].root = root;
                 break;
@@ -336,6 +354,10 @@ static uint8_t get_item_side(const rondo__plan *plan, size_t i) {
     return rondo__kernel_is_hosted(plan->items[i].kernel) ? RONDO__SIDE_HOST : plan->items[i].side;
 }
 
+static void *find_part(void *address, size_t at) {
+    return address != NULL ? (char *)address + at : NULL;
+}
+
 static void set_addresses(rondo__plan *plan) {
     char *arenas[RONDO__SIDE_PEER + RONDO__PLACE_GPU_MAX] = {plan->memory.arena->address,
                                                              plan->memory.host_arena};
@@ -352,7 +374,7 @@ static void set_addresses(rondo__plan *plan) {
         rondo__slot *slot = &plan->slots[v];
         const rondo__slot *root = &plan->slots[slot->root];
         slot->address = slot->kind != RONDO__SLOT_ARENA ? NULL
-                        : root->is_bound                ? root->address
+                        : root->is_bound                ? find_part(root->address, slot->part_at)
                                                         : arenas[slot->side] + slot->offset;
     }
 }
@@ -517,12 +539,14 @@ rondo_status rondo__plan_assign_slots(rondo_executor *executor, rondo__plan *pla
     l.last = rondo__calloc(program->value_count + 1, sizeof *l.last);
     plan->slots = rondo__calloc(program->value_count + 1, sizeof *plan->slots);
     plan->run.dynamic = rondo__calloc(program->value_count + 1, sizeof *plan->run.dynamic);
+    int32_t *carriers = rondo__calloc(program->value_count + 1, sizeof *carriers);
     if (blocks.list == NULL || blocks.owners == NULL || l.first == NULL || l.last == NULL ||
-        plan->slots == NULL || plan->run.dynamic == NULL) {
+        plan->slots == NULL || plan->run.dynamic == NULL || carriers == NULL) {
         status = RONDO_STATUS_NO_MEMORY;
         goto free_lists;
     }
     describe_slots(plan, class_of);
+    rondo__states_bind_slots(executor, plan);
     status = find_levels(executor, plan, &levels);  // before outputs take over inputs
     if (status != RONDO_STATUS_OK) {
         goto free_lists;
@@ -532,7 +556,14 @@ rondo_status rondo__plan_assign_slots(rondo_executor *executor, rondo__plan *pla
     if (status != RONDO_STATUS_OK) {
         goto free_lists;
     }
-    join_in_place(&l, plan);
+    status = rondo__states_find_carriers(executor, plan, carriers);
+    if (status != RONDO_STATUS_OK) {
+        goto free_lists;
+    }
+    join_in_place(&l, plan, carriers);
+    rondo__states_append(executor, plan, l.last);
+    rondo__states_take_over(executor, plan, l.last);
+    plan->writes_states = rondo__states_are_written(plan);
     mark_bound(executor, plan);
     if (plan->sides != NULL) {
         status = plan_side_arenas(plan, class_of, &l, levels, &blocks);
@@ -570,6 +601,7 @@ rondo_status rondo__plan_assign_slots(rondo_executor *executor, rondo__plan *pla
     set_addresses(plan);
 
 free_lists:
+    rondo__free(carriers);
     rondo__free(blocks.list);
     rondo__free(blocks.owners);
     rondo__free(levels);

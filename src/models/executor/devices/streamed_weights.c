@@ -426,6 +426,19 @@ rondo_status rondo__spill_leave(const rondo_executor *executor, const rondo__pla
     return bring_unit(executor, plan, u + 2);
 }
 
+rondo_status rondo__spill_put(const rondo__plan *plan, size_t item, rondo_stream *stream,
+                              char *buffer, const void **inputs) {
+    const unit *u = get_unit(plan, item);
+    for (size_t k = 0; u != NULL && k < u->load_count; ++k) {
+        const load *l = &u->loads[k];
+        char *to = buffer + l->offset;
+        RETURN_IF_ERROR(rondo_stream_copy(stream, to, l->bring.from, l->bring.bytes,
+                                          RONDO_COPY_HOST_TO_DEVICE));
+        inputs[l->bring.input] = to;
+    }
+    return RONDO_STATUS_OK;
+}
+
 void rondo__spill_drain(const rondo_executor *executor) {
     if (executor->root->resources.spill_stream != NULL) {
         (void)!rondo_stream_synchronize(executor->root->resources.spill_stream);

@@ -6,18 +6,19 @@
 //                      \          \  /          \  .
 //   run's stream    ─── op 1 ────── op 2 ──────── op 3 ── ...   op 3's weights wait for op 1
 //
-// What one op reads of such weights is a unit. The buffers have room for the largest one; a unit is
-// brought while the op before it runs, and its buffer is written again when its op is done. All of
-// it is put by events on the two streams, eagerly and in captures, where copies become nodes of the
-// segment's graph on a branch of their own. A segment brings what its own ops read. Kernels find
-// the weights where their inputs are, in the form that they asked for (rondo__kernel_request).
-// SPDX-License-Identifier: Apache-2.0
+// What one op reads of such weights is a unit. The buffers have room for the largest one; a unit
+// is brought while the op before it runs, and its buffer is written again when its op is done. All
+// of it is put by events on the two streams, eagerly and in captures, where copies become nodes of
+// the segment's graph on a branch of their own. A segment brings what its own ops read. Kernels
+// find the weights where their inputs are, in the form that they asked for
+// (rondo__kernel_request). SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_DEVICES_STREAMED_WEIGHTS_H
 #define RONDO_EXECUTOR_DEVICES_STREAMED_WEIGHTS_H
 
 #include "executor/state/plan.h"
 
-// Decides which weights spill, before kernels are prepared; plan->spill stays NULL where none does.
+// Decides which weights spill, before kernels are prepared; plan->spill stays NULL where none
+// does.
 //
 // Errors:    NO_MEMORY (also: the limit leaves no room for the weights that have to stay).
 // Threads:   one thread per executor; as all functions below.
@@ -54,6 +55,14 @@ RONDO_MUST_USE rondo_status rondo__spill_enter(const rondo_executor *executor,
 RONDO_MUST_USE rondo_status rondo__spill_leave(const rondo_executor *executor,
                                                const rondo__plan *plan, const rondo__step *step,
                                                size_t item);
+
+// Brings what an item reads into a buffer of its own, on the item's stream, and says so in
+// `inputs`.
+//
+// Errors:    those of rondo_stream_copy.
+RONDO_MUST_USE rondo_status rondo__spill_put(const rondo__plan *plan, size_t item,
+                                             rondo_stream *stream, char *buffer,
+                                             const void **inputs);
 
 // Waits for copies of a run that failed on its way.
 void rondo__spill_drain(const rondo_executor *executor);

@@ -156,18 +156,32 @@ static rondo_status stage_late(const rondo__fetch *fetch) {
     return rondo__late_values_reserve(fetch->executor, fetch->plan, end);
 }
 
-rondo_status rondo__fetch_prepare(const rondo__fetch *fetch) {
+// Whether the shape of output `i` is known before the run.
+static bool is_known(const rondo__fetch *fetch, size_t i) {
+    return fetch->plan->slots[fetch->plan->program->outputs[i]].kind != RONDO__SLOT_DYNAMIC;
+}
+
+static rondo_status prepare_outputs(const rondo__fetch *fetch, bool known) {
     // What a caller fetches is the caller's, and counts no more here.
     rondo__budget *entered = rondo__budget_get_entered();
     (void)rondo__budget_enter(fetch->executor->depth == 0 ? NULL : entered);
     rondo_status status = RONDO_STATUS_OK;
     for (size_t i = 0; status == RONDO_STATUS_OK && i < fetch->plan->program->output_count; ++i) {
-        if (is_wanted(fetch, i)) {
+        if (is_wanted(fetch, i) && is_known(fetch, i) == known) {
             status = prepare_output(fetch, i);
         }
     }
     (void)rondo__budget_enter(entered);
-    return status == RONDO_STATUS_OK ? stage_late(fetch) : status;
+    return status;
+}
+
+rondo_status rondo__fetch_prepare_known(const rondo__fetch *fetch) {
+    return prepare_outputs(fetch, true);
+}
+
+rondo_status rondo__fetch_prepare_found(const rondo__fetch *fetch) {
+    RETURN_IF_ERROR(prepare_outputs(fetch, false));
+    return stage_late(fetch);
 }
 
 // ---- copies -----------------------------------------------------------------------------------

@@ -1,6 +1,8 @@
 // executor/run/fetch.h — the outputs of a run on their way to who asked for them.
 //
-//   rondo__fetch_prepare    what was given fits; what was not given is allocated
+//   rondo__fetch_prepare_known   what was given fits; what was not given is allocated
+//   ... the steps of the run ...
+//   rondo__fetch_prepare_found   the same of outputs whose shapes the run has told
 //   rondo__fetch_put        copies on the stream, behind the steps
 //   ... the stream was waited for, or not ...
 //   rondo__fetch_finish     copies that the processor makes; results are handed over
@@ -28,7 +30,8 @@ typedef struct rondo__fetch {
 //
 // Errors:    INVALID (names the fetch), INTERNAL, NO_MEMORY, NO_DEVICE_MEMORY.
 // Threads:   one thread per executor.
-RONDO_MUST_USE rondo_status rondo__fetch_prepare(const rondo__fetch *fetch);
+RONDO_MUST_USE rondo_status rondo__fetch_prepare_known(const rondo__fetch *fetch);
+RONDO_MUST_USE rondo_status rondo__fetch_prepare_found(const rondo__fetch *fetch);
 
 // What output `i` is, and where it can be read: on the executor's device for a value of the arena,
 // otherwise in host memory. Borrowed.

@@ -8,7 +8,6 @@
 #include "base/log/logging.h"
 #include "base/memory.h"
 #include "executor/run/self_check.h"
-#include "executor/run/states.h"
 #include "executor/state/arena_plan.h"
 #include "rondo/learn.h"
 
@@ -39,7 +38,8 @@ static rondo_status make_bound(const rondo_executor *executor, rondo__plan *plan
         return status;
     }
     bound->places.arena = plan->memory.arena->address;
-    bound->is_refused = rondo__stand_ins_check(plan, "rondo_executor_run") != RONDO_STATUS_OK;
+    const rondo_status status_of_plan = rondo__stand_ins_check(plan, "rondo_executor_run", false);
+    bound->is_refused = status_of_plan != RONDO_STATUS_OK;
     return RONDO_STATUS_OK;
 }
 
@@ -139,7 +139,8 @@ static bool has_near(const rondo__fetch *fetch, const rondo_tensor *feeds) {
     const rondo_program *program = fetch->plan->program;
     bool has = false;
     for (size_t i = 0; i < program->input_count; ++i) {
-        has = has || rondo__stand_ins_is_near(fetch->executor, &feeds[i]);
+        has = has || (rondo__stand_ins_is_near(fetch->executor, &feeds[i]) &&
+                      !fetch->plan->slots[program->inputs[i]].is_bound);
     }
     for (size_t i = 0; i < program->output_count; ++i) {
         has = has || rondo__stand_ins_is_near(fetch->executor, &fetch->results[i]);
@@ -147,15 +148,11 @@ static bool has_near(const rondo__fetch *fetch, const rondo_tensor *feeds) {
     return has;
 }
 
-// Lets the run's tensors, and what states will be, stand in.
+// Lets the run's tensors stand in.
 static void choose(const rondo__fetch *fetch, rondo__in_place *bound, const rondo_tensor *feeds) {
     const rondo_program *program = fetch->plan->program;
     memset(bound->places.by_root, 0, program->value_count * sizeof *bound->places.by_root);
     rondo__stand_ins_choose(&bound->places, feeds, fetch->results, fetch->wants);
-    for (const rondo__state *state = fetch->executor->root->caller.states; state != NULL;
-         state = state->next) {
-        rondo__stand_ins_choose_result(&bound->places, feeds, state->output, &state->spare);
-    }
 }
 
 static size_t add_found(rondo__in_place *bound, int32_t root, size_t count) {

@@ -3,9 +3,12 @@
 #include "executor/run/stand_ins.h"
 
 #include <stdint.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "executor/devices/host_ops.h"
+#include "executor/devices/streamed_weights.h"
 #include "executor/devices/transfers.h"
 #include "executor/state/arena_plan.h"
 #include "executor/state/capture_verdict.h"
@@ -41,6 +44,7 @@ static bool overlaps(const rondo_tensor *a, const rondo_tensor *b) {
 static bool can_stand_in(const rondo__stand_ins *places, const rondo__slot *slot,
                          const rondo_tensor *tensor) {
     return slot->kind == RONDO__SLOT_ARENA && slot->bytes > 0 && tensor->data != NULL &&
+           !places->plan->slots[slot->root].is_bound && slot->side == RONDO__SIDE_DEVICE &&
            rondo__stand_ins_is_near(places->executor, tensor) &&
            (uintptr_t)tensor->data % RONDO__ARENA_ALIGNMENT == 0;
 }
@@ -78,8 +82,11 @@ void rondo__stand_ins_choose(rondo__stand_ins *places, const rondo_tensor *feeds
 
 void *rondo__stand_ins_find(const rondo__stand_ins *places, int32_t value) {
     const rondo__slot *slot = &places->plan->slots[value];
-    if (slot->kind != RONDO__SLOT_ARENA) {
+    if (slot->kind != RONDO__SLOT_ARENA || places->plan->slots[slot->root].is_bound) {
         return slot->address;
+    }
+    if (slot->is_on_host) {
+        return places->host_arena + slot->offset;
     }
     return places->by_root[slot->root] != NULL ? places->by_root[slot->root]
                                                : places->arena + slot->offset;
@@ -97,8 +104,19 @@ static rondo_status refuse_step(const rondo__plan *plan, const rondo__step *step
                          step->reason[0] != '\0' ? step->reason : "it runs between segments");
 }
 
-rondo_status rondo__stand_ins_check(const rondo__plan *plan, const char *call) {
-    if (plan->spill != NULL) {
+size_t rondo__stand_ins_count_lists(const rondo__plan *plan) {
+    size_t count = 0;
+    for (size_t i = 0; i < plan->item_count; ++i) {
+        const rondo__node *node = &plan->program->nodes[plan->items[i].node];
+        count += rondo__kernel_is_hosted(plan->items[i].kernel)
+                     ? node->input_count + node->output_count
+                     : 0;
+    }
+    return count;
+}
+
+rondo_status rondo__stand_ins_check(const rondo__plan *plan, const char *call, bool has_room) {
+    if (plan->spill != NULL && !has_room) {
         return RONDO_FAIL_AS(call, UNSUPPORTED,
                              "the run cannot be recorded: under options.weight_limit_bytes weights "
                              "are brought through buffers that all runs share");
@@ -133,7 +151,9 @@ rondo_status rondo__stand_ins_check(const rondo__plan *plan, const char *call) {
                                  "more than loop_limit allows; a constant trip count bounds them",
                                  rondo__node_describe(node));
         }
-        if (plan->items[i].kernel->keeps_addresses) {
+        const bool is_of_processor = rondo__kernel_is_hosted(plan->items[i].kernel) ||
+                                     rondo__kernel_is_transfer(plan->items[i].kernel);
+        if (plan->items[i].kernel->keeps_addresses && !(is_of_processor && has_room)) {
             return RONDO_FAIL_AS(
                 call, UNSUPPORTED,
                 "%s cannot be recorded: its launches have the addresses of the plan",
@@ -143,34 +163,55 @@ rondo_status rondo__stand_ins_check(const rondo__plan *plan, const char *call) {
     return RONDO_STATUS_OK;
 }
 
-static rondo_status launch_item(const rondo__stand_ins *places, const rondo__item *item,
-                                rondo_stream *stream) {
-    const rondo__node *node = &places->plan->program->nodes[item->node];
+// A host function reads its addresses when it runs: they go to lists that stay.
+static void keep_lists(rondo__stand_ins *places, const rondo__node *node, const void ***inputs,
+                       void ***outputs) {
+    const size_t input_bytes = node->input_count * sizeof **inputs;
+    const size_t output_bytes = node->output_count * sizeof **outputs;
+    char *list = (char *)(places->lists + places->list_count);
+    memcpy(list, (const void *)*inputs, input_bytes);
+    memcpy(list + input_bytes, (const void *)*outputs, output_bytes);
+    places->list_count += node->input_count + node->output_count;
+    *inputs = (void *)list;
+    *outputs = (void *)(list + input_bytes);
+}
+
+static rondo_status launch_item(rondo__stand_ins *places, size_t i, rondo_stream *stream) {
+    const rondo__plan *plan = places->plan;
+    const rondo__item *item = &plan->items[i];
+    const rondo__node *node = &plan->program->nodes[item->node];
+    const bool is_hosted = rondo__kernel_is_hosted(item->kernel);
+    const void **inputs = places->inputs;
+    void **outputs = places->outputs;
     for (size_t k = 0; k < node->input_count; ++k) {
-        places->inputs[k] =
-            item->inputs[k] != NULL ? rondo__stand_ins_find(places, node->inputs[k]) : NULL;
+        inputs[k] = item->inputs[k] != NULL ? rondo__stand_ins_find(places, node->inputs[k]) : NULL;
     }
     for (size_t k = 0; k < node->output_count; ++k) {
-        places->outputs[k] =
+        outputs[k] =
             item->outputs[k] != NULL ? rondo__stand_ins_find(places, node->outputs[k]) : NULL;
     }
-    const char *arena = places->plan->memory.arena->address;
-    void *workspace =
-        item->workspace != NULL ? places->arena + ((const char *)item->workspace - arena) : NULL;
+    const char *from = is_hosted ? plan->memory.host_arena : plan->memory.arena->address;
+    char *to = is_hosted ? places->host_arena : places->arena;
+    void *workspace = item->workspace != NULL ? to + ((const char *)item->workspace - from) : NULL;
+    RETURN_IF_ERROR(rondo__spill_put(plan, i, stream, places->buffer, inputs));
+    if (is_hosted) {
+        keep_lists(places, node, &inputs, &outputs);
+    }
     const rondo_status status =
-        item->kernel->launch(item->kernel, stream, places->inputs, places->outputs, workspace);
+        item->kernel->launch(item->kernel, stream, inputs, outputs, workspace);
     if (status != RONDO_STATUS_OK) {
         rondo__node_blame(node);
     }
     return status;
 }
 
-rondo_status rondo__stand_ins_launch(const rondo__stand_ins *places, rondo_stream *stream) {
+rondo_status rondo__stand_ins_launch(rondo__stand_ins *places, rondo_stream *stream) {
     const rondo__plan *plan = places->plan;
+    places->list_count = 0;
     for (size_t s = 0; s < plan->step_count; ++s) {
         const rondo__step *step = &plan->steps[s];
         for (size_t i = 0; i < step->item_count; ++i) {
-            RETURN_IF_ERROR(launch_item(places, &plan->items[step->first_item + i], stream));
+            RETURN_IF_ERROR(launch_item(places, step->first_item + i, stream));
         }
     }
     return RONDO_STATUS_OK;

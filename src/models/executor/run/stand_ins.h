@@ -3,7 +3,7 @@
 //
 // A feed or fetch may where it lies on the executor's device at an alignment that the arena has. A
 // fetch must lie apart from all feeds besides, because ops write it while feeds are still read.
-// What cannot stand in is copied, to or from the value.
+// What cannot stand in is copied, to or from the value. States stay where they are.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_RUN_STAND_INS_H
 #define RONDO_EXECUTOR_RUN_STAND_INS_H
@@ -37,15 +37,19 @@ void *rondo__stand_ins_find(const rondo__stand_ins *places, int32_t value);
 
 // Fails unless all of the plan's work can be recorded with other addresses.
 //
+// has_room   there is a second arena for the processor, and a buffer for weights.
+//
 // Errors:    UNSUPPORTED (names the op).
 // Threads:   one thread per executor.
-RONDO_MUST_USE rondo_status rondo__stand_ins_check(const rondo__plan *plan, const char *call);
+RONDO_MUST_USE rondo_status rondo__stand_ins_check(const rondo__plan *plan, const char *call,
+                                                   bool has_room);
+// How many addresses the lists of host functions hold.
+size_t rondo__stand_ins_count_lists(const rondo__plan *plan);
 
 // Launches the kernels of all segments.
 //
 // Errors:    those of the launches; names the op.
 // Threads:   one thread per executor.
-RONDO_MUST_USE rondo_status rondo__stand_ins_launch(const rondo__stand_ins *places,
-                                                    rondo_stream *stream);
+RONDO_MUST_USE rondo_status rondo__stand_ins_launch(rondo__stand_ins *places, rondo_stream *stream);
 
 #endif  // RONDO_EXECUTOR_RUN_STAND_INS_H

@@ -17,10 +17,10 @@
 #include "executor/run/in_place_replay.h"
 #include "executor/run/input_lanes.h"
 #include "executor/run/late_values.h"
+#include "executor/run/put_states.h"
 #include "executor/run/run.h"
 #include "executor/run/self_check.h"
 #include "executor/run/settle.h"
-#include "executor/run/states.h"
 #include "executor/state/limits.h"
 #include "executor/state/objects.h"
 #include "executor/state/op_span.h"
@@ -152,6 +152,7 @@ static rondo_status give_up(rondo_executor *executor, const rondo__fetch *fetch,
     rondo_error saved;
     rondo__error_save(&saved);
     (void)!rondo_stream_synchronize(executor->stream);
+    rondo__states_end(executor, true);
     rondo__fetch_drop(fetch);
     rondo__error_restore(&saved);
     return status;
@@ -186,6 +187,8 @@ static rondo_status put_run(const rondo__fetch *fetch, rondo__plan *plan, const 
     begin_crossings(executor);
     forget_fed(executor);
     RETURN_IF_ERROR(rondo__in_place_begin(fetch, plan, feeds));
+    RETURN_IF_ERROR(rondo__fetch_prepare_known(fetch));
+    rondo__states_begin(executor, plan);
     RETURN_IF_ERROR(rondo__executor_mark(executor, 0));
     RETURN_IF_ERROR(feed_inputs(executor, plan, feeds, fetch->waits));
     RETURN_IF_ERROR(rondo__executor_mark(executor, 1));
@@ -197,7 +200,7 @@ static rondo_status put_run(const rondo__fetch *fetch, rondo__plan *plan, const 
     out_times->replayed_op_count = executor->root->runs.replayed_count;
     RETURN_IF_ERROR(status);
     RETURN_IF_ERROR(check_dynamic(executor, plan));
-    RETURN_IF_ERROR(rondo__fetch_prepare(fetch));
+    RETURN_IF_ERROR(rondo__fetch_prepare_found(fetch));
     RETURN_IF_ERROR(rondo__executor_mark(executor, 2));
     RETURN_IF_ERROR(rondo__fetch_put(fetch));
     RETURN_IF_ERROR(rondo__states_put(fetch));
@@ -241,7 +244,7 @@ rondo_status rondo__executor_run_tensors(rondo_executor *executor, const rondo_t
     }
     times.compute_ns = rondo__clock_now_ns() - times.compute_ns;
     rondo__fetch_finish(&fetch);
-    rondo__states_advance(executor);
+    rondo__states_end(executor, false);
     times.latency_ns = rondo__clock_now_ns() - start_ns;
     rondo__executor_read_spans(executor, &times);
     executor->runs.times = times;
@@ -270,7 +273,7 @@ rondo_status rondo__executor_put_tensors(rondo_executor *executor, const rondo_t
         return give_up(executor, &fetch, status);
     }
     rondo__fetch_finish(&fetch);
-    rondo__states_advance(executor);
+    rondo__states_end(executor, false);
     count_run(executor, plan, out_times->was_replayed);
     return RONDO_STATUS_OK;
 }

@@ -17,6 +17,11 @@
 RONDO_MUST_USE rondo_status rondo__executor_get_generator(rondo_executor *executor,
                                                           const rondo__node *node,
                                                           rondo_generator **out_generator);
+// The one of the node `name`, or of all ops without a seed (NULL); one that is made starts at
+// `seed`.
+RONDO_MUST_USE rondo_status rondo__executor_find_generator(rondo_executor *executor,
+                                                           const char *name, uint64_t seed,
+                                                           rondo_generator **out_generator);
 void rondo__executor_release_generators(rondo_executor *executor);
 
 #endif  // RONDO_EXECUTOR_STATE_GENERATORS_H

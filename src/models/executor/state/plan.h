@@ -1,19 +1,19 @@
 // executor/state/plan.h — a program compiled for one device and one set of input shapes.
 //
-// A plan is an ordered list of plan steps. A segment is a run of ops with kernels on the device: it
-// is launched op by op the first time, captured the second, replayed from then on. A bypass is one
-// op between segments that cannot be captured: control flow, an op whose result shape depends on
-// data, or one whose kernel does what a capture forbids. Only the last kind leaves the stream
+// A plan is an ordered list of plan steps. A segment is a run of ops with kernels on the device:
+// it is launched op by op the first time, captured the second, replayed from then on. A bypass is
+// one op between segments that cannot be captured: control flow, an op whose result shape depends
+// on data, or one whose kernel does what a capture forbids. Only the last kind leaves the stream
 // going: its kernel is launched between two graphs. For the others the processor waits. An op that
 // runs on the processor because it is placed there, or because a GPU has no kernel for it, is an
-// item of a segment, too (host_ops.h), and copies between the two sides are (transfers.h). So is an
-// op of a GPU whose result shape depends on data: behind its segment the processor only looks at
-// how much it found (split_counted.h).
+// item of a segment, too (host_ops.h), and copies between the two sides are (transfers.h). So is
+// an op of a GPU whose result shape depends on data: behind its segment the processor only looks
+// at how much it found (split_counted.h).
 //
 // Where a value lives is decided once (value slots): in a constant on the device, at an offset of
-// the arena or, on the processor's side of a GPU's plan, of a second one in pinned memory, or, when
-// its shape depends on data or its elements are strings or tensors, in a tensor that is made anew
-// each run: in host memory or, where a GPU has made it, a view of the place where it lies.
+// the arena or, on the processor's side of a GPU's plan, of a second one in pinned memory, or,
+// when its shape depends on data or its elements are strings or tensors, in a tensor that is made
+// anew each run: in host memory or, where a GPU has made it, a view of the place where it lies.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_STATE_PLAN_H
 #define RONDO_EXECUTOR_STATE_PLAN_H
@@ -39,7 +39,7 @@
 // Results up to this size are folded ahead even where memory is short: shapes and their likes.
 enum { RONDO__LEAN_FOLD_BYTES = 64 << 10 };
 
-enum { RONDO__VARIANT_MAX = 4 };  // sets of optional inputs fed that are kept
+enum { RONDO__VARIANT_MAX = 8 };  // sets of optional inputs fed, and modes, that are kept
 
 enum { RONDO__DECISIONS_MAX = 8 };  // values of inputs that decide branches that get plans
 
@@ -65,7 +65,8 @@ typedef struct rondo__slot {
     uint8_t side;       // RONDO__SIDE_...
     bool needs_device;  // CONSTANT: some kernel reads it there
     bool is_bound;      // ARENA: lies where the plan around it says: of a part (body_plan.h), or
-                        // an input of a body that is near (deferred_body.h)
+                        // an input of a body that is near (deferred_body.h); or `is_kept`
+    bool is_kept;       // an input that lies in the memory of a state (states.h)
 } rondo__slot;
 
 // One op of a segment with its addresses.
@@ -314,6 +315,7 @@ struct rondo__plan {
     size_t counted_count;  // steps that wait for a count
     size_t eager_count;    // bypasses with a kernel, which counts among the items, too
     size_t random_count;   // nodes that draw
+    bool writes_states;    // an item writes the memory of a state
     char **refusals;       // one for each node: why a control op is bypassed; NULL entries, or NULL
 
     // On a GPU; NULL otherwise.
@@ -434,8 +436,8 @@ typedef struct rondo__run_log {
     uint64_t replay_count;
     uint64_t in_place_count;
     uint64_t fed_bytes;  // the most that was fed at once
-    // Of a body, in turns of a loop that the host decides: which loop, and from which input on each
-    // turn is fed the same.
+    // Of a body, in turns of a loop that the host decides: which loop, and from which input on
+    // each turn is fed the same.
     uint64_t loop;  // 0: none
     size_t steady_first;
     // Of a caller's executor, for its bodies, too; of all runs:
@@ -476,8 +478,10 @@ typedef struct rondo__ports {
     rondo_tensor *fresh;  // of any: results that a run allocates, one for each output; see fetch.c
 } rondo__ports;
 
-// Where optional inputs are fed: executors of programs in which they are inputs (variants.c).
+// Where optional inputs are fed, or ops work as in training and the executor's options say
+// otherwise (or the other way round): executors of programs that are so (variants.c).
 typedef struct rondo__variants {
+    bool is_training;  // of runs from now on
     size_t count;
     rondo_executor *list[RONDO__VARIANT_MAX];  // the one used last is the last
     rondo_executor *active;                    // what was asked last: itself or a variant

@@ -44,16 +44,6 @@ void rondo__late_values_free(rondo_executor *executor, rondo__plan *plan) {
 
 // ---- of an executor -----------------------------------------------------------------------------
 
-void rondo__states_free(rondo_executor *executor) {
-    while (executor->caller.states != NULL) {
-        rondo__state *state = executor->caller.states;
-        executor->caller.states = state->next;
-        rondo_tensor_deinit(&state->value);
-        rondo_tensor_deinit(&state->spare);
-        rondo__free(state);
-    }
-}
-
 void rondo__self_check_destroy(rondo_executor *executor) {
     rondo__free(executor->caller.self_check);
     executor->caller.self_check = NULL;

@@ -7,15 +7,6 @@
 #include "executor/state/plan.h"
 #include "rondo/learn.h"
 
-// Of a caller's executor; variants use those of their root.
-typedef struct rondo__state {
-    size_t input;        // index
-    size_t output;       // index
-    rondo_tensor value;  // on the executor's device; dtype NONE: none yet
-    rondo_tensor spare;  // what the run under way writes
-    struct rondo__state *next;
-} rondo__state;
-
 // A lane takes the inputs of a run that is not waited for; there are two (run/input_lanes.h).
 typedef struct rondo__input_lane {
     void *pinned;           // in host memory
@@ -43,7 +34,12 @@ struct rondo__async {
 typedef struct rondo__stand_ins {
     const rondo_executor *executor;
     const rondo__plan *plan;
-    char *arena;     // where the other values lie
+    char *arena;  // where the other values lie
+    // Of a recorded run, whose work may be the processor's, too, and bring weights; NULL otherwise:
+    char *host_arena;  // pinned
+    char *buffer;      // for the weights of one op
+    void **lists;      // room for addresses that host functions find
+    size_t list_count;
     void **by_root;  // one for each value; NULL: in the arena
     const void **inputs;
     void **outputs;  // of one launch, as `inputs`
@@ -68,7 +64,6 @@ void rondo__in_place_free(rondo__plan *plan);
 void rondo__late_values_drop(rondo__plan *plan);
 void rondo__late_values_free(rondo_executor *executor, rondo__plan *plan);
 
-void rondo__states_free(rondo_executor *executor);
 void rondo__self_check_destroy(rondo_executor *executor);
 
 // What a lane of inputs has taken; the lanes and the stream of runs that are not waited for

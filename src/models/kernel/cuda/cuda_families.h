@@ -77,6 +77,11 @@
     X(dropout)                   \
     X(conv_transpose)            \
     X(attention)                 \
+    X(attention_form)            \
+    X(rotary)                    \
+    X(cache_write)               \
+    X(linear_attention)          \
+    X(causal_conv)               \
     X(quantize)                  \
     X(dequantize)                \
     X(dynamic_quantize)          \

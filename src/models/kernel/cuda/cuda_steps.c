@@ -208,6 +208,23 @@ rondo__step *rondo__cuda_add_copy(rondo__cuda_kernel *kernel, rondo__address fro
     return step;
 }
 
+static void join_output(rondo__kernel *head) {
+    ((rondo__cuda_kernel *)head)->skips_copy = true;
+}
+
+void rondo__cuda_may_skip_first(rondo__cuda_kernel *kernel, bool may) {
+    kernel->head.join_output = may ? join_output : NULL;
+}
+
+void rondo__cuda_add_data_copy(rondo__cuda_kernel *kernel, size_t bytes) {
+    if (rondo__cuda_add_copy(kernel, rondo__address_input(0), rondo__address_output(0), bytes) !=
+            NULL &&
+        kernel->step_count == 1) {
+        kernel->head.in_place_inputs = 1;
+        kernel->head.join_output = join_output;
+    }
+}
+
 rondo__step *rondo__cuda_add_zero(rondo__cuda_kernel *kernel, rondo__address to, size_t bytes) {
     rondo__step *step = bytes > 0 ? add_step(kernel, RONDO__STEP_FILL) : NULL;
     if (step != NULL) {
@@ -528,7 +545,7 @@ static rondo_status run_step(rondo__step *step, rondo_device *device, rondo_stre
 
 rondo_status rondo__cuda_run_steps(rondo__cuda_kernel *kernel, rondo_stream *stream,
                                    const rondo__cuda_arguments *arguments) {
-    for (size_t i = 0; i < kernel->step_count; i++) {
+    for (size_t i = kernel->skips_copy ? 1 : 0; i < kernel->step_count; i++) {
         rondo_status status = run_step(kernel->steps[i], kernel->device, stream, arguments);
         if (status != RONDO_STATUS_OK) {
             return status;

@@ -110,8 +110,9 @@ typedef struct rondo__cuda_kernel {
     rondo_status status;  // the first failure while building
     size_t step_count, step_capacity;
     rondo__step **steps;
-    // Forms of constants, in the order in which they were asked for. A candidate, which is timed or
-    // thrown away, makes none: its launches find room for them behind the inputs.
+    bool skips_copy;  // the first step: see rondo__cuda_add_data_copy
+    // Forms of constants, in the order in which they were asked for. A candidate, which is timed
+    // or thrown away, makes none: its launches find room for them behind the inputs.
     bool is_candidate;
     size_t form_count;
     size_t form_bytes[RONDO__CUDA_FORMS_MAX];
@@ -180,6 +181,11 @@ rondo__step *rondo__cuda_add_launch(rondo__cuda_kernel *kernel, const char *text
                                     uint32_t threads);
 rondo__step *rondo__cuda_add_copy(rondo__cuda_kernel *kernel, rondo__address from,
                                   rondo__address to, size_t bytes);
+// The first step: output 0 starts as a copy of input 0, which the kernel leaves out where it is
+// told that the one lies where the other does.
+void rondo__cuda_add_data_copy(rondo__cuda_kernel *kernel, size_t bytes);
+// The same of a kernel whose first step brings input 0 to the beginning of the output.
+void rondo__cuda_may_skip_first(rondo__cuda_kernel *kernel, bool may);
 rondo__step *rondo__cuda_add_zero(rondo__cuda_kernel *kernel, rondo__address to, size_t bytes);
 // Takes `state`, also when it fails.
 rondo__step *rondo__cuda_add_call(rondo__cuda_kernel *kernel, rondo__cuda_call call, void *state,
@@ -204,7 +210,8 @@ void rondo__step_optional_input(rondo__step *step, const rondo__cuda_kernel *ker
 void rondo__step_optional_output(rondo__step *step, const rondo__cuda_kernel *kernel, size_t index);
 void rondo__step_int(rondo__step *step, int64_t value);
 void rondo__step_float(rondo__step *step, double value);  // a double on the device
-// Appends a `faults` of the device text: where the kernel tells of data that the op does not allow.
+// Appends a `faults` of the device text: where the kernel tells of data that the op does not
+// allow.
 void rondo__step_faults(rondo__step *step, const rondo__cuda_kernel *kernel, rondo__fault fault);
 // Appends the 16 words of a tensor map; they begin the arguments or follow other maps.
 void rondo__step_map(rondo__step *step, rondo__address address, const rondo__tensor_form *form);

@@ -45,6 +45,12 @@ rondo_status rondo__host_prepare_average_pool(const rondo__kernel_request *reque
                                               rondo__kernel **out_kernel);
 rondo_status rondo__host_prepare_recurrent(const rondo__kernel_request *request,
                                            rondo__kernel **out_kernel);
+rondo_status rondo__host_prepare_rotary(const rondo__kernel_request *request,
+                                        rondo__kernel **out_kernel);
+rondo_status rondo__host_prepare_swiglu(const rondo__kernel_request *request,
+                                        rondo__kernel **out_kernel);
+rondo_status rondo__host_prepare_attention(const rondo__kernel_request *request,
+                                           rondo__kernel **out_kernel);
 rondo_status rondo__host_prepare_lrn(const rondo__kernel_request *request,
                                      rondo__kernel **out_kernel);
 rondo_status rondo__host_prepare_quantize_lstm(const rondo__kernel_request *request,

@@ -78,6 +78,14 @@ static const prepare_function families[RONDO__OP_ID_COUNT] = {
     ROW(OP, GRU, recurrent),
     ROW(OP, RNN, recurrent),
     ROW(OP, LRN, lrn),
+    ROW(OP, RotaryEmbedding, rotary),
+    ROW(MS, RotaryEmbedding, rotary),
+    ROW(OP, SwiGLU, swiglu),
+    ROW(OP, Attention, attention),
+    ROW(MS, Attention, attention),
+    ROW(MS, DecoderMaskedMultiHeadAttention, attention),
+    ROW(MS, GroupQueryAttention, attention),
+    ROW(MS, MultiHeadAttention, attention),
     ROW(OP, MatMulInteger, byte_product),
     ROW(OP, QLinearMatMul, byte_product),
     ROW(OP, ConvInteger, byte_convolution),
@@ -99,10 +107,12 @@ static bool is_empty(const rondo__tensor_info *info) {
     return info->dtype != RONDO_DTYPE_NONE && rondo_shape_get_count(&info->shape) == 0;
 }
 
-// Of Resize, a known input without elements is an absent one (older exporters write roi so).
+// Of Resize, a known input without elements is an absent one (older exporters write roi so). Of
+// attention, a past without rows is none.
 static bool counts_as_absent(const rondo__kernel_request *request, size_t input) {
-    return input > 0 && request->inputs[input].constant != NULL &&
-           request->op->def->id == RONDO__OP_Resize;
+    const rondo__op_id id = request->op->def->id;
+    return (input > 0 && request->inputs[input].constant != NULL && id == RONDO__OP_Resize) ||
+           (input > 2 && families[id] == rondo__host_prepare_attention);
 }
 
 // Tensors without elements may have no address either. So the kernels of the table never see one:

@@ -66,6 +66,7 @@ rondo_status rondo__host_prepare_reference(const rondo__kernel_request *request,
     reference_kernel *kernel = (reference_kernel *)head;
     size_t input_count = request->input_count;
     size_t output_count = request->output_count;
+    head->base.in_place_inputs = (request->op->def->flags & RONDO__OP_IN_PLACE) != 0 ? 1 : 0;
     kernel->tensors = rondo__calloc(input_count + 2 * output_count, sizeof *kernel->tensors);
     kernel->pointers = rondo__calloc(input_count, sizeof *kernel->pointers);
     kernel->wants_output = rondo__calloc(output_count, sizeof *kernel->wants_output);

@@ -349,11 +349,11 @@ static rondo_status check_scatter_dtype(const rondo__infer *infer) {
     return RONDO_STATUS_OK;
 }
 
-// Output 0 starts as a copy of input 0.
+// Output 0 starts as a copy of input 0, unless it lies there.
 static rondo_status copy_data(rondo__compute *compute, void **out_data) {
     RETURN_IF_ERROR(rondo__compute_get_inferred(compute, 0, out_data));
     size_t bytes = rondo_tensor_get_bytes(compute->inputs[0]);
-    if (bytes > 0) {
+    if (bytes > 0 && *out_data != compute->inputs[0]->data) {
         memcpy(*out_data, compute->inputs[0]->data, bytes);
     }
     return RONDO_STATUS_OK;
@@ -598,7 +598,9 @@ static rondo_status compute_tensor_scatter(rondo__compute *compute) {
     if (row == 0 || lines * most == 0) {
         return RONDO_STATUS_OK;
     }
-    memcpy(output, past->data, rondo_tensor_get_bytes(past));
+    if (output != past->data) {
+        memcpy(output, past->data, rondo_tensor_get_bytes(past));
+    }
     for (int64_t line = 0; line < lines; ++line) {
         const int64_t first =
             has_places ? ((const int64_t *)compute->inputs[2]->data)[line / lines_a_batch] : 0;
@@ -628,6 +630,7 @@ static const char *const cache_attributes[] = {"axis", "mode", NULL};
         .compute = compute_function, .check = __VA_ARGS__,                                       \
     }
 #define HALF RONDO__OP_NATIVE_HALF
+#define PLACE RONDO__OP_IN_PLACE
 
 const rondo__op_def rondo__op_table_index[] = {
     ENTRY(Gather, 1, 28, 2, HALF, axis_attributes, infer_gather, compute_gather, NULL,
@@ -639,13 +642,13 @@ const rondo__op_def rondo__op_table_index[] = {
           .strings = RONDO__INPUT_0, .is_fallible = true, .moved = RONDO__INPUT_0),
     ENTRY(OneHot, 9, 28, 3, HALF, axis_attributes, infer_one_hot, compute_one_hot, NULL,
           .strings = RONDO__INPUT_2, .moved = RONDO__INPUT_2),
-    ENTRY(Scatter, 9, 10, 3, 0, axis_attributes, infer_scatter_elements, compute_scatter_elements,
-          NULL, .strings = RONDO__INPUT_0 | RONDO__INPUT_2, .is_fallible = true,
-          .moved = RONDO__INPUT_0 | RONDO__INPUT_2),
-    ENTRY(ScatterElements, 11, 28, 3, 0, scatter_attributes, infer_scatter_elements,
+    ENTRY(Scatter, 9, 10, 3, PLACE, axis_attributes, infer_scatter_elements,
+          compute_scatter_elements, NULL, .strings = RONDO__INPUT_0 | RONDO__INPUT_2,
+          .is_fallible = true, .moved = RONDO__INPUT_0 | RONDO__INPUT_2),
+    ENTRY(ScatterElements, 11, 28, 3, PLACE, scatter_attributes, infer_scatter_elements,
           compute_scatter_elements, check_reduction, .strings = RONDO__INPUT_0 | RONDO__INPUT_2,
           .is_fallible = true, .moved = RONDO__INPUT_0 | RONDO__INPUT_2),
-    ENTRY(ScatterND, 11, 28, 3, 0, reduction_attributes, infer_scatter_nd, compute_scatter_nd,
+    ENTRY(ScatterND, 11, 28, 3, PLACE, reduction_attributes, infer_scatter_nd, compute_scatter_nd,
           check_reduction, .strings = RONDO__INPUT_0 | RONDO__INPUT_2, .is_fallible = true,
           .moved = RONDO__INPUT_0 | RONDO__INPUT_2),
     {
@@ -656,12 +659,13 @@ const rondo__op_def rondo__op_table_index[] = {
         .input_max = 3,
         .output_min = 1,
         .output_max = 1,
-        .flags = HALF,
+        .flags = HALF | PLACE,
         .capture = RONDO__CAPTURE_YES,
         .attributes = cache_attributes,
         .infer = infer_tensor_scatter,
         .compute = compute_tensor_scatter,
         .check = check_cache_mode,
+        .is_fallible = true,
         .moved = RONDO__INPUT_0 | RONDO__INPUT_1,
     },
     {0},

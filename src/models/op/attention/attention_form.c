@@ -21,19 +21,18 @@ rondo__attention_form rondo__attention_form_begin(void) {
         .present_v = none,
         .mask = none,
         .bias = RONDO__ATTENTION_ABSENT,
-        .q_gain = RONDO__ATTENTION_ABSENT,
-        .k_gain = RONDO__ATTENTION_ABSENT,
-        .cosines = RONDO__ATTENTION_ABSENT,
-        .sines = RONDO__ATTENTION_ABSENT,
-        .places = RONDO__ATTENTION_ABSENT,
+        .norm.gain = {RONDO__ATTENTION_ABSENT, RONDO__ATTENTION_ABSENT},
+        .angles.cosines = RONDO__ATTENTION_ABSENT,
+        .angles.sines = RONDO__ATTENTION_ABSENT,
+        .angles.places = RONDO__ATTENTION_ABSENT,
         .lengths_input = RONDO__ATTENTION_ABSENT,
         .total_input = RONDO__ATTENTION_ABSENT,
-        .padding_input = RONDO__ATTENTION_ABSENT,
+        .padding.input = RONDO__ATTENTION_ABSENT,
         .sink = RONDO__ATTENTION_ABSENT,
-        .scores = RONDO__ATTENTION_ABSENT,
+        .shown.output = RONDO__ATTENTION_ABSENT,
         .left = -1,
         .right = -1,
-        .unseen = -INFINITY,
+        .shown.unseen = -INFINITY,
     };
 }
 
@@ -62,8 +61,7 @@ bool rondo__attention_set_mask(rondo__attention_form *form, int32_t input,
         stride *= extent;
     }
     form->mask.input = input;
-    form->mask.at =
-        (rondo__attention_strides){strides[0], strides[1], strides[2], strides[3], 0};
+    form->mask.at = (rondo__attention_strides){strides[0], strides[1], strides[2], strides[3], 0};
     return true;
 }
 
@@ -138,27 +136,26 @@ static void scale_by_root(double *row, int64_t width, const double *gain, double
 static int64_t get_place(const arrays *x, const rondo__attention_extent *e, int64_t batch,
                          int64_t row) {
     const rondo__attention_form *f = x->form;
-    if (f->places < 0) {
+    if (f->angles.places < 0) {
         return e->place + row;
     }
-    const rondo_tensor *places = x->compute->inputs[f->places];
-    const bool is_first = rondo_shape_get_count(&places->shape) == 1;
-    return is_first ? rondo__tensor_get_int(places, 0) + row
-                    : rondo__tensor_get_int(places, batch * f->fresh + row);
+    const rondo_tensor *places = x->compute->inputs[f->angles.places];
+    return f->angles.has_one_place ? rondo__tensor_get_int(places, 0) + row
+                                   : rondo__tensor_get_int(places, batch * f->fresh + row);
 }
 
 static rondo_status turn_row(arrays *x, double *row, int64_t place) {
     const rondo__attention_form *f = x->form;
-    const int64_t pairs = f->turned / 2;
-    if (place < 0 || place >= f->angle_rows) {
+    const int64_t pairs = f->angles.turned / 2;
+    if (place < 0 || place >= f->angles.rows) {
         return RONDO_OP_FAIL(x->compute->op, BAD_DATA, "position %lld is outside [0, %lld)",
-                             (long long)place, (long long)f->angle_rows);
+                             (long long)place, (long long)f->angles.rows);
     }
-    const double *cosines = get_input(x, f->cosines) + place * pairs;
-    const double *sines = get_input(x, f->sines) + place * pairs;
+    const double *cosines = get_input(x, f->angles.cosines) + place * pairs;
+    const double *sines = get_input(x, f->angles.sines) + place * pairs;
     for (int64_t i = 0; i < pairs; i++) {
-        double *a = row + (f->is_interleaved ? 2 * i : i);
-        double *b = f->is_interleaved ? a + 1 : a + pairs;
+        double *a = row + (f->angles.is_interleaved ? 2 * i : i);
+        double *b = f->angles.is_interleaved ? a + 1 : a + pairs;
         const double real = cosines[i] * *a - sines[i] * *b;
         *b = sines[i] * *a + cosines[i] * *b;
         *a = real;
@@ -176,17 +173,18 @@ static rondo_status make_row(arrays *x, int which, int64_t batch, int64_t head, 
     const double *bias = get_input(x, f->bias);
     for (int64_t i = 0; i < width; i++) {
         to[i] = source[i * from->at.column];
-        to[i] += bias != NULL && f->bias_at[which] >= 0
-                     ? bias[f->bias_at[which] + head * width + i]
-                     : 0.0;
+        to[i] += bias != NULL && f->bias_at[which] >= 0 ? bias[f->bias_at[which] + head * width + i]
+                                                        : 0.0;
     }
-    const int32_t gain = which == 0 ? f->q_gain : which == 1 ? f->k_gain : RONDO__ATTENTION_ABSENT;
+    const int32_t gain = which == 0   ? f->norm.gain[0]
+                         : which == 1 ? f->norm.gain[1]
+                                      : RONDO__ATTENTION_ABSENT;
     if (gain >= 0) {
         scale_by_root(to, width, get_input(x, gain),
-                      (double)(which == 0 ? f->q_epsilon : f->k_epsilon));
+                      (double)(which == 0 ? f->norm.epsilon[0] : f->norm.epsilon[1]));
     }
-    if (which < 2 && f->cosines >= 0) {
-        const bool is_seen = e->place + row < e->keys || f->places >= 0;
+    if (which < 2 && f->angles.cosines >= 0) {
+        const bool is_seen = e->place + row < e->keys || f->angles.places >= 0;
         return turn_row(x, to, is_seen ? get_place(x, e, batch, row) : 0);
     }
     return RONDO_STATUS_OK;
@@ -228,19 +226,19 @@ static double round_to(rondo_dtype dtype, double value) {
 // What the padding mask takes away of key `key`.
 static bool is_padding(const arrays *x, int64_t batch, int64_t row, int64_t key) {
     const rondo__attention_form *f = x->form;
-    const int32_t input = f->padding_input;
-    switch (f->padding) {
+    const int32_t input = f->padding.input;
+    switch (f->padding.kind) {
         case RONDO__PADDING_ENDS:
             return key >= get_whole(x, input, batch, 0);
         case RONDO__PADDING_RANGES:
             return key >= get_whole(x, input, batch, 0) ||
                    key < get_whole(x, input, f->batch + batch, 0);
         case RONDO__PADDING_KEYS:
-            return key < f->padding_columns &&
-                   get_whole(x, input, batch * f->padding_columns + key, 0) == 0;
+            return key < f->padding.columns &&
+                   get_whole(x, input, batch * f->padding.columns + key, 0) == 0;
         case RONDO__PADDING_SCORES:
-            return key < f->padding_columns &&
-                   get_whole(x, input, (batch * f->m + row) * f->padding_columns + key, 0) == 0;
+            return key < f->padding.columns &&
+                   get_whole(x, input, (batch * f->m + row) * f->padding.columns + key, 0) == 0;
         default:
             return false;
     }
@@ -268,14 +266,14 @@ static double get_score(arrays *x, int64_t batch, int64_t head, int64_t row, int
         return score;
     }
     if (f->mask.input >= 0 && key < f->mask_columns) {
-        const double added = get_input(x, f->mask.input)[find(&f->mask.at, batch, head, row) +
-                                                         key * f->mask.at.column];
-        if (f->mask_is_bool && added == 0.0) {
-            return -(double)INFINITY;
+        const double added = get_input(
+            x, f->mask.input)[find(&f->mask.at, batch, head, row) + key * f->mask.at.column];
+        if (f->mask_is_bool ? added == 0.0 : added == -(double)INFINITY) {
+            return -(double)INFINITY;  // whatever the score is, NaN too
         }
         score += f->mask_is_bool ? 0.0 : added;
     }
-    return score + (is_padding(x, batch, row, key) ? (double)f->filter : 0.0);
+    return score + (is_padding(x, batch, row, key) ? (double)f->padding.filter : 0.0);
 }
 
 // The weights of one row's keys, in x->scores.
@@ -325,11 +323,10 @@ static void run_row(arrays *x, int64_t batch, int64_t head, int64_t row) {
     double *shown = x->scores_out;
     shown = shown != NULL ? shown + ((batch * f->heads + head) * f->m + row) * f->n : NULL;
     for (int64_t j = 0; shown != NULL && j < f->n; j++) {
-        const bool is_seen = (j >= begin && j < end) || f->scores_kind != RONDO__SCORES_MASKED;
-        shown[j] = f->scores_kind == RONDO__SCORES_SOFTMAX
-                       ? x->scores[j]
-                   : is_seen ? get_score(x, batch, head, row, j, f->scores_kind)
-                             : (double)f->unseen;
+        const bool is_seen = (j >= begin && j < end) || f->shown.kind != RONDO__SCORES_MASKED;
+        shown[j] = f->shown.kind == RONDO__SCORES_SOFTMAX ? x->scores[j]
+                   : is_seen ? get_score(x, batch, head, row, j, f->shown.kind)
+                             : (double)f->shown.unseen;
     }
 }
 
@@ -364,8 +361,7 @@ static void narrow_present(arrays *x) {
         if (which == 2 && f->present_k.input == to->input) {
             write_present(f, &f->present_k, x->k, f->width, present);
         }
-        write_present(f, to, which == 1 ? x->k : x->v, which == 1 ? f->width : f->v_width,
-                      present);
+        write_present(f, to, which == 1 ? x->k : x->v, which == 1 ? f->width : f->v_width, present);
         x->scratch.status = rondo__narrow(x->compute, (size_t)to->input, present);
         if (x->scratch.status != RONDO_STATUS_OK) {
             return;
@@ -394,9 +390,9 @@ static rondo_status make_operands(arrays *x) {
 // All inputs that hold numbers, once, so that no row finds memory exhausted.
 static void widen_inputs(arrays *x) {
     const rondo__attention_form *f = x->form;
-    const int32_t inputs[] = {f->q.input,      f->k.input, f->v.input,    f->past_k.input,
-                              f->past_v.input, f->bias,    f->mask.input, f->q_gain,
-                              f->k_gain,       f->cosines, f->sines,      f->sink};
+    const int32_t inputs[] = {f->q.input,      f->k.input,        f->v.input,      f->past_k.input,
+                              f->past_v.input, f->bias,           f->mask.input,   f->norm.gain[0],
+                              f->norm.gain[1], f->angles.cosines, f->angles.sines, f->sink};
     for (size_t i = 0; i < sizeof inputs / sizeof inputs[0]; i++) {
         (void)get_input(x, inputs[i]);
     }
@@ -407,7 +403,8 @@ rondo_status rondo__attention_compute(rondo__compute *compute, const rondo__atte
     const rondo__attention_form *f = form;
     arrays x = {.form = form, .compute = compute, .projected = projected};
     RETURN_IF_ERROR(check_lengths(&x));
-    const bool shows = f->scores >= 0 && rondo__compute_wants_output(compute, (size_t)f->scores);
+    const bool shows =
+        f->shown.output >= 0 && rondo__compute_wants_output(compute, (size_t)f->shown.output);
     x.q = rondo__scratch_create(&x.scratch, f->batch * f->heads * f->m * f->width);
     x.k = rondo__scratch_create(&x.scratch, f->batch * f->kv_heads * f->n * f->width);
     x.v = rondo__scratch_create(&x.scratch, f->batch * f->kv_heads * f->n * f->v_width);
@@ -427,7 +424,7 @@ rondo_status rondo__attention_compute(rondo__compute *compute, const rondo__atte
         x.scratch.status = rondo__narrow(compute, 0, x.y);
     }
     if (x.scratch.status == RONDO_STATUS_OK && shows) {
-        x.scratch.status = rondo__narrow(compute, (size_t)f->scores, x.scores_out);
+        x.scratch.status = rondo__narrow(compute, (size_t)f->shown.output, x.scores_out);
     }
     if (x.scratch.status == RONDO_STATUS_OK) {
         narrow_present(&x);

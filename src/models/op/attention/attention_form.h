@@ -33,20 +33,48 @@ typedef enum rondo__attention_lengths {
 } rondo__attention_lengths;
 
 // What a padding mask says. Scores that it takes away get `filter` added; they stay in softmax.
-typedef enum rondo__attention_padding {
+typedef enum rondo__attention_padding_kind {
     RONDO__PADDING_NONE,
     RONDO__PADDING_ENDS,    // [batch]: the keys from there on
     RONDO__PADDING_RANGES,  // [2 * batch]: the same, then those before a beginning
     RONDO__PADDING_KEYS,    // [batch, n]: those with 0
     RONDO__PADDING_SCORES,  // [batch, m, n]: those with 0
+} rondo__attention_padding_kind;
+
+typedef struct rondo__attention_padding {
+    rondo__attention_padding_kind kind;
+    int32_t input;
+    int64_t columns;  // of PADDING_KEYS and _SCORES; keys from there on are not taken away
+    float filter;
 } rondo__attention_padding;
 
-typedef enum rondo__attention_scores {  // what output `scores` shows
+typedef enum rondo__attention_scores {  // what an output shows of them
     RONDO__SCORES_RAW,
     RONDO__SCORES_CAPPED,
     RONDO__SCORES_MASKED,
     RONDO__SCORES_SOFTMAX,
 } rondo__attention_scores;
+
+typedef struct rondo__attention_shown {
+    int32_t output;  // or ABSENT
+    rondo__attention_scores kind;
+    float unseen;  // what SCORES_MASKED shows of a key that the row does not see
+} rondo__attention_shown;
+
+// Rows of q and k are divided by their root mean square and multiplied by a gain, before they turn.
+typedef struct rondo__attention_norm {
+    int32_t gain[2];  // inputs, of q and of k
+    float epsilon[2];
+} rondo__attention_norm;
+
+// Rows of q and k turn by the angles of their places.
+typedef struct rondo__attention_angles {
+    int32_t cosines, sines, places;  // inputs; `places` absent: they are counted
+    int64_t turned;                  // elements of a row
+    int64_t rows;                    // of cosines and sines
+    bool is_interleaved;
+    bool has_one_place;  // `places` holds that of row 0
+} rondo__attention_angles;
 
 typedef struct rondo__attention_operand {
     int32_t input;  // or output
@@ -67,14 +95,8 @@ typedef struct rondo__attention_form {
     rondo__attention_operand y;
     int32_t bias;        // input: added to q, k and v, which begin there
     int64_t bias_at[3];  // at these elements; ABSENT: not to it
-    // gains of the root mean square of a head's row, before it turns
-    int32_t q_gain, k_gain;
-    float q_epsilon, k_epsilon;
-    // rows turn by the angles of their places
-    int32_t cosines, sines, places;  // inputs; `places` absent: they are counted
-    int64_t turned;                  // elements of a row
-    int64_t angle_rows;              // of cosines and sines
-    bool is_interleaved;
+    rondo__attention_norm norm;
+    rondo__attention_angles angles;
     // which keys a row sees
     rondo__attention_lengths lengths;
     int32_t lengths_input;
@@ -86,17 +108,12 @@ typedef struct rondo__attention_form {
     int64_t mask_columns;  // keys from there on are not seen
     bool mask_is_bool;
     rondo__attention_padding padding;
-    int32_t padding_input;
-    int64_t padding_columns;  // of PADDING_KEYS and _SCORES; keys from there on are not taken away
-    float filter;
     // softmax
-    int32_t sink;     // input: a score of each head that takes part and has no value
-    bool is_smooth;   // the same, 0 for all
+    int32_t sink;           // input: a score of each head that takes part and has no value
+    bool is_smooth;         // the same, 0 for all
     rondo_dtype precision;  // to which scores and weights are rounded; NONE: not
     bool empty_is_zero;     // a row that sees nothing, or only -inf, gives zeros; else NaN
-    int32_t scores;         // output, or ABSENT
-    rondo__attention_scores scores_kind;
-    float unseen;  // what SCORES_MASKED shows of a key that the row does not see
+    rondo__attention_shown shown;
 } rondo__attention_form;
 
 // A form with all inputs absent.
@@ -108,8 +125,7 @@ void rondo__attention_set_dense(rondo__attention_operand *operand, int32_t input
                                 int64_t heads, int64_t rows, int64_t width);
 
 // Strides of a mask that broadcasts to [batch, heads, m, columns]. False when it does not.
-bool rondo__attention_set_mask(rondo__attention_form *form, int32_t input,
-                               const rondo_shape *mask);
+bool rondo__attention_set_mask(rondo__attention_form *form, int32_t input, const rondo_shape *mask);
 
 // Where present keys and values go once `n` is known; -1: nowhere.
 void rondo__attention_set_present(rondo__attention_form *form, int32_t k, int32_t v);
@@ -131,9 +147,13 @@ RONDO_MUST_USE rondo_status rondo__attention_read(const rondo__op *op,
                                                   const rondo__tensor_info *inputs,
                                                   size_t input_count, size_t output_count,
                                                   rondo__attention_form *out_form);
-rondo_status rondo__attention_read_microsoft(const rondo__op *op,
-                                             const rondo__tensor_info *inputs, size_t input_count,
-                                             size_t output_count, rondo__attention_form *out_form);
+// The two halves of it.
+rondo_status rondo__attention_read_onnx(const rondo__op *op, const rondo__tensor_info *inputs,
+                                        size_t input_count, size_t output_count,
+                                        rondo__attention_form *out_form);
+rondo_status rondo__attention_read_microsoft(const rondo__op *op, const rondo__tensor_info *inputs,
+                                             size_t input_count, size_t output_count,
+                                             rondo__attention_form *out_form);
 
 // How many rows of the past count in a batch, where the first row of q stands, and how many keys
 // there are.
@@ -142,8 +162,8 @@ typedef struct rondo__attention_extent {
 } rondo__attention_extent;
 
 // `length` and `total` are what the inputs hold, or anything where there are none (total: -1).
-static inline rondo__attention_extent rondo__attention_get_extent(
-    const rondo__attention_form *form, int64_t length, int64_t total) {
+static inline rondo__attention_extent rondo__attention_get_extent(const rondo__attention_form *form,
+                                                                  int64_t length, int64_t total) {
     rondo__attention_extent e = {form->past, form->past, form->n};
     if (form->lengths == RONDO__LENGTHS_VALID) {
         e.keys = length < 0 ? 0 : length < form->n ? length : form->n;

@@ -184,7 +184,7 @@ static const char *const microsoft_attributes[] = {
 
 const rondo__op_def rondo__op_table_rotary[] = {
     RONDO_OP_ENTRY(RotaryEmbedding, 23, 28, 3, 4, 1, 1, rotary_attributes, infer_rotary,
-                   compute_rotary),
+                   compute_rotary, .is_fallible = true),
     {
         .id = RONDO_OP_NAME(MS, RotaryEmbedding),
         .opset_min = 1,
@@ -198,6 +198,7 @@ const rondo__op_def rondo__op_table_rotary[] = {
         .infer = infer_rotary,
         .compute = compute_rotary,
         .check = check_microsoft,
+        .is_fallible = true,
     },
     {.name = NULL},
 };

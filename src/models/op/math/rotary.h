@@ -1,4 +1,4 @@
-// op/math/rotary.h — RotaryEmbedding in numbers: pairs of each head turned by the angle of their place.
+// op/math/rotary.h — RotaryEmbedding in numbers: pairs of each head turn by angles of its place.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_OP_MATH_ROTARY_H
 #define RONDO_OP_MATH_ROTARY_H
@@ -19,8 +19,7 @@ typedef struct rondo__rotary {
 // Errors:    BAD_DATA.
 // Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__rotary_read(const rondo__op *op, const rondo_shape *x,
-                                               const rondo_shape *cosines,
-                                               rondo__rotary *out_form);
+                                               const rondo_shape *cosines, rondo__rotary *out_form);
 
 // The sum of a place and a number of rows; -1, which is no place, where it cannot be counted.
 static inline int64_t rondo__rotary_add(int64_t place, int64_t rows) {

@@ -76,17 +76,37 @@ rondo_status rondo_builder_create_body(rondo_builder *builder, const char *name,
     return create(name == NULL ? "body" : name, builder, out_body);
 }
 
-void rondo_builder_destroy(rondo_builder *builder) {
-    if (builder == NULL) {
-        return;
+rondo_status rondo__builder_add_domain(rondo_builder *builder, const char *domain,
+                                       int32_t version) {
+    for (size_t i = 0; i < builder->domain_count; ++i) {
+        if (strcmp(builder->domains[i].name, domain) == 0) {
+            return RONDO_STATUS_OK;
+        }
     }
+    RETURN_IF_ERROR(RONDO__ARRAY_RESERVE(builder->domains, builder->domain_capacity,
+                                         builder->domain_count + 1));
+    char *name = rondo__strdup(domain);
+    if (name == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    builder->domains[builder->domain_count++] = (rondo__builder_domain){name, version};
+    return RONDO_STATUS_OK;
+}
+
+void rondo__builder_deinit(rondo_builder *builder) {
     rondo_program_destroy(builder->program);
     for (size_t i = 0; i < builder->domain_count; ++i) {
         rondo__free(builder->domains[i].name);
     }
     rondo__free(builder->domains);
     rondo__free(builder->captures);
-    rondo__free(builder);
+}
+
+void rondo_builder_destroy(rondo_builder *builder) {
+    if (builder != NULL) {
+        rondo__builder_deinit(builder);
+        rondo__free(builder);
+    }
 }
 
 rondo_status rondo__builder_check(const rondo_builder *builder, const char *call) {
@@ -154,6 +174,7 @@ rondo__builder_mark rondo__builder_get_mark(const rondo_builder *builder) {
         .outputs = program->output_count,
         .optionals = program->optional_count,
         .symbols = program->symbol_count,
+        .variables = program->variable_count,
     };
 }
 
@@ -178,6 +199,9 @@ void rondo__builder_take_back(rondo_builder *builder, const rondo__builder_mark 
     program->declared_count = mark->declared;
     program->output_count = mark->outputs;
     program->optional_count = mark->optionals;
+    while (program->variable_count > mark->variables) {
+        rondo_tensor_deinit(&program->variables[--program->variable_count].first);
+    }
     rondo__program_rebuild_names(program);
 }
 

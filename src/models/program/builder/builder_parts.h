@@ -45,9 +45,17 @@ struct rondo_builder {
 // Threads:   one thread per builder; so are all functions below.
 RONDO_MUST_USE rondo_status rondo__builder_check(const rondo_builder *builder, const char *call);
 
+// Enters the version of a domain, unless the builder has one of it.
+//
+// Errors:    NO_MEMORY.
+RONDO_MUST_USE rondo_status rondo__builder_add_domain(rondo_builder *builder, const char *domain,
+                                                      int32_t version);
+// Frees what a builder has, but not the builder.
+void rondo__builder_deinit(rondo_builder *builder);
+
 // How much there is of a program, to take back what comes after.
 typedef struct rondo__builder_mark {
-    size_t values, nodes, inputs, declared, outputs, optionals, symbols;
+    size_t values, nodes, inputs, declared, outputs, optionals, symbols, variables;
 } rondo__builder_mark;
 rondo__builder_mark rondo__builder_get_mark(const rondo_builder *builder);
 void rondo__builder_take_back(rondo_builder *builder, const rondo__builder_mark *mark);

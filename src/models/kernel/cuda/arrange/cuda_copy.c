@@ -348,7 +348,9 @@ void rondo__cuda_prepare_concat(rondo__cuda_kernel *kernel) {
         add_part(kernel, &w, rondo__address_input(i), run, at);
         at += run;
     }
+    const bool may_stay = w.rows == 1 && w.part_count == 2 && kernel->request->input_count == 2;
     move_parts(kernel, &w);
+    rondo__cuda_may_skip_first(kernel, may_stay && kernel->step_count == 2);
 }
 
 void rondo__cuda_prepare_fused_concat(rondo__cuda_kernel *kernel) {

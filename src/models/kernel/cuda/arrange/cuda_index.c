@@ -110,10 +110,15 @@ void rondo__cuda_prepare_gather_elements(rondo__cuda_kernel *kernel) {
     add_elements(kernel, "gather_elements", &rondo__cuda_input(kernel, 0)->shape, 1, 0);
 }
 
+// The first step of a scatter, which is left out where the data lie where the result is to be.
+static void copy_data(rondo__cuda_kernel *kernel) {
+    const rondo__tensor_info *y = rondo__cuda_output(kernel, 0);
+    rondo__cuda_add_data_copy(kernel, (size_t)count_of(y) * bytes_of(y));
+}
+
 void rondo__cuda_prepare_scatter_elements(rondo__cuda_kernel *kernel) {
     const rondo__tensor_info *y = rondo__cuda_output(kernel, 0);
-    (void)rondo__cuda_add_copy(kernel, rondo__address_input(0), rondo__address_output(0),
-                               (size_t)count_of(y) * bytes_of(y));
+    copy_data(kernel);
     if (rondo__cuda_add_reduction(kernel)) {
         return;
     }
@@ -163,8 +168,7 @@ void rondo__cuda_prepare_gather_nd(rondo__cuda_kernel *kernel) {
 
 void rondo__cuda_prepare_scatter_nd(rondo__cuda_kernel *kernel) {
     const rondo__tensor_info *y = rondo__cuda_output(kernel, 0);
-    (void)rondo__cuda_add_copy(kernel, rondo__address_input(0), rondo__address_output(0),
-                               (size_t)count_of(y) * bytes_of(y));
+    copy_data(kernel);
     if (rondo__cuda_add_reduction(kernel)) {
         return;
     }
@@ -354,6 +358,7 @@ void rondo__cuda_prepare_cum_sum(rondo__cuda_kernel *kernel) {
     if (rondo__cuda_is_float(x->dtype)) {
         rondo__define_word(&defines, "A", "double");
     }
+    rondo__define_int(&defines, "MULTIPLIES", op->def->id == RONDO__OP_CumProd);
     rondo__step *step = add_generator(kernel, &defines, "cum_sum", count_of(x) / length);
     rondo__step_input(step, 0);
     rondo__step_output(step, 0);

@@ -130,6 +130,12 @@ template <typename T>
 __device__ __forceinline__ T op_Selu(T x, float alpha, float beta) {
     return (T)beta * (x > (T)0 ? x : (T)alpha * exp_minus_one(x));
 }
+__device__ __forceinline__ float op_Swish(float x, float alpha, float beta) {
+    return x / (1.0f + expf(-(alpha * x)));
+}
+__device__ __forceinline__ double op_Swish(double x, float alpha, float beta) {
+    return x / (1.0 + exp(-((double)alpha * x)));
+}
 template <typename T>
 __device__ __forceinline__ T op_HardSigmoid(T x, float alpha, float beta) {
     const T y = (T)alpha * x + (T)beta;

@@ -95,6 +95,9 @@ extern "C" __global__ void __launch_bounds__(256) eye_like(const eye_arguments a
     }
 }
 
+#ifndef MULTIPLIES
+#define MULTIPLIES 0  // 1: CumProd
+#endif
 struct cum_sum_arguments {
     i64 lines;
     const T *x;
@@ -106,15 +109,15 @@ extern "C" __global__ void __launch_bounds__(256) cum_sum(const cum_sum_argument
     typedef RONDO_A C;
     for (i64 n = (i64)blockIdx.x * 256 + threadIdx.x; n < a.lines; n += (i64)gridDim.x * 256) {
         const i64 base = n / a.inner * a.length * a.inner + n % a.inner;
-        C sum = (C)0;
+        C sum = (C)(MULTIPLIES ? 1 : 0);
         for (i64 k = 0; k < a.length; k++) {
             const i64 at = base + (a.reverse ? a.length - 1 - k : k) * a.inner;
             const C value = convert<C>(a.x[at]);
             if (a.exclusive) {
                 a.y[at] = convert<T>(sum);
-                sum = (C)(sum + value);
+                sum = (C)(MULTIPLIES ? sum * value : sum + value);
             } else {
-                sum = (C)(sum + value);
+                sum = (C)(MULTIPLIES ? sum * value : sum + value);
                 a.y[at] = convert<T>(sum);
             }
         }

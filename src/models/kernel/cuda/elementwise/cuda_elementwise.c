@@ -38,6 +38,7 @@ static const pointwise_op pointwise_ops[] = {
     {RONDO__OP_Celu, "Celu", PARAMETERS, "alpha", 1.0f, NULL, 0.0f},
     {RONDO__OP_Selu, "Selu", PARAMETERS, "alpha", 1.67326319217681884765625f, "gamma",
      1.05070102214813232421875f},
+    {RONDO__OP_Swish, "Swish", PARAMETERS, "alpha", 1.0f, NULL, 0.0f},
     {RONDO__OP_HardSigmoid, "HardSigmoid", PARAMETERS, "alpha", 0.2f, "beta", 0.5f},
     {RONDO__OP_ThresholdedRelu, "ThresholdedRelu", PARAMETERS, "alpha", 1.0f, NULL, 0.0f},
     {RONDO__OP_Shrink, "Shrink", PARAMETERS, "bias", 0.0f, "lambd", 0.5f},
@@ -102,6 +103,10 @@ static bool append_special(rondo__cuda_kernel *kernel, const rondo__pointwise *p
         rondo__text_append(body, "            y = op_IsInf(x0, %s, %s);\n",
                            rondo__op_get_int(op, "detect_negative", 1) ? "true" : "false",
                            rondo__op_get_int(op, "detect_positive", 1) ? "true" : "false");
+    } else if (id == RONDO__OP_SwiGLU) {
+        rondo__text_append(body, "            y = op_Swish(x0");
+        append_parameters(body, rondo__op_get_float(op, "alpha", 1.0f), 0.0f);
+        rondo__text_append(body, ") * x1;\n");
     } else if (id == RONDO__OP_Gelu) {
         const bool is_tanh = strcmp(rondo__op_get_string(op, "approximate", "none"), "tanh") == 0;
         append_call(body, is_tanh ? "GeluTanh" : "Gelu", "x0");
@@ -145,6 +150,16 @@ static void append_op(rondo__cuda_kernel *kernel, const rondo__pointwise *pointw
     append_call(body, op->def->name, count == 1 ? "x0" : "x0, x1");
 }
 
+// Each thread reads its elements of an input of the output's shape before it writes them.
+static void mark_in_place(rondo__cuda_kernel *kernel, size_t input) {
+    const rondo__tensor_info *x = rondo__cuda_input(kernel, input);
+    const rondo__tensor_info *y = rondo__cuda_output(kernel, 0);
+    if (rondo_dtype_get_bytes(x->dtype) == rondo_dtype_get_bytes(y->dtype) &&
+        rondo_shape_is_equal(&x->shape, &y->shape)) {
+        kernel->head.in_place_inputs |= UINT64_C(1) << input;
+    }
+}
+
 // Where moves elements whose numbers no kernel needs to know.
 static void move_bits(rondo__pointwise *pointwise) {
     const rondo_dtype dtype = pointwise->output_dtype;
@@ -172,6 +187,7 @@ void rondo__cuda_prepare_elementwise(rondo__cuda_kernel *kernel) {
     for (size_t i = 0; i < count; i++) {
         if (rondo__cuda_has_input(kernel, i)) {
             rondo__pointwise_take_input(&pointwise, kernel, i);
+            mark_in_place(kernel, i);
         }
     }
     const rondo__op_id id = kernel->request->op->def->id;
@@ -220,6 +236,7 @@ void rondo__cuda_prepare_fused_elementwise(rondo__cuda_kernel *kernel) {
     const int64_t inputs = (int64_t)kernel->request->input_count;
     for (size_t i = 0; i < kernel->request->input_count; i++) {
         rondo__pointwise_take_input(&pointwise, kernel, i);
+        mark_in_place(kernel, i);
     }
     for (size_t k = 0; k < ops->count; k++) {
         const int scalar = rondo__scalar_op_parse(ops->strings[k]);

@@ -1,7 +1,7 @@
 // rondo.Attention: one kernel, on tensor cores or not, one with the keys in parts, or two products
 // around a softmax; the fastest of them is taken.
 // SPDX-License-Identifier: Apache-2.0
-#include "op/fused/attention.h"
+#include "kernel/cuda/product/cuda_attention.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -38,9 +38,7 @@ typedef struct way {
 } way;
 
 typedef struct attention_problem {
-    rondo__attention attention;
-    rondo_dtype dtype;
-    bool has_mask;
+    rondo__cuda_attention all;
     size_t count;
     way ways[WAYS_MAX];
     uint64_t library;  // those whose products a library may make; bits as in rondo__tuning
@@ -70,27 +68,56 @@ static void push_strides(rondo__step *step, const rondo__attention_strides *stri
     rondo__step_int(step, strides->column);
 }
 
-static const rondo__attention_strides *get_strides(const attention_problem *problem, size_t i) {
-    const rondo__attention *a = &problem->attention;
-    return i == 0 ? &a->q : i == 1 ? &a->k : &a->v;
+// Rows of the heads that share one of k and v.
+static int64_t get_rows(const attention_problem *problem) {
+    return problem->all.attention.m * problem->all.group;
 }
 
-// Where the first element of q, k or v lies.
-static rondo__address find_operand(const attention_problem *problem, size_t i) {
-    return rondo__address_offset(
-        rondo__address_input(i),
-        (size_t)get_strides(problem, i)->offset * rondo_dtype_get_bytes(problem->dtype));
+void rondo__cuda_define_sight(rondo__defines *defines, const rondo__cuda_sight *sight) {
+    rondo__define_int(defines, "LENGTHS", sight->lengths);
+}
+
+void rondo__cuda_push_sight(rondo__step *step, const rondo__cuda_kernel *kernel,
+                            const rondo__cuda_sight *sight) {
+    // What data would say, noise cannot: ways are timed with all keys.
+    const bool has_lengths = sight->lengths != RONDO__LENGTHS_NONE && !kernel->is_candidate;
+    const bool has_total = has_lengths && sight->total_input >= 0;
+    const rondo__address lengths = rondo__address_input((size_t)sight->lengths_input);
+    const rondo__address total = rondo__address_input((size_t)sight->total_input);
+    rondo__step_optional(step, has_lengths ? &lengths : NULL);
+    rondo__step_optional(step, has_total ? &total : NULL);
+    rondo__step_int(step, sight->fresh);
+    rondo__step_int(step, sight->past);
+    rondo__step_int(step, sight->keys);
+    rondo__step_int(step, sight->columns);
+    rondo__step_int(step, sight->is_causal);
+    rondo__step_int(step, sight->left);
+    rondo__step_int(step, sight->right);
+    rondo__step_faults(step, kernel, RONDO__FAULT_LENGTH);
+}
+
+static void define_attention(rondo__defines *defines, const rondo__cuda_attention *all) {
+    rondo__define_int(defines, "GROUP", all->group);
+    rondo__define_int(defines, "HAS_SIGHT", all->sight.is_partial);
+    rondo__cuda_define_sight(defines, &all->sight);
+    rondo__define_int(defines, "HAS_SOFTCAP", all->softcap > 0.0f);
+    rondo__define_int(defines, "HAS_SINK", all->has_sink ? 1 : all->is_smooth ? 2 : 0);
+    rondo__define_int(defines, "ZEROES_EMPTY", all->zeroes_empty);
+    if (all->has_mask) {
+        rondo__define_type(defines, "MASK", all->mask_dtype);
+    }
 }
 
 // What all kernels are told: q, k and v go into `y`, with parts of the keys in `parts` (NULL: one).
 static void push_attention(rondo__step *step, const rondo__cuda_kernel *kernel,
                            const attention_problem *problem, const way *w, rondo__address y,
                            const rondo__address *parts) {
-    const rondo__attention *a = &problem->attention;
-    rondo__step_address(step, find_operand(problem, 0));
-    rondo__step_address(step, find_operand(problem, 1));
-    rondo__step_address(step, find_operand(problem, 2));
-    rondo__step_optional_input(step, kernel, 3);
+    const rondo__attention *a = &problem->all.attention;
+    const rondo__cuda_attention *all = &problem->all;
+    rondo__step_address(step, all->q);
+    rondo__step_address(step, all->k);
+    rondo__step_address(step, all->v);
+    rondo__step_optional(step, all->has_mask ? &all->mask : NULL);
     rondo__step_address(step, y);
     rondo__step_optional(step, parts);
     rondo__step_int(step, a->batch);
@@ -103,34 +130,37 @@ static void push_attention(rondo__step *step, const rondo__cuda_kernel *kernel,
     push_strides(step, &a->mask);
     push_strides(step, &a->y);
     rondo__step_int(step, w->parts);
-    rondo__step_int(step, (a->n + w->parts - 1) / w->parts);
     rondo__step_float(step, (double)a->scale);
+    rondo__step_float(step, (double)all->softcap);
+    rondo__step_optional(step, all->has_sink ? &all->sinks : NULL);
+    rondo__cuda_push_sight(step, kernel, &all->sight);
 }
 
 static rondo__step *add_kernel(rondo__cuda_kernel *kernel, const attention_problem *problem,
                                const way *w, const char *name, int64_t blocks, rondo__address y,
                                const rondo__address *parts) {
-    const rondo__attention *a = &problem->attention;
+    const rondo__attention *a = &problem->all.attention;
     rondo__defines defines = {0};
-    rondo__define_type(&defines, "T", problem->dtype);
+    rondo__define_type(&defines, "T", problem->all.dtype);
     rondo__define_int(&defines, "WIDTH", a->width);
     rondo__define_int(&defines, "V_WIDTH", a->v_width);
     rondo__define_int(&defines, "ROWS", w->rows);
     rondo__define_int(&defines, "KEYS", get_keys(a, w->rows));
     rondo__define_int(&defines, "HAS_PARTS", parts != NULL);
+    define_attention(&defines, &problem->all);
     rondo__step *step = rondo__cuda_add_launch(kernel, rondo__cu_attention, &defines, name, blocks,
                                                RONDO__CUDA_BLOCK);
     push_attention(step, kernel, problem, w, y, parts);
     return step;
 }
 
-static int64_t count_row_tiles(const rondo__attention *a, int64_t rows) {
-    return (a->m + 16 * rows - 1) / (16 * rows);
+static int64_t count_row_tiles(const attention_problem *problem, int64_t rows) {
+    return (get_rows(problem) + 16 * rows - 1) / (16 * rows);
 }
 
 static void add_tiles(rondo__cuda_kernel *kernel, const attention_problem *problem, const way *w) {
-    const rondo__attention *a = &problem->attention;
-    const int64_t lines = a->batch * a->heads * a->m;
+    const rondo__attention *a = &problem->all.attention;
+    const int64_t lines = a->batch * a->heads * get_rows(problem);
     const bool has_parts = w->kind == WAY_PARTS;
     rondo__address parts = {0};
     if (has_parts) {
@@ -138,15 +168,15 @@ static void add_tiles(rondo__cuda_kernel *kernel, const attention_problem *probl
             kernel, (size_t)(lines * w->parts * (a->v_width + 2)) * sizeof(float)));
     }
     rondo__step *step =
-        add_kernel(kernel, problem, w, "attention", count_row_tiles(a, w->rows) * w->parts,
-                   rondo__address_output(0), has_parts ? &parts : NULL);
+        add_kernel(kernel, problem, w, "attention", count_row_tiles(problem, w->rows) * w->parts,
+                   problem->all.y, has_parts ? &parts : NULL);
     if (step != NULL) {
         step->launch.grid[1] = (uint32_t)a->heads;
         step->launch.grid[2] = (uint32_t)a->batch;
     }
     if (has_parts) {
         (void)add_kernel(kernel, problem, w, "attention_merge",
-                         rondo__cuda_blocks(lines * a->v_width), rondo__address_output(0), &parts);
+                         rondo__cuda_blocks(lines * a->v_width), problem->all.y, &parts);
     }
 }
 
@@ -195,13 +225,13 @@ static int64_t get_tensor_rows(int64_t key_warps) {
     return get_tensor_warps(key_warps) / key_warps * 16;
 }
 
-static int64_t count_tensor_tiles(const rondo__attention *a, int64_t key_warps) {
+static int64_t count_tensor_tiles(const attention_problem *problem, int64_t key_warps) {
     const int64_t rows = get_tensor_rows(key_warps);
-    return (a->m + rows - 1) / rows;
+    return (get_rows(problem) + rows - 1) / rows;
 }
 
 static void add_tensor(rondo__cuda_kernel *kernel, const attention_problem *problem, const way *w) {
-    const rondo__attention *a = &problem->attention;
+    const rondo__attention *a = &problem->all.attention;
     rondo__defines defines = {0};
     rondo_device_info info = {.struct_size = sizeof info};
     if (!rondo__cuda_check(kernel, rondo__device_get_facts(kernel->device, &info))) {
@@ -213,24 +243,26 @@ static void add_tensor(rondo__cuda_kernel *kernel, const attention_problem *prob
     rondo__define_int(&defines, "KEY_WARPS", w->rows);
     rondo__define_int(&defines, "KEYS", keys);
     rondo__define_int(&defines, "ONE_TILE", keys * w->rows >= a->n);
-    rondo__define_int(&defines, "FULL_KEYS", a->n % (keys * w->rows) == 0);
-    rondo__define_int(&defines, "FULL_ROWS", a->m % rows == 0);
-    rondo__define_int(&defines, "HAS_MASK", problem->has_mask);
+    rondo__define_int(&defines, "FULL_KEYS",
+                      a->n % (keys * w->rows) == 0 && !problem->all.sight.is_partial);
+    rondo__define_int(&defines, "FULL_ROWS", get_rows(problem) % rows == 0);
+    define_attention(&defines, &problem->all);
+    rondo__define_int(&defines, "HAS_MASK", problem->all.has_mask);
     rondo__define_int(&defines, "MASK_IS_WIDE",
                       a->mask.column == 1 && a->mask.offset == 0 && a->n % 2 == 0 &&
                           a->mask.row % 2 == 0 && a->mask.head % 2 == 0 && a->mask.batch % 2 == 0);
     rondo__define_int(&defines, "Q_IS_WIDE", is_wide(&a->q, a->width));
     rondo__define_int(&defines, "K_IS_WIDE", is_wide(&a->k, a->width));
     rondo__define_int(&defines, "V_IS_WIDE", is_wide(&a->v, a->v_width));
-    rondo__step *step =
-        rondo__cuda_add_launch(kernel, rondo__cu_attention_tensor, &defines, "attention_tensor",
-                               (a->m + rows - 1) / rows, (uint32_t)get_tensor_warps(w->rows) * 32);
+    rondo__step *step = rondo__cuda_add_launch(
+        kernel, rondo__cu_attention_tensor, &defines, "attention_tensor",
+        count_tensor_tiles(problem, w->rows), (uint32_t)get_tensor_warps(w->rows) * 32);
     if (step != NULL) {
         step->launch.grid[1] = (uint32_t)a->heads;
         step->launch.grid[2] = (uint32_t)a->batch;
         step->launch.shared_bytes = (uint32_t)get_tensor_bytes(a, w->rows, keys);
     }
-    push_attention(step, kernel, problem, w, rondo__address_output(0), NULL);
+    push_attention(step, kernel, problem, w, problem->all.y, NULL);
 }
 
 // ---- two products -----------------------------------------------------------------------------
@@ -257,9 +289,9 @@ static void set_batches(rondo__cuda_matmul *p, const rondo__attention *a,
 
 static rondo__cuda_matmul make_product(const attention_problem *problem, int64_t n, int64_t k) {
     return (rondo__cuda_matmul){
-        .dtype = problem->dtype,
-        .y_dtype = problem->dtype,
-        .m = problem->attention.m,
+        .dtype = problem->all.dtype,
+        .y_dtype = problem->all.dtype,
+        .m = problem->all.attention.m,
         .n = n,
         .k = k,
         .scale = 1.0f,
@@ -269,14 +301,14 @@ static rondo__cuda_matmul make_product(const attention_problem *problem, int64_t
 
 static void make_products(const attention_problem *problem, rondo__address scores,
                           rondo__cuda_matmul *out_first, rondo__cuda_matmul *out_second) {
-    const rondo__attention *a = &problem->attention;
+    const rondo__attention *a = &problem->all.attention;
     const rondo__attention_strides dense = {a->heads * a->m * a->n, a->m * a->n, a->n, 1, 0};
     rondo__cuda_matmul first = make_product(problem, a->n, a->width);
     first.scale = a->scale;
-    first.a = find_operand(problem, 0);
+    first.a = problem->all.q;
     first.a_row = a->q.row;
     first.a_column = a->q.column;
-    first.b = find_operand(problem, 1);
+    first.b = problem->all.k;
     first.b_row = a->k.column;
     first.b_column = a->k.row;
     first.y = scores;
@@ -285,10 +317,10 @@ static void make_products(const attention_problem *problem, rondo__address score
     second.a = scores;
     second.a_row = a->n;
     second.a_column = 1;
-    second.b = find_operand(problem, 2);
+    second.b = problem->all.v;
     second.b_row = a->v.row;
     second.b_column = a->v.column;
-    second.y = rondo__address_output(0);
+    second.y = problem->all.y;
     set_batches(&second, a, &dense, &a->v);
     *out_first = first;
     *out_second = second;
@@ -297,12 +329,12 @@ static void make_products(const attention_problem *problem, rondo__address score
 // y [batch, heads, m, v_width] goes where the layout has it.
 static void spread_result(rondo__cuda_kernel *kernel, const attention_problem *problem,
                           rondo__address from) {
-    const rondo__attention *a = &problem->attention;
+    const rondo__attention *a = &problem->all.attention;
     const int64_t row = a->v_width, head = a->m * row;
     rondo__strided_copy copy = {
-        .element_bytes = rondo_dtype_get_bytes(problem->dtype),
+        .element_bytes = rondo_dtype_get_bytes(problem->all.dtype),
         .from = from,
-        .to = rondo__address_output(0),
+        .to = problem->all.y,
     };
     rondo__strided_copy_push(&copy, a->batch, a->heads * head, a->y.batch);
     rondo__strided_copy_push(&copy, a->heads, head, a->y.head);
@@ -320,8 +352,8 @@ static bool is_dense(const rondo__attention *a) {
 
 static void add_products(rondo__cuda_kernel *kernel, const attention_problem *problem,
                          const way *w) {
-    const rondo__attention *a = &problem->attention;
-    const size_t bytes = rondo_dtype_get_bytes(problem->dtype);
+    const rondo__attention *a = &problem->all.attention;
+    const size_t bytes = rondo_dtype_get_bytes(problem->all.dtype);
     const int64_t lines = a->batch * a->heads * a->m;
     const bool spreads = !is_dense(a);
     rondo__cuda_matmul first, second;
@@ -355,8 +387,8 @@ static int64_t get_units(const rondo_device_info *info) {
 
 // Few blocks and many keys: as many parts as fill the chip twice.
 static void list_parts(attention_problem *problem, const rondo_device_info *info) {
-    const rondo__attention *a = &problem->attention;
-    const int64_t blocks = count_row_tiles(a, 1) * a->batch * a->heads;
+    const rondo__attention *a = &problem->all.attention;
+    const int64_t blocks = count_row_tiles(problem, 1) * a->batch * a->heads;
     const int64_t most = a->n / PART_KEYS_LEAST;
     int64_t parts = (2 * get_units(info) + blocks - 1) / blocks;
     parts = parts > most ? most : parts;
@@ -368,10 +400,10 @@ static void list_parts(attention_problem *problem, const rondo_device_info *info
 
 // Large blocks reuse more; small ones fill the chip. Those that fill it come first.
 static void list_tensor(attention_problem *problem, const rondo_device_info *info) {
-    const rondo__attention *a = &problem->attention;
+    const rondo__attention *a = &problem->all.attention;
     for (int turn = 0; turn < 2; turn++) {
         for (int64_t warps = 1; warps <= KEY_WARPS_MOST; warps *= 2) {
-            const int64_t blocks = count_tensor_tiles(a, warps) * a->batch * a->heads;
+            const int64_t blocks = count_tensor_tiles(problem, warps) * a->batch * a->heads;
             const bool fills = blocks >= get_units(info) || warps == KEY_WARPS_MOST;
             if (fills == (turn == 0) && get_tensor_keys(info, a, warps) > 0) {
                 add_way(problem, (way){.kind = WAY_TENSOR, .rows = warps, .parts = 1});
@@ -381,9 +413,9 @@ static void list_tensor(attention_problem *problem, const rondo_device_info *inf
 }
 
 static void list_tiles(attention_problem *problem, const rondo_device_info *info) {
-    const rondo__attention *a = &problem->attention;
+    const rondo__attention *a = &problem->all.attention;
     for (int64_t rows = ROWS_MOST; rows >= 1; rows /= 2) {
-        const int64_t blocks = count_row_tiles(a, rows) * a->batch * a->heads;
+        const int64_t blocks = count_row_tiles(problem, rows) * a->batch * a->heads;
         if (rows == 1 || (blocks >= get_units(info) && get_keys(a, rows) > 0)) {
             add_way(problem, (way){.kind = WAY_TILES, .rows = rows, .parts = 1});
         }
@@ -392,16 +424,23 @@ static void list_tiles(attention_problem *problem, const rondo_device_info *info
 
 // Libraries are told that operands begin at 16 bytes.
 static bool is_aligned(const attention_problem *problem) {
+    const rondo__address *operands[3] = {&problem->all.q, &problem->all.k, &problem->all.v};
     bool is_it = true;
     for (size_t i = 0; i < 3; i++) {
-        is_it = is_it && find_operand(problem, i).offset_bytes % 16 == 0;
+        is_it = is_it && operands[i]->offset_bytes % 16 == 0;
     }
     return is_it;
 }
 
 static void list_products(const rondo__cuda_kernel *kernel, attention_problem *problem) {
+    const rondo__cuda_attention *all = &problem->all;
+    const bool is_plain = all->group == 1 && !all->sight.is_partial && all->softcap == 0.0f &&
+                          !all->has_sink && !all->is_smooth && !all->zeroes_empty;
     rondo__cuda_matmul products[2];
-    size_t count = is_aligned(problem) ? PRODUCT_WAYS_MOST : 0;
+    size_t count = is_plain && is_aligned(problem) ? PRODUCT_WAYS_MOST : 0;
+    if (!is_plain) {
+        return;
+    }
     make_products(problem, rondo__address_output(0), &products[0], &products[1]);
     for (int i = 0; i < 2 && count > 0; i++) {
         const size_t ways = rondo__cuda_list_product_ways(kernel, &products[i]).count;
@@ -415,20 +454,20 @@ static void list_products(const rondo__cuda_kernel *kernel, attention_problem *p
 // The best guess first: it runs where nothing is timed. Without tensor cores a library's products
 // win where there is much to compute.
 static void list_ways(const rondo__cuda_kernel *kernel, attention_problem *problem) {
-    const rondo__attention *a = &problem->attention;
-    const double work = (double)(a->batch * a->heads) * (double)a->m * (double)a->n *
+    const rondo__attention *a = &problem->all.attention;
+    const double work = (double)(a->batch * a->heads) * (double)get_rows(problem) * (double)a->n *
                         (double)(a->width + a->v_width);
     rondo_device_info info = {.struct_size = sizeof info};
     if (rondo__device_get_facts(kernel->device, &info) != RONDO_STATUS_OK) {
         info = (rondo_device_info){.struct_size = sizeof info};
     }
-    const bool has_tensor = problem->dtype == RONDO_DTYPE_F16 && info.arch_major >= 8;
+    const bool has_tensor = problem->all.dtype == RONDO_DTYPE_F16 && info.arch_major >= 8;
     const bool is_large =
         !has_tensor && work >= PRODUCTS_WORK_LEAST && rondo__cuda_get_cublaslt_version(kernel) != 0;
     if (is_large) {
         list_products(kernel, problem);
     }
-    if (a->m <= 16 || !has_tensor) {
+    if (get_rows(problem) <= 16 || !has_tensor) {
         list_parts(problem, &info);
     }
     if (has_tensor) {
@@ -480,43 +519,38 @@ static size_t write_strides(char *text, size_t text_bytes,
     return length > 0 && (size_t)length < text_bytes ? (size_t)length : 0;
 }
 
-static void write_key(const attention_problem *problem, char *text, size_t text_bytes) {
-    const rondo__attention *a = &problem->attention;
+static void write_key(const rondo__cuda_attention *all, char *text, size_t text_bytes) {
+    const rondo__attention *a = &all->attention;
+    const rondo__cuda_sight *sight = &all->sight;
     const rondo__attention_strides *strides[] = {&a->q, &a->k, &a->v, &a->mask, &a->y};
     (void)snprintf(text, text_bytes,
                    "attention %s batch %lld heads %lld m%lld n%lld width %lld %lld mask %d at",
-                   rondo_dtype_get_name(problem->dtype), (long long)a->batch, (long long)a->heads,
+                   rondo_dtype_get_name(all->dtype), (long long)a->batch, (long long)a->heads,
                    (long long)a->m, (long long)a->n, (long long)a->width, (long long)a->v_width,
-                   (int)problem->has_mask);
+                   all->has_mask ? (int)all->mask_dtype : 0);
     size_t at = strlen(text);
     for (size_t i = 0; i < sizeof strides / sizeof strides[0]; i++) {
         at += write_strides(text + at, text_bytes - at, strides[i]);
     }
+    if (all->group > 1 || sight->is_partial || all->zeroes_empty) {
+        (void)snprintf(text + at, text_bytes - at,
+                       " group %lld sees %d%d%d,%lld,%lld cap %d sink %d", (long long)all->group,
+                       (int)sight->is_partial, (int)sight->lengths, (int)sight->is_causal,
+                       (long long)sight->left, (long long)sight->right, all->softcap > 0.0f,
+                       all->has_sink || all->is_smooth);
+    }
 }
 
-void rondo__cuda_prepare_attention(rondo__cuda_kernel *kernel) {
-    const rondo__op *op = kernel->request->op;
-    attention_problem problem = {.dtype = rondo__cuda_input(kernel, 0)->dtype,
-                                 .has_mask = rondo__cuda_has_input(kernel, 3)};
-    const rondo_status status = rondo__attention_init(
-        op, &rondo__cuda_input(kernel, 0)->shape, &rondo__cuda_input(kernel, 1)->shape,
-        &rondo__cuda_input(kernel, 2)->shape,
-        problem.has_mask ? &rondo__cuda_input(kernel, 3)->shape : NULL, &problem.attention);
-    if (!rondo__cuda_check(kernel, status)) {
-        return;
-    }
-    if (!rondo__cuda_is_float(problem.dtype)) {
-        rondo__cuda_refuse(kernel, "tensors of this type");
-        return;
-    }
+void rondo__cuda_add_attention(rondo__cuda_kernel *kernel, const rondo__cuda_attention *attention) {
+    attention_problem problem = {.all = *attention};
     list_ways(kernel, &problem);
-    const int64_t forced = rondo__op_get_int(op, "way", -1);
+    const int64_t forced = rondo__op_get_int(kernel->request->op, "way", -1);
     if (forced >= 0) {
         build_way(kernel, &problem, (size_t)forced % problem.count);
         return;
     }
-    char key[480];
-    write_key(&problem, key, sizeof key);
+    char key[640];
+    write_key(attention, key, sizeof key);
     const rondo__tuning tuning = {
         .key = key,
         .candidate_count = problem.count,
@@ -527,4 +561,42 @@ void rondo__cuda_prepare_attention(rondo__cuda_kernel *kernel) {
         .describe = describe_way,
     };
     rondo__cuda_add_fastest(kernel, &tuning);
+}
+
+// Where the first element of an input lies.
+static rondo__address find_input(const rondo__cuda_attention *all, size_t input,
+                                 const rondo__attention_strides *strides) {
+    return rondo__address_offset(rondo__address_input(input),
+                                 (size_t)strides->offset * rondo_dtype_get_bytes(all->dtype));
+}
+
+void rondo__cuda_prepare_attention(rondo__cuda_kernel *kernel) {
+    const rondo__op *op = kernel->request->op;
+    rondo__cuda_attention all = {
+        .group = 1,
+        .dtype = rondo__cuda_input(kernel, 0)->dtype,
+        .has_mask = rondo__cuda_has_input(kernel, 3),
+        .y = rondo__address_output(0),
+        .mask = rondo__address_input(3),
+    };
+    const rondo_status status = rondo__attention_init(
+        op, &rondo__cuda_input(kernel, 0)->shape, &rondo__cuda_input(kernel, 1)->shape,
+        &rondo__cuda_input(kernel, 2)->shape,
+        all.has_mask ? &rondo__cuda_input(kernel, 3)->shape : NULL, &all.attention);
+    if (!rondo__cuda_check(kernel, status)) {
+        return;
+    }
+    if (!rondo__cuda_is_float(all.dtype)) {
+        rondo__cuda_refuse(kernel, "tensors of this type");
+        return;
+    }
+    if (all.attention.n < 1 || all.attention.width < 1) {
+        rondo__cuda_refuse(kernel, "an input without elements");
+        return;
+    }
+    all.mask_dtype = all.dtype;
+    all.q = find_input(&all, 0, &all.attention.q);
+    all.k = find_input(&all, 1, &all.attention.k);
+    all.v = find_input(&all, 2, &all.attention.v);
+    rondo__cuda_add_attention(kernel, &all);
 }

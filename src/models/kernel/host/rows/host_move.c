@@ -77,6 +77,10 @@ static void skip_input(rondo__kernel *base, size_t input) {
     }
 }
 
+static void join_output(rondo__kernel *base) {
+    skip_input(base, 0);
+}
+
 // An op that fills its one output from input 0 at these strides.
 static rondo_status prepare_single(const rondo__kernel_request *request, const int64_t *from_stride,
                                    int64_t from_offset, rondo__kernel **out_kernel) {
@@ -142,6 +146,7 @@ rondo_status rondo__host_prepare_concat(const rondo__kernel_request *request,
     int64_t offset = 0;
     kernel->piece_count = 0;
     kernel->head.base.skip_input = skip_input;
+    kernel->head.base.join_output = join_output;
     for (size_t i = 0; i < request->input_count; ++i) {
         const rondo_shape *x = &request->inputs[i].shape;
         if (rondo_shape_get_count(x) == 0) {

@@ -131,6 +131,14 @@ typedef struct rondo__simd {
     void (*sum_of_rows)(const float *const *rows, const float *weights, int64_t row_count, float *y,
                         int64_t count);
 
+    // y[r] = x times row r; and y += the sum of weight * row. Rows are row_step elements apart.
+    void (*dot_rows)(const float *x, const float *rows, int64_t row_step, int64_t row_count,
+                     float *y, int64_t count);
+    void (*add_rows)(const float *weights, const float *rows, int64_t row_step, int64_t row_count,
+                     float *y, int64_t count);
+    // Pairs of a and b are turned by the angles whose cosines and sines these are.
+    void (*turn)(const float *cosines, const float *sines, float *a, float *b, int64_t count);
+
     int32_t tile_rows;         // most rows of one tile
     int32_t narrow_tile_rows;  // where its columns fit in one vector; a multiple of the above
     int32_t panel_columns;     // columns of one panel of b: two vectors

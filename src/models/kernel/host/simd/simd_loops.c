@@ -338,6 +338,82 @@ static void row_sum_of_rows(const float *const *rows, const float *weights, int6
     }
 }
 
+// y[r] = x times row r; four rows at once, so that sums do not wait for each other.
+static void row_dot_rows(const float *x, const float *rows, int64_t row_step, int64_t row_count,
+                         float *y, int64_t count) {
+    enum { ROWS = 4 };
+    for (int64_t r = 0; r < row_count; r += ROWS) {
+        const int64_t group = row_count - r < ROWS ? row_count - r : ROWS;
+        const float *at[ROWS];
+        vector sum[ROWS] = {{0}}, value, of_x;
+        for (int j = 0; j < ROWS; ++j) {
+            at[j] = rows + (r + (j < group ? j : 0)) * row_step;
+        }
+        int64_t i = 0;
+        for (; i + RONDO_SIMD_WIDTH <= count; i += RONDO_SIMD_WIDTH) {
+            memcpy(&of_x, x + i, sizeof of_x);
+            for (int j = 0; j < ROWS; ++j) {
+                memcpy(&value, at[j] + i, sizeof value);
+                sum[j] += of_x * value;
+            }
+        }
+        for (int64_t j = 0; j < group; ++j) {
+            float total = 0.0f;
+            for (int l = 0; l < RONDO_SIMD_WIDTH; ++l) {
+                total += sum[j][l];
+            }
+            for (int64_t k = i; k < count; ++k) {
+                total += x[k] * at[j][k];
+            }
+            y[r + j] = total;
+        }
+    }
+}
+
+// y += the sum of weight * row over rows that follow each other.
+static void row_add_rows(const float *weights, const float *rows, int64_t row_step,
+                         int64_t row_count, float *y, int64_t count) {
+    enum { VECTORS = 4, COLUMNS = VECTORS * RONDO_SIMD_WIDTH };
+    int64_t i = 0;
+    for (; i + COLUMNS <= count; i += COLUMNS) {
+        vector sum[VECTORS], value;
+        memcpy(sum, y + i, sizeof sum);
+        for (int64_t r = 0; r < row_count; ++r) {
+            for (int v = 0; v < VECTORS; ++v) {
+                memcpy(&value, rows + r * row_step + i + v * RONDO_SIMD_WIDTH, sizeof value);
+                sum[v] += weights[r] * value;
+            }
+        }
+        memcpy(y + i, sum, sizeof sum);
+    }
+    for (; i + RONDO_SIMD_WIDTH <= count; i += RONDO_SIMD_WIDTH) {
+        vector sum, value;
+        memcpy(&sum, y + i, sizeof sum);
+        for (int64_t r = 0; r < row_count; ++r) {
+            memcpy(&value, rows + r * row_step + i, sizeof value);
+            sum += weights[r] * value;
+        }
+        memcpy(y + i, &sum, sizeof sum);
+    }
+    for (; i < count; ++i) {
+        float sum = y[i];
+        for (int64_t r = 0; r < row_count; ++r) {
+            sum += weights[r] * rows[r * row_step + i];
+        }
+        y[i] = sum;
+    }
+}
+
+// Pairs of a and b are turned by the angles whose cosines and sines these are.
+static void row_turn(const float *cosines, const float *sines, float *a, float *b, int64_t count) {
+    RONDO_VECTORISE
+    for (int64_t i = 0; i < count; ++i) {
+        const float real = cosines[i] * a[i] - sines[i] * b[i];
+        b[i] = sines[i] * a[i] + cosines[i] * b[i];
+        a[i] = real;
+    }
+}
+
 // ---- the table --------------------------------------------------------------------------------
 
 #define UNARY_ENTRY(name) [RONDO__SCALAR_##name] = unary_##name
@@ -385,6 +461,9 @@ const rondo__simd RONDO_SIMD_NAME(rondo__simd) = {
     .accumulate_maximum = row_accumulate_maximum,
     .maximum_of_rows = row_maximum_of_rows,
     .sum_of_rows = row_sum_of_rows,
+    .dot_rows = row_dot_rows,
+    .add_rows = row_add_rows,
+    .turn = row_turn,
     .tile_rows = RONDO_TILE_ROWS,
     .narrow_tile_rows = RONDO_NARROW_TILE_ROWS,
     .panel_columns = 2 * RONDO_SIMD_WIDTH,

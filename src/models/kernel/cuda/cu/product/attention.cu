@@ -3,7 +3,8 @@
 // far. A new peak scales what was added before (online softmax). All arithmetic is in float.
 //
 // Few rows and many keys leave most of the chip idle; there several blocks share the keys, and
-// attention_merge puts their parts together. attention_softmax serves the way of two products.
+// attention_merge puts their parts together. attention_softmax serves the way of two products. A block looks
+// at the keys that its rows see and at no others, so a cache that is mostly empty costs what is in it.
 // Source: Dao et al., FlashAttention, arXiv:2205.14135; Milakov, Gimelshein, arXiv:1805.02867.
 // SPDX-License-Identifier: Apache-2.0
 #include "rondo_types.cuh"
@@ -76,22 +77,46 @@ extern "C" __global__ void __launch_bounds__(256) attention(const attention_argu
     const int r = threadIdx.x >> 4, c = threadIdx.x & 15;
     const i64 head = blockIdx.y, batch = blockIdx.z;
     const i64 first_row = blockIdx.x / a.part_count * BLOCK_ROWS, part = blockIdx.x % a.part_count;
-    const i64 first_key = part * a.part_keys;
-    const i64 end = first_key + a.part_keys < a.n ? first_key + a.part_keys : a.n;
+    const i64 rows = a.m * GROUP;
+    const i64 end_row = first_row + BLOCK_ROWS < rows ? first_row + BLOCK_ROWS : rows;
+    sight seen = {0, a.n}, own[ROWS];
+    if (HAS_SIGHT) {
+        const extents e = get_extents(a.sight, a.m, batch);
+        seen = get_block_sight(a.sight, e, a.m, first_row, end_row);
+#pragma unroll
+        for (int i = 0; i < ROWS; i++) {
+            own[i] = get_row_sight(a.sight, e, a.m, first_row + r + 16 * i);
+        }
+    }
+    // Parts are of the keys that are seen, which data may say.
+    const i64 part_keys = (seen.end - seen.begin + a.part_count - 1) / a.part_count;
+    const i64 first_key = seen.begin + part * part_keys;
+    const i64 end = first_key + part_keys < seen.end ? first_key + part_keys : seen.end;
     const T *k = a.k + find(a.at_k, batch, head, 0), *v = a.v + find(a.at_v, batch, head, 0);
     const float scale = (float)a.scale;
     float sums[ROWS][COLUMNS], peak[ROWS], total[ROWS];
 #pragma unroll
     for (int i = 0; i < ROWS; i++) {
-        peak[i] = -infinity();
-        total[i] = 0.0f;
+        const i64 row = first_row + r + 16 * i;
+        const bool sinks = HAS_SINK != 0 && part == 0 && row < rows;
+        peak[i] = sinks ? get_sink(a, head, row) : -infinity();
+        total[i] = sinks ? 1.0f : 0.0f;
 #pragma unroll
         for (int j = 0; j < COLUMNS; j++) {
             sums[i][j] = 0.0f;
         }
     }
-    load_tile<BLOCK_ROWS, WIDTH>(q_tile, a.q + find(a.at_q, batch, head, 0), first_row, a.m,
-                                 a.at_q);
+    if (GROUP == 1) {
+        load_tile<BLOCK_ROWS, WIDTH>(q_tile, a.q + find(a.at_q, batch, head, 0), first_row, a.m,
+                                     a.at_q);
+    } else {
+        for (int at = threadIdx.x; at < BLOCK_ROWS * WIDTH; at += 256) {
+            const i64 row = first_row + at / WIDTH;
+            const T *of = a.q + find_row(a.at_q, a.m, batch, head, row < rows ? row : 0);
+            q_tile[at / WIDTH][at % WIDTH] =
+                row < rows ? convert<float>(of[at % WIDTH * a.at_q.column]) : 0.0f;
+        }
+    }
     for (i64 key = first_key; key < end; key += KEYS) {
         __syncthreads();
         load_tile<KEYS, WIDTH>(tile, k, key, end, a.at_k);
@@ -127,19 +152,22 @@ extern "C" __global__ void __launch_bounds__(256) attention(const attention_argu
 #pragma unroll
             for (int j = 0; j < KEYS / 16; j++) {
                 const i64 at = key + c + 16 * j;
-                score[i][j] *= scale;
-                if (a.mask != 0 && row < a.m && at < end) {
-                    score[i][j] += convert<float>(
-                        a.mask[find(a.at_mask, batch, head, row) + at * a.at_mask.column]);
+                const bool is_seen = HAS_SIGHT ? at >= own[i].begin && at < own[i].end && at < end
+                                               : at < end;
+                score[i][j] = cap_score(score[i][j] * scale, a.softcap);
+                if (a.mask != 0 && row < rows && at < end) {
+                    const i64 of_row = find_row(a.at_mask, a.m, batch, head, row);
+                    score[i][j] = add_mask(score[i][j],
+                                           read_mask(a.mask[of_row + at * a.at_mask.column]));
                 }
-                highest = at < end ? fmaxf(highest, score[i][j]) : highest;
+                score[i][j] = is_seen ? score[i][j] : -infinity();
+                highest = fmaxf(highest, score[i][j]);
             }
             highest = row_max(highest);
             const float kept = weight_of(peak[i], highest);
 #pragma unroll
             for (int j = 0; j < KEYS / 16; j++) {
-                const float weight =
-                    key + c + 16 * j < end ? weight_of(score[i][j], highest) : 0.0f;
+                const float weight = weight_of(score[i][j], highest);
                 weights[r + 16 * i][c + 16 * j] = weight;
                 added += weight;
             }
@@ -173,10 +201,10 @@ extern "C" __global__ void __launch_bounds__(256) attention(const attention_argu
 #pragma unroll
     for (int i = 0; i < ROWS; i++) {
         const i64 row = first_row + r + 16 * i;
-        if (row >= a.m) {
+        if (row >= rows) {
             continue;
         }
-        float *to = a.parts + (((batch * a.heads + head) * a.m + row) * a.part_count + part) *
+        float *to = a.parts + (((batch * a.heads + head) * rows + row) * a.part_count + part) *
                                   (V_WIDTH + 2);
         if (HAS_PARTS && c == 0) {
             to[V_WIDTH] = peak[i];
@@ -191,7 +219,9 @@ extern "C" __global__ void __launch_bounds__(256) attention(const attention_argu
             if (HAS_PARTS) {
                 to[column] = sums[i][j];
             } else {
-                a.y[find(a.at_y, batch, head, row) + column] = convert<T>(sums[i][j] / total[i]);
+                const float whole = ZEROES_EMPTY && total[i] == 0.0f ? 1.0f : total[i];
+                a.y[find_row(a.at_y, a.m, batch, head, row) + column] =
+                    convert<T>(sums[i][j] / whole);
             }
         }
     }
@@ -200,7 +230,7 @@ extern "C" __global__ void __launch_bounds__(256) attention(const attention_argu
 // Puts the parts of each row together, a thread an element.
 extern "C" __global__ void __launch_bounds__(256) attention_merge(const attention_arguments a) {
     take_turn();
-    const i64 count = a.batch * a.heads * a.m * V_WIDTH;
+    const i64 rows = a.m * GROUP, count = a.batch * a.heads * rows * V_WIDTH;
     for (i64 i = (i64)blockIdx.x * 256 + threadIdx.x; i < count; i += (i64)gridDim.x * 256) {
         const i64 line = i / V_WIDTH, column = i % V_WIDTH;
         const float *from = a.parts + line * a.part_count * (V_WIDTH + 2);
@@ -214,8 +244,9 @@ extern "C" __global__ void __launch_bounds__(256) attention_merge(const attentio
             sum += one[column] * weight;
             total += one[V_WIDTH + 1] * weight;
         }
-        const i64 row = line % a.m, head = line / a.m % a.heads, batch = line / a.m / a.heads;
-        a.y[find(a.at_y, batch, head, row) + column] = convert<T>(sum / total);
+        const i64 row = line % rows, head = line / rows % a.heads, batch = line / rows / a.heads;
+        total = ZEROES_EMPTY && total == 0.0f ? 1.0f : total;
+        a.y[find_row(a.at_y, a.m, batch, head, row) + column] = convert<T>(sum / total);
     }
 }
 
@@ -225,24 +256,24 @@ extern "C" __global__ void __launch_bounds__(256) attention_softmax(const attent
     __shared__ float scratch[33];
     for (i64 line = blockIdx.x; line < a.batch * a.heads * a.m; line += gridDim.x) {
         const i64 row = line % a.m, head = line / a.m % a.heads, batch = line / a.m / a.heads;
-        const T *mask = a.mask != 0 ? a.mask + find(a.at_mask, batch, head, row) : 0;
+        const mask_type *mask = a.mask != 0 ? a.mask + find(a.at_mask, batch, head, row) : 0;
         T *y = a.y + line * a.n;
         float peak = -infinity();
         long_sum terms;
         for (i64 i = threadIdx.x; i < a.n; i += blockDim.x) {
             const float x = convert<float>(y[i]);
-            peak = fmaxf(peak, mask != 0 ? x + convert<float>(mask[i * a.at_mask.column]) : x);
+            peak = fmaxf(peak, mask != 0 ? x + read_mask(mask[i * a.at_mask.column]) : x);
         }
         peak = block_max(peak, scratch);
         for (i64 i = threadIdx.x; i < a.n; i += blockDim.x) {
             const float x = convert<float>(y[i]);
             terms.add(expf(
-                (mask != 0 ? x + convert<float>(mask[i * a.at_mask.column]) : x) - peak));
+                (mask != 0 ? x + read_mask(mask[i * a.at_mask.column]) : x) - peak));
         }
         const float sum = block_sum(terms.get(), scratch);
         for (i64 i = threadIdx.x; i < a.n; i += blockDim.x) {
             const float x = convert<float>(y[i]);
-            const float score = mask != 0 ? x + convert<float>(mask[i * a.at_mask.column]) : x;
+            const float score = mask != 0 ? x + read_mask(mask[i * a.at_mask.column]) : x;
             y[i] = convert<T>(expf(score - peak) / sum);
         }
     }

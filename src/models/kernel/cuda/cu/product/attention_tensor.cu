@@ -123,17 +123,17 @@ __device__ __forceinline__ u32 load_q(const f16 *row, int column, const strides 
 }
 
 // What is added to the scores of two neighbouring keys; 0 where there is no row or no key.
-__device__ __forceinline__ void load_mask(const f16 *row, int key, int keys, i64 column, float &first,
-                                          float &second) {
+__device__ __forceinline__ void load_mask(const mask_type *row, int key, int keys, i64 column,
+                                          float &first, float &second) {
     first = second = 0.0f;
     if (HAS_MASK && (FULL_ROWS || row != 0) && (FULL_KEYS || key < keys)) {
         if (MASK_IS_WIDE) {
-            const pack<f16, 2> both = *(const pack<f16, 2> *)(row + key);
-            first = half_to_float(both.value[0]);
-            second = half_to_float(both.value[1]);
+            const pack<mask_type, 2> both = *(const pack<mask_type, 2> *)(row + key);
+            first = read_mask(both.value[0]);
+            second = read_mask(both.value[1]);
         } else {
-            first = half_to_float(row[key * column]);
-            second = key + 1 < keys ? half_to_float(row[(key + 1) * column]) : 0.0f;
+            first = read_mask(row[key * column]);
+            second = key + 1 < keys ? read_mask(row[(key + 1) * column]) : 0.0f;
         }
     }
 }
@@ -146,6 +146,11 @@ __device__ __forceinline__ float row_max(float x) {
 __device__ __forceinline__ float row_sum(float x) {
     x += __shfl_xor_sync(0xffffffffu, x, 1);
     return x + __shfl_xor_sync(0xffffffffu, x, 2);
+}
+
+// One by a sum of weights.
+__device__ __forceinline__ float share_of(float total) {
+    return ZEROES_EMPTY && total == 0.0f ? 0.0f : 1.0f / total;
 }
 
 __device__ __forceinline__ void write_y(f16 *y, float x, float z) {
@@ -165,7 +170,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention_tensor(const att
     const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31, g = lane >> 2, t = lane & 3;
     const int slice = warp % KEY_WARPS, row_in_block = warp / KEY_WARPS * 16 + g;
     const i64 head = blockIdx.y, batch = blockIdx.z;
-    const int row = (int)blockIdx.x * BLOCK_ROWS + row_in_block, rows = (int)a.m, keys = (int)a.n;
+    const int first_row = (int)blockIdx.x * BLOCK_ROWS, rows = (int)a.m * GROUP;
+    const int row = first_row + row_in_block;
     const f16 *k = a.k + find(a.at_k, batch, head, 0), *v = a.v + find(a.at_v, batch, head, 0);
     const float scale = (float)a.scale;
     // What a lane shows of a block of 8 x 8: row lane % 8 of block lane / 8. Of k the blocks are two of
@@ -178,17 +184,33 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention_tensor(const att
     read_early((u64)k | (u64)v | (u64)a.y | (u64)a.n | (u64)a.at_mask.row | (u64)a.at_y.row);
     await_predecessors();
 
-    load_tile<WIDTH, STEPS * 16, K_PITCH, K_IS_WIDE>(k_tile, k, 0, keys, a.at_k);
+    int first_key = 0, keys = (int)a.n, own_begin[2] = {0, 0}, own_end[2] = {keys, keys};
+    if (HAS_SIGHT) {
+        const extents e = get_extents(a.sight, a.m, batch);
+        const int end_row = first_row + BLOCK_ROWS < rows ? first_row + BLOCK_ROWS : rows;
+        const sight seen = get_block_sight(a.sight, e, a.m, first_row, end_row);
+        first_key = (int)seen.begin & ~1;  // a mask may be read in pairs
+        keys = (int)seen.end;
+#pragma unroll
+        for (int r = 0; r < 2; r++) {
+            const sight own = get_row_sight(a.sight, e, a.m, row + r * 8);
+            own_begin[r] = (int)own.begin;
+            own_end[r] = (int)own.end;
+        }
+    }
+    load_tile<WIDTH, STEPS * 16, K_PITCH, K_IS_WIDE>(k_tile, k, first_key, keys, a.at_k);
     asm volatile("cp.async.commit_group;");
-    load_tile<V_WIDTH, V_PAIRS * 16, V_PITCH, V_IS_WIDE>(v_tile, v, 0, keys, a.at_v);
-    const f16 *q[2], *mask[2];
+    load_tile<V_WIDTH, V_PAIRS * 16, V_PITCH, V_IS_WIDE>(v_tile, v, first_key, keys, a.at_v);
+    const f16 *q[2];
+    const mask_type *mask[2];
     u32 of_q[STEPS][4];
 #pragma unroll
     for (int r = 0; r < 2; r++) {  // rows g and g + 8
         const bool is_there = FULL_ROWS || row + r * 8 < rows;
-        q[r] = is_there ? a.q + find(a.at_q, batch, head, row + r * 8) : 0;
-        mask[r] =
-            is_there && HAS_MASK ? a.mask + find(a.at_mask, batch, head, row + r * 8) : 0;
+        q[r] = is_there ? a.q + find_row(a.at_q, a.m, batch, head, row + r * 8) : 0;
+        mask[r] = is_there && HAS_MASK
+                      ? a.mask + find_row(a.at_mask, a.m, batch, head, row + r * 8)
+                      : 0;
     }
 #pragma unroll
     for (int s = 0; s < STEPS; s++) {
@@ -199,8 +221,15 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention_tensor(const att
     }
     float sums[V_PAIRS * 2][4] = {};
     float peak[2] = {-infinity(), -infinity()}, total[2] = {0.0f, 0.0f};
-    for (int key = 0; key < (ONE_TILE ? 1 : keys); key += TILE) {
-        if (!ONE_TILE && key > 0) {
+#pragma unroll
+    for (int r = 0; r < 2 && HAS_SINK != 0; r++) {  // one of those that share a row begins with it
+        if (slice == 0 && row + r * 8 < rows) {
+            peak[r] = get_sink(a, head, row + r * 8);
+            total[r] = 1.0f;
+        }
+    }
+    for (int key = first_key; key < (ONE_TILE ? first_key + 1 : keys); key += TILE) {
+        if (!ONE_TILE && key > first_key) {
             __syncthreads();
             load_tile<WIDTH, STEPS * 16, K_PITCH, K_IS_WIDE>(k_tile, k, key, keys, a.at_k);
             load_tile<V_WIDTH, V_PAIRS * 16, V_PITCH, V_IS_WIDE>(v_tile, v, key, keys, a.at_v);
@@ -240,7 +269,11 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention_tensor(const att
 #pragma unroll
             for (int at = 0; at < SCORES; at++) {
                 float &x = score[at >> 1][r * 2 + (at & 1)];
-                x = x * scale + added[r][at];
+                x = add_mask(cap_score(x * scale, a.softcap), added[r][at]);
+                if (HAS_SIGHT) {
+                    const int at_key = mine + (at >> 1) * 8 + (at & 1);
+                    x = at_key >= own_begin[r] && at_key < own_end[r] ? x : -infinity();
+                }
                 const bool is_key = FULL_KEYS || mine + (at >> 1) * 8 + (at & 1) < keys;
                 highest[r] = is_key ? fmaxf(highest[r], x) : highest[r];
             }
@@ -273,9 +306,10 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention_tensor(const att
                 x = is_key ? power_of_two((x - base) * log2_of_e) : 0.0f;
                 sum += x;
             }
-            const float kept = ONE_TILE ? 0.0f : weight_of(peak[r], highest[r]);
+            const bool was_none = ONE_TILE && HAS_SINK == 0;
+            const float kept = was_none ? 0.0f : weight_of(peak[r], highest[r]);
             peak[r] = highest[r];
-            total[r] = (ONE_TILE ? 0.0f : total[r] * kept) + row_sum(sum);
+            total[r] = (was_none ? 0.0f : total[r] * kept) + row_sum(sum);
 #pragma unroll
             for (int j = 0; j < V_PAIRS * 2 && !ONE_TILE; j++) {
                 sums[j][r * 2] *= kept;
@@ -297,14 +331,17 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention_tensor(const att
             }
         }
     }
+    if (HAS_SIGHT && !ONE_TILE) {
+        wait_copies();  // where no key is seen, what was asked for at first has not arrived
+    }
     if (KEY_WARPS == 1) {
-        const float share[2] = {1.0f / total[0], 1.0f / total[1]};
+        const float share[2] = {share_of(total[0]), share_of(total[1])};
 #pragma unroll
         for (int at = 0; at < V_PAIRS * 4; at++) {
             const int r = at & 1, column = (at >> 1) * 8 + 2 * t;
             const float *of = &sums[at >> 1][r * 2];
             if ((FULL_ROWS || row + r * 8 < rows) && column < V_WIDTH) {
-                f16 *y = a.y + find(a.at_y, batch, head, row + r * 8) + column;
+                f16 *y = a.y + find_row(a.at_y, a.m, batch, head, row + r * 8) + column;
                 write_y(y, of[0] * share[r], of[1] * share[r]);
                 if (PAIR == 1 && column + 1 < V_WIDTH) {
                     write_y(y + 1, of[1] * share[r], 0.0f);
@@ -353,7 +390,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention_tensor(const att
             all += of[1] * weight_of(of[0], highest);
         }
         const float *of = part + threadIdx.x / BLOCK_ROWS * BLOCK_ROWS * (V_WIDTH + 2);
-        factors[threadIdx.x] = weight_of(of[0], highest) / all;
+        factors[threadIdx.x] = weight_of(of[0], highest) * share_of(all);
     }
     if (!SHARES_PEAK) {
         __syncthreads();
@@ -375,10 +412,10 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention_tensor(const att
         }
 #pragma unroll
         for (int c = 0; c < PAIR && SHARES_PEAK; c++) {
-            sum[c] /= all;
+            sum[c] *= share_of(all);
         }
         if (FULL_ROWS || to < rows) {
-            write_y(a.y + find(a.at_y, batch, head, to) + column, sum[0], sum[PAIR - 1]);
+            write_y(a.y + find_row(a.at_y, a.m, batch, head, to) + column, sum[0], sum[PAIR - 1]);
         }
     }
 }

@@ -1,4 +1,4 @@
-// op/attention/op_attention_microsoft.c — Attention, DecoderMaskedMultiHeadAttention,
+// op/attention/attention_microsoft.c — the forms of Attention, DecoderMaskedMultiHeadAttention,
 // GroupQueryAttention and MultiHeadAttention of com.microsoft; see attention_form.h.
 //
 // Source: ONNX Runtime's documents of these operators (ContribOperators.md); what they leave open
@@ -177,11 +177,11 @@ static rondo_status read_angles(const node *n) {
         !rondo_shape_is_equal(cosines, get_shape(n, 8))) {
         return fail_input(n, 7, "[places, half a width], as sin_cache");
     }
-    f->cosines = 7;
-    f->sines = 8;
-    f->angle_rows = cosines->extent[0];
-    f->turned = 2 * cosines->extent[1];
-    f->is_interleaved = rondo__op_get_int(n->op, "rotary_interleaved", 0) != 0;
+    f->angles.cosines = 7;
+    f->angles.sines = 8;
+    f->angles.rows = cosines->extent[0];
+    f->angles.turned = 2 * cosines->extent[1];
+    f->angles.is_interleaved = rondo__op_get_int(n->op, "rotary_interleaved", 0) != 0;
     if (has(n, 9)) {
         const int64_t rows[2] = {f->batch, f->m}, one[2] = {1, 1}, single[1] = {1};
         if (n->inputs[9].dtype != RONDO_DTYPE_I64) {
@@ -190,7 +190,8 @@ static rondo_status read_angles(const node *n) {
         if (!is_shape(n, 9, 2, rows) && !is_shape(n, 9, 2, one) && !is_shape(n, 9, 1, single)) {
             return fail_input(n, 9, "[batch, rows]");
         }
-        f->places = 9;
+        f->angles.places = 9;
+        f->angles.has_one_place = rondo_shape_get_count(get_shape(n, 9)) == 1;
     }
     return RONDO_STATUS_OK;
 }
@@ -207,11 +208,11 @@ static rondo_status read_gains(const node *n) {
         }
     }
     if (has(n, 14)) {
-        f->q_gain = 14;
-        f->k_gain = 15;
+        f->norm.gain[0] = 14;
+        f->norm.gain[1] = 15;
     }
-    f->q_epsilon = rondo__op_get_float(n->op, "q_norm_epsilon", both);
-    f->k_epsilon = rondo__op_get_float(n->op, "k_norm_epsilon", both);
+    f->norm.epsilon[0] = rondo__op_get_float(n->op, "q_norm_epsilon", both);
+    f->norm.epsilon[1] = rondo__op_get_float(n->op, "k_norm_epsilon", both);
     return RONDO_STATUS_OK;
 }
 
@@ -231,9 +232,9 @@ static rondo_status read_group_attributes(const node *n) {
     }
     const int64_t shown = rondo__op_get_int(n->op, "qk_output", 0);
     if (shown != 0 && n->output_count > 3) {
-        f->scores = 3;
-        f->unseen = 0.0f;
-        f->scores_kind = shown == 1 ? RONDO__SCORES_MASKED : RONDO__SCORES_SOFTMAX;
+        f->shown.output = 3;
+        f->shown.unseen = 0.0f;
+        f->shown.kind = shown == 1 ? RONDO__SCORES_MASKED : RONDO__SCORES_SOFTMAX;
     }
     return RONDO_STATUS_OK;
 }
@@ -280,7 +281,7 @@ static rondo_status read_group(const node *n) {
         f->n = total > f->past ? total : f->past;
         f->mask_columns = total;
         RETURN_IF_ERROR(read_bias_mask(n, 10));
-        if (f->scores >= 0 && f->n != total) {
+        if (f->shown.output >= 0 && f->n != total) {
             return rondo__op_fail_unsupported(n->op, "output_qk of keys in a shared buffer");
         }
     } else if (has(n, 10)) {
@@ -295,7 +296,7 @@ static rondo_status read_group(const node *n) {
 
 static rondo_status read_padding(const node *n, int32_t input) {
     rondo__attention_form *f = n->f;
-    f->filter = rondo__op_get_float(n->op, "mask_filter_value", -10000.0f);
+    f->padding.filter = rondo__op_get_float(n->op, "mask_filter_value", -10000.0f);
     if (!has(n, input)) {
         return RONDO_STATUS_OK;
     }
@@ -304,16 +305,16 @@ static rondo_status read_padding(const node *n, int32_t input) {
     if (n->inputs[input].dtype != RONDO_DTYPE_I32) {
         return rondo__op_fail_dtype(n->op, (size_t)input, n->inputs[input].dtype);
     }
-    f->padding = is_shape(n, input, 1, ends)     ? RONDO__PADDING_ENDS
-                 : is_shape(n, input, 1, ranges) ? RONDO__PADDING_RANGES
-                 : is_shape(n, input, 2, keys)   ? RONDO__PADDING_KEYS
-                 : is_shape(n, input, 3, scores) ? RONDO__PADDING_SCORES
-                                                 : RONDO__PADDING_NONE;
-    if (f->padding == RONDO__PADDING_NONE) {
+    f->padding.kind = is_shape(n, input, 1, ends)     ? RONDO__PADDING_ENDS
+                      : is_shape(n, input, 1, ranges) ? RONDO__PADDING_RANGES
+                      : is_shape(n, input, 2, keys)   ? RONDO__PADDING_KEYS
+                      : is_shape(n, input, 3, scores) ? RONDO__PADDING_SCORES
+                                                      : RONDO__PADDING_NONE;
+    if (f->padding.kind == RONDO__PADDING_NONE) {
         return rondo__op_fail_unsupported(n->op, "a padding mask of this shape");
     }
-    f->padding_input = input;
-    f->padding_columns = f->n;
+    f->padding.input = input;
+    f->padding.columns = f->n;
     return RONDO_STATUS_OK;
 }
 
@@ -423,8 +424,8 @@ static rondo_status read_multi_head(const node *n, const places *at) {
     f->mask_columns = f->n;
     RETURN_IF_ERROR(read_bias_mask(n, at->added));
     f->is_causal = rondo__op_get_int(n->op, "unidirectional", 0) != 0;
-    f->scores = n->output_count > 3 ? 3 : RONDO__ATTENTION_ABSENT;
-    f->scores_kind = RONDO__SCORES_SOFTMAX;
+    f->shown.output = n->output_count > 3 ? 3 : RONDO__ATTENTION_ABSENT;
+    f->shown.kind = RONDO__SCORES_SOFTMAX;
     read_scale(n);
     rondo__attention_set_present(f, n->output_count > 1 ? 1 : -1, n->output_count > 2 ? 2 : -1);
     return RONDO_STATUS_OK;
@@ -546,144 +547,3 @@ rondo_status rondo__attention_read_microsoft(const rondo__op *op, const rondo__t
            : strcmp(name, "Attention") == 0        ? read_projected(&n)
                                                    : read_decoder(&n);
 }
-
-// All inputs of numbers have the type of the first.
-static rondo_status check_dtypes(const rondo__infer *infer) {
-    RETURN_IF_ERROR(rondo__infer_check_float(infer, 0, 1));
-    for (size_t i = 1; i < infer->input_count; i++) {
-        if (rondo__infer_has_input(infer, i) && rondo__dtype_is_float(infer->inputs[i].dtype)) {
-            RETURN_IF_ERROR(rondo__infer_check_same_dtype(infer, 0, i));
-        }
-    }
-    return RONDO_STATUS_OK;
-}
-
-static rondo_status infer_attention(rondo__infer *infer) {
-    rondo__attention_form f;
-    const rondo_dtype dtype = infer->inputs[0].dtype;
-    RETURN_IF_ERROR(check_dtypes(infer));
-    RETURN_IF_ERROR(rondo__attention_read(infer->op, infer->inputs, infer->input_count,
-                                          infer->output_count, &f));
-    const rondo_shape y = {3, {f.batch, f.m, f.heads * f.v_width}};
-    const rondo_shape k = {4, {f.batch, f.kv_heads, f.n, f.width}};
-    const rondo_shape v = {4, {f.batch, f.kv_heads, f.n, f.v_width}};
-    const rondo_shape both = {5, {2, f.batch, f.heads, f.n, f.width}};
-    const rondo_shape scores = {4, {f.batch, f.heads, f.m, f.n}};
-    const bool is_joined = f.present_k.input >= 0 && f.present_k.input == f.present_v.input;
-    const rondo_shape *shapes[4] = {&y, is_joined ? &both : &k, &v, &scores};
-    for (size_t i = 0; i < infer->output_count; i++) {
-        infer->outputs[i].dtype = dtype;
-    }
-    RETURN_IF_ERROR(rondo__infer_set_output(infer, 0, dtype, &y));
-    if (f.n < 0) {  // a number that is computed says how many
-        RETURN_IF_ERROR(rondo__infer_needs_value(infer, (size_t)f.total_input));
-        return rondo__infer_set_partial(infer, 0, &y);
-    }
-    for (size_t i = 1; i < infer->output_count; i++) {
-        if (i == 3 && f.scores < 0) {
-            return rondo__op_fail_unsupported(infer->op, "output_qk without qk_output");
-        }
-        RETURN_IF_ERROR(rondo__infer_set_output(infer, i, dtype, shapes[i]));
-    }
-    return RONDO_STATUS_OK;
-}
-
-// The rows of q, k and v as a product, without the bias.
-static double *project(const rondo__compute *compute, rondo__scratch *scratch) {
-    const rondo_shape *x = &compute->inputs[0]->shape, *w = &compute->inputs[1]->shape;
-    const int64_t rows = x->extent[0] * x->extent[1];
-    const double *of_x = rondo__scratch_widen(scratch, compute->inputs[0]);
-    const double *of_w = rondo__scratch_widen(scratch, compute->inputs[1]);
-    double *y = rondo__scratch_create(scratch, rows * w->extent[1]);
-    for (int64_t row = 0; scratch->status == RONDO_STATUS_OK && row < rows; row++) {
-        for (int64_t i = 0; i < x->extent[2]; i++) {
-            const double factor = of_x[row * x->extent[2] + i];
-            for (int64_t j = 0; j < w->extent[1]; j++) {
-                y[row * w->extent[1] + j] += factor * of_w[i * w->extent[1] + j];
-            }
-        }
-    }
-    return y;
-}
-
-static rondo_status compute_attention(rondo__compute *compute) {
-    rondo__tensor_info infos[20] = {{0}};
-    rondo__attention_form form;
-    for (size_t i = 0; i < compute->input_count; i++) {
-        if (compute->inputs[i] != NULL) {
-            infos[i].dtype = compute->inputs[i]->dtype;
-            infos[i].shape = compute->inputs[i]->shape;
-            infos[i].constant = compute->inputs[i];
-        }
-    }
-    RETURN_IF_ERROR(rondo__attention_read(compute->op, infos, compute->input_count,
-                                          compute->output_count, &form));
-    rondo__scratch scratch = {0};
-    const double *projected =
-        form.q.input == RONDO__ATTENTION_PROJECTED ? project(compute, &scratch) : NULL;
-    if (scratch.status == RONDO_STATUS_OK) {
-        scratch.status = rondo__attention_compute(compute, &form, projected);
-    }
-    return rondo__scratch_end(&scratch);
-}
-
-static const char *const group_attributes[] = {"causal",
-                                               "do_rotary",
-                                               "k_norm_epsilon",
-                                               "k_quant_type",
-                                               "kv_cache_bit_width",
-                                               "kv_num_heads",
-                                               "local_window_size",
-                                               "num_heads",
-                                               "q_norm_epsilon",
-                                               "qk_norm_epsilon",
-                                               "qk_output",
-                                               "rotary_interleaved",
-                                               "scale",
-                                               "sliding_window_cache",
-                                               "smooth_softmax",
-                                               "softcap",
-                                               "v_quant_type",
-                                               NULL};
-static const char *const multi_head_attributes[] = {"mask_filter_value", "num_heads", "scale",
-                                                    "unidirectional", NULL};
-static const char *const decoder_attributes[] = {"mask_filter_value", "num_heads",
-                                                 "past_present_share_buffer", "scale", NULL};
-static const char *const projected_attributes[] = {"do_rotary",
-                                                   "mask_filter_value",
-                                                   "num_heads",
-                                                   "past_present_share_buffer",
-                                                   "qkv_hidden_sizes",
-                                                   "rotary_embedding_dim",
-                                                   "scale",
-                                                   "unidirectional",
-                                                   NULL};
-
-static rondo_status check_group(const rondo__op *op) {
-    if (rondo__op_get_int(op, "kv_cache_bit_width", 0) != 0) {
-        return rondo__op_fail_unsupported(op, "attribute kv_cache_bit_width");
-    }
-    return RONDO_STATUS_OK;
-}
-
-static rondo_status check_projected(const rondo__op *op) {
-    return rondo__op_get_int(op, "past_present_share_buffer", 0) == 0
-               ? RONDO_STATUS_OK
-               : rondo__op_fail_unsupported(op, "attribute past_present_share_buffer");
-}
-
-#define ENTRY(op_name, least, most, outputs, attribute_list, check_function)                     \
-    {                                                                                            \
-        .id = RONDO_OP_NAME(MS, op_name), .opset_min = 1, .opset_max = 1, .input_min = (least),  \
-        .input_max = (most), .output_min = 1, .output_max = (outputs),                           \
-        .capture = RONDO__CAPTURE_YES, .attributes = (attribute_list), .infer = infer_attention, \
-        .compute = compute_attention, .check = (check_function)                                  \
-    }
-
-const rondo__op_def rondo__op_table_attention_microsoft[] = {
-    ENTRY(Attention, 2, 7, 2, projected_attributes, check_projected),
-    ENTRY(DecoderMaskedMultiHeadAttention, 1, 11, 3, decoder_attributes, NULL),
-    ENTRY(GroupQueryAttention, 1, 17, 4, group_attributes, check_group),
-    ENTRY(MultiHeadAttention, 1, 10, 4, multi_head_attributes, NULL),
-    {.name = NULL},
-};

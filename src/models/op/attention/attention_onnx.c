@@ -1,5 +1,4 @@
-// op/attention/op_attention_onnx.c — Attention of ONNX, and what all ops of its family do with their
-// form; see attention_form.h.
+// op/attention/attention_onnx.c — the form of ONNX's Attention; see attention_form.h.
 //
 // Source: ONNX operator Attention, versions 23 to 25. Two points are read as the text has them:
 // output mode 0 shows the scores before the soft cap, and a mask whose last extent is 1 is one key
@@ -176,7 +175,7 @@ static rondo_status read_attributes(const rondo__op *op, rondo__attention_form *
         return RONDO_OP_FAIL(op, BAD_DATA, "attribute qk_matmul_output_mode is %lld (0 to 3)",
                              (long long)mode);
     }
-    f->scores_kind = (rondo__attention_scores)mode;
+    f->shown.kind = (rondo__attention_scores)mode;
     const int64_t precision = rondo__op_get_int(op, "softmax_precision", 0);
     f->precision = precision == 0 ? RONDO_DTYPE_NONE : rondo__dtype_from_onnx(precision);
     if (precision != 0 && !rondo__dtype_is_float(f->precision)) {
@@ -186,98 +185,14 @@ static rondo_status read_attributes(const rondo__op *op, rondo__attention_form *
     return read_window(op, "right_window_size", &f->right);
 }
 
-static rondo_status read_onnx(const rondo__op *op, const rondo__tensor_info *inputs,
-                              size_t input_count, size_t output_count, rondo__attention_form *f) {
+rondo_status rondo__attention_read_onnx(const rondo__op *op, const rondo__tensor_info *inputs,
+                                        size_t input_count, size_t output_count,
+                                        rondo__attention_form *f) {
     *f = rondo__attention_form_begin();
     RETURN_IF_ERROR(read_rows(op, inputs, f));
     RETURN_IF_ERROR(read_past(op, inputs, input_count, output_count, f));
     RETURN_IF_ERROR(read_lengths(op, inputs, input_count, f));
     RETURN_IF_ERROR(read_mask(op, inputs, input_count, f));
-    f->scores = output_count > 3 ? 3 : RONDO__ATTENTION_ABSENT;
+    f->shown.output = output_count > 3 ? 3 : RONDO__ATTENTION_ABSENT;
     return read_attributes(op, f);
 }
-
-// ---- what all of the family do ----------------------------------------------------------------
-
-static bool can_count(int64_t a, int64_t b, int64_t c, int64_t d) {
-    int64_t count;
-    return rondo__mul_i64(a, b, &count) && rondo__mul_i64(count, c, &count) &&
-           rondo__mul_i64(count, d, &count);
-}
-
-rondo_status rondo__attention_read(const rondo__op *op, const rondo__tensor_info *inputs,
-                                   size_t input_count, size_t output_count,
-                                   rondo__attention_form *out_form) {
-    rondo__attention_form f;
-    const bool is_onnx = op->def->domain[0] == '\0';
-    RETURN_IF_ERROR(
-        is_onnx ? read_onnx(op, inputs, input_count, output_count, &f)
-                : rondo__attention_read_microsoft(op, inputs, input_count, output_count, &f));
-    if (!can_count(f.batch, f.heads, f.m, f.width) ||
-        !can_count(f.batch, f.heads, f.m, f.v_width) ||
-        !can_count(f.batch, f.kv_heads, f.n, f.width) ||
-        !can_count(f.batch, f.kv_heads, f.n, f.v_width) ||
-        (f.scores >= 0 && !can_count(f.batch, f.heads, f.m, f.n))) {
-        return RONDO_OP_FAIL(op, BAD_DATA, "the result has more elements than can be counted");
-    }
-    *out_form = f;
-    return RONDO_STATUS_OK;
-}
-
-static rondo_status infer_onnx(rondo__infer *infer) {
-    const rondo__tensor_info *inputs = infer->inputs;
-    rondo__attention_form f;
-    RETURN_IF_ERROR(rondo__infer_check_float(infer, 0, 2));
-    RETURN_IF_ERROR(rondo__infer_check_float(infer, 2, 1));
-    RETURN_IF_ERROR(
-        rondo__attention_read(infer->op, inputs, infer->input_count, infer->output_count, &f));
-    for (size_t i = 4; i < 6 && has(inputs, infer->input_count, i); i++) {
-        RETURN_IF_ERROR(rondo__infer_check_same_dtype(infer, i - 3, i));
-    }
-    rondo_shape y = inputs[0].shape;
-    y.extent[y.rank - 1] = y.rank == 4 ? f.v_width : f.heads * f.v_width;
-    const rondo_shape k = {4, {f.batch, f.kv_heads, f.n, f.width}};
-    const rondo_shape v = {4, {f.batch, f.kv_heads, f.n, f.v_width}};
-    const rondo_shape scores = {4, {f.batch, f.heads, f.m, f.n}};
-    const rondo_shape *shapes[4] = {&y, &k, &v, &scores};
-    for (size_t i = 0; i < infer->output_count; i++) {
-        RETURN_IF_ERROR(rondo__infer_set_output(
-            infer, i, i == 2 ? inputs[2].dtype : inputs[0].dtype, shapes[i]));
-    }
-    return RONDO_STATUS_OK;
-}
-
-static rondo_status compute_onnx(rondo__compute *compute) {
-    rondo__tensor_info infos[8] = {{0}};
-    rondo__attention_form form;
-    for (size_t i = 0; i < compute->input_count; i++) {
-        if (compute->inputs[i] != NULL) {
-            infos[i].dtype = compute->inputs[i]->dtype;
-            infos[i].shape = compute->inputs[i]->shape;
-        }
-    }
-    RETURN_IF_ERROR(rondo__attention_read(compute->op, infos, compute->input_count,
-                                          compute->output_count, &form));
-    return rondo__attention_compute(compute, &form, NULL);
-}
-
-static const char *const attributes_23[] = {
-    "is_causal", "kv_num_heads", "q_num_heads",       "qk_matmul_output_mode",
-    "scale",     "softcap",      "softmax_precision", NULL};
-static const char *const attributes_25[] = {"is_causal",
-                                            "kv_num_heads",
-                                            "left_window_size",
-                                            "q_num_heads",
-                                            "qk_matmul_output_mode",
-                                            "right_window_size",
-                                            "scale",
-                                            "softcap",
-                                            "softmax_precision",
-                                            NULL};
-
-const rondo__op_def rondo__op_table_attention_onnx[] = {
-    RONDO_OP_ENTRY(Attention, 23, 23, 3, 6, 1, 4, attributes_23, infer_onnx, compute_onnx),
-    RONDO_OP_ENTRY(Attention, 24, 24, 3, 7, 1, 4, attributes_23, infer_onnx, compute_onnx),
-    RONDO_OP_ENTRY(Attention, 25, 28, 3, 7, 1, 4, attributes_25, infer_onnx, compute_onnx),
-    {.name = NULL},
-};

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train_program.h"
+
+#include <string.h>
+
+#include "command.h"
+#include "console.h"
+
+// Nodes are added until one cannot be; then `is_bad`, and the reason was printed.
+typedef struct maker {
+    rondo_builder *builder;
+    bool is_bad;
+} maker;
+
+static void note(maker *m, rondo_status status) {
+    if (status != RONDO_STATUS_OK && !m->is_bad) {
+        m->is_bad = true;
+        (void)cli_fail_with_record();
+    }
+}
+
+static void add(maker *m, const char *op, const char *a, const char *b, const char *out,
+                const rondo_attribute *attribute) {
+    const rondo_builder_node_options options = {.struct_size = sizeof options,
+                                                .attributes = attribute,
+                                                .attribute_count = attribute != NULL};
+    if (!m->is_bad) {
+        note(m, rondo_builder_add_node(m->builder, op, (const char *[]){a, b}, b != NULL ? 2 : 1,
+                                       (const char *[]){out}, 1, &options));
+    }
+}
+
+static rondo_attribute number(const char *name, int64_t value) {
+    return (rondo_attribute){.name = name, .kind = RONDO_ATTRIBUTE_INT, .int_value = value};
+}
+
+// What is compared where the model ends in `op`: what went into it; otherwise the result.
+static const char *look_behind(const rondo_program *model, const char *result, const char *op) {
+    for (size_t n = 0; n < rondo_program_get_node_count(model); ++n) {
+        rondo_program_node node = {.struct_size = sizeof node};
+        if (rondo_program_get_node(model, n, &node) == RONDO_STATUS_OK &&
+            strcmp(node.op, op) == 0 && node.domain[0] == '\0' &&
+            strcmp(rondo_program_get_node_output(model, n, 0), result) == 0) {
+            return rondo_program_get_node_input(model, n, 0);
+        }
+    }
+    return result;
+}
+
+static void add_cross_entropy(maker *m, const rondo_program *model, const char *result) {
+    const char *logits = look_behind(model, result, "Softmax");
+    logits = logits == result ? look_behind(model, result, "LogSoftmax") : logits;
+    // Labels of any whole type; I64 is what the loss takes.
+    const rondo_attribute to = number("to", 7);
+    const rondo_attribute axis = number("axis", 1);
+    const rondo_attribute drop = number("keepdims", 0);
+    const rondo_attribute class_axes[] = {axis, drop};
+    add(m, "Cast", "train.target", NULL, "train.labels", &to);
+    add(m, "SoftmaxCrossEntropyLoss", logits, "train.labels", "train.loss", NULL);
+    const rondo_builder_node_options options = {
+        .struct_size = sizeof options, .attributes = class_axes, .attribute_count = 2};
+    if (!m->is_bad) {
+        note(m, rondo_builder_add_node(m->builder, "ArgMax", &logits, 1,
+                                       (const char *[]){"train.best"}, 1, &options));
+    }
+    const rondo_attribute to_f32 = number("to", 1);
+    add(m, "Equal", "train.best", "train.labels", "train.right", NULL);
+    add(m, "Cast", "train.right", NULL, "train.right.f32", &to_f32);
+    add(m, "ReduceSum", "train.right.f32", NULL, "train.hits", &drop);
+}
+
+static void add_means(maker *m, const char *value) {
+    const rondo_attribute drop = number("keepdims", 0);
+    add(m, "ReduceMean", value, NULL, "train.loss", &drop);
+}
+
+static void add_mean_square(maker *m, const char *result) {
+    add(m, "CastLike", "train.target", result, "train.wanted", NULL);
+    add(m, "Sub", result, "train.wanted", "train.error", NULL);
+    add(m, "Mul", "train.error", "train.error", "train.square", NULL);
+    add_means(m, "train.square");
+}
+
+// Of logits z: log(1 + e^z) - z * target.
+static void add_binary(maker *m, const rondo_program *model, const char *result) {
+    const char *logits = look_behind(model, result, "Sigmoid");
+    add(m, "CastLike", "train.target", logits, "train.wanted", NULL);
+    add(m, "Softplus", logits, NULL, "train.soft", NULL);
+    add(m, "Mul", logits, "train.wanted", "train.product", NULL);
+    add(m, "Sub", "train.soft", "train.product", "train.each", NULL);
+    add_means(m, "train.each");
+}
+
+static bool check_target(const cli_train_plan *plan) {
+    const rondo_dtype dtype = plan->target->dtype;
+    const bool is_real = dtype == RONDO_DTYPE_F32 || dtype == RONDO_DTYPE_F64 ||
+                         dtype == RONDO_DTYPE_F16 || dtype == RONDO_DTYPE_BF16;
+    if (plan->loss == CLI_CROSS_ENTROPY && is_real) {
+        cli_print_error("the target is %s; cross entropy takes labels, which are whole numbers",
+                        rondo_dtype_get_name(dtype));
+        return false;
+    }
+    return true;
+}
+
+static bool begin(const rondo_program *model, const cli_train_plan *plan, maker *m) {
+    rondo_port result = {.struct_size = sizeof result};
+    rondo_port target = {.struct_size = sizeof target,
+                         .name = "train.target",
+                         .dtype = plan->target->dtype,
+                         .rank = plan->target->shape.rank};
+    *m = (maker){0};
+    memcpy(target.extent, plan->target->shape.extent, sizeof target.extent);
+    target.extent[0] = -1;
+    if (!check_target(plan)) {
+        return false;
+    }
+    note(m, rondo_program_get_output(model, 0, &result));
+    if (m->is_bad) {
+        return false;
+    }
+    const char *name = plan->result != NULL ? plan->result : result.name;
+    note(m, rondo_builder_create_from(model, &m->builder));
+    if (!m->is_bad) {
+        note(m, rondo_builder_add_input(m->builder, &target));
+    }
+    if (plan->loss == CLI_CROSS_ENTROPY) {
+        add_cross_entropy(m, model, name);
+    } else if (plan->loss == CLI_MEAN_SQUARE) {
+        add_mean_square(m, name);
+    } else {
+        add_binary(m, model, name);
+    }
+    if (!m->is_bad) {
+        note(m, rondo_builder_add_output(m->builder, "train.loss", NULL));
+    }
+    if (!m->is_bad && plan->loss == CLI_CROSS_ENTROPY) {
+        note(m, rondo_builder_add_output(m->builder, "train.hits", NULL));
+    }
+    return !m->is_bad;
+}
+
+static bool finish(maker *m, rondo_program **out_program) {
+    if (!m->is_bad) {
+        note(m, rondo_builder_finish(m->builder, out_program));
+    }
+    rondo_builder_destroy(m->builder);
+    return !m->is_bad;
+}
+
+bool cli_train_program_measure(const rondo_program *model, const cli_train_plan *plan,
+                               rondo_program **out_program) {
+    maker m;
+    *out_program = NULL;
+    (void)begin(model, plan, &m);
+    return finish(&m, out_program);
+}
+
+static void count_runs(maker *m) {
+    static const rondo_shape scalar = {0};
+    const int64_t one = 1;
+    const rondo_port run = {
+        .struct_size = sizeof run, .name = "train.run", .dtype = RONDO_DTYPE_I64};
+    const rondo_start start = {.struct_size = sizeof start, .kind = RONDO_START_CONSTANT};
+    note(m, rondo_builder_add_variable(m->builder, &run, &start));
+    if (!m->is_bad) {
+        note(m,
+             rondo_builder_add_constant(m->builder, "train.one", RONDO_DTYPE_I64, &scalar, &one));
+    }
+    add(m, "Add", "train.run", "train.one", "train.run.next", NULL);
+    if (!m->is_bad) {
+        note(m, rondo_builder_set_update(m->builder, "train.run", "train.run.next"));
+    }
+}
+
+bool cli_train_program_train(const rondo_program *model, const cli_train_plan *plan,
+                             rondo_program **out_program) {
+    maker m;
+    *out_program = NULL;
+    if (begin(model, plan, &m)) {
+        rondo_minimize_options step = plan->step;
+        if (plan->rank > 0) {
+            note(&m, rondo_builder_add_adapters(m.builder, step.train, step.train_count,
+                                                (int64_t)plan->rank));
+            static const char *const adapters[] = {"*.lora_a", "*.lora_b"};
+            step.train = adapters;
+            step.train_count = 2;
+        }
+        if (!m.is_bad) {
+            note(&m, rondo_builder_minimize(m.builder, "train.loss", &step));
+        }
+        if (!m.is_bad) {
+            count_runs(&m);
+        }
+    }
+    return finish(&m, out_program);
+}

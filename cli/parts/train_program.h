@@ -1,0 +1,29 @@
+// train_program.h — the program that trains a model: its loss, and a step.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_CLI_TRAIN_PROGRAM_H
+#define RONDO_CLI_TRAIN_PROGRAM_H
+
+#include <stdbool.h>
+
+#include "rondo/models.h"
+
+typedef enum cli_train_loss { CLI_CROSS_ENTROPY, CLI_MEAN_SQUARE, CLI_BINARY } cli_train_loss;
+
+typedef struct cli_train_plan {
+    cli_train_loss loss;
+    const char *result;          // output of the model that is compared; NULL: the first
+    const rondo_tensor *target;  // type and shape of all of them
+    uint64_t rank;               // of adapters; 0: none
+    rondo_minimize_options step;
+} cli_train_plan;
+
+// The model with "train.target" as another input, and the output "train.loss"; of classes also
+// "train.hits", how many were right. On failure prints why.
+bool cli_train_program_measure(const rondo_program *model, const cli_train_plan *plan,
+                               rondo_program **out_program);
+
+// The same with a step, and the variable "train.run", which counts runs.
+bool cli_train_program_train(const rondo_program *model, const cli_train_plan *plan,
+                             rondo_program **out_program);
+
+#endif  // RONDO_CLI_TRAIN_PROGRAM_H

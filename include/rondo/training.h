@@ -1,0 +1,215 @@
+// rondo/training.h — gradients of programs, and steps that train them.
+//
+//   rondo_builder_create_from(model, &builder);       // or a program that is built in code
+//   rondo_builder_add_gradients(builder, "loss", (const char *[]){"w"}, (const char *[]){"dw"}, 1,
+//                               NULL);
+//
+// Gradients are nodes as all others: of ops of ONNX, in the program that is run, captured, saved,
+// and differentiated again. docs/training.md lists the ops that have one.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_TRAINING_H
+#define RONDO_TRAINING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rondo/builder.h"
+#include "rondo/executor.h"
+#include "rondo/export.h"
+#include "rondo/status.h"
+#include "rondo/user_op.h"
+
+RONDO_EXTERN_C_BEGIN
+
+// Starts a builder with all that a program has, to go on from there: its inputs, parameters, nodes
+// and outputs, under their names. The program stays as it is.
+//
+// Ownership: as rondo_builder_create.
+// Threads:   safe while nobody changes the program.
+RONDO_API RONDO_MUST_USE rondo_status rondo_builder_create_from(const rondo_program *program,
+                                                                rondo_builder **out_builder);
+
+typedef struct rondo_gradient_options {
+    size_t struct_size;  // sizeof(rondo_gradient_options)
+    const char *seed;    // a value of y's shape: how something behind changes with y; NULL: ones
+    const char *const *stop;  // values that count as fixed, though they are computed
+    size_t stop_count;
+    const char *const
+        *recompute;          // patterns (* any characters, ? one) of nodes or types of op that
+    size_t recompute_count;  // run once more on the way back, so that what they make need not
+                             // be kept until then; ops that draw random numbers never do
+} rondo_gradient_options;
+
+// Adds the nodes that compute how y changes with each of xs: d(sum of y) / dx, of x's type and
+// shape; zeros where y does not depend on it.
+//
+// xs         values of the builder: inputs, parameters, or what nodes make.
+// outputs    a new name for each.
+//
+// Where an op has kinks, or its input is at an end, the gradient is PyTorch's (docs/training.md).
+// Dropout drops what it dropped; BatchNormalization follows the batch where it trains. A Loop or
+// Scan must have a number of turns that is known, and is written out.
+//
+// Errors:    UNSUPPORTED (an op or attribute without a gradient between an x and y: the message
+//            names op, node and the way to y; an x that is no real), INVALID (names; a body),
+//            BAD_DATA (shapes that do not fit).
+RONDO_API RONDO_MUST_USE rondo_status rondo_builder_add_gradients(
+    rondo_builder *builder, const char *y, const char *const *xs, const char *const *outputs,
+    size_t count, const rondo_gradient_options *options);
+
+// A node of a user's op, whose gradient is asked for.
+typedef struct rondo_gradient_node {
+    size_t struct_size;         // of the library's struct
+    const rondo_op_node *node;  // name, attributes (rondo/user_op.h)
+    size_t input_count;
+    const char *const *inputs;  // names of values; "" for one that is left out
+    const bool *wants;          // whether the gradient with this input is wanted
+    size_t output_count;
+    const char *const *outputs;  // "" for one that is left out
+    const char *const *changes;  // the gradient with each output; "" where there is none
+} rondo_gradient_node;
+
+// Adds nodes to `builder`, under new names, and writes for each input that is wanted the name of
+// its gradient, of the input's shape, into out_changes ("" or nothing: zero). Names are copied
+// after the call. The builder has the values of the node, and is used for nothing else.
+typedef rondo_status (*rondo_gradient_function)(void *data, const rondo_gradient_node *node,
+                                                rondo_builder *builder, const char **out_changes);
+
+// Says what the gradient of a registered op is, for the whole process.
+//
+// Errors:    INVALID (no such op; it has one already).
+// Threads:   any.
+RONDO_API RONDO_MUST_USE rondo_status rondo_op_set_gradient(const char *domain, const char *name,
+                                                            rondo_gradient_function function,
+                                                            void *data);
+
+// ---- steps --------------------------------------------------------------------------------------
+
+typedef int32_t rondo_optimizer;
+enum {
+    RONDO_OPTIMIZER_SGD = 0,  // with momentum, dampening, nesterov
+    RONDO_OPTIMIZER_ADAM = 1,
+    RONDO_OPTIMIZER_ADAMW = 2,  // the decay is taken off the weight, not added to the gradient
+};
+
+// What the learning rate is times, as a function of the number of steps s that were taken.
+typedef int32_t rondo_schedule;
+enum {
+    RONDO_SCHEDULE_CONSTANT = 0,  // 1
+    RONDO_SCHEDULE_STEP = 1,      // factor^(s / steps), in whole numbers
+    RONDO_SCHEDULE_COSINE = 2,    // from 1 down to `least`, which s = steps has, and stays there
+    RONDO_SCHEDULE_LINEAR = 3,    // a line from 1 to `least`, likewise
+};
+
+typedef struct rondo_minimize_options {
+    size_t struct_size;  // sizeof(rondo_minimize_options)
+    rondo_optimizer optimizer;
+    double learning_rate;  // above 0
+    const char *rate;      // the caller's value each step, a scalar of the builder (f32 or f64), in
+                           // the place of learning_rate and schedule; NULL: none
+    double momentum;       // SGD; 0 to below 1
+    double dampening;
+    bool nesterov;
+    double beta1, beta2;  // Adam; 0: 0.9 and 0.999
+    double epsilon;       // Adam; 0: 1e-8
+    double weight_decay;
+    rondo_schedule schedule;
+    int64_t schedule_steps;
+    double schedule_factor;
+    double schedule_least;  // of the learning rate's factor, 0 to 1
+    int64_t warmup_steps;   // before the schedule: a line from `warmup_start` to 1; 0: none
+    double warmup_start;    // 0: a third
+    double clip_value;      // each gradient stays within -+ this; 0: no
+    double clip_norm;       // all gradients together have at most this norm; 0: no
+    bool scale_loss;        // for half precision; a step whose gradients are not finite is left out
+    double scale_start;     // 0: 65536
+    double scale_growth;    // 0: 2; after `scale_interval` good steps
+    double scale_backoff;   // 0: 0.5; after a bad step
+    double scale_least;     // 0: 1; the scale never goes below
+    int64_t scale_interval;    // 0: 2000
+    int64_t scale_patience;    // bad steps before it backs off, refilled when it grows; 0: 1
+    int64_t accumulate;        // runs whose gradients are averaged before a step; 0: 1
+    const char *const *train;  // patterns of the names of parameters; NULL: all that look trained
+    size_t train_count;
+    const char *const *recompute;  // as in rondo_gradient_options
+    size_t recompute_count;
+} rondo_minimize_options;
+
+// Adds a whole training step: the gradients of a loss, and what each run makes of the parameters.
+//
+// A run of the program then reads them, computes the loss, and leaves them changed, on the device,
+// without a word that the host reads. The parameters become variables (rondo/variable.h) under
+// their names; one of f16 or bf16 is the rounded form of a variable "NAME.master" of f32. States
+// are variables, too: "NAME.momentum", "NAME.mean", "NAME.square", "NAME.sum", and of the whole
+// "train.step", "train.scale", "train.good", "train.patience", "train.micro". The values
+// "train.rate" and, where it is clipped, "train.norm" (before clipping) can be made outputs.
+//
+// loss       a real number.
+// options    NULL: SGD with a rate of 0.01.
+//
+// Parameters that look trained are constants of reals with more than one element on which the loss
+// depends, but not the statistics of BatchNormalization. Those are updated beside, where they are
+// parameters. Ops that leave it open work as in training.
+//
+// A table that a single Gather of axis 0 reads changes in the rows that were looked up, and nowhere
+// else is it read or written, with plain SGD: no momentum, decay, clipping or accumulation. A row
+// that was looked up twice gets both parts, one after the other.
+//
+// Numbers: as PyTorch computes, with each operation rounded by itself (as its kernels without fused
+// multiply-add do), and powers, corrections and rates in f64. The norm is of f32, the root of the
+// sum of the squares of each tensor's norm; max / (norm + 1e-6), at most 1, is multiplied.
+//
+// Errors:    INVALID (a number of the options: the message names it; names; nothing to train),
+//            UNSUPPORTED (as rondo_builder_add_gradients; a parameter that a body uses).
+RONDO_API RONDO_MUST_USE rondo_status rondo_builder_minimize(rondo_builder *builder,
+                                                             const char *loss,
+                                                             const rondo_minimize_options *options);
+
+// Puts w + a b in the place of weights w, which stay as they are: "NAME.lora_a" [rows, rank] and
+// "NAME.lora_b" [rank, columns] are new variables, of which b starts at zero. Train these:
+// options.train = {"*.lora_a", "*.lora_b"}. rondo_executor_get_trained adds them to the weights.
+//
+// patterns   of names of parameters of f32 or f64, matrices that are the second factor of a MatMul
+//            or Gemm and larger than `rank` both ways; NULL: all.
+//
+// Errors:    INVALID (none matches; rank below 1; a body).
+RONDO_API RONDO_MUST_USE rondo_status rondo_builder_add_adapters(rondo_builder *builder,
+                                                                 const char *const *patterns,
+                                                                 size_t count, int64_t rank);
+
+// ---- what is kept -------------------------------------------------------------------------------
+
+// Writes all variables of an executor, those of the optimiser and the counts of steps included, and
+// where its random numbers stand, into a file: whole, or the one that was there stays.
+//
+// Errors:    STATE (a variable has no value), UNAVAILABLE (the file cannot be written: the message
+//            has path and reason), NO_MEMORY.
+// Threads:   one thread per executor.
+// Cost:      waits; a copy of all variables in host memory.
+RONDO_API RONDO_MUST_USE rondo_status rondo_checkpoint_save(rondo_executor *executor,
+                                                            const char *path);
+
+// Reads it back, on any device: runs go on with the same bits as if there had been no end between,
+// where the device computes the same.
+//
+// Errors:    UNAVAILABLE (no such file), BAD_DATA (it is damaged, or of a program with other
+//            variables: the message names the first). Nothing has changed then.
+// Threads:   one thread per executor.
+RONDO_API RONDO_MUST_USE rondo_status rondo_checkpoint_load(rondo_executor *executor,
+                                                            const char *path);
+
+// Gives out `model`, from which the executor's program was built (rondo_builder_create_from), with
+// the values that its parameters have after training, statistics of norms, too: to be saved as
+// ONNX, or to infer. Ops, inputs and outputs are the model's.
+//
+// Errors:    INVALID (no parameter of the model is a variable of the executor's), STATE (a variable
+//            has no value), NO_MEMORY.
+// Ownership: caller destroys *out_program.
+RONDO_API RONDO_MUST_USE rondo_status rondo_executor_get_trained(rondo_executor *executor,
+                                                                 const rondo_program *model,
+                                                                 rondo_program **out_program);
+
+RONDO_EXTERN_C_END
+
+#endif  // RONDO_TRAINING_H

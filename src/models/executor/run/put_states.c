@@ -1,0 +1,112 @@
+// executor/run/put_states.c — see put_states.h.
+// SPDX-License-Identifier: Apache-2.0
+#include "executor/run/put_states.h"
+
+#include <stdint.h>
+
+#include "base/error.h"
+#include "executor/state/start_states.h"
+#include "tensor/elements.h"
+
+static rondo__state *get_states(const rondo_executor *executor) {
+    return executor->depth == 0 ? executor->root->caller.states : NULL;
+}
+
+rondo_status rondo__states_take_feeds(rondo_executor *executor, rondo_tensor *feeds) {
+    for (rondo__state *state = get_states(executor); state != NULL; state = state->next) {
+        rondo_tensor *feed = &feeds[state->input];
+        if (state->value.tensor.dtype == RONDO_DTYPE_NONE && feed->data == NULL &&
+            feed->device != NULL) {  // as rondo__state_get_feed says
+            RETURN_IF_ERROR(rondo__state_start(executor, state));
+        } else if (feed->data != state->value.tensor.data || feed->device != executor->device ||
+                   !rondo_shape_is_equal(&feed->shape, &state->value.tensor.shape)) {
+            RETURN_IF_ERROR(rondo__state_set(executor, state, feed));
+        }
+        *feed = state->value.tensor;
+    }
+    return RONDO_STATUS_OK;
+}
+
+// ---- what a run makes of them -----------------------------------------------------------------
+
+void rondo__states_begin(const rondo_executor *executor, const rondo__plan *plan) {
+    for (rondo__state *state = get_states(executor); state != NULL; state = state->next) {
+        state->has_spare = false;
+        state->is_lost = plan->writes_states && state->output != RONDO__STATE_NO_OUTPUT;
+    }
+}
+
+static bool overlaps(const rondo_tensor *made, const rondo__roomy *roomy) {
+    const uintptr_t from = (uintptr_t)made->data;
+    const uintptr_t other = (uintptr_t)roomy->tensor.data;
+    return from < other + roomy->bytes && other < from + rondo_tensor_get_bytes(made);
+}
+
+// Whether what is to be `state` lies in the memory of another, which gets a new value, too.
+static bool is_borrowed(const rondo_executor *executor, const rondo__state *state,
+                        const rondo_tensor *made) {
+    bool is = false;
+    for (const rondo__state *other = get_states(executor); other != NULL; other = other->next) {
+        is = is || (other != state && overlaps(made, &other->value));
+    }
+    return is;
+}
+
+static rondo_status view_output(const rondo__fetch *fetch, const rondo__state *state,
+                                rondo_tensor *out_made) {
+    RETURN_IF_ERROR(rondo__fetch_view(fetch, (size_t)state->output, out_made));
+    const rondo_program *program = fetch->plan->program;
+    return rondo__dtype_is_plain(out_made->dtype)
+               ? RONDO_STATUS_OK
+               : RONDO_FAIL(UNSUPPORTED, "output \"%s\" is a %s; a state is a tensor of numbers",
+                            program->values[program->outputs[state->output]].name,
+                            rondo_dtype_get_name(out_made->dtype));
+}
+
+static rondo_status put_borrowed(const rondo__fetch *fetch, rondo__state *state) {
+    rondo_tensor made;
+    RETURN_IF_ERROR(view_output(fetch, state, &made));
+    if (!is_borrowed(fetch->executor, state, &made)) {
+        return RONDO_STATUS_OK;
+    }
+    RETURN_IF_ERROR(rondo__state_fit_spare(fetch->executor, state, made.dtype, &made.shape));
+    state->has_spare = true;
+    return rondo__fetch_put_output(fetch, (size_t)state->output, &state->spare.tensor);
+}
+
+static rondo_status put_state(const rondo__fetch *fetch, rondo__state *state) {
+    rondo_tensor made;
+    rondo_stream *stream = fetch->executor->stream;
+    if (!state->has_spare) {
+        RETURN_IF_ERROR(view_output(fetch, state, &made));
+        RETURN_IF_ERROR(rondo__state_fit(fetch->executor, state, made.dtype, &made.shape));
+        return rondo__fetch_put_output(fetch, (size_t)state->output, &state->value.tensor);
+    }
+    const rondo_tensor *spare = &state->spare.tensor;
+    RETURN_IF_ERROR(rondo__state_fit(fetch->executor, state, spare->dtype, &spare->shape));
+    return rondo_tensor_get_bytes(spare) > 0
+               ? rondo_stream_copy(stream, state->value.tensor.data, spare->data,
+                                   rondo_tensor_get_bytes(spare), RONDO_COPY_DEVICE_TO_DEVICE)
+               : RONDO_STATUS_OK;
+}
+
+rondo_status rondo__states_put(const rondo__fetch *fetch) {
+    for (rondo__state *state = get_states(fetch->executor); state != NULL; state = state->next) {
+        if (state->output != RONDO__STATE_NO_OUTPUT) {
+            RETURN_IF_ERROR(put_borrowed(fetch, state));
+        }
+    }
+    for (rondo__state *state = get_states(fetch->executor); state != NULL; state = state->next) {
+        if (state->output != RONDO__STATE_NO_OUTPUT) {
+            state->is_lost = true;
+            RETURN_IF_ERROR(put_state(fetch, state));
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+void rondo__states_end(const rondo_executor *executor, bool has_failed) {
+    for (rondo__state *state = get_states(executor); state != NULL; state = state->next) {
+        state->is_lost = state->is_lost && has_failed;
+    }
+}

@@ -1,0 +1,26 @@
+// executor/run/put_states.h — states in a run: what it is fed of them, and what they become.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_EXECUTOR_RUN_PUT_STATES_H
+#define RONDO_EXECUTOR_RUN_PUT_STATES_H
+
+#include "executor/run/fetch.h"
+#include "executor/state/states.h"
+
+// Lets states take what is fed for them, and puts their own values in the place of the feeds.
+//
+// Errors:    as rondo__state_set.
+// Threads:   one thread per executor; as all below.
+RONDO_MUST_USE rondo_status rondo__states_take_feeds(rondo_executor *executor, rondo_tensor *feeds);
+
+// The steps of a run come next: notes what they write, which is lost if the run fails.
+void rondo__states_begin(const rondo_executor *executor, const rondo__plan *plan);
+
+// Copies what the run has made to the states that the plan has not written itself, on the stream.
+//
+// Errors:    UNSUPPORTED (an output that is no tensor of numbers), as rondo__state_fit.
+RONDO_MUST_USE rondo_status rondo__states_put(const rondo__fetch *fetch);
+
+// The run is over.
+void rondo__states_end(const rondo_executor *executor, bool has_failed);
+
+#endif  // RONDO_EXECUTOR_RUN_PUT_STATES_H

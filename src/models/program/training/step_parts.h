@@ -1,0 +1,74 @@
+// program/training/step_parts.h — a training step while it is appended. Shared by the files of this
+// folder: minimize.c (the order of things), parameters.c (variables), step_control.c (numbers that
+// steer: steps, rate, loss scale) and optimizers.c (what becomes of a weight).
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_PROGRAM_TRAINING_STEP_PARTS_H
+#define RONDO_PROGRAM_TRAINING_STEP_PARTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "program/gradient/gradient_parts.h"
+#include "program/program.h"
+#include "rondo/training.h"
+
+typedef struct rondo__trained {
+    int32_t used;    // what the program reads: f16, perhaps
+    int32_t weight;  // the variable
+    int32_t change;  // its gradient; of a table, that of `rows`
+    int32_t rows;    // rows that were looked up; NONE: it is no table whose rows change alone
+    int32_t ids;     // which ones
+    size_t gather;   // the node that did
+} rondo__trained;
+
+typedef struct rondo__step {
+    rondo__gradient g;  // appends
+    rondo_program *program;
+    rondo_minimize_options options;
+    size_t count;
+    rondo__trained *trained;
+    int32_t loss;
+    int32_t rate_given;  // NONE
+    // Scalars:
+    int32_t steps;    // I64, taken before this one
+    int32_t number;   // F64, of this one, from 1
+    int32_t rate;     // F64
+    int32_t scale;    // F32; NONE: the loss is not scaled
+    int32_t is_full;  // bool: all micro-batches are there; NONE: always
+    int32_t is_good;  // bool: all gradients are finite; NONE: not asked
+    int32_t applies;  // bool: both; NONE: always
+} rondo__step;
+
+// ---- parameters.c
+
+// Chooses what is trained, and makes it variables.
+//
+// Errors:    INVALID (nothing; a pattern that matches nothing), UNSUPPORTED (used by a body).
+rondo_status rondo__step_choose(rondo__step *step);
+// A variable that starts with equal elements, of the shape of `like` (NONE: a scalar).
+int32_t rondo__step_add_state(rondo__step *step, const char *owner, const char *what,
+                              rondo_dtype dtype, int32_t like, double start);
+// What a variable is after the run.
+void rondo__step_update(rondo__step *step, int32_t variable, int32_t value);
+// The same, where the step applies; otherwise it stays.
+void rondo__step_update_if(rondo__step *step, int32_t condition, int32_t variable, int32_t value);
+// Lets norms of batches, which keep their statistics as parameters, go on with them.
+void rondo__step_train_norms(rondo__step *step);
+// Gives a value another name, by which callers find it.
+void rondo__step_name(rondo__step *step, int32_t value, const char *name);
+
+// ---- step_control.c
+
+void rondo__step_count(rondo__step *step);
+void rondo__step_find_rate(rondo__step *step);
+void rondo__step_start_scale(rondo__step *step);
+// Whether the changes are finite, and what becomes of the scale.
+void rondo__step_check(rondo__step *step);
+void rondo__step_clip(rondo__step *step);
+
+// ---- optimizers.c
+
+void rondo__step_apply(rondo__step *step, const rondo__trained *trained);
+
+#endif  // RONDO_PROGRAM_TRAINING_STEP_PARTS_H

@@ -1,0 +1,398 @@
+// Gradients as executors run them: through If, Loop and Scan, of ops of the program's own, of what
+// was dropped, at kinks, computed once more, and of programs that are read back.
+// SPDX-License-Identifier: Apache-2.0
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+// cmocka wants the four above first
+#include <cmocka.h>
+
+#include "rondo/models.h"
+#include "support/on_devices.h"
+
+enum { COUNT = 6 };
+
+static const rondo_shape row = {1, {COUNT}};
+
+static void add(rondo_builder *b, const char *op, const char *x, const char *y, const char *out) {
+    OK(rondo_builder_add_node(b, op, (const char *[]){x, y}, y != NULL ? 2 : 1,
+                              (const char *[]){out}, 1, NULL));
+}
+
+static rondo_builder *begin(rondo_dtype dtype) {
+    rondo_builder *b;
+    OK(rondo_builder_create(NULL, &b));
+    const rondo_port x = {
+        .struct_size = sizeof x, .name = "x", .dtype = dtype, .rank = 1, .extent = {COUNT}};
+    OK(rondo_builder_add_input(b, &x));
+    return b;
+}
+
+static void add_number(rondo_builder *b, const char *name, rondo_dtype dtype, const void *value) {
+    static const rondo_shape scalar = {0};
+    OK(rondo_builder_add_constant(b, name, dtype, &scalar, value));
+}
+
+typedef struct world {
+    rondo_device *device;
+    rondo_program *program;
+    rondo_executor *executor;
+} world;
+
+// Ends the program "x" to "y" with the gradient "dx".
+static void finish(rondo_builder *b, bool trains, const rondo_gradient_options *options, world *w) {
+    const rondo_executor_options how = {.struct_size = sizeof how, .training = trains, .seed = 9};
+    OK(rondo_builder_add_gradients(b, "y", (const char *[]){"x"}, (const char *[]){"dx"}, 1,
+                                   options));
+    OK(rondo_builder_add_output(b, "y", NULL));
+    OK(rondo_builder_add_output(b, "dx", NULL));
+    OK(rondo_builder_finish(b, &w->program));
+    rondo_builder_destroy(b);
+    OK(rondo_device_open(on_devices_get_name(), &w->device));
+    OK(rondo_executor_create(w->program, w->device, &how, &w->executor));
+}
+
+static void close_world(world *w) {
+    rondo_executor_destroy(w->executor);
+    rondo_program_destroy(w->program);
+    rondo_device_release(w->device);
+}
+
+static double run(const world *w, double *x, double *dx) {
+    rondo_binding fetches[] = {{.name = "y"}, {.name = "dx"}};
+    const rondo_binding feed = {.name = "x",
+                                .tensor = {.dtype = RONDO_DTYPE_F64, .shape = row, .data = x}};
+    OK(rondo_executor_run(w->executor, &feed, 1, fetches, 2));
+    const double *made = fetches[0].tensor.data;
+    double sum = 0.0;
+    for (int64_t i = 0; i < rondo_shape_get_count(&fetches[0].tensor.shape); ++i) {
+        sum += made[i];
+    }
+    if (dx != NULL) {
+        assert_int_equal(rondo_shape_get_count(&fetches[1].tensor.shape), COUNT);
+        memcpy(dx, fetches[1].tensor.data, COUNT * sizeof *dx);
+    }
+    rondo_tensor_deinit(&fetches[0].tensor);
+    rondo_tensor_deinit(&fetches[1].tensor);
+    return sum;
+}
+
+// dx is what differences say, at these points.
+static void check(const world *w, double *x) {
+    double dx[COUNT];
+    (void)run(w, x, dx);
+    for (size_t i = 0; i < COUNT; ++i) {
+        const double at = x[i];
+        x[i] = at + 1e-5;
+        const double up = run(w, x, NULL);
+        x[i] = at - 1e-5;
+        const double down = run(w, x, NULL);
+        x[i] = at;
+        const double want = (up - down) / 2e-5;
+        if (!(fabs(dx[i] - want) <= 1e-6 * (1.0 + fabs(want)))) {
+            fail_msg("element %zu: %.9g, by differences %.9g", i, dx[i], want);
+        }
+    }
+}
+
+static void check_both_signs(rondo_builder *b, const rondo_gradient_options *options) {
+    double up[COUNT] = {0.3, 0.8, -0.2, 0.7, 0.4, 0.9};
+    double down[COUNT] = {-0.3, -0.8, 0.2, -0.7, -0.4, -0.9};
+    world w;
+    finish(b, false, options, &w);
+    check(&w, up);
+    check(&w, down);
+    check(&w, up);
+    close_world(&w);
+}
+
+// ---- control flow -------------------------------------------------------------------------------
+
+static void branches(void **state) {
+    (void)state;
+    const double zero = 0.0;
+    const rondo_attribute keep = {.name = "keepdims", .kind = RONDO_ATTRIBUTE_INT};
+    const rondo_builder_node_options scalar = {
+        .struct_size = sizeof scalar, .attributes = &keep, .attribute_count = 1};
+    rondo_builder *b = begin(RONDO_DTYPE_F64);
+    rondo_builder *yes;
+    rondo_builder *no;
+    add_number(b, "zero", RONDO_DTYPE_F64, &zero);
+    OK(rondo_builder_add_node(b, "ReduceSum", (const char *[]){"x"}, 1, (const char *[]){"s"}, 1,
+                              &scalar));
+    add(b, "Greater", "s", "zero", "is_up");
+    add(b, "Tanh", "x", NULL, "t");
+    OK(rondo_builder_create_body(b, "yes", &yes));
+    add(yes, "Mul", "x", "t", "a");
+    add(yes, "Exp", "a", NULL, "a2");
+    OK(rondo_builder_add_output(yes, "a2", NULL));
+    OK(rondo_builder_add_output(yes, "a", NULL));
+    OK(rondo_builder_create_body(b, "no", &no));
+    add(no, "Sin", "x", NULL, "c");
+    add(no, "Identity", "c", NULL, "c2");
+    OK(rondo_builder_add_output(no, "c", NULL));
+    OK(rondo_builder_add_output(no, "c2", NULL));
+    const rondo_attribute bodies[] = {
+        {.name = "then_branch", .kind = RONDO_ATTRIBUTE_GRAPH, .body = yes},
+        {.name = "else_branch", .kind = RONDO_ATTRIBUTE_GRAPH, .body = no}};
+    const rondo_builder_node_options options = {
+        .struct_size = sizeof options, .attributes = bodies, .attribute_count = 2};
+    OK(rondo_builder_add_node(b, "If", (const char *[]){"is_up"}, 1, (const char *[]){"u", "v"}, 2,
+                              &options));
+    rondo_builder_destroy(yes);
+    rondo_builder_destroy(no);
+    add(b, "Mul", "u", "v", "y");
+    check_both_signs(b, NULL);
+}
+
+// x = sin(x) * w + x, five times; y: that, and all the sines.
+static void turns(void **state) {
+    (void)state;
+    const int64_t count = 5;
+    rondo_builder *b = begin(RONDO_DTYPE_F64);
+    rondo_builder *body;
+    add_number(b, "count", RONDO_DTYPE_I64, &count);
+    add(b, "Cos", "x", NULL, "w");
+    OK(rondo_builder_create_body(b, NULL, &body));
+    const rondo_port ports[] = {
+        {.struct_size = sizeof(rondo_port), .name = "turn", .dtype = RONDO_DTYPE_I64},
+        {.struct_size = sizeof(rondo_port), .name = "go", .dtype = RONDO_DTYPE_BOOL},
+        {.struct_size = sizeof(rondo_port),
+         .name = "h",
+         .dtype = RONDO_DTYPE_F64,
+         .rank = 1,
+         .extent = {COUNT}}};
+    for (size_t i = 0; i < 3; ++i) {
+        OK(rondo_builder_add_input(body, &ports[i]));
+    }
+    add(body, "Identity", "go", NULL, "goes");
+    add(body, "Sin", "h", NULL, "sine");
+    add(body, "Mul", "sine", "w", "part");
+    add(body, "Add", "part", "h", "h2");
+    OK(rondo_builder_add_output(body, "goes", NULL));
+    OK(rondo_builder_add_output(body, "h2", NULL));
+    OK(rondo_builder_add_output(body, "sine", NULL));
+    const rondo_attribute attribute = {.name = "body", .kind = RONDO_ATTRIBUTE_GRAPH, .body = body};
+    const rondo_builder_node_options options = {
+        .struct_size = sizeof options, .attributes = &attribute, .attribute_count = 1};
+    OK(rondo_builder_add_node(b, "Loop", (const char *[]){"count", "", "x"}, 3,
+                              (const char *[]){"last", "sines"}, 2, &options));
+    rondo_builder_destroy(body);
+    add(b, "Mul", "last", "sines", "y");
+    check_both_signs(b, NULL);
+}
+
+// A running product over the elements of x.
+static void scans(void **state) {
+    (void)state;
+    const double one = 1.0;
+    rondo_builder *b = begin(RONDO_DTYPE_F64);
+    rondo_builder *body;
+    add_number(b, "one", RONDO_DTYPE_F64, &one);
+    OK(rondo_builder_create_body(b, NULL, &body));
+    const rondo_port h = {.struct_size = sizeof h, .name = "h", .dtype = RONDO_DTYPE_F64};
+    const rondo_port e = {.struct_size = sizeof e, .name = "e", .dtype = RONDO_DTYPE_F64};
+    OK(rondo_builder_add_input(body, &h));
+    OK(rondo_builder_add_input(body, &e));
+    add(body, "Exp", "e", NULL, "power");
+    add(body, "Mul", "h", "power", "h2");
+    add(body, "Identity", "h2", NULL, "row");
+    OK(rondo_builder_add_output(body, "h2", NULL));
+    OK(rondo_builder_add_output(body, "row", NULL));
+    const rondo_attribute attributes[] = {
+        {.name = "body", .kind = RONDO_ATTRIBUTE_GRAPH, .body = body},
+        {.name = "num_scan_inputs", .kind = RONDO_ATTRIBUTE_INT, .int_value = 1}};
+    const rondo_builder_node_options options = {
+        .struct_size = sizeof options, .attributes = attributes, .attribute_count = 2};
+    OK(rondo_builder_add_node(b, "Scan", (const char *[]){"one", "x"}, 2,
+                              (const char *[]){"last", "rows"}, 2, &options));
+    rondo_builder_destroy(body);
+    add(b, "Mul", "last", "rows", "y");
+    check_both_signs(b, NULL);
+}
+
+// ---- what is special ----------------------------------------------------------------------------
+
+// y is x where x was kept, doubled; dx says the same of the same draw.
+static void drops_what_it_dropped(void **state) {
+    (void)state;
+    for (int trains = 0; trains < 2; ++trains) {
+        world w;
+        double x[COUNT] = {1, 2, 3, 4, 5, 6};
+        double dx[COUNT];
+        double sums = 0.0;
+        rondo_builder *b = begin(RONDO_DTYPE_F64);
+        add(b, "Dropout", "x", NULL, "y");
+        finish(b, trains == 1, NULL, &w);
+        for (int i = 0; i < 8; ++i) {
+            const double sum = run(&w, x, dx);
+            double want = 0.0;
+            for (size_t k = 0; k < COUNT; ++k) {
+                want += x[k] * dx[k];
+                assert_true(trains == 1 ? dx[k] == 0.0 || dx[k] == 2.0 : dx[k] == 1.0);
+                sums += dx[k];
+            }
+            assert_true(fabs(sum - want) < 1e-9);
+        }
+        assert_true(trains == 0 || (sums > 20.0 && sums < 76.0));
+        close_world(&w);
+    }
+}
+
+static rondo_status infer_cube(rondo_op_node *node, const rondo_tensor *inputs, size_t input_count,
+                               rondo_tensor *outputs, size_t output_count) {
+    (void)node;
+    (void)input_count;
+    (void)output_count;
+    outputs[0] = inputs[0];
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status compute_cube(rondo_op_node *node, const rondo_tensor *inputs,
+                                 size_t input_count, rondo_tensor *outputs, size_t output_count) {
+    (void)node;
+    (void)input_count;
+    (void)output_count;
+    const double *x = inputs[0].data;
+    double *y = outputs[0].data;
+    for (int64_t i = 0; i < rondo_shape_get_count(&inputs[0].shape); ++i) {
+        y[i] = x[i] * x[i] * x[i];
+    }
+    return RONDO_STATUS_OK;
+}
+
+// 3 x^2 dy
+static rondo_status cube_gradient(void *data, const rondo_gradient_node *node,
+                                  rondo_builder *builder, const char **out_changes) {
+    const double three = *(const double *)data;
+    static const rondo_shape scalar = {0};
+    assert_true(node->input_count == 1 && node->wants[0] && node->output_count == 1);
+    assert_string_equal(rondo_op_get_name(node->node), "Cube_0");
+    OK(rondo_builder_add_constant(builder, "cube.three", RONDO_DTYPE_F64, &scalar, &three));
+    add(builder, "Mul", node->inputs[0], node->inputs[0], "cube.square");
+    add(builder, "Mul", "cube.square", "cube.three", "cube.slope");
+    add(builder, "Mul", "cube.slope", node->changes[0], "cube.change");
+    out_changes[0] = "cube.change";
+    return RONDO_STATUS_OK;
+}
+
+static void ops_of_users(void **state) {
+    (void)state;
+    static bool is_registered;
+    static double three = 3.0;
+    const rondo_op_definition cube = {.struct_size = sizeof cube,
+                                      .domain = "test.gradient",
+                                      .name = "Cube",
+                                      .input_min = 1,
+                                      .input_max = 1,
+                                      .output_min = 1,
+                                      .output_max = 1,
+                                      .infer = infer_cube,
+                                      .compute = compute_cube};
+    const rondo_builder_node_options options = {.struct_size = sizeof options,
+                                                .domain = "test.gradient"};
+    if (!is_registered) {
+        OK(rondo_op_register(&cube));
+    }
+    rondo_builder *b = begin(RONDO_DTYPE_F64);
+    OK(rondo_builder_add_node(b, "Cube", (const char *[]){"x"}, 1, (const char *[]){"c"}, 1,
+                              &options));
+    add(b, "Sin", "c", NULL, "y");
+    if (!is_registered) {
+        EXPECT(UNSUPPORTED, "test.gradient.Cube",
+               rondo_builder_add_gradients(b, "y", (const char *[]){"x"}, (const char *[]){"dx"}, 1,
+                                           NULL));
+        EXPECT(INVALID, "Cone",
+               rondo_op_set_gradient("test.gradient", "Cone", cube_gradient, NULL));
+        OK(rondo_op_set_gradient("test.gradient", "Cube", cube_gradient, &three));
+    }
+    EXPECT(INVALID, "already", rondo_op_set_gradient("test.gradient", "Cube", cube_gradient, NULL));
+    is_registered = true;
+    check_both_signs(b, NULL);
+}
+
+static void computed_once_more(void **state) {
+    (void)state;
+    const rondo_gradient_options options = {.struct_size = sizeof options,
+                                            .recompute = (const char *const[]){"Sin", "Exp*"},
+                                            .recompute_count = 2};
+    rondo_builder *b = begin(RONDO_DTYPE_F64);
+    add(b, "Sin", "x", NULL, "a");
+    add(b, "Exp", "a", NULL, "b");
+    add(b, "Mul", "a", "b", "c");
+    add(b, "Sin", "c", NULL, "y");
+    check_both_signs(b, &options);
+}
+
+// d/dx at points where there is more than one answer: PyTorch 2.15's.
+static void kinks(void **state) {
+    (void)state;
+    static const struct {
+        const char *op;
+        double x[COUNT], dx[COUNT];
+    } cases[] = {
+        {"Relu", {0, -0.0, NAN, 1, -1, INFINITY}, {0, 0, 1, 1, 0, 1}},
+        {"Abs", {0, -0.0, 1, -1, 2, -2}, {0, 0, 1, -1, 1, -1}},
+        {"LeakyRelu", {0, 1, -1, 2, -2, 3}, {0.01f, 1, 0.01f, 1, 0.01f, 1}},
+        {"Elu", {0, 1, 2, 3, 4, 1000}, {1, 1, 1, 1, 1, 1}},
+        {"HardSwish", {-3, 3, 4, -4, 5, -5}, {0, 1, 1, 0, 1, 0}},
+        {"Sqrt", {0, 4, 1, 16, 0.25, 1}, {INFINITY, 0.25, 0.5, 0.125, 1, 0.5}},
+        {"ReduceL2", {0, 0, 0, 0, 0, 0}, {0, 0, 0, 0, 0, 0}},
+        {"ReduceMax", {1, 3, 3, 0, 2, 3}, {0, 1.0 / 3, 1.0 / 3, 0, 0, 1.0 / 3}},
+        {"ReduceProd", {2, 3, 0, 1, 1, 1}, {0, 0, 6, 0, 0, 0}},
+    };
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; ++c) {
+        world w;
+        double x[COUNT];
+        double dx[COUNT];
+        memcpy(x, cases[c].x, sizeof x);
+        rondo_builder *b = begin(RONDO_DTYPE_F64);
+        add(b, cases[c].op, "x", NULL, "y");
+        finish(b, false, NULL, &w);
+        (void)run(&w, x, dx);
+        for (size_t i = 0; i < COUNT; ++i) {
+            if (!(fabs(dx[i] - cases[c].dx[i]) <= 1e-12 || dx[i] == cases[c].dx[i])) {
+                fail_msg("%s at %g: %.17g", cases[c].op, x[i], dx[i]);
+            }
+        }
+        close_world(&w);
+    }
+}
+
+// A finished program goes on as a builder; the second gradient is of the first.
+static void of_what_is_read_back(void **state) {
+    (void)state;
+    double x[COUNT] = {0.1, 0.2, 0.3, 0.4, 0.5, -0.6};
+    double ddx[COUNT];
+    rondo_program *first;
+    world w;
+    rondo_builder *b = begin(RONDO_DTYPE_F64);
+    add(b, "Exp", "x", NULL, "e");
+    add(b, "Mul", "e", "x", "z");
+    OK(rondo_builder_add_gradients(b, "z", (const char *[]){"x"}, (const char *[]){"y"}, 1, NULL));
+    OK(rondo_builder_add_output(b, "z", NULL));
+    OK(rondo_builder_finish(b, &first));
+    rondo_builder_destroy(b);
+    OK(rondo_builder_create_from(first, &b));
+    rondo_program_destroy(first);
+    finish(b, false, NULL, &w);
+    (void)run(&w, x, ddx);
+    for (size_t i = 0; i < COUNT; ++i) {
+        assert_true(fabs(ddx[i] - exp(x[i]) * (2.0 + x[i])) < 1e-12);
+    }
+    close_world(&w);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(branches),     cmocka_unit_test(turns),
+        cmocka_unit_test(scans),        cmocka_unit_test(drops_what_it_dropped),
+        cmocka_unit_test(ops_of_users), cmocka_unit_test(computed_once_more),
+        cmocka_unit_test(kinks),        cmocka_unit_test(of_what_is_read_back),
+    };
+    return ON_DEVICES(tests);
+}
