@@ -131,7 +131,8 @@ def quantise():
                 q.quantize_static(source, target, Reader(feeds), quant_format=q.QuantFormat.QDQ, per_channel=True,
                                   activation_type=of_values, weight_type=of_weights)
                 yield f"qdq_{kind}_{name}", read(target), feeds
-            q.quantize_static(source, target, Reader(feeds), quant_format=q.QuantFormat.QOperator)
+            q.quantize_static(source, target, Reader(feeds), quant_format=q.QuantFormat.QOperator,
+                              activation_type=q.QuantType.QUInt8, weight_type=q.QuantType.QUInt8)
             yield f"qoperator_{name}", read(target), feeds
             for form in (q.QuantFormat.QOperator, q.QuantFormat.QDQ):
                 if name.startswith(("bert", "llama")):

@@ -41,6 +41,27 @@ static void test_program_patterns__masked_softmax(void **state) {
     program_rows_check(rows, COUNT(rows), NULL);
 }
 
+// On a GPU the products around it are taken in, too.
+static void test_program_patterns__masked_attention(void **state) {
+    (void)state;
+    static const rondo__pass_options gpu = {
+        .fuse_matmul = true, .fuse_attention = true, .fuse_elementwise = true};
+#define SCORED                                                                                  \
+    "input q f32 2,3,5,8", "input k f32 2,3,8,7", "input v f32 2,3,7,4",                        \
+        "input mask f32 2,1,5,7 empty", "value zero f32 0", "MatMul q k > p", "Add p mask > a", \
+        "Softmax axis=-1 a > s"
+    static const program_row rows[] = {
+        {{SCORED, "IsNaN s > n", "Where n zero s > w", "MatMul w v > y", "output y"},
+         "~rondo.Attention"},
+        {{SCORED, "IsNaN s > n", "Where n zero s > w", "MatMul w v > o",
+          "Transpose perm=0,2,1,3 o > y", "output y"},
+         "~rondo.Attention"},
+        {{SCORED, "IsNaN s > n", "Where n zero s > w", "MatMul w v > y", "output y", "output w"},
+         "~rondo.MatMul Add rondo.Softmax rondo.MatMul"},
+    };
+    program_rows_check(rows, COUNT(rows), &gpu);
+}
+
 // ---- RMSNormalization -------------------------------------------------------------------------
 
 #define MEAN                                                                        \
@@ -200,6 +221,7 @@ static void test_program_patterns__quantised_moves(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_program_patterns__masked_softmax),
+        cmocka_unit_test(test_program_patterns__masked_attention),
         cmocka_unit_test(test_program_patterns__rms_norm),
         cmocka_unit_test(test_program_patterns__quantised_convolutions),
         cmocka_unit_test(test_program_patterns__quantised_products),
