@@ -5,6 +5,7 @@
 FAMILIES names functions; each yields (name, ONNX bytes, feeds) and needs what its first lines import.
 """
 import os
+import sys
 import tempfile
 
 import numpy as np
@@ -130,7 +131,8 @@ def quantise():
                 q.quantize_static(source, target, Reader(feeds), quant_format=q.QuantFormat.QDQ, per_channel=True,
                                   activation_type=of_values, weight_type=of_weights)
                 yield f"qdq_{kind}_{name}", read(target), feeds
-            q.quantize_static(source, target, Reader(feeds), quant_format=q.QuantFormat.QOperator)
+            q.quantize_static(source, target, Reader(feeds), quant_format=q.QuantFormat.QOperator,
+                              activation_type=q.QuantType.QUInt8, weight_type=q.QuantType.QUInt8)
             yield f"qoperator_{name}", read(target), feeds
             for form in (q.QuantFormat.QOperator, q.QuantFormat.QDQ):
                 if name.startswith(("bert", "llama")):
@@ -186,12 +188,17 @@ def export_sklearn():
     for model in classifiers + others + transformers:
         target = classes if model in classifiers else np.abs(x[:, 3]) if model in others else None
         model.fit(x, target)
+        name = type(model).__name__
         options = {id(model): {"zipmap": False}} if model in classifiers else None
         try:
-            data = skl2onnx.to_onnx(model, x[:1], options=options)
-        except NameError:  # no probabilities, so no dictionaries of them
-            data = skl2onnx.to_onnx(model, x[:1])
-        yield "sklearn_" + type(model).__name__, data.SerializeToString(), {data.graph.input[0].name: x[:16]}
+            try:
+                data = skl2onnx.to_onnx(model, x[:1], options=options)
+            except NameError:  # no probabilities, so no dictionaries of them
+                data = skl2onnx.to_onnx(model, x[:1])
+        except Exception as failure:  # the exporter's own
+            print(f"skl2onnx cannot write {name}: {str(failure)[:120]}", file=sys.stderr)
+            continue
+        yield "sklearn_" + name, data.SerializeToString(), {data.graph.input[0].name: x[:16]}
 
 
 # ---- Keras ------------------------------------------------------------------------------------

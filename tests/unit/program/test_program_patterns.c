@@ -41,6 +41,27 @@ static void test_program_patterns__masked_softmax(void **state) {
     program_rows_check(rows, COUNT(rows), NULL);
 }
 
+// On a GPU the products around it are taken in, too.
+static void test_program_patterns__masked_attention(void **state) {
+    (void)state;
+    static const rondo__pass_options gpu = {
+        .fuse_matmul = true, .fuse_attention = true, .fuse_elementwise = true};
+#define SCORED                                                                                  \
+    "input q f32 2,3,5,8", "input k f32 2,3,8,7", "input v f32 2,3,7,4",                        \
+        "input mask f32 2,1,5,7 empty", "value zero f32 0", "MatMul q k > p", "Add p mask > a", \
+        "Softmax axis=-1 a > s"
+    static const program_row rows[] = {
+        {{SCORED, "IsNaN s > n", "Where n zero s > w", "MatMul w v > y", "output y"},
+         "~rondo.Attention"},
+        {{SCORED, "IsNaN s > n", "Where n zero s > w", "MatMul w v > o",
+          "Transpose perm=0,2,1,3 o > y", "output y"},
+         "~rondo.Attention"},
+        {{SCORED, "IsNaN s > n", "Where n zero s > w", "MatMul w v > y", "output y", "output w"},
+         "~rondo.MatMul Add rondo.Softmax rondo.MatMul"},
+    };
+    program_rows_check(rows, COUNT(rows), &gpu);
+}
+
 // ---- RMSNormalization -------------------------------------------------------------------------
 
 #define MEAN                                                                        \
@@ -138,7 +159,7 @@ static void test_program_patterns__quantised_convolutions(void **state) {
         {{"input x u8 1,3,6,6", "const w i8 3,1,3,3", "value s f32 0.02", "value xz u8 7",
           "value wz i8 0", "DequantizeLinear x s xz > xf", "DequantizeLinear w s wz > wf",
           "Conv group=3 xf wf > c", "QuantizeLinear c s xz > y", "output y"},
-         "DequantizeLinear Conv QuantizeLinear"},
+         "QLinearConv"},
         {{OF_CONV, "QuantizeLinear c ys yz > y", "output y", "output c"},
          "DequantizeLinear Conv QuantizeLinear"},
         {{OF_CONV, "input s f32", "QuantizeLinear c s yz > y", "output y"},
@@ -172,12 +193,39 @@ static void test_program_patterns__quantised_products(void **state) {
     program_rows_check(rows, COUNT(rows), NULL);
 }
 
+static void test_program_patterns__quantised_moves(void **state) {
+    (void)state;
+#define MOVED                                                                      \
+    "input x u8 2,6", "input z u8 2,6", "value s f32 0.02", "value t f32 0.02 1",  \
+        "value zero u8 117", "value other u8 9", "DequantizeLinear x s zero > xf", \
+        "DequantizeLinear z s zero > zf", "list shape 3,4"
+    static const program_row rows[] = {
+        {{MOVED, "Reshape xf shape > m", "QuantizeLinear m s zero > y", "output y"}, "Reshape"},
+        {{MOVED, "Transpose xf > m", "QuantizeLinear m t zero > y", "output y"}, "Transpose"},
+        {{MOVED, "Concat axis=0 xf zf xf > m", "QuantizeLinear m s zero > y", "output y"},
+         "Concat"},
+        // another step; what is no byte among them; what does more; who else wants it
+        {{MOVED, "Transpose xf > m", "QuantizeLinear m s other > y", "output y"},
+         "DequantizeLinear Transpose QuantizeLinear"},
+        {{MOVED, "input f f32 2,6", "Concat axis=0 xf f > m", "QuantizeLinear m s zero > y",
+          "output y"},
+         "DequantizeLinear Concat QuantizeLinear"},
+        {{MOVED, "ReduceMax xf > m", "QuantizeLinear m s zero > y", "output y"},
+         "DequantizeLinear ReduceMax QuantizeLinear"},
+        {{MOVED, "Transpose xf > m", "QuantizeLinear m s zero > y", "output y", "output m"},
+         "DequantizeLinear Transpose QuantizeLinear"},
+    };
+    program_rows_check(rows, COUNT(rows), NULL);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_program_patterns__masked_softmax),
+        cmocka_unit_test(test_program_patterns__masked_attention),
         cmocka_unit_test(test_program_patterns__rms_norm),
         cmocka_unit_test(test_program_patterns__quantised_convolutions),
         cmocka_unit_test(test_program_patterns__quantised_products),
+        cmocka_unit_test(test_program_patterns__quantised_moves),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

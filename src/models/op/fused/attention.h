@@ -9,7 +9,8 @@
 //   y         the strides of batch, head and row; columns lie side by side
 //   shape     y's; its elements are those of the result
 //
-// The mask is added before softmax; it broadcasts to [batch, heads, m, n].
+// The mask is added before softmax; it broadcasts to [batch, heads, m, n]. A row that sees nothing, as
+// where the mask is -inf for all keys, gives NaN; with attribute zero_rows its weights are zeros.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_OP_FUSED_ATTENTION_H
 #define RONDO_OP_FUSED_ATTENTION_H
@@ -33,6 +34,7 @@ typedef struct rondo__attention {
     int64_t batch, heads, m, n;  // m rows of q and y, n of k and v
     int64_t width, v_width;
     float scale;
+    bool zero_rows;
     rondo__attention_strides q, k, v, y;
     rondo__attention_strides mask;  // its columns are keys; 0 where it repeats
     rondo_shape output;

@@ -1,6 +1,7 @@
 // op/fused/op_attention.c — rondo.Attention; see attention.h.
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
+#include <string.h>
 
 #include "base/checked.h"
 #include "op/fused/attention.h"
@@ -146,7 +147,8 @@ rondo_status rondo__attention_init(const rondo__op *op, const rondo_shape *q, co
                                    rondo__attention *out_attention) {
     size_t count = 0;
     const int64_t *told = rondo__op_get_ints(op, "extents", &count);
-    rondo__attention a = {.scale = rondo__op_get_float(op, "scale", 1.0f)};
+    rondo__attention a = {.scale = rondo__op_get_float(op, "scale", 1.0f),
+                          .zero_rows = rondo__op_get_int(op, "zero_rows", 0) != 0};
     const bool fits = count == EXTENTS ? read_attributes(op, told, &a) : read_rows(q, k, v, &a);
     if (!fits || !is_within(&a, q, k, v)) {
         char texts[3][96];
@@ -195,6 +197,7 @@ static void run_row(const rondo__attention *a, const arrays *x, int64_t batch, i
     const double *q = x->q + find(&a->q, batch, head, row);
     double peak = -(double)INFINITY;
     double sum = 0.0;
+    bool is_empty = true;
     for (int64_t j = 0; j < a->n; j++) {
         const double *k = x->k + find(&a->k, batch, head, j);
         double score = 0.0;
@@ -203,14 +206,20 @@ static void run_row(const rondo__attention *a, const arrays *x, int64_t batch, i
         }
         score *= (double)a->scale;
         if (x->mask != NULL) {
-            score += x->mask[find(&a->mask, batch, head, row) + j * a->mask.column];
+            const double added = x->mask[find(&a->mask, batch, head, row) + j * a->mask.column];
+            score = a->zero_rows && added == -(double)INFINITY ? added : score + added;
         }
         x->scores[j] = score;
         peak = score > peak ? score : peak;
+        is_empty = is_empty && score == -(double)INFINITY;
     }
     for (int64_t j = 0; j < a->n; j++) {
         x->scores[j] = exp(x->scores[j] - peak);
         sum += x->scores[j];
+    }
+    if (a->zero_rows && is_empty) {
+        memset(x->scores, 0, (size_t)a->n * sizeof *x->scores);
+        sum = 1.0;
     }
     for (int64_t i = 0; i < a->v_width; i++) {
         double total = 0.0;

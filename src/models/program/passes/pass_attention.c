@@ -2,7 +2,7 @@
 // rondo.Attention.
 //
 //   scores = rondo.MatMul(q, k)
-//   shares = Softmax(scores), or Softmax(Add(scores, mask))
+//   shares = Softmax(scores), or Softmax(Add(scores, mask)); or rondo.Softmax, with empty rows of zeros
 //   y      = rondo.MatMul(shares, v)
 //
 // rondo.MatMul has taken the factor in, and perhaps the mask (as its residual or bias). What only
@@ -248,7 +248,10 @@ static rondo_status write_result(const pattern *p, rondo__op *op) {
         list[i] = i + shape.rank >= 4 ? stride[i + shape.rank - 4] : 0;
     }
     RETURN_IF_ERROR(rondo__op_set_ints(op, "y", list, 3));
-    return rondo__op_set_ints(op, "shape", shape.extent, (size_t)shape.rank);
+    RETURN_IF_ERROR(rondo__op_set_ints(op, "shape", shape.extent, (size_t)shape.rank));
+    return rondo__node_is(get_node(p, p->softmax), RONDO__FUSED_Softmax)
+               ? rondo__op_set_int(op, "zero_rows", 1)
+               : RONDO_STATUS_OK;
 }
 
 static rondo_status write_op(const pattern *p, const operands *o, rondo__op *op) {
@@ -292,9 +295,10 @@ static rondo_status rewrite_node(rondo__rewriting *rewriting, size_t n) {
                  .softmax = (int32_t)n};
     const rondo__node *softmax = &rewriting->program->nodes[n];
     operands o;
-    if (!rondo__node_is(softmax, RONDO__OP_Softmax) || rewriting->remove[n] || !match_product(&p) ||
-        !match_scores(&p, softmax->inputs[0]) || !has_one_precision(&p) || !is_along_keys(&p) ||
-        !look_at_operands(&p, &o)) {
+    if (!(rondo__node_is(softmax, RONDO__OP_Softmax) ||
+          rondo__node_is(softmax, RONDO__FUSED_Softmax)) ||
+        rewriting->remove[n] || !match_product(&p) || !match_scores(&p, softmax->inputs[0]) ||
+        !has_one_precision(&p) || !is_along_keys(&p) || !look_at_operands(&p, &o)) {
         return RONDO_STATUS_OK;
     }
     const int32_t inputs[4] = {o.q.base, o.k.base, o.v.base, p.mask};

@@ -9,7 +9,7 @@
 // real op are rounded, so that a result may differ by the last step. Scales and zero points are
 // constants; the bias counts in steps of the product. An activation goes where the bytes' range
 // implies it. Ops that only move or choose elements take bytes as they are where both sides have one
-// scale, and DequantizeLinear right behind QuantizeLinear is gone.
+// scale.
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 #include <string.h>
@@ -196,19 +196,13 @@ static rondo_status become_linear(rondo__rewriting *r, size_t n, const char *nam
     return RONDO_STATUS_OK;
 }
 
-// Windows of one channel have no sums that are worth it: kernels of real numbers are faster there.
-static bool is_depthwise(const rondo_program *program, const quantised *w) {
-    const rondo_shape *filters = &get_constant(program, w->bytes)->shape;
-    return filters->rank > 1 && filters->extent[1] == 1;
-}
-
 static rondo_status rewrite_convolution(rondo__rewriting *r, size_t n) {
     const rondo_program *program = r->program;
     const rondo__node *node = &program->nodes[n];
     quantised x, w, y;
     int32_t bias = RONDO__VALUE_NONE, result;
     if (!read_operand(program, node->inputs[0], &x) ||
-        !read_weights(program, node->inputs[1], 0, &w) || is_depthwise(program, &w)) {
+        !read_weights(program, node->inputs[1], 0, &w)) {
         return RONDO_STATUS_OK;
     }
     const bool has_bias = node->input_count > 2 && node->inputs[2] >= 0;
@@ -238,12 +232,79 @@ static rondo_status rewrite_product(rondo__rewriting *r, size_t n) {
     return become_linear(r, n, "QLinearMatMul", inputs, 8, result);
 }
 
+// ---- moves ------------------------------------------------------------------------------------
+
+static bool is_same_constant(const rondo_program *program, int32_t a, int32_t b) {
+    const rondo_tensor *x = get_constant(program, a), *y = get_constant(program, b);
+    return x->dtype == y->dtype && rondo_shape_get_count(&x->shape) == 1 &&
+           rondo_shape_get_count(&y->shape) == 1 &&
+           memcmp(x->data, y->data, rondo_dtype_get_bytes(x->dtype)) == 0;
+}
+
+static bool is_same_step(const rondo_program *program, const quantised *a, const quantised *b) {
+    return is_same_constant(program, a->scale, b->scale) &&
+           is_same_constant(program, a->zero, b->zero);
+}
+
+// How many of the node's first inputs are what it moves or chooses from; 0: it does more.
+static size_t count_moved(const rondo__node *node) {
+    switch (node->op.def->id) {
+        case RONDO__OP_Concat:
+            return node->input_count;
+        case RONDO__OP_DepthToSpace:
+        case RONDO__OP_Expand:
+        case RONDO__OP_Flatten:
+        case RONDO__OP_Gather:
+        case RONDO__OP_Identity:
+        case RONDO__OP_Reshape:
+        case RONDO__OP_Slice:
+        case RONDO__OP_SpaceToDepth:
+        case RONDO__OP_Squeeze:
+        case RONDO__OP_Tile:
+        case RONDO__OP_Transpose:
+        case RONDO__OP_Unsqueeze:
+            return 1;
+        default:
+            return 0;
+    }
+}
+
+// Bytes through an op that only moves them, where both sides have one scale.
+static void rewrite_move(rondo__rewriting *r, size_t n, size_t moved) {
+    rondo_program *program = r->program;
+    rondo__node *node = &program->nodes[n];
+    const int32_t user = get_user(r, node->outputs[0]);
+    quantised x, y;
+    if (user < 0 || !rondo__node_is(&program->nodes[user], RONDO__OP_QuantizeLinear) ||
+        !read_step(program, &program->nodes[user], RONDO_DTYPE_U8, &y)) {
+        return;
+    }
+    for (size_t i = 0; i < moved; ++i) {
+        if (!read_operand(program, node->inputs[i], &x) || !is_same_step(program, &x, &y)) {
+            return;
+        }
+    }
+    for (size_t i = 0; i < moved; ++i) {
+        (void)read_operand(program, node->inputs[i], &x);
+        node->inputs[i] = x.bytes;
+    }
+    node->outputs[0] = program->nodes[user].outputs[0];
+    program->values[node->outputs[0]].producer = (int32_t)n;
+    r->remove[user] = true;
+}
+
 static rondo_status rewrite_node(rondo__rewriting *r, size_t n) {
     const rondo__node *node = &r->program->nodes[n];
-    return r->remove[n] || node->output_count != 1 ? RONDO_STATUS_OK
-           : rondo__node_is(node, RONDO__OP_Conv)      ? rewrite_convolution(r, n)
-           : rondo__node_is(node, RONDO__OP_MatMul)    ? rewrite_product(r, n)
-                                                   : RONDO_STATUS_OK;
+    if (r->remove[n] || node->output_count != 1) {
+        return RONDO_STATUS_OK;
+    }
+    const size_t moved = count_moved(node);
+    if (moved > 0) {
+        rewrite_move(r, n, moved);
+    }
+    return rondo__node_is(node, RONDO__OP_Conv)     ? rewrite_convolution(r, n)
+           : rondo__node_is(node, RONDO__OP_MatMul) ? rewrite_product(r, n)
+                                                    : RONDO_STATUS_OK;
 }
 
 rondo_status rondo__pass_qdq(rondo_program *program) {

@@ -595,6 +595,7 @@ void rondo__cuda_prepare_attention(rondo__cuda_kernel *kernel) {
         return;
     }
     all.mask_dtype = all.dtype;
+    all.zeroes_empty = all.attention.zero_rows;
     all.q = find_input(&all, 0, &all.attention.q);
     all.k = find_input(&all, 1, &all.attention.k);
     all.v = find_input(&all, 2, &all.attention.v);

@@ -10,6 +10,9 @@
 //   chunk of places -> panels (byte_simd.h), a tap after the other in runs of whole rows
 //   filters x chunk -> y, as any product
 //
+// Filters of one channel have no sums that such a product is worth: there rows of the padded copy are
+// added up, a tap after the other.
+//
 // Constant filters are prepared once for the program. Padding stands for x's zero point.
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
@@ -28,6 +31,11 @@ enum {
     CHUNK_BYTES = 256 * 1024,  // of panels: they stay in the cache until they are used
     COPY_BYTES = 32,           // of a run; more than needed is overwritten by the next
     NO_INPUT = 32,
+    // Where filters have one channel: sums that are made at a time, places of a step, most taps.
+    ROW_COLUMNS = 2048,
+    SHORT_ROW = 64,
+    PLACES_ALIGN = 16,
+    TAPS_MAX = 128,
 };
 
 typedef struct byte_convolution_kernel {
@@ -40,7 +48,7 @@ typedef struct byte_convolution_kernel {
     int64_t padded_height, phase_width;
     int64_t channel_bytes;  // of the padded copy
     int64_t chunk_places;
-    bool is_x_signed, is_w_signed, is_y_signed, is_requantized;
+    bool is_x_signed, is_w_signed, is_y_signed, is_requantized, is_depthwise;
     uint32_t w, x_zero, w_zero, bias;
     int64_t w_zero_count, w_scale_count;
     const void *prepared;                           // constant filters; NULL: prepared in each run
@@ -75,11 +83,18 @@ static void pad_row(const byte_convolution_kernel *kernel, const uint8_t *x, uin
         memset(to + left + middle, zero, (size_t)(room - middle));
         return;
     }
-    for (int64_t phase = 0; phase < stride; ++phase) {
-        for (int64_t i = 0; i < kernel->phase_width; ++i) {
-            const int64_t column = i * stride + phase - pad;
-            *to++ = column >= 0 && column < kernel->width ? x[column] : zero;
+    for (int64_t phase = 0; phase < stride; ++phase, to += kernel->phase_width) {
+        // Columns i * stride + shift of x; those before `first` and from `end` on lie outside.
+        const int64_t shift = phase - pad, left = kernel->width - shift;
+        int64_t first = shift < 0 ? (stride - 1 - shift) / stride : 0;
+        int64_t end = left > 0 ? (left + stride - 1) / stride : 0;
+        end = end < kernel->phase_width ? end : kernel->phase_width;
+        first = first < end ? first : end;
+        memset(to, zero, (size_t)first);
+        for (int64_t i = first; i < end; ++i) {
+            to[i] = x[i * stride + shift];
         }
+        memset(to + end, zero, (size_t)(kernel->phase_width - end));
     }
 }
 
@@ -250,6 +265,149 @@ static void requantize_rows(void *data, int64_t first, int64_t end) {
     }
 }
 
+// ---- filters of one channel -------------------------------------------------------------------
+
+typedef struct plane_run {
+    const byte_convolution_kernel *kernel;
+    const void *const *inputs;
+    const uint8_t *padded;
+    int32_t x_zero;
+    int64_t image;
+    void *y;
+} plane_run;
+
+// Where a tap sees the first place of the output, in a padded channel.
+static int64_t find_tap(const byte_convolution_kernel *kernel, int64_t tap) {
+    const int64_t row_bytes = kernel->phase_width * kernel->stride[1];
+    const int64_t row = tap / kernel->kernel[1], column = tap % kernel->kernel[1];
+    const int64_t shift = column * kernel->dilation[1];
+    return row * kernel->dilation[0] * row_bytes + shift % kernel->stride[1] * kernel->phase_width +
+           shift / kernel->stride[1];
+}
+
+// What is the same for all places of one filter.
+typedef struct plane_taps {
+    int32_t weights[TAPS_MAX];
+    int64_t places[TAPS_MAX];  // where a tap sees the first place
+    int32_t start;             // what the zero point of x takes away
+} plane_taps;
+
+static void read_taps(const plane_run *run, int64_t filter, plane_taps *taps) {
+    const byte_convolution_kernel *kernel = run->kernel;
+    const uint8_t *w = (const uint8_t *)run->inputs[kernel->w] + filter * kernel->k;
+    const uint8_t *zeros = get_input(run->inputs, kernel->w_zero);
+    const int64_t place = kernel->w_zero_count == 1 ? 0 : filter;
+    const int32_t zero = zeros != NULL ? rondo__byte_get(zeros, kernel->is_w_signed, place) : 0;
+    int32_t total = 0;
+    for (int64_t tap = 0; tap < kernel->k; ++tap) {
+        taps->weights[tap] = rondo__byte_get(w, kernel->is_w_signed, tap) - zero;
+        taps->places[tap] = find_tap(kernel, tap);
+        total += taps->weights[tap];
+    }
+    taps->start = -total * run->x_zero;
+}
+
+// Sums of whole vectors of places, the first of which is seen at `padded`; there is room for them.
+static void sum_row(const plane_run *run, const plane_taps *taps, const uint8_t *padded,
+                    int64_t count, int32_t *sums) {
+    const byte_convolution_kernel *kernel = run->kernel;
+    const int64_t whole = (count + PLACES_ALIGN - 1) / PLACES_ALIGN * PLACES_ALIGN;
+    for (int64_t i = 0; i < whole; ++i) {
+        sums[i] = taps->start;
+    }
+    for (int64_t tap = 0; tap < kernel->k; ++tap) {
+        kernel->simd->add_tap(padded + taps->places[tap], kernel->is_x_signed, taps->weights[tap],
+                              whole, sums);
+    }
+}
+
+// Writes sums of places from `first` on of one filter.
+static void write_sums(const plane_run *run, int64_t filter, int64_t first, int64_t count,
+                       const int32_t *sums) {
+    const byte_convolution_kernel *kernel = run->kernel;
+    const void *const *inputs = run->inputs;
+    const int64_t filters = kernel->group * kernel->filters;
+    const int64_t at =
+        (run->image * filters + filter) * kernel->out_height * kernel->out_width + first;
+    if (!kernel->is_requantized) {
+        memcpy((int32_t *)run->y + at, sums, (size_t)count * sizeof *sums);
+        return;
+    }
+    const int32_t *bias = kernel->bias == NO_INPUT ? NULL : inputs[kernel->bias];
+    const float *w_scale = inputs[QLINEAR_W_SCALE];
+    const int32_t y_zero =
+        rondo__byte_get((const uint8_t *)inputs[QLINEAR_Y_ZERO], kernel->is_y_signed, 0);
+    kernel->simd->requantize(
+        sums, bias != NULL ? bias[filter] : 0,
+        *(const float *)inputs[QLINEAR_X_SCALE] * w_scale[kernel->w_scale_count == 1 ? 0 : filter],
+        NULL, *(const float *)inputs[QLINEAR_Y_SCALE], y_zero, kernel->is_y_signed, count,
+        (uint8_t *)run->y + at);
+}
+
+// Rows of few places are added up as one, with what lies between them; then the sums move together.
+static void sum_short_rows(const plane_run *run, const plane_taps *taps, const uint8_t *padded,
+                           int64_t rows, int64_t row_step, int32_t *sums) {
+    const int64_t width = run->kernel->out_width;
+    sum_row(run, taps, padded, (rows - 1) * row_step + width, sums);
+    for (int64_t r = 1; r < rows; ++r) {
+        memmove(sums + r * width, sums + r * row_step, (size_t)width * sizeof *sums);
+    }
+}
+
+// Rows follow each other in the sums: what a row has too many is overwritten by the next.
+static void run_planes(void *data, int64_t first_filter, int64_t end_filter) {
+    const plane_run *run = data;
+    const byte_convolution_kernel *kernel = run->kernel;
+    const int64_t width = kernel->out_width;
+    const int64_t columns = width < ROW_COLUMNS ? width : ROW_COLUMNS;
+    const int64_t row_step = kernel->stride[0] * kernel->phase_width * kernel->stride[1];
+    const bool is_short = width < SHORT_ROW && row_step <= 4 * SHORT_ROW;
+    const int64_t rows = ROW_COLUMNS / (is_short ? row_step : columns);
+    int32_t sums[ROW_COLUMNS + PLACES_ALIGN];
+    plane_taps taps;
+    for (int64_t filter = first_filter; filter < end_filter; ++filter) {
+        const uint8_t *padded = run->padded + filter / kernel->filters * kernel->channel_bytes;
+        read_taps(run, filter, &taps);
+        for (int64_t row = 0; row < kernel->out_height; row += rows) {
+            const int64_t end = row + rows < kernel->out_height ? row + rows : kernel->out_height;
+            if (is_short) {
+                sum_short_rows(run, &taps, padded + row * row_step, end - row, row_step, sums);
+                write_sums(run, filter, row * width, (end - row) * width, sums);
+                continue;
+            }
+            for (int64_t column = 0; column < width; column += columns) {
+                const int64_t count = width - column < columns ? width - column : columns;
+                for (int64_t r = row; r < end; ++r) {
+                    sum_row(run, &taps, padded + r * row_step + column, count,
+                            sums + (r - row) * count);
+                }
+                write_sums(run, filter, row * width + column, (end - row) * count, sums);
+            }
+        }
+    }
+}
+
+static rondo_status run_depthwise(rondo__host_kernel *head, const void *const *inputs,
+                                  void *const *outputs, void *workspace) {
+    const byte_convolution_kernel *kernel = (const byte_convolution_kernel *)head;
+    const uint8_t *x_zero = get_input(inputs, kernel->x_zero);
+    const int32_t zero = x_zero != NULL ? rondo__byte_get(x_zero, kernel->is_x_signed, 0) : 0;
+    const int64_t filters = kernel->group * kernel->filters;
+    const double work =
+        (double)(filters * kernel->out_height * kernel->out_width) * (double)(kernel->k + 4);
+    for (int64_t image = 0; image < kernel->batch; ++image) {
+        plane_run run = {kernel, inputs, workspace, zero, image, outputs[0]};
+        pad_image(
+            kernel,
+            (const uint8_t *)inputs[0] + image * kernel->group * kernel->height * kernel->width,
+            (uint8_t)zero, workspace);
+        rondo__workers_loop(filters, rondo__host_get_grain(filters, work, 0.0), run_planes, &run);
+    }
+    return RONDO_STATUS_OK;
+}
+
+// ---- filters of several channels --------------------------------------------------------------
+
 // The filters with this run's zero points.
 static rondo__byte_rows get_filters(const byte_convolution_kernel *kernel,
                                     const void *const *inputs, void *work) {
@@ -267,6 +425,9 @@ static rondo__byte_rows get_filters(const byte_convolution_kernel *kernel,
 static rondo_status run_convolution(rondo__host_kernel *head, const void *const *inputs,
                                     void *const *outputs, void *workspace) {
     const byte_convolution_kernel *kernel = (const byte_convolution_kernel *)head;
+    if (kernel->is_depthwise) {
+        return run_depthwise(head, inputs, outputs, workspace);
+    }
     char *work = workspace;
     uint8_t *padded = (uint8_t *)work + kernel->padded_at;
     int32_t *zeros = (int32_t *)(void *)(work + kernel->zeros_at);
@@ -382,6 +543,12 @@ static bool plan_work(byte_convolution_kernel *kernel) {
     if (kernel->channel_bytes / GROWTH > used + 4096) {
         return false;
     }
+    kernel->is_depthwise = kernel->channels == 1 && kernel->k <= TAPS_MAX;
+    if (kernel->is_depthwise) {
+        kernel->head.base.workspace_bytes =
+            (size_t)(kernel->group * kernel->channel_bytes) + COPY_BYTES;
+        return true;
+    }
     const int64_t places = kernel->out_height * kernel->out_width;
     const rondo__byte_form one =
         rondo__byte_form_make(simd, kernel->k, simd->panel_columns, true, false);
@@ -430,7 +597,7 @@ static rondo_status init_kernel(const rondo__kernel_request *request,
         return RONDO_STATUS_UNSUPPORTED;
     }
     const rondo_tensor *w = request->inputs[kernel->w].constant;
-    if (w == NULL) {
+    if (w == NULL || kernel->is_depthwise) {
         return RONDO_STATUS_OK;
     }
     return rondo__byte_rows_keep(request->weights, kernel->simd, w, kernel->is_w_signed, kernel->k,

@@ -97,6 +97,8 @@ struct rondo__byte_simd {
     void (*requantize)(const int32_t *sums, int32_t bias, float row_scale,
                        const float *column_scale, float y_scale, int32_t y_zero, bool is_signed,
                        int64_t count, void *y);
+    // sums += weight * x
+    void (*add_tap)(const void *x, bool is_signed, int32_t weight, int64_t count, int32_t *sums);
     void (*widen_i32)(const int32_t *x, float *y, int64_t count);
 };
 

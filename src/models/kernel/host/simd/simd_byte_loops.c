@@ -155,6 +155,22 @@ static void requantize(const int32_t *sums, int32_t bias, float row_scale,
     }
 }
 
+static void add_tap(const void *x, bool is_signed, int32_t weight, int64_t count, int32_t *sums) {
+    const int8_t *signed_x = x;
+    const uint8_t *unsigned_x = x;
+    if (is_signed) {
+        RONDO_VECTORISE
+        for (int64_t i = 0; i < count; ++i) {
+            sums[i] += weight * signed_x[i];
+        }
+        return;
+    }
+    RONDO_VECTORISE
+    for (int64_t i = 0; i < count; ++i) {
+        sums[i] += weight * unsigned_x[i];
+    }
+}
+
 static void widen_i32(const int32_t *x, float *y, int64_t count) {
     RONDO_VECTORISE
     for (int64_t i = 0; i < count; ++i) {
@@ -199,5 +215,6 @@ const rondo__byte_simd RONDO_SIMD_NAME(rondo__byte_simd) = {
     .quantize_words = quantize_words,
     .dequantize_words = dequantize_words,
     .requantize = requantize,
+    .add_tap = add_tap,
     .widen_i32 = widen_i32,
 };
