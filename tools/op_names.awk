@@ -14,7 +14,7 @@ is_list {
 /str(n|case|ncase)?cmp\([^;]*def(->|\.)name/ || /def(->|\.)name\[/ {
     print FILENAME ":" FNR ": compares the name of an op; compare def->id"
 }
-match($0, /\{"[A-Za-z0-9]+"/) {
+!/= \{"/ && match($0, /\{"[A-Za-z0-9]+"/) {
     name = substr($0, RSTART + 2, RLENGTH - 3)
     if (name in names) {
         print FILENAME ":" FNR ": a table keyed by the name of an op; use its identity, or a column of its row (op/op.h)"
