@@ -121,8 +121,8 @@ typedef struct rondo_executor_options {
 // Memory. A small file can ask for any amount of it, so an executor holds at most
 // memory_limit_bytes at a time, its bodies included: constants folded ahead, packed weights,
 // arenas, states, tensors of ops that run on the host, and pinned memory. On a GPU the same number
-// bounds device memory by itself. The default is 2 GiB, 64 times the model's file and 256 times what is
-// fed at once, together, but no more than three quarters of this machine's memory (or its control
+// bounds device memory by itself. The default is 2 GiB, 64 times the model's file and 256 times
+// what is fed at once, together, but no more than three quarters of this machine's memory (or its control
 // group's), and on a GPU whatever the device has. Plans of other shapes are dropped before a new
 // one is refused, and what does not fit is not folded ahead. Weights mapped from the file and
 // fetched tensors do not count. What executors of one program share (folded constants; weights in

@@ -443,6 +443,9 @@ static bool run_in_place(device_run *run, const rondo_tensor *wanted, char *mess
                                        RONDO_COPY_DEVICE_TO_DEVICE);
         }
         run->inputs[i] = run->outputs[0];
+        if (run->kernel->join_output != NULL) {
+            run->kernel->join_output(run->kernel);
+        }
         if (status == RONDO_STATUS_OK) {
             status = launch(run);
         }
@@ -461,6 +464,11 @@ static bool run_in_place(device_run *run, const rondo_tensor *wanted, char *mess
 // What is done with a kernel: put on the stream once, run and compared, or that in all modes.
 typedef enum run_mode { ISSUE, COMPARE_EAGER, COMPARE } run_mode;
 
+// Whether it is told that it works in place, and from then on can do nothing else.
+static bool stays_in_place(const device_run *run) {
+    return run->kernel->join_output != NULL && run->kernel->in_place_inputs != 0;
+}
+
 // Eager, in place, then recorded (nothing may run), then replayed twice.
 static bool run_modes(device_run *run, run_mode mode, const rondo_tensor *wanted, char *message,
                       size_t message_bytes) {
@@ -472,7 +480,7 @@ static bool run_modes(device_run *run, run_mode mode, const rondo_tensor *wanted
     }
     if (status == RONDO_STATUS_OK &&
         (!check_outputs(run, wanted, "eager", message, message_bytes) ||
-         !run_in_place(run, wanted, message, message_bytes))) {
+         (!stays_in_place(run) && !run_in_place(run, wanted, message, message_bytes)))) {
         return false;
     }
     const bool is_enough = mode == COMPARE_EAGER && run->kernel->workspace_bytes == 0;
@@ -509,7 +517,7 @@ static bool run_modes(device_run *run, run_mode mode, const rondo_tensor *wanted
         is_good = false;
     }
     rondo_graph_destroy(graph);
-    return is_good;
+    return is_good && (!stays_in_place(run) || run_in_place(run, wanted, message, message_bytes));
 }
 
 // The tensor core engines of cuDNN 9 let infinities of x vanish or spread, and the engine that

@@ -148,3 +148,14 @@ rondo__cu_result fake_cuEventElapsedTime(float *out_milliseconds, rondo__cu_even
     *out_milliseconds = (float)((double)(int64_t)(second->time_ns - first->time_ns) * 1e-6);
     return fake_leave(code);
 }
+
+size_t fake_cuda_count_bytes(bool is_host) {
+    size_t bytes = 0;
+    pthread_mutex_lock(&g_fake.lock);
+    for (fake_object *object = g_fake.objects; object != NULL; object = object->next) {
+        const fake_memory *memory = (const fake_memory *)object;
+        bytes += object->kind == FAKE_MEMORY && memory->is_host == is_host ? memory->byte_count : 0;
+    }
+    pthread_mutex_unlock(&g_fake.lock);
+    return bytes;
+}

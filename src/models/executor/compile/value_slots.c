@@ -200,8 +200,8 @@ static bool is_spent_here(const lifetimes *l, rondo__plan *plan, const rondo__no
     return true;
 }
 
-// Whether the node's output may lie where this input does, as far as states are concerned: only what
-// becomes of a state takes its memory.
+// Whether the node's output may lie where this input does, as far as states are concerned: only
+// what becomes of a state takes its memory.
 static bool may_carry(rondo__plan *plan, const rondo__node *node, size_t input,
                       const int32_t *carriers) {
     const int32_t root = node->inputs[input] >= 0 ? find_root(plan, node->inputs[input]) : -1;
