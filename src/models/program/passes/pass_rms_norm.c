@@ -56,7 +56,7 @@ static bool is_mean_of_rows(const rondo_program *program, const rondo__node *mea
 static int32_t get_user(const rondo__rewriting *r, int32_t value, rondo__op_id op) {
     const int32_t user = rondo__uses_get_single(&r->uses, value);
     return user >= 0 && !r->remove[user] && rondo__node_is(&r->program->nodes[user], op) ? user
-                                                                                             : -1;
+                                                                                         : -1;
 }
 
 // The other operand of a node of two, of which `value` is one.

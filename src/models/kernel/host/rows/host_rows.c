@@ -1,5 +1,6 @@
 // kernel/host/rows/host_rows.c — ops that look at whole rows of f32: Softmax, LogSoftmax,
-// LayerNormalization, RMSNormalization, reductions over neighbouring axes, global pools, BatchNormalization.
+// LayerNormalization, RMSNormalization, reductions over neighbouring axes, global pools,
+// BatchNormalization.
 //
 // Every input is seen as [outer, length, inner]. With inner 1 a row is contiguous and handled by
 // one vector function; otherwise `inner` columns are reduced side by side.
