@@ -553,7 +553,8 @@ class Pool : public Owner<rondo_pool, rondo_pool_release> {
     }
 };
 
-// A block of a pool; it keeps the pool.
+// A block of a pool; it keeps the pool. One from before a capture lives until the capture's end: what
+// is given back in a capture that fails would be the caller's again (rondo/pool.h).
 class Block {
    public:
     Block() noexcept = default;

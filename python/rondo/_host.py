@@ -1,28 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 """Python functions in stream order, and what work on streams must keep alive.
 
-The library calls one C function for all of them. Its arguments are a token, which names the Python
-function and the objects bound to it, and then one word for each number. Equal calls have equal
-bytes, so that a step that is recorded again records the same (rondo.learn compares recordings).
+The library calls one C function for all of them. Its arguments are a token, the address of the HostCall
+with the Python function and the objects bound to it; whether it is for one run; and then one word for
+each number. Equal calls that are recorded have equal bytes, so that a step that is recorded again
+records the same (rondo.learn compares recordings).
+
+A call for one run has a reference of its own until it has run, which the collector sees as one from
+outside. Recorded ones are kept by their graph, whose destruction waits for replays in flight.
 """
 from __future__ import annotations
 
 import atexit
 import collections
 import ctypes
-import itertools
 import struct
 import sys
 import threading
 import weakref
-from typing import Any, Callable, Iterable
+from typing import Any, Callable, Iterable, Optional
 
 from ._library import destroy_postponed, in_host_functions
 
 __all__: list[str] = []
 
-_numbers = itertools.count(1)
-_entries: "weakref.WeakValueDictionary[int, HostCall]" = weakref.WeakValueDictionary()
+# Only to find equal calls again.
 _by_key: "weakref.WeakValueDictionary[Any, HostCall]" = weakref.WeakValueDictionary()
 # Exceptions of host functions that nobody has seen yet.
 failures: "collections.deque[BaseException]" = collections.deque()
@@ -33,29 +35,30 @@ streams: "weakref.WeakSet[Any]" = weakref.WeakSet()
 
 
 class HostCall:
-    """A Python function and the arguments bound to it. Kept by who may call it yet."""
+    """A Python function and the arguments bound to it."""
 
-    __slots__ = ("token", "function", "slots", "layout", "__weakref__")
+    __slots__ = ("function", "slots", "layout", "__weakref__")
 
     def __init__(self, function: Callable[..., Any], slots: list[Any], layout: str) -> None:
-        self.token, self.function, self.slots = next(_numbers), function, slots
+        self.function, self.slots = function, slots
         self.layout = struct.Struct(layout)
 
     def __call__(self, address: int) -> None:
         words = iter(self.layout.unpack_from(
-            (ctypes.c_char * self.layout.size).from_address(address))[1:])
+            (ctypes.c_char * self.layout.size).from_address(address))[2:])
         self.function(*(next(words) if slot is _WORD else slot for slot in self.slots))
 
 
 _WORD = object()  # a number that stands among the bytes
 
 
-def pack(function: Callable[..., Any], arguments: Iterable[Any]) -> tuple[HostCall, bytes]:
+def pack(function: Callable[..., Any], arguments: Iterable[Any],
+         is_once: bool = False) -> tuple[HostCall, bytes]:
     """The call, and the bytes that stand for it. Integers and floats become words, anything else is
-    bound."""
+    bound. Who puts a call for one run on a stream has to call let_run first."""
     slots: list[Any] = []
     words: list[Any] = []
-    layout = "=q"
+    layout = "=qq"
     for value in arguments:
         if type(value) is float:
             layout += "d"
@@ -76,8 +79,20 @@ def pack(function: Callable[..., Any], arguments: Iterable[Any]) -> tuple[HostCa
     if call is None or (call.function is not function and call.function != function):
         call = HostCall(function, slots, layout)
         _by_key[key] = call
-        _entries[call.token] = call
-    return call, call.layout.pack(call.token, *words)
+    return call, call.layout.pack(id(call), is_once, *words)
+
+
+_increase = ctypes.PYFUNCTYPE(None, ctypes.py_object)(("Py_IncRef", ctypes.pythonapi))
+_decrease = ctypes.PYFUNCTYPE(None, ctypes.py_object)(("Py_DecRef", ctypes.pythonapi))
+
+
+def let_run(call: HostCall) -> None:
+    """The call stays until it has run, or let_go says that it will not."""
+    _increase(call)
+
+
+def let_go(call: HostCall) -> None:
+    _decrease(call)
 
 
 def _run(address: int) -> None:
@@ -85,7 +100,10 @@ def _run(address: int) -> None:
     in_host_functions.add(thread)
     call = None
     try:
-        call = _entries[ctypes.c_int64.from_address(address).value]
+        token, is_once = _HEAD.unpack_from((ctypes.c_char * _HEAD.size).from_address(address))
+        call = ctypes.cast(token, ctypes.py_object).value
+        if is_once:
+            let_go(call)
         call(address)
     except BaseException as error:  # nothing may leave through C
         failures.append(error)
@@ -94,6 +112,7 @@ def _run(address: int) -> None:
         in_host_functions.discard(thread)
 
 
+_HEAD = struct.Struct("=qq")
 trampoline = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(_run)
 ctypes.pythonapi.Py_IncRef(ctypes.py_object(trampoline))  # the library may call it at any time
 
@@ -121,7 +140,7 @@ class Keep:
     LIMIT = 256
 
     def __init__(self, make_mark: Callable[[], Any]) -> None:
-        self._make_mark = make_mark
+        self._make_mark = weakref.WeakMethod(make_mark)  # of what this belongs to
         self._young: list[Any] = []
         self._old: list[Any] = []
         self._mark: Any = None
@@ -141,7 +160,8 @@ class Keep:
         try:
             if self._mark is not None and not self._mark.is_complete:
                 return
-            mark = self._make_mark()
+            make_mark = self._make_mark()
+            mark = make_mark() if make_mark is not None else None
         except Exception:
             return  # the stream records, say: keeping longer does no harm
         if mark is not None:
@@ -151,6 +171,41 @@ class Keep:
     def clear(self) -> None:
         """The stream is idle."""
         self._young, self._old, self._mark, self._limit = [], [], None, self.LIMIT
+
+
+# Called when no capture is open any more.
+_after_captures: "collections.deque[Callable[[], Any]]" = collections.deque()
+
+
+def find_keeper() -> Optional[list[Any]]:
+    """The capture that was begun last."""
+    return _keepers[-1] if _keepers else None
+
+
+def when_captures_are_over(keeper: Optional[list[Any]], call: Callable[[], Any]) -> bool:
+    """Whether captures are open that are not `keeper`; then the call is made behind them."""
+    if not _keepers or any(open_one is keeper for open_one in _keepers):
+        return False
+    _after_captures.append(call)
+    if not _keepers:  # the last one has ended meanwhile
+        _call_after_captures()
+    return True
+
+
+def _call_after_captures() -> None:
+    while _after_captures and not _keepers:
+        try:
+            call = _after_captures.popleft()
+        except IndexError:
+            return
+        call()
+
+
+def keep(thing: Any) -> bool:
+    """Gives a thing to the captures that are open; false where none is."""
+    for keeper in _keepers:
+        keeper.append(thing)
+    return bool(_keepers)
 
 
 class keeping:
@@ -167,7 +222,9 @@ class keeping:
         for index, keeper in enumerate(_keepers):
             if keeper is self.objects:
                 del _keepers[index]
-                return
+                break
+        if _after_captures:
+            _call_after_captures()
 
 
 @atexit.register

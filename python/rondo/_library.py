@@ -298,14 +298,16 @@ class Owner:
 
     Garbage is finalised in any order, so an object of Python cannot rely on those that it refers
     to. Owners count: one that others need is destroyed behind them. A token is in `_tokens` for each
-    use but the first; taking one out is atomic, also where the collector runs in between.
+    use but the first; taking one out is atomic, also where the collector runs in between. What the
+    object's work uses is in `holds`, until it is destroyed, which waits for that work.
     """
 
-    __slots__ = ("handle", "_destroy", "_needs", "_tokens")
+    __slots__ = ("handle", "holds", "_destroy", "_needs", "_tokens")
     handle: int
 
     def __init__(self, handle: Any, destroy: Callable[[int], Any], *needs: "Owner") -> None:
         self.handle, self._destroy, self._needs = handle, destroy, needs
+        self.holds: Any = None
         self._tokens: list[None] = []
         for owner in needs:
             owner.retain()
@@ -331,6 +333,7 @@ class Owner:
 
     def _finish(self) -> None:
         self._destroy(self.handle)
+        self.holds = None
         for owner in self._needs:
             owner.release()
 

@@ -223,6 +223,15 @@ RONDO_ATTRIBUTE_GRAPH = 8
 RONDO_PARAMETER_COPIED = 0
 RONDO_PARAMETER_SHARED = 1
 RONDO_PARAMETER_INPUT = 2
+RONDO_START_NONE = 0
+RONDO_START_CONSTANT = 1
+RONDO_START_UNIFORM = 2
+RONDO_START_NORMAL = 3
+RONDO_START_XAVIER_UNIFORM = 4
+RONDO_START_XAVIER_NORMAL = 5
+RONDO_START_HE_UNIFORM = 6
+RONDO_START_HE_NORMAL = 7
+RONDO_START_TENSOR = 8
 RONDO_OP_CAPTURE_UNKNOWN = 0
 RONDO_OP_CAPTURE_YES = 1
 RONDO_OP_CAPTURE_NO = 2
@@ -242,6 +251,13 @@ RONDO_SELF_CHECK_KEEP_EAGER = 1
 RONDO_PLACEMENT_OP = 0
 RONDO_PLACEMENT_TRANSFER = 1
 RONDO_PLACEMENT_TENSOR = 2
+RONDO_OPTIMIZER_SGD = 0
+RONDO_OPTIMIZER_ADAM = 1
+RONDO_OPTIMIZER_ADAMW = 2
+RONDO_SCHEDULE_CONSTANT = 0
+RONDO_SCHEDULE_STEP = 1
+RONDO_SCHEDULE_COSINE = 2
+RONDO_SCHEDULE_LINEAR = 3
 RONDO_DLPACK_FLAG_IS_COPIED = 2
 RONDO_DLPACK_FLAG_READ_ONLY = 1
 RONDO_DLPACK_FLAG_SUBBYTE_PADDED = 4
@@ -1192,6 +1208,33 @@ rondo_program_node._fields_ = [
     ("place", c_char_p),
 ]
 
+
+class rondo_start(Structure):
+    pass
+
+
+rondo_start._fields_ = [
+    ("struct_size", c_size_t),
+    ("kind", c_int32),
+    ("a", c_double),
+    ("b", c_double),
+    ("seed", c_uint64),
+    ("fan_in", c_uint64),
+    ("fan_out", c_uint64),
+    ("tensor", POINTER(rondo_tensor)),
+]
+
+
+class rondo_variable(Structure):
+    pass
+
+
+rondo_variable._fields_ = [
+    ("name", c_char_p),
+    ("update", c_char_p),
+    ("start", POINTER(rondo_start)),
+]
+
 rondo_op_infer_function = CFUNCTYPE(c_int32, c_void_p, POINTER(rondo_tensor), c_size_t, POINTER(rondo_tensor), c_size_t)
 
 rondo_op_compute_function = CFUNCTYPE(c_int32, c_void_p, POINTER(rondo_tensor), c_size_t, POINTER(rondo_tensor), c_size_t)
@@ -1366,6 +1409,7 @@ rondo_executor_stats._fields_ = [
     ("in_place_run_count", c_uint64),
     ("branch_count", c_uint64),
     ("spilled_constant_bytes", c_uint64),
+    ("state_bytes", c_uint64),
 ]
 
 
@@ -1458,6 +1502,77 @@ rondo_op_options._fields_ = [
     ("attributes", POINTER(rondo_attribute)),
     ("attribute_count", c_size_t),
     ("seed", c_uint64),
+]
+
+
+class rondo_gradient_options(Structure):
+    pass
+
+
+rondo_gradient_options._fields_ = [
+    ("struct_size", c_size_t),
+    ("seed", c_char_p),
+    ("stop", POINTER(c_char_p)),
+    ("stop_count", c_size_t),
+    ("recompute", POINTER(c_char_p)),
+    ("recompute_count", c_size_t),
+]
+
+
+class rondo_gradient_node(Structure):
+    pass
+
+
+rondo_gradient_node._fields_ = [
+    ("struct_size", c_size_t),
+    ("node", c_void_p),
+    ("input_count", c_size_t),
+    ("inputs", POINTER(c_char_p)),
+    ("wants", POINTER(c_bool)),
+    ("output_count", c_size_t),
+    ("outputs", POINTER(c_char_p)),
+    ("changes", POINTER(c_char_p)),
+]
+
+rondo_gradient_function = CFUNCTYPE(c_int32, c_void_p, POINTER(rondo_gradient_node), c_void_p, POINTER(c_char_p))
+
+
+class rondo_minimize_options(Structure):
+    pass
+
+
+rondo_minimize_options._fields_ = [
+    ("struct_size", c_size_t),
+    ("optimizer", c_int32),
+    ("learning_rate", c_double),
+    ("rate", c_char_p),
+    ("momentum", c_double),
+    ("dampening", c_double),
+    ("nesterov", c_bool),
+    ("beta1", c_double),
+    ("beta2", c_double),
+    ("epsilon", c_double),
+    ("weight_decay", c_double),
+    ("schedule", c_int32),
+    ("schedule_steps", c_int64),
+    ("schedule_factor", c_double),
+    ("schedule_least", c_double),
+    ("warmup_steps", c_int64),
+    ("warmup_start", c_double),
+    ("clip_value", c_double),
+    ("clip_norm", c_double),
+    ("scale_loss", c_bool),
+    ("scale_start", c_double),
+    ("scale_growth", c_double),
+    ("scale_backoff", c_double),
+    ("scale_least", c_double),
+    ("scale_interval", c_int64),
+    ("scale_patience", c_int64),
+    ("accumulate", c_int64),
+    ("train", POINTER(c_char_p)),
+    ("train_count", c_size_t),
+    ("recompute", POINTER(c_char_p)),
+    ("recompute_count", c_size_t),
 ]
 
 # What a function gives (None: nothing), and what it takes.
@@ -1690,6 +1805,11 @@ FUNCTIONS = {
     "rondo_program_get_node_output": (c_char_p, (c_void_p, c_size_t, c_size_t,)),
     "rondo_program_get_node_attribute": (c_int32, (c_void_p, c_size_t, c_size_t, POINTER(rondo_attribute),)),
     "rondo_program_describe": (c_int32, (c_void_p, c_int32, c_void_p, c_void_p,)),
+    "rondo_builder_add_variable": (c_int32, (c_void_p, POINTER(rondo_port), POINTER(rondo_start),)),
+    "rondo_builder_set_update": (c_int32, (c_void_p, c_char_p, c_char_p,)),
+    "rondo_program_set_update": (c_int32, (c_void_p, c_char_p, c_char_p,)),
+    "rondo_program_make_variables": (c_int32, (c_void_p, POINTER(c_char_p), c_size_t, POINTER(c_void_p),)),
+    "rondo_program_list_variables": (c_int32, (c_void_p, c_size_t, POINTER(rondo_variable), POINTER(c_size_t),)),
     "rondo_op_register": (c_int32, (POINTER(rondo_op_definition),)),
     "rondo_op_get_name": (c_char_p, (c_void_p,)),
     "rondo_op_get_data": (c_void_p, (c_void_p,)),
@@ -1704,6 +1824,7 @@ FUNCTIONS = {
     "rondo_executor_rerun": (c_int32, (c_void_p,)),
     "rondo_executor_cancel": (c_int32, (c_void_p,)),
     "rondo_executor_set_graphs": (c_int32, (c_void_p, c_int32,)),
+    "rondo_executor_set_training": (c_int32, (c_void_p, c_bool,)),
     "rondo_executor_get_times": (c_int32, (c_void_p, POINTER(rondo_run_times),)),
     "rondo_executor_get_stats": (c_int32, (c_void_p, POINTER(rondo_executor_stats),)),
     "rondo_executor_describe": (c_int32, (c_void_p, c_int32, c_void_p, c_void_p,)),
@@ -1719,10 +1840,21 @@ FUNCTIONS = {
     "rondo_executor_wait": (c_int32, (c_void_p,)),
     "rondo_executor_record": (c_int32, (c_void_p, c_void_p, POINTER(rondo_binding), c_size_t, POINTER(rondo_binding), c_size_t,)),
     "rondo_executor_bind": (c_int32, (c_void_p, c_char_p, c_char_p,)),
+    "rondo_executor_reserve_variable": (c_int32, (c_void_p, c_char_p, c_size_t,)),
     "rondo_executor_get_variable": (c_int32, (c_void_p, c_char_p, POINTER(rondo_tensor),)),
     "rondo_executor_set_variable": (c_int32, (c_void_p, c_char_p, POINTER(rondo_tensor),)),
+    "rondo_executor_reset_variables": (c_int32, (c_void_p,)),
+    "rondo_executor_snapshot": (c_int32, (c_void_p, POINTER(c_void_p),)),
     "rondo_op_prepare": (c_int32, (c_void_p, c_char_p, POINTER(rondo_op_options), POINTER(rondo_tensor), c_size_t, c_size_t, POINTER(c_void_p),)),
     "rondo_op_destroy": (None, (c_void_p,)),
     "rondo_op_get_output": (c_int32, (c_void_p, c_size_t, POINTER(rondo_tensor),)),
     "rondo_op_put": (c_int32, (c_void_p, c_void_p, POINTER(rondo_tensor), c_size_t, POINTER(rondo_tensor), c_size_t,)),
+    "rondo_builder_create_from": (c_int32, (c_void_p, POINTER(c_void_p),)),
+    "rondo_builder_add_gradients": (c_int32, (c_void_p, c_char_p, POINTER(c_char_p), POINTER(c_char_p), c_size_t, POINTER(rondo_gradient_options),)),
+    "rondo_op_set_gradient": (c_int32, (c_char_p, c_char_p, c_void_p, c_void_p,)),
+    "rondo_builder_minimize": (c_int32, (c_void_p, c_char_p, POINTER(rondo_minimize_options),)),
+    "rondo_builder_add_adapters": (c_int32, (c_void_p, POINTER(c_char_p), c_size_t, c_int64,)),
+    "rondo_checkpoint_save": (c_int32, (c_void_p, c_char_p,)),
+    "rondo_checkpoint_load": (c_int32, (c_void_p, c_char_p,)),
+    "rondo_executor_get_trained": (c_int32, (c_void_p, c_void_p, POINTER(c_void_p),)),
 }

@@ -31,7 +31,8 @@ class GraphCache(Owned):
     anything whose repr() tells keys apart: a tuple of shapes, types and addresses.
     """
 
-    __slots__ = ("device", "_steps", "_step", "_callback", "_kept", "_entry_limit")
+    __slots__ = ("device", "_steps", "_step", "_callback", "_kept", "_entry_limit", "_last",
+                 "_retired")
 
     def __init__(self, device: Union[str, Device, None] = None, *, label: Optional[str] = None,
                  policy: str = "measured", entry_limit: int = 0, byte_limit: int = 0,
@@ -62,13 +63,17 @@ class GraphCache(Owned):
         self._own(Owner(handle.value, destroy, self.device._need()))
         self._callback = call
         self._kept: dict[bytes, list[Any]] = {}
+        self._last: Optional[Stream] = None
+        # What graphs used that were evicted or patched, until replays have run.
+        self._retired = _host.Keep(self._make_mark)
+        self._need().holds = (self._kept, self._retired)
         self._entry_limit = entry_limit or 64
 
     def run(self, key: Any, stream: Any, step: Callable[..., Any], *arguments: Any) -> str:
         """Puts step(stream, *arguments) on the stream, by a replay or as it is: "replayed",
         "ran_eagerly", "captured_and_replayed", "updated"."""
         name = _encode(key)
-        stream = Stream.wrap(stream, self.device)
+        stream = self._last = Stream.wrap(stream, self.device)
         outcome = ctypes.c_int32()
         kept: list[Any] = []
         self._steps.streams.append(stream)
@@ -87,13 +92,18 @@ class GraphCache(Owned):
 
     def _keep(self, name: bytes, kept: list[Any]) -> None:
         """What a graph's nodes use stays as long as the graph. Those that were evicted go by and by."""
+        if name in self._kept:
+            self._retired.add(self._kept[name])
         self._kept[name] = kept
         if len(self._kept) > 2 * self._entry_limit:
             for key in list(self._kept):
                 entry = new(_raw.rondo_graph_cache_entry)
                 if (lib.rondo_graph_cache_get_entry(self._h, key, len(key), ctypes.byref(entry))
                         or not entry.has_graph):
-                    del self._kept[key]
+                    self._retired.add(self._kept.pop(key))
+
+    def _make_mark(self) -> Any:
+        return self._last._make_mark() if self._last is not None and self._last._h else None
 
     def wait(self) -> None:
         check(lib.rondo_graph_cache_wait(self._h))
@@ -126,10 +136,6 @@ class GraphCache(Owned):
     @property
     def stats(self) -> SimpleNamespace:
         return get_record(lib.rondo_graph_cache_get_stats, _raw.rondo_graph_cache_stats, self._h)
-
-    def close(self) -> None:
-        super().close()
-        self._kept = {}
 
 
 def _encode(key: Any) -> bytes:

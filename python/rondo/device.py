@@ -9,7 +9,7 @@ from typing import Any, Callable, Optional, Union
 
 from . import _host, _raw
 from ._library import (InvalidError, Owned, Owner, UnsupportedError, check, destroy_postponed,
-                       get_list, get_record, lib, new, text, to_record)
+                       get_list, get_record, lib, make_error, new, text, to_record)
 
 __all__ = ["Device", "Stream", "Event", "devices", "open_device"]
 
@@ -150,7 +150,7 @@ class Stream(Owned):
         self._own(owner)
         self.device, self._foreign = device, foreign
         self.native = lib.rondo_stream_get_native(owner.handle) or 0
-        self._keep = _host.Keep(self._make_mark)
+        self._keep = owner.holds = _host.Keep(self._make_mark)
         self._process = os.getpid()
         _host.streams.add(self)
 
@@ -241,10 +241,19 @@ class Stream(Owned):
         are, and kept. The function must not call rondo on this device, and not wait for another
         host function. What it raises is raised by the next synchronize.
         """
-        call, data = _host.pack(function, arguments)
+        # Recorded, it is the graph's, where the capture is one of Python's, and otherwise for ever.
+        is_recorded = self.is_recording
+        call, data = _host.pack(function, arguments, not is_recorded)
         label = _name(name or getattr(function, "__name__", "python"))
-        self._keep.add(call)
-        check(lib.rondo_stream_call_host(self._h, label, _host.trampoline, data, len(data)))
+        is_let = not is_recorded or not _host.keep(call)
+        if is_let:
+            _host.let_run(call)
+        status = lib.rondo_stream_call_host(self._h, label, _host.trampoline, data, len(data))
+        if status:
+            error = make_error(status)
+            if is_let:
+                _host.let_go(call)
+            raise error
 
     def copy(self, destination: Any, source: Any, nbytes: Optional[int] = None,
              kind: Optional[str] = None) -> None:
@@ -295,7 +304,7 @@ class Stream(Owned):
 
     def add_graph(self, graph: Any) -> None:
         """Records a copy of another graph's template as one node."""
-        self._keep.add(graph, graph._kept)
+        self._keep.add(graph, graph._get_kept())
         check(lib.rondo_stream_add_graph(self._h, graph._h))
 
     def last_node(self) -> Any:

@@ -131,7 +131,7 @@ class Child(_Work):
 
     def _fill(self, work: Any) -> list[Any]:
         work.kind, work.graph = _raw.RONDO_NODE_CHILD, self.graph._h
-        return [self.graph, self.graph._kept]
+        return [self.graph, self.graph._get_kept()]
 
 
 def _make_work(what: _Work) -> tuple[Any, list[Any]]:
@@ -140,6 +140,30 @@ def _make_work(what: _Work) -> tuple[Any, list[Any]]:
 
 
 # ---- graphs -------------------------------------------------------------------------------------
+
+
+class _Keeps:
+    """What a graph's nodes use; it goes with the C object."""
+
+    __slots__ = ("kept", "memory", "patched", "retired")
+
+    def __init__(self, make_mark: Callable[[], Any]) -> None:
+        self.kept: list[Any] = []
+        self.memory: Any = None  # another library's
+        self.patched: dict[Node, list[Any]] = {}  # what patched nodes use
+        self.retired = _host.Keep(make_mark)  # what nodes used, until replays have run
+
+    def clear(self) -> None:
+        self.kept, self.memory, self.patched = [], None, {}
+        self.retired.clear()
+
+
+class _Nobody:
+    def mark(self) -> None:
+        return None
+
+
+_NOTHING = _Keeps(_Nobody().mark)  # of a graph that was closed
 
 
 class Graph(Owned):
@@ -152,8 +176,7 @@ class Graph(Owned):
     check_addresses   for tests: replays that use memory which was freed are refused
     """
 
-    __slots__ = ("device", "stream", "_kept", "_foreign", "_foreign_stream", "_memory",
-                 "_last", "_patched", "_retired")
+    __slots__ = ("device", "stream", "_keeps", "_foreign", "_foreign_stream", "_last", "_building")
     device: Device
     stream: Optional[Stream]
 
@@ -170,13 +193,11 @@ class Graph(Owned):
         check(lib.rondo_graph_create(device._h, ctypes.byref(options), ctypes.byref(handle)))
         self._own(Owner(handle.value, lib.rondo_graph_destroy, device._need()))
         self.device, self.stream = device, None
-        self._kept: list[Any] = []
         self._foreign: Any = None
         self._foreign_stream: Optional[Stream] = None
-        self._memory: Any = None  # another library's, which goes with the graph's
         self._last: Optional[Stream] = None  # of the latest replay
-        self._patched: dict[Node, list[Any]] = {}  # what patched nodes use
-        self._retired = _host.Keep(self._make_mark)  # what they used, until replays have run
+        self._building: list[Any] = []
+        self._keeps = self._need().holds = _Keeps(self._make_mark)
 
     # ---- recording ----------------------------------------------------------------------------
 
@@ -191,17 +212,17 @@ class Graph(Owned):
         stream = Stream.wrap(stream, self.device)
         check(lib.rondo_graph_capture_begin(self._h, stream._h, _value("CAPTURE", mode)))
         kept: list[Any] = []
-        try:
-            with _host.keeping(kept):
+        with _host.keeping(kept):
+            try:
                 yield self
-        except BaseException as error:
-            report = self._abort(stream)
-            if report is not None and isinstance(error, RondoError):
-                raise report from error
-            if report is not None:
-                error.add_note(str(report))
-            raise
-        self._end(kept, stream)
+            except BaseException as error:
+                report = self._abort(stream)
+                if report is not None and isinstance(error, RondoError):
+                    raise report from error
+                if report is not None:
+                    error.add_note(str(report))
+                raise
+            self._end(kept, stream)
 
     def _abort(self, stream: Stream) -> Optional[CaptureError]:
         """Gives the capture up. Where it was broken before, the report on that."""
@@ -217,16 +238,15 @@ class Graph(Owned):
         status = lib.rondo_graph_capture_end(self._h)
         if status:
             raise self._make_capture_error(status)
-        self._kept, self.stream = kept, stream
+        self._keeps.kept, self.stream = kept, stream
 
     @contextlib.contextmanager
     def build(self) -> Iterator["Graph"]:
         """with graph.build(): the graph is made node by node, by graph.add()."""
         check(lib.rondo_graph_build_begin(self._h))
-        kept: list[Any] = []
+        kept = self._building = []
         try:
-            with _host.keeping(kept):
-                yield self
+            yield self
         except BaseException:
             lib.rondo_graph_capture_abort(self._h)
             raise
@@ -237,8 +257,7 @@ class Graph(Owned):
         struct, kept = _make_work(work)
         before = [node._raw() for node in after]
         node = _raw.rondo_node()
-        for keeper in _host._keepers[-1:]:
-            keeper.extend(kept)
+        self._building.extend(kept)
         check(lib.rondo_graph_add_node(self._h, (_raw.rondo_node * len(before))(*before),
                                        len(before), ctypes.byref(struct), ctypes.byref(node)))
         return Node(node.recording, node.number)
@@ -307,11 +326,11 @@ class Graph(Owned):
     def reset(self) -> None:
         """Waits for replays and empties the graph, which can record again."""
         check(lib.rondo_graph_reset(self._h))
-        self._forget()
+        self._keeps.clear()
 
-    def _forget(self) -> None:
-        self._kept, self._memory, self._patched = [], None, {}
-        self._retired.clear()
+    def _get_kept(self) -> list[Any]:
+        """What another graph with a copy of the template keeps."""
+        return list(self._keeps.kept)
 
     def instantiate(self) -> None:
         check(lib.rondo_graph_instantiate(self._h))
@@ -321,7 +340,8 @@ class Graph(Owned):
         report = new(_raw.rondo_update_report)
         report.difference.struct_size = ctypes.sizeof(_raw.rondo_difference)
         check(lib.rondo_graph_update(self._h, source._h, ctypes.byref(report)))
-        self._kept, source._kept = source._kept, []
+        self._keeps.retired.add(self._keeps.kept)  # replays in flight do what they did
+        self._keeps.kept, source._keeps.kept = source._keeps.kept, []
         if self.stream is None:
             self.stream = source.stream
         return SimpleNamespace(
@@ -346,9 +366,9 @@ class Graph(Owned):
             entry.node, entry.work = node._raw(), ctypes.pointer(work)
         check(lib.rondo_graph_patch(self._h, raw, len(patches)))
         for node in kept:
-            if node in self._patched:
-                self._retired.add(self._patched[node])
-        self._patched.update(kept)
+            if node in self._keeps.patched:
+                self._keeps.retired.add(self._keeps.patched[node])
+        self._keeps.patched.update(kept)
 
     def _toggle(self, nodes: Iterable[Node], toggle: int) -> None:
         patches = [_raw.rondo_patch(node=node._raw(), toggle=toggle) for node in nodes]
@@ -416,8 +436,8 @@ class Graph(Owned):
 
     def close(self) -> None:
         super().close()
-        self._forget()
         self._foreign = self._foreign_stream = self._last = None
+        self._keeps = _NOTHING  # its owner has them, as long as it must
 
     def __repr__(self) -> str:
         return f"<rondo.Graph on {self.device.name}{' closed' if self.is_closed else ''}>"

@@ -173,6 +173,7 @@ class Learned(Owned):
         self._own(Owner(handle.value, destroy, self.device._need()))
         self._steps, self._callback = steps, call
         self._kept: list[Any] = []
+        self._need().holds = self._kept
         self._values = (_raw.rondo_value * max(1, len(kinds)))()
 
     def _call(self, function: Callable[..., int], stream: Any, values: tuple[Any, ...]) -> None:
@@ -249,10 +250,6 @@ class Learned(Owned):
         check(lib.rondo_graph_get_node_count(lib.rondo_learned_get_graph(self._h),
                                              ctypes.byref(count)))
         return count.value
-
-    def close(self) -> None:
-        super().close()
-        self._kept = []
 
 
 _STATES = {getattr(_raw, name): name[len("RONDO_LEARNED_"):].lower()

@@ -6,7 +6,7 @@ import ctypes
 from types import SimpleNamespace
 from typing import Any, Optional, Union
 
-from . import _raw
+from . import _host, _raw
 from ._library import Owned, Owner, check, get_record, lib, new
 from .device import Device, Stream, open_device
 
@@ -97,8 +97,17 @@ class Block(Owned):
         self._pool = owner
         self._stream: Optional[Stream] = stream
 
-        def give_back(block: int) -> None:
-            lib.rondo_pool_free(owner.handle, block)
+        keeper = _host.find_keeper() if stream.is_recording else None
+
+        def free() -> None:
+            lib.rondo_pool_free(owner.handle, address)
+            owner.release()
+
+        def give_back(_block: int) -> None:
+            # A block from before a capture that then fails would be the caller's again.
+            owner.retain()
+            if not _host.when_captures_are_over(keeper, free):
+                free()
 
         self._own(Owner(address, give_back, owner))
 

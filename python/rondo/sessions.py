@@ -313,7 +313,7 @@ class Session(Owned):
         out           by name: arrays or tensors that are written instead of new ones
         on_device     outputs stay on the device, as rondo.Tensor (which speaks DLPack)
         """
-        if isinstance(output_names, Mapping) and input_feed is None:
+        if input_feed is None and isinstance(output_names, Mapping):
             output_names, input_feed = None, output_names
         names = self._output_names if not output_names else list(output_names)
         feeds = input_feed or {}

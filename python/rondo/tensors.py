@@ -112,7 +112,7 @@ def put_array(tensor: Any, array: Any, name: str) -> Any:
         array = numpy.ascontiguousarray(array)
     tensor.dtype = number
     _set_shape(tensor, array.shape, name)
-    tensor.data = array.ctypes.data
+    tensor.data = array.__array_interface__["data"][0]
     return array
 
 
@@ -180,6 +180,9 @@ def _put_items(tensor: Any, values: Sequence[Any], name: str, items: Sequence[in
 def take_value(tensor: Any) -> Any:
     """The value of a tensor in host memory, of which one share is taken: an array that owns the
     bytes, an array of strings, a list for a sequence, None or its value for an optional."""
+    typestr = _TYPESTR.get(tensor.dtype)
+    if typestr is not None and tensor.data:
+        return numpy.asarray(_Held(tensor, typestr))
     if tensor.dtype in (STRING, SEQUENCE, OPTIONAL):
         try:
             return _read_objects(tensor)
@@ -208,6 +211,29 @@ def _read_objects(tensor: Any) -> Any:
     if tensor.dtype == OPTIONAL:
         return values[0] if values else None
     return values
+
+
+_TYPESTR = {number: dtype.str for number, dtype in _TO_NUMPY.items()}
+
+
+class _Held:
+    """What a numpy array of an output refers to: the tensor, of which it takes the share."""
+
+    __slots__ = ("struct", "__array_interface__")
+
+    def __init__(self, tensor: Any, typestr: str) -> None:
+        struct = self.struct = _raw.rondo_tensor()
+        ctypes.memmove(ctypes.addressof(struct), ctypes.addressof(tensor), _TENSOR_BYTES)
+        ctypes.memset(ctypes.addressof(tensor), 0, _TENSOR_BYTES)
+        shape = struct.shape
+        self.__array_interface__ = {"version": 3, "shape": tuple(shape.extent[:shape.rank]),
+                                    "typestr": typestr, "data": (struct.data, False)}
+
+    def __del__(self) -> None:
+        lib.rondo_tensor_deinit(ctypes.byref(self.struct))
+
+
+_TENSOR_BYTES = ctypes.sizeof(_raw.rondo_tensor)
 
 
 class _RawString(ctypes.Structure):

@@ -250,7 +250,7 @@ def main():
         left.append(live.value)
     print(f"seed {seed}: {steps} steps, {sum(made.values())} objects ({made}); blocks left: {left}")
     assert max(left[1:]) <= left[0] + 8, "blocks are left behind"
-    assert not rondo._host._keepers and len(rondo._host._entries) == 0, "host functions are left"
+    assert not rondo._host._keepers and len(rondo._host._by_key) == 0, "host functions are left"
 
 
 if __name__ == "__main__":

@@ -230,8 +230,8 @@ class Nodes(Case):
                 self.assertTrue((target == n).all())
         self.stream.synchronize()
         graph.patch((node, rondo.Fill(words[1], 1, 4)))
-        self.assertLessEqual(len(graph._retired._young) + len(graph._retired._old), 600)
-        self.assertEqual(len(graph._patched), 1)
+        self.assertLessEqual(len(graph._keeps.retired._young) + len(graph._keeps.retired._old), 600)
+        self.assertEqual(len(graph._keeps.patched), 1)
 
     def test_built_by_hand(self):
         x, y = numpy.zeros(4, "u4"), numpy.zeros(4, "u4")
@@ -290,6 +290,17 @@ class Memory(Case):
         self.assertGreater(pool.trim(), 0)
         with self.assertRaises(rondo.StateError):
             block.numpy()
+
+    def test_block_given_back_in_a_capture_that_fails(self):
+        pool = rondo.Pool(self.device)
+        block = pool.allocate(self.stream, 1000)
+        with self.assertRaises(KeyError):
+            with rondo.capture(self.stream):
+                self.stream.fill(block, 1)
+                block.close()
+                raise KeyError("mine")
+        self.stream.synchronize()
+        self.assertEqual(pool.stats.live_count, 0)
 
     def test_limit(self):
         pool = rondo.Pool(self.device, limit_bytes=1 << 20)

@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 import unittest
+import weakref
 
 import numpy
 
@@ -26,6 +27,34 @@ class Lives(unittest.TestCase):
         if done.returncode == 77:
             self.skipTest(done.stdout)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+
+class Prompt(unittest.TestCase):
+    def test_objects_go_with_their_last_reference(self):
+        """Without the collector."""
+        gc.collect()
+        gc.disable()
+        try:
+            stream = rondo.Stream("host")
+            with rondo.capture(stream) as graph:
+                stream.call_host(lambda: None)
+            graph.replay()
+            stream.synchronize()
+            cache = rondo.GraphCache("host", policy="always_capture")
+            cache.run(1, stream, lambda s: s.call_host(print))
+            stream.synchronize()
+            learned = rondo.learn(lambda s, n: s.call_host(abs, n), {"n": "int64"}, "host")
+            learned(stream, 1)
+            stream.synchronize()
+            pool = rondo.Pool("host")
+            things = [stream, graph, cache, learned, pool, pool.allocate(stream, 64),
+                      rondo.Generator("host"), rondo.empty(4), rondo.Event("host")]
+            marks = [weakref.ref(thing) for thing in things]
+            del stream, graph, cache, learned, pool
+            things.clear()
+            self.assertEqual([mark() for mark in marks], [None] * len(marks))
+        finally:
+            gc.enable()
 
 
 class InHostFunctions(unittest.TestCase):

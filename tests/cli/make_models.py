@@ -17,10 +17,10 @@ def value(name, kind, shape):
     return helper.make_tensor_value_info(name, kind, shape)
 
 
-def save(directory, name, nodes, inputs, outputs, initializers=(), opset=13):
+def save(directory, name, nodes, inputs, outputs, initializers=(), opset=13, ir_version=8):
     graph = helper.make_graph(nodes, name, inputs, outputs, list(initializers))
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
-    model.ir_version = 8
+    model.ir_version = ir_version
     model.producer_name = "rondo-tests"
     with open(os.path.join(directory, name + ".onnx"), "wb") as file:
         file.write(model.SerializeToString())
@@ -48,6 +48,16 @@ def main(directory):
     for name, array in (("input_0", x), ("output_0", numpy.abs(x))):
         with open(os.path.join(data, name + ".pb"), "wb") as file:
             file.write(numpy_helper.from_array(array, name[:-2]).SerializeToString())
+    # int4 and float8 in and out, and what they are as numbers; the weight has five elements, packed.
+    save(directory, "narrow",
+         [helper.make_node("Transpose", ["x"], ["t"], name="turn"),
+          helper.make_node("Cast", ["x"], ["z"], name="widen", to=real),
+          helper.make_node("Cast", ["x"], ["e"], name="narrow", to=TensorProto.FLOAT8E4M3FN),
+          helper.make_node("Gather", ["w", "i"], ["p"], name="pick")],
+         [value("x", TensorProto.INT4, [2, 3]), value("i", TensorProto.INT64, ["n"])],
+         [value("t", TensorProto.INT4, [3, 2]), value("z", real, [2, 3]),
+          value("e", TensorProto.FLOAT8E4M3FN, [2, 3]), value("p", TensorProto.INT4, ["n"])],
+         [helper.make_tensor("w", TensorProto.INT4, [5], [1, -2, 3, -4, 5])], 21, 10)
     # A product, with a symbolic number of rows.
     weights = numpy.linspace(-1, 1, 64 * 64, dtype=numpy.float32).reshape(64, 64)
     save(directory, "product", [helper.make_node("MatMul", ["x", "w"], ["y"], name="product")],
@@ -264,6 +274,8 @@ def make_arrays(directory):
     numpy.save(place("strings.npy"), numpy.array(["a", "bc"]))
     numpy.save(place("bytes.npy"), numpy.array([b"a", b"bc"]))
     numpy.save(place("complex.npy"), numpy.array([1j, 2], "complex64"))
+    # As NumPy saves an array of ml_dtypes.int4: 7, -8, -1, 0, 1, 2.
+    numpy.save(place("int4.npy"), numpy.array([[7, 8, 15], [0, 1, 2]], "uint8").view("V1"))
     numpy.save(place("objects.npy"), numpy.array([None, 1], object), allow_pickle=True)
     numpy.save(place("dates.npy"), numpy.array(["2020-01-01"], "datetime64[D]"))
     numpy.save(place("fields.npy"), numpy.zeros(2, [("a", "f4"), ("b", "i4")]))

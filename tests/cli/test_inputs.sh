@@ -52,7 +52,26 @@ expect_error 1 'strings\.npy: holds string, input "x" takes f32' run "$model" \
     --input "x=$arrays/strings.npy"
 expect_error 1 'bytes\.npy: holds string, input "x" takes f32' run "$model" --cast \
     --input "x=$arrays/bytes.npy"
-expect_error 1 'complex\.npy: holds complex numbers' run "$model" --input "x=$arrays/complex.npy"
+expect_error 1 'complex\.npy: holds c64, input "x" takes f32' run "$model" \
+    --input "x=$arrays/complex.npy"
+expect_error 1 'int4\.npy: holds raw bytes' run "$model" --input "x=$arrays/int4.npy"
+
+# Arrays of ml_dtypes: bytes whose type is the input's, in and out.
+narrow="$here/models/narrow.onnx"
+expect_status 0 run "$narrow" --device host --input "x=$arrays/int4.npy" --output-dir "$work/narrow"
+expect_text '^t  i4 \[3, 2\]'
+expect_text 'values 7 0 -8 1 -1 2$'
+expect_text '^e  f8e4m3fn \[2, 3\]'
+expect_status 0 run "$narrow" --device host --cast --input "x=$work/narrow/z.npy" \
+    --output-dir "$work/again"
+for name in t e; do
+    cmp "$work/narrow/$name.npy" "$work/again/$name.npy" || fail "$name.npy differs"
+    grep -q "'descr': '<V1'" "$work/narrow/$name.npy" || fail "$name.npy: no bytes"
+done
+expect_error 1 'z\.npy: holds f32, input "x" takes i4; --cast converts it' run "$narrow" \
+    --input "x=$work/narrow/z.npy"
+expect_error 1 'x_fraction\.npy: element 1 is 2\.5, which i4 cannot hold' run "$narrow" --cast \
+    --input "x=$arrays/x_fraction.npy"
 expect_error 1 'objects\.npy: holds Python objects' run "$model" --input "x=$arrays/objects.npy"
 expect_error 1 'dates\.npy: holds dates' run "$model" --input "x=$arrays/dates.npy"
 expect_error 1 'fields\.npy: holds a structured array' run "$model" --input "x=$arrays/fields.npy"

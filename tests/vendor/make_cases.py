@@ -12,6 +12,9 @@ import shutil
 import sys
 
 import numpy as np
+import onnx
+import onnxruntime
+from onnx import helper, numpy_helper
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent.parent / "tools" / "difftest"))
@@ -43,6 +46,29 @@ def draw(op, wanted):
             wanted -= 1
 
 
+def save_narrow(name, dtype, low, has_zeros):
+    """GatherBlockQuantized of int4 or uint4, which NumPy does not have."""
+    rng = np.random.default_rng(SEED)
+    constants = [helper.make_tensor("data", dtype, [7, 48], rng.integers(low, low + 16, 7 * 48)),
+                 numpy_helper.from_array(rng.uniform(0.01, 0.1, (7, 3)).astype(np.float32), "scales")]
+    if has_zeros:
+        constants.append(helper.make_tensor("zeros", dtype, [7, 3], rng.integers(low, low + 16, 21)))
+    indices = np.array([3, -1, 0, 6])
+    node = helper.make_node("GatherBlockQuantized", ["data", "indices", *(c.name for c in constants[1:])], ["y"],
+                            domain=MS, block_size=16, quantize_axis=1, gather_axis=0)
+    graph = helper.make_graph([node], name, [helper.make_tensor_value_info("indices", onnx.TensorProto.INT64, ["n"])],
+                              [helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, None)], constants)
+    opsets = [helper.make_opsetid("", 21), helper.make_opsetid(MS, 1)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=10)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    data = HERE / name / "test_data_set_0"
+    data.mkdir(parents=True)
+    onnx.save(model, str(HERE / name / "model.onnx"))
+    expected = session.run(None, {"indices": indices})[0]
+    (data / "input_0.pb").write_bytes(numpy_helper.from_array(indices, "indices").SerializeToString())
+    (data / "output_0.pb").write_bytes(numpy_helper.from_array(expected, "y").SerializeToString())
+
+
 def main():
     for old in HERE.glob("*_*"):
         if old.is_dir():
@@ -52,6 +78,8 @@ def main():
             continue
         for index, case, model, expected in draw(op, COUNTS.get(op, 1)):
             save_test(case, model, expected, HERE / f"{op}_{index}")
+    save_narrow("GatherBlockQuantized_i4", onnx.TensorProto.INT4, -8, False)
+    save_narrow("GatherBlockQuantized_u4", onnx.TensorProto.UINT4, 0, True)
 
 
 main()

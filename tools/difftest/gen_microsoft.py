@@ -399,3 +399,78 @@ def gather_block_quantized(draw, op, schema):
     if draw.chance(0.5):
         inputs.append(draw.feed(pack(draw.rng.integers(0, 2 ** bits, (rows, blocks)), bits), True))
     return ms(draw, op, inputs, bits=bits, block_size=block, gather_axis=0, quantize_axis=1)
+
+
+def weights(draw, shape):
+    return draw.feed(draw.array(F32, shape, "plain"), True)
+
+
+def pick_network(draw):
+    """Tokens, hidden, inner, experts, and the attributes of the routing and the activation."""
+    attrs = {"k": draw.whole(1, 3), "normalize_routing_weights": draw.whole(0, 1),
+             "activation_type": draw.pick(["relu", "gelu", "silu", "identity", "swiglu"])}
+    if attrs["activation_type"] == "swiglu":
+        attrs["swiglu_fusion"] = 1
+        if draw.chance(0.5):
+            attrs.update(activation_alpha=draw.real(0.5, 2.0), activation_beta=draw.real(0.0, 1.0))
+        if draw.chance(0.5):
+            attrs["swiglu_limit"] = draw.real(0.3, 2.0)
+    return draw.whole(1, 6), draw.whole(1, 2) * 32, draw.whole(1, 2) * 32, draw.whole(3, 5), attrs
+
+
+@generates("MoE", domain=MS)
+def moe(draw, op, schema):
+    tokens, hidden, inner, experts, attrs = pick_network(draw)
+    fusion = 2 if attrs["activation_type"] == "swiglu" else 1
+    inputs = [draw.feed(draw.array(F32, [tokens, hidden], "plain"), False),
+              draw.feed(draw.rng.standard_normal((tokens, experts)).astype(F32), False),
+              weights(draw, [experts, fusion * inner, hidden]),
+              maybe(draw, lambda: weights(draw, [experts, fusion * inner])),
+              weights(draw, [experts, hidden, inner]), maybe(draw, lambda: weights(draw, [experts, hidden]))]
+    draw.case.tolerance, draw.case.floor = 30.0, 1e-4
+    return ms(draw, op, inputs, **attrs)
+
+
+@generates("QMoE", domain=MS)
+def qmoe(draw, op, schema):
+    tokens, hidden, inner, experts, attrs = pick_network(draw)
+    attrs.update(activation_type="swiglu", swiglu_fusion=1, weights_prepacked=0)
+    fusion, bits = 2, draw.pick([4, 4, 8])
+    block = 0 if bits == 8 else draw.pick([0, 16, 32])  # blocks of 8 bits have activations of 8 bits there
+    attrs["expert_weight_bits"] = bits
+    if block:
+        attrs["block_size"] = block
+    def matrix(rows, columns):
+        numbers = draw.rng.integers(0, 2 ** bits, (experts, rows, columns))
+        scale_shape = (experts, rows, columns // block) if block else (experts, rows)
+        return [draw.feed(pack(numbers, bits), True),
+                draw.feed(draw.rng.uniform(0.01, 0.05, scale_shape).astype(F32), True)]
+    inputs = [draw.feed(draw.array(F32, [tokens, hidden], "plain"), False),
+              draw.feed(draw.rng.standard_normal((tokens, experts)).astype(F32), False),
+              *matrix(fusion * inner, hidden), maybe(draw, lambda: weights(draw, [experts, fusion * inner])),
+              *matrix(hidden, inner), maybe(draw, lambda: weights(draw, [experts, hidden]))]
+    draw.case.tolerance, draw.case.floor = 30.0, 1e-4
+    return ms(draw, op, inputs, **attrs)
+
+
+@generates("Inverse", domain=MS)
+def inverse(draw, op, schema):
+    n = draw.whole(1, 5)
+    x = draw.array(F32, draw.full_shape(0, 2) + [n, n], "plain") * 0.2 + np.eye(n, dtype=F32)
+    draw.case.tolerance, draw.case.floor = 100.0, 1e-5
+    return ms(draw, op, [draw.feed(x.astype(F32), False)])
+
+
+@generates("Tokenizer", domain=MS)
+def tokenizer(draw, op, schema):
+    texts = ["two words", "a,b,,c", "aaab  b", "", "straße 12-3", "日本 x", " padded ", "x;y,z", "abcabc"]
+    attrs = {"mark": draw.whole(0, 1), "pad_value": draw.pick(["#", "", "pad"]), "mincharnum": draw.whole(1, 2)}
+    kind = draw.whole(0, 2)
+    if kind == 0:
+        attrs["tokenexp"] = draw.pick(["[a-z]+", ".", "[^ ]+", "ab*", "\\w+", "a|ab"])
+    elif kind == 1:
+        attrs["separators"] = draw.pick([[" "], [",", " "], ["[ ,]+"], [",+", ";"], ["b", " "]])
+    else:
+        attrs.update(separators=[""], mincharnum=1)
+    shape = draw.pick([[draw.whole(1, 4)], [draw.whole(1, 3), draw.whole(1, 3)]])
+    return ms(draw, op, [draw.feed(draw.words(shape, texts), False)], **attrs)

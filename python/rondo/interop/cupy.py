@@ -50,4 +50,4 @@ def recording(foreign: Any, stream: Stream, graph: Graph, pool: Optional[Pool]) 
     pool = pool or Pool(stream.device)
     with foreign, cupy.cuda.using_allocator(make_allocator(pool, stream)):
         yield
-    graph._memory = (pool,)
+    graph._keeps.memory = (pool,)

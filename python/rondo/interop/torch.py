@@ -89,4 +89,4 @@ def recording(foreign: Any, stream: Stream, graph: Graph, pool: Optional[Pool]) 
         raise
     finally:
         helper.rondo_torch_detach(stream.handle)
-    graph._memory = (memory, allocator, pool)
+    graph._keeps.memory = (memory, allocator, pool)

@@ -2726,6 +2726,91 @@ extern "C" {
         user_data: *mut ::std::os::raw::c_void,
     ) -> rondo_status;
 }
+pub type rondo_start_kind = i32;
+pub const RONDO_START_NONE: _bindgen_ty_36 = 0;
+pub const RONDO_START_CONSTANT: _bindgen_ty_36 = 1;
+pub const RONDO_START_UNIFORM: _bindgen_ty_36 = 2;
+pub const RONDO_START_NORMAL: _bindgen_ty_36 = 3;
+pub const RONDO_START_XAVIER_UNIFORM: _bindgen_ty_36 = 4;
+pub const RONDO_START_XAVIER_NORMAL: _bindgen_ty_36 = 5;
+pub const RONDO_START_HE_UNIFORM: _bindgen_ty_36 = 6;
+pub const RONDO_START_HE_NORMAL: _bindgen_ty_36 = 7;
+pub const RONDO_START_TENSOR: _bindgen_ty_36 = 8;
+pub type _bindgen_ty_36 = ::std::os::raw::c_uint;
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct rondo_start {
+    pub struct_size: usize,
+    pub kind: rondo_start_kind,
+    pub a: f64,
+    pub b: f64,
+    pub seed: u64,
+    pub fan_in: u64,
+    pub fan_out: u64,
+    pub tensor: *const rondo_tensor,
+}
+impl Default for rondo_start {
+    fn default() -> Self {
+        let mut s = ::std::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::std::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+extern "C" {
+    pub fn rondo_builder_add_variable(
+        builder: *mut rondo_builder,
+        port: *const rondo_port,
+        start: *const rondo_start,
+    ) -> rondo_status;
+}
+extern "C" {
+    pub fn rondo_builder_set_update(
+        builder: *mut rondo_builder,
+        variable: *const ::std::os::raw::c_char,
+        value: *const ::std::os::raw::c_char,
+    ) -> rondo_status;
+}
+extern "C" {
+    pub fn rondo_program_set_update(
+        program: *mut rondo_program,
+        input: *const ::std::os::raw::c_char,
+        output: *const ::std::os::raw::c_char,
+    ) -> rondo_status;
+}
+extern "C" {
+    pub fn rondo_program_make_variables(
+        program: *const rondo_program,
+        names: *const *const ::std::os::raw::c_char,
+        name_count: usize,
+        out_program: *mut *mut rondo_program,
+    ) -> rondo_status;
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct rondo_variable {
+    pub name: *const ::std::os::raw::c_char,
+    pub update: *const ::std::os::raw::c_char,
+    pub start: *const rondo_start,
+}
+impl Default for rondo_variable {
+    fn default() -> Self {
+        let mut s = ::std::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::std::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+extern "C" {
+    pub fn rondo_program_list_variables(
+        program: *const rondo_program,
+        capacity: usize,
+        out_variables: *mut rondo_variable,
+        out_count: *mut usize,
+    ) -> rondo_status;
+}
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct rondo_op_node {
@@ -2750,10 +2835,10 @@ pub type rondo_op_compute_function = ::std::option::Option<
     ) -> rondo_status,
 >;
 pub type rondo_op_capture = i32;
-pub const RONDO_OP_CAPTURE_UNKNOWN: _bindgen_ty_36 = 0;
-pub const RONDO_OP_CAPTURE_YES: _bindgen_ty_36 = 1;
-pub const RONDO_OP_CAPTURE_NO: _bindgen_ty_36 = 2;
-pub type _bindgen_ty_36 = ::std::os::raw::c_uint;
+pub const RONDO_OP_CAPTURE_UNKNOWN: _bindgen_ty_37 = 0;
+pub const RONDO_OP_CAPTURE_YES: _bindgen_ty_37 = 1;
+pub const RONDO_OP_CAPTURE_NO: _bindgen_ty_37 = 2;
+pub type _bindgen_ty_37 = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct rondo_op_preparation {
@@ -2818,8 +2903,8 @@ pub struct rondo_op_kernel {
         unsafe extern "C" fn(data: *mut ::std::os::raw::c_void, state: *mut ::std::os::raw::c_void),
     >,
 }
-pub const RONDO_OP_IMPURE: _bindgen_ty_37 = 1;
-pub type _bindgen_ty_37 = ::std::os::raw::c_uint;
+pub const RONDO_OP_IMPURE: _bindgen_ty_38 = 1;
+pub type _bindgen_ty_38 = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct rondo_op_definition {
@@ -2888,25 +2973,25 @@ pub struct rondo_executor {
     _unused: [u8; 0],
 }
 pub type rondo_graphs_mode = i32;
-pub const RONDO_GRAPHS_AUTO: _bindgen_ty_38 = 0;
-pub const RONDO_GRAPHS_ON: _bindgen_ty_38 = 1;
-pub const RONDO_GRAPHS_OFF: _bindgen_ty_38 = 2;
-pub type _bindgen_ty_38 = ::std::os::raw::c_uint;
-pub type rondo_branches_mode = i32;
-pub const RONDO_BRANCHES_AUTO: _bindgen_ty_39 = 0;
-pub const RONDO_BRANCHES_ON: _bindgen_ty_39 = 1;
-pub const RONDO_BRANCHES_OFF: _bindgen_ty_39 = 2;
+pub const RONDO_GRAPHS_AUTO: _bindgen_ty_39 = 0;
+pub const RONDO_GRAPHS_ON: _bindgen_ty_39 = 1;
+pub const RONDO_GRAPHS_OFF: _bindgen_ty_39 = 2;
 pub type _bindgen_ty_39 = ::std::os::raw::c_uint;
-pub type rondo_tuning = i32;
-pub const RONDO_TUNING_AUTO: _bindgen_ty_40 = 0;
-pub const RONDO_TUNING_OFF: _bindgen_ty_40 = 1;
-pub const RONDO_TUNING_FAST: _bindgen_ty_40 = 2;
-pub const RONDO_TUNING_FULL: _bindgen_ty_40 = 3;
+pub type rondo_branches_mode = i32;
+pub const RONDO_BRANCHES_AUTO: _bindgen_ty_40 = 0;
+pub const RONDO_BRANCHES_ON: _bindgen_ty_40 = 1;
+pub const RONDO_BRANCHES_OFF: _bindgen_ty_40 = 2;
 pub type _bindgen_ty_40 = ::std::os::raw::c_uint;
-pub type rondo_self_check_action = i32;
-pub const RONDO_SELF_CHECK_FAIL: _bindgen_ty_41 = 0;
-pub const RONDO_SELF_CHECK_KEEP_EAGER: _bindgen_ty_41 = 1;
+pub type rondo_tuning = i32;
+pub const RONDO_TUNING_AUTO: _bindgen_ty_41 = 0;
+pub const RONDO_TUNING_OFF: _bindgen_ty_41 = 1;
+pub const RONDO_TUNING_FAST: _bindgen_ty_41 = 2;
+pub const RONDO_TUNING_FULL: _bindgen_ty_41 = 3;
 pub type _bindgen_ty_41 = ::std::os::raw::c_uint;
+pub type rondo_self_check_action = i32;
+pub const RONDO_SELF_CHECK_FAIL: _bindgen_ty_42 = 0;
+pub const RONDO_SELF_CHECK_KEEP_EAGER: _bindgen_ty_42 = 1;
+pub type _bindgen_ty_42 = ::std::os::raw::c_uint;
 pub type rondo_progress_function = ::std::option::Option<
     unsafe extern "C" fn(
         user_data: *mut ::std::os::raw::c_void,
@@ -3015,6 +3100,7 @@ pub struct rondo_executor_stats {
     pub in_place_run_count: u64,
     pub branch_count: u64,
     pub spilled_constant_bytes: u64,
+    pub state_bytes: u64,
 }
 extern "C" {
     pub fn rondo_executor_create(
@@ -3046,6 +3132,12 @@ extern "C" {
     pub fn rondo_executor_set_graphs(
         executor: *mut rondo_executor,
         graphs: rondo_graphs_mode,
+    ) -> rondo_status;
+}
+extern "C" {
+    pub fn rondo_executor_set_training(
+        executor: *mut rondo_executor,
+        training: bool,
     ) -> rondo_status;
 }
 extern "C" {
@@ -3118,10 +3210,10 @@ extern "C" {
     ) -> rondo_status;
 }
 pub type rondo_placement_kind = i32;
-pub const RONDO_PLACEMENT_OP: _bindgen_ty_42 = 0;
-pub const RONDO_PLACEMENT_TRANSFER: _bindgen_ty_42 = 1;
-pub const RONDO_PLACEMENT_TENSOR: _bindgen_ty_42 = 2;
-pub type _bindgen_ty_42 = ::std::os::raw::c_uint;
+pub const RONDO_PLACEMENT_OP: _bindgen_ty_43 = 0;
+pub const RONDO_PLACEMENT_TRANSFER: _bindgen_ty_43 = 1;
+pub const RONDO_PLACEMENT_TENSOR: _bindgen_ty_43 = 2;
+pub type _bindgen_ty_43 = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct rondo_placement {
@@ -3252,6 +3344,13 @@ extern "C" {
     ) -> rondo_status;
 }
 extern "C" {
+    pub fn rondo_executor_reserve_variable(
+        executor: *mut rondo_executor,
+        name: *const ::std::os::raw::c_char,
+        bytes: usize,
+    ) -> rondo_status;
+}
+extern "C" {
     pub fn rondo_executor_get_variable(
         executor: *mut rondo_executor,
         name: *const ::std::os::raw::c_char,
@@ -3263,6 +3362,15 @@ extern "C" {
         executor: *mut rondo_executor,
         name: *const ::std::os::raw::c_char,
         tensor: *const rondo_tensor,
+    ) -> rondo_status;
+}
+extern "C" {
+    pub fn rondo_executor_reset_variables(executor: *mut rondo_executor) -> rondo_status;
+}
+extern "C" {
+    pub fn rondo_executor_snapshot(
+        executor: *mut rondo_executor,
+        out_program: *mut *mut rondo_program,
     ) -> rondo_status;
 }
 #[repr(C)]
@@ -3318,5 +3426,166 @@ extern "C" {
         input_count: usize,
         outputs: *const rondo_tensor,
         output_count: usize,
+    ) -> rondo_status;
+}
+extern "C" {
+    pub fn rondo_builder_create_from(
+        program: *const rondo_program,
+        out_builder: *mut *mut rondo_builder,
+    ) -> rondo_status;
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct rondo_gradient_options {
+    pub struct_size: usize,
+    pub seed: *const ::std::os::raw::c_char,
+    pub stop: *const *const ::std::os::raw::c_char,
+    pub stop_count: usize,
+    pub recompute: *const *const ::std::os::raw::c_char,
+    pub recompute_count: usize,
+}
+impl Default for rondo_gradient_options {
+    fn default() -> Self {
+        let mut s = ::std::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::std::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+extern "C" {
+    pub fn rondo_builder_add_gradients(
+        builder: *mut rondo_builder,
+        y: *const ::std::os::raw::c_char,
+        xs: *const *const ::std::os::raw::c_char,
+        outputs: *const *const ::std::os::raw::c_char,
+        count: usize,
+        options: *const rondo_gradient_options,
+    ) -> rondo_status;
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct rondo_gradient_node {
+    pub struct_size: usize,
+    pub node: *const rondo_op_node,
+    pub input_count: usize,
+    pub inputs: *const *const ::std::os::raw::c_char,
+    pub wants: *const bool,
+    pub output_count: usize,
+    pub outputs: *const *const ::std::os::raw::c_char,
+    pub changes: *const *const ::std::os::raw::c_char,
+}
+impl Default for rondo_gradient_node {
+    fn default() -> Self {
+        let mut s = ::std::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::std::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+pub type rondo_gradient_function = ::std::option::Option<
+    unsafe extern "C" fn(
+        data: *mut ::std::os::raw::c_void,
+        node: *const rondo_gradient_node,
+        builder: *mut rondo_builder,
+        out_changes: *mut *const ::std::os::raw::c_char,
+    ) -> rondo_status,
+>;
+extern "C" {
+    pub fn rondo_op_set_gradient(
+        domain: *const ::std::os::raw::c_char,
+        name: *const ::std::os::raw::c_char,
+        function: rondo_gradient_function,
+        data: *mut ::std::os::raw::c_void,
+    ) -> rondo_status;
+}
+pub type rondo_optimizer = i32;
+pub const RONDO_OPTIMIZER_SGD: _bindgen_ty_44 = 0;
+pub const RONDO_OPTIMIZER_ADAM: _bindgen_ty_44 = 1;
+pub const RONDO_OPTIMIZER_ADAMW: _bindgen_ty_44 = 2;
+pub type _bindgen_ty_44 = ::std::os::raw::c_uint;
+pub type rondo_schedule = i32;
+pub const RONDO_SCHEDULE_CONSTANT: _bindgen_ty_45 = 0;
+pub const RONDO_SCHEDULE_STEP: _bindgen_ty_45 = 1;
+pub const RONDO_SCHEDULE_COSINE: _bindgen_ty_45 = 2;
+pub const RONDO_SCHEDULE_LINEAR: _bindgen_ty_45 = 3;
+pub type _bindgen_ty_45 = ::std::os::raw::c_uint;
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct rondo_minimize_options {
+    pub struct_size: usize,
+    pub optimizer: rondo_optimizer,
+    pub learning_rate: f64,
+    pub rate: *const ::std::os::raw::c_char,
+    pub momentum: f64,
+    pub dampening: f64,
+    pub nesterov: bool,
+    pub beta1: f64,
+    pub beta2: f64,
+    pub epsilon: f64,
+    pub weight_decay: f64,
+    pub schedule: rondo_schedule,
+    pub schedule_steps: i64,
+    pub schedule_factor: f64,
+    pub schedule_least: f64,
+    pub warmup_steps: i64,
+    pub warmup_start: f64,
+    pub clip_value: f64,
+    pub clip_norm: f64,
+    pub scale_loss: bool,
+    pub scale_start: f64,
+    pub scale_growth: f64,
+    pub scale_backoff: f64,
+    pub scale_least: f64,
+    pub scale_interval: i64,
+    pub scale_patience: i64,
+    pub accumulate: i64,
+    pub train: *const *const ::std::os::raw::c_char,
+    pub train_count: usize,
+    pub recompute: *const *const ::std::os::raw::c_char,
+    pub recompute_count: usize,
+}
+impl Default for rondo_minimize_options {
+    fn default() -> Self {
+        let mut s = ::std::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::std::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+extern "C" {
+    pub fn rondo_builder_minimize(
+        builder: *mut rondo_builder,
+        loss: *const ::std::os::raw::c_char,
+        options: *const rondo_minimize_options,
+    ) -> rondo_status;
+}
+extern "C" {
+    pub fn rondo_builder_add_adapters(
+        builder: *mut rondo_builder,
+        patterns: *const *const ::std::os::raw::c_char,
+        count: usize,
+        rank: i64,
+    ) -> rondo_status;
+}
+extern "C" {
+    pub fn rondo_checkpoint_save(
+        executor: *mut rondo_executor,
+        path: *const ::std::os::raw::c_char,
+    ) -> rondo_status;
+}
+extern "C" {
+    pub fn rondo_checkpoint_load(
+        executor: *mut rondo_executor,
+        path: *const ::std::os::raw::c_char,
+    ) -> rondo_status;
+}
+extern "C" {
+    pub fn rondo_executor_get_trained(
+        executor: *mut rondo_executor,
+        model: *const rondo_program,
+        out_program: *mut *mut rondo_program,
     ) -> rondo_status;
 }

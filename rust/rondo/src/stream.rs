@@ -61,6 +61,7 @@ impl Drop for Device {
 // ---- what work needs --------------------------------------------------------------------------
 
 /// What must stay until work has run, or for as long as a graph may replay it.
+#[allow(dead_code)] // kept, not read
 enum Kept {
     Memory(Rc<Memory>),
     Function(Box<HostFunction>),

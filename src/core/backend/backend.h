@@ -82,9 +82,6 @@ struct rondo_stream {
     void *native;          // CUstream, or NULL
     int32_t priority;      // of rondo_stream_create; 0: the default, or not known
     uint32_t number;       // for messages: "stream 3"; set by the generic layer
-    // The replay at hand may be run by the thread that asks for it, which waits for it anyway. Set
-    // by that thread, for one replay; the host backend clears it where it was run so.
-    bool runs_here;
     // Kept by the generic layer: false means that the stream certainly does not record a capture
     // begun through this library, so that a replay need not ask the driver.
     atomic_bool may_record;
@@ -386,6 +383,9 @@ struct rondo__backend {
                                 const rondo__node_image *image);
     rondo_status (*upload)(rondo__executable *executable, rondo_stream *stream);
     rondo_status (*replay)(rondo__executable *executable, rondo_stream *stream);  // hot path
+    // Runs a replay on the calling thread, which would wait for it anyway. False: it was not run,
+    // since it needs the stream or others. (optional: it always does)
+    bool (*replay_here)(rondo__executable *executable, rondo_stream *stream);
     // Nodes run by the replays that have finished. (optional: not known)
     uint64_t (*count_executed)(rondo__executable *executable);
     // Replays in flight are finished first, or the driver keeps what they need until they are.

@@ -165,14 +165,21 @@ static void note_stream(rondo_graph *graph, rondo_stream *stream) {
     graph->last_stream = rondo__stream_tag_retain(stream);
 }
 
-static inline rondo_status replay(rondo_graph *graph, rondo_stream *stream) {
+// `out_ran_here`: NULL where the calling thread is not to do the work.
+static inline rondo_status replay(rondo_graph *graph, rondo_stream *stream, bool *out_ran_here) {
     RETURN_IF_ERROR(check_ready(graph, stream, "rondo_graph_replay"));
     rondo_status status = RONDO_STATUS_OK;
     if (graph->participants != NULL) {
         status = rondo__participants_prepare_replay(graph->participants, stream);
     }
     if (__builtin_expect(status == RONDO_STATUS_OK, 1)) {
-        status = graph->device->backend->replay(graph->executable, stream);
+        const rondo__backend *backend = graph->device->backend;
+        if (out_ran_here != NULL && backend->replay_here != NULL) {
+            *out_ran_here = backend->replay_here(graph->executable, stream);
+        }
+        if (out_ran_here == NULL || !*out_ran_here) {
+            status = backend->replay(graph->executable, stream);
+        }
         if (__builtin_expect(status != RONDO_STATUS_OK, 0)) {
             rondo__participants_cancel_replay(graph->participants, NULL);
         }
@@ -191,17 +198,28 @@ static inline rondo_status replay(rondo_graph *graph, rondo_stream *stream) {
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo_graph_replay(rondo_graph *graph, rondo_stream *stream) {
+static inline rondo_status replay_in_span(rondo_graph *graph, rondo_stream *stream,
+                                          bool *out_ran_here) {
     if (!rondo__hook_is_on(RONDO__HOOK_SPANS | RONDO__HOOK_RANGES) || graph == NULL) {
-        return replay(graph, stream);
+        return replay(graph, stream, out_ran_here);
     }
     char name[256];
     (void)snprintf(name, sizeof name, "replay %.240s", graph->label);
     const rondo__hook_scope scope = rondo__hook_begin(&(rondo__hook_span){
         .category = RONDO__SPAN_REPLAY, .name = name, .stream = stream, .graph = graph});
-    const rondo_status status = replay(graph, stream);
+    const rondo_status status = replay(graph, stream, out_ran_here);
     rondo__hook_leave(&scope);
     return status;
+}
+
+rondo_status rondo_graph_replay(rondo_graph *graph, rondo_stream *stream) {
+    return replay_in_span(graph, stream, NULL);
+}
+
+rondo_status rondo__graph_replay_here(rondo_graph *graph, rondo_stream *stream,
+                                      bool *out_ran_here) {
+    *out_ran_here = false;
+    return replay_in_span(graph, stream, out_ran_here);
 }
 
 rondo_status rondo_graph_upload(rondo_graph *graph, rondo_stream *stream) {

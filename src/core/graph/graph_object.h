@@ -55,6 +55,11 @@ struct rondo_graph {
     rondo__hook_scope scope;  // of the capture
 };
 
+// rondo_graph_replay by a thread that will wait for it: where the backend can, this thread does the
+// work at once.
+RONDO_MUST_USE rondo_status rondo__graph_replay_here(rondo_graph *graph, rondo_stream *stream,
+                                                     bool *out_ran_here);
+
 // Waits for the last replay. What the graph holds may be freed then.
 void rondo__graph_wait(rondo_graph *graph);
 // The same, and frees everything: the graph is EMPTY afterwards.

@@ -10,8 +10,9 @@
 
 bool rondo__node_is_gradient(const Onnx__NodeProto *proto);
 
-// Appends the nodes that compute the gradients. What `y` is made of stands before the node. Inputs of
-// other names than `xs` and `zs` are other points: the nodes in between are then there once more.
+// Appends the nodes that compute the gradients. What `y` is made of stands before the node. Inputs
+// of other names than `xs` and `zs` are other points: the nodes in between are then there once
+// more.
 //
 // Errors:    BAD_DATA (names, attributes), UNSUPPORTED (an op without a gradient), NO_MEMORY.
 // Threads:   one thread per importer.

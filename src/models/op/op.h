@@ -253,8 +253,9 @@ enum { RONDO__INPUT_0 = 1, RONDO__INPUT_1 = 2, RONDO__INPUT_2 = 4 };
 struct rondo__bounding;
 struct rondo__op_bound;
 
-// One row: what there is to say of an op in a range of versions. The columns behind `check` are the
-// same in all rows of an op; a row names those where the op differs from most.
+// One row: what there is to say of an op in a range of versions. What the columns behind `check` say is
+// the same in all rows of an op, unless a version adds an input; a row names those where the op
+// differs from most.
 struct rondo__op_def {
     rondo__op_id id;
     const char *domain;  // "" for ai.onnx; "ai.onnx.ml", "com.microsoft"; "rondo" for internal ops
@@ -292,6 +293,15 @@ struct rondo__op_def {
 // Behind `.id = `: identity, domain and name of a row.
 #define RONDO_OP_NAME(domain_, name_) \
     RONDO__##domain_##_##name_, .domain = RONDO_OP_DOMAIN_##domain_, .name = #name_
+// A row: domain and name of op_list.h, first and last opset, fewest and most inputs, fewest and
+// most outputs, then columns by name.
+#define RONDO_OP_ROW(domain_, name_, first, last, least_inputs, most_inputs, least_outputs, \
+                     most_outputs, ...)                                                     \
+    {                                                                                       \
+        .id = RONDO_OP_NAME(domain_, name_), .opset_min = first, .opset_max = last,         \
+        .input_min = least_inputs, .input_max = most_inputs, .output_min = least_outputs,   \
+        .output_max = most_outputs, __VA_ARGS__                                             \
+    }
 
 // The family tables, each ended by an entry with name NULL. One line for each table that exists.
 // clang-format off
@@ -332,6 +342,8 @@ struct rondo__op_def {
     X(quantize_lstm)          \
     X(fused_product)          \
     X(bits)                   \
+    X(experts)                \
+    X(tokenizer)              \
     X(ngram)                  \
     X(fused)                  \
     X(space_to_depth)         \
@@ -348,6 +360,8 @@ RONDO_OP_TABLE_MAP(RONDO_OP_TABLE_DECLARE)
 
 // The entry for an op at a model opset; NULL when there is none. Domain "ai.onnx" equals "".
 const rondo__op_def *rondo__op_lookup(const char *domain, const char *name, int32_t opset);
+// The row of an op's newest version; there is one of each op.
+const rondo__op_def *rondo__op_get_def(rondo__op_id id);
 // The versions of the opset in which there is an op of this name; false when there is none.
 bool rondo__op_get_versions(const char *domain, const char *name, int32_t *out_min,
                             int32_t *out_max);

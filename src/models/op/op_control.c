@@ -22,13 +22,10 @@ static const char *const scan_attributes[] = {"body",
                                               "scan_output_directions",
                                               NULL};
 
-#define CONTROL_ENTRY(op_name, first_opset, last_opset, least_inputs, attribute_list)            \
-    {                                                                                            \
-        .id = RONDO_OP_NAME(OP, op_name), .opset_min = (first_opset), .opset_max = (last_opset), \
-        .input_min = (least_inputs), .input_max = RONDO_OP_ANY_COUNT, .output_min = 0,           \
-        .output_max = RONDO_OP_ANY_COUNT, .flags = RONDO__OP_CONTROL,                            \
-        .capture = RONDO__CAPTURE_YES, .attributes = (attribute_list), .infer = infer_control    \
-    }
+#define CONTROL_ENTRY(op_name, first_opset, last_opset, least_inputs, attribute_list)           \
+    RONDO_OP_ROW(OP, op_name, first_opset, last_opset, least_inputs, RONDO_OP_ANY_COUNT, 0,     \
+                 RONDO_OP_ANY_COUNT, .flags = RONDO__OP_CONTROL, .capture = RONDO__CAPTURE_YES, \
+                 .attributes = (attribute_list), .infer = infer_control)
 
 const rondo__op_def rondo__op_table_control[] = {
     CONTROL_ENTRY(If, 1, RONDO_OP_OPSET_MAX, 1, if_attributes),
@@ -37,27 +34,11 @@ const rondo__op_def rondo__op_table_control[] = {
     CONTROL_ENTRY(Scan, 8, 8, 2, scan_8_attributes),
     CONTROL_ENTRY(Scan, 9, RONDO_OP_OPSET_MAX, 1, scan_attributes),
     CONTROL_ENTRY(SequenceMap, 17, RONDO_OP_OPSET_MAX, 1, loop_attributes),
-    {
-        .id = RONDO_OP_NAME(FUSED, Rest),
-        .opset_min = 1,
-        .opset_max = RONDO_OP_OPSET_MAX,
-        .input_max = RONDO_OP_ANY_COUNT,
-        .output_max = RONDO_OP_ANY_COUNT,
-        .flags = RONDO__OP_CONTROL | RONDO__OP_INTERNAL,
-        .capture = RONDO__CAPTURE_NEVER,
-        .infer = infer_control,
-    },
-    {
-        .id = RONDO_OP_NAME(FUSED, Counted),
-        .opset_min = 1,
-        .opset_max = RONDO_OP_OPSET_MAX,
-        .input_min = 2,
-        .input_max = RONDO_OP_ANY_COUNT,
-        .output_min = 1,
-        .output_max = RONDO_OP_ANY_COUNT,
-        .flags = RONDO__OP_CONTROL | RONDO__OP_INTERNAL,
-        .capture = RONDO__CAPTURE_NEVER,
-        .infer = infer_control,
-    },
+    RONDO_OP_ROW(FUSED, Rest, 1, RONDO_OP_OPSET_MAX, 0, RONDO_OP_ANY_COUNT, 0, RONDO_OP_ANY_COUNT,
+                 .flags = RONDO__OP_CONTROL | RONDO__OP_INTERNAL, .capture = RONDO__CAPTURE_NEVER,
+                 .infer = infer_control),
+    RONDO_OP_ROW(FUSED, Counted, 1, RONDO_OP_OPSET_MAX, 2, RONDO_OP_ANY_COUNT, 1,
+                 RONDO_OP_ANY_COUNT, .flags = RONDO__OP_CONTROL | RONDO__OP_INTERNAL,
+                 .capture = RONDO__CAPTURE_NEVER, .infer = infer_control),
     {.name = NULL},
 };

@@ -15,10 +15,12 @@
 // clang-format off
 #define RONDO_OP_LIST(X) \
     X(OP, Abs) X(OP, Acos) X(OP, Acosh) X(OP, Add) X(OP, AffineGrid) X(OP, And) X(OP, ArgMax) \
-    X(OP, ArgMin) X(OP, Asin) X(OP, Asinh) X(OP, Atan) X(OP, Atanh) X(OP, Attention) X(OP, AveragePool) \
+    X(OP, ArgMin) X(OP, Asin) X(OP, Asinh) \
+    X(OP, Atan) X(OP, Atanh) X(OP, Attention) X(OP, AveragePool) \
     X(OP, BatchNormalization) X(OP, Bernoulli) X(OP, BitCast) X(OP, BitShift) X(OP, BitwiseAnd) \
     X(OP, BitwiseNot) X(OP, BitwiseOr) X(OP, BitwiseXor) X(OP, BlackmanWindow) \
-    X(OP, Cast) X(OP, CastLike) X(OP, CausalConvWithState) X(OP, Ceil) X(OP, Celu) X(OP, CenterCropPad) X(OP, Clip) \
+    X(OP, Cast) X(OP, CastLike) X(OP, CausalConvWithState) \
+    X(OP, Ceil) X(OP, Celu) X(OP, CenterCropPad) X(OP, Clip) \
     X(OP, Col2Im) X(OP, Compress) X(OP, Concat) X(OP, ConcatFromSequence) X(OP, Constant) \
     X(OP, ConstantOfShape) X(OP, Conv) X(OP, ConvInteger) X(OP, ConvTranspose) X(OP, Cos) \
     X(OP, Cosh) X(OP, CumProd) X(OP, CumSum) X(OP, DFT) X(OP, DeformConv) X(OP, DepthToSpace) \
@@ -30,7 +32,8 @@
     X(OP, HammingWindow) X(OP, HannWindow) X(OP, HardSigmoid) X(OP, HardSwish) X(OP, Hardmax) \
     X(OP, Identity) X(OP, If) X(OP, InstanceNormalization) X(OP, IsInf) X(OP, IsNaN) \
     X(OP, LRN) X(OP, LSTM) X(OP, LayerNormalization) X(OP, LeakyRelu) X(OP, Less) \
-    X(OP, LessOrEqual) X(OP, LinearAttention) X(OP, Log) X(OP, LogSoftmax) X(OP, Loop) X(OP, LpNormalization) \
+    X(OP, LessOrEqual) X(OP, LinearAttention) X(OP, Log) \
+    X(OP, LogSoftmax) X(OP, Loop) X(OP, LpNormalization) \
     X(OP, LpPool) X(OP, MatMul) X(OP, MatMulInteger) X(OP, Max) X(OP, MaxPool) X(OP, MaxRoiPool) \
     X(OP, MaxUnpool) X(OP, Mean) X(OP, MeanVarianceNormalization) X(OP, MelWeightMatrix) \
     X(OP, Min) X(OP, Mish) X(OP, Mod) X(OP, Mul) X(OP, Multinomial) X(OP, Neg) \
@@ -65,8 +68,9 @@
     X(ML, Scaler) X(ML, TreeEnsemble) X(ML, TreeEnsembleClassifier) X(ML, TreeEnsembleRegressor) \
     X(ML, ZipMap) \
     X(MS, Attention) X(MS, DecoderMaskedMultiHeadAttention) X(MS, DynamicQuantizeLSTM) \
-    X(MS, FusedMatMul) X(MS, GatherBlockQuantized) X(MS, GroupQueryAttention) X(MS, MatMulNBits) \
-    X(MS, MultiHeadAttention) X(MS, RotaryEmbedding) X(MS, TransposeMatMul) \
+    X(MS, FusedMatMul) X(MS, GatherBlockQuantized) X(MS, GroupQueryAttention) X(MS, Inverse) \
+    X(MS, MatMulNBits) X(MS, MoE) X(MS, MultiHeadAttention) X(MS, QMoE) X(MS, RotaryEmbedding) \
+    X(MS, Tokenizer) X(MS, TransposeMatMul) \
     X(TRAINING, Adagrad) X(TRAINING, Adam) X(TRAINING, Momentum)
 // clang-format on
 

@@ -430,13 +430,10 @@ static const char *const join_attributes[] = {"axis", "new_axis", NULL};
 static const char *const split_attributes[] = {"axis", "keepdims", NULL};
 static const char *const optional_attributes[] = {"type", NULL};
 
-#define ENTRY(op, first, inputs_min, inputs_max, attribute_list, infer_function, ...)          \
-    {                                                                                          \
-        .id = RONDO_OP_NAME(OP, op), .opset_min = first, .opset_max = RONDO_OP_OPSET_MAX,      \
-        .input_min = inputs_min, .input_max = inputs_max, .output_min = 1, .output_max = 1,    \
-        .flags = RONDO__OP_NATIVE_HALF, .attributes = attribute_list, .infer = infer_function, \
-        .compute = __VA_ARGS__,                                                                \
-    }
+#define ENTRY(op, first, inputs_min, inputs_max, attribute_list, infer_function, ...) \
+    RONDO_OP_ROW(OP, op, first, RONDO_OP_OPSET_MAX, inputs_min, inputs_max, 1, 1,     \
+                 .flags = RONDO__OP_NATIVE_HALF, .attributes = attribute_list,        \
+                 .infer = infer_function, .compute = __VA_ARGS__)
 
 const rondo__op_def rondo__op_table_sequence[] = {
     ENTRY(ConcatFromSequence, 11, 1, 1, join_attributes, infer_at, compute_join,
@@ -452,17 +449,9 @@ const rondo__op_def rondo__op_table_sequence[] = {
           .makes_strings = true, .makes_narrow = true),
     ENTRY(SequenceConstruct, 11, 1, RONDO_OP_ANY_COUNT, no_attributes, infer_construct,
           compute_construct, .strings = RONDO__INPUTS_ALL, .moved = RONDO__INPUTS_ALL),
-    {
-        .id = RONDO_OP_NAME(OP, SequenceEmpty),
-        .opset_min = 11,
-        .opset_max = RONDO_OP_OPSET_MAX,
-        .output_min = 1,
-        .output_max = 1,
-        .attributes = empty_attributes,
-        .infer = infer_sequence,
-        .compute = compute_empty,
-        .check = check_empty,
-    },
+    RONDO_OP_ROW(OP, SequenceEmpty, 11, RONDO_OP_OPSET_MAX, 0, 0, 1, 1,
+                 .attributes = empty_attributes, .infer = infer_sequence, .compute = compute_empty,
+                 .check = check_empty),
     ENTRY(SequenceErase, 11, 1, 2, no_attributes, infer_on_sequence, compute_erase,
           .nested = RONDO__INPUT_0),
     ENTRY(SequenceInsert, 11, 2, 3, no_attributes, infer_on_sequence, compute_insert,

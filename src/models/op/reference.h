@@ -102,11 +102,8 @@ static inline double rondo__maximum(double a, double b) {
 // One line of an op table.
 #define RONDO_OP_ENTRY(op_name, first_opset, last_opset, least_inputs, most_inputs, least_outputs, \
                        most_outputs, attribute_list, infer_function, ...)                          \
-    {                                                                                              \
-        .id = RONDO_OP_NAME(OP, op_name), .opset_min = (first_opset), .opset_max = (last_opset),   \
-        .input_min = (least_inputs), .input_max = (most_inputs), .output_min = (least_outputs),    \
-        .output_max = (most_outputs), .capture = RONDO__CAPTURE_YES,                               \
-        .attributes = (attribute_list), .infer = (infer_function), .compute = __VA_ARGS__          \
-    }
+    RONDO_OP_ROW(OP, op_name, first_opset, last_opset, least_inputs, most_inputs, least_outputs,   \
+                 most_outputs, .capture = RONDO__CAPTURE_YES, .attributes = (attribute_list),      \
+                 .infer = (infer_function), .compute = __VA_ARGS__)
 
 #endif  // RONDO_OP_REFERENCE_H

@@ -25,7 +25,8 @@ static const rondo__op_def *const families[] = {
         NULL,
 };
 
-static const rondo__op_def *op_index[INDEX_SLOTS];  // written once, under index_once
+static const rondo__op_def *op_index[INDEX_SLOTS];            // written once, under index_once
+static const rondo__op_def *newest_rows[RONDO__OP_ID_COUNT];  // likewise
 static pthread_once_t index_once = PTHREAD_ONCE_INIT;
 
 static pthread_mutex_t enter_lock = PTHREAD_MUTEX_INITIALIZER;  // one registers at a time
@@ -47,6 +48,10 @@ static void insert(void *user_data, const rondo__op_def *def) {
     }
     op_index[slot] = def;
     ++*used;
+    const rondo__op_def *newest = newest_rows[def->id];
+    if (newest == NULL || newest->opset_max < def->opset_max) {
+        newest_rows[def->id] = def;
+    }
 }
 
 static void build_index(void) {
@@ -60,6 +65,11 @@ void rondo__op_visit(void (*visit)(void *user_data, const rondo__op_def *def), v
             visit(user_data, def);
         }
     }
+}
+
+const rondo__op_def *rondo__op_get_def(rondo__op_id id) {
+    (void)pthread_once(&index_once, build_index);
+    return newest_rows[id];
 }
 
 typedef struct version_search {

@@ -227,7 +227,7 @@ enum { CHUNK = 256 };  // elements that are converted by way of another type at 
         float odd[CHUNK];                                                              \
         if (rondo__dtype_is_narrow_integer(to)) {                                      \
             for (size_t i = 0; i < count; ++i) {                                       \
-                y[i] = (uint8_t)((uint64_t)(whole) & mask);                            \
+                y[i] = (uint8_t)((uint64_t)(whole)&mask);                              \
             }                                                                          \
             return;                                                                    \
         }                                                                              \

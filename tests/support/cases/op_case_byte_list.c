@@ -103,7 +103,7 @@ const op_case op_byte_cases[] = {
      "i8[1,32]:k128 "
      "f32[1,32]:=0.005,0.004,0.003 i8[1,32]:k128",
      "hidden_size=8 direction=reverse", 3},
-    // ---- weights of a few bits: few rows, many, blocks that are not whole, all kinds of zero points
+    // ---- weights of a few bits: few rows, many, blocks that are not whole, all kinds of zeros
     {"com.microsoft.MatMulNBits", 1, "T[3,64] u8[40,2,16]:k128 T[40,2]:w",
      "K=64 N=40 bits=4 block_size=32", 1},
     {"com.microsoft.MatMulNBits", 1, "T[1,100] u8[70,4,16]:k128 T[280]:w u8[140]:k128 - T[70]:w",

@@ -464,6 +464,17 @@ static rondo__cu_result allocate(const char *name, size_t bytes, bool is_host, v
     return fake_leave(code);
 }
 
+size_t fake_cuda_count_bytes(bool is_host) {
+    size_t bytes = 0;
+    pthread_mutex_lock(&g_fake.lock);
+    for (fake_object *object = g_fake.objects; object != NULL; object = object->next) {
+        const fake_memory *memory = (const fake_memory *)object;
+        bytes += object->kind == FAKE_MEMORY && memory->is_host == is_host ? memory->byte_count : 0;
+    }
+    pthread_mutex_unlock(&g_fake.lock);
+    return bytes;
+}
+
 fake_memory *fake_find_memory(const void *address) {
     for (fake_object *object = g_fake.objects; object != NULL; object = object->next) {
         fake_memory *memory = (fake_memory *)object;

@@ -65,6 +65,8 @@ size_t fake_cuda_count_calls(const char *name);
 // Objects alive: contexts retained, memory, streams, events, modules, graphs, executables, user
 // objects, contexts left pushed.
 size_t fake_cuda_count_objects(void);
+// Bytes of memory alive: the device's, or pinned memory.
+size_t fake_cuda_count_bytes(bool is_host);
 // What was illegal so far, one per line; "" when nothing was.
 const char *fake_cuda_get_violations(void);
 

@@ -20,6 +20,7 @@
 #include "backend/failure.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "graph/graph_object.h"
 
 // The thread sanitizer ends a forked child that starts a thread.
 #if defined(__SANITIZE_THREAD__)
@@ -117,9 +118,9 @@ static void test_backend_host__replays_run_here(void **state) {
         const rondo_status want = note.fails ? RONDO_STATUS_INVALID : RONDO_STATUS_OK;
         for (int turn = 0; turn < 2; ++turn) {
             thread = (pthread_t){0};
-            stream->runs_here = true;
-            assert_int_equal(rondo_graph_replay(graph, stream), RONDO_STATUS_OK);
-            assert_false(stream->runs_here);
+            bool ran_here;
+            assert_int_equal(rondo__graph_replay_here(graph, stream, &ran_here), RONDO_STATUS_OK);
+            assert_true(ran_here);
             assert_true(pthread_equal(thread, pthread_self()));
             assert_int_equal(rondo_stream_synchronize(stream), want);
         }
@@ -130,16 +131,15 @@ static void test_backend_host__replays_run_here(void **state) {
         // Behind other work, and behind a replay on another stream.
         atomic_store(&may_go, false);
         call(stream, &(note_arguments){.thread = &first, .may_go = &may_go});
-        stream->runs_here = true;
-        assert_int_equal(rondo_graph_replay(graph, stream), RONDO_STATUS_OK);
-        assert_true(stream->runs_here);
+        bool ran_here;
+        assert_int_equal(rondo__graph_replay_here(graph, stream, &ran_here), RONDO_STATUS_OK);
+        assert_false(ran_here);
         atomic_store(&may_go, true);
         assert_int_equal(rondo_stream_synchronize(stream), want);
         assert_false(pthread_equal(thread, pthread_self()));
         assert_int_equal(rondo_graph_replay(graph, other), RONDO_STATUS_OK);
-        assert_int_equal(rondo_graph_replay(graph, stream), RONDO_STATUS_OK);
-        assert_true(stream->runs_here);
-        stream->runs_here = false;
+        assert_int_equal(rondo__graph_replay_here(graph, stream, &ran_here), RONDO_STATUS_OK);
+        assert_false(ran_here);
         assert_int_equal(rondo_stream_synchronize(other), want);
         assert_int_equal(rondo_stream_synchronize(stream), want);
         rondo_graph_destroy(graph);

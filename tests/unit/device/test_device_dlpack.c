@@ -14,9 +14,9 @@
 #include "rondo/dlpack.h"
 #include "support/fake/fake_cuda.h"
 
-// A producer: one block of memory, its capsule, and how often the deleter ran.
 enum { FLOAT8_E4M3 = 8 };  // of the standard, and no type here
 
+// A producer: one block of memory, its capsule, and how often the deleter ran.
 typedef struct producer {
     float elements[24];
     int64_t extents[4];
@@ -146,8 +146,10 @@ static void test_device_dlpack__in_refuses_by_name(void **state) {
     rondo_dlpack_info info = {.struct_size = sizeof info};
     rondo_tensor tensor;
     fill_producer(&p);
-    p.plain.tensor.type = (rondo_dlpack_type){.code = RONDO_DLPACK_COMPLEX, .bits = 64, .lanes = 1};
+    p.plain.tensor.type = (rondo_dlpack_type){.code = RONDO_DLPACK_COMPLEX, .bits = 32, .lanes = 1};
     assert_refused(&p, &info, RONDO_STATUS_UNSUPPORTED, "complex");
+    p.plain.tensor.type = (rondo_dlpack_type){.code = RONDO_DLPACK_INT, .bits = 4, .lanes = 1};
+    assert_refused(&p, &info, RONDO_STATUS_UNSUPPORTED, "packed");
     p.plain.tensor.type = (rondo_dlpack_type){.code = RONDO_DLPACK_FLOAT, .bits = 32, .lanes = 4};
     assert_refused(&p, &info, RONDO_STATUS_UNSUPPORTED, "4 lanes");
     p.plain.tensor.type = (rondo_dlpack_type){.code = 99, .bits = 3, .lanes = 1};

@@ -429,12 +429,82 @@ static void test_executor_states__a_failure_is_remembered(void **state) {
     variables_close(&w);
 }
 
+// ---- what is counted --------------------------------------------------------------------------
+
+typedef struct counted {
+    size_t device, pinned;  // before the executor was there
+    rondo_executor *executor;
+} counted;
+
+// What the driver has given out since is what the executor says that it holds, to the byte.
+static void expect_counted(const counted *c) {
+    const rondo_executor_stats stats = variables_get_stats(c->executor);
+    assert_int_equal(stats.device_memory_bytes, fake_cuda_count_bytes(false) - c->device);
+    assert_int_equal(stats.memory_bytes, fake_cuda_count_bytes(true) - c->pinned);
+}
+
+static void test_executor_states__memory_is_counted_to_the_byte(void **state) {
+    (void)state;
+    if (!on_devices_is_fake() || fake_cuda_count_calls(NULL) == 0) {
+        return;  // nobody counts what other drivers give out
+    }
+    rondo_device *device;
+    rondo_program *program;
+    rondo_stream *stream;
+    rondo_graph *graph;
+    rondo_tensor x, y;
+    float values[ADD_COUNT] = {0};
+    OK(rondo_device_open(on_devices_get_name(), &device));
+    OK(add_program_build(&program));
+    OK(rondo_program_set_update(program, "x", "s"));
+    OK(rondo_stream_create(device, NULL, &stream));
+    OK(rondo_graph_create(device, NULL, &graph));
+    OK(rondo_tensor_init_device(device, RONDO_DTYPE_F32, &add_shape, &x));
+    OK(rondo_tensor_init_device(device, RONDO_DTYPE_F32, &add_shape, &y));
+    counted c = {fake_cuda_count_bytes(false), fake_cuda_count_bytes(true), NULL};
+    rondo_executor_options options = {.struct_size = sizeof options, .op_by_op = true};
+    OK(rondo_executor_create(program, device, &options, &c.executor));
+    const rondo_binding feed = {"x", add_program_on_host(values)};
+    rondo_binding fetch = {"y", add_program_on_host(values)};
+    for (int run = 0; run < 3; ++run) {
+        OK(rondo_executor_run(c.executor, &feed, run == 0 ? 1 : 0, &fetch, 1));
+        expect_counted(&c);
+    }
+    OK(rondo_executor_reserve_variable(c.executor, "x", 10000));
+    OK(rondo_executor_run(c.executor, NULL, 0, &fetch, 1));
+    expect_counted(&c);
+    const rondo_binding onto = {"y", y};
+    OK(rondo_graph_capture_begin(graph, stream, RONDO_CAPTURE_THREAD_LOCAL));
+    OK(rondo_executor_record(c.executor, stream, NULL, 0, &onto, 1));
+    OK(rondo_graph_capture_end(graph));
+    expect_counted(&c);
+    OK(rondo_graph_reset(graph));
+    expect_counted(&c);
+    OK(rondo_executor_run_async(c.executor, &feed, 1, &fetch, 1, NULL));
+    OK(rondo_executor_wait(c.executor));
+    expect_counted(&c);
+    OK(rondo_executor_bind(c.executor, NULL, "x"));
+    OK(rondo_executor_run_async(c.executor, &feed, 1, &fetch, 1, NULL));
+    OK(rondo_executor_wait(c.executor));
+    expect_counted(&c);
+    rondo_executor_destroy(c.executor);
+    assert_int_equal(fake_cuda_count_bytes(false), c.device);
+    assert_int_equal(fake_cuda_count_bytes(true), c.pinned);
+    rondo_graph_destroy(graph);
+    rondo_stream_destroy(stream);
+    rondo_tensor_deinit(&x);
+    rondo_tensor_deinit(&y);
+    rondo_program_destroy(program);
+    rondo_device_release(device);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_executor_states__an_output_is_the_next_input),
         cmocka_unit_test(test_executor_states__wrong_bindings_are_named),
         cmocka_unit_test(test_executor_states__weights_are_read_and_replaced),
         cmocka_unit_test(test_executor_states__recorded_runs_keep_their_weights),
+        cmocka_unit_test(test_executor_states__memory_is_counted_to_the_byte),
         cmocka_unit_test(test_executor_states__a_sum_grows_where_it_lies),
         cmocka_unit_test(test_executor_states__two_change_places),
         cmocka_unit_test(test_executor_states__a_weight_is_replaced_by_a_copy),

@@ -11,6 +11,7 @@
 // cmocka wants the four above first
 #include <cmocka.h>
 
+#include "base/memory.h"
 #include "rondo/models.h"
 #include "support/on_devices.h"
 #include "training/training_golden.h"
@@ -728,6 +729,43 @@ static void no_gradient_names_op_and_way(void **state) {
     rondo_builder_destroy(b);
 }
 
+typedef struct fault {
+    int64_t left;  // allocations until the one that fails
+} fault;
+
+static bool fail_once(void *user_data) {
+    fault *f = user_data;
+    return f->left-- == 0;
+}
+
+// Each of many allocations fails once; nothing is lost, and the builder is as it was.
+static void allocations_may_fail(void **state) {
+    (void)state;
+    const rondo_minimize_options options = {BASE(RONDO_OPTIMIZER_ADAMW, 0.01),
+                                            .clip_norm = 1.0,
+                                            .scale_loss = true,
+                                            .accumulate = 2,
+                                            .recompute = (const char *const[]){"Gelu"},
+                                            .recompute_count = 1};
+    rondo_status status = RONDO_STATUS_NO_MEMORY;
+    rondo_builder *b = begin_network(-1);
+    int64_t failures = 0;
+    for (int64_t n = 0; status != RONDO_STATUS_OK; n += 1 + n / 24) {
+        fault f = {n};
+        const int64_t before = rondo__memory_get_balance();
+        rondo__memory_set_fault(fail_once, &f);
+        status = rondo_builder_minimize(b, "loss", &options);
+        rondo__memory_set_fault(NULL, NULL);
+        if (status != RONDO_STATUS_OK) {
+            assert_int_equal(status, RONDO_STATUS_NO_MEMORY);
+            assert_int_equal(rondo__memory_get_balance(), before);
+            failures += 1;
+        }
+    }
+    assert_true(failures > 50);
+    rondo_builder_destroy(b);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(optimizers_are_pytorchs),
@@ -743,6 +781,7 @@ int main(void) {
         cmocka_unit_test(trained_models_are_models),
         cmocka_unit_test(refusals_name_what_is_wrong),
         cmocka_unit_test(no_gradient_names_op_and_way),
+        cmocka_unit_test(allocations_may_fail),
     };
     return ON_DEVICES(tests);
 }

@@ -72,6 +72,7 @@ const rondo__backend rondo__backend_host = {
     .enable_node = rondo__host_enable_node,
     .upload = rondo__host_upload,
     .replay = rondo__host_replay,
+    .replay_here = rondo__host_replay_here,
     .count_executed = rondo__host_count_executed,
     .destroy_executable = rondo__host_destroy_executable,
     .get_native_template = NULL,

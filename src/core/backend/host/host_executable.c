@@ -191,30 +191,31 @@ static rondo_status submit_program(rondo__host_stream *stream, rondo__host_execu
 // needed for it. A worker would have to be woken, which takes 5 us, and 40 on a virtual machine.
 static bool can_run_here(const rondo__host_stream *stream,
                          const rondo__host_executable *executable) {
-    return stream->head.runs_here && executable->program->width <= 1 &&
-           executable->program->external_count == 0 && executable->changes == NULL &&
-           !rondo__hook_is_on(RONDO__HOOK_WORK) &&
+    return executable->program->width <= 1 && executable->program->external_count == 0 &&
+           executable->changes == NULL && !rondo__hook_is_on(RONDO__HOOK_WORK) &&
            (executable->last_lane == NULL || executable->last_lane == stream->lane) &&
            rondo__host_lane_has_passed(stream->lane, stream->submitted);
 }
 
-static void run_here(rondo__host_stream *stream, rondo__host_program *program) {
+bool rondo__host_replay_here(rondo__executable *executable_, rondo_stream *stream_) {
+    const rondo__host_executable *executable = (const rondo__host_executable *)executable_;
+    rondo__host_stream *stream = (rondo__host_stream *)stream_;
+    rondo__host_program *program = executable->program;
+    if (!can_run_here(stream, executable)) {
+        return false;
+    }
     rondo__failure_slot *former = rondo__failure_enter(&stream->lane->failure);
     const rondo__float_scope scope = rondo__float_enter();
     atomic_fetch_add_explicit(&program->reference_count, 1, memory_order_relaxed);
     run_and_release(program);
     rondo__float_leave(&scope);
     (void)rondo__failure_enter(former);
-    stream->head.runs_here = false;
+    return true;
 }
 
 rondo_status rondo__host_replay(rondo__executable *executable_, rondo_stream *stream_) {
     rondo__host_executable *executable = (rondo__host_executable *)executable_;
     rondo__host_stream *stream = (rondo__host_stream *)stream_;
-    if (can_run_here(stream, executable)) {
-        run_here(stream, executable->program);
-        return RONDO_STATUS_OK;
-    }
     if (executable->last_lane != NULL && executable->last_lane != stream->lane) {
         RETURN_IF_ERROR(
             rondo__host_submit_wait(stream, executable->last_lane, executable->last_position));

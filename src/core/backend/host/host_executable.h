@@ -35,6 +35,7 @@ rondo_status rondo__host_update(rondo__executable *executable, rondo__template *
                                 bool *out_was_updated);
 rondo_status rondo__host_upload(rondo__executable *executable, rondo_stream *stream);
 rondo_status rondo__host_replay(rondo__executable *executable, rondo_stream *stream);
+bool rondo__host_replay_here(rondo__executable *executable, rondo_stream *stream);
 uint64_t rondo__host_count_executed(rondo__executable *executable);
 void rondo__host_destroy_executable(rondo__executable *executable);
 

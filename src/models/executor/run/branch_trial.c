@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "executor/run/branch_trial.h"
 
-#include "backend/backend.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log/logging.h"
@@ -11,6 +10,7 @@
 #include "executor/compile/branch_levels.h"
 #include "executor/compile/branches.h"
 #include "executor/run/self_check.h"
+#include "graph/graph_object.h"
 
 enum {
     RUNS_BEFORE = 3,  // of a plan: eager, captured, replayed
@@ -138,10 +138,9 @@ static rondo_status record_branches(rondo_executor *executor, rondo__plan *plan,
 static rondo_status time_replay(const rondo_executor *executor, rondo_graph *graph, bool runs_here,
                                 uint64_t *in_out_least_ns) {
     const uint64_t start_ns = rondo__clock_now_ns();
-    executor->stream->runs_here = runs_here;
-    const rondo_status status = rondo_graph_replay(graph, executor->stream);
-    executor->stream->runs_here = false;
-    RETURN_IF_ERROR(status);
+    bool ran_here;
+    RETURN_IF_ERROR(runs_here ? rondo__graph_replay_here(graph, executor->stream, &ran_here)
+                              : rondo_graph_replay(graph, executor->stream));
     RETURN_IF_ERROR(rondo_stream_synchronize(executor->stream));
     const uint64_t took_ns = rondo__clock_now_ns() - start_ns;
     *in_out_least_ns = took_ns < *in_out_least_ns ? took_ns : *in_out_least_ns;

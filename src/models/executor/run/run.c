@@ -24,6 +24,7 @@
 #include "executor/run/verbose.h"
 #include "executor/state/limits.h"
 #include "executor/state/op_span.h"
+#include "graph/graph_object.h"
 #include "rondo/label.h"
 #include "rondo/report.h"
 
@@ -370,10 +371,9 @@ static rondo_status replay_step(rondo_executor *executor, const rondo__plan *pla
         return rondo_graph_replay(step->run.graph, stream);
     }
     const uint64_t start_ns = rondo__clock_now_ns();
-    stream->runs_here = true;
-    const rondo_status status = rondo_graph_replay(step->run.graph, stream);
-    executor->root->runs.here_ns += stream->runs_here ? 0 : rondo__clock_now_ns() - start_ns;
-    stream->runs_here = false;
+    bool ran_here;
+    const rondo_status status = rondo__graph_replay_here(step->run.graph, stream, &ran_here);
+    executor->root->runs.here_ns += ran_here ? rondo__clock_now_ns() - start_ns : 0;
     return status;
 }
 

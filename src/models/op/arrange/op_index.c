@@ -621,14 +621,11 @@ static const char *const reduction_attributes[] = {"reduction", NULL};
 static const char *const scatter_attributes[] = {"axis", "reduction", NULL};
 static const char *const cache_attributes[] = {"axis", "mode", NULL};
 
-#define ENTRY(op, first, last, inputs, half, attribute_list, infer_function, compute_function,   \
-              ...)                                                                               \
-    {                                                                                            \
-        .id = RONDO_OP_NAME(OP, op), .opset_min = first, .opset_max = last, .input_min = inputs, \
-        .input_max = inputs, .output_min = 1, .output_max = 1, .flags = half,                    \
-        .capture = RONDO__CAPTURE_YES, .attributes = attribute_list, .infer = infer_function,    \
-        .compute = compute_function, .check = __VA_ARGS__,                                       \
-    }
+#define ENTRY(op, first, last, inputs, half, attribute_list, infer_function, compute_function, \
+              ...)                                                                             \
+    RONDO_OP_ROW(OP, op, first, last, inputs, inputs, 1, 1, .flags = half,                     \
+                 .capture = RONDO__CAPTURE_YES, .attributes = attribute_list,                  \
+                 .infer = infer_function, .compute = compute_function, .check = __VA_ARGS__)
 #define HALF RONDO__OP_NATIVE_HALF
 #define PLACE RONDO__OP_IN_PLACE
 
@@ -651,22 +648,10 @@ const rondo__op_def rondo__op_table_index[] = {
     ENTRY(ScatterND, 11, 28, 3, PLACE, reduction_attributes, infer_scatter_nd, compute_scatter_nd,
           check_reduction, .strings = RONDO__INPUT_0 | RONDO__INPUT_2, .is_fallible = true,
           .moved = RONDO__INPUT_0 | RONDO__INPUT_2),
-    {
-        .id = RONDO_OP_NAME(OP, TensorScatter),
-        .opset_min = 24,
-        .opset_max = RONDO_OP_OPSET_MAX,
-        .input_min = 2,
-        .input_max = 3,
-        .output_min = 1,
-        .output_max = 1,
-        .flags = HALF | PLACE,
-        .capture = RONDO__CAPTURE_YES,
-        .attributes = cache_attributes,
-        .infer = infer_tensor_scatter,
-        .compute = compute_tensor_scatter,
-        .check = check_cache_mode,
-        .is_fallible = true,
-        .moved = RONDO__INPUT_0 | RONDO__INPUT_1,
-    },
+    RONDO_OP_ROW(OP, TensorScatter, 24, RONDO_OP_OPSET_MAX, 2, 3, 1, 1, .flags = HALF | PLACE,
+                 .capture = RONDO__CAPTURE_YES, .attributes = cache_attributes,
+                 .infer = infer_tensor_scatter, .compute = compute_tensor_scatter,
+                 .check = check_cache_mode, .is_fallible = true,
+                 .moved = RONDO__INPUT_0 | RONDO__INPUT_1),
     {0},
 };

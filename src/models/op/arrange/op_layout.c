@@ -559,15 +559,12 @@ static const char *const split_18_attributes[] = {"axis", "num_outputs", NULL};
 static const char *const transpose_attributes[] = {"perm", NULL};
 static const char *const trilu_attributes[] = {"upper", NULL};
 
-#define ENTRY(op, first, last, inputs_min, inputs_max, outputs_max, attribute_list,               \
-              infer_function, compute_function, ...)                                              \
-    {                                                                                             \
-        .id = RONDO_OP_NAME(OP, op), .opset_min = first, .opset_max = last,                       \
-        .input_min = inputs_min, .input_max = inputs_max, .output_min = 1,                        \
-        .output_max = outputs_max, .flags = RONDO__OP_NATIVE_HALF, .capture = RONDO__CAPTURE_YES, \
-        .attributes = attribute_list, .infer = infer_function, .compute = compute_function,       \
-        .check = __VA_ARGS__,                                                                     \
-    }
+#define ENTRY(op, first, last, inputs_min, inputs_max, outputs_max, attribute_list, \
+              infer_function, compute_function, ...)                                \
+    RONDO_OP_ROW(OP, op, first, last, inputs_min, inputs_max, 1, outputs_max,       \
+                 .flags = RONDO__OP_NATIVE_HALF, .capture = RONDO__CAPTURE_YES,     \
+                 .attributes = attribute_list, .infer = infer_function,             \
+                 .compute = compute_function, .check = __VA_ARGS__)
 #define ANY RONDO_OP_ANY_COUNT
 
 const rondo__op_def rondo__op_table_layout[] = {

@@ -435,14 +435,10 @@ static const char *const top_k_attributes[] = {"axis", "k", NULL};
 static const char *const top_k_10_attributes[] = {"axis", NULL};
 static const char *const top_k_11_attributes[] = {"axis", "largest", "sorted", NULL};
 
-#define ENTRY(op, first, last, inputs_min, inputs_max, outputs, half, attribute_list,             \
-              infer_function, ...)                                                                \
-    {                                                                                             \
-        .id = RONDO_OP_NAME(OP, op), .opset_min = first, .opset_max = last,                       \
-        .input_min = inputs_min, .input_max = inputs_max, .output_min = 1, .output_max = outputs, \
-        .flags = half, .attributes = attribute_list, .infer = infer_function,                     \
-        .compute = __VA_ARGS__,                                                                   \
-    }
+#define ENTRY(op, first, last, inputs_min, inputs_max, outputs, half, attribute_list,    \
+              infer_function, ...)                                                       \
+    RONDO_OP_ROW(OP, op, first, last, inputs_min, inputs_max, 1, outputs, .flags = half, \
+                 .attributes = attribute_list, .infer = infer_function, .compute = __VA_ARGS__)
 #define HALF RONDO__OP_NATIVE_HALF
 
 const rondo__op_def rondo__op_table_selection[] = {

@@ -355,14 +355,11 @@ static const char *const eye_like_attributes[] = {"dtype", "k", NULL};
 static const char *const range_attributes[] = {"stash_type", NULL};
 static const char *const shape_attributes[] = {"start", "end", NULL};
 
-#define ENTRY(op, first, last, inputs, more_flags, attribute_list, infer_function,               \
-              compute_function, ...)                                                             \
-    {                                                                                            \
-        .id = RONDO_OP_NAME(OP, op), .opset_min = first, .opset_max = last, .input_min = inputs, \
-        .input_max = inputs, .output_min = 1, .output_max = 1, .flags = more_flags,              \
-        .capture = RONDO__CAPTURE_YES, .attributes = attribute_list, .infer = infer_function,    \
-        .compute = compute_function, .check = __VA_ARGS__,                                       \
-    }
+#define ENTRY(op, first, last, inputs, more_flags, attribute_list, infer_function, \
+              compute_function, ...)                                               \
+    RONDO_OP_ROW(OP, op, first, last, inputs, inputs, 1, 1, .flags = more_flags,   \
+                 .capture = RONDO__CAPTURE_YES, .attributes = attribute_list,      \
+                 .infer = infer_function, .compute = compute_function, .check = __VA_ARGS__)
 #define HALF RONDO__OP_NATIVE_HALF
 
 const rondo__op_def rondo__op_table_shape[] = {

@@ -251,20 +251,8 @@ static bool bound_unique(const rondo__bounding *b, rondo__op_bound *out_bound) {
 }
 
 const rondo__op_def rondo__op_table_unique[] = {
-    {
-        .id = RONDO_OP_NAME(OP, Unique),
-        .opset_min = 11,
-        .opset_max = RONDO_OP_OPSET_MAX,
-        .input_min = 1,
-        .input_max = 1,
-        .output_min = 1,
-        .output_max = 4,
-        .flags = RONDO__OP_NATIVE_HALF,
-        .attributes = unique_attributes,
-        .infer = infer_unique,
-        .compute = compute_unique,
-        .strings = RONDO__INPUT_0,
-        .bound = bound_unique,
-    },
+    RONDO_OP_ROW(OP, Unique, 11, RONDO_OP_OPSET_MAX, 1, 1, 1, 4, .flags = RONDO__OP_NATIVE_HALF,
+                 .attributes = unique_attributes, .infer = infer_unique, .compute = compute_unique,
+                 .strings = RONDO__INPUT_0, .bound = bound_unique),
     {0},
 };

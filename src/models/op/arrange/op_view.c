@@ -243,15 +243,11 @@ static const char *const axis_attributes[] = {"axis", NULL};
 static const char *const reshape_attributes[] = {"allowzero", NULL};
 static const char *const dropout_attributes[] = {"ratio", "seed", NULL};
 
-#define ENTRY(op, first, last, inputs_min, inputs_max, outputs_max, attribute_list,           \
-              infer_function, ...)                                                            \
-    {                                                                                         \
-        .id = RONDO_OP_NAME(OP, op), .opset_min = first, .opset_max = last,                   \
-        .input_min = inputs_min, .input_max = inputs_max, .output_min = 1,                    \
-        .output_max = outputs_max, .flags = RONDO__OP_VIEW | RONDO__OP_NATIVE_HALF,           \
-        .capture = RONDO__CAPTURE_YES, .attributes = attribute_list, .infer = infer_function, \
-        .compute = __VA_ARGS__,                                                               \
-    }
+#define ENTRY(op, first, last, inputs_min, inputs_max, outputs_max, attribute_list,              \
+              infer_function, ...)                                                               \
+    RONDO_OP_ROW(OP, op, first, last, inputs_min, inputs_max, 1, outputs_max,                    \
+                 .flags = RONDO__OP_VIEW | RONDO__OP_NATIVE_HALF, .capture = RONDO__CAPTURE_YES, \
+                 .attributes = attribute_list, .infer = infer_function, .compute = __VA_ARGS__)
 
 const rondo__op_def rondo__op_table_view[] = {
     ENTRY(Dropout, 7, 28, 1, 3, 2, dropout_attributes, infer_dropout, compute_dropout,
@@ -271,18 +267,8 @@ const rondo__op_def rondo__op_table_view[] = {
     ENTRY(Unsqueeze, 13, 28, 2, 2, 1, no_attributes, infer_unsqueeze, compute_view,
           .strings = RONDO__INPUT_0, .moved = RONDO__INPUT_0),
     // A copy on the other side of a plan for processor and GPU.
-    {
-        .id = RONDO_OP_NAME(FUSED, Transfer),
-        .opset_min = 1,
-        .opset_max = RONDO_OP_OPSET_MAX,
-        .input_min = 1,
-        .input_max = 1,
-        .output_min = 1,
-        .output_max = 1,
-        .flags = RONDO__OP_INTERNAL,
-        .attributes = no_attributes,
-        .infer = rondo__infer_like_input,
-        .compute = compute_view,
-    },
+    RONDO_OP_ROW(FUSED, Transfer, 1, RONDO_OP_OPSET_MAX, 1, 1, 1, 1, .flags = RONDO__OP_INTERNAL,
+                 .attributes = no_attributes, .infer = rondo__infer_like_input,
+                 .compute = compute_view),
     {0},
 };

@@ -187,13 +187,10 @@ static rondo_status check_projected(const rondo__op *op) {
                : rondo__op_fail_unsupported(op, "attribute past_present_share_buffer");
 }
 
-#define MICROSOFT(op_name, least, most, outputs, attribute_list, check_function)                 \
-    {                                                                                            \
-        .id = RONDO_OP_NAME(MS, op_name), .opset_min = 1, .opset_max = 1, .input_min = (least),  \
-        .input_max = (most), .output_min = 1, .output_max = (outputs),                           \
-        .capture = RONDO__CAPTURE_YES, .attributes = (attribute_list), .infer = infer_microsoft, \
-        .compute = compute_microsoft, .check = (check_function), .is_fallible = true             \
-    }
+#define MICROSOFT(op_name, least, most, outputs, attribute_list, check_function)            \
+    RONDO_OP_ROW(MS, op_name, 1, 1, least, most, 1, outputs, .capture = RONDO__CAPTURE_YES, \
+                 .attributes = (attribute_list), .infer = infer_microsoft,                  \
+                 .compute = compute_microsoft, .check = (check_function), .is_fallible = true)
 
 const rondo__op_def rondo__op_table_attention_family[] = {
     RONDO_OP_ENTRY(Attention, 23, 23, 3, 6, 1, 4, attributes_23, infer_onnx, compute_onnx),

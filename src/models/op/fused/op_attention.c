@@ -257,19 +257,8 @@ static rondo_status compute_attention(rondo__compute *compute) {
 }
 
 const rondo__op_def rondo__op_table_attention[] = {
-    {
-        .id = RONDO_OP_NAME(FUSED, Attention),
-        .opset_min = 1,
-        .opset_max = RONDO_OP_OPSET_MAX,
-        .input_min = 3,
-        .input_max = 4,
-        .output_min = 1,
-        .output_max = 1,
-        .flags = RONDO__OP_INTERNAL,
-        .capture = RONDO__CAPTURE_YES,
-        .infer = infer_attention,
-        .compute = compute_attention,
-        .weights = 1,
-    },
+    RONDO_OP_ROW(FUSED, Attention, 1, RONDO_OP_OPSET_MAX, 3, 4, 1, 1, .flags = RONDO__OP_INTERNAL,
+                 .capture = RONDO__CAPTURE_YES, .infer = infer_attention,
+                 .compute = compute_attention, .weights = 1),
     {.name = NULL},
 };

@@ -18,7 +18,9 @@ enum { INPUT_COUNT = 8, SCALE = 4, FACTOR, BIAS, RESIDUAL };
 // The op of ONNX that makes the sums, from the first four inputs. Borrows everything of `op`.
 static rondo__op get_sum_op(const rondo__op *op) {
     rondo__op inner = *op;
-    inner.def = rondo__op_lookup("", op->def->name, RONDO_OP_OPSET_MAX);
+    inner.def =
+        rondo__op_get_def(op->def->id == RONDO__FUSED_MatMulInteger ? RONDO__OP_MatMulInteger
+                                                                    : RONDO__OP_ConvInteger);
     return inner;
 }
 
@@ -154,13 +156,10 @@ static rondo_status compute_scaled(rondo__compute *compute) {
     return status;
 }
 
-#define SCALED(op_name, ...)                                                                  \
-    {                                                                                         \
-        .id = RONDO_OP_NAME(FUSED, op_name), .opset_min = 1, .opset_max = RONDO_OP_OPSET_MAX, \
-        .input_min = 2, .input_max = INPUT_COUNT, .output_min = 1, .output_max = 1,           \
-        .flags = RONDO__OP_INTERNAL, .capture = RONDO__CAPTURE_YES, .infer = infer_scaled,    \
-        .compute = compute_scaled, __VA_ARGS__                                                \
-    }
+#define SCALED(op_name, ...)                                                  \
+    RONDO_OP_ROW(FUSED, op_name, 1, RONDO_OP_OPSET_MAX, 2, INPUT_COUNT, 1, 1, \
+                 .flags = RONDO__OP_INTERNAL, .capture = RONDO__CAPTURE_YES,  \
+                 .infer = infer_scaled, .compute = compute_scaled, __VA_ARGS__)
 
 const rondo__op_def rondo__op_table_byte_fused[] = {
     SCALED(MatMulInteger, .weights = 1, .half = {HALF_COUNTING, HALF_WIDE, HALF_QUANTISED}),

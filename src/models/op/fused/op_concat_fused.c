@@ -84,18 +84,8 @@ static rondo_status compute_concat(rondo__compute *compute) {
 }
 
 const rondo__op_def rondo__op_table_concat_fused[] = {
-    {
-        .id = RONDO_OP_NAME(FUSED, Concat),
-        .opset_min = 1,
-        .opset_max = RONDO_OP_OPSET_MAX,
-        .input_min = 1,
-        .input_max = INPUTS_MAX,
-        .output_min = 1,
-        .output_max = 1,
-        .flags = RONDO__OP_INTERNAL | RONDO__OP_NATIVE_HALF,
-        .capture = RONDO__CAPTURE_YES,
-        .infer = infer_concat,
-        .compute = compute_concat,
-    },
+    RONDO_OP_ROW(FUSED, Concat, 1, RONDO_OP_OPSET_MAX, 1, INPUTS_MAX, 1, 1,
+                 .flags = RONDO__OP_INTERNAL | RONDO__OP_NATIVE_HALF, .capture = RONDO__CAPTURE_YES,
+                 .infer = infer_concat, .compute = compute_concat),
     {.name = NULL},
 };

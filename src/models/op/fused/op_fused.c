@@ -690,45 +690,20 @@ static rondo_status compute_elementwise(rondo__compute *compute) {
     return rondo__scratch_end(&scratch);
 }
 
-#define FUSED_ENTRY(op_name, least, most, more_flags, infer_function, ...)                    \
-    {                                                                                         \
-        .id = RONDO_OP_NAME(FUSED, op_name), .opset_min = 1, .opset_max = RONDO_OP_OPSET_MAX, \
-        .input_min = least, .input_max = most, .output_min = 1, .output_max = 1,              \
-        .flags = RONDO__OP_INTERNAL | (more_flags), .capture = RONDO__CAPTURE_YES,            \
-        .infer = infer_function, .compute = __VA_ARGS__                                       \
-    }
+#define FUSED_ENTRY(op_name, least, most, more_flags, infer_function, ...)                  \
+    RONDO_OP_ROW(FUSED, op_name, 1, RONDO_OP_OPSET_MAX, least, most, 1, 1,                  \
+                 .flags = RONDO__OP_INTERNAL | (more_flags), .capture = RONDO__CAPTURE_YES, \
+                 .infer = infer_function, .compute = __VA_ARGS__)
 
 const rondo__op_def rondo__op_table_fused[] = {
     FUSED_ENTRY(Conv, 2, 6, 0, infer_conv, compute_conv, .weights = 1, .half.kind = HALF_PRODUCT),
-    {
-        .id = RONDO_OP_NAME(FUSED, MatMul),
-        .opset_min = 1,
-        .opset_max = RONDO_OP_OPSET_MAX,
-        .input_min = 2,
-        .input_max = 4,
-        .output_min = 1,
-        .output_max = 2,
-        .flags = RONDO__OP_INTERNAL,
-        .capture = RONDO__CAPTURE_YES,
-        .infer = infer_matmul_and_moments,
-        .compute = compute_matmul,
-        .weights = 1,
-        .half.kind = HALF_PRODUCT,
-    },
-    {
-        .id = RONDO_OP_NAME(FUSED, NormMatMul),
-        .opset_min = 1,
-        .opset_max = RONDO_OP_OPSET_MAX,
-        .input_min = 2,  // gain, behind optional ones, is looked for by infer
-        .input_max = 7,
-        .output_min = 1,
-        .output_max = 2,
-        .flags = RONDO__OP_INTERNAL,
-        .capture = RONDO__CAPTURE_YES,
-        .infer = infer_norm_matmul,
-        .compute = compute_norm_matmul,
-        .weights = 1,
-    },
+    RONDO_OP_ROW(FUSED, MatMul, 1, RONDO_OP_OPSET_MAX, 2, 4, 1, 2, .flags = RONDO__OP_INTERNAL,
+                 .capture = RONDO__CAPTURE_YES, .infer = infer_matmul_and_moments,
+                 .compute = compute_matmul, .weights = 1, .half.kind = HALF_PRODUCT),
+    // Its gain, behind optional inputs, is looked for by infer.
+    RONDO_OP_ROW(FUSED, NormMatMul, 1, RONDO_OP_OPSET_MAX, 2, 7, 1, 2, .flags = RONDO__OP_INTERNAL,
+                 .capture = RONDO__CAPTURE_YES, .infer = infer_norm_matmul,
+                 .compute = compute_norm_matmul, .weights = 1),
     FUSED_ENTRY(MaxPool, 1, 1, 0, infer_pool, compute_max_pool),
     FUSED_ENTRY(AveragePool, 1, 1, 0, infer_pool, compute_average_pool),
     FUSED_ENTRY(GlobalAveragePool, 1, 1, 0, infer_global_average_pool, compute_global_average_pool),

@@ -469,12 +469,9 @@ static const char *const col2im_attributes[] = {"dilations", "pads", "strides", 
 
 #define ENTRY(op, first, last, inputs_min, inputs_max, half, attribute_list, infer_function, \
               compute_function, ...)                                                         \
-    {                                                                                        \
-        .id = RONDO_OP_NAME(OP, op), .opset_min = first, .opset_max = last,                  \
-        .input_min = inputs_min, .input_max = inputs_max, .output_min = 1, .output_max = 1,  \
-        .flags = half, .capture = RONDO__CAPTURE_YES, .attributes = attribute_list,          \
-        .infer = infer_function, .compute = compute_function, .check = __VA_ARGS__,          \
-    }
+    RONDO_OP_ROW(OP, op, first, last, inputs_min, inputs_max, 1, 1, .flags = half,           \
+                 .capture = RONDO__CAPTURE_YES, .attributes = attribute_list,                \
+                 .infer = infer_function, .compute = compute_function, .check = __VA_ARGS__)
 #define HALF RONDO__OP_NATIVE_HALF
 
 const rondo__op_def rondo__op_table_pad[] = {

@@ -128,18 +128,8 @@ static rondo_status compute_space_to_depth(rondo__compute *compute) {
 }
 
 const rondo__op_def rondo__op_table_space_to_depth[] = {
-    {
-        .id = RONDO_OP_NAME(FUSED, SpaceToDepth),
-        .opset_min = 1,
-        .opset_max = RONDO_OP_OPSET_MAX,
-        .input_min = 1,
-        .input_max = 1,
-        .output_min = 1,
-        .output_max = 1,
-        .flags = RONDO__OP_INTERNAL,
-        .capture = RONDO__CAPTURE_YES,
-        .infer = infer_space_to_depth,
-        .compute = compute_space_to_depth,
-    },
+    RONDO_OP_ROW(FUSED, SpaceToDepth, 1, RONDO_OP_OPSET_MAX, 1, 1, 1, 1,
+                 .flags = RONDO__OP_INTERNAL, .capture = RONDO__CAPTURE_YES,
+                 .infer = infer_space_to_depth, .compute = compute_space_to_depth),
     {.name = NULL},
 };

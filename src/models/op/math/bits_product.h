@@ -1,13 +1,12 @@
-// op/math/bits_product.h — products with weights of 2, 4 or 8 bits in blocks, which share a scale and
-// a zero point (com.microsoft.MatMulNBits).
+// op/math/bits_product.h — products with weights of 2, 4 or 8 bits in blocks, which share a scale
+// and a zero point (com.microsoft.MatMulNBits).
 //
-//   B       u8 [n, blocks, block * bits / 8]: a row for each column of the product; the first number
-//           of a byte is in its low bits. Numbers behind k, in the last block, do not count
+//   B       u8 [n, blocks, block * bits / 8]: a row for each column of the product; the first
+//           number of a byte is in its low bits. Numbers behind k, in the last block, do not count
 //   scales  [n, blocks], of A's type, in any shape of that count
 //   zeros   absent: 2^(bits - 1); u8: packed like B, [n, ceil(blocks * bits / 8)]; or of A's type,
 //           [n, blocks]
 //   g_idx   i32 [k]: the block that gives scale and zero point of a number; absent: where it stands
-//
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_OP_MATH_BITS_PRODUCT_H
 #define RONDO_OP_MATH_BITS_PRODUCT_H

@@ -363,14 +363,10 @@ static const char *const mod_attributes[] = {"fmod", NULL};
 static const char *const shift_attributes[] = {"direction", NULL};
 static const char *const swiglu_attributes[] = {"alpha", NULL};
 
-#define ENTRY(op, opset, attribute_list, ...)                                             \
-    {                                                                                     \
-        .id = RONDO_OP_NAME(OP, op), .opset_min = opset, .opset_max = RONDO_OP_OPSET_MAX, \
-        .input_min = 2, .input_max = 2, .output_min = 1, .output_max = 1,                 \
-        .flags = RONDO__OP_ELEMENTWISE, .capture = RONDO__CAPTURE_YES,                    \
-        .attributes = attribute_list, .infer = infer_##op, .compute = compute_##op,       \
-        .check = __VA_ARGS__,                                                             \
-    }
+#define ENTRY(op, opset, attribute_list, ...)                                                      \
+    RONDO_OP_ROW(OP, op, opset, RONDO_OP_OPSET_MAX, 2, 2, 1, 1, .flags = RONDO__OP_ELEMENTWISE,    \
+                 .capture = RONDO__CAPTURE_YES, .attributes = attribute_list, .infer = infer_##op, \
+                 .compute = compute_##op, .check = __VA_ARGS__)
 
 // The form before version 7, where operands are alike unless an attribute allows that the second is
 // the end of the first.

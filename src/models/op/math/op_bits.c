@@ -1,5 +1,5 @@
-// op/math/op_bits.c — com.microsoft.MatMulNBits and com.microsoft.GatherBlockQuantized: numbers of a
-// few bits in blocks, which share a scale and a zero point.
+// op/math/op_bits.c — com.microsoft.MatMulNBits and com.microsoft.GatherBlockQuantized: numbers of
+// a few bits in blocks, which share a scale and a zero point.
 // SPDX-License-Identifier: Apache-2.0
 #include "base/checked.h"
 #include "base/memory.h"
@@ -175,21 +175,25 @@ static rondo_status compute_bits_product(rondo__compute *compute) {
 
 enum { DATA, INDICES, SCALES, ZEROS };
 
-// data is u8, whose last axis is packed.
+// data is u8, whose last axis is packed, or i4 or u4 as they are, whose zero point is 0 without
+// one.
 typedef struct block_gather {
     int32_t axis, quantized;  // axes
-    int32_t bits;
+    rondo_dtype dtype;
+    int32_t bits;  // 8 for i4 and u4, of which each has a byte
     int64_t block;
     rondo_shape numbers;  // of data
     rondo_shape output;
 } block_gather;
 
-static rondo_status init_gather(const rondo__op *op, const rondo_shape *data,
+static rondo_status init_gather(const rondo__op *op, rondo_dtype dtype, const rondo_shape *data,
                                 const rondo_shape *indices, const rondo_shape *scales,
                                 block_gather *out_gather) {
-    block_gather g = {.bits = (int32_t)rondo__op_get_int(op, "bits", 4),
-                      .block = rondo__op_get_int(op, "block_size", 128),
-                      .numbers = *data};
+    block_gather g = {
+        .dtype = dtype,
+        .bits = dtype == RONDO_DTYPE_U8 ? (int32_t)rondo__op_get_int(op, "bits", 4) : 8,
+        .block = rondo__op_get_int(op, "block_size", 128),
+        .numbers = *data};
     RETURN_IF_ERROR(check_bits(op));
     RETURN_IF_ERROR(
         rondo__op_resolve_axis(op, rondo__op_get_int(op, "gather_axis", 0), data->rank, &g.axis));
@@ -227,13 +231,16 @@ static rondo_status init_gather(const rondo__op *op, const rondo_shape *data,
 static rondo_status infer_gather(rondo__infer *infer) {
     const rondo__tensor_info *inputs = infer->inputs;
     block_gather g;
-    RETURN_IF_ERROR(check_dtype(infer, DATA, RONDO_DTYPE_U8));
-    RETURN_IF_ERROR(check_dtype(infer, ZEROS, RONDO_DTYPE_U8));
+    const rondo_dtype dtype = inputs[DATA].dtype;
+    if (dtype != RONDO_DTYPE_U8 && dtype != RONDO_DTYPE_I4 && dtype != RONDO_DTYPE_U4) {
+        return rondo__op_fail_dtype(infer->op, DATA, dtype);
+    }
+    RETURN_IF_ERROR(check_dtype(infer, ZEROS, dtype));
     RETURN_IF_ERROR(rondo__infer_check_float(infer, SCALES, 1));
     if (inputs[INDICES].dtype != RONDO_DTYPE_I32 && inputs[INDICES].dtype != RONDO_DTYPE_I64) {
         return rondo__op_fail_dtype(infer->op, INDICES, inputs[INDICES].dtype);
     }
-    RETURN_IF_ERROR(init_gather(infer->op, &inputs[DATA].shape, &inputs[INDICES].shape,
+    RETURN_IF_ERROR(init_gather(infer->op, dtype, &inputs[DATA].shape, &inputs[INDICES].shape,
                                 &inputs[SCALES].shape, &g));
     const rondo_shape *scales = &inputs[SCALES].shape;
     const int64_t last = scales->extent[scales->rank - 1];
@@ -261,20 +268,27 @@ static double get_number(const block_gather *g, const uint8_t *data, const doubl
     const int64_t columns = scale_shape->extent[last];
     const int64_t row_bytes = g->numbers.extent[last] * g->bits / 8;
     const uint8_t *row = data + index / g->numbers.extent[last] * row_bytes;
-    const uint32_t number = rondo__bits_get(row, g->bits, index % g->numbers.extent[last]);
-    const uint32_t zero = zeros == NULL
-                              ? 1u << (g->bits - 1)
-                              : rondo__bits_get(zeros + scale_row * ((columns * g->bits + 7) / 8),
-                                                g->bits, scale_column);
-    return ((double)number - (double)zero) * scales[scale_row * columns + scale_column];
+    const int64_t column = index % g->numbers.extent[last];
+    const uint8_t *zero_row =
+        zeros != NULL ? zeros + scale_row * ((columns * g->bits + 7) / 8) : NULL;
+    double number, zero;
+    if (g->dtype == RONDO_DTYPE_U8) {
+        number = (double)rondo__bits_get(row, g->bits, column);
+        zero = (double)(zeros != NULL ? rondo__bits_get(zero_row, g->bits, scale_column)
+                                      : 1u << (g->bits - 1));
+    } else {
+        number = (double)rondo__narrow_get_int(g->dtype, row[column]);
+        zero = zeros != NULL ? (double)rondo__narrow_get_int(g->dtype, zero_row[scale_column]) : 0;
+    }
+    return (number - zero) * scales[scale_row * columns + scale_column];
 }
 
 static rondo_status compute_gather(rondo__compute *compute) {
     const rondo_tensor *const *inputs = compute->inputs;
     const rondo_tensor *zeros = rondo__compute_get_input(compute, ZEROS);
     block_gather g;
-    RETURN_IF_ERROR(init_gather(compute->op, &inputs[DATA]->shape, &inputs[INDICES]->shape,
-                                &inputs[SCALES]->shape, &g));
+    RETURN_IF_ERROR(init_gather(compute->op, inputs[DATA]->dtype, &inputs[DATA]->shape,
+                                &inputs[INDICES]->shape, &inputs[SCALES]->shape, &g));
     const int64_t inner = rondo__shape_multiply(&g.numbers, g.axis + 1, g.numbers.rank);
     const int64_t count = rondo_shape_get_count(&inputs[INDICES]->shape);
     const int64_t length = g.numbers.extent[g.axis];
@@ -313,19 +327,16 @@ static rondo_status check_product(const rondo__op *op) {
                : rondo__op_fail_unsupported(op, "attribute weight_prepacked");
 }
 
-#define ENTRY(op_name, least, most, attribute_list, infer_function, compute_function,             \
-              check_function, ...)                                                                \
-    {                                                                                             \
-        .id = RONDO_OP_NAME(MS, op_name), .opset_min = 1, .opset_max = 1, .input_min = (least),   \
-        .input_max = (most), .output_min = 1, .output_max = 1, .capture = RONDO__CAPTURE_YES,     \
-        .attributes = (attribute_list), .infer = (infer_function), .compute = (compute_function), \
-        .check = (check_function), __VA_ARGS__                                                    \
-    }
+#define ENTRY(op_name, least, most, attribute_list, infer_function, compute_function, \
+              check_function, ...)                                                    \
+    RONDO_OP_ROW(MS, op_name, 1, 1, least, most, 1, 1, .capture = RONDO__CAPTURE_YES, \
+                 .attributes = (attribute_list), .infer = (infer_function),           \
+                 .compute = (compute_function), .check = (check_function), __VA_ARGS__)
 
 const rondo__op_def rondo__op_table_bits[] = {
     ENTRY(MatMulNBits, 3, 6, product_attributes, infer_bits_product, compute_bits_product,
           check_product, .weights = 1, .half.kind = HALF_PRODUCT, .is_fallible = true),
     ENTRY(GatherBlockQuantized, 3, 4, gather_attributes, infer_gather, compute_gather, check_bits,
-          .is_fallible = true),
+          .is_fallible = true, .narrow = RONDO__INPUT_0 | 1u << ZEROS),
     {.name = NULL},
 };

@@ -450,13 +450,10 @@ static const char *const clip_attributes[] = {"min", "max", NULL};
 
 #define ENTRY(op, first, last, inputs_min, inputs_max, more_flags, attribute_list, infer_function, \
               compute_function, ...)                                                               \
-    {                                                                                              \
-        .id = RONDO_OP_NAME(OP, op), .opset_min = first, .opset_max = last,                        \
-        .input_min = inputs_min, .input_max = inputs_max, .output_min = 1, .output_max = 1,        \
-        .flags = RONDO__OP_ELEMENTWISE | (more_flags), .capture = RONDO__CAPTURE_YES,              \
-        .attributes = attribute_list, .infer = infer_function, .compute = compute_function,        \
-        .check = __VA_ARGS__,                                                                      \
-    }
+    RONDO_OP_ROW(OP, op, first, last, inputs_min, inputs_max, 1, 1,                                \
+                 .flags = RONDO__OP_ELEMENTWISE | (more_flags), .capture = RONDO__CAPTURE_YES,     \
+                 .attributes = attribute_list, .infer = infer_function,                            \
+                 .compute = compute_function, .check = __VA_ARGS__)
 #define ANY RONDO_OP_ANY_COUNT
 #define HALF RONDO__OP_NATIVE_HALF
 

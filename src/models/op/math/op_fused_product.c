@@ -88,13 +88,10 @@ static const char *const fused_attributes[] = {"alpha",       "transA",      "tr
                                                "transBatchA", "transBatchB", NULL};
 static const char *const transposed_attributes[] = {"alpha", "transA", "transB", NULL};
 
-#define ENTRY(op_name, attribute_list)                                                    \
-    {                                                                                     \
-        .id = RONDO_OP_NAME(MS, op_name), .opset_min = 1, .opset_max = 1, .input_min = 2, \
-        .input_max = 2, .output_min = 1, .output_max = 1, .capture = RONDO__CAPTURE_YES,  \
-        .attributes = (attribute_list), .infer = infer_fused, .compute = compute_fused,   \
-        .weights = 1, .half.kind = HALF_PRODUCT                                           \
-    }
+#define ENTRY(op_name, attribute_list)                                                           \
+    RONDO_OP_ROW(MS, op_name, 1, 1, 2, 2, 1, 1, .capture = RONDO__CAPTURE_YES,                   \
+                 .attributes = (attribute_list), .infer = infer_fused, .compute = compute_fused, \
+                 .weights = 1, .half.kind = HALF_PRODUCT)
 
 const rondo__op_def rondo__op_table_fused_product[] = {
     ENTRY(FusedMatMul, fused_attributes),

@@ -1,4 +1,4 @@
-// op/math/op_matrix.c — MatMul, Gemm, Det and the quantised products.
+// op/math/op_matrix.c — MatMul, Gemm, Det, com.microsoft.Inverse and the quantised products.
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 #include <string.h>
@@ -439,6 +439,64 @@ static rondo_status compute_qlinear_matmul(rondo__compute *compute) {
     return rondo__scratch_end(&scratch);
 }
 
+// ---- Inverse ----------------------------------------------------------------------------------
+
+static rondo_status infer_inverse(rondo__infer *infer) {
+    const rondo_shape *x = &infer->inputs[0].shape;
+    RETURN_IF_ERROR(rondo__infer_check_float(infer, 0, 1));
+    if (x->rank < 2 || x->extent[x->rank - 1] != x->extent[x->rank - 2]) {
+        return RONDO_OP_FAIL(infer->op, BAD_DATA, "X has no square matrices");
+    }
+    return rondo__infer_like_input(infer);
+}
+
+// Gauss and Jordan, with the largest number of a column in front: y becomes what x was divided by.
+static void invert(double *x, double *y, int64_t n) {
+    for (int64_t i = 0; i < n * n; i++) {
+        y[i] = i / n == i % n ? 1.0 : 0.0;
+    }
+    for (int64_t c = 0; c < n; c++) {
+        int64_t best = c;
+        for (int64_t r = c + 1; r < n; r++) {
+            best = fabs(x[r * n + c]) > fabs(x[best * n + c]) ? r : best;
+        }
+        for (int64_t i = 0; i < n; i++) {
+            const double x_row = x[c * n + i], y_row = y[c * n + i];
+            x[c * n + i] = x[best * n + i];
+            y[c * n + i] = y[best * n + i];
+            x[best * n + i] = x_row;
+            y[best * n + i] = y_row;
+        }
+        const double pivot = x[c * n + c];
+        for (int64_t i = 0; i < n; i++) {
+            x[c * n + i] /= pivot;
+            y[c * n + i] /= pivot;
+        }
+        for (int64_t r = 0; r < n; r++) {
+            const double factor = r == c ? 0.0 : x[r * n + c];
+            for (int64_t i = 0; i < n && r != c; i++) {
+                x[r * n + i] -= factor * x[c * n + i];
+                y[r * n + i] -= factor * y[c * n + i];
+            }
+        }
+    }
+}
+
+static rondo_status compute_inverse(rondo__compute *compute) {
+    const rondo_shape *shape = &compute->inputs[0]->shape;
+    const int64_t n = shape->extent[shape->rank - 1], count = rondo_shape_get_count(shape);
+    rondo__scratch scratch = {0};
+    double *x = rondo__scratch_widen(&scratch, compute->inputs[0]);
+    double *y = rondo__scratch_create(&scratch, count);
+    for (int64_t at = 0; at < count && scratch.status == RONDO_STATUS_OK; at += n * n) {
+        invert(x + at, y + at, n);
+    }
+    if (scratch.status == RONDO_STATUS_OK) {
+        scratch.status = rondo__narrow(compute, 0, y);
+    }
+    return rondo__scratch_end(&scratch);
+}
+
 static const char *const no_attributes[] = {NULL};
 static const char *const gemm_attributes[] = {"alpha", "beta", "transA", "transB", NULL};
 // Version 6 says that C may be broadcast, which it may be anyway since.
@@ -464,5 +522,16 @@ const rondo__op_def rondo__op_table_matrix[] = {
     RONDO_OP_ENTRY(Einsum, 12, 28, 1, RONDO_OP_ANY_COUNT, 1, 1, einsum_attributes,
                    rondo__einsum_infer, rondo__einsum_compute, .weights = 1,
                    .half.kind = HALF_PRODUCT),
+    {.id = RONDO_OP_NAME(MS, Inverse),
+     .opset_min = 1,
+     .opset_max = 1,
+     .input_min = 1,
+     .input_max = 1,
+     .output_min = 1,
+     .output_max = 1,
+     .capture = RONDO__CAPTURE_YES,
+     .attributes = no_attributes,
+     .infer = infer_inverse,
+     .compute = compute_inverse},
     {.name = NULL},
 };

@@ -552,22 +552,10 @@ static const char *const lp_attributes[] = {"axis", "p", NULL};
 static const char *const mvn_attributes[] = {"axes", NULL};
 
 const rondo__op_def rondo__op_table_normalization[] = {
-    {
-        .id = RONDO_OP_NAME(OP, BatchNormalization),
-        .opset_min = 6,
-        .opset_max = 6,
-        .input_min = 5,
-        .input_max = 5,
-        .output_min = 1,
-        .output_max = 1,
-        .capture = RONDO__CAPTURE_YES,
-        .attributes = batch_6_attributes,
-        .infer = infer_batch,
-        .compute = compute_batch,
-        .check = check_batch_6,
-        .wide_inputs = RONDO__INPUT_1 | RONDO__INPUT_2 | 8 | 16,
-        .half.kind = HALF_BOUNDED,
-    },
+    RONDO_OP_ROW(OP, BatchNormalization, 6, 6, 5, 5, 1, 1, .capture = RONDO__CAPTURE_YES,
+                 .attributes = batch_6_attributes, .infer = infer_batch, .compute = compute_batch,
+                 .check = check_batch_6, .wide_inputs = RONDO__INPUT_1 | RONDO__INPUT_2 | 8 | 16,
+                 .half.kind = HALF_BOUNDED),
     RONDO_OP_ENTRY(BatchNormalization, 9, 13, 5, 5, 1, 5, batch_attributes, infer_batch,
                    compute_batch, .wide_inputs = RONDO__INPUT_1 | RONDO__INPUT_2 | 8 | 16,
                    .half.kind = HALF_BOUNDED),

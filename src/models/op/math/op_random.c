@@ -346,14 +346,11 @@ static const char *const uniform_like_attributes[] = {"dtype", "high", "low", "s
 static const char *const bernoulli_attributes[] = {"dtype", "seed", NULL};
 static const char *const multinomial_attributes[] = {"dtype", "sample_size", "seed", NULL};
 
-#define ENTRY(op, first, inputs, more_flags, attribute_list, infer_function, ...)             \
-    {                                                                                         \
-        .id = RONDO_OP_NAME(OP, op), .opset_min = first, .opset_max = RONDO_OP_OPSET_MAX,     \
-        .input_min = inputs, .input_max = inputs, .output_min = 1, .output_max = 1,           \
-        .flags = RONDO__OP_RANDOM | RONDO__OP_NATIVE_HALF | (more_flags),                     \
-        .capture = RONDO__CAPTURE_YES, .attributes = attribute_list, .infer = infer_function, \
-        .compute = __VA_ARGS__,                                                               \
-    }
+#define ENTRY(op, first, inputs, more_flags, attribute_list, infer_function, ...)  \
+    RONDO_OP_ROW(OP, op, first, RONDO_OP_OPSET_MAX, inputs, inputs, 1, 1,          \
+                 .flags = RONDO__OP_RANDOM | RONDO__OP_NATIVE_HALF | (more_flags), \
+                 .capture = RONDO__CAPTURE_YES, .attributes = attribute_list,      \
+                 .infer = infer_function, .compute = __VA_ARGS__)
 
 const rondo__op_def rondo__op_table_random[] = {
     ENTRY(Bernoulli, 15, 1, 0, bernoulli_attributes, infer_bernoulli, compute_bernoulli),

@@ -478,12 +478,9 @@ static rondo_status compute_min(rondo__compute *compute) {
 static const char *const attribute_names[] = {"axes", "keepdims", NULL};
 static const char *const input_names[] = {"keepdims", "noop_with_empty_axes", NULL};
 
-#define ENTRY(op, first, last, inputs, attribute_list, infer_function, ...)                   \
-    {                                                                                         \
-        .id = RONDO_OP_NAME(OP, op), .opset_min = first, .opset_max = last, .input_min = 1,   \
-        .input_max = inputs, .output_min = 1, .output_max = 1, .capture = RONDO__CAPTURE_YES, \
-        .attributes = attribute_list, .infer = infer_function, .compute = __VA_ARGS__,        \
-    }
+#define ENTRY(op, first, last, inputs, attribute_list, infer_function, ...)           \
+    RONDO_OP_ROW(OP, op, first, last, 1, inputs, 1, 1, .capture = RONDO__CAPTURE_YES, \
+                 .attributes = attribute_list, .infer = infer_function, .compute = __VA_ARGS__)
 // Axes as an attribute below opset `change`, as an input from there on.
 #define ENTRIES(op, change, infer_function, ...)                               \
     ENTRY(op, 1, (change)-1, 1, attribute_names, infer_function, __VA_ARGS__), \

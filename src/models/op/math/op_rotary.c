@@ -185,20 +185,8 @@ static const char *const microsoft_attributes[] = {
 const rondo__op_def rondo__op_table_rotary[] = {
     RONDO_OP_ENTRY(RotaryEmbedding, 23, 28, 3, 4, 1, 1, rotary_attributes, infer_rotary,
                    compute_rotary, .is_fallible = true),
-    {
-        .id = RONDO_OP_NAME(MS, RotaryEmbedding),
-        .opset_min = 1,
-        .opset_max = 1,
-        .input_min = 4,
-        .input_max = 4,
-        .output_min = 1,
-        .output_max = 1,
-        .capture = RONDO__CAPTURE_YES,
-        .attributes = microsoft_attributes,
-        .infer = infer_rotary,
-        .compute = compute_rotary,
-        .check = check_microsoft,
-        .is_fallible = true,
-    },
+    RONDO_OP_ROW(MS, RotaryEmbedding, 1, 1, 4, 4, 1, 1, .capture = RONDO__CAPTURE_YES,
+                 .attributes = microsoft_attributes, .infer = infer_rotary,
+                 .compute = compute_rotary, .check = check_microsoft, .is_fallible = true),
     {.name = NULL},
 };

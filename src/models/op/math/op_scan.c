@@ -179,12 +179,9 @@ static const char *const arg_attributes[] = {"axis", "keepdims", NULL};
 static const char *const arg_12_attributes[] = {"axis", "keepdims", "select_last_index", NULL};
 static const char *const cumulative_attributes[] = {"exclusive", "reverse", NULL};
 
-#define ENTRY(op, first, last, inputs, attribute_list, infer_function, ...)                      \
-    {                                                                                            \
-        .id = RONDO_OP_NAME(OP, op), .opset_min = first, .opset_max = last, .input_min = inputs, \
-        .input_max = inputs, .output_min = 1, .output_max = 1, .capture = RONDO__CAPTURE_YES,    \
-        .attributes = attribute_list, .infer = infer_function, .compute = __VA_ARGS__,           \
-    }
+#define ENTRY(op, first, last, inputs, attribute_list, infer_function, ...)                \
+    RONDO_OP_ROW(OP, op, first, last, inputs, inputs, 1, 1, .capture = RONDO__CAPTURE_YES, \
+                 .attributes = attribute_list, .infer = infer_function, .compute = __VA_ARGS__)
 
 const rondo__op_def rondo__op_table_scan[] = {
     ENTRY(ArgMax, 1, 11, 1, arg_attributes, infer_arg, compute_arg_max),

@@ -183,13 +183,10 @@ static const char *const adam_attributes[] = {
 static const char *const momentum_attributes[] = {"alpha", "beta", "mode", "norm_coefficient",
                                                   NULL};
 
-#define TRAINING_ENTRY(op_name, attribute_list, infer_function, compute_function, ...)            \
-    {                                                                                             \
-        .id = RONDO_OP_NAME(TRAINING, op_name), .opset_min = 1, .opset_max = 1, .input_min = 2,   \
-        .input_max = RONDO_OP_ANY_COUNT, .output_min = 1, .output_max = RONDO_OP_ANY_COUNT,       \
-        .capture = RONDO__CAPTURE_YES, .attributes = (attribute_list), .infer = (infer_function), \
-        .compute = (compute_function), .check = __VA_ARGS__                                       \
-    }
+#define TRAINING_ENTRY(op_name, attribute_list, infer_function, compute_function, ...)  \
+    RONDO_OP_ROW(TRAINING, op_name, 1, 1, 2, RONDO_OP_ANY_COUNT, 1, RONDO_OP_ANY_COUNT, \
+                 .capture = RONDO__CAPTURE_YES, .attributes = (attribute_list),         \
+                 .infer = (infer_function), .compute = (compute_function), .check = __VA_ARGS__)
 
 const rondo__op_def rondo__op_table_training[] = {
     TRAINING_ENTRY(Adagrad, adagrad_attributes, infer_training, compute_adagrad, NULL,

@@ -317,14 +317,11 @@ static const char *const no_attributes[] = {NULL};
 static const char *const gelu_attributes[] = {"approximate", NULL};
 static const char *const is_inf_attributes[] = {"detect_negative", "detect_positive", NULL};
 
-#define ENTRY(op_name, opset, attribute_list, infer_function, compute_function, ...)           \
-    {                                                                                          \
-        .id = RONDO_OP_NAME(OP, op_name), .opset_min = opset, .opset_max = RONDO_OP_OPSET_MAX, \
-        .input_min = 1, .input_max = 1, .output_min = 1, .output_max = 1,                      \
-        .flags = RONDO__OP_ELEMENTWISE, .capture = RONDO__CAPTURE_YES,                         \
-        .attributes = attribute_list, .infer = infer_function, .compute = compute_function,    \
-        .check = __VA_ARGS__                                                                   \
-    }
+#define ENTRY(op_name, opset, attribute_list, infer_function, compute_function, ...) \
+    RONDO_OP_ROW(OP, op_name, opset, RONDO_OP_OPSET_MAX, 1, 1, 1, 1,                 \
+                 .flags = RONDO__OP_ELEMENTWISE, .capture = RONDO__CAPTURE_YES,      \
+                 .attributes = attribute_list, .infer = infer_function,              \
+                 .compute = compute_function, .check = __VA_ARGS__)
 #define PLAIN_ENTRY(name, opset, columns, expression) \
     ENTRY(name, opset, no_attributes, infer_##name, compute_##name, NULL, columns),
 #define PARAMETER_ENTRY(name, opset, columns, ...) \

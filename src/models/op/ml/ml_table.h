@@ -11,11 +11,8 @@ enum { RONDO__ML_VERSION_MAX = 5 };
 
 #define RONDO_ML_ENTRY(op_name, first, last, least_inputs, most_inputs, outputs, attribute_list, \
                        infer_function, compute_function, ...)                                    \
-    {                                                                                            \
-        .id = RONDO_OP_NAME(ML, op_name), .opset_min = (first), .opset_max = (last),             \
-        .input_min = (least_inputs), .input_max = (most_inputs), .output_min = 1,                \
-        .output_max = (outputs), .capture = RONDO__CAPTURE_YES, .attributes = (attribute_list),  \
-        .infer = (infer_function), .compute = (compute_function), .check = __VA_ARGS__           \
-    }
+    RONDO_OP_ROW(ML, op_name, first, last, least_inputs, most_inputs, 1, outputs,                \
+                 .capture = RONDO__CAPTURE_YES, .attributes = (attribute_list),                  \
+                 .infer = (infer_function), .compute = (compute_function), .check = __VA_ARGS__)
 
 #endif  // RONDO_OP_ML_ML_TABLE_H

@@ -281,14 +281,11 @@ static const char *const dequantize_23_attributes[] = {"axis", "block_size", "ou
 static const char *const no_attributes[] = {NULL};
 
 // Half types are native: an output's type may differ from that of every input.
-#define ENTRY(op_name, first, last, attribute_list, infer_function, ...)             \
-    {                                                                                \
-        .id = RONDO_OP_NAME(OP, op_name), .opset_min = (first), .opset_max = (last), \
-        .input_min = 2, .input_max = 3, .output_min = 1, .output_max = 1,            \
-        .flags = RONDO__OP_NATIVE_HALF, .capture = RONDO__CAPTURE_YES,               \
-        .attributes = (attribute_list), .infer = (infer_function),                   \
-        .half = {HALF_STAYS, HALF_PLAIN, HALF_QUANTISED}, .compute = __VA_ARGS__     \
-    }
+#define ENTRY(op_name, first, last, attribute_list, infer_function, ...)                      \
+    RONDO_OP_ROW(OP, op_name, first, last, 2, 3, 1, 1, .flags = RONDO__OP_NATIVE_HALF,        \
+                 .capture = RONDO__CAPTURE_YES, .attributes = (attribute_list),               \
+                 .infer = (infer_function), .half = {HALF_STAYS, HALF_PLAIN, HALF_QUANTISED}, \
+                 .compute = __VA_ARGS__)
 
 const rondo__op_def rondo__op_table_quantize[] = {
     ENTRY(QuantizeLinear, 10, 22, quantize_attributes, infer_quantize, compute_quantize,

@@ -61,20 +61,11 @@ static const char *const quantize_lstm_attributes[] = {
     "direction",        "hidden_size",     "input_forget", NULL};
 
 const rondo__op_def rondo__op_table_quantize_lstm[] = {
-    {
-        .id = RONDO_OP_NAME(MS, DynamicQuantizeLSTM),
-        .opset_min = 1,
-        .opset_max = 1,
-        .input_min = 3,
-        .input_max = RONDO__QLSTM_INPUT_COUNT,
-        .output_min = 0,
-        .output_max = 3,
-        .flags = RONDO__OP_NATIVE_HALF,  // takes no half: what it does depends on every bit
-        .capture = RONDO__CAPTURE_YES,
-        .attributes = quantize_lstm_attributes,
-        .infer = infer_quantize_lstm,
-        .compute = compute_quantize_lstm,
-        .half = {HALF_STAYS, HALF_PLAIN, HALF_QUANTISED},
-    },
+    // Takes no half: what it does depends on every bit.
+    RONDO_OP_ROW(MS, DynamicQuantizeLSTM, 1, 1, 3, RONDO__QLSTM_INPUT_COUNT, 0, 3,
+                 .flags = RONDO__OP_NATIVE_HALF, .capture = RONDO__CAPTURE_YES,
+                 .attributes = quantize_lstm_attributes, .infer = infer_quantize_lstm,
+                 .compute = compute_quantize_lstm,
+                 .half = {HALF_STAYS, HALF_PLAIN, HALF_QUANTISED}),
     {0},
 };

@@ -275,20 +275,9 @@ static const char *const ngram_attributes[] = {
     "ngram_indexes",   "pool_int64s",    "pool_strings",    "weights", NULL};
 
 const rondo__op_def rondo__op_table_ngram[] = {
-    {
-        .id = RONDO_OP_NAME(OP, TfIdfVectorizer),
-        .opset_min = 9,
-        .opset_max = RONDO_OP_OPSET_MAX,
-        .input_min = 1,
-        .input_max = 1,
-        .output_min = 1,
-        .output_max = 1,
-        .capture = RONDO__CAPTURE_YES,
-        .attributes = ngram_attributes,
-        .infer = infer_ngram,
-        .compute = compute_ngram,
-        .check = check_ngram,
-        .strings = RONDO__INPUT_0,
-    },
+    RONDO_OP_ROW(OP, TfIdfVectorizer, 9, RONDO_OP_OPSET_MAX, 1, 1, 1, 1,
+                 .capture = RONDO__CAPTURE_YES, .attributes = ngram_attributes,
+                 .infer = infer_ngram, .compute = compute_ngram, .check = check_ngram,
+                 .strings = RONDO__INPUT_0),
     {0},
 };

@@ -358,12 +358,9 @@ static const char *const normalizer_attributes[] = {"case_change_action", "is_ca
                                                     "locale", "stopwords", NULL};
 
 #define ENTRY(op, first, inputs, outputs, attribute_list, infer_function, compute_function, ...) \
-    {                                                                                            \
-        .id = RONDO_OP_NAME(OP, op), .opset_min = first, .opset_max = RONDO_OP_OPSET_MAX,        \
-        .input_min = inputs, .input_max = inputs, .output_min = 1, .output_max = outputs,        \
-        .attributes = attribute_list, .infer = infer_function, .compute = compute_function,      \
-        .check = __VA_ARGS__,                                                                    \
-    }
+    RONDO_OP_ROW(OP, op, first, RONDO_OP_OPSET_MAX, inputs, inputs, 1, outputs,                  \
+                 .attributes = attribute_list, .infer = infer_function,                          \
+                 .compute = compute_function, .check = __VA_ARGS__)
 
 const rondo__op_def rondo__op_table_string[] = {
     ENTRY(RegexFullMatch, 20, 1, 1, regex_attributes, infer_regex, compute_regex, check_regex,

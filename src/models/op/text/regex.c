@@ -698,16 +698,27 @@ static void reach(rondo__regex *regex, int32_t state, size_t step, const place *
     }
 }
 
-bool rondo__regex_matches(rondo__regex *regex, const rondo_string *string) {
+static bool has_match(const rondo__regex *regex, const int32_t *states, size_t count) {
+    for (size_t s = 0; s < count; ++s) {
+        if (regex->program[states[s]].code == CODE_MATCH) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// The end of the longest match that begins at `byte`, in front of which is `before`; -1: none does.
+static int64_t find_end(rondo__regex *regex, const rondo_string *string, size_t byte,
+                        uint32_t before) {
     int32_t *now = regex->states[0];
     int32_t *later = regex->states[1];
     size_t now_count = 0;
-    size_t byte = 0;
     size_t step = 1;
-    place at = {.is_begin = true, .is_end = string->size == 0};
+    place at = {.is_begin = byte == 0, .is_end = byte == string->size, .before = before};
     memset(regex->marks, 0, regex->count * sizeof *regex->marks);
-    size_t length = at.is_end ? 0 : rondo__string_read(string, 0, &at.behind);
+    size_t length = at.is_end ? 0 : rondo__string_read(string, byte, &at.behind);
     reach(regex, 0, step, &at, now, &now_count);
+    int64_t end = has_match(regex, now, now_count) ? (int64_t)byte : -1;
     while (byte < string->size && now_count > 0) {
         uint32_t c = at.behind;
         byte += length;
@@ -725,11 +736,29 @@ bool rondo__regex_matches(rondo__regex *regex, const rondo_string *string) {
         now = later;
         later = swap;
         now_count = later_count;
+        end = has_match(regex, now, now_count) ? (int64_t)byte : end;
     }
-    for (size_t s = 0; s < now_count; ++s) {
-        if (byte == string->size && regex->program[now[s]].code == CODE_MATCH) {
+    return end;
+}
+
+bool rondo__regex_matches(rondo__regex *regex, const rondo_string *string) {
+    return find_end(regex, string, 0, NO_CHARACTER) == (int64_t)string->size;
+}
+
+bool rondo__regex_find(rondo__regex *regex, const rondo_string *string, size_t from,
+                       size_t *out_begin, size_t *out_end) {
+    uint32_t before = NO_CHARACTER;
+    for (size_t byte = 0, length = 0; byte <= string->size; byte += length) {
+        const int64_t end = byte >= from ? find_end(regex, string, byte, before) : -1;
+        if (end >= 0) {
+            *out_begin = byte;
+            *out_end = (size_t)end;
             return true;
         }
+        if (byte == string->size) {
+            break;
+        }
+        length = rondo__string_read(string, byte, &before);
     }
     return false;
 }

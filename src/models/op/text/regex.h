@@ -34,5 +34,10 @@ void rondo__regex_destroy(rondo__regex *regex);  // NULL is fine
 
 // Whether all of `string` matches.
 bool rondo__regex_matches(rondo__regex *regex, const rondo_string *string);
+// The first match from byte `from` on, and of those that begin there the longest.
+//
+// Cost:      text squared times pattern at the worst: text that many places begin a match of.
+bool rondo__regex_find(rondo__regex *regex, const rondo_string *string, size_t from,
+                       size_t *out_begin, size_t *out_end);
 
 #endif  // RONDO_OP_TEXT_REGEX_H

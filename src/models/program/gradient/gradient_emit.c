@@ -366,14 +366,29 @@ int32_t rondo__gradient_count_up(rondo__gradient *g, int32_t like) {
     return rondo__gradient_reshape_like(g, line, like);
 }
 
+int32_t rondo__gradient_sum_channels(rondo__gradient *g, int32_t value, int32_t rank) {
+    int64_t axes[RONDO_RANK_MAX] = {0};
+    for (int32_t d = 2; d < rank; ++d) {
+        axes[d - 2] = d;
+    }
+    int32_t sum = value;
+    if (rank > 2) {
+        const int32_t list = rondo__gradient_ints(g, axes, (size_t)rank - 2);
+        sum = rondo__gradient_set_int(g, RONDO__EMIT(g, "ReduceSum", sum, list), "keepdims", 0);
+    }
+    sum = RONDO__EMIT(g, "ReduceSum", sum, rondo__gradient_int(g, 0));
+    return rondo__gradient_set_int(g, sum, "keepdims", 0);
+}
+
 int32_t rondo__gradient_scatter_flat(rondo__gradient *g, int32_t places, int32_t updates,
-                                     int32_t like) {
+                                     int32_t like, bool is_apart) {
     const int64_t flat = -1;
     const int32_t zeros =
         rondo__gradient_reshape(g, rondo__gradient_fill_like(g, 0.0, like), &flat, 1);
     const int32_t at = rondo__gradient_reshape(g, places, &flat, 1);
     const int32_t added = rondo__gradient_reshape(g, updates, &flat, 1);
-    const int32_t sums = rondo__gradient_set_string(
-        g, RONDO__EMIT(g, "ScatterElements", zeros, at, added), "reduction", "add");
+    const int32_t sums =
+        rondo__gradient_set_string(g, RONDO__EMIT(g, "ScatterElements", zeros, at, added),
+                                   "reduction", is_apart ? "none" : "add");
     return rondo__gradient_reshape_like(g, sums, like);
 }

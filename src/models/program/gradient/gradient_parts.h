@@ -141,6 +141,8 @@ int32_t rondo__gradient_cast(rondo__gradient *g, int32_t value, rondo_dtype dtyp
 // Reduces `value`: "ReduceSum", "ReduceMean", "ReduceMax" over axes that are kept.
 int32_t rondo__gradient_reduce(rondo__gradient *g, const char *op, int32_t value,
                                const int64_t *axes, size_t count);
+// Sums over all axes but 1, which is left alone: each image first, whose elements lie together.
+int32_t rondo__gradient_sum_channels(rondo__gradient *g, int32_t value, int32_t rank);
 // Sums over what was repeated to get from the shape of `like` to that of `value`.
 int32_t rondo__gradient_sum_to(rondo__gradient *g, int32_t value, int32_t like);
 int32_t rondo__gradient_transpose(rondo__gradient *g, int32_t value, const int64_t *order,
@@ -150,9 +152,9 @@ int32_t rondo__gradient_swap(rondo__gradient *g, int32_t value, int32_t rank);
 int32_t rondo__gradient_reshape(rondo__gradient *g, int32_t value, const int64_t *extents,
                                 size_t rank);
 // A flat tensor of zeros as large as `like`, with `updates` added at the flat places `places`, in
-// the shape of `like`.
+// the shape of `like`. `is_apart`: no place is there twice.
 int32_t rondo__gradient_scatter_flat(rondo__gradient *g, int32_t places, int32_t updates,
-                                     int32_t like);
+                                     int32_t like, bool is_apart);
 // 0, 1, 2, ... I64 in the shape of `like`.
 int32_t rondo__gradient_count_up(rondo__gradient *g, int32_t like);
 

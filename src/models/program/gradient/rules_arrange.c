@@ -56,7 +56,7 @@ RULE(rule_by_places) {
                                             call->input_count, &places, 1);
     }
     rondo__op_deinit(&op);
-    rondo__gradient_give(g, call, 0, rondo__gradient_scatter_flat(g, places, DY, FIRST));
+    rondo__gradient_give(g, call, 0, rondo__gradient_scatter_flat(g, places, DY, FIRST, false));
 }
 
 // ---- Slice and Pad ------------------------------------------------------------------------------

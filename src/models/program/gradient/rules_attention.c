@@ -67,6 +67,32 @@ static int32_t mask_scores(rondo__gradient *g, const rondo__gradient_call *call,
     return scores;
 }
 
+// A mask may have fewer columns than there are keys; then the rest is not seen.
+static bool has_all_columns(rondo__gradient *g, const rondo__gradient_call *call, int32_t scores) {
+    const int32_t mask = rondo__gradient_input(call, 3);
+    const int32_t rank = mask >= 0 ? rondo__gradient_rank(g, mask) : 0;
+    const int64_t columns = rank > 0 ? rondo__gradient_extent(g, mask, rank - 1) : -1;
+    const int64_t keys = rondo__gradient_extent(g, scores, 3);
+    if (columns >= 0 && keys >= 0 && columns != keys) {
+        rondo__gradient_refuse(g, call, "a mask of fewer columns than keys");
+    }
+    return g->status == RONDO_STATUS_OK;
+}
+
+// Softmax; zeros where a mask leaves nothing to see.
+static int32_t find_chances(rondo__gradient *g, int32_t scores, bool has_mask) {
+    const int64_t last = -1;
+    if (!has_mask) {
+        return rondo__gradient_set_int(g, E("Softmax", scores), "axis", -1);
+    }
+    const int32_t most = rondo__gradient_reduce(g, "ReduceMax", scores, &last, 1);
+    const int32_t sees = E("Greater", most, rondo__gradient_number(g, -INFINITY, scores));
+    const int32_t zero = rondo__gradient_number(g, 0.0, scores);
+    const int32_t seen = E("Where", sees, scores, zero);
+    const int32_t chances = rondo__gradient_set_int(g, E("Softmax", seen), "axis", -1);
+    return E("Where", sees, chances, zero);
+}
+
 // Root of the scale, which is multiplied into q and k: 1 / sqrt(width) where none is given.
 static int32_t find_root(rondo__gradient *g, const rondo__gradient_call *call, int32_t q) {
     const rondo__attribute *scale = rondo__op_find(&call->op, "scale");
@@ -88,8 +114,11 @@ static bool is_plain(rondo__gradient *g, const rondo__gradient_call *call) {
     for (size_t i = 1; i < call->output_count; ++i) {
         is_good = is_good && call->changes[i] < 0;
     }
+    is_good = is_good && rondo__op_get_int(&call->op, "left_window_size", -1) < 0 &&
+              rondo__op_get_int(&call->op, "right_window_size", -1) < 0;
     if (!is_good) {
-        rondo__gradient_refuse(g, call, "a past, lengths, or a change of its other outputs");
+        rondo__gradient_refuse(g, call,
+                               "a past, lengths, a window, or a change of its other outputs");
     }
     return is_good;
 }
@@ -120,8 +149,11 @@ RULE(rule_attention) {
         const int32_t limit = rondo__gradient_number(g, cap, scores);
         scores = E("Mul", E("Tanh", E("Div", scores, limit)), limit);
     }
+    if (!has_all_columns(g, call, scores)) {
+        return;
+    }
     scores = mask_scores(g, call, scores);
-    const int32_t chances = rondo__gradient_set_int(g, E("Softmax", scores), "axis", -1);
+    const int32_t chances = find_chances(g, scores, rondo__gradient_input(call, 3) >= 0);
     int32_t y = E("MatMul", chances, v);
     if (q_rank == 3) {
         const int64_t order[4] = {0, 2, 1, 3};

@@ -432,6 +432,7 @@ RULE(rule_if) {
     branch branches[2] = {{0}};
     int32_t *outputs = rondo__calloc(call->input_count + 1, sizeof *outputs);
     find_wanted(g, call, &w);
+    g->status = outputs == NULL ? RONDO_STATUS_NO_MEMORY : g->status;
     size_t first = call->explicit_count;
     for (int b = 0; b < 2 && outputs != NULL && g->status == RONDO_STATUS_OK; ++b) {
         const rondo_program *body = find_body(call, names[b]);

@@ -130,11 +130,51 @@ static int32_t cut_like(rondo__gradient *g, int32_t value, int32_t like, int32_t
              rondo__gradient_ints(g, axes, (size_t)rank));
 }
 
+// The weights of the convolution that goes back: turned round, in and out exchanged in each group.
+static int32_t turn_weights(rondo__gradient *g, const geometry *geo, int32_t weights) {
+    int64_t starts[RONDO__SPATIAL_MAX];
+    int64_t ends[RONDO__SPATIAL_MAX];
+    int64_t axes[RONDO__SPATIAL_MAX];
+    int64_t steps[RONDO__SPATIAL_MAX];
+    int64_t order[RONDO_RANK_MAX] = {1, 0};
+    const size_t rank = (size_t)geo->rank;
+    for (int32_t d = 0; d < geo->rank; ++d) {
+        starts[d] = -1;
+        ends[d] = INT64_MIN / 2;
+        axes[d] = 2 + d;
+        steps[d] = -1;
+        order[2 + d] = 2 + d;
+    }
+    const int32_t turned =
+        E("Slice", weights, rondo__gradient_ints(g, starts, rank),
+          rondo__gradient_ints(g, ends, rank), rondo__gradient_ints(g, axes, rank),
+          rondo__gradient_ints(g, steps, rank));
+    return rondo__gradient_transpose(g, turned, order, geo->rank + 2);
+}
+
+// With steps of 1 the way back is a convolution, too, with the pads that are missing.
+static bool find_return_pads(const geometry *geo, geometry *out_back) {
+    *out_back = *geo;
+    bool fits = geo->group == 1;
+    for (int32_t d = 0; d < geo->rank; ++d) {
+        const int64_t span = (geo->kernel[d] - 1) * geo->dilation[d];
+        out_back->pads[d] = span - geo->pads[d];
+        out_back->pads[d + geo->rank] = span - geo->pads[d + geo->rank];
+        fits = fits && geo->stride[d] == 1 && out_back->pads[d] >= 0 &&
+               out_back->pads[d + geo->rank] >= 0;
+    }
+    return fits;
+}
+
 // How a convolution's result changes with its image.
 static int32_t change_of_image(rondo__gradient *g, const geometry *geo, int32_t change,
                                int32_t weights, int32_t image) {
     int64_t room[RONDO__SPATIAL_MAX];
     bool has_room = false;
+    geometry back;
+    if (find_return_pads(geo, &back)) {
+        return set_geometry(g, E("Conv", change, turn_weights(g, geo, weights)), &back);
+    }
     for (int32_t d = 0; d < geo->rank; ++d) {
         // What the last step left over is not known without extents: the most there can be.
         const int64_t extent = rondo__gradient_extent(g, image, 2 + d);
@@ -190,12 +230,7 @@ static int32_t change_of_weights(rondo__gradient *g, const geometry *geo, int32_
 }
 
 static int32_t sum_channels(rondo__gradient *g, int32_t value, int32_t spatial) {
-    int64_t axes[RONDO_RANK_MAX] = {0};
-    for (int32_t d = 0; d < spatial; ++d) {
-        axes[1 + d] = 2 + d;
-    }
-    const int32_t list = rondo__gradient_ints(g, axes, (size_t)spatial + 1);
-    return rondo__gradient_set_int(g, E("ReduceSum", value, list), "keepdims", 0);
+    return rondo__gradient_sum_channels(g, value, spatial + 2);
 }
 
 RULE(rule_conv) {
@@ -240,7 +275,16 @@ RULE(rule_max_pool) {
         rondo__gradient_refuse(g, call, "attribute storage_order=1");
         return;
     }
-    rondo__gradient_give(g, call, 0, rondo__gradient_scatter_flat(g, places, DY, FIRST));
+    // Windows that do not overlap name no place twice.
+    size_t count = 0;
+    const int64_t *kernel = rondo__op_get_ints(&call->op, "kernel_shape", &count);
+    geometry geo = {.rank = count <= RONDO__SPATIAL_MAX ? (int32_t)count : 0};
+    fill_from_attributes(call, &geo);
+    bool is_apart = geo.rank > 0;
+    for (int32_t d = 0; d < geo.rank; ++d) {
+        is_apart = is_apart && (kernel[d] - 1) * geo.dilation[d] < geo.stride[d];
+    }
+    rondo__gradient_give(g, call, 0, rondo__gradient_scatter_flat(g, places, DY, FIRST, is_apart));
 }
 
 // [n, c, ...] as [n * c, 1, ...], of which a convolution has one channel.

@@ -28,6 +28,12 @@ static axes axes_from(int64_t first, int32_t rank) {
 }
 
 static int32_t mean(rondo__gradient *g, int32_t value, const axes *a) {
+    if (a->count > 1 && a->list[0] == 0 && a->list[1] == 2) {
+        // Of a batch: first over each image, whose elements lie together.
+        const int32_t images =
+            rondo__gradient_reduce(g, "ReduceMean", value, a->list + 1, a->count - 1);
+        return rondo__gradient_reduce(g, "ReduceMean", images, a->list, 1);
+    }
     return rondo__gradient_reduce(g, "ReduceMean", value, a->list, a->count);
 }
 
@@ -70,10 +76,7 @@ static double get_epsilon(const rondo__gradient_call *call) {
 }
 
 static int32_t sum_channels(rondo__gradient *g, int32_t value, int32_t rank) {
-    axes a = axes_from(1, rank);
-    a.list[0] = 0;
-    const int32_t list = rondo__gradient_ints(g, a.list, rank > 1 ? a.count : 1);
-    return rondo__gradient_set_int(g, E("ReduceSum", value, list), "keepdims", 0);
+    return rondo__gradient_sum_channels(g, value, rank);
 }
 
 static void refuse_statistics(rondo__gradient *g, const rondo__gradient_call *call) {

@@ -256,11 +256,8 @@ static rondo_status write_result(const pattern *p, rondo__op *op) {
 
 static rondo_status write_op(const pattern *p, const operands *o, rondo__op *op) {
     const int64_t extents[6] = {o->batch, o->heads, o->m, o->n, o->width, o->v_width};
-    *op = (rondo__op){.opset = RONDO_OP_OPSET_MAX,
-                      .def = rondo__op_lookup("rondo", "Attention", RONDO_OP_OPSET_MAX)};
-    if (op->def == NULL) {
-        return RONDO_FAIL(INTERNAL, "rondo.Attention is not registered");
-    }
+    *op =
+        (rondo__op){.opset = RONDO_OP_OPSET_MAX, .def = rondo__op_get_def(RONDO__FUSED_Attention)};
     RETURN_IF_ERROR(rondo__op_set_float(op, "scale", p->scale * o->q.factor * o->k.factor));
     RETURN_IF_ERROR(rondo__op_set_ints(op, "extents", extents, 6));
     RETURN_IF_ERROR(write_view(op, "q", &o->q, false));

@@ -297,12 +297,11 @@ static rondo_status become(const chain *c, size_t own_count, const int32_t *adde
                            size_t added_count, bool is_linear) {
     rondo__node *node = &c->program->nodes[c->node];
     rondo__op op = {.opset = RONDO_OP_OPSET_MAX,
-                    .def = rondo__op_lookup("rondo", node->op.def->name, RONDO_OP_OPSET_MAX)};
+                    .def = rondo__op_get_def(is_linear           ? RONDO__FUSED_QLinearConv
+                                             : c->is_convolution ? RONDO__FUSED_ConvInteger
+                                                                 : RONDO__FUSED_MatMulInteger)};
     int32_t *inputs = rondo__calloc(own_count + added_count, sizeof *inputs);
     rondo_status status = inputs == NULL ? RONDO_STATUS_NO_MEMORY : RONDO_STATUS_OK;
-    if (status == RONDO_STATUS_OK && op.def == NULL) {
-        status = RONDO_FAIL(INTERNAL, "rondo.%s is not registered", node->op.def->name);
-    }
     if (status == RONDO_STATUS_OK && c->is_convolution) {
         status = write_window(c, 0, is_linear ? 3 : 1, &op);
     }

@@ -82,8 +82,7 @@ static rondo_status rewrite_node(rondo__rewriting *rewriting, size_t n) {
     }
     int64_t blocks[INT8_MAX];
     bool has_blocks = false;
-    rondo__op op = {.opset = RONDO_OP_OPSET_MAX,
-                    .def = rondo__op_lookup("rondo", "Concat", RONDO_OP_OPSET_MAX)};
+    rondo__op op = {.opset = RONDO_OP_OPSET_MAX, .def = rondo__op_get_def(RONDO__FUSED_Concat)};
     int32_t *inputs = rondo__calloc(node->input_count + 1, sizeof *inputs);
     if (inputs == NULL) {
         return RONDO_STATUS_NO_MEMORY;

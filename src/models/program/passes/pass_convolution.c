@@ -117,10 +117,8 @@ static rondo_status rewrite(const chain *c) {
     inputs[1] = node->inputs[1];
     inputs[2] = c->bias;
     inputs[3] = c->residual;
-    rondo__op op = {.opset = RONDO_OP_OPSET_MAX,
-                    .def = rondo__op_lookup("rondo", "Conv", RONDO_OP_OPSET_MAX)};
-    rondo_status status = op.def != NULL ? write_attributes(c, &window, group, &op)
-                                         : RONDO_FAIL(INTERNAL, "rondo.Conv is not registered");
+    rondo__op op = {.opset = RONDO_OP_OPSET_MAX, .def = rondo__op_get_def(RONDO__FUSED_Conv)};
+    rondo_status status = write_attributes(c, &window, group, &op);
     if (status != RONDO_STATUS_OK) {
         rondo__op_deinit(&op);
         rondo__free(inputs);

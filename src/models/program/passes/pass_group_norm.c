@@ -226,10 +226,8 @@ static rondo_status emit(norm *n) {
     inputs[1] = n->gain;
     inputs[2] = n->shift;
     rondo__op op = {.opset = RONDO_OP_OPSET_MAX,
-                    .def = rondo__op_lookup("rondo", "GroupNormalization", RONDO_OP_OPSET_MAX)};
-    const rondo_status status =
-        op.def != NULL ? write_attributes(n, &op)
-                       : RONDO_FAIL(INTERNAL, "rondo.GroupNormalization is not registered");
+                    .def = rondo__op_get_def(RONDO__FUSED_GroupNormalization)};
+    const rondo_status status = write_attributes(n, &op);
     if (status != RONDO_STATUS_OK) {
         rondo__op_deinit(&op);
         rondo__free(inputs);

@@ -67,7 +67,7 @@ static rondo_status set_labels(rondo__op *classifier, int kind, rondo__op *encod
 static rondo_status split(rondo_program *program, size_t n, int kind) {
     const int32_t label = program->nodes[n].outputs[0];
     int32_t number;
-    rondo__op encoder = {.def = rondo__op_lookup("ai.onnx.ml", "LabelEncoder", ENCODER_VERSION),
+    rondo__op encoder = {.def = rondo__op_get_def(RONDO__ML_LabelEncoder),
                          .opset = ENCODER_VERSION};
     rondo_status status = rondo__program_add_value(program, program->values[label].name, &number);
     if (status == RONDO_STATUS_OK) {

@@ -192,17 +192,17 @@ static rondo_status visit_pool(layout *l, size_t n) {
     (void)rondo__value_get_shape(&l->program->values[l->program->nodes[n].inputs[0]], &shape);
     RETURN_IF_ERROR(get_twin(l, l->program->nodes[n].inputs[0], &x));
     rondo__node *node = &l->program->nodes[n];
-    const rondo__op_def *def = rondo__op_lookup("rondo", node->op.def->name, RONDO_OP_OPSET_MAX);
-    if (def == NULL) {
-        return RONDO_FAIL(INTERNAL, "rondo.%s is not registered", node->op.def->name);
-    }
-    if (def->id != RONDO__FUSED_GlobalAveragePool) {
+    const rondo__op_id id = rondo__node_is(node, RONDO__OP_MaxPool) ? RONDO__FUSED_MaxPool
+                            : rondo__node_is(node, RONDO__OP_AveragePool)
+                                ? RONDO__FUSED_AveragePool
+                                : RONDO__FUSED_GlobalAveragePool;
+    if (id != RONDO__FUSED_GlobalAveragePool) {
         rondo__window window;
         RETURN_IF_ERROR(rondo__window_init(&node->op, 2, &shape.extent[2], NULL, &window));
         RETURN_IF_ERROR(rondo__window_write(&node->op, &window));
     }
     RETURN_IF_ERROR(rondo__op_set_int(&node->op, "channels_last", 1));
-    node->op.def = def;
+    node->op.def = rondo__op_get_def(id);
     node->op.opset = RONDO_OP_OPSET_MAX;
     node->inputs[0] = x;
     node->output_count = 1;
@@ -236,8 +236,7 @@ static bool is_depth_to_space(const layout *l, const rondo__node *node) {
 
 static rondo_status become_transpose(rondo__node *node, int32_t x, const int64_t *perm,
                                      size_t rank) {
-    rondo__op op = {.opset = RONDO_OP_OPSET_WRITTEN,
-                    .def = rondo__op_lookup("", "Transpose", RONDO_OP_OPSET_WRITTEN)};
+    rondo__op op = {.opset = RONDO_OP_OPSET_WRITTEN, .def = rondo__op_get_def(RONDO__OP_Transpose)};
     int32_t *inputs = rondo__calloc(1, sizeof *inputs);
     rondo_status status =
         inputs != NULL ? rondo__op_set_ints(&op, "perm", perm, rank) : RONDO_STATUS_NO_MEMORY;

@@ -8,7 +8,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 
-#include "base/error.h"
 #include "base/memory.h"
 #include "program/passes/match.h"
 #include "program/passes/passes.h"
@@ -56,11 +55,8 @@ static rondo_status rewrite_node(rondo__rewriting *rewriting, size_t n) {
         choice->precision != softmax->precision) {
         return RONDO_STATUS_OK;
     }
-    const rondo__op_def *def = rondo__op_lookup("rondo", "Softmax", RONDO_OP_OPSET_MAX);
-    if (def == NULL) {
-        return RONDO_FAIL(INTERNAL, "rondo.Softmax is not registered");
-    }
-    softmax->op.def = def;  // axis, and what it means at the op's version, stay
+    softmax->op.def = rondo__op_get_def(
+        RONDO__FUSED_Softmax);  // axis, and what it means at the op's version, stay
     softmax->outputs[0] = choice->outputs[0];
     program->values[softmax->outputs[0]].producer = (int32_t)n;
     rewriting->remove[is_nan] = true;

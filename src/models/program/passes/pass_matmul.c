@@ -222,10 +222,8 @@ static rondo_status rewrite(const chain *c) {
     inputs[1] = c->b;
     inputs[2] = c->bias;
     inputs[3] = c->residual;
-    rondo__op op = {.opset = RONDO_OP_OPSET_MAX,
-                    .def = rondo__op_lookup("rondo", "MatMul", RONDO_OP_OPSET_MAX)};
-    rondo_status status = op.def != NULL ? write_attributes(c, &op)
-                                         : RONDO_FAIL(INTERNAL, "rondo.MatMul is not registered");
+    rondo__op op = {.opset = RONDO_OP_OPSET_MAX, .def = rondo__op_get_def(RONDO__FUSED_MatMul)};
+    rondo_status status = write_attributes(c, &op);
     if (status != RONDO_STATUS_OK) {
         rondo__op_deinit(&op);
         rondo__free(inputs);

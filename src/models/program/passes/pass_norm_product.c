@@ -150,10 +150,6 @@ static rondo_status fold(const pattern *p) {
     RETURN_IF_ERROR(add_rows(p, &x));
     rondo__node *product = &program->nodes[p->product];
     const rondo__node *norm = &program->nodes[p->norm];
-    const rondo__op_def *def = rondo__op_lookup("rondo", "NormMatMul", RONDO_OP_OPSET_MAX);
-    if (def == NULL) {
-        return RONDO_FAIL(INTERNAL, "rondo.NormMatMul is not registered");
-    }
     RETURN_IF_ERROR(rondo__op_set_float(&product->op, "epsilon",
                                         rondo__op_get_float(&norm->op, "epsilon", 1e-5f)));
     int32_t *inputs = rondo__calloc(INPUTS, sizeof *inputs);
@@ -174,7 +170,8 @@ static rondo_status fold(const pattern *p) {
     outputs[1] = norm->outputs[0];
     rondo__free(product->inputs);
     rondo__free(product->outputs);
-    product->op.def = def;  // the attributes are the product's, and epsilon
+    product->op.def = rondo__op_get_def(
+        RONDO__FUSED_NormMatMul);  // the attributes are the product's, and epsilon
     product->inputs = inputs;
     product->input_count = product->explicit_count = INPUTS;
     product->outputs = outputs;

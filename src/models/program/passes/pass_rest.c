@@ -292,7 +292,7 @@ static rondo_status move_node(builder *b, size_t n, int32_t first) {
 static rondo_status add_rest(builder *b) {
     rondo__attribute attribute = {.kind = RONDO__ATTRIBUTE_BODY, .body = b->body};
     b->op = (rondo__op){.opset = RONDO_OP_OPSET_MAX};
-    b->op.def = rondo__op_lookup("rondo", "Rest", RONDO_OP_OPSET_MAX);
+    b->op.def = rondo__op_get_def(RONDO__FUSED_Rest);
     b->op.name = rondo__strdup(b->body->nodes[0].op.name);
     attribute.name = rondo__strdup("rest");
     rondo_status status = attribute.name == NULL || b->op.name == NULL

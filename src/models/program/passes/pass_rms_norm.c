@@ -111,10 +111,7 @@ static bool is_gain(const rondo_program *program, int32_t gain, int32_t x) {
 
 static rondo_status make_op(float epsilon, rondo__op *op) {
     *op = (rondo__op){.opset = RONDO_OP_OPSET_MAX,
-                      .def = rondo__op_lookup("", "RMSNormalization", RONDO_OP_OPSET_MAX)};
-    if (op->def == NULL) {
-        return RONDO_FAIL(INTERNAL, "RMSNormalization is not registered");
-    }
+                      .def = rondo__op_get_def(RONDO__OP_RMSNormalization)};
     return rondo__op_set_float(op, "epsilon", epsilon);
 }
 

@@ -132,7 +132,8 @@ void rondo__cuda_prepare_gather_bits(rondo__cuda_kernel *kernel) {
     rondo__defines defines = {0};
     // Blocks stand along the last axis, or along the one before it of those behind the gathered.
     const bool is_middle = quantized == last - 1 && quantized == axis + 1;
-    if (!rondo__cuda_is_float(y->dtype) || axis == last || (quantized != last && !is_middle)) {
+    if (rondo__cuda_input(kernel, DATA)->dtype != RONDO_DTYPE_U8 ||
+        !rondo__cuda_is_float(y->dtype) || axis == last || (quantized != last && !is_middle)) {
         rondo__cuda_refuse(kernel, "blocks along this axis, or this type");
         return;
     }

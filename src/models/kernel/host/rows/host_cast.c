@@ -1,5 +1,5 @@
-// kernel/host/rows/host_cast.c — Cast and CastLike of numbers: the reference's conversions by several
-// threads, and 32-bit integers to f32 by vector code.
+// kernel/host/rows/host_cast.c — Cast and CastLike of numbers: the reference's conversions by
+// several threads, and 32-bit integers to f32 by vector code.
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 

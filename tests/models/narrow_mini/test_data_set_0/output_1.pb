@@ -1,0 +1,1 @@
+Bnarrow_aJxÃÇÊÃH³ÄÉFÆÇIL½CAÂNNÎÐÄKJL½CAÂNNÎÐÄKJÂÈEA=ÆËÊËÑFÆÅLÆÅ>CDPPAP8FÁÊÁIG>>º@ÉML½CAÂNNÎÐÄKJC;IÄ6ÀÉÄËEÈEDÅI½¾+ÃEÇ<Æ@GÄ·FÀIKÆÈËAG
