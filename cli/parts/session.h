@@ -81,7 +81,7 @@ typedef struct cli_model_settings {
     {"--tuning-file", "FILE", CLI_TEXT, offsetof(type, member.tuning_file), NULL,                  \
      "what rondo tune found for this model and GPU"},                                              \
     CLI_MEMORY_OPTION_ROW(type, member.memory_limit),                                              \
-    CLI_NEWER_OPTION_ROW(type, member.allow_newer_opset),                                              \
+    CLI_NEWER_OPTION_ROW(type, member.allow_newer_opset),                                          \
     {"--weight-limit", "SIZE", CLI_BYTES, offsetof(type, member.weight_limit), NULL,               \
      "of weights on a GPU: what exceeds it stays in pinned\nmemory and is brought in each run "    \
      "(default: all\nare on the GPU)"},                                                            \

@@ -571,8 +571,8 @@ static void close_scene(void) {
     X(rondo_op_get_output, (P(s.op), N(0), P(PLAIN(rondo_tensor))))                                \
     X(rondo_op_put, (P(s.op), P(s.stream), P(&s.x), N(1), P(&s.y), N(1)))                          \
     X(rondo_builder_create_from, (P(s.program), P(&s.out.builder)))                                \
-    X(rondo_builder_add_gradients, (P(s.builder), P("x"), P(one_x), P(one_new), N(1),              \
-                                    S(rondo_gradient_options)))                                    \
+    X(rondo_builder_add_gradients,                                                                 \
+      (P(s.builder), P("x"), P(one_x), P(one_new), N(1), S(rondo_gradient_options)))               \
     X(rondo_builder_minimize, (P(s.builder), P("x"), S(rondo_minimize_options)))                   \
     X(rondo_builder_add_adapters, (P(s.builder), P(one_x), N(1), 1))                               \
     X(rondo_op_set_gradient, (P("test"), P("Nothing"), P(no_gradient), O(&s)))                     \

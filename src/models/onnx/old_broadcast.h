@@ -1,5 +1,5 @@
-// onnx/old_broadcast.h — the broadcasting of versions before 7: the second operand begins at an axis
-// of the first that an attribute names. Numpy's rule, which all of the program follows, is the case
+// onnx/old_broadcast.h — broadcasting of versions before 7: the second operand begins at an axis of
+// the first that an attribute names. Numpy's rule, which all of the program follows, is the case
 // where both end at the same axis.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_ONNX_OLD_BROADCAST_H

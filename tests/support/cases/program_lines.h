@@ -1,7 +1,8 @@
-// support/cases/program_lines.h — small programs in lines of text, computed op by op before and after
-// the passes, and the ops that are left.
+// support/cases/program_lines.h — small programs in lines of text, computed op by op before and
+// after the passes, and the ops that are left.
 //
-//   "input x f32 2,5"           filled with drawn numbers; "input x f32 2,5 empty": the first row is -inf
+//   "input x f32 2,5"           filled with drawn numbers; "input x f32 2,5 empty": the first row
+//                               is -inf
 //   "const w u8 5,7"            filled likewise
 //   "value c f32 0.5"           one number; "value c f32 0.5 3,1": all elements are
 //   "list extents 1,7,1,1"      of i64
@@ -21,8 +22,8 @@ typedef struct program_row {
     const char *ops;  // that are left, in order; a ~ in front: results may differ by rounding
 } program_row;
 
-// Fails the test where other ops are left, or results differ. `options` NULL: only those passes that
-// need no shapes.
+// Fails the test where other ops are left, or results differ. `options` NULL: only those passes
+// that need no shapes.
 void program_rows_check(const program_row *rows, size_t count, const rondo__pass_options *options);
 
 #endif  // RONDO_TEST_PROGRAM_LINES_H

@@ -250,7 +250,8 @@ static void test_onnx_parts__later_opsets_on_demand(void **state) {
     Onnx__NodeProto *node = model_builder_add_node(builder, graph, "Upsample", "", "x", "b");
     assert_refused(builder, true, RONDO_STATUS_UNSUPPORTED, "op Upsample version 28");
     node->op_type = model_builder_copy(builder, "NoSuchOp");
-    assert_refused(builder, true, RONDO_STATUS_UNSUPPORTED, "op NoSuchOp version 28 (the op is unknown)");
+    assert_refused(builder, true, RONDO_STATUS_UNSUPPORTED,
+                   "op NoSuchOp version 28 (the op is unknown)");
 }
 
 // ---- broadcasting before version 7

@@ -84,7 +84,7 @@ static void test_program_patterns__rms_norm(void **state) {
           "ReduceMean p last > m", "Add e m > a", "Sqrt a > s", "Div x s > n", "Mul n w > y",
           "output y"},
          "~RMSNormalization"},
-        // another power, axis or numerator; no epsilon; a gain of another shape, or that is computed
+        // another power, axis or numerator; no epsilon; a gain of another shape, or computed
         {{"input x f32 2,8", "const w f32 8", "value three f32 3", "value e f32 9", "list last -1,",
           "Pow x three > p", "ReduceMean p last > m", "Add m e > a", "Sqrt a > s", "Div x s > n",
           "Mul n w > y", "output y"},

@@ -9,8 +9,9 @@
 //   y         the strides of batch, head and row; columns lie side by side
 //   shape     y's; its elements are those of the result
 //
-// The mask is added before softmax; it broadcasts to [batch, heads, m, n]. A row that sees nothing, as
-// where the mask is -inf for all keys, gives NaN; with attribute zero_rows its weights are zeros.
+// The mask is added before softmax; it broadcasts to [batch, heads, m, n]. A row that sees
+// nothing, as where the mask is -inf for all keys, gives NaN; with attribute zero_rows its weights
+// are zeros.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_OP_FUSED_ATTENTION_H
 #define RONDO_OP_FUSED_ATTENTION_H

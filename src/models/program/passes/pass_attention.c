@@ -2,7 +2,7 @@
 // rondo.Attention.
 //
 //   scores = rondo.MatMul(q, k)
-//   shares = Softmax(scores), or Softmax(Add(scores, mask)); or rondo.Softmax, with empty rows of zeros
+//   shares = Softmax(scores), or Softmax(Add(scores, mask)); or rondo.Softmax (empty rows: zeros)
 //   y      = rondo.MatMul(shares, v)
 //
 // rondo.MatMul has taken the factor in, and perhaps the mask (as its residual or bias). What only

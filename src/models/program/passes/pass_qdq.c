@@ -5,11 +5,11 @@
 //   w bytes ── DequantizeLinear ──┼─ Conv ── (Relu) ── QuantizeLinear ── bytes
 //   b i32 ──── DequantizeLinear ──┘
 //
-// becomes QLinearConv, and a MatMul likewise QLinearMatMul: their sums are exact, where those of the
-// real op are rounded, so that a result may differ by the last step. Scales and zero points are
-// constants; the bias counts in steps of the product. An activation goes where the bytes' range
-// implies it. Ops that only move or choose elements take bytes as they are where both sides have one
-// scale.
+// becomes QLinearConv, and a MatMul likewise QLinearMatMul: their sums are exact, where those of
+// the real op are rounded, so that a result may differ by the last step. Scales and zero points
+// are constants; the bias counts in steps of the product. An activation goes where the bytes'
+// range implies it. Ops that only move or choose elements take bytes as they are where both sides
+// have one scale.
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 #include <string.h>

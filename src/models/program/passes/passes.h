@@ -28,8 +28,8 @@ typedef struct rondo__pass_options {
 
 // Passes that need no shapes; run once for a program. They remove Identity and inference-time
 // Dropout, fold BatchNormalization into the convolution before it and scales by channel into the
-// product before them, take strings out of classifiers, and name the patterns of GELU and of a softmax
-// whose empty rows are zeros.
+// product before them, take strings out of classifiers, and name the patterns of GELU, of
+// RMSNormalization and of a softmax whose empty rows are zeros.
 //
 // Errors:    NO_MEMORY, BAD_DATA.
 // Threads:   one thread per program.

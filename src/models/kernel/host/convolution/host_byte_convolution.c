@@ -10,8 +10,8 @@
 //   chunk of places -> panels (byte_simd.h), a tap after the other in runs of whole rows
 //   filters x chunk -> y, as any product
 //
-// Filters of one channel have no sums that such a product is worth: there rows of the padded copy are
-// added up, a tap after the other.
+// Filters of one channel have no sums that such a product is worth: there rows of the padded copy
+// are added up, a tap after the other.
 //
 // Constant filters are prepared once for the program. Padding stands for x's zero point.
 // SPDX-License-Identifier: Apache-2.0

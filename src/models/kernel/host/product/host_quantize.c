@@ -1,6 +1,6 @@
 // kernel/host/product/host_quantize.c — QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear
-// between f32 and numbers of 16, 8, 4 and 2 bits, and Cast of 32-bit integers to f32: the reference's
-// results, to the bit.
+// between f32 and numbers of 16, 8, 4 and 2 bits, and Cast of 32-bit integers to f32: the
+// reference's results, to the bit.
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 #include <stdatomic.h>

@@ -31,7 +31,8 @@ static bool find_range(const float *x, int64_t count, float *out_low, float *out
     return largest < 0x7f800000;  // infinity
 }
 
-// Before the zero point is added, steps of 8 bits lie within +-512 of 0, those of 16 within +-131072.
+// Before the zero point is added, steps of 8 bits lie within +-512 of 0, those of 16 within
+// +-131072.
 #define DEFINE_QUANTIZE_LOOP(name, type, low, high, most, divisor, shift)                    \
     static void name(const float *x, const float *scale, const int32_t *zero, int64_t count, \
                      type *y) {                                                              \
