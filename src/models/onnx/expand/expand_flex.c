@@ -1,5 +1,5 @@
-// onnx/expand/expand_flex.c — ai.onnx.preview's FlexAttention: two products around a softmax, with
-// bodies that change the scores and the weights, which are written out where they stand.
+// onnx/expand/expand_flex.c — FlexAttention of ai.onnx.preview: two products around a softmax, with
+// bodies that change scores and weights, which are written out where they stand.
 //
 // Heads of Q that share one of K and V are an extent of their own, between batch and head.
 //
