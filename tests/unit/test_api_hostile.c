@@ -70,8 +70,7 @@ static const void *resize(const void *good, size_t bytes, size_t size) {
 
 // Objects that a call makes though an argument was wrong.
 typedef struct made {
-    rondo_builder *builder;
-    rondo_builder *body;
+    rondo_builder *builder, *body;
     rondo_program *program;
     rondo_device *device;
     rondo_stream *stream;
@@ -87,8 +86,7 @@ typedef struct made {
     rondo_generator *generator;
     rondo_stepper *stepper;
     rondo_workers *workers;
-    void *address;
-    void *block;
+    void *address, *block;
     rondo_dlpack_managed *managed;
     rondo_dlpack_versioned *versioned;
     rondo_tensor tensor;
@@ -100,8 +98,7 @@ typedef struct scene {
     rondo_stream *records;  // into `recording`
     rondo_graph *graph;     // ready, with its template
     rondo_graph *recording;
-    rondo_graph *built;  // by hand
-    rondo_graph *empty;
+    rondo_graph *empty, *built;  // by hand
     rondo_event *event;
     rondo_builder *builder;
     rondo_program *program;
