@@ -253,9 +253,9 @@ enum { RONDO__INPUT_0 = 1, RONDO__INPUT_1 = 2, RONDO__INPUT_2 = 4 };
 struct rondo__bounding;
 struct rondo__op_bound;
 
-// One row: what there is to say of an op in a range of versions. What the columns behind `check` say is
-// the same in all rows of an op, unless a version adds an input; a row names those where the op
-// differs from most.
+// One row: what there is to say of an op in a range of versions. What the columns behind `check`
+// say is the same in all rows of an op, unless a version adds an input; a row names those where the
+// op differs from most.
 struct rondo__op_def {
     rondo__op_id id;
     const char *domain;  // "" for ai.onnx; "ai.onnx.ml", "com.microsoft"; "rondo" for internal ops

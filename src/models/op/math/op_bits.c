@@ -34,9 +34,9 @@ rondo_status rondo__bits_product_init(const rondo__op *op, const rondo_shape *a,
         .block = rondo__op_get_int(op, "block_size", 0),
     };
     RETURN_IF_ERROR(check_bits(op));
-    if (p.n < 1 || p.k < 1 || p.n > INT32_MAX || p.k > INT32_MAX) {
-        return RONDO_OP_FAIL(op, BAD_DATA, "attributes K and N are %lld and %lld", (long long)p.k,
-                             (long long)p.n);
+    if (p.n < 1 || p.k < 1 || p.n > INT32_MAX || p.k > INT32_MAX || p.block == 0) {
+        return RONDO_OP_FAIL(op, BAD_DATA, "attributes K, N and block_size are %lld, %lld and %lld",
+                             (long long)p.k, (long long)p.n, (long long)p.block);
     }
     if (a->rank < 1 || a->extent[a->rank - 1] != p.k) {
         char text[96];
