@@ -123,8 +123,8 @@ typedef struct rondo_executor_options {
 // arenas, states, tensors of ops that run on the host, and pinned memory. On a GPU the same number
 // bounds device memory by itself. The default is 2 GiB, 64 times the model's file and 256 times
 // what is fed at once, together, but no more than three quarters of this machine's memory (or its
-// control group's), and on a GPU whatever the device has. Plans of other shapes are dropped before a
-// new one is refused, and what does not fit is not folded ahead. Weights mapped from the file and
+// control group's), and on a GPU whatever the device has. Plans of other shapes are dropped before
+// a new one is refused, and what does not fit is not folded ahead. Weights mapped from the file and
 // fetched tensors do not count. What executors of one program share (folded constants; weights in
 // the forms that kernels read, once for each device) counts in full against the limit of each that
 // uses it, and is freed with the last.

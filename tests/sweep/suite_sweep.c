@@ -28,9 +28,10 @@
 // beginning at --offset, or at the number of the day, so that N days see all of them; the offset is
 // printed. Calls that come from one place by one way (the same stack of return addresses), round
 // after round of a loop, are points the first --alike times, and the last. Of cases with threads,
-// where the nth is another each time, 200 of either kind are points. Cases that repeat themselves do so less often here (suite_rounds). The number of points
-// is printed. Why a process each: a case that stops leaves the suite's own state anywhere, and a
-// crash should cost one point and not the sweep.
+// where the nth is another each time, 200 of either kind are points. Cases that repeat themselves
+// do so less often here (suite_rounds). The number of points is printed. Why a process each: a case
+// that stops leaves the suite's own state anywhere, and a crash should cost one point and not the
+// sweep.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE  // memfd_create

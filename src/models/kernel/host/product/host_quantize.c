@@ -201,7 +201,7 @@ static void run_small(const linear_run *job, run now) {
     const linear_kernel *kernel = job->kernel;
     const unsigned bits = rondo__narrow_get_bits(kernel->narrow);
     const uint8_t mask = (uint8_t)((1u << bits) - 1u);
-    const uint8_t top = kernel->is_signed ? (uint8_t)(1u << (bits - 1u)) : 0;
+    const uint8_t top = (uint8_t)(kernel->is_signed ? 1u << (bits - 1u) : 0);
     const int most = kernel->is_signed ? top - 1 : mask, least = kernel->is_signed ? -top : 0;
     uint8_t bytes[PIECE];
     for (int64_t done = 0; done < now.length; done += PIECE) {
