@@ -213,7 +213,7 @@ static bool run_batch(trainer *t, rondo_executor *executor, bool is_held, int64_
         cli_progress_clear();
         return fail();
     }
-    double loss = NAN;
+    double loss = (double)NAN;
     const rondo_tensor *made = &fetches[0].tensor;
     if (made->dtype == RONDO_DTYPE_F32) {
         loss = (double)*(const float *)made->data;

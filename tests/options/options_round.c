@@ -257,8 +257,15 @@ static void note_success(round_state *r, pending *run, bool leaves_state) {
     }
 }
 
+// Until a run feeds it.
+static void forget_state(round_state *r) {
+    rondo_tensor_deinit(&r->state);
+    r->state = (rondo_tensor){0};
+}
+
 static void note_failure(round_state *r) {
     r->is_apart = r->is_apart || r->s.draws;  // how much it had drawn is not promised
+    forget_state(r);                          // it may have no value any more
 }
 
 // ---- runs -------------------------------------------------------------------------------------
@@ -272,6 +279,7 @@ static void settle(round_state *r, bool is_ok) {
     }
     if (!is_ok && r->pending_count > 0) {
         r->is_apart = r->is_apart || has_past(r);
+        forget_state(r);
     }
     r->pending_count = 0;
 }
@@ -372,6 +380,7 @@ static void do_rerun(round_state *r) {
         check_status(r, status, RONDO_STATUS_OK);
     }
     r->is_apart = r->is_apart || r->s.draws;
+    forget_state(r);
 }
 
 // ---- a run that is recorded ------------------------------------------------------------------
@@ -396,6 +405,10 @@ static void replay(round_state *r) {
     OK(rondo_stream_synchronize(rec->stream));
     if (!has_past(r) && r->settings.options.loop_limit == 0) {
         check_pending(r, &rec->run);
+    }
+    if (r->is_bound) {  // the recorded run feeds the state, and leaves what becomes of that
+        rondo_tensor_deinit(&r->state);
+        rondo_tensor_share(&r->s.sets[rec->run.set].wanted[r->s.state_output], &r->state);
     }
 }
 
@@ -458,6 +471,7 @@ static void do_record(round_state *r, size_t set) {
         if (status == RONDO_STATUS_OK) {
             complain(r, "capture_end: %s", rondo_error_get_last()->message);
         }
+        forget_state(r);
         free_recording(rec);
     }
 }

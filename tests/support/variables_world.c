@@ -20,7 +20,7 @@ void variables_add_variable(rondo_builder *b, const char *name, float start) {
                              .rank = 1,
                              .extent = {VARIABLES_COUNT}};
     const rondo_start constant = {
-        .struct_size = sizeof constant, .kind = RONDO_START_CONSTANT, .a = start};
+        .struct_size = sizeof constant, .kind = RONDO_START_CONSTANT, .a = (double)start};
     OK(rondo_builder_add_variable(b, &port, &constant));
 }
 

@@ -695,7 +695,7 @@ static void refusals_name_what_is_wrong(void **state) {
     (void)state;
     rondo_builder *b = begin_sum();
     const rondo_minimize_options bad[] = {
-        {BASE(RONDO_OPTIMIZER_SGD, NAN)},
+        {BASE(RONDO_OPTIMIZER_SGD, (double)NAN)},
         {BASE(RONDO_OPTIMIZER_SGD, 0.0)},
         {BASE(9, 0.1)},
         {BASE(RONDO_OPTIMIZER_SGD, 0.1), .nesterov = true},

@@ -345,7 +345,7 @@ static int64_t choose(const double *ratings, const double *weights, int64_t coun
 // weights[e] of each chosen expert; -1 for the others.
 static void route(const rondo__op *op, const expert_shapes *s, const double *ratings,
                   const double *given, double *weights) {
-    double highest = -INFINITY, all = 0.0, chosen = 0.0;
+    double highest = (double)-INFINITY, all = 0.0, chosen = 0.0;
     for (int64_t e = 0; e < s->experts; e++) {
         weights[e] = -1.0;
         highest = ratings[e] > highest ? ratings[e] : highest;

@@ -53,7 +53,7 @@ static int32_t count_axis(rondo__gradient *g, int32_t value, int64_t axis, bool 
 
 static int32_t mask_scores(rondo__gradient *g, const rondo__gradient_call *call, int32_t scores) {
     const int32_t mask = rondo__gradient_input(call, 3);
-    const int32_t off = rondo__gradient_number(g, -INFINITY, scores);
+    const int32_t off = rondo__gradient_number(g, (double)-INFINITY, scores);
     if (mask >= 0 && rondo__gradient_info(g, mask)->dtype == RONDO_DTYPE_BOOL) {
         scores = E("Where", mask, scores, off);
     } else if (mask >= 0) {
@@ -86,7 +86,7 @@ static int32_t find_chances(rondo__gradient *g, int32_t scores, bool has_mask) {
         return rondo__gradient_set_int(g, E("Softmax", scores), "axis", -1);
     }
     const int32_t most = rondo__gradient_reduce(g, "ReduceMax", scores, &last, 1);
-    const int32_t sees = E("Greater", most, rondo__gradient_number(g, -INFINITY, scores));
+    const int32_t sees = E("Greater", most, rondo__gradient_number(g, (double)-INFINITY, scores));
     const int32_t zero = rondo__gradient_number(g, 0.0, scores);
     const int32_t seen = E("Where", sees, scores, zero);
     const int32_t chances = rondo__gradient_set_int(g, E("Softmax", seen), "axis", -1);

@@ -47,7 +47,11 @@ static INLINE_TILE whole load_bytes(const uint8_t *bytes) {
 // Number `part` of each byte.
 static INLINE_TILE vector get_part(whole bytes, const int bits, const int part) {
     const whole moved = part > 0 ? bytes >> (bits * part) : bytes;
-    const whole alone = bits * (part + 1) < 8 ? moved & ((1 << bits) - 1) : moved;
+    whole mask;
+    for (int i = 0; i < WIDTH; ++i) {
+        mask[i] = (1 << bits) - 1;
+    }
+    const whole alone = bits * (part + 1) < 8 ? moved & mask : moved;
     return __builtin_convertvector(alone, vector);
 }
 
