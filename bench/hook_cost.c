@@ -20,6 +20,7 @@
 #define rondo_graph_get_stats rondo__bench_graph_get_stats
 #define rondo_graph_get_arena rondo__bench_graph_get_arena
 #define rondo_graph_get_native rondo__bench_graph_get_native
+#define rondo__graph_replay_here rondo__bench_graph_replay_here
 #define RONDO_NO_HOOKS
 #include "graph/graph.c"
 #undef rondo_graph_create
@@ -31,6 +32,7 @@
 #undef rondo_graph_get_stats
 #undef rondo_graph_get_arena
 #undef rondo_graph_get_native
+#undef rondo__graph_replay_here
 
 #include "base/clock.h"
 #include "bench.h"
