@@ -40,9 +40,10 @@ typedef struct round_state {
     rondo_executor *twin;  // plain, on the host: for what depends on the runs before
     rondo_tensor state;    // of the twin; NONE: not known
     bool is_bound;
-    bool is_apart;   // the twin has drawn other numbers
-    bool has_fault;  // an allocation fails in the call at hand,
-    bool is_late;    // or has failed in a run that nobody has waited for
+    bool is_forgotten;  // its executor may have lost it, of which replays know nothing
+    bool is_apart;      // the twin has drawn other numbers
+    bool has_fault;     // an allocation fails in the call at hand,
+    bool is_late;       // or has failed in a run that nobody has waited for
     pending pending[PENDING_MAX];
     size_t pending_count;
     recording recording;
@@ -180,6 +181,7 @@ static rondo_status run_twin(round_state *r, size_t set, bool leaves_state, rond
     if (r->is_bound && status == RONDO_STATUS_OK) {
         rondo_tensor_deinit(&r->state);
         rondo_tensor_share(&wanted[r->s.state_output], &r->state);
+        r->is_forgotten = false;
     }
     return status;
 }
@@ -261,6 +263,7 @@ static void note_success(round_state *r, pending *run, bool leaves_state) {
 static void forget_state(round_state *r) {
     rondo_tensor_deinit(&r->state);
     r->state = (rondo_tensor){0};
+    r->is_forgotten = true;
 }
 
 static void note_failure(round_state *r) {
@@ -406,7 +409,8 @@ static void replay(round_state *r) {
     if (!has_past(r) && r->settings.options.loop_limit == 0) {
         check_pending(r, &rec->run);
     }
-    if (r->is_bound) {  // the recorded run feeds the state, and leaves what becomes of that
+    if (r->is_bound &&
+        !r->is_forgotten) {  // the recorded run feeds the state, and leaves what becomes of that
         rondo_tensor_deinit(&r->state);
         rondo_tensor_share(&r->s.sets[rec->run.set].wanted[r->s.state_output], &r->state);
     }
@@ -471,7 +475,6 @@ static void do_record(round_state *r, size_t set) {
         if (status == RONDO_STATUS_OK) {
             complain(r, "capture_end: %s", rondo_error_get_last()->message);
         }
-        forget_state(r);
         free_recording(rec);
     }
 }

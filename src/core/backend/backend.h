@@ -89,6 +89,9 @@ struct rondo_stream {
     atomic_bool is_native_known;
     rondo__stream_tag *tag;  // set by the generic layer
     rondo__stream_marks marks;
+    // Waits that told of work that failed, and the status of the last: who waits later can ask.
+    _Atomic(uint32_t) failed_waits;
+    _Atomic(uint32_t) failed_status;
     struct rondo__label_stack *labels;  // open label scopes (capture/label_stack.h); NULL: none yet
     rondo_stream *next_kept;  // of those that their capture keeps (rondo__capture_keep_stream)
 };

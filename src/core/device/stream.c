@@ -70,6 +70,14 @@ void *rondo_stream_get_native(const rondo_stream *stream) {
     return stream->native;
 }
 
+static rondo_status note_wait(rondo_stream *stream, rondo_status status) {
+    if (status != RONDO_STATUS_OK) {
+        atomic_store(&stream->failed_status, (uint32_t)status);
+        (void)atomic_fetch_add(&stream->failed_waits, 1);
+    }
+    return status;
+}
+
 rondo_status rondo_stream_synchronize(rondo_stream *stream) {
     RETURN_IF_ERROR(rondo__check_stream(stream, __func__));
     RETURN_IF_ERROR(rondo__forbid_stream_question(
@@ -78,8 +86,9 @@ rondo_status rondo_stream_synchronize(rondo_stream *stream) {
     const rondo__hook_scope scope = rondo__hook_enter(RONDO__SPAN_WAIT, "wait for a stream");
     const rondo_status status = stream->device->backend->synchronize_stream(stream);
     rondo__hook_leave(&scope);
-    RETURN_IF_ERROR(rondo__mark_call(stream->device, stream, RONDO_CAUSE_SYNCHRONIZE, status));
-    return rondo__failure_take(&stream->device->failure);
+    RETURN_IF_ERROR(note_wait(
+        stream, rondo__mark_call(stream->device, stream, RONDO_CAUSE_SYNCHRONIZE, status)));
+    return note_wait(stream, rondo__failure_take(&stream->device->failure));
 }
 
 rondo_status rondo_stream_query(rondo_stream *stream, bool *out_is_idle) {

@@ -27,6 +27,10 @@ static rondo_status put_run(rondo_executor *executor, rondo_event *done) {
     rondo_run_times times = {0};
     const uint64_t start_ns = rondo__clock_now_ns();
     RETURN_IF_ERROR(rondo__self_check_begin_run(executor));
+    if (!async->is_under_way) {
+        async->failed_waits = atomic_load(&executor->stream->failed_waits);
+        async->stop_status = RONDO_STATUS_OK;
+    }
     async->is_putting = true;
     const rondo_status status = rondo__executor_put_tensors(
         executor->variants.active, lists->feeds, lists->results, lists->wants, done, &times);

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "executor/compile/device_control_kernel.h"
 #include "executor/state/limits.h"
+#include "executor/state/run_state.h"
 #include "rondo/control.h"
 
 static rondo_status launch_control(rondo__kernel *head, rondo_stream *stream,
@@ -271,7 +272,7 @@ static rondo_status check_data(const rondo__plan *plan, uint64_t faulty) {
     return status;
 }
 
-rondo_status rondo__device_control_check(rondo_executor *executor, const rondo__plan *plan) {
+static rondo_status check_watch(rondo_executor *executor, const rondo__plan *plan) {
     rondo__flow_watch *watch = executor->root->resources.watch;
     const uint64_t stopped = watch != NULL ? atomic_exchange(&watch->stopped, 0) : 0;
     if (stopped == 0) {
@@ -283,5 +284,14 @@ rondo_status rondo__device_control_check(rondo_executor *executor, const rondo__
     }
     const rondo_status status = rondo__executor_fail_limit(executor);
     (void)(plan != NULL && blame_kernel(plan, stopped));
+    return status;
+}
+
+rondo_status rondo__device_control_check(rondo_executor *executor, const rondo__plan *plan) {
+    rondo__async *async = executor->root->caller.async;
+    const rondo_status status = check_watch(executor, plan);
+    if (status != RONDO_STATUS_OK && async != NULL && async->is_under_way) {
+        async->stop_status = status;  // it may be a run's that was not waited for
+    }
     return status;
 }

@@ -105,6 +105,12 @@ rondo_status rondo__states_put(const rondo__fetch *fetch) {
     return RONDO_STATUS_OK;
 }
 
+void rondo__states_lose(const rondo_executor *executor) {
+    for (rondo__state *state = get_states(executor); state != NULL; state = state->next) {
+        state->is_lost = state->is_lost || state->output != RONDO__STATE_NO_OUTPUT;
+    }
+}
+
 void rondo__states_end(const rondo_executor *executor, bool has_failed) {
     for (rondo__state *state = get_states(executor); state != NULL; state = state->next) {
         state->is_lost = state->is_lost && has_failed;

@@ -20,6 +20,9 @@ void rondo__states_begin(const rondo_executor *executor, const rondo__plan *plan
 // Errors:    UNSUPPORTED (an output that is no tensor of numbers), as rondo__state_fit.
 RONDO_MUST_USE rondo_status rondo__states_put(const rondo__fetch *fetch);
 
+// Runs that were not waited for failed: what they were to write has no value.
+void rondo__states_lose(const rondo_executor *executor);
+
 // The run is over.
 void rondo__states_end(const rondo_executor *executor, bool has_failed);
 

@@ -9,6 +9,7 @@
 #include "executor/compile/device_control.h"
 #include "executor/devices/other_gpus.h"
 #include "executor/run/input_lanes.h"
+#include "executor/run/put_states.h"
 #include "executor/state/limits.h"
 #include "executor/state/spans.h"
 #include "rondo/executor_stream.h"
@@ -38,6 +39,31 @@ static void keep_times(rondo__async *async) {
     active->runs.times = async->times;
 }
 
+// What a wait within a later call, or the program's own for the stream, has told already.
+static rondo_status check_told(const rondo_executor *executor, const rondo__async *async,
+                               const char *call) {
+    const bool has_failed = atomic_load(&executor->stream->failed_waits) != async->failed_waits;
+    const rondo_status status = has_failed
+                                    ? (rondo_status)atomic_load(&executor->stream->failed_status)
+                                    : async->stop_status;
+    return status == RONDO_STATUS_OK
+               ? RONDO_STATUS_OK
+               : rondo__error_set(
+                     status, 0, "", __FILE__, __LINE__, call,
+                     "work on the executor's stream failed, perhaps a run that was not "
+                     "waited for; the call that waited meanwhile has told how (%s)",
+                     rondo_status_get_name(status));
+}
+
+static rondo_status wait_for_runs(rondo_executor *executor, const rondo__async *async,
+                                  const char *call) {
+    RETURN_IF_ERROR(rondo__executor_synchronize(executor));
+    RETURN_IF_ERROR(rondo__peers_synchronize_all(executor->root));
+    // A later call that failed may have dropped the plan.
+    RETURN_IF_ERROR(rondo__device_control_check(async->active, async->active->current));
+    return check_told(executor, async, call);
+}
+
 rondo_status rondo__executor_settle(rondo_executor *executor, const char *call) {
     RETURN_IF_ERROR(rondo__check_process(executor->device, call));
     RETURN_IF_ERROR(rondo__executor_refuse_recording(executor, call));
@@ -46,10 +72,11 @@ rondo_status rondo__executor_settle(rondo_executor *executor, const char *call) 
         return RONDO_STATUS_OK;
     }
     async->is_under_way = false;
-    RETURN_IF_ERROR(rondo__executor_synchronize(executor));
-    RETURN_IF_ERROR(rondo__peers_synchronize_all(executor->root));
-    // A later call that failed may have dropped the plan.
-    RETURN_IF_ERROR(rondo__device_control_check(async->active, async->active->current));
+    const rondo_status status = wait_for_runs(executor, async, call);
+    if (status != RONDO_STATUS_OK) {
+        rondo__states_lose(executor);
+        return status;
+    }
     keep_times(async);
     return RONDO_STATUS_OK;
 }

@@ -28,6 +28,9 @@ struct rondo__async {
     uint64_t start_ns;      // of the last run
     rondo_run_times times;
     rondo_executor *active;  // what the last run was of
+    // A wait within a later call may have told of runs under way; so does the next for them.
+    uint32_t failed_waits;     // of the stream, before the first of the runs
+    rondo_status stop_status;  // of what the device stopped; OK: nothing
 };
 
 // A plan's kernels on other addresses than its own (run/stand_ins.h).

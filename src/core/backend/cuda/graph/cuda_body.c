@@ -243,8 +243,9 @@ static void lose_body(rondo__cuda_device *device, rondo__cuda_capture *body) {
     pthread_mutex_unlock(&device->capture_lock);
 }
 
-// Puts the body into limbo, its native stream with it. This thread's latest record says why.
-static rondo_status give_up_body(rondo_stream *stream_) {
+// Puts the body into limbo, its native stream with it. This thread's latest record says why:
+// STATE, an earlier call broke it; otherwise that one stays.
+static rondo_status give_up_body(rondo_stream *stream_, rondo_status status) {
     rondo__cuda_device *device = rondo__cuda_device_of(stream_->device);
     rondo__cuda_stream *stream = (rondo__cuda_stream *)stream_;
     rondo__cuda_capture *capture = rondo__cuda_take_capture(device, stream->capture);
@@ -253,8 +254,9 @@ static rondo_status give_up_body(rondo_stream *stream_) {
     stream->is_origin = false;
     stream->is_body = false;
     stream_->is_wrapped = true;  // the native stream is no longer this one's
-    rondo_status status =
-        rondo__cuda_fail_end(device, RONDO__CU_ERROR_STREAM_CAPTURE_INVALIDATED, capture);
+    if (status == RONDO_STATUS_STATE) {
+        status = rondo__cuda_fail_end(device, RONDO__CU_ERROR_STREAM_CAPTURE_INVALIDATED, capture);
+    }
     pthread_mutex_lock(&device->capture_lock);
     rondo__cuda_capture *root = rondo__cuda_find_capture(device, capture->root);
     if (root != NULL) {
@@ -278,7 +280,7 @@ rondo_status rondo__cuda_end_body_capture(rondo_stream *stream) {
     rondo__cuda_enter_cleanup(device, &was_pushed);
     rondo_status status = make_whole(stream, &is_whole);
     if (!is_whole) {
-        status = give_up_body(stream);
+        status = give_up_body(stream, status);
         rondo__cuda_leave(device, was_pushed);
         return status;
     }
