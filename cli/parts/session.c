@@ -186,6 +186,7 @@ static bool make_executor(const cli_model_settings *settings, cli_session *sessi
     options.tuning_file = settings->tuning_file;
     options.memory_limit_bytes = settings->memory_limit;
     options.weight_limit_bytes = settings->weight_limit;
+    options.loop_limit = settings->loop_limit;
     const rondo_status status =
         rondo_executor_create(session->program, session->device, &options, &session->executor);
     // Said again, so that an explicit --graphs auto goes before RONDO_GRAPHS, too.

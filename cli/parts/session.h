@@ -24,6 +24,7 @@ typedef struct cli_model_settings {
     uint64_t memory_limit;  // bytes; 0: the default
     bool allow_newer_opset;
     uint64_t weight_limit;  // bytes; 0: none
+    uint64_t loop_limit;    // turns; 0: the default
     cli_list dimensions;
     cli_list shapes;
     cli_list inputs;
@@ -85,6 +86,8 @@ typedef struct cli_model_settings {
     {"--weight-limit", "SIZE", CLI_BYTES, offsetof(type, member.weight_limit), NULL,               \
      "of weights on a GPU: what exceeds it stays in pinned\nmemory and is brought in each run "    \
      "(default: all\nare on the GPU)"},                                                            \
+    {"--loop-limit", "N", CLI_COUNT, offsetof(type, member.loop_limit), NULL,                      \
+     "turns of all loops in one run, more of which are an error\n(default: 10 million)"},          \
     {"--set", "DIM=N", CLI_LIST, offsetof(type, member.dimensions), NULL,                          \
      "give a symbolic dimension a number (batch=4); those\nthat neither this, --shape nor a file " \
      "tells count as 1"},                                                                          \

@@ -351,7 +351,7 @@ typedef struct rondo_learned_report {
     char node_name[64];        // "memcpy", "memset" or the function's name
     char node_label[128];      // path of its scope (rondo/label.h)
     char word[48];             // "parameter 2, bytes 0 to 7", "grid.x", "bytes"
-    char message[240];         // the particulars, with the values seen
+    char message[480];         // the particulars, with the values seen
     rondo_status step_status;  // STEP_FAILED: what the step returned
     // What runs do that fall back: what was chosen, or RECAPTURE where graphs cannot be kept, as
     // the step records something else for equal values, or hands arguments on through memory;
@@ -384,7 +384,7 @@ typedef struct rondo_learned_finding {
     char node_name[64];
     char node_label[128];
     char word[48];
-    char message[240];
+    char message[480];
 } rondo_learned_finding;
 
 // Writes at most `capacity` findings, the report's refusal first; *out_count is how many there are,

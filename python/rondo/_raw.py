@@ -328,7 +328,7 @@ rondo_error._fields_ = [
     ("driver_name", c_char * 48),
     ("op", c_char * 64),
     ("call", c_char * 48),
-    ("message", c_char * 240),
+    ("message", c_char * 480),
     ("file", c_char_p),
     ("line", c_int32),
     ("sequence", c_uint64),
@@ -345,7 +345,7 @@ rondo_device_info._fields_ = [
     ("struct_size", c_size_t),
     ("name", c_char * 32),
     ("description", c_char * 128),
-    ("reason", c_char * 256),
+    ("reason", c_char * 480),
     ("available", c_bool),
     ("memory_bytes", c_uint64),
     ("free_bytes", c_uint64),
@@ -443,7 +443,7 @@ rondo_capture_report._fields_ = [
     ("cause", c_int32),
     ("what", c_char_p),
     ("advice", c_char_p),
-    ("message", c_char * 240),
+    ("message", c_char * 480),
     ("call", c_char * 48),
     ("op", c_char * 64),
     ("label", c_char * 128),
@@ -693,6 +693,7 @@ rondo_profile_write_options._fields_ = [
     ("title", c_char_p),
     ("event", c_char_p),
     ("picture", c_char_p),
+    ("row_limit", c_size_t),
 ]
 
 
@@ -1018,7 +1019,7 @@ rondo_learned_report._fields_ = [
     ("node_name", c_char * 64),
     ("node_label", c_char * 128),
     ("word", c_char * 48),
-    ("message", c_char * 240),
+    ("message", c_char * 480),
     ("step_status", c_int32),
     ("fallback", c_int32),
     ("fallback_ns", c_uint64),
@@ -1046,7 +1047,7 @@ rondo_learned_finding._fields_ = [
     ("node_name", c_char * 64),
     ("node_label", c_char * 128),
     ("word", c_char * 48),
-    ("message", c_char * 240),
+    ("message", c_char * 480),
 ]
 
 

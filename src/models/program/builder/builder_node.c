@@ -219,8 +219,8 @@ static rondo_status check_counts(const node_request *request) {
         return status;
     }
     // Of a file it says that the data is bad; here it is an argument.
-    char message[100];
-    (void)snprintf(message, sizeof message, "%.99s", rondo_error_get_last()->message);
+    char message[RONDO__MESSAGE_BYTES];
+    (void)snprintf(message, sizeof message, "%s", rondo_error_get_last()->message);
     return RONDO_FAIL_AS(call_name, INVALID, "%s", message);
 }
 
