@@ -10,6 +10,8 @@
 
 #include "assign.h"
 #include "command.h"
+#include "image_input.h"
+#include "path_list.h"
 #include "rondo/models.h"
 
 // Options that every command on a model has. Choices are in the order of their option rows.
@@ -30,6 +32,7 @@ typedef struct cli_model_settings {
     cli_list inputs;
     bool casts;
     uint64_t seed;
+    cli_image_settings image;
     bool is_quiet;
     bool is_verbose;
     cli_list keep_f32;  // patterns; with fp16 only
@@ -127,6 +130,12 @@ typedef struct cli_session {
     cli_assignments sets;
     cli_assignments shapes;
     cli_assignments files;
+    cli_assignments images;
+    cli_image_options image_options;
+    cli_path_list image_files;  // of the folder that an image is; otherwise none
+    size_t image_at;            // the first of these that could be read
+    const char *image_name;     // whose they are
+    const char *data_folder;    // of a test data set, whose input_K.pb are read; NULL: none
     size_t dimension_count;
     cli_dimension *dimensions;
     size_t feed_count;
@@ -178,5 +187,10 @@ bool cli_inputs_set_dimensions(cli_session *session);
 
 // Reads files into the feeds, takes shapes from --shape, and learns symbols from both.
 bool cli_inputs_read(cli_session *session, const cli_model_settings *settings);
+
+// Gives the feeds of a session that has run other values, from the picture `file` or, where that is
+// NULL, from a test data set. They have the shapes of those before. On failure prints why.
+bool cli_inputs_exchange(cli_session *session, const cli_model_settings *settings, const char *file,
+                         const char *data_folder);
 
 #endif  // RONDO_CLI_SESSION_H

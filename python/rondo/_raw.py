@@ -1769,6 +1769,7 @@ FUNCTIONS = {
     "rondo_program_get_optional_input_count": (c_size_t, (c_void_p,)),
     "rondo_program_get_optional_input": (c_int32, (c_void_p, c_size_t, POINTER(rondo_port),)),
     "rondo_program_set_dimension": (c_int32, (c_void_p, c_char_p, c_int64,)),
+    "rondo_program_get_metadata": (c_char_p, (c_void_p, c_char_p,)),
     "rondo_program_set_place": (c_int32, (c_void_p, c_char_p, c_char_p,)),
     "rondo_program_load_onnx": (c_int32, (c_char_p, POINTER(c_void_p),)),
     "rondo_program_load_onnx_limited": (c_int32, (c_char_p, c_uint64, POINTER(c_void_p),)),

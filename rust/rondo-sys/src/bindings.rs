@@ -2332,6 +2332,12 @@ extern "C" {
     ) -> rondo_status;
 }
 extern "C" {
+    pub fn rondo_program_get_metadata(
+        program: *const rondo_program,
+        key: *const ::std::os::raw::c_char,
+    ) -> *const ::std::os::raw::c_char;
+}
+extern "C" {
     pub fn rondo_program_set_place(
         program: *mut rondo_program,
         pattern: *const ::std::os::raw::c_char,
