@@ -726,8 +726,18 @@ static const op_case *get_case(op_case_values values, size_t index) {
 }
 
 static bool is_wanted(const char *filter, const op_case *c, size_t index) {
-    const unsigned long every = filter != NULL ? strtoul(filter, NULL, 10) : 1;
-    return every != 0 ? index % every == 0 : strstr(c->op, filter) != NULL;
+    char name[64] = "";
+    unsigned part = 1;
+    unsigned parts = filter != NULL ? (unsigned)strtoul(filter, NULL, 10) : 1;
+    if (parts == 0) {
+        const char *share = strchr(filter, '@');
+        const int length = share != NULL ? (int)(share - filter) : (int)strlen(filter);
+        (void)snprintf(name, sizeof name, "%.*s", length, filter);
+        if (share == NULL || sscanf(share, "@%u/%u", &part, &parts) != 2 || parts == 0) {
+            part = parts = 1;
+        }
+    }
+    return index % parts == part - 1 && strstr(c->op, name) != NULL;
 }
 
 bool op_cases_run(const char *device_name, const char *filter, op_case_values values,
