@@ -727,17 +727,13 @@ static const op_case *get_case(op_case_values values, size_t index) {
 
 static bool is_wanted(const char *filter, const op_case *c, size_t index) {
     char name[64] = "";
-    unsigned part = 1;
-    unsigned parts = filter != NULL ? (unsigned)strtoul(filter, NULL, 10) : 1;
-    if (parts == 0) {
-        const char *share = strchr(filter, '@');
-        const int length = share != NULL ? (int)(share - filter) : (int)strlen(filter);
-        (void)snprintf(name, sizeof name, "%.*s", length, filter);
-        if (share == NULL || sscanf(share, "@%u/%u", &part, &parts) != 2 || parts == 0) {
-            part = parts = 1;
-        }
+    unsigned part = 1, parts = 1;
+    // A number alone says how many parts; the first one is taken.
+    if (filter != NULL && sscanf(filter, "%u", &parts) != 1) {
+        (void)sscanf(filter, "%63[^@]", name);
+        (void)sscanf(filter + strlen(name), "@%u/%u", &part, &parts);
     }
-    return index % parts == part - 1 && strstr(c->op, name) != NULL;
+    return parts > 0 && index % parts == part - 1 && strstr(c->op, name) != NULL;
 }
 
 bool op_cases_run(const char *device_name, const char *filter, op_case_values values,

@@ -42,7 +42,7 @@ enum {
 };
 
 static const char *g_filter;
-static int32_t g_only;  // this generation; 0: all
+static int32_t g_only;                         // this generation; 0: all
 static unsigned g_part = 1, g_part_count = 1;  // of the texts that are to be compiled
 static size_t g_text_count;
 static int32_t g_arch;
