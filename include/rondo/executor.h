@@ -127,7 +127,8 @@ typedef struct rondo_executor_options {
 // a new one is refused, and what does not fit is not folded ahead. Weights mapped from the file and
 // fetched tensors do not count. What executors of one program share (folded constants; weights in
 // the forms that kernels read, once for each device) counts in full against the limit of each that
-// uses it, and is freed with the last.
+// uses it, and is freed with the last. What is refused, by the limit or by the GPU, names who holds
+// the most: arenas, states, staging, weights, packed weights, ...
 
 // Weights that do not fit. With weight_limit_bytes the weights of the main program that exceed it,
 // the largest ones, are in pinned host memory, and each run brings them for the ops that read them,
