@@ -82,6 +82,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_program_set_dimension(rondo_program 
 // Threads:   safe while nobody changes the program.
 RONDO_API const char *rondo_program_get_metadata(const rondo_program *program, const char *key);
 
+#if defined(RONDO_EXPERIMENTAL)
+
 // Places ops: says where executors made from now on run those whose name or type matches.
 //
 // pattern    * stands for any characters, ? for one. Nodes in bodies match, too; a control op takes
@@ -96,6 +98,8 @@ RONDO_API const char *rondo_program_get_metadata(const rondo_program *program, c
 RONDO_API RONDO_MUST_USE rondo_status rondo_program_set_place(rondo_program *program,
                                                               const char *pattern,
                                                               const char *place);
+
+#endif  // RONDO_EXPERIMENTAL
 
 RONDO_EXTERN_C_END
 
