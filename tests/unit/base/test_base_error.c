@@ -72,6 +72,22 @@ static void test_base_error__long_messages_keep_their_ends(void **state) {
     }
 }
 
+// Two names of 64 bytes, some numbers and what to do fit.
+static void test_base_error__messages_have_room(void **state) {
+    (void)state;
+    char name[65];
+    char expected[400];
+    memset(name, 'n', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    (void)snprintf(expected, sizeof expected,
+                   "graph \"%s\" takes in a block of 18446744073709551615 bytes at 0x7fffffffffff "
+                   "that graph \"%s\" produces, but another one, which shares the memory, has "
+                   "written over it since; replay it first, or see rondo_arena_options",
+                   name, name);
+    (void)RONDO_FAIL(STATE, "%s", expected);
+    assert_string_equal(rondo_error_get_last()->message, expected);
+}
+
 static void test_base_error__prefix_goes_in_front_and_is_cut(void **state) {
     (void)state;
     (void)RONDO_FAIL(BAD_DATA, "node \"%s\" is odd", "n");
@@ -164,6 +180,7 @@ int main(void) {
         cmocka_unit_test(test_base_error__record_is_fresh_and_complete),
         cmocka_unit_test(test_base_error__op_is_named_once),
         cmocka_unit_test(test_base_error__long_messages_keep_their_ends),
+        cmocka_unit_test(test_base_error__messages_have_room),
         cmocka_unit_test(test_base_error__prefix_goes_in_front_and_is_cut),
         cmocka_unit_test(test_base_error__first_error_wins_over_cleanup),
         cmocka_unit_test(test_base_error__threads_see_their_own_record),

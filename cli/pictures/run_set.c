@@ -120,6 +120,7 @@ static void print_item(const cli_session *session, const cli_run_set *set, const
                 session->fetch_count > 1 ? session->fetches[i].name : "",
                 session->fetch_count > 1 ? ": " : "", l.text);
     }
+    (void)fflush(stdout);  // Ctrl-C may end the next one
 }
 
 bool cli_run_set_all(cli_session *session, const cli_run_set *set) {

@@ -88,7 +88,7 @@ static bool read_three(const cli_command *command, const char *option, const cha
 
 bool cli_image_options_read(const cli_command *command, const cli_image_settings *settings,
                             cli_image_options *out_options) {
-    double scale[3];
+    double scale = 0.0;
     *out_options = (cli_image_options){
         .std = {1.0, 1.0, 1.0},
         .scale = 1.0 / 255.0,
@@ -108,18 +108,18 @@ bool cli_image_options_read(const cli_command *command, const cli_image_settings
         return true;
     }
     char *end = NULL;
-    scale[0] = strtod(settings->scale, &end);
+    scale = strtod(settings->scale, &end);
     const char *slash = *end == '/' ? end + 1 : NULL;  // "1/255"
     if (slash != NULL) {
-        scale[0] /= strtod(slash, &end);
+        scale /= strtod(slash, &end);
     }
-    if (end == settings->scale || end == slash || *end != '\0' || !isfinite(scale[0]) ||
-        scale[0] == 0.0) {
+    if (end == settings->scale || end == slash || *end != '\0' || !isfinite(scale) ||
+        scale == 0.0) {
         cli_fail_misuse(command, "--scale \"%s\": write a number other than 0, or 1/255",
                         settings->scale);
         return false;
     }
-    out_options->scale = scale[0];
+    out_options->scale = scale;
     return true;
 }
 
