@@ -57,7 +57,7 @@ rondo_status rondo__host_describe_device(int32_t ordinal, rondo_device_info *out
         info.memory_bytes = (uint64_t)facts.totalram * facts.mem_unit;
         info.free_bytes = (uint64_t)facts.freeram * facts.mem_unit;
     }
-    // What the page cache would give back counts as free.
+    // Memory that the page cache would give back counts as free.
     char text[64];
     unsigned long long kibibytes = 0;
     if (read_value("/proc/meminfo", "MemAvailable", text, sizeof text) &&

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/log/logging.h"
 
-// What one code means to a caller. `is_sticky`: nothing works in the context any more.
+// The meaning of one code for a caller. `is_sticky`: all later calls in the context fail, too.
 typedef struct meaning {
     rondo__cu_result code;
     rondo_status status;

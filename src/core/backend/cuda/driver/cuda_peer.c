@@ -11,7 +11,7 @@
 #include "backend/cuda/driver/cuda_stream.h"
 #include "base/error.h"
 
-// What is known of the way; false: it was not asked for yet.
+// Whether the direct way is open; false: not asked for yet.
 static bool recall(rondo__cuda_device *device, const rondo__cuda_device *other, bool *out_reaches) {
     const size_t place = (size_t)other->head.ordinal % RONDO__CUDA_PEERS_MAX;
     pthread_mutex_lock(&device->lock);
