@@ -1,7 +1,8 @@
 // backend/cause.h — why this thread's latest failure breaks captures.
 //
 // The code that decides a failure stores here why it breaks a capture, beside the error record. The
-// call that finds the capture broken reads it. SPDX-License-Identifier: Apache-2.0
+// call that finds the capture broken reads it.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BACKEND_CAUSE_H
 #define RONDO_BACKEND_CAUSE_H
 

@@ -4,7 +4,8 @@
 // A caller with such work opens a scope on its thread. The first large piece of work in the scope
 // starts the threads, the crew; they sleep between two pieces and end with the scope. Outside of a
 // scope, for little work, and if threads cannot be started, the caller does all of it. The result
-// is the same, because each item is made by itself. SPDX-License-Identifier: Apache-2.0
+// is the same, because each item is made by itself.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BASE_CREW_H
 #define RONDO_BASE_CREW_H
 

@@ -4,7 +4,8 @@
 // must not depend on that, and a trap would end the process in code that overflows on purpose. The
 // library's own threads start in the default environment (base/thread.h). On a thread of the
 // program Rondo sets the default and restores the program's environment afterwards. The check costs
-// 2 ns, and that is all if nothing differs. SPDX-License-Identifier: Apache-2.0
+// 2 ns, and that is all if nothing differs.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BASE_FLOAT_SCOPE_H
 #define RONDO_BASE_FLOAT_SCOPE_H
 

@@ -2,8 +2,8 @@
 //
 // A step is recorded into a graph that keeps only its template (the recorder). Another graph, which
 // the cache holds, takes the template over: an empty graph makes a new executable, a graph that is
-// being evicted patches its own. Then the recorder is empty again. SPDX-License-Identifier:
-// Apache-2.0
+// being evicted patches its own. Then the recorder is empty again.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_CACHE_CACHE_GRAPH_H
 #define RONDO_CACHE_CACHE_GRAPH_H
 

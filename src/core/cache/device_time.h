@@ -1,6 +1,7 @@
 // cache/device_time.h — how long a run takes on the device, between two events around it. One run
 // at a time is measured, if the stream is busy before it. No call waits for the result: a later run
-// looks whether it is there. SPDX-License-Identifier: Apache-2.0
+// looks whether it is there.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_CACHE_DEVICE_TIME_H
 #define RONDO_CACHE_DEVICE_TIME_H
 

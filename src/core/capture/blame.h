@@ -13,7 +13,8 @@
 // A public call that should have put work, an order or draws into a capture and failed breaks it,
 // even if the driver would go on. So do wrong arguments, as far as the stream is known. These break
 // nothing by failing: questions, labels, a lack of memory, calls that are never recorded, and
-// scopes that stay open (the end looks for them). SPDX-License-Identifier: Apache-2.0
+// scopes that stay open (the end looks for them).
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_CAPTURE_BLAME_H
 #define RONDO_CAPTURE_BLAME_H
 

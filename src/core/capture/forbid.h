@@ -7,7 +7,8 @@
 // be told.
 //
 // Captures that the program began by its own driver calls are not known here; the driver decides
-// what they forbid. SPDX-License-Identifier: Apache-2.0
+// what they forbid.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_CAPTURE_FORBID_H
 #define RONDO_CAPTURE_FORBID_H
 

@@ -3,8 +3,8 @@
 // A recorded copy reads host memory at each replay, when pageable memory may hold other bytes. If
 // the graph's options say so, the bytes are copied now into pinned memory that lives as long as the
 // graph; otherwise the copy is refused. Pinned host memory of a recorded copy is in use as long as
-// the graph lives: pools ask before they give a block out again. SPDX-License-Identifier:
-// Apache-2.0
+// the graph lives: pools ask before they give a block out again.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_CAPTURE_HOST_MEMORY_H
 #define RONDO_CAPTURE_HOST_MEMORY_H
 

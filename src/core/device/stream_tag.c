@@ -25,7 +25,8 @@
 //
 // Turned down: an event behind each use, which costs every replay a driver call for the sake of the
 // few that change streams; and a lock from the question to the end of the wait, for which a begin
-// of a capture would have to wait. SPDX-License-Identifier: Apache-2.0
+// of a capture would have to wait.
+// SPDX-License-Identifier: Apache-2.0
 
 #include "device/stream_tag.h"
 

@@ -9,8 +9,8 @@
 //
 // Each replay of either graph asks the shared participants, which may keep other threads out until
 // the replay is launched. A replay of the outer graph has asked its own generators by then, among
-// them those of the inner graph, so it only enters these once more. SPDX-License-Identifier:
-// Apache-2.0
+// them those of the inner graph, so it only enters these once more.
+// SPDX-License-Identifier: Apache-2.0
 
 #include "graph/graph_share.h"
 

@@ -2,8 +2,8 @@
 //
 // The worker publishes its position after each command. It also reads the smallest position that a
 // thread sleeps for, and makes a system call only when it has passed that: a thousand small
-// commands with a sleeper for the last one cost one wake, not a thousand. SPDX-License-Identifier:
-// Apache-2.0
+// commands with a sleeper for the last one cost one wake, not a thousand.
+// SPDX-License-Identifier: Apache-2.0
 #include "backend/host/host_lane.h"
 #include "base/clock.h"
 #include "base/futex.h"

@@ -9,7 +9,8 @@
 //      clock | node 0 | clock | node 1 | clock | node 2 | clock   tell 0, 1, 2
 //
 // Programs that were made while labels were held (rondo__hook_hold_labels) keep the names of their
-// nodes; other programs are reported as a whole. SPDX-License-Identifier: Apache-2.0
+// nodes; other programs are reported as a whole.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BACKEND_HOST_HOST_TIMING_H
 #define RONDO_BACKEND_HOST_HOST_TIMING_H
 

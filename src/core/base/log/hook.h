@@ -16,8 +16,8 @@
 //   ...
 //   rondo__hook_leave(&scope);
 //
-// A build with RONDO_NO_HOOKS has no listeners; bench/hook_cost compares. SPDX-License-Identifier:
-// Apache-2.0
+// A build with RONDO_NO_HOOKS has no listeners; bench/hook_cost compares.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BASE_LOG_HOOK_H
 #define RONDO_BASE_LOG_HOOK_H
 

@@ -1,9 +1,9 @@
 // executor/compile/body_plan.h — the body of a control op as a part of the plan around it.
 //
-// A part is a plan of its own, made by the same code as all plans, so that it has the kernels that
-// the host's control flow would run. But it has no memory: its inputs lie where the plan around it
-// has them, and its arena is a piece of the op's workspace. Both are known at launch, which binds
-// the part: gives every slot and item its address.
+// A part is a plan of its own, made by the code that makes all plans, so it has the kernels that
+// the host's control flow would run. But it has no memory: its inputs are values of the plan around
+// it, and its arena is a piece of the op's workspace. Both are known at launch, which binds the
+// part: it gives every value slot and item its address.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_COMPILE_BODY_PLAN_H
 #define RONDO_EXECUTOR_COMPILE_BODY_PLAN_H
@@ -31,11 +31,11 @@ typedef struct rondo__body_plan {
     uint32_t *uses;  // of each value of the plan
 } rondo__body_plan;
 
-// Plans a body for inputs of known shape, one info for each of them; one with a constant may be
-// fixed to that.
+// Plans a body for inputs of known shape, one info for each; an input whose info has a constant may
+// be fixed to it.
 //
-// Errors:    NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST. What else hinders is no failure but a
-//            refusal, without a part.
+// Errors:    NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST. Other obstacles are no failures but
+//            refusals, without a part.
 // Ownership: free with rondo__body_plan_deinit, also after a failure.
 // Threads:   one thread per executor.
 RONDO_MUST_USE rondo_status rondo__body_plan_init(rondo_executor *around,

@@ -8,7 +8,8 @@
 //
 // An image is taken once; images that no call takes stay as long as the device. A text that does
 // not compile is dropped silently: the call that asks for its kernel compiles it again and reports
-// the error. SPDX-License-Identifier: Apache-2.0
+// the error.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BACKEND_CUDA_COMPILE_COMPILE_AHEAD_H
 #define RONDO_BACKEND_CUDA_COMPILE_COMPILE_AHEAD_H
 

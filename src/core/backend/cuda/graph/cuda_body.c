@@ -16,8 +16,8 @@
 // ended after the outermost capture, whose graph then lacks a part and is never destroyed. That
 // leaks the graph and harms nothing else. Where the outermost capture broke in the driver's eyes as
 // well, or broken bodies lie in one another, there is no safe end at all: the body's stream stays
-// as it is, with those that joined it, and the context is kept at the end. SPDX-License-Identifier:
-// Apache-2.0
+// as it is, with those that joined it, and the context is kept at the end.
+// SPDX-License-Identifier: Apache-2.0
 
 #include <stdlib.h>
 #include <string.h>
