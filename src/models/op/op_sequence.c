@@ -1,8 +1,8 @@
 // op/op_sequence.c — sequences and optionals: building them, taking them apart.
 //
-// A sequence is a tensor whose elements are tensors (rondo/tensor.h). Nothing of it is known before
-// it is there, so inference says no more than that an output is one; the executor runs these ops on
-// the host, between segments. New sequences share the bytes of their items.
+// A sequence is a tensor whose elements are tensors (rondo/tensor.h). Its length and items are
+// known only when it exists, so inference says only that an output is a sequence; the executor runs
+// these ops on the host, between segments. New sequences share the bytes of their items.
 // SPDX-License-Identifier: Apache-2.0
 #include <stdint.h>
 #include <string.h>

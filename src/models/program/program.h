@@ -59,7 +59,7 @@ typedef struct rondo__optional {
     rondo__value declared;  // dtype and dims of the input; the name is the value's
 } rondo__optional;
 
-// Where a node is to run, and who says so; zeroed: nobody does.
+// The place of a node, and the source of that; zeroed: none.
 typedef struct rondo__place_mark {
     uint8_t place;  // RONDO__PLACE_...
     uint8_t by;     // RONDO__PLACED_BY_...
@@ -215,7 +215,7 @@ void rondo__program_set_training(rondo_program *program);
 // NO_MEMORY.
 RONDO_MUST_USE rondo_status rondo__program_verify(rondo_program *program);
 
-// Removes nodes whose outputs nobody uses and that have no effect, and values nobody mentions
+// Removes nodes without effect whose outputs are not used, and values that no node mentions
 // (renumbers values).
 RONDO_MUST_USE rondo_status rondo__program_remove_dead(rondo_program *program);
 

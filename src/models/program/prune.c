@@ -1,4 +1,4 @@
-// Removing what nobody uses.
+// Removing unused nodes and values.
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 

@@ -1,8 +1,7 @@
 // kernel/cuda/cuda_steps.h — a CUDA kernel object as a list of steps, and how families build it.
 //
-// Whatever the op, launching it means: walk a fixed list of steps and, for each, write the tensor
-// addresses of this call into prepared parameter words and launch. So a family only describes its
-// steps once:
+// To launch any op, walk a fixed list of kernel steps; for each, write the tensor addresses of this
+// call into prepared parameter words, and launch. So a family only describes its kernel steps once:
 //
 //     rondo__defines defines = {0};
 //     rondo__define_type(&defines, "T", dtype);

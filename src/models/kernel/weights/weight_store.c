@@ -27,7 +27,7 @@ typedef struct entry {
     unsigned char form[];
 } entry;
 
-// What one account has of a form.
+// One account's share of a form.
 struct rondo__weight {
     entry *entry;
     rondo__weight_account *account;

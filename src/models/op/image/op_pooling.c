@@ -179,7 +179,7 @@ static rondo_status compute_global_lp(rondo__compute *compute) {
 
 // ---- MaxUnpool --------------------------------------------------------------------------------
 
-// What the pool that made x and its indices had as its input, unless output_shape says otherwise.
+// The input shape of the pool that made x and its indices, unless output_shape says otherwise.
 static rondo_status get_unpooled_shape(const rondo__op *op, const rondo_shape *x,
                                        rondo_shape *out_shape) {
     if (x->rank < 3) {

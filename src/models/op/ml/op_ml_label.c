@@ -171,7 +171,7 @@ static size_t find_label(const label_index *index, const label_key *key) {
 
 // ---- LabelEncoder, CategoryMapper -------------------------------------------------------------
 
-// What is mapped to what, and what stands for the rest.
+// The keys, their values, and the default for other keys.
 typedef struct encoder {
     label_list keys;
     label_list values;

@@ -199,7 +199,7 @@ static float quantize(const float *values, int64_t count, int16_t *steps) {
     return scale;
 }
 
-// What one of the two products is made with.
+// The operands of one of the two products.
 typedef struct product {
     const int16_t *columns;  // of this direction
     const float *scales;

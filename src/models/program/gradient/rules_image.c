@@ -176,7 +176,8 @@ static int32_t change_of_image(rondo__gradient *g, const geometry *geo, int32_t 
         return set_geometry(g, E("Conv", change, turn_weights(g, geo, weights)), &back);
     }
     for (int32_t d = 0; d < geo->rank; ++d) {
-        // What the last step left over is not known without extents: the most there can be.
+        // The pixels that the last step left over are not known without extents: takes the most
+        // there can be.
         const int64_t extent = rondo__gradient_extent(g, image, 2 + d);
         const int64_t span = (geo->kernel[d] - 1) * geo->dilation[d] + 1;
         const int64_t total = extent + geo->pads[d] + geo->pads[d + geo->rank] - span;

@@ -1,4 +1,4 @@
-// program/passes/match.h — small questions that fusing passes ask about values and nodes.
+// program/passes/match.h — predicates on values and nodes for fusing passes.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_PROGRAM_PASSES_MATCH_H
 #define RONDO_PROGRAM_PASSES_MATCH_H

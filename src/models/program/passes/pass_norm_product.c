@@ -178,7 +178,7 @@ static rondo_status fold(const pattern *p) {
     product->output_count = p->is_shared ? 2 : 1;
     if (p->is_shared) {
         program->values[outputs[1]].producer = (int32_t)p->product;
-        p->r->remove[p->norm] = true;  // otherwise nobody reads it any more
+        p->r->remove[p->norm] = true;  // otherwise it has no reader any more
     }
     return RONDO_STATUS_OK;
 }

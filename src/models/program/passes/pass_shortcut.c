@@ -1,7 +1,7 @@
 // program/passes/pass_shortcut.c — the convolution on the shortcut of a residual block goes into
 // the one that its result is added to.
 //
-//   before   z = rondo.Conv(x2, w2)           single pixels, no activation, nobody else reads z
+//   before   z = rondo.Conv(x2, w2)           single pixels, no activation, no other reader of z
 //            y = rondo.Conv(x, w, z)
 //   after    y = rondo.Conv(x, w, x2, w2)     one sum over the channels of both
 //

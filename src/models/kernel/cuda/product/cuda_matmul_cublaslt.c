@@ -99,7 +99,7 @@ bool rondo__cuda_suits_cublaslt(const rondo__cuda_matmul *p) {
     if (!rondo__cuda_is_float(p->dtype) && p->dtype != RONDO_DTYPE_F64) {
         return false;
     }
-    // What it adds has the type of the result.
+    // The addend has the type of the result.
     if (p->y_dtype != p->dtype && p->epilogue.has_residual) {
         return false;
     }
@@ -220,7 +220,7 @@ static rondo_status choose(lt_state *state, size_t plan) {
 
 // ---- the steps --------------------------------------------------------------------------------
 
-// What the library's own epilogue cannot do, in place on y.
+// The part of the epilogue that the library cannot do, in place on y.
 static void add_ending(rondo__cuda_kernel *kernel, const rondo__cuda_matmul *p, bool adds_bias,
                        bool activates) {
     rondo__pointwise pointwise = {
