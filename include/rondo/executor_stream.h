@@ -55,8 +55,7 @@ RONDO_API rondo_stream *rondo_executor_get_stream(const rondo_executor *executor
 //            if a wait for the stream has reported them. After a failure nothing of the run is
 //            under way, and `done` is as it was; earlier runs may have failed, too, which
 //            rondo_executor_wait reports.
-// Ownership: fetches that the call allocates are the caller's: rondo_tensor_deinit, when the run
-// is
+// Ownership: fetches that the call allocates are the caller's: rondo_tensor_deinit, when the run is
 //            done.
 // Capture:   legal, but not recorded; STATE while the executor's stream records.
 RONDO_API RONDO_MUST_USE rondo_status

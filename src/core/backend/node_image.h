@@ -31,7 +31,7 @@ struct rondo__node_image {
     rondo__launch_attributes attributes;  // KERNEL; no patch changes them
     unsigned char *former_arguments;      // room for what was saved, as many; owned; NULL: none yet
     const char *fixed;   // why the node cannot be patched, "a copy of several rows"; NULL: it can
-    uint64_t last_call;  // of graph/patch_calls.c
+    uint64_t last_call;  // of graph/node/patch_calls.c
     uint64_t named_at;   // the call that named its work last; 0: the recording
     bool is_enabled;
     bool is_opaque;      // the driver does not show the arguments, or what memory a copy reads

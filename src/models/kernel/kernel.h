@@ -88,8 +88,7 @@ struct rondo__kernel {
 // Prepares an op for its device.
 //
 // Errors:    UNSUPPORTED (this device has no kernel for it; record says which op, dtype and
-// attribute), NO_MEMORY,
-//            NO_DEVICE_MEMORY, DRIVER, LOST.
+//            attribute), NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST.
 // Ownership: free with rondo__kernel_destroy, after the stream has passed its launches.
 // Threads:   safe; the kernel itself is used by one thread at a time.
 // Capture:   not legal while a stream of the device records.

@@ -1,3 +1,4 @@
+// onnx/importer.c — see importer.h.
 // SPDX-License-Identifier: Apache-2.0
 
 #include "onnx/importer.h"

@@ -1,3 +1,4 @@
+// onnx/source.c — see source.h.
 // SPDX-License-Identifier: Apache-2.0
 
 #include "onnx/source.h"

@@ -1,3 +1,4 @@
+// onnx/sparse.c — see sparse.h.
 // SPDX-License-Identifier: Apache-2.0
 
 #include "onnx/sparse.h"

@@ -1,3 +1,4 @@
+// onnx/wire.c — see wire.h.
 // SPDX-License-Identifier: Apache-2.0
 
 #include "onnx/wire.h"

@@ -1,3 +1,4 @@
+// op/kinds.c — see kinds.h.
 // SPDX-License-Identifier: Apache-2.0
 
 #include "op/kinds.h"

@@ -195,7 +195,7 @@ typedef struct rondo__compute {
 // The address of output `output` with this dtype and shape.
 //
 // Errors:    BAD_DATA (preallocated with another shape: the op's inference and reference disagree),
-// NO_MEMORY.
+//            NO_MEMORY.
 RONDO_MUST_USE rondo_status rondo__compute_get_output(rondo__compute *compute, size_t output,
                                                       rondo_dtype dtype, const rondo_shape *shape,
                                                       void **out_data);

@@ -1,3 +1,4 @@
+// op/support.c — see support.h.
 // SPDX-License-Identifier: Apache-2.0
 
 #include "op/support.h"

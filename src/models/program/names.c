@@ -1,3 +1,4 @@
+// program/names.c — see names.h.
 // SPDX-License-Identifier: Apache-2.0
 
 #include "program/names.h"

@@ -1,4 +1,4 @@
-// Inputs that have a default, and programs in which they are fed.
+// program/override.c — inputs that have a default, and programs in which they are fed.
 //
 // A loaded program has such values as constants, so that a run which feeds none of them costs no
 // more: they are folded and packed like all others. A run that feeds some gets a program in which

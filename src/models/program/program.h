@@ -70,10 +70,10 @@ typedef struct rondo__node {
     size_t input_count;  // explicit inputs plus captured values of all bodies
     int32_t *inputs;     // value numbers or RONDO__VALUE_NONE
     size_t output_count;
-    int32_t *outputs;       // value numbers or RONDO__VALUE_NONE
-    size_t explicit_count;  // inputs the file lists; the rest are captured values
-    uint8_t precision;      // RONDO__PRECISION_... of program/half_pass.h: what the caller asks for
-    rondo__place_mark place;          // where the caller wants it; see program/place_mark.h
+    int32_t *outputs;         // value numbers or RONDO__VALUE_NONE
+    size_t explicit_count;    // inputs the file lists; the rest are captured values
+    uint8_t precision;        // RONDO__PRECISION_... of half/half_pass.h: what the caller asks for
+    rondo__place_mark place;  // where the caller wants it; see program/place_mark.h
     const rondo__op_def *hidden_def;  // its op while passes run that must leave it alone; or NULL
 } rondo__node;
 
@@ -212,7 +212,7 @@ void rondo__program_set_training(rondo_program *program);
 // Checks every index, that each value has one maker, and sorts nodes so that makers precede users.
 //
 // Errors:    BAD_DATA (cycle: names a node on it; value without a maker: names node and value),
-// NO_MEMORY.
+//            NO_MEMORY.
 RONDO_MUST_USE rondo_status rondo__program_verify(rondo_program *program);
 
 // Removes nodes without effect whose outputs are not used, and values that no node mentions

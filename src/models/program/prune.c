@@ -1,4 +1,4 @@
-// Removing unused nodes and values.
+// program/prune.c — removing unused nodes and values.
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 

@@ -11,7 +11,7 @@
 #include "executor/state/plan.h"
 #include "program/body_view.h"
 
-// How plans are made: plan.c hands it down.
+// How plans are made: compile_plan.c hands it down.
 typedef struct rondo__planner {
     rondo_status (*specialise)(const rondo_executor *executor, const rondo_tensor *feeds,
                                rondo_program **out_program, bool *out_wanted);

@@ -555,7 +555,7 @@ static inline rondo_stream *rondo__step_get_stream(const rondo_executor *executo
 }
 
 // The base with the shapes of the feeds; feeds[i].data non-NULL fixes the value of input i, too,
-// and is retained. out_wanted as in program/specialise.h.
+// and is retained. out_wanted as in program/shapes/specialise.h.
 //
 // Errors:    as rondo__program_specialise.
 RONDO_MUST_USE rondo_status rondo__plan_specialise(const rondo_executor *executor,

@@ -1,3 +1,4 @@
+// kernel/weights/weight_store.c — see weight_store.h.
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel/weights/weight_store.h"
 

@@ -80,7 +80,8 @@ static rondo_status compute_conv_transpose(rondo__compute *compute) {
 
 // ---- ConvInteger and QLinearConv --------------------------------------------------------------
 //
-// Passes give both the attribute channels_last, under domain "rondo" (op/fused.h); a file cannot.
+// Passes give both the attribute channels_last, under domain "rondo" (op/fused/fused.h); a file
+// cannot.
 
 static bool is_channels_last(const rondo__op *op) {
     return rondo__op_get_int(op, "channels_last", 0) != 0;

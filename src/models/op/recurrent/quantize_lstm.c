@@ -1,3 +1,4 @@
+// op/recurrent/quantize_lstm.c — see quantize_lstm.h.
 // SPDX-License-Identifier: Apache-2.0
 
 #include "op/recurrent/quantize_lstm.h"

@@ -24,8 +24,7 @@
 //
 // Errors:    BAD_DATA (shapes do not fit; record names the node), UNSUPPORTED, NO_MEMORY.
 // Ownership: caller destroys *out_program; it keeps `source`'s constants alive by itself, except
-// mapped files:
-//            `source` must outlive it.
+//            mapped files: `source` must outlive it.
 // Threads:   safe while no call changes `source`.
 RONDO_MUST_USE rondo_status rondo__program_specialise(const rondo_program *source,
                                                       const rondo_tensor *feeds, size_t fold_bytes,

@@ -1,4 +1,5 @@
-// Driver result codes in plain words: which status they are, what they mean, what to do.
+// backend/cuda/driver/cuda_error.c — driver result codes in plain words: which status they are,
+// what they mean, what to do.
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/driver/cuda_error.h"
 

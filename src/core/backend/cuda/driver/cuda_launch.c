@@ -1,4 +1,4 @@
-// Kernels and host functions on a stream.
+// backend/cuda/driver/cuda_launch.c — kernels and host functions on a stream.
 //
 // A host function's arguments are copied into a block of our own, which must live until the
 // function has run the last time:

@@ -1,5 +1,5 @@
-// Copies between two GPUs: straight where the driver opens a way from one to the other, and
-// otherwise by the driver's own detour through host memory.
+// backend/cuda/driver/cuda_peer.c — copies between two GPUs: straight where the driver opens a way
+// from one to the other, and otherwise by the driver's own detour through host memory.
 //
 // The way is opened when it is first needed, and never closed: what else uses the primary contexts
 // may count on it. It makes each later allocation on the other GPU a little dearer, so it is not

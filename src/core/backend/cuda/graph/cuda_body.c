@@ -1,4 +1,5 @@
-// Bodies of conditional nodes: captures into graphs that the driver owns.
+// backend/cuda/graph/cuda_body.c — bodies of conditional nodes: captures into graphs that the
+// driver owns.
 //
 // The driver (580, CUDA 13.0) cannot undo such a capture. When a body's capture is broken, or ends
 // with a stream that was not joined, the driver destroys the body's graph although its node owns

@@ -1,4 +1,4 @@
-// Graphs inside graphs: recording a template as one node.
+// backend/cuda/graph/cuda_child.c — graphs inside graphs: recording a template as one node.
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/graph/cuda_child.h"
 

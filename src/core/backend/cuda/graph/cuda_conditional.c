@@ -1,4 +1,4 @@
-// Conditional nodes on CUDA.
+// backend/cuda/graph/cuda_conditional.c — conditional nodes on CUDA.
 //
 // A conditional node looks at a handle, a number that only a kernel can set. So each node comes
 // with a launch of a tiny kernel that sets it from the predicate in device memory; a while has one

@@ -1,4 +1,4 @@
-// Executables: instantiating, updating, replaying.
+// backend/cuda/graph/cuda_executable.c — Executables: instantiating, updating, replaying.
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/graph/cuda_executable.h"
 

@@ -1,4 +1,5 @@
-// Where a capture stands: its id, the nodes the next one will depend on, and what those depend on.
+// backend/cuda/graph/cuda_frontier.c — where a capture stands: its id, the nodes the next one will
+// depend on, and what those depend on.
 //
 // The streams of a capture may be joined, and nodes be recorded, by the program's own driver calls;
 // so nothing is kept here, the driver is asked each time.

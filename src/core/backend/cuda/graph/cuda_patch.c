@@ -1,4 +1,5 @@
-// Nodes of an executable that do something else from the next replay on.
+// backend/cuda/graph/cuda_patch.c — nodes of an executable that do something else from the next
+// replay on.
 //
 // The driver keeps replays in flight as they were. What it does not keep are the arguments of host
 // functions: a patched host node gets a block of its own, which is needed until the replays have

@@ -1,4 +1,5 @@
-// What can be asked of nodes while they are being recorded. A node's handle is its CUgraphNode.
+// backend/cuda/graph/cuda_recorded.c — what can be asked of nodes while they are being recorded. A
+// node's handle is its CUgraphNode.
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/graph/cuda_recorded.h"
 

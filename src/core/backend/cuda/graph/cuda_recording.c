@@ -1,4 +1,4 @@
-// Capture on CUDA streams.
+// backend/cuda/graph/cuda_recording.c — capture on CUDA streams.
 //
 // The device keeps a note for each capture that runs: which streams were forked from it, and what
 // its conditional nodes need.

@@ -1,5 +1,5 @@
-// What recorded work uses: the allocation behind an address, the arguments of a kernel node and how
-// that is launched.
+// backend/cuda/graph/cuda_use.c — what recorded work uses: the allocation behind an address, the
+// arguments of a kernel node and how that is launched.
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/graph/cuda_use.h"
 

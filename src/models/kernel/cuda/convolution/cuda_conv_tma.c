@@ -1,3 +1,4 @@
+// kernel/cuda/convolution/cuda_conv_tma.c — see cuda_conv_tma.h.
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel/cuda/convolution/cuda_conv_tma.h"
 #include "device/device.h"

@@ -1,4 +1,5 @@
-// Conv and rondo.Conv: packs the weights once and picks the fastest of the ways that apply.
+// kernel/cuda/convolution/cuda_convolution.c — Conv and rondo.Conv: packs the weights once and
+// picks the fastest of the ways that apply.
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel/cuda/convolution/cuda_convolution.h"
 

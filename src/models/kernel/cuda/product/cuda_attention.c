@@ -1,5 +1,5 @@
-// rondo.Attention: one kernel, on tensor cores or not, one with the keys in parts, or two products
-// around a softmax; the fastest of them is taken.
+// kernel/cuda/product/cuda_attention.c — rondo.Attention: one kernel, on tensor cores or not, one
+// with the keys in parts, or two products around a softmax; the fastest of them is taken.
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel/cuda/product/cuda_attention.h"
 

@@ -1,4 +1,5 @@
-// MatMul, Gemm and rondo.MatMul: reads the product and picks the fastest of the ways that apply.
+// kernel/cuda/product/cuda_matmul.c — MatMul, Gemm and rondo.MatMul: reads the product and picks
+// the fastest of the ways that apply.
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel/cuda/product/cuda_matmul.h"
 

@@ -1,5 +1,6 @@
-// Products through cuBLASLt. Its matrices are column-major, so a row-major y = a x b is asked for
-// as y' = b' x a': what it calls A is our b, and its bias along rows is ours along n.
+// kernel/cuda/product/cuda_matmul_cublaslt.c — products through cuBLASLt. Its matrices are
+// column-major, so a row-major y = a x b is asked for as y' = b' x a': what it calls A is our b,
+// and its bias along rows is ours along n.
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel/cuda/product/cuda_matmul_cublaslt.h"
 

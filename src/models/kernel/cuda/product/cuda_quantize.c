@@ -1,4 +1,4 @@
-// QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear.
+// kernel/cuda/product/cuda_quantize.c — QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear.
 // SPDX-License-Identifier: Apache-2.0
 #include "cu_sources.h"
 #include "kernel/cuda/cuda_families.h"

@@ -1,3 +1,4 @@
+// kernel/cuda/tune/cuda_tune.c — see cuda_tune.h.
 // SPDX-License-Identifier: Apache-2.0
 
 #include <stdio.h>

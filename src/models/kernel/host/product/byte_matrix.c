@@ -1,3 +1,4 @@
+// kernel/host/product/byte_matrix.c — see byte_matrix.h.
 // SPDX-License-Identifier: Apache-2.0
 
 #include "kernel/host/product/byte_matrix.h"

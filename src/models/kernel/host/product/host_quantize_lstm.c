@@ -1,6 +1,6 @@
 // kernel/host/product/host_quantize_lstm.c — com.microsoft.DynamicQuantizeLSTM with constant
 // weights, and without peepholes, clip or coupled gates. Others take the reference
-// (op/quantize_lstm.h).
+// (op/recurrent/quantize_lstm.h).
 //
 // The products and their scaling are the reference's to the bit; the gates are vector loops, within
 // a few last bits. The two directions of a bidirectional layer run on two threads; otherwise each

@@ -1,3 +1,4 @@
+// kernel/host/product/product_form.c — see product_form.h.
 // SPDX-License-Identifier: Apache-2.0
 
 #include "kernel/host/product/product_form.h"
