@@ -127,8 +127,8 @@ static void note_capture(rondo__stream_tag *tag, rondo_stream *stream) {
     rondo__error_restore(&saved);
 }
 
-// Whether the stream, which records, does so in the capture that the place stands before. A broken
-// one has no id in the driver's eyes; a stream is in one capture at a time.
+// Whether the stream, which records, does so in the capture that the left event stands before. A
+// broken one has no id in the driver's eyes; a stream is in one capture at a time.
 static bool is_place_right(const rondo__stream_tag *tag, rondo_device *device,
                            rondo__capture_state state, uint64_t id) {
     if (!tag->has_place || tag->place_id == 0) {
@@ -253,8 +253,8 @@ bool rondo__stream_tag_is_done(const rondo__stream_tag *tag) {
     return rondo__stream_tag_is_finished(tag) && !atomic_load(&tag->has_left_work);
 }
 
-// Waits for the work that a destroyed stream has left. Without a place only a wait for the whole
-// device shows that it is done, and that is forbidden while something records.
+// Waits for the work that a destroyed stream has left. Without a left event only a wait for the
+// whole device shows that it is done, and that is forbidden while something records.
 static bool wait_for_rest(rondo__stream_tag *tag, bool may_wait_for_device) {
     rondo_device *device = tag->device;
     bool may_wait =
@@ -330,7 +330,7 @@ static rondo_status record_from_outside(rondo_stream *stream, rondo_event *event
     return stream->device->backend->record_from_outside(event, stream);
 }
 
-// Waits for the place of a stream that records: for its work before the capture.
+// Waits for the left event of a stream that records: for its work before the capture.
 static bool wait_for_place(rondo__stream_tag *tag, rondo_stream *stream) {
     const rondo__backend *backend = tag->device->backend;
     rondo__capture_state state = RONDO__CAPTURE_NONE;

@@ -70,7 +70,7 @@ RONDO_MUST_USE rondo_status rondo__stream_tag_record(rondo__stream_tag *tag, ron
 RONDO_MUST_USE rondo_status rondo__stream_tag_follow(rondo_stream *stream, rondo__stream_tag *tag,
                                                      rondo_event *event);
 
-// The backend's begin_capture and wait_event, for a stream that may be watched: it leaves a place
+// The backend's begin_capture and wait_event, for a stream that may be watched: it leaves an event
 // for those who follow it while it records.
 RONDO_MUST_USE rondo_status rondo__stream_tag_begin_capture(rondo_stream *stream,
                                                             rondo_capture_mode mode,

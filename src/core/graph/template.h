@@ -14,7 +14,7 @@
 //
 // So a node has an id: how many were met before it. Templates of one structure number the same
 // nodes alike, and an id outlives the template: it names the node of the executable, too. The node
-// table leads from an id to the place in the template and to the backend's handle.
+// table leads from an id to the position in the template and to the backend's handle.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_GRAPH_TEMPLATE_H
 #define RONDO_GRAPH_TEMPLATE_H
@@ -151,7 +151,7 @@ typedef struct rondo__difference {
 } rondo__difference;
 
 typedef struct rondo__template_diff {
-    bool has_same_structure;  // otherwise there is one entry: the first place where they differ
+    bool has_same_structure;  // otherwise there is one entry: the first position where they differ
     rondo__difference *entries;
     size_t count;
     size_t capacity;

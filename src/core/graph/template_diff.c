@@ -133,7 +133,7 @@ static rondo_status compare_edges(comparison *c, size_t id) {
     return status;
 }
 
-// Whether both have the node at the same place of the same kind, and what depends on what.
+// Whether both have the node at the same position of the same kind, and what depends on what.
 static rondo_status compare_structure(comparison *c, size_t id) {
     const rondo__node_key *before = &c->before.keys[id];
     const rondo__node_key *after = &c->after.keys[id];

@@ -1,6 +1,6 @@
 // backend/host/host_executable.c — instantiating, updating and replaying.
 //
-// An executable is a reference to a program and the place of its last replay. A replay puts one
+// An executable is a reference to a program and the position of its last replay. A replay puts one
 // command on the stream, which holds a reference of its own, so that updating, patching and
 // destroying need not wait for replays in flight. Replays of one executable run one after the
 // other, also on different streams, as on a GPU: each waits for the one before.

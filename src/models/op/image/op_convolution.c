@@ -301,7 +301,7 @@ static rondo_status infer_deform_conv(rondo__infer *infer) {
     return rondo__infer_set_output(infer, 0, inputs[0].dtype, &convolution->output);
 }
 
-// The plane at a fractional place; outside it is 0.
+// The plane at a fractional position; outside it is 0.
 static double sample_bilinear(const double *plane, int64_t height, int64_t width, double row,
                               double column) {
     if (!(row > -1.0 && row < (double)height && column > -1.0 && column < (double)width)) {

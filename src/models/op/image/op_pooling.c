@@ -265,7 +265,7 @@ static rondo_status compute_max_unpool(rondo__compute *compute) {
     for (int64_t i = 0; i < count; i++) {
         int64_t index = indices[i];
         bool is_inside = index >= 0 && index < pooled_count;
-        // A larger output_shape keeps the place of each element: same index on every axis.
+        // A larger output_shape keeps the position of each element: same index on every axis.
         int64_t at = 0;
         int64_t step = 1;
         for (int32_t k = shape->rank - 1; is_inside && k >= 0; k--) {

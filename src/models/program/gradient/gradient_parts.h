@@ -151,8 +151,8 @@ int32_t rondo__gradient_transpose(rondo__gradient *g, int32_t value, const int64
 int32_t rondo__gradient_swap(rondo__gradient *g, int32_t value, int32_t rank);
 int32_t rondo__gradient_reshape(rondo__gradient *g, int32_t value, const int64_t *extents,
                                 size_t rank);
-// A flat tensor of zeros as large as `like`, with `updates` added at the flat places `places`, in
-// the shape of `like`. `is_apart`: no place is there twice.
+// A flat tensor of zeros as large as `like`, with `updates` added at the flat positions `places`,
+// in the shape of `like`. `is_apart`: no position is there twice.
 int32_t rondo__gradient_scatter_flat(rondo__gradient *g, int32_t places, int32_t updates,
                                      int32_t like, bool is_apart);
 // 0, 1, 2, ... I64 in the shape of `like`.

@@ -34,7 +34,7 @@ RULE(rule_transpose) {
     }
 }
 
-// Repeats the node on the numbers of its places, and adds dy up there.
+// Repeats the node on the numbers of its positions, and adds dy up there.
 RULE(rule_by_places) {
     rondo__op op = {0};
     int32_t places = RONDO__VALUE_NONE;

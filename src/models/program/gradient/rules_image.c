@@ -276,7 +276,7 @@ RULE(rule_max_pool) {
         rondo__gradient_refuse(g, call, "attribute storage_order=1");
         return;
     }
-    // Windows that do not overlap name no place twice.
+    // Windows that do not overlap name no position twice.
     size_t count = 0;
     const int64_t *kernel = rondo__op_get_ints(&call->op, "kernel_shape", &count);
     geometry geo = {.rank = count <= RONDO__SPATIAL_MAX ? (int32_t)count : 0};

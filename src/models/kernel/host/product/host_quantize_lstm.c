@@ -164,7 +164,7 @@ static void run_step(const lstm_kernel *kernel, int32_t d, int64_t i, const walk
     const int64_t hidden = plan->hidden, columns = 4 * hidden;
     const float *from_x = w->from_x;
     if (plan->batch > 1) {
-        // Sequences of several lengths end, and when reversed begin, at different places.
+        // Sequences of several lengths end, and when reversed begin, at different positions.
         for (int64_t n = 0; n < plan->batch; ++n) {
             const int64_t length = get_length(kernel, lengths, n);
             const int64_t t = plan->is_reverse[d] && i < length ? length - 1 - i : i;
