@@ -89,7 +89,8 @@ void *rondo__lru_map_take(rondo__lru_map *map, rondo__lru_entry *entry);
 void rondo__lru_map_set_bytes(rondo__lru_map *map, rondo__lru_entry *entry, uint64_t byte_cost);
 // Changes the limits and evicts what exceeds them.
 void rondo__lru_map_set_limits(rondo__lru_map *map, size_t entry_limit, uint64_t byte_limit);
-// Evicts the oldest entry that is not pinned, for a caller who runs out of memory elsewhere. False:
+// Evicts the oldest entry that is not pinned, for a caller that runs out of memory elsewhere.
+// False:
 // there is none.  Cost: pinned entries that are older are passed over.
 bool rondo__lru_map_evict_oldest(rondo__lru_map *map);
 

@@ -236,7 +236,7 @@ rondo__workers *rondo__workers_get_chosen(void) {
 // ---- chunks -----------------------------------------------------------------------------------
 
 static void do_chunk(const board *b, int64_t chunk) {
-    // Those with one element more are spread over all lanes.
+    // Runs with one element more are spread over all threads.
     const int64_t whole = b->count / b->chunk_count, rest = b->count % b->chunk_count;
     const int64_t first = chunk * whole + chunk * rest / b->chunk_count;
     const int64_t end = (chunk + 1) * whole + (chunk + 1) * rest / b->chunk_count;
@@ -248,8 +248,9 @@ static bool may_stay(rondo__workers *workers) {
            atomic_load_explicit(&workers->waiter_count, memory_order_relaxed) == 0;
 }
 
-// Chunks of all lanes, beginning with lane `start`. A helper leaves when others want its room, and
-// when its turn ends, at `until_ns`; an owner, with 0, stays. Returns whether chunks may be left.
+// Takes chunks of all runs, beginning with run `start`. A helper leaves when others want its room,
+// and when its turn ends, at `until_ns`; an owner, with 0, stays. Returns whether chunks may be
+// left.
 static bool do_chunks(rondo__workers *workers, board *b, int32_t start, uint64_t until_ns) {
     for (int32_t i = 0; i < b->lane_count; ++i) {
         lane *l = &b->lanes[(start + i) % b->lane_count];

@@ -39,7 +39,7 @@ typedef struct recorded_run {
     rondo__participant base;
     rondo_executor *root;
     bool is_counted;    // the root has a reference more for it
-    rondo__plan *plan;  // pinned
+    rondo__plan *plan;  // in use
     void *arena;
     size_t arena_bytes;
     void *constants;   // pinned memory: outputs that are known ahead

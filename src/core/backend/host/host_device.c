@@ -103,7 +103,7 @@ void rondo__host_close_device(rondo_device *device_) {
     rondo__free(device);
 }
 
-// A lane and how far it has to come.
+// A host lane and how far it has to come.
 typedef struct lane_target {
     rondo__host_lane *lane;
     uint64_t position;

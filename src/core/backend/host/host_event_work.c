@@ -1,7 +1,8 @@
 // backend/host/host_event_work.c — events as positions in a stream's work, or in a capture.
 //
-// Outside a capture an event is a lane and a position, so that recording one is no command at all
-// and waiting is a comparison. Only timed events put a command on the stream, which takes the time.
+// Outside a capture an event is a host lane and a position, so that recording one is no command at
+// all and waiting is a comparison. Only timed events put a command on the stream, which takes the
+// time.
 // SPDX-License-Identifier: Apache-2.0
 
 #include "backend/host/host_event_work.h"

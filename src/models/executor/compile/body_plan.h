@@ -46,7 +46,7 @@ RONDO_MUST_USE rondo_status rondo__body_plan_init(rondo_executor *around,
                                                   rondo__refusal *out_refusal);
 void rondo__body_plan_deinit(rondo__body_plan *part);
 
-// The slot of input or output `index`.
+// The value slot of input or output `index`.
 const rondo__slot *rondo__body_plan_get_input(const rondo__body_plan *part, size_t index);
 const rondo__slot *rondo__body_plan_get_output(const rondo__body_plan *part, size_t index);
 

@@ -206,8 +206,8 @@ void rondo__states_bind_slots(const rondo_executor *executor, rondo__plan *plan)
     }
 }
 
-// The slot of the new value of the state of input `i`, and in *out_old that of the old one, when
-// both lie on the device and the new one has as many bytes; NULL otherwise.
+// The value slot of the new value of the state of input `i`, and in *out_old that of the old one,
+// when both lie on the device and the new one has as many bytes; NULL otherwise.
 static rondo__slot *find_update(const rondo_executor *executor, const rondo__plan *plan, size_t i,
                                 rondo__slot **out_old) {
     const rondo_program *program = plan->program;

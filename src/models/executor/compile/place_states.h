@@ -20,7 +20,7 @@
 RONDO_MUST_USE rondo_status rondo__states_order(const rondo_executor *executor,
                                                 rondo_program *program);
 
-// Binds the slots of inputs that are states to their memory.
+// Binds the value slots of inputs that are states to their memory.
 void rondo__states_bind_slots(const rondo_executor *executor, rondo__plan *plan);
 
 // Finds the values that may take over the memory of a state: carriers[v] is its input's value, or

@@ -40,7 +40,7 @@ void rondo__variant_give_up(rondo_executor *root, rondo_executor *variant);
 bool rondo__executor_is_pinned(rondo_executor *executor);
 // Frees all plans and variants, which no recorded run uses, and forgets the last run.
 void rondo__executor_drop_plans(rondo_executor *executor);
-// Frees what was given up and is not pinned any more.
+// Frees plans and executors that were given up and that no recorded run uses any more.
 void rondo__executor_sweep(rondo_executor *executor);
 
 #endif  // RONDO_EXECUTOR_COMPILE_RETIRE_H

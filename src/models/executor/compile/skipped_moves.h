@@ -16,7 +16,7 @@
 #include "executor/state/plan.h"
 
 // Joins the values that can be joined, and tells the kernels. Updates the positions of first and
-// last uses, by value. Called while every slot's root is itself or what it is a view of.
+// last uses, by value. Called while the root of every value slot is itself or its view's source.
 //
 // Errors:    NO_MEMORY.
 RONDO_MUST_USE rondo_status rondo__skipped_moves_join(const rondo_executor *executor,

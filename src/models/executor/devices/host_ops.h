@@ -1,10 +1,10 @@
 // executor/devices/host_ops.h — ops of the processor as items of a segment of a GPU.
 //
 // Such an item has a kernel of the host device, and its operands lie in pinned memory of the plan
-// (slots with is_on_host). A launch puts one host function on the stream, which runs the kernels of
-// this item and of the items of the processor right behind it, on the driver's thread; no call
-// waits. So a capture records it as a host node. Values cross between the two sides by items of
-// their own (transfers.h).
+// (value slots with is_on_host). A launch puts one host function on the stream, which runs the
+// kernels of this item and of the items of the processor right behind it, on the driver's thread;
+// no call waits. So a capture records it as a host node. Values cross between the two sides by
+// items of their own (transfers.h).
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_DEVICES_HOST_OPS_H
 #define RONDO_EXECUTOR_DEVICES_HOST_OPS_H

@@ -266,7 +266,8 @@ static rondo_status iteration_describe(iteration *it, const rondo_tensor *const 
     return status;
 }
 
-// Makes an input owned carried state: inputs may be borrowed from slots that later steps reuse.
+// Makes an input owned carried state: inputs may be borrowed from value slots that later plan steps
+// reuse.
 static rondo_status iteration_carry(iteration *it, size_t index, const rondo_tensor *input) {
     if (input == NULL) {
         return RONDO_FAIL(BAD_DATA, "%s: initial state %zu is missing",

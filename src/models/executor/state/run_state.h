@@ -7,7 +7,7 @@
 #include "executor/state/plan.h"
 #include "rondo/learn.h"
 
-// A lane takes the inputs of a run that is not waited for; there are two (run/input_lanes.h).
+// An input lane takes the inputs of an asynchronous run; there are two (run/input_lanes.h).
 typedef struct rondo__input_lane {
     void *pinned;           // in host memory
     void *device;           // NULL on the host device

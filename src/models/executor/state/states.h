@@ -1,9 +1,9 @@
 // executor/state/states.h — inputs whose values an executor keeps from run to run: a variable of
 // the program, or an input that the caller has bound to an output.
 //
-// The value lies once in the device's memory. Plans read it there: its input is a slot that is
-// bound to that address, which is part of what a plan is found by. Where the kernels allow it, the
-// new value is written to the same place (compile/place_states.h); otherwise it is made in the
+// The value lies once in the device's memory. Plans read it there: its input is a value slot that
+// is bound to that address, which is part of what a plan is found by. Where the kernels allow it,
+// the new value is written to the same place (compile/place_states.h); otherwise it is made in the
 // arena, and copied behind everything that reads the old one (run/put_states.h).
 //
 // The memory may be larger than the value: a shape that grows takes twice as much when it has to
