@@ -12,11 +12,14 @@
 // that makes the new value writes it to the same memory if it works element by element or writes
 // slices (ScatterND, ScatterElements, TensorScatter: only the slices are touched; reductions take
 // equal rows in the order of the updates, on every device), or if it begins after the last read of
-// the old value. Where the program leaves the order open, ops that read the old value come before
-// those that make the new one. Otherwise the new value is made among the values of the plan, and
-// copied when every op that reads the old one is done. Results are the same bit for bit. Memory
-// that has to grow takes twice as much, unless rondo_executor_reserve_variable has said how much;
-// shapes may change from run to run, and each has a plan.
+// the old value. Three ops write only the new rows of a cache if the rows that were there stay in
+// their positions: a Concat that appends along the first axis that is not 1, GroupQueryAttention of
+// com.microsoft whose past has room for total_sequence_length rows, and attention of one batch
+// entry and one head of keys. Where the program leaves the order open, ops that read the old value
+// come before those that make the new one. Otherwise the new value is made among the values of the
+// plan, and copied when every op that reads the old one is done. Results are the same bit for bit.
+// Memory that has to grow takes twice as much, unless rondo_executor_reserve_variable has said how
+// much; shapes may change from run to run, and each has a plan.
 //
 // A run that feeds a state sets it first, which waits if the tensor is in host memory. A run that
 // fails before its ops begin leaves states as they were (or as it was fed); one that fails later
