@@ -11,8 +11,8 @@ typedef struct cli_path_list {
     char **paths;
 } cli_path_list;
 
-// Lists what lies in `folder` under a name that `is_wanted` takes, in the order of names, numbers in
-// them counted as numbers. On failure prints why; an empty list is none.
+// Lists what lies in `folder` under a name that `is_wanted` takes, in the order of names, in which
+// numbers count as numbers. On failure prints why; an empty list is none.
 //
 // Ownership: free with cli_path_list_free, also after a failure.
 bool cli_path_list_read(const char *folder, bool (*is_wanted)(const char *name),

@@ -1,6 +1,6 @@
 // image_jpeg.c — JPEG images, by libjpeg.
 // SPDX-License-Identifier: Apache-2.0
-#include "image_file.h"
+#include "image_decoding.h"
 
 #ifdef RONDO_HAS_JPEG
 

@@ -1,6 +1,6 @@
 // image_png.c — PNG images, by libpng.
 // SPDX-License-Identifier: Apache-2.0
-#include "image_file.h"
+#include "image_decoding.h"
 
 #ifdef RONDO_HAS_PNG
 

@@ -3,11 +3,11 @@
 #ifndef RONDO_CLI_IMAGE_RESIZE_H
 #define RONDO_CLI_IMAGE_RESIZE_H
 
-#include "image_file.h"
+#include "image_decoding.h"
 
 // Makes *image that large: bilinear, and over as many pixels as one of the result covers where it
-// becomes smaller (antialiasing), as Pillow's resize does with BILINEAR; first along rows, then along
-// columns, rounded to 8 bits after each. On failure prints why.
+// becomes smaller (antialiasing), as Pillow's resize does with BILINEAR; first along rows, then
+// along columns, rounded to 8 bits after each. On failure prints why.
 //
 // width, height   1 to CLI_IMAGE_PIXELS_MAX, and so their product.
 bool cli_image_resize(cli_image *image, size_t width, size_t height);
