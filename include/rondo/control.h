@@ -1,7 +1,5 @@
 // rondo/control.h — if, switch and while, decided on the device.
 //
-// Experimental: may change in any release.
-//
 // A recorded graph can choose whether a part of it runs, which part, and how often. It chooses
 // during the replay, by a number in device memory that earlier work wrote, without the processor.
 // There are two ways to record that:
@@ -13,7 +11,7 @@
 //     }
 //     rondo_control_while(stream, go_on, relax, &solver);
 //
-//   Scopes, inside a capture only. A body is recorded on a stream of its own:
+//   Scopes (experimental), inside a capture only. A body is recorded on a stream of its own:
 //
 //     rondo_scope scope;
 //     rondo_scope_begin(stream, RONDO_SCOPE_IF_ELSE, flag, 0, &scope);
@@ -55,7 +53,8 @@ RONDO_EXTERN_C_BEGIN
 // Puts the work of a body on `stream`. Outside a capture it is called for each turn; inside one it
 // is called once, and `stream` is then the body's. A failure it returns is passed on; it breaks the
 // capture. So does a wrong argument of the calls below, because the step would lack the node. A
-// device that cannot do it (UNSUPPORTED) does not, because the program may have another way.
+// device without conditional nodes (UNSUPPORTED) does not break it, because the program may have
+// another way.
 typedef rondo_status (*rondo_body_function)(rondo_stream *stream, void *user_data);
 
 // Runs `then_body` when the predicate is not zero, otherwise `else_body`. One of them may be NULL.
@@ -88,6 +87,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_control_while(rondo_stream *stream,
                                                           const void *predicate,
                                                           rondo_body_function body,
                                                           void *user_data);
+
+#if defined(RONDO_EXPERIMENTAL)
 
 // ---- scopes: inside a capture -----------------------------------------------------------------
 
@@ -154,6 +155,8 @@ RONDO_API rondo_status rondo_scope_leave(rondo_scope scope);
 //            the capture is broken: the scope ends, and no graph comes of the capture).
 // Threads:   one thread per capture.
 RONDO_API rondo_status rondo_scope_end(rondo_scope scope);
+
+#endif  // RONDO_EXPERIMENTAL
 
 RONDO_EXTERN_C_END
 

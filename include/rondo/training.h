@@ -26,7 +26,7 @@ RONDO_EXTERN_C_BEGIN
 // and outputs, under their names. The program stays as it is.
 //
 // Ownership: as rondo_builder_create.
-// Threads:   safe while nobody changes the program.
+// Threads:   safe while no call changes the program.
 RONDO_API RONDO_MUST_USE rondo_status rondo_builder_create_from(const rondo_program *program,
                                                                 rondo_builder **out_builder);
 
@@ -58,6 +58,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_builder_add_gradients(
     rondo_builder *builder, const char *y, const char *const *xs, const char *const *outputs,
     size_t count, const rondo_gradient_options *options);
 
+#if defined(RONDO_EXPERIMENTAL)
+
 // A node of a user's op, whose gradient is asked for.
 typedef struct rondo_gradient_node {
     size_t struct_size;         // of the library's struct
@@ -84,6 +86,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_op_set_gradient(const char *domain, 
                                                             rondo_gradient_function function,
                                                             void *data);
 
+#endif  // RONDO_EXPERIMENTAL
+
 // ---- steps --------------------------------------------------------------------------------------
 
 typedef int32_t rondo_optimizer;
@@ -93,7 +97,7 @@ enum {
     RONDO_OPTIMIZER_ADAMW = 2,  // the decay is taken off the weight, not added to the gradient
 };
 
-// What the learning rate is times, as a function of the number of steps s that were taken.
+// The factor of the learning rate, as a function of the number of steps s that were taken.
 typedef int32_t rondo_schedule;
 enum {
     RONDO_SCHEDULE_CONSTANT = 0,  // 1

@@ -58,8 +58,8 @@ typedef rondo_status (*rondo_op_infer_function)(rondo_op_node *node, const rondo
 // Computes the outputs in plain C, in host memory. It calls nothing of Rondo but what this header
 // and rondo/tensor.h have.
 //
-// outputs    with the type and shape that `infer` said, and memory; dtype NONE: nobody wants it.
-//            One whose shape depends on data has no data: the function makes it, with
+// outputs    with the type and shape that `infer` said, and memory; dtype NONE: it is not used. One
+//            whose shape depends on data has no data: the function makes it, with
 //            rondo_tensor_init.
 typedef rondo_status (*rondo_op_compute_function)(rondo_op_node *node, const rondo_tensor *inputs,
                                                   size_t input_count, rondo_tensor *outputs,
@@ -79,7 +79,7 @@ typedef struct rondo_op_preparation {
     size_t input_count;
     const rondo_tensor *inputs;  // as for `infer`
     size_t output_count;
-    const rondo_tensor *outputs;  // dtype NONE: nobody wants it; without data
+    const rondo_tensor *outputs;  // dtype NONE: not used; without data
     // What the function may set:
     void *state;               // the program's own, for launch and release
     size_t workspace_bytes;    // device memory needed during a launch
@@ -94,7 +94,7 @@ typedef struct rondo_op_launch {
     size_t input_count;
     const rondo_tensor *inputs;  // dtype NONE, data NULL: left out
     size_t output_count;
-    const rondo_tensor *outputs;  // dtype NONE, data NULL: nobody wants it
+    const rondo_tensor *outputs;  // dtype NONE, data NULL: not used
     void *workspace;              // aligned to 256 bytes; shared with other ops; NULL for 0 bytes
     size_t workspace_bytes;
     void *state;  // of the preparation
@@ -113,7 +113,7 @@ typedef struct rondo_op_kernel {  // ABI: fixed
 
 enum {
     // It gives another result each time, or does something beside: it is computed in every run,
-    // also where its inputs are known ahead. (An op whose result nobody uses is left out.)
+    // also where its inputs are known ahead. (An op whose results are not used is left out.)
     RONDO_OP_IMPURE = 1u << 0,
 };
 
@@ -146,17 +146,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_op_register(const rondo_op_definitio
 
 // ---- for the functions of an op -----------------------------------------------------------------
 
-// The node's name in the model; never NULL.
-RONDO_API const char *rondo_op_get_name(const rondo_op_node *node);
-
 // `data` of the definition.
 RONDO_API void *rondo_op_get_data(const rondo_op_node *node);
-
-// Version of the op's domain in the model.
-RONDO_API int32_t rondo_op_get_version(const rondo_op_node *node);
-
-// Whether the executor was made for training (rondo/executor.h).
-RONDO_API bool rondo_op_is_training(const rondo_op_node *node);
 
 // An attribute of the node; *out_attribute is all zeroes where it is not there. What it points to
 // is borrowed from the node.
@@ -165,15 +156,28 @@ RONDO_API bool rondo_op_is_training(const rondo_op_node *node);
 RONDO_API bool rondo_op_get_attribute(const rondo_op_node *node, const char *name,
                                       rondo_attribute *out_attribute);
 
-// For `infer`: an output's shape depends on the value of input `index`, whose data was NULL. A plan
-// is then made for each value, where the input is small.
-RONDO_API void rondo_op_need_value(rondo_op_node *node, size_t index);
-
 // Fails with a message, in front of which come the op's and the node's name.
 //
 // Returns:   `status`; for OK, which is no failure, INTERNAL.
 RONDO_API RONDO_MUST_USE rondo_status rondo_op_fail(const rondo_op_node *node, rondo_status status,
                                                     const char *message);
+
+#if defined(RONDO_EXPERIMENTAL)
+
+// The node's name in the model; never NULL.
+RONDO_API const char *rondo_op_get_name(const rondo_op_node *node);
+
+// Version of the op's domain in the model.
+RONDO_API int32_t rondo_op_get_version(const rondo_op_node *node);
+
+// Whether the executor was made for training (rondo/executor.h).
+RONDO_API bool rondo_op_is_training(const rondo_op_node *node);
+
+// For `infer`: an output's shape depends on the value of input `index`, whose data was NULL. A plan
+// is then made for each value, where the input is small.
+RONDO_API void rondo_op_need_value(rondo_op_node *node, size_t index);
+
+#endif  // RONDO_EXPERIMENTAL
 
 RONDO_EXTERN_C_END
 

@@ -43,7 +43,7 @@ rondo_status rondo__async_make(rondo_executor *executor) {
 
 // ---- inputs -----------------------------------------------------------------------------------
 
-// A lane with room for `bytes`, which nobody reads any more.
+// An input lane with room for `bytes` that no run reads any more.
 static rondo_status take_lane(rondo_executor *root, size_t bytes, rondo__input_lane **out_lane) {
     rondo__async *async = root->caller.async;
     const bool is_host = rondo_device_is_host(root->device);
@@ -61,7 +61,8 @@ static rondo_status take_lane(rondo_executor *root, size_t bytes, rondo__input_l
         lane->bytes = bytes;  // not before there are so many
         root->run_memory_bytes += bytes;
         if (!is_host) {
-            const rondo_status status = rondo__executor_allocate(root, bytes, &lane->device);
+            const rondo_status status =
+                rondo__executor_allocate(root, RONDO__OWNER_STAGING, bytes, &lane->device);
             root->run_memory_bytes += status == RONDO_STATUS_OK ? bytes : 0;
             if (status != RONDO_STATUS_OK) {
                 rondo__input_lane_empty(root, lane);

@@ -122,8 +122,8 @@ static void free_base(rondo__base *base) {
     rondo__free(base);
 }
 
-// What is folded counts in a budget of its own, which says how much that is: it stays when the
-// executor that made it goes. The budget starts where the executor's stands.
+// Folded constants count in a budget of their own, which says how much they take: they stay when
+// the executor that made them is destroyed. The budget starts from the executor's count.
 static rondo_status make_program(rondo__budget *budget, rondo__base_maker make, void *user_data,
                                  rondo__base *base) {
     rondo__budget *own = NULL;
@@ -181,7 +181,8 @@ rondo_status rondo__shared_acquire_base(rondo_program *program, const void *key,
     if (!is_known) {
         status = make_base(key, key_bytes, budget, make, user_data, &base);
     }
-    if (status == RONDO_STATUS_OK && !rondo__budget_take(budget, base->bytes)) {
+    if (status == RONDO_STATUS_OK &&
+        !rondo__budget_take(budget, RONDO__OWNER_FOLDED, base->bytes)) {
         status = RONDO_STATUS_NO_MEMORY;
         if (!is_known) {
             free_base(base);
@@ -204,7 +205,7 @@ void rondo__shared_release_base(rondo_program *program, rondo__base *base, rondo
         return;
     }
     shared *s = (shared *)atomic_load(&program->attachment);
-    rondo__budget_give_back(budget, base->bytes);
+    rondo__budget_give_back(budget, RONDO__OWNER_FOLDED, base->bytes);
     (void)pthread_mutex_lock(&s->lock);
     const bool is_last = --base->use_count == 0;
     for (rondo__base **link = &s->bases; is_last && *link != NULL; link = &(*link)->next) {

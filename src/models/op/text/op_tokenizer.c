@@ -92,7 +92,8 @@ static rondo_status add_token(tokens *list, const rondo_string *string, size_t b
     return RONDO_STATUS_OK;
 }
 
-// What the expression matches. Behind a match that is too short it goes on one character later.
+// The matches of the expression. After a match that is too short the search goes on one character
+// later.
 static rondo_status add_matches(tokens *list, const rondo__regex *regex, const rondo_string *string,
                                 int64_t least) {
     size_t from = 0, begin = 0, end = 0;
