@@ -188,7 +188,7 @@ static bool is_json_name(const char *path) {
     return length > 5 && strcmp(path + length - 5, ".json") == 0;
 }
 
-static bool load_bench(const char *path, cli_json_value **out_document) {
+static bool load_bench(const char *path, json_t **out_document) {
     cli_bytes bytes;
     *out_document = NULL;
     if (!cli_bytes_load(path, &bytes)) {
@@ -204,14 +204,14 @@ static bool load_bench(const char *path, cli_json_value **out_document) {
 }
 
 static int compare_measurements(const compare_settings *settings, char *const *paths) {
-    cli_json_value *documents[2] = {NULL, NULL};
+    json_t *documents[2] = {NULL, NULL};
     int status = CLI_FAILED;
     if (load_bench(paths[0], &documents[0]) && load_bench(paths[1], &documents[1]) &&
         cli_compare_benches(documents[0], documents[1], settings->slowdown)) {
         status = CLI_DONE;
     }
-    cli_json_free(documents[0]);
-    cli_json_free(documents[1]);
+    json_decref(documents[0]);
+    json_decref(documents[1]);
     return status;
 }
 

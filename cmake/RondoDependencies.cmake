@@ -17,6 +17,13 @@ if(NOT RE2_FOUND)
     "tools/setup installs it")
 endif()
 
+# What the tool reads of reports.
+pkg_check_modules(JANSSON IMPORTED_TARGET jansson)
+if(NOT JANSSON_FOUND)
+  message(FATAL_ERROR "jansson was not found by pkg-config (Debian and Ubuntu: libjansson-dev); "
+    "tools/setup installs it")
+endif()
+
 # Compressed .npz archives, which the tool reads; without it only stored ones.
 find_package(ZLIB QUIET)
 

@@ -1,41 +1,25 @@
-// json_reader.h — JSON documents from files, as a tree. Hostile input is expected.
+// json_reader.h — JSON documents from files, by jansson: what its interface lacks. Hostile input is
+// expected.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_CLI_JSON_READER_H
 #define RONDO_CLI_JSON_READER_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 
-typedef enum cli_json_kind {
-    CLI_JSON_NULL,
-    CLI_JSON_FLAG,
-    CLI_JSON_NUMBER,
-    CLI_JSON_TEXT,
-    CLI_JSON_ARRAY,
-    CLI_JSON_OBJECT,
-} cli_json_kind;
-
-typedef struct cli_json_value {
-    cli_json_kind kind;
-    char *key;                     // in an object; otherwise NULL
-    double number;                 // NUMBER; FLAG: 0 or 1
-    char *text;                    // TEXT
-    size_t count;                  // ARRAY, OBJECT
-    struct cli_json_value *first;  // of the members; each leads to the next
-    struct cli_json_value *next;
-} cli_json_value;
-
-// Reads a whole document. On failure prints why, with `label` and the line.
+// Reads a whole document; its numbers are reals. On failure prints why, with `label` and the line.
 //
-// Ownership: free with cli_json_free.
-bool cli_json_parse(const char *bytes, size_t byte_count, const char *label,
-                    cli_json_value **out_value);
-void cli_json_free(cli_json_value *value);
+// Ownership: free with json_decref.
+bool cli_json_parse(const char *bytes, size_t byte_count, const char *label, json_t **out_value);
 
 // The member at "eager.latency_ms.median"; NULL when there is none.
-const cli_json_value *cli_json_find(const cli_json_value *value, const char *path);
+json_t *cli_json_find(json_t *value, const char *path);
 
 // The number there; false when there is none.
-bool cli_json_find_number(const cli_json_value *value, const char *path, double *out_number);
+bool cli_json_find_number(json_t *value, const char *path, double *out_number);
+
+// The text there; NULL when there is none.
+const char *cli_json_find_text(json_t *value, const char *path);
 
 #endif  // RONDO_CLI_JSON_READER_H

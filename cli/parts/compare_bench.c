@@ -11,25 +11,24 @@
 
 static const char *const modes[] = {"eager", "replay"};
 
-bool cli_is_bench(const cli_json_value *document) {
+bool cli_is_bench(json_t *document) {
     double median = 0.0;
     return cli_json_find_number(document, "eager.latency_ms.median", &median);
 }
 
-static bool find_median(const cli_json_value *document, const char *mode, bench_part part,
-                        double *out_median) {
+static bool find_median(json_t *document, const char *mode, bench_part part, double *out_median) {
     char path[96];
     snprintf(path, sizeof path, "%s.%s.median", mode, bench_part_get_json_key(part));
     return cli_json_find_number(document, path, out_median);
 }
 
-static const char *get_text(const cli_json_value *document, const char *path) {
-    const cli_json_value *value = cli_json_find(document, path);
-    return value != NULL && value->kind == CLI_JSON_TEXT ? value->text : "?";
+static const char *get_text(json_t *document, const char *path) {
+    const char *text = cli_json_find_text(document, path);
+    return text != NULL ? text : "?";
 }
 
 // Two settings that differ make the comparison one of them, and are told.
-static void say_settings(const cli_json_value *first, const cli_json_value *second) {
+static void say_settings(json_t *first, json_t *second) {
     static const struct {
         const char *title;
         const char *path;
@@ -48,8 +47,7 @@ static void say_settings(const cli_json_value *first, const cli_json_value *seco
 }
 
 // One latency. False when the second is slower, beyond chance and by more than is allowed.
-static bool compare_latency(const cli_json_value *first, const cli_json_value *second,
-                            const char *mode, double slowdown) {
+static bool compare_latency(json_t *first, json_t *second, const char *mode, double slowdown) {
     char path[64];
     double a = 0.0;
     double b = 0.0;
@@ -85,8 +83,7 @@ static bool compare_latency(const cli_json_value *first, const cli_json_value *s
     return b < a || b <= a * (1.0 + slowdown / 100.0);
 }
 
-bool cli_compare_benches(const cli_json_value *first, const cli_json_value *second,
-                         double slowdown) {
+bool cli_compare_benches(json_t *first, json_t *second, double slowdown) {
     bool is_fine = true;
     say_settings(first, second);
     for (size_t mode = 0; mode < 2; mode++) {

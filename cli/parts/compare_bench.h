@@ -6,14 +6,13 @@
 #include "json_reader.h"
 
 // True when the document is one that `rondo bench --json` wrote.
-bool cli_is_bench(const cli_json_value *document);
+bool cli_is_bench(json_t *document);
 
 // Prints the ratio of the medians of each mode and part, and whether it exceeds what chance does.
 //
 // slowdown   by how many percent the second may be slower
 //
 // Returns:   true when no latency of the second is slower than that, beyond chance.
-bool cli_compare_benches(const cli_json_value *first, const cli_json_value *second,
-                         double slowdown);
+bool cli_compare_benches(json_t *first, json_t *second, double slowdown);
 
 #endif  // RONDO_CLI_COMPARE_BENCH_H

@@ -88,13 +88,8 @@ static void free_rows(rows *list) {
     *list = (rows){0};
 }
 
-static const char *get_text(const cli_json_value *value, const char *key) {
-    const cli_json_value *found = cli_json_find(value, key);
-    return found != NULL && found->kind == CLI_JSON_TEXT ? found->text : NULL;
-}
-
 // A number that may be used; those of strangers may be anything.
-static bool get_amount(const cli_json_value *value, const char *key, double *out_number) {
+static bool get_amount(json_t *value, const char *key, double *out_number) {
     return cli_json_find_number(value, key, out_number) && isfinite(*out_number) &&
            *out_number >= 0.0;
 }
@@ -108,13 +103,13 @@ static uint64_t hash_name(uint64_t hash, const char *name, bool is_device_work) 
 }
 
 // One row of a file; false when it is not like those that profiles have.
-static bool read_row(const cli_json_value *value, double runs, rows *list) {
+static bool read_row(json_t *value, double runs, rows *list) {
     double calls = 0.0;
     double total = 0.0;
     double least = 0.0;
     double most = 0.0;
     double parent = -1.0;
-    const char *name = get_text(value, "name");
+    const char *name = cli_json_find_text(value, "name");
     if (name == NULL || !get_amount(value, "calls", &calls) || !(calls >= 1.0) ||
         !get_amount(value, "total_ns", &total) || !get_amount(value, "min_ns", &least) ||
         !get_amount(value, "max_ns", &most) || !cli_json_find_number(value, "parent", &parent) ||
@@ -126,8 +121,7 @@ static bool read_row(const cli_json_value *value, double runs, rows *list) {
                                get_amount(value, "median_ns", &quartiles[1]) &&
                                get_amount(value, "upper_quartile_ns", &quartiles[2]) &&
                                quartiles[0] <= quartiles[1] && quartiles[1] <= quartiles[2];
-    const cli_json_value *flag = cli_json_find(value, "is_device_work");
-    const bool is_work = flag != NULL && flag->kind == CLI_JSON_FLAG && flag->number > 0.0;
+    const bool is_work = json_is_true(cli_json_find(value, "is_device_work"));
     const row *outer = parent >= 0.0 ? &list->items[(size_t)parent] : NULL;
     row *made = &list->items[list->count];
     *made = (row){.outer = outer, .name = name, .is_device_work = is_work};
@@ -167,21 +161,22 @@ static void format_path(const row *r, char *buffer, size_t buffer_bytes) {
 // One report of a file.
 typedef struct mode {
     const char *name;
-    const cli_json_value *rows;
+    json_t *rows;
     double runs;
 } mode;
 
 static bool read_rows(const mode *from, const char *file, rows *out) {
     *out = (rows){0};
-    out->items = calloc(from->rows->count + 1, sizeof *out->items);
-    out->sorted = calloc(from->rows->count + 1, sizeof *out->sorted);
+    const size_t count = json_array_size(from->rows);
+    out->items = calloc(count + 1, sizeof *out->items);
+    out->sorted = calloc(count + 1, sizeof *out->sorted);
     if (out->items == NULL || out->sorted == NULL) {
         cli_print_error("out of memory");
         free_rows(out);
         return false;
     }
-    for (const cli_json_value *value = from->rows->first; value != NULL; value = value->next) {
-        if (!read_row(value, from->runs, out)) {
+    for (size_t i = 0; i < count; i++) {
+        if (!read_row(json_array_get(from->rows, i), from->runs, out)) {
             cli_print_error("%s: %s: row %zu is not like those of a profile", file, from->name,
                             out->count);
             free_rows(out);
@@ -335,7 +330,7 @@ free_lists:
 enum { MODE_MAX = 8 };
 
 typedef struct document {
-    cli_json_value *json;
+    json_t *json;
     size_t count;
     mode modes[MODE_MAX];
 } document;
@@ -343,18 +338,21 @@ typedef struct document {
 // A report of the tool has one for each mode; that of a program (rondo_profile_write) is one, which
 // counts as one run.
 static void find_modes(document *d) {
-    const cli_json_value *modes = cli_json_find(d->json, "profiles");
-    const cli_json_value *list = cli_json_find(d->json, "rows");
-    if (list != NULL && list->kind == CLI_JSON_ARRAY) {
+    json_t *modes = cli_json_find(d->json, "profiles");
+    json_t *list = cli_json_find(d->json, "rows");
+    if (json_is_array(list)) {
         d->modes[d->count++] = (mode){.name = "profile", .rows = list, .runs = 1.0};
     }
-    for (const cli_json_value *value = modes != NULL ? modes->first : NULL;
-         value != NULL && value->key != NULL && d->count < MODE_MAX; value = value->next) {
+    const char *name;
+    json_t *value;
+    json_object_foreach(modes, name, value) {
         double runs = 0.0;
+        if (d->count == MODE_MAX) {
+            break;
+        }
         list = cli_json_find(value, "profile.rows");
-        if (list != NULL && list->kind == CLI_JSON_ARRAY && get_amount(value, "runs", &runs) &&
-            runs >= 1.0) {
-            d->modes[d->count++] = (mode){.name = value->key, .rows = list, .runs = runs};
+        if (json_is_array(list) && get_amount(value, "runs", &runs) && runs >= 1.0) {
+            d->modes[d->count++] = (mode){.name = name, .rows = list, .runs = runs};
         }
     }
 }
@@ -385,12 +383,12 @@ static bool load(const char *path, document *out_document) {
     return is_json && out_document->count > 0;
 }
 
-static void say_settings(const cli_json_value *first, const cli_json_value *second) {
+static void say_settings(json_t *first, json_t *second) {
     static const char *const settings[] = {"model", "device.name", "device.description", "dtype",
                                            "rondo"};
     for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
-        const char *a = get_text(first, settings[i]);
-        const char *b = get_text(second, settings[i]);
+        const char *a = cli_json_find_text(first, settings[i]);
+        const char *b = cli_json_find_text(second, settings[i]);
         if (a != NULL && b != NULL && strcmp(a, b) != 0) {
             cli_say(CLI_NORMAL, "%s: %s against %s", settings[i], a, b);
         }
@@ -420,7 +418,7 @@ bool profile_compare_files(char *const *paths, bool shows_all) {
         say_alone(&documents[0], &documents[1], paths[0]);
         say_alone(&documents[1], &documents[0], paths[1]);
     }
-    cli_json_free(documents[0].json);
-    cli_json_free(documents[1].json);
+    json_decref(documents[0].json);
+    json_decref(documents[1].json);
     return is_compared;
 }

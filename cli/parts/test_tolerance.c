@@ -73,14 +73,14 @@ static rondo_dtype find_half(const rondo_program *program, const node_facts *fac
 // What data.json says; a file that is not there, or that is something else, says nothing.
 static void read_data_file(const char *path, double *relative, double *absolute) {
     cli_bytes bytes;
-    cli_json_value *document = NULL;
+    json_t *document = NULL;
     if (access(path, R_OK) != 0 || !cli_bytes_load(path, &bytes)) {
         return;
     }
     if (cli_json_parse((const char *)bytes.data, bytes.count, path, &document)) {
         (void)cli_json_find_number(document, "rtol", relative);
         (void)cli_json_find_number(document, "atol", absolute);
-        cli_json_free(document);
+        json_decref(document);
     }
     cli_bytes_free(&bytes);
 }

@@ -157,29 +157,30 @@ static void write_form(fixture *f, rondo__profile_writer writer, const char *pic
 
 // ---- the trace --------------------------------------------------------------------------------
 
-static double number(const cli_json_value *event, const char *key) {
+static double number(json_t *event, const char *key) {
     double value = -1.0;
     assert_true(cli_json_find_number(event, key, &value));
     return value;
 }
 
-static const char *text(const cli_json_value *event, const char *key) {
-    const cli_json_value *value = cli_json_find(event, key);
+static const char *text(json_t *event, const char *key) {
+    const char *value = cli_json_find_text(event, key);
     assert_non_null(value);
-    assert_int_equal(value->kind, CLI_JSON_TEXT);
-    return value->text;
+    return value;
 }
 
-static double track_of(const cli_json_value *event) {
+static double track_of(json_t *event) {
     return number(event, "pid") * 1000.0 + number(event, "tid");
 }
 
 // Slices of one track: in the order of their begins, each within the one around it.
-static void check_track(const cli_json_value *events, double track, bool is_device) {
+static void check_track(json_t *events, double track, bool is_device) {
     double ends[16] = {0};
     size_t depth = 0;
     double last = -1.0;
-    for (const cli_json_value *e = events->first; e != NULL; e = e->next) {
+    size_t index;
+    json_t *e;
+    json_array_foreach(events, index, e) {
         if (strcmp(text(e, "ph"), "X") != 0 || track_of(e) != track) {
             continue;
         }
@@ -195,17 +196,20 @@ static void check_track(const cli_json_value *events, double track, bool is_devi
     }
 }
 
-static size_t count_events(const cli_json_value *events, const char *phase) {
+static size_t count_events(json_t *events, const char *phase) {
     size_t count = 0;
-    for (const cli_json_value *e = events->first; e != NULL; e = e->next) {
+    size_t index;
+    json_t *e;
+    json_array_foreach(events, index, e) {
         count += strcmp(text(e, "ph"), phase) == 0 ? 1 : 0;
     }
     return count;
 }
 
-static const cli_json_value *find_event(const cli_json_value *events, const char *phase,
-                                        const char *name) {
-    for (const cli_json_value *e = events->first; e != NULL; e = e->next) {
+static json_t *find_event(json_t *events, const char *phase, const char *name) {
+    size_t index;
+    json_t *e;
+    json_array_foreach(events, index, e) {
         if (strcmp(text(e, "ph"), phase) == 0 && strcmp(text(e, "name"), name) == 0) {
             return e;
         }
@@ -215,21 +219,24 @@ static const cli_json_value *find_event(const cli_json_value *events, const char
 }
 
 // What holds of every trace: tracks in order and nested, arrows that go forward to devices.
-static cli_json_value *read_trace(const fixture *f) {
-    cli_json_value *document = NULL;
+static json_t *read_trace(const fixture *f) {
+    json_t *document = NULL;
     assert_true(cli_json_parse(f->bytes, f->length, "trace", &document));
-    const cli_json_value *events = cli_json_find(document, "traceEvents");
+    json_t *events = cli_json_find(document, "traceEvents");
     assert_non_null(events);
     assert_int_equal(count_events(events, "s"), count_events(events, "f"));
-    for (const cli_json_value *e = events->first; e != NULL; e = e->next) {
+    size_t index;
+    json_t *e;
+    json_array_foreach(events, index, e) {
         if (strcmp(text(e, "ph"), "M") == 0 && strcmp(text(e, "name"), "thread_name") == 0) {
             check_track(events, track_of(e), number(e, "pid") != 1.0);
         }
         if (strcmp(text(e, "ph"), "s") == 0) {  // its end comes next
-            assert_string_equal(text(e->next, "ph"), "f");
-            assert_true(number(e->next, "id") == number(e, "id"));
-            assert_true(number(e->next, "ts") >= number(e, "ts"));
-            assert_true(number(e->next, "pid") != 1.0);
+            json_t *next = json_array_get(events, index + 1);
+            assert_string_equal(text(next, "ph"), "f");
+            assert_true(number(next, "id") == number(e, "id"));
+            assert_true(number(next, "ts") >= number(e, "ts"));
+            assert_true(number(next, "pid") != 1.0);
         }
     }
     return document;
@@ -240,19 +247,19 @@ static void test_cli_profile_forms__trace_reads_back(void **state) {
     fixture f;
     setup_records(&f);
     write_form(&f, rondo__profile_write_trace, "");
-    cli_json_value *document = read_trace(&f);
-    const cli_json_value *events = cli_json_find(document, "traceEvents");
+    json_t *document = read_trace(&f);
+    json_t *events = cli_json_find(document, "traceEvents");
     assert_int_equal(count_events(events, "X"), SPAN_COUNT + WORK_COUNT);
     assert_int_equal(count_events(events, "C"), SAMPLE_COUNT);
     // The copy's work began before its span, by its own clock; it has no arrow.
     assert_int_equal(count_events(events, "s"), 3);
     assert_true(number(find_event(events, "X", EVIL), "ts") == 0.2);
-    const cli_json_value *conv = find_event(events, "X", "Conv /c");
+    json_t *conv = find_event(events, "X", "Conv /c");
     assert_string_equal(text(conv, "args.detail"), "k");
     assert_string_equal(text(find_event(events, "X", "copy"), "args.way"), "host to device");
     assert_true(number(find_event(events, "X", "copy"), "args.bytes") == 16.0);
     assert_true(number(find_event(events, "C", "pool"), "ts") == 0.0);  // not before the begin
-    cli_json_free(document);
+    json_decref(document);
     free(f.bytes);
 }
 
@@ -270,7 +277,7 @@ static void test_cli_profile_forms__page_holds_the_data(void **state) {
     (void)state;
     static const char begin[] = "<script type=\"application/json\" id=\"data\">";
     fixture f;
-    cli_json_value *data = NULL;
+    json_t *data = NULL;
     setup_records(&f);
     write_form(&f, rondo__profile_write_html, "<svg id=\"there\"></svg>");
     assert_non_null(strstr(f.bytes, "<title>&#60;b&#62;&#60;/script&#62;"));
@@ -281,17 +288,18 @@ static void test_cli_profile_forms__page_holds_the_data(void **state) {
     assert_null(strstr(f.bytes, "https://"));
     const char *from = strstr(f.bytes, begin) + strlen(begin);
     assert_true(cli_json_parse(from, (size_t)(strstr(from, "</script>") - from), "data", &data));
-    assert_int_equal(cli_json_find(data, "spans")->count, SPAN_COUNT);
-    assert_int_equal(cli_json_find(data, "works")->count, WORK_COUNT);
-    const cli_json_value *part = cli_json_find(data, "parts")->first;
+    assert_int_equal(json_array_size(cli_json_find(data, "spans")), SPAN_COUNT);
+    assert_int_equal(json_array_size(cli_json_find(data, "works")), WORK_COUNT);
+    json_t *parts = cli_json_find(data, "parts");
+    json_t *part = json_array_get(parts, 0);
     assert_string_equal(text(part, "name"), "eager");
     assert_true(number(part, "total") == 4000.0);
     assert_true(number(part, "computation") + number(part, "framework") == 4000.0);
-    assert_string_equal(text(part->next, "name"), "replay");
-    assert_true(number(part->next, "begin") == 4000.0);
-    assert_string_equal(text(part->next->next, "name"), "everything");
-    assert_true(number(part->next->next, "total") == 9000.0);
-    cli_json_free(data);
+    assert_string_equal(text(json_array_get(parts, 1), "name"), "replay");
+    assert_true(number(json_array_get(parts, 1), "begin") == 4000.0);
+    assert_string_equal(text(json_array_get(parts, 2), "name"), "everything");
+    assert_true(number(json_array_get(parts, 2), "total") == 9000.0);
+    json_decref(data);
     free(f.bytes);
 }
 
@@ -379,14 +387,15 @@ static rondo_status write_real(rondo_profile *profile, rondo_profile_format form
 
 // Calls of the row "run" of a report.
 static double count_runs(const fixture *f) {
-    cli_json_value *document = NULL;
+    json_t *document = NULL;
     double calls = 0.0;
     assert_true(cli_json_parse(f->bytes, f->length, "report", &document));
-    for (const cli_json_value *row = cli_json_find(document, "rows")->first; row != NULL;
-         row = row->next) {
+    size_t index;
+    json_t *row;
+    json_array_foreach(cli_json_find(document, "rows"), index, row) {
         calls += strcmp(text(row, "name"), "run") == 0 ? number(row, "calls") : 0.0;
     }
-    cli_json_free(document);
+    json_decref(document);
     return calls;
 }
 
@@ -403,9 +412,9 @@ static void test_cli_profile_forms__of_a_model(void **state) {
         assert_true(count_runs(&f) == parts[i].runs);
         free(f.bytes);
         OK(write_real(profile, RONDO_PROFILE_TRACE, parts[i].event, &f));
-        cli_json_value *document = read_trace(&f);
+        json_t *document = read_trace(&f);
         assert_true(count_events(cli_json_find(document, "traceEvents"), "s") > 0);
-        cli_json_free(document);
+        json_decref(document);
         free(f.bytes);
     }
     assert_int_equal(write_real(profile, RONDO_PROFILE_PLAIN, "third", &f), RONDO_STATUS_INVALID);

@@ -77,14 +77,14 @@ static bool keep(void *user_data, const char *text, size_t bytes) {
     return fwrite(text, 1, bytes, user_data) == bytes;
 }
 
-static cli_json_value *read_profile(rondo_profile *profile, rondo_profile_key key) {
+static json_t *read_profile(rondo_profile *profile, rondo_profile_key key) {
     const rondo_profile_write_options options = {.struct_size = sizeof options,
                                                  .format = RONDO_PROFILE_JSON,
                                                  .key = key,
                                                  .title = "turns \"and\" <all>"};
     char *bytes = NULL;
     size_t length = 0;
-    cli_json_value *document = NULL;
+    json_t *document = NULL;
     FILE *file = open_memstream(&bytes, &length);
     assert_non_null(file);
     OK(rondo_profile_write(profile, &options, keep, file));
@@ -94,7 +94,7 @@ static cli_json_value *read_profile(rondo_profile *profile, rondo_profile_key ke
     return document;
 }
 
-static double number(const cli_json_value *value, const char *path) {
+static double number(json_t *value, const char *path) {
     double found = -1.0;
     if (!cli_json_find_number(value, path, &found)) {
         fail_msg("no number \"%s\"", path);
@@ -116,9 +116,11 @@ typedef struct row {
 static row rows[ROWS_MAX];
 static size_t row_count;
 
-static void read_rows(const cli_json_value *document) {
+static void read_rows(json_t *document) {
     row_count = 0;
-    for (const cli_json_value *r = cli_json_find(document, "rows")->first; r != NULL; r = r->next) {
+    size_t index;
+    json_t *r;
+    json_array_foreach(cli_json_find(document, "rows"), index, r) {
         assert_true(row_count < ROWS_MAX);
         rows[row_count++] = (row){.parent = number(r, "parent"),
                                   .depth = number(r, "depth"),
@@ -128,15 +130,15 @@ static void read_rows(const cli_json_value *document) {
                                   .gpu = number(r, "gpu_ns"),
                                   .min = number(r, "min_ns"),
                                   .max = number(r, "max_ns"),
-                                  .is_work = cli_json_find(r, "is_device_work")->number > 0};
+                                  .is_work = json_is_true(cli_json_find(r, "is_device_work"))};
         const row *made = &rows[row_count - 1];
         const double lower = number(r, "lower_quartile_ns");
         const double median = number(r, "median_ns");
         const double upper = number(r, "upper_quartile_ns");
         assert_true(made->min <= lower && lower <= median && median <= upper && upper <= made->max);
         assert_true(made->calls > 1 || is_equal(median, made->total));
-        const cli_json_value *name = cli_json_find(r, "name");
-        if (strcmp(name->text, "run") == 0 || strcmp(name->text, "turn") == 0) {
+        const char *name = cli_json_find_text(r, "name");
+        if (strcmp(name, "run") == 0 || strcmp(name, "turn") == 0) {
             assert_true(is_equal(number(r, "calls"), RUNS));
         }
     }
@@ -165,15 +167,26 @@ static double check_inside(double parent, rondo_profile_key key) {
     return total;
 }
 
+static double get_number(const json_t *list, size_t index) {
+    const json_t *value = json_array_get(list, index);
+    assert_true(json_is_number(value) || json_is_boolean(value));
+    return json_is_number(value) ? json_number_value(value) : json_is_true(value);
+}
+
+enum { SPAN_ID, SPAN_PARENT, SPAN_THREAD, SPAN_CATEGORY, SPAN_NAME, SPAN_DETAIL, SPAN_BEGIN };
+enum { SPAN_END = SPAN_BEGIN + 1, SPAN_BYTES, SPAN_WAY, SPAN_IS_ASYNC };
+enum { WORK_SPAN = 0, WORK_NAME = 3, WORK_BEGIN = 8, WORK_END = 9 };
+
 // Threads that have events; workers of streams have none of their own.
-static double count_threads(const cli_json_value *document) {
+static double count_threads(json_t *document) {
     enum { THREADS_MAX = 64 };
     bool has_events[THREADS_MAX] = {false};
     double count = 0.0;
-    for (const cli_json_value *s = cli_json_find(document, "spans")->first; s != NULL;
-         s = s->next) {
-        const double thread = s->first->next->next->number;
-        assert_true(thread < (double)cli_json_find(document, "threads")->count);
+    size_t index;
+    json_t *s;
+    json_array_foreach(cli_json_find(document, "spans"), index, s) {
+        const double thread = get_number(s, SPAN_THREAD);
+        assert_true(thread < (double)json_array_size(cli_json_find(document, "threads")));
         assert_true(thread < THREADS_MAX);
         count += has_events[(size_t)thread] ? 0.0 : 1.0;
         has_events[(size_t)thread] = true;
@@ -181,7 +194,7 @@ static double count_threads(const cli_json_value *document) {
     return count;
 }
 
-static void check_rows(const cli_json_value *document, rondo_profile_key key) {
+static void check_rows(json_t *document, rondo_profile_key key) {
     const double total = number(document, "total_ns");
     const double thread_count = count_threads(document);
     assert_true(
@@ -203,33 +216,22 @@ static void test_cli_profile_json__rows(void **state) {
     (void)state;
     rondo_profile *profile = make_profile();
     for (rondo_profile_key key = RONDO_PROFILE_BY_TOTAL; key <= RONDO_PROFILE_BY_AVERAGE; ++key) {
-        cli_json_value *document = read_profile(profile, key);
+        json_t *document = read_profile(profile, key);
         assert_true(is_equal(number(document, "format"), 1));
-        assert_string_equal(cli_json_find(document, "title")->text, "turns \"and\" <all>");
+        assert_string_equal(cli_json_find_text(document, "title"), "turns \"and\" <all>");
         check_rows(document, key);
-        cli_json_free(document);
+        json_decref(document);
     }
     rondo_profile_destroy(profile);
 }
 
 // ---- records ----------------------------------------------------------------------------------
 
-static const cli_json_value *at(const cli_json_value *list, size_t index) {
-    const cli_json_value *value = list->first;
-    for (; value != NULL && index > 0; --index) {
-        value = value->next;
-    }
-    assert_non_null(value);
-    return value;
-}
-
-enum { SPAN_ID, SPAN_PARENT, SPAN_THREAD, SPAN_CATEGORY, SPAN_NAME, SPAN_DETAIL, SPAN_BEGIN };
-enum { SPAN_END = SPAN_BEGIN + 1, SPAN_BYTES, SPAN_WAY, SPAN_IS_ASYNC };
-enum { WORK_SPAN = 0, WORK_NAME = 3, WORK_BEGIN = 8, WORK_END = 9 };
-
-static const cli_json_value *find_span(const cli_json_value *spans, double id) {
-    for (const cli_json_value *s = spans->first; s != NULL; s = s->next) {
-        if (is_equal(at(s, SPAN_ID)->number, id)) {
+static json_t *find_span(json_t *spans, double id) {
+    size_t index;
+    json_t *s;
+    json_array_foreach(spans, index, s) {
+        if (is_equal(get_number(s, SPAN_ID), id)) {
             return s;
         }
     }
@@ -237,55 +239,60 @@ static const cli_json_value *find_span(const cli_json_value *spans, double id) {
     return NULL;
 }
 
-static void check_texts(const cli_json_value *document) {
-    const size_t count = cli_json_find(document, "texts")->count;
-    for (const cli_json_value *s = cli_json_find(document, "spans")->first; s != NULL;
-         s = s->next) {
-        assert_true(at(s, SPAN_NAME)->number < (double)count);
-        assert_true(at(s, SPAN_DETAIL)->number < (double)count);
+static void check_texts(json_t *document) {
+    const size_t count = json_array_size(cli_json_find(document, "texts"));
+    size_t index;
+    json_t *s;
+    json_array_foreach(cli_json_find(document, "spans"), index, s) {
+        assert_true(get_number(s, SPAN_NAME) < (double)count);
+        assert_true(get_number(s, SPAN_DETAIL) < (double)count);
     }
-    for (const cli_json_value *w = cli_json_find(document, "works")->first; w != NULL;
-         w = w->next) {
-        assert_true(at(w, WORK_NAME)->number < (double)count);
+    json_t *w;
+    json_array_foreach(cli_json_find(document, "works"), index, w) {
+        assert_true(get_number(w, WORK_NAME) < (double)count);
     }
 }
 
 // Spans lie within those around them, on one thread, and within the region; work belongs to spans.
-static void check_spans(const cli_json_value *document) {
+static void check_spans(json_t *document) {
     const double total = number(document, "total_ns");
-    const cli_json_value *spans = cli_json_find(document, "spans");
-    for (const cli_json_value *s = spans->first; s != NULL; s = s->next) {
-        const double begin = at(s, SPAN_BEGIN)->number;
-        const double end = at(s, SPAN_END)->number;
+    json_t *spans = cli_json_find(document, "spans");
+    size_t index;
+    json_t *s;
+    json_array_foreach(spans, index, s) {
+        const double begin = get_number(s, SPAN_BEGIN);
+        const double end = get_number(s, SPAN_END);
         assert_true(!(begin > end) && !(end > total));
-        if (at(s, SPAN_PARENT)->number > 0) {
-            const cli_json_value *outer = find_span(spans, at(s, SPAN_PARENT)->number);
-            assert_true(!(begin < at(outer, SPAN_BEGIN)->number));
-            assert_true(!(end > at(outer, SPAN_END)->number));
-            assert_true(is_equal(at(outer, SPAN_THREAD)->number, at(s, SPAN_THREAD)->number));
+        if (get_number(s, SPAN_PARENT) > 0) {
+            json_t *outer = find_span(spans, get_number(s, SPAN_PARENT));
+            assert_true(!(begin < get_number(outer, SPAN_BEGIN)));
+            assert_true(!(end > get_number(outer, SPAN_END)));
+            assert_true(is_equal(get_number(outer, SPAN_THREAD), get_number(s, SPAN_THREAD)));
         }
     }
-    for (const cli_json_value *w = cli_json_find(document, "works")->first; w != NULL;
-         w = w->next) {
-        assert_true(!(at(w, WORK_BEGIN)->number > at(w, WORK_END)->number));
-        assert_true(!(at(w, WORK_SPAN)->number > 0) ||
-                    find_span(spans, at(w, WORK_SPAN)->number) != NULL);
+    json_t *w;
+    json_array_foreach(cli_json_find(document, "works"), index, w) {
+        assert_true(!(get_number(w, WORK_BEGIN) > get_number(w, WORK_END)));
+        assert_true(!(get_number(w, WORK_SPAN) > 0) ||
+                    find_span(spans, get_number(w, WORK_SPAN)) != NULL);
     }
 }
 
 // What is told of copies in sum is what the single ones say: by calls and bytes.
-static void check_copies(const cli_json_value *document) {
+static void check_copies(json_t *document) {
     static const char *const kinds[] = {"memcpy.sync", "memcpy.async"};
     for (int is_async = 0; is_async < 2; ++is_async) {
         char path[40];
         double calls = 0.0;
         double bytes = 0.0;
-        for (const cli_json_value *s = cli_json_find(document, "spans")->first; s != NULL;
-             s = s->next) {
-            const bool is_counted = strcmp(at(s, SPAN_CATEGORY)->text, "copy") == 0 &&
-                                    (at(s, SPAN_IS_ASYNC)->number > 0) == (is_async > 0);
+        size_t index;
+        json_t *s;
+        json_array_foreach(cli_json_find(document, "spans"), index, s) {
+            const bool is_counted =
+                strcmp(json_string_value(json_array_get(s, SPAN_CATEGORY)), "copy") == 0 &&
+                (get_number(s, SPAN_IS_ASYNC) > 0) == (is_async > 0);
             calls += is_counted ? 1.0 : 0.0;
-            bytes += is_counted ? at(s, SPAN_BYTES)->number : 0.0;
+            bytes += is_counted ? get_number(s, SPAN_BYTES) : 0.0;
         }
         assert_true(calls > 0);
         (void)snprintf(path, sizeof path, "%s.calls", kinds[is_async]);
@@ -298,12 +305,12 @@ static void check_copies(const cli_json_value *document) {
 static void test_cli_profile_json__records(void **state) {
     (void)state;
     rondo_profile *profile = make_profile();
-    cli_json_value *document = read_profile(profile, RONDO_PROFILE_BY_TOTAL);
+    json_t *document = read_profile(profile, RONDO_PROFILE_BY_TOTAL);
     assert_true(is_equal(number(document, "dropped_count"), 0));
     check_texts(document);
     check_spans(document);
     check_copies(document);
-    cli_json_free(document);
+    json_decref(document);
     rondo_profile_destroy(profile);
 }
 
