@@ -38,8 +38,8 @@
 // report says which nodes, which words, what was seen. Then every run does what `fallback` says.
 //
 // The step is called for recordings on any values of the domains, so it must have no effect but on
-// the stream, must not read what its pointers point to (in a trial they point to memory that nobody
-// may touch), and must hand its arguments to the nodes themselves. What it writes to memory by
+// the stream, must not read what its pointers point to (in a trial they point to memory that must
+// not be touched), and must hand its arguments to the nodes themselves. What it writes to memory by
 // itself, a table of pointers say, no replay writes again: where a recorded copy reads it that is
 // found and refused, and where no node shows an argument the report and the log warn. Memory that
 // the step takes from pools has the same sizes for all values.

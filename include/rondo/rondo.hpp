@@ -125,7 +125,7 @@ class [[nodiscard]] Result {
 
 // ---- spans --------------------------------------------------------------------------------------
 
-// Several elements that somebody else owns.
+// Several elements of another owner.
 template <typename T>
 class Span {
    public:

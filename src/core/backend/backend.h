@@ -61,7 +61,7 @@ struct rondo_device {
     atomic_int open_scope_count;  // of scope_list; read without the lock to skip the search
 };
 
-// What the generic layer remembers of a stream's part in a capture, for the report if that breaks
+// The generic layer's notes on a stream's part in a capture, for the report if that breaks
 // (capture/blame.h). Used by the stream's own thread only.
 typedef struct rondo__stream_marks {
     uint64_t capture_id;  // of the capture or body it joined last; that may have ended; 0: none
@@ -143,7 +143,7 @@ typedef enum rondo__node_kind {
 // A recorded node of a capture in progress. Means something only together with that capture.
 typedef uintptr_t rondo__node_handle;
 
-// What a dump says of a node. Strings live as long as the template.
+// The description of a node in a dump. Strings live as long as the template.
 typedef struct rondo__node_info {
     rondo__node_kind kind;
     const char *name;  // kernel or host function name; may be ""
@@ -303,7 +303,8 @@ struct rondo__backend {
     // How many nodes the capture that the stream takes part in has so far. STATE when that cannot
     // be told, because there is none or it is broken.
     rondo_status (*count_recorded)(rondo_stream *stream, size_t *out_count);
-    // What describe_node will say of a node of the capture that the stream records into.
+    // The description that describe_node will give of a node of the capture that the stream records
+    // into.
     rondo_status (*describe_recorded)(rondo_stream *stream, rondo__node_handle node,
                                       rondo__node_info *out_info);
 
@@ -330,9 +331,8 @@ struct rondo__backend {
     rondo_status (*count_kinds)(rondo__template *template_, size_t counts[RONDO__NODE_KIND_COUNT]);
     rondo_status (*describe_node)(rondo__template *template_, size_t index,
                                   rondo__node_info *out_info);
-    // What the node `index` is called in profiles of the executables that are made of the template;
-    // the text lives as long as the graph that the template is of. (optional: profiles learn it
-    // elsewhere)
+    // The name of node `index` in profiles of the template's executables; the text lives as long as
+    // the template's graph. (optional: profiles learn it elsewhere)
     void (*label_node)(rondo__template *template_, size_t index, const char *label);
     // The handles that the nodes had while they were recorded, in the order of their indices;
     // `count` is what count_nodes says.
@@ -342,8 +342,8 @@ struct rondo__backend {
     rondo_status (*list_edges)(rondo__template *template_, size_t *out_pairs, size_t capacity,
                                size_t *out_count);
 
-    // What kind of edge each of them is, in the same order: 0 a full one, 1 a programmatic one (the
-    // successor may start before the predecessor has finished). (optional; default: all are full)
+    // The kind of each edge, in the same order: 0 a full one, 1 a programmatic one (the successor
+    // may start before the predecessor has finished). (optional; default: all are full)
     rondo_status (*list_edge_kinds)(rondo__template *template_, uint8_t *out_kinds, size_t capacity,
                                     size_t *out_count);
     // Shows the arguments of the KERNEL node `index`, all at once or one by one, as far as the
@@ -371,8 +371,8 @@ struct rondo__backend {
     // off.
     rondo_status (*update)(rondo__executable *executable, rondo__template *template_,
                            bool *out_was_updated);
-    // What can change in node `index`, of any kind; the caller deinits it. (optional: UNSUPPORTED,
-    // as the next)
+    // The image of node `index`: the parts that can change; the caller deinits it. (optional:
+    // UNSUPPORTED, as the next)
     rondo_status (*read_node)(rondo__template *template_, size_t index,
                               rondo__node_image *out_image);
     // From the next replay on nodes of the executable, which was made of the template, do what the

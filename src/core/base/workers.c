@@ -5,9 +5,8 @@
 // thread that has finished its run takes chunks that others have left. So a thread mostly does the
 // same part of one op after another, and finds its data in its own cache.
 //
-//   owner    write the board, is_open = true, signal += 1, wake sleepers
-//            take chunks until there are none
-//            is_open = false, wait until nobody is inside
+//   owner    write the board, is_open = true, signal += 1, wake sleepers take chunks until there
+//            are none is_open = false, wait until no helper is inside
 //   helper   inside += 1, look at is_open: true: take chunks, until there are none; inside -= 1
 //
 // All of these are sequentially consistent: either the helper sees that the board is closed, or the

@@ -18,7 +18,7 @@
 
 typedef struct rondo__background rondo__background;
 
-// What came of a capture.
+// The result of a capture.
 typedef struct rondo__background_result {
     void *subject;                       // as given to rondo__background_start
     rondo_graph *graph;                  // the caller's now; NULL: it failed

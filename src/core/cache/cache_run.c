@@ -228,7 +228,7 @@ static bool is_out_of_memory(rondo_status status) {
     return status == RONDO_STATUS_NO_MEMORY || status == RONDO_STATUS_NO_DEVICE_MEMORY;
 }
 
-// What was recorded becomes the record's graph. Where memory is short, others go for it.
+// Makes the recording the record's graph. If memory is short, other graphs are evicted for it.
 static rondo_status hold(rondo_graph_cache *cache, rondo__cache_record *record, uint64_t capture_ns,
                          rondo_cache_outcome *out_outcome) {
     rondo_graph *graph = NULL;

@@ -60,7 +60,7 @@ static size_t get_class(uint64_t eager_ns) {
 // once: shorter times on the device say nothing.
 enum { DEVICE_NS_MIN = 50000 };
 
-// What a run costs: the longer of call and device, where both ways were measured on the device.
+// The cost of a run: the longer of call and device time, if both ways were measured on the device.
 static uint64_t get_run_ns(const rondo__measures *m, bool is_replay) {
     const rondo__cost *call = is_replay ? &m->replay : &m->eager;
     const rondo__cost *device = is_replay ? &m->replay_device : &m->eager_device;

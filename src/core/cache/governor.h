@@ -123,7 +123,7 @@ bool rondo__governor_wants_capture(rondo__measures *m, const rondo__experience *
 // Rule 6: whether this run, which finds a graph, is eager.
 bool rondo__governor_wants_eager(const rondo__measures *m, rondo_cache_policy policy);
 
-// What happened. A graph is held from note_graph to note_loss.
+// Notes of events. A graph is held from note_graph to note_loss.
 void rondo__governor_note_graph(rondo__measures *m, rondo__experience *experience,
                                 uint64_t capture_ns, uint64_t executable_ns, bool was_patched);
 void rondo__governor_note_failure(rondo__measures *m, rondo__experience *experience);

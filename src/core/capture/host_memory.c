@@ -315,7 +315,8 @@ static bool has_range(const host_use *use, uintptr_t begin, uintptr_t end) {
     return is_held;
 }
 
-// What the copy used before stays in use until the graph is reset: replays in flight may need it.
+// Memory that the copy used before stays in use until the graph is reset: replays in flight may
+// need it.
 rondo_status rondo__host_memory_patch_copy(rondo_device *device, rondo__participant **list,
                                            const void *host, size_t bytes, const char *call) {
     if (rondo__areas_is_pageable(device, host, bytes)) {

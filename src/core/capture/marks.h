@@ -1,4 +1,4 @@
-// capture/marks.h — what a stream remembers of its part in a capture.
+// capture/marks.h — a stream's notes on its part in a capture.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_CAPTURE_MARKS_H
 #define RONDO_CAPTURE_MARKS_H

@@ -47,7 +47,7 @@ bool rondo__copy_is_told(void);
 // Logs one that a replayed graph makes; a profile sees it elsewhere. Only the places and the bytes
 // of the tale count.
 void rondo__copy_log_replayed(const rondo__copy_tale *tale, const rondo__copy_note *note);
-// Tells of one; the scope is left when the call that makes it is done.
+// Reports a copy; the scope ends when the call that makes the copy is done.
 rondo__hook_scope rondo__copy_tell(const rondo__copy_tale *tale, const rondo__copy_note *note);
 
 // A copy within host memory that the processor makes, for a profile only.

@@ -13,7 +13,7 @@
 RONDO_MUST_USE rondo_status rondo__memory_take(rondo_device *device, rondo_memory_kind kind,
                                                size_t bytes, void **out_address);
 
-// What rondo_device_get_info tells, without the free memory: asked of the backend once, because a
+// The facts of rondo_device_get_info without the free memory: read from the backend once, because a
 // plan asks some hundred times, and a driver takes long to count free memory.
 //
 // Errors:    those of the backend's describe_device.

@@ -100,7 +100,7 @@ static rondo_status check_alike(const rondo_tensor *source, const rondo_tensor *
                                rondo_shape_format(&destination->shape, to, sizeof to));
 }
 
-// Which way the bytes go on the stream; refuses tensors that it cannot reach.
+// The direction of the copy; refuses tensors that the stream cannot reach.
 static rondo_status choose_kind(const rondo_stream *stream, const rondo_tensor *source,
                                 const rondo_tensor *destination, rondo_copy_kind *out_kind) {
     const bool from_host = rondo_tensor_is_on_host(source);

@@ -201,7 +201,7 @@ static rondo_status read_shape(const rondo_dlpack_tensor *theirs, rondo_shape *o
     return RONDO_STATUS_OK;
 }
 
-// What lies on a GPU keeps that device.
+// A tensor on a GPU retains that device.
 typedef struct imported {
     void (*release)(void *managed);
     void *managed;
@@ -243,7 +243,7 @@ static bool is_on_gpu(rondo_dlpack_device device) {
     return device.type == RONDO_DLPACK_CUDA || device.type == RONDO_DLPACK_CUDA_MANAGED;
 }
 
-// What both forms share. Takes nothing; `release` runs only after success.
+// The import of both forms. Takes nothing over; `release` runs only after success.
 static rondo_status import(const rondo_dlpack_tensor *theirs, uint64_t flags, bool is_plain,
                            void (*release)(void *), void *managed, rondo_tensor *out_tensor) {
     RETURN_IF_ERROR(check_device(theirs->device, is_plain));

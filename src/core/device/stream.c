@@ -14,7 +14,7 @@
 
 static atomic_uint last_stream_number;
 
-// What every stream has beyond its backend's part. On failure the backend's part is undone.
+// Makes the generic part of a stream. On failure the backend's part is undone.
 static rondo_status complete_stream(rondo_device *device, rondo_stream *stream,
                                     rondo_stream **out_stream) {
     stream->number = atomic_fetch_add(&last_stream_number, 1) + 1;

@@ -1,4 +1,4 @@
-// device/work.h — what work must be like, wherever it is put.
+// device/work.h — the checks of work, wherever it is put.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_DEVICE_WORK_H
 #define RONDO_DEVICE_WORK_H

@@ -6,7 +6,7 @@
 #include "capture/capture.h"
 #include "rondo/control.h"
 
-// What every form of a predicate, and of a switch, has to be; `call` is what messages name.
+// Checks a predicate, or the branch count of a switch; `call` is the name in messages.
 //
 // Errors:    INVALID.
 // Threads:   safe.

@@ -1,4 +1,4 @@
-// graph/graph_object.c — what every call on a graph needs.
+// graph/graph_object.c — helpers of every call on a graph.
 // SPDX-License-Identifier: Apache-2.0
 
 #include "graph/graph_object.h"

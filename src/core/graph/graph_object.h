@@ -60,7 +60,7 @@ struct rondo_graph {
 RONDO_MUST_USE rondo_status rondo__graph_replay_here(rondo_graph *graph, rondo_stream *stream,
                                                      bool *out_ran_here);
 
-// Waits for the last replay. What the graph holds may be freed then.
+// Waits for the last replay. Then the graph's objects may be freed.
 void rondo__graph_wait(rondo_graph *graph);
 // The same, and frees everything: the graph is EMPTY afterwards.
 void rondo__graph_clear(rondo_graph *graph);

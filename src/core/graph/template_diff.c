@@ -1,4 +1,4 @@
-// graph/template_diff.c — in what two templates differ, field by field.
+// graph/template_diff.c — the differences of two templates, field by field.
 // SPDX-License-Identifier: Apache-2.0
 #include <inttypes.h>
 #include <stdio.h>

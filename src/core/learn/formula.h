@@ -24,7 +24,7 @@ typedef enum rondo__formula_kind {
     RONDO__FORMULA_BYTES,
 } rondo__formula_kind;
 
-// What is done with an integer argument first, where its own width is not what is meant.
+// The conversion of an integer argument before the formula, if its own width is not meant.
 typedef enum rondo__extension {
     RONDO__EXTEND_NONE,
     RONDO__EXTEND_ZERO_4,  // its low 4 bytes, and zeros
@@ -49,7 +49,7 @@ typedef struct rondo__formula {
     uint64_t d;
 } rondo__formula;
 
-// What a word was in each recording.
+// The values of a word in each recording.
 typedef struct rondo__sightings {
     const rondo__arguments *arguments;
     const rondo__values *const *values;  // of each recording

@@ -107,7 +107,7 @@ rondo_status rondo_learned_create(rondo_device *device, const rondo_learned_opti
     return RONDO_STATUS_OK;
 }
 
-// What is known of the executable.
+// The state of the executable.
 static void forget_executable(rondo_learned *learned) {
     rondo__free(learned->images);
     rondo__free(learned->dirt);

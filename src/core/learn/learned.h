@@ -23,8 +23,8 @@ typedef struct rondo__changing_word {
 } rondo__changing_word;
 
 struct rondo_learned {
-    // What a run with changed arguments looks at stands together, in few lines of the processor's
-    // cache.
+    // The members that a run with changed arguments reads stand together, in few lines of the
+    // processor's cache.
     rondo_graph *graph;
     rondo_device *device;  // retained
     rondo__arguments arguments;

@@ -75,7 +75,7 @@ typedef struct rondo__made_up {
     size_t bytes;
 } rondo__made_up;
 
-// What a recording was made of that is no run.
+// The made-up memory that a trial was recorded with, and an earlier trial.
 typedef struct rondo__trial_memory {
     const rondo__made_up *made_up;
     size_t made_up_count;

@@ -238,7 +238,7 @@ static bool is_opaque(const rondo__node_image *image) {
            (image->info.kind == RONDO__NODE_CONDITIONAL && image->info.branch_count == 0);
 }
 
-// What has slots must be such that it can be patched.
+// A node with slots must be one that can be patched.
 static bool check_slots(const solving *s, size_t node, size_t former_count) {
     const rondo__recorded_node *recorded = get_node(s, 0, node);
     if (s->solution->count == former_count) {

@@ -67,7 +67,7 @@ static _Thread_local struct {
 
 // ---- spans ------------------------------------------------------------------------------------
 
-// What a former session left on CUPTI's own stack of this thread goes.
+// Removes ids that a former session left on CUPTI's stack of this thread.
 static void begin_stack(const rondo__cupti_api *api, uint64_t session) {
     uint64_t popped = 0;
     for (size_t i = 0; i < t_stack.depth; i++) {
@@ -564,7 +564,7 @@ void rondo__cupti_session_visit(void (*visit)(void *user_data, const rondo__cupt
 void rondo__cupti_session_stop(void) {
     const rondo__cupti_api *api = atomic_load(&g_session.api);
     disable(api, KIND_COUNT);
-    // What is on its way still comes now, and is forgotten.
+    // Records on their way still arrive now, and are dropped.
     log_failure(api, api->cuptiActivityFlushAll(RONDO__CUPTI_FLUSH_FORCED),
                 "cuptiActivityFlushAll");
     rondo__cupti_subscriber subscriber = g_session.subscriber;

@@ -17,7 +17,7 @@ const rondo__profile_span *rondo__profile_find_event(const rondo__profile_record
                                                      const char *name);
 
 // The records of the time of `event`, which is itself not among them: the events inside it become
-// the top ones. Of other threads those that began in that time. Ends that lie behind it are cut.
+// the top ones. From other threads it takes the events that began in that time. Later ends are cut.
 //
 // Errors:    NO_MEMORY.
 // Ownership: deinit it, while `records` lives.

@@ -44,7 +44,7 @@ static void append_microseconds(trace *t, const char *key, uint64_t ns) {
     rondo__text_append(t->text, ",\"%s\":%" PRIu64 ".%03u", key, ns / 1000, (unsigned)(ns % 1000));
 }
 
-// What a device's clock says may lie a little before the profile's begin.
+// Times of a device's clock may lie a little before the profile's begin.
 static uint64_t since_begin(const trace *t, uint64_t time_ns) {
     return time_ns > t->records->begin_ns ? time_ns - t->records->begin_ns : 0;
 }

@@ -151,7 +151,7 @@ void rondo__generator_leave(rondo_generator *generator) {
 
 // ---- one stream after the other ---------------------------------------------------------------
 
-// What is put on `stream` from now on comes after the last use, and is the last use itself.
+// Later work on `stream` comes after the last use, and becomes the last use itself.
 static rondo_status move_to(rondo_generator *generator, rondo_stream *stream) {
     if (generator->last_stream == stream->tag) {
         return RONDO_STATUS_OK;

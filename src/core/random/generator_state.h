@@ -11,7 +11,7 @@
 #include "random/random_host.h"
 #include "rondo/random.h"
 
-// One thread uses a generator at a time; what is not said to be otherwise is that thread's.
+// One thread uses a generator at a time; members without another rule are that thread's.
 struct rondo_generator {
     // First what each replay looks at.
     _Atomic uint64_t user;  // number of the thread that is inside a call or a replay; 0: none

@@ -16,15 +16,14 @@ typedef struct rondo__host_shape {
 
 typedef struct rondo__host_changes rondo__host_changes;  // host_patch.h
 
-// What a replay looks at is its first line of the processor's cache; the streams' threads write the
-// second.
+// A replay reads the first line of the processor's cache; the streams' threads write the second.
 typedef struct rondo__host_executable {
     rondo__executable head;
     rondo__host_program *program;
     rondo__host_changes *changes;  // that the next replay makes first; NULL: none
     rondo__host_lane *last_lane;   // retained; NULL: never replayed
     uint64_t last_position;
-    // What an update compares: the shape of the template that the program came from.
+    // The shape of the template that the program came from, which an update compares.
     rondo__host_shape shape;
     _Atomic(uint64_t) executed_count;
 } rondo__host_executable;

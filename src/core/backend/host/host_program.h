@@ -25,7 +25,7 @@ typedef struct rondo__host_segment {
     uint32_t predecessor_count;
 } rondo__host_segment;
 
-// What a run of a program with parallel branches needs; see host_team.c.
+// State of a run with parallel branches; see host_team.c.
 typedef struct rondo__host_job {
     struct rondo__host_job *next;  // guarded by the team's lock
     const struct rondo__host_program *program;
@@ -54,7 +54,7 @@ typedef struct rondo__host_choice {
 // The runnable form; replays in flight hold a reference. Once made only the replays themselves
 // change it, which run one after the other: the job, serials, and what they were told to patch.
 struct rondo__host_program {
-    // What a replay looks at is one line of the processor's cache, to "places".
+    // The members that a replay reads are one line of the processor's cache, up to "places".
     atomic_int reference_count;
     size_t external_count;
     size_t width;  // most segments that may run at once; 1: a straight line

@@ -32,14 +32,14 @@ typedef struct rondo__host_external {
     bool is_record;
 } rondo__host_external;
 
-// What a CHILD node holds as its arguments: a template of its own.
+// The arguments of a CHILD node: a template of its own.
 typedef struct rondo__host_child {
     rondo__host_template *recorded;
 } rondo__host_child;
 
 // ---- nodes -------------------------------------------------------------------------------------
 
-// What a recorded conditional node chooses from.
+// The branches of a recorded conditional node.
 struct rondo__host_branches {
     rondo_scope_kind kind;
     const void *predicate;

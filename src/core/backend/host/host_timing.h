@@ -41,7 +41,7 @@ extern _Thread_local const rondo__host_timing *rondo__host_timing_now;
 // For a replay that the calling thread puts on the stream.
 rondo__host_timing rondo__host_timing_make(const rondo__host_stream *stream);
 
-// What the nodes of a program are called; NULL, with a record: no memory.
+// The names of a program's nodes; NULL, with a record: no memory.
 rondo__host_notes *rondo__host_notes_create(const rondo__host_template *recorded);
 // The node stands at this place of the program.
 void rondo__host_notes_set(rondo__host_notes *notes, size_t place, const rondo__host_node *node);

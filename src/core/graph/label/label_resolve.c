@@ -181,7 +181,7 @@ static rondo_status add_path(rondo__label_set *set, size_t outer, const char *ow
     return RONDO_STATUS_OK;
 }
 
-// What the segments are called on a level whose nodes have the path `base`.
+// Names the segments of a level whose nodes have the path `base`.
 static rondo_status name_segments(const level *l, size_t base) {
     // Those around others ended later.
     for (size_t i = l->segment_end; i-- > l->first_segment;) {

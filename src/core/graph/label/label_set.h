@@ -1,4 +1,4 @@
-// graph/label/label_set.h — what a graph knows of its labels: while it is recorded, and afterwards.
+// graph/label/label_set.h — a graph's labels: while it is recorded, and afterwards.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_GRAPH_LABEL_LABEL_SET_H
 #define RONDO_GRAPH_LABEL_LABEL_SET_H
@@ -9,7 +9,7 @@
 
 #define RONDO__LABEL_NONE SIZE_MAX
 
-// What a stream recorded between two of its points; listed in the order in which they end.
+// The work of a stream between two of its points; listed in the order in which they end.
 typedef struct rondo__label_segment {
     uint64_t capture_id;  // of the capture or body
     uint32_t stream_number;

@@ -397,7 +397,7 @@ static size_t count_reads(const rondo__plan *plan, const rondo__node *node, int3
     return count;
 }
 
-// Whether the item makes `value` of `old` by writing rows of it, and nobody reads it after that.
+// Whether the item makes `value` of `old` by writing rows of it, and no op reads `old` after that.
 static bool is_cache(const rondo__plan *plan, const rondo__item *item, int32_t old, int32_t value,
                      const size_t *last_uses) {
     const rondo__node *node = &plan->program->nodes[item->node];

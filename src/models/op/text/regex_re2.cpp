@@ -12,8 +12,8 @@
 // states are forgotten and made again.
 static const int MEMORY_MAX = 8 << 20;
 
-// Copies what stands at `at`: an escaped character, a quoted text, a class, or one byte. Returns what
-// is behind it.
+// Copies the piece at `at`: an escaped character, a quoted text, a class, or one byte. Returns the
+// end of the piece.
 static const char *copy_piece(const char *at, std::string *out) {
     const char *end = at + 1;
     if (std::strncmp(at, "\\Q", 2) == 0) {

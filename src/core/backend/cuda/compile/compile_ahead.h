@@ -22,7 +22,7 @@
 
 typedef struct rondo__compile_ahead rondo__compile_ahead;
 
-// What is to be compiled; its texts are borrowed for the call.
+// A text to compile; its strings are borrowed for the call.
 typedef struct rondo__compile_want {
     const char *device;  // name, for the log
     const char *source;

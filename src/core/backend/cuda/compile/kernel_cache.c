@@ -70,7 +70,7 @@ static void write_header(const rondo__cuda_image *image, unsigned char out_heade
     }
 }
 
-// What the header says of the code's size; 0 when the file is none of ours or has another size.
+// The code's size by the header; 0 if the file is not ours or has another size.
 static size_t get_code_bytes(const rondo__file *file) {
     uint64_t byte_count = 0;
     if (file->byte_count <= HEADER_BYTES || memcmp(file->bytes, g_magic, sizeof g_magic) != 0) {

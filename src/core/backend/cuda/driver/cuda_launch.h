@@ -17,7 +17,7 @@ rondo__cuda_host_call *rondo__cuda_create_call(rondo__cuda_device *device, const
                                                size_t argument_bytes);
 // How often such a call has run to its end.
 uint64_t rondo__cuda_count_runs(const rondo__cuda_host_call *call);
-// What a host node's params say where it runs one.
+// The params of a host node that runs the call.
 rondo__cu_host_node rondo__cuda_get_call_params(rondo__cuda_host_call *call);
 // It may still run: kept until the device is closed.
 void rondo__cuda_leave_call(rondo__cuda_host_call *call);

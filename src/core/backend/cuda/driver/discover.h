@@ -29,8 +29,7 @@
 RONDO_MUST_USE rondo_status rondo__cuda_open_library(const char *short_name,
                                                      rondo__library **out_library);
 
-// What a list X(result, name, parameters) of functions makes of one: the member of a table of
-// them, and a name.
+// Macros for a list X(result, name, parameters) of functions: the member of a table, and the name.
 #define RONDO__CUDA_FUNCTION(result, name, parameters) result(*name) parameters;
 #define RONDO__CUDA_FUNCTION_NAME(result, name, parameters) #name,
 

@@ -106,7 +106,7 @@ free_capture:
 
 // ---- the end ----------------------------------------------------------------------------------
 
-// What the driver gave, before it is a template.
+// The driver's graph, before it becomes a template.
 typedef struct ended {
     rondo__cu_result code;
     rondo__cu_graph graph;         // NULL: none

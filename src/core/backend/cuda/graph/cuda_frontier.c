@@ -23,7 +23,7 @@ static rondo__capture_state translate_state(int native_state) {
     }
 }
 
-// What the driver said of a stream.
+// The driver's answer about a stream.
 typedef struct answer {
     rondo__capture_state state;
     uint64_t id;   // 0: none, or not known

@@ -5,7 +5,7 @@
 
 #include "backend/cuda/driver/cuda_device.h"
 
-// What the driver (before CUDA 13.2) does not tell about a conditional node.
+// Facts about a conditional node that the driver (before CUDA 13.2) does not tell.
 typedef struct rondo__cuda_note rondo__cuda_note;
 
 typedef struct rondo__cuda_template {
