@@ -159,8 +159,7 @@ typedef struct rondo_executor_options {
 // Training. Some ops work in another way in training: Dropout drops, BatchNormalization takes mean
 // and variance from the batch. What the model says of it counts (an input of Dropout, an attribute
 // or the number of outputs of BatchNormalization); where it leaves it open, `training` decides, in
-// bodies, too. Ops of the program's own ask for it with rondo_op_is_training. Runs may change
-// between both: rondo_executor_set_training.
+// bodies, too. Runs may change between both: rondo_executor_set_training.
 
 // A named tensor, in host memory or on the executor's device.
 typedef struct rondo_binding {  // ABI: fixed
