@@ -1,14 +1,20 @@
-// What variables cost: a step that reads and updates some rows of a large table, and the
-// replacement of one weight between runs.
+// What variables cost: a step that reads and updates some rows of a large table, the replacement
+// of one weight between runs, and a step with a cache.
 //
 //   build/bench/variable_cost table [DEVICE] [ROWS] [COLUMNS] [IDS]
 //   build/bench/variable_cost weight MODEL.onnx [DEVICE] [PARAMETER]     (a constant)
 //   build/bench/variable_cost variable MODEL.onnx [DEVICE] [PARAMETER]   (made a variable)
+//   build/bench/variable_cost cache MODEL.onnx [DEVICE] [LENGTH]
+//   build/bench/variable_cost group [DEVICE] [CAPACITY]
 //
 // table      rows = Gather(table, ids); table' = ScatterND(table, ids, -0.01 * rows, add), by
 //            default 256 rows of a table of 1 000 000 x 150, for which 600 MB are taken once.
 // weight     runs of the model, in which the parameter (the largest one) is replaced before every
 //            second one; "replaced" is the call and the run behind it, less a run without.
+// cache      a step of a decoder as bench/decode_steps.c takes it, whose "past" is a variable with
+//            room for one token more, from a cache of LENGTH tokens (512).
+// group      a step of GroupQueryAttention: one token, 8 heads of 64, a cache of CAPACITY tokens
+//            (4096) of which the step is the 100th.
 //
 // Times are the wall time of a call, medians.
 // SPDX-License-Identifier: Apache-2.0
@@ -211,6 +217,142 @@ static int time_weight(const char *path, const char *device_name, const char *na
     return 0;
 }
 
+// ---- caches -----------------------------------------------------------------------------------
+
+static void print_steps(const char *what, const char *device_name, const rondo_executor *executor,
+                        double *times) {
+    rondo_executor_stats stats = {.struct_size = sizeof stats};
+    must(rondo_executor_get_stats(executor, &stats));
+    printf("%s on %s: %.1f us a step; states %.1f KiB, arena %.1f KiB\n", what, device_name,
+           1e3 * get_median(times, RUNS), (double)stats.state_bytes / 1024.0,
+           (double)stats.arena_bytes / 1024.0);
+}
+
+static rondo_tensor make_cache(const rondo_program *program, int64_t length) {
+    rondo_tensor cache = {0};
+    for (size_t i = 0; i < rondo_program_get_input_count(program); ++i) {
+        rondo_port port = {.struct_size = sizeof port};
+        must(rondo_program_get_input(program, i, &port));
+        if (strcmp(port.name, "past") == 0) {
+            rondo_shape shape = {.rank = port.rank};
+            for (int32_t d = 0; d < port.rank; ++d) {
+                shape.extent[d] = port.extent[d] >= 0 ? port.extent[d] : 1;
+            }
+            shape.extent[shape.rank - 2] = length;
+            must(rondo_tensor_init(port.dtype, &shape, &cache));
+        }
+    }
+    memset(cache.data, 0, rondo_tensor_get_bytes(&cache));
+    return cache;
+}
+
+static int time_cache(const char *path, const char *device_name, int64_t length) {
+    rondo_program *program;
+    rondo_device *device;
+    rondo_executor *executor;
+    double times[RUNS];
+    int64_t id = 1, position = 1;
+    const rondo_shape one = {.rank = 2, .extent = {1, 1}};
+    const rondo_binding feeds[] = {
+        {"ids", {.dtype = RONDO_DTYPE_I64, .shape = one, .data = &id}},
+        {"position", {.dtype = RONDO_DTYPE_I64, .shape = one, .data = &position}}};
+    rondo_binding fetch = {.name = "logits"};
+    must(rondo_program_load_onnx(path, &program));
+    must(rondo_program_set_update(program, "past", "present"));
+    must(rondo_device_open(device_name, &device));
+    must(rondo_executor_create(program, device, NULL, &executor));
+    rondo_tensor cache = make_cache(program, length);
+    const size_t bytes = rondo_tensor_get_bytes(&cache);
+    must(rondo_executor_reserve_variable(executor, "past", bytes + bytes / (size_t)length));
+    for (int run = -3; run < RUNS; ++run) {
+        must(rondo_executor_set_variable(executor, "past", &cache));
+        const uint64_t start = rondo__clock_now_ns();
+        must(rondo_executor_run(executor, feeds, 2, &fetch, 1));
+        if (run >= 0) {
+            times[run] = since(start);
+        }
+    }
+    print_steps("a cache that grows", device_name, executor, times);
+    rondo_tensor_deinit(&cache);
+    rondo_tensor_deinit(&fetch.tensor);
+    rondo_executor_destroy(executor);
+    rondo_program_destroy(program);
+    rondo_device_release(device);
+    return 0;
+}
+
+enum { HEADS = 8, WIDTH = 64, PLACE = 99 };
+
+static rondo_program *make_group(int64_t capacity) {
+    rondo_builder *b;
+    rondo_program *program;
+    const int32_t total = (int32_t)capacity;
+    const rondo_attribute heads[] = {
+        {.name = "num_heads", .kind = RONDO_ATTRIBUTE_INT, .int_value = HEADS},
+        {.name = "kv_num_heads", .kind = RONDO_ATTRIBUTE_INT, .int_value = HEADS}};
+    const rondo_builder_node_options options = {.struct_size = sizeof options,
+                                                .domain = "com.microsoft",
+                                                .attributes = heads,
+                                                .attribute_count = 2};
+    rondo_port port = {.struct_size = sizeof port,
+                       .dtype = RONDO_DTYPE_F32,
+                       .rank = 3,
+                       .extent = {1, 1, HEADS * WIDTH}};
+    must(rondo_builder_create(NULL, &b));
+    port.name = "x";
+    must(rondo_builder_add_input(b, &port));
+    port = (rondo_port){.struct_size = sizeof port,
+                        .dtype = RONDO_DTYPE_F32,
+                        .rank = 4,
+                        .extent = {1, HEADS, capacity, WIDTH}};
+    const rondo_start zero = {.struct_size = sizeof zero, .kind = RONDO_START_CONSTANT};
+    port.name = "keys";
+    must(rondo_builder_add_variable(b, &port, &zero));
+    port.name = "values";
+    must(rondo_builder_add_variable(b, &port, &zero));
+    const int32_t place = PLACE;
+    const rondo_shape one = {.rank = 1, .extent = {1}};
+    must(rondo_builder_add_constant(b, "place", RONDO_DTYPE_I32, &one, &place));
+    must(rondo_builder_add_constant(b, "total", RONDO_DTYPE_I32, &one, &total));
+    must(rondo_builder_add_node(b, "GroupQueryAttention",
+                                (const char *[]){"x", "x", "x", "keys", "values", "place", "total"},
+                                7, (const char *[]){"y", "keys.next", "values.next"}, 3, &options));
+    must(rondo_builder_add_output(b, "y", NULL));
+    must(rondo_builder_set_update(b, "keys", "keys.next"));
+    must(rondo_builder_set_update(b, "values", "values.next"));
+    must(rondo_builder_finish(b, &program));
+    rondo_builder_destroy(b);
+    return program;
+}
+
+static int time_group(const char *device_name, int64_t capacity) {
+    rondo_device *device;
+    rondo_executor *executor;
+    double times[RUNS];
+    rondo_program *program = make_group(capacity);
+    const rondo_shape row = {.rank = 3, .extent = {1, 1, HEADS * WIDTH}};
+    rondo_binding feed = {.name = "x"};
+    rondo_binding fetch = {.name = "y"};
+    must(rondo_tensor_init(RONDO_DTYPE_F32, &row, &feed.tensor));
+    memset(feed.tensor.data, 0, rondo_tensor_get_bytes(&feed.tensor));
+    must(rondo_device_open(device_name, &device));
+    must(rondo_executor_create(program, device, NULL, &executor));
+    for (int run = -3; run < RUNS; ++run) {
+        const uint64_t start = rondo__clock_now_ns();
+        must(rondo_executor_run(executor, &feed, 1, &fetch, 1));
+        if (run >= 0) {
+            times[run] = since(start);
+        }
+    }
+    print_steps("GroupQueryAttention", device_name, executor, times);
+    rondo_tensor_deinit(&feed.tensor);
+    rondo_tensor_deinit(&fetch.tensor);
+    rondo_executor_destroy(executor);
+    rondo_program_destroy(program);
+    rondo_device_release(device);
+    return 0;
+}
+
 static int64_t read_number(int argc, char **argv, int index, int64_t absent) {
     const long long number = argc > index ? strtoll(argv[index], NULL, 10) : absent;
     return number >= 1 ? number : absent;
@@ -221,6 +363,12 @@ int main(int argc, char **argv) {
         return time_table(argc > 2 ? argv[2] : "host", read_number(argc, argv, 3, 1000 * 1000),
                           read_number(argc, argv, 4, 150), read_number(argc, argv, 5, 256));
     }
+    if (argc >= 3 && strcmp(argv[1], "cache") == 0) {
+        return time_cache(argv[2], argc > 3 ? argv[3] : "host", read_number(argc, argv, 4, 512));
+    }
+    if (argc >= 2 && strcmp(argv[1], "group") == 0) {
+        return time_group(argc > 2 ? argv[2] : "host", read_number(argc, argv, 3, 4096));
+    }
     const bool is_variable = argc >= 2 && strcmp(argv[1], "variable") == 0;
     if (argc >= 3 && (is_variable || strcmp(argv[1], "weight") == 0)) {
         return time_weight(argv[2], argc > 3 ? argv[3] : "host", argc > 4 ? argv[4] : NULL,
@@ -228,6 +376,8 @@ int main(int argc, char **argv) {
     }
     fprintf(stderr,
             "usage: variable_cost table [DEVICE] [ROWS] [COLUMNS] [IDS]\n"
-            "       variable_cost weight|variable MODEL.onnx [DEVICE] [PARAMETER]\n");
+            "       variable_cost weight|variable MODEL.onnx [DEVICE] [PARAMETER]\n"
+            "       variable_cost cache MODEL.onnx [DEVICE] [LENGTH]\n"
+            "       variable_cost group [DEVICE] [CAPACITY]\n");
     return 2;
 }

@@ -70,8 +70,12 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_executor_get_variable(rondo_executor
 // Replaces a parameter or constant for this executor, or sets the state of an input, before the
 // next run. The program stays as it is, and so do other executors of it.
 //
-// Parameters are folded and packed into plans. So these are given up, and the next run of each
-// shape compiles again; what does not depend on the parameter is copied once more, too.
+// A parameter is folded into others (a normalisation into the convolution before it, a bias into a
+// product), packed for kernels, and read from where it lies by plans and graphs, some of which are
+// other executors'. What was made of it is not known by name. So plans are given up, and the next
+// run of each shape compiles again; what does not depend on the parameter is copied once more, too.
+// Who replaces a weight again and again makes it a variable (rondo_program_make_variables): that is
+// a copy, and plans and graphs stay.
 //
 // tensor     in host memory, a state's also on the executor's device; copied. A parameter keeps
 //            its dtype and shape.

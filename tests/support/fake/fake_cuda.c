@@ -629,7 +629,7 @@ rondo__cu_result fake_cuModuleGetFunction(rondo__cu_function *out_function, rond
         return fake_leave(code);
     }
     for (size_t i = 0; i < g_fake.kernel_count; i++) {
-        if (strcmp(g_fake.kernels[i].name, name) == 0) {
+        if (g_fake.kernels[i].name[0] == '\0' || strcmp(g_fake.kernels[i].name, name) == 0) {
             *out_function = (rondo__cu_function)(void *)&g_fake.kernels[i];
             return fake_leave(code);
         }

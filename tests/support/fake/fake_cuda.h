@@ -70,7 +70,7 @@ size_t fake_cuda_count_bytes(bool is_host);
 // What was illegal so far, one per line; "" when nothing was.
 const char *fake_cuda_get_violations(void);
 
-// A kernel of every module: what cuLaunchKernel runs for this name.
+// A kernel of every module: what cuLaunchKernel runs for this name; "", set last, for all others.
 typedef void (*fake_cuda_kernel)(const void *arguments, size_t argument_bytes);
 void fake_cuda_set_kernel(const char *name, fake_cuda_kernel kernel);
 // For such kernels: the blocks in x of a cluster of the launch that runs.

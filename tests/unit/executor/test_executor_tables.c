@@ -15,6 +15,7 @@
 
 #include <unistd.h>
 
+#include "executor/state/plan.h"
 #include "rondo/models.h"
 #include "support/on_devices.h"
 #include "support/source_dir.h"
@@ -379,6 +380,9 @@ static void test_executor_tables__a_cache_stays_in_its_place(void **state) {
     }
     const rondo_executor_stats stats = variables_get_stats(kept.executor);
     assert_int_equal(stats.state_bytes, capacity);
+    // All of the old cache is read before the new one is begun, which then is made in its place.
+    const rondo__plan *plan = kept.executor->variants.active->current;
+    assert_int_equal(plan->slots[plan->program->outputs[1]].root, plan->program->inputs[2]);
     assert_int_equal(stats.plan_miss_count, variables_get_stats(copying.executor).plan_miss_count);
     assert_int_equal(stats.replay_run_count,
                      variables_get_stats(copying.executor).replay_run_count);

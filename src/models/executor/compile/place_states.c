@@ -207,7 +207,7 @@ void rondo__states_bind_slots(const rondo_executor *executor, rondo__plan *plan)
 }
 
 // The value slot of the new value of the state of input `i`, and in *out_old that of the old one,
-// when both lie on the device and the new one has as many bytes; NULL otherwise.
+// when both lie on the device and the state's memory has room for the new one; NULL otherwise.
 static rondo__slot *find_update(const rondo_executor *executor, const rondo__plan *plan, size_t i,
                                 rondo__slot **out_old) {
     const rondo_program *program = plan->program;
@@ -219,7 +219,7 @@ static rondo__slot *find_update(const rondo_executor *executor, const rondo__pla
     rondo__slot *update = &plan->slots[plan->slots[program->outputs[state->output]].root];
     *out_old = old;
     return update->kind == RONDO__SLOT_ARENA && update->side == RONDO__SIDE_DEVICE &&
-                   update->bytes == old->bytes
+                   update->bytes > 0 && update->bytes <= state->value.bytes
                ? update
                : NULL;
 }
@@ -306,7 +306,7 @@ rondo_status rondo__states_find_carriers(const rondo_executor *executor, const r
     for (size_t i = 0; is_there && i < program->input_count; ++i) {
         rondo__slot *old = NULL;
         const rondo__slot *update = find_update(executor, plan, i, &old);
-        if (update != NULL && update != old) {
+        if (update != NULL && update != old && update->bytes == old->bytes) {
             walk_back(plan, item_of, (int32_t)(update - plan->slots), program->inputs[i], &t,
                       carriers);
         }
@@ -413,16 +413,13 @@ static bool is_cache(const rondo__plan *plan, const rondo__item *item, int32_t o
 void rondo__states_append(const rondo_executor *executor, rondo__plan *plan, size_t *last_uses) {
     const rondo_program *program = plan->program;
     for (size_t i = 0; i < program->input_count && plan->peer_count == 0; ++i) {
-        const rondo__state *state = rondo__state_find_read(executor, i);
-        const bool has_output = state != NULL && state->output != RONDO__STATE_NO_OUTPUT;
         const int32_t old = program->inputs[i];
-        const int32_t root = has_output ? plan->slots[program->outputs[state->output]].root : -1;
-        if (root < 0 || !plan->slots[old].is_kept || plan->slots[root].is_bound ||
-            plan->slots[root].kind != RONDO__SLOT_ARENA ||
-            plan->slots[root].side != RONDO__SIDE_DEVICE ||
-            plan->slots[root].bytes > state->value.bytes) {
+        rondo__slot *of_old = NULL;
+        const rondo__slot *update = find_update(executor, plan, i, &of_old);
+        if (update == NULL || update->is_bound) {
             continue;
         }
+        const int32_t root = (int32_t)(update - plan->slots);
         const rondo__item *maker = find_maker(plan, root);
         const bool appends = maker != NULL && is_append(plan, maker, old);
         if (appends) {
