@@ -1,5 +1,5 @@
-// Random numbers under replay: each replay draws anew, and the sequence is that of eager ops. Runs on
-// every machine.
+// Random numbers under replay: each replay draws anew, and the sequence is that of eager ops. Runs
+// on every machine.
 // SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
 #include <stdlib.h>

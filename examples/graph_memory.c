@@ -1,5 +1,5 @@
-// Memory in a capture: temporaries from a pool are the graph's, and two graphs share theirs. Runs on
-// every machine.
+// Memory in a capture: temporaries from a pool are the graph's, and two graphs share theirs. Runs
+// on every machine.
 // SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
 #include <stdlib.h>
