@@ -11,6 +11,7 @@ import shutil
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import cpp_reference  # noqa: E402
 import headers  # noqa: E402
 import plots  # noqa: E402
 import python_reference  # noqa: E402
@@ -155,6 +156,10 @@ class Stage:
             out += ["```text", read(path).rstrip("\n"), "```", ""]
         self.write("reference/tool.md", "\n".join(out))
 
+    def write_made(self, page, text):
+        """A page whose links are those of a document in a folder of the tree's root."""
+        self.write(page, self.turn(text, page, page))
+
     def write_sources(self):
         """Files that pages link to, as they are; folders as lists of what pages link to in them."""
         for path in self.wanted:  # grows while folders are written
@@ -182,8 +187,8 @@ class Stage:
         self.write_results_index()
         self.write_headers()
         self.write_tool()
-        self.write("reference/python.md", self.turn(python_reference.make_page("python/rondo"),
-                                                    "reference/python.md", "reference/python.md"))
+        self.write_made("reference/python.md", python_reference.make_page("python/rondo"))
+        self.write_made("reference/cpp.md", cpp_reference.make_page(read("include/rondo/rondo.hpp")))
         self.write_sources()
 
 
