@@ -2,6 +2,7 @@
 """The reference page of the Python package, from its sources: nothing is imported."""
 import ast
 import os
+import re
 
 
 def signature(node, name=None):
@@ -11,17 +12,35 @@ def signature(node, name=None):
             arguments = arguments[len(first):]
             break
     returns = " -> " + ast.unparse(node.returns) if node.returns else ""
-    return "%s(%s)%s" % (name or node.name, arguments, "" if name else returns)
+    text = "%s(%s)%s" % (name or node.name, arguments, "" if name else returns)
+    if len(text) <= 90:
+        return text
+    depth, pieces = 0, []  # one argument a line
+    for i, letter in enumerate(text):
+        depth += (letter in "([{") - (letter in ")]}")
+        pieces.append("(\n    " if letter == "(" and depth == 1 and i == text.index("(") else letter)
+        if letter == "," and depth == 1:
+            pieces.append("\n   ")
+    return "".join(pieces)
 
 
 def is_public(name):
     return not name.startswith("_")
 
 
-def describe(node):
-    text = ast.get_docstring(node)
-    # Words of code stay words: Markdown must not read them as its own.
-    return [text.replace("<", "\\<").replace("*", "\\*")] if text else []
+def describe(node, names=()):
+    """A docstring; its lines `name   text` are a list. Words of code stay words to Markdown."""
+    out = []
+    for line in (ast.get_docstring(node) or "").split("\n"):
+        found = re.match(r"(\w+(?:, \w+)*)( +)(\S.*)", line)
+        is_in_list = bool(out) and out[-1].startswith(("- ", "  "))
+        is_argument = found and (len(found[2]) > 1 or is_in_list and found[1] in names)
+        text = (found[3] if is_argument else line).replace("<", "\\<").replace("*", "\\*")
+        if is_argument and not is_in_list:
+            out.append("")
+        out.append("- `%s`: %s" % (found[1], text) if is_argument else
+                   "  " + text.strip() if line.startswith("  ") else text)
+    return out
 
 
 def write_class(node, out):
@@ -30,7 +49,7 @@ def write_class(node, out):
     bases = ", ".join(ast.unparse(b) for b in node.bases if is_public(ast.unparse(b).split(".")[-1]))
     out += ["## " + node.name, "", "```{index} single: rondo.%s" % node.name, "```", "", "```python"]
     out += [signature(init, node.name) if init else "class %s%s" % (node.name, "(%s)" % bases if bases else "")]
-    out += ["```", ""] + describe(node) + [""]
+    out += ["```", ""] + describe(node, [a.arg for a in init.args.args + init.args.kwonlyargs] if init else ()) + [""]
     for method in body:
         if not is_public(method.name):
             continue

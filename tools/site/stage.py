@@ -131,12 +131,12 @@ class Stage:
         seen = []
         for name in ("rondo", "models"):
             out += ["## rondo/%s.h" % name, ""]
-            for line in texts[name].split("\n"):
+            for line in texts[name].split("#define RONDO_", 1)[1].split("\n"):
                 include = re.match(r'#include "rondo/(\w+)\.h" *(?:// *(.*))?', line)
                 if include and include[1] not in seen:
                     seen.append(include[1])
                     out.append("- [%s.h](%s.md)%s" % (include[1], include[1], ": " + include[2] if include[2] else ""))
-                elif line.startswith("// ") and seen and not line.startswith(("// clang", "// SPDX")):
+                elif line.startswith("// ") and not line.startswith(("// clang", "// SPDX")):
                     out += ["", line[3:], ""]
         rest = [name for name in texts if name not in seen + ["rondo"]]
         out += ["", "## Others", ""] + ["- [%s.h](%s.md)" % (name, name) for name in rest]
