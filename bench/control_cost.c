@@ -1,4 +1,4 @@
-// What decisions inside a graph cost: a turn of a while, and an if.
+// What decisions inside a graph cost: a turn of a while, an if, and a switch of 128 cases.
 //
 //   build/bench/control_cost [DEVICE] [REPEATS]         default: host 200
 //
@@ -94,6 +94,20 @@ static result time_ifs(bench *b, uint32_t predicate, uint32_t count) {
     return time_graph(b, graph);
 }
 
+// Switches in a row. The kernel of a case counts the index down, to that of the next one.
+static result time_switches(bench *b, uint32_t index, uint32_t count) {
+    enum { CASES = 128 };
+    rondo_body_function bodies[CASES];
+    rondo_graph *graph = begin(b, index);
+    for (int i = 0; i < CASES; ++i) {
+        bodies[i] = launch;
+    }
+    for (uint32_t i = 0; i < count; ++i) {
+        must(rondo_control_switch(b->stream, b->x, bodies, CASES, b));
+    }
+    return time_graph(b, graph);
+}
+
 static void print(const char *what, uint32_t count, result r) {
     printf("%-22s %6u  %12.2f  %12.2f\n", what, (unsigned)count, r.median_us, r.smallest_us);
 }
@@ -138,6 +152,12 @@ int main(int argc, char **argv) {
     print_slope("per node in a row", rows[2], rows[4], 990);
     print_slope("per if not taken", none, skipped, 100);
     print_slope("per if taken", taken_once, taken, 100);
+    none = time_switches(&b, 1000, 1);
+    skipped = time_switches(&b, 1000, 101);
+    taken_once = time_switches(&b, 127, 1);
+    taken = time_switches(&b, 127, 101);
+    print_slope("per switch not taken", none, skipped, 100);
+    print_slope("per switch taken", taken_once, taken, 100);
     rondo_memory_free(b.device, b.x);
     rondo_stream_destroy(b.stream);
     rondo_device_release(b.device);

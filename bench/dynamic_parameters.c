@@ -75,7 +75,8 @@ typedef struct bench {
     bool overlaps;
     size_t node_count;
     rondo_graph *graph;  // of the way that is measured
-    rondo_graph *spare;
+    rondo_stepper *stepper;
+    float factor;                 // of the step that is recorded
     rondo_node nodes[NODES_MAX];  // with a changing factor
     bool are_all_dynamic;
     rondo_learned *learned;
@@ -125,13 +126,6 @@ static rondo_status issue(rondo_stream *stream, const rondo_value *values, void 
 
 // ---- the ways ---------------------------------------------------------------------------------
 
-static void record(bench *b, rondo_graph *graph, float factor) {
-    const rondo_value value = {.single = factor};
-    must(rondo_graph_capture_begin(graph, b->stream, RONDO_CAPTURE_THREAD_LOCAL));
-    must(issue(b->stream, &value, b));
-    must(rondo_graph_capture_end(graph));
-}
-
 static void begin_eager(bench *b) {
     (void)b;
 }
@@ -141,15 +135,15 @@ static void step_eager(bench *b, float factor) {
 }
 
 static void begin_update(bench *b) {
-    rondo_graph_options options = {.struct_size = sizeof options};
-    must(rondo_graph_create(b->device, &options, &b->graph));
-    options.keep = RONDO_KEEP_TEMPLATE_ONLY;
-    must(rondo_graph_create(b->device, &options, &b->spare));
-    record(b, b->graph, 1.0f);
+    must(rondo_graph_create(b->device, NULL, &b->graph));
+}
+static rondo_status issue_again(rondo_stream *stream, void *user_data) {
+    const rondo_value value = {.single = ((bench *)user_data)->factor};
+    return issue(stream, &value, user_data);
 }
 static void step_update(bench *b, float factor) {
-    record(b, b->spare, factor);
-    must(rondo_graph_update(b->graph, b->spare, NULL));
+    b->factor = factor;
+    must(rondo_graph_recapture(b->graph, b->stream, NULL, issue_again, b, NULL));
     must(rondo_graph_replay(b->graph, b->stream));
 }
 
@@ -198,6 +192,29 @@ static void launch_graph(bench *b, float factor) {
 static void step_patch(bench *b, float factor) {
     patch_nodes(b, factor);
     launch_graph(b, factor);
+}
+
+static void begin_stepper(bench *b) {
+    const rondo_stepper_options options = {.struct_size = sizeof options, .records_at_once = true};
+    must(rondo_stepper_create(b->device, &options, &b->stepper));
+}
+// Launches with a changing factor are put; the others are left out once they are recorded.
+static void step_stepper(bench *b, float factor) {
+    must(rondo_stepper_begin(b->stepper, b->stream));
+    const bool patches = rondo_stepper_get_mode(b->stepper) == RONDO_STEPPER_PATCHES;
+    const size_t end = patches ? get_end_of_dynamic(b) : b->node_count;
+    for (size_t i = 0; i < end; ++i) {
+        const scale_arguments arguments = get_arguments(b, i, factor);
+        const rondo_launch launch = get_launch(b, &arguments);
+        const rondo_work work = {
+            .struct_size = sizeof work, .kind = RONDO_NODE_KERNEL, .launch = &launch};
+        if (is_dynamic(b, i)) {
+            must(rondo_stepper_put(b->stepper, &work));
+        } else if (!patches) {
+            must(rondo_stream_launch(b->stream, &launch));
+        }
+    }
+    must(rondo_stepper_end(b->stepper));
 }
 
 static void must_succeed(rondo__cu_result code, const char *call) {
@@ -283,6 +300,7 @@ static const way ways[] = {
     {"eager", begin_eager, step_eager, NULL, NULL},
     {"record again and update", begin_update, step_update, NULL, NULL},
     {"patch by handle", begin_patch, step_patch, patch_nodes, launch_graph},
+    {"stepper", begin_stepper, step_stepper, NULL, NULL},
     {"learned", begin_learned, step_learned, NULL, NULL},
     {"raw", begin_raw, step_raw, patch_raw, launch_raw},
 };
@@ -300,10 +318,10 @@ static void end_way(bench *b) {
         b->exec = NULL;
     }
     rondo_learned_destroy(b->learned);
-    rondo_graph_destroy(b->spare);
+    rondo_stepper_destroy(b->stepper);
     rondo_graph_destroy(b->graph);
     b->learned = NULL;
-    b->spare = NULL;
+    b->stepper = NULL;
     b->graph = NULL;
 }
 

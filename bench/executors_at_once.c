@@ -2,7 +2,8 @@
 //
 //   build/bench/executors_at_once MODEL.onnx [--executors 2] [--seconds 1] [--rounds 7]
 //
-// Printed are, for several numbers of threads for one op, the runs of all executors in a second,
+// Printed are, for several numbers of threads for one op, and for executors that share workers (a
+// place for each processor), the runs of all executors in a second,
 // and the median and 99th percentile of a run; the ways take turns, round after round. The first
 // way is one executor alone with all processors. Inputs are zeros of the declared shapes, with
 // symbols as 1.
@@ -23,6 +24,7 @@ enum { EXECUTORS_MAX = 64, INPUTS_MAX = 64, RUNS_MAX = 1 << 20, WAYS_MAX = 8, RO
 
 typedef struct way {
     uint32_t executor_count, thread_count;
+    bool shares_workers;
     rondo_executor *executors[EXECUTORS_MAX];
     double runs_a_second[ROUNDS_MAX];
     double *run_us;
@@ -135,20 +137,26 @@ int main(int argc, char **argv) {
     way ways[] = {{.executor_count = 1, .thread_count = processors},
                   {.executor_count = executors, .thread_count = processors},
                   {.executor_count = executors, .thread_count = share},
-                  {.executor_count = executors, .thread_count = 0}};
+                  {.executor_count = executors, .thread_count = 0},
+                  {.executor_count = executors, .shares_workers = true}};
     const size_t way_count = sizeof ways / sizeof ways[0];
     rondo_device *device = NULL;
     rondo_program *program = NULL;
+    rondo_workers *workers = NULL;
+    must(rondo_workers_create(processors < 256 ? processors : 256, &workers));
     must(rondo_device_open("host", &device));
     must(rondo_program_load_onnx(argv[1], &program));
     for (size_t i = 0; i < way_count; ++i) {
         ways[i].run_us = make_values(RUNS_MAX);
         for (uint32_t k = 0; k < ways[i].executor_count; ++k) {
-            const rondo_executor_options options = {.struct_size = sizeof options,
-                                                    .thread_count = ways[i].thread_count};
+            const rondo_executor_options options = {
+                .struct_size = sizeof options,
+                .thread_count = ways[i].thread_count,
+                .workers = ways[i].shares_workers ? workers : NULL};
             must(rondo_executor_create(program, device, &options, &ways[i].executors[k]));
         }
     }
+    rondo_workers_release(workers);  // the executors keep them
     for (size_t round = 0; round < rounds; ++round) {
         for (size_t i = 0; i < way_count; ++i) {
             run_round(&ways[i], program, seconds, round);
@@ -159,7 +167,9 @@ int main(int argc, char **argv) {
     printf("|---:|---:|---:|---:|---:|\n");
     for (size_t i = 0; i < way_count; ++i) {
         char threads[16] = "default";
-        if (ways[i].thread_count > 0) {
+        if (ways[i].shares_workers) {
+            (void)snprintf(threads, sizeof threads, "shared");
+        } else if (ways[i].thread_count > 0) {
             (void)snprintf(threads, sizeof threads, "%u", ways[i].thread_count);
         }
         const double median = get_median(ways[i].run_us, ways[i].run_count);

@@ -38,6 +38,32 @@ static void run_plain(void *data) {
     }
 }
 
+// A kernel of the program's own that draws: words, as rondo_random_words makes them.
+static const char own_text[] =
+    "extern \"C\" __global__ void own(unsigned *x, const unsigned long long *state,\n"
+    "                               unsigned long long relative, unsigned long long count) {\n"
+    "    unsigned long long i = blockIdx.x * (unsigned long long)blockDim.x + threadIdx.x;\n"
+    "    unsigned words[4];\n"
+    "    if (i < count) {\n"
+    "        rondo_philox(state[0], state[1] + relative + i, words);\n"
+    "        for (int k = 0; k < 4; ++k) { x[4 * i + k] = words[k]; }\n"
+    "    }\n"
+    "}\n";
+
+typedef struct own_arguments {
+    uint32_t *x;
+    rondo_random_range range;
+} own_arguments;
+
+static void run_own(void *data) {
+    const own_arguments *arguments = data;
+    const rondo_random_range *range = &arguments->range;
+    for (uint64_t i = 0; i < range->count; ++i) {
+        rondo_random_philox(range->state[0], 0, range->state[1] + range->relative + i,
+                            &arguments->x[4 * i]);
+    }
+}
+
 typedef struct bench {
     rondo_device *device;
     rondo_stream *stream;
@@ -46,6 +72,7 @@ typedef struct bench {
     graph_launch_function launch;  // NULL on the host
     plain_arguments plain_arguments;
     rondo_launch plain;
+    void *own;  // kernel
 } bench;
 
 static void prepare_plain(bench *b) {
@@ -57,6 +84,31 @@ static void prepare_plain(bench *b) {
                               .block = {256, 1, 1},
                               .arguments = &b->plain_arguments,
                               .argument_bytes = sizeof b->plain_arguments};
+}
+
+static void prepare_own(bench *b) {
+    const char *philox = rondo_random_get_device_text();
+    const size_t bytes = strlen(philox) + sizeof own_text;
+    char *text = malloc(bytes);
+    if (text == NULL) {
+        exit(2);
+    }
+    (void)snprintf(text, bytes, "%s%s", philox, own_text);
+    b->own = get_kernel(b->device, text, "own", run_own);
+    free(text);
+}
+
+static rondo_status put_own(const bench *b, size_t bytes) {
+    own_arguments arguments = {.x = b->memory};
+    const rondo_launch launch = {.struct_size = sizeof launch,
+                                 .name = "own",
+                                 .function = b->own,
+                                 .grid = {(uint32_t)(bytes / 16 / 256), 1, 1},
+                                 .block = {256, 1, 1},
+                                 .arguments = &arguments,
+                                 .argument_bytes = sizeof arguments};
+    must(rondo_generator_reserve(b->generators[0], b->stream, bytes / 16, &arguments.range));
+    return rondo_stream_launch(b->stream, &launch);
 }
 
 // ---- replays ----------------------------------------------------------------------------------
@@ -177,6 +229,8 @@ static rondo_status fill(const bench *b, int kind, size_t bytes) {
             return rondo_random_normal(g, b->stream, RONDO_DTYPE_F16, b->memory, bytes / 2, 0, 1);
         case 7:
             return rondo_random_normal(g, b->stream, RONDO_DTYPE_F64, b->memory, bytes / 8, 0, 1);
+        case 8:
+            return put_own(b, bytes);
         default:
             return rondo_random_dropout(g, b->stream, RONDO_DTYPE_F32, b->memory, b->memory, NULL,
                                         bytes / 4, 0.5);
@@ -184,15 +238,15 @@ static rondo_status fill(const bench *b, int kind, size_t bytes) {
 }
 
 static void measure_fills(const bench *b, size_t bytes) {
-    static const char *const names[] = {"plain fill",  "words",       "uniform f32",
-                                        "uniform f16", "uniform f64", "normal f32",
-                                        "normal f16",  "normal f64",  "dropout f32 in place"};
+    static const char *const names[] = {
+        "plain fill", "words",      "uniform f32", "uniform f16",       "uniform f64",
+        "normal f32", "normal f16", "normal f64",  "words, own kernel", "dropout f32 in place"};
     rondo_event *start;
     rondo_event *end;
     must(rondo_event_create(b->device, RONDO_EVENT_TIMED, &start));
     must(rondo_event_create(b->device, RONDO_EVENT_TIMED, &end));
     printf("\n%-24s %10s %10s %14s\n", "filling", "ms", "GB/s", "1e9 numbers/s");
-    const double widths[] = {4, 4, 4, 2, 8, 4, 2, 8, 4};
+    const double widths[] = {4, 4, 4, 2, 8, 4, 2, 8, 4, 4};
     for (int kind = 0; kind < (int)(sizeof names / sizeof *names); ++kind) {
         double times[FILLS];
         for (int i = -2; i < FILLS; ++i) {
@@ -207,7 +261,7 @@ static void measure_fills(const bench *b, size_t bytes) {
             }
         }
         const double ms = get_median(times, FILLS);
-        const double traffic = kind == 8 ? 2.0 : 1.0;
+        const double traffic = kind == 9 ? 2.0 : 1.0;
         printf("%-24s %10.3f %10.1f %14.2f\n", names[kind], ms, traffic * (double)bytes / ms / 1e6,
                (double)bytes / widths[kind] / ms / 1e6);
     }
@@ -231,6 +285,7 @@ int main(int argc, char **argv) {
     must(rondo_memory_allocate(b.device, RONDO_MEMORY_DEVICE, bytes, &memory));
     b.memory = memory;
     prepare_plain(&b);
+    prepare_own(&b);
     for (int i = 0; i < GENERATORS_MAX; ++i) {
         must(rondo_generator_create(b.device, (uint64_t)i, &b.generators[i]));
     }

@@ -1,6 +1,7 @@
 // Whole training steps, one replay each: an MLP (784-512-512-10, batch 128, SGD with momentum) and
 // a convolutional net (32 and 64 channels on 28 x 28, batch 64, AdamW). bench/torch_train_steps.py
-// has the same in PyTorch.
+// has the same in PyTorch. Then the gradients of the same nets alone, which stay on the device: the
+// rest of a step is the optimiser's.
 //
 //   train_steps [DEVICE] [mlp|cnn] [show]      show: the plan, op by op
 // SPDX-License-Identifier: Apache-2.0
@@ -117,6 +118,41 @@ static void build_cnn(rondo_builder *b, rondo_shape *out_x, int64_t *out_batch) 
     add_linear(b, "d", "w3", "b3", "scores", 3136, 10);
 }
 
+// The parameters of the two nets.
+static const char *const mlp_weights[] = {"w1", "b1", "w2", "b2", "w3", "b3"};
+static const char *const cnn_weights[] = {"w1", "b1", "s1", "t1", "w2",
+                                          "b2", "s2", "t2", "w3", "b3"};
+enum { WEIGHTS_MAX = 10, FETCHES_MAX = 1 + WEIGHTS_MAX };
+
+// Adds the gradients of all parameters as outputs, and a fetch on the device for each.
+static size_t add_gradients(rondo_builder *b, bool is_mlp, rondo_device *device,
+                            rondo_binding *fetches) {
+    static char names[WEIGHTS_MAX][8];
+    const char *const *weights = is_mlp ? mlp_weights : cnn_weights;
+    const size_t count = is_mlp ? sizeof mlp_weights / sizeof *mlp_weights : WEIGHTS_MAX;
+    const char *outputs[WEIGHTS_MAX];
+    for (size_t i = 0; i < count; ++i) {
+        (void)snprintf(names[i], sizeof names[i], "d%s", weights[i]);
+        outputs[i] = names[i];
+    }
+    check(rondo_builder_add_gradients(b, "loss", weights, outputs, count, NULL));
+    for (size_t i = 0; i < count; ++i) {
+        check(rondo_builder_add_output(b, outputs[i], NULL));
+        fetches[i] = (rondo_binding){.name = outputs[i], .tensor = {.device = device}};
+    }
+    return count;
+}
+
+static void add_minimize(rondo_builder *b, bool is_mlp) {
+    const rondo_minimize_options options = {
+        .struct_size = sizeof options,
+        .optimizer = is_mlp ? RONDO_OPTIMIZER_SGD : RONDO_OPTIMIZER_ADAMW,
+        .learning_rate = is_mlp ? 0.01 : 0.001,
+        .momentum = is_mlp ? 0.9 : 0.0,
+        .weight_decay = is_mlp ? 0.0 : 0.01};
+    check(rondo_builder_minimize(b, "loss", &options));
+}
+
 static int compare(const void *a, const void *b) {
     const double left = *(const double *)a;
     const double right = *(const double *)b;
@@ -127,7 +163,7 @@ static bool show(void *data, const char *text, size_t bytes) {
     return fwrite(text, 1, bytes, data) == bytes;
 }
 
-static void run(const char *device_name, const char *name, bool shows) {
+static void run(const char *device_name, const char *name, bool shows, bool is_whole) {
     rondo_builder *b;
     rondo_program *program;
     rondo_device *device;
@@ -135,8 +171,12 @@ static void run(const char *device_name, const char *name, bool shows) {
     rondo_shape shape;
     int64_t batch = 0;
     float loss = 0.0f;
+    rondo_binding fetches[FETCHES_MAX] = {
+        {.name = "loss", .tensor = {.dtype = RONDO_DTYPE_F32, .data = &loss}}};
+    size_t fetch_count = 1;
     double times[RUNS];
     const bool is_mlp = strcmp(name, "mlp") == 0;
+    check(rondo_device_open(device_name, &device));
     check(rondo_builder_create(NULL, &b));
     if (is_mlp) {
         build_mlp(b, &shape, &batch);
@@ -146,16 +186,13 @@ static void run(const char *device_name, const char *name, bool shows) {
     add_input(b, "y", RONDO_DTYPE_I64, SHAPE(1, batch));
     add(b, "SoftmaxCrossEntropyLoss", INPUTS("scores", "y"), "loss", NULL, 0);
     check(rondo_builder_add_output(b, "loss", NULL));
-    const rondo_minimize_options options = {
-        .struct_size = sizeof options,
-        .optimizer = is_mlp ? RONDO_OPTIMIZER_SGD : RONDO_OPTIMIZER_ADAMW,
-        .learning_rate = is_mlp ? 0.01 : 0.001,
-        .momentum = is_mlp ? 0.9 : 0.0,
-        .weight_decay = is_mlp ? 0.0 : 0.01};
-    check(rondo_builder_minimize(b, "loss", &options));
+    if (is_whole) {
+        add_minimize(b, is_mlp);
+    } else {
+        fetch_count += add_gradients(b, is_mlp, device, fetches + 1);
+    }
     check(rondo_builder_finish(b, &program));
     rondo_builder_destroy(b);
-    check(rondo_device_open(device_name, &device));
     check(rondo_executor_create(program, device, NULL, &executor));
     float *x = malloc((size_t)rondo_shape_get_count(&shape) * sizeof *x);
     int64_t *y = malloc((size_t)batch * sizeof *y);
@@ -169,10 +206,9 @@ static void run(const char *device_name, const char *name, bool shows) {
     const rondo_binding feeds[] = {
         {.name = "x", .tensor = {.dtype = RONDO_DTYPE_F32, .shape = shape, .data = x}},
         {.name = "y", .tensor = {.dtype = RONDO_DTYPE_I64, .shape = SHAPE(1, batch), .data = y}}};
-    rondo_binding fetch = {.name = "loss", .tensor = {.dtype = RONDO_DTYPE_F32, .data = &loss}};
     for (int i = 0; i < WARM_UP + RUNS; ++i) {
         const double start = get_us();
-        check(rondo_executor_run(executor, feeds, 2, &fetch, 1));
+        check(rondo_executor_run(executor, feeds, 2, fetches, fetch_count));
         times[i < WARM_UP ? 0 : i - WARM_UP] = get_us() - start;
     }
     if (shows) {
@@ -182,13 +218,17 @@ static void run(const char *device_name, const char *name, bool shows) {
     check(rondo_executor_get_stats(executor, &stats));
     qsort(times, RUNS, sizeof *times, compare);
     printf(
-        "%s on %s: %.0f us a step, median of %d (%.0f to %.0f), %llu ops in %llu segments, "
+        "%s%s on %s: %.0f us a step, median of %d (%.0f to %.0f), %llu ops in %llu segments, "
         "%llu beside them; loss %.4f\n",
-        name, device_name, times[RUNS / 2], RUNS, times[RUNS / 10], times[RUNS - RUNS / 10],
-        (unsigned long long)stats.op_count, (unsigned long long)stats.segment_count,
-        (unsigned long long)stats.bypassed_count, (double)loss);
+        name, is_whole ? "" : ", gradients alone,", device_name, times[RUNS / 2], RUNS,
+        times[RUNS / 10], times[RUNS - RUNS / 10], (unsigned long long)stats.op_count,
+        (unsigned long long)stats.segment_count, (unsigned long long)stats.bypassed_count,
+        (double)loss);
     free(x);
     free(y);
+    for (size_t i = 1; i < fetch_count; ++i) {
+        rondo_tensor_deinit(&fetches[i].tensor);
+    }
     rondo_executor_destroy(executor);
     rondo_device_release(device);
     rondo_program_destroy(program);
@@ -198,10 +238,12 @@ int main(int argc, char **argv) {
     const char *device = argc > 1 ? argv[1] : "auto";
     const bool shows = argc > 3 && strcmp(argv[3], "show") == 0;
     if (argc < 3 || strcmp(argv[2], "mlp") == 0) {
-        run(device, "mlp", shows);
+        run(device, "mlp", shows, true);
+        run(device, "mlp", shows, false);
     }
     if (argc < 3 || strcmp(argv[2], "cnn") == 0) {
-        run(device, "cnn", shows);
+        run(device, "cnn", shows, true);
+        run(device, "cnn", shows, false);
     }
     return 0;
 }

@@ -94,6 +94,13 @@ static bool write_json(void *data, FILE *file) {
                           rondo_program_get_output)) {
         return false;
     }
+    cli_json_whole(&json, "opset", rondo_program_get_opset(program, ""));
+    cli_json_key(&json, "program");
+    if (rondo_program_describe(program, RONDO_TEXT_JSON, cli_output_write_text, file) !=
+        RONDO_STATUS_OK) {
+        cli_fail_with_record();
+        return false;
+    }
     cli_json_key(&json, "plan");
     if (!describe(session, RONDO_TEXT_JSON, cli_output_write_text, file)) {
         return false;

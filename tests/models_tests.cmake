@@ -3,7 +3,7 @@
 
 set(cases $<TARGET_FILE:test_kernel_cases> cuda:0)
 rondo_register_emulated(kernel_cases_sample short 300 ${cases} 37)
-rondo_register_emulated(kernel_cases long 1800 ${cases})
+rondo_register_emulated(kernel_cases long 1800 ${cases} @${RONDO_TEST_PART})
 # Programs that run their tests on each device there is (support/on_devices.h).
 foreach(name executor_counted executor_faults executor_record_run executor_rest executor_single_op
     executor_sequences executor_states executor_stream executor_tables kernel_cast
@@ -29,31 +29,32 @@ foreach(name cache_run device_dlpack executor_branches executor_devices executor
     ${CMAKE_COMMAND} -E env RONDO_EMULATED_LAZY=1 $<TARGET_FILE:test_${name}>)
 endforeach()
 # A million calls on states and variables, of a seed of the day.
-rondo_register_test(unit.executor_sequences_long long 1200 test_executor_sequences 1000000 0)
+math(EXPR long_calls "1000000 / ${RONDO_TEST_PARTS}")
+rondo_register_test(unit.executor_sequences_long long 1200 test_executor_sequences ${long_calls} 0)
 # The kernels for tensor cores: mma on one GPU, wgmma and clusters on the other.
 foreach(capability 80 90)
   rondo_register_emulated(tensor_cores_${capability} long 1800
-    ${CMAKE_COMMAND} -E env RONDO_TUNE=off RONDO_EMULATED_CAPABILITY=${capability} ${cases} Conv)
+    ${CMAKE_COMMAND} -E env RONDO_TUNE=off RONDO_EMULATED_CAPABILITY=${capability} ${cases} Conv@${RONDO_TEST_PART})
   rondo_register_emulated(tensor_products_${capability} long 1800
-    ${CMAKE_COMMAND} -E env RONDO_TUNE=off RONDO_EMULATED_CAPABILITY=${capability} ${cases} MatMul)
+    ${CMAKE_COMMAND} -E env RONDO_TUNE=off RONDO_EMULATED_CAPABILITY=${capability} ${cases} MatMul@${RONDO_TEST_PART})
 endforeach()
 # Each plan of those kernels, not only the one that would be chosen.
 foreach(capability 80 90)
   set(plans ${CMAKE_COMMAND} -E env RONDO_EMULATED_CAPABILITY=${capability}
     $<TARGET_FILE:test_kernel_cuda_tensor_plans>)
   rondo_register_emulated(tensor_plans_sample_${capability} short 300 ${plans} 2/48)
-  rondo_register_emulated(tensor_plans_${capability} long 1800 ${plans})
+  rondo_register_emulated(tensor_plans_${capability} long 1800 ${plans} ${RONDO_TEST_PART})
 endforeach()
 rondo_register_emulated(executor_tensor_map short 300
   ${CMAKE_COMMAND} -E env RONDO_EMULATED_CAPABILITY=90 $<TARGET_FILE:test_executor_tensor_map>)
 rondo_register_emulated(attention_tensor long 1800
-  ${CMAKE_COMMAND} -E env RONDO_EMULATED_CAPABILITY=80 ${cases} Attention)
+  ${CMAKE_COMMAND} -E env RONDO_EMULATED_CAPABILITY=80 ${cases} Attention@${RONDO_TEST_PART})
 rondo_register_emulated(bits_tensor short 300
   ${CMAKE_COMMAND} -E env RONDO_EMULATED_CAPABILITY=80 ${cases} MatMulNBits)
 rondo_register_emulated(recurrent_tensor long 600
-  ${CMAKE_COMMAND} -E env RONDO_EMULATED_CAPABILITY=80 ${cases} GRU)
+  ${CMAKE_COMMAND} -E env RONDO_EMULATED_CAPABILITY=80 ${cases} GRU@${RONDO_TEST_PART})
 rondo_register_emulated(group_norm_clusters long 600
-  ${CMAKE_COMMAND} -E env RONDO_EMULATED_CAPABILITY=90 ${cases} rondo.GroupNormalization)
+  ${CMAKE_COMMAND} -E env RONDO_EMULATED_CAPABILITY=90 ${cases} rondo.GroupNormalization@${RONDO_TEST_PART})
 # Each instruction set has tiles of its own; what this processor lacks runs as the best it has.
 foreach(level AVX512_CORE AVX2 SSE41)
   rondo_register_test(unit.test_kernel_bytes.${level} short 300 test_kernel_bytes)
@@ -62,7 +63,7 @@ foreach(level AVX512_CORE AVX2 SSE41)
     ENVIRONMENT RONDO_MAX_CPU_ISA=${level})
 endforeach()
 foreach(level AVX2 SSE41)
-  rondo_register_test(unit.test_kernel_cases.${level} long 600 test_kernel_cases host)
+  rondo_register_test(unit.test_kernel_cases.${level} long 600 test_kernel_cases host @${RONDO_TEST_PART})
   set_property(TEST unit.test_kernel_cases.${level} APPEND PROPERTY ENVIRONMENT
     RONDO_MAX_CPU_ISA=${level})
 endforeach()

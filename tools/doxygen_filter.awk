@@ -87,6 +87,9 @@ function print_comment(first, is_function,    i) {
         print_line(comment[i], is_function)
     }
     end_code()
+    if (is_function && is_fenced) {
+        print "/// @par Experimental\n/// Define RONDO_EXPERIMENTAL before Rondo is included."
+    }
 }
 
 function close_group() {
@@ -119,6 +122,9 @@ function print_free() {
     }
     count = 0
 }
+
+/^#if defined\(RONDO_EXPERIMENTAL\)/ { is_fenced = 1 }
+/^#endif  \/\/ RONDO_EXPERIMENTAL/ { is_fenced = 0 }
 
 FNR == 1 { count = 0; is_top = 1; in_group = 0 }
 

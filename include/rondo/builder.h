@@ -146,6 +146,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_builder_begin_place(rondo_builder *b
 // Errors:    STATE (none is open in this builder).
 RONDO_API RONDO_MUST_USE rondo_status rondo_builder_end_place(rondo_builder *builder);
 
+#if defined(RONDO_EXPERIMENTAL)
+
 // Starts a body of an If, Loop or Scan that will be a node of `builder`. It has inputs, parameters,
 // nodes and outputs of its own, and its nodes use values of the builders around by name. It ends by
 // being an attribute of the node.
@@ -157,6 +159,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_builder_end_place(rondo_builder *bui
 RONDO_API RONDO_MUST_USE rondo_status rondo_builder_create_body(rondo_builder *builder,
                                                                 const char *name,
                                                                 rondo_builder **out_body);
+
+#endif  // RONDO_EXPERIMENTAL
 
 // Makes a value an output of the program, or of the body.
 //
@@ -211,14 +215,6 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_builder_add_square_error_cost(rondo_
 RONDO_API RONDO_MUST_USE rondo_status rondo_builder_add_mean(rondo_builder *builder, const char *x,
                                                              const char *output);
 
-// A tensor of equal elements: ConstantOfShape.
-//
-// value      one element, in host memory; it gives the dtype.
-RONDO_API RONDO_MUST_USE rondo_status rondo_builder_add_fill_constant(rondo_builder *builder,
-                                                                      const rondo_shape *shape,
-                                                                      const rondo_tensor *value,
-                                                                      const char *output);
-
 // The extents of x, I64 [rank]: Shape.
 RONDO_API RONDO_MUST_USE rondo_status rondo_builder_add_shape(rondo_builder *builder, const char *x,
                                                               const char *output);
@@ -230,12 +226,6 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_builder_add_shape(rondo_builder *bui
 RONDO_API RONDO_MUST_USE rondo_status rondo_builder_add_slice(
     rondo_builder *builder, const char *x, const int64_t *axes, const int64_t *starts,
     const int64_t *ends, const int64_t *steps, size_t count, const char *output);
-
-// A box of x: Slice of all axes, from offsets[i], shape->extent[i] long.
-RONDO_API RONDO_MUST_USE rondo_status rondo_builder_add_crop(rondo_builder *builder, const char *x,
-                                                             const int64_t *offsets,
-                                                             const rondo_shape *shape,
-                                                             const char *output);
 
 // ---- reading a program back --------------------------------------------------------------------
 //

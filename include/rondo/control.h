@@ -1,7 +1,5 @@
 // rondo/control.h — if, switch and while, decided on the device.
 //
-// Experimental: may change in any release.
-//
 // A recorded graph can choose whether a part of it runs, which part, and how often. It chooses
 // during the replay, by a number in device memory that earlier work wrote, without the processor.
 // There are two ways to record that:
@@ -13,7 +11,7 @@
 //     }
 //     rondo_control_while(stream, go_on, relax, &solver);
 //
-//   Scopes, inside a capture only. A body is recorded on a stream of its own:
+//   Scopes (experimental), inside a capture only. A body is recorded on a stream of its own:
 //
 //     rondo_scope scope;
 //     rondo_scope_begin(stream, RONDO_SCOPE_IF_ELSE, flag, 0, &scope);
@@ -89,6 +87,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_control_while(rondo_stream *stream,
                                                           rondo_body_function body,
                                                           void *user_data);
 
+#if defined(RONDO_EXPERIMENTAL)
+
 // ---- scopes: inside a capture -----------------------------------------------------------------
 
 typedef int32_t rondo_scope_kind;
@@ -154,6 +154,8 @@ RONDO_API rondo_status rondo_scope_leave(rondo_scope scope);
 //            the capture is broken: the scope ends, and no graph comes of the capture).
 // Threads:   one thread per capture.
 RONDO_API rondo_status rondo_scope_end(rondo_scope scope);
+
+#endif  // RONDO_EXPERIMENTAL
 
 RONDO_EXTERN_C_END
 

@@ -127,7 +127,8 @@ typedef struct rondo_executor_options {
 // a new one is refused, and what does not fit is not folded ahead. Weights mapped from the file and
 // fetched tensors do not count. What executors of one program share (folded constants; weights in
 // the forms that kernels read, once for each device) counts in full against the limit of each that
-// uses it, and is freed with the last.
+// uses it, and is freed with the last. What is refused, by the limit or by the GPU, names who holds
+// the most: arenas, states, staging, weights, packed weights, ...
 
 // Weights that do not fit. With weight_limit_bytes the weights of the main program that exceed it,
 // the largest ones, are in pinned host memory, and each run brings them for the ops that read them,
@@ -158,8 +159,7 @@ typedef struct rondo_executor_options {
 // Training. Some ops work in another way in training: Dropout drops, BatchNormalization takes mean
 // and variance from the batch. What the model says of it counts (an input of Dropout, an attribute
 // or the number of outputs of BatchNormalization); where it leaves it open, `training` decides, in
-// bodies, too. Ops of the program's own ask for it with rondo_op_is_training. Runs may change
-// between both: rondo_executor_set_training.
+// bodies, too. Runs may change between both: rondo_executor_set_training.
 
 // A named tensor, in host memory or on the executor's device.
 typedef struct rondo_binding {  // ABI: fixed

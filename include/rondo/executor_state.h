@@ -12,7 +12,10 @@
 // it becomes is written there as well, in one go with the op that makes it, where that op is
 // element by element or writes slices (ScatterND, ScatterElements, TensorScatter: only the slices
 // are touched; of reductions equal rows are taken in the order of the updates, on every device),
-// or begins when the old value is read for the last time. Ops that read the old value are put
+// or begins when the old value is read for the last time. Of a cache only new rows are written,
+// without a copy of the rest, where those that were there keep their places: by a Concat that
+// appends along the first axis that is not 1, by GroupQueryAttention of com.microsoft whose past
+// has room for total_sequence_length rows, and by attention of one batch entry and one head of keys. Ops that read the old value are put
 // before those that make the new one where the program leaves it open. Otherwise the new value is
 // made beside it, among the values of the plan, and copied behind everything that reads the old
 // one. Results are the same bit for bit. Memory that has to grow takes twice as much, unless

@@ -17,12 +17,7 @@
 // stream again, what that other one recorded meanwhile may carry the forked stream's scope.
 //
 // Bodies of conditional nodes (rondo/control.h) lie in the scopes that were open around them, and
-// may open scopes of their own:
-//
-//   rondo_label_push(stream, "solver");
-//   rondo_scope_begin(stream, RONDO_SCOPE_WHILE, go_on, 0, &scope);
-//   rondo_scope_enter(scope, 0, &body);
-//   rondo_label_push(body, "update");      // what is put on `body` now: "solver/update"
+// may open scopes of their own: "update" in a body, inside "solver", is "solver/update".
 //
 // A graph that is recorded into another capture (rondo_stream_add_graph) brings the labels of its
 // nodes along: "gemm" in there, recorded inside "model", is "model/gemm" in the other graph's
@@ -62,12 +57,16 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_label_push(rondo_stream *stream, con
 // Cost:      as for push.
 RONDO_API rondo_status rondo_label_pop(rondo_stream *stream);
 
+#if defined(RONDO_EXPERIMENTAL)
+
 // The path of the scopes open on the stream, "layer3/attention"; "" when none is.
 //
 // On the stream of a body it begins with the path that was open outside when the body began.
 //
 // Returns:   borrowed until the next push or pop on the stream.
 RONDO_API const char *rondo_label_get_path(const rondo_stream *stream);
+
+#endif  // RONDO_EXPERIMENTAL
 
 RONDO_EXTERN_C_END
 

@@ -273,11 +273,15 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_learned_run(rondo_learned *learned,
 // shows the values of the first run. Do not reset, update or destroy it.
 RONDO_API rondo_graph *rondo_learned_get_graph(rondo_learned *learned);
 
+#if defined(RONDO_EXPERIMENTAL)
+
 // The cache of RONDO_LEARN_CACHE and RONDO_LEARN_FIXED, borrowed, for statistics; otherwise NULL. A
 // key is the list of values, eight bytes each (0 for a struct), and then the structs, each filled
 // up with zeros to a multiple of eight; a step without arguments has the key of one zero. Do not
 // run, clear or destroy it.
 RONDO_API rondo_graph_cache *rondo_learned_get_cache(rondo_learned *learned);
+
+#endif  // RONDO_EXPERIMENTAL
 
 // ---- what was learned -------------------------------------------------------------------------
 

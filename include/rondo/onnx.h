@@ -31,22 +31,13 @@ RONDO_EXTERN_C_BEGIN
 RONDO_API RONDO_MUST_USE rondo_status rondo_program_load_onnx(const char *path,
                                                               rondo_program **out_program);
 
-// The same with a limit on the memory that the load itself takes: tensors that cannot be mapped,
-// and what functions of the model are written out into. Loading also takes up to 33 times the
-// model's file without its tensors, and 64 MiB, whatever the limit is.
-//
-// memory_limit_bytes   0 means the default, 1 GiB and 16 times the file, but no more than three
-//                      quarters of this machine's memory.
-//
-// Errors:    as rondo_program_load_onnx, NO_MEMORY when the limit is reached.
-// Ownership: as rondo_program_load_onnx.
-RONDO_API RONDO_MUST_USE rondo_status rondo_program_load_onnx_limited(const char *path,
-                                                                      uint64_t memory_limit_bytes,
-                                                                      rondo_program **out_program);
-
 typedef struct rondo_load_options {
-    size_t struct_size;           // sizeof(rondo_load_options)
-    uint64_t memory_limit_bytes;  // as rondo_program_load_onnx_limited has it; 0: the default
+    size_t struct_size;  // sizeof(rondo_load_options)
+    // Of what the load itself takes: tensors that cannot be mapped, and what functions of the model
+    // are written out into. 0: 1 GiB and 16 times the file, but no more than three quarters of this
+    // machine's memory. Loading also takes up to 33 times the model's file without its tensors, and
+    // 64 MiB, whatever the limit is.
+    uint64_t memory_limit_bytes;
     // A model of an opset or IR version that came later is not refused: each op is read by its
     // newest known definition, with a warning. Where the later one differs, results do, too.
     bool allow_newer_opset;
@@ -54,7 +45,7 @@ typedef struct rondo_load_options {
 
 // The same with options; NULL: the defaults.
 //
-// Errors:    as rondo_program_load_onnx_limited, INVALID (options).
+// Errors:    as rondo_program_load_onnx, NO_MEMORY (the limit is reached), INVALID (options).
 // Ownership: as rondo_program_load_onnx.
 RONDO_API RONDO_MUST_USE rondo_status rondo_program_load_onnx_with(
     const char *path, const rondo_load_options *options, rondo_program **out_program);

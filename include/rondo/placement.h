@@ -4,7 +4,6 @@
 //   rondo_builder_add_embedding(builder, "ids", "table", "rows");
 //   rondo_builder_end_place(builder);
 //
-//   rondo_program_set_place(program, "Gather*", "cpu");  // by name or type, of any program
 //   options.place = (const char *[]){"Gather*=cpu"};     // for one executor
 //
 // What comes later in this list wins. A place is "cpu", "gpu" (the executor's), "gpu:1" (that GPU,

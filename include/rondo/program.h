@@ -75,6 +75,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_program_set_dimension(rondo_program 
                                                                   const char *symbol,
                                                                   int64_t extent);
 
+#if defined(RONDO_EXPERIMENTAL)
+
 // Places ops: says where executors made from now on run those whose name or type matches.
 //
 // pattern    * stands for any characters, ? for one. Nodes in bodies match, too; a control op takes
@@ -89,6 +91,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_program_set_dimension(rondo_program 
 RONDO_API RONDO_MUST_USE rondo_status rondo_program_set_place(rondo_program *program,
                                                               const char *pattern,
                                                               const char *place);
+
+#endif  // RONDO_EXPERIMENTAL
 
 RONDO_EXTERN_C_END
 

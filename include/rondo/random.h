@@ -101,6 +101,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_generator_set_state(rondo_generator 
 RONDO_API RONDO_MUST_USE rondo_status rondo_generator_get_state(rondo_generator *generator,
                                                                 rondo_generator_state *out_state);
 
+#if defined(RONDO_EXPERIMENTAL)
+
 // A place to come back to, cheaper than the state and legal inside a capture.
 typedef struct rondo_generator_mark {  // ABI: fixed
     uint64_t scope;                    // capture or conditional body; 0: eager
@@ -129,6 +131,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_generator_get_mark(rondo_generator *
 RONDO_API RONDO_MUST_USE rondo_status rondo_generator_rewind(rondo_generator *generator,
                                                              rondo_stream *stream,
                                                              const rondo_generator_mark *mark);
+
+#endif  // RONDO_EXPERIMENTAL
 
 // ---- ops --------------------------------------------------------------------------------------
 //

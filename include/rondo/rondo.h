@@ -20,6 +20,9 @@
 //              there are: a first call may pass NULL and 0.
 //   Sizes      size_t in arguments, uint64_t in statistics; times in nanoseconds.
 //
+// What stands behind the fence, #if defined(RONDO_EXPERIMENTAL), may change or go in any release.
+// A program that uses it defines that before it includes Rondo.
+//
 // Structs that begin with `struct_size` may grow. The program sets it; zeroes are the
 // defaults:  rondo_graph_options options = {.struct_size = sizeof options};
 // A shorter struct is an older program's, and is read or filled as far as it goes; a longer one is
@@ -58,8 +61,6 @@
 #include "rondo/learn.h"      // a step whose arguments change, with its code unchanged
 #include "rondo/allocator.h"  // whose heap the library uses
 #include "rondo/workers.h"    // shared threads
-
-// Experimental: may change in any release.
 #include "rondo/control.h"    // if, switch and while, decided on the device
 // clang-format on
 

@@ -520,6 +520,10 @@ class Graph : public Owner<rondo_graph, rondo_graph_destroy> {
     Status patch(Span<const rondo_patch> patches) const noexcept {
         return rondo_graph_patch(get(), patches.data(), patches.size());
     }
+    // One node's work; its toggle stays.
+    Status patch(rondo_node node, const rondo_work &work) const noexcept {
+        return rondo_graph_patch_node(get(), node, &work);
+    }
 
    private:
     // Ends a capture that an exception of the step leaves open; nothing happens after its end.
@@ -536,6 +540,47 @@ class Graph : public Owner<rondo_graph, rondo_graph_destroy> {
        private:
         rondo_graph *graph_;
     };
+};
+
+// One call at the place of each launch, which runs, is recorded or is patched (rondo/stepper.h).
+class Stepper : public Owner<rondo_stepper, rondo_stepper_destroy> {
+   public:
+    using Owner::Owner;
+
+    static rondo_stepper_options options() noexcept {
+        return detail::sized<rondo_stepper_options>();
+    }
+    static Result<Stepper> create(const Device &device,
+                                  const rondo_stepper_options *options = nullptr) noexcept {
+        return detail::make<Stepper, rondo_stepper>(
+            [&](rondo_stepper **out) { return rondo_stepper_create(device.get(), options, out); });
+    }
+    Status begin(const Stream &stream) const noexcept {
+        return rondo_stepper_begin(get(), stream.get());
+    }
+    Status put(const rondo_work &work) const noexcept {
+        return rondo_stepper_put(get(), &work);
+    }
+    Status put(const rondo_launch &launch) const noexcept {
+        rondo_work work = detail::sized<rondo_work>();
+        work.kind = RONDO_NODE_KERNEL;
+        work.launch = &launch;
+        return put(work);
+    }
+    Status end() const noexcept {
+        return rondo_stepper_end(get());
+    }
+    rondo_stepper_mode mode() const noexcept {
+        return rondo_stepper_get_mode(get());
+    }
+    // The next step is the first again.
+    Status start_over() const noexcept {
+        return rondo_stepper_reset(get());
+    }
+    // For dumps and statistics; the stepper's.
+    rondo_graph *graph() const noexcept {
+        return rondo_stepper_get_graph(get());
+    }
 };
 
 class Pool : public Owner<rondo_pool, rondo_pool_release> {
@@ -613,6 +658,10 @@ class Generator : public Owner<rondo_generator, rondo_generator_release> {
     static Result<Generator> create(const Device &device, std::uint64_t seed) noexcept {
         return detail::make<Generator, rondo_generator>(
             [&](rondo_generator **out) { return rondo_generator_create(device.get(), seed, out); });
+    }
+    Generator share() const noexcept {
+        rondo_generator_retain(get());
+        return Generator(get());
     }
     Status normal(const Stream &stream, Span<float> out, double mean = 0.0,
                   double deviation = 1.0) const noexcept {
@@ -714,6 +763,21 @@ class Tensor {
 
    private:
     rondo_tensor tensor_ = {};
+};
+
+// Processors that executors on the host share: options.workers = workers.get().
+class Workers : public Owner<rondo_workers, rondo_workers_release> {
+   public:
+    using Owner::Owner;
+
+    static Result<Workers> create(std::uint32_t count) noexcept {
+        return detail::make<Workers, rondo_workers>(
+            [&](rondo_workers **out) { return rondo_workers_create(count, out); });
+    }
+    Workers share() const noexcept {
+        rondo_workers_retain(get());
+        return Workers(get());
+    }
 };
 
 class Program : public Owner<rondo_program, rondo_program_destroy> {

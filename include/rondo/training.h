@@ -58,6 +58,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_builder_add_gradients(
     rondo_builder *builder, const char *y, const char *const *xs, const char *const *outputs,
     size_t count, const rondo_gradient_options *options);
 
+#if defined(RONDO_EXPERIMENTAL)
+
 // A node of a user's op, whose gradient is asked for.
 typedef struct rondo_gradient_node {
     size_t struct_size;         // of the library's struct
@@ -83,6 +85,8 @@ typedef rondo_status (*rondo_gradient_function)(void *data, const rondo_gradient
 RONDO_API RONDO_MUST_USE rondo_status rondo_op_set_gradient(const char *domain, const char *name,
                                                             rondo_gradient_function function,
                                                             void *data);
+
+#endif  // RONDO_EXPERIMENTAL
 
 // ---- steps --------------------------------------------------------------------------------------
 

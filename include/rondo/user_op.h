@@ -146,17 +146,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_op_register(const rondo_op_definitio
 
 // ---- for the functions of an op -----------------------------------------------------------------
 
-// The node's name in the model; never NULL.
-RONDO_API const char *rondo_op_get_name(const rondo_op_node *node);
-
 // `data` of the definition.
 RONDO_API void *rondo_op_get_data(const rondo_op_node *node);
-
-// Version of the op's domain in the model.
-RONDO_API int32_t rondo_op_get_version(const rondo_op_node *node);
-
-// Whether the executor was made for training (rondo/executor.h).
-RONDO_API bool rondo_op_is_training(const rondo_op_node *node);
 
 // An attribute of the node; *out_attribute is all zeroes where it is not there. What it points to
 // is borrowed from the node.
@@ -165,15 +156,28 @@ RONDO_API bool rondo_op_is_training(const rondo_op_node *node);
 RONDO_API bool rondo_op_get_attribute(const rondo_op_node *node, const char *name,
                                       rondo_attribute *out_attribute);
 
-// For `infer`: an output's shape depends on the value of input `index`, whose data was NULL. A plan
-// is then made for each value, where the input is small.
-RONDO_API void rondo_op_need_value(rondo_op_node *node, size_t index);
-
 // Fails with a message, in front of which come the op's and the node's name.
 //
 // Returns:   `status`; for OK, which is no failure, INTERNAL.
 RONDO_API RONDO_MUST_USE rondo_status rondo_op_fail(const rondo_op_node *node, rondo_status status,
                                                     const char *message);
+
+#if defined(RONDO_EXPERIMENTAL)
+
+// The node's name in the model; never NULL.
+RONDO_API const char *rondo_op_get_name(const rondo_op_node *node);
+
+// Version of the op's domain in the model.
+RONDO_API int32_t rondo_op_get_version(const rondo_op_node *node);
+
+// Whether the executor was made for training (rondo/executor.h).
+RONDO_API bool rondo_op_is_training(const rondo_op_node *node);
+
+// For `infer`: an output's shape depends on the value of input `index`, whose data was NULL. A plan
+// is then made for each value, where the input is small.
+RONDO_API void rondo_op_need_value(rondo_op_node *node, size_t index);
+
+#endif  // RONDO_EXPERIMENTAL
 
 RONDO_EXTERN_C_END
 

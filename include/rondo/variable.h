@@ -69,6 +69,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_builder_set_update(rondo_builder *bu
                                                                const char *variable,
                                                                const char *value);
 
+#if defined(RONDO_EXPERIMENTAL)
+
 // The same of a finished or loaded program: a cache that is handed from run to run, say. An input
 // that is no variable becomes one, without a start.
 //
@@ -80,6 +82,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_builder_set_update(rondo_builder *bu
 RONDO_API RONDO_MUST_USE rondo_status rondo_program_set_update(rondo_program *program,
                                                                const char *input,
                                                                const char *output);
+
+#endif  // RONDO_EXPERIMENTAL
 
 // A program in which parameters are variables that start with their values: weights that executors
 // replace by a copy (rondo_executor_set_variable), under all plans and graphs. Nothing is folded

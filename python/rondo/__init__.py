@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Capture GPU work once, replay it at hardware speed; run ONNX models, eagerly and replayed."""
-from . import _library, caches, device, graphs, learning, memory, profiles, randoms
+from . import _library, caches, device, graphs, learning, memory, ops, profiles, randoms
 from . import sessions, tensors
 from ._library import (BadDataError, CancelledError, CaptureError, DeviceMemoryError, DriverError,
                        HostMemoryError, InternalError, InvalidError, LostError, MismatchError,
-                       RondoError, StateError, UnavailableError, UnsupportedError, set_log_levels)
+                       RondoError, StateError, UnavailableError, UnsupportedError, log_to,
+                       set_log_levels)
 from .caches import GraphCache
 from .device import Device, Event, Stream, devices, open_device
 from .graphs import Child, Copy, Fill, Graph, HostCall, Launch, Node, capture
 from .learning import Argument, Learned, learn
 from .memory import Arena, Block, Pool
+from .ops import Op
 from .profiles import Profile
 from .randoms import Generator
 from .sessions import (InferenceSession, NodeArg, Run, RunOptions, Session, SessionOptions,
@@ -20,10 +22,10 @@ __all__ = [
     "Arena", "Argument", "BadDataError", "Block", "CancelledError", "CaptureError", "Child", "Copy",
     "Device", "DeviceMemoryError", "DriverError", "Event", "Fill", "Generator", "Graph", "GraphCache",
     "HostCall", "HostMemoryError", "InferenceSession", "InternalError", "InvalidError", "Launch",
-    "Learned", "LostError", "MismatchError", "Node", "NodeArg", "Pool", "Profile", "RondoError", "Run",
-    "RunOptions", "Session", "SessionOptions", "StateError", "Stream", "Tensor", "UnavailableError",
+    "Learned", "LostError", "MismatchError", "Node", "NodeArg", "Op", "Pool", "Profile", "RondoError",
+    "Run", "RunOptions", "Session", "SessionOptions", "StateError", "Stream", "Tensor", "UnavailableError",
     "UnsupportedError", "capture", "devices", "empty", "from_dlpack", "get_available_providers",
-    "get_device", "learn", "open_device", "set_log_levels",
+    "get_device", "learn", "log_to", "open_device", "set_log_levels",
 ]
 
 for _name in __all__:  # where users find them, in their messages and pickles too

@@ -2,8 +2,10 @@
 """The shared library, its calls by name, and their failures as exceptions."""
 from __future__ import annotations
 
+import atexit
 import collections
 import ctypes
+import logging
 import os
 import threading
 from types import SimpleNamespace
@@ -214,6 +216,38 @@ def check(status: int) -> None:
 def set_log_levels(levels: str) -> None:
     """What the library tells of on stderr: "error", "info", "warning,executor=debug"."""
     check(lib.rondo_log_set_levels(levels.encode()))
+
+
+_LEVELS = {_raw.RONDO_LOG_ERROR: logging.ERROR, _raw.RONDO_LOG_WARNING: logging.WARNING,
+           _raw.RONDO_LOG_INFO: logging.INFO, _raw.RONDO_LOG_DEBUG: logging.DEBUG}
+_sinks: list[Any] = []  # all that there were: another thread may be in an earlier one
+
+
+def log_to(logger: Optional[logging.Logger]) -> None:
+    """Hands the library's messages to a logger, each to its child for the part that it comes from
+    ("rondo.executor"), with level, time, file and line. None: to stderr again.
+
+    set_log_levels says which messages there are. A handler must not call rondo.
+    """
+    if logger is None:
+        lib.rondo_log_set_record_sink(_raw.rondo_log_record_function(), None)
+        return
+
+    @_raw.rondo_log_record_function
+    def sink(_data: Any, pointer: Any) -> None:
+        record = pointer.contents
+        child = logger.getChild(text(record.room))
+        level = _LEVELS.get(record.level, logging.DEBUG)
+        if child.isEnabledFor(level):
+            entry = child.makeRecord(child.name, level, text(record.file), record.line,
+                                     text(record.message), (), None)
+            entry.created, entry.msecs = record.time_ns / 1e9, record.time_ns // 10**6 % 1000
+            child.handle(entry)
+
+    if not _sinks:
+        atexit.register(log_to, None)  # threads of the library may outlive the interpreter
+    _sinks.append(sink)
+    lib.rondo_log_set_record_sink(sink, None)
 
 
 # ---- structs and lists --------------------------------------------------------------------------

@@ -208,10 +208,6 @@ RONDO_REFUSAL_UNSEEN = 11
 RONDO_REFUSAL_CHANGED = 12
 RONDO_REFUSAL_LAUNCH = 13
 RONDO_REFUSAL_EXCLUDED = 14
-RONDO_SCOPE_IF = 0
-RONDO_SCOPE_IF_ELSE = 1
-RONDO_SCOPE_SWITCH = 2
-RONDO_SCOPE_WHILE = 3
 RONDO_ATTRIBUTE_INT = 1
 RONDO_ATTRIBUTE_FLOAT = 2
 RONDO_ATTRIBUTE_STRING = 3
@@ -777,17 +773,6 @@ rondo_generator_state._fields_ = [
 ]
 
 
-class rondo_generator_mark(Structure):
-    pass
-
-
-rondo_generator_mark._fields_ = [
-    ("scope", c_uint64),
-    ("epoch", c_uint64),
-    ("relative", c_uint64),
-]
-
-
 class rondo_random_range(Structure):
     pass
 
@@ -1096,16 +1081,6 @@ rondo_allocator._fields_ = [
 ]
 
 rondo_body_function = CFUNCTYPE(c_int32, c_void_p, c_void_p)
-
-
-class rondo_scope(Structure):
-    pass
-
-
-rondo_scope._fields_ = [
-    ("device", c_void_p),
-    ("id", c_uint64),
-]
 
 
 class rondo_port(Structure):
@@ -1519,24 +1494,6 @@ rondo_gradient_options._fields_ = [
 ]
 
 
-class rondo_gradient_node(Structure):
-    pass
-
-
-rondo_gradient_node._fields_ = [
-    ("struct_size", c_size_t),
-    ("node", c_void_p),
-    ("input_count", c_size_t),
-    ("inputs", POINTER(c_char_p)),
-    ("wants", POINTER(c_bool)),
-    ("output_count", c_size_t),
-    ("outputs", POINTER(c_char_p)),
-    ("changes", POINTER(c_char_p)),
-]
-
-rondo_gradient_function = CFUNCTYPE(c_int32, c_void_p, POINTER(rondo_gradient_node), c_void_p, POINTER(c_char_p))
-
-
 class rondo_minimize_options(Structure):
     pass
 
@@ -1676,7 +1633,6 @@ FUNCTIONS = {
     "rondo_stepper_get_graph": (c_void_p, (c_void_p,)),
     "rondo_label_push": (c_int32, (c_void_p, c_char_p,)),
     "rondo_label_pop": (c_int32, (c_void_p,)),
-    "rondo_label_get_path": (c_char_p, (c_void_p,)),
     "rondo_profile_create": (c_int32, (POINTER(rondo_profile_options), POINTER(c_void_p),)),
     "rondo_profile_destroy": (None, (c_void_p,)),
     "rondo_profile_start": (c_int32, (c_void_p,)),
@@ -1710,8 +1666,6 @@ FUNCTIONS = {
     "rondo_generator_set_seed": (c_int32, (c_void_p, c_uint64,)),
     "rondo_generator_set_state": (c_int32, (c_void_p, POINTER(rondo_generator_state),)),
     "rondo_generator_get_state": (c_int32, (c_void_p, POINTER(rondo_generator_state),)),
-    "rondo_generator_get_mark": (c_int32, (c_void_p, c_void_p, POINTER(rondo_generator_mark),)),
-    "rondo_generator_rewind": (c_int32, (c_void_p, c_void_p, POINTER(rondo_generator_mark),)),
     "rondo_random_words": (c_int32, (c_void_p, c_void_p, POINTER(c_uint32), c_size_t,)),
     "rondo_random_uniform": (c_int32, (c_void_p, c_void_p, c_int32, c_void_p, c_size_t, c_double, c_double,)),
     "rondo_random_normal": (c_int32, (c_void_p, c_void_p, c_int32, c_void_p, c_size_t, c_double, c_double,)),
@@ -1742,7 +1696,6 @@ FUNCTIONS = {
     "rondo_learned_try": (c_int32, (c_void_p, POINTER(rondo_value), c_size_t,)),
     "rondo_learned_run": (c_int32, (c_void_p, c_void_p, POINTER(rondo_value), c_size_t,)),
     "rondo_learned_get_graph": (c_void_p, (c_void_p,)),
-    "rondo_learned_get_cache": (c_void_p, (c_void_p,)),
     "rondo_learned_get_report": (c_int32, (c_void_p, POINTER(rondo_learned_report),)),
     "rondo_learned_list_findings": (c_int32, (c_void_p, POINTER(rondo_learned_finding), c_size_t, POINTER(c_size_t),)),
     "rondo_learned_list_slots": (c_int32, (c_void_p, POINTER(rondo_learned_slot), c_size_t, POINTER(c_size_t),)),
@@ -1756,10 +1709,6 @@ FUNCTIONS = {
     "rondo_control_if": (c_int32, (c_void_p, c_void_p, c_void_p, c_void_p, c_void_p,)),
     "rondo_control_switch": (c_int32, (c_void_p, c_void_p, POINTER(rondo_body_function), c_uint32, c_void_p,)),
     "rondo_control_while": (c_int32, (c_void_p, c_void_p, c_void_p, c_void_p,)),
-    "rondo_scope_begin": (c_int32, (c_void_p, c_int32, c_void_p, c_uint32, POINTER(rondo_scope),)),
-    "rondo_scope_enter": (c_int32, (rondo_scope, c_uint32, POINTER(c_void_p),)),
-    "rondo_scope_leave": (c_int32, (rondo_scope,)),
-    "rondo_scope_end": (c_int32, (rondo_scope,)),
     "rondo_program_destroy": (None, (c_void_p,)),
     "rondo_program_get_input_count": (c_size_t, (c_void_p,)),
     "rondo_program_get_output_count": (c_size_t, (c_void_p,)),
@@ -1768,9 +1717,7 @@ FUNCTIONS = {
     "rondo_program_get_optional_input_count": (c_size_t, (c_void_p,)),
     "rondo_program_get_optional_input": (c_int32, (c_void_p, c_size_t, POINTER(rondo_port),)),
     "rondo_program_set_dimension": (c_int32, (c_void_p, c_char_p, c_int64,)),
-    "rondo_program_set_place": (c_int32, (c_void_p, c_char_p, c_char_p,)),
     "rondo_program_load_onnx": (c_int32, (c_char_p, POINTER(c_void_p),)),
-    "rondo_program_load_onnx_limited": (c_int32, (c_char_p, c_uint64, POINTER(c_void_p),)),
     "rondo_program_load_onnx_with": (c_int32, (c_char_p, POINTER(rondo_load_options), POINTER(c_void_p),)),
     "rondo_program_parse_onnx": (c_int32, (c_void_p, c_size_t, POINTER(c_void_p),)),
     "rondo_program_parse_onnx_with": (c_int32, (c_void_p, c_size_t, POINTER(rondo_load_options), POINTER(c_void_p),)),
@@ -1786,17 +1733,14 @@ FUNCTIONS = {
     "rondo_builder_add_node": (c_int32, (c_void_p, c_char_p, POINTER(c_char_p), c_size_t, POINTER(c_char_p), c_size_t, POINTER(rondo_builder_node_options),)),
     "rondo_builder_begin_place": (c_int32, (c_void_p, c_char_p,)),
     "rondo_builder_end_place": (c_int32, (c_void_p,)),
-    "rondo_builder_create_body": (c_int32, (c_void_p, c_char_p, POINTER(c_void_p),)),
     "rondo_builder_add_output": (c_int32, (c_void_p, c_char_p, POINTER(rondo_port),)),
     "rondo_builder_finish": (c_int32, (c_void_p, POINTER(c_void_p),)),
     "rondo_builder_add_embedding": (c_int32, (c_void_p, c_char_p, c_char_p, c_char_p,)),
     "rondo_builder_add_l2_normalize": (c_int32, (c_void_p, c_char_p, c_int64, c_float, c_char_p,)),
     "rondo_builder_add_square_error_cost": (c_int32, (c_void_p, c_char_p, c_char_p, c_char_p,)),
     "rondo_builder_add_mean": (c_int32, (c_void_p, c_char_p, c_char_p,)),
-    "rondo_builder_add_fill_constant": (c_int32, (c_void_p, POINTER(rondo_shape), POINTER(rondo_tensor), c_char_p,)),
     "rondo_builder_add_shape": (c_int32, (c_void_p, c_char_p, c_char_p,)),
     "rondo_builder_add_slice": (c_int32, (c_void_p, c_char_p, POINTER(c_int64), POINTER(c_int64), POINTER(c_int64), POINTER(c_int64), c_size_t, c_char_p,)),
-    "rondo_builder_add_crop": (c_int32, (c_void_p, c_char_p, POINTER(c_int64), POINTER(rondo_shape), c_char_p,)),
     "rondo_program_list_parameters": (c_int32, (c_void_p, c_size_t, POINTER(rondo_parameter), POINTER(c_size_t),)),
     "rondo_program_get_opset": (c_int32, (c_void_p, c_char_p,)),
     "rondo_program_get_node_count": (c_size_t, (c_void_p,)),
@@ -1807,16 +1751,11 @@ FUNCTIONS = {
     "rondo_program_describe": (c_int32, (c_void_p, c_int32, c_void_p, c_void_p,)),
     "rondo_builder_add_variable": (c_int32, (c_void_p, POINTER(rondo_port), POINTER(rondo_start),)),
     "rondo_builder_set_update": (c_int32, (c_void_p, c_char_p, c_char_p,)),
-    "rondo_program_set_update": (c_int32, (c_void_p, c_char_p, c_char_p,)),
     "rondo_program_make_variables": (c_int32, (c_void_p, POINTER(c_char_p), c_size_t, POINTER(c_void_p),)),
     "rondo_program_list_variables": (c_int32, (c_void_p, c_size_t, POINTER(rondo_variable), POINTER(c_size_t),)),
     "rondo_op_register": (c_int32, (POINTER(rondo_op_definition),)),
-    "rondo_op_get_name": (c_char_p, (c_void_p,)),
     "rondo_op_get_data": (c_void_p, (c_void_p,)),
-    "rondo_op_get_version": (c_int32, (c_void_p,)),
-    "rondo_op_is_training": (c_bool, (c_void_p,)),
     "rondo_op_get_attribute": (c_bool, (c_void_p, c_char_p, POINTER(rondo_attribute),)),
-    "rondo_op_need_value": (None, (c_void_p, c_size_t,)),
     "rondo_op_fail": (c_int32, (c_void_p, c_int32, c_char_p,)),
     "rondo_executor_create": (c_int32, (c_void_p, c_void_p, POINTER(rondo_executor_options), POINTER(c_void_p),)),
     "rondo_executor_destroy": (None, (c_void_p,)),
@@ -1851,7 +1790,6 @@ FUNCTIONS = {
     "rondo_op_put": (c_int32, (c_void_p, c_void_p, POINTER(rondo_tensor), c_size_t, POINTER(rondo_tensor), c_size_t,)),
     "rondo_builder_create_from": (c_int32, (c_void_p, POINTER(c_void_p),)),
     "rondo_builder_add_gradients": (c_int32, (c_void_p, c_char_p, POINTER(c_char_p), POINTER(c_char_p), c_size_t, POINTER(rondo_gradient_options),)),
-    "rondo_op_set_gradient": (c_int32, (c_char_p, c_char_p, c_void_p, c_void_p,)),
     "rondo_builder_minimize": (c_int32, (c_void_p, c_char_p, POINTER(rondo_minimize_options),)),
     "rondo_builder_add_adapters": (c_int32, (c_void_p, POINTER(c_char_p), c_size_t, c_int64,)),
     "rondo_checkpoint_save": (c_int32, (c_void_p, c_char_p,)),

@@ -63,6 +63,12 @@ class Device(Owned):
             raise InvalidError(f"no such feature: {feature!r}")
         return lib.rondo_device_supports(self._h, number) == _raw.RONDO_STATUS_OK
 
+    def copies_directly_from(self, other: "Device") -> bool:
+        """Whether Stream.copy_between from the other device needs no host memory between."""
+        is_direct = ctypes.c_bool()
+        check(lib.rondo_device_copies_directly(self._h, other._h, ctypes.byref(is_direct)))
+        return is_direct.value
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Device) and self.name == other.name
 
@@ -280,6 +286,22 @@ class Stream(Owned):
         self._keep.add(destination, source)
         check(lib.rondo_stream_copy(self._h, to, of, nbytes, number))
 
+    def copy_between(self, to: Device, destination: Any, of: Device, source: Any,
+                     nbytes: Optional[int] = None) -> None:
+        """Copies bytes from one device to another, in the order of this stream of either; between
+        two GPUs straight over their link where there is one. It waits for no work of the other."""
+        to_address, to_bytes, _ = get_memory(destination, True)
+        of_address, of_bytes, _ = get_memory(source)
+        if nbytes is None:
+            nbytes = of_bytes if of_bytes is not None else to_bytes
+        if nbytes is None:
+            raise InvalidError("copy_between: say how many bytes, two addresses do not tell")
+        for known in (to_bytes, of_bytes):
+            if known is not None and nbytes > known:
+                raise InvalidError(f"copy_between: {nbytes} bytes, but one of the two has only {known}")
+        self._keep.add(destination, source, to, of)
+        check(lib.rondo_stream_copy_between(self._h, to._h, to_address, of._h, of_address, nbytes))
+
     def fill(self, destination: Any, value: int, element_bytes: int = 1,
              count: Optional[int] = None) -> None:
         """Sets elements of 1, 2 or 4 bytes to the low bytes of `value`."""
@@ -306,6 +328,15 @@ class Stream(Owned):
         """Records a copy of another graph's template as one node."""
         self._keep.add(graph, graph._get_kept())
         check(lib.rondo_stream_add_graph(self._h, graph._h))
+
+    def add_node(self, work: Any) -> Any:
+        """Records a rondo.Launch, HostCall, Copy, Fill or Child; gives the node, to be patched."""
+        from .graphs import Node, _make_work
+        struct, kept = _make_work(work)
+        node = _raw.rondo_node()
+        self._keep.add(*kept)
+        check(lib.rondo_stream_add_node(self._h, ctypes.byref(struct), ctypes.byref(node)))
+        return Node(node.recording, node.number)
 
     def last_node(self) -> Any:
         """The node recorded last on the stream, by whatever call."""

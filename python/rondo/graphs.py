@@ -346,11 +346,11 @@ class Graph(Owned):
             self.stream = source.stream
         return SimpleNamespace(
             was_patched=report.result == _raw.RONDO_UPDATE_PATCHED,
-            difference=to_record(report.difference) if report.has_difference else None)
+            difference=_to_difference(report.difference) if report.has_difference else None)
 
     def compare(self, other: "Graph") -> list[SimpleNamespace]:
-        """Every field in which the other template differs."""
-        return [to_record(entry) for entry in
+        """Every field in which the other template differs; `text` says it in words."""
+        return [_to_difference(entry) for entry in
                 get_list(lib.rondo_graph_compare, _raw.rondo_difference, self._h, other._h)]
 
     # ---- nodes --------------------------------------------------------------------------------
@@ -419,6 +419,12 @@ class Graph(Owned):
         """node_count, replay_count, capture_ns, device_bytes, arena_live_bytes, ..."""
         return get_record(lib.rondo_graph_get_stats, _raw.rondo_graph_stats, self._h)
 
+    def measure_device_bytes(self) -> int:
+        """The driver's memory for one executable, by making many; a GPU's alone."""
+        nbytes = ctypes.c_uint64()
+        check(lib.rondo_graph_measure_device_bytes(self._h, ctypes.byref(nbytes)))
+        return nbytes.value
+
     @property
     def arena(self) -> Any:
         """The graph's memory, for other graphs to share."""
@@ -441,6 +447,14 @@ class Graph(Owned):
 
     def __repr__(self) -> str:
         return f"<rondo.Graph on {self.device.name}{' closed' if self.is_closed else ''}>"
+
+
+def _to_difference(raw: Any) -> SimpleNamespace:
+    record = to_record(raw)
+    buffer = ctypes.create_string_buffer(512)
+    lib.rondo_difference_format(ctypes.byref(raw), buffer, len(buffer))
+    record.text = text(buffer.value)
+    return record
 
 
 _NODE_KINDS = {getattr(_raw, name): name[len("RONDO_NODE_"):].lower() for name in dir(_raw)

@@ -75,11 +75,22 @@ class Generator(Owned):
         address, number, count = self._out(stream, out, dtype, count)
         check(lib.rondo_random_normal(self._h, stream._h, number, address, count, mean, deviation))
 
-    def bernoulli(self, stream: Stream, out: Any, probability: float, *,
+    def bernoulli(self, stream: Stream, out: Any, probability: Any, *,
                   dtype: Optional[str] = None, count: Optional[int] = None) -> None:
-        """Fills `out` with ones of this probability, and zeros."""
+        """Fills `out` with ones of this probability, and zeros. An array or tensor has one for each
+        element."""
         address, number, count = self._out(stream, out, dtype, count)
-        check(lib.rondo_random_bernoulli(self._h, stream._h, number, address, count, probability))
+        if isinstance(probability, (int, float)):
+            check(lib.rondo_random_bernoulli(self._h, stream._h, number, address, count, probability))
+            return
+        from .tensors import find_dtype, get_itemsize
+        each, each_bytes, _ = get_memory(probability)
+        each_number = find_dtype(probability.dtype)
+        if each_bytes is not None and each_bytes < count * get_itemsize(each_number):
+            raise InvalidError("bernoulli: there are fewer probabilities than elements")
+        stream._keep.add(probability)
+        check(lib.rondo_random_bernoulli_each(self._h, stream._h, each_number, each, number, address,
+                                              count))
 
     def dropout(self, stream: Stream, x: Any, y: Any, ratio: float, mask: Any = None, *,
                 dtype: Optional[str] = None, count: Optional[int] = None) -> None:

@@ -11,8 +11,8 @@ from typing import Any, Callable, Iterable, Mapping, Optional, Sequence, Union
 import numpy
 
 from . import _raw
-from ._library import (InvalidError, Owned, Owner, check, get_record, get_text, lib,
-                       make_error, new, text)
+from ._library import (InvalidError, Owned, Owner, check, get_list, get_record, get_text, lib,
+                       make_error, new, text, to_record)
 from .device import Device, Event, Stream, devices, open_device
 from .graphs import _value
 from .profiles import Profile
@@ -387,8 +387,13 @@ class Session(Owned):
                                                 ctypes.byref(report)))
         self._take(fetches, targets, False)
         del kept
-        from ._library import to_record
         return to_record(report)
+
+    @property
+    def self_check_report(self) -> SimpleNamespace:
+        """What the latest checked run found (self_check_every=...), also one that failed for it."""
+        with self._lock:
+            return get_record(lib.rondo_executor_get_self_check, _raw.rondo_self_check_report, self._h)
 
     # ---- states and weights -------------------------------------------------------------------
 
@@ -415,6 +420,34 @@ class Session(Owned):
             check(lib.rondo_executor_set_variable(self._h, name.encode(), ctypes.byref(struct)))
         del kept
 
+    def reserve(self, name: str, nbytes: int) -> None:
+        """Takes memory for a state ahead, so that it does not move when it grows."""
+        with self._lock:
+            check(lib.rondo_executor_reserve_variable(self._h, name.encode(), nbytes))
+
+    @property
+    def variables(self) -> dict[str, Optional[str]]:
+        """The variables of the model, and the output that each is after a run."""
+        self._need()
+        entries = get_list(lambda program, out, capacity, count: lib.rondo_program_list_variables(
+            program, capacity, out, count), _raw.rondo_variable, ctypes.c_void_p(self._program))
+        return {text(entry.name): text(entry.update) or None for entry in entries}
+
+    def reset_variables(self) -> None:
+        """Variables that have a start begin again."""
+        with self._lock:
+            check(lib.rondo_executor_reset_variables(self._h))
+
+    def save(self, path: Union[str, os.PathLike]) -> None:
+        """Writes the model as ONNX, its variables with the values that they have now."""
+        program = ctypes.c_void_p()
+        with self._lock:
+            check(lib.rondo_executor_snapshot(self._h, ctypes.byref(program)))
+        try:
+            check(lib.rondo_program_save_onnx(program, os.fsencode(path)))
+        finally:
+            lib.rondo_program_destroy(program)
+
     # ---- looking ------------------------------------------------------------------------------
 
     @property
@@ -426,6 +459,11 @@ class Session(Owned):
         """Whether later runs use graphs: "auto", "on", "off"."""
         with self._lock:
             check(lib.rondo_executor_set_graphs(self._h, _value("GRAPHS", mode)))
+
+    def set_training(self, is_training: bool) -> None:
+        """Whether ops that leave it open (Dropout) work as in training, in later runs."""
+        with self._lock:
+            check(lib.rondo_executor_set_training(self._h, is_training))
 
     @property
     def times(self) -> SimpleNamespace:
@@ -459,6 +497,22 @@ class Session(Owned):
         del kept
         return result
 
+    def list_placements(self, feeds: Optional[Mapping[str, Any]] = None) -> list[SimpleNamespace]:
+        """Where ops, copies and tensors are, and why: kind ("op", "transfer", "tensor"), type, name,
+        place, reason, bytes.
+
+        feeds   whose shapes count; None: those that the model declares
+        """
+        bindings, kept = self._feed(feeds or {})
+        with self._lock:
+            records = [to_record(entry) for entry in get_list(
+                lambda *a: lib.rondo_executor_list_placements(*a[:3], a[4], a[3], a[5]),
+                _raw.rondo_placement, self._h, bindings, len(feeds or {}))]
+        del kept
+        for record in records:
+            record.kind = _PLACEMENT_KINDS[record.kind]
+        return records
+
     def profile(self, input_feed: Mapping[str, Any], runs: int = 10, warm_up: int = 3,
                 **options: Any) -> Profile:
         """Profiles `runs` runs: print it, or leave it to a notebook."""
@@ -486,6 +540,9 @@ class Inspection(str):
 
 
 InferenceSession = Session
+
+_PLACEMENT_KINDS = {_raw.RONDO_PLACEMENT_OP: "op", _raw.RONDO_PLACEMENT_TRANSFER: "transfer",
+                    _raw.RONDO_PLACEMENT_TENSOR: "tensor"}
 
 
 def _make_options(dtype: Any, graphs: str, threads: int, place: Optional[Mapping[str, str]],

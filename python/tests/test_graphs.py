@@ -160,12 +160,24 @@ class Captures(Case):
             graphs.append(graph)
         first, second = graphs
         self.assertEqual([d.field for d in first.compare(second)], ["fill_value"])
+        self.assertIn("fill_value 1 before, 2 now", first.compare(second)[0].text)
         self.assertTrue(first.update(second).was_patched)
         first.replay()
         self.stream.synchronize()
         self.assertEqual(x.tolist(), [2] * 4)
         with self.assertRaises(rondo.StateError):
             second.replay()
+
+
+class BetweenDevices(Case):
+    def test_bytes_go_from_one_to_the_other(self):
+        x, y = numpy.arange(8, dtype="i4"), numpy.zeros(8, "i4")
+        self.stream.copy_between(self.device, y, rondo.Device("host"), x)
+        self.stream.synchronize()
+        self.assertEqual(x.tolist(), y.tolist())
+        self.assertTrue(self.device.copies_directly_from(self.device))
+        with self.assertRaises(rondo.InvalidError):
+            self.stream.copy_between(self.device, y, self.device, x, 33)
 
 
 class HostFunctions(Case):
@@ -215,6 +227,21 @@ class Nodes(Case):
         other = rondo.Graph(self.device)
         with self.assertRaises(rondo.StateError):
             other.patch((node, rondo.Fill(x, 3, 4)))
+
+    def test_added_while_recording(self):
+        x = numpy.zeros(4, "u4")
+        with rondo.capture(self.stream) as graph:
+            first = self.stream.add_node(rondo.Fill(x, 1, 4))
+            self.stream.add_node(rondo.HostCall(self.seen.append, 5))
+        self.assertEqual(graph.index_of(first), 0)
+        graph.patch((first, rondo.Fill(x, 8, 4)))
+        graph.replay()
+        self.assertEqual(self.drain(), [5])
+        self.assertEqual(x.tolist(), [8] * 4)
+        with self.assertRaises(rondo.StateError):
+            self.stream.add_node(rondo.Fill(x, 1, 4))
+        with self.assertRaises(rondo.UnsupportedError):
+            graph.measure_device_bytes()
 
     def test_many_patches_keep_no_more(self):
         words = [numpy.zeros(1000, "u4") for _ in range(3)]
@@ -342,7 +369,14 @@ class Random(Case):
         generator.words(self.stream, words)
         flags = numpy.zeros(1000, "bool")
         generator.bernoulli(self.stream, flags, 0.25)
+        each = numpy.zeros(1000, "f8")
+        each[500:] = 1
+        halves = numpy.full(1000, 7, "f4")
+        generator.bernoulli(self.stream, halves, each)
+        with self.assertRaises(rondo.InvalidError):
+            generator.bernoulli(self.stream, halves, each[:10])
         self.stream.synchronize()
+        self.assertEqual(halves.tolist(), each.tolist())
         self.assertTrue((uniform >= -1).all() and (uniform < 1).all() and uniform.std() > 0.5)
         self.assertTrue(((kept == 2) == (mask == 1)).all() and 400 < mask.sum() < 600)
         self.assertTrue(words.any() and 200 < flags.sum() < 300)

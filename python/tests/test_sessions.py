@@ -2,7 +2,9 @@
 """Models on the host, against their expected outputs, numpy and onnxruntime."""
 import ctypes
 import glob
+import logging
 import os
+import tempfile
 import threading
 import time
 import unittest
@@ -11,7 +13,7 @@ import numpy
 
 import rondo
 from rondo import _raw
-from rondo._library import check, lib
+from rondo._library import check, lib, new
 from rondo.tensors import take_value
 
 try:
@@ -304,6 +306,31 @@ class NarrowTypes(unittest.TestCase):
             self.skipTest(f"{name} is not installed")
 
 
+def save(path, inputs, op, output, variable=None):
+    """A model of one op, made in code: its inputs are f32 [1], the last one perhaps a variable that
+    starts at 5 and becomes the output."""
+    builder, program = ctypes.c_void_p(), ctypes.c_void_p()
+    check(lib.rondo_builder_create(None, ctypes.byref(builder)))
+    for name in inputs:
+        port = new(_raw.rondo_port, name=name, dtype=_raw.RONDO_DTYPE_F32, rank=1)
+        port.extent[0] = 1
+        if name == variable:
+            start = new(_raw.rondo_start, kind=_raw.RONDO_START_CONSTANT, a=5)
+            check(lib.rondo_builder_add_variable(builder, ctypes.byref(port), ctypes.byref(start)))
+        else:
+            check(lib.rondo_builder_add_input(builder, ctypes.byref(port)))
+    check(lib.rondo_builder_add_node(builder, op, (ctypes.c_char_p * len(inputs))(*inputs),
+                                     len(inputs), (ctypes.c_char_p * 1)(output), 1, None))
+    if variable:
+        check(lib.rondo_builder_set_update(builder, variable, output))
+    else:
+        check(lib.rondo_builder_add_output(builder, output, None))
+    check(lib.rondo_builder_finish(builder, ctypes.byref(program)))
+    lib.rondo_builder_destroy(builder)
+    check(lib.rondo_program_save_onnx(program, path.encode()))
+    lib.rondo_program_destroy(program)
+
+
 class States(unittest.TestCase):
     def test_bound_state(self):
         session = rondo.Session(find("gpt_mini"), device="host")
@@ -317,6 +344,38 @@ class States(unittest.TestCase):
             want, past = fresh.run(["logits", "present"], {**feeds, "past": past})
             numpy.testing.assert_allclose(logits, want, rtol=1e-5, atol=1e-6)
         numpy.testing.assert_allclose(session.get("past"), past, rtol=1e-5, atol=1e-6)
+
+    def test_reserved_state_does_not_move(self):
+        session = rondo.Session(find("gpt_mini"), device="host")
+        session.bind("present", "past")
+        session.reserve("past", 2 * 2 * 4 * 64 * 32 * 4)
+        session.set("past", numpy.zeros((2, 2, 1, 4, 0, 32), "f4"))
+        held = set()
+        for position in range(4):
+            session.run(["logits"], {"ids": [[position]], "position": [[position]]})
+            held.add(session.stats.state_bytes)
+        self.assertEqual(len(held), 1)
+        self.assertGreaterEqual(held.pop(), 2 * 2 * 4 * 64 * 32 * 4)
+        with self.assertRaises(rondo.InvalidError):
+            session.reserve("position", 4)
+
+    def test_variables_are_kept_reset_and_saved(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "counter.onnx")
+            save(path, [b"step", b"count"], b"Add", b"next", variable=b"count")
+            session = rondo.Session(path, device="host")
+            self.assertEqual(session.variables, {"count": "next"})
+            for _ in range(3):
+                session.run(None, {"step": numpy.array([2], "f4")})
+            self.assertEqual(session.get("count").tolist(), [11])
+            session.save(path)
+            session.reset_variables()
+            session.run(None, {"step": numpy.array([2], "f4")})
+            self.assertEqual(session.get("count").tolist(), [7])
+            later = rondo.Session(path, device="host")
+            later.run(None, {"step": numpy.array([1], "f4")})
+            self.assertEqual(later.get("count").tolist(), [12])
+        self.assertEqual(rondo.Session(find("vit_mini"), device="host").variables, {})
 
     def test_weights(self):
         session = rondo.Session(find("vit_mini"), device="host")
@@ -341,8 +400,48 @@ class Looking(unittest.TestCase):
         self.assertTrue(page.startswith("<table>") and "run" in page)
         self.assertIn("<html", profile.write("html"))
         self.assertGreater(profile.summary.total_ns, 0)
+        with self.assertRaises(rondo.StateError):
+            print(session.self_check_report)
         check_report = session.self_check(feeds)
         self.assertFalse(check_report.is_different)
+        self.assertEqual(session.self_check_report, check_report)
+
+    def test_placements(self):
+        session = rondo.Session(SQUEEZENET, device="host")
+        feeds = make_feeds(session, {"batch": 1})
+        placements = session.list_placements(feeds)
+        self.assertEqual({p.place for p in placements}, {"cpu"})
+        self.assertEqual({p.kind for p in placements}, {"op", "tensor"})
+        self.assertIn("Conv", {p.type for p in placements})
+
+    def test_training_is_a_choice_of_a_run(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "dropout.onnx")
+            save(path, [b"x"], b"Dropout", b"y")
+            session = rondo.Session(path, device="host", seed=3)
+        feeds = {"x": numpy.ones(1, "f4")}
+        for is_training in (False, True, False):
+            session.set_training(is_training)
+            values = {float(session.run(None, feeds)[0][0]) for _ in range(40)}
+            self.assertEqual(values, {0.0, 2.0} if is_training else {1.0})
+
+    def test_messages_go_to_a_logger(self):
+        logger = logging.getLogger("test_of_rondo")
+        rondo.set_log_levels("info,executor=debug")
+        try:
+            with self.assertLogs(logger, "DEBUG") as seen:
+                rondo.log_to(logger)
+                session = rondo.Session(SQUEEZENET, device="host", graphs="on")
+                session.run(None, make_feeds(session, {"batch": 1}))
+            count = len(seen.records)
+            rondo.log_to(None)
+        finally:
+            rondo.log_to(None)
+            rondo.set_log_levels(os.environ.get("RONDO_LOG", "warning"))
+        record = seen.records[0]
+        self.assertTrue(count and record.name.startswith("test_of_rondo."))
+        self.assertTrue(record.pathname.endswith(".c") and record.lineno > 0 and record.getMessage())
+        self.assertLess(abs(record.created - time.time()), 60)
 
 
 if __name__ == "__main__":

@@ -79,6 +79,48 @@ class FromOthers(unittest.TestCase):
             rondo.from_dlpack(numpy.ones((1,) * 9, "f4"))
 
 
+class Ops(unittest.TestCase):
+    def test_eager_and_recorded(self):
+        stream = rondo.Stream("host")
+        a = rondo.from_dlpack(numpy.arange(6, dtype="f4").reshape(2, 3))
+        b = rondo.from_dlpack(numpy.ones((3, 4), "f4"))
+        multiply = rondo.Op("MatMul", a, b, device="host")
+        self.assertEqual(multiply.outputs, [((2, 4), numpy.dtype("float32"))])
+        y = multiply(stream, a, b)
+        stream.synchronize()
+        self.assertEqual(y.numpy().tolist(), [[3] * 4, [12] * 4])
+        out = rondo.empty((2, 4), "float32", "host")
+        with rondo.capture(stream) as graph:
+            self.assertIs(multiply(stream, a, b, out=[out]), out)
+        b.numpy()[:] = 2
+        graph.replay()
+        stream.synchronize()
+        self.assertEqual(out.numpy().tolist(), [[6] * 4, [24] * 4])
+        with self.assertRaises(rondo.InvalidError):
+            multiply(stream, a)
+        with self.assertRaises(rondo.InvalidError):
+            multiply(stream, b, a)
+
+    def test_constants_attributes_and_several_outputs(self):
+        stream = rondo.Stream("host")
+        x = rondo.from_dlpack(numpy.array([[3, 1, 2], [5, 9, 7]], "f4"))
+        top = rondo.Op("TopK", x, [2], outputs=2, axis=1, largest=0)
+        values, indices = top(stream, x, None)
+        moved = rondo.Op("Transpose", x, perm=[1, 0])(stream, x)
+        leaky = rondo.Op("LeakyRelu", x, alpha=0.5)(stream, x)
+        empty = rondo.Op("Clip", x, None, numpy.float32(4))(stream, x, None, None)
+        stream.synchronize()
+        self.assertEqual(values.numpy().tolist(), [[1, 2], [5, 7]])
+        self.assertEqual(indices.numpy().tolist(), [[1, 2], [0, 2]])
+        self.assertEqual(moved.numpy().tolist(), x.numpy().T.tolist())
+        self.assertEqual(leaky.numpy().tolist(), x.numpy().tolist())
+        self.assertEqual(empty.numpy().max(), 4)
+        with self.assertRaises(rondo.UnsupportedError):
+            rondo.Op("NoSuchOp", x)
+        with self.assertRaises(rondo.InvalidError):
+            rondo.Op("Transpose", x, perm=[1, "0"])
+
+
 class ToOthers(unittest.TestCase):
     def test_capsules_nobody_takes_are_freed(self):
         array = numpy.ones(1000, "f4")

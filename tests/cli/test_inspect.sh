@@ -18,6 +18,8 @@ grep -q 'segment 0: 1 op, captured</text>' "$work/plan.svg" || fail "the picture
 expect_status 0 inspect "$model" --device host --svg -
 expect_text '^<svg '
 expect_error 1 'no/such' inspect "$model" --device host --svg "$work/no/such/plan.svg"
+grep -q '"opset": [0-9]' "$work/plan.json" || fail "the JSON has no opset"
+grep -q '"program": {' "$work/plan.json" || fail "the JSON has no nodes of the model"
 grep -q '"plan": ' "$work/plan.json" || fail "the JSON has no plan"
 # Every bracket that opens closes.
 for pair in '{}' '[]'; do

@@ -107,17 +107,50 @@ void check_captures(const rondo::Device &device, const rondo::Stream &stream) {
     }
 }
 
+void check_steps(const rondo::Device &device, const rondo::Stream &stream) {
+    const auto stepper = rondo::Stepper::create(device);
+    std::uint32_t word = 0;
+    rondo_work work = rondo::detail::sized<rondo_work>();
+    work.kind = RONDO_NODE_FILL;
+    work.destination = &word;
+    work.element_bytes = 4;
+    work.element_count = 1;
+    CHECK(stepper.ok());
+    static const rondo_stepper_mode modes[] = {RONDO_STEPPER_EAGER, RONDO_STEPPER_RECORDS,
+                                               RONDO_STEPPER_PATCHES, RONDO_STEPPER_PATCHES};
+    for (std::uint32_t step = 0; step < 4; ++step) {
+        work.fill_value = 7 * step;
+        CHECK(stepper->begin(stream).ok() && stepper->mode() == modes[step]);
+        CHECK(stepper->put(work).ok() && stepper->end().ok());
+        CHECK(stream.synchronize().ok() && word == 7 * step);
+    }
+    std::size_t count = 0;
+    CHECK(rondo_graph_get_node_count(stepper->graph(), &count) == RONDO_STATUS_OK && count == 1);
+    CHECK(stepper->start_over().ok() && stepper->begin(stream).ok());
+    CHECK(stepper->mode() == RONDO_STEPPER_EAGER && stepper->end().ok());
+
+    rondo_node node = {};
+    const auto graph = rondo::Graph::capture(device, stream, [&]() -> rondo::Status {
+        const rondo::Status put = rondo_stream_add_node(stream.get(), &work, &node);
+        return put;
+    });
+    work.fill_value = 9;
+    CHECK(graph.ok() && graph->patch(node, work).ok());
+    CHECK(graph->replay(stream).ok() && stream.synchronize().ok() && word == 9);
+}
+
 void check_memory(const rondo::Device &device, const rondo::Stream &stream) {
     const auto pool = rondo::Pool::create(device);
     CHECK(pool.ok());
     std::array<float, 4> seen = {};
     const auto graph = rondo::Graph::capture(device, stream, [&] {
         auto block = rondo::Block::allocate(*pool, stream, sizeof seen);
-        const auto generator = rondo::Generator::create(device, 1);
-        if (!block || !generator) {
-            return block ? generator.status() : block.status();
+        const auto owner = rondo::Generator::create(device, 1);
+        const rondo::Generator generator = owner->share();
+        if (!block || !owner) {
+            return block ? owner.status() : block.status();
         }
-        const rondo::Status drawn = generator->normal(stream, block->as<float>());
+        const rondo::Status drawn = generator.normal(stream, block->as<float>());
         return drawn ? stream.copy<float>(seen, block->as<const float>()) : drawn;
     });
     CHECK(graph.ok() && graph->upload(stream).ok());
@@ -163,7 +196,9 @@ void check_models(const rondo::Device &device, const char *path) {
     const auto program = rondo::Program::load(path);
     CHECK(program.ok());
     auto options = rondo::Executor::options();
-    options.thread_count = 1;
+    const auto workers = rondo::Workers::create(1);
+    const rondo::Workers share = workers->share();
+    options.workers = share.get();
     const auto executor = rondo::Executor::create(*program, device, &options);
     const std::array<std::int64_t, 4> extents = {1, 3, 12, 12};
     auto x = rondo::Tensor::create(RONDO_DTYPE_F32, extents);
@@ -192,6 +227,7 @@ int main(int argc, char **argv) {
         check_owners(*device);
         check_spans(*stream);
         check_captures(*device, *stream);
+        check_steps(*device, *stream);
         check_memory(*device, *stream);
         check_cache(*device, *stream);
         if (argc > 1) {

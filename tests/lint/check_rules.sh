@@ -161,5 +161,25 @@ expect "few words" ""
 core 10
 expect "many words" 'rondo.h: the core tier has 11 words'
 
+users() { LC_ALL=C awk -f "$tools/public_users.awk" include/rondo/x.h "$@" >found 2>counts; }
+{
+    printf '// Of rondo_c(x).\nRONDO_API void rondo_a(int x);\nRONDO_API const char *rondo_b(void);\n'
+    printf '#if defined(RONDO_EXPERIMENTAL)\nRONDO_API RONDO_MUST_USE rondo_status\nrondo_c(int x);\n'
+    printf '#endif  // RONDO_EXPERIMENTAL\nRONDO_API RONDO_MUST_USE rondo_status\nrondo_d(int x);\n'
+} >include/rondo/x.h
+printf 'int main(void) {\n    rondo_a(1);\n    use(rondo_d);  /* a */\n}\n' >case.c
+printf 'lib.rondo_b()\n' >case.py
+users case.c case.py
+expect "all have a user" ""
+grep -q '^users: 3 public functions, 1 more are experimental$' counts ||
+    { echo "counts:" && cat counts && failures=$((failures + 1)); }
+printf '# lib.rondo_b()\n' >case.py
+users case.c case.py
+expect "a comment of Python" 'x.h:3: rondo_b has no user'
+printf '/* rondo_a(1)\n   rondo_d */\n// rondo_d\nint rondo_a2;\n' >case.c
+users case.c case.py
+expect "comments of C" 'x.h:2: rondo_a has no user'
+expect "two lines" 'x.h:9: rondo_d has no user'
+
 [ "$failures" -eq 0 ] && echo "rules: as expected"
 exit "$((failures > 0))"

@@ -347,11 +347,9 @@ static void close_scene(void) {
     X(rondo_builder_add_l2_normalize, (P(s.builder), P("x"), 0, 1e-6f, P("z")))                    \
     X(rondo_builder_add_square_error_cost, (P(s.builder), P("x"), P("x"), P("z")))                 \
     X(rondo_builder_add_mean, (P(s.builder), P("x"), P("z")))                                      \
-    X(rondo_builder_add_fill_constant, (P(s.builder), P(&four), P(&one_value), P("z")))            \
     X(rondo_builder_add_shape, (P(s.builder), P("x"), P("z")))                                     \
     X(rondo_builder_add_slice, (P(s.builder), P("x"), O(numbers), P(numbers), P(numbers + 1),      \
                                 O(numbers + 1), N(1), P("z")))                                     \
-    X(rondo_builder_add_crop, (P(s.builder), P("x"), O(numbers), P(&four), P("z")))                \
     X(rondo_program_list_parameters,                                                               \
       (P(s.program), 0, O(PLAIN(rondo_parameter)), P(PLAIN(size_t))))                              \
     V(rondo_program_get_opset, (P(s.program), P("x")))                                             \
@@ -613,7 +611,6 @@ static void close_scene(void) {
     X(rondo_program_list_variables, (P(s.program), 1, P(PLAIN(rondo_variable)), P(PLAIN(size_t)))) \
     X(rondo_program_set_place, (P(s.program), P("*"), P("host")))                                  \
     X(rondo_program_load_onnx, (P("none.onnx"), P(&s.out.program)))                                \
-    X(rondo_program_load_onnx_limited, (P("none.onnx"), 1, P(&s.out.program)))                     \
     X(rondo_program_load_onnx_with, (P("none.onnx"), S(rondo_load_options), P(&s.out.program)))    \
     X(rondo_program_parse_onnx, (P("none"), 4, P(&s.out.program)))                                 \
     X(rondo_program_parse_onnx_with, (P("none"), 4, S(rondo_load_options), P(&s.out.program)))     \
@@ -650,8 +647,6 @@ static const char *const exempt[] = {"rondo_error_get_last",      "rondo_f16_fro
 
 static char text[128];
 static const char *const some_name = "none";
-static float one_number = 1;
-static rondo_tensor one_value = {.dtype = RONDO_DTYPE_F32, .shape = {1, {1}}, .data = &one_number};
 static const rondo_tensor typed = {.dtype = RONDO_DTYPE_F32, .shape = {1, {4}}};
 
 static rondo_scope any_scope(void) {

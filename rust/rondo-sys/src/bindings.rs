@@ -1051,9 +1051,6 @@ extern "C" {
 extern "C" {
     pub fn rondo_label_pop(stream: *mut rondo_stream) -> rondo_status;
 }
-extern "C" {
-    pub fn rondo_label_get_path(stream: *const rondo_stream) -> *const ::std::os::raw::c_char;
-}
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct rondo_profile {
@@ -1427,27 +1424,6 @@ extern "C" {
     pub fn rondo_generator_get_state(
         generator: *mut rondo_generator,
         out_state: *mut rondo_generator_state,
-    ) -> rondo_status;
-}
-#[repr(C)]
-#[derive(Debug, Default, Copy, Clone)]
-pub struct rondo_generator_mark {
-    pub scope: u64,
-    pub epoch: u64,
-    pub relative: u64,
-}
-extern "C" {
-    pub fn rondo_generator_get_mark(
-        generator: *mut rondo_generator,
-        stream: *mut rondo_stream,
-        out_mark: *mut rondo_generator_mark,
-    ) -> rondo_status;
-}
-extern "C" {
-    pub fn rondo_generator_rewind(
-        generator: *mut rondo_generator,
-        stream: *mut rondo_stream,
-        mark: *const rondo_generator_mark,
     ) -> rondo_status;
 }
 extern "C" {
@@ -1976,9 +1952,6 @@ extern "C" {
 extern "C" {
     pub fn rondo_learned_get_graph(learned: *mut rondo_learned) -> *mut rondo_graph;
 }
-extern "C" {
-    pub fn rondo_learned_get_cache(learned: *mut rondo_learned) -> *mut rondo_graph_cache;
-}
 pub type rondo_learned_state = i32;
 pub const RONDO_LEARNED_NOT_YET: _bindgen_ty_31 = 0;
 pub const RONDO_LEARNED_PROVED: _bindgen_ty_31 = 1;
@@ -2221,49 +2194,6 @@ extern "C" {
         user_data: *mut ::std::os::raw::c_void,
     ) -> rondo_status;
 }
-pub type rondo_scope_kind = i32;
-pub const RONDO_SCOPE_IF: _bindgen_ty_33 = 0;
-pub const RONDO_SCOPE_IF_ELSE: _bindgen_ty_33 = 1;
-pub const RONDO_SCOPE_SWITCH: _bindgen_ty_33 = 2;
-pub const RONDO_SCOPE_WHILE: _bindgen_ty_33 = 3;
-pub type _bindgen_ty_33 = ::std::os::raw::c_uint;
-#[repr(C)]
-#[derive(Debug, Copy, Clone)]
-pub struct rondo_scope {
-    pub device: *mut rondo_device,
-    pub id: u64,
-}
-impl Default for rondo_scope {
-    fn default() -> Self {
-        let mut s = ::std::mem::MaybeUninit::<Self>::uninit();
-        unsafe {
-            ::std::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
-            s.assume_init()
-        }
-    }
-}
-extern "C" {
-    pub fn rondo_scope_begin(
-        stream: *mut rondo_stream,
-        kind: rondo_scope_kind,
-        predicate: *const ::std::os::raw::c_void,
-        branch_count: u32,
-        out_scope: *mut rondo_scope,
-    ) -> rondo_status;
-}
-extern "C" {
-    pub fn rondo_scope_enter(
-        scope: rondo_scope,
-        branch: u32,
-        out_body: *mut *mut rondo_stream,
-    ) -> rondo_status;
-}
-extern "C" {
-    pub fn rondo_scope_leave(scope: rondo_scope) -> rondo_status;
-}
-extern "C" {
-    pub fn rondo_scope_end(scope: rondo_scope) -> rondo_status;
-}
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct rondo_program {
@@ -2331,22 +2261,8 @@ extern "C" {
     ) -> rondo_status;
 }
 extern "C" {
-    pub fn rondo_program_set_place(
-        program: *mut rondo_program,
-        pattern: *const ::std::os::raw::c_char,
-        place: *const ::std::os::raw::c_char,
-    ) -> rondo_status;
-}
-extern "C" {
     pub fn rondo_program_load_onnx(
         path: *const ::std::os::raw::c_char,
-        out_program: *mut *mut rondo_program,
-    ) -> rondo_status;
-}
-extern "C" {
-    pub fn rondo_program_load_onnx_limited(
-        path: *const ::std::os::raw::c_char,
-        memory_limit_bytes: u64,
         out_program: *mut *mut rondo_program,
     ) -> rondo_status;
 }
@@ -2421,15 +2337,15 @@ pub struct rondo_builder {
     _unused: [u8; 0],
 }
 pub type rondo_attribute_kind = i32;
-pub const RONDO_ATTRIBUTE_INT: _bindgen_ty_34 = 1;
-pub const RONDO_ATTRIBUTE_FLOAT: _bindgen_ty_34 = 2;
-pub const RONDO_ATTRIBUTE_STRING: _bindgen_ty_34 = 3;
-pub const RONDO_ATTRIBUTE_TENSOR: _bindgen_ty_34 = 4;
-pub const RONDO_ATTRIBUTE_INTS: _bindgen_ty_34 = 5;
-pub const RONDO_ATTRIBUTE_FLOATS: _bindgen_ty_34 = 6;
-pub const RONDO_ATTRIBUTE_STRINGS: _bindgen_ty_34 = 7;
-pub const RONDO_ATTRIBUTE_GRAPH: _bindgen_ty_34 = 8;
-pub type _bindgen_ty_34 = ::std::os::raw::c_uint;
+pub const RONDO_ATTRIBUTE_INT: _bindgen_ty_33 = 1;
+pub const RONDO_ATTRIBUTE_FLOAT: _bindgen_ty_33 = 2;
+pub const RONDO_ATTRIBUTE_STRING: _bindgen_ty_33 = 3;
+pub const RONDO_ATTRIBUTE_TENSOR: _bindgen_ty_33 = 4;
+pub const RONDO_ATTRIBUTE_INTS: _bindgen_ty_33 = 5;
+pub const RONDO_ATTRIBUTE_FLOATS: _bindgen_ty_33 = 6;
+pub const RONDO_ATTRIBUTE_STRINGS: _bindgen_ty_33 = 7;
+pub const RONDO_ATTRIBUTE_GRAPH: _bindgen_ty_33 = 8;
+pub type _bindgen_ty_33 = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct rondo_attribute {
@@ -2487,10 +2403,10 @@ extern "C" {
     ) -> rondo_status;
 }
 pub type rondo_parameter_kind = i32;
-pub const RONDO_PARAMETER_COPIED: _bindgen_ty_35 = 0;
-pub const RONDO_PARAMETER_SHARED: _bindgen_ty_35 = 1;
-pub const RONDO_PARAMETER_INPUT: _bindgen_ty_35 = 2;
-pub type _bindgen_ty_35 = ::std::os::raw::c_uint;
+pub const RONDO_PARAMETER_COPIED: _bindgen_ty_34 = 0;
+pub const RONDO_PARAMETER_SHARED: _bindgen_ty_34 = 1;
+pub const RONDO_PARAMETER_INPUT: _bindgen_ty_34 = 2;
+pub type _bindgen_ty_34 = ::std::os::raw::c_uint;
 extern "C" {
     pub fn rondo_builder_add_parameter(
         builder: *mut rondo_builder,
@@ -2548,13 +2464,6 @@ extern "C" {
     pub fn rondo_builder_end_place(builder: *mut rondo_builder) -> rondo_status;
 }
 extern "C" {
-    pub fn rondo_builder_create_body(
-        builder: *mut rondo_builder,
-        name: *const ::std::os::raw::c_char,
-        out_body: *mut *mut rondo_builder,
-    ) -> rondo_status;
-}
-extern "C" {
     pub fn rondo_builder_add_output(
         builder: *mut rondo_builder,
         name: *const ::std::os::raw::c_char,
@@ -2600,14 +2509,6 @@ extern "C" {
     ) -> rondo_status;
 }
 extern "C" {
-    pub fn rondo_builder_add_fill_constant(
-        builder: *mut rondo_builder,
-        shape: *const rondo_shape,
-        value: *const rondo_tensor,
-        output: *const ::std::os::raw::c_char,
-    ) -> rondo_status;
-}
-extern "C" {
     pub fn rondo_builder_add_shape(
         builder: *mut rondo_builder,
         x: *const ::std::os::raw::c_char,
@@ -2623,15 +2524,6 @@ extern "C" {
         ends: *const i64,
         steps: *const i64,
         count: usize,
-        output: *const ::std::os::raw::c_char,
-    ) -> rondo_status;
-}
-extern "C" {
-    pub fn rondo_builder_add_crop(
-        builder: *mut rondo_builder,
-        x: *const ::std::os::raw::c_char,
-        offsets: *const i64,
-        shape: *const rondo_shape,
         output: *const ::std::os::raw::c_char,
     ) -> rondo_status;
 }
@@ -2727,16 +2619,16 @@ extern "C" {
     ) -> rondo_status;
 }
 pub type rondo_start_kind = i32;
-pub const RONDO_START_NONE: _bindgen_ty_36 = 0;
-pub const RONDO_START_CONSTANT: _bindgen_ty_36 = 1;
-pub const RONDO_START_UNIFORM: _bindgen_ty_36 = 2;
-pub const RONDO_START_NORMAL: _bindgen_ty_36 = 3;
-pub const RONDO_START_XAVIER_UNIFORM: _bindgen_ty_36 = 4;
-pub const RONDO_START_XAVIER_NORMAL: _bindgen_ty_36 = 5;
-pub const RONDO_START_HE_UNIFORM: _bindgen_ty_36 = 6;
-pub const RONDO_START_HE_NORMAL: _bindgen_ty_36 = 7;
-pub const RONDO_START_TENSOR: _bindgen_ty_36 = 8;
-pub type _bindgen_ty_36 = ::std::os::raw::c_uint;
+pub const RONDO_START_NONE: _bindgen_ty_35 = 0;
+pub const RONDO_START_CONSTANT: _bindgen_ty_35 = 1;
+pub const RONDO_START_UNIFORM: _bindgen_ty_35 = 2;
+pub const RONDO_START_NORMAL: _bindgen_ty_35 = 3;
+pub const RONDO_START_XAVIER_UNIFORM: _bindgen_ty_35 = 4;
+pub const RONDO_START_XAVIER_NORMAL: _bindgen_ty_35 = 5;
+pub const RONDO_START_HE_UNIFORM: _bindgen_ty_35 = 6;
+pub const RONDO_START_HE_NORMAL: _bindgen_ty_35 = 7;
+pub const RONDO_START_TENSOR: _bindgen_ty_35 = 8;
+pub type _bindgen_ty_35 = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct rondo_start {
@@ -2770,13 +2662,6 @@ extern "C" {
         builder: *mut rondo_builder,
         variable: *const ::std::os::raw::c_char,
         value: *const ::std::os::raw::c_char,
-    ) -> rondo_status;
-}
-extern "C" {
-    pub fn rondo_program_set_update(
-        program: *mut rondo_program,
-        input: *const ::std::os::raw::c_char,
-        output: *const ::std::os::raw::c_char,
     ) -> rondo_status;
 }
 extern "C" {
@@ -2835,10 +2720,10 @@ pub type rondo_op_compute_function = ::std::option::Option<
     ) -> rondo_status,
 >;
 pub type rondo_op_capture = i32;
-pub const RONDO_OP_CAPTURE_UNKNOWN: _bindgen_ty_37 = 0;
-pub const RONDO_OP_CAPTURE_YES: _bindgen_ty_37 = 1;
-pub const RONDO_OP_CAPTURE_NO: _bindgen_ty_37 = 2;
-pub type _bindgen_ty_37 = ::std::os::raw::c_uint;
+pub const RONDO_OP_CAPTURE_UNKNOWN: _bindgen_ty_36 = 0;
+pub const RONDO_OP_CAPTURE_YES: _bindgen_ty_36 = 1;
+pub const RONDO_OP_CAPTURE_NO: _bindgen_ty_36 = 2;
+pub type _bindgen_ty_36 = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct rondo_op_preparation {
@@ -2903,8 +2788,8 @@ pub struct rondo_op_kernel {
         unsafe extern "C" fn(data: *mut ::std::os::raw::c_void, state: *mut ::std::os::raw::c_void),
     >,
 }
-pub const RONDO_OP_IMPURE: _bindgen_ty_38 = 1;
-pub type _bindgen_ty_38 = ::std::os::raw::c_uint;
+pub const RONDO_OP_IMPURE: _bindgen_ty_37 = 1;
+pub type _bindgen_ty_37 = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct rondo_op_definition {
@@ -2939,16 +2824,7 @@ extern "C" {
     pub fn rondo_op_register(definition: *const rondo_op_definition) -> rondo_status;
 }
 extern "C" {
-    pub fn rondo_op_get_name(node: *const rondo_op_node) -> *const ::std::os::raw::c_char;
-}
-extern "C" {
     pub fn rondo_op_get_data(node: *const rondo_op_node) -> *mut ::std::os::raw::c_void;
-}
-extern "C" {
-    pub fn rondo_op_get_version(node: *const rondo_op_node) -> i32;
-}
-extern "C" {
-    pub fn rondo_op_is_training(node: *const rondo_op_node) -> bool;
 }
 extern "C" {
     pub fn rondo_op_get_attribute(
@@ -2956,9 +2832,6 @@ extern "C" {
         name: *const ::std::os::raw::c_char,
         out_attribute: *mut rondo_attribute,
     ) -> bool;
-}
-extern "C" {
-    pub fn rondo_op_need_value(node: *mut rondo_op_node, index: usize);
 }
 extern "C" {
     pub fn rondo_op_fail(
@@ -2973,25 +2846,25 @@ pub struct rondo_executor {
     _unused: [u8; 0],
 }
 pub type rondo_graphs_mode = i32;
-pub const RONDO_GRAPHS_AUTO: _bindgen_ty_39 = 0;
-pub const RONDO_GRAPHS_ON: _bindgen_ty_39 = 1;
-pub const RONDO_GRAPHS_OFF: _bindgen_ty_39 = 2;
-pub type _bindgen_ty_39 = ::std::os::raw::c_uint;
+pub const RONDO_GRAPHS_AUTO: _bindgen_ty_38 = 0;
+pub const RONDO_GRAPHS_ON: _bindgen_ty_38 = 1;
+pub const RONDO_GRAPHS_OFF: _bindgen_ty_38 = 2;
+pub type _bindgen_ty_38 = ::std::os::raw::c_uint;
 pub type rondo_branches_mode = i32;
-pub const RONDO_BRANCHES_AUTO: _bindgen_ty_40 = 0;
-pub const RONDO_BRANCHES_ON: _bindgen_ty_40 = 1;
-pub const RONDO_BRANCHES_OFF: _bindgen_ty_40 = 2;
-pub type _bindgen_ty_40 = ::std::os::raw::c_uint;
+pub const RONDO_BRANCHES_AUTO: _bindgen_ty_39 = 0;
+pub const RONDO_BRANCHES_ON: _bindgen_ty_39 = 1;
+pub const RONDO_BRANCHES_OFF: _bindgen_ty_39 = 2;
+pub type _bindgen_ty_39 = ::std::os::raw::c_uint;
 pub type rondo_tuning = i32;
-pub const RONDO_TUNING_AUTO: _bindgen_ty_41 = 0;
-pub const RONDO_TUNING_OFF: _bindgen_ty_41 = 1;
-pub const RONDO_TUNING_FAST: _bindgen_ty_41 = 2;
-pub const RONDO_TUNING_FULL: _bindgen_ty_41 = 3;
-pub type _bindgen_ty_41 = ::std::os::raw::c_uint;
+pub const RONDO_TUNING_AUTO: _bindgen_ty_40 = 0;
+pub const RONDO_TUNING_OFF: _bindgen_ty_40 = 1;
+pub const RONDO_TUNING_FAST: _bindgen_ty_40 = 2;
+pub const RONDO_TUNING_FULL: _bindgen_ty_40 = 3;
+pub type _bindgen_ty_40 = ::std::os::raw::c_uint;
 pub type rondo_self_check_action = i32;
-pub const RONDO_SELF_CHECK_FAIL: _bindgen_ty_42 = 0;
-pub const RONDO_SELF_CHECK_KEEP_EAGER: _bindgen_ty_42 = 1;
-pub type _bindgen_ty_42 = ::std::os::raw::c_uint;
+pub const RONDO_SELF_CHECK_FAIL: _bindgen_ty_41 = 0;
+pub const RONDO_SELF_CHECK_KEEP_EAGER: _bindgen_ty_41 = 1;
+pub type _bindgen_ty_41 = ::std::os::raw::c_uint;
 pub type rondo_progress_function = ::std::option::Option<
     unsafe extern "C" fn(
         user_data: *mut ::std::os::raw::c_void,
@@ -3210,10 +3083,10 @@ extern "C" {
     ) -> rondo_status;
 }
 pub type rondo_placement_kind = i32;
-pub const RONDO_PLACEMENT_OP: _bindgen_ty_43 = 0;
-pub const RONDO_PLACEMENT_TRANSFER: _bindgen_ty_43 = 1;
-pub const RONDO_PLACEMENT_TENSOR: _bindgen_ty_43 = 2;
-pub type _bindgen_ty_43 = ::std::os::raw::c_uint;
+pub const RONDO_PLACEMENT_OP: _bindgen_ty_42 = 0;
+pub const RONDO_PLACEMENT_TRANSFER: _bindgen_ty_42 = 1;
+pub const RONDO_PLACEMENT_TENSOR: _bindgen_ty_42 = 2;
+pub type _bindgen_ty_42 = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct rondo_placement {
@@ -3463,54 +3336,17 @@ extern "C" {
         options: *const rondo_gradient_options,
     ) -> rondo_status;
 }
-#[repr(C)]
-#[derive(Debug, Copy, Clone)]
-pub struct rondo_gradient_node {
-    pub struct_size: usize,
-    pub node: *const rondo_op_node,
-    pub input_count: usize,
-    pub inputs: *const *const ::std::os::raw::c_char,
-    pub wants: *const bool,
-    pub output_count: usize,
-    pub outputs: *const *const ::std::os::raw::c_char,
-    pub changes: *const *const ::std::os::raw::c_char,
-}
-impl Default for rondo_gradient_node {
-    fn default() -> Self {
-        let mut s = ::std::mem::MaybeUninit::<Self>::uninit();
-        unsafe {
-            ::std::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
-            s.assume_init()
-        }
-    }
-}
-pub type rondo_gradient_function = ::std::option::Option<
-    unsafe extern "C" fn(
-        data: *mut ::std::os::raw::c_void,
-        node: *const rondo_gradient_node,
-        builder: *mut rondo_builder,
-        out_changes: *mut *const ::std::os::raw::c_char,
-    ) -> rondo_status,
->;
-extern "C" {
-    pub fn rondo_op_set_gradient(
-        domain: *const ::std::os::raw::c_char,
-        name: *const ::std::os::raw::c_char,
-        function: rondo_gradient_function,
-        data: *mut ::std::os::raw::c_void,
-    ) -> rondo_status;
-}
 pub type rondo_optimizer = i32;
-pub const RONDO_OPTIMIZER_SGD: _bindgen_ty_44 = 0;
-pub const RONDO_OPTIMIZER_ADAM: _bindgen_ty_44 = 1;
-pub const RONDO_OPTIMIZER_ADAMW: _bindgen_ty_44 = 2;
-pub type _bindgen_ty_44 = ::std::os::raw::c_uint;
+pub const RONDO_OPTIMIZER_SGD: _bindgen_ty_43 = 0;
+pub const RONDO_OPTIMIZER_ADAM: _bindgen_ty_43 = 1;
+pub const RONDO_OPTIMIZER_ADAMW: _bindgen_ty_43 = 2;
+pub type _bindgen_ty_43 = ::std::os::raw::c_uint;
 pub type rondo_schedule = i32;
-pub const RONDO_SCHEDULE_CONSTANT: _bindgen_ty_45 = 0;
-pub const RONDO_SCHEDULE_STEP: _bindgen_ty_45 = 1;
-pub const RONDO_SCHEDULE_COSINE: _bindgen_ty_45 = 2;
-pub const RONDO_SCHEDULE_LINEAR: _bindgen_ty_45 = 3;
-pub type _bindgen_ty_45 = ::std::os::raw::c_uint;
+pub const RONDO_SCHEDULE_CONSTANT: _bindgen_ty_44 = 0;
+pub const RONDO_SCHEDULE_STEP: _bindgen_ty_44 = 1;
+pub const RONDO_SCHEDULE_COSINE: _bindgen_ty_44 = 2;
+pub const RONDO_SCHEDULE_LINEAR: _bindgen_ty_44 = 3;
+pub type _bindgen_ty_44 = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct rondo_minimize_options {

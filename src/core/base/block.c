@@ -34,6 +34,7 @@ typedef struct block_header {
     void *base;             // what the heap or the system gave
     size_t total_bytes;     // from `base` on; what counts against the budget
     bool is_mapped;
+    rondo__owner owner;
 } block_header;
 
 void *rondo__block_allocate(size_t bytes, size_t alignment) {
@@ -45,21 +46,25 @@ void *rondo__block_allocate(size_t bytes, size_t alignment) {
         return NULL;
     }
     rondo__budget *budget = rondo__budget_get_entered();
-    if (!rondo__budget_take(budget, total)) {
+    const rondo__owner owner = rondo__budget_get_owner();
+    if (!rondo__budget_take(budget, owner, total)) {
         return NULL;
     }
     const bool is_mapped = CAN_MAP && total >= MAPPED_BYTES_MIN;
     char *base = is_mapped ? rondo__memory_map(total) : rondo__calloc(1, total);
     if (base == NULL) {
-        rondo__budget_give_back(budget, total);
+        rondo__budget_give_back(budget, owner, total);
         return NULL;
     }
     rondo__budget_retain(budget);
     // The first aligned place that leaves room for the header.
     size_t skip = (size_t)(-(uintptr_t)base) & (alignment - 1);
     skip += skip < sizeof(block_header) ? alignment : 0;
-    block_header header = {
-        .budget = budget, .base = base, .total_bytes = total, .is_mapped = is_mapped};
+    block_header header = {.budget = budget,
+                           .base = base,
+                           .total_bytes = total,
+                           .is_mapped = is_mapped,
+                           .owner = owner};
     memcpy(base + skip - sizeof header, &header, sizeof header);
     return base + skip;
 }
@@ -75,6 +80,6 @@ void rondo__block_free(void *block) {
     } else {
         rondo__free(header.base);
     }
-    rondo__budget_give_back(header.budget, header.total_bytes);
+    rondo__budget_give_back(header.budget, header.owner, header.total_bytes);
     rondo__budget_release(header.budget);
 }

@@ -15,10 +15,12 @@ struct rondo__budget {
     _Atomic uint64_t limit_bytes;
     _Atomic uint64_t used_bytes;
     _Atomic uint64_t refusal_count;
+    _Atomic uint64_t owned_bytes[RONDO__OWNER_COUNT];
     const char *option;
 };
 
 static _Thread_local rondo__budget *entered;
+static _Thread_local rondo__owner entered_owner;
 
 rondo_status rondo__budget_create(uint64_t limit_bytes, const char *option,
                                   rondo__budget **out_budget) {
@@ -37,6 +39,10 @@ rondo_status rondo__budget_copy(const rondo__budget *budget, rondo__budget **out
     RETURN_IF_ERROR(
         rondo__budget_create(rondo__budget_get_limit(budget), budget->option, out_budget));
     atomic_store(&(*out_budget)->used_bytes, rondo__budget_get_used(budget));
+    for (int owner = 0; owner < RONDO__OWNER_COUNT; ++owner) {
+        atomic_store(&(*out_budget)->owned_bytes[owner],
+                     rondo__budget_get_owned(budget, (rondo__owner)owner));
+    }
     return RONDO_STATUS_OK;
 }
 
@@ -63,7 +69,42 @@ rondo__budget *rondo__budget_get_entered(void) {
     return entered;
 }
 
-bool rondo__budget_take(rondo__budget *budget, uint64_t bytes) {
+rondo__owner rondo__budget_enter_owner(rondo__owner owner) {
+    const rondo__owner before = entered_owner;
+    entered_owner = owner;
+    return before;
+}
+
+rondo__owner rondo__budget_get_owner(void) {
+    return entered_owner;
+}
+
+uint64_t rondo__budget_get_owned(const rondo__budget *budget, rondo__owner owner) {
+    return atomic_load_explicit(&budget->owned_bytes[owner], memory_order_relaxed);
+}
+
+void rondo__budget_name_largest(const rondo__budget *budget) {
+    static const char *const names[RONDO__OWNER_COUNT] = {
+        [RONDO__OWNER_TENSOR] = "tensors",         [RONDO__OWNER_ARENA] = "arenas",
+        [RONDO__OWNER_STATE] = "states",           [RONDO__OWNER_STAGING] = "staging",
+        [RONDO__OWNER_PINNED] = "pinned staging",  [RONDO__OWNER_WEIGHT] = "weights",
+        [RONDO__OWNER_PACKED] = "packed weights",  [RONDO__OWNER_FOLDED] = "folded constants",
+        [RONDO__OWNER_RECORDED] = "recorded runs",
+    };
+    uint64_t most = 0;
+    int largest = 0;
+    for (int owner = 0; budget != NULL && owner < RONDO__OWNER_COUNT; ++owner) {
+        const uint64_t bytes = rondo__budget_get_owned(budget, (rondo__owner)owner);
+        largest = bytes > most ? owner : largest;
+        most = bytes > most ? bytes : most;
+    }
+    if (most > 0) {
+        rondo__error_suffix("; the largest owner is %s with %" PRIu64 " bytes", names[largest],
+                            most);
+    }
+}
+
+bool rondo__budget_take(rondo__budget *budget, rondo__owner owner, uint64_t bytes) {
     if (budget == NULL) {
         return true;
     }
@@ -71,6 +112,7 @@ bool rondo__budget_take(rondo__budget *budget, uint64_t bytes) {
     uint64_t used = atomic_load_explicit(&budget->used_bytes, memory_order_relaxed);
     while (used <= limit && bytes <= limit - used) {
         if (atomic_compare_exchange_weak(&budget->used_bytes, &used, used + bytes)) {
+            atomic_fetch_add_explicit(&budget->owned_bytes[owner], bytes, memory_order_relaxed);
             return true;
         }
     }
@@ -79,11 +121,13 @@ bool rondo__budget_take(rondo__budget *budget, uint64_t bytes) {
                         "%" PRIu64 " bytes beside the %" PRIu64 " in use pass the limit of %" PRIu64
                         "; raise %s",
                         bytes, used, limit, budget->option);
+    rondo__budget_name_largest(budget);
     return false;
 }
 
-void rondo__budget_give_back(rondo__budget *budget, uint64_t bytes) {
+void rondo__budget_give_back(rondo__budget *budget, rondo__owner owner, uint64_t bytes) {
     if (budget != NULL) {
+        atomic_fetch_sub_explicit(&budget->owned_bytes[owner], bytes, memory_order_relaxed);
         atomic_fetch_sub_explicit(&budget->used_bytes, bytes, memory_order_relaxed);
     }
 }

@@ -16,6 +16,20 @@
 
 typedef struct rondo__budget rondo__budget;
 
+// Who holds bytes of a budget: what refusals name.
+typedef enum rondo__owner {
+    RONDO__OWNER_TENSOR,    // what no other holds: tensors that are fed, fetched, made on the way
+    RONDO__OWNER_ARENA,     // values of plans
+    RONDO__OWNER_STATE,     // variables
+    RONDO__OWNER_STAGING,   // what is brought to a device, or compared there
+    RONDO__OWNER_PINNED,    // the same on the processor's side
+    RONDO__OWNER_WEIGHT,    // copies of weights
+    RONDO__OWNER_PACKED,    // weights in forms of kernels
+    RONDO__OWNER_FOLDED,    // constants that were computed ahead
+    RONDO__OWNER_RECORDED,  // runs that were recorded into graphs
+    RONDO__OWNER_COUNT,
+} rondo__owner;
+
 // Makes a budget of `limit_bytes`; `option`, a literal, is what messages say to raise.
 //
 // Errors:    NO_MEMORY.
@@ -38,10 +52,18 @@ rondo__budget *rondo__budget_enter(rondo__budget *budget);
 
 rondo__budget *rondo__budget_get_entered(void);  // borrowed; NULL: none
 
-// Counts `bytes` more; false, with a record that names the limit and the option, when that would
-// pass the limit. Of NULL always true.
-bool rondo__budget_take(rondo__budget *budget, uint64_t bytes);
-void rondo__budget_give_back(rondo__budget *budget, uint64_t bytes);
+// The same of the owner of this thread's blocks: TENSOR, unless another was entered.
+rondo__owner rondo__budget_enter_owner(rondo__owner owner);
+rondo__owner rondo__budget_get_owner(void);
+
+// Counts `bytes` more; false, with a record that names the limit, the option and the largest owner,
+// when that would pass the limit. Of NULL always true.
+bool rondo__budget_take(rondo__budget *budget, rondo__owner owner, uint64_t bytes);
+void rondo__budget_give_back(rondo__budget *budget, rondo__owner owner, uint64_t bytes);
+
+// What an owner holds; and adds the largest owner to the latest record, where a device refused.
+uint64_t rondo__budget_get_owned(const rondo__budget *budget, rondo__owner owner);
+void rondo__budget_name_largest(const rondo__budget *budget);  // NULL is fine
 
 void rondo__budget_set_limit(rondo__budget *budget, uint64_t limit_bytes);
 uint64_t rondo__budget_get_limit(const rondo__budget *budget);

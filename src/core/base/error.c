@@ -105,6 +105,17 @@ void rondo__error_prefix(const char *format, ...) {
     store_text(last_error.message, sizeof last_error.message, joined);
 }
 
+void rondo__error_suffix(const char *format, ...) {
+    char joined[FORMATTED_MAX + sizeof last_error.message];
+    char suffix[FORMATTED_MAX];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(suffix, sizeof suffix, format, arguments);
+    va_end(arguments);
+    snprintf(joined, sizeof joined, "%s%s", last_error.message, suffix);
+    store_text(last_error.message, sizeof last_error.message, joined);
+}
+
 void rondo__error_save(rondo_error *out_saved) {
     *out_saved = last_error;
 }

@@ -18,6 +18,8 @@ void rondo__error_set_op(const char *op);
 
 // Puts "prefix: " in front of the latest record's message (a file name, say).
 RONDO_PRINTF(1, 2) void rondo__error_prefix(const char *format, ...);
+// Puts more behind it; of what does not fit the beginning stays.
+RONDO_PRINTF(1, 2) void rondo__error_suffix(const char *format, ...);
 
 // Saves and restores the record around clean-up that may itself fail: first error wins.
 void rondo__error_save(rondo_error *out_saved);

@@ -72,7 +72,7 @@ static void pin_states(recorded_run *run, int count) {
 static void free_run(recorded_run *run) {
     pin_states(run, -1);
     rondo_device *device = run->root->device;
-    rondo__executor_free(run->root, run->arena, run->arena_bytes);
+    rondo__executor_free(run->root, RONDO__OWNER_RECORDED, run->arena, run->arena_bytes);
     rondo_memory_free(device, run->constants);
     rondo__executor_free_pinned(run->root, run->host_arena, run->host_arena_bytes);
     rondo__free(run->lists);
@@ -98,13 +98,14 @@ static rondo_status take_arena(recorded_run *run, size_t bytes) {
     if (bytes == 0) {
         return RONDO_STATUS_OK;
     }
-    if (!rondo__budget_take(budget, bytes)) {
+    if (!rondo__budget_take(budget, RONDO__OWNER_RECORDED, bytes)) {
         return RONDO_STATUS_NO_MEMORY;
     }
     const rondo_status status =
         rondo__memory_take(run->root->device, RONDO_MEMORY_DEVICE, bytes, &run->arena);
     if (status != RONDO_STATUS_OK) {
-        rondo__budget_give_back(budget, bytes);
+        rondo__budget_give_back(budget, RONDO__OWNER_RECORDED, bytes);
+        rondo__name_largest_on_gpu(budget, status);
         return status;
     }
     run->arena_bytes = bytes;
@@ -123,13 +124,13 @@ static rondo_status take_host_side(recording *r) {
     if (bytes == 0 || rondo_device_is_host(root->device)) {
         return RONDO_STATUS_OK;
     }
-    if (!rondo__budget_take(root->resources.budget, bytes)) {
+    if (!rondo__budget_take(root->resources.budget, RONDO__OWNER_PINNED, bytes)) {
         return RONDO_STATUS_NO_MEMORY;
     }
     const rondo_status status =
         rondo__memory_take(root->device, RONDO_MEMORY_PINNED, bytes, &r->run->host_arena);
     if (status != RONDO_STATUS_OK) {
-        rondo__budget_give_back(root->resources.budget, bytes);
+        rondo__budget_give_back(root->resources.budget, RONDO__OWNER_PINNED, bytes);
         return status;
     }
     r->run->host_arena_bytes = bytes;

@@ -50,6 +50,14 @@ typedef struct rondo__kernel_request {
     uint64_t constant_bytes;   // of all that runs with it; 0: not known
 } rondo__kernel_request;
 
+// An output that holds what an input does, and new rows between or behind. It may lie where that
+// input lies: then the new rows are all that is written there.
+typedef struct rondo__kernel_kept {
+    int32_t input, output;
+} rondo__kernel_kept;
+
+enum { RONDO__KERNEL_KEPT_MAX = 2 };  // keys and values
+
 struct rondo__kernel {
     // Puts the work on `stream`. Addresses are of the kernel's device; an absent input or unwanted
     // output is NULL; constants have their device address unless `owns_input` says otherwise.
@@ -76,6 +84,8 @@ struct rondo__kernel {
     uint64_t owned_inputs;     // bit i: the kernel reads constant input i in a form of its own, or
                                // where it is; the executor need not put it on the device for it
     uint64_t in_place_inputs;  // bit i: output 0 may lie where input i lies, which then is spent
+    rondo__kernel_kept kept[RONDO__KERNEL_KEPT_MAX];
+    size_t kept_count;
     rondo__capture_rule capture;  // of this node; zero: it may be captured
     bool keeps_addresses;         // each launch must have those of the first
     bool may_run_here;            // (host only) by the thread that waits for it

@@ -155,7 +155,9 @@ static rondo_status count_inlined(rondo__importer *importer, int32_t index) {
         *bytes = UNPACKED_FACTOR *
                  protobuf_c_message_get_packed_size(&importer->model->functions[index]->base);
     }
-    return rondo__budget_take(importer->budget, *bytes) ? RONDO_STATUS_OK : RONDO_STATUS_NO_MEMORY;
+    return rondo__budget_take(importer->budget, RONDO__OWNER_TENSOR, *bytes)
+               ? RONDO_STATUS_OK
+               : RONDO_STATUS_NO_MEMORY;
 }
 
 rondo_status rondo__function_enter(rondo__importer *importer, rondo__scope *scope,

@@ -228,13 +228,6 @@ rondo_status rondo_program_load_onnx(const char *path, rondo_program **out_progr
     return load(path, NULL, "rondo_program_load_onnx", out_program);
 }
 
-rondo_status rondo_program_load_onnx_limited(const char *path, uint64_t memory_limit_bytes,
-                                             rondo_program **out_program) {
-    const rondo_load_options options = {.struct_size = sizeof options,
-                                        .memory_limit_bytes = memory_limit_bytes};
-    return load(path, &options, "rondo_program_load_onnx_limited", out_program);
-}
-
 rondo_status rondo_program_load_onnx_with(const char *path, const rondo_load_options *options,
                                           rondo_program **out_program) {
     return load(path, options, "rondo_program_load_onnx_with", out_program);

@@ -726,8 +726,14 @@ static const op_case *get_case(op_case_values values, size_t index) {
 }
 
 static bool is_wanted(const char *filter, const op_case *c, size_t index) {
-    const unsigned long every = filter != NULL ? strtoul(filter, NULL, 10) : 1;
-    return every != 0 ? index % every == 0 : strstr(c->op, filter) != NULL;
+    char name[64] = "";
+    unsigned part = 1, parts = 1;
+    // A number alone says how many parts; the first one is taken.
+    if (filter != NULL && sscanf(filter, "%u", &parts) != 1) {
+        (void)sscanf(filter, "%63[^@]", name);
+        (void)sscanf(filter + strlen(name), "@%u/%u", &part, &parts);
+    }
+    return parts > 0 && index % parts == part - 1 && strstr(c->op, name) != NULL;
 }
 
 bool op_cases_run(const char *device_name, const char *filter, op_case_values values,

@@ -76,8 +76,8 @@ typedef enum op_case_values {
 
 // Runs every case on the device: eager, recorded and replayed twice, with poisoned outputs and
 // guard bytes behind them; prints a line for each failure and each unsupported case. NaN and
-// infinities must be where the reference has them. `filter`: only ops whose name contains it, or
-// with a number n each nth case; NULL for all.
+// infinities must be where the reference has them. `filter`: only ops whose name contains it; a
+// number n: each nth case; NAME@K/N or @K/N: the kth of n parts of them; NULL: all.
 //
 // Returns:   false when the device cannot be opened; the reason is printed.
 bool op_cases_run(const char *device_name, const char *filter, op_case_values values,

@@ -28,25 +28,65 @@ static rondo__budget *make_budget(uint64_t limit) {
 static void test_base_budget__takes_up_to_the_limit(void **state) {
     (void)state;
     rondo__budget *budget = make_budget(100);
-    assert_true(rondo__budget_take(budget, 60));
-    assert_true(rondo__budget_take(budget, 40));
-    assert_true(rondo__budget_take(budget, 0));
-    assert_false(rondo__budget_take(budget, 1));
-    assert_false(rondo__budget_take(budget, UINT64_MAX));
+    assert_true(rondo__budget_take(budget, RONDO__OWNER_ARENA, 60));
+    assert_true(rondo__budget_take(budget, RONDO__OWNER_ARENA, 40));
+    assert_true(rondo__budget_take(budget, RONDO__OWNER_ARENA, 0));
+    assert_false(rondo__budget_take(budget, RONDO__OWNER_ARENA, 1));
+    assert_false(rondo__budget_take(budget, RONDO__OWNER_ARENA, UINT64_MAX));
     assert_int_equal(rondo__budget_get_refusals(budget), 2);
     assert_int_equal(rondo__budget_get_used(budget), 100);
     const rondo_error *error = rondo_error_get_last();
     assert_int_equal(error->status, RONDO_STATUS_NO_MEMORY);
     assert_non_null(strstr(error->message, "100"));
     assert_non_null(strstr(error->message, "raise some_option"));
-    rondo__budget_give_back(budget, 60);
-    assert_true(rondo__budget_take(budget, 60));
+    rondo__budget_give_back(budget, RONDO__OWNER_ARENA, 60);
+    assert_true(rondo__budget_take(budget, RONDO__OWNER_ARENA, 60));
     rondo__budget_set_limit(budget, 10);  // below what is used: nothing more, and nothing breaks
-    assert_false(rondo__budget_take(budget, 1));
+    assert_false(rondo__budget_take(budget, RONDO__OWNER_ARENA, 1));
     rondo__budget_release(budget);
-    assert_true(rondo__budget_take(NULL, UINT64_MAX));
-    rondo__budget_give_back(NULL, UINT64_MAX);
+    assert_true(rondo__budget_take(NULL, RONDO__OWNER_ARENA, UINT64_MAX));
+    rondo__budget_give_back(NULL, RONDO__OWNER_ARENA, UINT64_MAX);
     rondo__budget_release(NULL);
+}
+
+// What is refused names who holds the most then, of blocks, too.
+static void test_base_budget__a_refusal_names_the_largest_owner(void **state) {
+    (void)state;
+    rondo__budget *budget = make_budget(1000);
+    assert_false(rondo__budget_take(budget, RONDO__OWNER_STATE, 1001));
+    assert_null(strstr(rondo_error_get_last()->message, "largest"));
+    static const struct {
+        rondo__owner owner;
+        uint64_t bytes;
+        const char *text;
+    } rows[] = {
+        {RONDO__OWNER_ARENA, 100, "the largest owner is arenas with 100 bytes"},
+        {RONDO__OWNER_PACKED, 99, "the largest owner is arenas with 100 bytes"},
+        {RONDO__OWNER_PACKED, 2, "the largest owner is packed weights with 101 bytes"},
+        {RONDO__OWNER_STATE, 102, "the largest owner is states with 102 bytes"},
+        {RONDO__OWNER_PINNED, 103, "the largest owner is pinned staging with 103 bytes"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
+        assert_true(rondo__budget_take(budget, rows[i].owner, rows[i].bytes));
+        assert_false(rondo__budget_take(budget, RONDO__OWNER_TENSOR, 1000));
+        assert_non_null(strstr(rondo_error_get_last()->message, rows[i].text));
+    }
+    rondo__budget *copy = NULL;
+    assert_int_equal(rondo__budget_copy(budget, &copy), RONDO_STATUS_OK);
+    assert_int_equal(rondo__budget_get_owned(copy, RONDO__OWNER_PACKED), 101);
+    rondo__budget_release(copy);
+    rondo__budget_give_back(budget, RONDO__OWNER_PINNED, 103);
+    rondo__budget *before = rondo__budget_enter(budget);
+    const rondo__owner owner = rondo__budget_enter_owner(RONDO__OWNER_RECORDED);
+    void *block = rondo__block_allocate(300, 64);
+    assert_non_null(block);
+    (void)rondo__budget_enter_owner(owner);
+    assert_null(rondo__block_allocate(1000, 64));
+    assert_non_null(strstr(rondo_error_get_last()->message, "is recorded runs with"));
+    rondo__block_free(block);
+    assert_int_equal(rondo__budget_get_owned(budget, RONDO__OWNER_RECORDED), 0);
+    (void)rondo__budget_enter(before);
+    rondo__budget_release(budget);
 }
 
 static void *free_block(void *block) {
@@ -124,6 +164,7 @@ static void test_base_budget__the_machine_has_memory(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_base_budget__takes_up_to_the_limit),
+        cmocka_unit_test(test_base_budget__a_refusal_names_the_largest_owner),
         cmocka_unit_test(test_base_budget__blocks_count_until_they_are_freed_anywhere),
         cmocka_unit_test(test_base_budget__a_tensor_names_its_shape_at_the_limit),
         cmocka_unit_test(test_base_budget__blocks_are_aligned_and_zero),

@@ -146,10 +146,10 @@ static void test_executor_faults__who_waits_is_told(void **state) {
     }
 }
 
-static rondo_status put_rows(rondo_executor *executor, const float *x, const int64_t *rows) {
+static rondo_status put_rows(rondo_executor *executor, float *x, int64_t *rows) {
     const rondo_binding feeds[] = {
-        {"b", {.dtype = RONDO_DTYPE_I64, .shape = {1, {4}}, .data = (void *)rows}},
-        {"a", {.dtype = RONDO_DTYPE_F32, .shape = {2, {4, 3}}, .data = (void *)x}}};
+        {"b", {.dtype = RONDO_DTYPE_I64, .shape = {1, {4}}, .data = rows}},
+        {"a", {.dtype = RONDO_DTYPE_F32, .shape = {2, {4, 3}}, .data = x}}};
     return rondo_executor_run_async(executor, feeds, x != NULL ? 2 : 1, NULL, 0, NULL);
 }
 
@@ -157,9 +157,9 @@ static rondo_status put_rows(rondo_executor *executor, const float *x, const int
 // no value.
 static void test_executor_faults__a_wait_in_between_hides_nothing(void **state) {
     (void)state;
-    static const float x[12] = {1, 2, 3};
-    static const int64_t good[4] = {3, 2, 1, 0};
-    static const int64_t bad[4] = {3, 9, 1, 0};
+    static float x[12] = {1, 2, 3};
+    static int64_t good[4] = {3, 2, 1, 0};
+    static int64_t bad[4] = {3, 9, 1, 0};
     const rondo_port ports[] = {{.struct_size = sizeof ports[0],
                                  .name = "a",
                                  .dtype = RONDO_DTYPE_F32,

@@ -429,6 +429,44 @@ static void test_executor_states__a_failure_is_remembered(void **state) {
     variables_close(&w);
 }
 
+enum { OUT_OF_MEMORY = 2 };  // CUDA_ERROR_OUT_OF_MEMORY
+
+// What is refused by the limit, or by the GPU, names who holds the most.
+static void test_executor_states__a_refusal_names_the_largest_owner(void **state) {
+    (void)state;
+    rondo_device *device;
+    rondo_program *program;
+    rondo_executor *executor;
+    float values[ADD_COUNT] = {0};
+    OK(rondo_device_open(on_devices_get_name(), &device));
+    OK(add_program_build(&program));
+    OK(rondo_program_set_update(program, "x", "s"));
+    rondo_executor_options options = {.struct_size = sizeof options, .memory_limit_bytes = 1 << 20};
+    OK(rondo_executor_create(program, device, &options, &executor));
+    const rondo_binding feed = {"x", add_program_on_host(values)};
+    rondo_binding fetch = {"y", add_program_on_host(values)};
+    OK(rondo_executor_run(executor, &feed, 1, &fetch, 1));
+    OK(rondo_executor_reserve_variable(executor, "x", 500000));
+    EXPECT(NO_MEMORY, "; the largest owner is states with 50",
+           rondo_executor_reserve_variable(executor, "x", 600000));
+    if (on_devices_is_fake() && fake_cuda_count_calls(NULL) > 0) {
+        bool is_named = false;
+        for (long n = 0; n < 10 && !is_named; ++n) {  // one of them asks for memory
+            fake_cuda_fail_nth(n, OUT_OF_MEMORY);
+            is_named = rondo_executor_reserve_variable(executor, "x", 500001 + (size_t)n) ==
+                           RONDO_STATUS_NO_DEVICE_MEMORY &&
+                       strstr(rondo_error_get_last()->message,
+                              "; the largest owner is states with 50000") != NULL;
+        }
+        fake_cuda_fail_nth(-1, 0);
+        assert_true(is_named);
+    }
+    OK(rondo_executor_run(executor, NULL, 0, &fetch, 1));
+    rondo_executor_destroy(executor);
+    rondo_program_destroy(program);
+    rondo_device_release(device);
+}
+
 // ---- what is counted --------------------------------------------------------------------------
 
 typedef struct counted {
@@ -505,6 +543,7 @@ int main(void) {
         cmocka_unit_test(test_executor_states__weights_are_read_and_replaced),
         cmocka_unit_test(test_executor_states__recorded_runs_keep_their_weights),
         cmocka_unit_test(test_executor_states__memory_is_counted_to_the_byte),
+        cmocka_unit_test(test_executor_states__a_refusal_names_the_largest_owner),
         cmocka_unit_test(test_executor_states__a_sum_grows_where_it_lies),
         cmocka_unit_test(test_executor_states__two_change_places),
         cmocka_unit_test(test_executor_states__a_weight_is_replaced_by_a_copy),

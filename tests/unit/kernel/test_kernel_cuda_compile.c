@@ -12,6 +12,7 @@
 // of a tile.
 //
 //   test_kernel_cuda_compile [sm_N] [NAME]    only that generation, only ops whose name contains it
+//   test_kernel_cuda_compile sm_N K/N         the kth of n parts of its texts
 // SPDX-License-Identifier: Apache-2.0
 #include <ctype.h>
 #include <setjmp.h>
@@ -41,7 +42,9 @@ enum {
 };
 
 static const char *g_filter;
-static int32_t g_only;  // this generation; 0: all
+static int32_t g_only;                         // this generation; 0: all
+static unsigned g_part = 1, g_part_count = 1;  // of the texts that are to be compiled
+static size_t g_text_count;
 static int32_t g_arch;
 typedef struct hash_set {
     uint64_t hashes[SEEN_MAX];
@@ -156,8 +159,10 @@ static rondo_status compile_only(rondo_device *device, const char *source,
         return RONDO_STATUS_OK;
     }
     const bool is_new_kind = insert(&g_kinds, kind);
-    return is_new_kind || !contains(&g_hopper, hash) ? compile(source, options, option_count)
-                                                     : RONDO_STATUS_OK;
+    const bool is_due = is_new_kind || !contains(&g_hopper, hash);
+    return is_due && g_text_count++ % g_part_count == g_part - 1
+               ? compile(source, options, option_count)
+               : RONDO_STATUS_OK;
 }
 
 static rondo_status count_launch(rondo_stream *stream, const rondo_launch *launch) {
@@ -205,7 +210,7 @@ static void compile_all(int32_t arch) {
         skip();
     }
     g_seen.count = g_hopper.count = g_kinds.count = 0;
-    g_compiled_count = 0;
+    g_compiled_count = g_text_count = 0;
     if (arch != HOPPER) {
         g_is_listing = true;
         (void)issue_all(HOPPER);
@@ -241,6 +246,13 @@ int main(int argc, char **argv) {
     const bool is_one = argc > 1 && strncmp(argv[1], "sm_", 3) == 0;
     g_only = is_one ? (int32_t)strtol(argv[1] + 3, NULL, 10) : 0;
     g_filter = argc > 1 + is_one ? argv[1 + is_one] : NULL;
+    if (g_filter != NULL && sscanf(g_filter, "%u/%u", &g_part, &g_part_count) == 2) {
+        g_filter = NULL;
+        if (g_part == 0 || g_part > g_part_count) {
+            printf("a part is 1/N to N/N\n");
+            return EXIT_FAILURE;
+        }
+    }
     int32_t version = 0;
     if (rondo__cuda_get_compiler_version(&version) != RONDO_STATUS_OK) {
         printf("skipped: %s\n", rondo_error_get_last()->message);

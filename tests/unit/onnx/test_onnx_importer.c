@@ -582,7 +582,9 @@ static void test_onnx_importer__a_load_has_a_memory_limit(void **state) {
     static const uint64_t limits[] = {1, 100 << 10, 1 << 20, 64 << 20, 0};
     for (size_t i = 0; i < sizeof limits / sizeof limits[0]; ++i) {
         rondo_program *program = NULL;
-        rondo_status status = rondo_program_load_onnx_limited(path, limits[i], &program);
+        const rondo_load_options options = {.struct_size = sizeof options,
+                                            .memory_limit_bytes = limits[i]};
+        rondo_status status = rondo_program_load_onnx_with(path, &options, &program);
         const char *message = rondo_error_get_last()->message;
         if (i >= 3) {
             assert_int_equal(status, RONDO_STATUS_OK);

@@ -380,11 +380,34 @@ static bool is_append(const rondo__plan *plan, const rondo__item *item, int32_t 
 static const rondo__item *find_maker(const rondo__plan *plan, int32_t value) {
     for (size_t i = 0; i < plan->item_count; ++i) {
         const rondo__node *node = &plan->program->nodes[plan->items[i].node];
-        if (node->output_count > 0 && node->outputs[0] == value) {
-            return &plan->items[i];
+        for (size_t k = 0; k < node->output_count; ++k) {
+            if (node->outputs[k] == value) {
+                return &plan->items[i];
+            }
         }
     }
     return NULL;
+}
+
+static size_t count_reads(const rondo__plan *plan, const rondo__node *node, int32_t root) {
+    size_t count = 0;
+    for (size_t k = 0; k < node->input_count; ++k) {
+        count += node->inputs[k] >= 0 && plan->slots[node->inputs[k]].root == root ? 1 : 0;
+    }
+    return count;
+}
+
+// Whether the item makes `value` of `old` by writing rows of it, and nobody reads it after that.
+static bool is_cache(const rondo__plan *plan, const rondo__item *item, int32_t old, int32_t value,
+                     const size_t *last_uses) {
+    const rondo__node *node = &plan->program->nodes[item->node];
+    const size_t made_at = find_first_maker(plan, value);
+    bool is = false;
+    for (size_t i = 0; i < item->kernel->kept_count; ++i) {
+        const rondo__kernel_kept *kept = &item->kernel->kept[i];
+        is = is || (node->inputs[kept->input] == old && node->outputs[kept->output] == value);
+    }
+    return is && count_reads(plan, node, old) == 1 && last_uses[old] <= made_at;
 }
 
 void rondo__states_append(const rondo_executor *executor, rondo__plan *plan, size_t *last_uses) {
@@ -401,8 +424,11 @@ void rondo__states_append(const rondo_executor *executor, rondo__plan *plan, siz
             continue;
         }
         const rondo__item *maker = find_maker(plan, root);
-        if (maker != NULL && is_append(plan, maker, old)) {
+        const bool appends = maker != NULL && is_append(plan, maker, old);
+        if (appends) {
             maker->kernel->join_output(maker->kernel);
+        }
+        if (appends || (maker != NULL && is_cache(plan, maker, old, root, last_uses))) {
             give_memory(plan, root, old, last_uses);
         }
     }

@@ -160,8 +160,10 @@ static rondo_status allocate(rondo__check_memory *memory) {
         return RONDO_STATUS_NO_MEMORY;
     }
     const rondo_status status =
-        memory->peer != NULL ? rondo__peer_allocate(memory->peer, memory->bytes, &before)
-                             : rondo__executor_allocate(memory->executor, memory->bytes, &before);
+        memory->peer != NULL
+            ? rondo__peer_allocate(memory->peer, RONDO__OWNER_STAGING, memory->bytes, &before)
+            : rondo__executor_allocate(memory->executor, RONDO__OWNER_STAGING, memory->bytes,
+                                       &before);
     memory->before = before;
     return status;
 }
@@ -192,9 +194,9 @@ rondo_status rondo__check_memory_init(rondo_executor *executor, const rondo__pla
 
 void rondo__check_memory_deinit(rondo__check_memory *memory) {
     if (memory->peer != NULL) {
-        rondo__peer_free(memory->peer, memory->before, memory->bytes);
+        rondo__peer_free(memory->peer, RONDO__OWNER_STAGING, memory->before, memory->bytes);
     } else {
-        rondo__executor_free(memory->executor, memory->before, memory->bytes);
+        rondo__executor_free(memory->executor, RONDO__OWNER_STAGING, memory->before, memory->bytes);
     }
     rondo__free(memory->eager);
     rondo__free(memory->replayed);

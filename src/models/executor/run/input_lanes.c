@@ -61,7 +61,8 @@ static rondo_status take_lane(rondo_executor *root, size_t bytes, rondo__input_l
         lane->bytes = bytes;  // not before there are so many
         root->run_memory_bytes += bytes;
         if (!is_host) {
-            const rondo_status status = rondo__executor_allocate(root, bytes, &lane->device);
+            const rondo_status status =
+                rondo__executor_allocate(root, RONDO__OWNER_STAGING, bytes, &lane->device);
             root->run_memory_bytes += status == RONDO_STATUS_OK ? bytes : 0;
             if (status != RONDO_STATUS_OK) {
                 rondo__input_lane_empty(root, lane);

@@ -41,29 +41,45 @@ rondo_status rondo__executor_make_device_budget(const rondo_executor *executor,
     return rondo__budget_create(wanted > 0 ? wanted : UINT64_MAX, memory_option, out_budget);
 }
 
-rondo_status rondo__executor_allocate(rondo_executor *executor, size_t bytes, void **out_address) {
-    rondo__budget *budget =
-        executor->root->resources.device_budget;  // the host's own blocks count themselves
-    if (!rondo__budget_take(budget, bytes)) {
-        return RONDO_STATUS_NO_MEMORY;
+void rondo__name_largest_on_gpu(const rondo__budget *budget, rondo_status status) {
+    if (status == RONDO_STATUS_NO_DEVICE_MEMORY) {
+        rondo__budget_name_largest(budget);
     }
-    const uint64_t refusals = rondo__budget_get_refusals(executor->root->resources.budget);
-    rondo_status status =
-        rondo_memory_allocate(executor->device, RONDO_MEMORY_DEVICE, bytes, out_address);
-    if (status == RONDO_STATUS_OK) {
-        return status;
-    }
-    rondo__budget_give_back(budget, bytes);
-    // The limit gives one status, whatever kind of memory reached it.
-    return rondo__budget_get_refusals(executor->root->resources.budget) == refusals
+}
+
+rondo_status rondo__executor_note_limit(const rondo_executor *executor, uint64_t refusals,
+                                        rondo_status status) {
+    return status == RONDO_STATUS_OK ||
+                   rondo__budget_get_refusals(executor->root->resources.budget) == refusals
                ? status
                : RONDO_FAIL(NO_MEMORY, "%s", rondo_error_get_last()->message);
 }
 
-void rondo__executor_free(rondo_executor *executor, void *address, size_t bytes) {
+rondo_status rondo__executor_allocate(rondo_executor *executor, rondo__owner owner, size_t bytes,
+                                      void **out_address) {
+    rondo__budget *budget =
+        executor->root->resources.device_budget;  // the host's own blocks count themselves
+    if (!rondo__budget_take(budget, owner, bytes)) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    const uint64_t refusals = rondo__budget_get_refusals(executor->root->resources.budget);
+    const rondo__owner before = rondo__budget_enter_owner(owner);
+    rondo_status status =
+        rondo_memory_allocate(executor->device, RONDO_MEMORY_DEVICE, bytes, out_address);
+    (void)rondo__budget_enter_owner(before);
+    if (status == RONDO_STATUS_OK) {
+        return status;
+    }
+    rondo__budget_give_back(budget, owner, bytes);
+    rondo__name_largest_on_gpu(budget, status);
+    return rondo__executor_note_limit(executor, refusals, status);
+}
+
+void rondo__executor_free(rondo_executor *executor, rondo__owner owner, void *address,
+                          size_t bytes) {
     if (address != NULL) {
         rondo_memory_free(executor->device, address);
-        rondo__budget_give_back(executor->root->resources.device_budget, bytes);
+        rondo__budget_give_back(executor->root->resources.device_budget, owner, bytes);
     }
 }
 
@@ -71,14 +87,16 @@ rondo_status rondo__executor_allocate_pinned(rondo_executor *executor, size_t by
                                              void **out_address) {
     const bool is_host = rondo_device_is_host(executor->device);  // whose blocks count themselves
     rondo__budget *budget = is_host ? NULL : executor->root->resources.budget;
-    if (!rondo__budget_take(budget, bytes)) {
+    if (!rondo__budget_take(budget, RONDO__OWNER_PINNED, bytes)) {
         rondo__error_prefix("pinned memory");
         return RONDO_STATUS_NO_MEMORY;
     }
+    const rondo__owner before = rondo__budget_enter_owner(RONDO__OWNER_PINNED);
     const rondo_status status =
         rondo_memory_allocate(executor->device, RONDO_MEMORY_PINNED, bytes, out_address);
+    (void)rondo__budget_enter_owner(before);
     if (status != RONDO_STATUS_OK) {
-        rondo__budget_give_back(budget, bytes);
+        rondo__budget_give_back(budget, RONDO__OWNER_PINNED, bytes);
     }
     return status;
 }
@@ -88,7 +106,7 @@ void rondo__executor_free_pinned(rondo_executor *executor, void *address, size_t
         rondo_memory_free(executor->device, address);
         rondo__budget_give_back(
             rondo_device_is_host(executor->device) ? NULL : executor->root->resources.budget,
-            bytes);
+            RONDO__OWNER_PINNED, bytes);
     }
 }
 
@@ -102,22 +120,24 @@ uint64_t rondo__executor_get_device_room(const rondo_executor *executor) {
     return info.memory_bytes > 0 && info.memory_bytes < limit ? info.memory_bytes : limit;
 }
 
-rondo_status rondo__peer_allocate(rondo__peer *peer, size_t bytes, void **out_address) {
-    if (!rondo__budget_take(peer->budget, bytes)) {
+rondo_status rondo__peer_allocate(rondo__peer *peer, rondo__owner owner, size_t bytes,
+                                  void **out_address) {
+    if (!rondo__budget_take(peer->budget, owner, bytes)) {
         return RONDO_STATUS_NO_MEMORY;
     }
     const rondo_status status =
         rondo_memory_allocate(peer->device, RONDO_MEMORY_DEVICE, bytes, out_address);
     if (status != RONDO_STATUS_OK) {
-        rondo__budget_give_back(peer->budget, bytes);
+        rondo__budget_give_back(peer->budget, owner, bytes);
+        rondo__name_largest_on_gpu(peer->budget, status);
     }
     return status;
 }
 
-void rondo__peer_free(rondo__peer *peer, void *address, size_t bytes) {
+void rondo__peer_free(rondo__peer *peer, rondo__owner owner, void *address, size_t bytes) {
     if (address != NULL) {
         rondo_memory_free(peer->device, address);
-        rondo__budget_give_back(peer->budget, bytes);
+        rondo__budget_give_back(peer->budget, owner, bytes);
     }
 }
 

@@ -19,11 +19,12 @@ RONDO_MUST_USE rondo_status rondo__executor_make_device_budget(const rondo_execu
 // Device memory that counts against the executor's limit.
 //
 // Errors:    NO_MEMORY (the limit), NO_DEVICE_MEMORY, DRIVER, LOST.
-// Ownership: free with rondo__executor_free, with the same size.
+// Ownership: free with rondo__executor_free, with the same size and owner.
 // Threads:   one thread per executor.
-RONDO_MUST_USE rondo_status rondo__executor_allocate(rondo_executor *executor, size_t bytes,
-                                                     void **out_address);
-void rondo__executor_free(rondo_executor *executor, void *address, size_t bytes);  // NULL is fine
+RONDO_MUST_USE rondo_status rondo__executor_allocate(rondo_executor *executor, rondo__owner owner,
+                                                     size_t bytes, void **out_address);
+void rondo__executor_free(rondo_executor *executor, rondo__owner owner, void *address,
+                          size_t bytes);  // NULL is fine
 
 // Pinned memory, which counts as other host memory does.
 //
@@ -42,9 +43,17 @@ uint64_t rondo__executor_get_device_room(const rondo_executor *executor);
 // Memory on another GPU, within its budget.
 //
 // Errors:    NO_MEMORY (memory_limit_bytes), NO_DEVICE_MEMORY.
-RONDO_MUST_USE rondo_status rondo__peer_allocate(rondo__peer *peer, size_t bytes,
-                                                 void **out_address);
-void rondo__peer_free(rondo__peer *peer, void *address, size_t bytes);
+RONDO_MUST_USE rondo_status rondo__peer_allocate(rondo__peer *peer, rondo__owner owner,
+                                                 size_t bytes, void **out_address);
+void rondo__peer_free(rondo__peer *peer, rondo__owner owner, void *address, size_t bytes);
+
+// The limit gives one status, whatever kind of memory reached it: that of a call since which the
+// executor's budget has refused more than `refusals` times.
+rondo_status rondo__executor_note_limit(const rondo_executor *executor, uint64_t refusals,
+                                        rondo_status status);
+
+// When a GPU has refused memory, adds who holds the most of what `budget` counts there.
+void rondo__name_largest_on_gpu(const rondo__budget *budget, rondo_status status);
 
 // Brackets each call of the caller's that compiles or runs: what is made meanwhile counts, and
 // another thread may cancel. The size of the feeds decides the default limit. The end gets what the

@@ -181,7 +181,8 @@ rondo_status rondo__shared_acquire_base(rondo_program *program, const void *key,
     if (!is_known) {
         status = make_base(key, key_bytes, budget, make, user_data, &base);
     }
-    if (status == RONDO_STATUS_OK && !rondo__budget_take(budget, base->bytes)) {
+    if (status == RONDO_STATUS_OK &&
+        !rondo__budget_take(budget, RONDO__OWNER_FOLDED, base->bytes)) {
         status = RONDO_STATUS_NO_MEMORY;
         if (!is_known) {
             free_base(base);
@@ -204,7 +205,7 @@ void rondo__shared_release_base(rondo_program *program, rondo__base *base, rondo
         return;
     }
     shared *s = (shared *)atomic_load(&program->attachment);
-    rondo__budget_give_back(budget, base->bytes);
+    rondo__budget_give_back(budget, RONDO__OWNER_FOLDED, base->bytes);
     (void)pthread_mutex_lock(&s->lock);
     const bool is_last = --base->use_count == 0;
     for (rondo__base **link = &s->bases; is_last && *link != NULL; link = &(*link)->next) {

@@ -59,12 +59,18 @@ static rondo__run_memory *find_best(const rondo_executor *executor,
     return best;
 }
 
+// Of a piece in the memory of a device.
+static rondo__owner get_owner(const rondo__run_memory *memory) {
+    return memory->use == RONDO__MEMORY_FOR_VALUES ? RONDO__OWNER_ARENA : RONDO__OWNER_STAGING;
+}
+
 static rondo_status allocate(rondo_executor *executor, rondo__run_memory *memory) {
+    const rondo__owner owner = get_owner(memory);
     if (memory->peer != NULL) {
-        return rondo__peer_allocate(memory->peer, memory->bytes, &memory->address);
+        return rondo__peer_allocate(memory->peer, owner, memory->bytes, &memory->address);
     }
     return memory->kind == RONDO_MEMORY_DEVICE
-               ? rondo__executor_allocate(executor, memory->bytes, &memory->address)
+               ? rondo__executor_allocate(executor, owner, memory->bytes, &memory->address)
                : rondo__executor_allocate_pinned(executor, memory->bytes, &memory->address);
 }
 
@@ -145,9 +151,9 @@ void rondo__run_memory_release(rondo_executor *executor, rondo__run_memory *memo
     executor->run_memory_bytes -= memory->bytes;
     const int64_t taken = rondo__memory_get_thread_bytes();
     if (memory->peer != NULL) {
-        rondo__peer_free(memory->peer, memory->address, memory->bytes);
+        rondo__peer_free(memory->peer, get_owner(memory), memory->address, memory->bytes);
     } else if (memory->kind == RONDO_MEMORY_DEVICE) {
-        rondo__executor_free(executor, memory->address, memory->bytes);
+        rondo__executor_free(executor, get_owner(memory), memory->address, memory->bytes);
     } else {
         rondo__executor_free_pinned(executor, memory->address, memory->bytes);
     }

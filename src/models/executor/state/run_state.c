@@ -50,7 +50,7 @@ void rondo__self_check_destroy(rondo_executor *executor) {
 }
 
 void rondo__input_lane_empty(rondo_executor *root, rondo__input_lane *lane) {
-    rondo__executor_free(root, lane->device, lane->bytes);
+    rondo__executor_free(root, RONDO__OWNER_STAGING, lane->device, lane->bytes);
     rondo__executor_free_pinned(root, lane->pinned, lane->bytes);
     root->run_memory_bytes -= lane->pinned != NULL ? lane->bytes : 0;
     root->run_memory_bytes -= lane->device != NULL ? lane->bytes : 0;

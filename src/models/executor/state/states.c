@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "executor/state/limits.h"
 
 rondo__state *rondo__state_find(const rondo_executor *executor, size_t input) {
     rondo__state *state = executor->root->caller.states;
@@ -49,25 +50,30 @@ static rondo_status allocate(rondo_executor *executor, size_t bytes, rondo_tenso
     rondo__resources *resources = &executor->root->resources;
     const rondo_shape shape = {.rank = 1, .extent = {(int64_t)bytes}};
     const int64_t taken = rondo__memory_get_thread_bytes();
-    if (!rondo__budget_take(resources->device_budget, bytes)) {
+    if (!rondo__budget_take(resources->device_budget, RONDO__OWNER_STATE, bytes)) {
         return RONDO_STATUS_NO_MEMORY;
     }
+    const uint64_t refusals = rondo__budget_get_refusals(resources->budget);
     rondo__budget *before = rondo__budget_enter(resources->budget);
+    const rondo__owner owner_before = rondo__budget_enter_owner(RONDO__OWNER_STATE);
     const rondo_status status =
         rondo_tensor_init_device(executor->device, RONDO_DTYPE_U8, &shape, out_block);
+    (void)rondo__budget_enter_owner(owner_before);
     (void)rondo__budget_enter(before);
     rondo__memory_set_thread_bytes(taken);  // no plan's own
     if (status != RONDO_STATUS_OK) {
-        rondo__budget_give_back(resources->device_budget, bytes);
+        rondo__budget_give_back(resources->device_budget, RONDO__OWNER_STATE, bytes);
+        rondo__name_largest_on_gpu(resources->device_budget, status);
     }
-    return status;
+    return rondo__executor_note_limit(executor, refusals, status);
 }
 
 static void give_up(rondo_executor *executor, rondo__roomy *roomy) {
     if (roomy->tensor.storage != NULL) {
         const int64_t taken = rondo__memory_get_thread_bytes();
         rondo_tensor_deinit(&roomy->tensor);
-        rondo__budget_give_back(executor->root->resources.device_budget, roomy->bytes);
+        rondo__budget_give_back(executor->root->resources.device_budget, RONDO__OWNER_STATE,
+                                roomy->bytes);
         rondo__memory_set_thread_bytes(taken);
     }
     *roomy = (rondo__roomy){0};

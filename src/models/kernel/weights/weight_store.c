@@ -20,6 +20,7 @@ typedef struct entry {
     uint64_t hash;
     rondo_tensor constant;  // retained
     size_t bytes;
+    rondo__owner owner;
     void *address;
     rondo__slab *slab;  // host: where it is from
     rondo__weight *holders;
@@ -135,6 +136,11 @@ static rondo_status reserve_bucket(rondo__weight_store *store) {
 }
 
 // ---- making -----------------------------------------------------------------------------------
+
+static rondo__owner get_owner(const rondo__weight_want *want) {
+    const bool is_copy = want->fill == NULL && want->fill_rows == NULL;
+    return is_copy ? RONDO__OWNER_WEIGHT : RONDO__OWNER_PACKED;
+}
 
 static size_t get_device_bytes(size_t bytes) {
     return bytes > 0 ? bytes : 1;  // an empty tensor has an address, too: NULL means absent
@@ -259,6 +265,7 @@ static rondo_status make_entry(rondo__weight_account *account, const rondo__weig
     }
     e->hash = hash;
     e->bytes = want->bytes;
+    e->owner = get_owner(want);
     e->form_bytes = want->form_bytes;
     if (want->form_bytes > 0) {
         memcpy(e->form, want->form, want->form_bytes);
@@ -304,7 +311,8 @@ static rondo_status get_weight(rondo__weight_account *account, const rondo__weig
             return RONDO_STATUS_OK;
         }
     }
-    if (!rondo__budget_take(account->budget, want->bytes)) {
+    const rondo__owner owner = get_owner(want);
+    if (!rondo__budget_take(account->budget, owner, want->bytes)) {
         return RONDO_STATUS_NO_MEMORY;
     }
     rondo_status status = RONDO_STATUS_NO_MEMORY;
@@ -325,7 +333,10 @@ static rondo_status get_weight(rondo__weight_account *account, const rondo__weig
 free_weight:
     rondo__free(weight);
 give_back:
-    rondo__budget_give_back(account->budget, want->bytes);
+    rondo__budget_give_back(account->budget, owner, want->bytes);
+    if (status == RONDO_STATUS_NO_DEVICE_MEMORY) {
+        rondo__budget_name_largest(account->budget);
+    }
     return status;
 }
 
@@ -373,7 +384,7 @@ static void release(rondo__weight_store *store, rondo__weight *weight, uint64_t 
     }
     *link = weight->next;
     weight->account->bytes -= e->bytes;
-    rondo__budget_give_back(weight->account->budget, e->bytes);
+    rondo__budget_give_back(weight->account->budget, e->owner, e->bytes);
     rondo__free(weight);
     if (e->holders == NULL) {
         drop_entry(store, e);

@@ -130,6 +130,11 @@ bool rondo__attention_set_mask(rondo__attention_form *form, int32_t input, const
 // Where present keys and values go once `n` is known; -1: nowhere.
 void rondo__attention_set_present(rondo__attention_form *form, int32_t k, int32_t v);
 
+// Whether the present keys (`which` 1) or values (2) hold the rows of the past where they are
+// there, so that both may lie in one place: the past has room for the fresh rows, or all rows of it
+// follow each other.
+bool rondo__attention_keeps_past(const rondo__attention_form *form, int which);
+
 // The plain reference. `projected` holds the rows that are PROJECTED, or is NULL.
 //
 // Errors:    BAD_DATA (a length or a place that is none), NO_MEMORY.

@@ -115,6 +115,16 @@ void rondo__attention_set_present(rondo__attention_form *f, int32_t k, int32_t v
     }
 }
 
+bool rondo__attention_keeps_past(const rondo__attention_form *f, int which) {
+    const rondo__attention_operand *past = which == 1 ? &f->past_k : &f->past_v;
+    const rondo__attention_operand *present = which == 1 ? &f->present_k : &f->present_v;
+    const bool is_apart = f->past_k.input != f->past_v.input;
+    const bool has_room = f->lengths == RONDO__LENGTHS_LAST && f->n == f->past;
+    const bool is_one_row = f->lengths == RONDO__LENGTHS_NONE && f->batch * f->kv_heads == 1;
+    return past->input >= 0 && present->input >= 0 && is_apart && f->past > 0 &&
+           past->at.offset == 0 && present->at.offset == 0 && (has_room || is_one_row);
+}
+
 // ---- GroupQueryAttention ----------------------------------------------------------------------
 
 static rondo_status read_group_rows(const node *n) {

@@ -141,27 +141,6 @@ rondo_status rondo_builder_add_mean(rondo_builder *builder, const char *x, const
     return end(&g);
 }
 
-rondo_status rondo_builder_add_fill_constant(rondo_builder *builder, const rondo_shape *shape,
-                                             const rondo_tensor *value, const char *output) {
-    group g;
-    RETURN_IF_ERROR(begin(builder, output, __func__, &g));
-    if (shape == NULL || value == NULL) {
-        return RONDO_FAIL(INVALID, "%s is NULL", shape == NULL ? "shape" : "value");
-    }
-    if (rondo_shape_get_count(shape) < 0 || rondo_shape_get_count(&value->shape) != 1) {
-        return RONDO_FAIL(INVALID, "%s",
-                          rondo_shape_get_count(shape) < 0 ? "the shape is not valid"
-                                                           : "value has not one element");
-    }
-    rondo_tensor one = *value;  // ONNX wants it as a list of one
-    one.shape = (rondo_shape){.rank = 1, .extent = {1}};
-    const rondo_attribute filler = {
-        .name = "value", .kind = RONDO_ATTRIBUTE_TENSOR, .tensor = &one};
-    add_constant(&g, "shape", RONDO_DTYPE_I64, 1, (size_t)shape->rank, shape->extent);
-    add(&g, "ConstantOfShape", INPUTS(PART("shape")), NULL, &filler);
-    return end(&g);
-}
-
 rondo_status rondo_builder_add_shape(rondo_builder *builder, const char *x, const char *output) {
     group g;
     RETURN_IF_ERROR(begin(builder, output, __func__, &g));
@@ -194,27 +173,4 @@ rondo_status rondo_builder_add_slice(rondo_builder *builder, const char *x, cons
     add(&g, "Slice", INPUTS(x, PART("starts"), PART("ends"), PART("axes"), PART("steps")), NULL,
         NULL);
     return end(&g);
-}
-
-rondo_status rondo_builder_add_crop(rondo_builder *builder, const char *x, const int64_t *offsets,
-                                    const rondo_shape *shape, const char *output) {
-    int64_t axes[RONDO_RANK_MAX];
-    int64_t ends[RONDO_RANK_MAX];
-    RETURN_IF_ERROR(rondo__builder_check(builder, __func__));
-    if (offsets == NULL || shape == NULL) {
-        return RONDO_FAIL(INVALID, "%s is NULL", offsets == NULL ? "offsets" : "shape");
-    }
-    if (rondo_shape_get_count(shape) < 0) {
-        return RONDO_FAIL(INVALID, "the shape is not valid");
-    }
-    for (int32_t d = 0; d < shape->rank; ++d) {
-        axes[d] = d;
-        if (offsets[d] < 0 || offsets[d] > INT64_MAX - shape->extent[d]) {
-            return RONDO_FAIL(INVALID, "offset %d is %lld; it is at least 0 and lies in the tensor",
-                              d, (long long)offsets[d]);
-        }
-        ends[d] = offsets[d] + shape->extent[d];
-    }
-    return rondo_builder_add_slice(builder, x, axes, offsets, ends, NULL, (size_t)shape->rank,
-                                   output);
 }

@@ -256,7 +256,12 @@ static void place_keys(work *w, int which) {
                                                (size_t)at.offset * w->bytes)
                        : reserve(w, f->batch * f->kv_heads * f->n * width);
         if ((past->input >= 0 && f->past > 0) || f->n > f->past + f->fresh) {
-            add_past(w, which, to, &at);
+            add_past(w, which, to, &at);  // nothing, where the past lies there already
+        }
+        if (is_wanted && rondo__attention_keeps_past(f, which)) {
+            rondo__kernel *head = &w->kernel->head;
+            head->kept[head->kept_count++] =
+                (rondo__kernel_kept){.input = past->input, .output = present->input};
         }
         add_rows(w, which, to, &at);
     }

@@ -189,7 +189,7 @@ static void copy_past(const attention_run *run, int which, int64_t batch, int64_
     if (f->past > 0) {
         const place from = find_operand(run, past);
         const float *source = find(&from, batch, head, 0);
-        if (source == target && f->past == f->n) {
+        if (source == target && rondo__attention_keeps_past(f, which)) {
             return;
         }
         memmove(target, source, (size_t)e->past * row_bytes);
@@ -624,6 +624,18 @@ static void plan_stores(attention_kernel *kernel, const rondo__kernel_request *r
     }
 }
 
+static void note_kept(attention_kernel *kernel) {
+    const rondo__attention_form *f = &kernel->form;
+    rondo__kernel *base = &kernel->head.base;
+    for (int which = 1; which <= 2; ++which) {
+        if (kernel->keeps[which] && rondo__attention_keeps_past(f, which)) {
+            base->kept[base->kept_count++] = (rondo__kernel_kept){
+                .input = which == 1 ? f->past_k.input : f->past_v.input,
+                .output = which == 1 ? f->present_k.input : f->present_v.input};
+        }
+    }
+}
+
 static void plan_blocks(attention_kernel *kernel, int64_t *floats) {
     const rondo__attention_form *f = &kernel->form;
     const int64_t heads = f->batch * f->kv_heads, wide = kernel->simd->panel_columns;
@@ -683,6 +695,7 @@ rondo_status rondo__host_prepare_attention(const rondo__kernel_request *request,
     kernel->simd = rondo__simd_get();
     kernel->form = form;
     plan_stores(kernel, request, &floats);
+    note_kept(kernel);
     plan_blocks(kernel, &floats);
     const rondo_status status = plan_projection(kernel, request, &floats);
     if (status != RONDO_STATUS_OK) {
