@@ -4,8 +4,9 @@
 
 add_library(rondo_warnings INTERFACE)
 target_compile_options(rondo_warnings INTERFACE
-  -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wundef -Wvla
-  -Wcast-qual -Wwrite-strings -Wdouble-promotion -Wformat=2)
+  -Wall -Wextra -Wshadow -Wconversion -Wundef -Wvla
+  -Wcast-qual -Wwrite-strings -Wdouble-promotion -Wformat=2
+  $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes;-Wmissing-prototypes>)
 if(RONDO_WERROR)
   target_compile_options(rondo_warnings INTERFACE -Werror)
 endif()

@@ -10,6 +10,13 @@ endif()
 
 pkg_check_modules(PROTOBUF_C REQUIRED IMPORTED_TARGET libprotobuf-c)
 
+# Regular expressions of ops on text.
+pkg_check_modules(RE2 IMPORTED_TARGET re2)
+if(NOT RE2_FOUND)
+  message(FATAL_ERROR "RE2 was not found by pkg-config (Debian and Ubuntu: libre2-dev); "
+    "tools/setup installs it")
+endif()
+
 # Compressed .npz archives, which the tool reads; without it only stored ones.
 find_package(ZLIB QUIET)
 

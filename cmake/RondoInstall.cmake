@@ -12,6 +12,14 @@ if(TARGET rondo_cli)
   install(TARGETS rondo_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 
+# What the static library needs.
+set(RONDO_PC_LIBS "-lpthread -lm -ldl")
+set(RONDO_PC_REQUIRES "")
+if(RONDO_MODELS)
+  string(APPEND RONDO_PC_LIBS " -lstdc++")
+  set(RONDO_PC_REQUIRES "libprotobuf-c re2")
+endif()
+
 set(RONDO_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/rondo)
 install(EXPORT rondo-targets NAMESPACE rondo:: DESTINATION ${RONDO_CMAKE_DIR})
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/rondo-config.cmake.in

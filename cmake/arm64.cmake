@@ -1,10 +1,11 @@
-# Toolchain file: Linux on arm64, by Debian's cross compiler (gcc-aarch64-linux-gnu) against the folder
+# Toolchain file: Linux on arm64, by Debian's cross compilers (g++-aarch64-linux-gnu) against the folder
 # that tools/arm64-sysroot fills. Tests run under qemu-aarch64 (Debian: qemu-user) where it is installed.
 # SPDX-License-Identifier: Apache-2.0
 
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
+set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
 
 set(RONDO_SYSROOT ${CMAKE_CURRENT_LIST_DIR}/../build-arm64-sysroot
   CACHE PATH "Folder with the libraries and headers of arm64")

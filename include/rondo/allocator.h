@@ -23,8 +23,8 @@ typedef struct rondo_allocator {
 } rondo_allocator;
 
 // Makes the library take its host memory from the program, before it has taken any: as the first
-// call. What it maps as whole pages (large tensors, files), pinned memory, and what the driver and
-// other libraries take, do not go through it.
+// call. Memory that it maps as whole pages (large tensors, files), pinned memory, and memory of the
+// driver and other libraries do not go through it.
 //
 // allocator  copied; all three functions are needed.
 //

@@ -41,7 +41,7 @@ enum {
 };
 
 // An attribute of a node. Only the fields of its kind are read; the others are zero when it is read
-// back. What it points to is copied, a tensor with its bytes.
+// back. Everything it points to is copied, a tensor with its bytes.
 typedef struct rondo_attribute {  // ABI: fixed
     const char *name;
     rondo_attribute_kind kind;
@@ -70,10 +70,10 @@ typedef struct rondo_builder_options {
 RONDO_API RONDO_MUST_USE rondo_status rondo_builder_create(const rondo_builder_options *options,
                                                            rondo_builder **out_builder);
 
-// Gives the builder up, and what was built when it was not finished. NULL is fine.
+// Destroys the builder, and its program if that was not finished. NULL is fine.
 RONDO_API void rondo_builder_destroy(rondo_builder *builder);
 
-// Adds an input. An extent is a number, or -1 where it is not known; one with a symbol has that.
+// Adds an input. An extent is a number, -1 if it is not known, or given by its symbol.
 //
 // port       name, dtype, rank (-1: not said), extents and symbols; of a SEQUENCE or OPTIONAL
 //            item_dtype. Labels must be NULL.
@@ -86,7 +86,8 @@ typedef int32_t rondo_parameter_kind;
 enum {
     RONDO_PARAMETER_COPIED = 0,  // the program has bytes of its own
     RONDO_PARAMETER_SHARED = 1,  // it shares those of the tensor, as rondo_tensor_share does; when
-                                 // nobody owns them, they stay in place as long as the program
+                                 // the tensor does not own them, they must stay valid as long as
+                                 // the program
     RONDO_PARAMETER_INPUT = 2,   // copied, and the default of an input of this name; see
                                  // rondo_program_get_optional_input_count. Not in bodies
 };
@@ -123,7 +124,7 @@ typedef struct rondo_builder_node_options {
 // Adds a node of any op of docs/operators.md.
 //
 // inputs     names of values; NULL or "" for one that is left out.
-// outputs    names of the values that it makes, new ones; NULL or "" for one that nobody wants.
+// outputs    new names for the values that it makes; NULL or "" for an output that is not used.
 //
 // Errors:    UNSUPPORTED (op, version or attribute, as for models from files), INVALID (an unknown
 //            value, a name that is taken, the number of inputs or outputs, attributes twice or of

@@ -53,7 +53,8 @@ RONDO_EXTERN_C_BEGIN
 // Puts the work of a body on `stream`. Outside a capture it is called for each turn; inside one it
 // is called once, and `stream` is then the body's. A failure it returns is passed on; it breaks the
 // capture. So does a wrong argument of the calls below, because the step would lack the node. A
-// device that cannot do it (UNSUPPORTED) does not, because the program may have another way.
+// device without conditional nodes (UNSUPPORTED) does not break it, because the program may have
+// another way.
 typedef rondo_status (*rondo_body_function)(rondo_stream *stream, void *user_data);
 
 // Runs `then_body` when the predicate is not zero, otherwise `else_body`. One of them may be NULL.

@@ -25,7 +25,8 @@ RONDO_EXTERN_C_BEGIN
 //            processor may use; as with rondo_stream_copy it should be pinned.
 //
 // Errors:    INVALID (also a stream of a third device, or of the host where a GPU takes part),
-//            UNSUPPORTED (devices of two kinds that know nothing of each other), NO_DEVICE_MEMORY.
+//            UNSUPPORTED (devices of two backends that cannot copy to each other),
+//            NO_DEVICE_MEMORY.
 // Ownership: as rondo_stream_copy.
 // Capture:   recorded, as rondo_stream_copy; between two GPUs without a direct link some drivers
 //            refuse, and say so.
@@ -36,8 +37,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_stream_copy_between(rondo_stream *st
                                                                 rondo_device *from,
                                                                 const void *source, size_t bytes);
 
-// Whether copies from `from` to `to` go straight, without host memory between: false for GPUs that
-// have no way to each other.
+// Whether copies from `from` to `to` go over a direct link, without host memory in between.
 //
 // Errors:    UNSUPPORTED as above.
 // Cost:      as the first copy.

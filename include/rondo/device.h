@@ -24,7 +24,7 @@ typedef struct rondo_event rondo_event;
 
 // ---- devices ----------------------------------------------------------------------------------
 
-// What is known of a device, or why there is none.
+// Properties of a device, or why it is absent.
 typedef struct rondo_device_info {
     size_t struct_size;     // sizeof(rondo_device_info)
     char name[32];          // what rondo_device_open takes: "host", "cuda:0"
@@ -131,8 +131,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_stream_create(rondo_device *device,
 RONDO_API RONDO_MUST_USE rondo_status rondo_stream_wrap(rondo_device *device, void *native,
                                                         rondo_stream **out_stream);
 
-// Waits for the stream's work and frees it. A capture that it began is aborted, one that it joined
-// keeps it until the end.
+// Waits for the stream's work and frees it. A capture that it began is aborted; a capture that it
+// joined keeps it to the end.
 //
 // Threads:   while it records, the thread that began the capture (docs/concepts.md).
 RONDO_API void rondo_stream_destroy(rondo_stream *stream);

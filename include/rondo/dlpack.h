@@ -109,15 +109,15 @@ typedef struct rondo_dlpack_info {
     bool is_copied;  // the producer made this copy for the reader
 } rondo_dlpack_info;
 
-// Makes a tensor of somebody else's bytes, without a copy.
+// Makes a tensor of another library's bytes, without a copy.
 //
 // managed    taken on success: its deleter runs once, when the last tensor that shares the bytes is
 //            given up, on that thread. After a failure it is still the caller's, who deletes it. (A
-//            Python capsule is renamed to "used_dltensor" by who takes it.)
+//            caller that takes it out of a Python capsule renames the capsule to "used_dltensor".)
 // out_info   NULL says that only plain tensors will do: in host memory, writable, of an element
 //            type that Rondo has. With it, every device of the list above is accepted, and 8-bit
-//            floats of other kinds come as RONDO_DTYPE_U8, bit for bit. What lies on a GPU becomes
-//            a device tensor: that device is opened, and kept.
+//            floats of other kinds come as RONDO_DTYPE_U8, bit for bit. A tensor on a GPU becomes a
+//            device tensor: Rondo opens that device and retains it.
 //
 // Elements of fewer than 8 bits are read where they have a byte each, which only the versioned form
 // can say.

@@ -29,12 +29,12 @@ typedef struct rondo_executor rondo_executor;
 
 typedef int32_t rondo_graphs_mode;
 enum {
-    RONDO_GRAPHS_AUTO = 0,  // replay from the second run of the same shapes on; an op by which the
-                            // capture fails is launched between graphs. It is made by the second
-                            // run or, where shapes change, while the device works on the first
-    RONDO_GRAPHS_ON = 1,    // the same, but a capture that fails is an error, unless by an op of
-                            // which nobody said that it can be captured (rondo/user_op.h); of plans
-                            // made in AUTO what was found out there stays
+    RONDO_GRAPHS_AUTO = 0,  // replay from the second run of the same shapes on; an op that makes
+                            // the capture fail is launched between graphs. The second run records,
+                            // or, if shapes change, the first one while the device works
+    RONDO_GRAPHS_ON = 1,    // the same, but a failed capture is an error, unless an op failed that
+                            // does not say that it can be captured (rondo/user_op.h); plans made in
+                            // AUTO stay as they are
     RONDO_GRAPHS_OFF = 2,   // always eager
 };
 
@@ -46,8 +46,8 @@ enum {
     RONDO_BRANCHES_OFF = 2,
 };
 
-// How much time making a plan may take to find the fastest kernels of a GPU. What was found is kept
-// on disk (RONDO_CACHE_DIR) for that GPU and driver, and used again whatever is said here.
+// How much time a plan may take to find the fastest kernels of a GPU. The choices are kept on disk
+// (RONDO_CACHE_DIR) for that GPU and driver, and used again whatever the mode.
 typedef int32_t rondo_tuning;
 enum {
     RONDO_TUNING_AUTO =
@@ -57,7 +57,7 @@ enum {
     RONDO_TUNING_FULL = 3,  // all that may be the fastest are timed
 };
 
-// What a run does whose check found a difference (rondo/self_check.h).
+// What a checked run does if it finds a difference (rondo/self_check.h).
 typedef int32_t rondo_self_check_action;
 enum {
     RONDO_SELF_CHECK_FAIL = 0,        // it fails (MISMATCH) and fetches nothing
@@ -232,8 +232,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_executor_create(rondo_program *progr
                                                             const rondo_executor_options *options,
                                                             rondo_executor **out_executor);
 
-// Waits for its work and frees the executor. What graphs need that recorded its runs stays until
-// they let go of it. NULL is fine. In the child of a fork an executor of the parent is left alone.
+// Waits for its work and frees the executor. Graphs that recorded its runs keep what they need.
+// NULL is fine. In the child of a fork this does nothing to an executor of the parent.
 RONDO_API void rondo_executor_destroy(rondo_executor *executor);
 
 // Feeds inputs, runs, fetches outputs, and waits until they are there.
@@ -270,10 +270,10 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_executor_rerun(rondo_executor *execu
 
 // Ends the call that another thread makes on the executor now (run, rerun, wait or describe).
 //
-// That call returns CANCELLED at the next op outside of segments, turn of a loop (in a graph:
-// one of the next 16) or kernel to be prepared, having waited for what is on the stream. Nothing
-// is fetched, and the next call works. Between calls this does nothing, so who must be sure
-// cancels until the other thread is back. A signal handler may call it.
+// That call returns CANCELLED at the next op outside of segments, turn of a loop (in a graph: one
+// of the next 16) or kernel to be prepared, having waited for what is on the stream. Nothing is
+// fetched, and the next call works. Between calls this does nothing, so a program that must be sure
+// cancels again until the other call has returned. A signal handler may call it.
 //
 // Errors:    INVALID (executor is NULL).
 // Threads:   any, also while another uses the executor; not while it is destroyed.
@@ -320,7 +320,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_executor_describe_feeds(
     rondo_executor *executor, const rondo_binding *feeds, size_t feed_count,
     rondo_text_format format, rondo_write_function write, void *user_data);
 
-// Where half precision parts from single precision. Errors are relative: |f16 - f32| / |f32| as
+// Where half precision departs from single precision. Errors are relative: |f16 - f32| / |f32| as
 // norms over a whole tensor; infinite where NaN or infinities differ; for whole numbers the share
 // of elements that differ.
 typedef struct rondo_precision_loss {

@@ -4,23 +4,22 @@
 //   rondo_executor_set_variable(executor, "cache_in", &zeros);  // where it starts
 //   for (;;) { rondo_executor_run(executor, feeds, 1, fetches, 1); }  // cache_in is not fed
 //
-// A state is an input that nobody has to feed: what it is stays on the device. The variables of a
+// A state is an input that a run need not feed: its value stays on the device. The variables of a
 // program (rondo/variable.h) are states from the start; rondo_executor_bind makes others.
 //
 // Memory. A state lies once in memory of the executor's, which counts in memory_bytes or
-// device_memory_bytes, in state_bytes, and against memory_limit_bytes. A run reads it there. What
-// it becomes is written there as well, in one go with the op that makes it, where that op is
-// element by element or writes slices (ScatterND, ScatterElements, TensorScatter: only the slices
-// are touched; of reductions equal rows are taken in the order of the updates, on every device),
-// or begins when the old value is read for the last time. Of a cache only new rows are written,
-// without a copy of the rest, where those that were there keep their places: by a Concat that
-// appends along the first axis that is not 1, by GroupQueryAttention of com.microsoft whose past
-// has room for total_sequence_length rows, and by attention of one batch entry and one head of keys. Ops that read the old value are put
-// before those that make the new one where the program leaves it open. Otherwise the new value is
-// made beside it, among the values of the plan, and copied behind everything that reads the old
-// one. Results are the same bit for bit. Memory that has to grow takes twice as much, unless
-// rondo_executor_reserve_variable has said how much; shapes may change from run to run, and each
-// has a plan.
+// device_memory_bytes, in state_bytes, and against memory_limit_bytes. A run reads it there. The op
+// that makes the new value writes it to the same memory if it works element by element or writes
+// slices (ScatterND, ScatterElements, TensorScatter: only the slices are touched; reductions take
+// equal rows in the order of the updates, on every device), or if it begins after the last read of
+// the old value. Three ops write only the new rows of a cache if the rows that were there stay in
+// their positions: a Concat that appends along the first axis that is not 1, GroupQueryAttention of
+// com.microsoft whose past has room for total_sequence_length rows, and attention of one batch
+// entry and one head of keys. Where the program leaves the order open, ops that read the old value
+// come before those that make the new one. Otherwise the new value is made among the values of the
+// plan, and copied when every op that reads the old one is done. Results are the same bit for bit.
+// Memory that has to grow takes twice as much, unless rondo_executor_reserve_variable has said how
+// much; shapes may change from run to run, and each has a plan.
 //
 // A run that feeds a state sets it first, which waits if the tensor is in host memory. A run that
 // fails before its ops begin leaves states as they were (or as it was fed); one that fails later
@@ -37,9 +36,9 @@
 
 RONDO_EXTERN_C_BEGIN
 
-// Lets an input of each run be what an output of the run before was: a state.
+// Makes an input a state: in each run it has the value that an output had in the run before.
 //
-// output     NULL: the input is bound no more, and its state is given up.
+// output     NULL: unbinds the input and frees its state.
 // input      one without a default.
 //
 // Errors:    INVALID (no such output or input; bound already; types that differ, or are no
@@ -91,8 +90,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_executor_set_variable(rondo_executor
 // Errors:    as rondo_executor_set_variable.
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_reset_variables(rondo_executor *executor);
 
-// Gives out a program whose variables start with what the executor has of them now: to save it, or
-// to make other executors of it. What has a start and was not used yet is drawn for it.
+// Gives out a program whose variables start with the executor's present values: to save it, or to
+// make other executors of it. Variables that were not used yet get their start value.
 //
 // Errors:    STATE (a variable lost its value), NO_MEMORY.
 // Ownership: caller destroys *out_program.

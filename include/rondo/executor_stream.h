@@ -50,13 +50,12 @@ RONDO_API rondo_stream *rondo_executor_get_stream(const rondo_executor *executor
 // Other calls on the executor come behind the run: rondo_executor_run first waits as
 // rondo_executor_wait does, and so do all that look at the last run or change the executor.
 //
-// Errors:    as rondo_executor_run. What only the device finds out (an index out of range) comes
-//            from rondo_executor_wait, or from the next call that waits before it begins, also
-//            where a wait for the stream has told of it. After a failure nothing of the run is
-//            under way, and `done` is as it was; runs before it may have failed with it, which
-//            rondo_executor_wait tells.
-// Ownership: fetches that the call allocates are the caller's: rondo_tensor_deinit, when the run
-// is
+// Errors:    as rondo_executor_run. Errors that only the device detects (an index out of range)
+//            come from rondo_executor_wait, or from the next call that waits before it begins, even
+//            if a wait for the stream has reported them. After a failure nothing of the run is
+//            under way, and `done` is as it was; earlier runs may have failed, too, which
+//            rondo_executor_wait reports.
+// Ownership: fetches that the call allocates are the caller's: rondo_tensor_deinit, when the run is
 //            done.
 // Capture:   legal, but not recorded; STATE while the executor's stream records.
 RONDO_API RONDO_MUST_USE rondo_status
@@ -74,12 +73,12 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_executor_wait(rondo_executor *execut
 // becomes nodes of a larger graph, which reads the feeds and writes the fetches at each replay.
 //
 // The nodes have memory of their own for values between ops, those of the processor included, so
-// replays need no order with other runs of the executor. States (rondo/executor_state.h) they read
-// and write where these lie, so with states replays and runs need the order that they are to have;
-// one that is fed is set by each replay (of which the executor knows nothing: a value that a failed
-// run lost, it does not find again). Its generators go on from replay to replay, as
-// rondo/random.h says. On a GPU nobody is told of data that a run would refuse as BAD_DATA: an
-// index outside of its axis becomes the nearest inside, and a quotient by the integer 0 becomes 0.
+// replays need no order with other runs of the executor. They read and write states
+// (rondo/executor_state.h) in the states' own memory, so with states the program must order replays
+// and runs. Each replay sets a state that is fed; the executor does not see that, so a state that a
+// failed run lost stays lost. Generators go on from replay to replay, as rondo/random.h says. On a
+// GPU no error reports data that a run would refuse as BAD_DATA: an index outside of its axis
+// becomes the nearest inside, and a quotient by the integer 0 becomes 0.
 //
 // stream     any of the executor's device that records; not the executor's own one alone.
 // feeds      all inputs of the program but states: device tensors or pinned memory, which stay as

@@ -84,8 +84,8 @@ typedef struct rondo_graph_cache_stats {
     uint64_t capture_fail_count;  // captures that did not
     uint64_t instantiate_count;   // executables made
     uint64_t update_count;        // executables patched instead
-    uint64_t eviction_count;      // graphs that had to go for others
-    uint64_t give_up_count;       // graphs that had to go because they were slower than eager
+    uint64_t eviction_count;      // graphs evicted for others
+    uint64_t give_up_count;       // graphs dropped because they were slower than eager
     uint64_t entry_count;         // graphs held now
     uint64_t pinned_count;        // of them pinned
     uint64_t key_count;           // keys known now, with a graph or without
@@ -150,7 +150,7 @@ RONDO_API void rondo_graph_cache_destroy(rondo_graph_cache *cache);
 //            the step.
 // Capture:   not legal while `stream` records. Refused, it breaks nothing.
 // Cost:      of a hit: hashing the key, a look-up of constant cost, rondo_graph_replay. Of an
-//            eviction: waits for the last replay of the graph that goes.
+//            eviction: waits for the last replay of the evicted graph.
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_cache_run(
     rondo_graph_cache *cache, const void *key, size_t key_bytes, rondo_stream *stream,
     rondo_step_function step, void *user_data, rondo_cache_outcome *out_outcome);
@@ -172,9 +172,9 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_cache_pin(rondo_graph_cache *c
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_cache_unpin(rondo_graph_cache *cache,
                                                               const void *key, size_t key_bytes);
 
-// Gives up the key's graph and all that is known of it, pinned or not: when what the key stands for
-// has changed. Harmless for a key that is not known. Waits for its replays in flight, and for a
-// capture in the background.
+// Drops the key's graph and measurements, pinned or not: when the work that the key stands for has
+// changed. Harmless for a key that is not known. Waits for its replays in flight, and for a capture
+// in the background.
 //
 // Errors:    STATE (from inside a step).
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_cache_forget(rondo_graph_cache *cache,

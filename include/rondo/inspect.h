@@ -54,7 +54,7 @@ typedef struct rondo_graph_node {
     uint64_t pitch_bytes;    // fills of several rows: from one row to the next
     const void *event;       // event nodes: CUevent; on the host only an identity
     const void *predicate;   // conditional nodes; their name is "if", "if_else", "switch", "while"
-    uint32_t branch_count;   // conditional nodes; 0: not known, as of one that Rondo did not record
+    uint32_t branch_count;   // conditional nodes; 0: not known, Rondo did not record it
     uint64_t inner_count;    // child and conditional nodes: nodes inside
     const void *native;      // CUgraphNode; NULL on the host
 } rondo_graph_node;

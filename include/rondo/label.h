@@ -11,10 +11,10 @@
 // any means, Rondo's calls, the program's own launches or a library's, and for other streams that
 // are forked and joined inside the scope. The innermost scope counts.
 //
-// Which node lies in which scope is read from the edges between nodes, so two things cannot be
-// told. Work of a forked stream without a scope of its own that is joined only behind the scope has
-// no label. And where a forked stream keeps a scope of its own open while it waits for another
-// stream again, what that other one recorded meanwhile may carry the forked stream's scope.
+// Rondo finds the scope of a node by the edges between nodes, which has two limits. If a forked
+// stream without a scope of its own is joined only behind the scope, its work has no label. If a
+// forked stream waits for another stream while its own scope is open, the work that the other
+// stream recorded meanwhile may carry that scope.
 //
 // Bodies of conditional nodes (rondo/control.h) lie in the scopes that were open around them, and
 // may open scopes of their own: "update" in a body, inside "solver", is "solver/update".

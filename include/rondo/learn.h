@@ -140,8 +140,8 @@ typedef struct rondo_argument {
     uint64_t extent;     // POINTER: bytes behind it that the step may use; at least 1
     uint64_t alignment;  // POINTER: a power of two up to 2^20 that it is a multiple of; 0: 256
     rondo_memory_kind memory;  // POINTER: what it points to
-    // POINTER: memory that Rondo and the driver do not know, from malloc say. Nobody checks then
-    // that it is there.
+    // POINTER: memory that Rondo and the driver do not know, from malloc say. Its existence is not
+    // checked.
     bool is_unchecked;
     // Integers and floats: the least and the most; both 0: all values of the kind. (The domain of
     // 0 alone is given by `values`.)
@@ -186,10 +186,10 @@ typedef struct rondo_learned_options {
     rondo_arena *arena;       // as rondo_graph_options has it
     rondo_capture_mode mode;  // of all recordings
     bool check_addresses;     // as rondo_graph_options has it
-    // Each so-manyth run with changed arguments records the step once more, and compares every
-    // byte of every node with what the executable holds; 0: none but those that draws_wanted asks
-    // for. Costs a recording, executes nothing. A difference is reported as a refusal, and this run
-    // and all others fall back.
+    // Each n-th run with changed arguments records the step once more, and compares every byte of
+    // every node with what the executable holds; 0: only the runs that draws_wanted asks for. Costs
+    // a recording, executes nothing. A difference is reported as a refusal, and this run and all
+    // later ones fall back.
     uint32_t check_every;
     uint64_t seed;  // of the trials' values; 0: one of Rondo's own, always the same
     // Of the cache of RONDO_LEARN_CACHE and _FIXED, without capture_in_background; read at once.
@@ -219,9 +219,9 @@ rondo_learned_create(rondo_device *device, const rondo_learned_options *options,
 // Waits for runs in flight and frees everything. NULL is fine.
 RONDO_API void rondo_learned_destroy(rondo_learned *learned);
 
-// Learns the step, and records it for these values, but runs nothing. The first run does it
-// otherwise. A step that is refused is a success, too: the report says so, and runs fall back.
-// Where the step was learned or refused before, nothing happens.
+// Learns the step, and records it for these values, but runs nothing. Without this call the first
+// run learns. A refusal is a success of this call, too: the report says so, and runs fall back. If
+// the step was learned or refused before, nothing happens.
 //
 // stream     the step is recorded on it, and on what it forks to.
 //
@@ -260,7 +260,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_learned_try(rondo_learned *learned,
 //            one that is_exclusive and shares memory: the message names the argument), STATE
 //            (`stream` records; as rondo_graph_replay), UNSUPPORTED (the step was refused, or fails
 //            for these values, and the fallback is RONDO_LEARN_REFUSE); those of the step where it
-//            falls back. The next run is none the worse for it.
+//            falls back. A failure does not affect the next run.
 // Capture:   not legal while `stream` records.
 // Cost:      unchanged values: rondo_graph_replay and a comparison of the list. Otherwise one call
 //            of the driver for each node with a word that has changed; and a recording as long as
@@ -345,7 +345,7 @@ typedef struct rondo_learned_report {
     uint64_t word_count;       // looked at: parameters and fields
     uint64_t slot_count;       // words that depend on arguments
     uint64_t changing_count;   // nodes that have such
-    uint64_t recording_count;  // that it took
+    uint64_t recording_count;  // that learning took
     uint64_t learn_ns;         // wall time of it
     rondo_refusal refusal;     // RONDO_REFUSAL_NONE: proved, or not tried yet
     const char *what;          // what was found, in plain words; static text
@@ -357,9 +357,9 @@ typedef struct rondo_learned_report {
     char word[48];             // "parameter 2, bytes 0 to 7", "grid.x", "bytes"
     char message[240];         // the particulars, with the values seen
     rondo_status step_status;  // STEP_FAILED: what the step returned
-    // What runs do that fall back: what was chosen, or RECAPTURE where graphs cannot be kept, as
-    // the step records something else for equal values, or hands arguments on through memory;
-    // CHEAPEST until that is known, then EAGER or RECAPTURE.
+    // What a run does that falls back: the chosen fallback; RECAPTURE if graphs cannot be kept,
+    // because the step records something else for equal values or hands arguments on through
+    // memory; for CHEAPEST EAGER or RECAPTURE, once that is known.
     rondo_learned_fallback fallback;
     uint64_t fallback_ns;    // that such runs keep the calling thread for, the latest mean; 0: none
     uint64_t finding_count;  // rondo_learned_list_findings

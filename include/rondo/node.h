@@ -18,9 +18,9 @@
 // What can be patched: kernels, host functions, copies and fills of the graph itself. Not nodes
 // inside bodies and recorded graphs, event nodes, copies that change direction, the number of
 // argument bytes, launch attributes (clusters, overlap): the flags of a launch are checked, and
-// those of the recording stay. Of what only the program's own driver calls record, fills of several
-// rows take another value and destination, copies of several rows and kernels of green contexts
-// take nothing; all of them can be switched off.
+// those of the recording stay. Nodes that only the program's own driver calls record: fills of
+// several rows take another value and destination; copies of several rows and kernels of green
+// contexts take no patch; all of them can be switched off.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_NODE_H
 #define RONDO_NODE_H
@@ -37,10 +37,10 @@
 
 RONDO_EXTERN_C_BEGIN
 
-// A node of one recording. A value, copied freely; zeroes name none. A node has one handle, however
-// often it is asked for: two are of the same node if both fields are equal. It lives until the
-// graph is reset, takes part in rondo_graph_update, is instantiated again, or its capture fails:
-// then every use says STATE.
+// A node of one recording. A value, copied freely; zeroes mean no node. A node has one handle: two
+// handles are of the same node if both fields are equal. It lives until the graph is reset, takes
+// part in rondo_graph_update, is instantiated again, or its capture fails: then every use says
+// STATE.
 typedef struct rondo_node {  // ABI: fixed
     uint64_t recording;
     uint64_t number;
@@ -135,10 +135,11 @@ typedef struct rondo_patch {  // ABI: fixed
 } rondo_patch;
 
 // Patches nodes of the executable; the next replay does the new work, replays already on a stream
-// do what they were put there for. All or nothing: after a failure every node is as it was. What a
-// node does already costs no driver call. The template stays as it was recorded: dumps show that.
+// do what they were put there for. All or nothing: after a failure every node is as it was. Work
+// that a node does already costs no driver call. The template stays as it was recorded: dumps show
+// that.
 //
-// Memory that the new work names is looked at as while recording: pageable host memory is refused
+// Memory that the new work names is checked as while recording: pageable host memory is refused
 // (also where the graph takes snapshots), pinned memory is in use until the graph is reset, checked
 // graphs watch it (check_addresses; memory that was freed goes on refusing replays, and new work of
 // copies and fills in it, until each node that used it names other memory), and blocks of other

@@ -27,7 +27,7 @@ RONDO_EXTERN_C_BEGIN
 // Errors:    BAD_DATA (file, node and reason in the message), UNSUPPORTED ("unsupported: op NAME
 //            version V (attribute A)"), UNAVAILABLE (file cannot be opened).
 // Ownership: caller destroys *out_program. The file and its external data must not be changed while
-//            the program lives: what is mapped and then cut raises SIGBUS where it is read.
+//            the program lives: reading a mapped file that was cut raises SIGBUS.
 RONDO_API RONDO_MUST_USE rondo_status rondo_program_load_onnx(const char *path,
                                                               rondo_program **out_program);
 
@@ -82,7 +82,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_onnx_list_unsupported(const char *pa
 // Errors:    UNSUPPORTED (more than 2 GiB in all, since weights stand in the file itself; two
 //            versions of one domain, which a model with functions may have; an empty Optional,
 //            whose type was not kept), UNAVAILABLE (the file cannot be written).
-// Threads:   safe while nobody changes the program.
+// Threads:   safe while no call changes the program.
 // Cost:      the file once more in memory.
 RONDO_API RONDO_MUST_USE rondo_status rondo_program_save_onnx(const rondo_program *program,
                                                               const char *path);

@@ -69,7 +69,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_op_get_output(const rondo_op *op, si
 //            of 256 bytes; on the host device anywhere in host memory.
 // outputs    likewise, with data; they overlap neither an input nor each other.
 //
-// On a GPU nobody is told of data that the op does not allow: an index outside of its axis becomes
+// On a GPU no error reports data that the op does not allow: an index outside of its axis becomes
 // the nearest inside, and a quotient by the integer 0 becomes 0.
 //
 // Errors:    INVALID (a tensor that does not fit, or overlaps: the message names it), UNSUPPORTED
@@ -77,9 +77,9 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_op_get_output(const rondo_op *op, si
 // Ownership: tensors stay until the work is done; for a graph, as long as it is replayed. In a
 //            capture that is not Rondo's, the op must outlive the graph.
 // Threads:   an op is used by one thread at a time.
-// Capture:   recorded. Where the op keeps something in between, the launches in one capture share
-//            memory for it and come one behind the other, also on several streams: the next has an
-//            edge from the last. Those in a body share memory of its own. A failure breaks it.
+// Capture:   recorded. If the op needs a workspace, the launches in one capture share it and run
+//            one after another, also on several streams: the next has an edge from the last.
+//            Launches in a body share a workspace of the body. A failure breaks it.
 // Cost:      eagerly, what the kernel's launches cost; no wait, no heap use on the host.
 RONDO_API RONDO_MUST_USE rondo_status rondo_op_put(rondo_op *op, rondo_stream *stream,
                                                    const rondo_tensor *inputs, size_t input_count,

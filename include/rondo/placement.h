@@ -11,10 +11,10 @@
 // host runs all on the processor, and refuses ops that are placed on a GPU; one on a GPU refuses
 // ops on one that is not there, and those on a GPU that has no kernel for them.
 //
-// Where nobody says anything, ops run on the executor's device if it has a kernel for them. On the
-// processor stay by themselves: shape arithmetic (small whole numbers that only ops of the
-// processor read) and what feeds it; look-ups in a table that does not fit into the device's
-// memory, or into memory_limit_bytes; ops that the device has no kernel for; strings and sequences.
+// By default ops run on the executor's device if it has a kernel for them. On the processor stay by
+// themselves: shape arithmetic (small whole numbers that only ops of the processor read) and what
+// feeds it; look-ups in a table that does not fit into the device's memory, or into
+// memory_limit_bytes; ops that the device has no kernel for; strings and sequences.
 //
 // Ops of the processor in a program of a GPU do not stop it. Their tensors are in pinned memory,
 // copies go in stream order, each tensor crosses at most once in a run and direction, and ops and
@@ -85,12 +85,11 @@ typedef struct rondo_transfer_stats {
     uint64_t run_count;
     rondo_transfer_count to_device;  // of all runs so far
     rondo_transfer_count to_host;
-    // Of these, copies that a run stood still for: it had to wait on its way, for an op whose
-    // result shape depends on data (on the GPU: for how much it found), or for control flow on the
-    // processor.
+    // Of these, copies that a run waited for before its end: for an op whose result shape depends
+    // on data (on the GPU: for its count), or for control flow on the processor.
     rondo_transfer_count synchronous_to_device;
     rondo_transfer_count synchronous_to_host;
-    // From one GPU to another directly. What goes through pinned memory counts as two of the above.
+    // From one GPU to another directly. A copy through pinned memory counts as two of the above.
     rondo_transfer_count between_devices;
     rondo_transfer_count synchronous_between_devices;
     rondo_transfer_count weights;  // brought to the GPU for an op (weight_limit_bytes)

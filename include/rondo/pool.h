@@ -93,7 +93,8 @@ RONDO_API rondo_status rondo_pool_free(rondo_pool *pool, void *address);
 //
 // Errors:    INVALID (not a live block, other device), STATE (the capture is broken). The use is
 //            then not known: wait for `stream` before you free the block.
-// Capture:   legal. A failure breaks the capture, in which nobody could wait.
+// Capture:   legal. A failure breaks the capture, because the program cannot wait for `stream`
+//            there.
 RONDO_API RONDO_MUST_USE rondo_status rondo_pool_use(rondo_pool *pool, rondo_stream *stream,
                                                      void *address);
 
@@ -101,7 +102,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_pool_use(rondo_pool *pool, rondo_str
 //
 // out_released  bytes returned; may be NULL.
 //
-// Capture:   breaks no capture of any mode. What a stream that records has used stays.
+// Capture:   breaks no capture of any mode. Memory that a recording stream has used stays.
 RONDO_API RONDO_MUST_USE rondo_status rondo_pool_trim(rondo_pool *pool, uint64_t keep_bytes,
                                                       uint64_t *out_released);
 
@@ -115,10 +116,10 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_pool_get_stats(rondo_pool *pool,
 //
 // A graph has an arena: the memory that its capture took from pools. The bytes stay the graph's
 // until it is reset or destroyed, so that its addresses hold for every replay; eager work never
-// gets them. A block that is still held stays valid until it is freed, whatever becomes of the
-// graph. A block taken before the capture is not the graph's: hold it for as long as the graph is
-// replayed. Inside a capture a freed block serves the same stream again at once, and another stream
-// once all work on the block comes before what that stream records next.
+// gets them. A block that is still held stays valid until it is freed, even after the graph is
+// destroyed. A block taken before the capture is not the graph's: hold it for as long as the graph
+// is replayed. Inside a capture a freed block serves the same stream again at once, and another
+// stream once all work on the block comes before what that stream records next.
 //
 // Graphs may share an arena: then a capture also reuses what earlier captures freed. Sharers write
 // over each other's freed blocks, so the order of replays matters, and a replay that would lose
@@ -126,9 +127,9 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_pool_get_stats(rondo_pool *pool,
 // produced in this round and that is still held, and one that takes in a block which was written
 // over since it was produced. A graph takes in what it freed while it was captured, and what its
 // work was seen to use: in copies and fills, as predicates, and as eight-byte words in the
-// arguments of rondo_stream_launch and rondo_stream_call_host. What the program's own driver calls
-// use is declared with rondo_pool_use on a stream of the capture. What eager work reads and writes
-// is not seen. docs/concepts.md has pictures.
+// arguments of rondo_stream_launch and rondo_stream_call_host. Declare blocks that the program's
+// own driver calls use with rondo_pool_use on a stream of the capture. Reads and writes of eager
+// work are not seen. docs/concepts.md has pictures.
 
 typedef struct rondo_arena_options {
     size_t struct_size;     // sizeof(rondo_arena_options)
@@ -171,8 +172,8 @@ RONDO_API void rondo_arena_retain(rondo_arena *arena);
 // Gives up a reference. NULL is fine.
 RONDO_API void rondo_arena_release(rondo_arena *arena);
 
-// Says that nobody needs what the sharers' replays have left behind, held or not: the next step of
-// a loop begins, and they may write over each other's outputs again.
+// Begins a new round: says that the program no longer needs the outputs of the sharers' replays,
+// held or not, so that replays may overwrite each other's outputs again.
 //
 // Errors:    LOST (as rondo_pool_free).
 // Cost:      O(1), no driver call.

@@ -7,7 +7,7 @@
 //   rondo_profile_begin("step");               // an event of the program's own; they nest
 //   ... runs, replays, launches, copies ...
 //   rondo_profile_end();
-//   rondo_stream_synchronize(stream);          // what is still under way does not count
+//   rondo_stream_synchronize(stream);          // work still under way does not count
 //   rondo_profile_stop(profile);
 //   rondo_profile_write(profile, NULL, write, user_data);
 //   rondo_profile_destroy(profile);
@@ -57,9 +57,9 @@ typedef int32_t rondo_profile_source;
 enum {
     RONDO_PROFILE_SOURCE_AUTO = 0,    // CUPTI where there is one, otherwise events
     RONDO_PROFILE_SOURCE_CUPTI = 1,   // each kernel and copy, also inside replayed graphs
-    RONDO_PROFILE_SOURCE_EVENTS = 2,  // timing events around each op, copy and replay. Of ops that
-                                      // follow each other one event stands between two: where the
-                                      // processor is slower than the device, what the device waits
+    RONDO_PROFILE_SOURCE_EVENTS = 2,  // timing events around each op, copy and replay, one event
+                                      // between two ops that follow each other: if the processor is
+                                      // slower than the device, the time in which the device waits
                                       // counts for the op that it waits for
     RONDO_PROFILE_SOURCE_NONE = 3,    // the processor's own work only
 };
@@ -81,7 +81,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_profile_create(const rondo_profile_o
 // Stops the profile if it runs, and frees it.
 RONDO_API void rondo_profile_destroy(rondo_profile *profile);
 
-// Begins the region. What an earlier region of the same profile has kept is freed.
+// Begins the region. Records of an earlier region of the same profile are freed.
 //
 // Errors:    STATE (a profile runs already: there is one at a time in a process; or something
 //            records, as a graph cache may in the background: rondo_graph_cache_wait waits for
@@ -119,7 +119,7 @@ typedef struct rondo_profile_summary {
     uint64_t computation_ns;  // at least one op was computed
     uint64_t framework_ns;    // the rest
     uint64_t device_ns;       // at least one device was busy, copies included
-    uint64_t async_calls;     // copies from, to and on devices that nobody waited for
+    uint64_t async_calls;     // copies from, to and on devices without a wait
     uint64_t async_ns;        // by the device's clock where that is known
     uint64_t async_bytes;
     uint64_t sync_calls;  // copies whose call waited, or for which a run waited before it went on

@@ -33,28 +33,28 @@ typedef struct rondo_port {
 // Gives the program up; executors made from it keep what they need. NULL is fine.
 RONDO_API void rondo_program_destroy(rondo_program *program);
 
-// How many inputs and outputs there are.  Threads: safe while nobody changes the program.
+// How many inputs and outputs there are.  Threads: safe while no call changes the program.
 RONDO_API size_t rondo_program_get_input_count(const rondo_program *program);
 RONDO_API size_t rondo_program_get_output_count(const rondo_program *program);
 
 // Describes input `index`. Inputs that have a default are not among these; see below.
 //
 // Errors:    INVALID (index).
-// Threads:   safe while nobody changes the program.
+// Threads:   safe while no call changes the program.
 RONDO_API RONDO_MUST_USE rondo_status rondo_program_get_input(const rondo_program *program,
                                                               size_t index, rondo_port *out_port);
 
 // Describes output `index`.
 //
 // Errors:    INVALID (index).
-// Threads:   safe while nobody changes the program.
+// Threads:   safe while no call changes the program.
 RONDO_API RONDO_MUST_USE rondo_status rondo_program_get_output(const rondo_program *program,
                                                                size_t index, rondo_port *out_port);
 
 // Inputs with a default: initializers that the model lists as inputs, too. A run may feed them by
 // name like any input; one that does not feed them takes the default, also after runs that did.
 //
-// Threads:   safe while nobody changes the program.
+// Threads:   safe while no call changes the program.
 // Cost:      fed, they are inputs of a program of their own, compiled at the first such run; unfed
 //            they are constants, folded and packed like all others.
 RONDO_API size_t rondo_program_get_optional_input_count(const rondo_program *program);
@@ -62,7 +62,7 @@ RONDO_API size_t rondo_program_get_optional_input_count(const rondo_program *pro
 // Describes the input with a default number `index`.
 //
 // Errors:    INVALID (index).
-// Threads:   safe while nobody changes the program.
+// Threads:   safe while no call changes the program.
 RONDO_API RONDO_MUST_USE rondo_status rondo_program_get_optional_input(const rondo_program *program,
                                                                        size_t index,
                                                                        rondo_port *out_port);

@@ -8,11 +8,11 @@
 //   rondo_graph_capture_end(graph);
 //   for (;;) { rondo_graph_replay(graph, stream); }   // each replay drops other elements
 //
-// A generator is a place in an endless sequence: a seed, and an offset that says how many counters
-// were used up. A counter gives four random words (Philox 4x32-10). The same seed and offset give
-// the same words, and the same numbers to the last bit, on every device. Eager ops and replays use
-// up counters in stream order, so that `eager, replay, eager, replay` gives what four eager ops
-// would.
+// A generator is a position in an endless sequence: a seed, and an offset that says how many
+// counters were used up. A counter gives four random words (Philox 4x32-10). The same seed and
+// offset give the same words, and the same numbers to the last bit, on every device. Eager ops and
+// replays use up counters in stream order, so that `eager, replay, eager, replay` gives what four
+// eager ops would.
 //
 // Seed and offset live in device memory, and kernels read them when they run. A captured graph
 // moves the offset on by itself, as its last node, in conditional bodies as each body's last; so
@@ -25,9 +25,10 @@
 // refused (STATE). Create a generator for each thread.
 //
 // Its uses run in the order of the calls, also on several streams: when the stream changes, Rondo
-// makes the new one wait for what the last one was given so far. The last one may record by then,
-// and may be gone. Only a capture that the program began with driver calls of its own cannot be
-// looked behind: while it lasts, uses that must come after that stream's are refused (STATE).
+// makes the new one wait for what the last one was given so far. The last stream may record by
+// then, or be destroyed. Only if it records a capture that the program began with its own driver
+// calls, Rondo cannot wait for it: while that lasts, uses that must come after it are refused
+// (STATE).
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_RANDOM_H
 #define RONDO_RANDOM_H
@@ -82,7 +83,7 @@ RONDO_API void rondo_generator_release(rondo_generator *generator);
 RONDO_API RONDO_MUST_USE rondo_status rondo_generator_set_seed(rondo_generator *generator,
                                                                uint64_t seed);
 
-// Goes to any place: the next op's first counter is state->offset.
+// Goes to any position: the next op's first counter is state->offset.
 //
 // Errors:    as rondo_generator_set_seed.
 // Threads:   one at a time; others are refused.
@@ -103,7 +104,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_generator_get_state(rondo_generator 
 
 #if defined(RONDO_EXPERIMENTAL)
 
-// A place to come back to, cheaper than the state and legal inside a capture.
+// A position to come back to, cheaper than the state and legal inside a capture.
 typedef struct rondo_generator_mark {  // ABI: fixed
     uint64_t scope;                    // capture or conditional body; 0: eager
     uint64_t epoch;                    // changes of the state so far

@@ -8,9 +8,9 @@
 //   options.self_check_every = 1000;                     // one run in 1000, or:
 //   rondo_executor_self_check(executor, feeds, feed_count, fetches, fetch_count, &report);
 //
-// State is kept around both: values that lie in the executor's memory, inputs among them, and the
-// generators of ops that draw, which stand afterwards where one run leaves them. What a program's
-// own ops keep elsewhere is theirs: such an op runs twice. Ops between segments run once.
+// Both start from the same values in the executor's memory, inputs included, and from the same
+// generators, which end where one run leaves them. State that a program's own ops keep elsewhere is
+// not restored: such an op runs twice. Ops between segments run once.
 //
 // A checked run takes some four times as long, and the memory of intermediate values thrice. Runs
 // that do not wait (rondo_executor_run_async) are checked like others; a checked one waits.
@@ -38,14 +38,14 @@ typedef struct rondo_self_check_report {
     uint64_t segment_count;  // compared, those of bodies each time they ran; 0: nothing is replayed
     uint64_t value_count;    // values compared
     bool is_different;       // what follows says where; otherwise it is empty
-    bool is_first;           // no op before this one made anything else
+    bool is_first;           // no earlier op made another value
     char op[48];             // type of the op that made the value
     char node[160];          // its name
-    char value[160];         // the value's name; "" for a generator that went on to another place
+    char value[160];         // the value's name; "" for a generator that ended at another offset
     rondo_dtype dtype;
     uint64_t element;          // the first that differs, row by row
     uint64_t different_count;  // elements of the value that differ
-    char eager[48];            // what it is: "1.5 (0x3fc00000)"
+    char eager[48];            // its value: "1.5 (0x3fc00000)"
     char replayed[48];
 } rondo_self_check_report;
 

@@ -35,7 +35,7 @@ typedef struct rondo_stepper_options {
     const char *label;        // of the graph; copied; NULL means "step"
 } rondo_stepper_options;
 
-// What puts do in the present step; behind its end, what they did in the last one.
+// What puts do in the present step; after its end, what they did in the last one.
 typedef int32_t rondo_stepper_mode;
 enum {
     RONDO_STEPPER_EAGER = 0,

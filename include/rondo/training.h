@@ -26,7 +26,7 @@ RONDO_EXTERN_C_BEGIN
 // and outputs, under their names. The program stays as it is.
 //
 // Ownership: as rondo_builder_create.
-// Threads:   safe while nobody changes the program.
+// Threads:   safe while no call changes the program.
 RONDO_API RONDO_MUST_USE rondo_status rondo_builder_create_from(const rondo_program *program,
                                                                 rondo_builder **out_builder);
 
@@ -97,7 +97,7 @@ enum {
     RONDO_OPTIMIZER_ADAMW = 2,  // the decay is taken off the weight, not added to the gradient
 };
 
-// What the learning rate is times, as a function of the number of steps s that were taken.
+// The factor of the learning rate, as a function of the number of steps s that were taken.
 typedef int32_t rondo_schedule;
 enum {
     RONDO_SCHEDULE_CONSTANT = 0,  // 1

@@ -45,8 +45,8 @@ typedef struct rondo_update_report {
     rondo_difference difference;
 } rondo_update_report;
 
-// Takes over what `source` recorded: the way to capture again, cheaply. `source` is empty then,
-// and can record again; after a failure both graphs are as they were.
+// Takes over the recording of `source`: the cheap way to capture again. `source` is empty then, and
+// can record again; after a failure both graphs are as they were.
 //
 // Patched are executables of the same nodes and edges, recorded in the same order, whose kernels
 // have the same clusters. On CUDA not those with device-updatable kernels.

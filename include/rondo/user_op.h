@@ -58,8 +58,8 @@ typedef rondo_status (*rondo_op_infer_function)(rondo_op_node *node, const rondo
 // Computes the outputs in plain C, in host memory. It calls nothing of Rondo but what this header
 // and rondo/tensor.h have.
 //
-// outputs    with the type and shape that `infer` said, and memory; dtype NONE: nobody wants it.
-//            One whose shape depends on data has no data: the function makes it, with
+// outputs    with the type and shape that `infer` said, and memory; dtype NONE: it is not used. One
+//            whose shape depends on data has no data: the function makes it, with
 //            rondo_tensor_init.
 typedef rondo_status (*rondo_op_compute_function)(rondo_op_node *node, const rondo_tensor *inputs,
                                                   size_t input_count, rondo_tensor *outputs,
@@ -79,7 +79,7 @@ typedef struct rondo_op_preparation {
     size_t input_count;
     const rondo_tensor *inputs;  // as for `infer`
     size_t output_count;
-    const rondo_tensor *outputs;  // dtype NONE: nobody wants it; without data
+    const rondo_tensor *outputs;  // dtype NONE: not used; without data
     // What the function may set:
     void *state;               // the program's own, for launch and release
     size_t workspace_bytes;    // device memory needed during a launch
@@ -94,7 +94,7 @@ typedef struct rondo_op_launch {
     size_t input_count;
     const rondo_tensor *inputs;  // dtype NONE, data NULL: left out
     size_t output_count;
-    const rondo_tensor *outputs;  // dtype NONE, data NULL: nobody wants it
+    const rondo_tensor *outputs;  // dtype NONE, data NULL: not used
     void *workspace;              // aligned to 256 bytes; shared with other ops; NULL for 0 bytes
     size_t workspace_bytes;
     void *state;  // of the preparation
@@ -113,7 +113,7 @@ typedef struct rondo_op_kernel {  // ABI: fixed
 
 enum {
     // It gives another result each time, or does something beside: it is computed in every run,
-    // also where its inputs are known ahead. (An op whose result nobody uses is left out.)
+    // also where its inputs are known ahead. (An op whose results are not used is left out.)
     RONDO_OP_IMPURE = 1u << 0,
 };
 

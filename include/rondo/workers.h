@@ -8,10 +8,10 @@
 //
 // Ops of all these executors run on so many threads at a time and no more, however many of the
 // program's threads run networks: a thread that comes to an op while all places are taken waits for
-// one, about in the order of asking. A place that nobody asks for goes to a helper, which takes a
-// share of the ops under way. So one request alone is as quick as all places make it, many at once
-// do not get in each other's way, and processors that are left out stay free for the rest of the
-// program.
+// one, about in the order of asking. A place that no thread asks for goes to a helper, which takes
+// a share of the ops under way. So one request alone is as quick as all places make it, many at
+// once do not get in each other's way, and processors that are left out stay free for the rest of
+// the program.
 //
 // An op has as many threads as there are places, unless options.thread_count says so. Executors
 // without workers share those of the device, which has a place for each processor; there

@@ -1,5 +1,5 @@
-// Our words for the driver's interface (backend/cuda/cuda_abi.h) against NVIDIA's cuda.h, where a
-// toolkit is installed. What differs does not compile, so a run says little; it counts.
+// Our words for the driver's interface (backend/cuda/driver/cuda_abi.h) against NVIDIA's cuda.h,
+// where a toolkit is installed. What differs does not compile, so a run says little; it counts.
 // SPDX-License-Identifier: Apache-2.0
 #include <stddef.h>
 #include <stdint.h>

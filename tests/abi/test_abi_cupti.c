@@ -1,4 +1,4 @@
-// Our words for CUPTI (backend/cuda/cupti_abi.h) against NVIDIA's headers, where a toolkit is
+// Our words for CUPTI (backend/cuda/cupti/cupti_abi.h) against NVIDIA's headers, where a toolkit is
 // installed: every version of a record from the oldest that we read to the newest that the toolkit
 // has. What differs does not compile.
 // SPDX-License-Identifier: Apache-2.0

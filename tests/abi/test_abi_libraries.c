@@ -1,5 +1,5 @@
-// Our words for cuBLASLt and cuDNN (kernel/cuda/cublaslt_api.h, cudnn_api.h) against NVIDIA's
-// headers, where a toolkit is installed. What differs does not compile.
+// Our words for cuBLASLt and cuDNN (kernel/cuda/product/cublaslt_api.h, cudnn_api.h) against
+// NVIDIA's headers, where a toolkit is installed. What differs does not compile.
 // SPDX-License-Identifier: Apache-2.0
 #include <stddef.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-// Our words for NVTX (base/nvtx.h) against NVIDIA's headers, where a toolkit is installed. What
+// Our words for NVTX (base/log/nvtx.h) against NVIDIA's headers, where a toolkit is installed. What
 // differs does not compile.
 // SPDX-License-Identifier: Apache-2.0
 #include <stddef.h>

@@ -45,6 +45,11 @@ try "compile with pkg-config" sh -c "\${CC:-cc} '$work/use.c' -o '$work/use' \
 try "run with pkg-config" "$work/use"
 expect_text '^rondo [0-9]'
 
+try "compile with pkg-config, static" sh -c "\${CC:-cc} '$work/use.c' '$library_folder/librondo.a' \
+    -o '$work/use_archive' \$(pkg-config --static --cflags --libs rondo)"
+try "run with pkg-config, static" "$work/use_archive"
+expect_text '^rondo [0-9]'
+
 mkdir "$work/project"
 cat >"$work/project/CMakeLists.txt" <<'END'
 cmake_minimum_required(VERSION 3.25)

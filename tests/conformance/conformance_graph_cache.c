@@ -1,5 +1,5 @@
 // rondo/graph_cache.h: what is found, captured, evicted, pinned; steps that cannot be captured;
-// captures in the background. Choices by time are in unit/test_cache_governor.c.
+// captures in the background. Choices by time are in tests/unit/cache/test_cache_governor.c.
 // SPDX-License-Identifier: Apache-2.0
 #include <stdatomic.h>
 

@@ -1,6 +1,7 @@
 // support/driver_symbols.h — driver functions that tests call and Rondo does not; no guard.
 //
-// The form of backend/cuda/cuda_symbols.h, which this goes on with. The fake driver has them, too.
+// The form of backend/cuda/driver/cuda_symbols.h, which this goes on with. The fake driver has
+// them, too.
 // SPDX-License-Identifier: Apache-2.0
 
 // Memory in the order of a stream; it becomes nodes where the stream records.

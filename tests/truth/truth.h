@@ -51,7 +51,7 @@ typedef struct truth_world {
     rondo__cu_function negate;     // the same parameters: word = ~word
     rondo__cu_function cluster;    // the same: word = blocks of its cluster; NULL: an older GPU
     rondo__cu_function wide;       // one parameter of 4096 bytes (word, value, ...): word = value
-    rondo__cu_function condition;  // rondo_condition of backend/cuda/cuda_conditional.c
+    rondo__cu_function condition;  // rondo_condition of backend/cuda/graph/cuda_conditional.c
     const char *module_text;
     bool is_fake;
 } truth_world;

@@ -21,7 +21,7 @@ typedef struct rondo__area {
     size_t bytes;
     rondo_memory_kind kind;
     uint64_t serial;
-    const void *holder;  // who hands out parts of it; NULL: nobody
+    const void *holder;  // the pool that hands out parts of it; NULL: none
 } rondo__area;
 
 // Part of a device.
@@ -45,8 +45,8 @@ void rondo__areas_deinit(rondo__areas *areas);
 RONDO_MUST_USE rondo_status rondo__areas_allocate(rondo_device *device, rondo_memory_kind kind,
                                                   size_t bytes, void **out_address);
 
-// Lists memory that is not the driver's as if it were, and forgets it again; nobody allocates or
-// frees it here.
+// Lists memory that the driver did not give out as if it had, and removes it from the list. These
+// calls neither allocate nor free it.
 //
 // Errors:    NO_MEMORY.
 RONDO_MUST_USE rondo_status rondo__areas_add(rondo_device *device, rondo_memory_kind kind,
@@ -55,13 +55,13 @@ void rondo__areas_remove(rondo_device *device, const void *address);
 
 typedef enum rondo__area_removal {
     RONDO__AREA_REMOVED,  // the memory was freed
-    RONDO__AREA_HELD,     // somebody hands out parts of it, so it stays
+    RONDO__AREA_HELD,     // a pool hands out parts of it, so it stays
     RONDO__AREA_UNKNOWN,  // no area begins there
 } rondo__area_removal;
 
 // Frees the area that begins at the address.
 rondo__area_removal rondo__areas_free(rondo_device *device, void *address);
-// Who hands out parts of the area, or NULL.
+// The pool that hands out parts of the area, or NULL.
 void rondo__areas_set_holder(rondo_device *device, const void *address, const void *holder);
 // The area that holds the address; false when none does.
 bool rondo__areas_find(rondo_device *device, const void *address, rondo__area *out_area);

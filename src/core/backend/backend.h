@@ -89,7 +89,7 @@ struct rondo_stream {
     atomic_bool is_native_known;
     rondo__stream_tag *tag;  // set by the generic layer
     rondo__stream_marks marks;
-    // Waits that told of work that failed, and the status of the last: who waits later can ask.
+    // How many waits have reported failed work, and the status of the last one, for later waits.
     _Atomic(uint32_t) failed_waits;
     _Atomic(uint32_t) failed_status;
     struct rondo__label_stack *labels;  // open label scopes (capture/label_stack.h); NULL: none yet
@@ -179,7 +179,7 @@ typedef struct rondo__launch_attributes {
     uint64_t others;         // hash of all the rest; no addresses
 } rondo__launch_attributes;
 
-// Memory that the driver has given to somebody.
+// An allocation of the driver.
 typedef struct rondo__allocation {
     uintptr_t begin;
     size_t bytes;

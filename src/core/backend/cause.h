@@ -1,7 +1,7 @@
 // backend/cause.h — why this thread's latest failure breaks captures.
 //
-// Who decides a failure says why it breaks a capture, beside the error record. Whoever finds the
-// capture broken then asks here.
+// The code that decides a failure stores here why it breaks a capture, beside the error record. The
+// call that finds the capture broken reads it.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BACKEND_CAUSE_H
 #define RONDO_BACKEND_CAUSE_H
@@ -9,7 +9,8 @@
 #include "backend/backend.h"
 #include "rondo/report.h"
 
-// Says of this thread's latest error record why it breaks captures. For who decides the failure.
+// Stores why this thread's latest error record breaks captures. Called where the failure is
+// decided.
 void rondo__cause_set(rondo_capture_cause cause);
 // The same for records whose own code tells nothing: what it says itself, or else `fallback`.
 rondo_capture_cause rondo__cause_classify(const rondo_error *record, rondo_capture_cause fallback);
@@ -18,8 +19,8 @@ rondo_capture_cause rondo__cause_classify(const rondo_error *record, rondo_captu
 void rondo__cause_set_unjoined(uint32_t stream_number);
 uint32_t rondo__cause_get_unjoined(const rondo_error *record);
 
-// STATE for `call` on a stream whose capture is broken. Of one that nobody was seen to break, this
-// call is the one that noticed.
+// STATE for `call` on a stream whose capture is broken. If the cause is unknown, the report names
+// this call as the one that noticed.
 rondo_status rondo__cause_fail_broken(const rondo_stream *stream, const char *call);
 
 #endif  // RONDO_BACKEND_CAUSE_H

@@ -1,7 +1,7 @@
 // backend/failure.h — failures of work that runs later, on another thread.
 //
 // Host functions return nothing. One that fails (a reference kernel met an index out of range)
-// leaves its error record in a slot, where the next wait finds it.
+// leaves its error record in the failure slot of its stream, where the next wait finds it.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BACKEND_FAILURE_H
 #define RONDO_BACKEND_FAILURE_H
@@ -10,7 +10,7 @@
 
 #include "rondo/status.h"
 
-// Where the first failure of work that runs later waits for somebody to ask. Zeroed: empty.
+// Keeps the first failure of work that runs later until a wait reads it. Zeroed: empty.
 typedef struct rondo__failure_slot {
     atomic_int state;  // 0 empty, 1 being written or read, 2 full
     rondo_error record;
@@ -22,7 +22,7 @@ typedef struct rondo__failure_slot {
 // failure wins; outside of a host function this does nothing.
 void rondo__host_report_failure(void);
 
-// For backends: makes `slot` the place of this thread's reports; returns the former one.
+// For backends: this thread's reports go to `slot` from now on; returns the former one.
 rondo__failure_slot *rondo__failure_enter(rondo__failure_slot *slot);
 // For backends: puts this thread's error record into an empty slot.
 void rondo__failure_put(rondo__failure_slot *slot);

@@ -13,7 +13,7 @@ typedef struct rondo__parameter {
 } rondo__parameter;
 
 struct rondo__node_image {
-    // What a patch of a kernel reads comes first: two lines of the processor's cache.
+    // The members that a patch of a kernel reads come first: two lines of the processor's cache.
     size_t index;  // in its level of the template
     // The backend's own: what is called, how it is found.
     void *function;
@@ -31,7 +31,7 @@ struct rondo__node_image {
     rondo__launch_attributes attributes;  // KERNEL; no patch changes them
     unsigned char *former_arguments;      // room for what was saved, as many; owned; NULL: none yet
     const char *fixed;   // why the node cannot be patched, "a copy of several rows"; NULL: it can
-    uint64_t last_call;  // of graph/patch_calls.c
+    uint64_t last_call;  // of graph/node/patch_calls.c
     uint64_t named_at;   // the call that named its work last; 0: the recording
     bool is_enabled;
     bool is_opaque;      // the driver does not show the arguments, or what memory a copy reads
@@ -57,7 +57,7 @@ void rondo__node_image_deinit(rondo__node_image *image);
 //
 // Errors:    NO_MEMORY.
 RONDO_MUST_USE rondo_status rondo__node_image_reserve_former(rondo__node_image *image);
-// What the image says now, to look at or to restore; borrows all that it points to.
+// The image's present contents, to read or to restore; it borrows all that it points to.
 void rondo__node_image_save(const rondo__node_image *image, rondo__node_image *out_former);
 
 #endif  // RONDO_BACKEND_NODE_IMAGE_H

@@ -109,8 +109,8 @@ void rondo_device_release(rondo_device *device) {
             return;
         }
     }
-    // Perhaps the last one. Under the lock nobody can find the device any more, or it was found
-    // just before and lives on.
+    // Perhaps the last reference. Under the lock no other call can find the device; if one found it
+    // just before, the device lives on.
     pthread_mutex_lock(&registry_lock);
     if (atomic_fetch_sub_explicit(&device->reference_count, 1, memory_order_acq_rel) == 1) {
         for (size_t i = 0; i < open_count; ++i) {

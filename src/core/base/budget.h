@@ -1,9 +1,9 @@
 // base/budget.h — how many bytes a piece of work may hold at a time.
 //
-// A model of a few hundred bytes can ask for any amount of memory. So who loads, compiles or runs
-// one enters its budget for the thread, and each block (rondo__block_allocate: tensors, packed
-// weights, arenas) that is made meanwhile counts against it until it is freed, by whichever thread.
-// What is small and bounded by the file (names, lists, nodes) is not counted.
+// A model of a few hundred bytes can ask for any amount of memory. So a call that loads, compiles
+// or runs one enters its budget on the thread. Each block (rondo__block_allocate: tensors, packed
+// weights, arenas) that the thread then makes counts against the budget until any thread frees it.
+// Small things that the file bounds (names, lists, nodes) do not count.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BASE_BUDGET_H
 #define RONDO_BASE_BUDGET_H

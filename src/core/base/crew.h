@@ -1,10 +1,10 @@
 // base/crew.h — plain work on large memory, shared among threads: what loading a model and making
 // a plan do with weights.
 //
-// Whoever may have such work opens a scope on its thread. The first large piece of work in it
-// starts the threads, the crew; they sleep between two pieces and end with the scope, so that none
-// of them stays behind. Outside of a scope, where there is little to do, and where threads are not
-// to be had, the caller does all of it. What comes out is the same: each item is made by itself.
+// A caller with such work opens a scope on its thread. The first large piece of work in the scope
+// starts the threads, the crew; they sleep between two pieces and end with the scope. Outside of a
+// scope, for little work, and if threads cannot be started, the caller does all of it. The result
+// is the same, because each item is made by itself.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BASE_CREW_H
 #define RONDO_BASE_CREW_H

@@ -25,9 +25,9 @@ RONDO_PRINTF(1, 2) void rondo__error_suffix(const char *format, ...);
 void rondo__error_save(rondo_error *out_saved);
 void rondo__error_restore(const rondo_error *saved);
 
-// What a function of the program returned. One that failed in its own way, after the thread's
-// record number `sequence`, has written no record; then this does, in the name of the public
-// `call`, so that no older one is taken for it. Returns `status`.
+// Takes the status that a function of the program returned. If the function failed and wrote no
+// record after the thread's record number `sequence`, this writes one in the name of the public
+// `call`, so that an older record is not mistaken for it. Returns `status`.
 rondo_status rondo__error_note_callback(rondo_status status, uint64_t sequence, const char *call,
                                         const char *what);
 

@@ -1,4 +1,4 @@
-// base/escape.h — the one place that decides what of a stranger's text may reach a terminal.
+// base/escape.h — decides which characters of untrusted text may reach a terminal.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BASE_ESCAPE_H
 #define RONDO_BASE_ESCAPE_H

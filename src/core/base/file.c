@@ -109,7 +109,8 @@ static size_t measure_folder(const char *path) {
     return slash == NULL ? 0 : (size_t)(slash - path) + 1;
 }
 
-// What of the canonical `path` stands behind the canonical `folder`; NULL when it lies elsewhere.
+// The part of the canonical `path` behind the canonical `folder`; NULL when the path lies
+// elsewhere.
 static const char *find_below(const char *folder, const char *path) {
     size_t length = strlen(folder);
     length -= length > 0 && folder[length - 1] == '/' ? 1 : 0;  // the root

@@ -1,10 +1,10 @@
 // base/float_scope.h — the default floating-point environment for work on the program's threads.
 //
-// A program may have set another rounding mode, flushing of denormals, or traps. What Rondo
-// computes must not depend on that, and a trap would end the process in code that overflows on
-// purpose. The library's own threads start in the default environment (base/thread.h); where it
-// computes on a thread of the program's, it sets the default and gives the program's back. Looking
-// costs 2 ns; where nothing is to be changed that is all.
+// A program may have set another rounding mode, flushing of denormals, or traps. Rondo's results
+// must not depend on that, and a trap would end the process in code that overflows on purpose. The
+// library's own threads start in the default environment (base/thread.h). On a thread of the
+// program Rondo sets the default and restores the program's environment afterwards. The check costs
+// 2 ns, and that is all if nothing differs.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BASE_FLOAT_SCOPE_H
 #define RONDO_BASE_FLOAT_SCOPE_H

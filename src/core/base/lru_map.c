@@ -134,7 +134,7 @@ void rondo__lru_map_remove(rondo__lru_map *map, rondo__lru_entry *entry) {
     rondo__free(entry);
 }
 
-// Evicts the oldest but for pinned ones and `kept`.
+// Evicts the oldest entry that is neither pinned nor `kept`.
 static bool evict(rondo__lru_map *map, const rondo__lru_entry *kept) {
     rondo__lru_entry *entry = map->oldest;
     while (entry != NULL && (entry == kept || entry->pin_count > 0)) {

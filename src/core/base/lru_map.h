@@ -84,11 +84,13 @@ void rondo__lru_map_remove(rondo__lru_map *map, rondo__lru_entry *entry);
 // Removes an entry and gives the value back to the caller.
 void *rondo__lru_map_take(rondo__lru_map *map, rondo__lru_entry *entry);
 
-// What the value costs now. Others are evicted where that is too much, never this entry.
+// Sets the present cost of the value. If that exceeds the limit, other entries are evicted, never
+// this one.
 void rondo__lru_map_set_bytes(rondo__lru_map *map, rondo__lru_entry *entry, uint64_t byte_cost);
 // Changes the limits and evicts what exceeds them.
 void rondo__lru_map_set_limits(rondo__lru_map *map, size_t entry_limit, uint64_t byte_limit);
-// Evicts the oldest entry that is not pinned, for a caller who runs out of memory elsewhere. False:
+// Evicts the oldest entry that is not pinned, for a caller that runs out of memory elsewhere.
+// False:
 // there is none.  Cost: pinned entries that are older are passed over.
 bool rondo__lru_map_evict_oldest(rondo__lru_map *map);
 
@@ -96,7 +98,7 @@ bool rondo__lru_map_evict_oldest(rondo__lru_map *map);
 void rondo__lru_map_pin(rondo__lru_map *map, rondo__lru_entry *entry);
 void rondo__lru_map_unpin(rondo__lru_map *map, rondo__lru_entry *entry);
 
-// What an entry holds. An entry that is unpinned may be evicted at once.
+// The value of an entry. An entry that is unpinned may be evicted at once.
 void *rondo__lru_entry_get_value(const rondo__lru_entry *entry);
 const void *rondo__lru_entry_get_key(const rondo__lru_entry *entry, size_t *out_key_bytes);
 uint64_t rondo__lru_entry_get_bytes(const rondo__lru_entry *entry);  // the value's

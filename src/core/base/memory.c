@@ -108,7 +108,7 @@ void rondo__memory_set_thread_bytes(int64_t bytes) {
     thread_bytes = bytes;
 }
 
-// What a block takes of the C library's heap; a program's own does not say.
+// The bytes that a block takes of the C library's heap; an allocator of the program does not tell.
 static int64_t measure(void *address) {
 #if defined(__GLIBC__)
     return is_counting && program_heap.allocate == NULL ? (int64_t)malloc_usable_size(address) : 0;

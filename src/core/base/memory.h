@@ -26,8 +26,8 @@ char *rondo__strndup(const char *text, size_t length);
 RONDO_PRINTF(1, 2) char *rondo__strformat(const char *format, ...);
 void rondo__free(void *address);
 
-// Zero-filled pages of a mapping of their own, and their end, with the same size. What may be large
-// goes through base/block.h.
+// Takes zero-filled pages of a mapping of their own; the second call gives them back, with the same
+// size. Callers with large memory use base/block.h.
 //
 // Errors:    NULL, with a record (NO_MEMORY).
 // Threads:   safe.
@@ -48,10 +48,10 @@ void *rondo__array_grow(void *array, size_t *capacity, size_t needed, size_t ele
     ((array) = rondo__array_grow((array), &(capacity), (needed), sizeof *(array)), \
      (needed) <= (capacity) ? RONDO_STATUS_OK : RONDO_STATUS_NO_MEMORY)
 
-// Bytes that this thread has taken with the functions above less those that it gave back; what an
-// allocator of the program's serves is not known, and does not count. The difference between two
-// calls says what the work between them holds on to. Who makes something on the side that is
-// measured by itself sets the number back.
+// Bytes that this thread has taken with the functions above less those that it gave back. Memory of
+// a program's own allocator does not count, because its size is not known. The difference between
+// two calls is what the work between them keeps. A caller that makes something on the side, which
+// is measured by itself, sets the number back.
 int64_t rondo__memory_get_thread_bytes(void);
 void rondo__memory_set_thread_bytes(int64_t bytes);
 

@@ -1,9 +1,9 @@
 // base/workers.c — see workers.h.
 //
-// A loop that is under way stands on a board, one of a few that there are. Its chunks are dealt
-// out to lanes, a run of neighbours each: the owner begins with the first lane, a helper with the
-// lane of its number, and whoever is through goes on with what the others have left. So the same
-// thread mostly does the same part of one op after another, and finds its data in its own cache.
+// A loop that is under way stands on a board, one of a few. Its chunks are divided into runs of
+// neighbours: the owner begins with the first run, a helper with the run of its number, and a
+// thread that has finished its run takes chunks that others have left. So a thread mostly does the
+// same part of one op after another, and finds its data in its own cache.
 //
 //   owner    write the board, is_open = true, signal += 1, wake sleepers
 //            take chunks until there are none
@@ -11,18 +11,18 @@
 //   helper   inside += 1, look at is_open: true: take chunks, until there are none; inside -= 1
 //
 // All of these are sequentially consistent: either the helper sees that the board is closed, or the
-// owner sees the helper. So what a board says is written only while nobody reads it.
+// owner sees the helper. So a board is written only while no helper reads it.
 //
 // Helpers spin for a while before they sleep, since the next op follows within microseconds. How
 // long adapts: a spin that met work doubles the next one, one in vain halves it; time in which the
-// processor was with somebody else does not count. After each turn of two milliseconds they offer
-// their processor to others, between two loops. A scheduler would take it a little later, perhaps
-// inside a chunk, and the owner would wait for as long as the others like; and who offers it at
-// each short wait is away for milliseconds each time, which leaves next to nothing of the help.
+// processor ran another thread does not count. After two milliseconds helpers offer their processor
+// to other programs, between two loops. Otherwise the scheduler would take it a little later,
+// perhaps inside a chunk, and the owner would wait until the helper runs again. A helper that
+// offered it at each short wait would be away for milliseconds each time and help little.
 //
-// What was rejected: OpenMP. Each thread that runs ops has a team of its own, so K networks at once
-// have K times as many threads as they should; every region waits for each of its threads, also for
-// one that sleeps or has lost its processor; and libgomp cannot be told how long to spin.
+// Turned down: OpenMP. Each thread that runs ops has a team of its own, so K networks at once have
+// K times as many threads as they should; every region waits for each of its threads, also for one
+// that sleeps or has lost its processor; and libgomp cannot be told how long to spin.
 // SPDX-License-Identifier: Apache-2.0
 
 #include "base/workers.h"
@@ -50,11 +50,11 @@ enum {
     SPINS_PER_LOOK = 16,  // at the clock
     SPIN_NS_MIN = 5000,
     SPIN_NS_MAX = 200000,
-    GAP_NS = 20000,           // between two looks: the processor was with somebody else
+    GAP_NS = 20000,           // between two looks: the processor ran another thread
     TURN_NS = 2000000,        // of a helper; then it offers its processor to others
     POLITE_AFTER_NS = 20000,  // from then on a waiting owner does so, too
     OWNER_SPIN_NS = 50000,
-    PATIENCE_NS = 2000000,  // who waited longer for a place is not overtaken any more
+    PATIENCE_NS = 2000000,  // a thread that waited longer is not overtaken any more
 };
 
 typedef struct lane {
@@ -68,7 +68,7 @@ typedef struct board {
     atomic_int joined;
     atomic_bool is_owner_asleep;
     atomic_int helper_limit;
-    // Written by the owner while nobody is inside.
+    // Written by the owner while no helper is inside.
     int32_t lane_count;
     int64_t count;
     int64_t chunk_count;
@@ -78,7 +78,7 @@ typedef struct board {
     lane lanes[LANE_MAX];
 } board;
 
-// Who waits for a place, on its own stack.
+// A thread that waits until it may enter; the struct is on its stack.
 typedef struct waiter {
     struct waiter *next;
     atomic_uint is_woken;  // futex
@@ -177,9 +177,9 @@ static void leave_queue(rondo__workers *workers, const waiter *self) {
     }
 }
 
-// In the order of asking, except that who comes at the right moment may overtake: the one that
-// leaves is often back at once, long before a sleeper has woken, and its data are in the cache. Who
-// was overtaken for PATIENCE_NS has the next room kept free.
+// In the order of asking, but a thread that comes at the right moment may overtake: the thread that
+// leaves is often back at once, long before a sleeper has woken, and its data are in the cache. A
+// thread that was overtaken for PATIENCE_NS gets the next free place.
 static void wait_for_room(rondo__workers *workers) {
     waiter self = {0};
     const uint64_t start = rondo__clock_now_ns();
@@ -236,7 +236,7 @@ rondo__workers *rondo__workers_get_chosen(void) {
 // ---- chunks -----------------------------------------------------------------------------------
 
 static void do_chunk(const board *b, int64_t chunk) {
-    // Those with one element more are spread over all lanes.
+    // Runs with one element more are spread over all threads.
     const int64_t whole = b->count / b->chunk_count, rest = b->count % b->chunk_count;
     const int64_t first = chunk * whole + chunk * rest / b->chunk_count;
     const int64_t end = (chunk + 1) * whole + (chunk + 1) * rest / b->chunk_count;
@@ -248,8 +248,9 @@ static bool may_stay(rondo__workers *workers) {
            atomic_load_explicit(&workers->waiter_count, memory_order_relaxed) == 0;
 }
 
-// Chunks of all lanes, beginning with lane `start`. A helper leaves when others want its room, and
-// when its turn ends, at `until_ns`; an owner, with 0, stays. Returns whether chunks may be left.
+// Takes chunks of all runs, beginning with run `start`. A helper leaves when others want its room,
+// and when its turn ends, at `until_ns`; an owner, with 0, stays. Returns whether chunks may be
+// left.
 static bool do_chunks(rondo__workers *workers, board *b, int32_t start, uint64_t until_ns) {
     for (int32_t i = 0; i < b->lane_count; ++i) {
         lane *l = &b->lanes[(start + i) % b->lane_count];
@@ -308,8 +309,8 @@ static bool help_anyone(helper *self, int32_t *last) {
     return false;
 }
 
-// Waits until the signal has moved on from `seen`. Time in which the processor was with somebody
-// else does not count.
+// Waits until the signal has moved on from `seen`. Time in which the processor ran another thread
+// does not count.
 static void wait_for_signal(rondo__workers *workers, unsigned seen, uint64_t *spin_ns) {
     uint64_t last = rondo__clock_now_ns(), spun_ns = 0;
     while (spun_ns < *spin_ns && may_stay(workers)) {

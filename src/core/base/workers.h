@@ -1,20 +1,20 @@
 // base/workers.h — threads that share the work of one op.
 //
-// The thread that runs an op is never idle and never alone for lack of others: it cuts the work
-// into chunks and begins; helpers that are awake, or come to be, take chunks, too. What no helper
-// has taken when it comes to it, it does itself. So an op waits for a helper only while that one is
-// inside a chunk, and a helper that sleeps, or has lost its processor, costs nothing.
+// The thread that runs an op cuts the work into chunks and begins with them; helpers that are awake
+// take chunks, too. The thread does all chunks that no helper has taken. So an op waits for a
+// helper only while the helper is inside a chunk; a helper that sleeps, or has lost its processor,
+// costs nothing.
 //
 //   rondo__workers_place former = rondo__workers_enter((rondo__workers_place){workers, count});
 //   rondo__workers_loop(row_count, 16, do_rows, &rows);     // by the kernel
 //   rondo__workers_leave(former);
 //
-// Workers have a limit: helpers work only while fewer threads than that are inside. Those of a
-// device have as many places as there are processors, and whoever runs ops counts; so four threads
-// of a program that each run a network on four processors have no helpers, and one has three.
-// Strict workers (those of rondo/workers.h) also make those wait that would be one too many.
+// Workers have a limit: helpers work only while fewer threads than that are inside. The limit of a
+// device's workers is the number of processors, and threads of the program that run ops count; so
+// four threads of a program that each run a network on four processors have no helpers, and one has
+// three. Strict workers (rondo/workers.h) also make a thread wait that would exceed the limit.
 //
-// Chunks do not depend on who takes them, so results do not either.
+// Chunks do not depend on the threads that take them, so results do not either.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BASE_WORKERS_H
 #define RONDO_BASE_WORKERS_H
@@ -38,7 +38,7 @@ typedef void (*rondo__workers_work)(void *data, int64_t first, int64_t end);
 // Workers with one reference. Their threads start when there is work for them.
 //
 // limit      threads that may be inside at once, from 1.
-// is_strict  whoever enters waits until there is room.
+// is_strict  a thread that enters waits until the limit allows it.
 //
 // Errors:    NULL: NO_MEMORY, recorded.
 rondo__workers *rondo__workers_create(int32_t limit, bool is_strict);

@@ -1,5 +1,5 @@
-// base/write_struct.h — structs to be filled in, of callers that were compiled against another
-// header. What callers fill in is read by base/read_options.h.
+// base/write_struct.h — fills structs of callers that were compiled against another header.
+// base/read_options.h reads structs that such callers have filled.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BASE_WRITE_STRUCT_H
 #define RONDO_BASE_WRITE_STRUCT_H

@@ -1,8 +1,8 @@
 // cache/cache_graph.h — the empty graphs that a cache's captures are made with, and the clock.
 //
-// A step is recorded into a graph that keeps only its template (the recorder), and another one, the
-// graph that is held, takes that over: an empty one by a new executable, one that has to go by
-// patching its own. The recorder is empty again then.
+// A step is recorded into a graph that keeps only its template (the recorder). Another graph, which
+// the cache holds, takes the template over: an empty graph makes a new executable, a graph that is
+// being evicted patches its own. Then the recorder is empty again.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_CACHE_CACHE_GRAPH_H
 #define RONDO_CACHE_CACHE_GRAPH_H

@@ -8,8 +8,8 @@
 //         +--------------------------------------+          evicted, given up, its executable
 //                                                           patched for another key
 //
-// So a hit is one look-up, `held` bounds the graphs and `waiting` what is remembered of other keys.
-// A waiting key that has to go is forgotten.
+// So a hit is one look-up; `held` bounds the graphs, and `waiting` the memories of other keys. A
+// waiting key that is evicted is forgotten.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_CACHE_CACHE_OBJECT_H
 #define RONDO_CACHE_CACHE_OBJECT_H

@@ -102,7 +102,7 @@ rondo_status rondo__cache_wait_for(rondo_graph_cache *cache, const void *key, si
         *out_record = rondo__lru_entry_get_value(entry);
         return RONDO_STATUS_OK;
     }
-    // What a hit needs of it is one line of the processor's cache.
+    // The members that a hit reads are one line of the processor's cache.
     rondo__cache_record *record = rondo__calloc_lines(sizeof *record);
     if (record == NULL) {
         return RONDO_STATUS_NO_MEMORY;

@@ -1,6 +1,6 @@
 // cache/device_time.h — how long a run takes on the device, between two events around it. One run
-// at a time is measured, where the stream is busy before it; nobody waits for it: a later one looks
-// whether it is over.
+// at a time is measured, if the stream is busy before it. No call waits for the result: a later run
+// looks whether it is there.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_CACHE_DEVICE_TIME_H
 #define RONDO_CACHE_DEVICE_TIME_H
@@ -24,7 +24,7 @@ RONDO_MUST_USE rondo_status rondo__device_time_init(rondo__device_time *out_time
 void rondo__device_time_deinit(rondo__device_time *time);
 
 // Around a run on `stream`, which does not record. The time is added to *target later. Does nothing
-// while another run is under way. What fails switches it off, and leaves no error record.
+// while another run is measured. A failure switches the measurement off and leaves no error record.
 void rondo__device_time_begin(rondo__device_time *time, rondo_stream *stream, rondo__cost *target);
 void rondo__device_time_end(rondo__device_time *time, rondo_stream *stream);
 // Looks whether the run under way is over.

@@ -5,9 +5,9 @@
 // key, as they are measured, or expected from keys of about the same E. The rules:
 //
 //   1. The first run of a key is eager. From the second on the key is captured as soon as it has
-//      been run eagerly at least C / (E - R) times since it last had a graph: who came so often may
-//      come as often again, and then the capture has paid back. So at worst a capture costs as much
-//      again as the key has spent already.
+//      been run eagerly at least C / (E - R) times since it last had a graph: a key that came so
+//      often may come as often again, and then the capture has paid back. So at worst a capture
+//      costs as much again as the key has spent already.
 //   2. Where R is not expected to be below E, or C is high, a capture is tried all the same once it
 //      costs less than a hundredth of what the key has spent: expectations may be wrong.
 //   3. A graph that goes before it has paid back doubles what rules 1 and 2 ask for. So keys that
@@ -65,7 +65,7 @@ typedef enum rondo__reason {
     RONDO__REASON_HELD,
 } rondo__reason;
 
-// What is known of one key. What every hit looks at comes first.
+// The memory of one key. The members that every hit reads come first.
 typedef struct rondo__measures {
     uint64_t run_count;
     uint64_t replay_count;
@@ -87,8 +87,8 @@ typedef struct rondo__measures {
     uint64_t update_ns;
 } rondo__measures;
 
-// What captures and replays have cost so far, relative to eager runs, by the time of these: a class
-// for each power of four. And what executables cost, for each node.
+// The cost of captures and replays so far, relative to eager runs, in classes by the time of an
+// eager run (one class for each power of four); and the cost of executables for each node.
 typedef struct rondo__experience {
     struct {
         uint32_t capture_count;

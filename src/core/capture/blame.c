@@ -1,8 +1,8 @@
 // capture/blame.c — the first failure of a capture.
 //
-// Each failure goes the same way: its capture is found; where its step was is written down
-// (blame_place.h), once; its cause is set, once; and the error record of the thread is put back, as
-// what was asked meanwhile may have failed, too.
+// Each failure is handled alike: its capture is found; the position of its step is noted once
+// (blame_place.h); its cause is set once; and the thread's error record is restored, because the
+// questions in between may have failed, too.
 //
 // The locks: device->capture_list_lock keeps a capture and its origin, capture->lock, inside it,
 // guards the blame.
@@ -123,7 +123,7 @@ void rondo__blame_work(rondo_stream *stream, const char *work) {
 static void blame_if_broken(rondo__capture *capture, rondo_stream *stream,
                             const rondo_error *record, rondo_capture_cause cause) {
     bool is_own = capture->thread_number == rondo__thread_get_number();
-    // Of a conditional body the driver knows nothing but that it is a capture of its own.
+    // The driver knows of a conditional body only that it is a capture of its own.
     bool is_in_body = stream != NULL && rondo__capture_holds(capture, stream->marks.capture_id);
     bool is_broken = capture->origin != NULL &&
                      (is_broken_now(capture->origin) || (is_in_body && is_broken_now(stream)));

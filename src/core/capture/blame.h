@@ -1,19 +1,19 @@
-// capture/blame.h — who broke a capture, and where in the step that was.
+// capture/blame.h — which call broke a capture, and where in the step.
 //
-// A driver tells of a broken capture only that it is broken. So the public calls of this room leave
-// marks: a call that recorded something leaves its name on the stream (two stores), a label scope
-// counts the nodes so far, and a call that failed looks whether a capture broke by it. The first
-// failure is the cause:
+// A driver says only that a capture is broken. So the public calls of this room leave marks: a call
+// that recorded something leaves its name on the stream (two stores), a label scope counts the
+// nodes so far, and a call that failed looks whether a capture broke by it. The first failure is
+// the cause:
 //
 //   launch gemm      push "attention"     cuStreamSynchronize      launch softmax
 //   mark: gemm       mark: 12 nodes       (the program's own)      fails: broken, not by a call
 //                                                                  that Rondo saw; so between
 //                                                                  gemm, node 12, and softmax
 //
-// What is missing in a step breaks its capture, even where the driver would go on: each public call
-// that would have put work, an order or draws into it, and failed. So do wrong arguments, as far as
-// the stream is known. What breaks nothing by failing: questions, labels, memory that was not to be
-// had, calls that are never recorded, and scopes that stay open (the end asks for them).
+// A public call that should have put work, an order or draws into a capture and failed breaks it,
+// even if the driver would go on. So do wrong arguments, as far as the stream is known. These break
+// nothing by failing: questions, labels, a lack of memory, calls that are never recorded, and
+// scopes that stay open (the end looks for them).
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_CAPTURE_BLAME_H
 #define RONDO_CAPTURE_BLAME_H

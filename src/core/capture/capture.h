@@ -1,9 +1,9 @@
-// capture/capture.h — captures in progress, and who takes part in them.
+// capture/capture.h — captures in progress, and their participants.
 //
-// A graph that begins a capture enters it here. A pool, a generator or whoever else is handed a
-// stream finds that capture, whichever of its streams it is, and takes part: it keeps state for the
-// graph, may record nodes of its own before the end, is asked before each replay, and is told when
-// the graph lets go. So a room that a graph builds on needs to know nothing of graphs.
+// A graph that begins a capture enters it here. A pool, a generator or another room that is handed
+// one of its streams finds the capture and takes part: it keeps state for the graph, may record
+// nodes of its own before the end, is asked before each replay, and is told when the graph gives
+// the state up. So these rooms need to know nothing of graphs.
 //
 //   capture ── participant (private memory) ── participant (a generator) ── ...
 //           └─ body: a conditional node's body that is being recorded, with an id of its own
@@ -27,10 +27,10 @@
 typedef struct rondo__capture rondo__capture;
 typedef struct rondo__participant rondo__participant;
 
-// What a kind of participant does. NULL entries do nothing. Calls of one participant never overlap,
-// but for those of replays: a graph that was recorded into others is replayed with them, by several
-// threads at once. From prepare_replay to note_replay or cancel_replay, on one thread, a
-// participant may keep other threads out (random/generator_state.c, pool/order.c).
+// The functions of a kind of participant. NULL entries do nothing. Calls of one participant overlap
+// only in replays: a graph that was recorded into others is replayed with them, by several threads
+// at once. From prepare_replay to note_replay or cancel_replay, on one thread, a participant may
+// keep other threads out (random/generator_state.c, pool/order.c).
 typedef struct rondo__participant_type {
     const char *name;  // for messages
     // All work is recorded and every stream should be joined to capture->origin; nodes recorded
@@ -92,7 +92,7 @@ typedef struct rondo__capture_blocks {
     struct rondo__capture_block {
         uintptr_t begin;
         size_t bytes;
-    } * list;  // owned by who looks
+    } * list;  // owned by the call that looks
     size_t count;
     size_t capacity;
     bool is_incomplete;  // there was no memory for one
@@ -108,7 +108,7 @@ struct rondo__capture {
     const char *label;       // of the graph, for messages; borrowed
     uint64_t id;
     rondo_arena *arena;                          // the graph's private memory; borrowed from it
-    rondo__capture_blocks *blocks;               // filled in under lock; NULL: nobody looks
+    rondo__capture_blocks *blocks;               // filled in under lock; NULL: not asked for
     bool snapshots_pageable;                     // the graph wants copies of pageable sources
     bool wants_addresses;                        // see rondo__addresses_want
     bool had_scopes;                             // a scope was begun in it (device/scope_list.h)
@@ -138,7 +138,7 @@ RONDO_MUST_USE rondo_status rondo__capture_open(rondo__capture *capture, rondo_s
                                                 uint64_t id, rondo_capture_mode mode,
                                                 const char *label);
 
-// False while nobody takes part, which costs no lock to see.  Threads: safe.
+// False while there is no participant, which costs no lock to see. Threads: safe.
 static inline bool rondo__capture_has_participants(rondo__capture *capture) {
     return atomic_load_explicit(&capture->participants, memory_order_acquire) != NULL;
 }
@@ -227,7 +227,8 @@ rondo__participant *rondo__capture_find_participant(rondo__capture *capture,
 // Adds it at the end; the capture owns it from now on.  Threads: safe.
 void rondo__capture_add_participant(rondo__capture *capture, rondo__participant *participant);
 
-// The capture took a block from a pool. Nothing unless somebody looks.  Threads: safe.
+// Notes that the capture took a block from a pool. Does nothing unless the blocks were asked for.
+// Threads: safe.
 void rondo__capture_note_block(rondo__capture *capture, const void *address, size_t bytes);
 
 // Enters the body `branch` of the conditional `node` of `parent`; `body` already records into it.

@@ -1,13 +1,13 @@
 // capture/forbid.h — what captures forbid to calls that are not recorded.
 //
-// A capture forbids waits and questions about what it records: nothing of that will have happened
-// before a replay. In global mode it also forbids every thread, on any device, to wait, to ask and
-// to take memory from the driver. Such calls are refused here, before the backend hears of them,
-// and break the captures that forbid them. So the rules are the same on every backend, and a driver
-// need not be told.
+// A capture forbids waits and questions about what it records, since that work runs only in a
+// replay. In global mode it also forbids every thread, on any device, to wait, to ask and to take
+// memory from the driver. Such calls are refused here, before the backend hears of them, and break
+// the captures that forbid them. So the rules are the same on every backend, and a driver need not
+// be told.
 //
-// Captures that the program began by driver calls of its own are not known here: theirs is the
-// driver's word.
+// Captures that the program began by its own driver calls are not known here; the driver decides
+// what they forbid.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_CAPTURE_FORBID_H
 #define RONDO_CAPTURE_FORBID_H

@@ -1,9 +1,9 @@
 // capture/host_memory.h — host memory that recorded copies will touch at each replay.
 //
-// A copy from pageable host memory would read whatever stands there at a replay. Where the graph
-// wants that, the bytes are copied now, into pinned memory that lives as long as the graph;
-// otherwise the copy is refused. Pinned host memory of a recorded copy is in use as long as the
-// graph lives: pools ask before they give a block out again.
+// A recorded copy reads host memory at each replay, when pageable memory may hold other bytes. If
+// the graph's options say so, the bytes are copied now into pinned memory that lives as long as the
+// graph; otherwise the copy is refused. Pinned host memory of a recorded copy is in use as long as
+// the graph lives: pools ask before they give a block out again.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_CAPTURE_HOST_MEMORY_H
 #define RONDO_CAPTURE_HOST_MEMORY_H
@@ -24,8 +24,8 @@ RONDO_MUST_USE rondo_status rondo__host_memory_prepare_copy(rondo_stream *stream
                                                             const void *destination, size_t bytes,
                                                             rondo_copy_kind kind);
 
-// Whether such a copy may be recorded, for who asks before the first of several calls. True where
-// the stream does not record.
+// Whether such a copy may be recorded, for a caller that checks before the first of several calls.
+// True if the stream does not record.
 //
 // Errors:    DRIVER, LOST.
 // Threads:   one thread per stream.

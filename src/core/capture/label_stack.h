@@ -1,6 +1,6 @@
 // capture/label_stack.h — the label scopes that are open on a stream, and the path they make.
 //
-// What a capture makes of them is the graph's (graph/label.h).
+// What a capture makes of them is the graph's (graph/label/label.h).
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_CAPTURE_LABEL_STACK_H
 #define RONDO_CAPTURE_LABEL_STACK_H

@@ -1,5 +1,5 @@
-// device/copy_note.h — copies that are told of: to a profile, and, where the log's level asks for
-// it, in a line for each.
+// device/copy_note.h — reports copies to a profile, and, if the log's level asks for it, in a line
+// for each.
 //
 //   transfer: Slice "/crop" takes "shape" i64 [4] from cuda:0 to the host, 32 bytes, waited for
 // SPDX-License-Identifier: Apache-2.0

@@ -55,7 +55,7 @@ rondo_status rondo_device_list(rondo_device_info *infos, size_t capacity, size_t
     if (capacity > 0) {
         RETURN_IF_ERROR(rondo__clear_struct(infos, sizeof *infos, __func__, "rondo_device_info"));
     }
-    // What a device lacks is told in its entry; the caller's record stays as it was.
+    // The entry says what a device lacks; the caller's record stays as it was.
     rondo_error saved;
     rondo__error_save(&saved);
     size_t count = 0;

@@ -25,7 +25,7 @@ RONDO_MUST_USE rondo_status rondo__device_get_facts(rondo_device *device,
 // life.
 //
 // Errors:    UNSUPPORTED (host), UNAVAILABLE (no NVRTC: says how to get it), BAD_DATA (compiler
-// log), DRIVER, NO_MEMORY. Threads:   safe.
+//            log), DRIVER, NO_MEMORY. Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__device_get_function(rondo_device *device, const char *source,
                                                        const char *const *options,
                                                        size_t option_count, const char *kernel_name,

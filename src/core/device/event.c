@@ -95,7 +95,7 @@ rondo_status rondo__event_keep_for_graph(rondo_event *event, rondo_stream *strea
 
 // ---- recording, waiting, asking ---------------------------------------------------------------
 
-// Which capture the event stands for a place in, if any: the backend's to say.
+// The capture that the event was recorded in, if any, as the backend says.
 static void note_record(rondo_event *event, rondo_stream *stream) {
     bool may_be_captured = rondo__stream_may_record(stream);
     uint64_t id = 0;

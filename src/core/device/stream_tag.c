@@ -2,30 +2,30 @@
 //
 // A stream is used by one thread and may be destroyed, while its work still matters to others: to a
 // pool whose memory it uses, or to a generator or an arena whose next use is on another stream.
-// They keep the stream's tag, which outlives it. The tag's lock keeps the stream where it is while
-// another thread looks at it: it is neither destroyed meanwhile, nor does it begin to record.
+// They keep the stream's tag, which outlives it. While another thread looks at the stream, the
+// tag's lock prevents that it is destroyed or begins to record.
 //
-// Coming after a stream that records is the hard case. An event put on it now would fall into its
-// capture, and whoever waited for that would be recorded, too. So a stream that is watched leaves
-// an event behind its work just before it begins to record or joins a capture, its place:
+// Coming after a stream that records is the hard case. An event recorded on it now would be part of
+// its capture, and a stream that waited for it would join that capture. So a watched stream records
+// an event just before it begins to record or joins a capture, its left event:
 //
 //      stream A:   replay, draw | place | begin ...... recording ...... end | draw
 //                       ^           ^                     |
 //      stream B:        |           +------ follow(A) ----+     (waits for the place)
 //                       +-- follow(A): event on A, wait for it
 //
-// It costs nothing to be watched but that event, once a capture.
+// Being watched costs only that event, once a capture.
 //
-// Rondo does not see a capture that the program begins with driver calls of its own: there is no
-// place, and a call that must come after the stream is refused until that capture ends.
+// Rondo does not see a capture that the program begins with its own driver calls: there is no left
+// event, and a call that must come after the stream is refused until that capture ends.
 //
 // Waiting for a stream that another thread uses is as hard: CUDA breaks the capture of a stream
 // that is waited for, and that may have begun since the stream was asked about. So an event is put
 // on it, by the backend in one step with the question, and waited for, which is harmless.
 //
-// What was rejected: an event behind each use, which costs every replay a driver call for the sake
-// of the few that change streams; and a lock from the question to the end of the wait, for which a
-// begin of a capture would have to wait.
+// Turned down: an event behind each use, which costs every replay a driver call for the sake of the
+// few that change streams; and a lock from the question to the end of the wait, for which a begin
+// of a capture would have to wait.
 // SPDX-License-Identifier: Apache-2.0
 
 #include "device/stream_tag.h"
@@ -102,8 +102,8 @@ static bool is_idle(rondo_stream *stream) {
     return is_known && state == RONDO__CAPTURE_NONE;
 }
 
-// Puts an event behind the work of the stream, which does not record. A failure shows only if
-// somebody wants the place.
+// Puts an event behind the work of the stream, which does not record. A failure shows only when the
+// left event is needed.
 static void leave_place(rondo__stream_tag *tag, rondo_stream *stream) {
     rondo_error saved;
     rondo__error_save(&saved);
@@ -127,8 +127,8 @@ static void note_capture(rondo__stream_tag *tag, rondo_stream *stream) {
     rondo__error_restore(&saved);
 }
 
-// Whether the stream, which records, does so in the capture that the place stands before. A broken
-// one has no id in the driver's eyes; a stream is in one capture at a time.
+// Whether the stream, which records, does so in the capture that the left event stands before. A
+// broken one has no id in the driver's eyes; a stream is in one capture at a time.
 static bool is_place_right(const rondo__stream_tag *tag, rondo_device *device,
                            rondo__capture_state state, uint64_t id) {
     if (!tag->has_place || tag->place_id == 0) {
@@ -253,8 +253,8 @@ bool rondo__stream_tag_is_done(const rondo__stream_tag *tag) {
     return rondo__stream_tag_is_finished(tag) && !atomic_load(&tag->has_left_work);
 }
 
-// Waits for the work that a destroyed stream has left. Without a place only a wait for the whole
-// device shows that it is done, and that is forbidden while something records.
+// Waits for the work that a destroyed stream has left. Without a left event only a wait for the
+// whole device shows that it is done, and that is forbidden while something records.
 static bool wait_for_rest(rondo__stream_tag *tag, bool may_wait_for_device) {
     rondo_device *device = tag->device;
     bool may_wait =
@@ -330,7 +330,7 @@ static rondo_status record_from_outside(rondo_stream *stream, rondo_event *event
     return stream->device->backend->record_from_outside(event, stream);
 }
 
-// Waits for the place of a stream that records: for its work before the capture.
+// Waits for the left event of a stream that records: for its work before the capture.
 static bool wait_for_place(rondo__stream_tag *tag, rondo_stream *stream) {
     const rondo__backend *backend = tag->device->backend;
     rondo__capture_state state = RONDO__CAPTURE_NONE;

@@ -6,8 +6,8 @@
 #include "backend/backend.h"
 
 // A stream may be destroyed while its work still matters, so others keep its tag. For stream.c: the
-// tag of a new stream, NULL without memory; and the end of a stream, for which whoever waits for
-// its work or wants to come after it waits.
+// tag of a new stream, NULL without memory; and the end of a stream, which waits for calls that
+// wait for the stream or come after it.
 rondo__stream_tag *rondo__stream_tag_create(rondo_stream *stream);
 void rondo__stream_tag_destroy_stream(rondo_stream *stream);
 // The program has destroyed the stream, which its capture keeps until its end.
@@ -22,15 +22,15 @@ void rondo__stream_tag_release(rondo__stream_tag *tag);  // NULL is fine
 rondo__stream_tag *rondo__stream_tag_watch(rondo_stream *stream);
 // True once the program has destroyed the stream; its work was waited for unless it recorded.
 bool rondo__stream_tag_is_finished(const rondo__stream_tag *tag);
-// True once the stream is destroyed and its work was waited for: nobody else can be running it.
+// True once the stream is destroyed and its work was waited for: none of it can run any more.
 bool rondo__stream_tag_is_done(const rondo__stream_tag *tag);
 // Waits for the stream's work unless the stream is gone, records, or its device is lost. Failures
 // stay for the stream's own waits to report. False: it records, or went while it did, so its work
 // may still run.
 bool rondo__stream_tag_wait(rondo__stream_tag *tag);
-// The same for those who must have it. Of a stream that records it waits for what was put there
-// before, where the stream left a place then (rondo__stream_tag_watch). Of one that went, and left
-// nothing to wait for, it waits for the whole device, unless a capture is open there.
+// The same for callers that must wait. If the stream records, it waits for the work before the
+// capture, if the stream left an event then (rondo__stream_tag_watch). If the stream was destroyed
+// and left no event, it waits for the whole device, unless a capture is open there.
 bool rondo__stream_tag_wait_at_any_price(rondo__stream_tag *tag);
 
 // The id of the capture that the stream takes part in, also of a broken one as far as that is
@@ -58,10 +58,10 @@ uint64_t rondo__stream_tag_get_position(rondo__stream_tag *tag, rondo__node_hand
 RONDO_MUST_USE rondo_status rondo__stream_tag_record(rondo__stream_tag *tag, rondo_event *event,
                                                      bool *out_was_recorded);
 
-// Work put on `stream` from now on comes after what the tag's stream was given so far: on the
-// device, nobody waits here. `tag` comes from rondo__stream_tag_watch, and its stream may be in use
-// by another thread, may record, and may be gone. `event` is the caller's, of the device that both
-// streams are of.
+// Work put on `stream` from now on comes after the work that the tag's stream has so far. The
+// device waits; this call does not. `tag` comes from rondo__stream_tag_watch, and its stream may be
+// in use by another thread, may record, and may be destroyed. `event` is the caller's, on the
+// device of both streams.
 //
 // Errors:    STATE (the tag's stream records a capture that is not Rondo's, or was destroyed in
 //            one), DRIVER, LOST, NO_MEMORY.
@@ -70,7 +70,7 @@ RONDO_MUST_USE rondo_status rondo__stream_tag_record(rondo__stream_tag *tag, ron
 RONDO_MUST_USE rondo_status rondo__stream_tag_follow(rondo_stream *stream, rondo__stream_tag *tag,
                                                      rondo_event *event);
 
-// The backend's begin_capture and wait_event, for a stream that may be watched: it leaves a place
+// The backend's begin_capture and wait_event, for a stream that may be watched: it leaves an event
 // for those who follow it while it records.
 RONDO_MUST_USE rondo_status rondo__stream_tag_begin_capture(rondo_stream *stream,
                                                             rondo_capture_mode mode,

@@ -169,8 +169,8 @@ static rondo_status write_record(const rondo_graph *graph, bool was_broken_by_ca
     size_t used = strlen(broken) + strlen(message) + 3;
     describe_place(report, used < sizeof message ? sizeof message - used : 0, place, sizeof place);
     const char *where = broken[0] == '\0' && place[0] != '\0' ? place + 1 : place;
-    // What broke it may have failed for a reason of its own: to the end of the capture, that is the
-    // state it finds.
+    // The call that broke it may have failed for a reason of its own; the end of the capture
+    // reports only STATE.
     bool is_its_own = report->status != RONDO_STATUS_INVALID &&
                       report->status != RONDO_STATUS_UNSUPPORTED &&
                       report->status != RONDO_STATUS_BAD_DATA;
@@ -201,7 +201,8 @@ rondo_status rondo__graph_report_failure(rondo_graph *graph, const rondo__blame 
     rondo_error record;
     rondo__error_save(&record);
     rondo_capture_cause cause = rondo__cause_classify(&record, fallback);
-    // A call that was seen to break it comes first. Of one that was not, the end may know more.
+    // A call that was seen to break the capture comes first. If none was seen, the end may know
+    // more.
     bool was_seen = blame->has_cause && blame->cause != RONDO_CAUSE_UNSEEN_CALL;
     if (was_seen) {
         record = blame->record;
@@ -309,7 +310,7 @@ size_t rondo_capture_report_format(const rondo_capture_report *given, char *text
         given->struct_size > sizeof *given) {
         return 0;
     }
-    // What an older program's struct lacks is as if nothing were known of it.
+    // Members that an older program's struct lacks are treated as unknown.
     rondo_capture_report whole = {.what = "", .advice = "", .file = ""};
     memcpy(&whole, given, given->struct_size);
     const rondo_capture_report *report = &whole;

@@ -14,7 +14,7 @@ typedef struct node {
     uint32_t count;
 } node;
 
-// What a capture refuses is refused outside one, too.
+// Calls that a capture refuses are refused outside one, too.
 static rondo_status check(const node *wanted, const char *call) {
     RETURN_IF_ERROR(rondo__scope_check_predicate(wanted->predicate, call));
     if (wanted->kind == RONDO_SCOPE_SWITCH) {

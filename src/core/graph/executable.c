@@ -31,8 +31,8 @@ static rondo_status count_level(void *user_data, rondo__template_level *level) {
                : RONDO_STATUS_OK;
 }
 
-// Counted once, by the instantiation, so that asking for the statistics later is O(1), and a
-// capture that nobody asks about does not pay for it.
+// Counted once, by the instantiation, so that the statistics are O(1), and a capture does not pay
+// for statistics that the program does not read.
 rondo_status rondo__graph_count_kinds(rondo__template *recorded, rondo_graph_stats *in_out_stats) {
     static const rondo__template_visitor visitor = {.enter_level = count_level};
     in_out_stats->node_count = 0;

@@ -136,8 +136,8 @@ static rondo_status refuse_recording(rondo_stream *stream, const char *call) {
                          (unsigned)stream->number);
 }
 
-// What replay and upload share. Only a stream that may record is asked whether it does: one that
-// took part in a capture of Rondo's, or that is the program's own.
+// The checks of replay and upload. Only a stream that may record is asked whether it does: a stream
+// that took part in a capture of Rondo's, or a native stream of the program.
 static inline rondo_status check_ready(rondo_graph *graph, rondo_stream *stream, const char *call) {
     RETURN_IF_ERROR(rondo__check_pointer(graph, call, "graph"));
     RETURN_IF_ERROR(rondo__check_stream(stream, call));

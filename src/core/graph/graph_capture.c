@@ -42,8 +42,8 @@ static void close_capture(rondo_graph *graph, bool has_succeeded) {
 
 // ---- begin ------------------------------------------------------------------------------------
 
-// Takes the stream out of recording and forgets what was recorded. Whatever the backend says of
-// that, the stream is free afterwards; the error record stays as it was.
+// Takes the stream out of recording and drops what was recorded. Even if the backend fails, the
+// stream is free afterwards; the error record stays as it was.
 static void end_unwanted(rondo_graph *graph, rondo_stream *stream) {
     rondo_error saved;
     rondo__error_save(&saved);
@@ -114,7 +114,7 @@ static rondo_status start_recording(rondo_stream *stream, rondo_capture_mode mod
     return status;
 }
 
-// Enters the capture, and who takes part in it from the beginning.
+// Enters the capture, and the participants that it has from the beginning.
 static rondo_status open_capture(rondo_graph *graph, rondo_stream *stream, uint64_t id,
                                  rondo_capture_mode mode) {
     RETURN_IF_ERROR(rondo__capture_open(graph->capture_memory, stream, id, mode, graph->label));
@@ -172,7 +172,7 @@ typedef struct ending {
     rondo_stream *origin;  // NULL: destroyed meanwhile
     uint64_t work_count;
     size_t label_depth;
-    rondo_capture_cause fallback;  // the cause of a failure of which nobody knows better
+    rondo_capture_cause fallback;  // the cause of a failure if no better one is known
     bool has_blame;                // otherwise nothing was wrong when it was looked at last
     rondo__blame blame;
 } ending;
@@ -211,8 +211,8 @@ static void conclude(rondo_graph *graph, ending *it) {
     }
 }
 
-// First stage: nothing may be open any more, and the participants record their last. What they
-// record is not the program's: to a report the last work is what came before.
+// First stage: no scope may be open any more, and the participants record their last nodes. These
+// are not the program's: to a report the last work is the work before them.
 static rondo_status finish_work(rondo_graph *graph, ending *it) {
     rondo__capture *capture = graph->capture;
     rondo__scopes_refuse_open(capture);
@@ -225,8 +225,8 @@ static rondo_status finish_work(rondo_graph *graph, ending *it) {
         RETURN_IF_ERROR(rondo__tracked_join(capture, graph->builder));
     }
     if (it->origin != NULL && it->work_count == 0) {
-        // What there is stands on branches, or was put there without Rondo; where they are not
-        // joined, nobody can be asked behind the end.
+        // The nodes were recorded on branches, or without Rondo. If the branches are not joined, no
+        // call can ask for the nodes after the end.
         rondo__marks_take_exactly(it->origin);
     }
     if (it->origin == NULL || !rondo__capture_has_participants(capture)) {
@@ -276,7 +276,7 @@ static rondo_status look_at_template(rondo_graph *graph, const ending *it) {
     graph->has_kinds = false;
     graph->participants = graph->capture->participants;
     RETURN_IF_ERROR(warn_if_empty(graph, it));
-    // Without a template nobody but a profile can ask for a node's label.
+    // Without a template only a profile can ask for a node's label.
     rondo__tracked *tracked = rondo__tracked_find(graph->participants);
     if (tracked != NULL) {
         RETURN_IF_ERROR(rondo__tracked_resolve(tracked, graph->recorded));

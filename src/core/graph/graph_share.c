@@ -1,4 +1,4 @@
-// graph/graph_share.c — what a graph keeps alive, when it was recorded into another one.
+// graph/graph_share.c — the objects that a graph keeps alive, if it was recorded into another one.
 //
 // The participants (memory, generators, external events) are from then on shared by the graph and
 // the capture's graph, and freed with the last of them:
@@ -7,9 +7,9 @@
 //                            +--> share { participants of the graph }
 //      outer ----- sharer ---+
 //
-// Each replay of either asks the shared participants, which may keep other threads out until it is
-// launched. That of the outer graph has asked its own generators by then, among which are those of
-// the graph: it only enters them once more.
+// Each replay of either graph asks the shared participants, which may keep other threads out until
+// the replay is launched. A replay of the outer graph has asked its own generators by then, among
+// them those of the inner graph, so it only enters these once more.
 // SPDX-License-Identifier: Apache-2.0
 
 #include "graph/graph_share.h"

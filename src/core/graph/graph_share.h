@@ -1,4 +1,4 @@
-// graph/graph_share.h — what a graph keeps alive, when it was recorded into another one.
+// graph/graph_share.h — the objects that a graph keeps alive, if it was recorded into another one.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_GRAPH_GRAPH_SHARE_H
 #define RONDO_GRAPH_GRAPH_SHARE_H

@@ -9,7 +9,7 @@
 #include "graph/graph_object.h"
 
 // The image of node `index` of the template, read on first use; the graph owns it until it is
-// reset, updated or instantiated again. Who changes it must write it.
+// reset, updated or instantiated again. A caller that changes it must write it.
 //
 // Errors:    NO_MEMORY, UNSUPPORTED (the backend cannot patch), DRIVER.
 // Threads:   one thread per graph.

@@ -34,8 +34,8 @@ static rondo_status check_copyable(const rondo_graph *graph) {
     return RONDO_STATUS_OK;
 }
 
-// A capture that is not Rondo's makes a graph whose replays nobody tells us of. Memory that no
-// other graph shares needs no telling.
+// A capture that the program began makes a graph whose replays Rondo does not see. Memory that no
+// other graph shares needs no check.
 static rondo_status check_foreign(const rondo_graph *graph) {
     for (const rondo__participant *participant = rondo__graph_get_participants(graph);
          participant != NULL; participant = participant->next) {

@@ -14,7 +14,7 @@
 //
 // So a node has an id: how many were met before it. Templates of one structure number the same
 // nodes alike, and an id outlives the template: it names the node of the executable, too. The node
-// table leads from an id to the place in the template and to the backend's handle.
+// table leads from an id to the position in the template and to the backend's handle.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_GRAPH_TEMPLATE_H
 #define RONDO_GRAPH_TEMPLATE_H
@@ -42,8 +42,8 @@ struct rondo__template_node {
     rondo__node_info info;
 };
 
-// What is done on the walk; all are optional, and a failure ends the walk. Nodes are described only
-// where somebody wants them.
+// Functions that the walk calls; all are optional, and a failure ends the walk. Nodes are described
+// only if a function takes the description.
 typedef struct rondo__template_visitor {
     rondo_status (*enter_level)(void *user_data, rondo__template_level *level);
     rondo_status (*enter_node)(void *user_data, const rondo__template_node *node);
@@ -151,7 +151,7 @@ typedef struct rondo__difference {
 } rondo__difference;
 
 typedef struct rondo__template_diff {
-    bool has_same_structure;  // otherwise there is one entry: the first place where they differ
+    bool has_same_structure;  // otherwise there is one entry: the first position where they differ
     rondo__difference *entries;
     size_t count;
     size_t capacity;
@@ -174,8 +174,9 @@ void rondo__template_diff_deinit(rondo__template_diff *diff);
 // Returns:   the length of the whole text; no more than `capacity` bytes are written.
 size_t rondo__difference_format(const rondo__difference *difference, char *text, size_t capacity);
 
-// Whether the template can have one executable at a time only, as far as the kinds of its nodes
-// tell. Of device-updatable kernels they do not: then the second one is refused with UNSUPPORTED.
+// Whether the template can have only one executable at a time, as far as the kinds of its nodes
+// tell. They do not tell for device-updatable kernels: there the second executable is refused with
+// UNSUPPORTED.
 RONDO_MUST_USE rondo_status rondo__graph_check_exclusive(rondo__template *recorded,
                                                          bool *out_is_exclusive);
 

@@ -133,7 +133,7 @@ static rondo_status compare_edges(comparison *c, size_t id) {
     return status;
 }
 
-// Whether both have the node at the same place of the same kind, and what depends on what.
+// Whether both have the node at the same position of the same kind, and what depends on what.
 static rondo_status compare_structure(comparison *c, size_t id) {
     const rondo__node_key *before = &c->before.keys[id];
     const rondo__node_key *after = &c->after.keys[id];
@@ -257,8 +257,8 @@ static rondo_status list_words(const rondo__node_key *key, words *w) {
 }
 
 // Arguments stand one by one on CUDA, where each has words of its own; as one block on the host.
-// The kernel that sets a condition (backend/cuda/cuda_conditional.c) begins with the number of its
-// conditional node, which is another one in each capture.
+// The kernel that sets a condition (backend/cuda/graph/cuda_conditional.c) begins with the number
+// of its conditional node, which is another one in each capture.
 static rondo_status compare_arguments(comparison *c, size_t id, const char *name) {
     size_t first = strcmp(name, "rondo_condition") == 0 ? 1 : 0;
     words before = {0};

@@ -14,7 +14,7 @@ struct rondo__tracked {
     size_t count;
     size_t capacity;
     // While it is recorded: open addressing by the backend's handle, so that each node has one
-    // handle of the program's. 0: empty; otherwise one more than the place in `nodes`.
+    // handle of the program's. 0: empty; otherwise one more than the position in `nodes`.
     size_t *slots;
     size_t slot_count;  // a power of two, or 0
 };

@@ -45,8 +45,8 @@ static void describe(const rondo__difference *entry, rondo_difference *out) {
     snprintf(out->after, sizeof out->after, "%s", entry->after);
 }
 
-// Why an executable has to be made anew, for who wants to know: the first difference between the
-// former template, where the graph kept it, and the new one.
+// Logs why an executable has to be made anew: the first difference between the former template, if
+// the graph kept it, and the new one.
 static void find_difference(const rondo_graph *graph, const rondo_graph *source,
                             rondo_update_report *report) {
     rondo_error saved;

@@ -32,7 +32,7 @@ void rondo__draw_plan_init(const rondo__arguments *arguments, const rondo__value
                            size_t tried_count, uint64_t pair_seed, rondo__draw_plan *out_plan);
 // Whether the draws that come next are made only as long as there is time.
 bool rondo__draw_plan_is_spare(const rondo__draw_plan *plan);
-// What to draw next; pinned values are written to `in_out_values`. There is always one.
+// What to draw next; fixed values are written to `in_out_values`. There is always one.
 void rondo__draw_plan_next(rondo__draw_plan *plan, rondo__draw_request *out_request,
                            rondo__values *in_out_values);
 // Whether every number was drawn evenly: a draw that the odds count.

@@ -137,8 +137,8 @@ static rondo_status look_whether_repeats(rondo_learned *learned, rondo_stream *s
     return status;
 }
 
-// A cached graph is right for equal values only where the step is. What it writes to memory by
-// itself no replay writes.
+// A cached graph is right for equal values only if the step records the same for them. A replay
+// does not repeat what the step writes to memory by itself.
 static rondo_status decide(rondo_learned *learned, rondo_stream *stream) {
     rondo__fallback *fallback = &learned->fallback;
     const rondo_refusal refusal = learned->lesson.finding.refusal;
@@ -149,7 +149,7 @@ static rondo_status decide(rondo_learned *learned, rondo_stream *stream) {
         }
         fallback->kind = will_do ? fallback->kind : RONDO_LEARN_RECAPTURE;
     }
-    // What cannot be recorded is not tried.
+    // A step that cannot be recorded is not tried.
     if (is_measuring(fallback) && refusal == RONDO_REFUSAL_STEP_FAILED) {
         fallback->kind = RONDO_LEARN_EAGER;
     }

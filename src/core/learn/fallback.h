@@ -1,4 +1,4 @@
-// learn/fallback.h — what runs do whose step was refused.
+// learn/fallback.h — how a run goes whose step was refused.
 //
 //   CHEAPEST    EAGER and RECAPTURE by turns, which are timed; then the one that took less
 //   RECAPTURE   record, update the executable, replay
@@ -54,8 +54,8 @@ RONDO_MUST_USE rondo_status rondo__fallback_make_spare(rondo_learned *learned);
 //
 // Errors:    those of the step, of captures and replays; UNSUPPORTED (RONDO_LEARN_REFUSE).
 RONDO_MUST_USE rondo_status rondo__fall_back(rondo_learned *learned, rondo_stream *stream);
-// The same for one run of a step that was learned, of which the recording failed: the lesson's
-// finding says why, and is taken back. Puts the step on the stream.
+// The same for one run of a learned step whose recording failed: the finding of the lesson says
+// why, and is taken back. Puts the step on the stream.
 //
 // Errors:    those of the step; UNSUPPORTED (RONDO_LEARN_REFUSE).
 RONDO_MUST_USE rondo_status rondo__fall_back_once(rondo_learned *learned, rondo_stream *stream);

@@ -69,8 +69,8 @@ bool rondo__formula_is_plain(const rondo__formula *formula, const rondo__argumen
 // d is not determined yet stands there with its least and its largest d.
 size_t rondo__formula_fit(const rondo__sightings *seen, rondo__formula *formulas, size_t capacity);
 
-// A pointer argument of which the words have the low halves of addresses, all at one distance or
-// inside of the extent: they lost the others on the way. RONDO__NO_ARGUMENT: there is none.
+// A pointer argument whose words are low halves of addresses, all at one distance from it or inside
+// of its extent: the step has cut the high halves off. RONDO__NO_ARGUMENT: there is none.
 uint16_t rondo__formula_find_cut_address(const rondo__sightings *seen);
 
 // False: its factors are so large that two words side by side are more likely.

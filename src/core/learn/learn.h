@@ -15,7 +15,7 @@ typedef struct rondo__odds {
     rondo__relations relations;
 } rondo__odds;
 
-// What came of it.
+// The result of learning.
 typedef struct rondo__lesson {
     rondo__solution solution;
     rondo__recording reference;  // of a trial; what other recordings are foretold from

@@ -676,7 +676,7 @@ static rondo_status prepare(rondo_learned *learned, rondo_stream *stream, uint64
                : patch(learned, changed);
 }
 
-// What is to be said about a step that was learned: once, when it runs.
+// Logs the warnings about a learned step: once, when it runs.
 static void warn(rondo_learned *learned) {
     const rondo__findings *findings = &learned->lesson.findings;
     for (size_t i = 0; i < findings->count && !learned->has_warned; ++i) {

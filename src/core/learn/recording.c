@@ -239,8 +239,8 @@ static rondo_status enter_node(void *user_data, const rondo__template_node *from
     ++recording->count;
     RETURN_IF_ERROR(read_texts(r, from, node));
     note_table(r, level->device, recording->count - 1, node);
-    // The kernel that sets a condition (backend/cuda/cuda_conditional.c) begins with the number of
-    // its conditional node, which is another one in each capture.
+    // The kernel that sets a condition (backend/cuda/graph/cuda_conditional.c) begins with the
+    // number of its conditional node, which is another one in each capture.
     if (strcmp(node->name, "rondo_condition") == 0) {
         node->first_ignored = sizeof(uint64_t);
     }
@@ -353,12 +353,11 @@ static bool match_nodes(const rondo__recorded_node *before, const rondo__recorde
                            "the %" PRIu64 " bytes at %p, which it copies, were others",
                            before->table_bytes, one->info.source);
     } else if (before->has_unknown_table || after->has_unknown_table) {
-        rondo__finding_set(
-            finding, RONDO_REFUSAL_TABLE, index,
-            "it copies %" PRIu64
-            " bytes from %p, which neither Rondo nor the driver knows, so nobody can "
-            "see whether they change; pin that memory",
-            one->info.byte_count, one->info.source);
+        rondo__finding_set(finding, RONDO_REFUSAL_TABLE, index,
+                           "it copies %" PRIu64
+                           " bytes from %p, which neither Rondo nor the driver knows, so no check "
+                           "sees whether they change; pin that memory",
+                           one->info.byte_count, one->info.source);
     } else {
         return true;
     }

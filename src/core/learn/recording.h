@@ -5,9 +5,9 @@
 //                                   blocks: memory taken from pools, in order
 //                                   tables: what stood in host memory that copies read
 //
-// A word of a node is a number of 8, 4, 2 or 1 bytes at a place of its image: in a field of
+// A word of a node is a number of 8, 4, 2 or 1 bytes at a position of its image: in a field of
 // rondo__node_info, or among the arguments. Two recordings agree in a word when it is the same
-// number, or leads to the same place of the same block.
+// number, or leads to the same position of the same block.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_LEARN_RECORDING_H
 #define RONDO_LEARN_RECORDING_H
@@ -38,7 +38,7 @@ rondo__region rondo__image_get_region(const rondo__node_image *image, size_t ind
 unsigned char *rondo__image_find_word(const rondo__node_image *image, const rondo__word *word);
 uint64_t rondo__image_read(const rondo__node_image *image, const rondo__word *word);
 void rondo__image_write(rondo__node_image *image, const rondo__word *word, uint64_t value);
-// The largest width that fits at a place of a region.
+// The largest width that fits at a position of a region.
 uint32_t rondo__region_get_width(const rondo__region *region, uint32_t offset);
 // "grid.x", "parameter 2, bytes 0 to 7", "arguments, bytes 8 to 11".
 void rondo__word_format(const rondo__word *word, const rondo__node_image *image, char *text,

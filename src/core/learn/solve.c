@@ -232,7 +232,7 @@ static bool solve_region(solving *s, size_t node, const rondo__region *region) {
     return is_solved;
 }
 
-// Whether there is something in it that nobody can see.
+// Whether the node has parts that cannot be read.
 static bool is_opaque(const rondo__node_image *image) {
     return image->is_opaque || image->info.kind == RONDO__NODE_OTHER ||
            (image->info.kind == RONDO__NODE_CONDITIONAL && image->info.branch_count == 0);

@@ -33,8 +33,8 @@ enum { SPAN_BITS = 38 };
 enum { SPAN_BITS = 46 };
 #endif
 
-// Address space that nobody can touch, somewhere among 64 TiB; where the system does not follow the
-// hints, wherever it likes.
+// Address space that is never mapped, somewhere among 64 TiB; if the system does not follow the
+// hints, anywhere.
 static void *map_site(rondo__draws *draws, size_t bytes) {
     const uint64_t span = UINT64_C(1) << SPAN_BITS;
     for (int i = 0; i <= HINTS; ++i) {

@@ -3,7 +3,7 @@
 // Pointers get addresses in sites: stretches of memory of a pointer's own, far from each other, so
 // that recordings differ in high and in low bits. Pairs that are to lie side by side, to overlap or
 // to be equal get theirs in a site with room for any two of their memory kind. On the host a site
-// is address space that nobody can touch and that costs no memory; elsewhere it is device memory.
+// is address space that is never mapped and costs no memory; elsewhere it is device memory.
 //
 //   own site      [ slack | extent ]           an address: a multiple of the alignment, up to
 //   shared site   [ slack | extent | extent ]  `slack` in; the other before, behind, in or at it
@@ -60,8 +60,8 @@ RONDO_MUST_USE rondo_status rondo__trials_init(const rondo__step *step, uint64_t
                                                rondo__trials *out_trials);
 void rondo__trials_deinit(rondo__trials *trials);
 
-// Values for all arguments that are not pinned. A pair whose alignments and extents do not allow
-// what is asked for stays apart.
+// Values for all arguments that are not fixed (`pinned`). A pair whose alignments and extents do
+// not allow what is asked for stays apart.
 void rondo__trials_draw(rondo__trials *trials, const rondo__draw_request *request,
                         rondo__values *in_out_values);
 

@@ -2,7 +2,7 @@
 //
 //   compared     values that were not met, while fewer draws were made than are wanted; pointers
 //                that lie in a way that was not drawn; values that the step refused in a trial;
-//                each so-manyth run; what the program named
+//                each n-th run; values that the program named
 //   trusted      all others: patched and replayed
 //
 // SPDX-License-Identifier: Apache-2.0

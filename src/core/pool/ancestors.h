@@ -1,4 +1,4 @@
-// pool/ancestors.h — which recorded nodes come before the place where a stream stands.
+// pool/ancestors.h — which recorded nodes come before the position where a stream stands.
 //
 // A section is a capture or one conditional body in it; the driver's capture id names it. A block
 // that one stream of a capture freed may serve another stream once all work on the block comes
@@ -78,7 +78,8 @@ RONDO_MUST_USE rondo_status rondo__section_nodes_add_position(rondo__section_nod
 RONDO_MUST_USE rondo_status rondo__section_nodes_add_body(rondo__section_node_list *list,
                                                           const rondo__capture_body *body);
 
-// Adds everything that comes before the place where `stream`, recording in `section`, stands now.
+// Adds everything that comes before the position where `stream`, recording in `section`, stands
+// now.
 //
 // Errors:    NO_MEMORY, STATE, DRIVER, LOST; then nothing is known, which is safe.
 // Threads:   one at a time for each set.

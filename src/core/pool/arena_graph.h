@@ -11,7 +11,7 @@ extern const rondo__participant_type rondo__arena_graph_type;
 rondo_arena *rondo__arena_find(const rondo__participant *list);
 
 // Replays that used the memory may be in flight on a stream that cannot be waited for: once the
-// graph is gone, nobody gets the memory before the stream can.
+// graph is gone, no other stream gets the memory before this one can.
 void rondo__arena_hold_back(const rondo__participant *list, rondo__stream_tag *stream);
 
 // Takes back freed blocks whose work is done, before a capture of a graph of the arena begins.

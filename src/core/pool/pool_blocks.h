@@ -67,7 +67,7 @@ struct rondo_pool {
     atomic_int reference_count;
     pthread_mutex_t lock;  // guards everything below
     rondo__owner *owners;
-    rondo__heap idle;  // whole regions that nobody uses
+    rondo__heap idle;  // whole regions without a used block
     rondo__live_table live;
     rondo__block *pending;
     rondo__block *spare;

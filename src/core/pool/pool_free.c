@@ -2,8 +2,8 @@
 //
 // A block from before a capture may be freed inside it. That is no work, so it is not recorded. If
 // the capture fails, the block must still be the program's, whose step frees it again when it runs
-// eagerly. So the free waits: until the capture has ended, the block stays live but nobody may use
-// it. Then it is freed, or is the program's again.
+// eagerly. So the free waits: until the capture has ended, the block stays live, but no work may
+// use it. Then it is freed, or is the program's again.
 // SPDX-License-Identifier: Apache-2.0
 #include "pool/pool_free.h"
 
@@ -109,8 +109,8 @@ static rondo_status free_late(rondo_pool *pool, rondo__block *block, bool *out_i
     rondo__stream_tag *tag = get_tag(block);
     rondo_status status = RONDO_STATUS_OK;
     uint64_t id = rondo__stream_tag_get_capture_id(tag);
-    // Under the list's lock the capture cannot go: who ends it takes it out of the list before its
-    // participants hear of that.
+    // Under the list's lock the capture stays: its end takes it out of the list before it calls the
+    // participants.
     pthread_mutex_lock(&device->capture_list_lock);
     rondo__capture *capture = find_capture(device, id, tag);
     if (capture != NULL) {

@@ -20,7 +20,7 @@ static pthread_once_t g_once = PTHREAD_ONCE_INIT;
 static rondo__profile_log g_logs[LOG_COUNT];  // each guarded by its own lock
 static size_t g_log_count;                    // in use; guarded by g_lock
 static uint64_t g_last_session;               // guarded by g_lock
-static _Atomic(uint64_t) g_session;           // 0: nobody profiles
+static _Atomic(uint64_t) g_session;           // 0: no profile runs
 static _Atomic(const rondo__profile_source *) g_source;
 static _Atomic(uint64_t) g_limit;
 static _Atomic(uint64_t) g_kept_count;
@@ -35,7 +35,7 @@ static _Thread_local rondo__profile_log *t_log;
 // ---- logs -------------------------------------------------------------------------------------
 
 // In the child of a fork: locks may be held, and records half written, by threads that it has not
-// got. What its parent had gathered stays where it is, and is nobody's.
+// got. Records of the parent stay where they are, unused.
 static void forget_logs(void) {
     atomic_store(&g_session, 0);
     g_log_count = 0;

@@ -1,4 +1,4 @@
-// profile/collector.h — takes down what the hooks tell, for one profile at a time.
+// profile/collector.h — records the reports of the hooks, for one profile at a time.
 //
 // Each thread writes into a log of its own, under a lock that only the end of the profile contends
 // for. A record is a copy in a chunk and a number for each text, so that it costs some tens of

@@ -42,7 +42,7 @@ struct rondo__event_clock {
     size_t pair_count_max;
     size_t waiting_count;
     uint64_t lost_count;
-    bool is_reading;  // who has set it uses what follows
+    bool is_reading;  // the thread that has set it uses the members below
     rondo__profile_list times;
     rondo__event_pair *base;  // its end counts; the clock uses it
     int64_t base_ns;          // since the first base
@@ -53,7 +53,7 @@ struct rondo__event_clock {
 
 // ---- events -----------------------------------------------------------------------------------
 
-// The calls below write records when they fail, which are nobody's business here.
+// The calls below write error records when they fail, which are dropped here.
 static rondo_event *create_event(rondo_device *device) {
     rondo_event *event = NULL;
     rondo_error saved;

@@ -19,7 +19,7 @@ typedef struct named_node {
     const char *label;
 } named_node;
 
-// All labels of one set (graph/label_set.h), by index.
+// All labels of one set (graph/label/label_set.h), by index.
 typedef struct names {
     struct names *next;  // in its slot
     uint64_t number;

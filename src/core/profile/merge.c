@@ -77,7 +77,7 @@ static rondo_status translate_texts(merge *m, const rondo__profile_log *log) {
     return RONDO_STATUS_OK;
 }
 
-// What began behind the end of the region is not part of it.
+// Spans that began after the end of the region are not part of it.
 static void copy_spans(merge *m, const rondo__profile_log *log, uint32_t thread) {
     FOR_EACH(log->spans, rondo__raw_span, raw) {
         if (raw->begin_ns >= m->end_ns) {
@@ -182,7 +182,7 @@ static void apply_ends(merge *m, const rondo__profile_log *log) {
     }
 }
 
-// Who is around whom is read from the times; what ends later than the span around it ends with it.
+// Nesting is read from the times; a span that ends later than the span around it is cut there.
 static rondo_status nest_spans(merge *m, size_t thread_count) {
     rondo__profile_span *spans = m->store.spans;
     uint64_t *innermost = rondo__calloc(thread_count + 1, sizeof *innermost);

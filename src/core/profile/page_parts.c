@@ -1,3 +1,4 @@
+// profile/page_parts.c — see page_parts.h.
 // SPDX-License-Identifier: Apache-2.0
 
 #include "profile/page_parts.h"

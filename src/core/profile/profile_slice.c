@@ -1,3 +1,4 @@
+// profile/profile_slice.c — see profile_slice.h.
 // SPDX-License-Identifier: Apache-2.0
 
 #include "profile/profile_slice.h"

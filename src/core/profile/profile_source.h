@@ -7,7 +7,7 @@
 //   start ... span_begin(7) ... cuLaunchKernel ... span_end(7) ... flush, stop
 //             push 7 as external id                pop             post {span 7, times}
 //
-// Numbers of spans are those of base/hook.h; the profile makes its own of them afterwards.
+// Numbers of spans are those of base/log/hook.h; the profile makes its own of them afterwards.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_PROFILE_PROFILE_SOURCE_H
 #define RONDO_PROFILE_PROFILE_SOURCE_H

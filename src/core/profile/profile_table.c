@@ -265,8 +265,8 @@ static rondo_status add_work(builder *b, const rondo__profile_work *work) {
 
 // ---- waits in the middle of runs --------------------------------------------------------------
 //
-// A run that waits and then goes on has needed what was copied before. What is fed and fetched is
-// the caller's, and the wait at a run's end, too.
+// If a run waits and then goes on, it has waited for the copies before. Feeds, fetches and the wait
+// at a run's end are the caller's.
 //
 //      run   | copy x | op A: copy a | wait | op B | copy y | wait |
 //                             waited for                 not

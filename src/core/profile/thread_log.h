@@ -56,7 +56,7 @@ typedef struct rondo__open_span {
 
 typedef struct rondo__profile_log {
     pthread_mutex_t lock;  // guards all below
-    uint64_t session;      // of the profile; 0: nobody's
+    uint64_t session;      // of the profile; 0: none
     rondo__profile_thread thread;
     rondo__profile_texts texts;
     rondo__profile_list spans;

@@ -1,3 +1,4 @@
+// profile/tracks.c — see tracks.h.
 // SPDX-License-Identifier: Apache-2.0
 
 #include "profile/tracks.h"

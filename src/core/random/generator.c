@@ -26,11 +26,11 @@ static rondo_status find_capture(rondo_generator *generator, rondo_stream *strea
     rondo__capture_state state;
     RETURN_IF_ERROR(rondo__capture_get_state(stream, &state));
     if (state != RONDO__CAPTURE_NONE) {
-        return RONDO_FAIL_AS(
-            call, STATE,
-            "stream %u records into a capture that Rondo did not begin, which nobody would tell "
-            "generator %u to move on; begin the capture with rondo_graph_capture_begin",
-            (unsigned)stream->number, (unsigned)generator->number);
+        return RONDO_FAIL_AS(call, STATE,
+                             "stream %u records into a capture that Rondo did not begin, whose "
+                             "replays would not move "
+                             "generator %u on; begin the capture with rondo_graph_capture_begin",
+                             (unsigned)stream->number, (unsigned)generator->number);
     }
     return RONDO_STATUS_OK;
 }

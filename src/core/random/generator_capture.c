@@ -296,7 +296,7 @@ static rondo_status leave_body(rondo__participant *participant, rondo__capture *
         return RONDO_STATUS_OK;
     }
     RETURN_IF_ERROR(advance_at_end(use, s, body));
-    // What draws in the parent from now on comes after the conditional node.
+    // Later draws of the parent come after the conditional node.
     RETURN_IF_ERROR(get_section(use, entry->parent_id, &parent));
     set_barrier(parent, entry->node);
     remove_section(use, s);

@@ -9,8 +9,8 @@
 // The truth is in device memory, because only the device knows how often a graph's conditional
 // bodies ran. Eager ops are launched with their distance from the offset, so they write nothing. A
 // replayed graph counts its distances from 0; so what eager ops took must be added to the offset
-// first: a flush, one tiny launch, made by the first replay after eager ops and by nobody else. A
-// new seed is only noted by the host, and written by the next use.
+// first: a flush, one tiny launch, which only the first replay after eager ops makes. A new seed is
+// only noted by the host, and written by the next use.
 //
 // Order. The generator remembers the stream of its last use. A use on another stream first makes
 // that stream wait for the last one, by an event put there now (device/stream_tag.c). So all uses
@@ -18,16 +18,16 @@
 //
 // Threads. A generator is used by one thread at a time. `user` is the number of the thread that is
 // inside a call, or between the look before a replay and its launch; another thread's call finds it
-// there and is refused. Nobody waits.
+// there and is refused. No thread waits.
 //
 // A replay on the stream of the last replay costs one exchange of that word and one comparison:
 // `settled_stream` is set to 0 by every use that the next replay has to prepare for.
 //
-// What was rejected: the offset as an argument of the launch (a replay repeats it); the offset kept
-// by the host and written before each replay, as PyTorch does (two launches per replay and
-// generator, and no conditional bodies); an event recorded by each use (a driver call each, and
-// more than the whole cost of a replay); locks, so that threads may share a generator (a generator
-// for each thread is one call).
+// Turned down: the offset as an argument of the launch (a replay repeats it); the offset kept by
+// the host and written before each replay, as PyTorch does (two launches per replay and generator,
+// and no conditional bodies); an event recorded by each use (a driver call each, and more than the
+// whole cost of a replay); locks, so that threads may share a generator (a generator for each
+// thread is one call).
 // SPDX-License-Identifier: Apache-2.0
 #include "random/generator_state.h"
 

@@ -41,7 +41,7 @@ struct rondo_generator {
 // message. rondo__generator_leave ends it.
 //
 // Errors:    STATE: another thread is inside a use.
-// Threads:   safe; waits for nobody.
+// Threads:   safe; does not wait.
 RONDO_MUST_USE rondo_status rondo__generator_enter(rondo_generator *generator, const char *call);
 void rondo__generator_leave(rondo_generator *generator);
 

@@ -1,8 +1,8 @@
 // tensor/elements.h — tensors whose elements are no numbers: strings, and tensors (sequences and
 // optionals).
 //
-// Such elements hold addresses. So their bytes alone say nothing: they never reach a device, and
-// who copies them copies what they point to, or keeps its owner alive.
+// Such elements hold addresses. So their bytes alone mean nothing: they never reach a device, and a
+// copy also copies what they point to, or keeps its owner alive.
 //
 //   strings    one block:  elements | bytes of the 1st, 0 | bytes of the 2nd, 0 | ...
 //   sequences  one block:  count | item | item | ...    each item has its own share of its bytes

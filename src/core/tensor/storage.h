@@ -1,5 +1,5 @@
-// tensor/storage.h — reference-counted bytes behind tensors: our own, or somebody else's that are
-// given back through a function when the last tensor lets go (a mapped file, say).
+// tensor/storage.h — reference-counted bytes behind tensors: our own, or another owner's, which a
+// function gives back when the last tensor is freed (a mapped file, say).
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_TENSOR_STORAGE_H
 #define RONDO_TENSOR_STORAGE_H
@@ -17,7 +17,7 @@
 RONDO_MUST_USE rondo_status rondo__storage_create(size_t bytes, rondo_storage **out_storage,
                                                   void **out_bytes);
 
-// Stands for bytes that belong to somebody else. `release` (may be NULL) runs once with `user_data`
+// Makes a storage for bytes of another owner. `release` (may be NULL) runs once with `user_data`
 // when the last reference goes, on whichever thread that is. On failure it is not called.
 //
 // Errors:    NO_MEMORY.

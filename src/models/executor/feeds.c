@@ -75,7 +75,7 @@ static rondo_status check_elements(const char *name, const rondo_tensor *tensor)
     return RONDO_STATUS_OK;
 }
 
-// What a sequence or optional holds must be what the model declares.
+// The items of a sequence or optional must have the type that the model declares.
 static rondo_status check_items(const char *name, const rondo_tensor *tensor,
                                 const rondo_dtype *declared, size_t depth) {
     for (size_t i = 0; depth < 2 && declared[depth] != RONDO_DTYPE_NONE; ++i) {
@@ -206,8 +206,8 @@ rondo_status rondo__executor_order_feeds(rondo_executor *executor, const rondo_b
     return bind_symbols(executor, out_tensors);
 }
 
-// The next place of an output in the list of outputs that nobody has taken: a model may list one
-// more than once. -1: there is none.
+// The next position of an output in the list of outputs that no fetch has taken: a model may list
+// an output more than once. -1: there is none.
 static int64_t find_free_output(const rondo_executor *executor, int32_t value, const bool *wants) {
     const rondo_program *program = executor->source;
     int64_t index = value >= 0 ? executor->ports.output_of[value] : -1;

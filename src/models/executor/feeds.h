@@ -1,4 +1,5 @@
-// executor/feeds.h — named feeds and fetches: every mistake in them is told apart and told in full.
+// executor/feeds.h — named feeds and fetches: each kind of mistake in them has a message of its
+// own.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_FEEDS_H
 #define RONDO_EXECUTOR_FEEDS_H

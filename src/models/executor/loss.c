@@ -1,4 +1,5 @@
-// executor/loss.c — which op loses the precision: the program in f32 and in f16, op by op.
+// executor/loss.c — finds the op that loses precision: runs the program in f32 and in f16, op by
+// op.
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 #include <stdio.h>
@@ -102,7 +103,7 @@ static double compare_tensors(const rondo_tensor *exact, const rondo_tensor *rou
                                                : compare_bytes(exact, rounded, count);
 }
 
-// Of sequences and optionals the largest error of their items.
+// For sequences and optionals, the largest error of their items.
 static double compare(const rondo_tensor *exact, const rondo_tensor *rounded) {
     const bool is_nested = rondo__dtype_is_nested(exact->dtype) && exact->dtype == rounded->dtype &&
                            rondo_shape_is_equal(&exact->shape, &rounded->shape);
@@ -138,7 +139,7 @@ static void judge(const rondo_program *probe, const double *errors, double limit
         }
         const double floor = before > rounding_error ? before : rounding_error;
         const double growth = after / floor;
-        // What follows an infinite error says nothing any more.
+        // Errors behind an infinite error mean nothing.
         if (!(after > limit) || isinf(before) || !(growth > steepest)) {
             continue;
         }

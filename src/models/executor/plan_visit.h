@@ -1,4 +1,4 @@
-// executor/plan_visit.h — the plan that a run with these feeds would have, to be looked at.
+// executor/plan_visit.h — hands out the plan that a run with these feeds would have.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_PLAN_VISIT_H
 #define RONDO_EXECUTOR_PLAN_VISIT_H

@@ -1,13 +1,13 @@
 // executor/record_run.c — runs that are recorded into a capture of the program's.
 //
 // The kernels of the plan are launched once more, on the stream that records. Feeds and fetches in
-// device memory take the place of the arena's addresses where they may; values between ops are in
-// memory that belongs to the recording, so that its replays and the executor's runs have only the
-// kernels in common.
+// device memory replace the arena's addresses if they can; values between ops are in memory that
+// belongs to the recording, so that its replays and the executor's runs have only the kernels in
+// common.
 //
-// What the nodes need lives as long as the graph: a participant of the capture holds the executor
-// (a count) and pins the plan. Plans and variants that are given up meanwhile are put aside, and
-// freed by the executor when nobody pins them (retire.h).
+// The executor and the plan live as long as the graph: a participant of the capture counts on both.
+// The executor sets aside plans and variants that are given up meanwhile, and frees them when no
+// recorded run uses them (retire.h).
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
@@ -39,7 +39,7 @@ typedef struct recorded_run {
     rondo__participant base;
     rondo_executor *root;
     bool is_counted;    // the root has a reference more for it
-    rondo__plan *plan;  // pinned
+    rondo__plan *plan;  // in use
     void *arena;
     size_t arena_bytes;
     void *constants;   // pinned memory: outputs that are known ahead
@@ -112,7 +112,7 @@ static rondo_status take_arena(recorded_run *run, size_t bytes) {
     return RONDO_STATUS_OK;
 }
 
-// What ops of the processor need beside a GPU.
+// Takes the memory that ops of the processor need in a plan of a GPU.
 static rondo_status take_host_side(recording *r) {
     const size_t bytes = r->plan->memory.host_arena_bytes;
     const size_t count = rondo__stand_ins_count_lists(r->plan);
@@ -422,7 +422,7 @@ static rondo_status prepare(recording *r) {
     return status;
 }
 
-// The capture keeps what the nodes need; of one that is not Rondo's, the executor does.
+// The capture keeps what the nodes need; if the capture is not Rondo's, the executor does.
 static rondo_status hand_over(recording *r) {
     rondo__capture *capture = NULL;
     rondo_status status = rondo__capture_find(r->stream, &capture, NULL);

@@ -337,9 +337,9 @@ rondo_status rondo_op_get_output(const rondo_op *op, size_t index, rondo_tensor 
 
 // ---- launching --------------------------------------------------------------------------------
 
-// What the launches in a capture, or in one conditional body of it, share: each comes behind the
-// one before it, by an edge where their streams differ. A body has memory of its own, because no
-// edge leads into it.
+// The memory that the launches in a capture, or in one conditional body of it, share: each launch
+// comes behind the one before it, by an edge if their streams differ. A body has memory of its own,
+// because no edge leads into it.
 typedef struct op_section {
     struct op_section *next;
     uint64_t id;  // 0: of a capture that is not Rondo's, where each launch has its own
@@ -349,7 +349,7 @@ typedef struct op_section {
     size_t node_count, node_capacity;
 } op_section;
 
-// What launches that were recorded need.
+// Memory that recorded launches need.
 typedef struct op_use {
     rondo__participant base;
     rondo_op *op;  // counted, unless the op has adopted it
@@ -412,8 +412,8 @@ static rondo_status add_use(rondo_op *op, rondo__capture *capture, op_use **out_
     return RONDO_STATUS_OK;
 }
 
-// The launches in this part of the capture; NULL: they share nothing. Of a capture that nobody can
-// tell the end of (NULL), each launch has memory of its own.
+// The launches in this part of the capture; NULL: they share nothing. If Rondo does not see the end
+// of the capture (NULL), each launch has memory of its own.
 static rondo_status join_capture(rondo_op *op, rondo__capture *capture, uint64_t id,
                                  op_section **out_section) {
     *out_section = NULL;
@@ -433,7 +433,8 @@ static rondo_status join_capture(rondo_op *op, rondo__capture *capture, uint64_t
     }
     RETURN_IF_ERROR(add_section(use, id, out_section));
     if (capture != NULL) {
-        // Each recording has other memory there: so whoever compares two knows it.
+        // Each recording has other memory there, so the learner, which compares two recordings,
+        // must know it.
         rondo__capture_note_block(capture, (*out_section)->workspace, op->kernel->workspace_bytes);
     }
     return RONDO_STATUS_OK;

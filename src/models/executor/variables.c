@@ -215,7 +215,7 @@ static rondo_status check_parameter(const rondo__value *value, const rondo_tenso
                                "the tensor for \"%s\" has no data", value->name);
 }
 
-// What an executor has of its program.
+// The part of an executor that comes from its program.
 typedef struct roots {
     rondo_program *source;
     rondo__weight_store *store;
@@ -243,7 +243,7 @@ static void release_roots(rondo_executor *executor, const roots *r) {
 
 // Puts the executor on another program, which it takes, with the same values. No plan is left.
 static rondo_status move_to(rondo_executor *executor, rondo_program *program) {
-    // What is shared of the former program, and made again when it is needed.
+    // Frees shared parts of the former program, which are made again when needed.
     rondo__hosted_free(executor);
     rondo__peers_forget_weights(executor);
     rondo__spill_free(executor);

@@ -1,9 +1,10 @@
-// executor/variants.h — runs that feed inputs which have a default, or are of the other mode.
+// executor/variants.h — runs that feed inputs with a default, or that run in the other mode
+// (training, inference).
 //
-// Such inputs are constants of the program, so that all who feed none lose nothing. A run that
-// feeds some goes to an executor of its own, of a program in which just those are inputs; it is
-// kept for the next such run. So is that of runs in training where options say inference, and the
-// other way round.
+// Such inputs are constants of the program, so that a run that feeds none of them costs no more. A
+// run that feeds some goes to a variant: an executor of a program in which exactly those are
+// inputs; it is kept for the next such run. Runs in training have a variant, too, if the options
+// say inference, and the other way round.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_VARIANTS_H
 #define RONDO_EXECUTOR_VARIANTS_H

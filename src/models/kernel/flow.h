@@ -33,7 +33,7 @@ typedef struct rondo__flow_state {
 
 enum { RONDO__FLOW_CANCELLED = 2, RONDO__FLOW_POLL_TURNS = 16 };
 
-// What the host and a running graph tell each other, in pinned memory.
+// Messages between the host and a running graph, in pinned memory.
 typedef struct rondo__flow_watch {
     atomic_int call;  // RONDO__FLOW_CANCELLED ends every loop within RONDO__FLOW_POLL_TURNS
     _Atomic(uint64_t) stopped;  // 0; RONDO__FLOW_CANCELLED; or who had too many turns: an `owner`
@@ -41,8 +41,8 @@ typedef struct rondo__flow_watch {
     _Atomic(uint64_t) faulty;
 } rondo__flow_watch;
 
-// What data may be that an op does not allow. A kernel of a GPU goes on with something that stays
-// inside of its tensors, and tells.
+// Kinds of data that an op does not allow. A kernel of a GPU notes the kind and goes on with a
+// value that stays inside of its tensors.
 typedef enum rondo__fault {
     RONDO__FAULT_INDEX = 1,  // outside of its axis
     RONDO__FAULT_DIVISOR,    // the integer 0
@@ -56,7 +56,7 @@ typedef enum rondo__fault {
 typedef struct rondo__flow_loop {
     rondo__flow_state *state;
     rondo__flow_state *outermost;  // `state` itself, or of the op around all others
-    rondo__flow_watch *watch;      // NULL: nobody ends it but its own count
+    rondo__flow_watch *watch;      // NULL: only its own count ends it
     const int64_t *count;          // device memory; NULL: `fixed_count`
     const uint8_t *condition;      // device memory; NULL: true
     int64_t fixed_count;

@@ -29,8 +29,8 @@ typedef struct rondo__kernel rondo__kernel;
 typedef struct rondo__kernel_request {
     rondo_device *device;
     const rondo__op *op;
-    // GPUs: what tells the host of data that the op does not allow (flow.h), looked up at each
-    // launch; NULL, or of NULL: nobody asks.
+    // GPUs: the word that tells the host of data that the op does not allow (flow.h), looked up at
+    // each launch; NULL, or of NULL: the host does not ask.
     struct rondo__flow_watch *const *watch;
     size_t input_count;
     const rondo__tensor_info
@@ -71,8 +71,8 @@ struct rondo__kernel {
     // (optional, host only) From now on the rows of output 0, along its last axis, begin so many
     // elements apart.
     void (*set_output_pitch)(rondo__kernel *kernel, int64_t elements);
-    // (optional, host only) Of a Concat or Transpose: this input stands in the output already, or
-    // nobody reads it there.
+    // (optional, host only) Of a Concat or Transpose: this input is in the output already, or is
+    // not read there.
     void (*skip_input)(rondo__kernel *kernel, size_t input);
     // (optional, host only) From now on input 0 comes with channels first.
     void (*read_planes)(rondo__kernel *kernel);
@@ -89,7 +89,7 @@ struct rondo__kernel {
     rondo__capture_rule capture;  // of this node; zero: it may be captured
     bool keeps_addresses;         // each launch must have those of the first
     bool may_run_here;            // (host only) by the thread that waits for it
-    bool is_unbounded;            // a loop that may be stopped at loop_limit: who runs it must ask
+    bool is_unbounded;            // a loop that may be stopped at loop_limit: the caller must check
     const char *implementation;   // "simd", "reference", "nvrtc", "cublaslt", "cudnn"; literal,
                                   // for inspect
     const char *reason;           // why it is not captured; as long as the kernel, or NULL
@@ -98,8 +98,7 @@ struct rondo__kernel {
 // Prepares an op for its device.
 //
 // Errors:    UNSUPPORTED (this device has no kernel for it; record says which op, dtype and
-// attribute), NO_MEMORY,
-//            NO_DEVICE_MEMORY, DRIVER, LOST.
+//            attribute), NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST.
 // Ownership: free with rondo__kernel_destroy, after the stream has passed its launches.
 // Threads:   safe; the kernel itself is used by one thread at a time.
 // Capture:   not legal while a stream of the device records.

@@ -1,3 +1,4 @@
+// kernel/tuning_choices.c — see tuning_choices.h.
 // SPDX-License-Identifier: Apache-2.0
 
 #include "kernel/tuning_choices.h"

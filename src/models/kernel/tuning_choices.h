@@ -1,5 +1,5 @@
-// kernel/tuning_choices.h — which way to do a problem is the fastest, by the names of both: what a
-// tuning file holds, and what the kernels of an executor chose.
+// kernel/tuning_choices.h — the fastest way to solve each problem, both by name: the lines of a
+// tuning file, and the choices that an executor's kernels have made.
 //
 // A file is text: a first line with its version, comments behind #, and lines of three fields with
 // tabs between them: the device (its name and multiprocessors), the problem, the choice. Names

@@ -1,4 +1,4 @@
-// onnx/constant_nodes.c — see constants.h.
+// onnx/constant_nodes.c — see constant_nodes.h.
 // SPDX-License-Identifier: Apache-2.0
 #include "onnx/constant_nodes.h"
 

@@ -1,4 +1,4 @@
-// onnx/constant_nodes.h — nodes that say nothing but values: Constant, and the labels of a ZipMap.
+// onnx/constant_nodes.h — nodes that only give values: Constant, and the labels of a ZipMap.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_ONNX_CONSTANT_NODES_H
 #define RONDO_ONNX_CONSTANT_NODES_H
@@ -12,8 +12,8 @@ bool rondo__node_is_constant(const Onnx__NodeProto *node);
 // Imports a Constant node: its output becomes a constant value.
 RONDO_MUST_USE rondo_status rondo__import_constant(rondo__importer *importer, rondo__scope *scope,
                                                    const Onnx__NodeProto *proto);
-// Of a ZipMap, `value` becomes scores with the class labels as names of their columns; of another
-// node nothing.
+// For a ZipMap, `value` becomes scores with the class labels as names of their columns; other nodes
+// are left alone.
 RONDO_MUST_USE rondo_status rondo__import_labels(rondo__scope *scope, const Onnx__NodeProto *proto,
                                                  int32_t value);
 

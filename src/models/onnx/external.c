@@ -1,3 +1,4 @@
+// onnx/external.c — see external.h.
 // SPDX-License-Identifier: Apache-2.0
 
 #include "onnx/external.h"

@@ -1,3 +1,5 @@
+// onnx/file_kinds.c — see file_kinds.h.
+//
 // Sources: the file formats' own documents; ONNX Runtime's ort.fbs ("ORTM"), TensorFlow Lite's
 // schema.fbs ("TFL3"), GGUF's and safetensors' specifications, Git LFS's pointer format.
 // SPDX-License-Identifier: Apache-2.0

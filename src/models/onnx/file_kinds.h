@@ -1,4 +1,4 @@
-// onnx/file_kinds.h — what a file is that is no ONNX model, for messages.
+// onnx/file_kinds.h — recognises files that are no ONNX models, for messages.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_ONNX_FILE_KINDS_H
 #define RONDO_ONNX_FILE_KINDS_H

@@ -118,7 +118,7 @@ static rondo_status import_ports(rondo__importer *importer, rondo__scope *scope,
     return RONDO_STATUS_OK;
 }
 
-// What is known of values between nodes. Names that nobody makes are left-overs of optimisers.
+// Declared types of values between nodes. Names that no node makes are left-overs of optimisers.
 static rondo_status import_value_infos(rondo__importer *importer, rondo__scope *scope,
                                        const Onnx__GraphProto *graph) {
     for (size_t i = 0; i < graph->n_value_info; ++i) {

@@ -1,3 +1,4 @@
+// onnx/importer.c — see importer.h.
 // SPDX-License-Identifier: Apache-2.0
 
 #include "onnx/importer.h"
@@ -20,7 +21,7 @@
 #include "op/op.h"
 #include "rondo/onnx.h"
 
-// What of the file format is understood, whatever the ops' versions.
+// The versions of the file format that are understood, whatever the ops' versions.
 enum { IR_VERSION_MIN = 1, IR_VERSION_MAX = 14 };
 
 // What a load may take by default: this much, and so many times the file.
@@ -57,7 +58,7 @@ static rondo_status check_version(const rondo__importer *importer) {
     return RONDO_STATUS_OK;
 }
 
-// What a model says of its training is not needed to run it.
+// A model's training information is not needed to run it.
 static void tell_training(const Onnx__ModelProto *model) {
     if (model->n_training_info > 0) {
         RONDO_LOG_WARN_F("the model's training info is ignored (%zu parts); its graph is what runs",
@@ -169,7 +170,7 @@ static rondo_status import_bytes(const uint8_t *bytes, size_t byte_count, rondo_
     if ((*out_model)->graph == NULL) {
         status = explain_kind(bytes, byte_count, status);
     }
-    // What else seems wrong behind an op that nobody knows may follow from that op.
+    // Further errors behind an unknown op may follow from that op.
     if (own.count > 0 && status != RONDO_STATUS_NO_MEMORY) {
         status = rondo__missing_fail(&own);
         rondo_program_destroy(*out_program);

@@ -1,3 +1,4 @@
+// onnx/missing.c — see missing.h.
 // SPDX-License-Identifier: Apache-2.0
 
 #include "onnx/missing.h"

@@ -29,7 +29,7 @@ typedef struct rondo__missing {
 
 // The detail of ops that are known, but not in the opset of the model. All of them are one entry.
 #define RONDO__MISSING_OPSET "opsets 9 to 28 are known: " RONDO__NEWER_CURE
-// What helps against a version that came later.
+// The advice for a version that is too new.
 #define RONDO__NEWER_CURE \
     "export the model for one of them, or try allow_newer_opset (--allow-newer-opset)"
 

@@ -186,7 +186,7 @@ rondo_status rondo__node_add_attribute(rondo__node_builder *builder,
     const Onnx__AttributeProto__AttributeType type = get_type(value);
     if (type == ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TYPE_PROTO &&
         builder->node.op.def->id == RONDO__OP_Optional) {
-        return RONDO_STATUS_OK;  // says what an empty one would hold, which nobody needs
+        return RONDO_STATUS_OK;  // says what an empty one would hold, which is not needed
     }
     if (type == ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__GRAPH) {
         *out_graph = value->g;
@@ -272,7 +272,7 @@ static rondo_status import_outputs(rondo__node_builder *builder) {
     return RONDO_STATUS_OK;
 }
 
-// What can be done about an op that is unknown.
+// The advice for an unknown op.
 static const char *explain_domain(const char *domain) {
     if (strcmp(domain, "com.microsoft.nchwc") == 0) {
         return "a layout of ONNX Runtime's for one machine: save the model with a lower "
@@ -297,7 +297,7 @@ static rondo_status fail_version(const Onnx__NodeProto *proto, const char *domai
     }
     const bool is_known_op = rondo__op_get_versions(domain, proto->op_type, &first, &last) ||
                              rondo__expansion_get_versions(domain, proto->op_type, &first, &last);
-    // An op of a later opset may be new in it: which it is, nobody here can say.
+    // In a later opset the importer cannot tell whether the op exists there.
     if (!is_known_opset && (is_known_op || opset > RONDO_OP_OPSET_MAX)) {
         return rondo__node_fail_unsupported(proto, opset, RONDO__MISSING_OPSET);
     }

@@ -51,8 +51,8 @@ RONDO_MUST_USE rondo_status rondo__node_end(rondo__node_builder *builder);
 // The wording of rondo__op_fail_unsupported for a node that has no op.
 rondo_status rondo__node_fail_unsupported(const Onnx__NodeProto *proto, int32_t opset,
                                           const char *detail);
-// What the import of a node comes to: a failure names the node. An unsupported node is an entry in
-// the list, and the import goes on to find the others.
+// Ends the import of a node: a failure names the node. An unsupported node becomes an entry in the
+// list, and the import goes on to find others.
 RONDO_MUST_USE rondo_status rondo__node_finish(rondo__importer *importer, const rondo__scope *scope,
                                                const Onnx__NodeProto *proto, int32_t opset,
                                                rondo_status status);

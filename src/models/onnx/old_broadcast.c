@@ -1,3 +1,4 @@
+// onnx/old_broadcast.c — see old_broadcast.h.
 // SPDX-License-Identifier: Apache-2.0
 
 #include "onnx/old_broadcast.h"

@@ -263,7 +263,7 @@ static rondo_status write_type(writer *w, const rondo_program *program, const ro
         return write_labels_type(w, &value->labels, out_type);
     }
     if (value->dtype == RONDO_DTYPE_NONE) {
-        return RONDO_STATUS_OK;  // nobody says
+        return RONDO_STATUS_OK;  // not declared
     }
     if (rondo__dtype_is_nested(value->dtype)) {
         return value->item_dtype[0] == RONDO_DTYPE_NONE

@@ -48,7 +48,7 @@ typedef struct rondo__scope {
     rondo__namemap names;                 // to value numbers; -1 for an absent argument
 } rondo__scope;
 
-// Finds a name from inside a scope, capturing it where needed. BAD_DATA when nobody makes it.
+// Finds a name from inside a scope, capturing it where needed. BAD_DATA when no node makes it.
 RONDO_MUST_USE rondo_status rondo__scope_resolve(rondo__scope *scope, const char *name,
                                                  int32_t *out_value);
 // Adds the value that a node makes. BAD_DATA when the name is taken.

@@ -1,3 +1,4 @@
+// onnx/source.c — see source.h.
 // SPDX-License-Identifier: Apache-2.0
 
 #include "onnx/source.h"
@@ -81,7 +82,7 @@ size_t rondo__source_get_byte_count(const rondo__source *source) {
 
 rondo_status rondo__source_borrow_tensor(rondo__source *source, size_t offset, rondo_dtype dtype,
                                          const rondo_shape *shape, rondo_tensor *out_tensor) {
-    // The pages are read-only; nobody writes through a constant's address.
+    // The pages are read-only, and no code writes through a constant's address.
     void *data = (void *)((uintptr_t)source->file->bytes + offset);
     return rondo__tensor_init_storage(dtype, shape, data, source->storage, out_tensor);
 }

@@ -9,8 +9,7 @@
 #include "rondo/status.h"
 #include "rondo/tensor.h"
 
-// A file in memory that lives as long as somebody needs it: the importer, and each tensor that
-// points into it.
+// A file in memory, which lives as long as the importer and each tensor that points into it.
 typedef struct rondo__source rondo__source;
 
 // Maps a file.

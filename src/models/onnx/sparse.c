@@ -1,3 +1,4 @@
+// onnx/sparse.c — see sparse.h.
 // SPDX-License-Identifier: Apache-2.0
 
 #include "onnx/sparse.h"
@@ -38,7 +39,7 @@ static rondo_status read_shape(const Onnx__SparseTensorProto *proto, const char 
     return RONDO_STATUS_OK;
 }
 
-// The place of element `i` in the tensor: its number, or one index for each axis. -1: outside.
+// The position of element `i` in the tensor: its number, or one index for each axis. -1: outside.
 static int64_t get_place(const rondo_tensor *indices, const rondo_shape *shape, int64_t i) {
     const int64_t *numbers = indices->data;
     if (indices->shape.rank == 1) {

@@ -1,3 +1,4 @@
+// onnx/tensors.c — see tensors.h.
 // SPDX-License-Identifier: Apache-2.0
 
 #include "onnx/tensors.h"

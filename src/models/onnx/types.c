@@ -20,7 +20,7 @@ static int32_t find_symbol(const rondo_program *program, const char *name) {
     return -1;
 }
 
-// What exporters write for each extent that they do not know: no two need be equal.
+// Exporters write this for each unknown extent: no two of these need be equal.
 static bool is_placeholder(const char *symbol) {
     static const char *const placeholders[] = {"", "?", "-1", "None", "unk"};
     for (size_t i = 0; i < sizeof placeholders / sizeof placeholders[0]; ++i) {

@@ -9,8 +9,8 @@
 #include "onnx/importer.h"
 #include "onnx/scope.h"
 
-// Sets the declared type and shape of a value. What a rondo_tensor cannot hold is noted as an
-// oddity. Symbols are added for ports of the main graph only; elsewhere known ones are used.
+// Sets the declared type and shape of a value. A type that a rondo_tensor cannot hold is noted as
+// an oddity. Symbols are added for ports of the main graph only; elsewhere known ones are used.
 RONDO_MUST_USE rondo_status rondo__import_type(rondo__importer *importer, rondo__scope *scope,
                                                int32_t value, const Onnx__TypeProto *type,
                                                bool is_port);

@@ -69,7 +69,7 @@ static rondo_status find_part(const message_bytes *message, uint32_t number,
 // ---- SequenceProto, OptionalProto -------------------------------------------------------------
 
 enum { SEQUENCE_TENSORS = 3, SEQUENCE_MAPS = 6, OPTIONAL_TENSOR = 3, OPTIONAL_SEQUENCE = 5 };
-// What of these kinds nobody here can hold begins at field 4.
+// From field 4 on these messages have kinds that Rondo cannot hold.
 enum { OTHERS_FIRST = 4, OTHERS_LAST = 7 };
 // The name and the data of a TensorProto, which reads as an empty sequence but for them.
 enum { TENSOR_FIRST = 8, TENSOR_LAST = 11 };

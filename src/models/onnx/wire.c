@@ -1,3 +1,4 @@
+// onnx/wire.c — see wire.h.
 // SPDX-License-Identifier: Apache-2.0
 
 #include "onnx/wire.h"
@@ -316,7 +317,7 @@ static rondo_status collect_parts(wire_reducer *reducer,
             }
         }
     }
-    // Of a choice the last one counts, and takes away what the others said.
+    // In a choice the last field counts and removes the others.
     return out_parts->count > 1 && has_rival
                ? fail_malformed(reducer, wanted->start, "a choice is made several times")
                : RONDO_STATUS_OK;
@@ -349,7 +350,7 @@ static rondo_status reduce_submessage(wire_reducer *reducer, const wire_field *f
     return RONDO_STATUS_OK;
 }
 
-// Texts that nobody here reads.
+// Texts that the importer does not read.
 static bool is_remark(const char *field) {
     static const char *const remarks[] = {"doc_string", "producer_name", "producer_version"};
     for (size_t i = 0; i < sizeof remarks / sizeof remarks[0]; ++i) {
@@ -360,7 +361,7 @@ static bool is_remark(const char *field) {
     return false;
 }
 
-// What we would misunderstand if we read on.
+// Refuses fields that the importer would misread.
 static rondo_status check_field(const wire_reducer *reducer,
                                 const ProtobufCMessageDescriptor *descriptor,
                                 const wire_field *field) {

@@ -31,8 +31,7 @@ typedef struct rondo__wire_reference {
 // reduced form.
 //
 // Errors:    BAD_DATA (malformed, nested too deep, a field twice that can be there once, or far
-// more
-//            fields than bytes could sensibly hold), NO_MEMORY.
+//            more fields than bytes could sensibly hold), NO_MEMORY.
 // Ownership: free *out_message with rondo__wire_free. It keeps no pointer into `bytes`.
 // Threads:   safe.
 // Cost:      one pass over all bytes but tensor contents, which are not touched; then protobuf-c's

@@ -1,3 +1,4 @@
+// op/bounds.c — see bounds.h.
 // SPDX-License-Identifier: Apache-2.0
 
 #include "op/bounds.h"

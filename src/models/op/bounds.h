@@ -1,7 +1,7 @@
 // op/bounds.h — the most that an op can find whose result's shape depends on data.
 //
-// Of such an op one number decides all its shapes: how many elements, rows
-// or boxes it found. Who knows the inputs' shapes knows the largest that this count can be.
+// One number decides all output shapes of such an op: the count of elements, rows or boxes that it
+// found. The inputs' shapes bound this count.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_OP_BOUNDS_H
 #define RONDO_OP_BOUNDS_H
@@ -30,8 +30,8 @@ bool rondo__bound_axis(const rondo__bounding *bounding, rondo__op_bound *out_bou
 bool rondo__op_get_bound(const rondo__op *op, const rondo__tensor_info *inputs, size_t input_count,
                          size_t output, rondo__op_bound *out_bound);
 
-// A kernel of such an op writes its results into places of the largest shapes, packed as if each
-// were of the shape that it turns out to have, and the count, i64 [1], as this further output.
+// A kernel of such an op writes its results into rooms, memory for the largest shapes, packed as if
+// each had its final shape, and the count, i64 [1], as a further output.
 static inline size_t rondo__op_get_count_output(const rondo__op_def *def) {
     return def->output_max;
 }

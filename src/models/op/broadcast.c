@@ -1,3 +1,4 @@
+// op/broadcast.c — see broadcast.h.
 // SPDX-License-Identifier: Apache-2.0
 
 #include "op/broadcast.h"

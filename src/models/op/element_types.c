@@ -1,3 +1,4 @@
+// op/element_types.c — see element_types.h.
 // SPDX-License-Identifier: Apache-2.0
 
 #include "op/element_types.h"

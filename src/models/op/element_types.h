@@ -1,5 +1,5 @@
-// op/element_types.h — the element types of ONNX (TensorProto.DataType), by number: which dtype
-// they are here, what ONNX calls them, and what to use in place of those that are none.
+// op/element_types.h — the element types of ONNX (TensorProto.DataType), by number: the dtype of
+// each, its name in ONNX, and a replacement for types that Rondo lacks.
 //
 // Source: onnx.proto of ONNX 1.23, TensorProto.DataType.
 // SPDX-License-Identifier: Apache-2.0

@@ -1,3 +1,4 @@
+// op/half.c — see half.h.
 // SPDX-License-Identifier: Apache-2.0
 
 #include "op/half.h"

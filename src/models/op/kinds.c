@@ -1,3 +1,4 @@
+// op/kinds.c — see kinds.h.
 // SPDX-License-Identifier: Apache-2.0
 
 #include "op/kinds.h"
@@ -19,8 +20,8 @@ static uint32_t get_inputs(const rondo__op_def *def, rondo_dtype dtype) {
                                            : def->moved;
 }
 
-// Whether an op may give this type, narrow or complex, when it takes none. What calculates with
-// narrow numbers makes no complex ones.
+// Whether an op may make this narrow or complex type although no input has it. An op on narrow
+// numbers makes no complex ones.
 static bool may_make(const rondo__op_def *def, rondo_dtype dtype) {
     return def->makes_narrow && (rondo__dtype_is_narrow(dtype) || def->narrow == 0);
 }
@@ -37,7 +38,7 @@ rondo_status rondo__infer_check_kinds(const rondo__infer *infer) {
     }
     for (size_t i = 0; i < infer->input_count; ++i) {
         rondo_dtype dtype = infer->inputs[i].dtype;
-        // What passes make of ops that move, and a program's own ops, take all plain types.
+        // The ops that passes make of moves, and a program's own ops, take all plain types.
         if (is_usual(dtype) || ((flags & (RONDO__OP_INTERNAL | RONDO__OP_USER)) != 0 &&
                                 rondo__dtype_is_plain(dtype))) {
             continue;

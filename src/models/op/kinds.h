@@ -1,8 +1,8 @@
 // op/kinds.h — which ops take strings, sequences, optionals, narrow and complex numbers, and at
 // which inputs.
 //
-// Most ops know usual numbers only, and would misread such elements. So what their rows say is the
-// only way in: rondo__op_infer refuses everything else by name, before an op sees it.
+// Most ops know usual numbers only, and would misread such elements. So rondo__op_infer refuses by
+// name every input type that the op's row does not list, before the op sees it.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_OP_KINDS_H
 #define RONDO_OP_KINDS_H

@@ -1,3 +1,4 @@
+// op/op.c — see op.h.
 // SPDX-License-Identifier: Apache-2.0
 
 #include "op/op.h"

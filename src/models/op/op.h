@@ -120,7 +120,7 @@ RONDO_MUST_USE rondo_status rondo__op_check_counts(const rondo__op_def *def, siz
 
 // ---- shape inference --------------------------------------------------------------------------
 
-// What is known of a tensor before it is computed.
+// The type, shape and value of a tensor, as far as they are known before it is computed.
 typedef struct rondo__tensor_info {
     rondo_dtype dtype;    // RONDO_DTYPE_NONE: absent optional input or output
     bool is_shape_known;  // false: depends on values that are not known yet
@@ -158,8 +158,8 @@ rondo_status rondo__infer_needs_value(rondo__infer *infer, size_t input);
 rondo_status rondo__infer_set_data_dependent(rondo__infer *infer, rondo_dtype output_dtype);
 rondo_status rondo__infer_set_output(rondo__infer *infer, size_t output, rondo_dtype dtype,
                                      const rondo_shape *shape);
-// What is known of an output whose shape is not: its rank, and the extents that are not -1. To be
-// called behind rondo__infer_needs_value or rondo__infer_set_data_dependent.
+// Sets what is known of an output without a known shape: its rank, and the extents that are not -1.
+// To be called after rondo__infer_needs_value or rondo__infer_set_data_dependent.
 rondo_status rondo__infer_set_partial(rondo__infer *infer, size_t output, const rondo_shape *shape);
 // The same with all extents unknown; nothing where no tensor has this rank.
 rondo_status rondo__infer_set_rank(rondo__infer *infer, size_t output, int64_t rank);
@@ -195,7 +195,7 @@ typedef struct rondo__compute {
 // The address of output `output` with this dtype and shape.
 //
 // Errors:    BAD_DATA (preallocated with another shape: the op's inference and reference disagree),
-// NO_MEMORY.
+//            NO_MEMORY.
 RONDO_MUST_USE rondo_status rondo__compute_get_output(rondo__compute *compute, size_t output,
                                                       rondo_dtype dtype, const rondo_shape *shape,
                                                       void **out_data);
@@ -224,7 +224,7 @@ bool rondo__compute_wants_output(const rondo__compute *compute, size_t output);
 // so for the op, its kernel for the node with its attributes; the larger value counts.
 typedef enum rondo__capture_rule {
     RONDO__CAPTURE_YES,    // fixed work on fixed addresses
-    RONDO__CAPTURE_PROBE,  // nobody has said; it is tried
+    RONDO__CAPTURE_PROBE,  // not stated; it is tried
     RONDO__CAPTURE_NEVER,  // it waits, allocates or decides on the processor
 } rondo__capture_rule;
 
@@ -253,9 +253,9 @@ enum { RONDO__INPUT_0 = 1, RONDO__INPUT_1 = 2, RONDO__INPUT_2 = 4 };
 struct rondo__bounding;
 struct rondo__op_bound;
 
-// One row: what there is to say of an op in a range of versions. What the columns behind `check`
-// say is the same in all rows of an op, unless a version adds an input; a row names those where the
-// op differs from most.
+// One row: all properties of an op in a range of versions. The columns behind `check` are the same
+// in all rows of an op, unless a version adds an input; a row names the columns in which the op
+// differs from most ops.
 struct rondo__op_def {
     rondo__op_id id;
     const char *domain;  // "" for ai.onnx; "ai.onnx.ml", "com.microsoft"; "rondo" for internal ops

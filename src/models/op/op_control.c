@@ -1,9 +1,9 @@
 // op/op_control.c — If, Loop, Scan, SequenceMap: entries only; the executor runs their bodies.
-// rondo.Rest holds ops that wait for shapes (program/pass_rest.c), and runs its body once;
-// rondo.Counted has no body, but waits for how much an op of a GPU has found (executor/counted.h).
+// rondo.Rest holds ops that wait for shapes (program/passes/pass_rest.c), and runs its body once;
+// rondo.Counted has no body; it waits for the count of an op of a GPU (executor/state/counted.h).
 //
-// What an op instance knows of a body is an opaque pointer, so nothing can be said of the outputs
-// here. The input counts include the values that bodies capture.
+// An op instance has an opaque pointer to a body, so these entries infer nothing of the outputs.
+// The input counts include the values that bodies capture.
 // SPDX-License-Identifier: Apache-2.0
 #include "op/op.h"
 

@@ -1,8 +1,8 @@
 // op/op_sequence.c — sequences and optionals: building them, taking them apart.
 //
-// A sequence is a tensor whose elements are tensors (rondo/tensor.h). Nothing of it is known before
-// it is there, so inference says no more than that an output is one; the executor runs these ops on
-// the host, between segments. New sequences share the bytes of their items.
+// A sequence is a tensor whose elements are tensors (rondo/tensor.h). Its length and items are
+// known only when it exists, so inference says only that an output is a sequence; the executor runs
+// these ops on the host, between segments. New sequences share the bytes of their items.
 // SPDX-License-Identifier: Apache-2.0
 #include <stdint.h>
 #include <string.h>
@@ -33,7 +33,7 @@ static rondo_dtype get_item_dtype(const rondo__infer *infer, size_t input) {
     return item != NULL ? item->dtype : RONDO_DTYPE_NONE;
 }
 
-// Reads a position among `count` places; negative ones count from the end.
+// Reads a position among `count` positions; negative ones count from the end.
 static rondo_status read_position(const rondo__compute *compute, size_t input, int64_t count,
                                   int64_t *out_position) {
     const rondo_tensor *tensor = compute->inputs[input];
@@ -140,7 +140,7 @@ static rondo_status compute_insert(rondo__compute *compute) {
             rondo_dtype_get_name(first->dtype), rondo_dtype_get_name(added->dtype));
     }
     if (rondo__compute_has_input(compute, 2)) {
-        // Behind the last item is a place, too, but it has no negative number.
+        // Behind the last item is a position, too, but it has no negative number.
         RETURN_IF_ERROR(read_position(compute, 2, count + 1, &position));
         if (rondo__tensor_get_int(compute->inputs[2], 0) < 0) {
             if (position == 0) {

@@ -1,13 +1,13 @@
 // op/partial.c — shape inference where some extents are not known.
 //
-// The op's own inference is asked again and again, with numbers in the place of the unknown
-// extents: all alike, and each apart from the others. What all answers agree on does not depend on
-// them. The numbers are 0, 1, small, large, and the extents that are known of the inputs, because
-// ops treat those in ways of their own. An extent under which only one number fits leaves the
-// outputs unknown: that is too little to tell from. So does an op that only fits where a number
-// makes an input empty: ops let such inputs pass whatever else they are (Concat), so that answers
-// of that kind say nothing of others, but for what they deny. What comes out at run time is
-// compared with what was said here, so that a wrong answer ends in an error.
+// This file asks the op's own inference several times, with numbers instead of the unknown extents:
+// all equal, and each apart from the others. A property on which all answers agree does not depend
+// on the unknown extents. The numbers are 0, 1, small and large ones, and the known extents of the
+// inputs, because ops treat these specially. If the op accepts only one number for an extent, the
+// outputs stay unknown: one answer proves nothing. They also stay unknown if the op accepts only
+// numbers that make an input empty: ops accept empty inputs whatever their other extents are
+// (Concat), so such answers can only deny a property. The executor compares results with this
+// inference, so a wrong answer ends in an error.
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// op/reference.c — see reference.h.
 // SPDX-License-Identifier: Apache-2.0
 
 #include "op/reference.h"

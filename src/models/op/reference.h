@@ -28,8 +28,8 @@ RONDO_MUST_USE rondo_status rondo__doubles_create(int64_t count, double **out_va
 // Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__widen(const rondo_tensor *tensor, double **out_values);
 
-// Writes one output of a compute, with the dtype and shape that inference gave. An output that
-// nobody wants is skipped.
+// Writes one output of a compute, with the dtype and shape that inference gave. An output that is
+// not used is skipped.
 //
 // Errors:    as rondo__compute_get_inferred.
 // Threads:   safe.

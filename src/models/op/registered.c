@@ -54,7 +54,7 @@ rondo_status rondo__user_op_note(const rondo__op *op, rondo_status status, uint6
     return status;
 }
 
-// What is said of one output.
+// The inferred type and shape of one output.
 static rondo_status take_output(rondo__infer *infer, size_t i, const rondo_tensor *said) {
     if (!rondo__dtype_is_plain(said->dtype)) {
         return RONDO_OP_FAIL(infer->op, BAD_DATA,

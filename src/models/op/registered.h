@@ -28,12 +28,12 @@ static inline const rondo__user_op *rondo__user_op_get(const rondo__op_def *def)
 // Whether plain C can compute the op: not where it is one of the program's without a `compute`.
 bool rondo__op_has_compute(const rondo__op_def *def);
 
-// What a function of the op returned: `sequence` is that of the record before. Its record names the
-// node then, and is written here if the function wrote none. Returns `status`.
+// Handles the status that a function of the op returned: its error record gets the node's name, or
+// is written here if the function wrote none after record number `sequence`. Returns `status`.
 rondo_status rondo__user_op_note(const rondo__op *op, rondo_status status, uint64_t sequence,
                                  const char *what);
 
-// As the program sees a tensor of which `info` is known: `data` is the value, where that is known.
+// The tensor that `info` describes, as the program sees it: `data` is the value, if known.
 void rondo__tensor_show_info(const rondo__tensor_info *info, rondo_tensor *out_tensor);
 
 // As the program sees an attribute.

@@ -1,7 +1,7 @@
 // op/registry.c — which ops there are, found by name.
 //
 // The family tables are constant. A model may have a million nodes, so look-up goes through a hash
-// index that is built once, on first use, and is constant from then on: INDEX_SLOTS slots, open
+// index that is built once, on first use, and is constant from then on: INDEX_SLOTS entries, open
 // addressing, entries of one name (one for each range of opsets) beside each other in probe order.
 //
 // What the program registers stands in a list beside it: a handful of entries, read without a lock,
@@ -38,7 +38,7 @@ static size_t hash_name(const char *name) {
 
 static void insert(void *user_data, const rondo__op_def *def) {
     size_t *used = user_data;
-    // One slot stays empty, so that every probe ends.
+    // One entry stays empty, so that every probe ends.
     if (*used + 1 >= INDEX_SLOTS) {
         return;
     }

@@ -1,3 +1,4 @@
+// op/support.c — see support.h.
 // SPDX-License-Identifier: Apache-2.0
 
 #include "op/support.h"
@@ -165,9 +166,9 @@ static uint64_t float_to_u64(double value) {
     return (uint64_t)float_to_i64(value);
 }
 
-// What is wider than f32 goes to 16 bits by way of an f32 that is rounded to odd: where f32 is not
-// enough, the neighbour whose last bit is set. That bit lies far behind those of the result, so
-// that rounding again gives what rounding once would.
+// Numbers wider than f32 become 16 bits through an f32 rounded to odd: if f32 cannot hold the
+// number, the neighbour whose last bit is set. That bit lies far behind those of the result, so
+// that rounding again gives the same as rounding once.
 static float set_odd(float rounded, bool is_above) {
     uint32_t bits;
     memcpy(&bits, &rounded, sizeof bits);

@@ -1,4 +1,4 @@
-// program/body_view.h — the bodies of control nodes, and which inputs they capture.
+// program/body_view.h — the bodies of control nodes, and the inputs that they capture.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_PROGRAM_BODY_VIEW_H
 #define RONDO_PROGRAM_BODY_VIEW_H

@@ -1,3 +1,4 @@
+// program/clone.c — a copy of a program.
 // SPDX-License-Identifier: Apache-2.0
 
 #include "base/error.h"

@@ -52,7 +52,7 @@ typedef struct rondo__uses {
 } rondo__uses;
 
 // Errors:    NO_MEMORY.
-// Threads:   safe while nobody changes the program.
+// Threads:   safe while no call changes the program.
 RONDO_MUST_USE rondo_status rondo__uses_init(const rondo_program *program, rondo__uses *out_uses);
 void rondo__uses_deinit(rondo__uses *uses);
 // The only user of `value`, or -1 when there are none, several, or it is a program output.

@@ -1,3 +1,4 @@
+// program/names.c — see names.h.
 // SPDX-License-Identifier: Apache-2.0
 
 #include "program/names.h"
@@ -9,7 +10,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 
-// The slot that holds `name`, or the free one where it belongs. There is always a free one.
+// The entry that holds `name`, or the free one where it belongs. There is always a free one.
 static struct rondo__named *find_slot(const rondo__namemap *map, const char *name) {
     const uint64_t hash = rondo__hash64(map->seed, name, strlen(name));
     const size_t mask = map->slot_count - 1;

@@ -1,8 +1,8 @@
-// Inputs that have a default, and programs in which they are fed.
+// program/override.c — inputs that have a default, and programs in which they are fed.
 //
-// A program as it was loaded has such values as constants, so that who feeds none loses nothing:
-// they fold and are packed like all others. Who feeds some gets a program in which those are
-// inputs.
+// A loaded program has such values as constants, so that a run which feeds none of them costs no
+// more: they are folded and packed like all others. A run that feeds some gets a program in which
+// those are inputs.
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
 #include "base/memory.h"

@@ -35,10 +35,10 @@ RONDO_MUST_USE rondo_status rondo__place_parse(const char *text, const char *cal
 // "cpu", "gpu", "gpu:1" or "all"; a literal.
 const char *rondo__place_get_name(uint8_t place);
 
-// What says so, for messages: "the program", "rondo_program_set_place", "options.place".
+// The source of a mark, for messages: "the program", "rondo_program_set_place", "options.place".
 const char *rondo__place_get_source(uint8_t by);
 
-// What stands in front of a place in the text (doc_string) of a node in an ONNX file.
+// The prefix of a place in the text (doc_string) of a node in an ONNX file.
 #define RONDO__PLACE_TEXT_KEY "rondo.place="
 
 // Marks nodes that match (node_pattern.h); a control node that does takes its bodies along.

@@ -1,3 +1,4 @@
+// program/program.c — see program.h.
 // SPDX-License-Identifier: Apache-2.0
 
 #include "rondo/program.h"

@@ -59,7 +59,7 @@ typedef struct rondo__optional {
     rondo__value declared;  // dtype and dims of the input; the name is the value's
 } rondo__optional;
 
-// Where a node is to run, and who says so; zeroed: nobody does.
+// The place of a node, and the source of that; zeroed: none.
 typedef struct rondo__place_mark {
     uint8_t place;  // RONDO__PLACE_...
     uint8_t by;     // RONDO__PLACED_BY_...
@@ -70,10 +70,10 @@ typedef struct rondo__node {
     size_t input_count;  // explicit inputs plus captured values of all bodies
     int32_t *inputs;     // value numbers or RONDO__VALUE_NONE
     size_t output_count;
-    int32_t *outputs;       // value numbers or RONDO__VALUE_NONE
-    size_t explicit_count;  // inputs the file lists; the rest are captured values
-    uint8_t precision;      // RONDO__PRECISION_... of program/half_pass.h: what the caller asks for
-    rondo__place_mark place;          // where the caller wants it; see program/place_mark.h
+    int32_t *outputs;         // value numbers or RONDO__VALUE_NONE
+    size_t explicit_count;    // inputs the file lists; the rest are captured values
+    uint8_t precision;        // RONDO__PRECISION_... of half/half_pass.h: what the caller asks for
+    rondo__place_mark place;  // where the caller wants it; see program/place_mark.h
     const rondo__op_def *hidden_def;  // its op while passes run that must leave it alone; or NULL
 } rondo__node;
 
@@ -212,10 +212,10 @@ void rondo__program_set_training(rondo_program *program);
 // Checks every index, that each value has one maker, and sorts nodes so that makers precede users.
 //
 // Errors:    BAD_DATA (cycle: names a node on it; value without a maker: names node and value),
-// NO_MEMORY.
+//            NO_MEMORY.
 RONDO_MUST_USE rondo_status rondo__program_verify(rondo_program *program);
 
-// Removes nodes whose outputs nobody uses and that have no effect, and values nobody mentions
+// Removes nodes without effect whose outputs are not used, and values that no node mentions
 // (renumbers values).
 RONDO_MUST_USE rondo_status rondo__program_remove_dead(rondo_program *program);
 

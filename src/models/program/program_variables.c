@@ -69,7 +69,7 @@ static bool is_float(rondo_dtype dtype) {
            dtype == RONDO_DTYPE_BF16;
 }
 
-// What is wrong with the numbers of a start; NULL: nothing.
+// The error in the numbers of a start; NULL: none.
 static const char *find_fault(const rondo_start *start) {
     const bool is_finite = isfinite(start->a) && isfinite(start->b);
     switch (start->kind) {

@@ -1,4 +1,4 @@
-// Removing what nobody uses.
+// program/prune.c — removing unused nodes and values.
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 

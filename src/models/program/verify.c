@@ -1,4 +1,4 @@
-// Checking and ordering of programs.
+// program/verify.c — checking and ordering of programs.
 //
 // The sort is a depth-first walk from node to makers, started from each node in file order, with
 // its own stack instead of recursion. Nodes that already stand in a right order keep it, and the

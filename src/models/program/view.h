@@ -2,7 +2,7 @@
 //
 //   x [2, 197, 576] ── Reshape ── Transpose ── Gather ── Mul ── value
 //
-// Moves as these copy; whoever reads with strides can read x instead.
+// Such moves copy; a kernel that reads with strides can read x instead.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_PROGRAM_VIEW_H
 #define RONDO_PROGRAM_VIEW_H

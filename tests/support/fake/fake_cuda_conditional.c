@@ -44,7 +44,7 @@ void fake_forget_conditions(const fake_graph *graph) {
     }
 }
 
-// What the kernel of backend/cuda/cuda_conditional.c does.
+// What the kernel of backend/cuda/graph/cuda_conditional.c does.
 static void set_condition(const void *arguments, size_t argument_bytes) {
     struct {
         uint64_t handle;

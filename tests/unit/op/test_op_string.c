@@ -165,6 +165,9 @@ static void test_op_string__text(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
+#define X16 "xxxxxxxxxxxxxxxx"
+#define X64 X16 X16 X16 X16
+#define X256 X64 X64 X64 X64
 #define MATCH(pattern, strings, expected) \
     { "RegexFullMatch", 20, strings, "pattern=s:" pattern, expected }
 #define BAD_PATTERN(pattern, expected) \
@@ -213,23 +216,65 @@ static void test_op_string__regular_expressions(void **state) {
         MATCH("\\Aab\\z", "string[1]:ab", "bool[1]:1"),
         MATCH("a\\Bb", "string[1]:ab", "bool[1]:1"),
         MATCH("x{y", "string[1]:x{y", "bool[1]:1"),
-        MATCH("((a{1,30}){1,30}){1,30}", "string[1]:aaaa", "!UNSUPPORTED a pattern of this size"),
-        BAD_PATTERN("(a", "!BAD_DATA a missing ) at byte 2"),
-        BAD_PATTERN("a)", "!BAD_DATA a ) too many at byte 1"),
-        BAD_PATTERN("[a", "!BAD_DATA a missing ] at byte 2"),
-        BAD_PATTERN("*a", "!BAD_DATA a repetition of nothing"),
-        BAD_PATTERN("a**", "!BAD_DATA a repetition of a repetition"),
-        BAD_PATTERN("a{1001}", "!BAD_DATA a bad repetition"),
-        BAD_PATTERN("a{3,2}", "!BAD_DATA a bad repetition"),
-        BAD_PATTERN("[b-a]", "!BAD_DATA a range from high to low"),
-        BAD_PATTERN("[[:nope:]]", "!BAD_DATA an unknown class"),
-        BAD_PATTERN("\\y", "!BAD_DATA an unknown escape"),
-        BAD_PATTERN("a\\", "!BAD_DATA an unknown escape"),
-        BAD_PATTERN("(?z)a", "!BAD_DATA an unknown flag or group"),
-        BAD_PATTERN("(?=a)", "!BAD_DATA an unknown flag or group"),
-        BAD_PATTERN("\\pL", "!UNSUPPORTED a Unicode class"),
-        BAD_PATTERN("\\C", "!UNSUPPORTED \\C"),
+        MATCH("\\pL\\p{Greek}[\\p{Nd}]", "string[2]:\xc3\xa4\xce\xb1\xd9\xa3,\xc3\xa4x3",
+              "bool[2]:1,0"),
+        // A group's name in both forms, which are neither in a class, nor escaped, nor quoted.
+        MATCH("(?<n>a)[(?<]\\(?<\\Q(?<\\E[]^[:space:]\\](?<](?<m>b)",
+              "string[3]:a?<(?<<b,a?(<(?<]b,a?P<(?<]b", "bool[3]:1,1,0"),
+        MATCH("(?<n>[(?<]+)[](?<]", "string[3]:(?<],((,(P(", "bool[3]:1,1,0"),
+        MATCH("\\Q(?<\\E\\((?<n>a)", "string[2]:(?<(a,(?P<(a", "bool[2]:1,0"),
+        // Bytes that are no UTF-8 are no characters.
+        MATCH("a.?[^x]?", "string[3]:a\xff,a\xc3,a", "bool[3]:0,0,1"),
+        // A pattern that keeps engines busy that try one way after the other.
+        MATCH("((x+x+)+y|(x*)*z)?", "string[1]:" X256, "bool[1]:0"),
+        MATCH("(\\pL{500}){2}", "string[1]:a", "!UNSUPPORTED pattern too large"),
+        BAD_PATTERN("((a{1,30}){1,30}){1,30}", "!BAD_DATA invalid repetition size: {1,30}"),
+        BAD_PATTERN("(a", "!BAD_DATA the pattern is no regular expression: missing ): (a"),
+        BAD_PATTERN("a)", "!BAD_DATA unexpected ): a)"),
+        BAD_PATTERN("[a", "!BAD_DATA missing ]: [a"),
+        BAD_PATTERN("*a", "!BAD_DATA no argument for repetition operator: *"),
+        BAD_PATTERN("a**", "!BAD_DATA bad repetition operator: **"),
+        BAD_PATTERN("a{1001}", "!BAD_DATA invalid repetition size: {1001}"),
+        BAD_PATTERN("a{3,2}", "!BAD_DATA invalid repetition size: {3,2}"),
+        BAD_PATTERN("[b-a]", "!BAD_DATA invalid character class range: b-a"),
+        BAD_PATTERN("[[:nope:]]", "!BAD_DATA invalid character class range: [:nope:]"),
+        BAD_PATTERN("\\y", "!BAD_DATA invalid escape sequence: \\y"),
+        BAD_PATTERN("\\1", "!BAD_DATA invalid escape sequence: \\1"),
+        BAD_PATTERN("a\\", "!BAD_DATA trailing \\"),
+        BAD_PATTERN("(?z)a", "!BAD_DATA invalid perl operator: (?z"),
+        BAD_PATTERN("(?=a)", "!BAD_DATA invalid perl operator: (?="),
+        BAD_PATTERN("(?<!a)", "!BAD_DATA invalid perl operator: (?<"),
+        BAD_PATTERN("(?<n", "!BAD_DATA invalid named capture group"),
+        BAD_PATTERN("a\xff", "!BAD_DATA invalid UTF-8"),
         {"RegexFullMatch", 20, "string[1]", "", "!BAD_DATA attribute pattern is missing"},
+    };
+    OP_ROWS_CHECK(rows);
+}
+
+#define TOKENIZE(strings, attributes, expected) \
+    { "com.microsoft.Tokenizer", 1, strings, attributes, expected }
+
+static void test_op_string__tokens(void **state) {
+    (void)state;
+    const op_row rows[] = {
+        TOKENIZE("string[2]:ab12c,x", "tokenexp=s:[a-z]+ pad_value=s:#", "string[2,2]:ab,c,x,#"),
+        // The longest of the matches that begin at one place, lazy or not.
+        TOKENIZE("string[1]:abab", "tokenexp=s:a|ab|aba", "string[1,1]:aba"),
+        TOKENIZE("string[1]:xaab", "tokenexp=s:a+?", "string[1,1]:aa"),
+        // What stands before a place counts there, though the search begins at it.
+        TOKENIZE("string[1]:aaa", "tokenexp=s:\\ba", "string[1,1]:a"),
+        TOKENIZE("string[1]:ab", "tokenexp=s:^[ab]", "string[1,1]:a"),
+        TOKENIZE("string[1]:ab\xff"
+                 "cd",
+                 "tokenexp=s:[^x]+", "string[1,2]:ab,cd"),
+        TOKENIZE("string[1]:a\xc3\xa4"
+                 "bc",
+                 "tokenexp=s:. mincharnum=1", "string[1,4]:a,\xc3\xa4,b,c"),
+        TOKENIZE("string[1]:a-bc--d", "separators=S:-+ mincharnum=1", "string[1,3]:a,bc,d"),
+        TOKENIZE("string[1]:a-bc--d", "separators=S:-+ mincharnum=2", "string[1,1]:bc"),
+        TOKENIZE("string[2]:,a", "tokenexp=s:x*", "string[2,0]"),
+        TOKENIZE("string[1]:a", "tokenexp=s:(a", "!BAD_DATA missing ): (a"),
+        TOKENIZE("string[1]:a", "tokenexp=s:(\\pL{500}){2}", "!UNSUPPORTED pattern too large"),
     };
     OP_ROWS_CHECK(rows);
 }
@@ -272,6 +317,7 @@ int main(void) {
         cmocka_unit_test(test_op_string__casts_know_no_locale),
         cmocka_unit_test(test_op_string__text),
         cmocka_unit_test(test_op_string__regular_expressions),
+        cmocka_unit_test(test_op_string__tokens),
         cmocka_unit_test(test_op_string__no_table_of_letters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

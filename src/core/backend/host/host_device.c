@@ -57,7 +57,7 @@ rondo_status rondo__host_describe_device(int32_t ordinal, rondo_device_info *out
         info.memory_bytes = (uint64_t)facts.totalram * facts.mem_unit;
         info.free_bytes = (uint64_t)facts.freeram * facts.mem_unit;
     }
-    // What the page cache would give back counts as free.
+    // Memory that the page cache would give back counts as free.
     char text[64];
     unsigned long long kibibytes = 0;
     if (read_value("/proc/meminfo", "MemAvailable", text, sizeof text) &&
@@ -103,7 +103,7 @@ void rondo__host_close_device(rondo_device *device_) {
     rondo__free(device);
 }
 
-// A lane and how far it has to come.
+// A host lane and how far it has to come.
 typedef struct lane_target {
     rondo__host_lane *lane;
     uint64_t position;

@@ -1,7 +1,8 @@
-// backend/host/host_event_work.c — events as places in a stream's work, or in a capture.
+// backend/host/host_event_work.c — events as positions in a stream's work, or in a capture.
 //
-// Outside a capture an event is a lane and a position, so that recording one is no command at all
-// and waiting is a comparison. Only timed events put a command on the stream, which takes the time.
+// Outside a capture an event is a host lane and a position, so that recording one is no command at
+// all and waiting is a comparison. Only timed events put a command on the stream, which takes the
+// time.
 // SPDX-License-Identifier: Apache-2.0
 
 #include "backend/host/host_event_work.h"
@@ -182,7 +183,8 @@ rondo_status rondo__host_wait_event(rondo_stream *stream_, rondo_event *event_) 
 
 // ---- asking and waiting on the host -----------------------------------------------------------
 
-// The place the event stands for; *out_lane is retained, or NULL when there is nothing to wait for.
+// The position the event stands for; *out_lane is retained, or NULL when there is nothing to wait
+// for.
 static void get_place(rondo__host_event *event, rondo__host_lane **out_lane,
                       uint64_t *out_position) {
     *out_lane = NULL;

@@ -1,6 +1,6 @@
 // backend/host/host_executable.c — instantiating, updating and replaying.
 //
-// An executable is a reference to a program and the place of its last replay. A replay puts one
+// An executable is a reference to a program and the position of its last replay. A replay puts one
 // command on the stream, which holds a reference of its own, so that updating, patching and
 // destroying need not wait for replays in flight. Replays of one executable run one after the
 // other, also on different streams, as on a GPU: each waits for the one before.
@@ -187,8 +187,8 @@ static rondo_status submit_program(rondo__host_stream *stream, rondo__host_execu
     return RONDO_STATUS_OK;
 }
 
-// Whether the calling thread can do the work at once: nothing is on the stream, and nobody else is
-// needed for it. A worker would have to be woken, which takes 5 us, and 40 on a virtual machine.
+// Whether the calling thread can run the work itself at once: nothing is on the stream, and no
+// other thread is needed. Waking a worker takes 5 us, and 40 on a virtual machine.
 static bool can_run_here(const rondo__host_stream *stream,
                          const rondo__host_executable *executable) {
     return executable->program->width <= 1 && executable->program->external_count == 0 &&

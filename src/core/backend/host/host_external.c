@@ -8,7 +8,8 @@
 //   replay of A (records e)   asks: record 7 ....... runs ... node stamps record 7
 //   replay of B (waits for e)        reads: 7 ...... node sleeps until record 7 has happened
 //
-// A later record on another stream may happen first, and says nothing of an earlier one.
+// A later record on another stream may happen first; that does not mean that an earlier one has
+// happened.
 //
 // All waits of a replay are resolved before its own records are asked for. So a wait always means
 // work that was put on streams earlier, and no graph can wait for itself.

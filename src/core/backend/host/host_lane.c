@@ -1,8 +1,8 @@
 // backend/host/host_lane.c — waiting for a stream's progress.
 //
-// The worker publishes its position after each command. It looks at one word more, the smallest
-// position anybody sleeps for, and makes a system call only when that has been passed: a thousand
-// small commands with a sleeper for the last one cost one wake, not a thousand.
+// The worker publishes its position after each command. It also reads the smallest position that a
+// thread sleeps for, and makes a system call only when it has passed that: a thousand small
+// commands with a sleeper for the last one cost one wake, not a thousand.
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/host/host_lane.h"
 #include "base/clock.h"

@@ -15,7 +15,7 @@
 // Positions are bytes of commands put into the stream's ring since its beginning; they only grow.
 typedef struct rondo__host_lane {
     _Alignas(64) _Atomic(uint64_t) completed;  // the worker has run everything before this
-    // Smallest position somebody sleeps for; UINT64_MAX: nobody. Written under lock.
+    // Smallest position that a thread sleeps for; UINT64_MAX: none sleeps. Written under lock.
     _Alignas(64) _Atomic(uint64_t) wake_target;
     atomic_uint wake_word;   // the futex sleepers wait on; changed under lock
     atomic_uint wait_count;  // by which the waits are told that try a long spin

@@ -2,7 +2,7 @@
 //
 // Replays of an executable run one after the other, on threads of the library. So a patch is a
 // message to the next one: the changes travel with its command, and it makes them before it runs.
-// Replays in flight never see them, and nobody waits.
+// Replays in flight do not see them, and the patch does not wait.
 //
 //   changes   [place|run|bytes][arguments ...][place|run|bytes][arguments ...] ...
 // SPDX-License-Identifier: Apache-2.0

@@ -21,8 +21,8 @@
 //      choice        predicate, body 0, body 1 ...    each a program with instructions of its own
 //
 // So a turn of a while costs one comparison, and its body what the same nodes cost elsewhere. A
-// body with parallel branches is a job of its own (host_team.c), whose owner is whoever runs the
-// node.
+// body with parallel branches is a job of its own (host_team.c); the thread that runs the node owns
+// it.
 //
 // Cost: 16 bytes and the rounded-up arguments per node, 20 bytes per segment.
 // SPDX-License-Identifier: Apache-2.0
@@ -133,8 +133,8 @@ static void run_branch(const rondo__host_choice *choice, uint32_t branch) {
 
 static void run_choice(void *data) {
     const rondo__host_choice *choice = data;
-    // Written by work that came before, perhaps on another thread: whoever handed this node over
-    // made that visible. Read anew each time.
+    // Earlier work wrote it, perhaps on another thread, which made it visible when it handed this
+    // node over. Read anew each time.
     const volatile uint32_t *predicate = choice->predicate;
     switch (choice->kind) {
         case RONDO_SCOPE_IF:

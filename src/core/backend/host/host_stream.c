@@ -20,8 +20,7 @@
 //
 // The thread is started by the first command: a stream that only ever records costs no thread.
 //
-// What was rejected: a shared pool of workers, where an op could start late because strangers' ops
-// fill the pool.
+// Turned down: a shared pool of workers, in which the ops of other streams could delay an op.
 // SPDX-License-Identifier: Apache-2.0
 
 #include <stdio.h>

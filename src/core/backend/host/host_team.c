@@ -18,7 +18,7 @@
 //
 // A helper may touch a job only while it is counted in job->helper_count, which it enters under the
 // team's lock while the job is listed. The owner takes the job off the list, then waits for the
-// count to fall to zero: from then on nobody else knows the job.
+// count to fall to zero: from then on no other thread can reach the job.
 // SPDX-License-Identifier: Apache-2.0
 
 #include <sched.h>

@@ -24,8 +24,8 @@ typedef struct rondo__host_fill_arguments {
     uint32_t element_bytes;
 } rondo__host_fill_arguments;
 
-// What a node that records an external event, or waits for one, gets. `serial` is set before each
-// run of the program: which record this is, or which one to wait for; 0: it was not.
+// Arguments of a node that records an external event or waits for one. `serial` is set before each
+// run of the program: the number of this record, or of the one to wait for; 0: not set.
 typedef struct rondo__host_external {
     struct rondo__host_event *event;  // kept alive by the graph
     uint64_t serial;
@@ -55,7 +55,7 @@ typedef struct rondo__host_node {
     rondo__node_kind kind;
     void (*run)(void *);
     const char *name;
-    const char *label;  // whole path of its scopes; NULL: none, or nobody wanted it
+    const char *label;  // whole path of its scopes; NULL: none, or not asked for
     const void *arguments;
     size_t argument_bytes;
     uint32_t grid[3];

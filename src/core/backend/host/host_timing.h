@@ -1,15 +1,15 @@
 // backend/host/host_timing.h — the worker's clock, for a profile: how long commands take, and nodes
 // inside a replay.
 //
-// A command that is put on a stream while somebody wants its time goes into the ring inside of
-// another one, which reads the clock before and after. A replay that is put there meanwhile carries
-// its span; whoever runs a piece of the program then reads the clock between two nodes and tells of
-// them behind the piece, so that telling takes no node's time:
+// While a profile runs, each command goes into the ring inside another command, which reads the
+// clock before and after it. A replay carries its span. The thread that runs a piece of its program
+// reads the clock between two nodes and reports them after the piece, so that reporting takes no
+// node's time:
 //
 //      clock | node 0 | clock | node 1 | clock | node 2 | clock   tell 0, 1, 2
 //
-// What nodes are called is kept by programs that were made while somebody held labels
-// (rondo__hook_hold_labels); other programs are told of as a whole.
+// Programs that were made while labels were held (rondo__hook_hold_labels) keep the names of their
+// nodes; other programs are reported as a whole.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BACKEND_HOST_HOST_TIMING_H
 #define RONDO_BACKEND_HOST_HOST_TIMING_H

@@ -20,7 +20,8 @@
 
 enum { ALIGNMENT = 512 };  // what pools promise for their blocks
 
-// What the device has: more than any test takes, and less than what the heap promises blindly.
+// Memory that the device claims to have: more than any test takes, and less than the heap promises
+// without looking.
 static const size_t memory_bytes = (size_t)1 << 36;
 
 // ---- the device -------------------------------------------------------------------------------

@@ -1,8 +1,9 @@
 // backend/null/null_capture.c — captures, templates and executables without anything that runs.
 //
 // What a capture is, and what its frontiers and branches are, host_capture.c says with a drawing.
-// Here a stream and an event hold a place each: the id of a capture, and nodes of it. The captures
-// in progress stand in one list; an id that is not in it is that of a capture that has ended.
+// Here a stream and an event hold a position each: the id of a capture, and nodes of it. The
+// captures in progress stand in one list; an id that is not in it is that of a capture that has
+// ended.
 //
 // An executable is a template that is shared. One lock guards everything.
 // SPDX-License-Identifier: Apache-2.0
@@ -48,13 +49,13 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static null_capture *captures;  // in progress
 static uint64_t last_id;
 
-// ---- places -----------------------------------------------------------------------------------
+// ---- positions --------------------------------------------------------------------------------
 
 static rondo__null_place *place_of(rondo_stream *stream) {
     return &((rondo__null_stream *)stream)->place;
 }
 
-// The capture in progress that the place is in; NULL: in none.
+// The capture in progress that the position is in; NULL: in none.
 static null_capture *find_capture(const rondo__null_place *place) {
     null_capture *capture = captures;
     while (capture != NULL && capture->id != place->capture_id) {
@@ -76,7 +77,7 @@ static rondo_status reserve(rondo__null_place *place, size_t count) {
     return status;
 }
 
-// Adds nodes to those of the place, which moves to the capture `id` when it is in another.
+// Adds nodes to those of the position, which moves to the capture `id` when it is in another.
 static rondo_status add_nodes(rondo__null_place *place, uint64_t id,
                               const rondo__node_handle *nodes, size_t count) {
     size_t kept = place->capture_id == id ? place->count : 0;

@@ -5,7 +5,7 @@
 
 #include "backend/backend.h"
 
-// A place in a capture: where a stream goes on, or what an event stands for. Zeroed: in none.
+// A position in a capture: where a stream goes on, or what an event stands for. Zeroed: in none.
 typedef struct rondo__null_place {
     uint64_t capture_id;  // of a capture that may have ended; 0: of none
     rondo__node_handle *nodes;

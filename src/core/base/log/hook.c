@@ -10,7 +10,7 @@
 
 enum { OPEN_MAX = 64, NAME_BYTES = 256 };
 
-// What NVTX has of a span.
+// NVTX's part of a span.
 enum { FORM_NONE, FORM_PUSHED, FORM_STARTED };
 
 // Whether there is a tool of NVTX is not known before the first span.
@@ -20,12 +20,12 @@ static _Atomic(const rondo__hook_listener *) g_listener;
 static _Atomic(uint64_t) g_last_span;
 static atomic_int g_label_holders;
 
-// The spans of this thread that are open, the innermost last. Of more than OPEN_MAX the oldest are
-// forgotten, which changes only to which span work belongs.
+// The spans of this thread that are open, the innermost last. If more than OPEN_MAX are open, the
+// oldest are forgotten, which changes only the span that work belongs to.
 static _Thread_local uint64_t t_open[OPEN_MAX];
 static _Thread_local size_t t_open_count;
 
-// ---- who listens ------------------------------------------------------------------------------
+// ---- listeners --------------------------------------------------------------------------------
 
 bool rondo__hook_listen(const rondo__hook_listener *listener, uint32_t what) {
     const rondo__hook_listener *expected = NULL;

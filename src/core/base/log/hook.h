@@ -1,21 +1,22 @@
-// base/log/hook.h — what the library tells to those who listen: NVTX's tools, a profile.
+// base/log/hook.h — reports what the library does to listeners: NVTX's tools, a profile.
 //
 // A span is something that the processor does, from begin to end, on one thread; spans nest. Work
-// is something that a device does, and belongs to the span that was innermost on the thread that
-// put it there. One table at the bottom of the house hands both on:
+// is something that a device does; it belongs to the span that was innermost on the thread that
+// submitted it. One table hands both on:
 //
 //      rondo__hook_enter ──> span, thread's stack ──┬──> the listener (a profile)
 //      rondo__hook_leave                            └──> NVTX: user's scopes, replays, captures
 //      rondo__hook_post_work, _post_counter ───────────> the listener
 //
-// Off, each place costs one load and one predictable branch. A span that ends while spans that
-// began later are open leaves those open; who builds a tree of them goes by the times.
+// While no listener is there, each hook costs one load and one predictable branch. A span may end
+// while spans that began later are open; these stay open, and a listener that builds a tree uses
+// the times.
 //
 //   rondo__hook_scope scope = rondo__hook_enter(RONDO__SPAN_PLAN, "plan");
 //   ...
 //   rondo__hook_leave(&scope);
 //
-// Compiled with RONDO_NO_HOOKS nobody can listen; bench/hook_cost compares.
+// A build with RONDO_NO_HOOKS has no listeners; bench/hook_cost compares.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BASE_LOG_HOOK_H
 #define RONDO_BASE_LOG_HOOK_H
@@ -97,7 +98,7 @@ enum {
     RONDO__HOOK_WORK = 1u << 1,      // the worker of a host stream times what it does
     RONDO__HOOK_COUNTERS = 1u << 2,  // amounts of memory
     RONDO__HOOK_LABELS = 1u << 3,    // graphs keep what their nodes are called
-    RONDO__HOOK_RANGES = 1u << 4,    // NVTX; also as long as nobody has looked for a tool
+    RONDO__HOOK_RANGES = 1u << 4,    // NVTX; also until the first look for a tool
 };
 
 // A listener: any thread may call all of its functions, also shortly after it was given up. They
@@ -132,12 +133,12 @@ void rondo__hook_unlisten(void);
 // While anybody holds it graphs keep what their nodes are called (RONDO__HOOK_LABELS); counted.
 void rondo__hook_hold_labels(void);
 void rondo__hook_release_labels(void);
-// In the child of a fork: nobody listens.
+// In the child of a fork: removes the listeners.
 void rondo__hook_forget(void);
 
 // ---- spans ------------------------------------------------------------------------------------
 
-// An open span; zero: nobody listened when it began.
+// An open span; zero: there was no listener when it began.
 typedef struct rondo__hook_scope {
     uint64_t span;   // a number that no other span of the process has; 0: the listener has none
     uint64_t range;  // NVTX's

@@ -19,7 +19,7 @@ enum { ROOM_COUNT = sizeof g_rooms / sizeof *g_rooms, NAME_BYTES = 32 };
 static pthread_once_t g_once = PTHREAD_ONCE_INIT;
 static atomic_int g_levels[ROOM_COUNT];
 static atomic_int g_most_detailed;  // of all rooms: what is beyond is wanted nowhere
-static atomic_bool g_has_unknown;   // RONDO_LOG has something unknown, and nobody has said so
+static atomic_bool g_has_unknown;   // RONDO_LOG has something unknown that was not reported yet
 static char g_unknown_why[160];
 
 // ---- reading ----------------------------------------------------------------------------------
@@ -104,7 +104,7 @@ static void set_levels(const int levels[ROOM_COUNT]) {
     atomic_store(&g_most_detailed, most_detailed);
 }
 
-// Of an environment that means nothing the default is left.
+// An invalid RONDO_LOG leaves the default level.
 static void read_environment(void) {
     const char *text = getenv("RONDO_LOG");
     int levels[ROOM_COUNT];

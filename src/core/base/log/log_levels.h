@@ -20,10 +20,10 @@ void rondo__log_find_room(const char *file, char *room, size_t bytes);
 //
 // Threads: safe, all below.
 bool rondo__log_is_wanted_in(rondo_log_level level, const char *file);
-// Whether debug messages of that file are: then all its messages say where they come from.
+// Whether debug messages of that file are wanted: then all its messages name their source line.
 bool rondo__log_is_detailed_in(const char *file);
-// RONDO_LOG, where nobody has said yet what it has that means nothing; otherwise NULL. `why` says
-// what that is.
+// RONDO_LOG if it has an invalid part that was not reported yet; otherwise NULL. `why` names the
+// part.
 const char *rondo__log_take_unknown(char *why, size_t bytes);
 
 #endif  // RONDO_BASE_LOG_LOG_LEVELS_H

@@ -1,17 +1,17 @@
 // base/log/nvtx.h — ranges for NVIDIA's tools (Nsight Systems and others), by their injection
 // protocol.
 //
-// A tool that wants a program's ranges sets NVTX_INJECTION64_PATH to a library of its own. Whoever
-// has ranges to show loads that library and calls its InitializeInjectionNvtx2 with a function that
-// yields a table of function pointers; the tool writes its functions there:
+// A tool that wants a program's ranges sets NVTX_INJECTION64_PATH to a library of its own. A
+// library with ranges to show loads the tool's library and calls InitializeInjectionNvtx2 with a
+// function that yields a table of function pointers; the tool writes its functions there:
 //
 //   Rondo                                 tool
 //   dlopen, InitializeInjectionNvtx2 ->   get_table(1)->get_functions(module, &table, &count)
 //                                         *table[11] = its RangePop, *table[10] = ...
 //   range push, pop, start, end      ->   the functions it wrote
 //
-// What is shown is decided in base/hook.c, which alone calls this. The ABI is declared here
-// in our own words and compared with NVIDIA's headers in tests/abi.
+// base/log/hook.c alone calls this, and decides which ranges are shown. The ABI is declared here in
+// our own words and compared with NVIDIA's headers in tests/abi.
 //
 // Source: NVTX 3, nvToolsExt.h and nvtxDetail/nvtxTypes.h.
 // SPDX-License-Identifier: Apache-2.0
@@ -24,7 +24,7 @@
 #include <stdint.h>
 
 enum {
-    RONDO__NVTX_UNKNOWN = 0,  // nobody has looked for a tool yet
+    RONDO__NVTX_UNKNOWN = 0,  // no look for a tool yet
     RONDO__NVTX_OFF = 1,
     RONDO__NVTX_ON = 2,
 };

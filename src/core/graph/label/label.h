@@ -9,10 +9,10 @@
 //   stream A   a1  push x  a2 ------------- b joined  a3  pop x        a2, a3: "x"
 //   stream B               \  push y  b1  pop y  b2  /                 b1: "x/y", b2: "x"
 //
-// Of b1 that is "y" on B, and "x" on A by the join. The scope opened last counts, behind those that
-// were opened before and closed after it. Edges alone decide, so work that Rondo did not record
-// counts, too. For each stream with scopes all edges are gone over once, from the latest node to
-// the first.
+// For b1 that is "y" on B, and "x" on A by the join. The scope opened last counts; scopes that were
+// opened before it and closed after it come before it in the path. Edges alone decide, so work that
+// Rondo did not record counts, too. For each stream with scopes all edges are gone over once, from
+// the latest node to the first.
 //
 // A forked stream's segment labels nothing where no scope of its own was open, nor before the
 // stream's first point of the capture, because it may have forked anywhere. And no segment labels a

@@ -13,7 +13,7 @@
 typedef struct rondo__label_segment {
     uint64_t capture_id;  // of the capture or body
     uint32_t stream_number;
-    bool labels_nothing;  // see graph/label.h
+    bool labels_nothing;  // see graph/label/label.h
     size_t begin;         // the stream's segment before it; NONE: it begins with the capture
     char *path;           // open in it, behind the path of the node whose body this is
     size_t first_node;    // into the set's nodes: those at its end

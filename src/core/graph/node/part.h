@@ -1,4 +1,4 @@
-// graph/node/part.h — a replay of some nodes of a graph only, to see what those compute.
+// graph/node/part.h — replays only some nodes of a graph, to see what they compute.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_GRAPH_NODE_PART_H
 #define RONDO_GRAPH_NODE_PART_H

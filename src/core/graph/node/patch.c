@@ -33,8 +33,8 @@ static rondo_status note_address(const rondo_graph *graph, const void *address, 
     return note_in(get_later_participants(graph), address, what);
 }
 
-// What the node used before is no news; it may lie in memory of the graph's own that others have
-// taken since.
+// Memory that the node used before is not checked; it may be memory of the graph that other graphs
+// have taken since.
 static rondo_status note_words(const rondo_graph *graph, const rondo__node_image *image,
                                const rondo__node_image *former) {
     const char *what = image->info.name[0] != '\0' ? image->info.name : "a kernel";
@@ -134,8 +134,8 @@ rondo_status rondo__graph_admit_addresses(const rondo_graph *graph, const rondo_
     return RONDO_STATUS_OK;
 }
 
-// What the nodes used before may be freed now: a checked graph watches only what they use. Without
-// memory for that it goes on watching both.
+// The program may free memory that the nodes used before: a checked graph watches only what they
+// use now. If host memory is short, it goes on watching both.
 void rondo__graph_watch_nodes_anew(rondo_graph *graph) {
     rondo__participant *participants = rondo__graph_get_participants(graph);
     rondo_error saved;

@@ -60,7 +60,7 @@ static rondo_status find_image(rondo_graph *graph, rondo_node node, rondo__node_
     return rondo__graph_get_image(graph, index, out_image);
 }
 
-// What is fixed may be switched off and on all the same, and some of it be patched a little.
+// A fixed node may still be switched off and on, and some fixed nodes may be patched in part.
 static rondo_status check_fixed(const rondo_graph *graph, const rondo__node_image *image,
                                 const rondo_patch *patch) {
     bool may_work = patch->work == NULL || image->has_rows;
@@ -382,8 +382,8 @@ rondo_status rondo_graph_patch(rondo_graph *graph, const rondo_patch *patches, s
     return status;
 }
 
-// Whether the node, which was patched before, runs just that launch already. What is not plain goes
-// the long way, where it is refused by name; so does what a checked graph is to look at.
+// Whether the node, which was patched before, runs exactly that launch already. Launches that are
+// not plain take the long way, which refuses them by name, and so do launches of checked graphs.
 static bool runs_already(const rondo_graph *graph, rondo_node node, const rondo_work *work) {
     if (graph->images == NULL || graph->checks_addresses || work->struct_size != sizeof *work ||
         work->kind != RONDO_NODE_KERNEL || work->launch == NULL ||

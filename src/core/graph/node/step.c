@@ -18,7 +18,7 @@ static bool was_broken_by_recording(const rondo_graph *graph, rondo_status step_
         case RONDO_CAUSE_OTHER_DEVICE:
             return false;
         case RONDO_CAUSE_WORK_REFUSED:
-            // What this device cannot record, it may still be able to run.
+            // A step that this device cannot record may still run.
             return step_status == RONDO_STATUS_UNSUPPORTED &&
                    report->status == RONDO_STATUS_UNSUPPORTED;
         default:

@@ -112,8 +112,8 @@ static char *write_base_key(const rondo_executor *executor) {
     return key;
 }
 
-// Executors that the caller made share it. What a variant or a body has is its own, and so is what
-// was folded while memory was short.
+// Executors that the caller made share it. A variant and a body have a base of their own, and so
+// has an executor that folded while memory was short.
 rondo_status rondo__executor_make_base(rondo_executor *executor) {
     const bool is_shared = executor->root == executor && !executor->is_lean;
     char *key = is_shared ? write_base_key(executor) : NULL;

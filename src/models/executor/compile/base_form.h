@@ -1,4 +1,5 @@
-// executor/compile/base_form.h — the program after what is done once for all plans of all shapes.
+// executor/compile/base_form.h — the program after the rewrites that need no shapes, made once for
+// all plans.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_COMPILE_BASE_FORM_H
 #define RONDO_EXECUTOR_COMPILE_BASE_FORM_H

@@ -22,7 +22,7 @@ rondo_status rondo__body_get_executor(rondo_executor *parent, const rondo__node 
         step->run.body_count = count;
     }
     if (step->run.bodies[view->index] == NULL) {
-        // What is found on a GPU stays there in stream order (deferred_body.h).
+        // Results that a GPU finds stay on it, in stream order (deferred_body.h).
         const bool is_beside =
             !rondo__node_is(node, RONDO__FUSED_Rest) || rondo_device_is_host(parent->device);
         RETURN_IF_ERROR(rondo__executor_create_body(parent, view->attribute->body,

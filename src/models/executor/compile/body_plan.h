@@ -1,9 +1,9 @@
 // executor/compile/body_plan.h — the body of a control op as a part of the plan around it.
 //
-// A part is a plan of its own, made by the same code as all plans, so that it has the kernels that
-// the host's control flow would run. But it has no memory: its inputs lie where the plan around it
-// has them, and its arena is a piece of the op's workspace. Both are known at launch, which binds
-// the part: gives every slot and item its address.
+// A part is a plan of its own, made by the code that makes all plans, so it has the kernels that
+// the host's control flow would run. But it has no memory: its inputs are values of the plan around
+// it, and its arena is a piece of the op's workspace. Both are known at launch, which binds the
+// part: it gives every value slot and item its address.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_COMPILE_BODY_PLAN_H
 #define RONDO_EXECUTOR_COMPILE_BODY_PLAN_H
@@ -11,7 +11,7 @@
 #include "executor/state/plan.h"
 #include "program/body_view.h"
 
-// How plans are made: plan.c hands it down.
+// How plans are made: compile_plan.c hands it down.
 typedef struct rondo__planner {
     rondo_status (*specialise)(const rondo_executor *executor, const rondo_tensor *feeds,
                                rondo_program **out_program, bool *out_wanted);
@@ -31,11 +31,11 @@ typedef struct rondo__body_plan {
     uint32_t *uses;  // of each value of the plan
 } rondo__body_plan;
 
-// Plans a body for inputs of known shape, one info for each of them; one with a constant may be
-// fixed to that.
+// Plans a body for inputs of known shape, one info for each; an input whose info has a constant may
+// be fixed to it.
 //
-// Errors:    NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST. What else hinders is no failure but a
-//            refusal, without a part.
+// Errors:    NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST. Other obstacles are no failures but
+//            refusals, without a part.
 // Ownership: free with rondo__body_plan_deinit, also after a failure.
 // Threads:   one thread per executor.
 RONDO_MUST_USE rondo_status rondo__body_plan_init(rondo_executor *around,
@@ -46,7 +46,7 @@ RONDO_MUST_USE rondo_status rondo__body_plan_init(rondo_executor *around,
                                                   rondo__refusal *out_refusal);
 void rondo__body_plan_deinit(rondo__body_plan *part);
 
-// The slot of input or output `index`.
+// The value slot of input or output `index`.
 const rondo__slot *rondo__body_plan_get_input(const rondo__body_plan *part, size_t index);
 const rondo__slot *rondo__body_plan_get_output(const rondo__body_plan *part, size_t index);
 

@@ -13,7 +13,8 @@ bool rondo__branch_levels_may_branch(const rondo_executor *executor, const rondo
                executor->root->caller.states == NULL && plan->peer_count == 0 &&
                plan->spill == NULL;
     for (size_t i = 0; i < plan->item_count && may; ++i) {
-        // What a body or an op of the program's does beside its outputs is not known here.
+        // A body or an op of the program's may have other effects than its outputs; they are not
+        // known here.
         may = (plan->program->nodes[plan->items[i].node].op.def->flags & refused) == 0 &&
               !rondo__kernel_is_hosted(plan->items[i].kernel);  // one host function runs several
     }

@@ -13,7 +13,7 @@
 bool rondo__branch_levels_may_branch(const rondo_executor *executor, const rondo__plan *plan);
 
 // Fills out_levels, one for each item and then one for each step: of a segment its first. By the
-// roots that slots have.
+// roots that value slots have.
 //
 // Errors:    NO_MEMORY.
 // Threads:   one thread per executor.

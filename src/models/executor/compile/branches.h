@@ -8,8 +8,8 @@
 //      order     a b c d e f                 branch 0   a ── b ────── e ── f
 //      needs     b:a c:a d:c e:b,d f:e       branch 1     └─ c ── d ──┘
 //
-// An op goes to the branch of an op that it needs and that nobody follows there yet; otherwise to
-// one whose last op it follows anyway; otherwise to a new one.
+// An op is appended to the branch of an op that it needs, if that op is the last one there;
+// otherwise to a branch whose last op it follows anyway; otherwise to a new branch.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_COMPILE_BRANCHES_H
 #define RONDO_EXECUTOR_COMPILE_BRANCHES_H

@@ -87,7 +87,7 @@ static void blame_weights(const rondo__node *node, rondo_status status,
     rondo__node_blame(node);
 }
 
-// What counts against the host's budget beside shared weights.
+// Memory that counts against the host's budget beside shared weights.
 static uint64_t get_private_bytes(const rondo_executor *executor) {
     const rondo__budget *budget = executor->root->resources.budget;
     const rondo__weight_account *account = &executor->root->resources.weights;
@@ -142,8 +142,8 @@ static rondo_status bypass(rondo__plan *plan, size_t n, rondo__node_class *out_c
     return RONDO_STATUS_OK;
 }
 
-// An item of the processor in a plan of a GPU. What draws, and what is in a body that a graph
-// holds, runs between segments.
+// Whether the node is an item of the processor in a plan of a GPU. Ops that draw, and ops in a body
+// that a graph holds, run between segments.
 static rondo_status host_node(rondo_executor *executor, rondo__plan *plan, size_t n,
                               const rondo__kernel_request *request, bool draws,
                               rondo__node_class *out_class, rondo__kernel **out_kernel) {
@@ -258,7 +258,7 @@ static rondo_status classify(const rondo__planning *p, size_t n, rondo__kernel_r
     return status;
 }
 
-// Says what will be prepared, to who compiles some of it meanwhile.
+// Names the kernels that will be prepared, so that threads compile some of them meanwhile.
 static void survey_nodes(rondo_executor *executor, rondo__plan *plan, rondo__tensor_info *inputs,
                          rondo__tensor_info *outputs, const uint32_t *uses) {
     const bool is_host = rondo_device_is_host(executor->device);

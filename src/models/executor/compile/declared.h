@@ -1,9 +1,9 @@
-// executor/compile/declared.h — what the model declares against what runs give.
+// executor/compile/declared.h — compares what the model declares with what runs give.
 //
-// A declaration that a feed contradicts is the caller's mistake, one that a result contradicts the
-// model's; both sides are named. Where files in use are known to be wrong (an output of another
-// rank, a symbol that stands for two things on both sides of the model) a warning says so, once:
-// nothing depends on it, and the other runtimes run them.
+// If a feed contradicts a declaration, the caller is wrong; if a result does, the model is. The
+// error names both sides. Where files in use are known to be wrong (an output of another rank, a
+// symbol that stands for two things on both sides of the model) a warning says so, once: nothing
+// depends on it, and the other runtimes run them.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_COMPILE_DECLARED_H
 #define RONDO_EXECUTOR_COMPILE_DECLARED_H

@@ -7,12 +7,12 @@
 // the same results bit for bit.
 //
 //   If     choose; if node: then-part | else-part, which write the op's outputs in place
-//   Loop   initial values into the places; enter; while node:
-//            body-part; rows out; next; carried values back into their places
+//   Loop   initial values to their addresses; enter; while node:
+//            body-part; rows out; next; carried values back to their addresses
 //   Scan   as Loop, with slices in at the turn's begin
 //
-// A carried value has one place for all turns, which is the op's output where that is wanted. An
-// If whose condition is known ahead has one part and no node.
+// A carried value has one address for all turns: the op's output, if that is used. An If whose
+// condition is known ahead has one part and no node.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_COMPILE_DEVICE_CONTROL_H
 #define RONDO_EXECUTOR_COMPILE_DEVICE_CONTROL_H

@@ -1,5 +1,5 @@
 // executor/compile/device_control_plan.c — whether a control op can be decided on the device, and
-// what its launch then needs: parts of the bodies, and places for what goes in and out of them.
+// what its launch needs: parts of the bodies, and memory for their inputs and outputs.
 // SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "executor/state/limits.h"
 #include "tensor/elements.h"
 
-// What preparing needs all along. The first refusal stays.
+// What all steps of preparing need. The first refusal stays.
 typedef struct preparation {
     rondo_executor *executor;
     const rondo__planner *planner;
@@ -181,7 +181,7 @@ static rondo_status prepare_if(preparation *p) {
         return RONDO_STATUS_NO_MEMORY;
     }
     for (size_t i = 0; i < c->output_count; ++i) {
-        // What nobody wants may differ in size from branch to branch.
+        // Unused outputs may have different sizes in the two branches.
         size_t bytes = 0;
         for (size_t b = 0; b < c->part_count; ++b) {
             const size_t own = rondo__body_plan_get_output(&c->parts[b], i)->bytes;

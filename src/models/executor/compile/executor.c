@@ -26,7 +26,7 @@ enum {
     DEPTH_MAX = 16,  // bodies within bodies
 };
 
-// What RONDO_GRAPHS says; AUTO when it is not set, or is nonsense.
+// The value of RONDO_GRAPHS; AUTO if it is not set or invalid.
 static rondo_graphs_mode read_graphs_variable(void) {
     static const char *const names[] = {"auto", "on", "off", "1", "0"};
     static const rondo_graphs_mode modes[] = {RONDO_GRAPHS_AUTO, RONDO_GRAPHS_ON, RONDO_GRAPHS_OFF,

@@ -65,7 +65,7 @@ rondo_status rondo__planning_place_constants(rondo__planning *p) {
             }
         }
     }
-    // What a part gives out is copied on the device.
+    // The outputs of a part are copied on the device.
     for (size_t i = 0; executor->part != RONDO__PART_NONE && i < program->output_count; ++i) {
         plan->slots[plan->slots[program->outputs[i]].root].needs_device = true;
     }

@@ -206,8 +206,8 @@ void rondo__states_bind_slots(const rondo_executor *executor, rondo__plan *plan)
     }
 }
 
-// The slot of the new value of the state of input `i`, and in *out_old that of the old one, when
-// both lie on the device and the new one has as many bytes; NULL otherwise.
+// The value slot of the new value of the state of input `i`, and in *out_old that of the old one,
+// when both lie on the device and the new one has as many bytes; NULL otherwise.
 static rondo__slot *find_update(const rondo_executor *executor, const rondo__plan *plan, size_t i,
                                 rondo__slot **out_old) {
     const rondo_program *program = plan->program;
@@ -318,7 +318,7 @@ rondo_status rondo__states_find_carriers(const rondo_executor *executor, const r
     return is_there ? RONDO_STATUS_OK : RONDO_STATUS_NO_MEMORY;
 }
 
-// The place in the plan of the first op that makes a part of `root`; SIZE_MAX: none does.
+// The position in the plan of the first op that makes a part of `root`; SIZE_MAX: none does.
 static size_t find_first_maker(const rondo__plan *plan, int32_t root) {
     size_t place = 0;
     for (size_t s = 0; s < plan->step_count; ++s) {

@@ -1,11 +1,12 @@
-// executor/compile/place_states.h — states where they lie, and new values that take their place.
+// executor/compile/place_states.h — plans read states in their own memory, and write new values
+// there.
 //
-// The new value of a state is made by a chain of kernels, each of which can work in place: the
-// first reads the old value, the last makes the output. Where the old value has no later reader,
-// the chain writes it where it lies. For that, nodes that read the old value, and do not need what
-// the chain makes, come before it. A new value that no such chain makes may still be written
-// there, when the last reader of the old one is done before it is begun. A Concat that appends to
-// a state of which all lies in one row writes only what is new.
+// A chain of kernels that can each work in place makes the new value of a state: the first reads
+// the old value, the last makes the output. If the old value has no later reader, the chain
+// overwrites it. To that end, nodes that read the old value, and do not need the chain's results,
+// are put before the chain. A new value that no such chain makes may still be written there if the
+// last reader of the old value is done before the first write. A Concat that appends to a state
+// that is one row writes only the new part.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_COMPILE_PLACE_STATES_H
 #define RONDO_EXECUTOR_COMPILE_PLACE_STATES_H
@@ -19,7 +20,7 @@
 RONDO_MUST_USE rondo_status rondo__states_order(const rondo_executor *executor,
                                                 rondo_program *program);
 
-// Binds the slots of inputs that are states to their memory.
+// Binds the value slots of inputs that are states to their memory.
 void rondo__states_bind_slots(const rondo_executor *executor, rondo__plan *plan);
 
 // Finds the values that may take over the memory of a state: carriers[v] is its input's value, or

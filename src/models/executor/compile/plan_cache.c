@@ -29,7 +29,8 @@
 // Plans made for new values of a keyed input before values stop being keys.
 enum { KEYED_MISS_LIMIT = 8 };
 
-// What decides branches only is not fetched from a device: there the branches are decided, too.
+// Values that only decide branches are not fetched from a device: the device decides these branches
+// itself.
 static bool is_keyed(const rondo_executor *executor, size_t input, const rondo_tensor *feed) {
     const bool is_wanted =
         executor->keys.keyed[input] || (executor->keys.deciding[input] && feed->device == NULL);
@@ -142,7 +143,7 @@ void rondo__executor_init_plans(rondo_executor *executor) {
                         destroy_plan, executor);
 }
 
-// What the memory that they share leaves to the plans.
+// Limits the plans to the bytes that the shared memory leaves of the limit.
 static void update_limits(rondo_executor *executor) {
     const uint64_t limit = executor->plan_limit_bytes;
     const uint64_t shared = executor->run_memory_bytes;
@@ -179,8 +180,8 @@ static rondo_status copy_key(const rondo_executor *executor, size_t input, const
     return read_value(executor, input, feed, out_key->data);
 }
 
-// The feeds as a plan is compiled for them: without their bytes, but for a copy of those of keyed
-// inputs. To be freed with rondo__tensors_free.
+// The feeds as a plan is compiled for them: without their bytes, except a copy of the keyed inputs'
+// bytes. To be freed with rondo__tensors_free.
 static rondo_status copy_keys(const rondo_executor *executor, const rondo_tensor *feeds,
                               rondo_tensor **out_keys) {
     const size_t count = executor->base->input_count;
@@ -266,7 +267,7 @@ static rondo_status find_keys(rondo_executor *executor, const rondo_tensor *feed
     return RONDO_STATUS_OK;
 }
 
-// What plans of the same program hold for runs with other optional inputs.
+// Evicts the plans that variants of the executor keep for other sets of optional inputs.
 static void evict_others(const rondo_executor *executor) {
     rondo_executor *root = executor->depth == 0 ? executor->root : NULL;
     for (size_t v = 0; root != NULL && v < root->variants.count; ++v) {

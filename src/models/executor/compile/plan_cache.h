@@ -25,8 +25,8 @@ RONDO_MUST_USE rondo_status rondo__executor_look_up_plan(rondo_executor *executo
                                                          const rondo_tensor *feeds,
                                                          rondo__plan **out_plan);
 
-// What follows for the outputs from the dtypes and shapes of the feeds alone; nothing (dtype NONE)
-// where they fit no run.
+// Infers the outputs from the dtypes and shapes of the feeds alone; dtype NONE if no run accepts
+// them.
 //
 // Errors:    NO_MEMORY.
 // Threads:   one thread per executor.

@@ -1,8 +1,8 @@
 // executor/compile/retire.h — plans that recorded runs use, and the executors that own them.
 //
-// A graph may let go of a recorded run on any thread, while the executor works on another. So that
-// only counts down; what was given up meanwhile waits in lists of the executor, which frees it from
-// its own thread, or when the last one that counts on it goes.
+// A graph may give up a recorded run on any thread, while the executor works on another. That only
+// counts down. Plans and executors that were given up meanwhile wait in lists of the executor,
+// which frees them on its own thread, or when the last recorded run ends.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_COMPILE_RETIRE_H
 #define RONDO_EXECUTOR_COMPILE_RETIRE_H
@@ -25,22 +25,22 @@ static inline void rondo__executor_retain(rondo_executor *executor) {
     (void)atomic_fetch_add(&executor->reference_count, 1);
 }
 
-// Takes a participant of a capture that nobody can tell the end of: it goes with the executor.
+// Takes a participant of a capture whose end Rondo does not see: it is freed with the executor.
 static inline void rondo__executor_adopt(rondo_executor *executor,
                                          rondo__participant *participant) {
     participant->next = executor->caller.recordings;
     executor->caller.recordings = participant;
 }
 
-// Frees a plan that is in no list any more, now or when nobody pins it.
+// Frees a plan that is in no list any more: now, or when no recorded run uses it.
 void rondo__plan_give_up(rondo_executor *executor, rondo__plan *plan);
 // The same for a variant of `root`.
 void rondo__variant_give_up(rondo_executor *root, rondo_executor *variant);
 // Whether a recorded run uses a plan of it or of a variant.
 bool rondo__executor_is_pinned(rondo_executor *executor);
-// Frees all plans and variants, of which none is pinned, and forgets the last run.
+// Frees all plans and variants, which no recorded run uses, and forgets the last run.
 void rondo__executor_drop_plans(rondo_executor *executor);
-// Frees what was given up and is not pinned any more.
+// Frees plans and executors that were given up and that no recorded run uses any more.
 void rondo__executor_sweep(rondo_executor *executor);
 
 #endif  // RONDO_EXECUTOR_COMPILE_RETIRE_H

@@ -11,7 +11,7 @@
 #include "program/edit.h"
 #include "program/place_mark.h"
 
-// A binary heap of places in the plan's order of nodes, smallest first.
+// A binary heap of positions in the plan's order of nodes, smallest first.
 typedef struct heap {
     size_t *nodes;
     size_t count;
@@ -48,7 +48,7 @@ static size_t heap_pop(heap *h) {
     return top;
 }
 
-// What a plan says of a bypass or the end of a segment: why, and what it would be captured with.
+// The reason that a plan gives for a bypass or the end of a segment, and what would remove it.
 static const struct {
     const char *why;
     const char *remedy;

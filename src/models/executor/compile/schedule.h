@@ -22,7 +22,7 @@ RONDO_MUST_USE rondo_status rondo__plan_schedule(rondo__plan *plan,
 // The segment ends at the bypass: takes over its reason.
 void rondo__step_end_at(rondo__step *segment, const rondo__step *bypass);
 
-// What would take away the reason of a step that has one: "extents that do not depend on data".
+// What would remove the reason of a step: "extents that do not depend on data".
 const char *rondo__step_get_remedy(const rondo__plan *plan, const rondo__step *step);
 
 #endif  // RONDO_EXECUTOR_COMPILE_SCHEDULE_H

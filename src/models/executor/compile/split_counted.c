@@ -51,7 +51,7 @@ static bool is_placed_here(const splitting *s, const rondo__node *node) {
             place - RONDO__PLACE_GPU_0 == rondo__peers_get_own(s->executor));
 }
 
-// What the rooms of a node would be. False: not known, or too large.
+// The sizes of a node's rooms. False: not known, or too large.
 static bool find_rooms(splitting *s, const rondo__node *node) {
     const uint64_t most = rondo__executor_get_device_room(s->executor) / ROOM_PART;
     uint64_t bytes = 0;
@@ -92,7 +92,8 @@ static bool find_rooms(splitting *s, const rondo__node *node) {
     return bytes > 0;
 }
 
-// Whether the device has a kernel for it. What is compiled here is there when the plan prepares it.
+// Whether the device has a kernel for it. The plan finds the text compiled when it prepares the
+// kernel.
 static rondo_status try_kernel(const splitting *s, const rondo__node *node, bool *out_has_kernel) {
     rondo__plan *plan = s->plan;
     rondo__kernel *kernel = NULL;

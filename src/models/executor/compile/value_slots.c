@@ -18,7 +18,7 @@
 #include "program/shapes/specialise.h"
 #include "tensor/elements.h"
 
-// What keeping branches apart may always take.
+// Memory that keeping branches apart may always take.
 enum { BRANCH_BYTES = 1 << 20 };
 
 static bool is_view(const rondo__plan *plan, size_t node, const rondo__node_class *class_of) {
@@ -90,8 +90,8 @@ static void touch_node(lifetimes *l, const rondo__plan *plan, size_t n, size_t p
     }
 }
 
-// What another GPU writes, or reads of others, has no place in the order of the ops: it keeps its
-// bytes to the end, and in pinned memory they are nobody else's before, either (other_gpus.h).
+// Values that another GPU writes or reads are not ordered with the ops: they keep their bytes until
+// the run ends, and in pinned memory no earlier value has these bytes (other_gpus.h).
 static void touch_far(lifetimes *l, const rondo__plan *plan, const rondo__item *item,
                       int32_t value) {
     const uint8_t side = value >= 0 ? plan->slots[value].side : item->side;

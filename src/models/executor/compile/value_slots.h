@@ -5,8 +5,8 @@
 
 #include "executor/state/plan.h"
 
-// Decides where values live and allocates the arena and the staging area; `order` is the place of
-// each node in the run (0 for views, which take no time).
+// Decides where values live and allocates the arena and the staging area; `order` is the position
+// of each node in the run (0 for views, which take no time).
 //
 // Errors:    NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST.
 // Threads:   one thread per executor.

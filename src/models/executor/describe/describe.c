@@ -180,8 +180,8 @@ static void append_unplanned(rondo__text *text, const rondo_program *body, int i
     }
 }
 
-// The bodies of If, Loop and Scan. What one cannot do with these shapes is said, and is no failure:
-// its turn may never come.
+// The bodies of If, Loop and Scan. If a body does not fit these shapes, the text says so; that is
+// no failure, because the body may never run.
 static void append_bodies(rondo__text *text, rondo_executor *executor, rondo__plan *plan,
                           rondo__step *step, size_t index, int indent) {
     const rondo__node *node = &plan->program->nodes[rondo__describe_get_node(plan, step, index)];

@@ -7,8 +7,8 @@
 
 #include "executor/state/plan.h"
 
-// What half precision did to a plan and to the bodies in it, as text or as the member "half" of a
-// JSON object. Nothing in single precision.
+// Writes what half precision did to a plan and to the bodies in it, as text or as the member "half"
+// of a JSON object; writes nothing in single precision.
 void rondo__describe_half(rondo__text *text, const rondo_executor *executor,
                           const rondo__plan *plan, bool is_json);
 

@@ -10,8 +10,8 @@
 const char *rondo__placement_get_side(const rondo_executor *executor, const rondo__plan *plan,
                                       const rondo__step *step, size_t index);
 
-// Writes the ops that run elsewhere than they would by themselves, or where somebody asked for it,
-// and why; nothing where there are none.
+// Writes the ops that run elsewhere than by default, or that the caller has placed, and why;
+// nothing if there are none.
 void rondo__placement_describe(rondo__text *text, const rondo_executor *executor,
                                const rondo__plan *plan);
 

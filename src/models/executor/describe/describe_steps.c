@@ -1,3 +1,4 @@
+// executor/describe/describe_steps.c — see describe_steps.h.
 // SPDX-License-Identifier: Apache-2.0
 
 #include "executor/describe/describe_steps.h"

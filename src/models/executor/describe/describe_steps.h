@@ -14,7 +14,7 @@ bool rondo__describe_has_bodies(const rondo__plan *plan, const rondo__step *step
 // "segment", "bypassed"; "ahead": of the processor, before the first segment.
 const char *rondo__describe_get_kind(const rondo__step *step);
 
-// "captured", or why it is not: of a segment, or ahead of one.
+// "captured", or why the segment (or the step ahead of it) is not.
 const char *rondo__describe_get_state(const rondo__step *step);
 
 // What computes an item: "simd", "cudnn"; "host" for what is bypassed.

@@ -1,10 +1,10 @@
 // executor/devices/host_ops.h — ops of the processor as items of a segment of a GPU.
 //
 // Such an item has a kernel of the host device, and its operands lie in pinned memory of the plan
-// (slots with is_on_host). A launch puts one host function on the stream, which runs the kernels of
-// this item and of those like it right behind: the driver's thread computes, nobody waits. So it is
-// captured, too, as a host node. What crosses between the two sides is an item of its own
-// (transfers.h).
+// (value slots with is_on_host). A launch puts one host function on the stream, which runs the
+// kernels of this item and of the items of the processor right behind it, on the driver's thread;
+// no call waits. So a capture records it as a host node. Values cross between the two sides by
+// items of their own (transfers.h).
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_DEVICES_HOST_OPS_H
 #define RONDO_EXECUTOR_DEVICES_HOST_OPS_H
@@ -33,7 +33,8 @@ size_t rondo__hosted_count(const rondo__plan *plan, size_t first, size_t end);
 RONDO_MUST_USE rondo_status rondo__hosted_launch(rondo_stream *stream, const rondo__item *items,
                                                  size_t count);
 
-// Computes the item here and now; what it reads is there, and nobody reads what it writes.
+// Computes the item on the calling thread. Its inputs are ready, and no other work reads its
+// outputs meanwhile.
 //
 // Errors:    those of the kernel.
 // Threads:   one thread per executor.

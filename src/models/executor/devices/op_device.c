@@ -21,8 +21,8 @@
 
 enum {
     PATTERN_BYTES = 256,
-    // What an op may read and make to be called shape arithmetic: the processor is through with it
-    // before a GPU has been told of it.
+    // The most bytes that an op of shape arithmetic reads or makes: the processor is done with
+    // them before a launch would have reached the GPU.
     SMALL_BYTES = 4096,
 };
 
@@ -158,7 +158,7 @@ rondo_status rondo__op_device_mark(const rondo_executor *executor, rondo_program
 typedef struct rules {
     const rondo_executor *executor;
     rondo__plan *plan;
-    bool *by_device;  // by value: an op of the device, or nobody, reads it
+    bool *by_device;  // by value: an op of the device, or no op, reads it
     bool *by_host;    // by value: an op of the processor reads it
 } rules;
 
@@ -211,8 +211,8 @@ static bool is_from_device(const rules *r, int32_t value) {
            (!reads_on_host(r->plan->program, node) || is_near(r, node));
 }
 
-// Whether the node computes only small whole numbers, of such, that only the processor reads; and
-// its move there costs no more crossings than its result would.
+// Whether the node makes small whole numbers from small whole numbers, only the processor reads
+// them, and moving the node there costs no more crossings than moving its result.
 static bool is_shape_arithmetic(const rules *r, const rondo__node *node) {
     const rondo_program *program = r->plan->program;
     size_t read_count = 0;
@@ -288,7 +288,7 @@ static rondo_status place_shape_arithmetic(const rondo_executor *executor, rondo
 
 // ---- tables -----------------------------------------------------------------------------------
 
-// The constant of which a node takes rows or elements; -1: none.
+// The constant from which a node takes rows or elements; -1: none.
 static int32_t get_table(const rondo_program *program, const rondo__node *node) {
     const bool is_lookup = rondo__node_is(node, RONDO__OP_Gather) ||
                            rondo__node_is(node, RONDO__OP_GatherND) ||
@@ -323,7 +323,7 @@ static uint64_t add_constants(const rondo__plan *plan, bool *seen) {
     return bytes;
 }
 
-// The largest table that nobody has placed; -1: none.
+// The largest table that has no place yet; -1: none.
 static int32_t find_largest_table(const rondo__plan *plan) {
     const rondo_program *program = plan->program;
     int32_t largest = -1;

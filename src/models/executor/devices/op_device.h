@@ -1,17 +1,18 @@
-// executor/devices/op_device.h — where each node of a plan is to run: what the caller says, then
+// executor/devices/op_device.h — the place of each node of a plan: what the caller says, then
 // rules.
 //
-// By themselves stay on the processor: small whole numbers that only ops of the processor read
-// (shape arithmetic, and what feeds it), so that no run stops for them; and tables that do not fit
-// into the memory of the device. All else runs on the device where that has a kernel.
+// By rule the processor runs ops that make small whole numbers which only ops of the processor read
+// (shape arithmetic, and its inputs), so that no run waits for these numbers, and ops on tables
+// that do not fit into the device's memory. All other ops run on the device if it has a kernel for
+// them.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_DEVICES_OP_DEVICE_H
 #define RONDO_EXECUTOR_DEVICES_OP_DEVICE_H
 
 #include "executor/state/plan.h"
 
-// Marks the nodes of a program, in which nothing is folded yet, with the places that the options
-// ask for, and looks whether the executor has a device for each.
+// Marks the nodes of a program, before folding, with the places that the options ask for, and
+// checks that the executor has a device for each.
 //
 // Errors:    INVALID (an entry without a place, a pattern that matches nothing, two that say
 //            different things of one node), UNSUPPORTED (a place that is not there).

@@ -133,7 +133,7 @@ uint8_t rondo__peers_get_side(const rondo__plan *plan, size_t n) {
     return RONDO__SIDE_DEVICE;
 }
 
-// ---- who waits for whom -----------------------------------------------------------------------
+// ---- waits between streams --------------------------------------------------------------------
 
 // The stream that a step is on: 0 the executor's, others those of its peers.
 static size_t get_lane(const rondo__plan *plan, size_t step) {
@@ -182,7 +182,7 @@ static void collect(linking *l, size_t n, size_t step) {
     note_inputs(l, n);
 }
 
-// What no step makes (views) is there with what it is made of.
+// Views, which no step makes, are ready when their source is.
 static void note_views(linking *l) {
     const rondo_program *program = l->plan->program;
     for (size_t i = 0; i < program->node_count; ++i) {

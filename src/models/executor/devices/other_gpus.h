@@ -7,12 +7,13 @@
 // Each step of a plan is on one device, on the stream that the executor has there, and a segment
 // has a graph there. Between the streams there are events, so the processor waits for nothing: a
 // step waits for the latest steps on other streams that it reads something of; all streams wait for
-// the begin of a run, and its end for all of them. So runs follow each other on all devices, and
-// whoever waits for the executor's stream has waited for all.
+// the begin of a run, and its end for all of them. So runs follow each other on all devices, and a
+// wait for the executor's stream is a wait for all of them.
 //
-// Order between the streams is not the order of the plan. So what one device writes and another one
-// reads keeps its bytes until the run ends, and pinned memory that another GPU reads or writes is
-// nobody else's (place.c): no event is needed for memory that is used again.
+// Order between the streams is not the order of the plan. So a value that one device writes and
+// another one reads keeps its bytes until the run ends, and no other value of the plan shares
+// pinned memory that another GPU reads or writes (compile/value_slots.c): memory that is used again
+// needs no event.
 //
 // A graph holds work of one device. CUDA can record another device's work into it by events, but
 // then one launch waits for all of it, each patch and check would need to know whose a node is, and

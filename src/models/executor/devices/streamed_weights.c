@@ -20,7 +20,7 @@ typedef struct load {
     size_t offset;
 } load;
 
-// What is brought for one item.
+// The weights that are brought for one item.
 typedef struct unit {
     size_t item;
     size_t load_count;
@@ -72,7 +72,7 @@ static bool runs_here(const rondo__plan *plan, size_t n) {
     return place == RONDO__PLACE_ANY || place == RONDO__PLACE_GPU;
 }
 
-// What a body reads stays: its plan has addresses of its own.
+// Weights that a body reads stay on the GPU: the body's plan has addresses of its own.
 static void note_readers(choice *c) {
     const rondo_program *program = c->plan->program;
     for (size_t n = 0; n < program->node_count; ++n) {
@@ -386,7 +386,7 @@ static rondo_status bring_unit(const rondo_executor *executor, const rondo__plan
     return rondo_event_record(u->brought, stream);
 }
 
-// The buffers are free: whoever read them before is ahead on the run's stream.
+// The buffers are free: the ops that read them come earlier on the run's stream.
 rondo_status rondo__spill_begin(const rondo_executor *executor, const rondo__plan *plan,
                                 const rondo__step *step) {
     const rondo__spill *spill = plan->spill;

@@ -6,12 +6,13 @@
 //                      \          \  /          \  .
 //   run's stream    ─── op 1 ────── op 2 ──────── op 3 ── ...   op 3's weights wait for op 1
 //
-// What one op reads of such weights is a unit. The buffers have room for the largest one; a unit
-// is brought while the op before it runs, and its buffer is written again when its op is done. All
-// of it is put by events on the two streams, eagerly and in captures, where copies become nodes of
-// the segment's graph on a branch of their own. A segment brings what its own ops read. Kernels
-// find the weights where their inputs are, in the form that they asked for
-// (rondo__kernel_request). SPDX-License-Identifier: Apache-2.0
+// A unit is the weights that one op reads. Each buffer has room for the largest unit; a unit is
+// copied while the op before its own runs, and its buffer is written again when its op is done.
+// Events order the two streams, eagerly and in captures, where the copies become nodes of the
+// segment's graph on a branch of their own. A segment brings the weights of its own ops. Kernels
+// find the weights at their inputs' addresses, in the form that they asked for.
+// (rondo__kernel_request).
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_DEVICES_STREAMED_WEIGHTS_H
 #define RONDO_EXECUTOR_DEVICES_STREAMED_WEIGHTS_H
 
@@ -67,7 +68,7 @@ RONDO_MUST_USE rondo_status rondo__spill_put(const rondo__plan *plan, size_t ite
 // Waits for copies of a run that failed on its way.
 void rondo__spill_drain(const rondo_executor *executor);
 
-// What a step brings, and what the plan keeps in pinned memory.
+// The weights that a step brings, and the weights that the plan keeps in pinned memory.
 rondo__brought rondo__spill_measure(const rondo__plan *plan, const rondo__step *step);
 size_t rondo__spill_get_bytes(const rondo__plan *plan);
 size_t rondo__spill_get_buffer_bytes(const rondo__plan *plan);  // of both

@@ -192,7 +192,7 @@ static bool has_side(const insertion *in, int32_t value) {
            rondo_shape_get_count(&info.shape) > 0;
 }
 
-// What may decide the shapes of a body is read by the processor.
+// The processor reads values that may decide the shapes of a body.
 static bool may_decide_shapes(const insertion *in, int32_t value) {
     rondo__tensor_info info;
     rondo__program_get_info(in->program, value, &info);
@@ -200,9 +200,9 @@ static bool may_decide_shapes(const insertion *in, int32_t value) {
            rondo_shape_get_count(&info.shape) <= RONDO__VALUE_KEY_COUNT_MAX;
 }
 
-// The side on which node `n` reads its input `i`. A rondo.Rest reads on the device, but what may
-// decide shapes is copied behind its maker, in stream order, so that nobody stops for it later.
-// rondo.Counted reads rooms, and a count.
+// The side on which node `n` reads its input `i`. A rondo.Rest reads on the device, but values that
+// may decide shapes are copied right after the op that makes them, in stream order, so that the run
+// does not stop for them later. rondo.Counted reads rooms, and a count.
 static uint8_t get_read_side(const insertion *in, size_t n, size_t i) {
     const rondo__node *node = &in->program->nodes[n];
     if (rondo__counted_is(node)) {
@@ -213,7 +213,7 @@ static uint8_t get_read_side(const insertion *in, size_t n, size_t i) {
                                                     : RONDO__SIDE_DEVICE;
 }
 
-// Backwards, so that a view passes on who reads it.
+// Backwards, so that a view passes its readers on to its source.
 static void find_readers(insertion *in) {
     for (size_t n = in->node_count; n-- > 0;) {
         const rondo__node *node = &in->program->nodes[n];
@@ -231,7 +231,7 @@ static void find_readers(insertion *in) {
     }
 }
 
-// An input of which the processor wants the shape, and nobody the value, need not go to the device.
+// An input whose shape the processor reads, and whose value no op reads, need not go to the device.
 static void note_shapes(insertion *in) {
     for (size_t n = 0; n < in->node_count; ++n) {
         const rondo__node *node = &in->program->nodes[n];
@@ -437,7 +437,7 @@ static rondo_status visit_node(insertion *in, size_t n) {
     return RONDO_STATUS_OK;
 }
 
-// What is fetched comes from the executor's device or from the processor.
+// Outputs are fetched from the executor's device or from the processor.
 static rondo_status bring_outputs(insertion *in) {
     for (size_t i = 0; i < in->program->output_count; ++i) {
         const int32_t value = in->program->outputs[i];

@@ -7,10 +7,10 @@
 // Once it is known where each node of a plan runs, each value has a side. Where a node reads a
 // value that lies on another side, the program gets a node rondo.Transfer, an item of a segment
 // like others, so that each value crosses to a side at most once in a run, in stream order,
-// captured and planned like all else. From one GPU to another it is fetched by the one that reads
-// it, if the driver copies directly, and otherwise goes through pinned memory. Nothing crosses that
-// need not: constants are read where they are, an input that both sides read is fed to both, a view
-// is made anew on the other side of what it looks at.
+// captured and planned like all else. A GPU that reads a value of another GPU fetches it, if the
+// driver copies directly; otherwise the value goes through pinned memory. Constants do not cross,
+// because ops read them where they are. An input that both sides read is fed to both. A view is
+// made again on the other side, of the copy of its source.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_DEVICES_TRANSFERS_H
 #define RONDO_EXECUTOR_DEVICES_TRANSFERS_H

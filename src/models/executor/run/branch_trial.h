@@ -6,10 +6,10 @@
 #include "executor/state/plan.h"
 
 // After a run that was waited for: captures segments with branches, once, and keeps the graph that
-// options.branches asks for, or that replays faster. What fails leaves the straight graph.
+// options.branches asks for, or the faster one. After a failure the straight graph stays.
 //
-// AUTO does so for plans of one segment only: a replay needs what the run had, and steps before a
-// segment have given their bytes to others by now.
+// AUTO does so only for plans of one segment: a replay needs the values that the run had, and later
+// steps may have overwritten the bytes of earlier ones.
 //
 // Threads:   one thread per executor.
 void rondo__branches_settle(rondo_executor *executor, rondo__plan *plan);

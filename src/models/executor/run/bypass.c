@@ -105,7 +105,7 @@ static rondo_status prepare_output(bypass *b, size_t i) {
     return RONDO_STATUS_OK;
 }
 
-// Puts result `i` where its slot is.
+// Puts result `i` into its value slot.
 static rondo_status store_output(bypass *b, size_t i) {
     int32_t value = b->node->outputs[i];
     if (!b->wants[i]) {

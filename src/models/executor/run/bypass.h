@@ -1,9 +1,9 @@
 // executor/run/bypass.h — ops that run on the host between segments.
 //
-// Everything before the op must have finished; then its inputs are looked at where they are
-// (constants, dynamic tensors, and on the host device the arena itself) or copied back (CUDA
-// arena), the reference or the body runs, and the results go where their slots say. Inputs that own
-// their bytes are not written any more, so that sequences may keep them.
+// The run waits for all work before the op. Then it reads the op's inputs where they are
+// (constants, dynamic tensors, and on the host device the arena) or copies them back (CUDA arena),
+// runs the reference or the body, and stores the results in their value slots. Inputs that own
+// their bytes are not written later, so that sequences may keep them.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_RUN_BYPASS_H
 #define RONDO_EXECUTOR_RUN_BYPASS_H

@@ -1,8 +1,9 @@
-// executor/run/check_memory.h — what a segment writes, kept before and after its two runs.
+// executor/run/check_memory.h — copies of the memory that a segment writes, before and after its
+// two runs.
 //
-// All that its ops write lies in regions: the plan's arena, and each output elsewhere. A check
-// keeps three copies of them: `before` on the device, to begin again from, and what the eager run
-// and the replay left, in host memory, to be compared.
+// The regions that its ops write are the plan's arena, and each output elsewhere. A check keeps
+// three copies of them: `before` on the device, to start the second run from, and the results of
+// the eager run and of the replay, in host memory, to compare.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_RUN_CHECK_MEMORY_H
 #define RONDO_EXECUTOR_RUN_CHECK_MEMORY_H

@@ -22,8 +22,7 @@ static bool is_row(const rondo__node *node, size_t i) {
     return (is_loop || is_scan) && (int64_t)(i + (size_t)others) >= (int64_t)node->explicit_count;
 }
 
-// Rows of no turn are of a shape that nobody made: where they are foreseen in another, which is
-// empty, too, that one counts.
+// A loop of zero turns made no row. If inference found another empty shape for the rows, use that.
 static void complete_rows(const rondo__tensor_info *foreseen, rondo_shape *shape) {
     rondo_shape completed = foreseen->shape;
     for (int32_t d = 0; d < completed.rank; ++d) {

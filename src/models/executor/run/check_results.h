@@ -1,5 +1,5 @@
-// executor/run/check_results.h — what an op between segments has made, beside what the plan
-// foresaw.
+// executor/run/check_results.h — compares the results of an op between segments with the shapes
+// that the plan foresaw.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_RUN_CHECK_RESULTS_H
 #define RONDO_EXECUTOR_RUN_CHECK_RESULTS_H

@@ -223,8 +223,8 @@ static rondo_status iteration_turn(iteration *it, const rondo_tensor *const *inp
     return RONDO_STATUS_OK;
 }
 
-// What a row would be that no turn made: what follows from the shapes before the first turn, and
-// where that says nothing what the body declares, with 0 for unknown extents.
+// The shape of a row if no turn made one: inferred from the shapes before the first turn; if
+// inference does not know, the shape that the body declares, with 0 for unknown extents.
 static rondo_status describe_row(const iteration *it, size_t output,
                                  const rondo__tensor_info *inferred, rondo_tensor *out_row) {
     const rondo_program *body = it->view.attribute->body;
@@ -266,7 +266,8 @@ static rondo_status iteration_describe(iteration *it, const rondo_tensor *const 
     return status;
 }
 
-// Makes an input owned carried state: inputs may be borrowed from slots that later steps reuse.
+// Makes an input owned carried state: inputs may be borrowed from value slots that later plan steps
+// reuse.
 static rondo_status iteration_carry(iteration *it, size_t index, const rondo_tensor *input) {
     if (input == NULL) {
         return RONDO_FAIL(BAD_DATA, "%s: initial state %zu is missing",

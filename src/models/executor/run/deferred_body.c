@@ -85,7 +85,7 @@ static rondo_status find_input(const rondo_executor *executor, const rondo__plan
     return RONDO_STATUS_OK;
 }
 
-// Puts a result where its slot is: a view stays one; what has a place in the arena is copied there.
+// Puts a result into its value slot: a view stays one; a value of the arena is copied there.
 static rondo_status store_result(rondo_executor *executor, rondo__plan *plan,
                                  const rondo__node *node, size_t i, rondo_tensor *result) {
     const int32_t value = node->outputs[i];

@@ -1,15 +1,15 @@
-// executor/run/deferred_body.h — runs rondo.Rest: ops that waited for shapes which depend on data.
+// executor/run/deferred_body.h — runs rondo.Rest: ops whose shapes depend on data.
 //
 // The op's body is an executor of its own. By now all shapes that its plans need are known, so it
 // plans by them, captures a plan at its second use, and keeps as many as plan_limit says. Small
 // values that decide shapes are part of a plan's key, as those of a caller's inputs are.
 //
-// On a GPU the body is near: it runs on the stream of the plan around it, reads what it reads where
-// that lies, which is part of a plan's key, too, and mostly the same in each run; and its results
-// stay where they are made, as views of its plan's arena or of rooms (split_counted.h). They hold
-// until the body runs again, which is in the next run of the plan around it. Nothing crosses but
-// values of a few elements that decide shapes; and nobody waits for the body, but for what is
-// before it: so memory that its last run read is free again.
+// On a GPU the body is near: it runs on the stream of the plan around it and reads its inputs at
+// their addresses in the GPU's memory. These addresses are part of its plans' keys, and mostly the
+// same in each run. Its results are views of its plan's arena or of rooms (split_counted.h), valid
+// until the body runs again in the next run of the plan around it. Only values of a few elements
+// that decide shapes are copied to the host. The run waits for the work before the body, not for
+// the body itself; so the memory that the body's previous run read is free again.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_RUN_DEFERRED_BODY_H
 #define RONDO_EXECUTOR_RUN_DEFERRED_BODY_H

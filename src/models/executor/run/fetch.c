@@ -162,7 +162,7 @@ static bool is_known(const rondo__fetch *fetch, size_t i) {
 }
 
 static rondo_status prepare_outputs(const rondo__fetch *fetch, bool known) {
-    // What a caller fetches is the caller's, and counts no more here.
+    // A tensor that a caller fetches is the caller's, and no longer counts against the limit.
     rondo__budget *entered = rondo__budget_get_entered();
     (void)rondo__budget_enter(fetch->executor->depth == 0 ? NULL : entered);
     rondo_status status = RONDO_STATUS_OK;

@@ -1,4 +1,4 @@
-// executor/run/fetch.h — the outputs of a run on their way to who asked for them.
+// executor/run/fetch.h — hands the outputs of a run to the caller.
 //
 //   rondo__fetch_prepare_known   what was given fits; what was not given is allocated
 //   ... the steps of the run ...
@@ -23,7 +23,7 @@ typedef struct rondo__fetch {
     rondo__plan *plan;
     rondo_tensor *results;  // in output order; with `data` NULL: to be allocated
     const bool *wants;      // NULL: all
-    bool waits;             // somebody waits for the stream before the finish
+    bool waits;             // the run waits for the stream before the finish
 } rondo__fetch;
 
 // Fails unless each result that was given can be written; allocates the others.
@@ -33,7 +33,7 @@ typedef struct rondo__fetch {
 RONDO_MUST_USE rondo_status rondo__fetch_prepare_known(const rondo__fetch *fetch);
 RONDO_MUST_USE rondo_status rondo__fetch_prepare_found(const rondo__fetch *fetch);
 
-// What output `i` is, and where it can be read: on the executor's device for a value of the arena,
+// The type, shape and address of output `i`: on the executor's device for a value of the arena,
 // otherwise in host memory. Borrowed.
 //
 // Errors:    INTERNAL.

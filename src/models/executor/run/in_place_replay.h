@@ -1,10 +1,11 @@
-// executor/run/in_place_replay.h — replays that take device tensors where they are.
+// executor/run/in_place_replay.h — replays that read and write the program's device tensors
+// directly.
 //
 // A plan of one segment is learned (rondo/learn.h) with the addresses of the device tensors as its
-// arguments: which words of its nodes follow from which tensor is found out and proved, and a run
-// writes those words and replays. So nothing is copied, and addresses may change from run to run.
-// That is tried when the same ports are given as device tensors for the second time behind the
-// capture. What cannot be learned goes on being copied.
+// arguments: the learner finds and proves which words of the nodes follow from which tensor, and a
+// run writes those words and replays. So nothing is copied, and addresses may change from run to
+// run. The executor learns when the same ports are given as device tensors for the second time
+// after the capture. If a plan cannot be learned, its tensors are copied as before.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_RUN_IN_PLACE_REPLAY_H
 #define RONDO_EXECUTOR_RUN_IN_PLACE_REPLAY_H

@@ -43,7 +43,7 @@ rondo_status rondo__async_make(rondo_executor *executor) {
 
 // ---- inputs -----------------------------------------------------------------------------------
 
-// A lane with room for `bytes`, which nobody reads any more.
+// An input lane with room for `bytes` that no run reads any more.
 static rondo_status take_lane(rondo_executor *root, size_t bytes, rondo__input_lane **out_lane) {
     rondo__async *async = root->caller.async;
     const bool is_host = rondo_device_is_host(root->device);

@@ -1,16 +1,15 @@
-// executor/run/input_lanes.h — runs that nobody waited for yet, and how their inputs get to the
-// device.
+// executor/run/input_lanes.h — asynchronous runs, and how their inputs get to the device.
 //
 // A run that does not wait must not hold its caller's memory, so inputs in host memory are copied
-// into a lane at once. There are two, used in turn:
+// into an input lane at once. There are two lanes, used in turn:
 //
 //   GPU    caller -> pinned -(copy stream)-> device -(run's stream)-> arena
 //   host   caller -> lane                           -(run's stream)-> arena
 //
-// The first copy of a GPU goes on beside the run before. The arena has one place for an input,
-// which that run may still read; hence the second buffer and its copy on the device. A lane is
-// filled again when its former run has taken it in: so a third run waits for the inputs of the
-// first.
+// The first copy of a GPU overlaps with the previous run. The arena has one value slot for an
+// input, which that run may still read; hence the second buffer and its copy on the device. A lane
+// is filled again when its former run has read it: so a third run waits until the first has read
+// its inputs.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_RUN_INPUT_LANES_H
 #define RONDO_EXECUTOR_RUN_INPUT_LANES_H
@@ -23,7 +22,7 @@
 // Threads:   one thread per executor.
 RONDO_MUST_USE rondo_status rondo__async_make(rondo_executor *executor);
 
-// Copies the inputs in host memory through a lane, in stream order.
+// Copies the inputs in host memory through an input lane, in stream order.
 //
 // Errors:    NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST.
 // Threads:   one thread per executor.

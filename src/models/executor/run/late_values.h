@@ -1,10 +1,10 @@
-// executor/run/late_values.h — values of a GPU whose shapes only a run tells, where the processor
-// wants them.
+// executor/run/late_values.h — copies of late values (values of a GPU whose shapes are known only
+// in the run) for the processor.
 //
 // plan->run.dynamic[v] of such a value is a view of device memory (split_counted.h,
-// deferred_body.h). An op between segments that reads it gets a copy of what is used of it, once in
-// a run; an output that goes to host memory travels through pinned memory that grows with what is
-// fetched.
+// deferred_body.h). An op between segments that reads it gets a copy of its used part, once in a
+// run. An output that goes to host memory is copied through pinned memory that grows with the
+// largest fetch.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_RUN_LATE_VALUES_H
 #define RONDO_EXECUTOR_RUN_LATE_VALUES_H

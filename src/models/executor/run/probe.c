@@ -125,7 +125,7 @@ static void append_bypass(probe *p, size_t item) {
     append(p, &step);
 }
 
-// What remains stays without a graph until a later run.
+// The remaining ops stay without a graph until a later run.
 static void append_postponed(probe *p, size_t first, size_t end) {
     rondo__step step = {.kind = RONDO__STEP_SEGMENT,
                         .first_item = first,

@@ -433,7 +433,7 @@ static rondo_status run_all(rondo_executor *executor, rondo__plan *plan,
     return rondo__peers_end(executor, plan);
 }
 
-// What is on other streams than the executor's still uses the plan's memory.
+// Work on other streams than the executor's still uses the plan's memory.
 static void wait_for_others(const rondo_executor *executor, const rondo__plan *plan) {
     rondo_error saved;
     rondo__error_save(&saved);

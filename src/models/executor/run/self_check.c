@@ -1,10 +1,10 @@
 // executor/run/self_check.c — see self_check.h.
 //
 // A segment runs op by op, and again as a graph from the same state. At its end a value can be
-// compared as long as no later op of the segment has written over its place. Where one differs, the
-// op that is to blame is searched by halves: the ops up to the middle run both ways, the graph with
-// the nodes behind them switched off. Just behind an op its own values always stand, so the search
-// ends at one all of whose inputs were the same, if the graph's nodes can be told apart.
+// compared as long as no later op of the segment has written over its place. If a value differs,
+// the search finds the op at fault by halves: the ops up to the middle run both ways, the graph
+// with the nodes behind them switched off. Right after an op its results are intact, so the search
+// ends at an op whose inputs were all the same, if the graph's nodes can be told apart.
 // SPDX-License-Identifier: Apache-2.0
 #include "executor/run/self_check.h"
 

@@ -6,7 +6,7 @@
 #include "executor/state/run_state.h"
 #include "rondo/self_check.h"
 
-// Launches the items of a step; handed down by who runs the steps.
+// Launches the items of a step; run.c hands it down.
 typedef rondo_status (*rondo__step_launcher)(rondo_executor *executor, rondo__plan *plan,
                                              const rondo__step *step);
 

@@ -39,7 +39,8 @@ static void keep_times(rondo__async *async) {
     active->runs.times = async->times;
 }
 
-// What a wait within a later call, or the program's own for the stream, has told already.
+// Returns the failure that a wait within a later call, or the program's own wait for the stream,
+// has reported already.
 static rondo_status check_told(const rondo_executor *executor, const rondo__async *async,
                                const char *call) {
     const bool has_failed = atomic_load(&executor->stream->failed_waits) != async->failed_waits;

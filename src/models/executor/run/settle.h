@@ -1,4 +1,5 @@
-// executor/run/settle.h — before a call that waits or looks at the last run: earlier runs are done.
+// executor/run/settle.h — waits for earlier runs before a call that waits or reads the last run's
+// results.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_RUN_SETTLE_H
 #define RONDO_EXECUTOR_RUN_SETTLE_H

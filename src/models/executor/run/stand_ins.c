@@ -147,8 +147,8 @@ rondo_status rondo__stand_ins_check(const rondo__plan *plan, const char *call, b
         if (plan->items[i].kernel->is_unbounded) {
             return RONDO_FAIL_AS(call, UNSUPPORTED,
                                  "%s cannot be recorded: how many turns it takes depends on data, "
-                                 "and in a graph of the program's nobody would tell that there are "
-                                 "more than loop_limit allows; a constant trip count bounds them",
+                                 "and a graph of the program's would not report more turns than "
+                                 "loop_limit allows; a constant trip count bounds them",
                                  rondo__node_describe(node));
         }
         const bool is_of_processor = rondo__kernel_is_hosted(plan->items[i].kernel) ||

@@ -1,9 +1,9 @@
 // executor/run/stand_ins.h — a plan's kernels on other addresses than its own: those of the
 // program's tensors where these may stand in for values, and another arena.
 //
-// A feed or fetch may where it lies on the executor's device at an alignment that the arena has. A
-// fetch must lie apart from all feeds besides, because ops write it while feeds are still read.
-// What cannot stand in is copied, to or from the value. States stay where they are.
+// A feed or fetch may stand in for a value if it lies on the executor's device, aligned as the
+// arena is. A fetch must also share no bytes with a feed, because ops write it while feeds are
+// still read. Other tensors are copied to or from the value. States are used in their own memory.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_RUN_STAND_INS_H
 #define RONDO_EXECUTOR_RUN_STAND_INS_H

@@ -26,7 +26,7 @@
 #include "executor/state/op_span.h"
 #include "executor/state/spans.h"
 
-// Copies within host memory. Of what control flow feeds to its bodies profiles tell.
+// Copies within host memory. Profiles show the copies that control flow feeds to its bodies.
 static void feed_memory(const rondo_executor *executor, const rondo__plan *plan, size_t i, void *to,
                         const void *from, size_t bytes) {
     rondo__hook_scope scope = {0};
@@ -39,8 +39,8 @@ static void feed_memory(const rondo_executor *executor, const rondo__plan *plan,
     rondo__hook_leave(&scope);
 }
 
-// Puts an input that ops of the processor read, in a plan of a GPU, where those find it. Where
-// nobody waits for the run, a lane brings one that is in host memory.
+// In a plan of a GPU, puts an input that ops of the processor read into its value slot on the host.
+// In an asynchronous run an input in host memory goes through an input lane.
 static rondo_status feed_host_side(rondo_executor *executor, rondo__plan *plan, size_t i,
                                    const rondo_tensor *feed, bool waits) {
     const rondo__slot *slot = rondo__plan_get_host_input(plan, i);
@@ -62,13 +62,14 @@ static rondo_status feed_host_side(rondo_executor *executor, rondo__plan *plan, 
 }
 
 // Puts the inputs where the plan wants them: device tensors in stream order, the others as they are
-// now. On CUDA those go through pinned memory that the plan owns, so that the caller's memory is
-// free again at once; where nobody waits for the run, through a lane, because an earlier run may
-// still be reading that.
+// now. On CUDA inputs in host memory go through pinned memory that the plan owns, so that the
+// caller's memory is free again at once. In an asynchronous run they go through an input lane,
+// because an earlier run may still read the pinned memory.
 static rondo_status feed_inputs(rondo_executor *executor, rondo__plan *plan,
                                 const rondo_tensor *feeds, bool waits) {
     const rondo_program *program = plan->program;
-    // Inputs live until the end of a run, so what an earlier turn of the loop was fed is there.
+    // Inputs live until the end of a run, so the feeds of an earlier turn of the loop are still
+    // there.
     const uint64_t loop = executor->runs.loop;
     const bool is_steady = loop != 0 && plan->run.loop == loop && executor->fed == plan;
     const size_t fresh_count = is_steady ? executor->runs.steady_first : program->input_count;
@@ -146,7 +147,7 @@ static void count_run(rondo_executor *executor, rondo__plan *plan, bool was_repl
     }
 }
 
-// What is on the stream still uses the plan's memory; the first failure stays the one reported.
+// Work on the stream still uses the plan's memory; the first failure stays the one reported.
 static rondo_status give_up(rondo_executor *executor, const rondo__fetch *fetch,
                             rondo_status status) {
     rondo_error saved;
@@ -195,7 +196,7 @@ static rondo_status put_run(const rondo__fetch *fetch, rondo__plan *plan, const 
     const uint64_t fed_ns = rondo__clock_now_ns();
     const rondo_status status = run_steps(executor, plan, &out_times->was_replayed);
     out_times->enqueue_ns = rondo__clock_now_ns() - fed_ns - executor->root->runs.here_ns;
-    out_times->compute_ns = fed_ns;  // until somebody knows when it was done
+    out_times->compute_ns = fed_ns;  // until the time of its end is known
     out_times->ran_op_count = executor->root->runs.ran_count;
     out_times->replayed_op_count = executor->root->runs.replayed_count;
     RETURN_IF_ERROR(status);

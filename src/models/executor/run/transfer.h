@@ -1,5 +1,4 @@
-// executor/run/transfer.h — one run of an executor: inputs in, steps, outputs out, and the times of
-// all that.
+// executor/run/transfer.h — one run of an executor: inputs, steps, outputs, and their times.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_RUN_TRANSFER_H
 #define RONDO_EXECUTOR_RUN_TRANSFER_H

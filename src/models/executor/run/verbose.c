@@ -155,7 +155,7 @@ void rondo__verbose_log_step(const rondo_executor *executor, const rondo__plan *
                 "op: %.40s \"%.60s\" on %s, %s", op->def->name, op->name,
                 rondo__kernel_is_hosted(kernel) ? "the processor" : rondo_device_get_name(device),
                 was_replayed ? "in a graph" : "run");
-        } else if (was_replayed) {  // otherwise who puts it on the stream has logged it
+        } else if (was_replayed) {  // otherwise the call that put it on the stream has logged it
             rondo__transfer_log_replayed(kernel, device);
         }
     }

@@ -1,5 +1,5 @@
-// executor/run/verbose.h — what RONDO_GRAPHS_VERBOSE asks to be told, through the log, at any
-// level:
+// executor/run/verbose.h — the messages that RONDO_GRAPHS_VERBOSE asks for; they go through the log
+// at any level:
 //
 //   1   each graph as it is made, each bypassed op with the reason and what would spare it, and a
 //       line for each run
@@ -19,8 +19,8 @@ static inline bool rondo__verbose_wants_nodes(const rondo_executor *executor) {
     return executor->root->resources.verbose.level >= 2;
 }
 
-// What a plan's steps are, as far as that is new: the graphs of steps first .. last, after they
-// were captured; all bypassed ops, once.
+// Logs what is new about a plan's steps: the graphs of steps first .. last, after their capture;
+// all bypassed ops, once.
 void rondo__verbose_tell_graphs(rondo_executor *executor, const rondo__plan *plan, size_t first,
                                 size_t last);
 void rondo__verbose_tell_bypassed(rondo_executor *executor, rondo__plan *plan);

@@ -27,8 +27,8 @@ static int compare_by_size(const void *a, const void *b) {
     return x->block < y->block ? -1 : x->block > y->block;
 }
 
-// Most values live for a few steps, so who looks for the neighbours of a block looks at those steps
-// only; the others, which live long, are in one list.
+// Most values live for a few steps, so the search for the neighbours of a block looks at those
+// steps only; values that live long are in one list.
 enum { SHORT_STEPS = 32 };
 
 typedef struct placed {
@@ -73,9 +73,9 @@ static void find_near(arena *a, const rondo__block *block) {
     qsort(a->near, a->near_count, sizeof(const placed *), compare_by_offset);
 }
 
-// Whether the two are never needed at the same time. Of two that share bytes the op that stands
-// first in the program runs first; where levels count it must not be of a higher level, or branches
-// that have nothing to do with each other would wait for each other.
+// Whether the two values are never needed at the same time. If two values share bytes, the op that
+// comes first in the program runs first; where levels count, its level must not be the higher one,
+// or independent branches would wait for each other.
 static bool is_apart(const arena *a, const placed *rival, const rondo__block *block) {
     const bool is_before =
         rival->last < block->first && (!a->has_levels || rival->last_level < block->first_level);

@@ -1,9 +1,8 @@
-// executor/state/capture_verdict.h — which ops may be captured: what they say themselves, and what
-// was found out by trying.
+// executor/state/capture_verdict.h — which ops may be captured: what their entries say, and what
+// earlier tries have shown.
 //
-// What was found out is kept for the process, by op, attributes and device, so that other plans and
-// executors do not try again: the last RONDO__VERDICT_MAX of them, in memory that is there from the
-// start.
+// The process keeps the results of tries, by op, attributes and device, so that other plans and
+// executors do not try again: the last RONDO__VERDICT_MAX of them, in static memory.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_STATE_CAPTURE_VERDICT_H
 #define RONDO_EXECUTOR_STATE_CAPTURE_VERDICT_H
@@ -19,7 +18,7 @@ rondo__capture_rule rondo__verdict_get_rule(const rondo__op *op, const rondo__ke
 
 // Whether the op may be put into a segment. False: it is launched between two graphs.
 //
-// is_strict  who is not probed is believed, whatever was found out: its failure is an error.
+// is_strict  an op that says yes is believed, whatever a try has shown: its failure is an error.
 //
 // Threads:   safe.
 bool rondo__verdict_allows(rondo_device *device, const rondo__op *op, const rondo__kernel *kernel,

@@ -1,5 +1,6 @@
-// executor/state/counted.h — how a rondo.Counted is read: ops of a GPU that find as much as the
-// data says write it into rooms, and beside them how much it is (compile/split_counted.h).
+// executor/state/counted.h — how a rondo.Counted is read: an op of a GPU whose result's size
+// depends on data writes the result into rooms, and the count beside them
+// (compile/split_counted.h).
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_STATE_COUNTED_H
 #define RONDO_EXECUTOR_STATE_COUNTED_H

@@ -169,12 +169,12 @@ rondo__budget *rondo__executor_begin_call(rondo_executor *executor, const rondo_
 void rondo__executor_end_call(rondo_executor *executor, rondo__budget *before,
                               rondo_status status) {
     rondo__float_leave(&executor->call.float_scope);
-    // What was tried on the way and did without leaves no record.
+    // Failures that the call recovered from leave no record.
     if (status == RONDO_STATUS_OK) {
         rondo__error_restore(&executor->call.record_before);
     }
-    // The call has failed: what happened on the device meanwhile is no news for the next one,
-    // unless it may be of an earlier run, which nobody has waited for.
+    // The call has failed: events on the device meanwhile are not reported by the next call, unless
+    // they may belong to an earlier run, for which no call has waited.
     const bool is_alone = executor->caller.async == NULL || !executor->caller.async->is_under_way;
     if (status != RONDO_STATUS_OK && executor->resources.watch != NULL && is_alone) {
         atomic_store(&executor->resources.watch->stopped, 0);

@@ -1,5 +1,5 @@
-// executor/state/limits.h — what keeps a model from taking all memory or all time: the memory
-// limit, the limit of turns, and the word of another thread that it is enough.
+// executor/state/limits.h — the limits of memory and of loop turns, and the word by which another
+// thread cancels a run.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_STATE_LIMITS_H
 #define RONDO_EXECUTOR_STATE_LIMITS_H
@@ -35,7 +35,7 @@ RONDO_MUST_USE rondo_status rondo__executor_allocate_pinned(rondo_executor *exec
                                                             void **out_address);
 void rondo__executor_free_pinned(rondo_executor *executor, void *address, size_t bytes);
 
-// What the executor's GPU has, and what the limit leaves of it.
+// The memory of the executor's GPU, and the part that the limit leaves.
 //
 // Threads:   one thread per executor.
 uint64_t rondo__executor_get_device_room(const rondo_executor *executor);
@@ -71,7 +71,8 @@ RONDO_MUST_USE rondo_status rondo__executor_synchronize(rondo_executor *executor
 // CANCELLED when another thread said so.  Threads: one thread per executor.
 RONDO_MUST_USE rondo_status rondo__executor_check_cancelled(const rondo_executor *executor);
 
-// The failures of both, for who finds out in another way; turns that loops may take.
+// The errors of both limits, for callers that detect them in another way; and the turns that loops
+// may take.
 rondo_status rondo__executor_fail_cancelled(void);
 rondo_status rondo__executor_fail_limit(const rondo_executor *executor);
 int64_t rondo__executor_get_loop_limit(const rondo_executor *executor);

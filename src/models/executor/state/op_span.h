@@ -31,7 +31,7 @@ static inline bool rondo__op_asks_shapes(const rondo__op *op) {
     return (op->def->flags & flags) == flags;
 }
 
-// What a copy of a value is for: an op, or, where `op` is NULL, `what`.
+// The purpose of a value's copy: an op, or `what` if `op` is NULL.
 static inline rondo__copy_note rondo__plan_note_copy(const rondo__plan *plan, int32_t value,
                                                      const rondo__op *op, const char *what) {
     return (rondo__copy_note){.op = op != NULL ? op->def->name : what,

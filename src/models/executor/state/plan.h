@@ -154,17 +154,17 @@ typedef struct rondo__crossing_log {
     rondo__brought brought;
     rondo__crossing_counts all;
     rondo__crossing_counts stopped;  // of these, that a run waited for on its way
-    rondo__crossing_counts pending;  // of the run at hand, that nobody has waited for yet
+    rondo__crossing_counts pending;  // of the run at hand, for which no call has waited yet
 } rondo__crossing_log;
 
 // Where a node runs, and why.
 typedef struct rondo__op_device {
-    uint8_t place;       // RONDO__PLACE_...; ANY: nobody has decided yet
+    uint8_t place;       // RONDO__PLACE_...; ANY: not decided yet
     uint8_t by;          // RONDO__PLACED_BY_...
     const char *reason;  // static
 } rondo__op_device;
 
-// What runs make of a step.
+// The part of a step that runs change.
 typedef struct rondo__step_run {
     // segment
     rondo_graph *graph;      // NULL until captured
@@ -212,7 +212,7 @@ typedef struct rondo__executor_generator {
     struct rondo__executor_generator *next;
 } rondo__executor_generator;
 
-// What a piece of memory for runs is for: a plan has one of each at a time.
+// The use of a piece of memory for runs: a plan has one of each at a time.
 typedef enum rondo__memory_use {
     RONDO__MEMORY_FOR_VALUES,
     RONDO__MEMORY_FOR_WEIGHTS,  // that are brought (streamed_weights.h)
@@ -239,7 +239,7 @@ typedef struct rondo__peer {
     rondo__weight_account weights;
 } rondo__peer;
 
-// What a plan has there.
+// The part of a plan on another GPU.
 typedef struct rondo__plan_peer {
     rondo__peer *peer;
     int ordinal;
@@ -261,7 +261,7 @@ typedef struct rondo__verbose {
     uint64_t graph_count;  // that were told of
 } rondo__verbose;
 
-// What a symbol stands for in one run.
+// The extent of a symbol in one run.
 typedef struct rondo__bound_symbol {
     int64_t extent;     // -1: nothing yet
     const char *owner;  // name of the port that said so; NULL: rondo_program_set_dimension
@@ -427,7 +427,7 @@ typedef struct rondo__plan_keys {
     size_t key_capacity;
 } rondo__plan_keys;
 
-// What runs of an executor leave to be told.
+// Statistics of an executor's runs.
 typedef struct rondo__run_log {
     bool has_run;
     bool took_device_feeds;  // the last run; its inputs are the program's
@@ -555,7 +555,7 @@ static inline rondo_stream *rondo__step_get_stream(const rondo_executor *executo
 }
 
 // The base with the shapes of the feeds; feeds[i].data non-NULL fixes the value of input i, too,
-// and is retained. out_wanted as in program/specialise.h.
+// and is retained. out_wanted as in program/shapes/specialise.h.
 //
 // Errors:    as rondo__program_specialise.
 RONDO_MUST_USE rondo_status rondo__plan_specialise(const rondo_executor *executor,

@@ -72,7 +72,8 @@ uint64_t rondo__plan_measure_node(const rondo__plan *plan, const rondo__node *no
     if (slot == NULL || !slot->is_shape_known || slot->shape.rank < 2) {
         return most;
     }
-    // Of a matrix both extents meet each element; a convolution's first one counts its results.
+    // A product takes one factor for each row of its weights; a convolution takes as many as a
+    // filter has elements.
     const uint64_t results = get_count(plan, node->outputs[0]);
     const int64_t outer = slot->shape.extent[0] > 0 ? slot->shape.extent[0] : 1;
     const uint64_t factors =

@@ -1,11 +1,11 @@
 // executor/state/plan_worth.h — whether ops that wait for shapes become the body of a rondo.Rest,
 // and whether that body gets a plan for shapes that are new.
 //
-// Mostly they do. But where nearly every run brings other shapes, a plan for each may cost more
-// than it saves: then shapes that come for the first time run by one plan for all, in which ops
-// behind unknown shapes run one by one on the reference, for which a GPU's data are brought. The
-// rule looks at counts and shapes only, never at a clock, so that the same calls give the same
-// bits.
+// A body gets a plan for new shapes while it has credit: 32 plans at first, and one more for every
+// four uses of a plan. Without credit a plan may cost more than it saves: then shapes that come for
+// the first time run by one plan for all shapes, in which the reference runs the ops behind unknown
+// shapes one by one, on copies of a GPU's data. The rule looks at counts and shapes only, never at
+// a clock, so that the same calls give the same bits.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_STATE_PLAN_WORTH_H
 #define RONDO_EXECUTOR_STATE_PLAN_WORTH_H
@@ -29,7 +29,7 @@ typedef struct rondo__plan_worth {
     uint64_t work;      // of the latest plan: what the reference would take, in its steps
     uint64_t planning;  // of the latest plan: what making it takes, in the same steps
     size_t seen_count;
-    size_t seen_next;  // the place that is written next
+    size_t seen_next;  // the index that is written next
     uint64_t seen[RONDO__WORTH_MEMORY];
 } rondo__plan_worth;
 

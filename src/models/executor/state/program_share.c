@@ -122,8 +122,8 @@ static void free_base(rondo__base *base) {
     rondo__free(base);
 }
 
-// What is folded counts in a budget of its own, which says how much that is: it stays when the
-// executor that made it goes. The budget starts where the executor's stands.
+// Folded constants count in a budget of their own, which says how much they take: they stay when
+// the executor that made them is destroyed. The budget starts from the executor's count.
 static rondo_status make_program(rondo__budget *budget, rondo__base_maker make, void *user_data,
                                  rondo__base *base) {
     rondo__budget *own = NULL;

@@ -1,7 +1,7 @@
-// executor/state/program_share.h — what the executors of one program have in common, found through
+// executor/state/program_share.h — the parts that the executors of one program share, found through
 // the program: packed and copied weights, one store for each device and kind of memory, and the
-// base, which is the program after everything that needs no shapes. Whoever wants a thing first
-// makes it; the last one frees it.
+// base, which is the program after all rewrites that need no shapes. The first executor that needs
+// a part makes it; the last one frees it.
 //
 // The lock is held while a base is made, so that executors created at a time fold once. Nothing
 // takes it in a run.
@@ -39,7 +39,7 @@ typedef struct rondo__base {
 typedef rondo_status (*rondo__base_maker)(void *user_data, rondo_program **out_program,
                                           rondo__half_cache **out_halves);
 
-// The base of this key, made when there is none. What is folded counts against `budget`.
+// The base of this key, made when there is none. Folded constants count against `budget`.
 //
 // key        all that decides the base beside the program. NULL: made for the caller alone.
 //

@@ -1,10 +1,10 @@
 // executor/state/run_memory.h — memory for values of a run, which the plans of an executor share:
-// they run one after the other, and what one leaves behind the next one needs no more.
+// plans run one after the other, and none needs the values that another left behind.
 //
 // So plans of similar size use the same piece. Graphs keep addresses, hence a piece never grows: a
-// plan that finds none large enough gets another, a little larger than it needs, for the next one;
-// and none that is four times too large, so that one large plan does not hold its memory for small
-// ones. A piece goes with its last plan.
+// plan that finds no piece large enough gets a new one, a little larger than it needs, for later
+// plans. A plan takes no piece that is four times too large, so that small plans do not keep a
+// large plan's memory alive. A piece is freed with its last plan.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_STATE_RUN_MEMORY_H
 #define RONDO_EXECUTOR_STATE_RUN_MEMORY_H

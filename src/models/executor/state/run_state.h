@@ -1,5 +1,5 @@
-// executor/state/run_state.h — what runs leave behind for the next one, and its end: with the plan
-// or with the executor, when nothing is under way.
+// executor/state/run_state.h — state that runs leave behind for the next run; it is freed with the
+// plan or the executor, when no run is under way.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_STATE_RUN_STATE_H
 #define RONDO_EXECUTOR_STATE_RUN_STATE_H
@@ -7,7 +7,7 @@
 #include "executor/state/plan.h"
 #include "rondo/learn.h"
 
-// A lane takes the inputs of a run that is not waited for; there are two (run/input_lanes.h).
+// An input lane takes the inputs of an asynchronous run; there are two (run/input_lanes.h).
 typedef struct rondo__input_lane {
     void *pinned;           // in host memory
     void *device;           // NULL on the host device
@@ -69,7 +69,7 @@ void rondo__late_values_free(rondo_executor *executor, rondo__plan *plan);
 
 void rondo__self_check_destroy(rondo_executor *executor);
 
-// What a lane of inputs has taken; the lanes and the stream of runs that are not waited for
+// Frees the memory of an input lane; and the lanes and the stream of asynchronous runs
 // (run/input_lanes.h).
 void rondo__input_lane_empty(rondo_executor *root, rondo__input_lane *lane);
 void rondo__async_free(rondo_executor *executor);

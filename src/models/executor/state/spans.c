@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "executor/state/spans.h"
 
-// Of a body that nobody waits for nobody asks.
+// A body that runs without waiting has no timing events.
 static bool has_events(const rondo_executor *executor) {
     return executor->events[0] != NULL && !executor->is_near;
 }

@@ -5,8 +5,8 @@
 
 #include "executor/state/states.h"
 
-// What a run that does not feed the state is fed: its value; where it has none, but a start, the
-// shape of it on the executor's device, without data; otherwise nothing.
+// The feed for a run that does not feed the state: the state's value; if it has no value yet, but a
+// start, its shape on the executor's device, without data; otherwise nothing.
 //
 // Errors:    STATE (a run that failed may have written it).
 // Threads:   one thread per executor; as all below.

@@ -79,8 +79,8 @@ static void give_up(rondo_executor *executor, rondo__roomy *roomy) {
     *roomy = (rondo__roomy){0};
 }
 
-// Takes other memory, as much as `bytes` or, where that is not to be had, as `wanted`. What is
-// read by work under way is waited for.
+// Takes other memory, as much as `bytes` or, where that is not to be had, as `wanted`. Waits for
+// work that still reads the former memory.
 static rondo_status move(rondo_executor *executor, rondo__roomy *roomy, size_t wanted,
                          size_t bytes) {
     const bool is_growing = roomy->tensor.storage != NULL;
@@ -110,7 +110,8 @@ static bool has_room(const rondo__roomy *roomy, size_t bytes) {
     return roomy->tensor.storage != NULL && roomy->bytes >= bytes;
 }
 
-// An address that is not NULL. What grows will grow again, and takes twice what it had.
+// An address that is not NULL. A state that grows will grow again, so it takes twice its former
+// memory.
 static rondo_status make_room(rondo_executor *executor, rondo__roomy *roomy, size_t bytes) {
     const size_t wanted = bytes > 0 ? bytes : 1;
     const bool may_double = roomy->bytes > wanted / 2 && roomy->bytes <= SIZE_MAX / 4;

@@ -1,9 +1,9 @@
-// executor/state/states.h — what an executor keeps of an input from run to run: a variable of the
-// program, or an input that the caller has bound to an output.
+// executor/state/states.h — inputs whose values an executor keeps from run to run: a variable of
+// the program, or an input that the caller has bound to an output.
 //
-// The value lies once in the device's memory. Plans read it there: its input is a slot that is
-// bound to that address, which is part of what a plan is found by. Where the kernels allow it, the
-// new value is written to the same place (compile/place_states.h); otherwise it is made in the
+// The value lies once in the device's memory. Plans read it there: its input is a value slot that
+// is bound to that address, which is part of what a plan is found by. Where the kernels allow it,
+// the new value is written to the same place (compile/place_states.h); otherwise it is made in the
 // arena, and copied behind everything that reads the old one (run/put_states.h).
 //
 // The memory may be larger than the value: a shape that grows takes twice as much when it has to
@@ -54,7 +54,7 @@ RONDO_MUST_USE rondo_status rondo__state_fit(rondo_executor *executor, rondo__st
 // Lets its memory have at least `bytes`; the value stays.
 RONDO_MUST_USE rondo_status rondo__state_reserve(rondo_executor *executor, rondo__state *state,
                                                  size_t bytes);
-// The same of the spare, which nobody else uses.
+// The same for the spare, which no other state uses.
 RONDO_MUST_USE rondo_status rondo__state_fit_spare(rondo_executor *executor, rondo__state *state,
                                                    rondo_dtype dtype, const rondo_shape *shape);
 

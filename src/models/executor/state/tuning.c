@@ -1,3 +1,4 @@
+// executor/state/tuning.c — the choices of an executor's kernels as a tuning file.
 // SPDX-License-Identifier: Apache-2.0
 
 #include "rondo/tuning.h"

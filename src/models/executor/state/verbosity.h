@@ -1,5 +1,5 @@
-// executor/state/verbosity.h — how much is told of graphs (run/verbose.h): what the environment
-// says.
+// executor/state/verbosity.h — how much the log says about graphs (run/verbose.h): reads the
+// environment.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_STATE_VERBOSITY_H
 #define RONDO_EXECUTOR_STATE_VERBOSITY_H

@@ -1,3 +1,4 @@
+// kernel/cuda/cuda_steps.c — see cuda_steps.h.
 // SPDX-License-Identifier: Apache-2.0
 
 #include <stdio.h>

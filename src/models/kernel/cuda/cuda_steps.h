@@ -1,13 +1,14 @@
-// kernel/cuda/cuda_steps.h — a CUDA kernel object as a list of steps, and how families build it.
+// kernel/cuda/cuda_steps.h — a CUDA kernel object as a list of kernel steps (launches and
+// library calls), and how families build it.
 //
-// Whatever the op, launching it means: walk a fixed list of steps and, for each, write the tensor
-// addresses of this call into prepared parameter words and launch. So a family only describes its
-// steps once:
+// To launch any op, walk a fixed list of kernel steps; for each, write the tensor addresses of this
+// call into prepared parameter words, and launch. So a family only describes its kernel steps once:
 //
 //     rondo__defines defines = {0};
 //     rondo__define_type(&defines, "T", dtype);
-//     rondo__step *step = rondo__cuda_add_launch(kernel, rondo__cu_pad, &defines, "pad", blocks,
-//     256); rondo__step_input(step, 0);
+//     rondo__step *step =
+//         rondo__cuda_add_launch(kernel, rondo__cu_pad, &defines, "pad", blocks, 256);
+//     rondo__step_input(step, 0);
 //     rondo__step_output(step, 0);
 //     rondo__step_int(step, count);
 //
@@ -141,8 +142,8 @@ bool rondo__cuda_check(rondo__cuda_kernel *kernel, rondo_status status);
 size_t rondo__cuda_reserve_workspace(rondo__cuda_kernel *kernel, size_t bytes);
 
 // Puts constant input `index` into a form of the kernel's own, and owns that input from then on.
-// `want` says what form that is (kernel/weight_store.h); its constant is set here. False after a
-// failure.
+// `want` says what form that is (kernel/weights/weight_store.h); its constant is set here. False
+// after a failure.
 bool rondo__cuda_own_input(rondo__cuda_kernel *kernel, size_t index, rondo__weight_want *want,
                            rondo__address *out_address);
 

@@ -6,8 +6,8 @@
 
 typedef struct kernel_family {
     void (*prepare)(rondo__cuda_kernel *kernel);
-    // Where an input has no elements, of which most kernels have no sums, strides or rows. NULL:
-    // such ops are the host's.
+    // Prepares a request with an empty input, for which most kernels have no sums, strides or rows.
+    // NULL: the host runs such ops.
     void (*prepare_empty)(rondo__cuda_kernel *kernel);
 } kernel_family;
 
@@ -20,7 +20,7 @@ static void add_zeros(rondo__cuda_kernel *kernel) {
 }
 
 #define ROW(domain, op, family) [RONDO__##domain##_##op] = {rondo__cuda_prepare_##family, NULL}
-// Of a family that knows what none of the elements come to.
+// A family that knows the result of no elements.
 #define EMPTY(domain, op, family) \
     [RONDO__##domain##_##op] = {rondo__cuda_prepare_##family, rondo__cuda_prepare_##family}
 static const kernel_family families[RONDO__OP_ID_COUNT] = {

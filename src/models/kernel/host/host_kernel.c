@@ -1,3 +1,4 @@
+// kernel/host/host_kernel.c — see host_kernel.h.
 // SPDX-License-Identifier: Apache-2.0
 
 #include <assert.h>

@@ -9,9 +9,9 @@
 // node keeps the addresses it was recorded with. Nothing is allocated between launch and finish.
 // Where there are more than RONDO__HOST_ADDRESS_MAX, the kernel keeps them, and they never change.
 //
-// `run` may keep scratch state in the kernel object (memory objects whose handles it sets, say):
-// the runs of one kernel come one behind the other. A graph that recorded the kernel may be
-// replayed on any stream, so a lock sees to that.
+// `run` may keep scratch state in the kernel object (memory objects whose handles it sets, say),
+// because a lock keeps the runs of one kernel apart: a graph that recorded the kernel may be
+// replayed on any stream.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_KERNEL_HOST_HOST_KERNEL_H
 #define RONDO_KERNEL_HOST_HOST_KERNEL_H
@@ -40,7 +40,7 @@ struct rondo__host_kernel {
     uint32_t output_count;
     void **table;  // the addresses, when they are more than a launch carries; NULL otherwise
     bool is_table_filled;
-    rondo__workers_place place;  // of whoever runs it
+    rondo__workers_place place;  // of the thread that runs it
     pthread_mutex_t lock;        // held by a run
 };
 

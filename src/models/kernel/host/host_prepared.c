@@ -1,5 +1,5 @@
-// kernel/host/host_prepared.c — ops whose reference is quick enough once what it makes of its
-// constants is kept: the tree ensembles, which have nothing else.
+// kernel/host/host_prepared.c — ops whose reference is quick enough once it keeps what it has
+// prepared from its constants: the tree ensembles.
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// kernel/host/host_reference.c — an op's plain C reference as a host kernel.
 // SPDX-License-Identifier: Apache-2.0
 
 #include <string.h>

@@ -1,4 +1,4 @@
-// kernel/host/host_threads.h — how the work of one op is cut for the threads of workers.
+// kernel/host/host_threads.h — divides the work of one op among threads.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_KERNEL_HOST_HOST_THREADS_H
 #define RONDO_KERNEL_HOST_HOST_THREADS_H
@@ -10,8 +10,8 @@
 #include "base/workers.h"
 
 enum {
-    // Work that is worth another thread's while: bytes moved, roughly, and multiply-adds, both some
-    // 5 us. An op below the least count of such chunks is done by one thread.
+    // The least work that pays for another thread: bytes moved, and multiply-adds, both some 5 us.
+    // One thread runs an op with fewer than the least count of such chunks.
     RONDO__HOST_CHUNK_BYTES = 64 * 1024,
     RONDO__HOST_CHUNK_MULTIPLY_ADDS = 256 * 1024,
     RONDO__HOST_CHUNK_COUNT_MIN = 4,
@@ -30,7 +30,7 @@ static inline int64_t rondo__host_get_grain(int64_t count, double bytes, double 
     return grain > 1 ? grain : 1;
 }
 
-// Parts of such work that each need memory of their own: one for each thread that it is worth.
+// Parts of work that each need memory of their own: one for each thread that the work pays for.
 static inline int64_t rondo__host_count_parts(int64_t count, double bytes, double multiply_adds) {
     const int64_t grain = rondo__host_get_grain(count, bytes, multiply_adds);
     const int64_t grains = grain > 0 ? count / grain : 1, threads = rondo__host_get_thread_count();

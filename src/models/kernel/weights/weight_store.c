@@ -1,3 +1,4 @@
+// kernel/weights/weight_store.c — see weight_store.h.
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel/weights/weight_store.h"
 
@@ -28,7 +29,7 @@ typedef struct entry {
     unsigned char form[];
 } entry;
 
-// What one account has of a form.
+// One account's share of a form.
 struct rondo__weight {
     entry *entry;
     rondo__weight_account *account;

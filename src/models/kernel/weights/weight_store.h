@@ -4,14 +4,14 @@
 //
 //   store     of one program on one device          constant + form -> bytes, and who holds them
 //   account   of one executor, its bodies included  its budget, where each form counts once
-//   list      of one plan                           what its kernels asked for, given up together
+//   list      of one plan the forms that its kernels asked for, given up together
 //
 // A constant is known by the address of its bytes, which the store keeps alive as long as the form
 // is held; programs share the bytes of their constants, so clones ask for the same. A tensor that
-// does not own its bytes is served, but shared with nobody.
+// does not own its bytes gets a form, too, but no other caller shares it.
 //
-// The store's lock is held while a form is made, so that who asks for the same meanwhile waits for
-// it instead of making it again. Nothing asks in a run.
+// The store's lock is held while a form is made, so that a caller that asks for the same form waits
+// for it instead of making it again. Runs do not ask.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_KERNEL_WEIGHTS_WEIGHT_STORE_H
 #define RONDO_KERNEL_WEIGHTS_WEIGHT_STORE_H

@@ -1,3 +1,4 @@
+// onnx/expand/expand.c — see expand.h.
 // SPDX-License-Identifier: Apache-2.0
 #include "onnx/expand/expand.h"
 

@@ -1,5 +1,5 @@
-// op/arrange/op_index.c — reading and writing at computed places: Gather, GatherElements, GatherND,
-// Scatter, ScatterElements, ScatterND, OneHot, TensorScatter.
+// op/arrange/op_index.c — reading and writing at computed positions: Gather, GatherElements,
+// GatherND, Scatter, ScatterElements, ScatterND, OneHot, TensorScatter.
 //
 // Every index is checked before it is used; one out of range is BAD_DATA, never a stray access.
 // SPDX-License-Identifier: Apache-2.0
@@ -215,7 +215,7 @@ static rondo_status infer_gather_nd(rondo__infer *infer) {
     return rondo__infer_set_output(infer, 0, infer->inputs[0].dtype, &shape);
 }
 
-// Element offset of the place that tuple `tuple` of the indices names, from axis `first` on.
+// Element offset of the position that tuple `tuple` of the indices names, from axis `first` on.
 static rondo_status locate_tuple(const rondo__op *op, const rondo_shape *data,
                                  const int64_t *strides, const rondo_tensor *indices, int64_t tuple,
                                  int32_t first, int64_t *out_offset) {
@@ -505,7 +505,7 @@ static rondo_status compute_one_hot(rondo__compute *compute) {
     const int64_t repeat = 0;
     rondo__copy_strided(bytes, 1, &count, &repeat, values->data, output);
     for (int64_t i = 0; count > 0 && i < count / depth; ++i) {
-        // Anything outside [-depth, depth) has no place: the row stays off.
+        // Anything outside [-depth, depth) has no position: the row stays off.
         double number = rondo__tensor_get_number(indices, i);
         if (!(number >= -(double)depth && number < (double)depth)) {
             continue;

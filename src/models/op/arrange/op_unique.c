@@ -145,7 +145,7 @@ static int64_t make_groups(const slices *s, const unique_row *rows, unique_group
     return count;
 }
 
-// Output `output` as a list of `count` i64; *out_list is NULL when nobody wants it.
+// Output `output` as a list of `count` i64; *out_list is NULL when the output is not used.
 static rondo_status get_list(rondo__compute *compute, size_t output, int64_t count,
                              int64_t **out_list) {
     void *data = NULL;

@@ -186,9 +186,9 @@ static rondo_status infer_flatten(rondo__infer *infer) {
 
 // ---- Dropout ----------------------------------------------------------------------------------
 
-// Inference leaves the input as it is and the mask all true. Training draws random numbers, and
-// what it does to the input is in op_random.c. Which of them it is an input says since version 12;
-// where that is left out, and before, the executor.
+// In inference the output is the input and the mask all true. Training draws random numbers;
+// op_random.c has it. Since version 12 an input decides between the two; if it is left out, and in
+// older versions, the executor does.
 static rondo_status infer_dropout(rondo__infer *infer) {
     rondo_dtype mask = infer->op->opset < 10 ? infer->inputs[0].dtype : RONDO_DTYPE_BOOL;
     for (size_t i = 0; i < infer->output_count; ++i) {

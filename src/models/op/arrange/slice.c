@@ -1,3 +1,4 @@
+// op/arrange/slice.c — see slice.h.
 // SPDX-License-Identifier: Apache-2.0
 
 #include "op/arrange/slice.h"

@@ -1,3 +1,4 @@
+// op/arrange/sort_key.c — see sort_key.h.
 // SPDX-License-Identifier: Apache-2.0
 
 #include "op/arrange/sort_key.h"

@@ -131,8 +131,8 @@ static void scale_by_root(double *row, int64_t width, const double *gain, double
     }
 }
 
-// The place of a fresh row, for its angle. A first prompt that is padded at its end has places
-// that nobody sees.
+// The position of a fresh row, for its angle. A first prompt that is padded at its end has
+// positions that no row sees.
 static int64_t get_place(const arrays *x, const rondo__attention_extent *e, int64_t batch,
                          int64_t row) {
     const rondo__attention_form *f = x->form;

@@ -29,7 +29,7 @@ enum {
 typedef enum rondo__attention_lengths {
     RONDO__LENGTHS_NONE,
     RONDO__LENGTHS_VALID,  // i64: how many keys count; the last row of q is the last of them
-    RONDO__LENGTHS_LAST,   // i32: the place of the last key, the fresh ones included
+    RONDO__LENGTHS_LAST,   // i32: the position of the last key, the fresh ones included
 } rondo__attention_lengths;
 
 // What a padding mask says. Scores that it takes away get `filter` added; they stay in softmax.
@@ -67,7 +67,7 @@ typedef struct rondo__attention_norm {
     float epsilon[2];
 } rondo__attention_norm;
 
-// Rows of q and k turn by the angles of their places.
+// Rows of q and k turn by the angles of their positions.
 typedef struct rondo__attention_angles {
     int32_t cosines, sines, places;  // inputs; `places` absent: they are counted
     int64_t turned;                  // elements of a row
@@ -102,7 +102,7 @@ typedef struct rondo__attention_form {
     int32_t lengths_input;
     int32_t total_input;  // LENGTHS_LAST: where as many keys as there are rows are said, all is new
     bool is_causal;
-    int64_t left, right;  // keys before and behind its place; -1: all
+    int64_t left, right;  // keys before and behind its position; -1: all
     // what is added
     rondo__attention_operand mask;
     int64_t mask_columns;  // keys from there on are not seen
@@ -137,7 +137,7 @@ bool rondo__attention_keeps_past(const rondo__attention_form *form, int which);
 
 // The plain reference. `projected` holds the rows that are PROJECTED, or is NULL.
 //
-// Errors:    BAD_DATA (a length or a place that is none), NO_MEMORY.
+// Errors:    BAD_DATA (a length or a position that is none), NO_MEMORY.
 // Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__attention_compute(rondo__compute *compute,
                                                      const rondo__attention_form *form,

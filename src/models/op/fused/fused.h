@@ -1,17 +1,16 @@
 // op/fused/fused.h — the internal ops (domain "rondo") that passes make and kernels run. Never in a
 // file.
 //
-// Every one has a plain C reference like any other op (op/op_fused.c), so that a fused plan runs on
-// any device and can be compared with the model as written.
+// Every one has a plain C reference like any other op (op/fused/op_fused.c), so that a fused plan
+// runs on any device and can be compared with the model as written.
 //
-// rondo.Conv         inputs x, w, b?, z?, x2?, w2?   output y = act(conv(x, w) + b + z +
-// conv2(x2, w2))
+// rondo.Conv         inputs x, w, b?, z?, x2?, w2?
+//   output           y = act(conv(x, w) + b + z + conv2(x2, w2))
 //   attributes       kernel_shape, strides, dilations, pads (begin..., end...; always explicit),
-//   group,
-//                    channels_last (0: x, z, y are [N, C, spatial...]; 1: [N, spatial..., C]),
-//                    activation, alpha, beta
+//                    group, channels_last (0: x, z, y are [N, C, spatial...];
+//                    1: [N, spatial..., C]), activation, alpha, beta
 //   w                [M, C / group, kernel...] in either layout, as ONNX has it; b [M]; z has y's
-//   shape
+//                    shape
 //   x2, w2           a second convolution by single pixels, as beside a block of a ResNet: x2
 //                    [N, spatial..., C2] (channels_last 1), w2 [M, C2, 1...]; attribute
 //                    second_strides
@@ -19,12 +18,12 @@
 // rondo.MatMul       inputs a, b, bias?, z?   outputs y, moments?
 //   y                act(alpha_scale * (op(a) x op(b)) + bias + z)
 //   attributes       trans_a, trans_b (swap the last two extents first), alpha_scale, activation,
-//   alpha, beta, to (ONNX's number of y's dtype, f32 or f16; without it a's)
+//                    alpha, beta, to (ONNX's number of y's dtype, f32 or f16; without it a's)
 //   a, b             as ONNX MatMul (rank 1 and broadcast batch extents included); bias [N]; z has
-//   y's shape
+//                    y's shape
 //   moments          f32 [rows of y, N / 32, 2], for N divisible by 32: of each 32 neighbouring
-//                    columns of a row of y, as rounded, the mean and the sum of the squares of what
-//                    differs from it
+//                    columns of a row of y, as rounded, the mean and the sum of squared deviations
+//                    from it
 //
 // rondo.NormMatMul   inputs x, b, bias?, z?, gain, shift?, moments?   outputs y, normal?
 //   normal           LayerNormalization of x along its last axis: (x - mean) / sqrt(variance +
@@ -36,33 +35,36 @@
 //
 // rondo.MaxPool, rondo.AveragePool, rondo.GlobalAveragePool
 //   attributes       as the ONNX op (pads explicit, auto_pad never), and channels_last (always 1):
-//   x, y are [N, spatial..., C]
+//                    x, y are [N, spatial..., C]
 //
-// rondo.GroupNormalization  inputs x, gain, shift   output y = act((x - mean) / sqrt(variance +
-// epsilon) * gain + shift), statistics of each image over groups of neighbouring channels
+// rondo.GroupNormalization   inputs x, gain, shift
+//   output           y = act((x - mean) / sqrt(variance + epsilon) * gain + shift), statistics of
+//                    each image over groups of neighbouring channels
 //   attributes       groups (as many as channels: InstanceNormalization), epsilon, channels_last
 //                    (as rondo.Conv), activation, alpha, beta, way (which of a GPU's ways to take;
 //                    -1, the default: the fastest)
 //   gain, shift      [C], of x's dtype or f32
 //
-// rondo.Concat       inputs x0 ... xn, images with channels last   output y, their channels beside
-// each other
+// rondo.Concat       inputs x0 ... xn, images with channels last
+//   output           y, their channels beside each other
 //   attributes       blocks (ints, b for each input): xi is [N, H / b, W / b, b * b * C], and goes
 //                    through DepthToSpace of b in between, C last (mode DCR)
 //
-// rondo.Elementwise  inputs x0 ... xn, of float dtypes, broadcast to y   output y
+// rondo.Elementwise  inputs x0 ... xn, of float dtypes, broadcast to y
+//   output           y, the result of the last op; arithmetic in f32
 //   attributes       ops (strings, in order of evaluation), operands (ints, 3 for each op: i <
-//   n_inputs is an input,
-//                    n_inputs + k the result of op k, -1 none), alphas and betas (floats, one for
-//                    each op), to (ONNX's number of y's dtype, f32 or f16; without it x0's)
-//   y                the result of the last op; arithmetic in f32
+//                    n_inputs is an input, n_inputs + k the result of op k, -1 none), alphas and
+//                    betas (floats, one for each op), to (ONNX's number of y's dtype, f32 or f16;
+//                    without it x0's)
 //
-// rondo.Attention    inputs q, k, v, mask?   output y = softmax(scale * q k^T + mask) v by head
-//   attributes       scale; extents, q, k, v, y and shape (how they lie, where they are not rows of
-//                    heads; see op/attention.h); way (which of a GPU's ways to take; -1, the
+// rondo.Attention    inputs q, k, v, mask?
+//   output           y = softmax(scale * q k^T + mask) v by head
+//   attributes       scale; extents, q, k, v, y and shape (their layouts, if they are not rows of
+//                    heads; see op/fused/attention.h); way (which of a GPU's ways to take; -1, the
 //                    default: the fastest)
 //
-// rondo.SpaceToDepth inputs x   output y: blocks of pixels as channels; see op/space_to_depth.h
+// rondo.SpaceToDepth   input x
+//   output           y: blocks of pixels as channels; see op/image/space_to_depth.h
 //
 // rondo.MatMulInteger  inputs a, b, a_zero?, b_zero?, scale?, factor?, bias?, z?
 //   y                act(f32(sum) * (scale * factor) + bias + z), where sum is what ONNX's op makes
@@ -70,19 +72,19 @@
 //   scale, factor    f32; scale one value, factor one or one for each column; bias [N]; z has y's
 //                    shape
 //   attributes       activation, alpha, beta; way (as rondo.Attention's)
-// rondo.ConvInteger  the same of x, w, x_zero?, w_zero?; factor and bias by filter
-//   attributes       those, those of rondo.Conv, and bias_in_steps (1: what is added is the bias
-//                    over scale * factor, rounded down, and it is added to the sum)
-// rondo.QLinearConv  as ONNX's, with the attributes of rondo.Conv up to channels_last, and way
+// rondo.ConvInteger    the same of x, w, x_zero?, w_zero?; factor and bias by filter
+//   attributes       those, those of rondo.Conv, and bias_in_steps (1: the bias over scale *
+//                    factor, rounded down, is added to the sum)
+// rondo.QLinearConv    as ONNX's, with the attributes of rondo.Conv up to channels_last, and way
 //
 // activation: "none", "relu", "clip" (alpha = min, beta = max), "leaky_relu" (alpha), "sigmoid",
 //             "tanh", "gelu" (erf form), "silu", "hard_swish", "gelu_tanh" (0.5 x (1 + tanh(
 //             sqrt(2 / pi) (x + 0.044715 x^3))))
-// Elementwise op names: Add Sub Mul Div Max Min Pow (two operands); Relu Sigmoid Tanh Erf Exp Log
-// Sqrt Neg Abs Reciprocal
-//             Floor Ceil Softplus Gelu GeluTanh Silu HardSwish (one); Clip (alpha, beta), LeakyRelu
-//             (alpha), Elu (alpha), HardSigmoid (alpha, beta), Affine (alpha * x + beta) (one, with
-//             constants), Saturate (one; finite numbers are kept within the range of f16)
+//
+// Elementwise op names: two operands: Add Sub Mul Div Max Min Pow; one: Relu Sigmoid Tanh Erf Exp
+// Log Sqrt Neg Abs Reciprocal Floor Ceil Softplus Gelu GeluTanh Silu HardSwish; one, with
+// constants: Clip (alpha, beta), LeakyRelu (alpha), Elu (alpha), HardSigmoid (alpha, beta), Affine
+// (alpha * x + beta), Saturate (finite numbers are kept within the range of f16)
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_OP_FUSED_FUSED_H
 #define RONDO_OP_FUSED_FUSED_H

@@ -1,5 +1,5 @@
 // op/fused/op_byte_fused.c — products of 8-bit integers with what scales their sums:
-// rondo.MatMulInteger and rondo.ConvInteger (op/fused.h).
+// rondo.MatMulInteger and rondo.ConvInteger (op/fused/fused.h).
 //
 // The references calculate the sums as those of MatMulInteger and ConvInteger do, and go on in f32
 // as the Cast, Mul and Add of the model would: bit for bit, since a last bit can become a step of

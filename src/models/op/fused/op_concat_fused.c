@@ -1,4 +1,5 @@
-// op/fused/op_concat_fused.c — rondo.Concat: images beside each other by channels (see op/fused.h).
+// op/fused/op_concat_fused.c — rondo.Concat: images beside each other by channels (see
+// op/fused/fused.h).
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 

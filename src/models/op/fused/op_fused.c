@@ -1,5 +1,5 @@
 // op/fused/op_fused.c — the internal ops that passes make: entries and plain references (see
-// op/fused.h).
+// op/fused/fused.h).
 //
 // The references compute in double and apply bias, residual and activation as fused.h says, so that
 // a fused plan can be compared with the model as written.

@@ -1,3 +1,4 @@
+// op/image/convolution.c — see convolution.h.
 // SPDX-License-Identifier: Apache-2.0
 
 #include "op/image/convolution.h"

@@ -80,7 +80,8 @@ static rondo_status compute_conv_transpose(rondo__compute *compute) {
 
 // ---- ConvInteger and QLinearConv --------------------------------------------------------------
 //
-// Passes give both the attribute channels_last, under domain "rondo" (op/fused.h); a file cannot.
+// Passes give both the attribute channels_last, under domain "rondo" (op/fused/fused.h); a file
+// cannot.
 
 static bool is_channels_last(const rondo__op *op) {
     return rondo__op_get_int(op, "channels_last", 0) != 0;
@@ -300,7 +301,7 @@ static rondo_status infer_deform_conv(rondo__infer *infer) {
     return rondo__infer_set_output(infer, 0, inputs[0].dtype, &convolution->output);
 }
 
-// The plane at a fractional place; outside it is 0.
+// The plane at a fractional position; outside it is 0.
 static double sample_bilinear(const double *plane, int64_t height, int64_t width, double row,
                               double column) {
     if (!(row > -1.0 && row < (double)height && column > -1.0 && column < (double)width)) {

@@ -179,7 +179,7 @@ static rondo_status compute_global_lp(rondo__compute *compute) {
 
 // ---- MaxUnpool --------------------------------------------------------------------------------
 
-// What the pool that made x and its indices had as its input, unless output_shape says otherwise.
+// The input shape of the pool that made x and its indices, unless output_shape says otherwise.
 static rondo_status get_unpooled_shape(const rondo__op *op, const rondo_shape *x,
                                        rondo_shape *out_shape) {
     if (x->rank < 3) {
@@ -265,7 +265,7 @@ static rondo_status compute_max_unpool(rondo__compute *compute) {
     for (int64_t i = 0; i < count; i++) {
         int64_t index = indices[i];
         bool is_inside = index >= 0 && index < pooled_count;
-        // A larger output_shape keeps the place of each element: same index on every axis.
+        // A larger output_shape keeps the position of each element: same index on every axis.
         int64_t at = 0;
         int64_t step = 1;
         for (int32_t k = shape->rank - 1; is_inside && k >= 0; k--) {

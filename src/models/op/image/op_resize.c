@@ -534,8 +534,8 @@ bool rondo__resize_keeps_axis(const rondo__resize_plan *plan, int32_t axis) {
            plan->coordinates != COORDINATES_CROP;
 }
 
-// What the walk resizes: elements, or, where they are only moved, their places. So 64-bit integers
-// and the sign of 0 stay what they are.
+// The walk resizes elements, or, if these are only moved, their positions, so that 64-bit integers
+// and the sign of 0 are kept.
 static double *start_walk(rondo__scratch *scratch, const rondo__resize_plan *plan,
                           const rondo_tensor *x) {
     if (plan->mode != RONDO__RESIZE_NEAREST) {

@@ -1,9 +1,9 @@
 // op/image/op_sampling.c — GridSample, AffineGrid, RoiAlign and MaxRoiPool: reading at computed
-// places.
+// positions.
 //
-// Which elements a place means, how many samples a bin has and whether a place lies outside may
-// hang on the last bit. So places are calculated in the type of the grid or the boxes, each step
-// rounded as ONNX Runtime rounds it: f64 for f64, f32 for all others. Compiled without fused
+// Which elements a position means, how many samples a bin has and whether a position lies outside
+// may hang on the last bit. So positions are calculated in the type of the grid or the boxes, each
+// step rounded as ONNX Runtime rounds it: f64 for f64, f32 for all others. Compiled without fused
 // multiply-adds.
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
@@ -13,7 +13,7 @@
 #include "op/op.h"
 #include "op/reference.h"
 
-// A product, quotient, sum or difference of two places, rounded to their type. Doubles have more
+// A product, quotient, sum or difference of two positions, rounded to their type. Doubles have more
 // than twice the digits of a float, so rounding twice is rounding once.
 static double round_place(bool is_wide, double place) {
     return is_wide ? place : (double)(float)place;
@@ -28,7 +28,7 @@ typedef struct sample_plan {
     sample_mode mode;
     sample_padding padding;
     bool aligns_corners;
-    bool is_wide;  // places are f64
+    bool is_wide;  // positions are f64
     int32_t rank;  // spatial
     int64_t extent[RONDO__SPATIAL_MAX];
 } sample_plan;
@@ -386,7 +386,7 @@ static rondo_status infer_roi_align(rondo__infer *infer) {
 typedef struct roi_bin {
     double top, left, height, width;  // of the bin
     int64_t rows, columns;            // samples in it
-    bool is_wide;                     // places are f64
+    bool is_wide;                     // positions are f64
 } roi_bin;
 
 // Sample `index` of `count` in a bin that begins at `start`.

@@ -1,3 +1,4 @@
+// op/image/pooling.c — see pooling.h.
 // SPDX-License-Identifier: Apache-2.0
 
 #include "op/image/pooling.h"

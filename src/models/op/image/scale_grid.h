@@ -19,7 +19,7 @@ typedef struct rondo__scale_grid {
     rondo__scale_kind kind;
     int64_t length;
     int64_t inner;
-    int64_t block;   // per block: places of the axis that share a scale ...
+    int64_t block;   // per block: positions of the axis that share a scale ...
     int64_t scales;  // ... and how many scales that leaves; scale is [outer, scales, inner]
 } rondo__scale_grid;
 

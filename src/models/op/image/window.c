@@ -1,3 +1,4 @@
+// op/image/window.c — see window.h.
 // SPDX-License-Identifier: Apache-2.0
 
 #include "op/image/window.h"

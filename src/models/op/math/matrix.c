@@ -1,3 +1,4 @@
+// op/math/matrix.c — see matrix.h.
 // SPDX-License-Identifier: Apache-2.0
 
 #include "op/math/matrix.h"

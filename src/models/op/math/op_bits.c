@@ -249,7 +249,7 @@ static rondo_status infer_gather(rondo__infer *infer) {
     return rondo__infer_set_output(infer, 0, inputs[SCALES].dtype, &g.output);
 }
 
-// One number, by its place in the unpacked data.
+// One number, by its position in the unpacked data.
 static double get_number(const block_gather *g, const uint8_t *data, const double *scales,
                          const rondo_shape *scale_shape, const uint8_t *zeros, int64_t index) {
     const int32_t last = g->numbers.rank - 1;

@@ -5,7 +5,7 @@
 //   expert   y = fc2 (activation(fc1 x + b1) [* (fc3 x + b3)]) + b2
 //   weights  softmax of the router's k highest (normalize_routing_weights; of QMoE in any case, as
 //            in ONNX Runtime), or those of the softmax of all; with router_weights, that input's
-//            numbers at the chosen places
+//            numbers at the chosen positions
 //
 // Gelu is the form with tanh. Of QMoE the matrices are packed numbers of 2, 4 or 8 bits, with a
 // scale for each row, or for each block of a row.

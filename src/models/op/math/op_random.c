@@ -1,8 +1,8 @@
 // op/math/op_random.c — RandomNormal, RandomUniform, their Like forms, Bernoulli, Multinomial, and
 // Dropout in training.
 //
-// The references draw from the place of a generator that the compute names (seed 0, counter 0 when
-// it names none), by the rules of rondo/random.h: the same words for the same elements as the
+// The references draw from the position of a generator that the compute names (seed 0, counter 0
+// when it names none), by the rules of rondo/random.h: the same words for the same elements as the
 // kernels, and the same numbers up to the rounding of log and cos. They say how many counters they
 // took.
 // SPDX-License-Identifier: Apache-2.0
@@ -46,7 +46,7 @@ bool rondo__op_get_seed(const rondo__op *op, uint64_t *out_seed) {
 
 // ---- drawing ----------------------------------------------------------------------------------
 
-// Words of the compute's place, one after the other.
+// Words of the compute's position, one after the other.
 typedef struct source {
     uint64_t seed;
     uint64_t counter;

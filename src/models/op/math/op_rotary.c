@@ -56,7 +56,8 @@ rondo_status rondo__rotary_read(const rondo__op *op, const rondo_shape *x,
     return RONDO_STATUS_OK;
 }
 
-// Cosines and sines: a row for each place of each batch, or for each number that a place may have.
+// Cosines and sines: a row for each position of each batch, or for each number that a position may
+// have.
 static rondo_status check_cache(const rondo__infer *infer, size_t input, const rondo__rotary *f) {
     const rondo_shape *cache = &infer->inputs[input].shape;
     const bool is_fit = rondo__infer_has_input(infer, f->ids)
@@ -126,7 +127,7 @@ static void turn(const rondo__rotary *f, double *head, const double *cosines, co
     }
 }
 
-// The row of the caches for place `at` of all places.
+// The row of the caches for position `at` of all positions.
 static int64_t find_row(const rondo__rotary *f, const rondo_tensor *ids, int64_t at) {
     if (ids == NULL) {
         return at;

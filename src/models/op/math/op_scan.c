@@ -10,7 +10,7 @@
 
 // ---- ArgMax, ArgMin ---------------------------------------------------------------------------
 
-// The place of the best of `extent` elements that lie `stride` apart. NaN counts as best, as in
+// The position of the best of `extent` elements that lie `stride` apart. NaN counts as best, as in
 // numpy.
 typedef int64_t (*find_kernel)(const void *x, int64_t extent, int64_t stride, bool takes_last);
 

@@ -1,4 +1,4 @@
-// op/math/rotary.h — RotaryEmbedding in numbers: pairs of each head turn by angles of its place.
+// op/math/rotary.h — RotaryEmbedding in numbers: pairs of each head turn by angles of its position.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_OP_MATH_ROTARY_H
 #define RONDO_OP_MATH_ROTARY_H
@@ -8,7 +8,7 @@
 
 #include "op/op.h"
 
-// X as batches, places and heads. Of each head the first `turned` elements turn, in pairs.
+// X as batches, positions and heads. Of each head the first `turned` elements turn, in pairs.
 typedef struct rondo__rotary {
     int64_t batches, places, heads, size, turned;
     int64_t batch_step, place_step, head_step;  // in elements of X
@@ -21,7 +21,7 @@ typedef struct rondo__rotary {
 RONDO_MUST_USE rondo_status rondo__rotary_read(const rondo__op *op, const rondo_shape *x,
                                                const rondo_shape *cosines, rondo__rotary *out_form);
 
-// The sum of a place and a number of rows; -1, which is no place, where it cannot be counted.
+// The sum of a position and a number of rows; -1, which is no position, where it cannot be counted.
 static inline int64_t rondo__rotary_add(int64_t place, int64_t rows) {
     return place < 0 || place > INT64_MAX - rows ? -1 : place + rows;
 }

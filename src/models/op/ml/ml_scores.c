@@ -1,3 +1,4 @@
+// op/ml/ml_scores.c — see ml_scores.h.
 // SPDX-License-Identifier: Apache-2.0
 
 #include "op/ml/ml_scores.h"

@@ -85,7 +85,7 @@ static void write_label(const label_list *list, size_t index, void *out_element)
 
 // ---- finding a category -----------------------------------------------------------------------
 
-// A category with its place in the list. Numbers are compared as bits that sort like them.
+// A category with its position in the list. Numbers are compared as bits that sort like them.
 typedef struct label_key {
     rondo_string word;
     uint64_t bits;
@@ -162,7 +162,7 @@ static rondo_status index_init(const label_list *list, label_index *out_index) {
     return RONDO_STATUS_OK;
 }
 
-// The place of an element in the list; SIZE_MAX when it is not there.
+// The position of an element in the list; SIZE_MAX when it is not there.
 static size_t find_label(const label_index *index, const label_key *key) {
     const label_key *found =
         bsearch(key, index->keys, index->count, sizeof *index->keys, compare_keys);
@@ -171,13 +171,13 @@ static size_t find_label(const label_index *index, const label_key *key) {
 
 // ---- LabelEncoder, CategoryMapper -------------------------------------------------------------
 
-// What is mapped to what, and what stands for the rest.
+// The keys, their values, and the default for other keys.
 typedef struct encoder {
     label_list keys;
     label_list values;
     const rondo_tensor *default_tensor;  // NULL: the attribute of the values' type
     bool finds_nan;
-    bool is_place;  // version 1, strings to their places: there are no values
+    bool is_place;  // version 1, strings to their positions: there are no values
 } encoder;
 
 static const char *const key_names[] = {"keys_tensor", "keys_strings", "keys_int64s", "keys_floats",
@@ -264,7 +264,7 @@ static void write_default(const rondo__op *op, const encoder *e, void *out_eleme
     }
 }
 
-// Version 1, integers to strings: the input is a place in the list.
+// Version 1, integers to strings: the input is a position in the list.
 static size_t read_place(const encoder *e, const rondo_tensor *input, int64_t i) {
     int64_t place = rondo__tensor_get_int(input, i);
     return place >= 0 && (uint64_t)place < e->values.count ? (size_t)place : SIZE_MAX;

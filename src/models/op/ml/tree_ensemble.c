@@ -698,8 +698,8 @@ static size_t split_score(const rondo__tree_ensemble *e, rondo__ml_transform tra
     return score > (e->are_weights_positive ? 0.5 : 0.0);
 }
 
-// The class of a row, and its scores as they are given out. A class of which no leaf of this row
-// speaks is not chosen, unless base values speak of all.
+// The class of a row, and its scores as they are given out. A class without a weight in this row's
+// leaves is not chosen, unless there are base values for all classes.
 static size_t classify(const rondo__tree_ensemble *e, rondo__ml_transform transform, double *scores,
                        const bool *has_score) {
     size_t chosen = SIZE_MAX;

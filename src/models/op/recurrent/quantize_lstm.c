@@ -1,3 +1,4 @@
+// op/recurrent/quantize_lstm.c — see quantize_lstm.h.
 // SPDX-License-Identifier: Apache-2.0
 
 #include "op/recurrent/quantize_lstm.h"
@@ -199,7 +200,7 @@ static float quantize(const float *values, int64_t count, int16_t *steps) {
     return scale;
 }
 
-// What one of the two products is made with.
+// The operands of one of the two products.
 typedef struct product {
     const int16_t *columns;  // of this direction
     const float *scales;
@@ -328,7 +329,7 @@ static void run_direction(const rondo__quantize_lstm *plan, int32_t d, const pro
     multiply(x_product, inputs[RONDO__QLSTM_X], get_longest(plan, lengths) * plan->batch, columns,
              false, w->steps, w->from_x);
     for (int64_t i = 0; i < get_longest(plan, lengths); ++i) {
-        // Sequences of several lengths end, and when reversed begin, at different places.
+        // Sequences of several lengths end, and when reversed begin, at different positions.
         for (int64_t n = 0; n < plan->batch; ++n) {
             const int64_t length = get_length(plan, lengths, n);
             const int64_t t = plan->is_reverse[d] && i < length ? length - 1 - i : i;

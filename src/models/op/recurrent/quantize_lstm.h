@@ -18,7 +18,7 @@
 
 #include "op/op.h"
 
-// Inputs by their place.
+// Inputs by their position.
 enum {
     RONDO__QLSTM_X,
     RONDO__QLSTM_W,
@@ -69,7 +69,7 @@ void rondo__quantize_lstm_unpack(const rondo__quantize_lstm *plan, const rondo_t
 // Bytes of work that a run needs.
 size_t rondo__quantize_lstm_get_work_bytes(const rondo__quantize_lstm *plan);
 
-// Runs all directions. inputs[] are addresses by their place (W, R and the zero points are not
+// Runs all directions. inputs[] are addresses by their position (W, R and the zero points are not
 // looked at), NULL where absent; outputs[3] may be NULL.
 //
 // Errors:    BAD_DATA (a sequence length that is out of range).

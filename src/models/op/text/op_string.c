@@ -342,11 +342,14 @@ static rondo_status compute_regex(rondo__compute *compute) {
     }
     RETURN_IF_ERROR(rondo__compute_get_inferred(compute, 0, &output));
     RETURN_IF_ERROR(rondo__regex_create(compute->op, pattern, &regex));
-    for (int64_t i = 0; i < count; ++i) {
-        ((uint8_t *)output)[i] = rondo__regex_matches(regex, (const rondo_string *)input->data + i);
+    rondo_status status = RONDO_STATUS_OK;
+    for (int64_t i = 0; i < count && status == RONDO_STATUS_OK; ++i) {
+        bool matches = false;
+        status = rondo__regex_matches(regex, (const rondo_string *)input->data + i, &matches);
+        ((uint8_t *)output)[i] = matches;
     }
     rondo__regex_destroy(regex);
-    return RONDO_STATUS_OK;
+    return status;
 }
 
 // ---- the table --------------------------------------------------------------------------------

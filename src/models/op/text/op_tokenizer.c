@@ -92,20 +92,24 @@ static rondo_status add_token(tokens *list, const rondo_string *string, size_t b
     return RONDO_STATUS_OK;
 }
 
-// What the expression matches. Behind a match that is too short it goes on one character later.
-static rondo_status add_matches(tokens *list, rondo__regex *regex, const rondo_string *string,
+// The matches of the expression. After a match that is too short the search goes on one character
+// later.
+static rondo_status add_matches(tokens *list, const rondo__regex *regex, const rondo_string *string,
                                 int64_t least) {
-    size_t begin = 0, end = 0;
-    for (size_t from = 0; rondo__regex_find(regex, string, from, &begin, &end);) {
-        bool is_token = false;
+    size_t from = 0, begin = 0, end = 0;
+    for (;;) {
+        bool is_found = false, is_token = false;
+        RETURN_IF_ERROR(rondo__regex_find(regex, string, from, &is_found, &begin, &end));
+        if (!is_found) {
+            return RONDO_STATUS_OK;
+        }
         RETURN_IF_ERROR(add_token(list, string, begin, end, least, &is_token));
         if (!is_token && begin == string->size) {
-            break;
+            return RONDO_STATUS_OK;
         }
         uint32_t ignored;
         from = is_token ? end : begin + rondo__string_read(string, begin, &ignored);
     }
-    return RONDO_STATUS_OK;
 }
 
 static rondo_status add_characters(tokens *list, const rondo_string *string) {
@@ -120,11 +124,16 @@ static rondo_status add_characters(tokens *list, const rondo_string *string) {
 }
 
 // What stands between matches of a separator.
-static rondo_status add_parts(tokens *list, rondo__regex *separator, const rondo_string *string,
-                              int64_t least) {
+static rondo_status add_parts(tokens *list, const rondo__regex *separator,
+                              const rondo_string *string, int64_t least) {
     size_t from = 0, search = 0, begin = 0, end = 0;
     bool ignored;
-    while (search <= string->size && rondo__regex_find(separator, string, search, &begin, &end)) {
+    while (search <= string->size) {
+        bool is_found = false;
+        RETURN_IF_ERROR(rondo__regex_find(separator, string, search, &is_found, &begin, &end));
+        if (!is_found) {
+            break;
+        }
         if (end == begin) {  // separates nothing
             search = end + 1;
             continue;
@@ -136,7 +145,7 @@ static rondo_status add_parts(tokens *list, rondo__regex *separator, const rondo
 }
 
 // The tokens of one string: those that were there from `first` on are its parts so far.
-static rondo_status split_again(tokens *list, size_t first, rondo__regex *separator,
+static rondo_status split_again(tokens *list, size_t first, const rondo__regex *separator,
                                 int64_t least) {
     tokens parts = {0};
     rondo_status status = RONDO_STATUS_OK;

@@ -1,3 +1,4 @@
+// program/builder/build.c — the calls that build nodes, for passes and tests.
 // SPDX-License-Identifier: Apache-2.0
 
 #include <string.h>

@@ -340,7 +340,7 @@ rondo_status rondo_builder_add_input(rondo_builder *builder, const rondo_port *p
     return status;
 }
 
-// What a declared output must agree with where no node makes it.
+// Compares a declared output with the type and shape of its value, if no node makes that.
 static rondo_status check_declared(const rondo_builder *builder, int32_t value,
                                    const rondo_port *port, const char *call) {
     const rondo__value *v = &builder->program->values[value];

@@ -1,10 +1,10 @@
 // program/builder/builder_finish.c — the end of a program built in code: checks, and the types of
 // outputs. See builder_parts.h.
 //
-// Types and shapes come from the walk that executors use (specialise.h), over a copy. Where all
-// extents are numbers it says what will be, and its failures are the program's. Where some are
-// symbols it is tried with 1 and with 3 for each: a failure says nothing then, and of the outputs
-// only what both agree on is taken, their types and ranks.
+// Types and shapes come from the walk that executors use (specialise.h), over a copy. If all
+// extents are numbers, its results hold and its failures are the program's. If some are symbols, it
+// is tried with 1 and with 3 for each: a failure then means nothing, and the outputs get only the
+// types and ranks on which both tries agree.
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 

@@ -218,7 +218,7 @@ static rondo_status check_counts(const node_request *request) {
     if (status != RONDO_STATUS_BAD_DATA) {
         return status;
     }
-    // Of a file it says that the data is bad; here it is an argument.
+    // For a file this error means bad data; here it means a bad argument.
     char message[100];
     (void)snprintf(message, sizeof message, "%.99s", rondo_error_get_last()->message);
     return RONDO_FAIL_AS(call_name, INVALID, "%s", message);

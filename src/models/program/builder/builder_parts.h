@@ -2,8 +2,8 @@
 // files: builder.c (life, ports, parameters), builder_node.c (nodes, bodies), builder_finish.c
 // (types, the end) and builder_calls.c (nodes that are often wanted together).
 //
-// A builder is a program that nobody else has yet. Each call checks first and adds last; what a
-// call that fails had added already is taken back with a mark.
+// A builder is a program that no other object shares yet. Each call checks first and adds last; a
+// call that fails takes back, by a mark, what it had added.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_PROGRAM_BUILDER_BUILDER_PARTS_H
 #define RONDO_PROGRAM_BUILDER_BUILDER_PARTS_H
@@ -53,7 +53,7 @@ RONDO_MUST_USE rondo_status rondo__builder_add_domain(rondo_builder *builder, co
 // Frees what a builder has, but not the builder.
 void rondo__builder_deinit(rondo_builder *builder);
 
-// How much there is of a program, to take back what comes after.
+// The size of a program at a moment, to take back later additions.
 typedef struct rondo__builder_mark {
     size_t values, nodes, inputs, declared, outputs, optionals, symbols, variables;
 } rondo__builder_mark;
@@ -67,7 +67,7 @@ RONDO_MUST_USE rondo_status rondo__builder_check_name(const rondo_builder *build
                                                       const char *name, const char *call);
 // The value of this name; one of a builder around becomes known to this one.
 //
-// Errors:    INVALID (nobody makes it), NO_MEMORY.
+// Errors:    INVALID (no node makes it), NO_MEMORY.
 RONDO_MUST_USE rondo_status rondo__builder_find(rondo_builder *builder, const char *name,
                                                 const char *call, int32_t *out_value);
 // Gives the latest node the place of the innermost scope, of this builder or one around.

@@ -1,4 +1,4 @@
-// program/builder/read_back.c — what stands in a program, for who walks it. See rondo/builder.h.
+// program/builder/read_back.c — reads a program's nodes and parameters back. See rondo/builder.h.
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 

@@ -1,4 +1,4 @@
-// program/gradient/gradient_again.c — what runs once more on the way back.
+// program/gradient/gradient_again.c — nodes that run once more on the way back.
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
 #include "base/memory.h"

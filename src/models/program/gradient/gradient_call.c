@@ -1,4 +1,5 @@
-// program/gradient/gradient_call.c — the node whose gradient is made, as its rule sees it.
+// program/gradient/gradient_call.c — the node whose gradient is made, in the form that its rule
+// reads.
 // SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
 #include <string.h>

@@ -15,7 +15,7 @@
 #include "program/gradient/gradient.h"
 #include "program/program.h"
 
-// What is known of a value while gradients are made.
+// Facts about a value while gradients are made.
 typedef struct rondo__gradient_value {
     int32_t gradient;         // the sum so far; NONE where nothing came yet
     int32_t again;            // computed once more on the way back; NONE
@@ -50,7 +50,7 @@ typedef void (*rondo__gradient_rule)(rondo__gradient *g, const rondo__gradient_c
 // The rule of an op; NULL: there is none. *out_is_zero: it changes nothing, and needs no rule.
 rondo__gradient_rule rondo__gradient_find_rule(const rondo__op_def *def, bool *out_is_zero);
 
-// The rule of an op that the program has registered; NULL: nobody gave one.
+// The rule of an op that the program has registered; NULL: there is none.
 rondo__gradient_rule rondo__gradient_find_user_rule(const rondo__op_def *def);
 
 // ---- the node
@@ -151,8 +151,8 @@ int32_t rondo__gradient_transpose(rondo__gradient *g, int32_t value, const int64
 int32_t rondo__gradient_swap(rondo__gradient *g, int32_t value, int32_t rank);
 int32_t rondo__gradient_reshape(rondo__gradient *g, int32_t value, const int64_t *extents,
                                 size_t rank);
-// A flat tensor of zeros as large as `like`, with `updates` added at the flat places `places`, in
-// the shape of `like`. `is_apart`: no place is there twice.
+// A flat tensor of zeros as large as `like`, with `updates` added at the flat positions `places`,
+// in the shape of `like`. `is_apart`: no position is there twice.
 int32_t rondo__gradient_scatter_flat(rondo__gradient *g, int32_t places, int32_t updates,
                                      int32_t like, bool is_apart);
 // 0, 1, 2, ... I64 in the shape of `like`.
@@ -161,7 +161,7 @@ int32_t rondo__gradient_count_up(rondo__gradient *g, int32_t like);
 // Where two halves of a sum are known, their sum; one that is NONE counts as 0.
 int32_t rondo__gradient_join(rondo__gradient *g, int32_t a, int32_t b);
 
-// What stands for `value` in nodes that are appended: where it is marked, a copy that is made now.
+// The value that appended nodes read instead of `value`: if it is marked, a copy that is made now.
 int32_t rondo__gradient_recompute(rondo__gradient *g, int32_t value);
 
 // ---- expansion

@@ -144,7 +144,7 @@ static void rule_user(rondo__gradient *g, const rondo__gradient_call *call) {
         const int32_t change = rondo__program_find_value(g->program, name);
         if (change < 0) {
             g->status =
-                RONDO_FAIL(INVALID, "the gradient of op %.64s names \"%.64s\", which nobody makes",
+                RONDO_FAIL(INVALID, "the gradient of op %.64s names \"%.64s\", which no node makes",
                            call->op.def->name, name);
         }
         rondo__gradient_give(g, call, i, change);

@@ -1,4 +1,4 @@
-// program/gradient/gradient_values.c — what is known of values while gradients are made.
+// program/gradient/gradient_values.c — facts about values while gradients are made.
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 

@@ -34,7 +34,7 @@ RULE(rule_transpose) {
     }
 }
 
-// Repeats the node on the numbers of its places, and adds dy up there.
+// Repeats the node on the numbers of its positions, and adds dy up there.
 RULE(rule_by_places) {
     rondo__op op = {0};
     int32_t places = RONDO__VALUE_NONE;
@@ -147,7 +147,7 @@ RULE(rule_pad) {
         axes >= 0 ? E("Pad", DY, back, RONDO__VALUE_NONE, axes) : E("Pad", DY, back);
     rondo__gradient_give(g, call, 0, change);
     if (rondo__gradient_wants(g, call, 2)) {
-        // What is around takes all that the inside does not.
+        // The border takes the gradient that the inside does not take.
         const int32_t all = rondo__gradient_set_int(g, E("ReduceSum", DY), "keepdims", 0);
         const int32_t inside = rondo__gradient_set_int(g, E("ReduceSum", change), "keepdims", 0);
         const int32_t value = call->inputs[2];
@@ -272,7 +272,7 @@ RULE(rule_gather_nd) {
     rondo__gradient_give(g, call, 0, rondo__gradient_set_string(g, sums, "reduction", "add"));
 }
 
-// Of those that replace or add; `read` takes what was written from dy.
+// For scatters that replace or add; `read` takes the written elements from dy.
 static void give_scatter(rondo__gradient *g, const rondo__gradient_call *call, const char *write,
                          const char *read) {
     const char *reduction = rondo__op_get_string(&call->op, "reduction", "none");

@@ -276,8 +276,9 @@ RULE(rule_clip) {
 }
 
 RULE(rule_dropout) {
-    // What was dropped, and how the rest was scaled, tells the same op of ones: y = x * Dropout(1).
-    // So the node is given ones, and y is a product; it draws what it drew before.
+    // The same op applied to ones shows which elements were dropped and how the rest was scaled: y
+    // = x * Dropout(1). So the node gets ones, and y becomes a product; the node draws the same
+    // numbers as before.
     const int32_t ones = rondo__gradient_fill_like(g, 1.0, FIRST);
     const int32_t y = MADE;
     const int32_t x = FIRST;
@@ -380,7 +381,7 @@ RULE(rule_mod) {
     }
 }
 
-// Of two: the one that won takes it, equals share it, and a NaN gives it to both.
+// Of two operands the winner takes the gradient, equal ones share it, and a NaN gives it to both.
 static void give_winner(rondo__gradient *g, const rondo__gradient_call *call, const char *loses) {
     const int32_t half = E("Mul", DY, num(g, 0.5, DY));
     const int32_t shared = E("Where", E("Equal", FIRST, SECOND), half, DY);

@@ -176,7 +176,8 @@ static int32_t change_of_image(rondo__gradient *g, const geometry *geo, int32_t 
         return set_geometry(g, E("Conv", change, turn_weights(g, geo, weights)), &back);
     }
     for (int32_t d = 0; d < geo->rank; ++d) {
-        // What the last step left over is not known without extents: the most there can be.
+        // The pixels that the last step left over are not known without extents: takes the most
+        // there can be.
         const int64_t extent = rondo__gradient_extent(g, image, 2 + d);
         const int64_t span = (geo->kernel[d] - 1) * geo->dilation[d] + 1;
         const int64_t total = extent + geo->pads[d] + geo->pads[d + geo->rank] - span;
@@ -275,7 +276,7 @@ RULE(rule_max_pool) {
         rondo__gradient_refuse(g, call, "attribute storage_order=1");
         return;
     }
-    // Windows that do not overlap name no place twice.
+    // Windows that do not overlap name no position twice.
     size_t count = 0;
     const int64_t *kernel = rondo__op_get_ints(&call->op, "kernel_shape", &count);
     geometry geo = {.rank = count <= RONDO__SPATIAL_MAX ? (int32_t)count : 0};

@@ -119,7 +119,8 @@ static bool make_output(equation *eq) {
     return true;
 }
 
-// Labels for the axes of an ellipsis, the last `count` of those that texts of people do not use.
+// Labels for the axes of an ellipsis, the last `count` of the characters that equations of users
+// cannot have.
 static bool append_ellipsis(char *term, int32_t count) {
     for (int32_t i = RONDO_RANK_MAX - count; i < RONDO_RANK_MAX; ++i) {
         if (i < 0 || !append(term, (char)('\x01' + i))) {
@@ -165,7 +166,7 @@ static bool parse(const char *text, const int32_t *axes, equation *out_equation)
     return has_arrow || make_output(out_equation);
 }
 
-// Labels of an ellipsis become letters that nobody uses.
+// Labels of an ellipsis become unused letters.
 static void name_labels(char *text) {
     char free[RONDO_RANK_MAX];
     size_t count = 0;

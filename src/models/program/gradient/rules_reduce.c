@@ -94,7 +94,8 @@ RULE(rule_extreme) {
 }
 
 RULE(rule_product) {
-    // What the others come to: those before times those behind, so that a zero does no harm.
+    // The product of the other elements: those before times those behind, so that a zero does no
+    // harm.
     int64_t axes[RONDO_RANK_MAX];
     bool is_noop = false;
     const int32_t rank = rondo__gradient_need_rank(g, call, FIRST);

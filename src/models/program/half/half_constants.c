@@ -127,8 +127,8 @@ static float find_largest(const float *x, int64_t count) {
     return value;
 }
 
-// Magnitudes from here on stand for infinity, as masks have them; those and NaN say nothing of the
-// others.
+// Magnitudes from here on stand for infinity, as in masks; they and NaN do not count when a
+// constant is judged.
 static const float g_infinite = 1e9f;
 
 static bool is_ordinary(float x) {

@@ -50,7 +50,7 @@ RONDO_MUST_USE rondo_status rondo__half_round(rondo__half_cache *cache, const ro
 
 // ---- decisions --------------------------------------------------------------------------------
 
-// What the program says of a node before anybody decides: rondo__node.precision.
+// The precision that the program asks for a node, before the rules decide: rondo__node.precision.
 enum {
     RONDO__PRECISION_BY_RULE = 0,
     RONDO__PRECISION_SINGLE = 1,  // the caller asked for f32

@@ -1,8 +1,8 @@
 // program/half/half_rules.c — which nodes of an f32 program stay in f32 when it is computed in f16.
 //
 // f16 has 11 bits, reaches 65504, and below 2^-14 loses bits until 6e-8. Most of a network does not
-// care: weights and activations lie near 1, and kernels add up in f32. What does care is found by
-// what ops do, not by running them:
+// suffer: weights and activations lie near 1, and kernels add up in f32. The rules find the values
+// that do suffer from the ops, without running them:
 //
 //   1. Ops whose row says so (Pow, Exp, Log, quantisation, boxes ...) stay.
 //   2. Constants that f16 cannot hold keep their user.
@@ -661,7 +661,7 @@ static void decide_node(analysis *a, size_t n, rondo__tensor_info *infos) {
 
 // ---- moves between ops that stay ---------------------------------------------------------------
 
-// A move stays, too, where its values are f32 at hand and nobody reads them as f16: rounding and
+// A move stays in f32, too, if its input is f32 and no node reads its output as f16: rounding and
 // widening again would cost precision and time. One walk back finds whole chains.
 static rondo_status keep_moves(analysis *a) {
     const rondo_program *program = a->program;

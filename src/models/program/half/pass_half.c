@@ -4,8 +4,8 @@
 //   before   x ── Conv ── Pow ── y          after   x ─cast─ Conv ─cast─ Pow ── y
 //            f32  f32     f32                       f32      f16         f32    f32
 //
-// A value keeps its f32 form; where a node makes f16, that is a new value, and the old one is a
-// cast of it when somebody reads it: a node that stays in f32, or the outside. So the types of
+// A value keeps its f32 form. If a node makes f16, that is a new value, and the old one becomes a
+// cast of it for its readers: nodes that stay in f32, and the program's outputs. So the types of
 // inputs and outputs cannot change. Each value is cast at most once in each direction.
 //
 // A cast is a rondo.Elementwise of one op, Saturate, so that what was finite stays finite, and so
@@ -110,7 +110,7 @@ static rondo_status infer_outputs(const rondo_program *program, const rondo__nod
     return rondo__op_infer(&infer);
 }
 
-// The node makes f16 forms; f32 forms are casts of them, and die when nobody reads them.
+// The node makes f16 forms; f32 forms are casts of them, which are removed if no node reads them.
 static rondo_status convert_outputs(halving *h, size_t n) {
     rondo__node *node = &h->program->nodes[n];
     if (rondo__node_is(node, RONDO__OP_Cast) &&
@@ -192,7 +192,7 @@ static rondo_status write_report(const rondo_program *program,
 
 // ---- the pass ---------------------------------------------------------------------------------
 
-// Whoever wrote f16 into a model chose where; its f32 parts are meant to be f32.
+// The author of a model with f16 chose where; its f32 parts are meant to be f32.
 static bool holds_half(const rondo_program *program) {
     for (size_t v = 0; v < program->value_count; ++v) {
         const rondo__value *value = &program->values[v];

@@ -1,4 +1,4 @@
-// program/passes/match.h — small questions that fusing passes ask about values and nodes.
+// program/passes/match.h — predicates on values and nodes for fusing passes.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_PROGRAM_PASSES_MATCH_H
 #define RONDO_PROGRAM_PASSES_MATCH_H
@@ -12,7 +12,8 @@
 // f16).
 bool rondo__match_scalar(const rondo_program *program, int32_t value, float *out_value);
 
-// True when the node is an activation of its input 0 that op/fused.h lists, with its parameters.
+// True when the node is an activation of its input 0 that op/fused/fused.h lists, with its
+// parameters.
 bool rondo__match_activation(const rondo_program *program, const rondo__node *node,
                              rondo__activation *out_activation, float *out_alpha, float *out_beta);
 

@@ -40,7 +40,7 @@ static bool get_shape(const pattern *p, int32_t value, rondo_shape *out_shape) {
     return rondo__value_get_shape(&p->program->values[value], out_shape);
 }
 
-// The node that makes `value` for nobody else and is this op; -1 otherwise.
+// The node of this op that makes `value`, if `value` has no other user; -1 otherwise.
 static int32_t get_maker(const pattern *p, int32_t value, rondo__op_id op) {
     const int32_t maker = p->program->values[value].producer;
     const bool is_it = maker >= 0 && !p->remove[maker] && rondo__node_is(get_node(p, maker), op) &&
@@ -192,7 +192,7 @@ static int64_t get_entry(const rondo__view *view, const int64_t *list, int i, bo
     return at < 0 ? without : list[at];
 }
 
-// Looks at where q, k and v lie. False: not as those of one attention.
+// Reads the layouts of q, k and v. False: they are not those of one attention.
 static bool look_at_operands(const pattern *p, operands *o) {
     rondo__view_trace(p->program, p->q, true, &o->q);
     rondo__view_trace(p->program, p->k, true, &o->k);

@@ -3,8 +3,9 @@
 //   before   c, x ── If (then: Conv, Relu; else: ...) ── y        c is a constant: true
 //   after    x ── Conv ── Relu ── y
 //
-// So what decides may be fed: an executor makes single integers part of a plan's key, and the plan
-// has straight code. A branch that draws random numbers stays where it is, as its generators do.
+// The condition may even be fed: an executor makes single integers part of a plan's key, and the
+// plan has straight code. A branch that draws random numbers stays in its If, because its
+// generators belong to it.
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
 #include "base/memory.h"
@@ -146,7 +147,8 @@ static rondo_status move_nodes(moving *m) {
     return RONDO_STATUS_OK;
 }
 
-// What the branch makes becomes the If's output; what it only passes on goes through an Identity.
+// A value that the branch makes becomes the If's output; a value that it only passes on goes
+// through an Identity.
 static rondo_status move_branch(moving *m, const rondo__node *node, const rondo__body_view *view) {
     const rondo_program *body = m->body;
     for (size_t i = 0; i < view->captured_count; ++i) {

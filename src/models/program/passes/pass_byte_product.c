@@ -125,7 +125,7 @@ static bool match_steps(const chain *c, int32_t value, int32_t *out_bias, int32_
            (steps == 1 || steps == get_columns(c));
 }
 
-// An Add to the sums themselves. What else may be added to them is left alone.
+// An Add to the sums themselves. Other addends are left alone.
 static void take_steps(chain *c) {
     const rondo__node *add = get_next(c);
     const int32_t other =

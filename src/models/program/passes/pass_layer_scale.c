@@ -5,7 +5,7 @@
 //   after    x + T(a (W s) + (b s))     the product can take the sum in
 //
 // For MatMul, Gemm and Conv with constant weights, and a constant bias or none. Terms of sums only:
-// weights of a channel with a small factor are coarse in f16, which matters to nobody beside x. It
+// weights of a channel with a small factor are coarse in f16, which does not matter beside x. It
 // runs before shapes are known, so that the weights are made once for all plans. In double, rounded
 // once. Source: Touvron et al., arXiv:2103.17239, section 2.2.
 // SPDX-License-Identifier: Apache-2.0

@@ -4,7 +4,8 @@
 //   shares = Softmax(scores)
 //   y      = Where(IsNaN(shares), 0, shares)
 //
-// A row of a softmax is a number everywhere or nowhere. Nobody else may look at what lies between.
+// A row of a softmax is a number everywhere or nowhere. The values in between must have no other
+// user.
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 

@@ -1,14 +1,14 @@
-// program/passes/pass_moments.c — what makes rows that a product is to normalise leaves their
-// moments.
+// program/passes/pass_moments.c — a product whose rows the next product normalises also outputs
+// their moments.
 //
 //   before   x = rondo.MatMul(a, V)          after    x, m = rondo.MatMul(a, V)
 //            y = rondo.NormMatMul(x, W)               y = rondo.NormMatMul(x, W, moments m)
 //
-// A block of the first has 32 columns of a row and more in its registers when it is done, and the
-// second needs mean and deviation of whole rows before it is done: put together from a few pairs of
-// numbers they are there in time, and neither a launch nor a look at each element is needed for
-// them. Where rows are few the first is no matter of tiles, and where they are many reading them
-// once more is not what takes the time: then nothing changes. Reshapes between the two stay.
+// At its end a block of the first product has 32 or more columns of a row in registers. The second
+// product needs mean and deviation of whole rows before its end; it joins them from a few pairs of
+// numbers, without a launch and without reading each element again. With few rows the first product
+// does not run in tiles, and with many rows reading them again hardly costs time: then the pass
+// changes nothing. Reshapes between the two stay.
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 

@@ -4,11 +4,11 @@
 //            y = rondo.MatMul(n, W)                      z = rondo.MatMul(y, V) + n
 //            z = rondo.MatMul(y, V) + n
 //
-// n is an output where others use it, too. So the product must be the first user: no other can
-// then stand between the two. Of f16 with constant weights, whose device decides whether that is
-// one kernel or two (kernel/cuda/cuda_norm_product.c). Where a gain or a weight is not finite both
-// stay: x W' - mean c would be NaN where ((x - mean) gain) W is infinite. Reshapes between the two
-// go before them.
+// n is an output where others use it, too. So the product must be the first user: no other can then
+// stand between the two. Of f16 with constant weights, whose device decides whether that is one
+// kernel or two (kernel/cuda/product/cuda_norm_product.c). Where a gain or a weight is not finite
+// both stay: x W' - mean c would be NaN where ((x - mean) gain) W is infinite. Reshapes between the
+// two go before them.
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
@@ -178,7 +178,7 @@ static rondo_status fold(const pattern *p) {
     product->output_count = p->is_shared ? 2 : 1;
     if (p->is_shared) {
         program->values[outputs[1]].producer = (int32_t)p->product;
-        p->r->remove[p->norm] = true;  // otherwise nobody reads it any more
+        p->r->remove[p->norm] = true;  // otherwise it has no reader any more
     }
     return RONDO_STATUS_OK;
 }

@@ -67,7 +67,7 @@ static bool read_operand(const rondo_program *program, int32_t value, quantised 
            count_elements(program, out->scale) == 1;
 }
 
-// Constant bytes with one scale, or one for each of the `count` places along `axis`.
+// Constant bytes with one scale, or one for each of the `count` positions along `axis`.
 static bool read_weights(const rondo_program *program, int32_t value, int32_t axis,
                          quantised *out) {
     const rondo__node *node = get_maker(program, value, RONDO__OP_DequantizeLinear);

@@ -5,15 +5,14 @@
 //   after    x ── NonZero ── rondo.Rest ───────────────────────────────── Sqrt ── y
 //                              body: Transpose, Gather, MatMul, ReduceSum
 //
-// An op *waits* when the shape of an input or an output depends on data. Those that stay outside,
-// whatever is known of them, are *walls*: control flow, strings and sequences, and ops as NonZero,
-// whose shape no body could know ahead either. Between two ops that wait an op with known shapes
-// goes along, so that the arithmetic of shapes (Shape, Gather, Concat, Reshape) is one with what
-// it serves.
+// An op *waits* when the shape of an input or an output depends on data. Some ops always stay
+// outside; they are *walls*: control flow, strings and sequences, and ops like NonZero, whose shape
+// no body could know ahead either. An op with known shapes between two ops that wait joins their
+// body, so that shape arithmetic (Shape, Gather, Concat, Reshape) is in the body that it serves.
 //
-// Where a body's results stay on a GPU (`is_near`), an op that finds something in what waits ends a
-// body: there its input's shape is known, and its kernel runs behind the others. What reads its
-// result is of a later phase. There, too, a single op is a body when it would read data of the GPU.
+// If a body's results stay on a GPU (`is_near`), an op like NonZero whose input waits ends a body:
+// there its input's shape is known, and its kernel runs behind the others. Ops that read its result
+// are in a later phase. On a GPU a single op is a body, too, if it would read data of the GPU.
 //
 // A body must not depend on itself through a wall. So each node has a phase: how many walls that
 // depend on ops that wait lie on the longest way to it. Edges never lead to an earlier phase; what
@@ -30,7 +29,7 @@
 #include "program/shapes/specialise.h"
 #include "tensor/elements.h"
 
-// What is known of one node.
+// Facts about one node.
 typedef struct mark {
     bool is_wall;
     bool waits;
@@ -336,8 +335,9 @@ static bool leaves_near(const builder *b, size_t n) {
            b->program->nodes[n].op.def->bound != NULL;
 }
 
-// Whether an op would read data of a GPU: what an op there has found, or has made of such; or what
-// is of a known shape, and too large, or no whole numbers, to be shape arithmetic.
+// Whether an op would read data of a GPU: results that an op there has found, or values made from
+// them; or values of known shape that are not shape arithmetic, because they are too large or no
+// whole numbers.
 static bool reads_near(const builder *b, const rondo__node *node) {
     bool is_near = false;
     for (size_t i = 0; i < node->input_count; ++i) {

@@ -68,7 +68,7 @@ static int32_t get_result(const rondo__rewriting *r, int32_t node) {
     return node >= 0 ? r->program->nodes[node].outputs[0] : RONDO__VALUE_NONE;
 }
 
-// x times the inverse of the root of `sum`; RONDO__VALUE_NONE where nobody makes it.
+// x times the inverse of the root of `sum`; RONDO__VALUE_NONE if no node makes it.
 static int32_t get_quotient(const rondo__rewriting *r, int32_t sum, int32_t x) {
     const rondo_program *program = r->program;
     int32_t inverse = RONDO__VALUE_NONE;

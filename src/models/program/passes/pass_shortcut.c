@@ -1,12 +1,12 @@
 // program/passes/pass_shortcut.c — the convolution on the shortcut of a residual block goes into
 // the one that its result is added to.
 //
-//   before   z = rondo.Conv(x2, w2)           single pixels, no activation, nobody else reads z
+//   before   z = rondo.Conv(x2, w2)           single pixels, no activation, no other reader of z
 //            y = rondo.Conv(x, w, z)
 //   after    y = rondo.Conv(x, w, x2, w2)     one sum over the channels of both
 //
 // z is as large as y: it is neither written nor read any more, nor rounded. For convolutions of f16
-// with channels last, on devices with a kernel for both (kernel/cuda/cuda_conv_tma.c).
+// with channels last, on devices with a kernel for both (kernel/cuda/convolution/cuda_conv_tma.c).
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 

@@ -13,7 +13,7 @@ static bool is_f32_or_f16(const rondo_program *program, int32_t value) {
     return dtype == RONDO_DTYPE_F32 || dtype == RONDO_DTYPE_F16;
 }
 
-// The Mul of x and sigmoid(x), which nobody else uses; -1: none.
+// The Mul of x and sigmoid(x), if sigmoid(x) has no other user; -1: none.
 static int32_t find_product(const rondo__rewriting *rewriting, const rondo__node *sigmoid) {
     const int32_t x = sigmoid->inputs[0], made = sigmoid->outputs[0];
     const int32_t user = rondo__uses_get_single(&rewriting->uses, made);

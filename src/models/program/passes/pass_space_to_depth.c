@@ -16,7 +16,7 @@
 // With f = 0 there are fewest taps. With f = -p mod s a block begins at each multiple of s, and its
 // rows are read at once; so that f is taken where it costs no tap. Filters get 0 where a block
 // reaches over them: those taps meet pixels that the filter does not see, which matters for
-// infinities and NaN alone (docs/decisions.md). A kernel as large as its stride has none.
+// infinities and NaN alone (program/README.md). A kernel as large as its stride has none.
 //
 // Where a block does not pay (stride 1, dilations, small kernels over many channels), it is one
 // pixel: the convolution keeps its window, and channels are filled up to eights. In both cases the

@@ -1,7 +1,7 @@
 // program/passes/passes.h — rewrites that keep a program's meaning and make it cheaper to run.
 //
 // Each pass is one file, program/pass_<name>.c, and one function. All leave the program verified.
-// The pass to f16, which needs more than the program, is declared in program/half_pass.h.
+// The pass to f16, which needs more than the program, is declared in program/half/half_pass.h.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_PROGRAM_PASSES_PASSES_H
 #define RONDO_PROGRAM_PASSES_PASSES_H
@@ -10,7 +10,8 @@
 
 #include "program/program.h"
 
-// What the target profits from; the executor fills it from the kernel room's traits.
+// Properties of the target that passes depend on; the executor fills them in from the kernel room's
+// traits.
 typedef struct rondo__pass_options {
     bool channels_last;     // convolutions in NHWC
     bool fuse_bytes;        // rondo.MatMulInteger, rondo.ConvInteger; convolutions of bytes in NHWC
@@ -69,8 +70,8 @@ typedef struct rondo__rest_options {
 RONDO_MUST_USE rondo_status rondo__pass_rest(rondo_program *program,
                                              const rondo__rest_options *options);
 
-// Puts branches in the place of their Ifs, where the condition is a constant. What came with them
-// is not inferred yet: the program is to be specialised again.
+// Replaces Ifs with a constant condition by the branch that is taken. Its nodes are not inferred
+// yet: specialise the program again.
 //
 // Errors:    NO_MEMORY.
 // Threads:   one thread per program.
@@ -81,7 +82,7 @@ bool rondo__program_has_known_branches(const rondo_program *program);
 // bools, of conditions that are computed from nothing else. The program is specialised.
 //
 // Errors:    NO_MEMORY.
-// Threads:   safe while nobody changes the program.
+// Threads:   safe while no call changes the program.
 RONDO_MUST_USE rondo_status rondo__program_find_deciding(const rondo_program *program,
                                                          bool *out_decides);
 

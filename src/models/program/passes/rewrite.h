@@ -16,7 +16,7 @@ typedef struct rondo__rewriting {
 typedef rondo_status (*rondo__node_rewriter)(rondo__rewriting *rewriting, size_t node);
 
 // Calls `rewrite` for each node that was there before, removes the marked ones, verifies the
-// program, and removes what nobody uses any more.
+// program, and removes unused nodes.
 //
 // Errors:    NO_MEMORY; those of `rewrite`.
 // Threads:   one thread per program.

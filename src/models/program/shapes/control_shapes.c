@@ -99,7 +99,7 @@ static rondo_status infer_if(rondo__body_inference *inference, const rondo__node
 
 // ---- Loop and Scan ----------------------------------------------------------------------------
 
-// What a node that takes turns feeds its body and gets from it.
+// The feeds and results of the body of a Loop or Scan.
 typedef struct turns {
     rondo__body_view view;
     const rondo_program *body;

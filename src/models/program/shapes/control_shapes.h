@@ -1,10 +1,9 @@
-// program/shapes/control_shapes.h — what comes out of If, Loop and Scan, from what their bodies
-// say.
+// program/shapes/control_shapes.h — infers the outputs of If, Loop and Scan from their bodies.
 //
-// If: what holds of both branches, or of the one that a constant condition takes. Loop and Scan:
-// what holds of a carried value before the first turn and after every further one; rows get the
-// number of turns as another extent. A body that fits under no turn with these shapes is never left
-// without an error, so it says nothing.
+// If: the facts that hold in both branches, or in the one that a constant condition takes. Loop and
+// Scan: the facts about a carried value that hold before the first turn and after every further
+// one; rows get the number of turns as another extent. A body that fits no turn with these shapes
+// always ends in an error, so it says nothing.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_PROGRAM_SHAPES_CONTROL_SHAPES_H
 #define RONDO_PROGRAM_SHAPES_CONTROL_SHAPES_H
@@ -24,7 +23,7 @@ typedef struct rondo__body_inference {
 // Fills outputs, one for each of the node, from inputs, one for each of the node.
 //
 // Errors:    NO_MEMORY.
-// Threads:   safe while nobody changes the program.
+// Threads:   safe while no call changes the program.
 RONDO_MUST_USE rondo_status rondo__control_infer(rondo__body_inference *inference,
                                                  const rondo__node *node,
                                                  const rondo__tensor_info *inputs,

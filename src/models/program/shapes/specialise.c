@@ -19,7 +19,7 @@
 
 // Nodes of bodies that one specialisation visits. Loops in loops are looked through many times.
 enum { BODY_NODE_LIMIT = 100000 };
-// What is folded in a body only for the shapes that follow.
+// The most bytes folded in a body, where only shapes are wanted.
 enum { BODY_FOLD_BYTES = 64 << 10 };
 
 void rondo__program_get_info(const rondo_program *program, int32_t value,
@@ -121,7 +121,7 @@ static bool can_fold(const rondo_program *program, const rondo__node *node, size
     return true;
 }
 
-// What is folded takes at most half of what the budget has left.
+// Folded constants take at most half of the budget that is left.
 static size_t limit_fold(size_t fold_bytes) {
     const rondo__budget *budget = rondo__budget_get_entered();
     if (budget == NULL) {
@@ -191,7 +191,7 @@ static rondo_status infer_or_fold(walk *w, const rondo__node *node, bool *out_fo
                : status;
 }
 
-// What can be said of a node's outputs, now that its inputs are as known as they will be.
+// Infers a node's outputs; no more will become known about its inputs.
 static rondo_status visit_node(walk *w, size_t n) {
     const rondo__node *node = &w->program->nodes[n];
     scratch *s = &w->s;
@@ -342,7 +342,7 @@ static rondo_status declare_inputs(rondo_program *program, const rondo_tensor *f
             rondo__value_set_shape(v, v->dtype, NULL);
             continue;
         }
-        // Of a sequence nothing is fixed: the plan must do for the next one, too.
+        // A sequence is not fixed: the plan must serve the next one, too.
         bool is_known = feeds[i].dtype != RONDO_DTYPE_NONE &&
                         !rondo__dtype_is_nested(feeds[i].dtype) && feeds[i].shape.rank >= 0;
         rondo__value_set_shape(v, feeds[i].dtype, is_known ? &feeds[i].shape : NULL);

@@ -9,7 +9,7 @@
 
 #include "program/program.h"
 
-// Clones `source`, infers shapes from those of the inputs, folds constants, removes what is dead.
+// Clones `source`, infers shapes from those of the inputs, folds constants, removes unused nodes.
 //
 // feeds       one for each program input: dtype and shape; `data` non-NULL fixes the value too (the
 //             tensor is retained). A rank below 0: the shape is not known. NULL: nothing is known
@@ -24,9 +24,8 @@
 //
 // Errors:    BAD_DATA (shapes do not fit; record names the node), UNSUPPORTED, NO_MEMORY.
 // Ownership: caller destroys *out_program; it keeps `source`'s constants alive by itself, except
-// mapped files:
-//            `source` must outlive it.
-// Threads:   safe while nobody changes `source`.
+//            mapped files: `source` must outlive it.
+// Threads:   safe while no call changes `source`.
 RONDO_MUST_USE rondo_status rondo__program_specialise(const rondo_program *source,
                                                       const rondo_tensor *feeds, size_t fold_bytes,
                                                       rondo_program **out_program,

@@ -1,4 +1,4 @@
-// program/training/optimizers.c — what becomes of a weight. See step_parts.h.
+// program/training/optimizers.c — the new value of a weight. See step_parts.h.
 //
 // Each line is one rounded operation of the weight's type, in PyTorch's order; factors are computed
 // in f64 and rounded once. The forms matter to the last bit: the mean is m + w (g - m), or

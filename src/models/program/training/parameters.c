@@ -1,4 +1,4 @@
-// program/training/parameters.c — what is trained, as variables. See step_parts.h.
+// program/training/parameters.c — the trained parameters, as variables. See step_parts.h.
 // SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
 #include <string.h>

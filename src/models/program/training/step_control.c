@@ -1,5 +1,5 @@
-// program/training/step_control.c — the numbers that steer a step: how many there were, the rate,
-// the scale of the loss, limits of gradients. See step_parts.h.
+// program/training/step_control.c — the numbers that control a training step: the count of steps,
+// the rate, the scale of the loss, limits of gradients. See step_parts.h.
 //
 // All of it is computed where the program runs, from variables: nothing is frozen by a capture, and
 // nothing is read by the host.

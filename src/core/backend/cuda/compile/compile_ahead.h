@@ -6,8 +6,9 @@
 //   ...
 //   get_function(text 1)       <-   its image, waited for where it is under way
 //
-// An image that is taken is gone; the others stay as long as the device. What does not compile is
-// dropped without a word: whoever asks for the kernel compiles it again, and is told.
+// An image is taken once; images that no call takes stay as long as the device. A text that does
+// not compile is dropped silently: the call that asks for its kernel compiles it again and reports
+// the error.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BACKEND_CUDA_COMPILE_COMPILE_AHEAD_H
 #define RONDO_BACKEND_CUDA_COMPILE_COMPILE_AHEAD_H
@@ -36,7 +37,7 @@ typedef struct rondo__compile_want {
 // Errors:    NO_MEMORY.
 RONDO_MUST_USE rondo_status rondo__compile_ahead_create(rondo__compile_ahead **out_ahead);
 
-// Drops what nobody took, and waits for what is being compiled. NULL is fine.
+// Drops the images that were not taken, and waits for compilers that run. NULL is fine.
 void rondo__compile_ahead_destroy(rondo__compile_ahead *ahead);
 
 // Has the text compiled, unless that was wanted before; without memory or threads it is not.

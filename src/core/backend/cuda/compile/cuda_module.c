@@ -1,5 +1,5 @@
-// Kernels out of CUDA C text: compiled by NVRTC or taken from the disk cache, loaded once for the
-// device's life.
+// backend/cuda/compile/cuda_module.c — kernels out of CUDA C text: compiled by NVRTC or taken from
+// the disk cache, loaded once for the device's life.
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/compile/cuda_module.h"
 

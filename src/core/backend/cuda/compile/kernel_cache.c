@@ -1,3 +1,5 @@
+// backend/cuda/compile/kernel_cache.c — see kernel_cache.h.
+//
 // A cache file is a 40-byte header and the machine code:
 //
 //   0  magic "RONDOKC1"    8  byte count, u64 little endian    16  hash of the code, 16 bytes

@@ -1,4 +1,4 @@
-// NVRTC, loaded when the first kernel is compiled.
+// backend/cuda/compile/nvrtc.c — NVRTC, loaded when the first kernel is compiled.
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/compile/nvrtc.h"
 

@@ -24,7 +24,7 @@ typedef struct rondo__cuda_image {
 // options    further NVRTC options, such as "-DTILE=4"; may be NULL when option_count is 0.
 //
 // Errors:    UNAVAILABLE (no NVRTC: says how to get it), BAD_DATA (the compiler's log is in the log
-// sink and its first error in the message), NO_MEMORY, DRIVER (NVRTC failed otherwise).
+//            sink and its first error in the message), NO_MEMORY, DRIVER (NVRTC failed otherwise).
 // Ownership: free with rondo__cuda_image_deinit.
 // Threads:   safe.
 // Cost:      tens of milliseconds and more.

@@ -1,9 +1,9 @@
 // backend/cuda/cupti/cupti_abi.h — our own words for what we use of CUPTI; no toolkit is needed to
 // build.
 //
-// Records are declared as far as we read them. That much has stood at the same place since CUPTI
-// 11.6 and in every version of the records since (kernels: 7 to 10); tests/abi compares each of
-// them with NVIDIA's headers.
+// Records are declared as far as we read them. That much has had the same offsets since CUPTI 11.6
+// and in every version of the records since (kernels: 7 to 10); tests/abi compares each of them
+// with NVIDIA's headers.
 //
 // Source: CUPTI 12.0 and 13.0, cupti_activity.h, cupti_callbacks.h, cupti_result.h.
 // SPDX-License-Identifier: Apache-2.0

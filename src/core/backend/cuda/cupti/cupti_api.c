@@ -1,4 +1,5 @@
-// Loading CUPTI. A failure is not kept: the next profile looks again.
+// backend/cuda/cupti/cupti_api.c — loading CUPTI. A failure is not kept: the next profile looks
+// again.
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/cupti/cupti_api.h"
 

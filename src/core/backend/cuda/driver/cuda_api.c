@@ -1,7 +1,7 @@
-// Loading libcuda. cuGetProcAddress is asked first, since it alone knows which form of a function a
-// version means; plain exports serve drivers that lack it. NVIDIA documents that a missing function
-// may come back as success with a NULL pointer, so result, query status and pointer are all
-// checked.
+// backend/cuda/driver/cuda_api.c — loading libcuda. cuGetProcAddress is asked first, since it alone
+// knows which form of a function a version means; plain exports serve drivers that lack it. NVIDIA
+// documents that a missing function may come back as success with a NULL pointer, so result, query
+// status and pointer are all checked.
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/driver/cuda_api.h"
 

@@ -11,8 +11,8 @@ rondo_status rondo__cuda_push_context(rondo__cuda_device *device) {
     return RONDO_STATUS_OK;
 }
 
-// The former mode, or -1. What cannot be destroyed is lost, and a thread that stays relaxed no
-// longer breaks what it should, so this is tried twice.
+// The former mode, or -1. Tried twice: objects that this call fails to destroy are lost, and a
+// thread that stays relaxed no longer breaks the captures that it should.
 static int exchange_mode(const rondo__cuda_device *device, int wanted) {
     for (int i = 0; i < 2; i++) {
         int mode = wanted;

@@ -57,8 +57,8 @@ struct rondo__cuda_device {
     size_t module_count;          // guarded by lock
     size_t module_capacity;       // guarded by lock
     rondo__compile_ahead *ahead;
-    // For cuda_patch.c. The lock is its own, as the driver is called under it, which may let nobody
-    // in while it runs a host function, and that takes the lock above.
+    // For cuda_patch.c. It is a lock of its own: cuda_patch.c calls the driver under it, the driver
+    // may hold its own lock while it runs a host function, and that function takes the lock above.
     pthread_mutex_t scratch_lock;
     rondo__cu_address scratch[RONDO__CUDA_SCRATCH_MAX];
     size_t scratch_count;

@@ -1,4 +1,5 @@
-// Driver result codes in plain words: which status they are, what they mean, what to do.
+// backend/cuda/driver/cuda_error.c — driver result codes in plain words: which status they are,
+// what they mean, what to do.
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/driver/cuda_error.h"
 
@@ -9,7 +10,7 @@
 #include "base/error.h"
 #include "base/log/logging.h"
 
-// What one code means to a caller. `is_sticky`: nothing works in the context any more.
+// The meaning of one code for a caller. `is_sticky`: all later calls in the context fail, too.
 typedef struct meaning {
     rondo__cu_result code;
     rondo_status status;

@@ -1,4 +1,4 @@
-// Events of the CUDA backend.
+// backend/cuda/driver/cuda_event.c — events of the CUDA backend.
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/driver/cuda_event.h"
 

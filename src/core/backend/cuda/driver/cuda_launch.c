@@ -1,4 +1,4 @@
-// Kernels and host functions on a stream.
+// backend/cuda/driver/cuda_launch.c — kernels and host functions on a stream.
 //
 // A host function's arguments are copied into a block of our own, which must live until the
 // function has run the last time:
@@ -6,8 +6,7 @@
 //   eager      the block hangs in the device's list of pending calls; the trampoline takes it out
 //              and frees it. What a dead GPU never ran is freed when the device is closed.
 //   recorded   the block is handed to the graph being captured as a CUDA user object; the driver
-//              frees it when the graph and every executable made from it are gone, whoever owns
-//              them.
+//              frees it when the graph and every executable made from it are gone.
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/driver/cuda_launch.h"
 
@@ -60,7 +59,7 @@ static void run_call(void *user_data) {
     call->function(call->arguments);
     (void)rondo__failure_enter(former);
     if (call->is_recorded) {
-        // The last look at it: who counts the runs may free it.
+        // Not read after this: the code that counts the runs may free it.
         atomic_fetch_add_explicit(&call->run_count, 1, memory_order_release);
     } else {
         unlink_call(call);

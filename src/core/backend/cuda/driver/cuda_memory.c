@@ -1,4 +1,5 @@
-// Memory of the CUDA backend: device and pinned allocations, copies and fills.
+// backend/cuda/driver/cuda_memory.c — memory of the CUDA backend: device and pinned allocations,
+// copies and fills.
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/driver/cuda_memory.h"
 

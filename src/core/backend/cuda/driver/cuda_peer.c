@@ -1,5 +1,5 @@
-// Copies between two GPUs: straight where the driver opens a way from one to the other, and
-// otherwise by the driver's own detour through host memory.
+// backend/cuda/driver/cuda_peer.c — copies between two GPUs: straight where the driver opens a way
+// from one to the other, and otherwise by the driver's own detour through host memory.
 //
 // The way is opened when it is first needed, and never closed: what else uses the primary contexts
 // may count on it. It makes each later allocation on the other GPU a little dearer, so it is not
@@ -11,7 +11,7 @@
 #include "backend/cuda/driver/cuda_stream.h"
 #include "base/error.h"
 
-// What is known of the way; false: it was not asked for yet.
+// Whether the direct way is open; false: not asked for yet.
 static bool recall(rondo__cuda_device *device, const rondo__cuda_device *other, bool *out_reaches) {
     const size_t place = (size_t)other->head.ordinal % RONDO__CUDA_PEERS_MAX;
     pthread_mutex_lock(&device->lock);

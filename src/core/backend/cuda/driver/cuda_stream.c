@@ -1,4 +1,4 @@
-// Streams and events of the CUDA backend.
+// backend/cuda/driver/cuda_stream.c — streams and events of the CUDA backend.
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/driver/cuda_stream.h"
 

@@ -12,7 +12,7 @@
 // exported   the symbol libcuda exports for this form, for drivers without cuGetProcAddress
 // arguments  the C parameter list; every function returns CUresult
 //
-// Rondo needs a driver of CUDA 11.4 or newer, so whatever came until then is REQUIRED.
+// Rondo needs a driver of CUDA 11.4 or newer, so functions of that version and older are REQUIRED.
 // SPDX-License-Identifier: Apache-2.0
 
 RONDO__CUDA_SYMBOL(REQUIRED, cuInit, 2000, "cuInit", (unsigned int flags))

@@ -1,3 +1,4 @@
+// backend/cuda/driver/cuda_tensor_map.c — see cuda_tensor_map.h.
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/driver/cuda_tensor_map.h"
 

@@ -27,8 +27,8 @@ typedef struct rondo__tensor_form {
     uint64_t pitch[3];   // elements from one row to the next; of images by x, y and n
     // Of a box: columns (or channels), of which 16, 32 or 64 are copied, and rows (or pixels).
     uint32_t box_columns, box_rows;
-    // Of a window, x first: its step, how far its first place lies before the image, and how far
-    // its last place lies behind the place of the image's last pixel (a negative number: before
+    // Of a window, x first: its step, how far its first position lies before the image, and how far
+    // its last one lies behind the position of the image's last pixel (a negative number: before
     // it).
     uint32_t step[2];
     int32_t before[2], behind[2];

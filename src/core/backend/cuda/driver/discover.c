@@ -1,5 +1,5 @@
-// Where NVIDIA's libraries live, tried in order of how deliberate a choice they are: what the user
-// names, what the system's loader knows, toolkits, Python wheels.
+// backend/cuda/driver/discover.c — where NVIDIA's libraries live, tried in order of how deliberate
+// a choice they are: what the user names, what the system's loader knows, toolkits, Python wheels.
 //
 // cuDNN and NVRTC load further libraries by bare name while they work. Wheels let them find each
 // other by relative run paths, but a toolkit's NVRTC has none; so what a library will ask for is

@@ -23,7 +23,7 @@
 // same places.
 //
 // Errors:    UNAVAILABLE (names the library, where it was looked for, and how to get it),
-// NO_MEMORY.
+//            NO_MEMORY.
 // Ownership: kept open for the life of the process; never close it.
 // Threads:   safe; keep the result, each call searches again.
 RONDO_MUST_USE rondo_status rondo__cuda_open_library(const char *short_name,

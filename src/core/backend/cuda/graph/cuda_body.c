@@ -1,4 +1,5 @@
-// Bodies of conditional nodes: captures into graphs that the driver owns.
+// backend/cuda/graph/cuda_body.c — bodies of conditional nodes: captures into graphs that the
+// driver owns.
 //
 // The driver (580, CUDA 13.0) cannot undo such a capture. When a body's capture is broken, or ends
 // with a stream that was not joined, the driver destroys the body's graph although its node owns
@@ -11,12 +12,12 @@
 //   streams not joined        are joined by Rondo before the end; the cause is noted, too
 //   the order of the ends     bodies first, then what is around them
 //
-// What is left is a body that the driver broke all the same: by a call of the program's own on the
-// native stream, by a launch that it refused, or with the whole device. Such a body is in limbo: it
-// is ended after the outermost capture, whose graph then lacks a part and is never destroyed. That
-// leaks the graph, and everything else goes on. Where the outermost capture broke in the driver's
-// eyes as well, or broken bodies lie in one another, there is no safe end at all: the body's stream
-// stays as it is, with those that joined it, and the context is kept at the end.
+// One case remains: the driver itself breaks a body, by a driver call of the program on the native
+// stream, by a launch that it refuses, or with the whole device. Such a body is in limbo: it is
+// ended after the outermost capture, whose graph then lacks a part and is never destroyed. That
+// leaks the graph and harms nothing else. Where the outermost capture broke in the driver's eyes as
+// well, or broken bodies lie in one another, there is no safe end at all: the body's stream stays
+// as it is, with those that joined it, and the context is kept at the end.
 // SPDX-License-Identifier: Apache-2.0
 
 #include <stdlib.h>
@@ -224,7 +225,7 @@ rondo_status rondo__cuda_check_joined(rondo_stream *stream) {
     rondo_status status = RONDO_STATUS_OK;
     rondo__cu_result code = device->api->cuStreamGetCaptureInfo(rondo__cuda_native_stream(stream),
                                                                 &state, &id, &graph, NULL, NULL);
-    // What is broken the end will say.
+    // The end reports a broken body.
     if (code != RONDO__CU_SUCCESS) {
         status = RONDO__CUDA_FAIL(device, code, "cuStreamGetCaptureInfo",
                                   "cannot ask whether all forked streams were joined");

@@ -1,4 +1,4 @@
-// The begin and the end of a capture on a CUDA stream.
+// backend/cuda/graph/cuda_capture.c — the begin and the end of a capture on a CUDA stream.
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/graph/cuda_capture.h"
 

@@ -1,4 +1,4 @@
-// Graphs inside graphs: recording a template as one node.
+// backend/cuda/graph/cuda_child.c — graphs inside graphs: recording a template as one node.
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/graph/cuda_child.h"
 
@@ -47,7 +47,8 @@ static rondo_status add_node(rondo_stream *stream, rondo__cu_graph child) {
     return RONDO_STATUS_OK;
 }
 
-// What no body may hold, in the graph or in one inside it; *out_what stays NULL for none.
+// Finds a node that no body may hold, in the graph or in one inside it; *out_what stays NULL if
+// there is none.
 static rondo_status find_unfit(rondo__template *template_, const char **out_what) {
     rondo__cuda_template *recorded = (rondo__cuda_template *)template_;
     const rondo__cuda_api *api = rondo__cuda_device_of(template_->device)->api;

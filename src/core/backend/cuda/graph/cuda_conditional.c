@@ -1,4 +1,4 @@
-// Conditional nodes on CUDA.
+// backend/cuda/graph/cuda_conditional.c — conditional nodes on CUDA.
 //
 // A conditional node looks at a handle, a number that only a kernel can set. So each node comes
 // with a launch of a tiny kernel that sets it from the predicate in device memory; a while has one
@@ -234,7 +234,7 @@ static rondo_status keep_note(rondo__cuda_device *device, const open_conditional
         note->bodies[i].native = places[i].body;
     }
     if (!rondo__cuda_keep_note(device, open->capture, note)) {
-        rondo__free(note);  // of a capture that no graph began: nobody will ask
+        rondo__free(note);  // of a capture that no graph began: no call will read it
     }
     return RONDO_STATUS_OK;
 }

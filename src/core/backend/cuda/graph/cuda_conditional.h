@@ -15,8 +15,8 @@ rondo_status rondo__cuda_begin_body(rondo__conditional *conditional, uint32_t br
 rondo_status rondo__cuda_end_body(rondo__conditional *conditional, uint32_t branch,
                                   rondo_stream *body);
 void rondo__cuda_release_conditional(rondo__conditional *conditional);
-// Loads the kernel that sets conditions, which a capture in global mode would not survive. Failures
-// wait until somebody needs it.
+// Loads the kernel that sets conditions, which a capture in global mode would not survive. A
+// failure is reported when a call needs the kernel.
 void rondo__cuda_prepare_conditions(rondo__cuda_device *device);
 
 #endif  // RONDO_BACKEND_CUDA_GRAPH_CUDA_CONDITIONAL_H

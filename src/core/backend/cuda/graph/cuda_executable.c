@@ -1,4 +1,4 @@
-// Executables: instantiating, updating, replaying.
+// backend/cuda/graph/cuda_executable.c — Executables: instantiating, updating, replaying.
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/graph/cuda_executable.h"
 
@@ -61,7 +61,7 @@ static uint64_t choose_flags(const rondo__cuda_template *recorded,
     return flags;
 }
 
-// What no body may hold; NULL: nothing of the kind.
+// A node that no body may hold; NULL: there is none.
 static const char *get_misfit(int type) {
     switch (type) {
         case RONDO__CU_GRAPH_NODE_HOST:
@@ -224,8 +224,8 @@ static rondo_status update_graph(rondo__cuda_executable *executable, rondo__cuda
         *out_was_updated = true;
         return RONDO_STATUS_OK;
     }
-    // Of graphs with device-updatable kernels, and of changed conditional nodes, the driver says
-    // NOT_SUPPORTED.
+    // The driver says NOT_SUPPORTED for graphs with device-updatable kernels and for changed
+    // conditional nodes.
     if (code != RONDO__CU_ERROR_GRAPH_EXEC_UPDATE_FAILURE &&
         code != RONDO__CU_ERROR_NOT_SUPPORTED) {
         return RONDO__CUDA_FAIL(device, code, "cuGraphExecUpdate", "cannot update the executable");
@@ -327,7 +327,7 @@ void rondo__cuda_destroy_executable(rondo__executable *executable_) {
     rondo__error_save(&saved);
     bool was_pushed = false;
     rondo__cuda_enter_cleanup(device, &was_pushed);
-    // Of an executable that still runs, this breaks the captures that forbid unsafe calls.
+    // If the executable still runs, this breaks the captures that forbid unsafe calls.
     int mode = rondo__cuda_relax(device);
     rondo__cuda_log_failure(device, device->api->cuGraphExecDestroy(executable->native),
                             "cuGraphExecDestroy");

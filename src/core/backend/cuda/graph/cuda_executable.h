@@ -5,7 +5,7 @@
 
 #include "backend/cuda/graph/cuda_use.h"
 
-// What host nodes were patched to (cuda_patch.c).
+// The arguments that host nodes were patched to (cuda_patch.c).
 typedef struct rondo__cuda_patched_calls {
     struct rondo__cuda_patched_call **of_nodes;  // by node; NULL: as it was recorded
     size_t node_count;

@@ -1,4 +1,5 @@
-// Where a capture stands: its id, the nodes the next one will depend on, and what those depend on.
+// backend/cuda/graph/cuda_frontier.c — where a capture stands: its id, the nodes the next one will
+// depend on, and what those depend on.
 //
 // The streams of a capture may be joined, and nodes be recorded, by the program's own driver calls;
 // so nothing is kept here, the driver is asked each time.
@@ -70,7 +71,7 @@ static rondo__cu_result ask_driver(rondo_stream *stream, bool wants_nodes,
     return code;
 }
 
-// Asks once. With `wants_nodes` also for the nodes, of which at most `capacity` are written.
+// Asks the driver once; with `wants_nodes` also for the nodes, at most `capacity` of them.
 static rondo_status ask(rondo_stream *stream, bool wants_nodes, rondo__node_handle *nodes,
                         size_t capacity, answer *out_answer) {
     rondo__cuda_device *device = rondo__cuda_device_of(stream->device);

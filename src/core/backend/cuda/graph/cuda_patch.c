@@ -1,4 +1,5 @@
-// Nodes of an executable that do something else from the next replay on.
+// backend/cuda/graph/cuda_patch.c — nodes of an executable that do something else from the next
+// replay on.
 //
 // The driver keeps replays in flight as they were. What it does not keep are the arguments of host
 // functions: a patched host node gets a block of its own, which is needed until the replays have
@@ -130,7 +131,7 @@ static rondo_status read_host(rondo__cuda_device *device, rondo__cu_graph_node n
     if (call == NULL) {
         image->fixed =
             "a host function that the program's own driver call recorded, whose "
-            "arguments nobody but the program knows";
+            "arguments that only the program knows";
         image->is_opaque = true;
         return RONDO_STATUS_OK;
     }
@@ -400,9 +401,9 @@ static rondo_status allocate_scratch(rondo__cuda_device *device, size_t bytes,
                                   "cannot take %zu bytes for fills that are switched off", bytes);
 }
 
-// Memory that fills write while they are switched off: of the device's, which nobody reads. A
-// smaller block stays, as executables may have it. Each is twice as large as the one before, so all
-// together are less than twice the last one.
+// Scratch memory of the device, which fills write while they are switched off; no work reads it. A
+// smaller block stays, because executables may use it. Each is twice as large as the one before, so
+// all together are less than twice the last one.
 static rondo_status get_scratch(rondo__cuda_device *device, uint64_t bytes,
                                 rondo__cu_address *out_scratch) {
     rondo_status status = RONDO_STATUS_OK;

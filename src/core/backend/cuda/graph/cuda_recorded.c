@@ -1,4 +1,5 @@
-// What can be asked of nodes while they are being recorded. A node's handle is its CUgraphNode.
+// backend/cuda/graph/cuda_recorded.c — what can be asked of nodes while they are being recorded. A
+// node's handle is its CUgraphNode.
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/graph/cuda_recorded.h"
 
@@ -27,7 +28,7 @@ rondo_status rondo__cuda_count_recorded(rondo_stream *stream, size_t *out_count)
         status = RONDO__CUDA_FAIL(device, code, "cuStreamGetCaptureInfo",
                                   "cannot ask where the capture stands");
     } else if (state != RONDO__CU_CAPTURE_STATUS_ACTIVE) {
-        // Of a broken capture the driver may have thrown the graph away already.
+        // If the capture is broken, the driver may have freed the graph already.
         status = RONDO_FAIL(STATE, "stream %u does not record", (unsigned)stream->number);
     } else {
         code = api->cuGraphGetNodes(graph, NULL, &count);

@@ -1,4 +1,4 @@
-// Capture on CUDA streams.
+// backend/cuda/graph/cuda_recording.c — capture on CUDA streams.
 //
 // The device keeps a note for each capture that runs: which streams were forked from it, and what
 // its conditional nodes need.
@@ -105,8 +105,8 @@ void rondo__cuda_note_inner(rondo__cuda_device *device, uint64_t driver_id) {
     pthread_mutex_unlock(&device->capture_lock);
 }
 
-// "stream 3, stream 5": the forked streams nobody waited for; all of them when each was waited for
-// once, since then one of them went on afterwards.
+// "stream 3, stream 5": the forked streams that no stream waited for. If each was waited for once,
+// all of them: then one of them went on afterwards.
 uint32_t rondo__cuda_list_members(const rondo__cuda_capture *capture, char *out_text,
                                   size_t bytes) {
     bool are_all_joined = true;

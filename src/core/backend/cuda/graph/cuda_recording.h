@@ -55,8 +55,8 @@ bool rondo__cuda_is_capture_code(rondo__cu_result code);
 rondo__cu_result rondo__cuda_end_native(rondo_stream *stream, rondo__cu_graph *out_graph,
                                         rondo__cuda_capture **out_capture);
 
-// "stream 3, stream 5": the forked streams nobody waited for; all of them when each was waited for
-// once, since then one of them went on afterwards. The first one's number.
+// "stream 3, stream 5": the forked streams that no stream waited for. If each was waited for once,
+// all of them: then one of them went on afterwards. Returns the number of the first.
 uint32_t rondo__cuda_list_members(const rondo__cuda_capture *capture, char *out_text, size_t bytes);
 
 // Notes that the capture, by the driver's id, holds a recorded graph or a conditional node.

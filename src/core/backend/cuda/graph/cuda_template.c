@@ -1,4 +1,4 @@
-// Templates (CUgraph) and executables (CUgraphExec).
+// backend/cuda/graph/cuda_template.c — templates (CUgraph) and executables (CUgraphExec).
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/graph/cuda_template.h"
 

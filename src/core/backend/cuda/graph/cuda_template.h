@@ -20,7 +20,7 @@ typedef struct rondo__cuda_template {
     struct rondo__cuda_template *children;  // of the graphs inside its nodes; owned
     struct rondo__cuda_template *next;      // in the list of its parent
     rondo__cuda_note *notes;                // of its conditional nodes and of those inside bodies
-    struct rondo__cuda_template *root;      // bodies: who has the notes; NULL: itself
+    struct rondo__cuda_template *root;      // bodies: the template that has the notes; NULL: itself
 } rondo__cuda_template;
 
 struct rondo__cuda_note {

@@ -1,5 +1,5 @@
-// What recorded work uses: the allocation behind an address, the arguments of a kernel node and how
-// that is launched.
+// backend/cuda/graph/cuda_use.c — what recorded work uses: the allocation behind an address, the
+// arguments of a kernel node and how that is launched.
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/graph/cuda_use.h"
 
@@ -206,7 +206,7 @@ enum { FIRST_WITH_CLUSTERS = 90, FIRST_WITH_PREFERRED = 100 };
 
 static rondo_status sum_up_level(rondo__cuda_template *level, rondo__cuda_attribute_sum *sum);
 
-// What a driver refuses to tell is not there.
+// If the driver refuses to answer, the fact counts as absent.
 static rondo_status ask(rondo__cuda_device *device, rondo__cu_graph_node node, int id,
                         rondo__cu_launch_attribute_value *out_value) {
     memset(out_value, 0, sizeof(*out_value));

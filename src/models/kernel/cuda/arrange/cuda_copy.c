@@ -1,3 +1,4 @@
+// kernel/cuda/arrange/cuda_copy.c — see cuda_copy.h.
 // SPDX-License-Identifier: Apache-2.0
 
 #include "kernel/cuda/arrange/cuda_copy.h"

@@ -1,4 +1,4 @@
-// Ops that pick, place or make elements by index.
+// kernel/cuda/arrange/cuda_index.c — ops that pick, place or make elements by index.
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 

@@ -1,4 +1,4 @@
-// Ops that sort: TopK, and scatters that reduce.
+// kernel/cuda/arrange/cuda_order.c — ops that sort: TopK, and scatters that reduce.
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel/cuda/arrange/cuda_order.h"
 

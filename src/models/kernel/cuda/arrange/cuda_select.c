@@ -1,4 +1,4 @@
-// NonZero and Compress; see select.cu.
+// kernel/cuda/arrange/cuda_select.c — NonZero and Compress; see select.cu.
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel/cuda/arrange/cuda_select.h"
 

@@ -7,7 +7,7 @@
 
 #include "kernel/cuda/cuda_steps.h"
 
-// What is picked from, and where it is written how many that are.
+// The elements to pick from, and where their count is written.
 typedef struct rondo__cuda_selection {
     rondo__address x;
     int64_t count;

@@ -1,3 +1,4 @@
+// kernel/cuda/arrange/cuda_sort.c — see cuda_sort.h.
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel/cuda/arrange/cuda_sort.h"
 

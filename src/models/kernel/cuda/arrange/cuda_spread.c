@@ -1,4 +1,4 @@
-// MaxUnpool, Col2Im and ReverseSequence; see spread.cu.
+// kernel/cuda/arrange/cuda_spread.c — MaxUnpool, Col2Im and ReverseSequence; see spread.cu.
 // SPDX-License-Identifier: Apache-2.0
 #include "cu_sources.h"
 #include "kernel/cuda/cuda_families.h"

@@ -1,4 +1,4 @@
-// NonMaxSuppression; see suppress.cu.
+// kernel/cuda/arrange/cuda_suppress.c — NonMaxSuppression; see suppress.cu.
 // SPDX-License-Identifier: Apache-2.0
 #include "base/checked.h"
 #include "cu_sources.h"

@@ -1,4 +1,4 @@
-// Unique; see unique.cu.
+// kernel/cuda/arrange/cuda_unique.c — Unique; see unique.cu.
 // SPDX-License-Identifier: Apache-2.0
 #include "base/checked.h"
 #include "cu_sources.h"

@@ -1,5 +1,6 @@
-// Convolutions through cuDNN's graph API: convolution, residual, bias and activation as one fused
-// operation graph, or the bare convolution with our own ending where cuDNN has no fused engine.
+// kernel/cuda/convolution/cuda_conv_cudnn.c — convolutions through cuDNN's graph API: convolution,
+// residual, bias and activation as one fused operation graph, or the bare convolution with our own
+// ending where cuDNN has no fused engine.
 //
 // Engines that round inputs down (TF32), sum in half precision or in no fixed order are left out:
 // single precision means single precision here, and results repeat bit for bit.

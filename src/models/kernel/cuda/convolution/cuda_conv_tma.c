@@ -1,3 +1,4 @@
+// kernel/cuda/convolution/cuda_conv_tma.c — see cuda_conv_tma.h.
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel/cuda/convolution/cuda_conv_tma.h"
 #include "device/device.h"
@@ -120,9 +121,10 @@ static int64_t get_stages(const rondo__cuda_convolution *convolution,
     return steps < most ? steps : most;
 }
 
-// What buffers that are not needed leave of the memory lets more blocks run beside each other. That
-// is good where there are many. Few come while those of the launch before still run, and would pile
-// up on the multiprocessors that are free first: they keep the memory, which spreads them.
+// A block that gives up the memory of unused buffers lets more blocks run beside it, which is good
+// if there are many blocks. If there are few, they start while blocks of the launch before still
+// run, and would pile up on the multiprocessors that are free first: they keep the memory, which
+// spreads them.
 static int64_t get_stages_held(const rondo__cuda_convolution *convolution,
                                const rondo__cuda_tma_tile *tile) {
     const int64_t blocks = divide_up(convolution->pixels, tile->m) *

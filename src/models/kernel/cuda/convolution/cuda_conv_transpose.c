@@ -1,4 +1,5 @@
-// ConvTranspose, by phases of the stride; see conv_transpose.cu.
+// kernel/cuda/convolution/cuda_conv_transpose.c — ConvTranspose, by phases of the stride; see
+// conv_transpose.cu.
 // SPDX-License-Identifier: Apache-2.0
 #include "cu_sources.h"
 #include "kernel/cuda/cuda_families.h"

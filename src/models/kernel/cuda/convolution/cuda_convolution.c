@@ -1,4 +1,5 @@
-// Conv and rondo.Conv: packs the weights once and picks the fastest of the ways that apply.
+// kernel/cuda/convolution/cuda_convolution.c — Conv and rondo.Conv: packs the weights once and
+// picks the fastest of the ways that apply.
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel/cuda/convolution/cuda_convolution.h"
 
@@ -371,8 +372,9 @@ static void add_plain(rondo__cuda_kernel *kernel, const rondo__cuda_convolution 
 enum {
     CUDNN_FUSED_PLANS = RONDO__CUDNN_PLANS,
     CUDNN_BARE_PLANS = 4,
-    // Of each way, what a fast contest tries. Over the 198 problems of bench/results/tuning_h200.md
-    // the winner among these takes 1.04 times what the winner of all takes.
+    // The candidates of each way that a fast contest tries. Over the 198 problems of
+    // bench/results/tuning_h200.md the winner among these takes 1.04 times what the winner of all
+    // takes.
     TENSOR_FAST = 4,
     CUDNN_FAST = 2,
 };

@@ -1,4 +1,5 @@
-// DeformConv, and Det, which has no better place; see deform.cu and determinant.cu.
+// kernel/cuda/convolution/cuda_deform.c — DeformConv, and Det, which has no better place; see
+// deform.cu and determinant.cu.
 // SPDX-License-Identifier: Apache-2.0
 #include "cu_sources.h"
 #include "kernel/cuda/cuda_families.h"

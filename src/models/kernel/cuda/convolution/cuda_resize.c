@@ -1,5 +1,5 @@
-// Resize and Upsample. What an output position sees is worked out here, once, by the op's own
-// functions; see resize.cu.
+// kernel/cuda/convolution/cuda_resize.c — Resize and Upsample. What an output position sees is
+// worked out here, once, by the op's own functions; see resize.cu.
 // SPDX-License-Identifier: Apache-2.0
 #include "op/image/resize.h"
 

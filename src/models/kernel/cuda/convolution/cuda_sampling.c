@@ -1,4 +1,5 @@
-// GridSample, AffineGrid, RoiAlign and MaxRoiPool; see sampling.cu.
+// kernel/cuda/convolution/cuda_sampling.c — GridSample, AffineGrid, RoiAlign and MaxRoiPool; see
+// sampling.cu.
 // SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
 #include <string.h>

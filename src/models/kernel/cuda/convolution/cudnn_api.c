@@ -1,3 +1,4 @@
+// kernel/cuda/convolution/cudnn_api.c — see cudnn_api.h.
 // SPDX-License-Identifier: Apache-2.0
 
 #include "kernel/cuda/convolution/cudnn_api.h"

@@ -346,8 +346,8 @@ group_normalization_held(const group_arguments a) {
     }
 }
 
-// Moments of rows, as op/fused.h has them: of each 32 neighbouring elements mean and sum of squared deviations,
-// by a warp.
+// Moments of rows, as op/fused/fused.h has them: of each 32 neighbouring elements mean and sum of squared
+// deviations, by a warp.
 struct moments_arguments {
     i64 count;  // of all elements
     const T *x;

@@ -1,4 +1,5 @@
-// Element-wise ops, alone and in fused chains, as bodies for the pointwise writer.
+// kernel/cuda/elementwise/cuda_elementwise.c — element-wise ops, alone and in fused chains, as
+// bodies for the pointwise writer.
 // SPDX-License-Identifier: Apache-2.0
 #include <float.h>
 #include <math.h>

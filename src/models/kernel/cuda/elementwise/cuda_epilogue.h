@@ -14,7 +14,7 @@ typedef struct rondo__cuda_epilogue {
     float alpha, beta;
     bool has_bias, has_residual;
     rondo__address bias, residual;
-    bool has_moments;  // of the rows of y, as op/fused.h has them
+    bool has_moments;  // of the rows of y, as op/fused/fused.h has them
     rondo__address moments;
 } rondo__cuda_epilogue;
 

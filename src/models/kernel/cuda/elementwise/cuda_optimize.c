@@ -1,4 +1,4 @@
-// Adagrad, Adam and Momentum; see optimize.cu.
+// kernel/cuda/elementwise/cuda_optimize.c — Adagrad, Adam and Momentum; see optimize.cu.
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 

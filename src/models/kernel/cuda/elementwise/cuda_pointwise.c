@@ -1,3 +1,4 @@
+// kernel/cuda/elementwise/cuda_pointwise.c — see cuda_pointwise.h.
 // SPDX-License-Identifier: Apache-2.0
 
 #include "kernel/cuda/elementwise/cuda_pointwise.h"

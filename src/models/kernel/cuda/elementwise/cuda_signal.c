@@ -1,4 +1,4 @@
-// DFT, STFT and the windows of cosines; see signal.cu.
+// kernel/cuda/elementwise/cuda_signal.c — DFT, STFT and the windows of cosines; see signal.cu.
 // SPDX-License-Identifier: Apache-2.0
 #include "cu_sources.h"
 #include "kernel/cuda/cuda_families.h"

@@ -1,5 +1,6 @@
 // kernel/cuda/normalize/cuda_group_norm.c — rondo.GroupNormalization with channels last: which
-// slices of the channels, clusters and parts (see cu/rondo_group_norm.cuh) are worth timing.
+// slices of the channels, clusters and parts (see kernel/cuda/cu/include/rondo_group_norm.cuh) are
+// worth timing.
 //
 // An image that a cluster's registers hold is read once, by one launch, but a cluster is 8 of the
 // chip's multiprocessors; the second way takes two launches, and all of them. Which is faster for a

@@ -1,4 +1,4 @@
-// Normalisations that need statistics of the data.
+// kernel/cuda/normalize/cuda_normalize.c — normalisations that need statistics of the data.
 // SPDX-License-Identifier: Apache-2.0
 #include "cu_sources.h"
 #include "kernel/cuda/cuda_families.h"

@@ -1,4 +1,4 @@
-// Reductions, arg-extremes and softmax.
+// kernel/cuda/normalize/cuda_reduce.c — Reductions, arg-extremes and softmax.
 // SPDX-License-Identifier: Apache-2.0
 #include <stdlib.h>
 

@@ -1,5 +1,6 @@
 // kernel/cuda/normalize/cuda_row_norm.h — LayerNormalization of the rows of a product's left
-// operand: as a step of its own, or folded into the product (cu/rondo_ending.cuh says how).
+// operand: as a step of its own, or folded into the product
+// (kernel/cuda/cu/include/rondo_ending.cuh says how).
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_KERNEL_CUDA_NORMALIZE_CUDA_ROW_NORM_H
 #define RONDO_KERNEL_CUDA_NORMALIZE_CUDA_ROW_NORM_H
@@ -17,7 +18,7 @@ typedef struct rondo__cuda_row_norm {
     float epsilon;
     bool is_wanted;         // the normalised rows are an output
     rondo__address normal;  // where they go, if they are made
-    bool has_moments;       // of x, as op/fused.h has them
+    bool has_moments;       // of x, as op/fused/fused.h has them
     rondo__address moments;
     // Folded: of the weights times gain, and one number that these are to be multiplied by.
     rondo__address weight_sums, offsets, weight_scale;
@@ -25,7 +26,7 @@ typedef struct rondo__cuda_row_norm {
 
 // Writes the normalised rows.
 void rondo__cuda_add_row_norm(rondo__cuda_kernel *kernel, const rondo__cuda_row_norm *norm);
-// Writes the moments of `rows` rows of `columns` elements, as op/fused.h has them.
+// Writes the moments of `rows` rows of `columns` elements, as op/fused/fused.h has them.
 void rondo__cuda_add_row_moments(rondo__cuda_kernel *kernel, rondo_dtype dtype, int64_t rows,
                                  int64_t columns, rondo__address x, rondo__address moments);
 

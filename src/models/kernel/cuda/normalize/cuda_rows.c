@@ -1,4 +1,4 @@
-// LpNormalization, Hardmax and the losses; see rows.cu.
+// kernel/cuda/normalize/cuda_rows.c — LpNormalization, Hardmax and the losses; see rows.cu.
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// kernel/cuda/product/cublaslt_api.c — see cublaslt_api.h.
 // SPDX-License-Identifier: Apache-2.0
 
 #include "kernel/cuda/product/cublaslt_api.h"

@@ -1,5 +1,5 @@
-// rondo.Attention: one kernel, on tensor cores or not, one with the keys in parts, or two products
-// around a softmax; the fastest of them is taken.
+// kernel/cuda/product/cuda_attention.c — rondo.Attention: one kernel, on tensor cores or not, one
+// with the keys in parts, or two products around a softmax; the fastest of them is taken.
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel/cuda/product/cuda_attention.h"
 
@@ -79,7 +79,8 @@ void rondo__cuda_define_sight(rondo__defines *defines, const rondo__cuda_sight *
 
 void rondo__cuda_push_sight(rondo__step *step, const rondo__cuda_kernel *kernel,
                             const rondo__cuda_sight *sight) {
-    // What data would say, noise cannot: ways are timed with all keys.
+    // The number of keys is data, which the noise of a contest does not have: ways are timed with
+    // all keys.
     const bool has_lengths = sight->lengths != RONDO__LENGTHS_NONE && !kernel->is_candidate;
     const bool has_total = has_lengths && sight->total_input >= 0;
     const rondo__address lengths = rondo__address_input((size_t)sight->lengths_input);

@@ -1,5 +1,5 @@
-// The ops of op/attention: rows and masks into the form in which rondo.Attention's kernels take
-// them (cu/product/attention_rows.cu), and those kernels.
+// kernel/cuda/product/cuda_attention_form.c — the ops of op/attention: rows and masks into the form
+// in which rondo.Attention's kernels take them (cu/product/attention_rows.cu), and those kernels.
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 

@@ -1,4 +1,5 @@
-// com.microsoft.MatMulNBits and com.microsoft.GatherBlockQuantized, on weights as they are stored.
+// kernel/cuda/product/cuda_bits_product.c — com.microsoft.MatMulNBits and
+// com.microsoft.GatherBlockQuantized, on weights as they are stored.
 // SPDX-License-Identifier: Apache-2.0
 #include "cu_sources.h"
 #include "kernel/cuda/cuda_families.h"

@@ -1,4 +1,5 @@
-// Products of 8-bit integers without tensor cores, by byte_product.cu.
+// kernel/cuda/product/cuda_byte_plain.c — products of 8-bit integers without tensor cores, by
+// byte_product.cu.
 // SPDX-License-Identifier: Apache-2.0
 #include "cu_sources.h"
 #include "kernel/cuda/product/cuda_byte_product.h"

@@ -1,3 +1,4 @@
+// kernel/cuda/product/cuda_byte_plan.c — see cuda_byte_plan.h.
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel/cuda/product/cuda_byte_plan.h"
 

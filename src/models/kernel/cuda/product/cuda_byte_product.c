@@ -1,4 +1,4 @@
-// What the ways to multiply 8-bit integers share.
+// kernel/cuda/product/cuda_byte_product.c — what the ways to multiply 8-bit integers share.
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel/cuda/product/cuda_byte_product.h"
 

@@ -1,4 +1,5 @@
-// Products of 8-bit integers on tensor cores, by byte_tensor.cu.
+// kernel/cuda/product/cuda_byte_tensor.c — products of 8-bit integers on tensor cores, by
+// byte_tensor.cu.
 // SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
 

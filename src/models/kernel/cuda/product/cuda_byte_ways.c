@@ -1,5 +1,5 @@
-// MatMulInteger, QLinearMatMul, ConvInteger and QLinearConv, as models have them and as passes make
-// them, and which way is the fastest for a product.
+// kernel/cuda/product/cuda_byte_ways.c — MatMulInteger, QLinearMatMul, ConvInteger and QLinearConv,
+// as models have them and as passes make them, and which way is the fastest for a product.
 // SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-// Einsum; see einsum.cu.
+// kernel/cuda/product/cuda_einsum.c — Einsum; see einsum.cu.
 // SPDX-License-Identifier: Apache-2.0
 #include "op/math/einsum.h"
 

@@ -1,4 +1,5 @@
-// MatMul, Gemm and rondo.MatMul: reads the product and picks the fastest of the ways that apply.
+// kernel/cuda/product/cuda_matmul.c — MatMul, Gemm and rondo.MatMul: reads the product and picks
+// the fastest of the ways that apply.
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel/cuda/product/cuda_matmul.h"
 
@@ -377,7 +378,7 @@ typedef struct matmul_problem {
     uint64_t fast, last, library;  // bits as in rondo__tuning
 } matmul_problem;
 
-// Of each way, what a fast contest tries; see cuda_convolution.c.
+// The candidates of each way that a fast contest tries; see cuda_convolution.c.
 enum { TENSOR_FAST = 4, CUBLASLT_FAST = 2 };
 
 static void add_candidates(matmul_problem *problem, matmul_way way, size_t plan_count,

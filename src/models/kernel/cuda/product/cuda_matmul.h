@@ -25,7 +25,7 @@ typedef struct rondo__cuda_matmul {
     bool turns_b;  // b is constant input 1, to be turned to [n, k] when the steps are made
 } rondo__cuda_matmul;
 
-// MatMul, Gemm and the products of op/fused.h, as they are. False, and refused, for what the
+// MatMul, Gemm and the products of op/fused/fused.h, as they are. False, and refused, for what the
 // kernels do not take.
 bool rondo__cuda_read_matmul(rondo__cuda_kernel *kernel, rondo__cuda_matmul *out_matmul);
 // The same with a constant b of floats read as [n, k].

@@ -1,5 +1,6 @@
-// Products through cuBLASLt. Its matrices are column-major, so a row-major y = a x b is asked for
-// as y' = b' x a': what it calls A is our b, and its bias along rows is ours along n.
+// kernel/cuda/product/cuda_matmul_cublaslt.c — products through cuBLASLt. Its matrices are
+// column-major, so a row-major y = a x b is asked for as y' = b' x a': what it calls A is our b,
+// and its bias along rows is ours along n.
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel/cuda/product/cuda_matmul_cublaslt.h"
 
@@ -99,7 +100,7 @@ bool rondo__cuda_suits_cublaslt(const rondo__cuda_matmul *p) {
     if (!rondo__cuda_is_float(p->dtype) && p->dtype != RONDO_DTYPE_F64) {
         return false;
     }
-    // What it adds has the type of the result.
+    // The addend has the type of the result.
     if (p->y_dtype != p->dtype && p->epilogue.has_residual) {
         return false;
     }
@@ -220,7 +221,7 @@ static rondo_status choose(lt_state *state, size_t plan) {
 
 // ---- the steps --------------------------------------------------------------------------------
 
-// What the library's own epilogue cannot do, in place on y.
+// The part of the epilogue that the library cannot do, in place on y.
 static void add_ending(rondo__cuda_kernel *kernel, const rondo__cuda_matmul *p, bool adds_bias,
                        bool activates) {
     rondo__pointwise pointwise = {

@@ -2,7 +2,8 @@
 // product behind it, or the two one after the other, whichever is faster.
 //
 // Folded, the tensor core kernel reads rows as they are and weights times gain
-// (cu/rondo_ending.cuh). These are made once, with what belongs to them, in one form:
+// (kernel/cuda/cu/include/rondo_ending.cuh). These are made once, with what belongs to them, in one
+// form:
 //
 //   [n][k] f16   gain * w, turned, times a power of two: the largest is near 1000, so that f16
 //                rounds small gains as it rounds large ones, and nothing leaves its range

@@ -1,4 +1,4 @@
-// QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear.
+// kernel/cuda/product/cuda_quantize.c — QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear.
 // SPDX-License-Identifier: Apache-2.0
 #include "cu_sources.h"
 #include "kernel/cuda/cuda_families.h"
@@ -11,7 +11,7 @@ enum { INPUT_X, INPUT_SCALE, INPUT_ZERO };
 // x as [outer, length / block, block, inner], and which of these extents the scales follow.
 typedef struct scale_grid {
     int64_t outer, length, inner;
-    int64_t block;     // places of the axis that share a scale
+    int64_t block;     // positions of the axis that share a scale
     int64_t scales;    // scales along the axis
     bool follows_all;  // scale is [outer, scales, inner]; otherwise one for all or [scales]
 } scale_grid;

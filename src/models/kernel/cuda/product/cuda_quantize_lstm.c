@@ -1,4 +1,5 @@
-// com.microsoft.DynamicQuantizeLSTM: x to bytes and one product for all steps, then step by step.
+// kernel/cuda/product/cuda_quantize_lstm.c — com.microsoft.DynamicQuantizeLSTM: x to bytes and one
+// product for all steps, then step by step.
 // SPDX-License-Identifier: Apache-2.0
 #include "op/recurrent/quantize_lstm.h"
 

@@ -1,4 +1,5 @@
-// LSTM, GRU and RNN: one product for what the inputs add, then the steps; see recurrent.cu.
+// kernel/cuda/product/cuda_recurrent.c — LSTM, GRU and RNN: one product for what the inputs add,
+// then the steps; see recurrent.cu.
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-// RotaryEmbedding, TensorScatter, LinearAttention and CausalConvWithState; see cu/tokens.cu.
+// kernel/cuda/product/cuda_tokens.c — RotaryEmbedding, TensorScatter, LinearAttention and
+// CausalConvWithState; see cu/tokens.cu.
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 

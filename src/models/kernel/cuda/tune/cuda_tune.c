@@ -1,3 +1,4 @@
+// kernel/cuda/tune/cuda_tune.c — see cuda_tune.h.
 // SPDX-License-Identifier: Apache-2.0
 
 #include <stdio.h>
@@ -19,7 +20,7 @@ enum {
     TUNE_REPLAYS = 5,
 };
 
-// What a contest needs beside its candidates.
+// State of a contest beside its candidates.
 typedef struct contest {
     rondo__tune_buffers buffers;
     rondo_event *start, *end;
@@ -277,7 +278,7 @@ static void remember_winner(const rondo__cuda_kernel *kernel, const rondo__tunin
 
 // ---- tuning files -----------------------------------------------------------------------------
 
-// What a choice holds for: other drivers do not change the order much.
+// The device that a choice holds for; without its driver, which hardly changes the order.
 static bool name_device(const rondo__cuda_kernel *kernel, char *text, size_t text_bytes) {
     rondo_device_info info = {.struct_size = sizeof info};
     if (rondo__device_get_facts(kernel->device, &info) != RONDO_STATUS_OK) {

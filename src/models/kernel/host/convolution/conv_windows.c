@@ -152,7 +152,7 @@ static line find_line(const rondo__conv_windows *w, const float *x, int64_t imag
         is_inside = is_inside && at >= 0 && last < window->input[i];
         row = row * window->input[i] + at;
     }
-    // What is not inside has no address; only tap by tap.
+    // A window that is partly outside has no single address: it is read tap by tap.
     const int64_t first = is_inside ? row * window->input[window->rank - 1] * w->channels : 0;
     return (line){is_inside, x + image * w->image + first};
 }
@@ -230,7 +230,7 @@ void rondo__conv_windows_find(const rondo__conv_windows *w, const float *x, int6
     }
 }
 
-// Of a view that is not wholly inside `at` is the image.
+// If the view is not wholly inside, `at` is the image.
 static const float *find_tap(const rondo__conv_windows *w, const rondo__conv_view *view, int32_t r,
                              int64_t tap, int64_t channel) {
     const rondo__window *window = &w->window;

@@ -1,7 +1,7 @@
 // kernel/host/convolution/conv_windows.h — where the numbers that the windows of a convolution see
 // stand in x, which has channels last.
 //
-// A window's taps are found by their places from its first one. Where some lie in the padding a
+// A window's taps are found by their positions from its first one. Where some lie in the padding a
 // tap stands at zeros that are kept for it; or x is copied once with its padding around it, and all
 // windows are inside of that.
 // SPDX-License-Identifier: Apache-2.0

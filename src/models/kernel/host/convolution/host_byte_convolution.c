@@ -2,12 +2,12 @@
 // spatial axes.
 //
 // A convolution is the product of the filters [filters, taps] and of what the taps see at each
-// place of the output [taps, places], which comes out in the order of y:
+// position of the output [taps, positions], which comes out in the order of y:
 //
 //   x of one image -> copied with its padding, so that no tap falls outside; with a stride along
 //                     the width, columns of one remainder together, so that neighbours in y are
 //                     neighbours there
-//   chunk of places -> panels (byte_simd.h), a tap after the other in runs of whole rows
+//   chunk of positions -> panels (byte_simd.h), a tap after the other in runs of whole rows
 //   filters x chunk -> y, as any product
 //
 // Filters of one channel have no sums that such a product is worth: there rows of the padded copy
@@ -31,7 +31,7 @@ enum {
     CHUNK_BYTES = 256 * 1024,  // of panels: they stay in the cache until they are used
     COPY_BYTES = 32,           // of a run; more than needed is overwritten by the next
     NO_INPUT = 32,
-    // Where filters have one channel: sums that are made at a time, places of a step, most taps.
+    // Where filters have one channel: sums that are made at a time, positions of a step, most taps.
     ROW_COLUMNS = 2048,
     SHORT_ROW = 64,
     PLACES_ALIGN = 16,
@@ -126,7 +126,7 @@ static void pad_image(const byte_convolution_kernel *kernel, const uint8_t *x, u
     rondo__workers_loop(rows, rondo__host_get_grain(rows, bytes, 0.0), pad_rows, &p);
 }
 
-// Where a run of places begins in a padded channel, and in the panel.
+// Where a run of positions begins in a padded channel, and in the panel.
 typedef struct place_run {
     int64_t from;
     int32_t to;
@@ -145,7 +145,7 @@ static int32_t find_runs(const byte_convolution_kernel *kernel, int64_t first, i
     return runs;
 }
 
-// Packs the panel of places [first, first + count), seen from one group's channels.
+// Packs the panel of positions [first, first + count), seen from one group's channels.
 static void pack_places(const byte_convolution_kernel *kernel, const uint8_t *padded, int64_t first,
                         int64_t count, int8_t *panel, int32_t *sums) {
     const rondo__byte_simd *simd = kernel->simd;
@@ -187,7 +187,7 @@ static const uint8_t *get_input(const void *const *inputs, uint32_t input) {
     return input == NO_INPUT ? NULL : inputs[input];
 }
 
-// Packs panels of the chunk of places from `first` on.
+// Packs panels of the chunk of positions from `first` on.
 typedef struct packing {
     const byte_convolution_kernel *kernel;
     const rondo__byte_form *form;
@@ -208,7 +208,7 @@ static void pack_panels(void *data, int64_t first_panel, int64_t end_panel) {
     }
 }
 
-// y [filters, places] of one group and image.
+// y [filters, positions] of one group and image.
 static void run_group(const byte_convolution_kernel *kernel, const rondo__byte_rows *filters,
                       int64_t group, const uint8_t *padded, const int32_t *zeros, char *chunk,
                       int32_t *y) {
@@ -276,7 +276,7 @@ typedef struct plane_run {
     void *y;
 } plane_run;
 
-// Where a tap sees the first place of the output, in a padded channel.
+// Where a tap sees the first position of the output, in a padded channel.
 static int64_t find_tap(const byte_convolution_kernel *kernel, int64_t tap) {
     const int64_t row_bytes = kernel->phase_width * kernel->stride[1];
     const int64_t row = tap / kernel->kernel[1], column = tap % kernel->kernel[1];
@@ -285,10 +285,10 @@ static int64_t find_tap(const byte_convolution_kernel *kernel, int64_t tap) {
            shift / kernel->stride[1];
 }
 
-// What is the same for all places of one filter.
+// What is the same for all positions of one filter.
 typedef struct plane_taps {
     int32_t weights[TAPS_MAX];
-    int64_t places[TAPS_MAX];  // where a tap sees the first place
+    int64_t places[TAPS_MAX];  // where a tap sees the first position
     int32_t start;             // what the zero point of x takes away
 } plane_taps;
 
@@ -307,7 +307,8 @@ static void read_taps(const plane_run *run, int64_t filter, plane_taps *taps) {
     taps->start = -total * run->x_zero;
 }
 
-// Sums of whole vectors of places, the first of which is seen at `padded`; there is room for them.
+// Sums of whole vectors of positions, the first of which is seen at `padded`; there is room for
+// them.
 static void sum_row(const plane_run *run, const plane_taps *taps, const uint8_t *padded,
                     int64_t count, int32_t *sums) {
     const byte_convolution_kernel *kernel = run->kernel;
@@ -321,7 +322,7 @@ static void sum_row(const plane_run *run, const plane_taps *taps, const uint8_t 
     }
 }
 
-// Writes sums of places from `first` on of one filter.
+// Writes sums of positions from `first` on of one filter.
 static void write_sums(const plane_run *run, int64_t filter, int64_t first, int64_t count,
                        const int32_t *sums) {
     const byte_convolution_kernel *kernel = run->kernel;
@@ -344,7 +345,8 @@ static void write_sums(const plane_run *run, int64_t filter, int64_t first, int6
         (uint8_t *)run->y + at);
 }
 
-// Rows of few places are added up as one, with what lies between them; then the sums move together.
+// Rows of few positions are added up as one, with what lies between them; then the sums move
+// together.
 static void sum_short_rows(const plane_run *run, const plane_taps *taps, const uint8_t *padded,
                            int64_t rows, int64_t row_step, int32_t *sums) {
     const int64_t width = run->kernel->out_width;
@@ -494,7 +496,7 @@ static bool read_inputs(const rondo__kernel_request *request, byte_convolution_k
            (kernel->bias == NO_INPUT || request->inputs[kernel->bias].dtype == RONDO_DTYPE_I32);
 }
 
-// One spatial axis counts as the second of two. A filter of one tap sees all places as one row.
+// One spatial axis counts as the second of two. A filter of one tap sees all positions as one row.
 static void read_extents(const rondo__convolution *given, byte_convolution_kernel *kernel) {
     const rondo__window *window = &given->window;
     kernel->batch = given->batch;

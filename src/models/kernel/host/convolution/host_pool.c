@@ -224,7 +224,7 @@ static rondo_status run_pool(rondo__host_kernel *head, const void *const *inputs
     return RONDO_STATUS_OK;
 }
 
-// What a window has that lies in the padding alone is the reference's to say.
+// The reference decides the value of a window that lies only in the padding.
 static bool has_empty_window(const rondo__window *window) {
     for (int32_t i = 0; i < window->rank; ++i) {
         for (int64_t position = 0; position < window->output[i]; ++position) {

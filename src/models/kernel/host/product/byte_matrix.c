@@ -1,3 +1,4 @@
+// kernel/host/product/byte_matrix.c — see byte_matrix.h.
 // SPDX-License-Identifier: Apache-2.0
 
 #include "kernel/host/product/byte_matrix.h"
@@ -44,8 +45,8 @@ static rondo__byte_cut *get_cuts(const rondo__byte_form *form, const void *matri
     return (rondo__byte_cut *)(void *)counts + panel * form->cut_limit;
 }
 
-// What must go from the larger of two neighbours, so that 255 times each of one sign stays within
-// 16 bits.
+// The part to cut from the larger of two neighbours of one sign, so that 255 times their sum stays
+// within 16 bits.
 static int32_t find_excess(int32_t x, int32_t y) {
     const int32_t above = (x > 0 ? x : 0) + (y > 0 ? y : 0);
     const int32_t below = (x < 0 ? x : 0) + (y < 0 ? y : 0);

@@ -1,6 +1,6 @@
 // kernel/host/product/host_quantize_lstm.c — com.microsoft.DynamicQuantizeLSTM with constant
 // weights, and without peepholes, clip or coupled gates. Others take the reference
-// (op/quantize_lstm.h).
+// (op/recurrent/quantize_lstm.h).
 //
 // The products and their scaling are the reference's to the bit; the gates are vector loops, within
 // a few last bits. The two directions of a bidirectional layer run on two threads; otherwise each
@@ -164,7 +164,7 @@ static void run_step(const lstm_kernel *kernel, int32_t d, int64_t i, const walk
     const int64_t hidden = plan->hidden, columns = 4 * hidden;
     const float *from_x = w->from_x;
     if (plan->batch > 1) {
-        // Sequences of several lengths end, and when reversed begin, at different places.
+        // Sequences of several lengths end, and when reversed begin, at different positions.
         for (int64_t n = 0; n < plan->batch; ++n) {
             const int64_t length = get_length(kernel, lengths, n);
             const int64_t t = plan->is_reverse[d] && i < length ? length - 1 - i : i;

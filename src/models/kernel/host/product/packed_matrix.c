@@ -1,3 +1,4 @@
+// kernel/host/product/packed_matrix.c — see packed_matrix.h.
 // SPDX-License-Identifier: Apache-2.0
 
 #include "kernel/host/product/packed_matrix.h"

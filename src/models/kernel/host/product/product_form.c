@@ -1,3 +1,4 @@
+// kernel/host/product/product_form.c — see product_form.h.
 // SPDX-License-Identifier: Apache-2.0
 
 #include "kernel/host/product/product_form.h"
@@ -49,7 +50,7 @@ static bool read_operands(const rondo__kernel_request *request, rondo__product_f
     }
     *out_trans_a = rondo__op_get_int(op, "transA", 0) != 0;
     *out_trans_b = rondo__op_get_int(op, "transB", 0) != 0;
-    // What is multiplied by 0 is not looked at.
+    // An operand that is multiplied by 0 is not read.
     if (op->def->id != RONDO__OP_Gemm || !has_input(request, 2) ||
         rondo__op_get_float(op, "beta", 1.0f) == 0.0f) {
         form->scale = rondo__op_get_float(op, "alpha", 1.0f);

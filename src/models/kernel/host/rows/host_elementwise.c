@@ -277,7 +277,7 @@ static bool assign_registers(elementwise_kernel *kernel, const int32_t *results_
     return true;
 }
 
-// The chain as read from the op: operands numbered as in op/fused.h.
+// The chain as read from the op: operands numbered as in op/fused/fused.h.
 typedef struct chain {
     int32_t step_count;
     step steps[STEP_MAX];

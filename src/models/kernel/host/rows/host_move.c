@@ -170,7 +170,7 @@ rondo_status rondo__host_prepare_split(const rondo__kernel_request *request,
     RETURN_IF_ERROR(rondo__op_resolve_axis(request->op, rondo__op_get_int(request->op, "axis", 0),
                                            x->rank, &axis));
     for (size_t i = 0; i < request->output_count; ++i) {
-        // The extent of a part that nobody wants is not told.
+        // The extent of an unused part is not known.
         if (request->outputs[i].dtype == RONDO_DTYPE_NONE) {
             return RONDO_STATUS_UNSUPPORTED;
         }

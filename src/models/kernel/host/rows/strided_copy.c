@@ -1,3 +1,4 @@
+// kernel/host/rows/strided_copy.c — see strided_copy.h.
 // SPDX-License-Identifier: Apache-2.0
 
 #include "kernel/host/rows/strided_copy.h"

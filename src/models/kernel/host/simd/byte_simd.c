@@ -1,3 +1,4 @@
+// kernel/host/simd/byte_simd.c — see byte_simd.h.
 // SPDX-License-Identifier: Apache-2.0
 
 #include "kernel/host/simd/byte_simd.h"

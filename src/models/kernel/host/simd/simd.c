@@ -1,3 +1,4 @@
+// kernel/host/simd/simd.c — see simd.h.
 // SPDX-License-Identifier: Apache-2.0
 
 #include "kernel/host/simd/simd.h"

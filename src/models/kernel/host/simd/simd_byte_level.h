@@ -1,5 +1,5 @@
-// kernel/host/simd/simd_byte_level.h — what the files of byte_simd.h compiled once for each
-// instruction set share.
+// kernel/host/simd/simd_byte_level.h — shared parts of the files of byte_simd.h, which are compiled
+// once for each instruction set.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_KERNEL_HOST_SIMD_SIMD_BYTE_LEVEL_H
 #define RONDO_KERNEL_HOST_SIMD_SIMD_BYTE_LEVEL_H

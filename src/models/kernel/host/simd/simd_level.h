@@ -1,4 +1,5 @@
-// kernel/host/simd/simd_level.h — what the files compiled once for each instruction set share.
+// kernel/host/simd/simd_level.h — shared parts of the files that are compiled once for each
+// instruction set.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_KERNEL_HOST_SIMD_SIMD_LEVEL_H
 #define RONDO_KERNEL_HOST_SIMD_SIMD_LEVEL_H

@@ -5,9 +5,9 @@
 // With few rows there are too few independent sums to hide the latency of an addition; k is then
 // split into several sums that are joined at the end.
 //
-// The processors' multiply-adds are busy all the time if nothing else is where they are: so sums
-// stay in their registers (ADD_PRODUCT), an index that counts up to zero needs no limit, and rows
-// of b that follow each other have constant distances.
+// The multiply-add units stay busy if the loop has few other instructions: so sums stay in their
+// registers (ADD_PRODUCT), the index counts up to zero and needs no limit, and neighbouring rows of
+// b have constant distances.
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
@@ -234,7 +234,7 @@ static INLINE_TILE void finish(const rondo__tile *tile, const tile_kind kind,
     finish_part(tile, parts);
 }
 
-// What is added at the end is fetched while k runs.
+// The rows that are added at the end are fetched while k runs.
 static INLINE_TILE void fetch_addend(const rondo__tile *tile, const tile_kind kind) {
     RONDO_UNROLL
     for (int r = 0; r < kind.rows; ++r) {

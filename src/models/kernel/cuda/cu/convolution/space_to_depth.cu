@@ -1,5 +1,5 @@
-// space_to_depth.cu - rondo.SpaceToDepth (op/space_to_depth.h): cast, padding, blocks and NHWC in one
-// pass over an image, which is what stands before a first convolution on the tensor cores.
+// space_to_depth.cu - rondo.SpaceToDepth (op/image/space_to_depth.h): cast, padding, blocks and NHWC
+// in one pass over an image, which is what stands before a first convolution on the tensor cores.
 //
 // A thread makes WIDTH neighbouring channels of one position, 16 bytes where there are as many; its
 // neighbours make the rest of the position and the positions to the right, so that stores fill whole

@@ -1,4 +1,5 @@
-// rondo_activation.cuh - the activations of op/fused.h on floats. ACTIVATION is their number there.
+// rondo_activation.cuh - the activations of op/fused/fused.h on floats. ACTIVATION is their number
+// there.
 // SPDX-License-Identifier: Apache-2.0
 
 // 2^x and 1 / x by one instruction each, to 2 units of the last place; results below 1e-38 become 0.
