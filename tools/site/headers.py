@@ -5,6 +5,9 @@ The rules of the comments are those that tools/doxygen_filter.awk follows for th
 import re
 
 LABELS = "Shapes|Units|Returns|Errors|Ownership|Threads|Capture|Cost|Source"
+FENCE = "\f"  # stands before a line of the experimental fence
+EXPERIMENTAL = ("*Experimental: there where the program defines `RONDO_EXPERIMENTAL`; "
+                "may change in any release.*")
 NAME = re.compile(r"\b(?:rondo|RONDO)_\w+\b")
 
 
@@ -25,8 +28,14 @@ def find_name(code):
 
 
 def parse(text):
-    """(kind, comment lines, code lines) in order; kinds: top, group, note, declaration."""
-    lines = [line for line in text.split("\n") if not is_noise(line)]
+    """(kind, comment lines, code lines) in order; kinds: top, group, note, declaration, experimental."""
+    lines, is_fenced = [], False
+    for line in text.split("\n"):  # what the fence holds is marked, one declaration after the other
+        is_fenced = is_fenced and not re.match(r"#endif  // RONDO_EXPERIMENTAL", line)
+        if line.startswith("#if defined(RONDO_EXPERIMENTAL)"):
+            is_fenced = True
+        elif not is_noise(line):
+            lines.append(FENCE + line if is_fenced and "RONDO_API" in line else line)
     items, comment, at = [], [], 0
 
     def give_comment():
@@ -53,7 +62,11 @@ def parse(text):
                 depth += bare.count("{") + bare.count("(") - bare.count("}") - bare.count(")")
                 code.append(lines[at])
                 at += 1
-            items.append(("declaration", comment[:], code))
+            if any(line.startswith(FENCE) for line in code):
+                code = [line.replace(FENCE, "") for line in code]
+                items.append(("experimental", comment[:], code))
+            else:
+                items.append(("declaration", comment[:], code))
             comment.clear()
     give_comment()
     return items
@@ -144,6 +157,8 @@ class Writer:
                     out += ["```{index} %s" % title, "```", ""]
                 out += ["```c"] + show(code) + ["```", ""]
                 out += self.comment(comment)
+                if kind == "experimental":
+                    out += ["", EXPERIMENTAL]
             out.append("")
         return "\n".join(out) + "\n"
 
@@ -178,7 +193,7 @@ def make_pages(texts):
     homes = {}
     for name, items in parsed.items():
         for kind, _, code in items:
-            if kind == "declaration":
+            if code:
                 for word in declared(code):
                     # A type that is only announced, for the sake of a pointer, has its home elsewhere.
                     is_announced = re.match(r"typedef struct (\w+) \1;", code[0]) and "//" in code[0]
