@@ -17,8 +17,9 @@ typedef struct profile_settings {
     cli_model_settings model;
     uint64_t run_count;
     uint64_t warm_up_count;
-    int key;     // a rondo_profile_key
-    int source;  // a rondo_profile_source
+    uint64_t row_limit;  // 0: all
+    int key;             // a rondo_profile_key
+    int source;          // a rondo_profile_source
     bool per_thread;
     const char *json_path;
     const char *trace_path;
@@ -47,6 +48,7 @@ static rondo_profile_write_options get_options(const profile_result *result,
         .key = keys[result->settings->key],
         .per_thread = result->settings->per_thread,
         .event = event,
+        .row_limit = (size_t)result->settings->row_limit,
     };
 }
 
@@ -274,6 +276,8 @@ static const cli_option profile_options[] = {
     {"--sort", NULL, CLI_CHOICE, offsetof(profile_settings, key), "gpu|total|calls|min|max|ave",
      "what the events of the report are sorted by, the largest\nfirst: GPU time (default), total "
      "and so on"},
+    {"--top", "N", CLI_COUNT, offsetof(profile_settings, row_limit), NULL,
+     "of the events under one event, show the N largest, and\none line for the rest (0: all)"},
     {"--per-thread", NULL, CLI_SWITCH, offsetof(profile_settings, per_thread), NULL,
      "a table for each thread; otherwise they are merged"},
     {"--source", NULL, CLI_CHOICE, offsetof(profile_settings, source), "auto|cupti|events|none",

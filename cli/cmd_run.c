@@ -8,6 +8,7 @@
 #include "npy.h"
 #include "output_file.h"
 #include "progress.h"
+#include "run_set.h"
 #include "session_text.h"
 #include "tensor_file.h"
 #include "tensor_text.h"
@@ -16,6 +17,9 @@ typedef struct run_settings {
     cli_model_settings model;
     const char *output_directory;
     uint64_t check_count;  // runs that are compared; 0: none
+    uint64_t top_count;    // scores that are shown; 0: none
+    const char *labels_path;
+    const char *data_path;  // of test data sets
 } run_settings;
 
 enum { PATH_BYTES = 4096 };
@@ -158,7 +162,48 @@ static void print_labels(const cli_session *session, size_t output) {
     }
 }
 
-static void print_outputs(const cli_session *session) {
+// The largest scores of each row, a line for each.
+static void print_top(const cli_session *session, size_t output, const run_settings *settings,
+                      const cli_labels *labels) {
+    enum { ROWS_MAX = 16 };
+    size_t classes[CLI_TOP_MAX];
+    char line[CLI_TOP_LINE_BYTES];
+    rondo_port port = {.struct_size = sizeof port};
+    cli_scores scores = cli_scores_find(&session->fetches[output].tensor);
+    scores.labels = cli_labels_of(labels, &scores);
+    scores.columns = rondo_program_get_output(session->program, output, &port) == RONDO_STATUS_OK
+                         ? port.labels
+                         : NULL;
+    for (size_t row = 0; scores.class_count > 1 && row < scores.row_count && row < ROWS_MAX;
+         row++) {
+        const size_t count = cli_scores_rank(&scores, row, (size_t)settings->top_count, classes);
+        if (scores.row_count > 1) {
+            cli_say(CLI_NORMAL, "  row %zu", row);
+        }
+        for (size_t i = 0; i < count; i++) {
+            cli_say(CLI_NORMAL, "  %2zu. %s", i + 1,
+                    cli_scores_format(&scores, row, classes[i], line));
+        }
+    }
+}
+
+// Labels that no output has as many classes as would show nothing.
+static bool check_labels(const cli_session *session, const char *path, const cli_labels *labels) {
+    const cli_scores first = cli_scores_find(&session->fetches[0].tensor);
+    bool is_fine = path == NULL;
+    for (size_t i = 0; i < session->fetch_count && !is_fine; i++) {
+        const cli_scores scores = cli_scores_find(&session->fetches[i].tensor);
+        is_fine = cli_labels_of(labels, &scores) != NULL;
+    }
+    if (!is_fine) {
+        cli_print_error("%s: has %zu labels, and output \"%s\" has %zu classes", path,
+                        labels->count, session->fetches[0].name, first.class_count);
+    }
+    return is_fine;
+}
+
+static void print_outputs(const cli_session *session, const run_settings *settings,
+                          const cli_labels *labels) {
     for (size_t i = 0; i < session->fetch_count; i++) {
         char text[512];
         const rondo_tensor *tensor = &session->fetches[i].tensor;
@@ -167,6 +212,9 @@ static void print_outputs(const cli_session *session) {
                 rondo_shape_format(&tensor->shape, text, sizeof text));
         cli_say(CLI_NORMAL, "  %s", cli_tensor_summarise(tensor, text, sizeof text));
         print_labels(session, i);
+        if (settings->top_count > 0) {
+            print_top(session, i, settings, labels);
+        }
     }
 }
 
@@ -257,42 +305,102 @@ static bool check_runs(cli_session *session, uint64_t count) {
     return true;
 }
 
+// What a folder of pictures, or of test data sets, is run with.
+typedef struct saving {
+    const cli_session *session;
+    const run_settings *settings;
+    const cli_labels *labels;
+} saving;
+
+// DIR/ITEM/NAME.npy.
+static bool save_item(void *data, const char *item) {
+    const saving *s = data;
+    char folder[PATH_BYTES];
+    if (!check_labels(s->session, s->settings->labels_path, s->labels)) {
+        return false;
+    }
+    if (s->settings->output_directory == NULL) {
+        return true;
+    }
+    const int length = snprintf(folder, sizeof folder, "%s/%s", s->settings->output_directory,
+                                cli_path_get_name(item));
+    if (length < 0 || length >= PATH_BYTES) {
+        cli_print_error("%s: the path of its outputs is too long", item);
+        return false;
+    }
+    return cli_make_folders(folder) && save_outputs(s->session, folder);
+}
+
+// One run, or each of some, and what came out of it.
+static bool run_once(cli_session *session, const run_settings *settings, const cli_labels *labels) {
+    rondo_run_times times = {.struct_size = sizeof times};
+    if (!(settings->check_count > 0 ? check_runs(session, settings->check_count)
+                                    : cli_run_set_run(session)) ||
+        !say_plan(session) || !check_labels(session, settings->labels_path, labels)) {
+        return false;
+    }
+    print_outputs(session, settings, labels);
+    if (settings->output_directory != NULL && !save_outputs(session, settings->output_directory)) {
+        return false;
+    }
+    if (rondo_executor_get_times(session->executor, &times) != RONDO_STATUS_OK) {
+        cli_session_fail(session);
+        return false;
+    }
+    say_how(session, &times);
+    return true;
+}
+
+static bool run_set(cli_session *session, const run_settings *settings, const cli_labels *labels,
+                    const cli_path_list *data_sets) {
+    saving data = {session, settings, labels};
+    const bool is_data = data_sets->count > 0;
+    const cli_run_set set = {
+        .settings = &settings->model,
+        .items = is_data ? data_sets : &session->image_files,
+        .first = is_data ? 0 : session->image_at,
+        .is_data = is_data,
+        .top_count = (size_t)settings->top_count,
+        .labels = labels,
+        .save = save_item,
+        .data = &data,
+    };
+    return cli_run_set_all(session, &set);
+}
+
 static int run_model(const cli_command *command, const char *path, const run_settings *settings) {
     cli_session session;
+    cli_labels labels = {0};
+    cli_path_list data_sets = {0};
     int status = cli_session_begin(command, &settings->model, &session);
     if (status != CLI_DONE) {
         goto close_session;
     }
     status = CLI_FAILED;
     if (!prepare_directory(settings->output_directory) ||
-        !cli_session_open(path, &settings->model, &session) ||
-        !cli_session_complete_feeds(&session, &settings->model) ||
-        !(settings->check_count > 0 ? check_runs(&session, settings->check_count)
-                                    : cli_session_run(&session))) {
+        !cli_labels_read(settings->labels_path, &labels) ||
+        (settings->data_path != NULL && !cli_run_set_find(settings->data_path, &data_sets))) {
         goto close_session;
     }
-    // The first run is eager by design; who asks for graphs gets the replayed result.
-    if (settings->check_count == 0 && session.graphs == RONDO_GRAPHS_ON &&
-        !cli_session_run(&session)) {
+    session.data_folder = data_sets.count > 0 ? data_sets.paths[0] : NULL;
+    if (!cli_session_open(path, &settings->model, &session) ||
+        !cli_session_complete_feeds(&session, &settings->model)) {
         goto close_session;
     }
-    if (!say_plan(&session)) {
+    const bool is_set = data_sets.count > 0 || session.image_files.count > 0;
+    if (is_set && settings->check_count > 0) {
+        cli_print_error("%s: --self-check runs one picture, not a folder of them", path);
         goto close_session;
     }
-    print_outputs(&session);
-    if (settings->output_directory != NULL && !save_outputs(&session, settings->output_directory)) {
-        goto close_session;
+    if (is_set ? run_set(&session, settings, &labels, &data_sets)
+               : run_once(&session, settings, &labels)) {
+        status = CLI_DONE;
     }
-    rondo_run_times times = {.struct_size = sizeof times};
-    if (rondo_executor_get_times(session.executor, &times) != RONDO_STATUS_OK) {
-        cli_session_fail(&session);
-        goto close_session;
-    }
-    say_how(&session, &times);
-    status = CLI_DONE;
 
 close_session:
     cli_session_close(&session);
+    cli_path_list_free(&data_sets);
+    cli_labels_free(&labels);
     return status;
 }
 
@@ -303,12 +411,33 @@ static int run_run(const cli_command *command, int argc, char **argv) {
     if (parsed != CLI_PARSE_RUN) {
         return parsed == CLI_PARSE_HELP ? CLI_DONE : CLI_MISUSE;
     }
+    if (settings.top_count > CLI_TOP_MAX) {
+        return cli_fail_misuse(command, "--top is at most %d, not %" PRIu64, CLI_TOP_MAX,
+                               settings.top_count);
+    }
+    if (settings.labels_path != NULL && settings.top_count == 0) {
+        settings.top_count = 5;
+    }
+    if (settings.data_path != NULL && settings.model.image.images.count > 0) {
+        return cli_fail_misuse(command, "--test-set and --image exclude each other");
+    }
+    if (settings.data_path != NULL && settings.check_count > 0) {
+        return cli_fail_misuse(command, "--test-set and --self-check exclude each other");
+    }
     return run_model(command, argv[0], &settings);
 }
 
 static const cli_option run_options[] = {
     CLI_DEVICE_OPTION_ROWS(run_settings, model),
     CLI_RUN_OPTION_ROWS(run_settings, model),
+    CLI_IMAGE_OPTION_ROWS(run_settings, model.image),
+    {"--test-set", "DIR", CLI_TEXT, offsetof(run_settings, data_path), NULL,
+     "run each test_data_set_K in it (input_K.pb), a line for\neach, compared with its "
+     "output_K.pb"},
+    {"--top", "N", CLI_COUNT, offsetof(run_settings, top_count), NULL,
+     "show the N largest scores of each output (with --labels: 5)"},
+    {"--labels", "FILE", CLI_TEXT, offsetof(run_settings, labels_path), NULL,
+     "what the classes are called, one on each line"},
     {"--output-dir", "DIR", CLI_TEXT, offsetof(run_settings, output_directory), NULL,
      "write each output to DIR/NAME.npy, a sequence's items\nto DIR/NAME/0.npy and so on; DIR is "
      "made"},

@@ -246,7 +246,8 @@ static bool validate(trainer *t, measure *out_measure) {
     is_good = is_good &&
               (rondo_executor_create(program, t->device, &options, &executor) == RONDO_STATUS_OK ||
                fail());
-    for (int64_t i = 0; is_good && i < cli_train_data_count(&t->data, true); ++i) {
+    for (int64_t i = 0;
+         is_good && i < cli_train_data_count(&t->data, true) && !cli_interrupt_came(); ++i) {
         float loss;
         is_good = run_batch(t, executor, true, i, has_hits, out_measure, &loss);
     }
@@ -303,6 +304,16 @@ static void say_epoch(trainer *t, int64_t epoch, const measure *trained, const m
             each * (double)(all - t->runs));
 }
 
+// What was measured of an epoch that Ctrl-C ended.
+static void say_part(trainer *t, int64_t epoch, const measure *trained) {
+    if (trained->samples > 0) {
+        (void)snprintf(t->summary, sizeof t->summary, "epoch %lld of %llu, a part: loss %.6g",
+                       (long long)epoch + 1, (unsigned long long)t->settings->epochs,
+                       trained->loss / (double)trained->samples);
+        cli_say(CLI_NORMAL, "%s", t->summary);
+    }
+}
+
 static bool run_epoch(trainer *t, int64_t epoch, int64_t first) {
     const int64_t batches = cli_train_data_count(&t->data, false);
     const bool has_hits = t->plan.loss == CLI_CROSS_ENTROPY;
@@ -322,14 +333,16 @@ static bool run_epoch(trainer *t, int64_t epoch, int64_t first) {
         }
     }
     cli_progress_clear();
+    if (!cli_interrupt_came() && t->data.held_count > 0 && !validate(t, &held)) {
+        return false;
+    }
     if (cli_interrupt_came()) {
+        say_part(t, epoch, &trained);
         return true;
     }
-    if (t->data.held_count > 0) {
-        if (!validate(t, &held) || !cli_train_line_add(&t->validation, (double)t->runs,
-                                                       held.loss / (double)held.samples)) {
-            return false;
-        }
+    if (t->data.held_count > 0 &&
+        !cli_train_line_add(&t->validation, (double)t->runs, held.loss / (double)held.samples)) {
+        return false;
     }
     say_epoch(t, epoch, &trained, &held);
     return save_checkpoint(t);

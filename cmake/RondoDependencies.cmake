@@ -20,6 +20,15 @@ endif()
 # Compressed .npz archives, which the tool reads; without it only stored ones.
 find_package(ZLIB QUIET)
 
+# Pictures for rondo run --image; without them only PPM.
+find_package(PNG QUIET)
+find_package(JPEG QUIET)
+foreach(package PNG JPEG)
+  if(NOT ${package}_FOUND)
+    message(STATUS "Without ${package}: rondo run --image reads no such files (tools/setup installs it)")
+  endif()
+endforeach()
+
 find_program(PROTOC_C NAMES protoc-c)
 if(NOT PROTOC_C)
   message(FATAL_ERROR "protoc-c was not found (Debian and Ubuntu: protobuf-c-compiler); "

@@ -12,6 +12,7 @@
 
 #include "console.h"
 #include "file_bytes.h"
+#include "image_file.h"
 #include "npy.h"
 #include "npy_text.h"
 #include "npz.h"
@@ -153,6 +154,12 @@ static bool read_bytes(const char *path, const cli_bytes *bytes, const char *ent
     }
     if (is_raw_name(path)) {
         return read_raw(path, bytes, wish, out_tensor);
+    }
+    const char *picture = cli_image_find_kind(bytes->data, bytes->count);
+    if (picture != NULL) {
+        cli_print_error("%s: a picture (%s), which --image %s=%s of rondo run reads", path, picture,
+                        wish->name != NULL ? wish->name : "NAME", path);
+        return false;
     }
     cli_print_error("%s: not a .npy file of numbers or strings, nor .npz, .pb, .bin or .raw", path);
     return false;

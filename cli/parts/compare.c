@@ -162,7 +162,7 @@ static void compare_items(const rondo_tensor *actual, const rondo_tensor *expect
             continue;
         }
         if (result->mismatch_count == 0) {
-            snprintf(result->reason, sizeof result->reason, "item %zu: %.100s", i, item.reason);
+            snprintf(result->reason, sizeof result->reason, "item %zu: %.360s", i, item.reason);
         }
         result->mismatch_count += item.mismatch_count > 0 ? item.mismatch_count : 1;
     }

@@ -29,7 +29,7 @@ typedef struct cli_comparison {
                               // the expected one is 0
     size_t mismatch_count;    // elements outside the tolerance
     size_t first_mismatch;    // the first of them
-    char reason[200];         // empty when is_equal
+    char reason[400];         // empty when is_equal
 } cli_comparison;
 
 cli_comparison cli_compare(const rondo_tensor *actual, const rondo_tensor *expected,

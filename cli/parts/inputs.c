@@ -7,12 +7,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cast.h"
+#include "image_file.h"
 #include "session_text.h"
 #include "suggest.h"
 #include "tensor_file.h"
 #include "tensor_text.h"
+
+enum { PATH_BYTES = 4096 };
 
 typedef rondo_status (*get_port_function)(const rondo_program *program, size_t index,
                                           rondo_port *out_port);
@@ -186,9 +190,14 @@ static bool parse_shape(const cli_session *session, const char *name, const char
     }
 }
 
+// What else an input takes that looks like one of pictures.
+static const char *get_picture_hint(const rondo_port *port) {
+    return cli_image_fits(port) ? "; or a picture, with --image of rondo run" : "";
+}
+
 // Checks a shape against the declaration and learns the symbols in it.
 static bool take_shape(cli_session *session, const rondo_port *port, const rondo_shape *shape,
-                       const char *origin) {
+                       bool is_picture, const char *origin) {
     char have[128];
     char want[512];
     bool fits = port->rank < 0 || port->rank == shape->rank;
@@ -197,9 +206,10 @@ static bool take_shape(cli_session *session, const rondo_port *port, const rondo
             port->symbol[d] != NULL || port->extent[d] < 0 || port->extent[d] == shape->extent[d];
     }
     if (!fits) {
-        cli_print_error("%s: %s: the shape is %s, input \"%s\" takes %s", session->path, origin,
+        cli_print_error("%s: %s: the shape is %s, input \"%s\" takes %s%s", session->path, origin,
                         rondo_shape_format(shape, have, sizeof have), port->name,
-                        cli_format_port(port, want, sizeof want));
+                        cli_format_port(port, want, sizeof want),
+                        is_picture ? "" : get_picture_hint(port));
         return false;
     }
     for (int32_t d = 0; d < port->rank; d++) {
@@ -250,31 +260,99 @@ static bool read_file(const cli_model_settings *settings, const rondo_port *port
     const bool can_cast = cli_is_number(out_tensor->dtype) && cli_is_number(port->dtype);
     if (!settings->casts || !can_cast) {
         char want[512];
-        cli_print_error(
-            "%s: holds %s, input \"%s\" takes %s%s", file, rondo_dtype_get_name(out_tensor->dtype),
-            port->name,
-            can_cast ? rondo_dtype_get_name(port->dtype) : cli_format_port(port, want, sizeof want),
-            can_cast ? "; --cast converts it" : "");
+        cli_print_error("%s: holds %s, input \"%s\" takes %s%s", file,
+                        rondo_dtype_get_name(out_tensor->dtype), port->name,
+                        cli_format_port(port, want, sizeof want),
+                        can_cast ? "; --cast converts it" : get_picture_hint(port));
         return false;
     }
     return cli_cast(file, port->dtype, out_tensor);
+}
+
+// ---- pictures and test data sets ----------------------------------------------------------------
+
+static bool is_picture_name(const char *name) {
+    static const char *const endings[] = {".png", ".jpg", ".jpeg", ".ppm", ".pgm"};
+    const char *dot = strrchr(name, '.');
+    for (size_t i = 0; dot != NULL && i < sizeof endings / sizeof endings[0]; i++) {
+        if (strcasecmp(dot, endings[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Of a folder the first picture that can be read; the others come later, in the same way.
+static bool read_folder(cli_session *session, const rondo_port *port, const char *folder,
+                        rondo_tensor *out_tensor) {
+    if (session->image_name != NULL) {
+        cli_print_error("%s: inputs \"%s\" and \"%s\" both take a folder of pictures; one can",
+                        session->path, session->image_name, port->name);
+        return false;
+    }
+    session->image_name = port->name;
+    if (!cli_path_list_read(folder, is_picture_name, &session->image_files)) {
+        return false;
+    }
+    const cli_path_list *files = &session->image_files;
+    for (; session->image_at < files->count; session->image_at++) {
+        if (cli_image_load(session->program, port, files->paths[session->image_at],
+                           &session->image_options, true, out_tensor)) {
+            return true;
+        }
+    }
+    cli_print_error("%s: %s", folder,
+                    files->count > 0 ? "none of its pictures can be read"
+                                     : "has no pictures (.png, .jpg, .jpeg, .ppm or .pgm)");
+    return false;
+}
+
+static bool read_picture(cli_session *session, const rondo_port *port, const char *path,
+                         rondo_tensor *out_tensor) {
+    struct stat info;
+    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) {
+        return read_folder(session, port, path, out_tensor);
+    }
+    return cli_image_load(session->program, port, path, &session->image_options, true, out_tensor);
+}
+
+// Whether the data set has a file for input `index`.
+static bool find_data(const char *folder, size_t index, char *path, size_t path_bytes) {
+    struct stat info;
+    const int length = snprintf(path, path_bytes, "%s/input_%zu.pb", folder, index);
+    return length > 0 && (size_t)length < path_bytes && stat(path, &info) == 0;
 }
 
 static bool has_items(const rondo_port *port) {
     return port->dtype == RONDO_DTYPE_SEQUENCE || port->dtype == RONDO_DTYPE_OPTIONAL;
 }
 
-// What the command line says of one input: values, or a shape, or nothing yet.
-static bool read_input(cli_session *session, const cli_model_settings *settings,
+// What the command line says of input number `index`: values, or a shape, or nothing yet.
+static bool read_input(cli_session *session, const cli_model_settings *settings, size_t index,
                        const rondo_port *port, rondo_binding *feed, bool *out_is_named) {
     rondo_shape shape;
+    char data_path[PATH_BYTES];
     const char *file = cli_assignments_find(&session->files, port->name);
+    const char *picture = cli_assignments_find(&session->images, port->name);
+    if (file == NULL && picture == NULL && session->data_folder != NULL &&
+        find_data(session->data_folder, index, data_path, sizeof data_path)) {
+        file = data_path;
+    }
     const char *shape_text = cli_assignments_find(&session->shapes, port->name);
     char origin[160];
     snprintf(origin, sizeof origin, "--shape %.60s=%.80s", port->name,
              shape_text != NULL ? shape_text : "");
     feed->name = port->name;
-    *out_is_named = file != NULL || shape_text != NULL;
+    *out_is_named = file != NULL || picture != NULL || shape_text != NULL;
+    if (picture != NULL && (file != NULL || shape_text != NULL)) {
+        cli_print_error("%s: input \"%s\" is given with --image and with %s; one of them says all",
+                        session->path, port->name, file != NULL ? "--input" : "--shape");
+        return false;
+    }
+    if (picture != NULL) {
+        return read_picture(session, port, picture, &feed->tensor) &&
+               take_shape(session, port, &feed->tensor.shape, true, picture);
+    }
     if (shape_text != NULL && has_items(port)) {
         char text[512];
         cli_print_error("%s: %s: input \"%s\" is a %s, which has no shape", session->path, origin,
@@ -282,7 +360,7 @@ static bool read_input(cli_session *session, const cli_model_settings *settings,
         return false;
     }
     if (shape_text != NULL && (!parse_shape(session, port->name, shape_text, &shape) ||
-                               !take_shape(session, port, &shape, origin))) {
+                               !take_shape(session, port, &shape, false, origin))) {
         return false;
     }
     if (shape_text != NULL) {
@@ -293,7 +371,7 @@ static bool read_input(cli_session *session, const cli_model_settings *settings,
         return true;
     }
     return read_file(settings, port, file, shape_text != NULL ? &shape : NULL, &feed->tensor) &&
-           take_shape(session, port, &feed->tensor.shape, file);
+           take_shape(session, port, &feed->tensor.shape, false, file);
 }
 
 // Names of open dimensions, for the hint.
@@ -379,7 +457,7 @@ static bool check_all_used(const cli_session *session, const cli_assignments *as
         if (item->is_used) {
             continue;
         }
-        char names[400] = "";
+        char names[600] = "";
         char near[128];
         bool has_room = true;
         cli_suggestion suggestion = {.word = item->name};
@@ -388,8 +466,12 @@ static bool check_all_used(const cli_session *session, const cli_assignments *as
             if (!get_port(session, k, &port)) {
                 return false;
             }
+            char type[200];
+            char named[300];
             cli_suggest_offer(&suggestion, port.name);
-            has_room = has_room && append_name(names, sizeof names, port.name);
+            snprintf(named, sizeof named, "%.80s %s", port.name,
+                     cli_format_port(&port, type, sizeof type));
+            has_room = has_room && append_name(names, sizeof names, named);
         }
         cli_print_error("%s: %s %s: there is no such input%s%s the inputs are: %s", session->path,
                         assignments->kind->option, item->text,
@@ -429,7 +511,7 @@ bool cli_inputs_read(cli_session *session, const cli_model_settings *settings) {
         bool is_named = false;
         ports[session->feed_count] = i;
         if (!get_port(session, i, &port) ||
-            !read_input(session, settings, &port, &session->feeds[session->feed_count],
+            !read_input(session, settings, i, &port, &session->feeds[session->feed_count],
                         &is_named)) {
             session->feed_count++;  // what was read is freed with the session
             goto free_ports;
@@ -438,6 +520,7 @@ bool cli_inputs_read(cli_session *session, const cli_model_settings *settings) {
     }
     open_names names = {.symbols = ""};
     is_done = check_all_used(session, &session->files, port_count) &&
+              check_all_used(session, &session->images, port_count) &&
               check_all_used(session, &session->shapes, port_count);
     for (size_t i = 0; is_done && i < session->feed_count; i++) {
         rondo_port port = {.struct_size = sizeof port};
@@ -453,5 +536,65 @@ bool cli_inputs_read(cli_session *session, const cli_model_settings *settings) {
 
 free_ports:
     free(ports);
+    return is_done;
+}
+
+// ---- other values -------------------------------------------------------------------------------
+
+static bool find_port(const cli_session *session, const char *name, size_t *out_index,
+                      rondo_port *out_port) {
+    const size_t count = rondo_program_get_input_count(session->program) +
+                         rondo_program_get_optional_input_count(session->program);
+    for (size_t i = 0; i < count; i++) {
+        *out_port = (rondo_port){.struct_size = sizeof *out_port};
+        if (!get_port(session, i, out_port)) {
+            return false;
+        }
+        if (strcmp(out_port->name, name) == 0) {
+            *out_index = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+// Puts `tensor` in the place of what the feed has; takes it, also on failure.
+static bool exchange(rondo_binding *feed, const char *file, rondo_tensor *tensor) {
+    char have[128];
+    char want[128];
+    if (!rondo_shape_is_equal(&tensor->shape, &feed->tensor.shape)) {
+        cli_print_error("%s: the shape is %s, that of the first file %s; run it by itself", file,
+                        rondo_shape_format(&tensor->shape, have, sizeof have),
+                        rondo_shape_format(&feed->tensor.shape, want, sizeof want));
+        rondo_tensor_deinit(tensor);
+        return false;
+    }
+    rondo_tensor_deinit(&feed->tensor);
+    feed->tensor = *tensor;
+    return true;
+}
+
+bool cli_inputs_exchange(cli_session *session, const cli_model_settings *settings, const char *file,
+                         const char *data_folder) {
+    bool is_done = true;
+    for (size_t i = 0; i < session->feed_count && is_done; i++) {
+        rondo_binding *feed = &session->feeds[i];
+        rondo_port port;
+        rondo_tensor tensor = {0};
+        size_t index = 0;
+        char path[PATH_BYTES];
+        if (!find_port(session, feed->name, &index, &port)) {
+            return false;
+        }
+        if (file != NULL && strcmp(feed->name, session->image_name) == 0) {
+            is_done = cli_image_load(session->program, &port, file, &session->image_options, false,
+                                     &tensor) &&
+                      exchange(feed, file, &tensor);
+        } else if (file == NULL && cli_assignments_find(&session->files, feed->name) == NULL &&
+                   find_data(data_folder, index, path, sizeof path)) {
+            is_done =
+                read_file(settings, &port, path, NULL, &tensor) && exchange(feed, path, &tensor);
+        }
+    }
     return is_done;
 }

@@ -67,6 +67,7 @@ int cli_session_begin(const cli_command *command, const cli_model_settings *sett
     memset(session, 0, sizeof *session);
     static const cli_assignment_kind set = {"--set", "batch=4", false, is_extent};
     static const cli_assignment_kind shape = {"--shape", "x=1x3x224x224", false, is_shape};
+    static const cli_assignment_kind image = {"--image", "x=FILE.jpg", true, NULL};
     static const cli_assignment_kind input = {"--input", "x=FILE.npy, or x=random", true, NULL};
     if (!cli_choose_threads(command, settings->thread_count)) {
         return CLI_MISUSE;
@@ -80,7 +81,9 @@ int cli_session_begin(const cli_command *command, const cli_model_settings *sett
     }
     if (!cli_assignments_parse(command, &set, &settings->dimensions, &session->sets) ||
         !cli_assignments_parse(command, &shape, &settings->shapes, &session->shapes) ||
-        !cli_assignments_parse(command, &input, &settings->inputs, &session->files)) {
+        !cli_assignments_parse(command, &input, &settings->inputs, &session->files) ||
+        !cli_assignments_parse(command, &image, &settings->image.images, &session->images) ||
+        !cli_image_options_read(command, &settings->image, &session->image_options)) {
         return CLI_MISUSE;
     }
     if (cli_get_level() == CLI_NORMAL) {
@@ -186,6 +189,7 @@ static bool make_executor(const cli_model_settings *settings, cli_session *sessi
     options.tuning_file = settings->tuning_file;
     options.memory_limit_bytes = settings->memory_limit;
     options.weight_limit_bytes = settings->weight_limit;
+    options.loop_limit = settings->loop_limit;
     const rondo_status status =
         rondo_executor_create(session->program, session->device, &options, &session->executor);
     // Said again, so that an explicit --graphs auto goes before RONDO_GRAPHS, too.
@@ -251,6 +255,8 @@ void cli_session_close(cli_session *session) {
     cli_assignments_free(&session->sets);
     cli_assignments_free(&session->shapes);
     cli_assignments_free(&session->files);
+    cli_assignments_free(&session->images);
+    cli_path_list_free(&session->image_files);
     rondo_executor_destroy(session->executor);
     rondo_program_destroy(session->program);
     rondo_device_release(session->device);

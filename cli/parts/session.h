@@ -10,6 +10,8 @@
 
 #include "assign.h"
 #include "command.h"
+#include "image_input.h"
+#include "path_list.h"
 #include "rondo/models.h"
 
 // Options that every command on a model has. Choices are in the order of their option rows.
@@ -24,11 +26,13 @@ typedef struct cli_model_settings {
     uint64_t memory_limit;  // bytes; 0: the default
     bool allow_newer_opset;
     uint64_t weight_limit;  // bytes; 0: none
+    uint64_t loop_limit;    // turns; 0: the default
     cli_list dimensions;
     cli_list shapes;
     cli_list inputs;
     bool casts;
     uint64_t seed;
+    cli_image_settings image;
     bool is_quiet;
     bool is_verbose;
     cli_list keep_f32;  // patterns; with fp16 only
@@ -85,6 +89,8 @@ typedef struct cli_model_settings {
     {"--weight-limit", "SIZE", CLI_BYTES, offsetof(type, member.weight_limit), NULL,               \
      "of weights on a GPU: what exceeds it stays in pinned\nmemory and is brought in each run "    \
      "(default: all\nare on the GPU)"},                                                            \
+    {"--loop-limit", "N", CLI_COUNT, offsetof(type, member.loop_limit), NULL,                      \
+     "turns of all loops in one run, more of which are an error\n(default: 10 million)"},          \
     {"--set", "DIM=N", CLI_LIST, offsetof(type, member.dimensions), NULL,                          \
      "give a symbolic dimension a number (batch=4); those\nthat neither this, --shape nor a file " \
      "tells count as 1"},                                                                          \
@@ -124,6 +130,12 @@ typedef struct cli_session {
     cli_assignments sets;
     cli_assignments shapes;
     cli_assignments files;
+    cli_assignments images;
+    cli_image_options image_options;
+    cli_path_list image_files;  // of the folder that an image is; otherwise none
+    size_t image_at;            // the first of these that could be read
+    const char *image_name;     // whose they are
+    const char *data_folder;    // of a test data set, whose input_K.pb are read; NULL: none
     size_t dimension_count;
     cli_dimension *dimensions;
     size_t feed_count;
@@ -175,5 +187,10 @@ bool cli_inputs_set_dimensions(cli_session *session);
 
 // Reads files into the feeds, takes shapes from --shape, and learns symbols from both.
 bool cli_inputs_read(cli_session *session, const cli_model_settings *settings);
+
+// Gives the feeds of a session that has run other values, from the picture `file` or, where that is
+// NULL, from a test data set. They have the shapes of those before. On failure prints why.
+bool cli_inputs_exchange(cli_session *session, const cli_model_settings *settings, const char *file,
+                         const char *data_folder);
 
 #endif  // RONDO_CLI_SESSION_H

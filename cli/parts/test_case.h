@@ -35,7 +35,7 @@ typedef struct cli_test_result {
     bool was_partly_replayed;  // some were
     uint64_t node_count;       // nodes of the captured graphs
     uint64_t bypassed_count;   // ops that ran between them
-    char reason[400];          // why it failed or was skipped
+    char reason[640];          // why it failed or was skipped
     char diagnosis[1000];      // where f16 loses the precision and what helps; empty otherwise
 } cli_test_result;
 

@@ -29,7 +29,7 @@ typedef struct rondo_device_info {
     size_t struct_size;     // sizeof(rondo_device_info)
     char name[32];          // what rondo_device_open takes: "host", "cuda:0"
     char description[128];  // model of the chip
-    char reason[256];       // why the device cannot be used; empty when `available`
+    char reason[480];       // why the device cannot be used; empty when `available`
     bool available;
     uint64_t memory_bytes;
     uint64_t free_bytes;    // now; 0: not known

@@ -73,8 +73,8 @@ typedef struct rondo_executor_options {
     size_t struct_size;        // sizeof(rondo_executor_options)
     rondo_graphs_mode graphs;  // AUTO; then the environment variable RONDO_GRAPHS (auto, on, off)
                                // decides, if it is set
-    rondo_dtype dtype;         // F32 (also NONE), or F16 to compute in half precision; see below
-    uint64_t seed;             // for ops that draw random numbers; see below
+    rondo_dtype dtype;         // F32 (also NONE), or F16 to compute in half precision
+    uint64_t seed;             // for ops that draw random numbers
     bool op_by_op;             // the model as it is: nothing folded, fused or laid out anew
     bool reference;            // every op with the plain C reference (host only; the test oracle)
     size_t plan_limit;         // plans kept for different shapes, oldest use dropped; 0 means 256
@@ -96,8 +96,8 @@ typedef struct rondo_executor_options {
     rondo_self_check_action self_check_action;  // what such a run does where they differ
     rondo_stream *stream;  // where runs are put, behind what is there; of the same device, and it
                            // outlives the executor. NULL: one of its own
-    bool training;         // what ops do that leave it open; see below
-    rondo_branches_mode branches;  // see below
+    bool training;         // what ops do that leave it open
+    rondo_branches_mode branches;
     const char *const *place;  // where ops run, "Gather*=cpu": a pattern as above and a place; see
     size_t place_count;        // rondo/placement.h
     bool no_folding;           // nothing is computed ahead: all ops of the model run in each run,
@@ -110,56 +110,23 @@ typedef struct rondo_executor_options {
     rondo_workers *workers;  // that run ops on the host; NULL: the device's. See rondo/workers.h
 } rondo_executor_options;
 
-// Branches. Ops of a graph that do not need each other may run side by side: on a GPU as branches
-// of the graph, on the host on several threads, which then share the processors. AUTO captures a
-// plan that consists of one segment both ways when it has been replayed twice, replays both a few
-// times (within 100 ms, or once each), and keeps what was faster by 3 % or more. ON captures every
-// segment that has branches with them; OFF keeps graphs a straight line, and memory plans as small
-// as can be. Results are the same bit for bit. Programs that draw random numbers or keep states,
-// and segments with control flow or ops of the program's own, stay straight.
-
-// Memory. A small file can ask for any amount of it, so an executor holds at most
-// memory_limit_bytes at a time, its bodies included: constants folded ahead, packed weights,
-// arenas, states, tensors of ops that run on the host, and pinned memory. On a GPU the same number
-// bounds device memory by itself. The default is 2 GiB, 64 times the model's file and 256 times
-// what is fed at once, together, but no more than three quarters of this machine's memory (or its
-// control group's), and on a GPU whatever the device has. Plans of other shapes are dropped before
-// a new one is refused, and what does not fit is not folded ahead. Weights mapped from the file and
-// fetched tensors do not count. What executors of one program share (folded constants; weights in
-// the forms that kernels read, once for each device) counts in full against the limit of each that
-// uses it, and is freed with the last. What is refused, by the limit or by the GPU, names who holds
-// the most: arenas, states, staging, weights, packed weights, ...
-
-// Weights that do not fit. With weight_limit_bytes the weights of the main program that exceed it,
-// the largest ones, are in pinned host memory, and each run brings them for the ops that read them,
-// one op ahead, into one of two buffers, which count against the limit. That is slower than weights
-// that stay, by as much as the copies take longer than the ops. The copies are nodes of the graphs;
-// results are the same bit for bit. rondo_executor_describe and rondo_executor_list_placements say
-// which weights these are. Such runs take no device tensors where they are and have no branches; a
-// recorded one brings them into a buffer of its own, each right before its op. A limit that leaves
-// no room for what must stay (constants of control flow, and weights too large for two buffers) is
-// refused.
-
-// Half precision. With dtype F16, weights and activations are f16, and inputs and outputs keep the
-// types that the model declares, also those of the bodies of If, Loop and Scan. What f16 cannot
-// hold stays in f32: powers, exponentials, roots and logarithms, long sums, spectra, quantisation,
-// counts and positions, boxes, constants beyond 65504 or below 2^-14, and what depends on such
-// values. rondo_executor_describe lists those ops, each with the reason. A pattern (* for any
-// characters, ? for one) names nodes or op types, in bodies, too; a control op takes its bodies
-// along; keep_f32 wins over use_f16. One that matches nothing is an error. A model that holds f16
-// itself stays as it is. The host computes such ops in f32 and rounds what they make: right, but
-// slower than f32.
-
-// Random numbers. The ops of a program that draw (RandomNormal, Dropout in training, ...) share a
-// generator (rondo/random.h) that starts at `seed`, so each run draws new numbers and a fresh
-// executor repeats them. An op with an attribute `seed` has a generator of its own that starts
-// there (a whole number as it is, another by its bits), so what it draws does not depend on other
-// ops; it, too, goes on from run to run. Eager and replayed runs draw the same.
-
-// Training. Some ops work in another way in training: Dropout drops, BatchNormalization takes mean
-// and variance from the batch. What the model says of it counts (an input of Dropout, an attribute
-// or the number of outputs of BatchNormalization); where it leaves it open, `training` decides, in
-// bodies, too. Runs may change between both: rondo_executor_set_training.
+// docs/concepts.md, "Executors", explains branches, half precision, random numbers and training.
+// Whatever is chosen of branches and limits, results are the same bit for bit.
+//
+// Memory. memory_limit_bytes bounds what an executor holds at a time, its bodies included:
+// constants folded ahead, packed weights, arenas, states, tensors of ops that run on the host, and
+// pinned memory; not weights mapped from the file, nor fetched tensors. On a GPU the same number
+// bounds device memory by itself. 0: 2 GiB, 64 times the model's file and 256 times what is fed at
+// once, together, but no more than three quarters of this machine's memory (or its control
+// group's), and on a GPU whatever the device has. What is refused, by the limit or by the GPU, names
+// who holds the most: arenas, states, staging, weights, packed weights, ...
+//
+// Weights beyond weight_limit_bytes, the largest first, are in pinned host memory, and each run
+// brings them. Such runs take no device tensors where they are, and have no branches. A limit that
+// leaves no room for what must stay is refused.
+//
+// A pattern (* for any characters, ? for one) names nodes or op types, in bodies, too; a control op
+// takes its bodies along; keep_f32 wins over use_f16. One that matches nothing is an error.
 
 // A named tensor, in host memory or on the executor's device.
 typedef struct rondo_binding {  // ABI: fixed

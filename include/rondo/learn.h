@@ -26,55 +26,16 @@
 //   a float argument, a double one, or one converted to the other
 //   bytes of a struct argument
 //
-// Integers are taken in their own width, sign- or zero-extended where the word is wider, cut off
-// where it is narrower. Words are looked for in the parameters of CUDA kernels, in each at the
-// multiples of 8 bytes, then of 4, 2 and 1; in grids, blocks and shared memory; in the ends and
-// sizes of copies and fills, and the values of these. On the host backend, and for host functions
-// everywhere, arguments are packed bytes without a layout; there the multiples of 8, 4, 2 and 1
-// from the beginning of the bytes are looked at in the same way. Padding between members is looked
-// at, too: a step fills it with zeros, as an initialiser of the whole struct does on every compiler
-// that matters.
+// Words are looked for in parameters of kernels, grids, blocks and shared memory, in the ends,
+// sizes and values of copies and fills, and in the packed arguments of host functions, padding
+// included: fill it with zeros, as an initialiser of the whole struct does.
 //
 // What is learned is tested before it is believed: more recordings must be foretold exactly, every
-// byte of every node. A step of which a word cannot be explained, or that records other nodes,
-// edges, functions or launch attributes (clusters, priority) for other values, is refused: the
+// byte of every node. docs/concepts.md, "Learned parameters", says which recordings are made, and
+// how likely a special case is missed; name one that the program knows of (rondo_learned_try),
+// leave it out of the domain, or set check_every. A step of which a word cannot be explained, or
+// that records other nodes, edges, functions or launch attributes for other values, is refused: the
 // report says which nodes, which words, what was seen. Then every run does what `fallback` says.
-//
-// These recordings are always made, each with everything else at random:
-//
-//   each two pointers to one kind of memory at one address
-//   each special value of each argument that its domain has: 0, 1, -1 and the ends; 2, 3, 4, 8 and
-//     other small integers; of floats -0, 1/2, 2, infinities, NaN, the largest, the least
-//     denormal and normal one; up to 32 values of a set
-//   all combinations of arguments with at most four values, up to 64
-//   all four combinations of 0 and 1 of each two arguments
-//   equal values of each two integers, or floats, up to 32 pairs
-//   what rondo_learned_try names
-//   16 with all arguments at random, and eight at and near the ends of the domains
-//
-// Then, as long as options.learn_ns allows, pointers that touch, that overlap, and that lie on
-// either side of each other, and values at random.
-//
-// No finite number of recordings shows a case that is too rare to be met. The odds are counted:
-// each recording of the proof in which every number was drawn evenly from its domain (integers:
-// each value as likely as any other; floats within a range: evenly; without one: half of them with
-// any exponent, half between 2^-32 and 2^32) is a draw, and so is each run with values that were
-// not met before, which is recorded as well, and compared, until there are options.draws_wanted. A
-// special case that covers the share q of what is drawn is missed by n draws with probability (1 -
-// q)^n: one of 1 % by the 688 draws that are the default in less than one of 1000 steps, one of 10
-// % by 66. The report says how many draws there were. Runs are no even draws: a case in which no
-// run is for a long time is met late, so a program that knows of one (n == 4097) names it
-// (rondo_learned_try), leaves it out of the domain, or sets check_every.
-//
-// Values for which the step fails in one of these recordings are left out: equal pointers, say, of
-// a step that copies from one to the other. The report lists them. Runs with such are recorded
-// first, and where the step fails again, they put it on the stream. A step that fails for values at
-// random is refused.
-//
-// Two pointers that lie to each other in a way that was never drawn (touching, on either side,
-// equal though they are of two kinds of memory) make a run one that is compared first. So do more
-// pointers at one address than before (x + x to x), and an overlap, until 688 of them were
-// foretold, since each distance is another way.
 //
 // The step is called for recordings on any values of the domains, so it must have no effect but on
 // the stream, must not read what its pointers point to (in a trial they point to memory that nobody
@@ -197,8 +158,8 @@ typedef struct rondo_learned_options {
     const rondo_graph_cache_options *cache;
     // Wall time that learning may spend on recordings which are not always made; 0: 50 ms.
     uint64_t learn_ns;
-    // Draws (see above) after which neither learning nor runs make more of them; 0: 688. 1: no run
-    // is compared because of them.
+    // Draws (values at random) after which neither learning nor runs make more of them; 0: 688. 1:
+    // no run is compared because of them.
     uint64_t draws_wanted;
 } rondo_learned_options;
 
@@ -355,7 +316,7 @@ typedef struct rondo_learned_report {
     char node_name[64];        // "memcpy", "memset" or the function's name
     char node_label[128];      // path of its scope (rondo/label.h)
     char word[48];             // "parameter 2, bytes 0 to 7", "grid.x", "bytes"
-    char message[240];         // the particulars, with the values seen
+    char message[480];         // the particulars, with the values seen
     rondo_status step_status;  // STEP_FAILED: what the step returned
     // What a run does that falls back: the chosen fallback; RECAPTURE if graphs cannot be kept,
     // because the step records something else for equal values or hands arguments on through
@@ -388,7 +349,7 @@ typedef struct rondo_learned_finding {
     char node_name[64];
     char node_label[128];
     char word[48];
-    char message[240];
+    char message[480];
 } rondo_learned_finding;
 
 // Writes at most `capacity` findings, the report's refusal first; *out_count is how many there are,

@@ -223,6 +223,8 @@ typedef struct rondo_profile_write_options {
                           // name, as if the region were that event; NULL: the whole region
     const char *picture;  // HTML: SVG that the page shows as it is, as the description of a plan
                           // (RONDO_TEXT_SVG); NULL: none
+    size_t row_limit;     // plain: so many rows under each row, the largest first, and one line for
+                          // the rest; 0: all
 } rondo_profile_write_options;
 
 // Writes the report. JSON is one object: "format" (1), "title", "source", "total_ns",

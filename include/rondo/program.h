@@ -75,6 +75,13 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_program_set_dimension(rondo_program 
                                                                   const char *symbol,
                                                                   int64_t extent);
 
+// What the metadata of a model's file says of `key` ("Image.NominalPixelRange"); NULL: nothing.
+// rondo_program_save_onnx does not write it.
+//
+// Ownership: the text is the program's.
+// Threads:   safe while nobody changes the program.
+RONDO_API const char *rondo_program_get_metadata(const rondo_program *program, const char *key);
+
 #if defined(RONDO_EXPERIMENTAL)
 
 // Places ops: says where executors made from now on run those whose name or type matches.

@@ -53,7 +53,7 @@ typedef struct rondo_capture_report {
     rondo_capture_cause cause;
     const char *what;     // what happened, in plain words; static text
     const char *advice;   // what to do; static text
-    char message[240];    // the error record's line, with the particulars
+    char message[480];    // the error record's line, with the particulars
     char call[48];        // the call that broke it; for an UNSEEN_CALL the one that noticed
     char op[64];          // the kernel or host function at fault
     char label[128];      // path of the label scopes open there

@@ -38,7 +38,7 @@ typedef struct rondo_error {
     char driver_name[48];  // its symbolic name
     char op[64];           // op, node or label at fault
     char call[48];         // the rondo or driver call that failed; "a recorded call": any of those
-    char message[240];     // one line: what is wrong and what to do
+    char message[480];     // one line: what is wrong and what to do
     const char *file;      // source file of Rondo, and the line in it
     int32_t line;
     uint64_t sequence;  // counts failures on this thread, also inside calls that succeed

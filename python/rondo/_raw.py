@@ -324,7 +324,7 @@ rondo_error._fields_ = [
     ("driver_name", c_char * 48),
     ("op", c_char * 64),
     ("call", c_char * 48),
-    ("message", c_char * 240),
+    ("message", c_char * 480),
     ("file", c_char_p),
     ("line", c_int32),
     ("sequence", c_uint64),
@@ -341,7 +341,7 @@ rondo_device_info._fields_ = [
     ("struct_size", c_size_t),
     ("name", c_char * 32),
     ("description", c_char * 128),
-    ("reason", c_char * 256),
+    ("reason", c_char * 480),
     ("available", c_bool),
     ("memory_bytes", c_uint64),
     ("free_bytes", c_uint64),
@@ -439,7 +439,7 @@ rondo_capture_report._fields_ = [
     ("cause", c_int32),
     ("what", c_char_p),
     ("advice", c_char_p),
-    ("message", c_char * 240),
+    ("message", c_char * 480),
     ("call", c_char * 48),
     ("op", c_char * 64),
     ("label", c_char * 128),
@@ -689,6 +689,7 @@ rondo_profile_write_options._fields_ = [
     ("title", c_char_p),
     ("event", c_char_p),
     ("picture", c_char_p),
+    ("row_limit", c_size_t),
 ]
 
 
@@ -1003,7 +1004,7 @@ rondo_learned_report._fields_ = [
     ("node_name", c_char * 64),
     ("node_label", c_char * 128),
     ("word", c_char * 48),
-    ("message", c_char * 240),
+    ("message", c_char * 480),
     ("step_status", c_int32),
     ("fallback", c_int32),
     ("fallback_ns", c_uint64),
@@ -1031,7 +1032,7 @@ rondo_learned_finding._fields_ = [
     ("node_name", c_char * 64),
     ("node_label", c_char * 128),
     ("word", c_char * 48),
-    ("message", c_char * 240),
+    ("message", c_char * 480),
 ]
 
 
@@ -1717,6 +1718,7 @@ FUNCTIONS = {
     "rondo_program_get_optional_input_count": (c_size_t, (c_void_p,)),
     "rondo_program_get_optional_input": (c_int32, (c_void_p, c_size_t, POINTER(rondo_port),)),
     "rondo_program_set_dimension": (c_int32, (c_void_p, c_char_p, c_int64,)),
+    "rondo_program_get_metadata": (c_char_p, (c_void_p, c_char_p,)),
     "rondo_program_load_onnx": (c_int32, (c_char_p, POINTER(c_void_p),)),
     "rondo_program_load_onnx_with": (c_int32, (c_char_p, POINTER(rondo_load_options), POINTER(c_void_p),)),
     "rondo_program_parse_onnx": (c_int32, (c_void_p, c_size_t, POINTER(c_void_p),)),

@@ -17,11 +17,13 @@ def value(name, kind, shape):
     return helper.make_tensor_value_info(name, kind, shape)
 
 
-def save(directory, name, nodes, inputs, outputs, initializers=(), opset=13, ir_version=8):
+def save(directory, name, nodes, inputs, outputs, initializers=(), opset=13, ir_version=8,
+         metadata=None):
     graph = helper.make_graph(nodes, name, inputs, outputs, list(initializers))
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
     model.ir_version = ir_version
     model.producer_name = "rondo-tests"
+    helper.set_model_props(model, metadata or {})
     with open(os.path.join(directory, name + ".onnx"), "wb") as file:
         file.write(model.SerializeToString())
 
@@ -34,6 +36,20 @@ def main(directory):
          [helper.make_node("Add", ["x", "y"], ["s"], name="sum"),
           helper.make_node("Relu", ["s"], ["z"], name="clip")],
          [value("x", real, rows), value("y", real, rows)], [value("z", real, rows)])
+    # Pictures as they are, in bytes and in reals; the mean of each channel as scores.
+    through = [helper.make_node("Identity", ["x"], ["y"], name="through")]
+    save(directory, "picture_bytes", through,
+         [value("x", TensorProto.UINT8, ["n", "h", "w", 3])],
+         [value("y", TensorProto.UINT8, ["n", "h", "w", 3])])
+    save(directory, "picture_reals", through,
+         [value("x", real, [1, 3, "h", "w"])], [value("y", real, [1, 3, "h", "w"])])
+    save(directory, "picture_grey", through,
+         [value("x", real, [1, 1, 43, 61])], [value("y", real, [1, 1, 43, 61])])
+    save(directory, "picture_scores",
+         [helper.make_node("ReduceMean", ["x"], ["y"], name="mean", axes=[2, 3], keepdims=0)],
+         [value("x", real, ["n", 3, 21, 21])], [value("y", real, ["n", 3])],
+         metadata={"Image.BitmapPixelFormat": "Bgr8",
+                   "Image.NominalPixelRange": "NominalRange_0_255"})
     # |x| the long way, as a test directory: 300 squared leaves the range of f16.
     folder = os.path.join(directory, "norm")
     data = os.path.join(folder, "test_data_set_0")

@@ -67,7 +67,7 @@ expect_error 1 '"batch" would be 2 \(--set batch=2\) and 4 \(--shape x=4x3\)' \
     run "$good" --set batch=2 --shape x=4x3
 expect_error 1 '"batch" would be 4 \(--shape x=4x3\) and 5 \(--shape y=5x3\)' \
     run "$good" --shape y=5x3 --shape x=4x3
-expect_error 1 'no such input; the inputs are: x, y' run "$good" --shape q=1x2
+expect_error 1 'no such input; the inputs are: x f32 \[batch, 3\], y f32 \[batch, 3\]$' run "$good" --shape q=1x2
 
 # Feeds.
 write_npy() { # FILE DESCR SHAPE BYTES...
@@ -89,12 +89,12 @@ expect_error 1 'absurd\.npy' run "$good" --input "x=$work/absurd.npy"
 expect_error 1 'object\.npy: holds Python objects' run "$good" --input "x=$work/object.npy"
 expect_error 1 'header\.npy' run "$good" --input "x=$work/header.npy"
 expect_error 1 'good\.onnx|add_relu\.onnx.*npy|not a \.npy' run "$good" --input "x=$good"
-expect_error 1 'inputs are: x, y' run "$good" --input "q=$work/x.npy"
+expect_error 1 'inputs are: x f32 \[batch, 3\], y f32' run "$good" --input "q=$work/x.npy"
 expect_error 2 '--input x=FILE\.npy' run "$good" --input x
 expect_error 2 '--input: "x" is given twice' run "$good" --input x=random --input "x=$work/x.npy"
 expect_error 1 'wrong_shape\.npy: the shape is \[3\], input "x" takes f32 \[batch, 3\]' \
     run "$good" --input "x=$work/wrong_shape.npy"
-expect_error 1 'wrong_type\.npy: holds i32, input "x" takes f32; --cast converts it' \
+expect_error 1 'wrong_type\.npy: holds i32, input "x" takes f32 \[batch, 3\]; --cast converts it' \
     run "$good" --input "x=$work/wrong_type.npy"
 # What --set said stands in the message.
 expect_error 1 '"batch" would be 4 \(--set batch=4\) and 1 \(.*x\.npy\)' \

@@ -25,4 +25,7 @@ start_npy "$work/strings.npy" "{'descr': '|S1', 'fortran_order': False, 'shape':
 head -c 16777217 /dev/zero >>"$work/strings.npy"
 expect_error 1 'strings\.npy: holds 16777217 strings; at most 16777216 are read' compare \
     "$work/strings.npy" "$work/strings.npy"
+# Turns of loops.
+expect_error 1 'no end after 100 turns .*--loop-limit\) allows more$' run "$models/endless_loop.onnx" \
+    --device host --loop-limit 100
 finish_test

@@ -26,6 +26,17 @@ expect_text '^---- Event summary of thread 0'
 grep -q 'replay' "$work/stdout" && fail "replayed although graphs are off"
 expect_status 0 profile "$model" --device host --graphs off --runs 2
 expect_text '^Sorted by: GPU time$'
+
+# A few events of many: the largest under each, and the sum of the rest in one line.
+bert="$here/../models/bert_mini/model.onnx"
+expect_status 0 profile "$bert" --device host --runs 1 --warm-up 0 --graphs off --top 2
+expect_text '^  \([0-9]* more\) '
+[ "$(sed -n '/^Event /,$p' "$work/stdout" | grep -c '^  [^ ]')" = 3 ] || fail "--top 2 shows other than two events and the rest"
+grep -q '^(outside of events)' "$work/stdout" || fail "--top 2 leaves out the time outside of events"
+expect_status 0 profile "$bert" --device host --runs 1 --warm-up 0 --graphs off
+grep -q ' more) ' "$work/stdout" && fail "without --top something is left out"
+expect_error 2 'option --top needs a whole number' profile "$model" --top x
+
 expect_status 0 profile "$model" --device host --runs 2 --source none --quiet
 [ "$(wc -l <"$work/stdout")" = 2 ] || fail "--quiet says more than the conclusion"
 expect_status 0 profile "$model" --device host --runs 2 --json -

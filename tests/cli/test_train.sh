@@ -40,8 +40,9 @@ import os, signal, subprocess, sys, time
 tool, model, data, work = sys.argv[1:]
 state = os.path.join(work, "stopped", "last.rondo")
 process = subprocess.Popen(
-    [tool, "train", model, "--device", "host", "--data", data, "--epochs", "1000000", "--quiet",
+    [tool, "train", model, "--device", "host", "--data", data, "--epochs", "1000000",
      "--checkpoint", os.path.dirname(state), "--output", os.path.join(work, "stopped.onnx")],
+    stdout=open(os.path.join(work, "stopped.txt"), "w"),
     preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
 for _ in range(600):
     if os.path.exists(state):
@@ -50,6 +51,8 @@ for _ in range(600):
 process.send_signal(signal.SIGINT)
 sys.exit(process.wait(timeout=60) != 130 or not os.path.exists(os.path.join(work, "stopped.onnx")))
 END
+    sed -n '$p' "$work/stopped.txt" | grep -q '^stopped after [0-9]* batches$' || fail "Ctrl-C: no word"
+    tail -n 2 "$work/stopped.txt" | grep -q '^epoch [0-9]* of 1000000.*: loss 0\.' || fail "Ctrl-C: no loss"
     train 0 --epochs 1 --checkpoint "$work/stopped" --resume
 fi
 

@@ -21,7 +21,7 @@ typedef struct intruder {
     rondo_status (*call)(duel *d);  // NULL: none
     bool refuses_replay;
     rondo_status status;  // of the call
-    char message[240];
+    char message[480];
     duel *duel;
 } intruder;
 

@@ -13,7 +13,7 @@ CAUSE_UNSEEN_CALL = 15        # rondo_capture_cause
 
 class Error(ctypes.Structure):
     _fields_ = [("struct_size", c_size_t), ("status", c_int32), ("driver_code", c_int32), ("driver_name", c_char * 48),
-                ("op", c_char * 64), ("call", c_char * 48), ("message", c_char * 240),
+                ("op", c_char * 64), ("call", c_char * 48), ("message", c_char * 480),
                 ("file", c_char_p), ("line", c_int32), ("sequence", c_uint64)]
 
 
@@ -25,7 +25,7 @@ class GraphOptions(ctypes.Structure):
 
 class Report(ctypes.Structure):
     _fields_ = [("struct_size", c_size_t), ("status", c_int32), ("cause", c_int32),
-                ("what", c_char_p), ("advice", c_char_p), ("message", c_char * 240),
+                ("what", c_char_p), ("advice", c_char_p), ("message", c_char * 480),
                 ("call", c_char * 48), ("op", c_char * 64), ("label", c_char * 128),
                 ("driver_code", c_int32), ("driver_name", c_char * 48), ("file", c_char_p),
                 ("line", c_int32), ("stream_number", c_uint32), ("thread_number", c_uint64),

@@ -596,7 +596,6 @@ static void close_scene(void) {
     X(rondo_learned_describe, (P(s.learned), E(0), P(take_text), NULL))                            \
     V(rondo_refusal_get_name, (E(0)))                                                              \
     X(rondo_learned_get_stats, (P(s.learned), W(rondo_learned_stats)))
-
 #define PROGRAM_ROWS(X, V)                                                                         \
     V(rondo_program_destroy, (NULL))                                                               \
     V(rondo_program_get_input_count, (P(s.program)))                                               \
@@ -605,6 +604,7 @@ static void close_scene(void) {
     X(rondo_program_get_output, (P(s.program), N(0), W(rondo_port)))                               \
     V(rondo_program_get_optional_input_count, (P(s.program)))                                      \
     X(rondo_program_get_optional_input, (P(s.program), N(0), W(rondo_port)))                       \
+    V(rondo_program_get_metadata, (P(s.program), P("none")))                                       \
     X(rondo_program_set_dimension, (P(s.program), P("n"), 1))                                      \
     X(rondo_program_set_update, (P(s.program), P("x"), P("none")))                                 \
     X(rondo_program_make_variables, (P(s.program), P(&some_name), 1, P(&s.out.program)))           \

@@ -52,7 +52,7 @@ class Options(ctypes.Structure):
 
 class ErrorRecord(ctypes.Structure):
     _fields_ = [("struct_size", c_size_t), ("status", c_int32), ("driver_code", c_int32), ("driver_name", c_char * 48),
-                ("op", c_char * 64), ("call", c_char * 48), ("message", c_char * 240)]
+                ("op", c_char * 64), ("call", c_char * 48), ("message", c_char * 480)]
 
 
 class RunTimes(ctypes.Structure):

@@ -40,7 +40,7 @@ pub struct rondo_error {
     pub driver_name: [::std::os::raw::c_char; 48usize],
     pub op: [::std::os::raw::c_char; 64usize],
     pub call: [::std::os::raw::c_char; 48usize],
-    pub message: [::std::os::raw::c_char; 240usize],
+    pub message: [::std::os::raw::c_char; 480usize],
     pub file: *const ::std::os::raw::c_char,
     pub line: i32,
     pub sequence: u64,
@@ -100,7 +100,7 @@ pub struct rondo_device_info {
     pub struct_size: usize,
     pub name: [::std::os::raw::c_char; 32usize],
     pub description: [::std::os::raw::c_char; 128usize],
-    pub reason: [::std::os::raw::c_char; 256usize],
+    pub reason: [::std::os::raw::c_char; 480usize],
     pub available: bool,
     pub memory_bytes: u64,
     pub free_bytes: u64,
@@ -481,7 +481,7 @@ pub struct rondo_capture_report {
     pub cause: rondo_capture_cause,
     pub what: *const ::std::os::raw::c_char,
     pub advice: *const ::std::os::raw::c_char,
-    pub message: [::std::os::raw::c_char; 240usize],
+    pub message: [::std::os::raw::c_char; 480usize],
     pub call: [::std::os::raw::c_char; 48usize],
     pub op: [::std::os::raw::c_char; 64usize],
     pub label: [::std::os::raw::c_char; 128usize],
@@ -1202,6 +1202,7 @@ pub struct rondo_profile_write_options {
     pub title: *const ::std::os::raw::c_char,
     pub event: *const ::std::os::raw::c_char,
     pub picture: *const ::std::os::raw::c_char,
+    pub row_limit: usize,
 }
 impl Default for rondo_profile_write_options {
     fn default() -> Self {
@@ -1993,7 +1994,7 @@ pub struct rondo_learned_report {
     pub node_name: [::std::os::raw::c_char; 64usize],
     pub node_label: [::std::os::raw::c_char; 128usize],
     pub word: [::std::os::raw::c_char; 48usize],
-    pub message: [::std::os::raw::c_char; 240usize],
+    pub message: [::std::os::raw::c_char; 480usize],
     pub step_status: rondo_status,
     pub fallback: rondo_learned_fallback,
     pub fallback_ns: u64,
@@ -2032,7 +2033,7 @@ pub struct rondo_learned_finding {
     pub node_name: [::std::os::raw::c_char; 64usize],
     pub node_label: [::std::os::raw::c_char; 128usize],
     pub word: [::std::os::raw::c_char; 48usize],
-    pub message: [::std::os::raw::c_char; 240usize],
+    pub message: [::std::os::raw::c_char; 480usize],
 }
 impl Default for rondo_learned_finding {
     fn default() -> Self {
@@ -2259,6 +2260,12 @@ extern "C" {
         symbol: *const ::std::os::raw::c_char,
         extent: i64,
     ) -> rondo_status;
+}
+extern "C" {
+    pub fn rondo_program_get_metadata(
+        program: *const rondo_program,
+        key: *const ::std::os::raw::c_char,
+    ) -> *const ::std::os::raw::c_char;
 }
 extern "C" {
     pub fn rondo_program_load_onnx(

@@ -6,6 +6,9 @@
 
 #include "rondo/status.h"
 
+// Of a message; who keeps one has as much room, so that its end, the advice, is not lost.
+enum { RONDO__MESSAGE_BYTES = sizeof((rondo_error *)0)->message };
+
 // Writes this thread's error record and returns `status`. `call` names the function that failed.
 RONDO_PRINTF(7, 8)
 rondo_status rondo__error_set(rondo_status status, int32_t driver_code, const char *driver_name,

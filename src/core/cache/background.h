@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/error.h"
 #include "cache/cache_graph.h"
 #include "rondo/graph_cache.h"
 
@@ -19,9 +20,9 @@ typedef struct rondo__background rondo__background;
 
 // What came of a capture.
 typedef struct rondo__background_result {
-    void *subject;       // as given to rondo__background_start
-    rondo_graph *graph;  // the caller's now; NULL: it failed
-    char message[240];   // why
+    void *subject;                       // as given to rondo__background_start
+    rondo_graph *graph;                  // the caller's now; NULL: it failed
+    char message[RONDO__MESSAGE_BYTES];  // why
     uint64_t capture_ns;
     uint64_t executable_ns;
 } rondo__background_result;

@@ -82,7 +82,7 @@ rondo_status rondo_device_list(rondo_device_info *infos, size_t capacity, size_t
 // ---- opening ----------------------------------------------------------------------------------
 
 static rondo_status open_auto(rondo_device **out_device) {
-    char reason[256] = "";
+    char reason[RONDO__MESSAGE_BYTES] = "";
     rondo_error saved;
     rondo__error_save(&saved);
     for (const rondo__backend *const *backend = rondo__backend_list; *backend != NULL; ++backend) {
@@ -106,7 +106,7 @@ static rondo_status open_auto(rondo_device **out_device) {
 static rondo_status fail_unknown(const char *name) {
     rondo__text names = {0};
     for (const rondo__backend *const *backend = rondo__backend_list; *backend != NULL; ++backend) {
-        char reason[256] = "";
+        char reason[RONDO__MESSAGE_BYTES] = "";
         int32_t devices = (*backend)->count_devices(reason, sizeof reason);
         for (int32_t i = 0; i < devices; ++i) {
             if (*backend == &rondo__backend_host) {
@@ -163,7 +163,7 @@ rondo_status rondo_device_open(const char *name, rondo_device **out_device) {
     if (backend == NULL) {
         return fail_unknown(name);
     }
-    char reason[256] = "";
+    char reason[RONDO__MESSAGE_BYTES] = "";
     int32_t devices = backend->count_devices(reason, sizeof reason);
     if (devices <= 0) {
         return RONDO_FAIL(UNAVAILABLE, "device %s cannot be used: %s", name, reason);

@@ -42,7 +42,7 @@ rondo_status rondo__exclusions_add(rondo__exclusions *exclusions, const rondo__a
     }
     char condition[110];
     write_condition(added, arguments, condition, sizeof condition);
-    snprintf(added->message, sizeof added->message, "where %s: %.120s", condition, message);
+    snprintf(added->message, sizeof added->message, "where %s: %.350s", condition, message);
     ++exclusions->count;
     return RONDO_STATUS_OK;
 }

@@ -12,7 +12,7 @@ typedef struct rondo__exclusion {
     uint64_t pinned;       // arguments, by bit, that have to be as there
     bool has_pair;
     rondo__pair pair;  // and these have to lie so
-    char message[240];
+    char message[RONDO__MESSAGE_BYTES];
 } rondo__exclusion;
 
 typedef struct rondo__exclusions {

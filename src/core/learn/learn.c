@@ -62,7 +62,7 @@ static rondo_status record(learning *l, rondo__recording *recording) {
 }
 
 // Whether the step failed for what was drawn, which is then no finding yet.
-static bool take_failure(learning *l, char message[240]) {
+static bool take_failure(learning *l, char message[RONDO__MESSAGE_BYTES]) {
     rondo__finding *finding = &l->lesson->finding;
     if (finding->refusal != RONDO_REFUSAL_STEP_FAILED) {
         return false;
@@ -95,7 +95,7 @@ static rondo_status add_trial(learning *l, rondo__draw_kind kind, const rondo__v
         rondo__trials_draw(&l->trials, &request, &recording->values);
     }
     rondo_status status = record(l, recording);
-    char message[240];
+    char message[RONDO__MESSAGE_BYTES];
     const bool is_choice = kind < RONDO__DRAW_EVEN || values == &l->wanted;
     if (status == RONDO_STATUS_OK && is_choice && take_failure(l, message)) {
         // An end that the step refuses: the proof looks which argument's it is.
@@ -112,7 +112,7 @@ static rondo_status exclude(learning *l, const rondo__values *values, uint64_t p
                             const rondo__pair *pair, const char *message) {
     if (l->lesson->exclusions.count == RONDO__EXCLUSIONS_MAX) {
         rondo__finding_set(&l->lesson->finding, RONDO_REFUSAL_STEP_FAILED, SIZE_MAX,
-                           "for more than %d combinations of values; for the last one: %.120s",
+                           "for more than %d combinations of values; for the last one: %s",
                            (int)RONDO__EXCLUSIONS_MAX, message);
         return RONDO_STATUS_OK;
     }
@@ -123,7 +123,7 @@ static rondo_status exclude(learning *l, const rondo__values *values, uint64_t p
 // Draws what the request says; *out_failed: the step failed for it.
 static rondo_status draw_and_record(learning *l, const rondo__draw_request *request,
                                     rondo__recording *recording, bool *out_failed,
-                                    char message[240]) {
+                                    char message[RONDO__MESSAGE_BYTES]) {
     rondo__trials_draw(&l->trials, request, &recording->values);
     RETURN_IF_ERROR(record(l, recording));
     *out_failed = take_failure(l, message);
@@ -141,7 +141,7 @@ static rondo_status exclude_pairs(learning *l, const rondo__draw_request *reques
                                      .pair_count = 1,
                                      .pair_seed = request->pair_seed};
         bool failed = false;
-        char own[240];
+        char own[RONDO__MESSAGE_BYTES];
         rondo_status status = rondo__values_init(l->arguments, &recording.values);
         if (status == RONDO_STATUS_OK) {
             status = draw_and_record(l, &alone, &recording, &failed, own);
@@ -214,7 +214,7 @@ static bool draw_allowed(learning *l, const rondo__draw_request *request, rondo_
 static rondo_status prove_once(learning *l, rondo__draw_plan *plan, bool *out_is_right) {
     rondo__recording recording = {0};
     rondo__draw_request request;
-    char message[240];
+    char message[RONDO__MESSAGE_BYTES];
     rondo_status status = rondo__values_init(l->arguments, &recording.values);
     *out_is_right = true;
     if (status == RONDO_STATUS_OK) {

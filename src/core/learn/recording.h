@@ -13,6 +13,7 @@
 #define RONDO_LEARN_RECORDING_H
 
 #include "backend/node_image.h"
+#include "base/error.h"
 #include "capture/capture.h"
 #include "learn/domain.h"
 
@@ -107,7 +108,7 @@ typedef struct rondo__finding {
     size_t node;
     bool has_word;
     rondo__word word;
-    char message[240];
+    char message[RONDO__MESSAGE_BYTES];
 } rondo__finding;
 
 RONDO_PRINTF(4, 5)

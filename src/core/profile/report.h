@@ -14,6 +14,7 @@ typedef struct rondo__profile_report {
     bool per_thread;
     const char *title;    // ""
     const char *picture;  // "": none
+    size_t row_limit;     // of rows under one row; 0: none
 } rondo__profile_report;
 
 // Where a report goes: appended to `text`, which is handed on now and then.

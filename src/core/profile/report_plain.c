@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/memory.h"
 #include "profile/report.h"
 
 enum { NAME_WIDTH = 56 };
@@ -97,25 +98,128 @@ static void write_columns(rondo__text *text) {
                        "Ave", "Ratio");
 }
 
-static void write_table(const rondo__profile_report *report, rondo__profile_out *out) {
+// Which rows a limit leaves out: each row's children are counted, and what is beyond the limit is
+// one row. Siblings stand in the order of the key, so that these are the smallest, one behind the
+// other.
+typedef struct row_filter {
+    size_t limit;       // 0: all are shown
+    size_t *counts;     // children met so far: of the top level, then of each row
+    uint32_t thread;    // whose table it is
+    bool *is_left_out;  // by row
+} row_filter;
+
+static bool init_filter(size_t row_limit, size_t row_count, row_filter *filter) {
+    *filter = (row_filter){.limit = row_limit, .thread = UINT32_MAX};
+    if (row_limit == 0) {
+        return true;
+    }
+    filter->counts = rondo__calloc(row_count + 1, sizeof *filter->counts);
+    filter->is_left_out = rondo__calloc(row_count + 1, sizeof *filter->is_left_out);
+    return filter->counts != NULL && filter->is_left_out != NULL;
+}
+
+static void deinit_filter(row_filter *filter) {
+    rondo__free(filter->counts);
+    rondo__free(filter->is_left_out);
+}
+
+static bool is_sibling(const rondo__profile_row *one, const rondo__profile_row *other) {
+    return one->parent == other->parent && one->thread == other->thread && !other->is_outside;
+}
+
+// The sum of row `first` and its siblings behind it.
+static rondo__profile_row sum_rest(const rondo__profile_table *table, size_t first,
+                                   size_t *out_count) {
+    rondo__profile_row sum = table->rows[first];
+    sum.detail = "";
+    sum.is_work = false;
+    *out_count = 1;
+    for (size_t i = first + 1; i < table->row_count; ++i) {
+        const rondo__profile_row *row = &table->rows[i];
+        if (!is_sibling(&table->rows[first], row)) {
+            continue;
+        }
+        *out_count += 1;
+        sum.calls += row->calls;
+        sum.total_ns += row->total_ns;
+        sum.cpu_ns += row->cpu_ns;
+        sum.gpu_ns += row->gpu_ns;
+        sum.min_ns = row->min_ns < sum.min_ns ? row->min_ns : sum.min_ns;
+        sum.max_ns = row->max_ns > sum.max_ns ? row->max_ns : sum.max_ns;
+    }
+    return sum;
+}
+
+// How many rows the row at `index` stands for: 1, or 0 where it is left out, or more where it is
+// the first that is; then *out_sum is their sum.
+static size_t filter_row(row_filter *filter, const rondo__profile_table *table, size_t index,
+                         rondo__profile_row *out_sum) {
+    const rondo__profile_row *row = &table->rows[index];
+    size_t rest = 1;
+    *out_sum = *row;
+    if (filter->limit == 0 || row->is_outside) {
+        return 1;
+    }
+    if (filter->thread != row->thread) {
+        filter->thread = row->thread;
+        filter->counts[0] = 0;
+    }
+    const bool has_parent = row->parent != SIZE_MAX;
+    if (has_parent && filter->is_left_out[row->parent]) {
+        filter->is_left_out[index] = true;
+        return 0;
+    }
+    const size_t before = filter->counts[has_parent ? row->parent + 1 : 0]++;
+    if (before == filter->limit) {
+        *out_sum = sum_rest(table, index, &rest);
+    }
+    filter->is_left_out[index] = before > filter->limit || rest > 1;
+    return before > filter->limit ? 0 : rest;
+}
+
+static void write_thread_title(const rondo__profile_report *report, uint32_t thread, bool is_first,
+                               rondo__text *text) {
+    rondo__text_append(text, "%s---- Event summary of thread %u, %s ----\n\n", is_first ? "" : "\n",
+                       (unsigned)thread, report->records->threads[thread].name);
+    write_columns(text);
+}
+
+static void write_rows(const rondo__profile_report *report, row_filter *filter,
+                       rondo__profile_out *out) {
     const rondo__profile_table *table = report->table;
+    const uint64_t whole = report->per_thread ? table->total_ns : table->rows_ns;
     uint32_t thread = UINT32_MAX;
+    for (size_t i = 0; i < table->row_count && rondo__profile_out_pass(out); ++i) {
+        char name[64];
+        rondo__profile_row row;
+        const size_t count = filter_row(filter, table, i, &row);
+        if (table->rows[i].thread != thread) {
+            thread = table->rows[i].thread;
+            write_thread_title(report, thread, i == 0, &out->text);
+        }
+        if (count > 1) {
+            (void)snprintf(name, sizeof name, "(%zu more)", count);
+            row.name = name;
+        }
+        if (count > 0) {
+            write_row(table, &row, whole, &out->text);
+        }
+    }
+}
+
+static void write_table(const rondo__profile_report *report, rondo__profile_out *out) {
+    row_filter filter;
     if (!report->per_thread) {
         rondo__text_append(&out->text, "---- Event summary%s ----\n\n",
-                           table->thread_count > 1 ? ", threads merged" : "");
+                           report->table->thread_count > 1 ? ", threads merged" : "");
         write_columns(&out->text);
     }
-    for (size_t i = 0; i < table->row_count && rondo__profile_out_pass(out); ++i) {
-        const rondo__profile_row *row = &table->rows[i];
-        if (row->thread != thread) {
-            thread = row->thread;
-            rondo__text_append(&out->text, "%s---- Event summary of thread %u, %s ----\n\n",
-                               i > 0 ? "\n" : "", (unsigned)thread,
-                               report->records->threads[thread].name);
-            write_columns(&out->text);
-        }
-        write_row(table, row, report->per_thread ? table->total_ns : table->rows_ns, &out->text);
+    if (init_filter(report->row_limit, report->table->row_count, &filter)) {
+        write_rows(report, &filter, out);
+    } else {
+        out->text.failed = 1;
     }
+    deinit_filter(&filter);
 }
 
 static void write_notes(const rondo__profile_report *report, rondo__text *text) {

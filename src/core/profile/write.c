@@ -127,6 +127,7 @@ static rondo_status write_records(const rondo__profile_records *records,
         .per_thread = options->per_thread,
         .title = options->title != NULL ? options->title : "",
         .picture = options->picture != NULL ? options->picture : "",
+        .row_limit = options->row_limit,
     };
     rondo__profile_out out = {.write = write, .user_data = user_data};
     g_writers[options->format](&report, &out);

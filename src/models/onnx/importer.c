@@ -66,6 +66,31 @@ static void tell_training(const Onnx__ModelProto *model) {
     }
 }
 
+// Keys and values, one behind the other, in one block.
+static rondo_status read_metadata(const Onnx__ModelProto *model, rondo_program *program) {
+    size_t bytes = 0;
+    for (size_t i = 0; i < model->n_metadata_props; ++i) {
+        const Onnx__StringStringEntryProto *entry = model->metadata_props[i];
+        if (entry->key != NULL && entry->value != NULL) {
+            bytes += strlen(entry->key) + strlen(entry->value) + 2;
+        }
+    }
+    char *at = rondo__malloc(bytes + 1);
+    if (at == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    program->metadata = at;
+    program->metadata_bytes = bytes;
+    for (size_t i = 0; i < model->n_metadata_props; ++i) {
+        const Onnx__StringStringEntryProto *entry = model->metadata_props[i];
+        if (entry->key != NULL && entry->value != NULL) {
+            at = stpcpy(at, entry->key) + 1;
+            at = stpcpy(at, entry->value) + 1;
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
 // A model that cannot be read may be a file of another kind, which says more than where protobuf
 // ends.
 static rondo_status explain_kind(const uint8_t *bytes, size_t byte_count, rondo_status status) {
@@ -104,6 +129,9 @@ static rondo_status import_model(rondo__importer *importer, rondo_program **out_
         status = rondo__program_verify(program);
         if (status == RONDO_STATUS_OK) {
             status = rondo__variables_read(model, program);
+        }
+        if (status == RONDO_STATUS_OK) {
+            status = read_metadata(model, program);
         }
     }
     if (status == RONDO_STATUS_OK) {

@@ -58,6 +58,7 @@ void rondo_program_destroy(rondo_program *program) {
     for (size_t i = 0; i < program->symbol_count; ++i) {
         rondo__free(program->symbols[i].name);
     }
+    rondo__free(program->metadata);
     rondo__free(program->nodes);
     rondo__free(program->values);
     rondo__free(program->symbols);
@@ -173,6 +174,19 @@ rondo_status rondo_program_get_optional_input(const rondo_program *program, size
     RETURN_IF_ERROR(check_port(program, count, index, "optional input", __func__, out_port));
     write_port(program, &program->optionals[index].declared, out_port);
     return RONDO_STATUS_OK;
+}
+
+const char *rondo_program_get_metadata(const rondo_program *program, const char *key) {
+    const char *at = program != NULL && key != NULL ? program->metadata : NULL;
+    const char *end = at != NULL ? at + program->metadata_bytes : NULL;
+    while (at < end) {
+        const char *value = at + strlen(at) + 1;
+        if (strcmp(at, key) == 0) {
+            return value;
+        }
+        at = value + strlen(value) + 1;
+    }
+    return NULL;
 }
 
 // ---- symbols

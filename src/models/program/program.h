@@ -119,6 +119,8 @@ struct rondo_program {
     rondo__symbol *symbols;  // bodies have none of their own
     // What the users of the program share; a clone has none. NULL until the first user sets it.
     _Atomic(rondo__program_attachment *) attachment;
+    size_t metadata_bytes;    // of a program as loaded
+    char *metadata;           // key, zero, value, zero, and so on
     uint64_t place_revision;  // changes of rondo_program_set_place
     uint64_t file_bytes;      // of the model and what lies beside it; 0 when there is no file
     rondo__namemap names;     // of all values, to their numbers

@@ -28,7 +28,7 @@ static void test_conformance_report__modes_forbid_what_they_say(void **state) {
 typedef struct allocation {
     suite_context *context;
     rondo_status status;
-    char message[240];
+    char message[480];
 } allocation;
 
 static void *allocate_and_free(void *data) {

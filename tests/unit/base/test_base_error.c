@@ -49,7 +49,7 @@ static void test_base_error__op_is_named_once(void **state) {
 // What is too long loses its middle, at whole characters: what to do stands at the end.
 static void test_base_error__long_messages_keep_their_ends(void **state) {
     (void)state;
-    char names[500];
+    char names[900];
     for (size_t shift = 0; shift < 4; ++shift) {
         size_t length = 0;
         for (; length < shift; ++length) {
@@ -70,6 +70,22 @@ static void test_base_error__long_messages_keep_their_ends(void **state) {
         assert_int_equal((unsigned char)gap[3], 0xe2);          // the begin of one
         assert_true(strlen(message) + 4 >= sizeof rondo_error_get_last()->message - 1);
     }
+}
+
+// Two names of 64 bytes, some numbers and what to do fit.
+static void test_base_error__messages_have_room(void **state) {
+    (void)state;
+    char name[65];
+    char expected[400];
+    memset(name, 'n', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    (void)snprintf(expected, sizeof expected,
+                   "graph \"%s\" takes in a block of 18446744073709551615 bytes at 0x7fffffffffff "
+                   "that graph \"%s\" produces, but another one, which shares the memory, has "
+                   "written over it since; replay it first, or see rondo_arena_options",
+                   name, name);
+    (void)RONDO_FAIL(STATE, "%s", expected);
+    assert_string_equal(rondo_error_get_last()->message, expected);
 }
 
 static void test_base_error__prefix_goes_in_front_and_is_cut(void **state) {
@@ -164,6 +180,7 @@ int main(void) {
         cmocka_unit_test(test_base_error__record_is_fresh_and_complete),
         cmocka_unit_test(test_base_error__op_is_named_once),
         cmocka_unit_test(test_base_error__long_messages_keep_their_ends),
+        cmocka_unit_test(test_base_error__messages_have_room),
         cmocka_unit_test(test_base_error__prefix_goes_in_front_and_is_cut),
         cmocka_unit_test(test_base_error__first_error_wins_over_cleanup),
         cmocka_unit_test(test_base_error__threads_see_their_own_record),

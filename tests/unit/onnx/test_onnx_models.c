@@ -113,10 +113,31 @@ static void test_onnx_models__shipped_models(void **state) {
     assert_true(tally.loaded_count + tally.unsupported_count > 0);
 }
 
+static void test_onnx_models__metadata_by_key(void **state) {
+    (void)state;
+    char path[512];
+    rondo_program *program = NULL;
+    (void)snprintf(path, sizeof path, "%s/tests/cli/models/picture_scores.onnx", get_source_dir());
+    assert_int_equal(rondo_program_load_onnx(path, &program), RONDO_STATUS_OK);
+    assert_string_equal(rondo_program_get_metadata(program, "Image.BitmapPixelFormat"), "Bgr8");
+    assert_string_equal(rondo_program_get_metadata(program, "Image.NominalPixelRange"),
+                        "NominalRange_0_255");
+    assert_null(rondo_program_get_metadata(program, "Bgr8"));  // a value is no key
+    assert_null(rondo_program_get_metadata(program, ""));
+    assert_null(rondo_program_get_metadata(program, NULL));
+    assert_null(rondo_program_get_metadata(NULL, "Image.BitmapPixelFormat"));
+    rondo_program_destroy(program);
+    (void)snprintf(path, sizeof path, "%s/tests/cli/models/add_relu.onnx", get_source_dir());
+    assert_int_equal(rondo_program_load_onnx(path, &program), RONDO_STATUS_OK);
+    assert_null(rondo_program_get_metadata(program, ""));
+    rondo_program_destroy(program);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_onnx_models__node_tests),
         cmocka_unit_test(test_onnx_models__shipped_models),
+        cmocka_unit_test(test_onnx_models__metadata_by_key),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

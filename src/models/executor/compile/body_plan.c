@@ -106,7 +106,7 @@ static rondo_status check_program(const rondo_program *program, rondo__refusal *
 static void check_plan(const rondo__plan *plan, rondo__refusal *refusal) {
     for (size_t s = 0; s < plan->step_count && refusal->text[0] == '\0'; ++s) {
         if (plan->steps[s].kind != RONDO__STEP_SEGMENT) {
-            (void)snprintf(refusal->text, sizeof refusal->text, "in its body %.140s",
+            (void)snprintf(refusal->text, sizeof refusal->text, "in its body %.300s",
                            plan->steps[s].reason);
         }
     }
@@ -188,7 +188,7 @@ rondo_status rondo__body_plan_init(rondo_executor *around, const rondo__planner 
     rondo_status status = make_plan(around, planner, kind, feeds, out_part, out_refusal);
     // A body that fits under no turn is for the run to complain about.
     if (status == RONDO_STATUS_BAD_DATA || status == RONDO_STATUS_UNSUPPORTED) {
-        (void)snprintf(out_refusal->text, sizeof out_refusal->text, "its body: %.140s",
+        (void)snprintf(out_refusal->text, sizeof out_refusal->text, "its body: %.300s",
                        rondo_error_get_last()->message);
         rondo__error_restore(&saved);
         status = RONDO_STATUS_OK;

@@ -21,7 +21,7 @@ typedef struct rondo__planner {
 
 // Why a control op is left to the host.
 typedef struct rondo__refusal {
-    char text[160];  // empty: it is not
+    char text[320];  // empty: it is not
 } rondo__refusal;
 
 typedef struct rondo__body_plan {

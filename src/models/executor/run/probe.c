@@ -155,7 +155,7 @@ static rondo_status judge(probe *p, rondo__step *good, size_t culprit, size_t *i
             drop_graph(good);
             return status;
         }
-        (void)snprintf(good->reason, sizeof good->reason, "%.40s \"%.40s\": %.50s, but not alone",
+        (void)snprintf(good->reason, sizeof good->reason, "%.40s \"%.40s\": %.199s, but not alone",
                        get_op(p->plan, culprit)->def->name, get_op(p->plan, culprit)->name,
                        p->plan->run.failure);
         good->bypass = RONDO__BYPASS_EAGER;

@@ -163,7 +163,7 @@ static void note_failure(rondo__plan *plan, const rondo_graph *graph) {
     const bool is_known =
         graph != NULL && rondo_graph_get_report(graph, &report) == RONDO_STATUS_OK &&
         report.cause >= RONDO_CAUSE_SYNCHRONIZE && report.cause <= RONDO_CAUSE_OTHER_DEVICE;
-    (void)snprintf(plan->run.failure, sizeof plan->run.failure, "%.103s",
+    (void)snprintf(plan->run.failure, sizeof plan->run.failure, "%.199s",
                    is_known ? report.what : rondo_error_get_last()->message);
 }
 

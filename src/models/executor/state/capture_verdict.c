@@ -17,7 +17,7 @@ typedef struct verdict_key {
 typedef struct verdict {
     verdict_key key;
     uint64_t used;  // when, by the clock below
-    char why[104];
+    char why[200];
 } verdict;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;  // guards all below
@@ -138,7 +138,7 @@ void rondo__verdict_explain(rondo_device *device, const rondo__op *op, const ron
     const char *why = kernel->reason != NULL ? kernel->reason
                       : known != NULL        ? known->why
                                              : "it says that it cannot be captured";
-    (void)snprintf(buffer, bytes, "%.40s \"%.40s\": %.100s", op->def->name, op->name, why);
+    (void)snprintf(buffer, bytes, "%.40s \"%.40s\": %.200s", op->def->name, op->name, why);
     (void)pthread_mutex_unlock(&lock);
 }
 

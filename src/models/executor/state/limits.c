@@ -224,7 +224,8 @@ rondo_status rondo__executor_fail_limit(const rondo_executor *executor) {
     return RONDO_FAIL(
         BAD_DATA,
         "no end after %" PRId64
-        " turns of this run's loops; loop_limit in rondo_executor_options allows more",
+        " turns of this run's loops; loop_limit in rondo_executor_options (--loop-limit) "
+        "allows more",
         rondo__executor_get_loop_limit(executor));
 }
 

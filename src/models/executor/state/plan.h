@@ -293,7 +293,7 @@ typedef struct rondo__plan_run {
     struct rondo__in_place *in_place;  // NULL: not yet; see in_place_replay.h
     // Of the last capture:
     size_t failed_item;  // that it failed at; SIZE_MAX: at none, or at its end
-    char failure[104];   // why it failed
+    char failure[200];   // why it failed
     bool is_probed;      // it asks after each op whether the stream records
     // Of all:
     uint64_t count;

@@ -219,8 +219,8 @@ static rondo_status check_counts(const node_request *request) {
         return status;
     }
     // For a file this error means bad data; here it means a bad argument.
-    char message[100];
-    (void)snprintf(message, sizeof message, "%.99s", rondo_error_get_last()->message);
+    char message[RONDO__MESSAGE_BYTES];
+    (void)snprintf(message, sizeof message, "%s", rondo_error_get_last()->message);
     return RONDO_FAIL_AS(call_name, INVALID, "%s", message);
 }
 

@@ -213,7 +213,7 @@ static rondo_status describe_init_failure(rondo__cu_result result) {
 
 static rondo_status load_driver(void) {
     static const char *const names[] = {"libcuda.so.1", "libcuda.so"};
-    char reason[256];
+    char reason[RONDO__MESSAGE_BYTES];
     rondo__library *library = NULL;
     const uint64_t start_ns = rondo__clock_now_ns();
     if (rondo__library_open(names, sizeof(names) / sizeof(names[0]), reason, sizeof(reason),

@@ -114,7 +114,7 @@ static const char *get_code_name(const rondo__cuda_api *api, rondo__cu_result co
 rondo_status rondo__cuda_fail(const rondo__cuda_api *api, rondo_device *device,
                               rondo__cu_result code, const char *call, const char *file,
                               int32_t line, const char *format, ...) {
-    char wanted[160];
+    char wanted[RONDO__MESSAGE_BYTES];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(wanted, sizeof(wanted), format, arguments);

@@ -1,0 +1,167 @@
+# Pictures as inputs: decoded and resized as Pillow does (make_images.py made the pictures and what is
+# expected), the values and layouts of inputs, folders of them, test data sets, scores with labels; and
+# files that are broken or would be too large.
+# SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/helper.sh"
+images=$here/images
+bytes=$here/models/picture_bytes.onnx
+reals=$here/models/picture_reals.onnx
+scores=$here/models/picture_scores.onnx
+
+# What this build has: without libpng or libjpeg their files are refused by name, and PPM is read.
+has() { # KIND FILE
+    run_tool run "$bytes" --device host --image "x=$images/$2"
+    [ "$status" = 0 ] && return 0
+    grep -q "$1: this build has no lib" "$work/stderr" || fail "$2: $(cat "$work/stderr")"
+    echo "a build without $1: its files are refused"
+    return 1
+}
+kinds=ppm
+has PNG scene.png && kinds="$kinds png"
+has JPEG scene.jpg && kinds="$kinds jpg"
+
+# same EXPECTED TOLERANCE ARGUMENT...: the output y is what the .npy has.
+same() {
+    expected_file=$images/$1
+    tolerance=$2
+    shift 2
+    expect_status 0 run "$@" --device host --output-dir "$work/out"
+    cp "$work/stdout" "$work/told"
+    expect_status 0 compare "$work/out/y.npy" "$expected_file" --rtol 0 --atol "$tolerance"
+}
+
+told() {
+    grep -qE -- "$1" "$work/told" || fail "stdout of the run lacks /$1/"
+}
+
+# Decoders, bit for bit; of JPEG what libjpeg-turbo gives, of others within a few levels.
+for name in scene.png grey.png palette.png alpha.png scene.jpg progressive.jpg grey.jpg; do
+    case "$kinds" in *"${name##*.}"*) ;; *) continue ;; esac
+    tolerance=0
+    [ "${name##*.}" = jpg ] && tolerance=4
+    same "$name.npy" $tolerance "$bytes" --image "x=$images/$name" --resize none --crop none
+done
+same scene.png.npy 0 "$bytes" --image "x=$images/scene.ppm" --resize none --crop none
+told '^input x: .*scene\.ppm, 61x43, RGB, NHWC, values as they are$'
+
+# Sizes: within one level of Pillow's BILINEAR.
+same short_24.npy 1 "$bytes" --image "x=$images/scene.ppm" --resize 24 --crop 21
+told '61x43, to 34x24, middle 21x21'
+same stretched_20x31.npy 1 "$bytes" --image "x=$images/scene.ppm" --resize 20x31
+same larger_100x70.npy 1 "$bytes" --image "x=$images/scene.ppm" --resize 100x70
+same luma.npy 1e-6 "$here/models/picture_grey.onnx" --image "x=$images/scene.ppm"
+told 'the convention for grey$'
+
+# ImageNet's convention, and what says otherwise. The first pixel is (127, 0, 0).
+expect_status 0 run "$reals" --device host --image "x=$images/scene.ppm"
+expect_text '61x43, to 363x256, middle 224x224, RGB, NCHW, .*mean 0\.485,0\.456,0\.406.*0\.225, ImageNet'
+expect_text '^y  f32 \[1, 3, 224, 224\]'
+whole="--resize none --crop none"
+run_reals() {
+    expect_status 0 run "$reals" --device host --image "x=$images/scene.ppm" $whole "$@"
+}
+run_reals
+expect_text 'min -2\.1179, .*values 0\.0569'
+run_reals --scale 1
+expect_text 'min 0, .*values 127 '
+run_reals --mean 127 --std 2 --scale 1
+expect_text 'values 0 '
+run_reals --scale 1/127 --mean 1,0,0
+expect_text 'values 0 '
+run_reals --scale 1 --channels bgr
+expect_text 'BGR, .*'
+expect_text 'values 0 0 '
+expect_status 0 run "$scores" --device host --image "x=$images/scene.ppm"
+expect_text 'BGR, NCHW, .*as the model.s metadata says$'
+
+# A folder: the lines of its pictures in the order of their numbers, and what is broken by name.
+case "$kinds" in *png*)
+    expect_status 1 run "$scores" --device host --image "x=$images/set" --top 1 --output-dir "$work/set"
+    grep -q 'set/p3\.png: begins as no image' "$work/stderr" || fail "a broken picture is not named"
+    grep '^p' "$work/stdout" | cut -d' ' -f1 | tr '\n' ' ' >"$work/names"
+    [ "$(cat "$work/names")" = "p1.png p2.png p10.png " ] || fail "other pictures: $(cat "$work/names")"
+    expect_text '^p2\.png  2 200 '
+    for name in p1 p2 p10; do
+        [ -s "$work/set/$name.png/y.npy" ] || fail "no output of $name.png"
+    done
+    ;;
+esac
+mkdir "$work/none"
+expect_error 1 'none: has no pictures' run "$scores" --image "x=$work/none"
+
+# Scores with labels.
+printf 'blue\ngreen\r\nred' >"$work/labels"
+expect_status 0 run "$scores" --device host --image "x=$images/scene.ppm" --labels "$work/labels" --top 2
+expect_text '^   1\. [0-2] (blue|green|red) '
+expect_text '^   2\. [0-2] (blue|green|red) '
+[ "$(grep -c '^   [0-9]' "$work/stdout")" = 2 ] || fail "--top 2 shows other than two"
+printf 'blue\n' >"$work/short"
+expect_status 1 run "$scores" --device host --image "x=$images/scene.ppm" --labels "$work/short"
+grep -q 'has 1 labels, and output "y" has 3 classes' "$work/stderr" || fail "labels that do not fit"
+expect_error 1 'No such file' run "$scores" --labels "$work/absent"
+expect_error 2 '--top is at most 100' run "$scores" --top 101
+
+# Test data sets, compared with their outputs.
+expect_status 0 run "$here/models/norm/model.onnx" --device host --test-set "$here/models/norm"
+expect_text '^test_data_set_0  .*; as output_0\.pb$'
+expect_status 0 run "$here/models/norm/model.onnx" --device host \
+    --test-set "$here/models/norm/test_data_set_0"
+expect_text '^test_data_set_0  '
+expect_error 1 'has no test_data_set_0 and no input_0\.pb' run "$scores" --test-set "$work/none"
+expect_error 2 'exclude each other' run "$scores" --test-set x --image x=y
+
+# What does not fit.
+ppm=$images/scene.ppm
+expect_error 1 'input "x" takes f32 \[batch, 3\]: a picture is for inputs of 3 or 4 axes' \
+    run "$here/models/add_relu.onnx" --image "x=$ppm"
+expect_error 1 'the shape is \[1, 3, 20, 20\], input "x" takes f32 \[n, 3, 21, 21\]$' \
+    run "$scores" --quiet --image "x=$ppm" --crop 20
+expect_error 1 'takes f32 \[n, 3, 21, 21\]; or a picture, with --image' \
+    run "$scores" --shape x=1x3x20x20
+expect_error 1 '300 x 300 pixels cannot be cut out of 363 x 256' run "$reals" --image "x=$ppm" \
+    --resize 256 --crop 300
+expect_error 1 'values of u8 are given as they are' run "$bytes" --image "x=$ppm" --mean 1
+expect_error 1 'a picture has 1 or 3 channels; --layout' run "$scores" --image "x=$ppm" --layout nhwc
+expect_error 1 'given with --image and with --input' run "$reals" --image "x=$ppm" --input x=random
+expect_error 1 'no such input; the inputs are: x f32' run "$reals" --image "q=$ppm"
+expect_error 1 'a picture \(PPM\), which --image x=' run "$reals" --input "x=$ppm"
+for option in --resize --crop; do
+    for value in 0 1x 3x3x3 -1 65537 a; do
+        expect_error 2 "$option \"$value\": write it as in" run "$reals" --image "x=$ppm" \
+            $option=$value
+    done
+done
+expect_error 2 '--mean "1,2": write one or three' run "$reals" --image "x=$ppm" --mean 1,2
+expect_error 2 '--std "0": write one or three numbers other than 0' run "$reals" --image "x=$ppm" --std 0
+expect_error 2 '--scale "1/": write a number' run "$reals" --image "x=$ppm" --scale 1/
+
+# Broken files: one line that names the file, and no memory for extents that nobody has.
+refuse() { # FILE PATTERN
+    expect_error 1 "$1: .*$2" run "$bytes" --device host --image "x=$3/$1"
+}
+refuse notes.txt 'begins as no image that is read here' "$images/set"
+case "$kinds" in *png*)
+    refuse cut_scene.png 'PNG: the file is cut short' "$images"
+    refuse head_scene.png 'PNG: the file is cut short' "$images"
+    refuse huge.png 'PNG: the image would be 2147483647 x 2147483647 pixels; at most 100000000' "$images"
+    refuse wide.png 'PNG: the image would be 50000 x 50000 pixels; at most 100000000' "$images"
+    refuse empty.png 'PNG: Invalid IHDR' "$images"
+    refuse flipped.png 'PNG: ' "$images"
+    ;;
+esac
+case "$kinds" in *jpg*)
+    refuse cut_scene.jpg 'JPEG: the file is cut short' "$images"
+    refuse head_scene.jpg 'JPEG: the file is cut short' "$images"
+    refuse wide.jpg 'JPEG: the image would be 65000 x 65000 pixels; at most 100000000' "$images"
+    refuse cmyk.jpg 'JPEG: has 4 channels' "$images"
+    ;;
+esac
+printf 'P6\n99999 99999\n255\n' >"$work/wide.ppm"
+refuse wide.ppm 'PPM: the file is cut short' "$work"
+printf 'P6\n4 4\n65535\n' >"$work/deep.ppm"
+refuse deep.ppm 'PPM: its largest value is 65535' "$work"
+printf 'P6\n4' >"$work/head.ppm"
+refuse head.ppm 'PPM: its header' "$work"
+: >"$work/empty.ppm"
+refuse empty.ppm 'begins as no image' "$work"
+finish_test
