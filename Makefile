@@ -58,7 +58,7 @@ lint: ## Check formatting, include arrows, headers and doc comments
 wheel: setup ## Make the Python wheel, and test it in a bare environment (uses the package registry)
 	@python/test_wheel
 
-docs: ## Make the API reference: HTML and man pages in build/docs (needs doxygen)
+docs: ## Make the documentation site in build/docs/html, and man pages of the API if there is doxygen
 	@tools/docs $(BUILD)/docs
 
 install: build ## Install to PREFIX (default /usr/local), below DESTDIR if set

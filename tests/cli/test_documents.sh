@@ -13,7 +13,7 @@ awk '/^\/\/ ---- what is told/ { on = 1; next } /^\/\/ ---- and what checks/ { e
 awk '/^```c$/ { n++; next } /^```/ && n == 2 { exit } n == 2' README.md | diff "$work/stdout" - ||
     fail "the second snippet of README.md is not the step of examples/learned_cuda.cu"
 
-for page in *.md docs/*.md; do
+for page in *.md docs/*.md docs/site/*.md docs/site/*/*.md; do
     for target in $(grep -oE '\]\([^)#: ]+[)#]' "$page" | sed 's/^](//; s/[)#]$//'); do
         check_count=$((check_count + 1))
         [ -e "$(dirname "$page")/$target" ] || fail "$page links to $target, which is not there"
@@ -23,7 +23,7 @@ done
 # Names in backticks: files (alone, or with folders, also without src/ or include/), and functions.
 folders="bench cli cmake docs examples include python rust src tests tools"
 words() {
-    grep -ohE "\`$1\`" *.md docs/*.md | tr -d '\`' | sort -u
+    grep -ohE "\`$1\`" *.md docs/*.md docs/site/*.md docs/site/*/*.md | tr -d '\`' | sort -u
 }
 find $folders -type f >"$work/files"
 ls -p | grep -v / >>"$work/files"
