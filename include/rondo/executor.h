@@ -118,8 +118,8 @@ typedef struct rondo_executor_options {
 // pinned memory; not weights mapped from the file, nor fetched tensors. On a GPU the same number
 // bounds device memory by itself. 0: 2 GiB, 64 times the model's file and 256 times what is fed at
 // once, together, but no more than three quarters of this machine's memory (or its control
-// group's), and on a GPU whatever the device has. What is refused, by the limit or by the GPU, names
-// who holds the most: arenas, states, staging, weights, packed weights, ...
+// group's), and on a GPU whatever the device has. What is refused, by the limit or by the GPU,
+// names who holds the most: arenas, states, staging, weights, packed weights, ...
 //
 // Weights beyond weight_limit_bytes, the largest first, are in pinned host memory, and each run
 // brings them. Such runs take no device tensors where they are, and have no branches. A limit that

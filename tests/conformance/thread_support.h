@@ -15,7 +15,7 @@ typedef struct thread_outcome {
     pthread_t thread;
     uint32_t number;      // for messages
     rondo_status status;  // the first that was not OK
-    char message[256];    // its error record's
+    char message[512];    // its error record's
     uint32_t got;
     uint32_t expected;
 } thread_outcome;

@@ -137,7 +137,7 @@ typedef struct crew_member {
     size_t number;
     crew_results results[DEVICES_MAX];
     rondo_status status;
-    char message[320];
+    char message[640];
 } crew_member;
 
 static uint64_t hash_bytes(const void *bytes, size_t count) {

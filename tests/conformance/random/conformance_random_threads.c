@@ -24,7 +24,7 @@ typedef struct worker {
     uint64_t taken;  // draws
     uint64_t last;   // counters before the last replay, where the generator is the thread's own
     rondo_status status;
-    char message[256];
+    char message[512];
 } worker;
 
 static bool keep(worker *w, rondo_status status) {

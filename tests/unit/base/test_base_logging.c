@@ -19,7 +19,7 @@
 typedef struct seen {
     size_t count;
     rondo_log_record latest;
-    char message[256];
+    char message[512];
     char room[32];
 } seen;
 

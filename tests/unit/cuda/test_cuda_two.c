@@ -31,7 +31,7 @@ typedef struct gpu {
     uint32_t *output;  // of the graph's arena
     uint32_t got[COUNT];
     rondo_status status;
-    char message[256];
+    char message[512];
 } gpu;
 
 static gpu g_gpus[GPUS];

@@ -152,7 +152,7 @@ static rondo_status run(rondo_executor *executor, const row *o, const feeds *fed
 
 static void check_error(const row *o, rondo_status status) {
     const rondo_error *error = rondo_error_get_last();
-    char all[400];
+    char all[600];
     (void)snprintf(all, sizeof all, "%s: %s", error->op, error->message);
     for (int t = 0; t < 2; ++t) {
         if (status != o->status || strstr(all, o->texts[t]) == NULL) {

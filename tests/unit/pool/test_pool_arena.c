@@ -323,7 +323,7 @@ typedef struct replayer {
     rondo_graph *graph;
     rondo_stream *stream;
     rondo_status status;
-    char message[256];
+    char message[512];
 } replayer;
 
 static void *replay_on_thread(void *data) {
