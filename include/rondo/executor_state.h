@@ -15,7 +15,8 @@
 // or begins when the old value is read for the last time. Of a cache only new rows are written,
 // without a copy of the rest, where those that were there keep their places: by a Concat that
 // appends along the first axis that is not 1, by GroupQueryAttention of com.microsoft whose past
-// has room for total_sequence_length rows, and by attention of one batch entry and one key head. Ops that read the old value are put
+// has room for total_sequence_length rows, and by attention of one batch entry and one key head.
+// Ops that read the old value are put
 // before those that make the new one where the program leaves it open. Otherwise the new value is
 // made beside it, among the values of the plan, and copied behind everything that reads the old
 // one. Results are the same bit for bit. Memory that has to grow takes twice as much, unless
