@@ -220,7 +220,7 @@ static void expect_counted(const world *w, const char *model) {
     assert_true(count_taken(NULL, RONDO__OWNER_COUNT) >= forms);
 }
 
-static void test_executor_owners__host_memory_is_counted_to_the_byte(void **state) {
+static void test_program_owners__host_memory_is_counted_to_the_byte(void **state) {
     (void)state;
     for (size_t m = 0; m < sizeof models / sizeof models[0]; ++m) {
         world w;
@@ -240,7 +240,7 @@ static void test_executor_owners__host_memory_is_counted_to_the_byte(void **stat
 }
 
 // A state, its spare room, a run that does not wait, and a self-check.
-static void test_executor_owners__each_kind_is_told_apart(void **state) {
+static void test_program_owners__each_kind_is_told_apart(void **state) {
     (void)state;
     world w;
     open_world(&w, "gpt_mini");
@@ -284,7 +284,7 @@ static void do_nothing(const void *arguments, size_t argument_bytes) {
 }
 
 // Kernels do nothing there, so these are models whose control flow no data decides.
-static void test_executor_owners__a_gpus_memory_is_counted_to_the_byte(void **state) {
+static void test_program_owners__a_gpus_memory_is_counted_to_the_byte(void **state) {
     (void)state;
     static const char *const plain[] = {"bert_mini",     "convnext_mini", "gpt2_mini", "gpt_mini",
                                         "shortcut_mini", "unet_mini",     "vit_mini"};
@@ -317,11 +317,11 @@ int main(void) {
         return 1;
     }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_executor_owners__host_memory_is_counted_to_the_byte),
-        cmocka_unit_test(test_executor_owners__each_kind_is_told_apart),
+        cmocka_unit_test(test_program_owners__host_memory_is_counted_to_the_byte),
+        cmocka_unit_test(test_program_owners__each_kind_is_told_apart),
     };
     const struct CMUnitTest on_gpu[] = {
-        cmocka_unit_test(test_executor_owners__a_gpus_memory_is_counted_to_the_byte),
+        cmocka_unit_test(test_program_owners__a_gpus_memory_is_counted_to_the_byte),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) + OVER_THE_FAKE(on_gpu, NULL);
 }

@@ -291,7 +291,7 @@ static void decode(const model *m) {
     rondo_device_release(device);
 }
 
-static void test_executor_caches__are_written_where_they_lie(void **state) {
+static void test_op_caches__are_written_where_they_lie(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof models / sizeof models[0]; ++i) {
         decode(&models[i]);
@@ -299,7 +299,7 @@ static void test_executor_caches__are_written_where_they_lie(void **state) {
 }
 
 // Each allocation of the first run fails once; the next run is as if none had.
-static void test_executor_caches__survive_each_failed_allocation(void **state) {
+static void test_op_caches__survive_each_failed_allocation(void **state) {
     (void)state;
     const model *m = &models[0];
     rondo_device *device;
@@ -336,8 +336,8 @@ static void test_executor_caches__survive_each_failed_allocation(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_executor_caches__are_written_where_they_lie),
-        cmocka_unit_test(test_executor_caches__survive_each_failed_allocation),
+        cmocka_unit_test(test_op_caches__are_written_where_they_lie),
+        cmocka_unit_test(test_op_caches__survive_each_failed_allocation),
     };
     return ON_DEVICES(tests);
 }
