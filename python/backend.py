@@ -6,8 +6,8 @@ and the compiler and packages that tools/setup names; so `pip install .` works w
 pip calls the functions of PEP 517; by hand:  backend.py OUTPUT_FOLDER
 
 One wheel serves every Python from 3.11 on, as nothing in it is compiled against one. It has no part
-of CUDA, which is found when it is used. protobuf-c and RE2 are linked into the library where their
-static forms are installed, as they are in Debian's packages, and so is the library of C++.
+of CUDA, which is found when it is used. protobuf-c is linked into the library where its static form
+is installed, as it is in Debian's. RE2 lies beside the library.
 """
 import base64
 import hashlib
@@ -55,7 +55,8 @@ def build_library():
     cache = os.path.join(BUILD, "CMakeCache.txt")
     command = ["cmake", "-S", ROOT, "-B", BUILD, "-DCMAKE_BUILD_TYPE=Release",
                "-DRONDO_BUILD_TESTS=OFF", "-DRONDO_BUILD_EXAMPLES=OFF", "-DRONDO_INSTALL=OFF",
-               "-DCMAKE_SHARED_LINKER_FLAGS=-Wl,--exclude-libs,ALL -static-libstdc++ -static-libgcc",
+               "-DCMAKE_SHARED_LINKER_FLAGS=-Wl,--exclude-libs,ALL",
+               "-DCMAKE_BUILD_RPATH=$ORIGIN",
                "-DCMAKE_PROJECT_INCLUDE=" + os.path.join(ROOT, "python", "static_libraries.cmake")]
     if not os.path.exists(cache) and shutil.which("ninja"):
         command += ["-G", "Ninja"]
@@ -72,6 +73,10 @@ def build_library():
         if shutil.which("strip"):
             subprocess.run(["strip", "--strip-unneeded", stripped], check=True)
         libraries["rondo/" + name] = stripped
+    needed = subprocess.run(["ldd", os.path.join(BUILD, "librondo.so.0")], check=True,
+                            capture_output=True, text=True).stdout
+    for name, path in re.findall(r"(libre2\S*) => (/\S+)", needed):
+        libraries["rondo/" + name] = os.path.realpath(path)
     return libraries
 
 
