@@ -11,7 +11,7 @@
 //       rondo_learned_run(learned, stream, (rondo_value[]){{.pointer = x}, {.single = rate}}, 2);
 //   }
 //
-// The first run learns. Rondo records the step some tens to hundreds of times, with other values
+// The first run learns. Rondo records the step tens to a thousand times, with other values
 // and with addresses of its own choosing, executes none of these recordings, and explains every
 // word of every node by the arguments. Then it records the step with the values that were given,
 // and replays that. Later runs write the words whose argument has changed, and replay.
@@ -23,7 +23,8 @@
 //   memory that the step takes from a rondo_pool + a constant
 //   a * x + c                  x: an integer argument, or the product of two
 //   ceil(x / d)                in grids, byte counts and arguments alike
-//   a float argument, a double one, or one converted to the other
+//   a float argument, a double one, or one converted to the other: what is computed from floats
+//                              is an argument of its own, computed before the run
 //   bytes of a struct argument
 //
 // Words are looked for in parameters of kernels, grids, blocks and shared memory, in the ends,
@@ -35,7 +36,8 @@
 // how likely a special case is missed; name one that the program knows of (rondo_learned_try),
 // leave it out of the domain, or set check_every. A step of which a word cannot be explained, or
 // that records other nodes, edges, functions or launch attributes for other values, is refused: the
-// report says which nodes, which words, what was seen. Then every run does what `fallback` says.
+// report says which nodes, which words, what was seen. Then every run does what `fallback` says,
+// and still returns OK; with RONDO_LEARN_REFUSE it fails, which suits tests.
 //
 // The step is called for recordings on any values of the domains, so it must have no effect but on
 // the stream, must not read what its pointers point to (in a trial they point to memory that must

@@ -15,6 +15,9 @@
 //       rondo_graph_replay(graph, stream);
 //   }
 //
+// A host function is patched by {.kind = RONDO_NODE_HOST, .function = ..., .arguments = &next,
+// .argument_bytes = sizeof next}: as recorded, but for the values.
+//
 // What can be patched: kernels, host functions, copies and fills of the graph itself. Not nodes
 // inside bodies and recorded graphs, event nodes, copies that change direction, the number of
 // argument bytes, launch attributes (clusters, overlap): the flags of a launch are checked, and

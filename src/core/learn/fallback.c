@@ -413,9 +413,15 @@ static void tell(rondo_learned *learned) {
                  (double)fallback->mean_ns / 1e3,
                  (double)lesson->recording_ns / 1e3 / (double)count);
     }
-    RONDO_LOG_WARN_F("learned step \"%s\" was refused (%s: %.200s); its runs %s%s",
-                     learned->graph->label, rondo_refusal_get_name(lesson->finding.refusal),
-                     lesson->finding.message, does[fallback->kind], cost);
+    rondo_learned_report report = {.struct_size = sizeof report};
+    char where[160] = "";
+    if (rondo_learned_get_report(learned, &report) == RONDO_STATUS_OK && report.has_node) {
+        snprintf(where, sizeof where, " at node %" PRIu64 " \"%.60s\"%s%.60s", report.node,
+                 report.node_name, report.word[0] != '\0' ? ", " : "", report.word);
+    }
+    RONDO_LOG_WARN_F("learned step \"%s\" was refused (%s%s: %.200s); its runs %s%s; cure: %s",
+                     learned->graph->label, rondo_refusal_get_name(lesson->finding.refusal), where,
+                     lesson->finding.message, does[fallback->kind], cost, report.advice);
 }
 
 rondo_status rondo__fall_back(rondo_learned *learned, rondo_stream *stream) {

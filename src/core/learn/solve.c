@@ -300,7 +300,9 @@ rondo_status rondo__solution_list_unseen(const rondo__solution *solution,
         const rondo__argument *argument = &arguments->list[i];
         if (rondo__argument_can_vary(argument) && !is_seen(solution, i)) {
             rondo__finding finding;
-            rondo__finding_set(&finding, RONDO_REFUSAL_UNSEEN, SIZE_MAX, "argument \"%.80s\"",
+            rondo__finding_set(&finding, RONDO_REFUSAL_UNSEEN, SIZE_MAX,
+                               "no node changes with argument \"%.80s\", so each replay uses what "
+                               "the recording had; hand it to a node, or leave it out",
                                argument->name);
             finding.is_warning = true;
             RETURN_IF_ERROR(rondo__findings_add(findings, &finding));

@@ -324,7 +324,7 @@ static rondo_status note_failure(const rondo__step *step, const rondo__values *v
     }
     char given[96];
     format_all(step->arguments, values, given, sizeof given);
-    rondo__finding_set(out_finding, RONDO_REFUSAL_STEP_FAILED, SIZE_MAX, "%.120s (for %s)",
+    rondo__finding_set(out_finding, RONDO_REFUSAL_STEP_FAILED, SIZE_MAX, "%.300s (for %s)",
                        rondo_error_get_last()->message, given);
     *out_step_status = failure;
     return RONDO_STATUS_OK;

@@ -532,7 +532,7 @@ static rondo_status step_of_hashes(rondo_stream *stream, const rondo_value *a, v
 
 typedef struct log_lines {
     size_t count;
-    char last[512];
+    char last[1024];
 } log_lines;
 
 static void take_line(void *user_data, rondo_log_level level, const char *message) {
@@ -553,7 +553,8 @@ static void refusals_are_told_once_and_listed(void **state) {
     }
     rondo_log_set_sink(NULL, NULL);
     assert_int_equal(log.count, 1);
-    assert_non_null(strstr(log.last, "was refused (WORD"));
+    assert_non_null(strstr(log.last, "was refused (WORD at node "));
+    assert_non_null(strstr(log.last, "; cure: give the word"));
     assert_non_null(strstr(log.last, " us; to record the step takes "));
     const rondo_learned_report report = learn_world_report(learned);
     assert_true(report.fallback == RONDO_LEARN_EAGER || report.fallback == RONDO_LEARN_RECAPTURE);

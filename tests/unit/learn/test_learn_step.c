@@ -428,7 +428,12 @@ static void arguments_of_no_use_are_warned_of(void **state) {
     static const struct {
         rondo_learned_function step;
         const char *message;
-    } rows[] = {{step_device_table, "argument \"x\""}, {step_unseen, "argument \"f\""}};
+    } rows[] = {{step_device_table,
+                 "no node changes with argument \"x\", so each replay uses what the recording had; "
+                 "hand it to a node, or leave it out"},
+                {step_unseen,
+                 "no node changes with argument \"f\", so each replay uses what the recording had; "
+                 "hand it to a node, or leave it out"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         rondo_learned *learned = create(rows[i].step, NULL, NULL);
         rondo_value values[4];
