@@ -203,10 +203,22 @@ rondo_status rondo__fetch_put_bytes(rondo_stream *stream, void *to, const void *
     return rondo_stream_call_host(stream, "fetch", run_host_copy, &copy, sizeof copy);
 }
 
+// Whether output `i` may lie where a state does, whose new value comes to the same memory, or to
+// other memory, when the outputs have been put.
+static bool may_be_state(const rondo__fetch *fetch, size_t i) {
+    const rondo_executor *executor = fetch->executor;
+    const rondo__slot *slot = &fetch->plan->slots[fetch->plan->program->outputs[i]];
+    return executor->depth == 0 && executor->root->caller.states != NULL &&
+           (slot->kind == RONDO__SLOT_DYNAMIC || fetch->plan->slots[slot->root].is_kept);
+}
+
 // Whether the processor writes the result behind the wait. Device tensors are written in stream
-// order, those of the host device as well.
-static bool is_left_to_finish(const rondo__fetch *fetch, const rondo_tensor *to) {
-    return fetch->waits && to->device != fetch->executor->device;
+// order, those of the host device as well; so is what lies in a state on the host, while a GPU's
+// goes through pinned memory.
+static bool is_left_to_finish(const rondo__fetch *fetch, size_t i, const rondo_tensor *view,
+                              const rondo_tensor *to) {
+    return fetch->waits && to->device != fetch->executor->device &&
+           !(rondo_tensor_is_on_host(view) && may_be_state(fetch, i));
 }
 
 // The place of output `i`, in the memory of a GPU, in pinned memory.
@@ -229,7 +241,7 @@ static rondo_status put_from_gpu(const rondo__fetch *fetch, size_t i, const rond
                                         RONDO_COPY_DEVICE_TO_DEVICE, &note);
     }
     char *staged = get_staged(fetch, i);
-    if (is_left_to_finish(fetch, to)) {
+    if (is_left_to_finish(fetch, i, view, to)) {
         return rondo__stream_copy_noted(stream, staged, view->data, bytes,
                                         RONDO_COPY_DEVICE_TO_HOST, &note);
     }
@@ -259,7 +271,7 @@ rondo_status rondo__fetch_put_output(const rondo__fetch *fetch, size_t i, const 
         return rondo__stream_copy_noted(stream, to->data, view.data, bytes,
                                         RONDO_COPY_HOST_TO_DEVICE, &note);
     }
-    if (is_left_to_finish(fetch, to)) {
+    if (is_left_to_finish(fetch, i, &view, to)) {
         return RONDO_STATUS_OK;
     }
     if (view.device != NULL) {  // the host device's arena
@@ -285,7 +297,7 @@ rondo_status rondo__fetch_put(const rondo__fetch *fetch) {
 // Where the processor finds the bytes of an output behind the wait; NULL: nothing is left to copy.
 static const void *find_bytes(const rondo__fetch *fetch, size_t i, const rondo_tensor *view,
                               const rondo_tensor *to) {
-    if (!is_left_to_finish(fetch, to) || !rondo__dtype_is_plain(view->dtype) ||
+    if (!is_left_to_finish(fetch, i, view, to) || !rondo__dtype_is_plain(view->dtype) ||
         rondo_tensor_get_bytes(view) == 0 || to->data == view->data) {
         return NULL;
     }

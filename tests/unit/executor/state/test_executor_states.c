@@ -270,6 +270,36 @@ static void test_executor_states__a_sum_grows_where_it_lies(void **state) {
     variables_close(&w);
 }
 
+// An output that is the old value, by another name.
+static void test_executor_states__the_old_value_is_given_out(void **state) {
+    (void)state;
+    rondo_builder *b;
+    variables_world w;
+    OK(rondo_builder_create(NULL, &b));
+    variables_add_input(b, "x");
+    variables_add_variable(b, "sum", 2);
+    variables_add_node(b, "Identity", "sum", NULL, "old");
+    variables_add_node(b, "Add", "sum", "x", "next");
+    OK(rondo_builder_set_update(b, "sum", "next"));
+    OK(rondo_builder_add_output(b, "old", NULL));
+    variables_open(&w, b);
+    float x[VARIABLES_COUNT] = {0}, old[VARIABLES_COUNT];
+    x[3] = 1;
+    for (int i = 0; i < 6; ++i) {
+        const rondo_binding feed = {"x", variables_on_host(x)};
+        rondo_binding fetch = {"old", variables_on_host(old)};
+        memset(old, 0, sizeof old);
+        if (i % 3 == 2) {
+            OK(rondo_executor_run_async(w.executor, &feed, 1, &fetch, 1, NULL));
+            OK(rondo_executor_wait(w.executor));
+        } else {
+            OK(rondo_executor_run(w.executor, &feed, 1, &fetch, 1));
+        }
+        assert_true(old[3] == 2 + (float)i);
+    }
+    variables_close(&w);
+}
+
 // a' = b, b' = a, c' = a + c, where each old value is read late.
 static void test_executor_states__two_change_places(void **state) {
     (void)state;
@@ -545,6 +575,7 @@ int main(void) {
         cmocka_unit_test(test_executor_states__memory_is_counted_to_the_byte),
         cmocka_unit_test(test_executor_states__a_refusal_names_the_largest_owner),
         cmocka_unit_test(test_executor_states__a_sum_grows_where_it_lies),
+        cmocka_unit_test(test_executor_states__the_old_value_is_given_out),
         cmocka_unit_test(test_executor_states__two_change_places),
         cmocka_unit_test(test_executor_states__a_weight_is_replaced_by_a_copy),
         cmocka_unit_test(test_executor_states__what_does_not_fit_is_told),
