@@ -232,8 +232,9 @@ static bool wrap_optional(const char *file, rondo_tensor *tensor) {
     return true;
 }
 
-static bool read_file(const cli_model_settings *settings, const rondo_port *port, const char *file,
-                      const rondo_shape *given_shape, rondo_tensor *out_tensor) {
+static bool read_fitting(const cli_model_settings *settings, const rondo_port *port,
+                         const char *file, const rondo_shape *given_shape,
+                         rondo_tensor *out_tensor) {
     cli_tensor_wish wish = {
         .name = port->name, .dtype = port->dtype, .shape = {.rank = port->rank}, .port = port};
     for (int32_t d = 0; d < port->rank; d++) {
@@ -267,6 +268,16 @@ static bool read_file(const cli_model_settings *settings, const rondo_port *port
         return false;
     }
     return cli_cast(file, port->dtype, out_tensor);
+}
+
+static bool read_file(const cli_model_settings *settings, const rondo_port *port, const char *file,
+                      const rondo_shape *given_shape, rondo_tensor *out_tensor) {
+    *out_tensor = (rondo_tensor){0};
+    if (read_fitting(settings, port, file, given_shape, out_tensor)) {
+        return true;
+    }
+    rondo_tensor_deinit(out_tensor);
+    return false;
 }
 
 // ---- pictures and test data sets ----------------------------------------------------------------
@@ -323,6 +334,12 @@ static bool find_data(const char *folder, size_t index, char *path, size_t path_
     return length > 0 && (size_t)length < path_bytes && stat(path, &info) == 0;
 }
 
+static bool fail_missing(const char *folder, size_t index, const char *name) {
+    cli_print_error("%s: has no input_%zu.pb for input \"%s\"; give it with --input %s=FILE",
+                    folder, index, name, name);
+    return false;
+}
+
 static bool has_items(const rondo_port *port) {
     return port->dtype == RONDO_DTYPE_SEQUENCE || port->dtype == RONDO_DTYPE_OPTIONAL;
 }
@@ -339,6 +356,9 @@ static bool read_input(cli_session *session, const cli_model_settings *settings,
         file = data_path;
     }
     const char *shape_text = cli_assignments_find(&session->shapes, port->name);
+    if (session->data_folder != NULL && file == NULL && picture == NULL && shape_text == NULL) {
+        return fail_missing(session->data_folder, index, port->name);
+    }
     char origin[160];
     snprintf(origin, sizeof origin, "--shape %.60s=%.80s", port->name,
              shape_text != NULL ? shape_text : "");
@@ -591,9 +611,11 @@ bool cli_inputs_exchange(cli_session *session, const cli_model_settings *setting
                                      &tensor) &&
                       exchange(feed, file, &tensor);
         } else if (file == NULL && cli_assignments_find(&session->files, feed->name) == NULL &&
-                   find_data(data_folder, index, path, sizeof path)) {
-            is_done =
-                read_file(settings, &port, path, NULL, &tensor) && exchange(feed, path, &tensor);
+                   cli_assignments_find(&session->shapes, feed->name) == NULL) {
+            is_done = (find_data(data_folder, index, path, sizeof path) ||
+                       fail_missing(data_folder, index, feed->name)) &&
+                      read_file(settings, &port, path, NULL, &tensor) &&
+                      exchange(feed, path, &tensor);
         }
     }
     return is_done;

@@ -107,6 +107,12 @@ expect_text '^test_data_set_0  .*; as output_0\.pb$'
 expect_status 0 run "$here/models/norm/model.onnx" --device host \
     --test-set "$here/models/norm/test_data_set_0"
 expect_text '^test_data_set_0  '
+mkdir -p "$work/sets/test_data_set_1" # without an input: named, and not run with the one before
+cp -r "$here/models/norm/test_data_set_0" "$work/sets/"
+expect_status 1 run "$here/models/norm/model.onnx" --device host --test-set "$work/sets"
+expect_text '^test_data_set_0  '
+grep -q 'test_data_set_1: has no input_0\.pb for input' "$work/stderr" || fail "a set without an input"
+! grep -q '^test_data_set_1' "$work/stdout" || fail "a set without an input was run"
 expect_error 1 'has no test_data_set_0 and no input_0\.pb' run "$scores" --test-set "$work/none"
 expect_error 2 'exclude each other' run "$scores" --test-set x --image x=y
 
