@@ -65,7 +65,8 @@ rondo_executor_run_async(rondo_executor *executor, const rondo_binding *feeds, s
 // Waits until the runs put on the stream are done. rondo_executor_get_times then tells of the
 // last.
 //
-// Errors:    those that the runs have met on the device. The next run works.
+// Errors:    those that the runs have met on the device; of executors that share a stream, also
+//            those of the others' runs. The next run works.
 // Capture:   unsafe; STATE while the executor's stream records.
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_wait(rondo_executor *executor);
 

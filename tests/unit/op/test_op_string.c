@@ -270,6 +270,7 @@ static void test_op_string__tokens(void **state) {
         TOKENIZE("string[1]:a\xc3\xa4"
                  "bc",
                  "tokenexp=s:. mincharnum=1", "string[1,4]:a,\xc3\xa4,b,c"),
+        TOKENIZE("string[1]:c\n\n", "tokenexp=s:. mincharnum=1", "string[1,3]:c,\n,\n"),
         TOKENIZE("string[1]:a-bc--d", "separators=S:-+ mincharnum=1", "string[1,3]:a,bc,d"),
         TOKENIZE("string[1]:a-bc--d", "separators=S:-+ mincharnum=2", "string[1,1]:bc"),
         TOKENIZE("string[2]:,a", "tokenexp=s:x*", "string[2,0]"),

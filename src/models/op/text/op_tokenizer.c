@@ -22,8 +22,13 @@ static char *const *get_separators(const rondo__op *op, size_t *out_count) {
     return is_there ? separators->strings : NULL;
 }
 
+// So does ONNX Runtime: "." is each character, also one that the expression would not match.
 static bool makes_characters(const rondo__op *op) {
     size_t count;
+    const char *expression = rondo__op_get_string(op, "tokenexp", NULL);
+    if (expression != NULL) {
+        return strcmp(expression, ".") == 0;
+    }
     char *const *separators = get_separators(op, &count);
     return count == 1 && separators[0][0] == '\0';
 }
