@@ -135,6 +135,19 @@ class Event(Owned):
         return result.value
 
 
+def _count_bytes(call: str, nbytes: Optional[int], to_bytes: Optional[int],
+                 of_bytes: Optional[int]) -> int:
+    """How many bytes a copy takes; None: as many as the source has, or else the destination."""
+    if nbytes is None:
+        nbytes = of_bytes if of_bytes is not None else to_bytes
+    if nbytes is None:
+        raise InvalidError(f"{call}: say how many bytes, two addresses do not tell")
+    for known in (to_bytes, of_bytes):
+        if known is not None and nbytes > known:
+            raise InvalidError(f"{call}: {nbytes} bytes, but one of the two has only {known}")
+    return nbytes
+
+
 class Stream(Owned):
     """An ordered queue of work.
 
@@ -270,13 +283,7 @@ class Stream(Owned):
         """
         to, to_bytes, to_host = get_memory(destination, True)
         of, of_bytes, of_host = get_memory(source)
-        if nbytes is None:
-            nbytes = of_bytes if of_bytes is not None else to_bytes
-        if nbytes is None:
-            raise InvalidError("copy: say how many bytes, two addresses do not tell")
-        for known in (to_bytes, of_bytes):
-            if known is not None and nbytes > known:
-                raise InvalidError(f"copy: {nbytes} bytes, but one of the two has only {known}")
+        nbytes = _count_bytes("copy", nbytes, to_bytes, of_bytes)
         if kind is None:
             kind = ("device_to_device" if self.device.is_host or to_host == of_host
                     else "host_to_device" if of_host else "device_to_host")
@@ -292,13 +299,7 @@ class Stream(Owned):
         two GPUs straight over their link where there is one. It waits for no work of the other."""
         to_address, to_bytes, _ = get_memory(destination, True)
         of_address, of_bytes, _ = get_memory(source)
-        if nbytes is None:
-            nbytes = of_bytes if of_bytes is not None else to_bytes
-        if nbytes is None:
-            raise InvalidError("copy_between: say how many bytes, two addresses do not tell")
-        for known in (to_bytes, of_bytes):
-            if known is not None and nbytes > known:
-                raise InvalidError(f"copy_between: {nbytes} bytes, but one of the two has only {known}")
+        nbytes = _count_bytes("copy_between", nbytes, to_bytes, of_bytes)
         self._keep.add(destination, source, to, of)
         check(lib.rondo_stream_copy_between(self._h, to._h, to_address, of._h, of_address, nbytes))
 
