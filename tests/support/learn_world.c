@@ -60,6 +60,7 @@ void learn_world_expect_same(const learn_world *w, rondo_learned *learned,
                              rondo_learned_function step, void *user_data,
                              const rondo_value *values, size_t value_count) {
     static unsigned char expected[LEARN_BUFFERS][LEARN_BYTES];
+    OK(rondo_stream_synchronize(w->stream));  // an earlier run may still write
     learn_world_fill(w);
     OK(step(w->stream, values, user_data));
     OK(rondo_stream_synchronize(w->stream));
