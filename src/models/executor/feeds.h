@@ -10,7 +10,7 @@
 //
 // Errors:    INVALID.
 // Threads:   one thread per executor.
-RONDO_MUST_USE rondo_status rondo__executor_order_feeds(rondo_executor *executor,
+RONDO_MUST_USE rondo_status rondo__executor_order_feeds(rondo__unit *unit,
                                                         const rondo_binding *feeds,
                                                         size_t feed_count,
                                                         rondo_tensor *out_tensors);

@@ -51,7 +51,7 @@ typedef struct recorded_run {
 
 // While it is recorded.
 typedef struct recording {
-    rondo_executor *executor;  // the root or a variant
+    rondo__unit *unit;  // the root or a variant
     rondo_stream *stream;
     rondo__plan *plan;
     const rondo__call_lists *lists;
@@ -149,7 +149,7 @@ static rondo_status take_constants(recording *r) {
                                      RONDO__ARENA_ALIGNMENT);
         }
     }
-    return bytes > 0 ? rondo__memory_take(r->executor->device, RONDO_MEMORY_PINNED, bytes,
+    return bytes > 0 ? rondo__memory_take(r->unit->executor->device, RONDO_MEMORY_PINNED, bytes,
                                           &r->run->constants)
                      : RONDO_STATUS_OK;
 }
@@ -171,14 +171,14 @@ static rondo_status check_outputs(const recording *r) {
                                  "output \"%s\" is made by the processor in each run", name);
         }
     }
-    const rondo__fetch fetch = {r->executor, r->plan, r->lists->results, r->lists->wants, false};
+    const rondo__fetch fetch = {r->unit, r->plan, r->lists->results, r->lists->wants, false};
     return rondo__fetch_prepare_known(&fetch);
 }
 
 static rondo_status check_near(const recording *r, const rondo_tensor *tensor, size_t bytes,
                                const char *name, bool is_feed) {
     bool may = true;
-    if (bytes > 0 && !rondo__stand_ins_is_near(r->executor, tensor)) {
+    if (bytes > 0 && !rondo__stand_ins_is_near(r->unit->executor, tensor)) {
         RETURN_IF_ERROR(
             rondo__host_memory_may_record(r->stream, tensor->data, bytes, is_feed, &may));
     }
@@ -232,7 +232,7 @@ static bool is_borrowed(const recording *r, const rondo__state *state) {
 // brought.
 static size_t measure_arena(const recording *r, bool has_buffer) {
     size_t bytes = r->plan->memory.arena_bytes;
-    for (const rondo__state *state = r->executor->root->caller.states; state != NULL;
+    for (const rondo__state *state = r->unit->executor->caller.states; state != NULL;
          state = state->next) {
         bytes += is_borrowed(r, state)
                      ? rondo__align_up(get_old(r, state)->bytes, RONDO__ARENA_ALIGNMENT)
@@ -262,7 +262,7 @@ static rondo_status check_state(const recording *r, const rondo__state *state) {
 }
 
 static rondo_status check_states(const recording *r) {
-    for (const rondo__state *state = r->executor->root->caller.states; state != NULL;
+    for (const rondo__state *state = r->unit->executor->caller.states; state != NULL;
          state = state->next) {
         RETURN_IF_ERROR(check_state(r, state));
     }
@@ -290,7 +290,7 @@ static rondo_status record_host_feed(const recording *r, size_t i) {
     return slot == NULL
                ? RONDO_STATUS_OK
                : record_copy(r, (char *)r->run->host_arena + slot->offset, false, feed->data,
-                             rondo__stand_ins_is_near(r->executor, feed), slot->bytes);
+                             rondo__stand_ins_is_near(r->unit->executor, feed), slot->bytes);
 }
 
 static rondo_status record_feeds(const recording *r) {
@@ -305,7 +305,8 @@ static rondo_status record_feeds(const recording *r) {
         void *place = rondo__stand_ins_find(&r->places, program->inputs[i]);
         if (slot->kind == RONDO__SLOT_ARENA && slot->bytes > 0 && place != feed->data) {
             RETURN_IF_ERROR(record_copy(r, place, true, feed->data,
-                                        rondo__stand_ins_is_near(r->executor, feed), slot->bytes));
+                                        rondo__stand_ins_is_near(r->unit->executor, feed),
+                                        slot->bytes));
         }
     }
     return RONDO_STATUS_OK;
@@ -340,8 +341,9 @@ static rondo_status record_fetches(const recording *r) {
         if (slot->kind == RONDO__SLOT_CONSTANT) {
             RETURN_IF_ERROR(record_constant(r, i, &offset));
         } else if (from != to->data) {
-            RETURN_IF_ERROR(record_copy(r, to->data, rondo__stand_ins_is_near(r->executor, to),
-                                        from, !slot->is_on_host, slot->bytes));
+            RETURN_IF_ERROR(record_copy(r, to->data,
+                                        rondo__stand_ins_is_near(r->unit->executor, to), from,
+                                        !slot->is_on_host, slot->bytes));
         }
     }
     return RONDO_STATUS_OK;
@@ -351,7 +353,7 @@ static rondo_status record_fetches(const recording *r) {
 // states first to room behind the arena.
 static rondo_status record_states(const recording *r, bool is_first) {
     char *room = (char *)r->run->arena + r->plan->memory.arena_bytes;
-    for (const rondo__state *state = r->executor->root->caller.states; state != NULL;
+    for (const rondo__state *state = r->unit->executor->caller.states; state != NULL;
          state = state->next) {
         const rondo__slot *update = get_update(r, state);
         const bool is_other = is_borrowed(r, state);
@@ -374,7 +376,7 @@ static rondo_status record_states(const recording *r, bool is_first) {
 
 // Calls of the executor do not end loops in a graph of the program's, nor tell what its data was.
 static rondo_status record_nodes(recording *r) {
-    rondo_executor *root = r->executor->root;
+    rondo_executor *root = r->unit->executor;
     rondo__flow_watch *watch = root->resources.watch;
     RETURN_IF_ERROR(record_feeds(r));
     root->resources.watch = NULL;
@@ -394,13 +396,13 @@ static rondo_status prepare(recording *r) {
     RETURN_IF_ERROR(check_outputs(r));
     RETURN_IF_ERROR(check_memory(r));
     RETURN_IF_ERROR(check_states(r));
-    RETURN_IF_ERROR(rondo__stand_ins_init(r->executor, r->plan, &r->places));
+    RETURN_IF_ERROR(rondo__stand_ins_init(r->unit, r->plan, &r->places));
     recorded_run *run = rondo__calloc(1, sizeof *run);
     if (run == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
     run->base.type = &recorded_run_type;
-    run->root = r->executor->root;
+    run->root = r->unit->executor;
     run->plan = r->plan;
     run->is_counted = true;
     run->uses_states = run->root->caller.states != NULL;
@@ -442,8 +444,8 @@ static rondo_status hand_over(recording *r) {
 }
 
 static rondo_status record_run(recording *r) {
-    rondo_executor *executor = r->executor;
-    RETURN_IF_ERROR(rondo__executor_look_up_plan(executor, r->lists->feeds, &r->plan));
+    rondo__unit *unit = r->unit;
+    RETURN_IF_ERROR(rondo__executor_look_up_plan(unit, r->lists->feeds, &r->plan));
     if (r->plan == NULL || r->plan->run.count == 0) {
         return RONDO_FAIL_AS(call_name, STATE,
                              "the executor has not run with these shapes yet, and compiling is not "
@@ -482,8 +484,8 @@ static rondo_status check_stream(const rondo_executor *executor, rondo_stream *s
 }
 
 // A variant that was made for the recording may have taken the place of the one that ran last.
-static bool is_kept(const rondo_executor *executor, const rondo_executor *active) {
-    bool is_kept = active == executor;
+static bool is_kept(const rondo_executor *executor, const rondo__unit *active) {
+    bool is_kept = active == &executor->main;
     for (size_t v = 0; v < executor->variants.count; ++v) {
         is_kept = is_kept || executor->variants.list[v] == active;
     }
@@ -496,16 +498,16 @@ rondo_status rondo_executor_record(rondo_executor *executor, rondo_stream *strea
     RETURN_IF_ERROR(
         rondo__executor_order_call(executor, feeds, feed_count, fetches, fetch_count, __func__));
     RETURN_IF_ERROR(check_stream(executor, stream));
-    rondo_executor *active = executor->variants.active;
+    rondo__unit *active = executor->variants.active;
     const rondo__hook_scope scope = rondo__hook_enter(RONDO__SPAN_CAPTURE, "record a run");
     rondo__budget *before = rondo__executor_begin_call(executor, feeds, feed_count);
     rondo_status status = rondo__executor_choose_variant(executor, executor->ports.lists.feeds);
     recording r = {
-        .executor = executor->variants.active, .stream = stream, .lists = &executor->ports.lists};
+        .unit = executor->variants.active, .stream = stream, .lists = &executor->ports.lists};
     if (status == RONDO_STATUS_OK) {
         status = record_run(&r);
     }
-    executor->variants.active = is_kept(executor, active) ? active : executor;
+    executor->variants.active = is_kept(executor, active) ? active : &executor->main;
     rondo__executor_end_call(executor, before, status);
     rondo__hook_leave(&scope);
     return status;

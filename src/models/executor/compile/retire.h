@@ -1,7 +1,7 @@
-// executor/compile/retire.h — plans that recorded runs use, and the executors that own them.
+// executor/compile/retire.h — plans that recorded runs use, and the units that own them.
 //
 // A graph may give up a recorded run on any thread, while the executor works on another. That only
-// counts down. Plans and executors that were given up meanwhile wait in lists of the executor,
+// counts down. Plans and units that were given up meanwhile wait in lists of the executor,
 // which frees them on its own thread, or when the last recorded run ends.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_COMPILE_RETIRE_H
@@ -33,14 +33,14 @@ static inline void rondo__executor_adopt(rondo_executor *executor,
 }
 
 // Frees a plan that is in no list any more: now, or when no recorded run uses it.
-void rondo__plan_give_up(rondo_executor *executor, rondo__plan *plan);
-// The same for a variant of `root`.
-void rondo__variant_give_up(rondo_executor *root, rondo_executor *variant);
+void rondo__plan_give_up(rondo__unit *unit, rondo__plan *plan);
+// The same for a variant of the executor.
+void rondo__variant_give_up(rondo_executor *root, rondo__unit *variant);
 // Whether a recorded run uses a plan of it or of a variant.
 bool rondo__executor_is_pinned(rondo_executor *executor);
 // Frees all plans and variants, which no recorded run uses, and forgets the last run.
 void rondo__executor_drop_plans(rondo_executor *executor);
-// Frees plans and executors that were given up and that no recorded run uses any more.
+// Frees plans and units that were given up and that no recorded run uses any more.
 void rondo__executor_sweep(rondo_executor *executor);
 
 #endif  // RONDO_EXECUTOR_COMPILE_RETIRE_H

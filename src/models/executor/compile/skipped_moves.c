@@ -124,10 +124,10 @@ static void join_transpose(joining *j, const rondo__item *reader, size_t *last_u
     }
 }
 
-rondo_status rondo__skipped_moves_join(const rondo_executor *executor, rondo__plan *plan,
+rondo_status rondo__skipped_moves_join(const rondo__unit *unit, rondo__plan *plan,
                                        size_t *first_uses, size_t *last_uses) {
     const rondo_program *program = plan->program;
-    if (!rondo_device_is_host(executor->device) || executor->part != RONDO__PART_NONE ||
+    if (!rondo_device_is_host(unit->executor->device) || unit->part != RONDO__PART_NONE ||
         plan->sides != NULL) {
         return RONDO_STATUS_OK;
     }

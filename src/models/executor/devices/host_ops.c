@@ -120,7 +120,7 @@ static rondo_status open_host(rondo_executor *root) {
     rondo_device *device = NULL;
     RETURN_IF_ERROR(rondo_device_open("host", &device));
     const rondo_status status = rondo__shared_acquire_store(
-        root->source, device, RONDO_MEMORY_DEVICE, &root->resources.host_weights.store);
+        root->main.source, device, RONDO_MEMORY_DEVICE, &root->resources.host_weights.store);
     if (status != RONDO_STATUS_OK) {
         rondo_device_release(device);
         return status;
@@ -132,7 +132,7 @@ static rondo_status open_host(rondo_executor *root) {
 
 void rondo__hosted_free(rondo_executor *executor) {
     if (executor->resources.host_device != NULL) {
-        rondo__shared_release_store(executor->source, executor->resources.host_weights.store);
+        rondo__shared_release_store(executor->main.source, executor->resources.host_weights.store);
         rondo_device_release(executor->resources.host_device);
         executor->resources.host_device = NULL;
     }
@@ -159,7 +159,7 @@ static rondo_status prepare_inner(const rondo__kernel_request *request, rondo__k
 rondo_status rondo__hosted_prepare(rondo_executor *executor, rondo__plan *plan,
                                    const rondo__kernel_request *request, const rondo__node *node,
                                    rondo__kernel **out_kernel) {
-    rondo_executor *root = executor->root;
+    rondo_executor *root = executor;
     *out_kernel = NULL;
     RETURN_IF_ERROR(open_host(root));
     if (plan->host_weights.account == NULL) {

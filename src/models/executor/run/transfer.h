@@ -12,7 +12,7 @@
 //
 // Errors:    as rondo_executor_run.
 // Threads:   one thread per executor.
-RONDO_MUST_USE rondo_status rondo__executor_run_tensors(rondo_executor *executor,
+RONDO_MUST_USE rondo_status rondo__executor_run_tensors(rondo__unit *unit,
                                                         const rondo_tensor *feeds,
                                                         rondo_tensor *results, const bool *wants);
 
@@ -22,7 +22,7 @@ RONDO_MUST_USE rondo_status rondo__executor_run_tensors(rondo_executor *executor
 //
 // Errors:    as rondo_executor_run_async.
 // Threads:   one thread per executor.
-RONDO_MUST_USE rondo_status rondo__executor_put_tensors(rondo_executor *executor,
+RONDO_MUST_USE rondo_status rondo__executor_put_tensors(rondo__unit *unit,
                                                         const rondo_tensor *feeds,
                                                         rondo_tensor *results, const bool *wants,
                                                         rondo_event *done,
