@@ -40,8 +40,8 @@ rondo_status rondo_executor_get_times(const rondo_executor *executor, rondo_run_
 // Adds what the plans of an executor take, those of bodies included.
 static void add_plan_bytes(const rondo__unit *unit, rondo_executor_stats *stats) {
     stats->plan_bytes += unit->plans.stats.bytes + unit->run_memory_bytes;
-    for (const rondo__plan *plan = rondo__executor_next_plan(unit, NULL); plan != NULL;
-         plan = rondo__executor_next_plan(unit, plan)) {
+    for (const rondo__plan *plan = rondo__unit_next_plan(unit, NULL); plan != NULL;
+         plan = rondo__unit_next_plan(unit, plan)) {
         for (size_t s = 0; s < plan->step_count; ++s) {
             for (size_t b = 0; b < plan->steps[s].run.body_count; ++b) {
                 if (plan->steps[s].run.bodies[b] != NULL) {
@@ -79,8 +79,8 @@ static void add_graph_stats(const rondo__plan *plan, rondo_executor_stats *stats
         }
         for (size_t b = 0; b < step->run.body_count; ++b) {
             const rondo__unit *body = step->run.bodies[b];
-            const rondo__plan *inner = body != NULL ? rondo__executor_next_plan(body, NULL) : NULL;
-            for (; inner != NULL; inner = rondo__executor_next_plan(body, inner)) {
+            const rondo__plan *inner = body != NULL ? rondo__unit_next_plan(body, NULL) : NULL;
+            for (; inner != NULL; inner = rondo__unit_next_plan(body, inner)) {
                 add_graph_stats(inner, stats);
             }
         }

@@ -173,8 +173,8 @@ static rondo_status bind_symbols(rondo__unit *unit, const rondo_tensor *tensors)
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo__executor_order_feeds(rondo__unit *unit, const rondo_binding *feeds,
-                                         size_t feed_count, rondo_tensor *out_tensors) {
+rondo_status rondo__unit_order_feeds(rondo__unit *unit, const rondo_binding *feeds,
+                                     size_t feed_count, rondo_tensor *out_tensors) {
     const rondo_program *program = unit->source;
     char names[160];
     for (size_t f = 0; f < feed_count; ++f) {
@@ -262,7 +262,7 @@ rondo_status rondo__executor_order_call(rondo_executor *executor, const rondo_bi
     memset(lists->feeds, 0, input_count * sizeof *lists->feeds);
     memset(lists->results, 0, program->output_count * sizeof *lists->results);
     memset(lists->wants, 0, program->output_count * sizeof *lists->wants);
-    RETURN_IF_ERROR(rondo__executor_order_feeds(&executor->main, feeds, feed_count, lists->feeds));
+    RETURN_IF_ERROR(rondo__unit_order_feeds(&executor->main, feeds, feed_count, lists->feeds));
     return order_fetches(executor, fetches, fetch_count, lists->results, lists->wants,
                          lists->places);
 }
@@ -283,8 +283,8 @@ rondo_status rondo_executor_run(rondo_executor *executor, const rondo_binding *f
         status = rondo__self_check_begin_run(executor);
     }
     if (status == RONDO_STATUS_OK) {
-        status = rondo__executor_run_tensors(executor->variants.active, lists->feeds,
-                                             lists->results, lists->wants);
+        status = rondo__unit_run_tensors(executor->variants.active, lists->feeds, lists->results,
+                                         lists->wants);
     }
     rondo__self_check_end_run(executor);
     rondo__executor_end_call(executor, before, status);

@@ -96,9 +96,9 @@ rondo_status rondo__control_plan_body(rondo__unit *unit, const rondo__plan *plan
     }
     rondo_status status = RONDO_STATUS_OK;
     if (make_first_feeds(plan, node, &view, feeds, &status)) {
-        status = rondo__body_get_executor(unit, node, step, &view, out_body);
+        status = rondo__body_get_unit(unit, node, step, &view, out_body);
         if (status == RONDO_STATUS_OK) {
-            status = rondo__executor_find_plan(*out_body, feeds, out_plan);
+            status = rondo__unit_find_plan(*out_body, feeds, out_plan);
         }
     }
     rondo__tensors_free(feeds, body->input_count);

@@ -100,14 +100,14 @@ rondo_status rondo__executor_visit_plan(rondo_executor *executor, const rondo_bi
         status = fill_feeds(all, count);
     }
     if (status == RONDO_STATUS_OK) {
-        status = rondo__executor_order_feeds(&executor->main, all, count, tensors);
+        status = rondo__unit_order_feeds(&executor->main, all, count, tensors);
     }
     if (status == RONDO_STATUS_OK) {
         status = rondo__executor_choose_variant(executor, tensors);
     }
     if (status == RONDO_STATUS_OK) {
         executor->is_described = true;
-        status = rondo__executor_find_plan(executor->variants.active, tensors, &plan);
+        status = rondo__unit_find_plan(executor->variants.active, tensors, &plan);
         executor->is_described = false;
     }
     if (status == RONDO_STATUS_OK) {

@@ -37,8 +37,8 @@ static const char call_name[] = "rondo_executor_record";
 // What the nodes of one recorded run need.
 typedef struct recorded_run {
     rondo__participant base;
-    rondo_executor *root;
-    bool is_counted;    // the root has a reference more for it
+    rondo_executor *executor;
+    bool is_counted;    // the executor has one reference more for it
     rondo__plan *plan;  // in use
     void *arena;
     size_t arena_bytes;
@@ -51,7 +51,7 @@ typedef struct recorded_run {
 
 // While it is recorded.
 typedef struct recording {
-    rondo__unit *unit;  // the root or a variant
+    rondo__unit *unit;  // the main one or a variant
     rondo_stream *stream;
     rondo__plan *plan;
     const rondo__call_lists *lists;
@@ -63,7 +63,7 @@ typedef struct recording {
 
 // Lets states know that a graph has their addresses, or that it has gone.
 static void pin_states(recorded_run *run, int count) {
-    for (rondo__state *state = run->root->caller.states; run->uses_states && state != NULL;
+    for (rondo__state *state = run->executor->caller.states; run->uses_states && state != NULL;
          state = state->next) {
         (void)atomic_fetch_add(&state->pin_count, count);
     }
@@ -71,14 +71,14 @@ static void pin_states(recorded_run *run, int count) {
 
 static void free_run(recorded_run *run) {
     pin_states(run, -1);
-    rondo_device *device = run->root->device;
-    rondo__executor_free(run->root, RONDO__OWNER_RECORDED, run->arena, run->arena_bytes);
+    rondo_device *device = run->executor->device;
+    rondo__executor_free(run->executor, RONDO__OWNER_RECORDED, run->arena, run->arena_bytes);
     rondo_memory_free(device, run->constants);
-    rondo__executor_free_pinned(run->root, run->host_arena, run->host_arena_bytes);
+    rondo__executor_free_pinned(run->executor, run->host_arena, run->host_arena_bytes);
     rondo__free(run->lists);
     rondo__plan_unpin(run->plan);
     if (run->is_counted) {
-        rondo__executor_release(run->root);
+        rondo__executor_release(run->executor);
     }
     rondo__free(run);
 }
@@ -94,7 +94,7 @@ static const rondo__participant_type recorded_run_type = {
 
 // Memory during a capture, which forbids none of the library's own.
 static rondo_status take_arena(recorded_run *run, size_t bytes) {
-    rondo__budget *budget = run->root->resources.device_budget;
+    rondo__budget *budget = run->executor->resources.device_budget;
     if (bytes == 0) {
         return RONDO_STATUS_OK;
     }
@@ -102,7 +102,7 @@ static rondo_status take_arena(recorded_run *run, size_t bytes) {
         return RONDO_STATUS_NO_MEMORY;
     }
     const rondo_status status =
-        rondo__memory_take(run->root->device, RONDO_MEMORY_DEVICE, bytes, &run->arena);
+        rondo__memory_take(run->executor->device, RONDO_MEMORY_DEVICE, bytes, &run->arena);
     if (status != RONDO_STATUS_OK) {
         rondo__budget_give_back(budget, RONDO__OWNER_RECORDED, bytes);
         rondo__name_largest_on_gpu(budget, status);
@@ -116,21 +116,21 @@ static rondo_status take_arena(recorded_run *run, size_t bytes) {
 static rondo_status take_host_side(recording *r) {
     const size_t bytes = r->plan->memory.host_arena_bytes;
     const size_t count = rondo__stand_ins_count_lists(r->plan);
-    rondo_executor *root = r->run->root;
+    rondo_executor *executor = r->run->executor;
     r->run->lists = rondo__calloc(count + 1, sizeof *r->run->lists);
     if (r->run->lists == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
-    if (bytes == 0 || rondo_device_is_host(root->device)) {
+    if (bytes == 0 || rondo_device_is_host(executor->device)) {
         return RONDO_STATUS_OK;
     }
-    if (!rondo__budget_take(root->resources.budget, RONDO__OWNER_PINNED, bytes)) {
+    if (!rondo__budget_take(executor->resources.budget, RONDO__OWNER_PINNED, bytes)) {
         return RONDO_STATUS_NO_MEMORY;
     }
     const rondo_status status =
-        rondo__memory_take(root->device, RONDO_MEMORY_PINNED, bytes, &r->run->host_arena);
+        rondo__memory_take(executor->device, RONDO_MEMORY_PINNED, bytes, &r->run->host_arena);
     if (status != RONDO_STATUS_OK) {
-        rondo__budget_give_back(root->resources.budget, RONDO__OWNER_PINNED, bytes);
+        rondo__budget_give_back(executor->resources.budget, RONDO__OWNER_PINNED, bytes);
         return status;
     }
     r->run->host_arena_bytes = bytes;
@@ -376,12 +376,12 @@ static rondo_status record_states(const recording *r, bool is_first) {
 
 // Calls of the executor do not end loops in a graph of the program's, nor tell what its data was.
 static rondo_status record_nodes(recording *r) {
-    rondo_executor *root = r->unit->executor;
-    rondo__flow_watch *watch = root->resources.watch;
+    rondo_executor *executor = r->unit->executor;
+    rondo__flow_watch *watch = executor->resources.watch;
     RETURN_IF_ERROR(record_feeds(r));
-    root->resources.watch = NULL;
+    executor->resources.watch = NULL;
     const rondo_status status = rondo__stand_ins_launch(&r->places, r->stream);
-    root->resources.watch = watch;
+    executor->resources.watch = watch;
     RETURN_IF_ERROR(status);
     RETURN_IF_ERROR(record_fetches(r));
     RETURN_IF_ERROR(record_states(r, true));
@@ -402,11 +402,11 @@ static rondo_status prepare(recording *r) {
         return RONDO_STATUS_NO_MEMORY;
     }
     run->base.type = &recorded_run_type;
-    run->root = r->unit->executor;
+    run->executor = r->unit->executor;
     run->plan = r->plan;
     run->is_counted = true;
-    run->uses_states = run->root->caller.states != NULL;
-    rondo__executor_retain(run->root);
+    run->uses_states = run->executor->caller.states != NULL;
+    rondo__executor_retain(run->executor);
     rondo__plan_pin(run->plan);
     pin_states(run, 1);
     r->run = run;
@@ -438,14 +438,14 @@ static rondo_status hand_over(recording *r) {
     }
     // A reference would keep the executor from ever being freed.
     r->run->is_counted = false;
-    rondo__executor_release(r->run->root);
-    rondo__executor_adopt(r->run->root, &r->run->base);
+    rondo__executor_release(r->run->executor);
+    rondo__executor_adopt(r->run->executor, &r->run->base);
     return RONDO_STATUS_OK;
 }
 
 static rondo_status record_run(recording *r) {
     rondo__unit *unit = r->unit;
-    RETURN_IF_ERROR(rondo__executor_look_up_plan(unit, r->lists->feeds, &r->plan));
+    RETURN_IF_ERROR(rondo__unit_look_up_plan(unit, r->lists->feeds, &r->plan));
     if (r->plan == NULL || r->plan->run.count == 0) {
         return RONDO_FAIL_AS(call_name, STATE,
                              "the executor has not run with these shapes yet, and compiling is not "

@@ -253,7 +253,7 @@ static rondo_status move_to(rondo_executor *executor, rondo_program *program) {
         set_roots(executor, &fresh);
         rondo__budget *before = rondo__budget_enter(executor->resources.budget);
         const rondo__float_scope scope = rondo__float_enter();
-        status = rondo__executor_make_base(&executor->main);
+        status = rondo__unit_make_base(&executor->main);
         rondo__float_leave(&scope);
         (void)rondo__budget_enter(before);
     }

@@ -35,8 +35,8 @@ static rondo_device *open_device(void) {
 static size_t check_borders(const rondo__unit *unit) {
     size_t checked = 0;
     const rondo_program *source = unit->source;
-    for (const rondo__plan *plan = rondo__executor_next_plan(unit, NULL); plan != NULL;
-         plan = rondo__executor_next_plan(unit, plan)) {
+    for (const rondo__plan *plan = rondo__unit_next_plan(unit, NULL); plan != NULL;
+         plan = rondo__unit_next_plan(unit, plan)) {
         const size_t count = source->input_count + source->output_count;
         for (size_t i = 0; i < count; ++i) {
             const bool is_input = i < source->input_count;

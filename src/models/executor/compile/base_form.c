@@ -113,7 +113,7 @@ static char *write_base_key(const rondo_executor *executor) {
 
 // Executors that the caller made share it. A variant and a body have a base of their own, and so
 // has an executor that folded while memory was short.
-rondo_status rondo__executor_make_base(rondo__unit *unit) {
+rondo_status rondo__unit_make_base(rondo__unit *unit) {
     const bool is_shared = unit == &unit->executor->main && !unit->is_lean;
     char *key = is_shared ? write_base_key(unit->executor) : NULL;
     if (is_shared && key == NULL) {

@@ -11,6 +11,6 @@
 //
 // Errors:    NO_MEMORY, BAD_DATA, INVALID, INTERNAL.
 // Threads:   one thread per executor.
-RONDO_MUST_USE rondo_status rondo__executor_make_base(rondo__unit *unit);
+RONDO_MUST_USE rondo_status rondo__unit_make_base(rondo__unit *unit);
 
 #endif  // RONDO_EXECUTOR_COMPILE_BASE_FORM_H

@@ -7,9 +7,8 @@
 #include "executor/compile/unit.h"
 #include "program/edit.h"
 
-rondo_status rondo__body_get_executor(rondo__unit *parent, const rondo__node *node,
-                                      rondo__step *step, const rondo__body_view *view,
-                                      rondo__unit **out_unit) {
+rondo_status rondo__body_get_unit(rondo__unit *parent, const rondo__node *node, rondo__step *step,
+                                  const rondo__body_view *view, rondo__unit **out_unit) {
     if (step->run.bodies == NULL) {
         size_t count = 0;
         for (size_t a = 0; a < node->op.attribute_count; ++a) {

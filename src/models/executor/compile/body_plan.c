@@ -9,7 +9,6 @@
 #include "base/memory.h"
 #include "executor/compile/base_form.h"
 #include "executor/compile/destroy.h"
-#include "executor/compile/unit.h"
 #include "executor/state/capture_verdict.h"
 #include "op/draws.h"
 #include "program/shapes/specialise.h"
@@ -29,7 +28,7 @@ static rondo_status create_unit(const rondo__unit *around, rondo_program *body, 
     unit->depth = around->depth + 1;
     unit->part = kind;
     unit->is_lean = around->is_lean;
-    return rondo__unit_finish(unit, rondo__executor_make_base(unit), out_unit);
+    return rondo__unit_finish(unit, rondo__unit_make_base(unit), out_unit);
 }
 
 // ---- what hinders -----------------------------------------------------------------------------

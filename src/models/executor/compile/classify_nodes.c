@@ -147,7 +147,7 @@ static rondo_status bypass(rondo__plan *plan, size_t n, rondo__node_class *out_c
 static rondo_status host_node(rondo__unit *unit, rondo__plan *plan, size_t n,
                               const rondo__kernel_request *request, bool draws,
                               rondo__node_class *out_class, rondo__kernel **out_kernel) {
-    if (draws || !rondo__executor_has_two_sides(unit)) {
+    if (draws || !rondo__unit_has_two_sides(unit)) {
         return bypass(plan, n, out_class);
     }
     *out_class = RONDO__CLASS_KERNEL;
@@ -176,7 +176,7 @@ static rondo_status prepare_kernel(rondo__unit *unit, rondo__plan *plan, size_t 
             "it draws random numbers, and generators are on the executor's "
             "GPU");
     }
-    if (is_far && !rondo__executor_has_two_sides(unit)) {
+    if (is_far && !rondo__unit_has_two_sides(unit)) {
         *out_class = RONDO__CLASS_HOSTED;  // no part of a graph of one device
         return RONDO_STATUS_OK;
     }
@@ -281,8 +281,7 @@ static rondo_status reserve_lists(rondo__planning *p) {
     if (p->class_of == NULL || p->kernels == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
-    return rondo__executor_has_two_sides(p->unit) ? rondo__crossing_reserve(p->plan)
-                                                  : RONDO_STATUS_OK;
+    return rondo__unit_has_two_sides(p->unit) ? rondo__crossing_reserve(p->plan) : RONDO_STATUS_OK;
 }
 
 rondo_status rondo__planning_classify_nodes(rondo__planning *p) {

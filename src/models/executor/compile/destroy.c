@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "executor/compile/destroy.h"
 #include "backend/backend.h"
+#include "base/error.h"
 #include "base/memory.h"
 #include "capture/capture.h"
 #include "executor/devices/host_ops.h"
@@ -17,7 +18,7 @@ void rondo__plan_destroy(rondo__unit *unit, rondo__plan *plan) {
     if (plan == NULL) {
         return;
     }
-    rondo__executor_drain(unit);  // its kernels and memory must be idle
+    rondo__unit_drain(unit);  // its kernels and memory must be idle
     rondo__in_place_free(plan);
     for (size_t s = 0; s < plan->step_count; ++s) {
         rondo_graph_destroy(plan->steps[s].run.graph);
@@ -62,6 +63,14 @@ void rondo__plan_destroy(rondo__unit *unit, rondo__plan *plan) {
     rondo__free(plan);
 }
 
+void rondo__unit_init(rondo__unit *unit, rondo_executor *executor, rondo_program *program,
+                      bool is_training) {
+    rondo__program_retain(program);
+    unit->executor = executor;
+    unit->source = program;
+    unit->is_training = is_training;
+}
+
 static void destroy_plans(rondo__unit *unit) {
     rondo__lru_map_deinit(&unit->plans);
     while (unit->retired_plans != NULL) {
@@ -94,7 +103,7 @@ void rondo__unit_destroy(rondo__unit *unit) {
         return;
     }
     rondo_executor *executor = unit->executor;
-    rondo__executor_drain(unit);
+    rondo__unit_drain(unit);
     rondo__async *async = executor->caller.async;
     if (async != NULL && async->active == unit) {
         async->active = &executor->main;
@@ -106,12 +115,24 @@ void rondo__unit_destroy(rondo__unit *unit) {
     rondo__free(unit);
 }
 
+rondo_status rondo__unit_finish(rondo__unit *unit, rondo_status status, rondo__unit **out_unit) {
+    if (status == RONDO_STATUS_OK) {
+        *out_unit = unit;
+        return status;
+    }
+    rondo_error saved;
+    rondo__error_save(&saved);
+    rondo__unit_destroy(unit);
+    rondo__error_restore(&saved);
+    return status;
+}
+
 void rondo_executor_destroy(rondo_executor *executor) {
     // In the child of a fork another thread of the parent may hold the locks of what is shared.
     if (executor == NULL || atomic_load(&executor->device->is_forked)) {
         return;
     }
-    rondo__executor_drain(&executor->main);
+    rondo__unit_drain(&executor->main);
     rondo__executor_release(executor);
 }
 

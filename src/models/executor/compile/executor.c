@@ -11,6 +11,7 @@
 #include "base/read_options.h"
 #include "base/thread_count.h"
 #include "base/workers.h"
+#include "executor/compile/destroy.h"
 #include "executor/compile/unit.h"
 #include "executor/state/limits.h"
 #include "executor/state/states.h"

@@ -136,7 +136,7 @@ static uint64_t choose_byte_limit(const rondo_executor *executor) {
                : info.memory_bytes / 4;
 }
 
-void rondo__executor_init_plans(rondo__unit *unit) {
+void rondo__unit_init_plans(rondo__unit *unit) {
     unit->plan_limit_bytes = choose_byte_limit(unit->executor);
     rondo__lru_map_init(&unit->plans, unit->executor->options.plan_limit, unit->plan_limit_bytes,
                         destroy_plan, unit);
@@ -311,7 +311,7 @@ static rondo_status create_plan(rondo__unit *unit, const rondo_tensor *keys, ron
         rondo__error_save(&saved);
         unit->is_lean = true;
         evict_others(unit);
-        if (rondo__executor_make_base(unit) == RONDO_STATUS_OK) {
+        if (rondo__unit_make_base(unit) == RONDO_STATUS_OK) {
             status = compile(unit, keys, NULL, out_plan);
         } else {
             rondo__error_restore(&saved);
@@ -330,7 +330,7 @@ static rondo_status check_outputs(rondo__unit *unit, rondo__plan *plan) {
         if (slot->kind == RONDO__SLOT_DYNAMIC) {
             continue;  // known after the run
         }
-        rondo_status status = rondo__executor_check_output(unit, i, slot->dtype, &slot->shape);
+        rondo_status status = rondo__unit_check_output(unit, i, slot->dtype, &slot->shape);
         if (status != RONDO_STATUS_OK) {
             rondo__plan_destroy(unit, plan);
             return status;
@@ -531,8 +531,8 @@ static rondo_status find_shapeless_plan(rondo__unit *unit, const rondo_tensor *f
     return status;
 }
 
-rondo_status rondo__executor_find_plan(rondo__unit *unit, const rondo_tensor *feeds,
-                                       rondo__plan **out_plan) {
+rondo_status rondo__unit_find_plan(rondo__unit *unit, const rondo_tensor *feeds,
+                                   rondo__plan **out_plan) {
     rondo__plan *plan = NULL;
     *out_plan = NULL;
     RETURN_IF_ERROR(find_exact_plan(unit, feeds, &plan));
@@ -544,8 +544,8 @@ rondo_status rondo__executor_find_plan(rondo__unit *unit, const rondo_tensor *fe
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo__executor_look_up_plan(rondo__unit *unit, const rondo_tensor *feeds,
-                                          rondo__plan **out_plan) {
+rondo_status rondo__unit_look_up_plan(rondo__unit *unit, const rondo_tensor *feeds,
+                                      rondo__plan **out_plan) {
     *out_plan = NULL;
     const rondo_program *base = unit->base;
     for (size_t i = 0; i < base->input_count; ++i) {
@@ -570,8 +570,8 @@ rondo_status rondo__executor_look_up_plan(rondo__unit *unit, const rondo_tensor 
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo__executor_infer_outputs(rondo__unit *unit, const rondo_tensor *feeds,
-                                           rondo__tensor_info *out_infos) {
+rondo_status rondo__unit_infer_outputs(rondo__unit *unit, const rondo_tensor *feeds,
+                                       rondo__tensor_info *out_infos) {
     const size_t count = unit->base->input_count;
     rondo_tensor *shapes = rondo__calloc(count + 1, sizeof *shapes);
     if (shapes == NULL) {

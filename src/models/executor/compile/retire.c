@@ -15,8 +15,8 @@ void rondo__plan_give_up(rondo__unit *unit, rondo__plan *plan) {
 }
 
 static bool has_pins(const rondo__unit *unit) {
-    for (rondo__plan *plan = rondo__executor_next_plan(unit, NULL); plan != NULL;
-         plan = rondo__executor_next_plan(unit, plan)) {
+    for (rondo__plan *plan = rondo__unit_next_plan(unit, NULL); plan != NULL;
+         plan = rondo__unit_next_plan(unit, plan)) {
         if (rondo__plan_is_pinned(plan)) {
             return true;
         }
@@ -29,13 +29,13 @@ static bool has_pins(const rondo__unit *unit) {
     return false;
 }
 
-void rondo__variant_give_up(rondo_executor *root, rondo__unit *variant) {
+void rondo__variant_give_up(rondo_executor *executor, rondo__unit *variant) {
     if (!has_pins(variant)) {
         rondo__unit_destroy(variant);
         return;
     }
-    variant->next_retired = root->variants.retired;
-    root->variants.retired = variant;
+    variant->next_retired = executor->variants.retired;
+    executor->variants.retired = variant;
 }
 
 void rondo__executor_sweep(rondo_executor *executor) {

@@ -35,7 +35,7 @@ static inline void rondo__executor_adopt(rondo_executor *executor,
 // Frees a plan that is in no list any more: now, or when no recorded run uses it.
 void rondo__plan_give_up(rondo__unit *unit, rondo__plan *plan);
 // The same for a variant of the executor.
-void rondo__variant_give_up(rondo_executor *root, rondo__unit *variant);
+void rondo__variant_give_up(rondo_executor *executor, rondo__unit *variant);
 // Whether a recorded run uses a plan of it or of a variant.
 bool rondo__executor_is_pinned(rondo_executor *executor);
 // Frees all plans and variants, which no recorded run uses, and forgets the last run.

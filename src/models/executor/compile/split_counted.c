@@ -206,8 +206,7 @@ rondo_status rondo__counted_split(const rondo__unit *unit, rondo__plan *plan) {
     const size_t node_count = program->node_count;
     splitting s = {.unit = unit, .plan = plan, .program = program};
     bool is_changed = false;
-    if (!rondo__executor_has_two_sides(unit) || unit->is_lean ||
-        unit->executor->options.reference) {
+    if (!rondo__unit_has_two_sides(unit) || unit->is_lean || unit->executor->options.reference) {
         return RONDO_STATUS_OK;
     }
     s.uses = rondo__calloc(program->value_count + 1, sizeof *s.uses);

@@ -19,20 +19,12 @@ static void choose_threads(void *arguments) {
     (void)rondo__host_choose_thread_count((int32_t)*count);
 }
 
-void rondo__unit_init(rondo__unit *unit, rondo_executor *executor, rondo_program *program,
-                      bool is_training) {
-    rondo__program_retain(program);
-    unit->executor = executor;
-    unit->source = program;
-    unit->is_training = is_training;
-}
-
 static rondo_status make_base(rondo__unit *unit) {
     const int32_t former =
         rondo__host_choose_thread_count((int32_t)unit->executor->options.thread_count);
     const rondo__float_scope scope = rondo__float_enter();
     rondo__crew_enter();
-    const rondo_status status = rondo__executor_make_base(unit);
+    const rondo_status status = rondo__unit_make_base(unit);
     rondo__crew_leave();
     rondo__float_leave(&scope);
     (void)rondo__host_choose_thread_count(former);
@@ -69,7 +61,7 @@ static rondo_status make_stream(rondo__unit *unit, rondo_stream *given) {
 }
 
 rondo_status rondo__unit_prepare(rondo__unit *unit, rondo_stream *stream) {
-    rondo__executor_init_plans(unit);
+    rondo__unit_init_plans(unit);
     rondo__budget *before = rondo__budget_enter(unit->executor->resources.budget);
     rondo_status status = make_base(unit);
     if (status == RONDO_STATUS_OK) {
@@ -79,18 +71,6 @@ rondo_status rondo__unit_prepare(rondo__unit *unit, rondo_stream *stream) {
         status = make_stream(unit, stream);
     }
     (void)rondo__budget_enter(before);
-    return status;
-}
-
-rondo_status rondo__unit_finish(rondo__unit *unit, rondo_status status, rondo__unit **out_unit) {
-    if (status == RONDO_STATUS_OK) {
-        *out_unit = unit;
-        return status;
-    }
-    rondo_error saved;
-    rondo__error_save(&saved);
-    rondo__unit_destroy(unit);
-    rondo__error_restore(&saved);
     return status;
 }
 

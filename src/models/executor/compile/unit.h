@@ -5,20 +5,11 @@
 
 #include "executor/state/plan.h"
 
-// Begins a unit of zeros for `program`, which it retains. From here on rondo__unit_deinit or
-// rondo__unit_destroy (destroy.h) ends it.
-void rondo__unit_init(rondo__unit *unit, rondo_executor *executor, rondo_program *program,
-                      bool is_training);
-
 // Makes what runs need: the base, the stream (NULL: one of its own), events.
 //
 // Errors:    as rondo_executor_create.
 // Threads:   one thread per executor.
 RONDO_MUST_USE rondo_status rondo__unit_prepare(rondo__unit *unit, rondo_stream *stream);
-
-// Hands out a unit that was made, or destroys it where `status` is a failure, which it returns.
-RONDO_MUST_USE rondo_status rondo__unit_finish(rondo__unit *unit, rondo_status status,
-                                               rondo__unit **out_unit);
 
 // Makes the unit of a body of `parent`'s program. `stream` is the parent's, or NULL: the body gets
 // one of its own.

@@ -200,7 +200,7 @@ static size_t measure_small(const rondo_program *program, int32_t value) {
 
 // Whether the node is a rondo.Rest whose results stay on the device.
 static bool is_near(const rules *r, const rondo__node *node) {
-    return rondo__node_is(node, RONDO__FUSED_Rest) && rondo__executor_has_two_sides(r->unit);
+    return rondo__node_is(node, RONDO__FUSED_Rest) && rondo__unit_has_two_sides(r->unit);
 }
 
 // Whether an op of the device makes the value.

@@ -21,62 +21,62 @@ int rondo__peers_get_own(const rondo_executor *executor) {
                : (int)strtol(colon + 1, NULL, 10);
 }
 
-static void free_peer(const rondo_executor *root, rondo__peer *peer) {
+static void free_peer(const rondo_executor *executor, rondo__peer *peer) {
     if (peer != NULL) {
         rondo_stream_destroy(peer->stream);
-        rondo__shared_release_store(root->main.source, peer->weights.store);
+        rondo__shared_release_store(executor->main.source, peer->weights.store);
         rondo__budget_release(peer->budget);
         rondo_device_release(peer->device);
         rondo__free(peer);
     }
 }
 
-static rondo_status open_peer(rondo_executor *root, int ordinal, rondo__peer *peer) {
-    const char *own = rondo_device_get_name(root->device);
+static rondo_status open_peer(rondo_executor *executor, int ordinal, rondo__peer *peer) {
+    const char *own = rondo_device_get_name(executor->device);
     char name[40];
     (void)snprintf(name, sizeof name, "%.*s:%d", (int)strcspn(own, ":"), own, ordinal);
     RETURN_IF_ERROR(rondo_device_open(name, &peer->device));
     RETURN_IF_ERROR(rondo_stream_create(peer->device, NULL, &peer->stream));
-    RETURN_IF_ERROR(rondo__executor_make_device_budget(root, &peer->budget));
+    RETURN_IF_ERROR(rondo__executor_make_device_budget(executor, &peer->budget));
     peer->weights.budget = peer->budget;
     peer->weights.stream = peer->stream;
     return RONDO_STATUS_OK;
 }
 
 rondo_status rondo__peers_open(rondo_executor *executor, int ordinal, rondo__peer **out_peer) {
-    rondo_executor *root = executor;
     assert(ordinal >= 0 && ordinal < RONDO__PLACE_GPU_MAX);
-    if (root->resources.peers[ordinal] == NULL) {
+    if (executor->resources.peers[ordinal] == NULL) {
         rondo__peer *peer = rondo__calloc(1, sizeof *peer);
         if (peer == NULL) {
             return RONDO_STATUS_NO_MEMORY;
         }
-        const rondo_status status = open_peer(root, ordinal, peer);
+        const rondo_status status = open_peer(executor, ordinal, peer);
         if (status != RONDO_STATUS_OK) {
             rondo_error saved;
             rondo__error_save(&saved);
-            free_peer(root, peer);
+            free_peer(executor, peer);
             rondo__error_restore(&saved);
             return status;
         }
-        root->resources.peers[ordinal] = peer;
+        executor->resources.peers[ordinal] = peer;
     }
-    *out_peer = root->resources.peers[ordinal];
+    *out_peer = executor->resources.peers[ordinal];
     return RONDO_STATUS_OK;
 }
 
-void rondo__peers_free(rondo_executor *root) {
+void rondo__peers_free(rondo_executor *executor) {
     for (int i = 0; i < RONDO__PLACE_GPU_MAX; ++i) {
-        free_peer(root, root->resources.peers[i]);
-        root->resources.peers[i] = NULL;
+        free_peer(executor, executor->resources.peers[i]);
+        executor->resources.peers[i] = NULL;
     }
 }
 
-void rondo__peers_forget_weights(rondo_executor *root) {
+void rondo__peers_forget_weights(rondo_executor *executor) {
     for (int i = 0; i < RONDO__PLACE_GPU_MAX; ++i) {
-        if (root->resources.peers[i] != NULL) {
-            rondo__shared_release_store(root->main.source, root->resources.peers[i]->weights.store);
-            root->resources.peers[i]->weights.store = NULL;
+        if (executor->resources.peers[i] != NULL) {
+            rondo__shared_release_store(executor->main.source,
+                                        executor->resources.peers[i]->weights.store);
+            executor->resources.peers[i]->weights.store = NULL;
         }
     }
 }
@@ -288,11 +288,12 @@ rondo_status rondo__peers_end(rondo__unit *unit, rondo__plan *plan) {
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo__peers_synchronize_all(const rondo_executor *root) {
+rondo_status rondo__peers_synchronize_all(const rondo_executor *executor) {
     rondo_status status = RONDO_STATUS_OK;
     for (int i = 0; i < RONDO__PLACE_GPU_MAX; ++i) {
-        if (root->resources.peers[i] != NULL) {
-            const rondo_status waited = rondo_stream_synchronize(root->resources.peers[i]->stream);
+        if (executor->resources.peers[i] != NULL) {
+            const rondo_status waited =
+                rondo_stream_synchronize(executor->resources.peers[i]->stream);
             status = status == RONDO_STATUS_OK ? waited : status;
         }
     }

@@ -34,9 +34,9 @@ int rondo__peers_get_own(const rondo_executor *executor);
 RONDO_MUST_USE rondo_status rondo__peers_open(rondo_executor *executor, int ordinal,
                                               rondo__peer **out_peer);
 // Gives up all of a caller's executor; its plans are gone.
-void rondo__peers_free(rondo_executor *root);
+void rondo__peers_free(rondo_executor *executor);
 // Gives up their weights: the executor gets another program.
-void rondo__peers_forget_weights(rondo_executor *root);
+void rondo__peers_forget_weights(rondo_executor *executor);
 
 // Lets the plan have ops there; once is enough.
 RONDO_MUST_USE rondo_status rondo__peers_add(rondo_executor *executor, rondo__plan *plan,
@@ -67,6 +67,6 @@ RONDO_MUST_USE rondo_status rondo__peers_end(rondo__unit *unit, rondo__plan *pla
 RONDO_MUST_USE rondo_status rondo__peers_synchronize(const rondo__plan *plan);
 
 // The same for all that the executor has opened, whatever plans it has now.
-RONDO_MUST_USE rondo_status rondo__peers_synchronize_all(const rondo_executor *root);
+RONDO_MUST_USE rondo_status rondo__peers_synchronize_all(const rondo_executor *executor);
 
 #endif  // RONDO_EXECUTOR_DEVICES_OTHER_GPUS_H

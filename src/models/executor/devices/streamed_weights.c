@@ -176,12 +176,11 @@ static rondo_status choose(choice *c, uint64_t limit) {
 }
 
 static rondo_status make_spill(rondo_executor *executor, rondo__plan *plan, choice *c) {
-    rondo_executor *root = executor;
-    if (root->resources.spill_weights.store == NULL) {
-        RETURN_IF_ERROR(rondo__shared_acquire_store(root->main.source, root->device,
+    if (executor->resources.spill_weights.store == NULL) {
+        RETURN_IF_ERROR(rondo__shared_acquire_store(executor->main.source, executor->device,
                                                     RONDO_MEMORY_PINNED,
-                                                    &root->resources.spill_weights.store));
-        root->resources.spill_weights.budget = root->resources.budget;
+                                                    &executor->resources.spill_weights.store));
+        executor->resources.spill_weights.budget = executor->resources.budget;
     }
     rondo__spill *spill = rondo__calloc(1, sizeof *spill);
     if (spill == NULL) {
@@ -189,7 +188,7 @@ static rondo_status make_spill(rondo_executor *executor, rondo__plan *plan, choi
     }
     *spill = (rondo__spill){.value_count = plan->program->value_count, .is_spilled = c->is_spilled};
     c->is_spilled = NULL;
-    rondo__weight_list_init(&root->resources.spill_weights, &spill->bring.weights);
+    rondo__weight_list_init(&executor->resources.spill_weights, &spill->bring.weights);
     plan->spill = spill;
     return RONDO_STATUS_OK;
 }
@@ -306,22 +305,23 @@ static rondo_status check_limit(const rondo_executor *executor, const rondo__pla
 
 rondo_status rondo__spill_plan(rondo__unit *unit, rondo__plan *plan) {
     rondo__spill *spill = plan->spill;
-    rondo_executor *root = unit->executor;
+    rondo_executor *executor = unit->executor;
     if (spill == NULL) {
         return RONDO_STATUS_OK;
     }
     RETURN_IF_ERROR(make_batches(plan));
     RETURN_IF_ERROR(check_limit(unit->executor, plan));
-    if (root->resources.spill_stream == NULL) {
-        RETURN_IF_ERROR(rondo_stream_create(root->device, NULL, &root->resources.spill_stream));
+    if (executor->resources.spill_stream == NULL) {
+        RETURN_IF_ERROR(
+            rondo_stream_create(executor->device, NULL, &executor->resources.spill_stream));
     }
     RETURN_IF_ERROR(
         rondo__run_memory_acquire_buffers(unit, 2 * spill->buffer_bytes + 1, &spill->buffers));
-    RETURN_IF_ERROR(rondo_event_create(root->device, 0, &spill->begun));
+    RETURN_IF_ERROR(rondo_event_create(executor->device, 0, &spill->begun));
     for (size_t i = 0; i < spill->batch_count; ++i) {
         batch *u = &spill->batches[i];
-        RETURN_IF_ERROR(rondo_event_create(root->device, 0, &u->brought));
-        RETURN_IF_ERROR(rondo_event_create(root->device, 0, &u->used));
+        RETURN_IF_ERROR(rondo_event_create(executor->device, 0, &u->brought));
+        RETURN_IF_ERROR(rondo_event_create(executor->device, 0, &u->used));
         for (size_t k = 0; k < u->load_count; ++k) {
             plan->items[u->item].inputs[u->loads[k].bring.input] =
                 get_buffer(spill, u) + u->loads[k].offset;
@@ -349,11 +349,11 @@ void rondo__spill_drop(rondo__unit *unit, rondo__plan *plan) {
     plan->spill = NULL;
 }
 
-void rondo__spill_free(rondo_executor *root) {
-    rondo_stream_destroy(root->resources.spill_stream);
-    rondo__shared_release_store(root->main.source, root->resources.spill_weights.store);
-    root->resources.spill_stream = NULL;
-    root->resources.spill_weights.store = NULL;
+void rondo__spill_free(rondo_executor *executor) {
+    rondo_stream_destroy(executor->resources.spill_stream);
+    rondo__shared_release_store(executor->main.source, executor->resources.spill_weights.store);
+    executor->resources.spill_stream = NULL;
+    executor->resources.spill_weights.store = NULL;
 }
 
 // ---- a run ------------------------------------------------------------------------------------

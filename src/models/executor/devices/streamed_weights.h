@@ -73,6 +73,6 @@ size_t rondo__spill_get_bytes(const rondo__plan *plan);
 size_t rondo__spill_get_buffer_bytes(const rondo__plan *plan);  // of both
 
 // Gives up what an executor has for it; no plan is left.
-void rondo__spill_free(rondo_executor *root);
+void rondo__spill_free(rondo_executor *executor);
 
 #endif  // RONDO_EXECUTOR_DEVICES_STREAMED_WEIGHTS_H

@@ -471,7 +471,7 @@ rondo_status rondo__crossing_insert(const rondo__unit *unit, rondo__plan *plan,
                     .kernels = kernels,
                     .node_count = program->node_count,
                     .capacity = program->value_count * rondo__plan_count_sides(plan) + 1};
-    if (!rondo__executor_has_two_sides(unit)) {
+    if (!rondo__unit_has_two_sides(unit)) {
         return RONDO_STATUS_OK;
     }
     const size_t form_count = in.capacity * rondo__plan_count_sides(plan);

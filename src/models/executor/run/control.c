@@ -42,7 +42,7 @@ static rondo_status run_if(const rondo__control *control, const rondo_tensor *co
                           condition != 0 ? "then_branch" : "else_branch");
     }
     rondo__unit *body;
-    RETURN_IF_ERROR(rondo__body_get_executor(control->unit, node, control->step, &view, &body));
+    RETURN_IF_ERROR(rondo__body_get_unit(control->unit, node, control->step, &view, &body));
     size_t output_count = view.attribute->body->output_count;
     rondo_status status = RONDO_STATUS_NO_MEMORY;
     rondo_tensor *feeds = rondo__calloc(view.captured_count + 1, sizeof *feeds);
@@ -174,8 +174,7 @@ static rondo_status iteration_init(const rondo__control *control, size_t carried
     }
     it.feed_count = it.view.attribute->body->input_count;
     it.output_count = it.view.attribute->body->output_count;
-    RETURN_IF_ERROR(
-        rondo__body_get_executor(control->unit, node, control->step, &it.view, &it.body));
+    RETURN_IF_ERROR(rondo__body_get_unit(control->unit, node, control->step, &it.view, &it.body));
     it.feeds = rondo__calloc(it.feed_count + 1, sizeof *it.feeds);
     it.carried = rondo__calloc(carried_count + 1, sizeof *it.carried);
     it.outputs = rondo__calloc(it.output_count + 1, sizeof *it.outputs);
@@ -258,7 +257,7 @@ static rondo_status iteration_describe(iteration *it, const rondo_tensor *const 
         return RONDO_STATUS_NO_MEMORY;
     }
     iteration_bind(it, inputs, first_carried);
-    rondo_status status = rondo__executor_infer_outputs(it->body, it->feeds, infos);
+    rondo_status status = rondo__unit_infer_outputs(it->body, it->feeds, infos);
     for (size_t i = 0; i < it->collector_count && status == RONDO_STATUS_OK; ++i) {
         status = describe_row(it, first_row + i, &infos[first_row + i], &it->unmade[i]);
     }

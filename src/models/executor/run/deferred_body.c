@@ -22,7 +22,7 @@ static rondo_status find_body(rondo__unit *unit, const rondo__node *node, rondo_
         view.attribute->body->output_count != node->output_count) {
         return RONDO_FAIL(INTERNAL, "%s has no body", rondo__node_describe(node));
     }
-    RETURN_IF_ERROR(rondo__body_get_executor(unit, node, step, &view, out_body));
+    RETURN_IF_ERROR(rondo__body_get_unit(unit, node, step, &view, out_body));
     rondo__unit *body = *out_body;
     if (body->worth == NULL) {
         body->worth = rondo__calloc(1, sizeof *body->worth);

@@ -104,7 +104,7 @@ static rondo_status check_result(const rondo__fetch *fetch, size_t i, const rond
 static rondo_status allocate_result(const rondo__fetch *fetch, size_t i, const rondo_tensor *view) {
     rondo_tensor *fresh = &fetch->unit->fresh[i];
     if (!rondo__dtype_is_plain(view->dtype)) {
-        return rondo__executor_pass_object(fetch->unit, view, fresh);
+        return rondo__unit_pass_object(fetch->unit, view, fresh);
     }
     return fetch->results[i].device != NULL
                ? rondo_tensor_init_device(fetch->results[i].device, view->dtype, &view->shape,

@@ -13,29 +13,28 @@
 // ---- life -------------------------------------------------------------------------------------
 
 rondo_status rondo__async_make(rondo_executor *executor) {
-    rondo_executor *root = executor;
-    if (root->caller.async != NULL) {
+    if (executor->caller.async != NULL) {
         return RONDO_STATUS_OK;
     }
     rondo__async *async = rondo__calloc(1, sizeof *async);
     if (async == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
-    root->caller.async = async;
-    rondo_status status = rondo_event_create(root->device, 0, &async->finished);
-    if (status == RONDO_STATUS_OK && !rondo_device_is_host(root->device)) {
-        status = rondo_stream_create(root->device, NULL, &async->copy_stream);
+    executor->caller.async = async;
+    rondo_status status = rondo_event_create(executor->device, 0, &async->finished);
+    if (status == RONDO_STATUS_OK && !rondo_device_is_host(executor->device)) {
+        status = rondo_stream_create(executor->device, NULL, &async->copy_stream);
     }
     for (size_t i = 0; i < 2 && status == RONDO_STATUS_OK; ++i) {
-        status = rondo_event_create(root->device, 0, &async->lanes[i].consumed);
+        status = rondo_event_create(executor->device, 0, &async->lanes[i].consumed);
         if (status == RONDO_STATUS_OK) {
-            status = rondo_event_create(root->device, 0, &async->lanes[i].uploaded);
+            status = rondo_event_create(executor->device, 0, &async->lanes[i].uploaded);
         }
     }
     if (status != RONDO_STATUS_OK) {
         rondo_error saved;
         rondo__error_save(&saved);
-        rondo__async_free(root);
+        rondo__async_free(executor);
         rondo__error_restore(&saved);
     }
     return status;
@@ -44,9 +43,10 @@ rondo_status rondo__async_make(rondo_executor *executor) {
 // ---- inputs -----------------------------------------------------------------------------------
 
 // An input lane with room for `bytes` that no run reads any more.
-static rondo_status take_lane(rondo_executor *root, size_t bytes, rondo__input_lane **out_lane) {
-    rondo__async *async = root->caller.async;
-    const bool is_host = rondo_device_is_host(root->device);
+static rondo_status take_lane(rondo_executor *executor, size_t bytes,
+                              rondo__input_lane **out_lane) {
+    rondo__async *async = executor->caller.async;
+    const bool is_host = rondo_device_is_host(executor->device);
     rondo__input_lane *lane = &async->lanes[async->next];
     if (lane->is_used) {
         const bool is_read_late = is_host || lane->is_read_late;
@@ -56,16 +56,16 @@ static rondo_status take_lane(rondo_executor *root, size_t bytes, rondo__input_l
         if (lane->is_used) {
             RETURN_IF_ERROR(rondo_event_synchronize(lane->consumed));
         }
-        rondo__input_lane_empty(root, lane);
-        RETURN_IF_ERROR(rondo__executor_allocate_pinned(root, bytes, &lane->pinned));
+        rondo__input_lane_empty(executor, lane);
+        RETURN_IF_ERROR(rondo__executor_allocate_pinned(executor, bytes, &lane->pinned));
         lane->bytes = bytes;  // not before there are so many
-        root->main.run_memory_bytes += bytes;
+        executor->main.run_memory_bytes += bytes;
         if (!is_host) {
             const rondo_status status =
-                rondo__executor_allocate(root, RONDO__OWNER_STAGING, bytes, &lane->device);
-            root->main.run_memory_bytes += status == RONDO_STATUS_OK ? bytes : 0;
+                rondo__executor_allocate(executor, RONDO__OWNER_STAGING, bytes, &lane->device);
+            executor->main.run_memory_bytes += status == RONDO_STATUS_OK ? bytes : 0;
             if (status != RONDO_STATUS_OK) {
-                rondo__input_lane_empty(root, lane);
+                rondo__input_lane_empty(executor, lane);
                 return status;
             }
         }

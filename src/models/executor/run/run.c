@@ -345,8 +345,8 @@ static size_t count_ops(const rondo__plan *plan, rondo__step *step) {
 }
 
 // Counts what the step copies. For what is copied before a bypass or a count the run waits there.
-static void note_crossings(rondo_executor *root, const rondo__plan *plan, rondo__step *step) {
-    rondo__crossing_log *log = &root->resources.crossings;
+static void note_crossings(rondo_executor *executor, const rondo__plan *plan, rondo__step *step) {
+    rondo__crossing_log *log = &executor->resources.crossings;
     const rondo__brought brought = rondo__spill_measure(plan, step);
     log->brought.count += brought.count;
     log->brought.bytes += brought.bytes;
@@ -384,12 +384,12 @@ typedef struct run_mode {
 // Runs one step, as a graph where it has one and may.
 static rondo_status run_step(rondo__unit *unit, rondo__plan *plan, rondo__step *step,
                              rondo__body_runner run_body, run_mode *mode) {
-    rondo_executor *root = unit->executor;
+    rondo_executor *executor = unit->executor;
     const size_t op_count = count_ops(plan, step);
     const bool is_replayed = mode->use_graphs && step->run.graph != NULL;
     rondo_status status = RONDO_STATUS_OK;
-    root->work.ran_count += op_count;
-    note_crossings(root, plan, step);
+    executor->work.ran_count += op_count;
+    note_crossings(executor, plan, step);
     if (step->kind == RONDO__STEP_COUNT) {
         status = rondo__counted_run(unit, plan, step);
     } else if (rondo__deferred_is_near(plan, step)) {
@@ -400,11 +400,11 @@ static rondo_status run_step(rondo__unit *unit, rondo__plan *plan, rondo__step *
         status = run_ahead(unit->executor, plan, step);
     } else if (mode->is_checked && step->run.graph != NULL) {
         status = rondo__self_check_segment(unit, plan, step, launch_items);
-        root->work.replayed_count += step->run.graph != NULL ? op_count : 0;
+        executor->work.replayed_count += step->run.graph != NULL ? op_count : 0;
         mode->graph_count += step->run.graph != NULL ? 1 : 0;
     } else if (is_replayed) {
         status = replay_step(unit, plan, step);
-        root->work.replayed_count += op_count;
+        executor->work.replayed_count += op_count;
         mode->graph_count += 1;
     } else {
         status = launch_items(unit, plan, step);
@@ -452,19 +452,19 @@ rondo_status rondo__plan_run_steps(rondo__unit *unit, rondo__plan *plan,
     if (mode.use_graphs) {
         RETURN_IF_ERROR(capture_plan(unit, plan));
     }
-    rondo_executor *root = unit->executor;
-    const uint64_t ran_before = root->work.ran_count;
-    const uint64_t replayed_before = root->work.replayed_count;
+    rondo_executor *executor = unit->executor;
+    const uint64_t ran_before = executor->work.ran_count;
+    const uint64_t replayed_before = executor->work.replayed_count;
     uint64_t start_ns = plan->run.first_replay_ns == 0 ? rondo__clock_now_ns() : 0;
     const rondo_status status = run_all(unit, plan, run_body, &mode);
     if (status != RONDO_STATUS_OK) {
         wait_for_others(unit->executor, plan);
         return status;
     }
-    const uint64_t replayed_count = root->work.replayed_count - replayed_before;
+    const uint64_t replayed_count = executor->work.replayed_count - replayed_before;
     const bool may_wait = unit->depth > 0 || !rondo__executor_is_putting(unit->executor);
     *out_was_replayed =
-        replayed_count > 0 && 2 * replayed_count >= root->work.ran_count - ran_before;
+        replayed_count > 0 && 2 * replayed_count >= executor->work.ran_count - ran_before;
     rondo__verbose_tell_run(unit, plan, mode.graph_count);
     if (mode.graph_count > 0 && plan->run.first_replay_ns == 0 && may_wait) {
         RETURN_IF_ERROR(rondo_stream_synchronize(unit->stream));

@@ -65,7 +65,7 @@ rondo_status rondo__control_run_sequence_map(const rondo__control *control,
                           "inputs and make %zu outputs",
                           rondo__node_describe(node), node->explicit_count, node->output_count);
     }
-    RETURN_IF_ERROR(rondo__body_get_executor(control->unit, node, control->step, &view, &body));
+    RETURN_IF_ERROR(rondo__body_get_unit(control->unit, node, control->step, &view, &body));
     size_t count = (size_t)rondo_shape_get_count(&inputs[0]->shape);
     rondo_status status = RONDO_STATUS_OK;
     rondo_tensor **items = rondo__calloc(node->output_count + 1, sizeof(rondo_tensor *));

@@ -14,7 +14,7 @@
 #include "executor/state/spans.h"
 #include "rondo/executor_stream.h"
 
-rondo_status rondo__executor_refuse_recording(const rondo__unit *unit, const char *call) {
+rondo_status rondo__unit_refuse_recording(const rondo__unit *unit, const char *call) {
     if (!rondo__stream_may_record(unit->stream)) {
         return RONDO_STATUS_OK;
     }
@@ -35,7 +35,7 @@ static void keep_times(rondo__async *async) {
     const uint64_t now_ns = rondo__clock_now_ns();
     async->times.latency_ns = now_ns - async->start_ns;
     async->times.compute_ns = now_ns - async->times.compute_ns;
-    rondo__executor_read_spans(active, &async->times);
+    rondo__unit_read_spans(active, &async->times);
     active->runs.times = async->times;
 }
 
@@ -66,7 +66,7 @@ static rondo_status wait_for_runs(rondo_executor *executor, const rondo__async *
 
 rondo_status rondo__executor_settle(rondo_executor *executor, const char *call) {
     RETURN_IF_ERROR(rondo__check_process(executor->device, call));
-    RETURN_IF_ERROR(rondo__executor_refuse_recording(&executor->main, call));
+    RETURN_IF_ERROR(rondo__unit_refuse_recording(&executor->main, call));
     rondo__async *async = executor->caller.async;
     if (async == NULL || !async->is_under_way) {
         return RONDO_STATUS_OK;

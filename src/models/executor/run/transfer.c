@@ -86,7 +86,7 @@ static rondo_status feed_inputs(rondo__unit *unit, rondo__plan *plan, const rond
             if (rondo__late_values_is_near(unit->executor, &feeds[i])) {
                 rondo_tensor_share(&feeds[i], place);  // whose bytes stay for the run
             } else {
-                RETURN_IF_ERROR(rondo__executor_pass_object(unit, &feeds[i], place));
+                RETURN_IF_ERROR(rondo__unit_pass_object(unit, &feeds[i], place));
             }
         }
         if (slot->kind != RONDO__SLOT_ARENA || slot->bytes == 0 || i >= fresh_count) {
@@ -128,7 +128,7 @@ static rondo_status check_dynamic(rondo__unit *unit, const rondo__plan *plan) {
         const int32_t value = plan->program->outputs[i];
         const rondo_tensor *result = &plan->run.dynamic[value];
         if (plan->slots[value].kind == RONDO__SLOT_DYNAMIC && result->dtype != RONDO_DTYPE_NONE) {
-            RETURN_IF_ERROR(rondo__executor_check_output(unit, i, result->dtype, &result->shape));
+            RETURN_IF_ERROR(rondo__unit_check_output(unit, i, result->dtype, &result->shape));
         }
     }
     return RONDO_STATUS_OK;
@@ -159,7 +159,7 @@ static rondo_status give_up(rondo__unit *unit, const rondo__fetch *fetch, rondo_
 
 static rondo_status run_steps(rondo__unit *unit, rondo__plan *plan, bool *out_was_replayed) {
     if (!plan->run.is_in_place) {
-        return rondo__plan_run_steps(unit, plan, rondo__executor_run_tensors, out_was_replayed);
+        return rondo__plan_run_steps(unit, plan, rondo__unit_run_tensors, out_was_replayed);
     }
     *out_was_replayed = true;
     return rondo__in_place_run(unit, plan);
@@ -188,9 +188,9 @@ static rondo_status put_run(const rondo__fetch *fetch, rondo__plan *plan, const 
     RETURN_IF_ERROR(rondo__in_place_begin(fetch, plan, feeds));
     RETURN_IF_ERROR(rondo__fetch_prepare_known(fetch));
     rondo__states_begin(unit, plan);
-    RETURN_IF_ERROR(rondo__executor_mark(unit, 0));
+    RETURN_IF_ERROR(rondo__unit_mark(unit, 0));
     RETURN_IF_ERROR(feed_inputs(unit, plan, feeds, fetch->waits));
-    RETURN_IF_ERROR(rondo__executor_mark(unit, 1));
+    RETURN_IF_ERROR(rondo__unit_mark(unit, 1));
     const uint64_t fed_ns = rondo__clock_now_ns();
     const rondo_status status = run_steps(unit, plan, &out_times->was_replayed);
     out_times->enqueue_ns = rondo__clock_now_ns() - fed_ns - unit->executor->work.here_ns;
@@ -200,10 +200,10 @@ static rondo_status put_run(const rondo__fetch *fetch, rondo__plan *plan, const 
     RETURN_IF_ERROR(status);
     RETURN_IF_ERROR(check_dynamic(unit, plan));
     RETURN_IF_ERROR(rondo__fetch_prepare_found(fetch));
-    RETURN_IF_ERROR(rondo__executor_mark(unit, 2));
+    RETURN_IF_ERROR(rondo__unit_mark(unit, 2));
     RETURN_IF_ERROR(rondo__fetch_put(fetch));
     RETURN_IF_ERROR(rondo__states_put(fetch));
-    RETURN_IF_ERROR(rondo__executor_mark(unit, 3));
+    RETURN_IF_ERROR(rondo__unit_mark(unit, 3));
     return rondo__plan_capture_ahead(unit, plan);
 }
 
@@ -227,10 +227,10 @@ static bool is_waited_for(const rondo__fetch *fetch) {
            rondo__fetch_leaves_pinned(fetch);
 }
 
-rondo_status rondo__executor_run_tensors(rondo__unit *unit, const rondo_tensor *feeds,
-                                         rondo_tensor *results, const bool *wants) {
+rondo_status rondo__unit_run_tensors(rondo__unit *unit, const rondo_tensor *feeds,
+                                     rondo_tensor *results, const bool *wants) {
     rondo__plan *plan;
-    RETURN_IF_ERROR(rondo__executor_find_plan(unit, feeds, &plan));
+    RETURN_IF_ERROR(rondo__unit_find_plan(unit, feeds, &plan));
     const rondo__fetch fetch = {unit, plan, results, wants, true};
     rondo_run_times times = {0};
     const uint64_t start_ns = rondo__clock_now_ns();
@@ -245,7 +245,7 @@ rondo_status rondo__executor_run_tensors(rondo__unit *unit, const rondo_tensor *
     rondo__fetch_finish(&fetch);
     rondo__states_end(unit, false);
     times.latency_ns = rondo__clock_now_ns() - start_ns;
-    rondo__executor_read_spans(unit, &times);
+    rondo__unit_read_spans(unit, &times);
     unit->runs.times = times;
     count_run(unit, plan, times.was_replayed);
     rondo__branches_settle(unit, plan);
@@ -258,11 +258,11 @@ static rondo_status mark_end(rondo__unit *unit, rondo_event *done) {
     return done != NULL ? rondo_event_record(done, unit->stream) : RONDO_STATUS_OK;
 }
 
-rondo_status rondo__executor_put_tensors(rondo__unit *unit, const rondo_tensor *feeds,
-                                         rondo_tensor *results, const bool *wants,
-                                         rondo_event *done, rondo_run_times *out_times) {
+rondo_status rondo__unit_put_tensors(rondo__unit *unit, const rondo_tensor *feeds,
+                                     rondo_tensor *results, const bool *wants, rondo_event *done,
+                                     rondo_run_times *out_times) {
     rondo__plan *plan;
-    RETURN_IF_ERROR(rondo__executor_find_plan(unit, feeds, &plan));
+    RETURN_IF_ERROR(rondo__unit_find_plan(unit, feeds, &plan));
     const rondo__fetch fetch = {unit, plan, results, wants, false};
     rondo_status status = put_run(&fetch, plan, feeds, out_times);
     if (status == RONDO_STATUS_OK) {
@@ -302,8 +302,7 @@ rondo_status rondo_executor_rerun(rondo_executor *executor) {
     begin_crossings(active);
     plan->run.is_fed = true;  // by the run before
     if (status == RONDO_STATUS_OK) {
-        status =
-            rondo__plan_run_steps(active, plan, rondo__executor_run_tensors, &times.was_replayed);
+        status = rondo__plan_run_steps(active, plan, rondo__unit_run_tensors, &times.was_replayed);
     }
     rondo__self_check_end_run(executor);
     times.enqueue_ns = rondo__clock_now_ns() - start_ns - executor->work.here_ns;

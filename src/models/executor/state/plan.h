@@ -580,15 +580,14 @@ RONDO_MUST_USE rondo_status rondo__plan_create(rondo__unit *unit, rondo_program 
                                                rondo__plan **out_plan);
 
 // The plan that follows `plan` in the order of use, the newest for NULL; NULL when there is none.
-static inline rondo__plan *rondo__executor_next_plan(const rondo__unit *unit,
-                                                     const rondo__plan *plan) {
+static inline rondo__plan *rondo__unit_next_plan(const rondo__unit *unit, const rondo__plan *plan) {
     const rondo__lru_entry *entry =
         plan == NULL ? unit->plans.newest : rondo__lru_entry_get_older(plan->entry);
     return entry != NULL ? rondo__lru_entry_get_value(entry) : NULL;
 }
 
 // Whether the plans of this executor have two sides, the device's and the processor's.
-static inline bool rondo__executor_has_two_sides(const rondo__unit *unit) {
+static inline bool rondo__unit_has_two_sides(const rondo__unit *unit) {
     return unit->part == RONDO__PART_NONE && !rondo_device_is_host(unit->executor->device);
 }
 

@@ -26,7 +26,7 @@ rondo_status rondo__plan_worth_gather(const rondo__unit *unit, rondo_program *pr
         }
     }
     const rondo__rest_options options = {.is_body = unit->worth != NULL,
-                                         .is_near = rondo__executor_has_two_sides(unit)};
+                                         .is_near = rondo__unit_has_two_sides(unit)};
     return rondo__pass_rest(program, &options);
 }
 

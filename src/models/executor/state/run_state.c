@@ -49,11 +49,11 @@ void rondo__self_check_destroy(rondo_executor *executor) {
     executor->caller.self_check = NULL;
 }
 
-void rondo__input_lane_empty(rondo_executor *root, rondo__input_lane *lane) {
-    rondo__executor_free(root, RONDO__OWNER_STAGING, lane->device, lane->bytes);
-    rondo__executor_free_pinned(root, lane->pinned, lane->bytes);
-    root->main.run_memory_bytes -= lane->pinned != NULL ? lane->bytes : 0;
-    root->main.run_memory_bytes -= lane->device != NULL ? lane->bytes : 0;
+void rondo__input_lane_empty(rondo_executor *executor, rondo__input_lane *lane) {
+    rondo__executor_free(executor, RONDO__OWNER_STAGING, lane->device, lane->bytes);
+    rondo__executor_free_pinned(executor, lane->pinned, lane->bytes);
+    executor->main.run_memory_bytes -= lane->pinned != NULL ? lane->bytes : 0;
+    executor->main.run_memory_bytes -= lane->device != NULL ? lane->bytes : 0;
     lane->device = NULL;
     lane->pinned = NULL;
     lane->bytes = 0;
@@ -75,7 +75,7 @@ void rondo__async_free(rondo_executor *executor) {
     rondo__free(async);
 }
 
-void rondo__executor_drain(rondo__unit *unit) {
+void rondo__unit_drain(rondo__unit *unit) {
     rondo_error saved;
     rondo__error_save(&saved);
     const rondo__async *async = unit->executor->caller.async;

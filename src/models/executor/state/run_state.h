@@ -71,10 +71,10 @@ void rondo__self_check_destroy(rondo_executor *executor);
 
 // Frees the memory of an input lane; and the lanes and the stream of asynchronous runs
 // (run/input_lanes.h).
-void rondo__input_lane_empty(rondo_executor *root, rondo__input_lane *lane);
+void rondo__input_lane_empty(rondo_executor *executor, rondo__input_lane *lane);
 void rondo__async_free(rondo_executor *executor);
 
 // Waits for whatever the executor has put on its stream; failures are told elsewhere.
-void rondo__executor_drain(rondo__unit *unit);
+void rondo__unit_drain(rondo__unit *unit);
 
 #endif  // RONDO_EXECUTOR_STATE_RUN_STATE_H

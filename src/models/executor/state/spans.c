@@ -7,7 +7,7 @@ static bool has_events(const rondo__unit *unit) {
     return unit->events[0] != NULL && !unit->is_near;
 }
 
-rondo_status rondo__executor_mark(rondo__unit *unit, size_t index) {
+rondo_status rondo__unit_mark(rondo__unit *unit, size_t index) {
     return has_events(unit) ? rondo_event_record(unit->events[index], unit->stream)
                             : RONDO_STATUS_OK;
 }
@@ -22,7 +22,7 @@ static uint64_t get_span_ns(rondo__unit *unit, size_t first) {
     return span_ns > 0 ? (uint64_t)span_ns : 0;
 }
 
-void rondo__executor_read_spans(rondo__unit *unit, rondo_run_times *times) {
+void rondo__unit_read_spans(rondo__unit *unit, rondo_run_times *times) {
     times->host_to_device_ns = get_span_ns(unit, 0);
     times->compute_ns = has_events(unit) ? get_span_ns(unit, 1) : times->compute_ns;
     times->device_to_host_ns = get_span_ns(unit, 2);
