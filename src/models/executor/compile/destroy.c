@@ -4,6 +4,7 @@
 #include "backend/backend.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/reference.h"
 #include "capture/capture.h"
 #include "executor/devices/host_ops.h"
 #include "executor/devices/other_gpus.h"
@@ -161,7 +162,7 @@ static void free_ports(rondo__ports *ports) {
 }
 
 void rondo__executor_release(rondo_executor *executor) {
-    if (atomic_fetch_sub(&executor->reference_count, 1) > 1) {
+    if (!rondo__reference_drop(&executor->reference_count)) {
         return;  // graphs that recorded a run need it
     }
     rondo__participants_destroy(executor->caller.recordings);  // in captures not of Rondo's

@@ -7,6 +7,7 @@
 #ifndef RONDO_EXECUTOR_COMPILE_RETIRE_H
 #define RONDO_EXECUTOR_COMPILE_RETIRE_H
 
+#include "base/reference.h"
 #include "capture/capture.h"
 #include "executor/state/plan.h"
 
@@ -22,7 +23,7 @@ static inline bool rondo__plan_is_pinned(rondo__plan *plan) {
 
 // One more that rondo__executor_release takes back.  Threads: safe.
 static inline void rondo__executor_retain(rondo_executor *executor) {
-    (void)atomic_fetch_add(&executor->reference_count, 1);
+    rondo__reference_take(&executor->reference_count);
 }
 
 // Takes a participant of a capture whose end Rondo does not see: it is freed with the executor.
