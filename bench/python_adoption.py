@@ -226,9 +226,13 @@ def show_break(step, name):
     x = torch.ones(64, device="cuda")
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(stream):
-        step(x)
-    torch.cuda.synchronize()
+    try:
+        with torch.cuda.stream(stream):
+            step(x)
+        torch.cuda.synchronize()
+    except Exception as error:
+        print(f"{step.__name__:24} {name:7} already eagerly: " + say(error)[0][:140], flush=True)
+        return
     try:
         with (rondo.capture(stream) if name == "rondo" else
               torch.cuda.graph(torch.cuda.CUDAGraph(), stream=stream)):
@@ -248,10 +252,11 @@ def show_break(step, name):
 
 
 def show_breaks():
-    for name in ("rondo", "torch"):
-        for step in (ask_for_a_value, copy_to_the_host, copy_from_plain_memory, wait_for_the_gpu,
-                     drop_out, select):
+    for name in ("rondo", "torch"):  # torch last: what a failed capture of its leaves behind stays
+        for step in (drop_out, ask_for_a_value, copy_to_the_host, copy_from_plain_memory,
+                     wait_for_the_gpu, select):
             show_break(step, name)
+        gc.collect()
 
 
 # ---- measuring ----------------------------------------------------------------------------------
