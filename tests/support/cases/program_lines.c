@@ -109,12 +109,15 @@ static void add_node(model *m, char **words, size_t count) {
             const size_t number_count = read_numbers(equals + 1, numbers[attribute_count]);
             const bool is_list = strchr(equals + 1, ',') != NULL;
             const bool is_float = strchr(equals + 1, '.') != NULL;
+            const bool is_text = strpbrk(equals + 1, "hik") != NULL;
             attributes[attribute_count] = (rondo_attribute){
                 .name = words[i],
-                .kind = is_list    ? RONDO_ATTRIBUTE_INTS
+                .kind = is_text    ? RONDO_ATTRIBUTE_STRING
+                        : is_list  ? RONDO_ATTRIBUTE_INTS
                         : is_float ? RONDO_ATTRIBUTE_FLOAT
                                    : RONDO_ATTRIBUTE_INT,
                 .float_value = strtof(equals + 1, NULL),
+                .string_value = equals + 1,
                 .ints = numbers[attribute_count],
                 .count = number_count,
                 .int_value = numbers[attribute_count][0],

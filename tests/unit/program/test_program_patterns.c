@@ -218,6 +218,44 @@ static void test_program_patterns__quantised_moves(void **state) {
     program_rows_check(rows, COUNT(rows), NULL);
 }
 
+// ---- Einsum -----------------------------------------------------------------------------------
+
+#define EINSUM(a, b, equation) \
+    { "input a f32 " a, "input b f32 " b, "Einsum equation=" equation " a b > y", "output y" }
+
+static void test_program_patterns__einsum(void **state) {
+    (void)state;
+    static const rondo__pass_options products = {.fuse_matmul = true};
+    static const program_row rows[] = {
+        {EINSUM("2,3,4", "2,4,5", "bij,bjk->bik"), "~rondo.MatMul"},
+        {EINSUM("3,4", "4,5", "ij,jk->ik"), "~rondo.MatMul"},
+        // operands and result in other orders, the result's rows of the second operand
+        {EINSUM("2,4,3,5", "4,6,5", "bhwc,hkc->bhwk"),
+         "~Transpose Reshape rondo.MatMul Reshape Transpose"},
+        {EINSUM("2,3,4", "5,4", "bij,kj->kbi"), "~Reshape rondo.MatMul Reshape"},
+        {EINSUM("2,3,4,5", "2,3,6,5", "nbhc,nbwc->nbhw"), "~Reshape Reshape rondo.MatMul Reshape"},
+        {EINSUM("4,3", "4,5", "ki,kj->ji"), "~rondo.MatMul"},
+        // several labels summed over, none, all, axes of one element, an ellipsis, no arrow
+        {EINSUM("3,4,5", "5,4,2", "iab,bak->ik"), "~Reshape Transpose Reshape rondo.MatMul"},
+        {EINSUM("3", "4", "i,j->ji"), "~Reshape Reshape rondo.MatMul"},
+        {EINSUM("7", "7", "i,i->"), "~Reshape Reshape rondo.MatMul Reshape"},
+        {EINSUM("2,1,4", "1,4,5", "bij,hjk->bihk"), "~Reshape Reshape rondo.MatMul Reshape"},
+        {EINSUM("2,3,4,5", "2,3,5,6", "...ij,...jk->...ik"),
+         "~Reshape Reshape rondo.MatMul Reshape"},
+        {EINSUM("3,4", "4,5", "ij,jk"), "~rondo.MatMul"},
+        // a batch that one operand is broadcast over
+        {EINSUM("1,3,4", "2,4,5", "bij,bjk->bik"),
+         "~Transpose Reshape Reshape rondo.MatMul Reshape Transpose"},
+        // a diagonal, a label of one operand alone, other types, one operand
+        {EINSUM("3,3", "3,5", "ii,ik->k"), "Einsum"},
+        {EINSUM("3,4,2", "4,5", "ijx,jk->ik"), "Einsum"},
+        {{"input a i64 3,4", "input b i64 4,5", "Einsum equation=ij,jk->ik a b > y", "output y"},
+         "Einsum"},
+        {{"input a f32 3,4", "Einsum equation=ij->ji a > y", "output y"}, "Einsum"},
+    };
+    program_rows_check(rows, COUNT(rows), &products);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_program_patterns__masked_softmax),
@@ -226,6 +264,7 @@ int main(void) {
         cmocka_unit_test(test_program_patterns__quantised_convolutions),
         cmocka_unit_test(test_program_patterns__quantised_products),
         cmocka_unit_test(test_program_patterns__quantised_moves),
+        cmocka_unit_test(test_program_patterns__einsum),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

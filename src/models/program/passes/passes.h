@@ -97,6 +97,7 @@ rondo_status rondo__pass_rms_norm(
     rondo_program *program);  // where the shapes are known that it asks for
 rondo_status rondo__pass_join(rondo_program *program);
 rondo_status rondo__pass_qdq(rondo_program *program);
+rondo_status rondo__pass_einsum(rondo_program *program);
 rondo_status rondo__pass_silu(rondo_program *program);
 rondo_status rondo__pass_moves(rondo_program *program);
 rondo_status rondo__pass_transposed(rondo_program *program);
