@@ -99,7 +99,10 @@ bool rondo__program_has_quantised(const rondo_program *program) {
 
 rondo_status rondo__program_quantise(rondo_program *program) {
     rondo__program_hide_placed(program);
-    const rondo_status status = rondo__pass_qdq(program);
+    rondo_status status = rondo__pass_qdq(program);
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__pass_bits_product(program);
+    }
     rondo__program_show_placed(program);
     return status;
 }
