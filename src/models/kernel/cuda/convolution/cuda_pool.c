@@ -106,6 +106,12 @@ void rondo__cuda_prepare_pool(rondo__cuda_kernel *kernel) {
         add_global_average(kernel, &window);
         return;
     }
+    // A thread a window is too few of them.
+    const bool is_global_maximum = id == RONDO__OP_GlobalMaxPool && rondo__cuda_is_float(x->dtype);
+    if ((is_global || is_global_maximum) && !window.channels_last) {
+        rondo__cuda_add_global_pool(kernel, is_global);
+        return;
+    }
     int64_t width = 1;
     if (window.channels_last) {
         width = 16 / (int64_t)rondo_dtype_get_bytes(x->dtype);
