@@ -1,15 +1,9 @@
 // What an executor says that it holds, of each kind, is what was taken for it, to the byte: on the
 // host as an allocator of the program's and the mappings count it, on a GPU as the driver does.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <pthread.h>
 
@@ -24,6 +18,7 @@
 #include "rondo/models.h"
 #include "support/on_devices.h"
 #include "support/source_dir.h"
+#include "support/test.h"
 
 // ---- counting ---------------------------------------------------------------------------------
 
@@ -222,8 +217,7 @@ static void expect_counted(const world *w, const char *model) {
     assert_true(count_taken(NULL, RONDO__OWNER_COUNT) >= forms);
 }
 
-static void test_program_owners__host_memory_is_counted_to_the_byte(void **state) {
-    (void)state;
+TEST(test_program_owners__host_memory_is_counted_to_the_byte) {
     for (size_t m = 0; m < sizeof models / sizeof models[0]; ++m) {
         world w;
         open_world(&w, models[m]);
@@ -242,8 +236,7 @@ static void test_program_owners__host_memory_is_counted_to_the_byte(void **state
 }
 
 // A state, its spare room, a run that does not wait, and a self-check.
-static void test_program_owners__each_kind_is_told_apart(void **state) {
-    (void)state;
+TEST(test_program_owners__each_kind_is_told_apart) {
     world w;
     open_world(&w, "gpt_mini");
     open_executor(&w);
@@ -293,8 +286,7 @@ rondo_status __wrap_rondo__cublaslt_get_api(const rondo__lt_api **out_api) {
 }
 
 // Kernels do nothing there, so these are models whose control flow no data decides.
-static void test_program_owners__a_gpus_memory_is_counted_to_the_byte(void **state) {
-    (void)state;
+TEST(test_program_owners__a_gpus_memory_is_counted_to_the_byte) {
     static const char *const plain[] = {"bert_mini",     "convnext_mini", "gpt2_mini", "gpt_mini",
                                         "shortcut_mini", "unet_mini",     "vit_mini"};
     fake_cuda_install_compiler();

@@ -1,14 +1,9 @@
 // Patterns that exporters write out in small ops become one op each, and what only looks like one
 // does not.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-// cmocka wants the four above first
-#include <cmocka.h>
 
 #include "support/cases/program_lines.h"
+#include "support/test.h"
 
 #define COUNT(rows) (sizeof(rows) / sizeof(rows)[0])
 
@@ -16,8 +11,7 @@
 
 #define MASKED "input x f32 2,3,5 empty", "value zero f32 0", "Softmax axis=-1 x > s", "IsNaN s > n"
 
-static void test_program_patterns__masked_softmax(void **state) {
-    (void)state;
+TEST(test_program_patterns__masked_softmax) {
     static const program_row rows[] = {
         // as torch 2.15 writes attention with a mask
         {{MASKED, "Where n zero s > y", "output y"}, "rondo.Softmax"},
@@ -42,8 +36,7 @@ static void test_program_patterns__masked_softmax(void **state) {
 }
 
 // On a GPU the products around it are taken in, too.
-static void test_program_patterns__masked_attention(void **state) {
-    (void)state;
+TEST(test_program_patterns__masked_attention) {
     static const rondo__pass_options gpu = {
         .fuse_matmul = true, .fuse_attention = true, .fuse_elementwise = true};
 #define SCORED                                                                                  \
@@ -68,8 +61,7 @@ static void test_program_patterns__masked_attention(void **state) {
     "input x f32 2,3,8", "const w f32 8", "value two f32 2", "value e f32 0.00001", \
         "list last -1,", "Pow x two > p", "ReduceMean p last > m", "Add m e > a"
 
-static void test_program_patterns__rms_norm(void **state) {
-    (void)state;
+TEST(test_program_patterns__rms_norm) {
     static const program_row rows[] = {
         // as torch, keras and others write it
         {{MEAN, "Sqrt a > s", "Reciprocal s > r", "Mul x r > n", "Mul w n > y", "output y"},
@@ -124,8 +116,7 @@ static void test_program_patterns__rms_norm(void **state) {
         "DequantizeLinear w ws wz > wf", "DequantizeLinear b bs bz > bf"
 #define OF_CONV BYTES, "Conv pads=1,1,1,1 xf wf bf > c"
 
-static void test_program_patterns__quantised_convolutions(void **state) {
-    (void)state;
+TEST(test_program_patterns__quantised_convolutions) {
     static const program_row rows[] = {
         {{OF_CONV, "QuantizeLinear c ys yz > y", "output y"}, "QLinearConv"},
         {{BYTES, "Conv xf wf > c", "QuantizeLinear c ys yz > y", "output y"}, "QLinearConv"},
@@ -168,8 +159,7 @@ static void test_program_patterns__quantised_convolutions(void **state) {
     program_rows_check(rows, COUNT(rows), NULL);
 }
 
-static void test_program_patterns__quantised_products(void **state) {
-    (void)state;
+TEST(test_program_patterns__quantised_products) {
 #define PRODUCT                                                                              \
     "input x u8 2,5,16", "input z i8 2,16,7", "const w i8 16,7", "value xs f32 0.02",        \
         "value xz u8 117", "value ws f32 0.01", "value wz i8 3", "value ys f32 0.2",         \
@@ -193,8 +183,7 @@ static void test_program_patterns__quantised_products(void **state) {
     program_rows_check(rows, COUNT(rows), NULL);
 }
 
-static void test_program_patterns__quantised_moves(void **state) {
-    (void)state;
+TEST(test_program_patterns__quantised_moves) {
 #define MOVED                                                                      \
     "input x u8 2,6", "input z u8 2,6", "value s f32 0.02", "value t f32 0.02 1",  \
         "value zero u8 117", "value other u8 9", "DequantizeLinear x s zero > xf", \
