@@ -22,22 +22,35 @@ struct rondo_storage {
 
 _Static_assert(sizeof(rondo_storage) <= STORAGE_ALIGNMENT, "the header fits before the bytes");
 
-rondo_status rondo__storage_create(size_t bytes, rondo_storage **out_storage, void **out_bytes) {
+static rondo_status create(size_t bytes, bool is_result, rondo_storage **out_storage,
+                           void **out_bytes) {
     *out_storage = NULL;
     *out_bytes = NULL;
     size_t total;
     if (!rondo__add_size(bytes, STORAGE_ALIGNMENT, &total)) {
         return RONDO_FAIL(NO_MEMORY, "a tensor of %zu bytes does not fit the address space", bytes);
     }
-    rondo_storage *storage = rondo__block_allocate(total, STORAGE_ALIGNMENT);
+    rondo_storage *storage = is_result ? rondo__block_allocate_result(total, STORAGE_ALIGNMENT)
+                                       : rondo__block_allocate(total, STORAGE_ALIGNMENT);
     if (storage == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
+    storage->release = NULL;
+    storage->user_data = NULL;
     atomic_init(&storage->reference_count, 1);
     storage->is_block = true;
     *out_storage = storage;
     *out_bytes = (char *)storage + STORAGE_ALIGNMENT;
     return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__storage_create(size_t bytes, rondo_storage **out_storage, void **out_bytes) {
+    return create(bytes, false, out_storage, out_bytes);
+}
+
+rondo_status rondo__storage_create_result(size_t bytes, rondo_storage **out_storage,
+                                          void **out_bytes) {
+    return create(bytes, true, out_storage, out_bytes);
 }
 
 rondo_status rondo__storage_wrap(void (*release)(void *user_data), void *user_data,

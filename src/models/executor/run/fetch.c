@@ -15,6 +15,7 @@
 #include "executor/state/objects.h"
 #include "executor/state/op_span.h"
 #include "tensor/elements.h"
+#include "tensor/storage.h"
 
 static bool is_wanted(const rondo__fetch *fetch, size_t i) {
     return fetch->wants == NULL || fetch->wants[i];
@@ -109,7 +110,7 @@ static rondo_status allocate_result(const rondo__fetch *fetch, size_t i, const r
     return fetch->results[i].device != NULL
                ? rondo_tensor_init_device(fetch->results[i].device, view->dtype, &view->shape,
                                           fresh)
-               : rondo_tensor_init(view->dtype, &view->shape, fresh);
+               : rondo__tensor_init_result(view->dtype, &view->shape, fresh);
 }
 
 static rondo_status prepare_output(const rondo__fetch *fetch, size_t i) {
