@@ -63,6 +63,13 @@ void *__wrap_rondo__memory_map(size_t bytes) {
     return __real_rondo__memory_map(bytes);
 }
 
+void *__real_rondo__memory_map_again(size_t bytes);
+void *__wrap_rondo__memory_map_again(size_t bytes);
+void *__wrap_rondo__memory_map_again(size_t bytes) {
+    given_bytes += is_in_block ? bytes : 0;
+    return __real_rondo__memory_map_again(bytes);
+}
+
 static note *find_note(const void *block) {
     for (size_t i = 0; i < NOTES_MAX; ++i) {
         if (notes[i].block == block) {
@@ -72,12 +79,12 @@ static note *find_note(const void *block) {
     return NULL;
 }
 
-void *__real_rondo__block_allocate(size_t bytes, size_t alignment);
-void *__wrap_rondo__block_allocate(size_t bytes, size_t alignment);
-void *__wrap_rondo__block_allocate(size_t bytes, size_t alignment) {
+typedef void *(*block_allocator)(size_t bytes, size_t alignment);
+
+static void *note_block(block_allocator make, size_t bytes, size_t alignment) {
     is_in_block = true;
     given_bytes = 0;
-    void *block = __real_rondo__block_allocate(bytes, alignment);
+    void *block = make(bytes, alignment);
     is_in_block = false;
     if (block != NULL) {
         (void)pthread_mutex_lock(&notes_lock);
@@ -89,6 +96,18 @@ void *__wrap_rondo__block_allocate(size_t bytes, size_t alignment) {
         (void)pthread_mutex_unlock(&notes_lock);
     }
     return block;
+}
+
+void *__real_rondo__block_allocate(size_t bytes, size_t alignment);
+void *__wrap_rondo__block_allocate(size_t bytes, size_t alignment);
+void *__wrap_rondo__block_allocate(size_t bytes, size_t alignment) {
+    return note_block(__real_rondo__block_allocate, bytes, alignment);
+}
+
+void *__real_rondo__block_allocate_result(size_t bytes, size_t alignment);
+void *__wrap_rondo__block_allocate_result(size_t bytes, size_t alignment);
+void *__wrap_rondo__block_allocate_result(size_t bytes, size_t alignment) {
+    return note_block(__real_rondo__block_allocate_result, bytes, alignment);
 }
 
 void __real_rondo__block_free(void *block);
