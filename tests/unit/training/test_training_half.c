@@ -2,16 +2,11 @@
 // f16 are those of f32.
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-// cmocka wants the four above first
-#include <cmocka.h>
 
 #include "rondo/models.h"
 #include "support/on_devices.h"
+#include "support/test.h"
 
 enum { COUNT = 32, STEPS = 24 };
 
@@ -82,8 +77,7 @@ static void train(const rondo_minimize_options *how, rondo_dtype dtype, float *w
 }
 
 // Each step is far below what f16 resolves beside the weight, and the scale is beyond its range.
-static void small_steps_add_up(void **state) {
-    (void)state;
+TEST(small_steps_add_up) {
     const rondo_minimize_options cases[] = {
         {.struct_size = sizeof *cases, .learning_rate = 1e-5},
         {.struct_size = sizeof *cases, .learning_rate = 1e-6, .momentum = 0.9},
