@@ -295,8 +295,8 @@ static inline void build_gpt2(net *n) {
         h = add_gpt2_layer(n, h, i);
     }
     h = add_layer_norm(n, h, "last");
-    add_one(n, "Transpose", "words", "head");
-    add(n, "MatMul", INPUTS(h, "head"), "scores", NULL, 0);
+    const rondo_attribute turned = int_of("transB", 1);
+    add(n, "Gemm", INPUTS(h, "words"), "scores", &turned, 1);
     add_cross_entropy(n, "scores", (int64_t)BATCH * TOKENS, WORDS);
 }
 

@@ -40,6 +40,7 @@ static const prepare_function families[RONDO__OP_ID_COUNT] = {
     ROW(OP, HardSigmoid, elementwise),
     ROW(OP, Sum, elementwise),
     ROW(FUSED, Elementwise, elementwise),
+    ROW(FUSED, Update, update),
     ROW(OP, MatMul, product),
     ROW(OP, Gemm, product),
     ROW(FUSED, MatMul, product),

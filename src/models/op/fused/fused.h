@@ -57,6 +57,10 @@
 //                    betas (floats, one for each op), to (ONNX's number of y's dtype, f32 or f16;
 //                    without it x0's)
 //
+// rondo.Update       what a training step makes of many variables (see op/fused/update.h)
+// rondo.Finite       inputs x0 ... xn, f32 or f16
+//   output           bool []: none holds an infinity or NaN
+//
 // rondo.Attention    inputs q, k, v, mask?
 //   output           y = softmax(scale * q k^T + mask) v by head
 //   attributes       scale; extents, q, k, v, y and shape (their layouts, if they are not rows of

@@ -57,6 +57,8 @@ enum {
     RONDO__PRECISION_HALF = 2,    // the caller asked for f16
     RONDO__PRECISION_TRAINED = 3,  // f32, and its results may leave the range of f16: scales of
                                    // the loss, and what becomes of a variable
+    RONDO__PRECISION_GRADIENT = 4,  // products in f16 whatever comes in, as the loss is scaled for
+                                    // that; infinities stay. The rest is f32 behind the scale
 };
 
 typedef struct rondo__half_decision {

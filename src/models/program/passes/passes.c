@@ -17,6 +17,9 @@ static rondo_status simplify(rondo_program *program) {
 }
 
 static rondo_status optimise(rondo_program *program, const rondo__pass_options *options) {
+    if (options->fuse_elementwise) {  // before layouts, which leave what it makes alone
+        RETURN_IF_ERROR(rondo__pass_update(program));
+    }
     RETURN_IF_ERROR(rondo__pass_moves(program));
     RETURN_IF_ERROR(rondo__pass_rms_norm(program));
     if (options->fuse_elementwise) {
