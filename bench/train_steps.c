@@ -2,13 +2,15 @@
 // by AdamW, resnet18 in half precision by SGD with momentum, gpt2 in half precision by AdamW, embed
 // by SGD on the rows looked up. bench/torch_train_steps.py has the same in PyTorch.
 //
-//   train_steps [DEVICE] [CASE...] [--show] [--profile] [--steps N] [--gradients]
+//   train_steps [DEVICE] [CASE...] [--show] [--profile] [--steps N]
+//               [--gradients]
 //
 // CASE: mlp, cnn, resnet18, gpt2, embed, embed_cpu (10 000 000 rows on the processor; after ":" the
 // rows); without one mlp and cnn. "replay" is a step whose inputs are on the device already and
-// whose loss stays there, with the wait, as PyTorch's graph is measured; "run" also feeds from host memory and reads the
-// loss. --gradients: the gradients alone, which stay on the device; the rest of a step is the
-// optimiser's. --show: the plan, op by op; --profile: where the time of "replay" goes.
+// whose loss stays there, with the wait, as PyTorch's graph is measured; "run" also feeds from host
+// memory and reads the loss. --gradients: the gradients alone, which stay on the device; the rest
+// of a step is the optimiser's. --show: the plan, op by op; --profile: where the time of "replay"
+// goes.
 // SPDX-License-Identifier: Apache-2.0
 #include <time.h>
 
@@ -205,13 +207,14 @@ static void run(const setting *how, const char *name) {
     qsort(times, (size_t)how->steps, sizeof *times, compare);
     qsort(again, (size_t)how->steps, sizeof *again, compare);
     const int tenth = how->steps / 10;
-    printf("%s%s on %s: replay %.0f us (%.0f to %.0f), run %.0f us (%.0f to %.0f), median of %d; "
-           "%llu ops in %llu segments, %llu beside them; loss %.4f, then %.4f\n",
-           name, how->is_bare ? ", gradients alone," : "", how->device, again[how->steps / 2],
-           again[tenth], again[how->steps - 1 - tenth], times[how->steps / 2], times[tenth],
-           times[how->steps - 1 - tenth], how->steps, (unsigned long long)stats.op_count,
-           (unsigned long long)stats.segment_count, (unsigned long long)stats.bypassed_count,
-           (double)first, (double)loss);
+    printf(
+        "%s%s on %s: replay %.0f us (%.0f to %.0f), run %.0f us (%.0f to %.0f), median of %d; "
+        "%llu ops in %llu segments, %llu beside them; loss %.4f, then %.4f\n",
+        name, how->is_bare ? ", gradients alone," : "", how->device, again[how->steps / 2],
+        again[tenth], again[how->steps - 1 - tenth], times[how->steps / 2], times[tenth],
+        times[how->steps - 1 - tenth], how->steps, (unsigned long long)stats.op_count,
+        (unsigned long long)stats.segment_count, (unsigned long long)stats.bypassed_count,
+        (double)first, (double)loss);
     (void)fflush(stdout);
     for (size_t i = 0; i < 2; ++i) {
         rondo_tensor_deinit(&feeds[i].tensor);

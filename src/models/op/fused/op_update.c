@@ -142,8 +142,7 @@ static rondo_status compute_tensor(rondo__compute *compute, const rondo__update_
         values[i] = (float)rondo__tensor_get_number(compute->inputs[input], 0);
     }
     for (int32_t i = 0; i < form->width; ++i) {
-        wide[i] =
-            rondo__scratch_widen(&scratch, compute->inputs[rondo__update_input(form, t, i)]);
+        wide[i] = rondo__scratch_widen(&scratch, compute->inputs[rondo__update_input(form, t, i)]);
     }
     for (int32_t k = 0; k < form->result_count; ++k) {
         results[k] = rondo__scratch_create(&scratch, count);
@@ -159,8 +158,7 @@ static rondo_status compute_tensor(rondo__compute *compute, const rondo__update_
         }
     }
     for (int32_t k = 0; k < form->result_count && scratch.status == RONDO_STATUS_OK; ++k) {
-        scratch.status =
-            rondo__narrow(compute, (size_t)(t * form->result_count + k), results[k]);
+        scratch.status = rondo__narrow(compute, (size_t)(t * form->result_count + k), results[k]);
     }
     return rondo__scratch_end(&scratch);
 }
@@ -214,9 +212,9 @@ static rondo_status compute_finite(rondo__compute *compute) {
 }
 
 const rondo__op_def rondo__op_table_update[] = {
-    RONDO_OP_ROW(FUSED, Update, 1, RONDO_OP_OPSET_MAX, 1, RONDO_OP_ANY_COUNT, 1,
-                 RONDO_OP_ANY_COUNT, .flags = RONDO__OP_INTERNAL, .capture = RONDO__CAPTURE_YES,
-                 .infer = infer_update, .compute = compute_update),
+    RONDO_OP_ROW(FUSED, Update, 1, RONDO_OP_OPSET_MAX, 1, RONDO_OP_ANY_COUNT, 1, RONDO_OP_ANY_COUNT,
+                 .flags = RONDO__OP_INTERNAL, .capture = RONDO__CAPTURE_YES, .infer = infer_update,
+                 .compute = compute_update),
     RONDO_OP_ROW(FUSED, Finite, 1, RONDO_OP_OPSET_MAX, 1, RONDO_OP_ANY_COUNT, 1, 1,
                  .flags = RONDO__OP_INTERNAL, .capture = RONDO__CAPTURE_YES, .infer = infer_finite,
                  .compute = compute_finite),

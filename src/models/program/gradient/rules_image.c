@@ -365,10 +365,9 @@ static int32_t scatter_class(rondo__gradient *g, const rondo__gradient_call *cal
         ends[d] = INT64_MAX;
         axes[d] = 2 + d;
     }
-    const int32_t list[4] = {rondo__gradient_ints(g, starts, rank),
-                             rondo__gradient_ints(g, ends, rank),
-                             rondo__gradient_ints(g, axes, rank),
-                             rondo__gradient_ints(g, steps, rank)};
+    const int32_t list[4] = {
+        rondo__gradient_ints(g, starts, rank), rondo__gradient_ints(g, ends, rank),
+        rondo__gradient_ints(g, axes, rank), rondo__gradient_ints(g, steps, rank)};
     const int32_t chosen = E("Slice", places, list[0], list[1], list[2], list[3]);
     const int32_t change = E("Slice", DY, list[0], list[1], list[2], list[3]);
     return rondo__gradient_scatter_flat(g, chosen, change, FIRST, true);

@@ -53,8 +53,8 @@ static rondo_status add_cast(rondo_program *program, int32_t from, int32_t to, i
 
 // What overflows becomes infinite: a scaled gradient is to be seen as spoilt.
 static rondo_status add_open_cast(rondo_program *program, int32_t from, int32_t to) {
-    RETURN_IF_ERROR(rondo__program_add_simple(program, "", "Cast", program->values[to].name, &from,
-                                              1, &to, 1));
+    RETURN_IF_ERROR(
+        rondo__program_add_simple(program, "", "Cast", program->values[to].name, &from, 1, &to, 1));
     return rondo__op_set_int(&program->nodes[program->node_count - 1].op, "to", ONNX_FLOAT16);
 }
 

@@ -41,8 +41,8 @@ typedef struct update {
 typedef struct updates {
     rondo_program *program;
     rondo__uses uses;
-    int32_t *update_of;   // node to the node its update is named by; -1: none
-    int32_t *is_end_of;   // node: the value whose new form it makes; -1: none
+    int32_t *update_of;  // node to the node its update is named by; -1: none
+    int32_t *is_end_of;  // node: the value whose new form it makes; -1: none
     bool *remove;
     update *list;
     size_t count;
@@ -93,9 +93,9 @@ static bool is_step(const rondo_program *program, const rondo__node *node) {
     }
     for (int k = 0; k < 2; ++k) {
         const int32_t operand = positions[k] >= 0 ? node->inputs[positions[k]] : -1;
-        if (operand >= 0 && (!is_single_or_half(program, operand) ||
-                             (!has_shape(program, operand, &shape) &&
-                              count_elements(program, operand) != 1))) {
+        if (operand >= 0 &&
+            (!is_single_or_half(program, operand) ||
+             (!has_shape(program, operand, &shape) && count_elements(program, operand) != 1))) {
             return false;
         }
     }
@@ -267,12 +267,10 @@ static int32_t find_kept(const rondo_program *program, const update *one, size_t
 // Puts numbers in the place of values; false where something does not fit.
 static bool settle(const rondo_program *program, update *one) {
     for (size_t k = 0; k < one->result_count; ++k) {
-        const int32_t kept =
-            one->keeps[k] >= 0 ? one->keeps[k] : find_kept(program, one, k);
-        const int64_t op = number_of(one, one->results[k]) -
-                           (int64_t)(one->scalar_count + one->width);
-        const int64_t operand =
-            kept >= 0 ? number_of(one, kept) - (int64_t)one->scalar_count : -1;
+        const int32_t kept = one->keeps[k] >= 0 ? one->keeps[k] : find_kept(program, one, k);
+        const int64_t op =
+            number_of(one, one->results[k]) - (int64_t)(one->scalar_count + one->width);
+        const int64_t operand = kept >= 0 ? number_of(one, kept) - (int64_t)one->scalar_count : -1;
         if (op < 0 || operand < 0 || operand >= (int64_t)one->width ||
             get_dtype(program, kept) != RONDO_DTYPE_F32) {
             return false;
@@ -490,10 +488,10 @@ static bool find_terms(const rondo_program *program, int32_t value, terms *t) {
 static rondo_status check_once(rondo__rewriting *r, size_t n) {
     rondo_program *program = r->program;
     const rondo__node *node = &program->nodes[n];
-    const rondo__node *nan = rondo__node_is(node, RONDO__OP_Not) &&
-                                     node->precision == RONDO__PRECISION_TRAINED
-                                 ? find_maker(program, node->inputs[0])
-                                 : NULL;
+    const rondo__node *nan =
+        rondo__node_is(node, RONDO__OP_Not) && node->precision == RONDO__PRECISION_TRAINED
+            ? find_maker(program, node->inputs[0])
+            : NULL;
     if (nan == NULL || !rondo__node_is(nan, RONDO__OP_IsNaN) ||
         count_elements(program, node->outputs[0]) != 1) {
         return RONDO_STATUS_OK;

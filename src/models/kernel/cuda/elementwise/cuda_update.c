@@ -121,8 +121,9 @@ static void append_moves(rondo__text *text, const rondo__cuda_kernel *kernel,
                                i);
         }
     }
-    rondo__text_append(text, "    } else {\n        for (int k = 0; k < 4 && begin + k < count; "
-                             "k++) {\n");
+    rondo__text_append(text,
+                       "    } else {\n        for (int k = 0; k < 4 && begin + k < count; "
+                       "k++) {\n");
     for (int32_t i = 0; i < count; i++) {
         if (is_load) {
             rondo__text_append(text, "            v%d.value[k] = a.x%d[t][begin + k];\n", i, i);
@@ -175,9 +176,9 @@ static bool has_equal_types(const rondo__cuda_kernel *kernel, const rondo__updat
     bool are_equal = true;
     for (int32_t t = 1; t < form->tensor_count; t++) {
         for (int32_t i = 0; i < form->width; i++) {
-            are_equal = are_equal &&
-                        rondo__cuda_input(kernel, rondo__update_input(form, t, i))->dtype ==
-                            rondo__cuda_input(kernel, rondo__update_input(form, 0, i))->dtype;
+            are_equal =
+                are_equal && rondo__cuda_input(kernel, rondo__update_input(form, t, i))->dtype ==
+                                 rondo__cuda_input(kernel, rondo__update_input(form, 0, i))->dtype;
         }
     }
     return are_equal;
@@ -233,9 +234,9 @@ void rondo__cuda_prepare_update(rondo__cuda_kernel *kernel) {
         blocks += count_blocks(counts[t]);
         for (int32_t k = 0; k < form.result_count; k++) {
             const size_t output = (size_t)(t * form.result_count + k);
-            kernel->head.kept[kernel->head.kept_count++] = (rondo__kernel_kept){
-                .input = (int32_t)rondo__update_input(&form, t, form.keeps[k]),
-                .output = (int32_t)output};
+            kernel->head.kept[kernel->head.kept_count++] =
+                (rondo__kernel_kept){.input = (int32_t)rondo__update_input(&form, t, form.keeps[k]),
+                                     .output = (int32_t)output};
             if (!rondo__cuda_wants_output(kernel, output)) {
                 rondo__cuda_refuse(kernel, "an update that nobody wants");
             }
@@ -319,8 +320,7 @@ void rondo__cuda_prepare_finite(rondo__cuda_kernel *kernel) {
     rondo__text text = {0};
     rondo__text_append(&text, "%s%s", rondo__cu_elementwise, begin_text);
     if (rondo__cuda_check(kernel, rondo__text_get_status(&text))) {
-        rondo__step_output(
-            rondo__cuda_add_launch(kernel, text.bytes, &defines, "begin", 1, 32), 0);
+        rondo__step_output(rondo__cuda_add_launch(kernel, text.bytes, &defines, "begin", 1, 32), 0);
     }
     rondo__text_deinit(&text);
     for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; d++) {

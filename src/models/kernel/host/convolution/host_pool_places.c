@@ -84,8 +84,8 @@ static rondo_status run_places(rondo__host_kernel *head, const void *const *inpu
 rondo_status rondo__host_prepare_pool_places(const rondo__kernel_request *request,
                                              rondo__kernel **out_kernel) {
     const rondo_shape *x = &request->inputs[0].shape;
-    if (request->inputs[0].dtype != RONDO_DTYPE_F32 || x->rank != 4 ||
-        request->output_count != 2 || request->outputs[0].dtype == RONDO_DTYPE_NONE ||
+    if (request->inputs[0].dtype != RONDO_DTYPE_F32 || x->rank != 4 || request->output_count != 2 ||
+        request->outputs[0].dtype == RONDO_DTYPE_NONE ||
         rondo__op_get_int(request->op, "storage_order", 0) != 0) {
         return RONDO_STATUS_UNSUPPORTED;
     }
@@ -101,8 +101,8 @@ rondo_status rondo__host_prepare_pool_places(const rondo__kernel_request *reques
         return status;
     }
     const rondo__window *w = &kernel->pool.window;
-    const double reads = (double)rondo_shape_get_count(&kernel->pool.output) *
-                        (double)(w->kernel[0] * w->kernel[1]);
+    const double reads =
+        (double)rondo_shape_get_count(&kernel->pool.output) * (double)(w->kernel[0] * w->kernel[1]);
     kernel->grain = rondo__host_get_grain(kernel->pool.batch * kernel->pool.channels,
                                           reads * 4.0 * sizeof(float), 0.0);
     *out_kernel = &head->base;

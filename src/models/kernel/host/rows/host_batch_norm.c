@@ -70,8 +70,7 @@ static void normalise_channels(void *data, int64_t first, int64_t end) {
             k->simd->center_scale(x, run->y + (x - run->x), k->span, center, (float)rest, scale,
                                   run->shift[c]);
         }
-        put(run->results[0], c,
-            (double)run->mean[c] * k->momentum + exact * (1.0 - k->momentum));
+        put(run->results[0], c, (double)run->mean[c] * k->momentum + exact * (1.0 - k->momentum));
         put(run->results[1], c,
             (double)run->variance[c] * k->momentum + variance * (1.0 - k->momentum));
         put(run->results[2], c, exact);

@@ -24,9 +24,9 @@ struct choice_kernel {
 };
 
 // Each loop knows which operands move, so that it can be vector code.
-#define CHOOSE(c_step, a_step, b_step)                                \
-    for (int64_t i = first; i < end; ++i) {                           \
-        y[i] = c[(c_step) * i] != 0 ? a[(a_step) * i] : b[(b_step) * i]; \
+#define CHOOSE(c_step, a_step, b_step)                             \
+    for (int64_t i = first; i < end; ++i) {                        \
+        y[i] = c[(c_step)*i] != 0 ? a[(a_step)*i] : b[(b_step)*i]; \
     }
 
 static void choose(const choice_run *run, int64_t first, int64_t end) {
@@ -52,22 +52,22 @@ static void choose(const choice_run *run, int64_t first, int64_t end) {
     }
 }
 
-#define COMPARISON(name, sign)                                                \
-    static void name(const choice_run *run, int64_t first, int64_t end) {     \
-        const int64_t *step = run->kernel->step;                              \
-        const float *a = run->inputs[0];                                      \
-        const float *b = run->inputs[1];                                      \
-        uint8_t *y = run->output;                                             \
-        if (step[0] == 1 && step[1] == 0) {                                   \
-            const float one = *b;                                             \
-            for (int64_t i = first; i < end; ++i) {                           \
-                y[i] = a[i] sign one;                                         \
-            }                                                                 \
-        } else {                                                              \
-            for (int64_t i = first; i < end; ++i) {                           \
-                y[i] = a[step[0] * i] sign b[step[1] * i];                    \
-            }                                                                 \
-        }                                                                     \
+#define COMPARISON(name, sign)                                            \
+    static void name(const choice_run *run, int64_t first, int64_t end) { \
+        const int64_t *step = run->kernel->step;                          \
+        const float *a = run->inputs[0];                                  \
+        const float *b = run->inputs[1];                                  \
+        uint8_t *y = run->output;                                         \
+        if (step[0] == 1 && step[1] == 0) {                               \
+            const float one = *b;                                         \
+            for (int64_t i = first; i < end; ++i) {                       \
+                y[i] = a[i] sign one;                                     \
+            }                                                             \
+        } else {                                                          \
+            for (int64_t i = first; i < end; ++i) {                       \
+                y[i] = a[step[0] * i] sign b[step[1] * i];                \
+            }                                                             \
+        }                                                                 \
     }
 COMPARISON(is_less, <)
 COMPARISON(is_less_or_equal, <=)
@@ -126,11 +126,11 @@ rondo_status rondo__host_prepare_choice(const rondo__kernel_request *request,
         rondo__kernel_destroy(&head->base);
         return RONDO_STATUS_UNSUPPORTED;
     }
-    kernel->chunk = is_choice                          ? choose
-                    : id == RONDO__OP_Less             ? is_less
-                    : id == RONDO__OP_LessOrEqual      ? is_less_or_equal
-                    : id == RONDO__OP_Greater          ? is_greater
-                                                       : is_greater_or_equal;
+    kernel->chunk = is_choice                     ? choose
+                    : id == RONDO__OP_Less        ? is_less
+                    : id == RONDO__OP_LessOrEqual ? is_less_or_equal
+                    : id == RONDO__OP_Greater     ? is_greater
+                                                  : is_greater_or_equal;
     for (size_t i = first; i < request->input_count && is_choice; ++i) {
         head->base.in_place_inputs |= kernel->step[i] == 1 ? UINT64_C(1) << i : 0;
     }

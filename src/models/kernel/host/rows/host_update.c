@@ -150,13 +150,13 @@ rondo_status rondo__host_prepare_update(const rondo__kernel_request *request,
         kernel->first[t] = kernel->block_count;
         kernel->block_count += (kernel->counts[t] + BLOCK - 1) / BLOCK;
         for (int32_t k = 0; k < form.result_count; ++k) {
-            head->base.kept[head->base.kept_count++] = (rondo__kernel_kept){
-                .input = (int32_t)rondo__update_input(&form, t, form.keeps[k]),
-                .output = t * form.result_count + k};
+            head->base.kept[head->base.kept_count++] =
+                (rondo__kernel_kept){.input = (int32_t)rondo__update_input(&form, t, form.keeps[k]),
+                                     .output = t * form.result_count + k};
         }
     }
-    const double bytes = (double)kernel->block_count * BLOCK * sizeof(float) *
-                         (double)(form.width + form.op_count);
+    const double bytes =
+        (double)kernel->block_count * BLOCK * sizeof(float) * (double)(form.width + form.op_count);
     kernel->grain = rondo__host_get_grain(kernel->block_count, bytes, 0.0);
     *out_kernel = &head->base;
     return RONDO_STATUS_OK;
