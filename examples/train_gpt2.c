@@ -33,7 +33,7 @@ static void check(rondo_status status) {
     }
 }
 
-// ---- text: letters, of which 0 is a space --------------------------------------------------------
+// ---- text: letters, of which 0 is a space -------------------------------------------------------
 
 static uint32_t g_seed = 1;
 
