@@ -241,8 +241,7 @@ static int32_t take_tap(rondo__gradient *g, const geometry *geo, int32_t padded,
 
 // [n, taps * c, pixels]: what all taps saw.
 static int32_t take_taps(rondo__gradient *g, const geometry *geo, int32_t image, int32_t change,
-                         int64_t taps) {
-    static const int64_t flat[3] = {0, 0, -1};
+                         int64_t taps, const int64_t *flat) {
     int64_t pads[2 * RONDO_RANK_MAX] = {0};
     int32_t seen[TAPS_MAX];
     bool has_pads = false;
@@ -268,8 +267,8 @@ static int32_t take_taps(rondo__gradient *g, const geometry *geo, int32_t image,
 // The change of the weights as products, one for each image; NONE where extents are not known.
 static int32_t multiply_taps(rondo__gradient *g, const geometry *geo, int32_t image, int32_t change,
                              int32_t weights) {
-    static const int64_t flat[3] = {0, 0, -1};
     static const int64_t first = 0;
+    int64_t flat[3] = {0, 0, 1};  // images and channels as they are, pixels in one axis
     const int64_t channels = rondo__gradient_extent(g, weights, 1);
     int64_t taps = 1;
     int64_t extents[RONDO_RANK_MAX] = {-1};
@@ -279,6 +278,7 @@ static int32_t multiply_taps(rondo__gradient *g, const geometry *geo, int32_t im
         taps *= geo->kernel[d];
         extents[1 + d] = geo->kernel[d];
         order[2 + d] = 1 + d;
+        flat[2] *= rondo__gradient_extent(g, change, 2 + d);
         is_known = rondo__gradient_extent(g, change, 2 + d) > 0 && taps <= TAPS_MAX &&
                    geo->pads[d] >= 0 && geo->pads[d + geo->rank] >= 0;
     }
@@ -286,7 +286,7 @@ static int32_t multiply_taps(rondo__gradient *g, const geometry *geo, int32_t im
         return RONDO__VALUE_NONE;
     }
     extents[1 + geo->rank] = channels;
-    const int32_t seen = take_taps(g, geo, image, change, taps);
+    const int32_t seen = take_taps(g, geo, image, change, taps, flat);
     const int32_t rows = rondo__gradient_reshape(g, change, flat, 3);
     const int32_t product = E("MatMul", rows, rondo__gradient_swap(g, seen, 3));
     const int32_t sum = rondo__gradient_reduce(g, "ReduceSum", product, &first, 1);
