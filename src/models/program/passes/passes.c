@@ -24,6 +24,7 @@ static rondo_status optimise(rondo_program *program, const rondo__pass_options *
     RETURN_IF_ERROR(rondo__pass_rms_norm(program));
     if (options->fuse_elementwise) {
         RETURN_IF_ERROR(rondo__pass_silu(program));
+        RETURN_IF_ERROR(rondo__pass_gate(program));
     }
     // Products and convolutions first: they take element-wise neighbours that would otherwise form
     // chains.

@@ -42,6 +42,32 @@ static void add_moments(const batch_run *run, int64_t channel, float center, dou
     }
 }
 
+typedef struct channel_moments {
+    float center, rest;  // the mean is their sum
+    double mean, variance;
+} channel_moments;
+
+static channel_moments find_moments(const batch_run *run, int64_t channel, double count) {
+    double sum, squares;
+    const float begin = *get_row(run->kernel, run->x, 0, channel);
+    add_moments(run, channel, begin, &sum, &squares);
+    channel_moments m = {.mean = (double)begin + sum / count, .variance = NAN};
+    m.center = (float)m.mean;
+    if (!isfinite(m.mean)) {  // an infinity that all have in common is the mean
+        add_moments(run, channel, 0.0f, &sum, &squares);
+        m.mean = sum / count;
+        return m;
+    }
+    // Squares are of what is small: the distances from the mean, as f32 has it.
+    add_moments(run, channel, m.center, &sum, &squares);
+    const double rest = sum / count;
+    const double spread = squares / count - rest * rest;
+    m.variance = spread < 0.0 ? 0.0 : spread;
+    m.rest = (float)rest;
+    m.mean = (double)m.center + rest;
+    return m;
+}
+
 static void put(float *result, int64_t channel, double value) {
     if (result != NULL) {
         result[channel] = (float)value;
@@ -53,28 +79,18 @@ static void normalise_channels(void *data, int64_t first, int64_t end) {
     const batch_kernel *k = run->kernel;
     const double count = (double)(k->batch * k->span);
     for (int64_t c = first; c < end; ++c) {
-        double sum, squares;
-        const float begin = *get_row(k, run->x, 0, c);
-        add_moments(run, c, begin, &sum, &squares);
-        // Squares are of what is small: the distances from the mean, as f32 has it.
-        const double mean = (double)begin + sum / count;
-        const float center = (float)mean;
-        add_moments(run, c, center, &sum, &squares);
-        const double rest = sum / count;
-        const double spread = squares / count - rest * rest;
-        const double variance = spread < 0.0 ? 0.0 : spread;  // NaN stays
-        const double exact = (double)center + rest;
-        const float scale = (float)((double)run->scale[c] / sqrt(variance + k->epsilon));
+        const channel_moments m = find_moments(run, c, count);
+        const float scale = (float)((double)run->scale[c] / sqrt(m.variance + k->epsilon));
         for (int64_t image = 0; image < k->batch; ++image) {
             const float *x = get_row(k, run->x, image, c);
-            k->simd->center_scale(x, run->y + (x - run->x), k->span, center, (float)rest, scale,
+            k->simd->center_scale(x, run->y + (x - run->x), k->span, m.center, m.rest, scale,
                                   run->shift[c]);
         }
-        put(run->results[0], c, (double)run->mean[c] * k->momentum + exact * (1.0 - k->momentum));
+        put(run->results[0], c, (double)run->mean[c] * k->momentum + m.mean * (1.0 - k->momentum));
         put(run->results[1], c,
-            (double)run->variance[c] * k->momentum + variance * (1.0 - k->momentum));
-        put(run->results[2], c, exact);
-        put(run->results[3], c, variance);
+            (double)run->variance[c] * k->momentum + m.variance * (1.0 - k->momentum));
+        put(run->results[2], c, m.mean);
+        put(run->results[3], c, m.variance);
     }
 }
 
