@@ -87,9 +87,9 @@
 //
 // Elementwise op names: two operands: Add Sub Mul Div Max Min Pow Gate (0 where the first is at most
 // 0, otherwise the second); one: Relu Sigmoid Tanh Erf Exp Log Sqrt Neg Abs Reciprocal Floor Ceil
-// Softplus Gelu GeluTanh Silu HardSwish; one, with constants: Clip (alpha, beta), LeakyRelu (alpha),
-// Elu (alpha), HardSigmoid (alpha, beta), Affine (alpha * x + beta), Saturate (finite numbers are
-// kept within the range of f16)
+// Softplus Gelu GeluTanh Silu HardSwish; one, with constants: Clip (alpha, beta), LeakyRelu
+// (alpha), Elu (alpha), HardSigmoid (alpha, beta), Affine (alpha * x + beta), Saturate (finite
+// numbers are kept within the range of f16)
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_OP_FUSED_FUSED_H
 #define RONDO_OP_FUSED_FUSED_H
