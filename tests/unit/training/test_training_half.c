@@ -105,7 +105,7 @@ static void small_steps_add_up(void **state) {
     }
 }
 
-// ---- one op for many variables --------------------------------------------------------------------
+// ---- one op for many variables ---------------------------------------------------------------
 
 enum { WEIGHTS = 9, LONGEST = 2050 };
 static const int64_t lengths[WEIGHTS] = {2, 3, 4, 5, 64, 1023, 1024, 1025, LONGEST};

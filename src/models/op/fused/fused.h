@@ -85,9 +85,9 @@
 //             "tanh", "gelu" (erf form), "silu", "hard_swish", "gelu_tanh" (0.5 x (1 + tanh(
 //             sqrt(2 / pi) (x + 0.044715 x^3))))
 //
-// Elementwise op names: two operands: Add Sub Mul Div Max Min Pow Gate (0 where the first is at most
-// 0, otherwise the second); one: Relu Sigmoid Tanh Erf Exp Log Sqrt Neg Abs Reciprocal Floor Ceil
-// Softplus Gelu GeluTanh Silu HardSwish; one, with constants: Clip (alpha, beta), LeakyRelu
+// Elementwise op names: two operands: Add Sub Mul Div Max Min Pow Gate (0 where the first is at
+// most 0, otherwise the second); one: Relu Sigmoid Tanh Erf Exp Log Sqrt Neg Abs Reciprocal Floor
+// Ceil Softplus Gelu GeluTanh Silu HardSwish; one, with constants: Clip (alpha, beta), LeakyRelu
 // (alpha), Elu (alpha), HardSigmoid (alpha, beta), Affine (alpha * x + beta), Saturate (finite
 // numbers are kept within the range of f16)
 // SPDX-License-Identifier: Apache-2.0
