@@ -1,5 +1,5 @@
-// kernel/host/rows/host_choice.c — Where and comparisons of f32, whose operands have the result's
-// shape or one element: loops that compilers turn into vector code.
+// kernel/host/rows/host_choice.c — Where of f32, whose operands have the result's shape or one
+// element: loops that compilers turn into vector code.
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel/host/host_families.h"
 #include "kernel/host/host_kernel.h"
@@ -18,7 +18,6 @@ typedef struct choice_run {
 
 struct choice_kernel {
     rondo__host_kernel head;
-    void (*chunk)(const choice_run *run, int64_t first, int64_t end);
     int64_t count;
     int64_t step[3];  // of operands: 1, or 0 where they are one element
 };
@@ -52,32 +51,10 @@ static void choose(const choice_run *run, int64_t first, int64_t end) {
     }
 }
 
-#define COMPARISON(name, sign)                                            \
-    static void name(const choice_run *run, int64_t first, int64_t end) { \
-        const int64_t *step = run->kernel->step;                          \
-        const float *a = run->inputs[0];                                  \
-        const float *b = run->inputs[1];                                  \
-        uint8_t *y = run->output;                                         \
-        if (step[0] == 1 && step[1] == 0) {                               \
-            const float one = *b;                                         \
-            for (int64_t i = first; i < end; ++i) {                       \
-                y[i] = a[i] sign one;                                     \
-            }                                                             \
-        } else {                                                          \
-            for (int64_t i = first; i < end; ++i) {                       \
-                y[i] = a[step[0] * i] sign b[step[1] * i];                \
-            }                                                             \
-        }                                                                 \
-    }
-COMPARISON(is_less, <)
-COMPARISON(is_less_or_equal, <=)
-COMPARISON(is_greater, >)
-COMPARISON(is_greater_or_equal, >=)
-
 static void run_chunks(void *data, int64_t first, int64_t end) {
     const choice_run *run = data;
     const int64_t count = run->kernel->count;
-    run->kernel->chunk(run, first * CHUNK, end * CHUNK < count ? end * CHUNK : count);
+    choose(run, first * CHUNK, end * CHUNK < count ? end * CHUNK : count);
 }
 
 static rondo_status run_choice(rondo__host_kernel *head, const void *const *inputs,
@@ -106,11 +83,8 @@ static bool read_steps(const rondo__kernel_request *request, choice_kernel *kern
 
 rondo_status rondo__host_prepare_choice(const rondo__kernel_request *request,
                                         rondo__kernel **out_kernel) {
-    const rondo__op_id id = request->op->def->id;
-    const bool is_choice = id == RONDO__OP_Where;
-    const size_t first = is_choice ? 1 : 0;
-    bool fits = request->input_count == first + 2;
-    for (size_t i = first; i < request->input_count && fits; ++i) {
+    bool fits = request->input_count == 3;
+    for (size_t i = 1; i < request->input_count && fits; ++i) {
         fits = request->inputs[i].dtype == RONDO_DTYPE_F32;
     }
     if (!fits) {
@@ -126,12 +100,7 @@ rondo_status rondo__host_prepare_choice(const rondo__kernel_request *request,
         rondo__kernel_destroy(&head->base);
         return RONDO_STATUS_UNSUPPORTED;
     }
-    kernel->chunk = is_choice                     ? choose
-                    : id == RONDO__OP_Less        ? is_less
-                    : id == RONDO__OP_LessOrEqual ? is_less_or_equal
-                    : id == RONDO__OP_Greater     ? is_greater
-                                                  : is_greater_or_equal;
-    for (size_t i = first; i < request->input_count && is_choice; ++i) {
+    for (size_t i = 1; i < 3; ++i) {
         head->base.in_place_inputs |= kernel->step[i] == 1 ? UINT64_C(1) << i : 0;
     }
     *out_kernel = &head->base;
