@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "collective/communicator.h"
 #include "executor/compile/base_form.h"
 #include "executor/compile/destroy.h"
 #include "executor/state/capture_verdict.h"
@@ -30,6 +31,7 @@ static rondo_status create_executor(rondo_executor *around, rondo_program *body,
     executor->source = body;
     executor->options = around->options;
     rondo_workers_retain(executor->options.workers);
+    rondo__communicator_retain(executor->options.communicator);
     executor->graphs = around->graphs;
     executor->depth = around->depth + 1;
     executor->part = kind;

@@ -11,6 +11,7 @@ bool rondo__branch_levels_may_branch(const rondo_executor *executor, const rondo
     bool may = executor->options.branches != RONDO_BRANCHES_OFF && plan->random_count == 0 &&
                executor->options.graphs != RONDO_GRAPHS_OFF && executor->part == RONDO__PART_NONE &&
                executor->root->caller.states == NULL && plan->peer_count == 0 &&
+               executor->options.communicator == NULL &&  // a trial would run without the others
                plan->spill == NULL;
     for (size_t i = 0; i < plan->item_count && may; ++i) {
         // A body or an op of the program's may have other effects than its outputs; they are not

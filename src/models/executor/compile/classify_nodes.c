@@ -34,19 +34,21 @@ static void fill_request(const rondo_executor *executor, rondo__plan *plan, size
         rondo__program_get_info(plan->program, is_wanted ? node->outputs[i] : -1, &outputs[i]);
     }
     rondo__plan_peer *peer = rondo__plan_get_peer(plan, rondo__peers_get_side(plan, n));
-    *out_request =
-        (rondo__kernel_request){.device = peer != NULL ? peer->peer->device : executor->device,
-                                .op = &node->op,
-                                .watch = &executor->root->resources.watch,
-                                .input_count = node->input_count,
-                                .inputs = inputs,
-                                .output_count = node->output_count,
-                                .outputs = outputs,
-                                .weights = peer != NULL ? &peer->weights : &plan->weights,
-                                .tuning = executor->options.tuning,
-                                .constant_bytes = plan->constant_bytes,
-                                .choices = executor->root->resources.choices,
-                                .use_reference = executor->options.reference};
+    *out_request = (rondo__kernel_request){
+        .device = peer != NULL ? peer->peer->device : executor->device,
+        .op = &node->op,
+        .watch = &executor->root->resources.watch,
+        .input_count = node->input_count,
+        .inputs = inputs,
+        .output_count = node->output_count,
+        .outputs = outputs,
+        .weights = peer != NULL ? &peer->weights : &plan->weights,
+        .tuning = executor->options.tuning,
+        .constant_bytes = plan->constant_bytes,
+        .choices = executor->root->resources.choices,
+        .communicator = executor->depth == 0 ? executor->options.communicator : NULL,
+        .is_in_body = executor->depth > 0,
+        .use_reference = executor->options.reference};
     rondo__spill_fill_request(plan, n, out_request);
 }
 

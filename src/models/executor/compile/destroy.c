@@ -4,8 +4,10 @@
 #include "backend/backend.h"
 #include "base/memory.h"
 #include "capture/capture.h"
+#include "collective/communicator.h"
 #include "executor/devices/host_ops.h"
 #include "executor/devices/other_gpus.h"
+#include "executor/devices/ranks.h"
 #include "executor/devices/streamed_weights.h"
 #include "executor/state/generators.h"
 #include "executor/state/limits.h"
@@ -43,6 +45,7 @@ void rondo__plan_destroy(rondo_executor *executor, rondo__plan *plan) {
     rondo__free(plan->slots);
     rondo__peers_drop(executor, plan);
     rondo__spill_drop(executor, plan);
+    rondo__ranks_drop(plan);
     rondo__free(plan->steps);
     rondo__weight_list_cut(&plan->weights, 0);
     if (plan->host_weights.account != NULL) {
@@ -127,8 +130,10 @@ void rondo__executor_release(rondo_executor *executor) {
     rondo__hosted_free(executor);
     rondo__peers_free(executor);
     rondo__spill_free(executor);
+    rondo__ranks_free(executor);
     rondo_program_destroy(executor->source);
     rondo_workers_release(executor->options.workers);
+    rondo_communicator_destroy(executor->options.communicator);
     rondo__free(executor->worth);
     rondo__free(executor->keys.keyed);
     rondo__free(executor->keys.deciding);

@@ -130,7 +130,8 @@ static rondo_status learn_counted(rondo_executor *executor, rondo__plan *plan) {
 // Whether the plan is one graph whose work is the same in each run.
 static bool is_possible(const rondo_executor *executor, const rondo__plan *plan) {
     return executor->depth == 0 && executor->graphs != RONDO_GRAPHS_OFF && plan->run.count > 0 &&
-           plan->step_count == 1 && plan->steps[0].run.graph != NULL && plan->random_count == 0 &&
+           executor->options.communicator == NULL && plan->step_count == 1 &&
+           plan->steps[0].run.graph != NULL && plan->random_count == 0 &&
            !rondo__self_check_is_expected(executor) &&
            (plan->run.in_place == NULL || !plan->run.in_place->is_refused);
 }

@@ -11,6 +11,7 @@
 #include "executor/compile/device_control.h"
 #include "executor/compile/plan_cache.h"
 #include "executor/devices/other_gpus.h"
+#include "executor/devices/ranks.h"
 #include "executor/devices/transfers.h"
 #include "executor/run/branch_trial.h"
 #include "executor/run/fetch.h"
@@ -137,6 +138,7 @@ static rondo_status check_dynamic(rondo_executor *executor, const rondo__plan *p
 
 static void count_run(rondo_executor *executor, rondo__plan *plan, bool was_replayed) {
     plan->run.count += 1;
+    rondo__ranks_end(plan);
     executor->runs.eager_count += was_replayed ? 0 : 1;
     executor->runs.replay_count += was_replayed ? 1 : 0;
     executor->runs.has_run = true;
@@ -151,6 +153,9 @@ static void count_run(rondo_executor *executor, rondo__plan *plan, bool was_repl
 static rondo_status give_up(rondo_executor *executor, const rondo__fetch *fetch,
                             rondo_status status) {
     rondo_error saved;
+    if (rondo__ranks_has_begun(fetch->plan)) {
+        rondo__ranks_break(executor);
+    }
     rondo__error_save(&saved);
     (void)!rondo_stream_synchronize(executor->stream);
     rondo__states_end(executor, true);
@@ -212,6 +217,7 @@ static rondo_status put_run(const rondo__fetch *fetch, rondo__plan *plan, const 
 static rondo_status wait_for(rondo_executor *executor, const rondo__plan *plan) {
     RETURN_IF_ERROR(rondo_stream_synchronize(executor->stream));
     RETURN_IF_ERROR(rondo__peers_synchronize(plan));
+    RETURN_IF_ERROR(rondo__ranks_check(executor));
     return rondo__device_control_check(executor, plan);
 }
 
@@ -315,11 +321,17 @@ rondo_status rondo_executor_rerun(rondo_executor *executor) {
     if (waited == RONDO_STATUS_OK) {
         waited = rondo__peers_synchronize(plan);
     }
+    if (waited == RONDO_STATUS_OK) {
+        waited = rondo__ranks_check(active);
+    }
     const rondo_status stopped = rondo__device_control_check(active, plan);
     if (stopped == RONDO_STATUS_OK && status != RONDO_STATUS_OK) {
         rondo__error_restore(&saved);
     }
     status = stopped != RONDO_STATUS_OK ? stopped : status != RONDO_STATUS_OK ? status : waited;
+    if (status != RONDO_STATUS_OK && rondo__ranks_has_begun(plan)) {
+        rondo__ranks_break(active);
+    }
     rondo__executor_end_call(executor, before, status);
     rondo__hook_leave(&scope);
     RETURN_IF_ERROR(status);

@@ -67,6 +67,11 @@ void rondo__step_start_scale(rondo__step *step);
 void rondo__step_check(rondo__step *step);
 void rondo__step_clip(rondo__step *step);
 
+// ---- all_reduce.c
+
+// Averages the changes over all ranks, where that is asked for.
+void rondo__step_average(rondo__step *step);
+
 // ---- optimizers.c
 
 void rondo__step_apply(rondo__step *step, const rondo__trained *trained);
