@@ -184,9 +184,9 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_builder_add_adapters(rondo_builder *
                                                                  const char *const *patterns,
                                                                  size_t count, int64_t rank);
 
-// ---- several ranks ------------------------------------------------------------------------------
+// ---- several ranks -----------------------------------------------------------------------------
 //
-//   rondo_communicator_create(device, NULL, &communicator);   // in each process that mpirun started
+//   rondo_communicator_create(device, NULL, &communicator);   // in each process of mpirun
 //   minimize_options.average_ranks = true;
 //   executor_options.communicator = communicator;
 //
@@ -234,9 +234,9 @@ typedef struct rondo_communicator_options {
 
 // Joins the other ranks, and waits until all are there.
 //
-// Before a run whose collectives differ from those of its run before, the ranks compare them: count,
-// kinds, types, sizes and order. A rank that ends, is killed, or fails in a run ends the others'
-// runs, now and later, with an error that names it.
+// Before a run whose collectives differ from those of its run before, the ranks compare them:
+// count, kinds, types, sizes and order. A rank that ends, is killed, or fails in a run ends the
+// others' runs, now and later, with an error that names it.
 //
 // options    NULL means the defaults.
 //
@@ -252,13 +252,6 @@ rondo_communicator_create(rondo_device *device, const rondo_communicator_options
 
 // Leaves the other ranks, when the executors have given it up, too. NULL is fine.
 RONDO_API void rondo_communicator_destroy(rondo_communicator *communicator);
-
-// Its rank, and how many there are; NULL: not wanted.
-//
-// Errors:    INVALID (communicator is NULL).
-// Threads:   any.
-RONDO_API RONDO_MUST_USE rondo_status rondo_communicator_get_ranks(
-    const rondo_communicator *communicator, int32_t *out_rank, int32_t *out_size);
 
 typedef int32_t rondo_reduction;
 enum {

@@ -3,8 +3,8 @@
 // Three parts:
 //
 //   meeting     (meeting.h) how the ranks find each other; its connections stay open
-//   watch       (watch.c) a thread that listens to the others: who has ended or left, and whether
-//               all are about to run the same collectives (agreement)
+//   watch       (rank_watch.c) a thread that listens to the others: who has ended or left, and
+//               whether all are about to run the same collectives (agreement)
 //   transport   (transport.h) what moves the numbers: NCCL, MPI, or the meeting's connections
 //
 // Agreement. Each rank counts its runs. One whose collectives differ from those of its run before
@@ -13,7 +13,7 @@
 // nothing and waits for nothing:
 //
 //   rank 1    run 7, other collectives ── ANNOUNCE 7 ──>  rank 0  ── ASK 7 ──>  rank 2
-//             goes on  <───────────────────── GO 7 ─────  all equal  <── ANNOUNCE 7 (when it is there)
+//             goes on  <────────────────── GO 7 ─────  all equal  <── ANNOUNCE 7, when it is there
 //
 // Thread rule: the watch, the thread that runs, and host functions use one communicator; `lock`
 // guards what they share. It is a leaf: code under it sends short messages, and calls nothing else.
@@ -106,9 +106,9 @@ void rondo__communicator_retain(rondo_communicator *communicator);  // NULL is f
 
 // Begins a run, before its first collective is put on a stream or recorded.
 //
-// Errors:    UNAVAILABLE (a rank has ended or left: the message says which), MISMATCH (the ranks are
-//            about to do different things: the message has both), STATE (the thread serves another
-//            communicator).
+// Errors:    UNAVAILABLE (a rank has ended or left: the message says which), MISMATCH (the ranks
+//            are about to do different things: the message has both), STATE (the thread serves
+//            another communicator).
 // Threads:   one thread a communicator.
 RONDO_MUST_USE rondo_status rondo__communicator_begin_run(rondo_communicator *communicator,
                                                           const rondo__collectives *collectives);
@@ -146,7 +146,15 @@ RONDO_MUST_USE rondo_status rondo__communicator_put(rondo_communicator *communic
 
 // ---- within the room
 
-// The first loss wins: whoever waits is woken, and the transport's work ends (watch.c).
+// Gives the communicator its number, and lets this thread serve it (rank_runs.c).
+//
+// Errors:    STATE (it serves another), NO_MEMORY.
+RONDO_MUST_USE rondo_status rondo__communicator_enter(rondo_communicator *communicator);
+RONDO_MUST_USE rondo_status rondo__communicator_serve(const rondo_communicator *communicator,
+                                                      const char *call);
+void rondo__communicator_leave(const rondo_communicator *communicator);
+
+// The first loss wins: whoever waits is woken, and the transport's work ends (rank_watch.c).
 void rondo__communicator_lose(rondo_communicator *communicator, const char *why);
 // A run has begun, which a loss may concern; under the lock.
 void rondo__watch_apply_loss(rondo_communicator *communicator);

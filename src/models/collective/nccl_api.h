@@ -1,5 +1,5 @@
-// collective/nccl_api.h — the entries of NCCL that all-reduces use, declared by ourselves so that no
-// toolkit is needed to build, and loaded with the first communicator of a GPU.
+// collective/nccl_api.h — the entries of NCCL that all-reduces use, declared by ourselves so that
+// no toolkit is needed to build, and loaded with the first communicator of a GPU.
 //
 // Source: NVIDIA NCCL documentation, "NCCL API" (types, communicator creation and management,
 // collective and group calls), versions 2.10 to 2.28: the values have been the same since 2.10,

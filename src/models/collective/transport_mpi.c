@@ -17,7 +17,7 @@
 #include "collective/transport.h"
 
 static pthread_mutex_t load_lock = PTHREAD_MUTEX_INITIALIZER;
-static const rondo__mpi_module *loaded;  // guarded by load_lock; a process has one MPI
+static const rondo__mpi_module *mpi_loaded;  // guarded by load_lock; a process has one MPI
 static rondo__launcher_id loaded_for;
 
 static const char *get_file_name(rondo__launcher_id launcher) {
@@ -80,7 +80,7 @@ static rondo_status load(rondo__launcher_id launcher, const char *name) {
         return RONDO_FAIL_AS("rondo_communicator_create", UNAVAILABLE,
                              "%s is of another version of Rondo", name);
     }
-    loaded = module;
+    mpi_loaded = module;
     loaded_for = launcher;
     return RONDO_STATUS_OK;
 }
@@ -93,7 +93,7 @@ rondo_status rondo__mpi_find(rondo__launcher_id launcher) {
     }
     (void)pthread_mutex_lock(&load_lock);
     const rondo_status status =
-        loaded != NULL && loaded_for == launcher ? RONDO_STATUS_OK : load(launcher, name);
+        mpi_loaded != NULL && loaded_for == launcher ? RONDO_STATUS_OK : load(launcher, name);
     (void)pthread_mutex_unlock(&load_lock);
     return status;
 }
@@ -103,7 +103,7 @@ static rondo_status open_mpi(rondo_communicator *c) {
     int rank = 0;
     int size = 0;
     (void)pthread_mutex_lock(&load_lock);
-    const rondo__mpi_module *module = loaded;
+    const rondo__mpi_module *module = mpi_loaded;
     (void)pthread_mutex_unlock(&load_lock);
     const int code = module->open(&rank, &size, problem, sizeof problem);
     if (code != 0) {

@@ -156,8 +156,8 @@ static rondo_status emit(rondo__plan *plan, size_t *capacity, size_t node,
     return add_step(plan, capacity, &step);
 }
 
-// Free; a collective; with a kernel of the device; with one of the processor; with one of another GPU, a kind for
-// each; bypassed. A collective goes first, so that others compute while it is under way.
+// Free; a collective, which goes first, so that others compute while it is under way; with a kernel
+// of the device; with one of the processor; with one of another GPU, a kind for each; bypassed.
 enum {
     FREE,
     COLLECTIVE,

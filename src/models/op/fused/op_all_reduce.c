@@ -1,5 +1,5 @@
-// op/fused/op_all_reduce.c — rondo.AllReduce: what all ranks have, added up or averaged. Each output is
-// that of the input at its place; kernels have a communicator, which the reference lacks.
+// op/fused/op_all_reduce.c — rondo.AllReduce: what all ranks have, added up or averaged. Each
+// output is that of the input at its place; kernels have a communicator, which the reference lacks.
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
 #include "op/half.h"

@@ -1,9 +1,9 @@
-// program/training/all_reduce.c — what a step does together with other ranks: gradients are averaged, in
-// buckets.
+// program/training/all_reduce.c — what a step does together with other ranks: gradients are
+// averaged, in buckets.
 //
-// A bucket is one node, made of gradients in the order in which they are there, so that the first is
-// on its way while the others are computed. All ranks must have the same buckets in the same order:
-// they depend on the program alone.
+// A bucket is one node, made of gradients in the order in which they are there, so that the first
+// is on its way while the others are computed. All ranks must have the same buckets in the same
+// order: they depend on the program alone.
 // SPDX-License-Identifier: Apache-2.0
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-// collective/watch.c — the thread that listens to the other ranks, and what they agree on. See
+// collective/rank_watch.c — the thread that listens to the other ranks, and what they agree on. See
 // communicator.h.
 //
 // Ranks other than 0 hear of each other through rank 0. A connection that ends without goodbye is a
