@@ -50,6 +50,18 @@ static void *run_rank(void *argument) {
     return NULL;
 }
 
+bool ranks_world_run_one(int32_t rank, int32_t size, const char *device, const char *meeting,
+                         rank_function function, void *data) {
+    rank_thread t = {.world = {.rank = rank, .size = size, .data = data}, .function = function};
+    (void)snprintf(t.meeting, sizeof t.meeting, "%s", meeting);
+    (void)snprintf(t.device, sizeof t.device, "%s", device);
+    (void)run_rank(&t);
+    if (t.world.problem[0] != '\0') {
+        print_error("%s\n", t.world.problem);
+    }
+    return t.world.problem[0] == '\0';
+}
+
 void ranks_world_run(int32_t size, const char *device, rank_function function, void *data) {
     rank_thread threads[8] = {0};
     char meeting[200];

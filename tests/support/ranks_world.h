@@ -19,6 +19,9 @@ typedef void (*rank_function)(rank_world *w);
 // Runs `function` once for each rank, on the device of this name ("cuda" stands for one GPU a
 // rank), and fails the test if one had a problem.
 void ranks_world_run(int32_t size, const char *device, rank_function function, void *data);
+// The same for one rank, which is this process; false, with its problem printed, if it had one.
+bool ranks_world_run_one(int32_t rank, int32_t size, const char *device, const char *meeting,
+                         rank_function function, void *data);
 // A path for a meeting that no other has had.
 void ranks_world_name_meeting(char *out_path, size_t bytes);
 

@@ -156,6 +156,11 @@ void rondo__communicator_leave(const rondo_communicator *communicator);
 
 // The first loss wins: whoever waits is woken, and the transport's work ends (rank_watch.c).
 void rondo__communicator_lose(rondo_communicator *communicator, const char *why);
+// Something broke, and the watch knows more, soon: waits for that.
+//
+// Errors:    UNAVAILABLE, MISMATCH.
+RONDO_MUST_USE rondo_status rondo__communicator_explain(rondo_communicator *communicator,
+                                                        const char *what);
 // A run has begun, which a loss may concern; under the lock.
 void rondo__watch_apply_loss(rondo_communicator *communicator);
 RONDO_MUST_USE rondo_status rondo__watch_start(rondo_communicator *communicator);

@@ -19,15 +19,16 @@ typedef struct rondo__nccl_id {  // ncclUniqueId: NCCL_UNIQUE_ID_BYTES, passed b
 } rondo__nccl_id;
 
 // X(our name, NVIDIA's name, value)
-#define RONDO_NCCL_CONSTANT_MAP(X) \
-    X(SUCCESS, ncclSuccess, 0)     \
-    X(SUM, ncclSum, 0)             \
-    X(AVERAGE, ncclAvg, 4)         \
-    X(INT32, ncclInt32, 2)         \
-    X(INT64, ncclInt64, 4)         \
-    X(FLOAT16, ncclFloat16, 6)     \
-    X(FLOAT32, ncclFloat32, 7)     \
-    X(FLOAT64, ncclFloat64, 8)     \
+#define RONDO_NCCL_CONSTANT_MAP(X)    \
+    X(SUCCESS, ncclSuccess, 0)        \
+    X(IN_PROGRESS, ncclInProgress, 7) \
+    X(SUM, ncclSum, 0)                \
+    X(AVERAGE, ncclAvg, 4)            \
+    X(INT32, ncclInt32, 2)            \
+    X(INT64, ncclInt64, 4)            \
+    X(FLOAT16, ncclFloat16, 6)        \
+    X(FLOAT32, ncclFloat32, 7)        \
+    X(FLOAT64, ncclFloat64, 8)        \
     X(BFLOAT16, ncclBfloat16, 9)
 
 enum {
@@ -44,6 +45,7 @@ enum {
       (rondo__nccl_comm * comm, int rank_count, rondo__nccl_id id, int rank))                  \
     X(int, ncclCommDestroy, (rondo__nccl_comm comm))                                           \
     X(int, ncclCommAbort, (rondo__nccl_comm comm))                                             \
+    X(int, ncclCommGetAsyncError, (rondo__nccl_comm comm, int *code))                          \
     X(int, ncclGroupStart, (void))                                                             \
     X(int, ncclGroupEnd, (void))                                                               \
     X(int, ncclAllReduce,                                                                      \

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -10,6 +11,7 @@
 #include "collective/transport.h"
 #include "op/half.h"
 
+enum { EXPLAIN_SECONDS = 8 };
 static const char create_name[] = "rondo_communicator_create";
 
 // ---- one communicator a thread ------------------------------------------------------------------
@@ -76,10 +78,27 @@ static rondo_status fail_lost(const rondo_communicator *c) {
 
 rondo_status rondo__communicator_check(rondo_communicator *communicator) {
     if (!atomic_load(&communicator->is_lost)) {
-        return RONDO_STATUS_OK;
+        return communicator->transport->check != NULL ? communicator->transport->check(communicator)
+                                                      : RONDO_STATUS_OK;
     }
     (void)pthread_mutex_lock(&communicator->lock);
     const rondo_status status = fail_lost(communicator);
+    (void)pthread_mutex_unlock(&communicator->lock);
+    return status;
+}
+
+rondo_status rondo__communicator_explain(rondo_communicator *communicator, const char *what) {
+    struct timespec until;
+    (void)clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += EXPLAIN_SECONDS;
+    (void)pthread_mutex_lock(&communicator->lock);
+    int code = 0;
+    while (!atomic_load(&communicator->is_lost) && code == 0) {
+        code = pthread_cond_timedwait(&communicator->changed, &communicator->lock, &until);
+    }
+    const rondo_status status = atomic_load(&communicator->is_lost)
+                                    ? fail_lost(communicator)
+                                    : RONDO_FAIL_AS("rondo_executor_run", UNAVAILABLE, "%s", what);
     (void)pthread_mutex_unlock(&communicator->lock);
     return status;
 }

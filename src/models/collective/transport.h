@@ -15,6 +15,8 @@ typedef struct rondo__transport {
     // On a GPU. NULL: the host's.
     rondo_status (*put)(rondo_communicator *communicator, const rondo__reduction *reduction,
                         const void *const *inputs, void *const *outputs, rondo_stream *stream);
+    // After a wait: whether what was put went well. NULL: `sum` has told.
+    rondo_status (*check)(rondo_communicator *communicator);
     // A rank is lost: what waits for it must end. By any thread, once, without locks.
     void (*interrupt)(rondo_communicator *communicator);
     void (*close)(rondo_communicator *communicator);  // also when `open` failed

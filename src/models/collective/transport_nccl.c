@@ -224,6 +224,19 @@ static rondo_status put(rondo_communicator *c, const rondo__reduction *reduction
     return code == RONDO__NCCL_SUCCESS ? RONDO_STATUS_OK : fail(s, code, "ncclAllReduce");
 }
 
+static rondo_status check(rondo_communicator *c) {
+    const nccl_state *s = c->state;
+    int code = RONDO__NCCL_SUCCESS;
+    (void)pthread_mutex_lock(&c->data_lock);
+    if (s != NULL && s->comm != NULL && !s->is_aborted) {
+        (void)s->api->ncclCommGetAsyncError(s->comm, &code);
+    }
+    (void)pthread_mutex_unlock(&c->data_lock);
+    return code == RONDO__NCCL_SUCCESS || code == RONDO__NCCL_IN_PROGRESS
+               ? RONDO_STATUS_OK
+               : rondo__communicator_explain(c, s->api->ncclGetErrorString(code));
+}
+
 // The first collective, of one number.
 static rondo_status warm_up(rondo_communicator *c) {
     const rondo__reduction_part part = {RONDO_DTYPE_F32, 1};
@@ -282,7 +295,10 @@ static void end_comm(rondo_communicator *c, bool is_lost) {
     if (comm == NULL) {
         return;
     }
-    rondo__cuda_enter_cleanup(s->device, &was_pushed);
+    // An abort selects its device by itself; the driver may be busy with what is to end.
+    if (!is_lost) {
+        rondo__cuda_enter_cleanup(s->device, &was_pushed);
+    }
     const int code = is_lost ? s->api->ncclCommAbort(comm) : s->api->ncclCommDestroy(comm);
     if (code != RONDO__NCCL_SUCCESS) {
         RONDO_LOG_WARN_F("NCCL's communicator did not end: %s", s->api->ncclGetErrorString(code));
@@ -301,5 +317,9 @@ static void close_nccl(rondo_communicator *c) {
     c->state = NULL;
 }
 
-const rondo__transport rondo__transport_nccl = {
-    .name = "nccl", .open = open_nccl, .put = put, .interrupt = interrupt, .close = close_nccl};
+const rondo__transport rondo__transport_nccl = {.name = "nccl",
+                                                .open = open_nccl,
+                                                .put = put,
+                                                .check = check,
+                                                .interrupt = interrupt,
+                                                .close = close_nccl};

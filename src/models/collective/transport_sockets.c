@@ -3,7 +3,7 @@
 // Rank 0 adds the others' numbers to its own, in the order of ranks, piece by piece, and sends the
 // sum to all: every rank has the same bits, run after run.
 // SPDX-License-Identifier: Apache-2.0
-#include <string.h>
+#include <stdio.h>
 #include <sys/socket.h>
 
 #include "base/error.h"
@@ -38,15 +38,10 @@ static void add(void *sum, const void *other, size_t count, rondo_dtype dtype) {
     }
 }
 
-// The connection broke; the watch knows more, soon.
 static rondo_status fail(rondo_communicator *c, int32_t rank) {
-    (void)pthread_mutex_lock(&c->lock);
-    while (!atomic_load(&c->is_lost)) {
-        (void)pthread_cond_wait(&c->changed, &c->lock);
-    }
-    (void)pthread_mutex_unlock(&c->lock);
-    RETURN_IF_ERROR(rondo__communicator_check(c));
-    return RONDO_FAIL_AS("rondo_executor_run", UNAVAILABLE, "rank %d is gone", (int)rank);
+    char what[64];
+    (void)snprintf(what, sizeof what, "the connection with rank %d broke", (int)rank);
+    return rondo__communicator_explain(c, what);
 }
 
 static rondo_status sum_piece(rondo_communicator *c, char *piece, size_t count, rondo_dtype dtype) {

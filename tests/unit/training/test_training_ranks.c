@@ -1,7 +1,8 @@
 // Several ranks: sums and averages of each type, eager and replayed; training by halves of a batch
 // against the whole; ranks that differ, leave, fail or are killed; launchers; what is refused.
 //
-// Ranks are threads here, and on the host they use sockets. On GPUs they use NCCL (--device).
+// Ranks are threads or processes, and on the host they use sockets. On GPUs they use NCCL: --gpus 2,
+// or --processes 2 for the latter alone.
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 #include <setjmp.h>
@@ -33,6 +34,7 @@ extern char **environ;
     } while (0)
 
 static const char *device_name = "host";
+static int32_t rank_max = 5;  // on GPUs: how many there are, up to 2
 enum { ROWS = 12, COLUMNS = 7, RUNS = 6 };
 
 // ---- sums ---------------------------------------------------------------------------------------
@@ -148,9 +150,8 @@ static void sum_up(rank_world *w) {
 static void test_sums(void **state) {
     (void)state;
     ranks_world_run(1, device_name, sum_up, NULL);
-    ranks_world_run(2, device_name, sum_up, NULL);
-    if (strcmp(device_name, "host") == 0) {
-        ranks_world_run(5, device_name, sum_up, NULL);
+    for (int32_t size = 2; size <= rank_max; size += 3) {
+        ranks_world_run(size, device_name, sum_up, NULL);
     }
 }
 
@@ -278,7 +279,7 @@ static void test_training(void **state) {
         learn(&alone);
         assert_string_equal(alone.problem, "");
         rondo_device_release(alone.device);
-        ranks_world_run(2, device_name, learn, &l);
+        ranks_world_run(rank_max < 2 ? rank_max : 2, device_name, learn, &l);
         for (size_t k = 0; k < COLUMNS + COLUMNS * COLUMNS; ++k) {
             const double difference = fabs((double)l.weights[k] - (double)l.whole[k]);
             assert_true(difference <= 2e-5);
@@ -408,55 +409,78 @@ static void test_leaving(void **state) {
     }
 }
 
-// Rank 1 is a process of its own, which is killed in its third run; `argv` is its command line.
-static void test_killed(void **state) {
-    (void)state;
-    char meeting[200];
-    pid_t child;
-    int ended;
+// Rank 1 is killed in its third run, the others hear of it.
+static void be_killed(rank_world *w) {
     rondo_program *program;
-    rank_world w = {.rank = 0, .size = 2};
     rondo_executor *executor;
-    ranks_world_name_meeting(meeting, sizeof meeting);
-    char name[] = "test_training_ranks";
-    char word[] = "rank";
-    char *argv[] = {name, word, meeting, NULL};
-    assert_int_equal(posix_spawn(&child, "/proc/self/exe", NULL, NULL, argv, environ), 0);
-    const rondo_communicator_options options = {
-        .struct_size = sizeof options, .size = 2, .meeting = meeting};
-    OK(rondo_device_open("host", &w.device));
-    OK(rondo_communicator_create(w.device, &options, &w.communicator));
-    OK(make_sum_of(RONDO_REDUCTION_SUM, 4, false, &program));
-    open_executor(&w, program, RONDO_GRAPHS_AUTO, &executor);
-    OK(run_plain(executor, 4));
-    OK(run_plain(executor, 4));
-    assert_int_equal(run_plain(executor, 4), RONDO_STATUS_UNAVAILABLE);
-    assert_non_null(strstr(rondo_error_get_last()->message, "rank 1 of 2 has ended"));
-    assert_int_equal(run_plain(executor, 4), RONDO_STATUS_UNAVAILABLE);
-    assert_int_equal(waitpid(child, &ended, 0), child);
-    assert_true(WIFSIGNALED(ended) && WTERMSIG(ended) == SIGKILL);
+    RANK_OK(w, make_sum_of(RONDO_REDUCTION_SUM, 4, false, &program));
+    open_executor(w, program, RONDO_GRAPHS_AUTO, &executor);
+    RANK_OK(w, run_plain(executor, 4));
+    RANK_OK(w, run_plain(executor, 4));
+    if (w->rank == 1) {
+        (void)raise(SIGKILL);
+    }
+    for (int i = 0; i < 2; ++i) {  // and again
+        const rondo_status status = run_plain(executor, 4);
+        RANK_TRUE(w, status == RONDO_STATUS_UNAVAILABLE);
+        RANK_TRUE(w, strstr(rondo_error_get_last()->message, "rank 1 of 2 has ended") != NULL);
+    }
     rondo_executor_destroy(executor);
     rondo_program_destroy(program);
-    rondo_communicator_destroy(w.communicator);
-    rondo_device_release(w.device);
 }
 
-static int be_rank(char *meeting) {
-    rank_world w = {.rank = 1, .size = 2};
-    rondo_program *program;
-    rondo_executor *executor;
-    const rondo_communicator_options options = {
-        .struct_size = sizeof options, .rank = 1, .size = 2, .meeting = meeting};
-    if (rondo_device_open("host", &w.device) != RONDO_STATUS_OK ||
-        rondo_communicator_create(w.device, &options, &w.communicator) != RONDO_STATUS_OK ||
-        make_sum_of(RONDO_REDUCTION_SUM, 4, false, &program) != RONDO_STATUS_OK) {
-        return 1;
+// Starts rank 1 as a process of its own, which runs `what`.
+static pid_t start_rank(const char *what, const char *meeting) {
+    char arguments[][200] = {"test_training_ranks", "--rank", "1", "2", "", "", ""};
+    char *argv[8] = {NULL};
+    pid_t child;
+    (void)snprintf(arguments[4], sizeof arguments[4], "%s", device_name);
+    (void)snprintf(arguments[5], sizeof arguments[5], "%s", meeting);
+    (void)snprintf(arguments[6], sizeof arguments[6], "%s", what);
+    for (size_t i = 0; i < 7; ++i) {
+        argv[i] = arguments[i];
     }
-    open_executor(&w, program, RONDO_GRAPHS_AUTO, &executor);
-    if (run_plain(executor, 4) != RONDO_STATUS_OK || run_plain(executor, 4) != RONDO_STATUS_OK) {
-        return 1;
+    assert_int_equal(posix_spawn(&child, "/proc/self/exe", NULL, NULL, argv, environ), 0);
+    return child;
+}
+
+static const struct {
+    const char *what;
+    rank_function function;
+} process_cases[] = {{"sums", sum_up}, {"differ", differ}, {"killed", be_killed}};
+
+static int be_rank(char **argv) {
+    for (size_t i = 0; i < sizeof process_cases / sizeof *process_cases; ++i) {
+        if (strcmp(argv[6], process_cases[i].what) == 0) {
+            char device[24];
+            (void)snprintf(device, sizeof device, strcmp(argv[4], "cuda") == 0 ? "cuda:1" : "host");
+            return ranks_world_run_one(atoi(argv[2]), atoi(argv[3]), device, argv[5],
+                                       process_cases[i].function, NULL)
+                       ? 0
+                       : 1;
+        }
     }
-    return raise(SIGKILL);
+    return 2;
+}
+
+static void test_processes(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof process_cases / sizeof *process_cases; ++i) {
+        char meeting[200];
+        int ended;
+        ranks_world_name_meeting(meeting, sizeof meeting);
+        const pid_t child = start_rank(process_cases[i].what, meeting);
+        const bool is_good =
+            ranks_world_run_one(0, 2, strcmp(device_name, "cuda") == 0 ? "cuda:0" : "host", meeting,
+                                process_cases[i].function, NULL);
+        assert_int_equal(waitpid(child, &ended, 0), child);
+        assert_true(is_good);
+        if (strcmp(process_cases[i].what, "killed") == 0) {
+            assert_true(WIFSIGNALED(ended) && WTERMSIG(ended) == SIGKILL);
+        } else {
+            assert_true(WIFEXITED(ended) && WEXITSTATUS(ended) == 0);
+        }
+    }
 }
 
 // ---- launchers ----------------------------------------------------------------------------------
@@ -619,21 +643,27 @@ int main(int argc, char **argv) {
     static const struct CMUnitTest all[] = {
         cmocka_unit_test(test_sums),        cmocka_unit_test(test_training),
         cmocka_unit_test(test_differences), cmocka_unit_test(test_leaving),
-        cmocka_unit_test(test_killed),      cmocka_unit_test(test_launchers),
+        cmocka_unit_test(test_processes),   cmocka_unit_test(test_launchers),
         cmocka_unit_test(test_refusals),
     };
-    static const struct CMUnitTest devices[] = {
-        cmocka_unit_test(test_sums),
-        cmocka_unit_test(test_training),
-        cmocka_unit_test(test_differences),
-        cmocka_unit_test(test_leaving),
+    static const struct CMUnitTest threads[] = {
+        cmocka_unit_test(test_sums),        cmocka_unit_test(test_training),
+        cmocka_unit_test(test_differences), cmocka_unit_test(test_leaving),
+        cmocka_unit_test(test_processes),
     };
-    if (argc == 3 && strcmp(argv[1], "rank") == 0) {
-        return be_rank(argv[2]);
+    static const struct CMUnitTest one[] = {cmocka_unit_test(test_sums),
+                                            cmocka_unit_test(test_training)};
+    static const struct CMUnitTest processes[] = {cmocka_unit_test(test_processes)};
+    if (argc == 7 && strcmp(argv[1], "--rank") == 0) {
+        return be_rank(argv);
     }
-    if (argc == 3 && strcmp(argv[1], "--device") == 0) {
-        device_name = argv[2];
-        return cmocka_run_group_tests_name("ranks of devices", devices, NULL, NULL);
+    if (argc == 3) {
+        device_name = "cuda";
+        rank_max = atoi(argv[2]) > 1 ? 2 : 1;
+        return strcmp(argv[1], "--processes") == 0
+                   ? cmocka_run_group_tests_name("ranks that are processes", processes, NULL, NULL)
+               : rank_max > 1 ? cmocka_run_group_tests_name("ranks of GPUs", threads, NULL, NULL)
+                              : cmocka_run_group_tests_name("a rank of a GPU", one, NULL, NULL);
     }
     return cmocka_run_group_tests_name("ranks", all, NULL, NULL);
 }
