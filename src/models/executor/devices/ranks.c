@@ -118,7 +118,7 @@ static void find_awaited(rondo__plan *plan, const rondo__step *step) {
 
 static rondo_status make_lane(rondo_executor *executor, rondo__plan *plan) {
     rondo__plan_ranks *ranks = plan->ranks;
-    rondo__resources *resources = &executor->root->resources;
+    rondo__resources *resources = &executor->resources;
     ranks->laned = rondo__calloc(ranks->collectives.count, sizeof *ranks->laned);
     ranks->awaits = rondo__calloc(plan->item_count, sizeof *ranks->awaits);
     if (ranks->laned == NULL || ranks->awaits == NULL) {
@@ -141,8 +141,9 @@ static rondo_status make_lane(rondo_executor *executor, rondo__plan *plan) {
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo__ranks_plan(rondo_executor *executor, rondo__plan *plan) {
-    if (executor->options.communicator == NULL || executor->depth > 0) {
+rondo_status rondo__ranks_plan(rondo__unit *unit, rondo__plan *plan) {
+    rondo_executor *executor = unit->executor;
+    if (executor->options.communicator == NULL || unit->depth > 0) {
         return RONDO_STATUS_OK;
     }
     plan->ranks = rondo__calloc(1, sizeof *plan->ranks);
@@ -178,12 +179,13 @@ void rondo__ranks_free(rondo_executor *executor) {
 
 // ---- runs ---------------------------------------------------------------------------------------
 
-rondo_status rondo__ranks_begin(rondo_executor *executor, rondo__plan *plan) {
+rondo_status rondo__ranks_begin(rondo__unit *unit, rondo__plan *plan) {
     if (plan->ranks == NULL) {
         return RONDO_STATUS_OK;
     }
     plan->ranks->has_begun = true;
-    return rondo__communicator_begin_run(executor->options.communicator, &plan->ranks->collectives);
+    return rondo__communicator_begin_run(unit->executor->options.communicator,
+                                         &plan->ranks->collectives);
 }
 
 bool rondo__ranks_has_begun(const rondo__plan *plan) {
@@ -197,28 +199,28 @@ void rondo__ranks_end(const rondo__plan *plan) {
 }
 
 rondo_status rondo__ranks_check(const rondo_executor *executor) {
-    rondo_communicator *communicator = executor->root->options.communicator;
+    rondo_communicator *communicator = executor->options.communicator;
     return communicator != NULL ? rondo__communicator_check(communicator) : RONDO_STATUS_OK;
 }
 
 void rondo__ranks_break(const rondo_executor *executor) {
-    if (executor->root->options.communicator != NULL) {
-        rondo__communicator_break(executor->root->options.communicator);
+    if (executor->options.communicator != NULL) {
+        rondo__communicator_break(executor->options.communicator);
     }
 }
 
 void rondo__ranks_drain(const rondo_executor *executor) {
-    if (executor->root->resources.ranks_stream != NULL) {
-        (void)!rondo_stream_synchronize(executor->root->resources.ranks_stream);
+    if (executor->resources.ranks_stream != NULL) {
+        (void)!rondo_stream_synchronize(executor->resources.ranks_stream);
     }
 }
 
-static rondo_status await(const rondo_executor *executor, rondo__plan_ranks *ranks, size_t count) {
+static rondo_status await(const rondo__unit *unit, rondo__plan_ranks *ranks, size_t count) {
     if (count <= ranks->awaited) {
         return RONDO_STATUS_OK;
     }
     ranks->awaited = count;  // the lane keeps their order
-    return rondo_stream_wait_event(executor->stream, ranks->laned[count - 1].done);
+    return rondo_stream_wait_event(unit->stream, ranks->laned[count - 1].done);
 }
 
 // The collective that item `i` is; NULL: it is none.
@@ -228,30 +230,30 @@ static const laned *find_laned(const rondo__plan_ranks *ranks, size_t i) {
                : NULL;
 }
 
-rondo_status rondo__ranks_enter(const rondo_executor *executor, const rondo__plan *plan, size_t i,
+rondo_status rondo__ranks_enter(const rondo__unit *unit, const rondo__plan *plan, size_t i,
                                 rondo_stream **in_out_stream) {
     rondo__plan_ranks *ranks = plan->ranks;
     if (ranks == NULL || ranks->laned_count == 0) {
         return RONDO_STATUS_OK;
     }
-    RETURN_IF_ERROR(await(executor, ranks, ranks->awaits[i]));
+    RETURN_IF_ERROR(await(unit, ranks, ranks->awaits[i]));
     const laned *l = find_laned(ranks, i);
     if (l == NULL) {
         return RONDO_STATUS_OK;
     }
-    *in_out_stream = executor->root->resources.ranks_stream;
-    RETURN_IF_ERROR(rondo_event_record(l->ready, executor->stream));
+    *in_out_stream = unit->executor->resources.ranks_stream;
+    RETURN_IF_ERROR(rondo_event_record(l->ready, unit->stream));
     return rondo_stream_wait_event(*in_out_stream, l->ready);
 }
 
-rondo_status rondo__ranks_leave(const rondo_executor *executor, const rondo__plan *plan, size_t i) {
+rondo_status rondo__ranks_leave(const rondo__unit *unit, const rondo__plan *plan, size_t i) {
     rondo__plan_ranks *ranks = plan->ranks;
     const laned *l = ranks != NULL && ranks->laned_count > 0 ? find_laned(ranks, i) : NULL;
     if (l == NULL) {
         return RONDO_STATUS_OK;
     }
     ranks->put_count += 1;
-    return rondo_event_record(l->done, executor->root->resources.ranks_stream);
+    return rondo_event_record(l->done, unit->executor->resources.ranks_stream);
 }
 
 void rondo__ranks_start(const rondo__plan *plan, const rondo__step *step) {
@@ -267,8 +269,8 @@ void rondo__ranks_start(const rondo__plan *plan, const rondo__step *step) {
     ranks->awaited = ranks->put_count;
 }
 
-rondo_status rondo__ranks_join(const rondo_executor *executor, const rondo__plan *plan) {
+rondo_status rondo__ranks_join(const rondo__unit *unit, const rondo__plan *plan) {
     rondo__plan_ranks *ranks = plan->ranks;
-    return ranks != NULL && ranks->laned_count > 0 ? await(executor, ranks, ranks->put_count)
+    return ranks != NULL && ranks->laned_count > 0 ? await(unit, ranks, ranks->put_count)
                                                    : RONDO_STATUS_OK;
 }

@@ -24,12 +24,12 @@ static inline bool rondo__node_is_collective(const rondo__node *node) {
 //
 // Errors:    NO_MEMORY, NO_DEVICE_MEMORY, DRIVER.
 // Threads:   one thread per executor, as all below.
-RONDO_MUST_USE rondo_status rondo__ranks_plan(rondo_executor *executor, rondo__plan *plan);
+RONDO_MUST_USE rondo_status rondo__ranks_plan(rondo__unit *unit, rondo__plan *plan);
 void rondo__ranks_drop(rondo__plan *plan);
 void rondo__ranks_free(rondo_executor *executor);
 
 // Begins a run: see rondo__communicator_begin_run.
-RONDO_MUST_USE rondo_status rondo__ranks_begin(rondo_executor *executor, rondo__plan *plan);
+RONDO_MUST_USE rondo_status rondo__ranks_begin(rondo__unit *unit, rondo__plan *plan);
 // Whether a run has begun that did not end yet; that it ended well.
 bool rondo__ranks_has_begun(const rondo__plan *plan);
 void rondo__ranks_end(const rondo__plan *plan);
@@ -43,13 +43,11 @@ void rondo__ranks_drain(const rondo_executor *executor);
 // Before the items of a step are launched or recorded.
 void rondo__ranks_start(const rondo__plan *plan, const rondo__step *step);
 // Around the launch of item `i` of the executor's stream; a collective goes on the lane.
-RONDO_MUST_USE rondo_status rondo__ranks_enter(const rondo_executor *executor,
-                                               const rondo__plan *plan, size_t i,
-                                               rondo_stream **in_out_stream);
-RONDO_MUST_USE rondo_status rondo__ranks_leave(const rondo_executor *executor,
-                                               const rondo__plan *plan, size_t i);
+RONDO_MUST_USE rondo_status rondo__ranks_enter(const rondo__unit *unit, const rondo__plan *plan,
+                                               size_t i, rondo_stream **in_out_stream);
+RONDO_MUST_USE rondo_status rondo__ranks_leave(const rondo__unit *unit, const rondo__plan *plan,
+                                               size_t i);
 // Behind them.
-RONDO_MUST_USE rondo_status rondo__ranks_join(const rondo_executor *executor,
-                                              const rondo__plan *plan);
+RONDO_MUST_USE rondo_status rondo__ranks_join(const rondo__unit *unit, const rondo__plan *plan);
 
 #endif  // RONDO_EXECUTOR_DEVICES_RANKS_H
