@@ -285,6 +285,45 @@ static void test_training(void **state) {
             assert_true(difference <= 2e-5);
         }
     }
+    if (rank_max > 1) {
+        ranks_world_run(2, device_name, look_up, NULL);
+    }
+}
+
+// A table of which each rank looks up its own row: loss = sum of that row, over ranks the average.
+static void look_up(rank_world *w) {
+    const rondo_port at = {
+        .struct_size = sizeof at, .name = "at", .dtype = RONDO_DTYPE_I64, .rank = 1, .extent = {1}};
+    const rondo_minimize_options options = {
+        .struct_size = sizeof options, .learning_rate = 1.0, .average_ranks = true};
+    const int64_t row = w->rank;
+    const rondo_binding feed = {
+        "at", {.dtype = RONDO_DTYPE_I64, .shape = {1, {1}}, .data = (void *)(uintptr_t)&row}};
+    float values[COLUMNS * COLUMNS] = {0};
+    rondo_builder *b;
+    rondo_program *program;
+    rondo_executor *executor;
+    const rondo_tensor table = {
+        .dtype = RONDO_DTYPE_F32, .shape = {2, {3, COLUMNS}}, .data = values};
+    RANK_OK(w, rondo_builder_create(NULL, &b));
+    RANK_OK(w, rondo_builder_add_input(b, &at));
+    RANK_OK(w, rondo_builder_add_parameter(b, "t", &table, RONDO_PARAMETER_COPIED));
+    RANK_OK(w, add(b, "Gather", "t", "at", "r"));
+    RANK_OK(w, add(b, "ReduceSum", "r", NULL, "loss"));
+    RANK_OK(w, rondo_builder_add_output(b, "loss", NULL));
+    RANK_OK(w, rondo_builder_minimize(b, "loss", &options));
+    RANK_OK(w, rondo_builder_finish(b, &program));
+    rondo_builder_destroy(b);
+    open_executor(w, program, RONDO_GRAPHS_AUTO, &executor);
+    for (int run = 0; run < 3; ++run) {
+        RANK_OK(w, rondo_executor_run(executor, &feed, 1, NULL, 0));
+    }
+    RANK_OK(w, read_weights(executor, "t", values));
+    for (int i = 0; i < 3 * COLUMNS; ++i) {
+        RANK_TRUE(w, values[i] == (i < 2 * COLUMNS ? -1.5f : 0.0f));
+    }
+    rondo_executor_destroy(executor);
+    rondo_program_destroy(program);
 }
 
 // ---- ranks that do not go on --------------------------------------------------------------------
