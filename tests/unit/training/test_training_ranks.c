@@ -261,35 +261,6 @@ static void learn(rank_world *w) {
     rondo_program_destroy(program);
 }
 
-static void test_training(void **state) {
-    (void)state;
-    static const struct {
-        bool scale_loss;
-        int64_t accumulate;
-        double clip_norm;
-        size_t bucket_bytes;
-    } cases[] = {{false, 0, 0.0, 0}, {true, 0, 0.0, 1}, {false, 2, 0.01, 64}};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
-        lesson l = {.scale_loss = cases[i].scale_loss,
-                    .accumulate = cases[i].accumulate,
-                    .clip_norm = cases[i].clip_norm,
-                    .bucket_bytes = cases[i].bucket_bytes};
-        rank_world alone = {.size = 1, .data = &l};
-        OK(rondo_device_open("host", &alone.device));
-        learn(&alone);
-        assert_string_equal(alone.problem, "");
-        rondo_device_release(alone.device);
-        ranks_world_run(rank_max < 2 ? rank_max : 2, device_name, learn, &l);
-        for (size_t k = 0; k < COLUMNS + COLUMNS * COLUMNS; ++k) {
-            const double difference = fabs((double)l.weights[k] - (double)l.whole[k]);
-            assert_true(difference <= 2e-5);
-        }
-    }
-    if (rank_max > 1) {
-        ranks_world_run(2, device_name, look_up, NULL);
-    }
-}
-
 // A table of which each rank looks up its own row: loss = sum of that row, over ranks the average.
 static void look_up(rank_world *w) {
     const rondo_port at = {
@@ -324,6 +295,35 @@ static void look_up(rank_world *w) {
     }
     rondo_executor_destroy(executor);
     rondo_program_destroy(program);
+}
+
+static void test_training(void **state) {
+    (void)state;
+    static const struct {
+        bool scale_loss;
+        int64_t accumulate;
+        double clip_norm;
+        size_t bucket_bytes;
+    } cases[] = {{false, 0, 0.0, 0}, {true, 0, 0.0, 1}, {false, 2, 0.01, 64}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        lesson l = {.scale_loss = cases[i].scale_loss,
+                    .accumulate = cases[i].accumulate,
+                    .clip_norm = cases[i].clip_norm,
+                    .bucket_bytes = cases[i].bucket_bytes};
+        rank_world alone = {.size = 1, .data = &l};
+        OK(rondo_device_open("host", &alone.device));
+        learn(&alone);
+        assert_string_equal(alone.problem, "");
+        rondo_device_release(alone.device);
+        ranks_world_run(rank_max < 2 ? rank_max : 2, device_name, learn, &l);
+        for (size_t k = 0; k < COLUMNS + COLUMNS * COLUMNS; ++k) {
+            const double difference = fabs((double)l.weights[k] - (double)l.whole[k]);
+            assert_true(difference <= 2e-5);
+        }
+    }
+    if (rank_max > 1) {
+        ranks_world_run(2, device_name, look_up, NULL);
+    }
 }
 
 // ---- ranks that do not go on --------------------------------------------------------------------
