@@ -1,8 +1,8 @@
 // Several ranks: sums and averages of each type, eager and replayed; training by halves of a batch
 // against the whole; ranks that differ, leave, fail or are killed; launchers; what is refused.
 //
-// Ranks are threads or processes, and on the host they use sockets. On GPUs they use NCCL: --gpus 2,
-// or --processes 2 for the latter alone.
+// Ranks are threads or processes, and on the host they use sockets. On GPUs they use NCCL: --gpus
+// COUNT, or --processes 2 for the latter alone.
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 #include <setjmp.h>
