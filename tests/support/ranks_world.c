@@ -15,6 +15,8 @@
 // cmocka wants those above first
 #include <cmocka.h>
 
+#include "rondo/models.h"
+
 typedef struct rank_thread {
     rank_world world;
     char device[16];
