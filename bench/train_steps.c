@@ -10,7 +10,8 @@
 // whose loss stays there, with the wait, as PyTorch's graph is measured; "run" also feeds from host
 // memory and reads the loss. --gradients: the gradients alone, which stay on the device; the rest
 // of a step is the optimiser's. --show: the plan, op by op; --profile: where the time of "replay"
-// goes.
+// goes. Started by mpirun or torchrun, each rank has a GPU and a batch of its own, and averages its
+// gradients with the others'; "cuda" is the GPU of the rank.
 // SPDX-License-Identifier: Apache-2.0
 #include <time.h>
 
@@ -23,6 +24,7 @@ typedef struct setting {
     int steps;
     bool shows;
     bool is_bare;  // gradients alone
+    rondo_ranks ranks;
     bool profiles;
 } setting;
 
@@ -98,7 +100,7 @@ static size_t add_gradients(net *n, rondo_device *device, rondo_binding *fetches
     return used;
 }
 
-static void add_minimize(net *n, const char *name) {
+static void add_minimize(net *n, const char *name, bool has_ranks) {
     const bool is_adam = strcmp(name, "cnn") == 0 || strcmp(name, "gpt2") == 0;
     const bool is_table = strncmp(name, "embed", 5) == 0;
     const rondo_minimize_options options = {
@@ -107,7 +109,8 @@ static void add_minimize(net *n, const char *name) {
         .learning_rate = is_adam || is_table ? 0.001 : 0.01,
         .momentum = is_adam || is_table ? 0.0 : 0.9,
         .weight_decay = is_adam ? 0.01 : 0.0,
-        .scale_loss = is_half(name)};
+        .scale_loss = is_half(name),
+        .average_ranks = has_ranks};
     check(rondo_builder_minimize(n->b, "loss", &options));
 }
 
@@ -154,10 +157,9 @@ static void profile(rondo_executor *executor, const rondo_binding *feeds, rondo_
 static void run(const setting *how, const char *name) {
     net n = {.x_dtype = RONDO_DTYPE_F32};
     const rondo_builder_options opset = {.struct_size = sizeof opset, .opset = 23};
-    const rondo_executor_options options = {
-        .struct_size = sizeof options,
-        .dtype = is_half(name) ? RONDO_DTYPE_F16 : RONDO_DTYPE_F32,
-        .memory_limit_bytes = (uint64_t)40 << 30};
+    rondo_executor_options options = {.struct_size = sizeof options,
+                                      .dtype = is_half(name) ? RONDO_DTYPE_F16 : RONDO_DTYPE_F32,
+                                      .memory_limit_bytes = (uint64_t)40 << 30};
     rondo_program *program;
     rondo_device *device;
     rondo_executor *executor;
@@ -174,11 +176,15 @@ static void run(const setting *how, const char *name) {
     if (how->is_bare) {
         fetch_count += add_gradients(&n, device, fetches + 1);
     } else {
-        add_minimize(&n, name);
+        add_minimize(&n, name, how->ranks.size > 1);
     }
     check(rondo_builder_finish(n.b, &program));
     rondo_builder_destroy(n.b);
+    if (how->ranks.size > 1) {
+        check(rondo_communicator_create(device, NULL, &options.communicator));
+    }
     check(rondo_executor_create(program, device, &options, &executor));
+    rondo_communicator_destroy(options.communicator);  // the executor has it
     rondo_binding feeds[] = {make_feed("x", n.x_dtype, n.x, n.words),
                              make_feed("y", n.y_dtype, n.y, n.classes)};
     for (int i = 0; i < WARM_UP + how->steps; ++i) {
@@ -207,12 +213,17 @@ static void run(const setting *how, const char *name) {
     qsort(times, (size_t)how->steps, sizeof *times, compare);
     qsort(again, (size_t)how->steps, sizeof *again, compare);
     const int tenth = how->steps / 10;
+    char of_ranks[48] = "";
+    if (how->ranks.size > 1) {
+        (void)snprintf(of_ranks, sizeof of_ranks, ", rank %d of %d,", (int)how->ranks.rank,
+                       (int)how->ranks.size);
+    }
     printf(
-        "%s%s on %s: replay %.0f us (%.0f to %.0f), run %.0f us (%.0f to %.0f), median of %d; "
+        "%s%s%s on %s: replay %.0f us (%.0f to %.0f), run %.0f us (%.0f to %.0f), median of %d; "
         "%llu ops in %llu segments, %llu beside them; loss %.4f, then %.4f\n",
-        name, how->is_bare ? ", gradients alone," : "", how->device, again[how->steps / 2],
-        again[tenth], again[how->steps - 1 - tenth], times[how->steps / 2], times[tenth],
-        times[how->steps - 1 - tenth], how->steps, (unsigned long long)stats.op_count,
+        name, how->is_bare ? ", gradients alone," : "", of_ranks, how->device,
+        again[how->steps / 2], again[tenth], again[how->steps - 1 - tenth], times[how->steps / 2],
+        times[tenth], times[how->steps - 1 - tenth], how->steps, (unsigned long long)stats.op_count,
         (unsigned long long)stats.segment_count, (unsigned long long)stats.bypassed_count,
         (double)first, (double)loss);
     (void)fflush(stdout);
@@ -247,6 +258,13 @@ int main(int argc, char **argv) {
         } else if (given < 16) {
             cases[given++] = argv[i];
         }
+    }
+    char own[24];
+    how.ranks.struct_size = sizeof how.ranks;
+    check(rondo_find_ranks(&how.ranks));
+    if (strcmp(how.device, "cuda") == 0) {
+        (void)snprintf(own, sizeof own, "cuda:%d", (int)how.ranks.local_rank);
+        how.device = own;
     }
     if (how.steps < 1) {
         fprintf(stderr, "--steps wants a number from 1\n");

@@ -39,6 +39,8 @@ typedef struct rondo__kernel_request {
     const rondo__tensor_info *outputs;  // dtype NONE: not wanted
     bool use_reference;                 // host only: the plain C reference, nothing tuned
     rondo_generator *generator;         // for ops that draw; the kernel retains it
+    rondo_communicator *communicator;   // for collectives; outlives the kernel. NULL: none
+    bool is_in_body;                    // of a control op
     rondo__weight_list *weights;        // where forms of constants come from; outlives the kernel
     rondo_tuning tuning;
     rondo__tuning_choices *choices;  // where they are looked for and noted; NULL: nowhere

@@ -208,6 +208,7 @@ static void append_step(rondo__step *step) {
         t->change = rondo__gradient_cast_like(g, t->change, t->weight);
     }
     accumulate(step);
+    rondo__step_average(step);
     rondo__step_check(step);
     rondo__step_clip(step);
     for (size_t i = 0; i < step->count && g->status == RONDO_STATUS_OK; ++i) {
