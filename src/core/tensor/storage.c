@@ -9,11 +9,12 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/reference.h"
 
 enum { STORAGE_ALIGNMENT = 64 };
 
 struct rondo_storage {
-    atomic_size_t reference_count;
+    atomic_int reference_count;
     void (*release)(void *user_data);  // NULL: the bytes are part of this block
     void *user_data;
     bool is_block;  // header and bytes are one block; otherwise the header is alone, on the heap
@@ -68,13 +69,12 @@ rondo_status rondo__storage_wrap(void (*release)(void *user_data), void *user_da
 
 void rondo__storage_retain(rondo_storage *storage) {
     if (storage != NULL) {
-        atomic_fetch_add_explicit(&storage->reference_count, 1, memory_order_relaxed);
+        rondo__reference_take(&storage->reference_count);
     }
 }
 
 void rondo__storage_release(rondo_storage *storage) {
-    if (storage == NULL ||
-        atomic_fetch_sub_explicit(&storage->reference_count, 1, memory_order_acq_rel) != 1) {
+    if (storage == NULL || !rondo__reference_drop(&storage->reference_count)) {
         return;
     }
     if (storage->release != NULL) {
