@@ -316,6 +316,24 @@ static void test_program_patterns__rotary(void **state) {
     program_rows_check(rows, COUNT(rows), &plain);
 }
 
+// ---- gates ------------------------------------------------------------------------------------
+
+// SwiGLU in small ops: the gate's product ends with the activation.
+static void test_program_patterns__gates(void **state) {
+    (void)state;
+    static const rondo__pass_options all = {.fuse_matmul = true, .fuse_elementwise = true};
+#define GATE                                                                       \
+    "input x f32 2,5,8", "const g f32 8,12", "const u f32 8,12", "MatMul x g > a", \
+        "MatMul x u > b", "Sigmoid a > s"
+    static const program_row rows[] = {
+        {{GATE, "Mul a s > w", "Mul w b > y", "output y"}, "~rondo.MatMul rondo.MatMul Mul"},
+        {{GATE, "Mul s a > w", "Mul b w > y", "output y"}, "~rondo.MatMul rondo.MatMul Mul"},
+        {{GATE, "Mul a s > w", "Mul w b > y", "output y", "output s"},
+         "~rondo.MatMul rondo.MatMul Sigmoid rondo.Elementwise"},
+    };
+    program_rows_check(rows, COUNT(rows), &all);
+}
+
 // ---- Einsum -----------------------------------------------------------------------------------
 
 #define EINSUM(a, b, equation) \
@@ -364,6 +382,7 @@ int main(void) {
         cmocka_unit_test(test_program_patterns__quantised_moves),
         cmocka_unit_test(test_program_patterns__products_of_few_bits),
         cmocka_unit_test(test_program_patterns__rotary),
+        cmocka_unit_test(test_program_patterns__gates),
         cmocka_unit_test(test_program_patterns__einsum),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
