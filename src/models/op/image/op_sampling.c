@@ -570,8 +570,8 @@ static rondo_status infer_crop(rondo__infer *infer) {
     return rondo__infer_set_output(infer, 0, inputs[0].dtype, &shape);
 }
 
-// Where row or column `index` of `count` of a crop lies in the image: in f32, as ONNX Runtime has it,
-// which decides about the nearest pixel.
+// Where row or column `index` of `count` of a crop lies in the image. In f32, as ONNX Runtime has
+// it: that decides about the nearest pixel.
 static double place_crop(const double *box, int side, int64_t extent, int64_t index,
                          int64_t count) {
     const float first = (float)box[side], last = (float)box[2 + side];
