@@ -62,11 +62,48 @@ static void test_program_patterns__masked_attention(void **state) {
     program_rows_check(rows, COUNT(rows), &gpu);
 }
 
+// Keys and values that several heads share are read where they lie.
+static void test_program_patterns__shared_keys(void **state) {
+    (void)state;
+    static const rondo__pass_options gpu = {
+        .fuse_matmul = true, .fuse_attention = true, .fuse_elementwise = true};
+#define SHARED(batch, rows)                                                                        \
+    "input q f32 " batch ",6," rows ",8", "input k f32 " batch ",2,7,8",                           \
+        "input v f32 " batch ",2,7,4", "list two 2,", "list ke " batch ",2,3,7,8",                 \
+        "list ve " batch ",2,3,7,4", "list kr " batch ",6,7,8", "list vr " batch ",6,7,4",         \
+        "Unsqueeze k two > ku", "Expand ku ke > kx", "Reshape kx kr > kk", "Unsqueeze v two > vu", \
+        "Expand vu ve > vx", "Reshape vx vr > vv", "Transpose perm=0,1,3,2 kk > kt",               \
+        "MatMul q kt > p"
+    static const program_row rows[] = {
+        // of one row, of one batch with a mask, and as exporters turn the result
+        {{SHARED("3", "1"), "Softmax axis=-1 p > s", "MatMul s vv > y", "output y"},
+         "~rondo.Attention"},
+        {{SHARED("1", "5"), "input mask f32 5,7", "Add p mask > a", "Softmax axis=-1 a > s",
+          "MatMul s vv > o", "Transpose perm=0,2,1,3 o > y", "output y"},
+         "~rondo.Attention"},
+        {{SHARED("3", "1"), "Softmax axis=-1 p > s", "MatMul s vv > o",
+          "Transpose perm=0,2,1,3 o > y", "output y"},
+         "~rondo.Attention Reshape"},
+        // several rows of several batches, and masks that differ by head
+        {{SHARED("3", "5"), "Softmax axis=-1 p > s", "MatMul s vv > y", "output y"},
+         "~Unsqueeze Expand Unsqueeze Expand rondo.Attention"},
+        {{SHARED("1", "1"), "input mask f32 6,1,7", "Add p mask > a", "Softmax axis=-1 a > s",
+          "MatMul s vv > y", "output y"},
+         "~Unsqueeze Expand Unsqueeze Expand rondo.Attention"},
+    };
+    program_rows_check(rows, COUNT(rows), &gpu);
+}
+
 // ---- RMSNormalization -------------------------------------------------------------------------
 
 #define MEAN                                                                        \
     "input x f32 2,3,8", "const w f32 8", "value two f32 2", "value e f32 0.00001", \
         "list last -1,", "Pow x two > p", "ReduceMean p last > m", "Add m e > a"
+
+#define WIDE_MEAN                                                                         \
+    "input h f16 2,3,8", "Cast to=1 h > x", "const w f16 8", "value two f32 2",           \
+        "value e f32 0.00001", "list last -1,", "Pow x two > p", "ReduceMean p last > m", \
+        "Add m e > a"
 
 static void test_program_patterns__rms_norm(void **state) {
     (void)state;
@@ -84,6 +121,14 @@ static void test_program_patterns__rms_norm(void **state) {
           "ReduceMean p last > m", "Add e m > a", "Sqrt a > s", "Div x s > n", "Mul n w > y",
           "output y"},
          "~RMSNormalization"},
+        // in half precision, widened for the mean
+        {{WIDE_MEAN, "Sqrt a > s", "Div x s > n", "Cast to=10 n > c", "Mul w c > y", "output y"},
+         "~RMSNormalization"},
+        {{WIDE_MEAN, "Sqrt a > s", "Reciprocal s > r", "Mul x r > n", "Cast to=10 n > c",
+          "Mul c w > y", "output y"},
+         "~RMSNormalization"},
+        {{WIDE_MEAN, "const g f32 8", "Sqrt a > s", "Div x s > n", "Mul n g > y", "output y"},
+         "~Cast RMSNormalization"},
         // another power, axis or numerator; no epsilon; a gain of another shape, or computed
         {{"input x f32 2,8", "const w f32 8", "value three f32 3", "value e f32 9", "list last -1,",
           "Pow x three > p", "ReduceMean p last > m", "Add m e > a", "Sqrt a > s", "Div x s > n",
@@ -376,6 +421,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_program_patterns__masked_softmax),
         cmocka_unit_test(test_program_patterns__masked_attention),
+        cmocka_unit_test(test_program_patterns__shared_keys),
         cmocka_unit_test(test_program_patterns__rms_norm),
         cmocka_unit_test(test_program_patterns__quantised_convolutions),
         cmocka_unit_test(test_program_patterns__quantised_products),
