@@ -169,35 +169,28 @@ static void requantize(const int32_t *sums, int32_t bias, float row_scale,
     }
 }
 
-// Sums of a part stay in registers while the taps go by.
-#define DEFINE_ADD_TAPS(name, type)                                                    \
-    static void name(const type *x, const int64_t *places, const int32_t *weights,     \
-                     int64_t tap_count, int32_t start, int64_t count, int32_t *sums) { \
-        enum { PART = 16 };                                                            \
-        for (int64_t i = 0; i < count; i += PART) {                                    \
-            int32_t part[PART];                                                        \
-            for (int64_t k = 0; k < PART; ++k) {                                       \
-                part[k] = start;                                                       \
-            }                                                                          \
-            for (int64_t tap = 0; tap < tap_count; ++tap) {                            \
-                const type *seen = x + places[tap] + i;                                \
-                const int32_t weight = weights[tap];                                   \
-                for (int64_t k = 0; k < PART; ++k) {                                   \
-                    part[k] += weight * seen[k];                                       \
-                }                                                                      \
-            }                                                                          \
-            memcpy(sums + i, part, sizeof part);                                       \
-        }                                                                              \
-    }
-DEFINE_ADD_TAPS(add_taps_i8, int8_t)
-DEFINE_ADD_TAPS(add_taps_u8, uint8_t)
-
+// Sums of a part stay in registers while the taps go by. Signed numbers are read with their highest
+// bit turned over, as unsigned ones that are 128 larger.
 static void add_taps(const void *x, bool is_signed, const int64_t *places, const int32_t *weights,
                      int64_t tap_count, int32_t start, int64_t count, int32_t *sums) {
-    if (is_signed) {
-        add_taps_i8(x, places, weights, tap_count, start, count, sums);
-    } else {
-        add_taps_u8(x, places, weights, tap_count, start, count, sums);
+    enum { PART = 16, OFFSET = 128 };
+    const uint8_t flip = is_signed ? OFFSET : 0;
+    for (int64_t tap = 0; tap < tap_count; ++tap) {
+        start -= weights[tap] * flip;
+    }
+    for (int64_t i = 0; i < count; i += PART) {
+        int32_t part[PART];
+        for (int64_t k = 0; k < PART; ++k) {
+            part[k] = start;
+        }
+        for (int64_t tap = 0; tap < tap_count; ++tap) {
+            const uint8_t *seen = (const uint8_t *)x + places[tap] + i;
+            const int32_t weight = weights[tap];
+            for (int64_t k = 0; k < PART; ++k) {
+                part[k] += weight * (uint8_t)(seen[k] ^ flip);
+            }
+        }
+        memcpy(sums + i, part, sizeof part);
     }
 }
 
