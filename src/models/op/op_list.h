@@ -69,7 +69,8 @@
     X(ML, Normalizer) X(ML, OneHotEncoder) X(ML, SVMClassifier) X(ML, SVMRegressor) \
     X(ML, Scaler) X(ML, TreeEnsemble) X(ML, TreeEnsembleClassifier) X(ML, TreeEnsembleRegressor) \
     X(ML, ZipMap) \
-    X(MS, Attention) X(MS, DecoderMaskedMultiHeadAttention) X(MS, DynamicQuantizeLSTM) \
+    X(MS, Attention) X(MS, CropAndResize) X(MS, DecoderMaskedMultiHeadAttention) \
+    X(MS, DynamicQuantizeLSTM) \
     X(MS, FusedMatMul) X(MS, GatherBlockQuantized) X(MS, GroupQueryAttention) X(MS, Inverse) \
     X(MS, MatMulNBits) X(MS, MoE) X(MS, MultiHeadAttention) X(MS, QMoE) X(MS, RotaryEmbedding) \
     X(MS, Tokenizer) X(MS, TransposeMatMul) \

@@ -171,9 +171,30 @@ TEST(test_op_sampling__max_roi_pool) {
     OP_ROWS_CHECK(rows);
 }
 
+static void test_op_sampling__crop_and_resize(void **state) {
+    (void)state;
+#define OF_FOUR "f32[1,1,2,2]:1,2,3,4 "
+    static const op_row rows[] = {
+        {"com.microsoft.CropAndResize", 1, OF_FOUR "f32[1,4]:0,0,1,1 i32[1]:0 i32[2]:3,3", "",
+         "f32[1,1,3,3]:1,1.5,2,2,2.5,3,3,3.5,4"},
+        {"com.microsoft.CropAndResize", 1, OF_FOUR "f32[1,4]:-0.5,0,1,0.5 i32[1]:0 i32[2]:2,3",
+         "extrapolation_value=f:9", "f32[1,1,2,3]:9,9,9,3,3.25,3.5"},
+        {"com.microsoft.CropAndResize", 1, OF_FOUR "f32[1,4]:0.2,0.4,1,0.8 i32[1]:0 i32[2]:2,2",
+         "mode=s:nearest", "f32[1,1,2,2]:1,2,3,4"},
+        {"com.microsoft.CropAndResize", 1, OF_FOUR "f32[1,4]:0.5,0.25,0.75,0.5 i32[1]:0 i32[2]:1,1",
+         "", "f32[1,1,1,1]:2.625"},
+        {"com.microsoft.CropAndResize", 1, OF_FOUR "f32[1,4]:0,0,1,1 i32[1]:1 i32[2]:2,2", "",
+         "!BAD_DATA batch_indices[0] is 1"},
+        {"com.microsoft.CropAndResize", 1, OF_FOUR "f32[1,4]:0,0,1,1 i32[1]:0 i32[2]:0,2", "",
+         "!BAD_DATA crop_size holds 0"},
+    };
+    OP_ROWS_CHECK(rows);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_op_sampling__grid_sample),
+        cmocka_unit_test(test_op_sampling__crop_and_resize),
         cmocka_unit_test(test_op_sampling__affine_grid),
         cmocka_unit_test(test_op_sampling__places_are_narrow),
         cmocka_unit_test(test_op_sampling__roi_align),

@@ -309,6 +309,63 @@ TEST(test_program_patterns__products_of_few_bits) {
     program_rows_check(rows, COUNT(rows), NULL);
 }
 
+// ---- rotary positions -------------------------------------------------------------------------
+
+#define ANGLES(shape)                                                                           \
+    "input x f32 2,3,5,8", "input a f32 " shape, "list zero 0,", "list half 4,", "list end 8,", \
+        "list last 3,", "Concat axis=-1 a a > t", "Cos t > c", "Sin t > s"
+#define HALVES "Slice x zero half last > first", "Slice x half end last > second"
+#define TURN "Neg second > n", "Concat axis=3 n first > r"
+#define SUM "Mul x c > xc", "Mul r s > rs", "Add xc rs > y", "output y"
+
+// Computed halves are cut out of the tables; the angles of one batch serve all.
+static void test_program_patterns__rotary(void **state) {
+    (void)state;
+    static const rondo__pass_options plain = {0};
+    static const program_row rows[] = {
+        {{ANGLES("2,1,5,4"), HALVES, TURN, SUM},
+         "~Concat Cos Sin Slice Reshape Slice Reshape RotaryEmbedding"},
+        {{ANGLES("1,1,5,4"), HALVES, TURN, "Mul c x > xc", "Mul s r > rs", "Add rs xc > y",
+          "output y"},
+         "~Concat Cos Sin Slice Reshape Slice Reshape RotaryEmbedding"},
+        {{ANGLES("1,5,4"), "Split axis=-1 x > first second", TURN, SUM},
+         "~Concat Cos Sin Slice Reshape Slice Reshape RotaryEmbedding"},
+        {{"input x f32 2,3,5,8", "value c f32 0.5 5,8", "value s f32 0.7 5,8", "list zero 0,",
+          "list half 4,", "list end 8,", "list last 3,", HALVES, TURN, SUM},
+         "~RotaryEmbedding"},
+        // halves that differ, or the same ones twice; no sign; tables for each head
+        {{"input x f32 2,3,5,8", "const c f32 5,8", "const s f32 5,8", "list zero 0,",
+          "list half 4,", "list end 8,", "list last 3,", HALVES, TURN, SUM},
+         "Slice Slice Neg Concat Mul Mul Add"},
+        {{ANGLES("2,1,5,4"), "Slice x half end last > second", "Neg second > n",
+          "Concat axis=3 n second > r", SUM},
+         "Concat Cos Sin Slice Neg Concat Mul Mul Add"},
+        {{ANGLES("2,1,5,4"), HALVES, "Concat axis=3 second first > r", SUM},
+         "Concat Cos Sin Slice Slice Concat Mul Mul Add"},
+        {{ANGLES("2,3,5,4"), HALVES, TURN, SUM},
+         "Concat Cos Sin Slice Slice Neg Concat Mul Mul Add"},
+    };
+    program_rows_check(rows, COUNT(rows), &plain);
+}
+
+// ---- gates ------------------------------------------------------------------------------------
+
+// SwiGLU in small ops: the gate's product ends with the activation.
+static void test_program_patterns__gates(void **state) {
+    (void)state;
+    static const rondo__pass_options all = {.fuse_matmul = true, .fuse_elementwise = true};
+#define GATE                                                                       \
+    "input x f32 2,5,8", "const g f32 8,12", "const u f32 8,12", "MatMul x g > a", \
+        "MatMul x u > b", "Sigmoid a > s"
+    static const program_row rows[] = {
+        {{GATE, "Mul a s > w", "Mul w b > y", "output y"}, "~rondo.MatMul rondo.MatMul Mul"},
+        {{GATE, "Mul s a > w", "Mul b w > y", "output y"}, "~rondo.MatMul rondo.MatMul Mul"},
+        {{GATE, "Mul a s > w", "Mul w b > y", "output y", "output s"},
+         "~rondo.MatMul rondo.MatMul Sigmoid rondo.Elementwise"},
+    };
+    program_rows_check(rows, COUNT(rows), &all);
+}
+
 // ---- Einsum -----------------------------------------------------------------------------------
 
 #define EINSUM(a, b, equation) \
@@ -356,6 +413,8 @@ int main(void) {
         cmocka_unit_test(test_program_patterns__quantised_products),
         cmocka_unit_test(test_program_patterns__quantised_moves),
         cmocka_unit_test(test_program_patterns__products_of_few_bits),
+        cmocka_unit_test(test_program_patterns__rotary),
+        cmocka_unit_test(test_program_patterns__gates),
         cmocka_unit_test(test_program_patterns__einsum),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

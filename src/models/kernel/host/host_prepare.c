@@ -65,6 +65,7 @@ static const prepare_function families[RONDO__OP_ID_COUNT] = {
     ROW(OP, Conv, convolution),
     ROW(FUSED, Conv, convolution),
     ROW(OP, ConvTranspose, conv_transpose),
+    ROW(OP, DeformConv, deform),
     ROW(OP, Resize, resize),
     ROW(OP, Upsample, resize),
     ROW(OP, Transpose, transpose),

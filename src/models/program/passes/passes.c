@@ -25,6 +25,7 @@ static rondo_status optimise(rondo_program *program, const rondo__pass_options *
     }
     RETURN_IF_ERROR(rondo__pass_moves(program));
     RETURN_IF_ERROR(rondo__pass_rms_norm(program));
+    RETURN_IF_ERROR(rondo__pass_rotary(program));
     if (options->fuse_elementwise) {
         RETURN_IF_ERROR(rondo__pass_silu(program));
         RETURN_IF_ERROR(rondo__pass_gate(program));

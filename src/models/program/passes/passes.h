@@ -100,6 +100,7 @@ rondo_status rondo__pass_join(rondo_program *program);
 rondo_status rondo__pass_qdq(rondo_program *program);
 rondo_status rondo__pass_bits_product(rondo_program *program);
 rondo_status rondo__pass_einsum(rondo_program *program);
+rondo_status rondo__pass_rotary(rondo_program *program);
 rondo_status rondo__pass_silu(rondo_program *program);
 rondo_status rondo__pass_gate(rondo_program *program);
 rondo_status rondo__pass_moves(rondo_program *program);
