@@ -14,7 +14,7 @@
 // How plans are made: compile_plan.c hands it down.
 typedef struct rondo__planner {
     rondo_status (*specialise)(const rondo_executor *executor, const rondo_tensor *feeds,
-                               rondo_program **out_program, bool *out_wanted);
+                               rondo_program **out_program, uint8_t *wanted);
     rondo_status (*create)(rondo_executor *executor, rondo_program *program,
                            rondo__plan **out_plan);
 } rondo__planner;

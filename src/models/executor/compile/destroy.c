@@ -132,6 +132,8 @@ void rondo__executor_release(rondo_executor *executor) {
     rondo__free(executor->worth);
     rondo__free(executor->keys.keyed);
     rondo__free(executor->keys.deciding);
+    rondo__free(executor->keys.bounds);
+    rondo__free(executor->keys.most);
     rondo__free(executor->ports.is_fed);
     rondo__free(executor->ports.input_of);
     rondo__free(executor->ports.output_of);

@@ -174,6 +174,24 @@ static rondo_status choose_stream(rondo_executor *executor) {
                          : rondo_stream_create(executor->device, NULL, &executor->stream);
 }
 
+// What plans will be found by: nothing is keyed, and no input limits another.
+static rondo_status make_keys(rondo_executor *executor) {
+    const size_t count = executor->base->input_count + 1;
+    rondo__plan_keys *keys = &executor->keys;
+    keys->keyed = rondo__calloc(count, sizeof *keys->keyed);
+    keys->deciding = rondo__calloc(count, sizeof *keys->deciding);
+    keys->bounds = rondo__calloc(count, sizeof *keys->bounds);
+    keys->most = rondo__calloc(count, sizeof *keys->most);
+    if (keys->keyed == NULL || keys->deciding == NULL || keys->bounds == NULL ||
+        keys->most == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    for (size_t i = 0; i < count; ++i) {
+        keys->bounds[i].of = -1;
+    }
+    return RONDO_STATUS_OK;
+}
+
 // What each call of the caller needs, and the results of a run.
 static rondo_status make_lists(rondo_executor *executor) {
     const rondo_program *source = executor->source;
@@ -283,12 +301,7 @@ static rondo_status create(rondo_program *program, rondo_device *device,
         (void)rondo__host_choose_thread_count(former);
     }
     if (status == RONDO_STATUS_OK) {
-        executor->keys.keyed =
-            rondo__calloc(executor->base->input_count + 1, sizeof *executor->keys.keyed);
-        executor->keys.deciding = rondo__calloc(executor->base->input_count + 1, sizeof(bool));
-        status = executor->keys.keyed == NULL || executor->keys.deciding == NULL
-                     ? RONDO_STATUS_NO_MEMORY
-                     : RONDO_STATUS_OK;
+        status = make_keys(executor);
     }
     if (status == RONDO_STATUS_OK) {
         status = make_lists(executor);

@@ -31,10 +31,15 @@ enum { KEYED_MISS_LIMIT = 8 };
 
 // Values that only decide branches are not fetched from a device: the device decides these branches
 // itself.
-static bool is_keyed(const rondo_executor *executor, size_t input, const rondo_tensor *feed) {
-    const bool is_wanted =
-        executor->keys.keyed[input] || (executor->keys.deciding[input] && feed->device == NULL);
-    return is_wanted && feed->shape.rank >= 0 && rondo_tensor_get_bytes(feed) > 0;
+static bool is_wanted(const rondo_executor *executor, size_t input, const rondo_tensor *feed) {
+    return (executor->keys.keyed[input] != RONDO__WANT_NOTHING ||
+            (executor->keys.deciding[input] && feed->device == NULL)) &&
+           feed->shape.rank >= 0 && rondo_tensor_get_bytes(feed) > 0;
+}
+
+static bool is_bounded(const rondo_executor *executor, size_t input, const rondo_tensor *feed) {
+    return executor->keys.keyed[input] == RONDO__WANT_BOUND &&
+           !(executor->keys.deciding[input] && feed->device == NULL);
 }
 
 // Reads the value of an input; one on a GPU is waited for.
@@ -56,6 +61,52 @@ static rondo_status read_value(const rondo_executor *executor, size_t input,
         rondo__crossing_copy(executor->stream, RONDO__TO_HOST, &note, bytes, feed->data, count));
     rondo__crossing_note(executor, RONDO__TO_HOST, count, true);
     return rondo_stream_synchronize(executor->stream);
+}
+
+// The largest value of a bounded input that is within its bounds.
+static int64_t find_most(const rondo_executor *executor, const rondo_tensor *feeds, size_t input) {
+    int64_t most = INT64_MAX;
+    for (size_t i = 0; i < executor->base->input_count; ++i) {
+        const rondo__value_bound *bound = &executor->keys.bounds[i];
+        if (bound->of == (int32_t)input) {
+            const int64_t extent =
+                bound->axis < feeds[i].shape.rank ? feeds[i].shape.extent[bound->axis] : 0;
+            most = extent < most ? extent : most;
+        }
+    }
+    return most < INT64_MAX ? most : 0;
+}
+
+// Whether a value that was read is within its bounds.
+static bool is_within(const rondo_executor *executor, const rondo_tensor *feeds, size_t input,
+                      const void *value) {
+    int64_t number = -1;
+    if (feeds[input].dtype == RONDO_DTYPE_I32) {
+        number = *(const int32_t *)value;
+    } else if (feeds[input].dtype == RONDO_DTYPE_I64) {
+        memcpy(&number, value, sizeof number);
+    }
+    return rondo_shape_get_count(&feeds[input].shape) == 1 && number > 0 &&
+           number <= find_most(executor, feeds, input);
+}
+
+// Whether the value of an input is part of a plan's key, and whether that it is within its bounds
+// is. Values above bounds are none once they keep changing.
+static rondo_status find_key(const rondo_executor *executor, const rondo_tensor *feeds,
+                             size_t input, bool *out_has_value, bool *out_is_within) {
+    const rondo_tensor *feed = &feeds[input];
+    uint64_t value = 0;
+    *out_has_value = is_wanted(executor, input, feed);
+    *out_is_within = false;
+    if (!*out_has_value || !is_bounded(executor, input, feed)) {
+        return RONDO_STATUS_OK;
+    }
+    if (rondo_tensor_get_bytes(feed) <= sizeof value) {
+        RETURN_IF_ERROR(read_value(executor, input, feed, &value));
+        *out_is_within = is_within(executor, feeds, input, &value);
+    }
+    *out_has_value = !*out_is_within && executor->keys.miss_count <= KEYED_MISS_LIMIT;
+    return RONDO_STATUS_OK;
 }
 
 // Where an input lies that plans are made for: of a state, with the output that it becomes and the
@@ -84,13 +135,15 @@ static rondo_status write_key(rondo_executor *executor, const rondo_tensor *feed
     for (size_t i = 0; i < executor->base->input_count; ++i) {
         const rondo_tensor *feed = &feeds[i];
         const bool is_nested = rondo__dtype_is_nested(feed->dtype);
-        const bool has_value = is_keyed(executor, i, feed);
+        bool has_value, is_inside;
+        RETURN_IF_ERROR(find_key(executor, feeds, i, &has_value, &is_inside));
         const size_t value_bytes = has_value ? rondo_tensor_get_bytes(feed) : 0;
         const int32_t rank = is_nested ? 0 : feed->shape.rank;
         input_place place;
         const bool is_placed = find_place(executor, i, feed, &place);
-        const int32_t head[2] = {(int32_t)feed->dtype,
-                                 4 * rank + (is_placed ? 2 : 0) + (has_value ? 1 : 0)};
+        const int32_t head[2] = {(int32_t)feed->dtype, 8 * rank + (is_inside ? 4 : 0) +
+                                                           (is_placed ? 2 : 0) +
+                                                           (has_value ? 1 : 0)};
         const size_t place_bytes = is_placed ? sizeof place : 0;
         const size_t extent_bytes = rank > 0 ? (size_t)rank * sizeof feed->shape.extent[0] : 0;
         RETURN_IF_ERROR(
@@ -191,7 +244,10 @@ static rondo_status copy_keys(const rondo_executor *executor, const rondo_tensor
         return RONDO_STATUS_NO_MEMORY;
     }
     for (size_t i = 0; i < count && status == RONDO_STATUS_OK; ++i) {
-        if (is_keyed(executor, i, &feeds[i])) {
+        bool has_value = false, is_inside = false;
+        status = find_key(executor, feeds, i, &has_value, &is_inside);
+        executor->keys.most[i] = is_inside ? find_most(executor, feeds, i) : 0;
+        if (status == RONDO_STATUS_OK && has_value) {
             status = copy_key(executor, i, &feeds[i], &keys[i]);
         } else {
             keys[i] = (rondo_tensor){.dtype = feeds[i].dtype, .shape = feeds[i].shape};
@@ -206,11 +262,22 @@ static rondo_status copy_keys(const rondo_executor *executor, const rondo_tensor
 }
 
 // Makes keys of the inputs whose values were wanted. False: all of them were keys before.
-static bool add_keys(const rondo_executor *executor, bool *keyed, const bool *wanted) {
+static bool add_keys(const rondo_executor *executor, const uint8_t *wanted) {
     bool has_new = false;
+    uint8_t *keyed = executor->keys.keyed;
     for (size_t i = 0; i < executor->base->input_count; ++i) {
-        has_new = has_new || (wanted[i] && !keyed[i]);
-        keyed[i] = keyed[i] || wanted[i];
+        has_new = has_new || wanted[i] > keyed[i];
+        keyed[i] = wanted[i] > keyed[i] ? wanted[i] : keyed[i];
+    }
+    return has_new;
+}
+
+static bool add_deciding(const rondo_executor *executor, const bool *decides) {
+    bool has_new = false;
+    bool *deciding = executor->keys.deciding;
+    for (size_t i = 0; i < executor->base->input_count; ++i) {
+        has_new = has_new || (decides[i] && !deciding[i]);
+        deciding[i] = deciding[i] || decides[i];
     }
     return has_new;
 }
@@ -240,7 +307,7 @@ static rondo_status find_keys(rondo_executor *executor, const rondo_tensor *feed
     const size_t count = executor->base->input_count;
     const bool takes_keys = executor->worth != NULL ||
                             (executor->depth == 0 && executor->keys.miss_count <= KEYED_MISS_LIMIT);
-    bool *wanted = rondo__calloc(count + 1, sizeof *wanted);
+    uint8_t *wanted = rondo__calloc(count + 1, sizeof *wanted);
     rondo_tensor *keys = NULL;
     rondo_program *program = NULL;
     rondo_status status = wanted == NULL ? RONDO_STATUS_NO_MEMORY : RONDO_STATUS_OK;
@@ -254,7 +321,7 @@ static rondo_status find_keys(rondo_executor *executor, const rondo_tensor *feed
         if (status == RONDO_STATUS_OK) {
             status = rondo__plan_specialise(executor, keys, &program, takes_keys ? wanted : NULL);
             has_new = status == RONDO_STATUS_OK && takes_keys &&
-                      add_keys(executor, executor->keys.keyed, wanted);
+                      add_keys(executor, wanted);
         }
     }
     rondo__free(wanted);
@@ -345,7 +412,7 @@ static void count_decision(rondo_executor *executor, const rondo_tensor *feeds) 
     uint64_t hash = 0;
     bool is_deciding = false;
     for (size_t i = 0; i < executor->base->input_count; ++i) {
-        if (executor->keys.deciding[i] && is_keyed(executor, i, &feeds[i])) {
+        if (executor->keys.deciding[i] && is_wanted(executor, i, &feeds[i])) {
             hash = rondo__hash64(hash, feeds[i].data, rondo_tensor_get_bytes(&feeds[i]));
             is_deciding = true;
         }
@@ -370,18 +437,24 @@ static void count_decision(rondo_executor *executor, const rondo_tensor *feeds) 
 }
 
 // Where values keep changing, making a plan for each costs more than bypassing those ops.
-static void give_up_keys(rondo_executor *executor) {
+static void give_up_keys(rondo_executor *executor, const rondo_tensor *feeds) {
     bool has_keys = false;
     if (executor->worth != NULL) {
         return;  // which decides
     }
     for (size_t i = 0; i < executor->base->input_count; ++i) {
-        has_keys = has_keys || executor->keys.keyed[i];
+        bool has_value = false, is_inside;
+        const rondo_status status = find_key(executor, feeds, i, &has_value, &is_inside);
+        has_keys = has_keys || (status == RONDO_STATUS_OK && has_value);
     }
     if (has_keys && ++executor->keys.miss_count > KEYED_MISS_LIMIT) {
         RONDO_LOG_INFO_F(
             "input values that decide shapes keep changing; such ops are bypassed from now on");
-        memset(executor->keys.keyed, 0, executor->base->input_count * sizeof *executor->keys.keyed);
+        for (size_t i = 0; i < executor->base->input_count; ++i) {
+            if (executor->keys.keyed[i] == RONDO__WANT_VALUE) {
+                executor->keys.keyed[i] = RONDO__WANT_NOTHING;
+            }
+        }
     }
 }
 
@@ -425,7 +498,7 @@ static rondo_status compile_with(rondo_executor *executor, const rondo_tensor *f
         for (size_t i = 0; i < count; ++i) {
             decides[i] = decides[i] && feeds[i].device == NULL;
         }
-        *out_has_new = add_keys(executor, executor->keys.deciding, decides);
+        *out_has_new = add_deciding(executor, decides);
     }
     return status;
 }
@@ -451,7 +524,7 @@ static rondo_status make_new_plan(rondo_executor *executor, const rondo_tensor *
                                   rondo__plan **out_plan) {
     const uint64_t start_ns = rondo__clock_now_ns();
     rondo__plan *plan = NULL;
-    give_up_keys(executor);
+    give_up_keys(executor, feeds);
     count_decision(executor, feeds);
     rondo__executor_sweep(executor);
     if (executor->plans.stats.entry_count >= executor->options.plan_limit) {
@@ -556,13 +629,13 @@ rondo_status rondo__executor_look_up_plan(rondo_executor *executor, const rondo_
     const rondo_program *base = executor->base;
     for (size_t i = 0; i < base->input_count; ++i) {
         const char *name = base->values[base->inputs[i]].name;
-        if (executor->keys.deciding[i] && is_keyed(executor, i, &feeds[i])) {
+        if (executor->keys.deciding[i] && is_wanted(executor, i, &feeds[i])) {
             return RONDO_FAIL(INVALID,
                               "feed \"%s\" decides a branch, which a replay would not ask for "
                               "again: give it in device memory, also in the run before",
                               name);
         }
-        if (is_keyed(executor, i, &feeds[i]) && feeds[i].device == executor->device) {
+        if (is_wanted(executor, i, &feeds[i]) && feeds[i].device == executor->device) {
             return RONDO_FAIL(INVALID,
                               "feed \"%s\" decides shapes, so its value must be known now: give it "
                               "in host memory",
