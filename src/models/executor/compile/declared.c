@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/log/logging.h"
+#include "executor/state/states.h"
 
 void rondo__executor_forget_symbols(rondo_executor *executor) {
     const rondo_program *source = executor->root->source;
@@ -48,6 +49,15 @@ static void warn_of_symbol(rondo_executor *root, const rondo__value *declared, i
     }
 }
 
+// Whether the output becomes a state: one with room to spare has more rows than its symbol says.
+static bool is_kept(const rondo_executor *root, size_t output) {
+    const rondo__state *state = root->caller.states;
+    while (state != NULL && state->output != (int64_t)output) {
+        state = state->next;
+    }
+    return state != NULL;
+}
+
 rondo_status rondo__executor_check_output(rondo_executor *executor, size_t index, rondo_dtype dtype,
                                           const rondo_shape *shape) {
     if (executor->depth > 0) {  // a body's outputs are not the program's
@@ -73,7 +83,9 @@ rondo_status rondo__executor_check_output(rondo_executor *executor, size_t index
     }
     for (int32_t d = 0; d < declared->rank; ++d) {
         if (declared->dims[d].symbol >= 0) {
-            warn_of_symbol(root, declared, declared->dims[d].symbol, shape->extent[d]);
+            if (!is_kept(root, index)) {
+                warn_of_symbol(root, declared, declared->dims[d].symbol, shape->extent[d]);
+            }
         } else if (declared->dims[d].number >= 0 && declared->dims[d].number != shape->extent[d]) {
             warn_of_shape(root, declared, shape);
         }

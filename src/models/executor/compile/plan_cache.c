@@ -141,9 +141,9 @@ static rondo_status write_key(rondo_executor *executor, const rondo_tensor *feed
         const int32_t rank = is_nested ? 0 : feed->shape.rank;
         input_place place;
         const bool is_placed = find_place(executor, i, feed, &place);
-        const int32_t head[2] = {(int32_t)feed->dtype, 8 * rank + (is_inside ? 4 : 0) +
-                                                           (is_placed ? 2 : 0) +
-                                                           (has_value ? 1 : 0)};
+        const int32_t head[2] = {
+            (int32_t)feed->dtype,
+            8 * rank + (is_inside ? 4 : 0) + (is_placed ? 2 : 0) + (has_value ? 1 : 0)};
         const size_t place_bytes = is_placed ? sizeof place : 0;
         const size_t extent_bytes = rank > 0 ? (size_t)rank * sizeof feed->shape.extent[0] : 0;
         RETURN_IF_ERROR(
@@ -320,8 +320,7 @@ static rondo_status find_keys(rondo_executor *executor, const rondo_tensor *feed
         status = copy_keys(executor, feeds, &keys);
         if (status == RONDO_STATUS_OK) {
             status = rondo__plan_specialise(executor, keys, &program, takes_keys ? wanted : NULL);
-            has_new = status == RONDO_STATUS_OK && takes_keys &&
-                      add_keys(executor, wanted);
+            has_new = status == RONDO_STATUS_OK && takes_keys && add_keys(executor, wanted);
         }
     }
     rondo__free(wanted);
