@@ -127,7 +127,7 @@ typedef struct rondo__tensor_info {
     bool is_rank_known;   // where the shape is not known: rank and some extents are, others are -1
     rondo_shape shape;
     const rondo_tensor *constant;  // the value in host memory when it is known; otherwise NULL
-    int64_t most;  // above 0: a whole number that is not known, but is at most this
+    int64_t most;                  // above 0: a whole number that is not known, but is at most this
 } rondo__tensor_info;
 
 static inline bool rondo__info_has_rank(const rondo__tensor_info *info) {

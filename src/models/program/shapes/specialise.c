@@ -184,8 +184,8 @@ static int32_t find_input(const rondo_program *program, int32_t value, bool is_n
     rondo__tensor_info info;
     for (size_t n = program->node_count; is_number && n-- > 0;) {
         const rondo__node *node = &program->nodes[n];
-        value = node->outputs[0] == value && value >= 0 && keeps_number(node) ? node->inputs[0]
-                                                                              : value;
+        value =
+            node->outputs[0] == value && value >= 0 && keeps_number(node) ? node->inputs[0] : value;
     }
     rondo__program_get_info(program, value, &info);
     for (size_t i = 0; i < program->input_count; ++i) {
@@ -214,8 +214,8 @@ static bool note_bound(const walk *w, const rondo__node *node, const rondo__infe
         return false;
     }
     *bound = (rondo__value_bound){of, infer->bound_axis};
-    wants->wanted[of] = wants->wanted[of] > RONDO__WANT_BOUND ? wants->wanted[of]
-                                                              : RONDO__WANT_BOUND;
+    wants->wanted[of] =
+        wants->wanted[of] > RONDO__WANT_BOUND ? wants->wanted[of] : RONDO__WANT_BOUND;
     return true;
 }
 
@@ -431,10 +431,8 @@ rondo_status rondo__program_specialise(const rondo_program *source, const rondo_
         memset(wants->wanted, RONDO__WANT_NOTHING, source->input_count);
     }
     rondo__body_inference bodies = {.infer = infer_body, .node_limit = BODY_NODE_LIMIT};
-    walk w = {.fold_bytes = fold_bytes,
-              .is_partial = feeds != NULL,
-              .bodies = &bodies,
-              .wants = wants};
+    walk w = {
+        .fold_bytes = fold_bytes, .is_partial = feeds != NULL, .bodies = &bodies, .wants = wants};
     RETURN_IF_ERROR(rondo__program_clone(source, &w.program));
     for (size_t i = 0; i < source->input_count && has_bounds; ++i) {
         w.program->values[w.program->inputs[i]].most = wants->most[i];
