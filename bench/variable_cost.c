@@ -177,8 +177,12 @@ static int time_weight(const char *path, const char *device_name, const char *na
     rondo_tensor weight, copy;
     must(rondo_executor_get_variable(executor, name, &weight));
     must(rondo_tensor_init(weight.dtype, &weight.shape, &copy));
-    must(rondo_tensor_copy(rondo_executor_get_stream(executor), &weight, &copy));
-    must(rondo_stream_synchronize(rondo_executor_get_stream(executor)));
+    if (weight.device == NULL || rondo_device_is_host(weight.device)) {  // as the program has it
+        memcpy(copy.data, weight.data, rondo_tensor_get_bytes(&weight));
+    } else {
+        must(rondo_tensor_copy(rondo_executor_get_stream(executor), &weight, &copy));
+        must(rondo_stream_synchronize(rondo_executor_get_stream(executor)));
+    }
     rondo_tensor_deinit(&weight);
     double plain[WEIGHT_RUNS], replaced[WEIGHT_RUNS];
     for (int run = -3; run < WEIGHT_RUNS; ++run) {
