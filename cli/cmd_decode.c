@@ -181,16 +181,19 @@ static double get_seconds(void) {
 }
 
 static void say_times(const cli_decoder *decoder, uint64_t steps, double prompt, double rest) {
-    rondo_executor_stats stats = {.struct_size = sizeof stats};
+    rondo_executor_stats stats = {.struct_size = sizeof stats}, kept = stats;
     char bytes[32];
-    if (rondo_executor_get_stats(decoder->executor, &stats) != RONDO_STATUS_OK) {
+    const bool is_window = decoder->form == CLI_CACHES_WINDOW;
+    const rondo_executor *keeper = is_window ? decoder->window.executor : decoder->executor;
+    if (rondo_executor_get_stats(decoder->executor, &stats) != RONDO_STATUS_OK ||
+        rondo_executor_get_stats(keeper, &kept) != RONDO_STATUS_OK) {
         return;
     }
     cli_say(CLI_DETAIL, "%s caches of %s, %zu in all",
-            cli_format_bytes(stats.state_bytes, bytes, sizeof bytes),
+            cli_format_bytes(kept.state_bytes, bytes, sizeof bytes),
             decoder->ports.is_shared ? "one length, written in place"
-                                     : "growing "
-                                       "length",
+            : is_window              ? "one length beside the model, which joins them with a row"
+                                     : "growing length",
             decoder->ports.cache_count);
     cli_say(CLI_DETAIL,
             "prompt in %.2f ms; %" PRIu64 " steps, %.3f ms each; %" PRIu64 " plans, %" PRIu64

@@ -4,11 +4,13 @@
 // in models of onnxruntime-genai's builder) only the sum of a row of the mask counts, so prompts
 // are padded on the right, the next token goes over the padding, and a mask as long as the caches
 // gives all steps one shape: one plan, one graph. Plain ops (optimum's exporter) join past and new
-// rows, so prompts are padded on the left, positions count what is no padding, and each step has
-// longer caches than the one before.
+// rows, so prompts are padded on the left, and positions count what is no padding. Their caches go
+// into a window (window.h) where the first step shows that the model does not mind: one that masks
+// or weighs keys by where they stand, as for a sliding window, keeps growing ones.
 // SPDX-License-Identifier: Apache-2.0
 #include "decoder.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,16 +47,21 @@ bool cli_decoder_open(const char *path, const char *device, const rondo_load_opt
                                               &decoder->executor))) {
         return false;
     }
-    for (size_t i = 0; i < decoder->ports.cache_count; ++i) {
-        const cli_cache *cache = &decoder->ports.caches[i];
-        if (!check(decoder, rondo_executor_bind(decoder->executor, cache->present, cache->past))) {
-            return false;
-        }
-    }
+    decoder->form = decoder->ports.is_shared ? CLI_CACHES_SHARED : CLI_CACHES_NEW;
     return true;
 }
 
+static void free_caches(rondo_binding *caches, size_t count) {
+    for (size_t i = 0; caches != NULL && i < count; ++i) {
+        rondo_tensor_deinit(&caches[i].tensor);
+    }
+    free(caches);
+}
+
 void cli_decoder_close(cli_decoder *decoder) {
+    cli_window_close(&decoder->window);
+    free_caches(decoder->grown, decoder->ports.cache_count);
+    free(decoder->prompt_mask);
     rondo_executor_destroy(decoder->executor);
     rondo_program_destroy(decoder->program);
     rondo_device_release(decoder->device);
@@ -123,50 +130,94 @@ static bool keep_logits(cli_decoder *decoder, rondo_tensor *all, size_t rows, co
     return true;
 }
 
-static bool run(cli_decoder *decoder, size_t rows, size_t columns, const size_t *at) {
+// `pasts` and `presents` are those of caches that are no states; otherwise NULL.
+static bool run(cli_decoder *decoder, size_t rows, size_t columns, const size_t *at,
+                const rondo_binding *pasts, rondo_binding *presents) {
     const cli_decoder_ports *ports = &decoder->ports;
-    rondo_binding feeds[3] = {0}, fetch = {.name = ports->logits};
-    const size_t batch = decoder->batch;
+    const size_t batch = decoder->batch, cache_count = pasts != NULL ? ports->cache_count : 0;
+    rondo_binding *feeds = calloc(3 + cache_count, sizeof *feeds);
+    rondo_binding *fetches = calloc(1 + cache_count, sizeof *fetches);
+    bool is_good = (feeds != NULL && fetches != NULL) || fail_memory();
     size_t count = 2;
-    bool is_good =
-        make_feed(ports->ids, ports->ids_dtype, batch, rows, decoder->ids, &feeds[0]) &&
-        make_feed(ports->mask, ports->mask_dtype, batch, columns, decoder->mask, &feeds[1]);
+    is_good = is_good &&
+              make_feed(ports->ids, ports->ids_dtype, batch, rows, decoder->ids, &feeds[0]) &&
+              make_feed(ports->mask, ports->mask_dtype, batch, columns, decoder->mask, &feeds[1]);
     if (is_good && ports->places != NULL) {
         count = 3;
         is_good =
             make_feed(ports->places, ports->places_dtype, batch, rows, decoder->places, &feeds[2]);
     }
-    is_good = is_good &&
-              check(decoder, rondo_executor_run(decoder->executor, feeds, count, &fetch, 1)) &&
-              keep_logits(decoder, &fetch.tensor, rows, at);
-    rondo_tensor_deinit(&fetch.tensor);
-    for (size_t i = 0; i < 3; ++i) {
-        if (feeds[i].tensor.dtype != RONDO_DTYPE_I64) {
+    if (is_good) {
+        fetches[0].name = ports->logits;
+        for (size_t i = 0; i < cache_count; ++i) {
+            feeds[count + i] = (rondo_binding){ports->caches[i].past, pasts[i].tensor};
+            fetches[1 + i] = (rondo_binding){ports->caches[i].present, presents[i].tensor};
+        }
+        is_good = check(decoder, rondo_executor_run(decoder->executor, feeds, count + cache_count,
+                                                    fetches, 1 + cache_count)) &&
+                  keep_logits(decoder, &fetches[0].tensor, rows, at);
+        rondo_tensor_deinit(&fetches[0].tensor);
+        for (size_t i = 0; i < cache_count; ++i) {
+            presents[i] = fetches[1 + i];
+        }
+    }
+    for (size_t i = 0; i < 3 && feeds != NULL; ++i) {
+        if (i < count && feeds[i].tensor.dtype != RONDO_DTYPE_I64) {
             rondo_tensor_deinit(&feeds[i].tensor);
         }
     }
+    free(feeds);
+    free(fetches);
     return is_good;
 }
 
 // ---- the caches ---------------------------------------------------------------------------------
 
-static bool make_cache(const cli_decoder *decoder, const cli_cache *cache) {
-    rondo_tensor first = {0};
-    rondo_shape shape = {.rank = 4,
-                         .extent = {(int64_t)decoder->batch, cache->heads,
-                                    (int64_t)decoder->capacity, cache->width}};
-    const rondo_tensor most = {.dtype = cache->dtype, .shape = shape};
-    shape.extent[2] = decoder->ports.is_shared ? shape.extent[2] : 0;
-    bool is_good = check(decoder, rondo_executor_reserve_variable(decoder->executor, cache->past,
-                                                                  rondo_tensor_get_bytes(&most))) &&
-                   check(decoder, rondo_tensor_init(cache->dtype, &shape, &first));
-    if (is_good && rondo_tensor_get_bytes(&first) > 0) {
-        memset(first.data, 0, rondo_tensor_get_bytes(&first));
+static rondo_shape get_cache_shape(const cli_decoder *decoder, size_t cache, size_t rows) {
+    const cli_cache *c = &decoder->ports.caches[cache];
+    return (rondo_shape){.rank = 4,
+                         .extent = {(int64_t)decoder->batch, c->heads, (int64_t)rows, c->width}};
+}
+
+// Makes a cache a state with room for all tokens that begins with `first`.
+static bool keep_cache(const cli_decoder *decoder, size_t cache, const rondo_tensor *first) {
+    const cli_cache *c = &decoder->ports.caches[cache];
+    const rondo_shape shape = get_cache_shape(decoder, cache, decoder->capacity);
+    const rondo_tensor most = {.dtype = c->dtype, .shape = shape};
+    rondo_executor *executor = decoder->executor;
+    return check(decoder, rondo_executor_bind(executor, c->present, c->past)) &&
+           check(decoder, rondo_executor_reserve_variable(executor, c->past,
+                                                          rondo_tensor_get_bytes(&most))) &&
+           check(decoder, rondo_executor_set_variable(executor, c->past, first));
+}
+
+// Caches of `rows` zeros in host memory.
+static bool make_caches(const cli_decoder *decoder, size_t rows, rondo_binding **out_caches) {
+    const size_t count = decoder->ports.cache_count;
+    rondo_binding *caches = calloc(count, sizeof *caches);
+    bool is_good = caches != NULL || fail_memory();
+    for (size_t i = 0; i < count && is_good; ++i) {
+        const rondo_shape shape = get_cache_shape(decoder, i, rows);
+        caches[i].name = decoder->ports.caches[i].past;
+        is_good = check(
+            decoder, rondo_tensor_init(decoder->ports.caches[i].dtype, &shape, &caches[i].tensor));
+        const size_t bytes = is_good ? rondo_tensor_get_bytes(&caches[i].tensor) : 0;
+        if (bytes > 0) {
+            memset(caches[i].tensor.data, 0, bytes);
+        }
     }
-    is_good = is_good &&
-              check(decoder, rondo_executor_set_variable(decoder->executor, cache->past, &first));
-    rondo_tensor_deinit(&first);
+    *out_caches = caches;
     return is_good;
+}
+
+// Room for caches that a run makes, in host memory.
+static bool make_presents(const cli_decoder *decoder, rondo_binding **out_caches) {
+    rondo_binding *caches = calloc(decoder->ports.cache_count, sizeof *caches);
+    for (size_t i = 0; caches != NULL && i < decoder->ports.cache_count; ++i) {
+        caches[i].name = decoder->ports.caches[i].present;
+    }
+    *out_caches = caches;
+    return caches != NULL || fail_memory();
 }
 
 static bool make_room(cli_decoder *decoder, const cli_ids *prompts, size_t count, size_t capacity) {
@@ -176,8 +227,9 @@ static bool make_room(cli_decoder *decoder, const cli_ids *prompts, size_t count
     decoder->ids = calloc(count * capacity, sizeof *decoder->ids);
     decoder->places = calloc(count * capacity, sizeof *decoder->places);
     decoder->mask = calloc(count * capacity, sizeof *decoder->mask);
+    decoder->prompt_mask = calloc(count * capacity, sizeof *decoder->prompt_mask);
     if (decoder->lengths == NULL || decoder->ids == NULL || decoder->places == NULL ||
-        decoder->mask == NULL) {
+        decoder->mask == NULL || decoder->prompt_mask == NULL) {
         return fail_memory();
     }
     for (size_t b = 0; b < count; ++b) {
@@ -185,15 +237,27 @@ static bool make_room(cli_decoder *decoder, const cli_ids *prompts, size_t count
         decoder->columns =
             prompts[b].count > decoder->columns ? prompts[b].count : decoder->columns;
     }
-    for (size_t i = 0; i < decoder->ports.cache_count; ++i) {
-        if (!make_cache(decoder, &decoder->ports.caches[i])) {
-            return false;
-        }
-    }
     return true;
 }
 
 // ---- texts --------------------------------------------------------------------------------------
+
+static bool read_prompts(cli_decoder *decoder, size_t rows) {
+    const size_t count = decoder->ports.cache_count;
+    rondo_binding *pasts = NULL;
+    bool is_good = make_caches(decoder, decoder->ports.is_shared ? decoder->capacity : 0, &pasts);
+    for (size_t i = 0; i < count && is_good && decoder->ports.is_shared; ++i) {
+        is_good = keep_cache(decoder, i, &pasts[i].tensor);
+    }
+    if (is_good && decoder->ports.is_shared) {
+        is_good = run(decoder, rows, rows, decoder->lengths, NULL, NULL);
+    } else if (is_good) {
+        is_good = make_presents(decoder, &decoder->grown) &&
+                  run(decoder, rows, rows, NULL, pasts, decoder->grown);
+    }
+    free_caches(pasts, count);
+    return is_good;
+}
 
 bool cli_decoder_begin(cli_decoder *decoder, const cli_ids *prompts, size_t count,
                        size_t capacity) {
@@ -212,7 +276,9 @@ bool cli_decoder_begin(cli_decoder *decoder, const cli_ids *prompts, size_t coun
                 is_token ? (int64_t)(i - begin) : (is_shared ? (int64_t)i : 1);
         }
     }
-    return run(decoder, rows, rows, is_shared ? decoder->lengths : NULL);
+    memcpy(decoder->prompt_mask, decoder->mask, count * rows * sizeof *decoder->mask);
+    decoder->prompt_columns = rows;
+    return read_prompts(decoder, rows);
 }
 
 // Moves the rows of the mask apart, so that each has one more column, of ones.
@@ -226,21 +292,140 @@ static void add_column(cli_decoder *decoder) {
     decoder->columns += 1;
 }
 
-bool cli_decoder_step(cli_decoder *decoder, const int64_t *tokens) {
-    const bool is_shared = decoder->ports.is_shared;
+// The mask of caches that a window holds: the prompt's, a column for each token since, and the new
+// one.
+static void make_window_mask(cli_decoder *decoder) {
+    const size_t columns = decoder->capacity, prompt = decoder->prompt_columns;
     for (size_t b = 0; b < decoder->batch; ++b) {
-        decoder->ids[b] = tokens[b];
-        decoder->places[b] = (int64_t)decoder->lengths[b];
-        decoder->lengths[b] += 1;
+        int64_t *row = decoder->mask + b * columns;
+        for (size_t i = 0; i < columns; ++i) {
+            const bool is_later = i < decoder->columns || i + 1 == columns;
+            row[i] = i < prompt ? decoder->prompt_mask[b * prompt + i] : is_later ? 1 : 0;
+        }
     }
-    if (!is_shared) {
-        add_column(decoder);
-        return run(decoder, 1, decoder->columns, NULL);
+}
+
+static bool step_in_window(cli_decoder *decoder) {
+    cli_window *window = &decoder->window;
+    make_window_mask(decoder);
+    if (!run(decoder, 1, decoder->capacity, NULL, window->pasts, window->presents) ||
+        !check(decoder, cli_window_keep(window, decoder->columns))) {
+        return false;
     }
+    decoder->columns += 1;
+    return true;
+}
+
+// Whether the logits at hand are `others`, but for what another order of sums makes of them.
+static bool are_alike(const cli_decoder *decoder, const float *others) {
+    const double tolerance = decoder->ports.caches[0].dtype == RONDO_DTYPE_F32 ? 1e-3 : 3e-2;
+    const size_t count = decoder->batch * decoder->logit_count;
+    double largest = 1.0;
+    for (size_t i = 0; i < count; ++i) {
+        largest = fabs((double)others[i]) > largest ? fabs((double)others[i]) : largest;
+    }
+    for (size_t i = 0; i < count; ++i) {
+        if (!(fabs((double)others[i] - (double)decoder->logits[i]) <= tolerance * largest)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// Makes the first step once more in a window. *out_fits false: the model minds, or there is no
+// room. False: it failed.
+static bool try_window(cli_decoder *decoder, const float *logits, bool *out_fits) {
+    const cli_decoder_ports *ports = &decoder->ports;
+    rondo_tensor *first = calloc(ports->cache_count, sizeof *first);
+    bool has_room = first != NULL;
+    for (size_t i = 0; i < ports->cache_count && has_room; ++i) {
+        first[i] = decoder->grown[i].tensor;  // borrowed
+    }
+    has_room =
+        has_room && cli_window_open(decoder->device, ports, decoder->batch, decoder->capacity - 1,
+                                    first, &decoder->window) == RONDO_STATUS_OK;
+    free(first);
+    *out_fits = false;
+    if (has_room && !step_in_window(decoder)) {
+        return false;
+    }
+    *out_fits = has_room && are_alike(decoder, logits);
+    return true;
+}
+
+// The first step, in both forms: the mask has its new column, as growing caches want it.
+static bool choose_form(cli_decoder *decoder, rondo_binding *later) {
+    const size_t bytes = decoder->batch * decoder->logit_count * sizeof(float);
+    if (!run(decoder, 1, decoder->columns, NULL, decoder->grown, later)) {
+        return false;
+    }
+    int64_t *mask = decoder->mask,
+            *other = calloc(decoder->batch * decoder->capacity, sizeof *other);
+    float *logits = malloc(bytes);
+    bool is_good = (other != NULL && logits != NULL) || fail_memory();
+    if (is_good) {
+        const size_t columns = decoder->columns;
+        memcpy(logits, decoder->logits, bytes);
+        decoder->mask = other;
+        decoder->columns = columns - 1;
+        bool is_window = false;
+        is_good = try_window(decoder, logits, &is_window);
+        decoder->form = is_window ? CLI_CACHES_WINDOW : CLI_CACHES_GROWING;
+        decoder->columns = columns;
+        memcpy(decoder->logits, logits, bytes);
+        other = is_window ? mask : decoder->mask;
+        decoder->mask = is_window ? decoder->mask : mask;
+    }
+    if (is_good && decoder->form == CLI_CACHES_GROWING) {
+        cli_window_close(&decoder->window);
+        for (size_t i = 0; i < decoder->ports.cache_count && is_good; ++i) {
+            is_good = keep_cache(decoder, i, &later[i].tensor);
+        }
+    }
+    free(other);
+    free(logits);
+    return is_good;
+}
+
+static bool step_first(cli_decoder *decoder) {
+    rondo_binding *later = NULL;
+    add_column(decoder);
+    const bool is_good = make_presents(decoder, &later) && choose_form(decoder, later);
+    free_caches(later, decoder->ports.cache_count);
+    free_caches(decoder->grown, decoder->ports.cache_count);
+    decoder->grown = NULL;
+    return is_good;
+}
+
+static bool step_shared(cli_decoder *decoder) {
     for (size_t b = 0; b < decoder->batch; ++b) {
         for (size_t i = 0; i < decoder->capacity; ++i) {
             decoder->mask[b * decoder->capacity + i] = i < decoder->lengths[b] ? 1 : 0;
         }
     }
-    return run(decoder, 1, decoder->capacity, NULL);
+    return run(decoder, 1, decoder->capacity, NULL, NULL, NULL);
+}
+
+static bool step_growing(cli_decoder *decoder) {
+    add_column(decoder);
+    return run(decoder, 1, decoder->columns, NULL, NULL, NULL);
+}
+
+bool cli_decoder_step(cli_decoder *decoder, const int64_t *tokens) {
+    for (size_t b = 0; b < decoder->batch; ++b) {
+        decoder->ids[b] = tokens[b];
+        decoder->places[b] = (int64_t)decoder->lengths[b];
+        decoder->lengths[b] += 1;
+    }
+    switch (decoder->form) {
+        case CLI_CACHES_SHARED:
+            return step_shared(decoder);
+        case CLI_CACHES_NEW:
+            return step_first(decoder);
+        case CLI_CACHES_WINDOW:
+            return step_in_window(decoder);
+        case CLI_CACHES_GROWING:
+            break;
+    }
+    return step_growing(decoder);
 }

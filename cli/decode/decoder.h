@@ -9,12 +9,21 @@
 
 #include "decoder_ports.h"
 #include "rondo/models.h"
+#include "window.h"
 
 // The ids of a text.
 typedef struct cli_ids {
     size_t count;
     int64_t *list;
 } cli_ids;
+
+// How the caches are kept.
+typedef enum cli_caches {
+    CLI_CACHES_SHARED,   // of one length, as the model wants them: states
+    CLI_CACHES_NEW,      // growing, behind the prompt: `grown`
+    CLI_CACHES_WINDOW,   // growing, in a window
+    CLI_CACHES_GROWING,  // growing: states
+} cli_caches;
 
 typedef struct cli_decoder {
     const char *path;  // of the model, for messages; borrowed
@@ -26,8 +35,13 @@ typedef struct cli_decoder {
     size_t capacity;     // tokens that a text may have
     size_t logit_count;  // of one token; known after the first run
     size_t *lengths;     // of each text
-    size_t columns;      // of the mask so far
-    int64_t *ids;        // [batch, rows], as the ones below
+    size_t columns;      // of the mask so far, but for the rest of caches of one length
+    cli_caches form;
+    cli_window window;
+    rondo_binding *grown;  // caches in host memory
+    int64_t *prompt_mask;  // [batch, columns of the prompt]
+    size_t prompt_columns;
+    int64_t *ids;  // [batch, rows], as the ones below
     int64_t *places;
     int64_t *mask;  // [batch, columns]
     float *logits;  // of the last token of each text

@@ -8,6 +8,7 @@ shared/   as onnxruntime-genai's builder writes it: GroupQueryAttention over cac
           lengths from the sum of the mask's rows, prompts padded on the right
 growing/  as optimum writes it: plain ops, caches that a Concat makes longer, positions as an input,
           prompts padded on the left
+sliding/  the same, where a row sees the last keys alone, by where they stand
 tokens.txt  a line for each way: its name, the options, and a list of ids for each prompt
 
 Needs numpy, onnx and onnxruntime. The result is checked in; both forms must agree here, or nothing
@@ -24,7 +25,7 @@ import onnxruntime
 from onnx import TensorProto, helper
 
 VOCABULARY, HIDDEN, HEADS, KV_HEADS, SIZE, INNER, CONTEXT, LAYERS = 40, 16, 2, 1, 16, 24, 64, 2
-STOP = 7
+STOP, SIGHT = 7, 6
 FLOAT, INT64, INT32 = TensorProto.FLOAT, TensorProto.INT64, TensorProto.INT32
 PROMPTS = ([3, 14, 15, 9, 26], [31, 8])
 
@@ -140,7 +141,7 @@ def make_shared(weights, path):
            [port("logits", FLOAT, "batch_size", "sequence_length", VOCABULARY)] + presents, 22, 10)
 
 
-def make_growing(weights, path):
+def make_growing(weights, path, sight=None):
     g = Graph(weights)
 
     def norm(x, gain):
@@ -173,6 +174,9 @@ def make_growing(weights, path):
     keys = g.node("Range", [g.numbers(0), total, g.numbers(1)])
     rows = g.node("Unsqueeze", [g.node("Range", [past, total, g.numbers(1)]), g.numbers([1])])
     is_before = g.node("LessOrEqual", [keys, rows])
+    if sight:
+        first = g.node("Sub", [rows, g.numbers(sight)])
+        is_before = g.node("And", [is_before, g.node("Greater", [keys, first])])
     is_there = g.node("Unsqueeze", [g.node("Cast", ["attention_mask"], to=TensorProto.BOOL),
                                     g.numbers([1, 2])])
     mask = g.node("Where", [g.node("And", [is_before, is_there]),
@@ -303,11 +307,13 @@ def main():
     folder = sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(__file__),
                                                                "decoders")
     weights = make_weights()
-    for name in ("shared", "growing"):
+    for name in ("shared", "growing", "sliding"):
         os.makedirs(os.path.join(folder, name), exist_ok=True)
     paths = [os.path.join(folder, name, "model.onnx") for name in ("shared", "growing")]
     make_shared(weights, paths[0])
     make_growing(weights, paths[1])
+    sliding = os.path.join(folder, "sliding", "model.onnx")
+    make_growing(weights, sliding, SIGHT)
     decoders = [Decoder(paths[0], True), Decoder(paths[1], False)]
     lines = []
     for name, prompts, how in WAYS:
@@ -319,6 +325,9 @@ def main():
         texts = [",".join(str(t) for t in row) for row in shared]
         lines.append("|".join([name, " ".join("--prompt " + ",".join(str(t) for t in p)
                                               for p in prompts), options.strip(), " ".join(texts)]))
+    rows = decode(Decoder(sliding, False), PROMPTS, COUNT, {})
+    with open(os.path.join(folder, "sliding", "tokens.txt"), "w", encoding="ascii") as file:
+        file.writelines(",".join(str(t) for t in row) + "\n" for row in rows)
     with open(os.path.join(folder, "tokens.txt"), "w", encoding="ascii") as file:
         file.write("\n".join(lines) + "\n")
     config = {"model": {"type": "llama", "bos_token_id": 1, "eos_token_id": STOP, "pad_token_id": 0,

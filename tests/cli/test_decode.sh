@@ -29,6 +29,21 @@ for graphs in auto off on; do
 done
 cmp "$work/auto" "$work/off" && cmp "$work/auto" "$work/on" || fail "graphs change the tokens"
 
+# Caches that grow are kept in a window, but where the model looks at where keys stand.
+expect_status 0 decode "$growing" --prompt 3,14,15 --prompt 31 --stop 39 --count 40 --device host --verbose
+expect_text '^prompt in .* 39 steps, .* 3 plans, 38 runs replayed'
+expect_text 'one length beside the model'
+expect_status 0 decode "$models/sliding" --prompt 3,14,15,9,26 --prompt 31,8 --count 24 --device host
+cmp "$work/stdout" "$models/sliding/tokens.txt" || fail "a sliding window: not its tokens"
+expect_status 0 decode "$models/sliding" --prompt 3,14,15,9,26 --prompt 31,8 --count 24 --device host --verbose
+expect_text 'caches of growing length'
+for count in 1 2 3; do
+    expect_status 0 decode "$models/sliding" --prompt 3,14,15,9,26 --count "$count" --device host
+    [ "$(cat "$work/stdout")" = "$(head -n 1 "$models/sliding/tokens.txt" | cut -d, -f"1-$count")" ] || fail "$count tokens"
+    expect_status 0 decode "$growing" --prompt 3,14,15,9,26 --count "$count" --device host
+    [ "$(cat "$work/stdout")" = "$(echo 28,28,28 | cut -d, -f"1-$count")" ] || fail "$count tokens"
+done
+
 # A prompt that is cut in two gives what it gives as one: the second half is what the first made.
 expect_status 0 decode "$growing" --prompt 3,14,15,9,26 --count 6 --device host
 expect_text '^28,28,28,28,24,25$'
