@@ -5,8 +5,8 @@
 // are padded on the right, the next token goes over the padding, and a mask as long as the caches
 // gives all steps one shape: one plan, one graph. Plain ops (optimum's exporter) join past and new
 // rows, so prompts are padded on the left, and positions count what is no padding. Their caches go
-// into a window (window.h) where the first step shows that the model does not mind: one that masks
-// or weighs keys by where they stand, as for a sliding window, keeps growing ones.
+// into a window (cache_window.h) where the first step shows that the model does not mind: one that
+// masks or weighs keys by where they stand, as for a sliding window, keeps growing ones.
 // SPDX-License-Identifier: Apache-2.0
 #include "decoder.h"
 

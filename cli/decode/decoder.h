@@ -7,9 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cache_window.h"
 #include "decoder_ports.h"
 #include "rondo/models.h"
-#include "window.h"
 
 // The ids of a text.
 typedef struct cli_ids {

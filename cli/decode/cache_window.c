@@ -1,6 +1,6 @@
-// window.c — see window.h.
+// cache_window.c — see cache_window.h.
 // SPDX-License-Identifier: Apache-2.0
-#include "window.h"
+#include "cache_window.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,12 +1,12 @@
-// window.h — caches of one length for a model whose own caches grow.
+// cache_window.h — caches of one length for a model whose own caches grow.
 //
 // Such a model joins the rows of a cache with the new one. Which row stands where does not matter
 // to it, as positions are an input and a mask says which rows count. So it is fed caches of one
 // length, and the row that it adds is written into the next free one where they lie: all steps are
 // one plan and one graph.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CLI_WINDOW_H
-#define RONDO_CLI_WINDOW_H
+#ifndef RONDO_CLI_CACHE_WINDOW_H
+#define RONDO_CLI_CACHE_WINDOW_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,4 +35,4 @@ rondo_status cli_window_keep(cli_window *window, size_t row);
 
 void cli_window_close(cli_window *window);
 
-#endif  // RONDO_CLI_WINDOW_H
+#endif  // RONDO_CLI_CACHE_WINDOW_H
