@@ -6,6 +6,7 @@
 //   build/bench/variable_cost variable MODEL.onnx [DEVICE] [PARAMETER]   (made a variable)
 //   build/bench/variable_cost cache MODEL.onnx [DEVICE] [LENGTH]
 //   build/bench/variable_cost group [DEVICE] [CAPACITY]
+//   build/bench/variable_cost fed [DEVICE] [CAPACITY]
 //
 // table      rows = Gather(table, ids); table' = ScatterND(table, ids, -0.01 * rows, add), by
 //            default 256 rows of a table of 1 000 000 x 150, for which 600 MB are taken once.
@@ -15,6 +16,7 @@
 //            room for one token more, from a cache of LENGTH tokens (512).
 // group      a step of GroupQueryAttention: one token, 8 heads of 64, a cache of CAPACITY tokens
 //            (4096) of which the step is the 100th.
+// fed        the same with lengths that are fed, and grow by one in each step.
 //
 // Times are the wall time of a call, medians.
 // SPDX-License-Identifier: Apache-2.0
@@ -175,8 +177,12 @@ static int time_weight(const char *path, const char *device_name, const char *na
     rondo_tensor weight, copy;
     must(rondo_executor_get_variable(executor, name, &weight));
     must(rondo_tensor_init(weight.dtype, &weight.shape, &copy));
-    must(rondo_tensor_copy(rondo_executor_get_stream(executor), &weight, &copy));
-    must(rondo_stream_synchronize(rondo_executor_get_stream(executor)));
+    if (weight.device == NULL || rondo_device_is_host(weight.device)) {  // as the program has it
+        memcpy(copy.data, weight.data, rondo_tensor_get_bytes(&weight));
+    } else {
+        must(rondo_tensor_copy(rondo_executor_get_stream(executor), &weight, &copy));
+        must(rondo_stream_synchronize(rondo_executor_get_stream(executor)));
+    }
     rondo_tensor_deinit(&weight);
     double plain[WEIGHT_RUNS], replaced[WEIGHT_RUNS];
     for (int run = -3; run < WEIGHT_RUNS; ++run) {
@@ -283,7 +289,7 @@ static int time_cache(const char *path, const char *device_name, int64_t length)
 
 enum { HEADS = 8, WIDTH = 64, PLACE = 99 };
 
-static rondo_program *make_group(int64_t capacity) {
+static rondo_program *make_group(int64_t capacity, bool is_fed) {
     rondo_builder *b;
     rondo_program *program;
     const int32_t total = (int32_t)capacity;
@@ -312,8 +318,16 @@ static rondo_program *make_group(int64_t capacity) {
     must(rondo_builder_add_variable(b, &port, &zero));
     const int32_t place = PLACE;
     const rondo_shape one = {.rank = 1, .extent = {1}};
-    must(rondo_builder_add_constant(b, "place", RONDO_DTYPE_I32, &one, &place));
-    must(rondo_builder_add_constant(b, "total", RONDO_DTYPE_I32, &one, &total));
+    const rondo_port number = {
+        .struct_size = sizeof number, .dtype = RONDO_DTYPE_I32, .rank = 1, .extent = {1}};
+    for (int i = 0; i < 2; ++i) {
+        const char *name = i == 0 ? "place" : "total";
+        port = number;
+        port.name = name;
+        must(is_fed ? rondo_builder_add_input(b, &port)
+                    : rondo_builder_add_constant(b, name, RONDO_DTYPE_I32, &one,
+                                                 i == 0 ? &place : &total));
+    }
     must(rondo_builder_add_node(b, "GroupQueryAttention",
                                 (const char *[]){"x", "x", "x", "keys", "values", "place", "total"},
                                 7, (const char *[]){"y", "keys.next", "values.next"}, 3, &options));
@@ -325,27 +339,34 @@ static rondo_program *make_group(int64_t capacity) {
     return program;
 }
 
-static int time_group(const char *device_name, int64_t capacity) {
+static int time_group(const char *device_name, int64_t capacity, bool is_fed) {
     rondo_device *device;
     rondo_executor *executor;
     double times[RUNS];
-    rondo_program *program = make_group(capacity);
+    rondo_program *program = make_group(capacity, is_fed);
     const rondo_shape row = {.rank = 3, .extent = {1, 1, HEADS * WIDTH}};
-    rondo_binding feed = {.name = "x"};
+    const rondo_shape one = {.rank = 1, .extent = {1}};
+    int32_t place = PLACE, total = PLACE + 1;
+    rondo_binding feeds[3] = {{.name = "x"},
+                              {"place", {.dtype = RONDO_DTYPE_I32, .shape = one, .data = &place}},
+                              {"total", {.dtype = RONDO_DTYPE_I32, .shape = one, .data = &total}}};
     rondo_binding fetch = {.name = "y"};
-    must(rondo_tensor_init(RONDO_DTYPE_F32, &row, &feed.tensor));
-    memset(feed.tensor.data, 0, rondo_tensor_get_bytes(&feed.tensor));
+    must(rondo_tensor_init(RONDO_DTYPE_F32, &row, &feeds[0].tensor));
+    memset(feeds[0].tensor.data, 0, rondo_tensor_get_bytes(&feeds[0].tensor));
     must(rondo_device_open(device_name, &device));
     must(rondo_executor_create(program, device, NULL, &executor));
     for (int run = -3; run < RUNS; ++run) {
         const uint64_t start = rondo__clock_now_ns();
-        must(rondo_executor_run(executor, &feed, 1, &fetch, 1));
+        must(rondo_executor_run(executor, feeds, is_fed ? 3 : 1, &fetch, 1));
+        place += 1;
+        total += 1;
         if (run >= 0) {
             times[run] = since(start);
         }
     }
-    print_steps("GroupQueryAttention", device_name, executor, times);
-    rondo_tensor_deinit(&feed.tensor);
+    print_steps(is_fed ? "GroupQueryAttention, fed" : "GroupQueryAttention", device_name, executor,
+                times);
+    rondo_tensor_deinit(&feeds[0].tensor);
     rondo_tensor_deinit(&fetch.tensor);
     rondo_executor_destroy(executor);
     rondo_program_destroy(program);
@@ -366,8 +387,9 @@ int main(int argc, char **argv) {
     if (argc >= 3 && strcmp(argv[1], "cache") == 0) {
         return time_cache(argv[2], argc > 3 ? argv[3] : "host", read_number(argc, argv, 4, 512));
     }
-    if (argc >= 2 && strcmp(argv[1], "group") == 0) {
-        return time_group(argc > 2 ? argv[2] : "host", read_number(argc, argv, 3, 4096));
+    const bool is_fed = argc >= 2 && strcmp(argv[1], "fed") == 0;
+    if (is_fed || (argc >= 2 && strcmp(argv[1], "group") == 0)) {
+        return time_group(argc > 2 ? argv[2] : "host", read_number(argc, argv, 3, 4096), is_fed);
     }
     const bool is_variable = argc >= 2 && strcmp(argv[1], "variable") == 0;
     if (argc >= 3 && (is_variable || strcmp(argv[1], "weight") == 0)) {
@@ -378,6 +400,6 @@ int main(int argc, char **argv) {
             "usage: variable_cost table [DEVICE] [ROWS] [COLUMNS] [IDS]\n"
             "       variable_cost weight|variable MODEL.onnx [DEVICE] [PARAMETER]\n"
             "       variable_cost cache MODEL.onnx [DEVICE] [LENGTH]\n"
-            "       variable_cost group [DEVICE] [CAPACITY]\n");
+            "       variable_cost group|fed [DEVICE] [CAPACITY]\n");
     return 2;
 }

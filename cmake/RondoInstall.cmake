@@ -53,7 +53,7 @@ find_program(RONDO_AWK NAMES awk)
 if(TARGET rondo_cli AND RONDO_AWK AND (NOT CMAKE_CROSSCOMPILING OR CMAKE_CROSSCOMPILING_EMULATOR))
   set(man_pages)
   foreach(page rondo rondo-devices rondo-run rondo-bench rondo-profile rondo-test rondo-inspect
-      rondo-tune rondo-compare rondo-completion rondo-environment)
+      rondo-tune rondo-train rondo-decode rondo-compare rondo-completion rondo-environment)
     string(REGEX REPLACE "^rondo-?" "" command ${page})
     if(command STREQUAL "environment")
       set(command help environment)

@@ -18,6 +18,14 @@ rondo_status rondo__infer_needs_value(rondo__infer *infer, size_t input) {
     return RONDO_STATUS_OK;
 }
 
+rondo_status rondo__infer_needs_bound(rondo__infer *infer, size_t input, size_t by, int32_t axis) {
+    infer->has_bound = true;
+    infer->bound_input = (uint8_t)input;
+    infer->bound_by = (uint8_t)by;
+    infer->bound_axis = (uint8_t)axis;
+    return rondo__infer_needs_value(infer, input);
+}
+
 rondo_status rondo__infer_set_data_dependent(rondo__infer *infer, rondo_dtype output_dtype) {
     infer->is_data_dependent = true;
     for (size_t i = 0; i < infer->output_count; ++i) {

@@ -127,6 +127,7 @@ typedef struct rondo__tensor_info {
     bool is_rank_known;   // where the shape is not known: rank and some extents are, others are -1
     rondo_shape shape;
     const rondo_tensor *constant;  // the value in host memory when it is known; otherwise NULL
+    int64_t most;                  // above 0: a whole number that is not known, but is at most this
 } rondo__tensor_info;
 
 static inline bool rondo__info_has_rank(const rondo__tensor_info *info) {
@@ -149,11 +150,16 @@ typedef struct rondo__infer {
         needed_inputs;  // bit i: the value of input i is needed; set by rondo__infer_needs_value
     bool is_data_dependent;  // shape depends on computed data and is known only after computing
                              // (NonZero)
+    bool has_bound;          // set by rondo__infer_needs_bound
+    uint8_t bound_input, bound_by, bound_axis;
 } rondo__infer;
 
 // Fails (INTERNAL) never; returns OK so that `return rondo__infer_needs_value(...)` reads well. The
 // op fills the outputs' dtypes itself, before or after.
 rondo_status rondo__infer_needs_value(rondo__infer *infer, size_t input);
+// The same, but it does to know that the value, one whole number, is at most the extent `axis` of
+// input `by`: then `most` of the next inference says so. The op reads the value when it runs.
+rondo_status rondo__infer_needs_bound(rondo__infer *infer, size_t input, size_t by, int32_t axis);
 // Leaves all output shapes unknown; sets the dtype of output 0. The op sets those of other outputs.
 rondo_status rondo__infer_set_data_dependent(rondo__infer *infer, rondo_dtype output_dtype);
 rondo_status rondo__infer_set_output(rondo__infer *infer, size_t output, rondo_dtype dtype,

@@ -51,6 +51,7 @@ typedef struct rondo__value {
                                 // number there; otherwise -1
     rondo_dtype item_dtype[2];  // of sequences and optionals; see rondo_port
     rondo_tensor labels;        // of a ZipMap's scores; dtype NONE otherwise
+    int64_t most;               // as in rondo__tensor_info (op/op.h)
 } rondo__value;
 
 // An initializer that the model lists as an input, too: the default of an input that may be fed.

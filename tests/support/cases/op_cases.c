@@ -560,7 +560,8 @@ static size_t expect_count(const parsed_case *parsed, const rondo__tensor_info *
         }
         outputs[i].shape = bound.shape;
     }
-    outputs[last] = (rondo__tensor_info){RONDO_DTYPE_I64, true, false, one, NULL};
+    outputs[last] =
+        (rondo__tensor_info){.dtype = RONDO_DTYPE_I64, .is_shape_known = true, .shape = one};
     return last + 1;
 }
 

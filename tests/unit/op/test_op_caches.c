@@ -292,6 +292,73 @@ TEST(test_op_caches__are_written_where_they_lie) {
     }
 }
 
+// A total that is fed grows by one in each of many steps: one plan for the prompt and one for the
+// steps, no op outside of the graphs, and no copy of a cache.
+static void test_op_caches__take_each_total_with_one_plan(void **state) {
+    (void)state;
+    enum { MANY = 100 };
+    const model *m = &models[1];
+    rondo_device *device;
+    decoder kept = {.model = m, .is_kept = true}, copying = {.model = m};
+    rondo_program *program = build(m);
+    OK(rondo_device_open(on_devices_get_name(), &device));
+    bind(&kept, program, device);
+    bind(&copying, program, device);
+    begin(&kept);
+    begin(&copying);
+    const void *place = variables_get_address(kept.executor, past_names[0]);
+    for (int64_t number = 0; number < MANY; ++number) {
+        assert_true(step(&kept, number));
+        assert_true(step(&copying, number));
+        compare(&kept, &copying);
+    }
+    const decoder *const both[] = {&kept, &copying};
+    for (size_t i = 0; i < 2; ++i) {
+        const rondo_executor_stats stats = variables_get_stats(both[i]->executor);
+        assert_int_equal(stats.plan_miss_count, 2);
+        assert_int_equal(stats.bypassed_count, 0);
+        assert_true(stats.replay_run_count >= MANY - 4);
+    }
+    const rondo_executor_stats stats = variables_get_stats(kept.executor);
+    assert_true(stats.arena_bytes < rondo_tensor_get_bytes(&copying.caches[0]));
+    assert_ptr_equal(variables_get_address(kept.executor, past_names[0]), place);
+    close_decoder(&kept);
+    close_decoder(&copying);
+    rondo_program_destroy(program);
+    rondo_device_release(device);
+}
+
+// A total above the rows of the past makes a longer cache, and is a plan of its own until totals
+// keep changing.
+static void test_op_caches__grow_above_their_rows(void **state) {
+    (void)state;
+    enum { MANY = 12, ROWS = 4 };
+    const model *m = &models[1];
+    rondo_device *device;
+    decoder grown = {.model = m};
+    rondo_program *program = build(m);
+    OK(rondo_device_open(on_devices_get_name(), &device));
+    bind(&grown, program, device);
+    for (int pass = 0; pass < 2; ++pass) {
+        for (int64_t number = 1; number < MANY; ++number) {
+            const rondo_shape shape = get_cache_shape(m, ROWS);
+            for (size_t i = 0; i < 2; ++i) {
+                rondo_tensor_deinit(&grown.caches[i]);
+                OK(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &grown.caches[i]));
+                fill(grown.caches[i].data, rondo_tensor_get_bytes(&grown.caches[i]) / 4, i);
+            }
+            assert_true(step(&grown, number));
+            const int64_t total = number + PROMPT;
+            const rondo_shape expected = get_cache_shape(m, total > ROWS ? total : ROWS);
+            assert_true(rondo_shape_is_equal(&grown.caches[0].shape, &expected));
+            assert_true(rondo_shape_is_equal(&grown.caches[1].shape, &expected));
+        }
+    }
+    close_decoder(&grown);
+    rondo_program_destroy(program);
+    rondo_device_release(device);
+}
+
 // Each allocation of the first run fails once; the next run is as if none had.
 TEST(test_op_caches__survive_each_failed_allocation) {
     const model *m = &models[0];
@@ -330,6 +397,8 @@ TEST(test_op_caches__survive_each_failed_allocation) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_op_caches__are_written_where_they_lie),
+        cmocka_unit_test(test_op_caches__take_each_total_with_one_plan),
+        cmocka_unit_test(test_op_caches__grow_above_their_rows),
         cmocka_unit_test(test_op_caches__survive_each_failed_allocation),
     };
     return ON_DEVICES(tests);

@@ -104,7 +104,7 @@ static void check_plan(const rondo__plan *plan, rondo__refusal *refusal) {
 // ---- planning ---------------------------------------------------------------------------------
 
 // Fixes inputs whose value decides shapes, where it is known. False: all that can be are fixed.
-static bool fix_wanted(const rondo__tensor_info *infos, const bool *wanted, size_t count,
+static bool fix_wanted(const rondo__tensor_info *infos, const uint8_t *wanted, size_t count,
                        rondo_tensor *feeds) {
     bool has_new = false;
     for (size_t i = 0; i < count; ++i) {
@@ -121,7 +121,7 @@ static rondo_status specialise(const rondo__planner *planner, const rondo__unit 
     const size_t count = unit->source->input_count;
     rondo_status status = RONDO_STATUS_NO_MEMORY;
     rondo_tensor *feeds = rondo__calloc(count + 1, sizeof *feeds);
-    bool *wanted = rondo__calloc(count + 1, sizeof *wanted);
+    uint8_t *wanted = rondo__calloc(count + 1, sizeof *wanted);
     if (feeds != NULL && wanted != NULL) {
         for (size_t i = 0; i < count; ++i) {
             feeds[i] = (rondo_tensor){.dtype = infos[i].dtype, .shape = infos[i].shape};

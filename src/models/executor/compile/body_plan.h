@@ -14,7 +14,7 @@
 // How plans are made: compile_plan.c hands it down.
 typedef struct rondo__planner {
     rondo_status (*specialise)(const rondo__unit *unit, const rondo_tensor *feeds,
-                               rondo_program **out_program, bool *out_wanted);
+                               rondo_program **out_program, uint8_t *wanted);
     rondo_status (*create)(rondo__unit *unit, rondo_program *program, rondo__plan **out_plan);
 } rondo__planner;
 

@@ -106,19 +106,20 @@ static rondo_status rewrite(rondo__unit *unit, rondo__plan *plan) {
 }
 
 rondo_status rondo__plan_specialise(const rondo__unit *unit, const rondo_tensor *feeds,
-                                    rondo_program **out_program, bool *out_wanted) {
+                                    rondo_program **out_program, uint8_t *wanted) {
+    const rondo__value_wants wants = {unit->keys.most, wanted, unit->keys.bounds};
     const size_t fold_bytes = unit->executor->options.no_folding ? 0
                               : unit->is_lean                    ? RONDO__LEAN_FOLD_BYTES
                                                                  : PLAN_FOLD_BYTES_MAX;
     rondo_status status =
-        rondo__program_specialise(unit->base, feeds, fold_bytes, out_program, out_wanted);
+        rondo__program_specialise(unit->base, feeds, fold_bytes, out_program, &wants);
     while (status == RONDO_STATUS_OK && !unit->executor->options.op_by_op &&
            rondo__program_has_known_branches(*out_program)) {
         rondo_program *whole = *out_program;
         *out_program = NULL;
         status = rondo__pass_branch(whole);
         if (status == RONDO_STATUS_OK) {
-            status = rondo__program_specialise(whole, feeds, fold_bytes, out_program, out_wanted);
+            status = rondo__program_specialise(whole, feeds, fold_bytes, out_program, &wants);
         }
         rondo_program_destroy(whole);
     }

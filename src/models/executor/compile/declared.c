@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/log/logging.h"
+#include "executor/state/states.h"
 
 void rondo__executor_forget_symbols(rondo_executor *executor) {
     const rondo_program *source = executor->main.source;
@@ -47,6 +48,15 @@ static void warn_of_symbol(rondo_executor *executor, const rondo__value *declare
     }
 }
 
+// Whether the output becomes a state: one with room to spare has more rows than its symbol says.
+static bool is_kept(const rondo_executor *executor, size_t output) {
+    const rondo__state *state = executor->caller.states;
+    while (state != NULL && state->output != (int64_t)output) {
+        state = state->next;
+    }
+    return state != NULL;
+}
+
 rondo_status rondo__unit_check_output(rondo__unit *unit, size_t index, rondo_dtype dtype,
                                       const rondo_shape *shape) {
     if (unit->depth > 0) {  // a body's outputs are not the program's
@@ -72,7 +82,9 @@ rondo_status rondo__unit_check_output(rondo__unit *unit, size_t index, rondo_dty
     }
     for (int32_t d = 0; d < declared->rank; ++d) {
         if (declared->dims[d].symbol >= 0) {
-            warn_of_symbol(executor, declared, declared->dims[d].symbol, shape->extent[d]);
+            if (!is_kept(executor, index)) {
+                warn_of_symbol(executor, declared, declared->dims[d].symbol, shape->extent[d]);
+            }
         } else if (declared->dims[d].number >= 0 && declared->dims[d].number != shape->extent[d]) {
             warn_of_shape(executor, declared, shape);
         }

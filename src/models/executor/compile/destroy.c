@@ -98,6 +98,8 @@ void rondo__unit_deinit(rondo__unit *unit) {
     rondo__free(unit->keys.key);
     rondo__free(unit->keys.keyed);
     rondo__free(unit->keys.deciding);
+    rondo__free(unit->keys.bounds);
+    rondo__free(unit->keys.most);
     rondo__free(unit->is_fed);
     rondo__free(unit->fresh);
 }

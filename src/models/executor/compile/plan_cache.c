@@ -31,10 +31,15 @@ enum { KEYED_MISS_LIMIT = 8 };
 
 // Values that only decide branches are not fetched from a device: the device decides these branches
 // itself.
-static bool is_keyed(const rondo__unit *unit, size_t input, const rondo_tensor *feed) {
-    const bool is_wanted =
-        unit->keys.keyed[input] || (unit->keys.deciding[input] && feed->device == NULL);
-    return is_wanted && feed->shape.rank >= 0 && rondo_tensor_get_bytes(feed) > 0;
+static bool is_wanted(const rondo__unit *unit, size_t input, const rondo_tensor *feed) {
+    return (unit->keys.keyed[input] != RONDO__WANT_NOTHING ||
+            (unit->keys.deciding[input] && feed->device == NULL)) &&
+           feed->shape.rank >= 0 && rondo_tensor_get_bytes(feed) > 0;
+}
+
+static bool is_bounded(const rondo__unit *unit, size_t input, const rondo_tensor *feed) {
+    return unit->keys.keyed[input] == RONDO__WANT_BOUND &&
+           !(unit->keys.deciding[input] && feed->device == NULL);
 }
 
 // Reads the value of an input; one on a GPU is waited for.
@@ -56,6 +61,52 @@ static rondo_status read_value(const rondo__unit *unit, size_t input, const rond
         rondo__crossing_copy(unit->stream, RONDO__TO_HOST, &note, bytes, feed->data, count));
     rondo__crossing_note(unit->executor, RONDO__TO_HOST, count, true);
     return rondo_stream_synchronize(unit->stream);
+}
+
+// The largest value of a bounded input that is within its bounds.
+static int64_t find_most(const rondo__unit *unit, const rondo_tensor *feeds, size_t input) {
+    int64_t most = INT64_MAX;
+    for (size_t i = 0; i < unit->base->input_count; ++i) {
+        const rondo__value_bound *bound = &unit->keys.bounds[i];
+        if (bound->of == (int32_t)input) {
+            const int64_t extent =
+                bound->axis < feeds[i].shape.rank ? feeds[i].shape.extent[bound->axis] : 0;
+            most = extent < most ? extent : most;
+        }
+    }
+    return most < INT64_MAX ? most : 0;
+}
+
+// Whether a value that was read is within its bounds.
+static bool is_within(const rondo__unit *unit, const rondo_tensor *feeds, size_t input,
+                      const void *value) {
+    int64_t number = -1;
+    if (feeds[input].dtype == RONDO_DTYPE_I32) {
+        number = *(const int32_t *)value;
+    } else if (feeds[input].dtype == RONDO_DTYPE_I64) {
+        memcpy(&number, value, sizeof number);
+    }
+    return rondo_shape_get_count(&feeds[input].shape) == 1 && number > 0 &&
+           number <= find_most(unit, feeds, input);
+}
+
+// Whether the value of an input is part of a plan's key, and whether that it is within its bounds
+// is. Values above bounds are none once they keep changing.
+static rondo_status find_key(const rondo__unit *unit, const rondo_tensor *feeds, size_t input,
+                             bool *out_has_value, bool *out_is_within) {
+    const rondo_tensor *feed = &feeds[input];
+    uint64_t value = 0;
+    *out_has_value = is_wanted(unit, input, feed);
+    *out_is_within = false;
+    if (!*out_has_value || !is_bounded(unit, input, feed)) {
+        return RONDO_STATUS_OK;
+    }
+    if (rondo_tensor_get_bytes(feed) <= sizeof value) {
+        RETURN_IF_ERROR(read_value(unit, input, feed, &value));
+        *out_is_within = is_within(unit, feeds, input, &value);
+    }
+    *out_has_value = !*out_is_within && unit->keys.miss_count <= KEYED_MISS_LIMIT;
+    return RONDO_STATUS_OK;
 }
 
 // Where an input lies that plans are made for: of a state, with the output that it becomes and the
@@ -83,13 +134,15 @@ static rondo_status write_key(rondo__unit *unit, const rondo_tensor *feeds, size
     for (size_t i = 0; i < unit->base->input_count; ++i) {
         const rondo_tensor *feed = &feeds[i];
         const bool is_nested = rondo__dtype_is_nested(feed->dtype);
-        const bool has_value = is_keyed(unit, i, feed);
+        bool has_value, is_inside;
+        RETURN_IF_ERROR(find_key(unit, feeds, i, &has_value, &is_inside));
         const size_t value_bytes = has_value ? rondo_tensor_get_bytes(feed) : 0;
         const int32_t rank = is_nested ? 0 : feed->shape.rank;
         input_place place;
         const bool is_placed = find_place(unit, i, feed, &place);
-        const int32_t head[2] = {(int32_t)feed->dtype,
-                                 4 * rank + (is_placed ? 2 : 0) + (has_value ? 1 : 0)};
+        const int32_t head[2] = {
+            (int32_t)feed->dtype,
+            8 * rank + (is_inside ? 4 : 0) + (is_placed ? 2 : 0) + (has_value ? 1 : 0)};
         const size_t place_bytes = is_placed ? sizeof place : 0;
         const size_t extent_bytes = rank > 0 ? (size_t)rank * sizeof feed->shape.extent[0] : 0;
         RETURN_IF_ERROR(
@@ -190,7 +243,10 @@ static rondo_status copy_keys(const rondo__unit *unit, const rondo_tensor *feeds
         return RONDO_STATUS_NO_MEMORY;
     }
     for (size_t i = 0; i < count && status == RONDO_STATUS_OK; ++i) {
-        if (is_keyed(unit, i, &feeds[i])) {
+        bool has_value = false, is_inside = false;
+        status = find_key(unit, feeds, i, &has_value, &is_inside);
+        unit->keys.most[i] = is_inside ? find_most(unit, feeds, i) : 0;
+        if (status == RONDO_STATUS_OK && has_value) {
             status = copy_key(unit, i, &feeds[i], &keys[i]);
         } else {
             keys[i] = (rondo_tensor){.dtype = feeds[i].dtype, .shape = feeds[i].shape};
@@ -205,11 +261,22 @@ static rondo_status copy_keys(const rondo__unit *unit, const rondo_tensor *feeds
 }
 
 // Makes keys of the inputs whose values were wanted. False: all of them were keys before.
-static bool add_keys(const rondo__unit *unit, bool *keyed, const bool *wanted) {
+static bool add_keys(const rondo__unit *unit, const uint8_t *wanted) {
     bool has_new = false;
+    uint8_t *keyed = unit->keys.keyed;
     for (size_t i = 0; i < unit->base->input_count; ++i) {
-        has_new = has_new || (wanted[i] && !keyed[i]);
-        keyed[i] = keyed[i] || wanted[i];
+        has_new = has_new || wanted[i] > keyed[i];
+        keyed[i] = wanted[i] > keyed[i] ? wanted[i] : keyed[i];
+    }
+    return has_new;
+}
+
+static bool add_deciding(const rondo__unit *unit, const bool *decides) {
+    bool has_new = false;
+    bool *deciding = unit->keys.deciding;
+    for (size_t i = 0; i < unit->base->input_count; ++i) {
+        has_new = has_new || (decides[i] && !deciding[i]);
+        deciding[i] = deciding[i] || decides[i];
     }
     return has_new;
 }
@@ -239,7 +306,7 @@ static rondo_status find_keys(rondo__unit *unit, const rondo_tensor *feeds, rond
     const size_t count = unit->base->input_count;
     const bool takes_keys =
         unit->worth != NULL || (unit->depth == 0 && unit->keys.miss_count <= KEYED_MISS_LIMIT);
-    bool *wanted = rondo__calloc(count + 1, sizeof *wanted);
+    uint8_t *wanted = rondo__calloc(count + 1, sizeof *wanted);
     rondo_tensor *keys = NULL;
     rondo_program *program = NULL;
     rondo_status status = wanted == NULL ? RONDO_STATUS_NO_MEMORY : RONDO_STATUS_OK;
@@ -252,8 +319,7 @@ static rondo_status find_keys(rondo__unit *unit, const rondo_tensor *feeds, rond
         status = copy_keys(unit, feeds, &keys);
         if (status == RONDO_STATUS_OK) {
             status = rondo__plan_specialise(unit, keys, &program, takes_keys ? wanted : NULL);
-            has_new =
-                status == RONDO_STATUS_OK && takes_keys && add_keys(unit, unit->keys.keyed, wanted);
+            has_new = status == RONDO_STATUS_OK && takes_keys && add_keys(unit, wanted);
         }
     }
     rondo__free(wanted);
@@ -344,7 +410,7 @@ static void count_decision(rondo__unit *unit, const rondo_tensor *feeds) {
     uint64_t hash = 0;
     bool is_deciding = false;
     for (size_t i = 0; i < unit->base->input_count; ++i) {
-        if (unit->keys.deciding[i] && is_keyed(unit, i, &feeds[i])) {
+        if (unit->keys.deciding[i] && is_wanted(unit, i, &feeds[i])) {
             hash = rondo__hash64(hash, feeds[i].data, rondo_tensor_get_bytes(&feeds[i]));
             is_deciding = true;
         }
@@ -368,18 +434,24 @@ static void count_decision(rondo__unit *unit, const rondo_tensor *feeds) {
 }
 
 // Where values keep changing, making a plan for each costs more than bypassing those ops.
-static void give_up_keys(rondo__unit *unit) {
+static void give_up_keys(rondo__unit *unit, const rondo_tensor *feeds) {
     bool has_keys = false;
     if (unit->worth != NULL) {
         return;  // which decides
     }
     for (size_t i = 0; i < unit->base->input_count; ++i) {
-        has_keys = has_keys || unit->keys.keyed[i];
+        bool has_value = false, is_inside;
+        const rondo_status status = find_key(unit, feeds, i, &has_value, &is_inside);
+        has_keys = has_keys || (status == RONDO_STATUS_OK && has_value);
     }
     if (has_keys && ++unit->keys.miss_count > KEYED_MISS_LIMIT) {
         RONDO_LOG_INFO_F(
             "input values that decide shapes keep changing; such ops are bypassed from now on");
-        memset(unit->keys.keyed, 0, unit->base->input_count * sizeof *unit->keys.keyed);
+        for (size_t i = 0; i < unit->base->input_count; ++i) {
+            if (unit->keys.keyed[i] == RONDO__WANT_VALUE) {
+                unit->keys.keyed[i] = RONDO__WANT_NOTHING;
+            }
+        }
     }
 }
 
@@ -422,7 +494,7 @@ static rondo_status compile_with(rondo__unit *unit, const rondo_tensor *feeds, b
         for (size_t i = 0; i < count; ++i) {
             decides[i] = decides[i] && feeds[i].device == NULL;
         }
-        *out_has_new = add_keys(unit, unit->keys.deciding, decides);
+        *out_has_new = add_deciding(unit, decides);
     }
     return status;
 }
@@ -448,7 +520,7 @@ static rondo_status make_new_plan(rondo__unit *unit, const rondo_tensor *feeds,
                                   rondo__plan **out_plan) {
     const uint64_t start_ns = rondo__clock_now_ns();
     rondo__plan *plan = NULL;
-    give_up_keys(unit);
+    give_up_keys(unit, feeds);
     count_decision(unit, feeds);
     rondo__executor_sweep(unit->executor);
     if (unit->plans.stats.entry_count >= unit->executor->options.plan_limit) {
@@ -550,13 +622,13 @@ rondo_status rondo__unit_look_up_plan(rondo__unit *unit, const rondo_tensor *fee
     const rondo_program *base = unit->base;
     for (size_t i = 0; i < base->input_count; ++i) {
         const char *name = base->values[base->inputs[i]].name;
-        if (unit->keys.deciding[i] && is_keyed(unit, i, &feeds[i])) {
+        if (unit->keys.deciding[i] && is_wanted(unit, i, &feeds[i])) {
             return RONDO_FAIL(INVALID,
                               "feed \"%s\" decides a branch, which a replay would not ask for "
                               "again: give it in device memory, also in the run before",
                               name);
         }
-        if (is_keyed(unit, i, &feeds[i]) && feeds[i].device == unit->executor->device) {
+        if (is_wanted(unit, i, &feeds[i]) && feeds[i].device == unit->executor->device) {
             return RONDO_FAIL(INVALID,
                               "feed \"%s\" decides shapes, so its value must be known now: give it "
                               "in host memory",

@@ -31,14 +31,23 @@ static rondo_status make_base(rondo__unit *unit) {
     return status;
 }
 
-// What plans are found by, and the results of a run.
+// What plans are found by, and the results of a run: nothing is keyed, no input limits another.
 static rondo_status make_lists(rondo__unit *unit) {
-    unit->keys.keyed = rondo__calloc(unit->base->input_count + 1, sizeof *unit->keys.keyed);
-    unit->keys.deciding = rondo__calloc(unit->base->input_count + 1, sizeof *unit->keys.deciding);
+    const size_t count = unit->base->input_count + 1;
+    rondo__plan_keys *keys = &unit->keys;
+    keys->keyed = rondo__calloc(count, sizeof *keys->keyed);
+    keys->deciding = rondo__calloc(count, sizeof *keys->deciding);
+    keys->bounds = rondo__calloc(count, sizeof *keys->bounds);
+    keys->most = rondo__calloc(count, sizeof *keys->most);
     unit->fresh = rondo__calloc(unit->source->output_count + 1, sizeof *unit->fresh);
-    return unit->keys.keyed != NULL && unit->keys.deciding != NULL && unit->fresh != NULL
-               ? RONDO_STATUS_OK
-               : RONDO_STATUS_NO_MEMORY;
+    if (keys->keyed == NULL || keys->deciding == NULL || keys->bounds == NULL ||
+        keys->most == NULL || unit->fresh == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    for (size_t i = 0; i < count; ++i) {
+        keys->bounds[i].of = -1;
+    }
+    return RONDO_STATUS_OK;
 }
 
 static rondo_status make_stream(rondo__unit *unit, rondo_stream *given) {

@@ -33,6 +33,7 @@
 #include "kernel/kernel.h"
 #include "program/place_mark.h"
 #include "program/program.h"
+#include "program/shapes/specialise.h"
 #include "rondo/executor.h"
 #include "rondo/node.h"
 
@@ -422,7 +423,11 @@ typedef struct rondo__call_lists {
 
 // What plans of an executor are found by; see plan_cache.c.
 typedef struct rondo__plan_keys {
-    bool *keyed;  // one for each input: its value is part of the plan's key
+    // One for each input: RONDO__WANT_VALUE makes its value part of the plan's key; WANT_BOUND does
+    // so where it is above the bounds, and below them the key holds that it is.
+    uint8_t *keyed;
+    rondo__value_bound *bounds;  // one for each input; see program/shapes/specialise.h
+    int64_t *most;               // one for each input, of the plan that is made: its bound, or 0
     size_t miss_count;
     bool *deciding;  // the same, where it is fed in host memory: branches depend on it
     uint64_t decisions[RONDO__DECISIONS_MAX];  // hashes of what those were, of plans that were made
@@ -569,12 +574,13 @@ static inline rondo_stream *rondo__step_get_stream(const rondo__unit *unit, cons
 }
 
 // The base with the shapes of the feeds; feeds[i].data non-NULL fixes the value of input i, too,
-// and is retained. out_wanted as in program/shapes/specialise.h.
+// and is retained. What keys.most says of the inputs holds. wanted as in
+// program/shapes/specialise.h.
 //
 // Errors:    as rondo__program_specialise.
 RONDO_MUST_USE rondo_status rondo__plan_specialise(const rondo__unit *unit,
                                                    const rondo_tensor *feeds,
-                                                   rondo_program **out_program, bool *out_wanted);
+                                                   rondo_program **out_program, uint8_t *wanted);
 
 // Compiles a plan from what rondo__plan_specialise has made, which it takes, also when it fails.
 //

@@ -105,17 +105,33 @@ static rondo__attention_extent get_extent(const arrays *x, int64_t batch) {
                                        get_whole(x, f->total_input, 0, -1));
 }
 
+rondo_status rondo__attention_check_length(const rondo__op *op, const rondo__attention_form *form,
+                                           int64_t batch, int64_t length, int64_t total) {
+    const bool is_last = form->lengths == RONDO__LENGTHS_LAST;
+    if (length < 0 || length > form->n - (is_last ? 1 : 0)) {
+        return RONDO_OP_FAIL(op, BAD_DATA,
+                             "batch %lld has length %lld, and there is room for %lld keys",
+                             (long long)batch, (long long)length, (long long)form->n);
+    }
+    if (is_last && total < form->fresh) {
+        return RONDO_OP_FAIL(op, BAD_DATA, "total_sequence_length is %lld, with %lld new rows",
+                             (long long)total, (long long)form->fresh);
+    }
+    // A first prompt may be padded; later each batch has all of its new rows.
+    return is_last && total > form->fresh && length + 1 < form->fresh
+               ? RONDO_OP_FAIL(op, BAD_DATA,
+                               "batch %lld has seqlens_k %lld, too small for %lld new rows behind "
+                               "a past",
+                               (long long)batch, (long long)length, (long long)form->fresh)
+               : RONDO_STATUS_OK;
+}
+
 static rondo_status check_lengths(const arrays *x) {
     const rondo__attention_form *f = x->form;
     for (int64_t b = 0; f->lengths_input >= 0 && b < f->batch; b++) {
-        const int64_t length = get_whole(x, f->lengths_input, b, 0);
-        const int64_t least = f->lengths == RONDO__LENGTHS_LAST ? -1 : 0;
-        const int64_t keys = f->lengths == RONDO__LENGTHS_LAST ? length + 1 : length;
-        if (length < least || keys > f->n) {
-            return RONDO_OP_FAIL(x->compute->op, BAD_DATA,
-                                 "batch %lld has length %lld, and there is room for %lld keys",
-                                 (long long)b, (long long)length, (long long)f->n);
-        }
+        RETURN_IF_ERROR(rondo__attention_check_length(x->compute->op, f, b,
+                                                      get_whole(x, f->lengths_input, b, 0),
+                                                      get_whole(x, f->total_input, 0, -1)));
     }
     return RONDO_STATUS_OK;
 }

@@ -184,6 +184,16 @@ static inline rondo__attention_extent rondo__attention_get_extent(const rondo__a
     return e;
 }
 
+// Refuses lengths that leave the fresh rows no place, or that there is no room for; `length` and
+// `total` as above, of batch `batch`.
+//
+// Errors:    BAD_DATA.
+// Threads:   safe.
+RONDO_MUST_USE rondo_status rondo__attention_check_length(const rondo__op *op,
+                                                          const rondo__attention_form *form,
+                                                          int64_t batch, int64_t length,
+                                                          int64_t total);
+
 // The keys that row `row` of q sees: from *out_begin to before *out_end.
 static inline void rondo__attention_get_sight(const rondo__attention_form *form,
                                               const rondo__attention_extent *extent, int64_t row,

@@ -294,7 +294,10 @@ static rondo_status read_group(const node *n) {
         if (f->shown.output >= 0 && f->n != total) {
             return rondo__op_fail_unsupported(n->op, "output_qk of keys in a shared buffer");
         }
-    } else if (has(n, 10)) {
+    } else if (n->inputs[6].most > 0 && n->inputs[6].most <= f->past && f->shown.output < 0) {
+        f->n = f->past;
+    }
+    if (n->inputs[6].constant == NULL && has(n, 10)) {
         f->mask_columns = get_shape(n, 10)->rank == 4 ? get_shape(n, 10)->extent[3] : 0;
         RETURN_IF_ERROR(read_bias_mask(n, 10));
     }

@@ -91,7 +91,10 @@ static rondo_status infer_microsoft(rondo__infer *infer) {
     }
     RETURN_IF_ERROR(rondo__infer_set_output(infer, 0, dtype, &y));
     if (f.n < 0) {  // a number that is computed says how many
-        RETURN_IF_ERROR(rondo__infer_needs_value(infer, (size_t)f.total_input));
+        const size_t total = (size_t)f.total_input;
+        RETURN_IF_ERROR(f.past_k.input >= 0
+                            ? rondo__infer_needs_bound(infer, total, (size_t)f.past_k.input, 2)
+                            : rondo__infer_needs_value(infer, total));
         return rondo__infer_set_partial(infer, 0, &y);
     }
     for (size_t i = 1; i < infer->output_count; i++) {

@@ -42,6 +42,7 @@ void rondo__program_get_info(const rondo_program *program, int32_t value,
         out_info->dtype = v->constant.dtype;
         out_info->constant = &v->constant;
     }
+    out_info->most = v->most;
 }
 
 // Buffers for one node's view of its inputs and outputs, grown to the largest node.
@@ -161,9 +162,70 @@ typedef struct walk {
     bool is_partial;  // what is known in part is worth following
     bool *needed;     // values that would help
     bool *folded;     // nodes whose outputs became constants
+    const rondo__value_wants *wants;
     scratch s;
     rondo__body_inference *bodies;
 } walk;
+
+// Whether output 0 is the one whole number that input 0 is.
+static bool keeps_number(const rondo__node *node) {
+    return rondo__node_is(node, RONDO__OP_Cast) || rondo__node_is(node, RONDO__OP_Identity) ||
+           rondo__node_is(node, RONDO__OP_Reshape) || rondo__node_is(node, RONDO__OP_Squeeze) ||
+           rondo__node_is(node, RONDO__OP_Unsqueeze);
+}
+
+static bool is_whole_number(const rondo__tensor_info *info) {
+    return (info->dtype == RONDO_DTYPE_I32 || info->dtype == RONDO_DTYPE_I64) &&
+           info->is_shape_known && rondo_shape_get_count(&info->shape) == 1;
+}
+
+// The program input that `value` is, or (`is_number`) the one whole number of, or -1.
+static int32_t find_input(const rondo_program *program, int32_t value, bool is_number) {
+    rondo__tensor_info info;
+    for (size_t n = program->node_count; is_number && n-- > 0;) {
+        const rondo__node *node = &program->nodes[n];
+        value =
+            node->outputs[0] == value && value >= 0 && keeps_number(node) ? node->inputs[0] : value;
+    }
+    rondo__program_get_info(program, value, &info);
+    for (size_t i = 0; i < program->input_count; ++i) {
+        if (program->inputs[i] == value && (!is_number || is_whole_number(&info))) {
+            return (int32_t)i;
+        }
+    }
+    return -1;
+}
+
+// Notes that one input's value is wanted only above an extent of another. False: that cannot be
+// said.
+static bool note_bound(const walk *w, const rondo__node *node, const rondo__infer *infer) {
+    const rondo__value_wants *wants = w->wants;
+    if (!infer->has_bound || wants == NULL || wants->wanted == NULL || wants->bounds == NULL) {
+        return false;
+    }
+    const int32_t of = find_input(w->program, node->inputs[infer->bound_input], true);
+    const int32_t by = find_input(w->program, node->inputs[infer->bound_by], false);
+    if (of < 0 || by < 0 || wants->most[of] > 0) {
+        return false;
+    }
+    rondo__value_bound *bound = &wants->bounds[by];
+    const bool is_free = bound->of < 0;
+    if (!is_free && (bound->of != of || bound->axis != infer->bound_axis)) {
+        return false;
+    }
+    *bound = (rondo__value_bound){of, infer->bound_axis};
+    wants->wanted[of] =
+        wants->wanted[of] > RONDO__WANT_BOUND ? wants->wanted[of] : RONDO__WANT_BOUND;
+    return true;
+}
+
+static void keep_number(const walk *w, const rondo__node *node) {
+    const int64_t most = node->input_count > 0 ? w->s.inputs[0].most : 0;
+    if (most > 0 && most <= INT32_MAX && keeps_number(node) && node->outputs[0] >= 0 &&
+        is_whole_number(&w->s.outputs[0])) {
+        w->program->values[node->outputs[0]].most = most;
+    }
+}
 
 // Infers a node whose inputs are all known, and computes it where it can be.
 static rondo_status infer_or_fold(walk *w, const rondo__node *node, bool *out_folded) {
@@ -173,7 +235,9 @@ static rondo_status infer_or_fold(walk *w, const rondo__node *node, bool *out_fo
                           .inputs = w->s.inputs,
                           .outputs = w->s.outputs};
     RETURN_IF_ERROR(rondo__op_infer(&infer));
-    for (size_t i = 0; i < node->input_count && i < 32; ++i) {
+    keep_number(w, node);
+    const bool is_bounded = note_bound(w, node, &infer);
+    for (size_t i = 0; i < node->input_count && i < 32 && !is_bounded; ++i) {
         if ((infer.needed_inputs >> i & 1u) != 0 && node->inputs[i] >= 0) {
             w->needed[node->inputs[i]] = true;
         }
@@ -306,7 +370,7 @@ static rondo_status infer_body(rondo__body_inference *bodies, const rondo_progra
 // ---- the whole --------------------------------------------------------------------------------
 
 // Walks backwards from needed values to the inputs they are computed from.
-static void trace_wanted(const rondo_program *program, bool *needed, bool *out_wanted) {
+static void trace_wanted(const rondo_program *program, bool *needed, uint8_t *wanted) {
     for (size_t n = program->node_count; n-- > 0;) {
         const rondo__node *node = &program->nodes[n];
         bool is_needed = false;
@@ -325,10 +389,12 @@ static void trace_wanted(const rondo_program *program, bool *needed, bool *out_w
     for (size_t i = 0; i < program->input_count; ++i) {
         const rondo__value *v = &program->values[program->inputs[i]];
         rondo_shape shape;
-        out_wanted[i] = needed[program->inputs[i]] && !rondo__value_is_constant(v) &&
-                        rondo__dtype_is_plain(v->dtype) && rondo__value_get_shape(v, &shape) &&
-                        rondo_shape_get_count(&shape) >= 0 &&
-                        rondo_shape_get_count(&shape) <= RONDO__VALUE_KEY_COUNT_MAX;
+        if (needed[program->inputs[i]] && !rondo__value_is_constant(v) &&
+            rondo__dtype_is_plain(v->dtype) && rondo__value_get_shape(v, &shape) &&
+            rondo_shape_get_count(&shape) >= 0 &&
+            rondo_shape_get_count(&shape) <= RONDO__VALUE_KEY_COUNT_MAX) {
+            wanted[i] = RONDO__WANT_VALUE;
+        }
     }
 }
 
@@ -357,21 +423,27 @@ static rondo_status declare_inputs(rondo_program *program, const rondo_tensor *f
 
 rondo_status rondo__program_specialise(const rondo_program *source, const rondo_tensor *feeds,
                                        size_t fold_bytes, rondo_program **out_program,
-                                       bool *out_wanted) {
+                                       const rondo__value_wants *wants) {
     *out_program = NULL;
-    if (out_wanted != NULL) {
-        memset(out_wanted, 0, source->input_count * sizeof *out_wanted);
+    const bool has_bounds = wants != NULL && wants->bounds != NULL;
+    const bool has_wants = wants != NULL && wants->wanted != NULL;
+    if (has_wants) {
+        memset(wants->wanted, RONDO__WANT_NOTHING, source->input_count);
     }
     rondo__body_inference bodies = {.infer = infer_body, .node_limit = BODY_NODE_LIMIT};
-    walk w = {.fold_bytes = fold_bytes, .is_partial = feeds != NULL, .bodies = &bodies};
+    walk w = {
+        .fold_bytes = fold_bytes, .is_partial = feeds != NULL, .bodies = &bodies, .wants = wants};
     RETURN_IF_ERROR(rondo__program_clone(source, &w.program));
+    for (size_t i = 0; i < source->input_count && has_bounds; ++i) {
+        w.program->values[w.program->inputs[i]].most = wants->most[i];
+    }
     rondo_status status = declare_inputs(w.program, feeds);
     if (status == RONDO_STATUS_OK) {
         status = walk_program(&w);
     }
     if (status == RONDO_STATUS_OK) {
-        if (out_wanted != NULL) {
-            trace_wanted(w.program, w.needed, out_wanted);
+        if (has_wants) {
+            trace_wanted(w.program, w.needed, wants->wanted);
         }
         rondo__program_remove_nodes(w.program, w.folded, w.program->node_count);
         status = rondo__program_remove_dead(w.program);

@@ -57,16 +57,24 @@ typedef struct attention_run {
 
 // ---- what data says ---------------------------------------------------------------------------
 
-static rondo__attention_extent get_extent(const attention_run *run, int64_t batch) {
+// What the inputs say of a batch, as rondo__attention_get_extent wants it.
+static int64_t get_length(const attention_run *run, int64_t batch, int64_t *out_total) {
     const rondo__attention_form *f = &run->kernel->form;
-    int64_t length = 0, total = -1;
+    *out_total = -1;
     if (f->lengths == RONDO__LENGTHS_VALID) {
-        length = ((const int64_t *)run->inputs[f->lengths_input])[batch];
-    } else if (f->lengths == RONDO__LENGTHS_LAST) {
-        length = ((const int32_t *)run->inputs[f->lengths_input])[batch];
-        total = *(const int32_t *)run->inputs[f->total_input];
+        return ((const int64_t *)run->inputs[f->lengths_input])[batch];
     }
-    return rondo__attention_get_extent(f, length, total);
+    if (f->lengths == RONDO__LENGTHS_LAST) {
+        *out_total = *(const int32_t *)run->inputs[f->total_input];
+        return ((const int32_t *)run->inputs[f->lengths_input])[batch];
+    }
+    return 0;
+}
+
+static rondo__attention_extent get_extent(const attention_run *run, int64_t batch) {
+    int64_t total;
+    const int64_t length = get_length(run, batch, &total);
+    return rondo__attention_get_extent(&run->kernel->form, length, total);
 }
 
 static int64_t get_place(const attention_run *run, const rondo__attention_extent *e, int64_t batch,
@@ -83,14 +91,9 @@ static rondo_status check_data(const attention_run *run) {
     const rondo__attention_form *f = &run->kernel->form;
     const rondo__op *op = run->kernel->head.op;
     for (int64_t b = 0; b < f->batch && f->lengths != RONDO__LENGTHS_NONE; ++b) {
-        const bool is_last = f->lengths == RONDO__LENGTHS_LAST;
-        const int64_t length = is_last ? ((const int32_t *)run->inputs[f->lengths_input])[b]
-                                       : ((const int64_t *)run->inputs[f->lengths_input])[b];
-        if (length < (is_last ? -1 : 0) || length > f->n - (is_last ? 1 : 0)) {
-            return RONDO_OP_FAIL(op, BAD_DATA,
-                                 "batch %lld has length %lld, and there is room for %lld keys",
-                                 (long long)b, (long long)length, (long long)f->n);
-        }
+        int64_t total;
+        const int64_t length = get_length(run, b, &total);
+        RETURN_IF_ERROR(rondo__attention_check_length(op, f, b, length, total));
     }
     for (int64_t b = 0; b < f->batch && f->angles.cosines >= 0; ++b) {
         const rondo__attention_extent e = get_extent(run, b);

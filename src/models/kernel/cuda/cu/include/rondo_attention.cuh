@@ -92,7 +92,11 @@ __device__ __forceinline__ extents get_extents(const sight_arguments &s, i64 m, 
         e.place = e.keys - m;
     } else if (LENGTHS == 2 && s.lengths != 0) {
         const i64 keys = (i64)((const i32 *)s.lengths)[batch] + 1;
-        const bool is_first = s.total != 0 && (i64)*s.total == s.fresh;
+        const i64 total = s.total != 0 ? (i64)*s.total : s.past + s.fresh;
+        const bool is_first = total == s.fresh;
+        if (keys < 1 || total < s.fresh || (!is_first && keys < s.fresh)) {
+            s.told.tell();
+        }
         e.past = is_first || keys < s.fresh ? 0 : keys - s.fresh;
         e.past = e.past < s.past ? e.past : s.past;
         e.place = e.past;
