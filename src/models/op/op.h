@@ -349,6 +349,7 @@ struct rondo__op_def {
     X(space_to_depth)         \
     X(byte_fused)             \
     X(concat_fused)           \
+    X(rotate)                 \
     X(attention)              \
     X(attention_family)       \
     X(linear_attention)

@@ -59,7 +59,8 @@
     X(FUSED, Attention) X(FUSED, AveragePool) X(FUSED, Concat) X(FUSED, Conv) \
     X(FUSED, ConvInteger) X(FUSED, Counted) X(FUSED, Elementwise) X(FUSED, GlobalAveragePool) \
     X(FUSED, GroupNormalization) X(FUSED, MatMul) X(FUSED, MatMulInteger) X(FUSED, MaxPool) \
-    X(FUSED, NormMatMul) X(FUSED, QLinearConv) X(FUSED, Rest) X(FUSED, Softmax) \
+    X(FUSED, NormMatMul) X(FUSED, QLinearConv) X(FUSED, Rest) X(FUSED, Rotate) \
+    X(FUSED, Softmax) \
     X(FUSED, SpaceToDepth) \
     X(FUSED, Transfer) \
     X(ML, ArrayFeatureExtractor) X(ML, Binarizer) X(ML, CategoryMapper) X(ML, FeatureVectorizer) \

@@ -22,6 +22,9 @@ static rondo_status optimise(rondo_program *program, const rondo__pass_options *
     if (options->fuse_elementwise) {
         RETURN_IF_ERROR(rondo__pass_silu(program));
     }
+    if (options->fuse_attention) {
+        RETURN_IF_ERROR(rondo__pass_rotate(program));
+    }
     // Products and convolutions first: they take element-wise neighbours that would otherwise form
     // chains.
     if (options->split_transposed) {

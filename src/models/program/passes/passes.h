@@ -98,6 +98,7 @@ rondo_status rondo__pass_rms_norm(
 rondo_status rondo__pass_join(rondo_program *program);
 rondo_status rondo__pass_qdq(rondo_program *program);
 rondo_status rondo__pass_silu(rondo_program *program);
+rondo_status rondo__pass_rotate(rondo_program *program);
 rondo_status rondo__pass_moves(rondo_program *program);
 rondo_status rondo__pass_transposed(rondo_program *program);
 rondo_status rondo__pass_convolution(rondo_program *program);
