@@ -2,17 +2,12 @@
 // numbers that are no enumerator, structs of another size. The table has a row for each function of
 // the headers; what a row lacks is found by reading them.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "rondo/models.h"
+#include "support/test.h"
 
 #define OK(call) assert_int_equal((call), RONDO_STATUS_OK)
 
@@ -713,8 +708,7 @@ static int run_row(const struct row *row) {
     }
 }
 
-static void test_api_hostile__every_call_refuses_what_cannot_be(void **state) {
-    (void)state;
+TEST(test_api_hostile__every_call_refuses_what_cannot_be) {
     int failures = 0;
     rondo_log_set_level(RONDO_LOG_ERROR);
     for (size_t i = 0; i < ROW_COUNT; ++i) {
@@ -763,8 +757,7 @@ static int look_through(const char *path) {
     return missing;
 }
 
-static void test_api_hostile__every_function_has_a_row(void **state) {
-    (void)state;
+TEST(test_api_hostile__every_function_has_a_row) {
     static const char *const headers[] = {"allocator",  "builder",        "control",
                                           "copy",       "device",         "dlpack",
                                           "executor",   "executor_state", "executor_stream",

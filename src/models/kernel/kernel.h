@@ -50,13 +50,14 @@ typedef struct rondo__kernel_request {
     uint64_t constant_bytes;   // of all that runs with it; 0: not known
 } rondo__kernel_request;
 
-// An output that holds what an input does, and new rows between or behind. It may lie where that
-// input lies: then the new rows are all that is written there.
+// An output that holds what an input does, and new rows between or behind, or that is made of that
+// input's elements one by one. It may lie where that input lies: then new rows are all that is
+// written there.
 typedef struct rondo__kernel_kept {
     int32_t input, output;
 } rondo__kernel_kept;
 
-enum { RONDO__KERNEL_KEPT_MAX = 2 };  // keys and values
+enum { RONDO__KERNEL_KEPT_MAX = 24 };  // keys and values; variables
 
 // Moves that a kernel can do without, for the executor to ask (executor/compile/skipped_moves.h).
 // Each is NULL where the kernel needs the move.

@@ -350,6 +350,7 @@ struct rondo__op_def {
     X(byte_fused)             \
     X(concat_fused)           \
     X(rotate)                 \
+    X(update)                 \
     X(attention)              \
     X(attention_family)       \
     X(linear_attention)

@@ -57,12 +57,13 @@
     X(OP, Tile) X(OP, TopK) X(OP, Transpose) X(OP, Trilu) X(OP, Unique) X(OP, Unsqueeze) \
     X(OP, Upsample) X(OP, Where) X(OP, Xor) \
     X(FUSED, Attention) X(FUSED, AveragePool) X(FUSED, Concat) X(FUSED, Conv) \
-    X(FUSED, ConvInteger) X(FUSED, Counted) X(FUSED, Elementwise) X(FUSED, GlobalAveragePool) \
+    X(FUSED, ConvInteger) X(FUSED, Counted) X(FUSED, Elementwise) X(FUSED, Finite) \
+    X(FUSED, GlobalAveragePool) \
     X(FUSED, GroupNormalization) X(FUSED, MatMul) X(FUSED, MatMulInteger) X(FUSED, MaxPool) \
     X(FUSED, NormMatMul) X(FUSED, QLinearConv) X(FUSED, Rest) X(FUSED, Rotate) \
     X(FUSED, Softmax) \
     X(FUSED, SpaceToDepth) \
-    X(FUSED, Transfer) \
+    X(FUSED, Transfer) X(FUSED, Update) \
     X(ML, ArrayFeatureExtractor) X(ML, Binarizer) X(ML, CategoryMapper) X(ML, FeatureVectorizer) \
     X(ML, Imputer) X(ML, LabelEncoder) X(ML, LinearClassifier) X(ML, LinearRegressor) \
     X(ML, Normalizer) X(ML, OneHotEncoder) X(ML, SVMClassifier) X(ML, SVMRegressor) \

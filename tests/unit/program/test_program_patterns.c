@@ -1,14 +1,9 @@
 // Patterns that exporters write out in small ops become one op each, and what only looks like one
 // does not.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-// cmocka wants the four above first
-#include <cmocka.h>
 
 #include "support/cases/program_lines.h"
+#include "support/test.h"
 
 #define COUNT(rows) (sizeof(rows) / sizeof(rows)[0])
 
@@ -16,8 +11,7 @@
 
 #define MASKED "input x f32 2,3,5 empty", "value zero f32 0", "Softmax axis=-1 x > s", "IsNaN s > n"
 
-static void test_program_patterns__masked_softmax(void **state) {
-    (void)state;
+TEST(test_program_patterns__masked_softmax) {
     static const program_row rows[] = {
         // as torch 2.15 writes attention with a mask
         {{MASKED, "Where n zero s > y", "output y"}, "rondo.Softmax"},
@@ -42,8 +36,7 @@ static void test_program_patterns__masked_softmax(void **state) {
 }
 
 // On a GPU the products around it are taken in, too.
-static void test_program_patterns__masked_attention(void **state) {
-    (void)state;
+TEST(test_program_patterns__masked_attention) {
     static const rondo__pass_options gpu = {
         .fuse_matmul = true, .fuse_attention = true, .fuse_elementwise = true};
 #define SCORED                                                                                  \
@@ -63,8 +56,7 @@ static void test_program_patterns__masked_attention(void **state) {
 }
 
 // Keys and values that several heads share are read where they lie.
-static void test_program_patterns__shared_keys(void **state) {
-    (void)state;
+TEST(test_program_patterns__shared_keys) {
     static const rondo__pass_options gpu = {
         .fuse_matmul = true, .fuse_attention = true, .fuse_elementwise = true};
 #define SHARED(batch, rows)                                                                        \
@@ -141,8 +133,7 @@ static void test_program_patterns__rotations(void **state) {
         "value e f32 0.00001", "list last -1,", "Pow x two > p", "ReduceMean p last > m", \
         "Add m e > a"
 
-static void test_program_patterns__rms_norm(void **state) {
-    (void)state;
+TEST(test_program_patterns__rms_norm) {
     static const program_row rows[] = {
         // as torch, keras and others write it
         {{MEAN, "Sqrt a > s", "Reciprocal s > r", "Mul x r > n", "Mul w n > y", "output y"},
@@ -205,8 +196,7 @@ static void test_program_patterns__rms_norm(void **state) {
         "DequantizeLinear w ws wz > wf", "DequantizeLinear b bs bz > bf"
 #define OF_CONV BYTES, "Conv pads=1,1,1,1 xf wf bf > c"
 
-static void test_program_patterns__quantised_convolutions(void **state) {
-    (void)state;
+TEST(test_program_patterns__quantised_convolutions) {
     static const program_row rows[] = {
         {{OF_CONV, "QuantizeLinear c ys yz > y", "output y"}, "QLinearConv"},
         {{BYTES, "Conv xf wf > c", "QuantizeLinear c ys yz > y", "output y"}, "QLinearConv"},
@@ -249,8 +239,7 @@ static void test_program_patterns__quantised_convolutions(void **state) {
     program_rows_check(rows, COUNT(rows), NULL);
 }
 
-static void test_program_patterns__quantised_products(void **state) {
-    (void)state;
+TEST(test_program_patterns__quantised_products) {
 #define PRODUCT                                                                              \
     "input x u8 2,5,16", "input z i8 2,16,7", "const w i8 16,7", "value xs f32 0.02",        \
         "value xz u8 117", "value ws f32 0.01", "value wz i8 3", "value ys f32 0.2",         \
@@ -274,8 +263,7 @@ static void test_program_patterns__quantised_products(void **state) {
     program_rows_check(rows, COUNT(rows), NULL);
 }
 
-static void test_program_patterns__quantised_moves(void **state) {
-    (void)state;
+TEST(test_program_patterns__quantised_moves) {
 #define MOVED                                                                      \
     "input x u8 2,6", "input z u8 2,6", "value s f32 0.02", "value t f32 0.02 1",  \
         "value zero u8 117", "value other u8 9", "DequantizeLinear x s zero > xf", \
@@ -304,8 +292,7 @@ static void test_program_patterns__quantised_moves(void **state) {
 #define FOUR_BITS "input x f32 2,5,64", "const w i4 64,7", "const s f32 2,7", "const z i4 2,7"
 #define TURNED "input x f32 3,40", "const w u4 7,40", "const s f32 7,3", "const z u4 7,3"
 
-static void test_program_patterns__products_of_few_bits(void **state) {
-    (void)state;
+TEST(test_program_patterns__products_of_few_bits) {
     static const program_row rows[] = {
         {{FOUR_BITS, "DequantizeLinear axis=0 block_size=32 w s > f", "MatMul x f > y", "output y"},
          "~com.microsoft.MatMulNBits"},
@@ -363,8 +350,7 @@ static void test_program_patterns__products_of_few_bits(void **state) {
 #define EINSUM(a, b, equation) \
     { "input a f32 " a, "input b f32 " b, "Einsum equation=" equation " a b > y", "output y" }
 
-static void test_program_patterns__einsum(void **state) {
-    (void)state;
+TEST(test_program_patterns__einsum) {
     static const rondo__pass_options products = {.fuse_matmul = true};
     static const program_row rows[] = {
         {EINSUM("2,3,4", "2,4,5", "bij,bjk->bik"), "~rondo.MatMul"},

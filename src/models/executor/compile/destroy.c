@@ -4,7 +4,7 @@
 #include "backend/backend.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/reference.h"
+#include "base/use_count.h"
 #include "capture/capture.h"
 #include "executor/devices/host_ops.h"
 #include "executor/devices/other_gpus.h"

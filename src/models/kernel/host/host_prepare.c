@@ -40,6 +40,8 @@ static const prepare_function families[RONDO__OP_ID_COUNT] = {
     ROW(OP, HardSigmoid, elementwise),
     ROW(OP, Sum, elementwise),
     ROW(FUSED, Elementwise, elementwise),
+    ROW(FUSED, Update, update),
+    ROW(OP, Where, choice),
     ROW(OP, Sin, plain),
     ROW(OP, Cos, plain),
     ROW(OP, Atan, plain),

@@ -17,6 +17,9 @@ static rondo_status simplify(rondo_program *program) {
 }
 
 static rondo_status optimise(rondo_program *program, const rondo__pass_options *options) {
+    if (options->fuse_elementwise) {  // before layouts, which leave what it makes alone
+        RETURN_IF_ERROR(rondo__pass_update(program));
+    }
     if (options->fuse_matmul) {
         RETURN_IF_ERROR(rondo__pass_einsum(program));
     }
@@ -24,6 +27,7 @@ static rondo_status optimise(rondo_program *program, const rondo__pass_options *
     RETURN_IF_ERROR(rondo__pass_rms_norm(program));
     if (options->fuse_elementwise) {
         RETURN_IF_ERROR(rondo__pass_silu(program));
+        RETURN_IF_ERROR(rondo__pass_gate(program));
     }
     if (options->fuse_attention) {
         RETURN_IF_ERROR(rondo__pass_rotate(program));
