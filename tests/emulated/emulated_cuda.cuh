@@ -626,6 +626,7 @@ static constexpr unsigned int emulated_count_blocks(unsigned int x, unsigned int
 // ---- instructions of the tensor cores ---------------------------------------------------------
 
 static inline void __nanosleep(unsigned int) {}
+static inline void emulated_prefetch_global_L2(const void *) {}
 static inline float2 make_float2(float x, float y) {
     const float2 v = {x, y};
     return v;

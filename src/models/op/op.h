@@ -356,6 +356,7 @@ struct rondo__op_def {
     X(byte_fused)             \
     X(concat_fused)           \
     X(all_reduce)             \
+    X(rotate)                 \
     X(update)                 \
     X(attention)              \
     X(attention_family)       \

@@ -63,6 +63,11 @@ const op_case op_norm_cases[] = {
     ENDING("silu"),
     ENDING("hard_swish"),
     ENDING("gelu_tanh"),
+    // positions of a transformer
+    {"rondo.Rotate", 17, "T[2,3,5,16] T[1,1,5,16] T[5,16]", "", 1},
+    {"rondo.Rotate", 17, "T[1,8,1,64] T[1,1,1,64] T[1,1,1,64]", "", 1},
+    {"rondo.Rotate", 17, "T[2,7,6] T[2,7,1] T[6]", "", 1},
+    {"rondo.Rotate", 17, "T[3,40,9,256] T[3,1,9,256] T[3,40,9,1]", "", 1},
     // what stands behind a ConvTranspose beside its skip
     {"rondo.Concat", 17, "T[1,4,6,32] T[1,8,12,24]", "blocks=2,1", 1},
     {"rondo.Concat", 17, "T[2,9,6,5] T[2,3,2,63] T[2,9,6,1]", "blocks=1,3,1", 1},

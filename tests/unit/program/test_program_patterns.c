@@ -86,6 +86,42 @@ TEST(test_program_patterns__shared_keys) {
     program_rows_check(rows, COUNT(rows), &gpu);
 }
 
+// ---- rotations by position --------------------------------------------------------------------
+
+#define ROTATED                                                                       \
+    "input x f32 2,3,5,8", "input c f32 1,1,5,8", "input s f32 5,8", "list axis -1,", \
+        "list zero 0,", "list half 4,", "list end 8,", "Slice x zero half axis > a",  \
+        "Slice x half end axis > b", "Neg b > m"
+
+static void test_program_patterns__rotations(void **state) {
+    (void)state;
+    static const rondo__pass_options gpu = {
+        .fuse_matmul = true, .fuse_attention = true, .fuse_elementwise = true};
+    static const program_row rows[] = {
+        {{ROTATED, "Concat axis=-1 m a > t", "Mul x c > p", "Mul t s > q", "Add p q > y",
+          "output y"},
+         "~rondo.Rotate"},
+        {{"input x f32 2,3,5,8", "input c f32 1,1,5,8", "input s f32 5,1",
+          "Split axis=3 num_outputs=2 x > a b", "Neg b > m", "Concat axis=3 m a > t", "Mul s t > q",
+          "Mul c x > p", "Add q p > y", "output y"},
+         "~rondo.Rotate"},
+        // the halves in another order or not negated, angles that are larger, another user
+        {{ROTATED, "Concat axis=-1 a m > t", "Mul x c > p", "Mul t s > q", "Add p q > y",
+          "output y"},
+         "~Slice Slice Neg Concat rondo.Elementwise"},
+        {{ROTATED, "Concat axis=-1 b a > t", "Mul x c > p", "Mul t s > q", "Add p q > y",
+          "output y"},
+         "~Slice Slice Concat rondo.Elementwise"},
+        {{ROTATED, "input w f32 4,1,1,5,8", "Concat axis=-1 m a > t", "Mul x w > p", "Mul t s > q",
+          "Add p q > y", "output y"},
+         "~Slice Slice Neg Concat Mul rondo.Elementwise"},
+        {{ROTATED, "Concat axis=-1 m a > t", "Mul x c > p", "Mul t s > q", "Add p q > y",
+          "output y", "output t"},
+         "~Slice Slice Neg Concat rondo.Elementwise"},
+    };
+    program_rows_check(rows, COUNT(rows), &gpu);
+}
+
 // ---- RMSNormalization -------------------------------------------------------------------------
 
 #define MEAN                                                                        \
@@ -408,6 +444,7 @@ int main(void) {
         cmocka_unit_test(test_program_patterns__masked_softmax),
         cmocka_unit_test(test_program_patterns__masked_attention),
         cmocka_unit_test(test_program_patterns__shared_keys),
+        cmocka_unit_test(test_program_patterns__rotations),
         cmocka_unit_test(test_program_patterns__rms_norm),
         cmocka_unit_test(test_program_patterns__quantised_convolutions),
         cmocka_unit_test(test_program_patterns__quantised_products),

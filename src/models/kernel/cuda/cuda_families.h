@@ -81,6 +81,7 @@
     X(attention)                 \
     X(attention_form)            \
     X(rotary)                    \
+    X(rotate)                    \
     X(cache_write)               \
     X(linear_attention)          \
     X(causal_conv)               \

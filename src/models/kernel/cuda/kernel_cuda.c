@@ -201,6 +201,7 @@ static const kernel_family families[RONDO__OP_ID_COUNT] = {
     ROW(OP, CausalConvWithState, causal_conv),
     ROW(OP, LinearAttention, linear_attention),
     ROW(OP, RotaryEmbedding, rotary),
+    ROW(FUSED, Rotate, rotate),
     ROW(OP, TensorScatter, cache_write),
     EMPTY(MS, Attention, attention_form),
     EMPTY(MS, DecoderMaskedMultiHeadAttention, attention_form),

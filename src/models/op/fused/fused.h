@@ -67,6 +67,10 @@
 //                    heads; see op/fused/attention.h); way (which of a GPU's ways to take; -1, the
 //                    default: the fastest)
 //
+// rondo.Rotate       inputs x, cosines, sines
+//   output           y = x * cosines + r * sines, where r is x with the halves of its last axis
+//                    swapped and the first of them then negated; both operands broadcast to x
+//
 // rondo.SpaceToDepth   input x
 //   output           y: blocks of pixels as channels; see op/image/space_to_depth.h
 //

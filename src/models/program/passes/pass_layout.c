@@ -171,7 +171,7 @@ static rondo_status visit_convolution(layout *l, size_t n) {
     return make_twin_output(l, n, 0);
 }
 
-// The mean over H and W of an image that is there in NHWC, as some exporters write a global average.
+// The mean over H and W of an image that is there in NHWC, as exporters write global averages.
 static bool is_mean_of_image(const layout *l, const rondo__node *node) {
     rondo_shape shape;
     size_t count = 0;

@@ -30,6 +30,9 @@ static rondo_status optimise(rondo_program *program, const rondo__pass_options *
         RETURN_IF_ERROR(rondo__pass_silu(program));
         RETURN_IF_ERROR(rondo__pass_gate(program));
     }
+    if (options->fuse_attention) {
+        RETURN_IF_ERROR(rondo__pass_rotate(program));
+    }
     // Products and convolutions first: they take element-wise neighbours that would otherwise form
     // chains.
     if (options->split_transposed) {

@@ -102,6 +102,7 @@ rondo_status rondo__pass_bits_product(rondo_program *program);
 rondo_status rondo__pass_einsum(rondo_program *program);
 rondo_status rondo__pass_rotary(rondo_program *program);
 rondo_status rondo__pass_silu(rondo_program *program);
+rondo_status rondo__pass_rotate(rondo_program *program);
 rondo_status rondo__pass_gate(rondo_program *program);
 rondo_status rondo__pass_moves(rondo_program *program);
 rondo_status rondo__pass_transposed(rondo_program *program);

@@ -106,10 +106,23 @@ struct vector_arguments {
 #ifndef WIDTH
 #define WIDTH 4
 #endif
+#ifndef EARLY_LINES
+#define EARLY_LINES 0  // of 128 bytes, that a lane asks for before the turn
+#endif
 extern "C" __global__ void __launch_bounds__(256) vector_product(const vector_arguments p) {
-    take_turn();
+    release_successor();
     const int lane = threadIdx.x & 31;
     const i64 n = (i64)blockIdx.x * 8 + (threadIdx.x >> 5), m = blockIdx.y;
+    // The matrix comes as far as the second-level cache while the kernel before still runs. What is
+    // written meanwhile is written there, too.
+#pragma unroll
+    for (int i = 0; i < EARLY_LINES; i++) {
+        const i64 at = (i64)(i * 32 + lane) * 128;
+        if (m == 0 && n < p.n && at < p.k * (i64)sizeof(T)) {
+            asm volatile("prefetch.global.L2 [%0];" ::"l"((const char *)(p.b + n * p.k) + at));
+        }
+    }
+    await_predecessors();
     if (n >= p.n) {
         return;
     }
