@@ -1,0 +1,80 @@
+# `rondo doctor` on programs that know nothing of it, on the emulated GPU:
+#   sh test_doctor.sh RONDO DOCTOR_PROGRAM
+# SPDX-License-Identifier: Apache-2.0
+program=$2
+. "$(dirname "$0")/../cli/helper.sh"
+DOCTOR_PROGRAM_IMAGE=$work/image
+export DOCTOR_PROGRAM_IMAGE
+
+# Each fault is found in the middle of its step, at its place; a step without one has none.
+expect_status 0 doctor --no-times -- "$program" none
+expect_text 'step +3 launches, 0 graphs, 2 copies, 0 fills'
+expect_text 'Nothing stands in the way of a capture'
+expect_text 'not judged'
+for fault in wait-device wait-stream wait-event read-back query pageable-copy allocate host-memory \
+    load-module make-stream host-function legacy-stream unjoined-fork counter moving-address changing-shape; do
+    expect_status 0 doctor --no-times -- "$program" $fault
+    expect_text "^$fault: cu"
+done
+expect_status 0 doctor --no-times -- "$program" read-back
+expect_text 'at .*doctor_program'
+expect_status 0 doctor --no-times -- "$program" joined-fork
+expect_text 'Nothing stands in the way of a capture'
+
+# The program's own end is kept, and what was seen until then is told.
+for end in abort:134 killed:137 crash:139 status:5 fork:0 exec:0 threads:0; do
+    expect_status "${end#*:}" doctor --no-times -- "$program" "${end%:*}"
+    expect_text 'step +3 launches'
+done
+expect_status 0 doctor --no-times -- "$program" exec
+expect_text '1 more of its processes'
+expect_status 0 doctor --no-times -- sh -c "\"$program\" none; true"
+expect_text 'step +3 launches'
+
+# Without a CUPTI that knows this driver there are no device times, and the reason is told.
+expect_status 0 doctor -- "$program" none 40000
+expect_text 'not known \(device times: '
+
+# Files: the stream, examined again, says the same; reports beside each other.
+expect_status 1 doctor --no-times --fail-on read-back --json "$work/a.json" --record "$work/a.stream" -- "$program" read-back
+expect_text '^read-back'
+expect_status 0 doctor --no-times --fail-on allocate -- "$program" read-back
+expect_status 1 doctor --no-times --fail-on any -- "$program" read-back
+expect_status 5 doctor --no-times --fail-on any -- "$program" status
+expect_status 0 doctor --from "$work/a.stream"
+expect_text '^read-back: cuStreamSynchronize, 1 a step'
+expect_status 0 doctor --from "$work/a.stream" --json - --quiet
+expect_text '"rule": "read-back"'
+expect_status 0 doctor --no-times --compare "$work/a.json" -- "$program" counter
+expect_text '^gone +read-back: 0 a step, was 1'
+expect_text '^new +counter: 1 a step, was 0'
+expect_status 0 doctor --from "$work/a.stream" --compare "$work/a.json"
+expect_text '^findings as before'
+
+# What cannot be watched.
+expect_error 127 'cannot be started: No such file' doctor -- "$work/no_such_program"
+: >"$work/not_executable"
+expect_error 126 'cannot be started: Permission denied' doctor -- "$work/not_executable"
+expect_error 1 'status 0 and made no call of the CUDA driver' doctor -- true
+expect_error 7 'status 7 and made no call of the CUDA driver' doctor -- sh -c 'exit 7'
+if echo 'int main(void) { return 0; }' | cc -static -x c -o "$work/static" - 2>"$work/stderr"; then
+    expect_error 1 'linked statically' doctor -- "$work/static"
+fi
+if [ -c /dev/full ]; then
+    expect_status 1 doctor --no-times --json /dev/full -- "$program" none
+fi
+
+# Misuse, and files that are none.
+expect_error 2 'missing operand' doctor
+expect_error 2 'instead of a program' doctor --from x -- true
+expect_error 2 'no rule "read-bak".*read-back' doctor --fail-on read-bak -- true
+expect_error 1 'No such file' doctor --from "$work/none.stream"
+echo text >"$work/text"
+expect_error 1 'too short' doctor --from "$work/text"
+head -c 5000 /dev/zero >"$work/zeros"
+expect_error 1 'no stream of calls' doctor --from "$work/zeros"
+head -c 1000 "$work/a.stream" >"$work/cut"
+expect_error 1 'ends inside a record' doctor --from "$work/cut"
+expect_status 1 doctor --from "$work/a.stream" --compare "$work/text"
+[ -z "$(ls -d /dev/shm/rondo-doctor-* 2>/dev/null)" ] || fail "records were left in /dev/shm"
+finish_test
