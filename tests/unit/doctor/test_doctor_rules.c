@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -164,6 +165,24 @@ static void test_texts(void **state) {
     assert_string_equal(rondo__doctor_rule_id(RONDO__DOCTOR_RULE_COUNT), "");
 }
 
+// docs/doctor.md has a section for each rule, with its cure.
+static void test_documentation(void **state) {
+    (void)state;
+    static char text[1 << 16];
+    FILE *file = fopen(RONDO_SOURCE_DIR "/docs/doctor.md", "r");
+    assert_non_null(file);
+    assert_true(fread(text, 1, sizeof(text) - 1, file) < sizeof(text) - 1);
+    assert_int_equal(fclose(file), 0);
+    for (size_t rule = 0; rule < RONDO__DOCTOR_RULE_COUNT; rule++) {
+        char head[64];
+        (void)snprintf(head, sizeof(head), "\n### %s\n", rondo__doctor_rule_id(rule));
+        const char *section = strstr(text, head);
+        if (section == NULL || strstr(section, "Cure: ") == NULL) {
+            fail_msg("docs/doctor.md has no section for %s", rondo__doctor_rule_id(rule));
+        }
+    }
+}
+
 // What breaks a capture comes first, then what costs most.
 static void test_order(void **state) {
     (void)state;
@@ -180,9 +199,8 @@ static void test_order(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_each_rule),
-        cmocka_unit_test(test_collectives),
-        cmocka_unit_test(test_texts),
+        cmocka_unit_test(test_each_rule), cmocka_unit_test(test_collectives),
+        cmocka_unit_test(test_texts),     cmocka_unit_test(test_documentation),
         cmocka_unit_test(test_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
