@@ -63,6 +63,9 @@ static void write_finding(const cli_doctor *doctor, const rondo__doctor_finding 
     if (finding->place != 0) {
         cli_json_text(json, "place", rondo__doctor_log_text(doctor->log, finding->place));
     }
+    if (finding->line != 0) {
+        cli_json_text(json, "line", rondo__doctor_log_text(doctor->log, finding->line));
+    }
     if (finding->word >= 0) {
         cli_json_count(json, "word", (uint64_t)finding->word);
     }

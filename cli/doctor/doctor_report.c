@@ -6,7 +6,7 @@
 
 #include "console.h"
 
-enum { SHOWN = 6, KEPT_STEPS = 5 };
+enum { SHOWN = 6, KEPT_STEPS = 8 };
 
 bool cli_doctor_examine(cli_doctor *doctor) {
     if (!rondo__doctor_find_steps(doctor->log, &doctor->steps)) {
@@ -144,6 +144,7 @@ static void print_finding(const cli_doctor *doctor, const rondo__doctor_finding 
     const rondo__doctor_rule_row *rule = rondo__doctor_get_rule(finding->rule);
     const char *name = rondo__doctor_log_text(doctor->log, finding->name);
     const char *place = rondo__doctor_log_text(doctor->log, finding->place);
+    const char *line = rondo__doctor_log_text(doctor->log, finding->line);
     char cost[64] = "";
     char word[48] = "";
     if (finding->cost_us > 0.0) {
@@ -158,7 +159,9 @@ static void print_finding(const cli_doctor *doctor, const rondo__doctor_finding 
     if (name[0] != '\0') {
         cli_say(CLI_NORMAL, "    kernel %.120s", name);
     }
-    if (place[0] != '\0') {
+    if (line[0] != '\0') {
+        cli_say(CLI_NORMAL, "    at %.160s", line);
+    } else if (place[0] != '\0') {
         cli_say(CLI_NORMAL, "    at %.160s", place);
     }
     cli_say(CLI_NORMAL, "    cure: %s", rule->cure);

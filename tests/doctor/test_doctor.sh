@@ -31,6 +31,12 @@ expect_text '1 more of its processes'
 expect_status 0 doctor --no-times -- sh -c "\"$program\" none; true"
 expect_text 'step +3 launches'
 
+# The line of a Python program, also where the call has let go of the interpreter.
+if python3 -c 'import ctypes' 2>"$work/stderr"; then
+    expect_status 0 doctor --no-times -- python3 "$here/step.py"
+    expect_text 'step\.py:[0-9]+ in read_loss$'
+fi
+
 # Without a CUPTI that knows this driver there are no device times, and the reason is told.
 expect_status 0 doctor -- "$program" none 40000
 expect_text 'not known \(device times: '

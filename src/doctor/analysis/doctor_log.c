@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WORDS_MAX = 1 << 20, FIRST_ROOM = 1024 };
+enum { WORDS_MAX = 1 << 20, FIRST_ROOM = 1024, LINE_WAY = 256 };
 
 static bool grow(void **memory, size_t *room, size_t needed, size_t element_bytes) {
     size_t wanted = *room > 0 ? *room : FIRST_ROOM;
@@ -75,6 +75,17 @@ static bool add_work(rondo__doctor_log *log, const rondo__doctor_event *event) {
     return true;
 }
 
+// The call that it belongs to has just returned.
+static void add_line(rondo__doctor_log *log, const rondo__doctor_event *event) {
+    for (size_t i = log->event_count; i > 0 && log->event_count - i < LINE_WAY; i--) {
+        rondo__doctor_event *call = &log->events[i - 1];
+        if (call->call == event->object && call->thread == event->thread && call->place != 0) {
+            call->line = event->name;
+            return;
+        }
+    }
+}
+
 static bool make_room(rondo__doctor_log *log, size_t words) {
     if (log->event_count == RONDO__DOCTOR_EVENTS_MAX || log->word_count + words > WORDS_MAX) {
         forget_half(log);
@@ -119,6 +130,9 @@ bool rondo__doctor_log_add(rondo__doctor_log *log, const rondo__doctor_event *ev
             return event->word_count <= RONDO__DOCTOR_TEXT_MAX && add_text(log, event, tail);
         case RONDO__DOCTOR_WORK:
             return event->word_count == 0 && add_work(log, event);
+        case RONDO__DOCTOR_LINE:
+            add_line(log, event);
+            return event->word_count == 0;
         case RONDO__DOCTOR_NOTE:
             log->note = rondo__doctor_log_text(log, event->name);
             return event->word_count == 0;

@@ -39,11 +39,12 @@ static void add_finding(walk *w, rondo__doctor_rule rule, const rondo__doctor_ev
     }
     if (found == NULL) {
         found = &findings->rows[findings->count++];
-        *found =
-            (rondo__doctor_finding){.rule = rule, .call = event->call, .name = name, .word = word};
+        *found = (rondo__doctor_finding){
+            .rule = rule, .call = event->call, .name = name, .works = w->works_seen, .word = word};
     }
     found->count += share;
     found->place = found->place != 0 ? found->place : event->place;
+    found->line = found->line != 0 ? found->line : event->line;
     if (!with_name) {
         found->cost_us += (double)event->duration_ns * 1e-3 * share;
     }
@@ -325,10 +326,28 @@ static void check_changes(walk *w, const rondo__doctor_compared *compared) {
     w->step_count = 1;
     find_edges(w);
     for (size_t place = w->lead; place < w->trail; place++) {
+        w->works_seen = place;
         const size_t count =
             rondo__doctor_find_changes(compared, place, rules, words, RULES_AT_ONCE);
         for (size_t i = 0; i < count; i++) {
             add_finding(w, rules[i], get_work(w, place), true, words[i]);
+        }
+    }
+}
+
+// Only some calls were asked for their place: that of the same call in any step, a line of Python
+// rather than a symbol.
+static void find_place(const rondo__doctor_steps *steps, rondo__doctor_finding *finding) {
+    const rondo__doctor_event *events = steps->log->events;
+    for (size_t i = 0; i < steps->count && finding->line == 0; i++) {
+        const rondo__doctor_step *step = &steps->steps[i];
+        size_t works = 0;
+        for (size_t k = step->first; step->is_typical && k < step->last; k++) {
+            if (events[k].call == finding->call && works == finding->works) {
+                finding->place = finding->place != 0 ? finding->place : events[k].place;
+                finding->line = finding->line != 0 ? finding->line : events[k].line;
+            }
+            works += rondo__doctor_is_work(events[k].call);
         }
     }
 }
@@ -362,5 +381,8 @@ void rondo__doctor_apply_rules(const rondo__doctor_steps *steps,
         check_step(&w);
     }
     check_changes(&w, &compared);
+    for (size_t i = 0; i < out_findings->count; i++) {
+        find_place(steps, &out_findings->rows[i]);
+    }
     qsort(out_findings->rows, out_findings->count, sizeof(out_findings->rows[0]), compare_findings);
 }

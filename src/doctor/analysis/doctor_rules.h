@@ -75,9 +75,11 @@ typedef struct rondo__doctor_finding {
     rondo__doctor_rule rule;
     uint16_t call;
     uint32_t name;   // of the kernel; 0: of none, or of several
+    uint32_t line;   // of Python; 0: not known
     uint32_t place;  // 0: not known
     double count;    // a step
     double cost_us;  // host time of these calls, a step
+    size_t works;    // of the step, ahead of the call
     int32_t word;    // of the argument that changes; -1: none
 } rondo__doctor_finding;
 

@@ -104,11 +104,15 @@ static bool find_stretch(const uint64_t *tokens, size_t count, stretch *out) {
 
 // ---- where steps begin ------------------------------------------------------------------------
 
-// The time ahead of a work, since the one before, in which the host waited or was away.
+// The time ahead of a work, since the one before, in which the host waited or was away; the most
+// where there is none before.
 static uint64_t find_gap(const rondo__doctor_steps *steps, size_t mark) {
     const rondo__doctor_event *events = steps->log->events;
     const rondo__doctor_event *now = &events[steps->marks[mark]];
     size_t earlier = mark;
+    if (mark == 0) {
+        return UINT64_MAX;
+    }
     while (earlier > 0 && (earlier == mark || !is_work(&events[steps->marks[earlier]]))) {
         --earlier;
     }

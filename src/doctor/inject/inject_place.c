@@ -10,13 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "doctor/inject/inject_python.h"
 #include "doctor/inject/inject_real.h"
 #include "doctor/inject/inject_record.h"
 
 enum {
     FRAMES_MAX = 40,
     FIRST_ONES = 64,  // calls of a name that are all looked at
-    EVERY = 64,       // and of the later ones
+    EVERY = 61,       // and of the later ones; prime, so that each call of a step has its turn
     PLACES_SHOWN = 2,
 };
 
@@ -102,5 +103,9 @@ uint32_t rondo__inject_find_place(uint16_t call) {
         used = used < sizeof(text) ? used : sizeof(text) - 1;
         ++shown;
     }
-    return rondo__inject_text(text);
+    const uint32_t place = rondo__inject_text(text);
+    if (place != 0) {
+        rondo__inject_ask_python(call);
+    }
+    return place;
 }

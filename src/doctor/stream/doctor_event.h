@@ -24,6 +24,7 @@ typedef enum rondo__doctor_call {
     RONDO__DOCTOR_TEXT,  // `name`: its number; `word_count`: bytes of the text behind, padded to 8
     RONDO__DOCTOR_WORK,  // what a device did: `begin_ns`, `duration_ns`, `stream`, `name`, `bytes`
     RONDO__DOCTOR_NOTE,  // something that the recorder has to say: `name`
+    RONDO__DOCTOR_LINE,  // of a Python program: made the thread's latest call `object`; `name`
 #define RONDO__DOCTOR_CALL(name, kind) RONDO__DOCTOR_##name,
 #include "doctor/stream/doctor_calls.h"
 #undef RONDO__DOCTOR_CALL
@@ -87,7 +88,7 @@ typedef struct rondo__doctor_event {
     uint8_t flags;
     uint8_t padding;
     uint32_t word_count;  // words behind the record; of a text, its bytes
-    uint32_t process;
+    uint32_t line;        // of Python, that made the call: the number of a text; 0: not known
 } rondo__doctor_event;
 
 _Static_assert(sizeof(rondo__doctor_event) == 104, "the size is part of the format");
