@@ -45,7 +45,7 @@ static void add_finding(walk *w, rondo__doctor_rule rule, const rondo__doctor_ev
     found->count += share;
     found->place = found->place != 0 ? found->place : event->place;
     found->line = found->line != 0 ? found->line : event->line;
-    if (!with_name) {
+    if (!with_name && rule != RONDO__DOCTOR_RULE_LEGACY_STREAM) {
         found->cost_us += (double)event->duration_ns * 1e-3 * share;
     }
 }
@@ -189,7 +189,7 @@ static void read_event(walk *w, size_t index) {
         add_finding(w, (rondo__doctor_rule)rule, event, false, -1);
     }
     if (is_on_legacy(event)) {
-        add_finding(w, RONDO__DOCTOR_RULE_LEGACY_STREAM, event, true, -1);
+        add_finding(w, RONDO__DOCTOR_RULE_LEGACY_STREAM, event, false, -1);
     }
     if (rondo__doctor_is_work(event->call)) {
         w->works_seen += 1;
