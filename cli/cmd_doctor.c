@@ -15,6 +15,7 @@ typedef struct doctor_settings {
     const char *from;
     const char *record;
     const char *json_path;
+    const char *page_path;
     const char *earlier;
     cli_list fail_on;
     bool without_times;
@@ -72,6 +73,7 @@ static int report(cli_doctor *doctor, const doctor_settings *settings) {
     }
     cli_doctor_print(doctor, settings->is_all);
     bool is_done = cli_output_save(settings->json_path, cli_doctor_write_json, doctor);
+    is_done = cli_output_save(settings->page_path, cli_doctor_write_page, doctor) && is_done;
     is_done = cli_output_save(settings->record, cli_doctor_write_stream, doctor) && is_done;
     is_done =
         (settings->earlier == NULL || cli_doctor_compare(doctor, settings->earlier)) && is_done;
@@ -171,7 +173,8 @@ static int run_doctor(const cli_command *command, int argc, char **argv) {
     if (!check_rules(command, &settings.fail_on)) {
         return CLI_MISUSE;
     }
-    if (!cli_output_check(settings.json_path) || !cli_output_check(settings.record)) {
+    if (!cli_output_check(settings.json_path) || !cli_output_check(settings.record) ||
+        !cli_output_check(settings.page_path)) {
         return CLI_FAILED;
     }
     const bool is_silent = settings.json_path != NULL && strcmp(settings.json_path, "-") == 0;
@@ -185,6 +188,8 @@ static const cli_option doctor_options[] = {
     {"--all", NULL, CLI_SWITCH, FIELD(is_all), NULL, "show every finding, not the worst alone"},
     {"--json", "FILE", CLI_TEXT, FIELD(json_path), NULL,
      "write the report as JSON (\"-\": stdout)"},
+    {"--html", "FILE", CLI_TEXT, FIELD(page_path), NULL,
+     "write a page with the timeline of a step"},
     {"--compare", "FILE", CLI_TEXT, FIELD(earlier), NULL,
      "show what is other than in an earlier report (--json)"},
     {"--fail-on", "RULE", CLI_LIST, FIELD(fail_on), NULL,

@@ -32,6 +32,9 @@ void cli_doctor_print(const cli_doctor *doctor, bool is_all);
 
 bool cli_doctor_write_json(void *doctor, FILE *file);
 
+// The same as a page with the timeline of a step.
+bool cli_doctor_write_page(void *doctor, FILE *file);
+
 // Prints what is other than in the JSON report `path`. False with a message.
 bool cli_doctor_compare(const cli_doctor *doctor, const char *path);
 

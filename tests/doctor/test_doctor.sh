@@ -51,6 +51,10 @@ expect_status 0 doctor --from "$work/a.stream"
 expect_text '^read-back: cuStreamSynchronize, 1 a step'
 expect_status 0 doctor --from "$work/a.stream" --json - --quiet
 expect_text '"rule": "read-back"'
+expect_status 0 doctor --from "$work/a.stream" --html "$work/a.html"
+grep -q '<td>read-back</td><td>cuStreamSynchronize</td>' "$work/a.html" || fail "the page lacks the finding"
+grep -q '<title>cuLaunchKernel add ' "$work/a.html" || fail "the page lacks a launch"
+[ "$(grep -c '</html>' "$work/a.html")" = 1 ] || fail "the page has no end"
 expect_status 0 doctor --no-times --compare "$work/a.json" -- "$program" counter
 expect_text '^gone +read-back: 0 a step, was 1'
 expect_text '^new +counter: 1 a step, was 0'
