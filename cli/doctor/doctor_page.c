@@ -1,5 +1,5 @@
-// doctor_page.c — the report of `rondo doctor` as a page: the timeline of a step, and what stands in
-// the way. One file, without scripts and without anything from elsewhere.
+// doctor_page.c — the report of `rondo doctor` as a page, with the timeline of a step, and what
+// stands in the way. One file, without scripts and without anything from elsewhere.
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
