@@ -92,13 +92,20 @@ static void *find_driver_function(void *handle, const char *name) {
     return rondo__inject_wrap_exported(name, real);
 }
 
-void *rondo__inject_dlsym(void *handle, const char *name) __asm__("dlsym") EXPORTED
-    __attribute__((optimize("O2")));
+#ifdef __clang__
+#define JUMPS
+#define JUMP __attribute__((musttail))
+#else
+#define JUMPS __attribute__((optimize("O2")))
+#define JUMP
+#endif
+
+void *rondo__inject_dlsym(void *handle, const char *name) __asm__("dlsym") EXPORTED JUMPS;
 
 // The caller of dlsym counts for RTLD_NEXT, so the real one is entered by a jump, as its last act.
 void *rondo__inject_dlsym(void *handle, const char *name) {
     if (name[0] == 'c' && name[1] == 'u' && handle != RTLD_NEXT) {
         return find_driver_function(handle, name);
     }
-    return rondo__inject_get_dlsym()(handle, name);
+    JUMP return rondo__inject_get_dlsym()(handle, name);
 }
