@@ -78,10 +78,16 @@ static size_t choose_candidates(const uint32_t *votes, size_t count, candidate *
 
 static double match(const uint64_t *tokens, size_t count, size_t distance) {
     size_t same = 0;
+    size_t odd = 0;
+    size_t same_odd = 0;
     for (size_t i = distance; i < count; i++) {
-        same += tokens[i] == tokens[i - distance];
+        const size_t is_same = tokens[i] == tokens[i - distance];
+        const size_t is_odd = tokens[i] % 2;
+        same += is_same;
+        odd += is_odd;
+        same_odd += is_same & is_odd;
     }
-    return (double)same / (double)(count - distance);
+    return 2 * same_odd >= odd ? (double)same / (double)(count - distance) : 0.0;
 }
 
 bool rondo__doctor_find_period(const uint64_t *tokens, size_t count,

@@ -13,7 +13,8 @@ typedef struct rondo__doctor_period {
 } rondo__doctor_period;
 
 // Looks at `count` tokens, the latest last. A period must have been seen three times over its
-// matching stretch; layers that repeat inside a step are no step.
+// matching stretch; layers that repeat inside a step are no step. Odd tokens are those by which
+// steps are parted: a period that mostly matches none of them, where there are some, is none.
 //
 // Returns false when there was no memory to look.
 bool rondo__doctor_find_period(const uint64_t *tokens, size_t count,

@@ -300,7 +300,8 @@ static bool list_marks(rondo__doctor_steps *steps) {
 static bool find_as(const rondo__doctor_steps *steps, bool is_loose, uint64_t *tokens,
                     stretch *out) {
     for (size_t i = 0; i < steps->mark_count; i++) {
-        tokens[i] = rondo__doctor_token(&steps->log->events[steps->marks[i]], is_loose);
+        const rondo__doctor_event *event = &steps->log->events[steps->marks[i]];
+        tokens[i] = (rondo__doctor_token(event, is_loose) & ~(uint64_t)1) | !is_work(event);
     }
     return find_stretch(tokens, steps->mark_count, out);
 }

@@ -58,7 +58,9 @@ static void read_function(known_function *known, void *function) {
         if (get_name == NULL || get_name(&name, function) != 0) {
             continue;
         }
-        known->name = rondo__inject_text(name);
+        char text[RONDO__DOCTOR_TEXT_MAX];
+        rondo__inject_read_symbol(name, text, sizeof(text));
+        known->name = rondo__inject_text(text);
         size_t offset = 0;
         size_t bytes = 0;
         while (get_parameter != NULL && known->parameter_count < PARAMETERS_MAX &&

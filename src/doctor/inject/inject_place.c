@@ -48,19 +48,25 @@ static bool is_passed_over(const char *file) {
     return false;
 }
 
-// C++ names become readable where the program has the means; arguments are left out.
-static void copy_symbol(const char *symbol, char *out, size_t bytes) {
+void rondo__inject_read_symbol(const char *symbol, char *out, size_t bytes) {
     typedef char *(*demangle_function)(const char *, char *, size_t *, int *);
+    const bool is_mangled = symbol[0] == '_' && symbol[1] == 'Z';
     demangle_function demangle =
-        (demangle_function)rondo__inject_real_dlsym(RTLD_DEFAULT, "__cxa_demangle");
+        is_mangled ? (demangle_function)rondo__inject_real_dlsym(RTLD_DEFAULT, "__cxa_demangle")
+                   : NULL;
     int status = -1;
     char *plain = demangle != NULL ? demangle(symbol, NULL, NULL, &status) : NULL;
     (void)snprintf(out, bytes, "%s", status == 0 && plain != NULL ? plain : symbol);
+    free(plain);
+}
+
+// Arguments are left out.
+static void copy_symbol(const char *symbol, char *out, size_t bytes) {
+    rondo__inject_read_symbol(symbol, out, bytes);
     char *arguments = strchr(out, '(');
     if (arguments != NULL && arguments != out) {
         *arguments = '\0';
     }
-    free(plain);
 }
 
 static size_t describe(const Dl_info *info, const void *frame, char *out, size_t bytes) {

@@ -30,7 +30,7 @@ static void test_period_lengths(void **state) {
         uint64_t *tokens = malloc(count * sizeof(*tokens));
         assert_non_null(tokens);
         for (size_t k = 0; k < count; k++) {
-            tokens[k] = k % lengths[i] * 7919 + 1;
+            tokens[k] = k % lengths[i] * 7920 + 2;
         }
         assert_int_equal(find(tokens, count).length, lengths[i]);
         free(tokens);
@@ -44,9 +44,28 @@ static void test_layers(void **state) {
     uint64_t tokens[STEP * STEPS];
     for (size_t i = 0; i < STEP * STEPS; i++) {
         const size_t place = i % STEP;
-        tokens[i] = place < HEAD ? 1000 + place : (place - HEAD) % KERNELS + 1;
+        tokens[i] = 2 * (place < HEAD ? 1000 + place : (place - HEAD) % KERNELS);
     }
     assert_int_equal(find(tokens, STEP * STEPS).length, STEP);
+}
+
+// So many layers that they match nearly as well as the step does; the wait behind them decides.
+static void test_many_layers(void **state) {
+    (void)state;
+    enum {
+        LAYERS = 150,
+        KERNELS = 9,
+        STEP = LAYERS * KERNELS + 1,
+        STEPS = 5,
+        COUNT = STEP * STEPS
+    };
+    uint64_t *tokens = malloc(COUNT * sizeof(*tokens));
+    assert_non_null(tokens);
+    for (size_t i = 0; i < COUNT; i++) {
+        tokens[i] = i % STEP == STEP - 1 ? 7 : 2 * (i % STEP % KERNELS);
+    }
+    assert_int_equal(find(tokens, COUNT).length, STEP);
+    free(tokens);
 }
 
 static void test_noise(void **state) {
@@ -54,14 +73,13 @@ static void test_noise(void **state) {
     enum { STEP = 50, STEPS = 20, COUNT = STEP * STEPS };
     uint64_t tokens[COUNT];
     for (size_t i = 0; i < COUNT; i++) {
-        tokens[i] = i % STEP + 1;
-        tokens[i] = i % 53 == 0 ? 9000 + i : tokens[i];
+        tokens[i] = 2 * (i % 53 == 0 ? 9000 + i : i % STEP);
     }
     const rondo__doctor_period period = find(tokens, COUNT);
     assert_int_equal(period.length, STEP);
     assert_true(period.match > 0.9 && period.match < 1.0);
     for (size_t i = 0; i < COUNT; i++) {
-        tokens[i] = (i + 1) * 0x9e3779b97f4a7c15u;
+        tokens[i] = (i + 1) * 0x9e3779b97f4a7c15u * 2;
     }
     assert_int_equal(find(tokens, COUNT).length, 0);
     assert_int_equal(find(tokens, 2).length, 0);
@@ -274,6 +292,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_period_lengths),
         cmocka_unit_test(test_layers),
+        cmocka_unit_test(test_many_layers),
         cmocka_unit_test(test_noise),
         cmocka_unit_test(test_start_up_is_no_step),
         cmocka_unit_test(test_waits_part_steps),
