@@ -70,6 +70,14 @@ expect_error 7 'status 7 and made no call of the CUDA driver' doctor -- sh -c 'e
 if echo 'int main(void) { return 0; }' | cc -static -x c -o "$work/static" - 2>"$work/stderr"; then
     expect_error 1 'linked statically' doctor -- "$work/static"
 fi
+program_status=$(
+    ulimit -f 64
+    "$rondo" doctor --no-times -- "$program" none >"$work/stdout" 2>"$work/stderr"
+    echo $?
+)
+check_count=$((check_count + 1))
+[ "$program_status" = 1 ] || fail "a full disk: status $program_status"
+grep -q 'could not be recorded: ' "$work/stderr" || fail "a full disk is not told"
 if [ -c /dev/full ]; then
     expect_status 1 doctor --no-times --json /dev/full -- "$program" none
 fi

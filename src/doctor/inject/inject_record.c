@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -88,13 +89,30 @@ static void write_problem(int file, int problem) {
     (void)!pwrite(file, &front, sizeof(front), 0);
 }
 
+// A limit on the size of files must not end the program: its signal is kept away, and taken back.
+static int reserve(int file, size_t bytes) {
+    sigset_t limit;
+    sigset_t before;
+    sigset_t pending;
+    (void)sigemptyset(&limit);
+    (void)sigaddset(&limit, SIGXFSZ);
+    (void)sigpending(&pending);
+    (void)pthread_sigmask(SIG_BLOCK, &limit, &before);
+    const int problem = posix_fallocate(file, 0, (off_t)bytes);
+    if (problem == EFBIG && sigismember(&pending, SIGXFSZ) == 0) {
+        (void)sigtimedwait(&limit, NULL, &(struct timespec){.tv_sec = 0});
+    }
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return problem;
+}
+
 static rondo__doctor_ring *make_ring(const char *folder) {
     const int file = create_file(folder);
     if (file < 0) {
         return NULL;
     }
     const size_t bytes = (size_t)RONDO__DOCTOR_RING_FRONT + RONDO__DOCTOR_RING_BYTES;
-    const int problem = posix_fallocate(file, 0, (off_t)bytes);
+    const int problem = reserve(file, bytes);
     void *memory = MAP_FAILED;
     if (problem != 0) {
         write_problem(file, problem);
