@@ -1,7 +1,9 @@
 # `rondo doctor` on programs that know nothing of it, on the emulated GPU:
-#   sh test_doctor.sh RONDO DOCTOR_PROGRAM
+#   sh test_doctor.sh RONDO DOCTOR_PROGRAM FOLDER        the folder has a libcupti.so.13
 # SPDX-License-Identifier: Apache-2.0
 program=$2
+RONDO_LIBRARY_PATH=$3
+export RONDO_LIBRARY_PATH
 . "$(dirname "$0")/../cli/helper.sh"
 DOCTOR_PROGRAM_IMAGE=$work/image
 export DOCTOR_PROGRAM_IMAGE
@@ -37,9 +39,18 @@ if python3 -c 'import ctypes' 2>"$work/stderr"; then
     expect_text 'step\.py:[0-9]+ in read_loss$'
 fi
 
-# Without a CUPTI that knows this driver there are no device times, and the reason is told.
-expect_status 0 doctor -- "$program" none 40000
-expect_text 'not known \(device times: '
+# Device times are taken for a moment once the step is known. Where CUPTI refuses, the reason is told.
+expect_status 0 doctor --json "$work/times.json" -- "$program" none 25000
+expect_text '^device +works 5\.00 us of a step'
+expect_text 'as one graph a replay would take about'
+grep -q '"device_us": 5,' "$work/times.json" || fail "the report lacks the device's time"
+DOCTOR_CUPTI=taken
+export DOCTOR_CUPTI
+expect_status 0 doctor -- "$program" none 25000
+expect_text 'not known \(device times: cuptiSubscribe failed \(39\): another tool has taken CUPTI'
+DOCTOR_CUPTI=refused
+expect_status 0 doctor -- "$program" none 25000
+expect_text 'not known \(device times: cuptiActivityEnable failed \(35\): the driver lets only administrators'
 
 # Files: the stream, examined again, says the same; reports beside each other.
 expect_status 1 doctor --no-times --fail-on read-back --json "$work/a.json" --record "$work/a.stream" -- "$program" read-back
