@@ -21,6 +21,7 @@ typedef struct cli_image {
     size_t width;
     size_t height;
     uint8_t *pixels;
+    int orientation;  // as EXIF counts them, 1 to 8; 0: not said
 } cli_image;
 
 void cli_image_free(cli_image *image);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "image_file.h"
+#include "image_orientation.h"
 #include "image_resize.h"
 #include "session_text.h"
 
@@ -86,6 +87,24 @@ static bool read_three(const cli_command *command, const char *option, const cha
     return true;
 }
 
+// Options of pictures that there are none for would be left out without a word.
+static bool check_alone(const cli_command *command, const cli_image_settings *s) {
+    const char *given = s->resize != NULL  ? "--resize"
+                        : s->crop != NULL  ? "--crop"
+                        : s->mean != NULL  ? "--mean"
+                        : s->std != NULL   ? "--std"
+                        : s->scale != NULL ? "--scale"
+                        : s->layout != 0   ? "--layout"
+                        : s->order != 0    ? "--channels"
+                        : s->is_upright    ? "--upright"
+                                           : NULL;
+    if (given != NULL && s->images.count == 0) {
+        cli_fail_misuse(command, "%s is for pictures: --image NAME=FILE says which", given);
+        return false;
+    }
+    return true;
+}
+
 bool cli_image_options_read(const cli_command *command, const cli_image_settings *settings,
                             cli_image_options *out_options) {
     double scale = 0.0;
@@ -94,9 +113,11 @@ bool cli_image_options_read(const cli_command *command, const cli_image_settings
         .scale = 1.0 / 255.0,
         .layout = settings->layout,
         .order = settings->order,
+        .is_upright = settings->is_upright,
         .has_values = settings->mean != NULL || settings->std != NULL || settings->scale != NULL,
     };
-    if (!read_size(command, "--resize", settings->resize, &out_options->resize) ||
+    if (!check_alone(command, settings) ||
+        !read_size(command, "--resize", settings->resize, &out_options->resize) ||
         !read_size(command, "--crop", settings->crop, &out_options->crop) ||
         (settings->mean != NULL &&
          !read_three(command, "--mean", settings->mean, true, out_options->mean)) ||
@@ -318,6 +339,15 @@ static cli_image_size choose_resize(const image_plan *p, const cli_image *image,
 }
 
 static bool bring_to_size(const image_plan *p, cli_image *image, char *told, size_t told_bytes) {
+    const bool is_turned = p->options->is_upright;
+    char turned[64] = "";
+    if (image->orientation > 1) {
+        snprintf(turned, sizeof turned, ", EXIF orientation %d %s", image->orientation,
+                 is_turned ? "made upright" : "left alone (--upright)");
+    }
+    if (is_turned && !cli_image_turn_upright(image)) {
+        return false;
+    }
     const cli_image_size crop = choose_crop(p);
     const cli_image_size size = choose_resize(p, image, &crop);
     const size_t width = image->width;
@@ -342,7 +372,7 @@ static bool bring_to_size(const image_plan *p, cli_image *image, char *told, siz
     if (image->width != size.width || image->height != size.height) {
         snprintf(cut, sizeof cut, ", middle %zux%zu", image->width, image->height);
     }
-    snprintf(told, told_bytes, "%zux%zu%s%s", width, height, resized, cut);
+    snprintf(told, told_bytes, "%zux%zu%s%s%s", width, height, turned, resized, cut);
     return true;
 }
 
@@ -423,7 +453,7 @@ bool cli_image_load(const rondo_program *program, const rondo_port *port, const 
                     const cli_image_options *options, bool is_told, rondo_tensor *out_tensor) {
     image_plan plan = {.file = file, .port = port, .options = options};
     cli_image image;
-    char size[128];
+    char size[256];
     memset(out_tensor, 0, sizeof *out_tensor);
     if (!find_axes(&plan) || !find_values(program, &plan) || !cli_image_read(file, &image)) {
         return false;

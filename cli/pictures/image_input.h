@@ -23,6 +23,7 @@ typedef struct cli_image_settings {
     const char *scale;
     int layout;  // 0: from the shape, 1: NCHW, 2: NHWC
     int order;   // 0: from the metadata, or RGB; 1: RGB, 2: BGR
+    bool is_upright;
 } cli_image_settings;
 
 // clang-format off
@@ -43,7 +44,9 @@ typedef struct cli_image_settings {
     {"--layout", NULL, CLI_CHOICE, offsetof(type, member.layout), "auto|nchw|nhwc",                \
      "where the channels are (default: where the input's shape\nhas 1 or 3)"},                     \
     {"--channels", NULL, CLI_CHOICE, offsetof(type, member.order), "auto|rgb|bgr",                 \
-     "their order (default: the model's metadata, or rgb)"}
+     "their order (default: the model's metadata, or rgb)"},                                       \
+    {"--upright", NULL, CLI_SWITCH, offsetof(type, member.is_upright), NULL,                       \
+     "turn the picture as its EXIF orientation says, which is\nleft alone without"}
 // clang-format on
 
 // Two extents of a picture, or what stands for them.
@@ -63,6 +66,7 @@ typedef struct cli_image_options {
     double scale;
     int layout;
     int order;
+    bool is_upright;
 } cli_image_options;
 
 // Reads the settings; a misuse is printed, and false returned.

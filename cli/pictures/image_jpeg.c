@@ -1,6 +1,7 @@
 // image_jpeg.c — JPEG images, by libjpeg.
 // SPDX-License-Identifier: Apache-2.0
 #include "image_decoding.h"
+#include "image_orientation.h"
 
 #ifdef RONDO_HAS_JPEG
 
@@ -10,7 +11,11 @@
 #include <jerror.h>
 #include <jpeglib.h>
 
-enum { SCANS_MAX = 500 };  // of a progressive image; each is decoded
+enum {
+    SCANS_MAX = 500,            // of a progressive image; each is decoded
+    MARKER_BYTES_MAX = 0xffff,  // any segment of EXIF's kind is kept whole
+    EXIF_MARKER = JPEG_APP0 + 1,
+};
 
 // libjpeg leaves by an error handler, so all that is to be freed is here.
 typedef struct jpeg_reading {
@@ -49,13 +54,25 @@ static void count_scans(j_common_ptr jpeg) {
     }
 }
 
+static void find_orientation(jpeg_reading *r) {
+    for (jpeg_saved_marker_ptr marker = r->jpeg.marker_list; marker != NULL;
+         marker = marker->next) {
+        if (marker->marker == EXIF_MARKER && r->d->image->orientation == 0) {
+            r->d->image->orientation =
+                cli_image_find_orientation(marker->data, marker->data_length);
+        }
+    }
+}
+
 // Where libjpeg fails, control comes back to decode.
 static void read_pixels(jpeg_reading *r) {
     struct jpeg_decompress_struct *jpeg = &r->jpeg;
     jpeg_create_decompress(jpeg);
     jpeg->progress = &r->progress;
     jpeg_mem_src(jpeg, r->d->bytes, (unsigned long)r->d->count);
+    jpeg_save_markers(jpeg, EXIF_MARKER, MARKER_BYTES_MAX);
     (void)jpeg_read_header(jpeg, TRUE);
+    find_orientation(r);
     if (jpeg->num_components != 1 && jpeg->num_components != 3) {
         cli_image_fail(r->d, "has %d channels (CMYK?); save it as RGB", jpeg->num_components);
         fail_reading((j_common_ptr)jpeg);

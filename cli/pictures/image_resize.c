@@ -76,7 +76,9 @@ static uint8_t weigh(const uint8_t *source, size_t stride, const taps *t) {
 // Along rows (is_row) or columns. Takes what `image` was.
 static bool resize_axis(cli_image *image, bool is_row, size_t extent) {
     const size_t from = is_row ? image->width : image->height;
-    cli_image next = {is_row ? extent : image->width, is_row ? image->height : extent, NULL};
+    cli_image next = {.width = is_row ? extent : image->width,
+                      .height = is_row ? image->height : extent,
+                      .orientation = image->orientation};
     if (from == extent) {
         return true;
     }

@@ -25,7 +25,11 @@ bool cli_run_set_find(const char *folder, cli_path_list *out_list) {
     }
     const int length = snprintf(path, sizeof path, "%s/input_0.pb", folder);
     if (out_list->count == 0 && length > 0 && length < PATH_BYTES && stat(path, &info) == 0) {
-        out_list->paths[0] = strdup(folder);
+        size_t length_of_folder = strlen(folder);  // without the slashes at its end
+        while (length_of_folder > 1 && folder[length_of_folder - 1] == '/') {
+            length_of_folder--;
+        }
+        out_list->paths[0] = strndup(folder, length_of_folder);
         out_list->count = out_list->paths[0] != NULL ? 1 : 0;
     }
     if (out_list->count == 0) {
@@ -116,7 +120,7 @@ static void print_item(const cli_session *session, const cli_run_set *set, const
         if (set->is_data) {
             add_difference(&l, item, &session->fetches[i], i);
         }
-        cli_say(CLI_RESULT, "%s  %s%s%s", cli_path_get_name(item),
+        cli_say(CLI_NORMAL, "%s  %s%s%s", cli_path_get_name(item),
                 session->fetch_count > 1 ? session->fetches[i].name : "",
                 session->fetch_count > 1 ? ": " : "", l.text);
     }

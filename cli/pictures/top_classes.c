@@ -28,6 +28,13 @@ static size_t count_lines(const char *text) {
     return count;
 }
 
+// Empty lines at the end of a file are no classes.
+static void drop_empty_lines(cli_labels *labels) {
+    while (labels->count > 0 && labels->names[labels->count - 1][0] == '\0') {
+        labels->count--;
+    }
+}
+
 bool cli_labels_read(const char *path, cli_labels *out_labels) {
     cli_bytes bytes;
     *out_labels = (cli_labels){0};
@@ -49,7 +56,8 @@ bool cli_labels_read(const char *path, cli_labels *out_labels) {
         cli_print_error("out of memory");
         return false;
     }
-    for (char *at = out_labels->text; *at != '\0';) {
+    const bool has_mark = strncmp(out_labels->text, "\xef\xbb\xbf", 3) == 0;  // of UTF-8
+    for (char *at = out_labels->text + (has_mark ? 3 : 0); *at != '\0';) {
         const size_t length = strcspn(at, "\n");
         const bool is_last = at[length] == '\0';
         out_labels->names[out_labels->count++] = at;
@@ -57,6 +65,7 @@ bool cli_labels_read(const char *path, cli_labels *out_labels) {
         at[length] = '\0';
         at += is_last ? length : length + 1;
     }
+    drop_empty_lines(out_labels);
     return true;
 }
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Capture GPU work once, replay it at hardware speed; run ONNX models, eagerly and replayed."""
-from . import _library, caches, device, graphs, learning, memory, ops, profiles, randoms
-from . import sessions, tensors
+from . import _library, caches, device, graphs, learning, memory, ops, profiles, programs
+from . import randoms, sessions, tensors, training
 from ._library import (BadDataError, CancelledError, CaptureError, DeviceMemoryError, DriverError,
                        HostMemoryError, InternalError, InvalidError, LostError, MismatchError,
                        RondoError, StateError, UnavailableError, UnsupportedError, log_to,
@@ -13,19 +13,22 @@ from .learning import Argument, Learned, learn
 from .memory import Arena, Block, Pool
 from .ops import Op
 from .profiles import Profile
+from .programs import Builder, NodeArg, Program
 from .randoms import Generator
-from .sessions import (InferenceSession, NodeArg, Run, RunOptions, Session, SessionOptions,
+from .sessions import (InferenceSession, Run, RunOptions, Session, SessionOptions,
                        get_available_providers, get_device)
 from .tensors import Tensor, empty, from_dlpack
+from .training import Epoch, Trainer, train
 
 __all__ = [
-    "Arena", "Argument", "BadDataError", "Block", "CancelledError", "CaptureError", "Child", "Copy",
-    "Device", "DeviceMemoryError", "DriverError", "Event", "Fill", "Generator", "Graph", "GraphCache",
+    "Arena", "Argument", "BadDataError", "Block", "Builder", "CancelledError", "CaptureError", "Child",
+    "Copy", "Device", "DeviceMemoryError", "DriverError", "Epoch", "Event", "Fill", "Generator", "Graph", "GraphCache",
     "HostCall", "HostMemoryError", "InferenceSession", "InternalError", "InvalidError", "Launch",
-    "Learned", "LostError", "MismatchError", "Node", "NodeArg", "Op", "Pool", "Profile", "RondoError",
-    "Run", "RunOptions", "Session", "SessionOptions", "StateError", "Stream", "Tensor", "UnavailableError",
+    "Learned", "LostError", "MismatchError", "Node", "NodeArg", "Op", "Pool", "Profile", "Program", "RondoError",
+    "Run", "RunOptions", "Session", "SessionOptions", "StateError", "Stream", "Tensor", "Trainer",
+    "UnavailableError",
     "UnsupportedError", "capture", "devices", "empty", "from_dlpack", "get_available_providers",
-    "get_device", "learn", "log_to", "open_device", "set_log_levels",
+    "get_device", "learn", "log_to", "open_device", "set_log_levels", "train",
 ]
 
 for _name in __all__:  # where users find them, in their messages and pickles too

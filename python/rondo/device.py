@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import weakref
 from types import SimpleNamespace
 from typing import Any, Callable, Optional, Union
 
@@ -148,6 +149,10 @@ def _count_bytes(call: str, nbytes: Optional[int], to_bytes: Optional[int],
     return nbytes
 
 
+# Streams of Rondo's by their CUstream, which may come back by way of other libraries.
+_own_streams: "weakref.WeakValueDictionary[int, Stream]" = weakref.WeakValueDictionary()
+
+
 class Stream(Owned):
     """An ordered queue of work.
 
@@ -172,18 +177,24 @@ class Stream(Owned):
         self._keep = owner.holds = _host.Keep(self._make_mark)
         self._process = os.getpid()
         _host.streams.add(self)
+        if foreign is None and self.native:
+            _own_streams[self.native] = self
 
     @classmethod
     def wrap(cls, other: Any, device: Union[str, Device, None] = None) -> "Stream":
         """A stream of another library as one of Rondo's: anything with __cuda_stream__ (torch, cupy,
         cuda.core, numba), or the address of a CUstream. It stays the other library's, and is kept
-        alive by the result. The legacy default stream runs work, but cannot record.
+        alive by the result. The legacy default stream runs work, but cannot record. A stream of
+        Rondo's that another library was given comes back as itself.
 
         device   whose stream it is; None: what `other` says (its device or device_id), or cuda:0
         """
         if isinstance(other, Stream):
             return other
         native = get_native_stream(other)
+        own = _own_streams.get(native)
+        if own is not None and not own.is_closed and own._process == os.getpid():
+            return own
         device = open_device(device if device is not None else _guess_device(other))
         handle = ctypes.c_void_p()
         check(lib.rondo_stream_wrap(device._h, native, ctypes.byref(handle)))

@@ -16,52 +16,12 @@ from ._library import (InvalidError, Owned, Owner, check, get_list, get_record, 
 from .device import Device, Event, Stream, devices, open_device
 from .graphs import _value
 from .profiles import Profile
-from .tensors import (OPTIONAL, SEQUENCE, STRING, Tensor, find_dtype, from_dlpack, get_numpy_dtype,
-                      put_value, take_value)
+from .programs import NodeArg, Program, list_variables, read_ports
+from .tensors import (OPTIONAL, SEQUENCE, STRING, Tensor, find_dtype, from_dlpack, put_value,
+                      take_value)
 
-__all__ = ["Session", "InferenceSession", "NodeArg", "Run", "RunOptions", "SessionOptions",
+__all__ = ["Session", "InferenceSession", "Run", "RunOptions", "SessionOptions",
            "get_available_providers", "get_device"]
-
-_ORT_NAMES = {"f32": "float", "f64": "double", "f16": "float16", "bf16": "bfloat16", "i8": "int8",
-              "i16": "int16", "i32": "int32", "i64": "int64", "u8": "uint8", "u16": "uint16",
-              "u32": "uint32", "u64": "uint64", "c64": "complex64", "c128": "complex128",
-              "i4": "int4", "u4": "uint4", "i2": "int2", "u2": "uint2", "f4e2m1": "float4e2m1",
-              "f8e4m3fn": "float8e4m3fn", "f8e4m3fnuz": "float8e4m3fnuz", "f8e5m2": "float8e5m2",
-              "f8e5m2fnuz": "float8e5m2fnuz", "f8e8m0": "float8e8m0"}
-
-
-def _name_type(number: int, items: Sequence[int]) -> str:
-    """As onnxruntime writes it: "tensor(float)", "seq(tensor(int64))"."""
-    if number in (SEQUENCE, OPTIONAL):
-        inner = _name_type(items[0], items[1:]) if items and items[0] else "tensor(float)"
-        return f"{'seq' if number == SEQUENCE else 'optional'}({inner})"
-    name = text(lib.rondo_dtype_get_name(number))
-    return f"tensor({_ORT_NAMES.get(name, name)})"
-
-
-class NodeArg:
-    """An input or output of a model: name, shape (numbers, names of symbols, None), type."""
-
-    def __init__(self, port: Any) -> None:
-        self.name = text(port.name)
-        self.number = port.dtype
-        self.items = tuple(port.item_dtype)
-        self.type = _name_type(port.dtype, self.items)
-        self.raw_name = port.name
-        self.shape: Optional[list[Any]] = None
-        if port.rank >= 0:
-            self.shape = [port.extent[axis] if port.extent[axis] >= 0
-                          else text(port.symbol[axis]) or None for axis in range(port.rank)]
-
-    @property
-    def dtype(self) -> Any:
-        """As numpy has it; object for strings, sequences and optionals."""
-        if self.number in (STRING, SEQUENCE, OPTIONAL, _raw.RONDO_DTYPE_NONE):
-            return numpy.dtype(object)
-        return get_numpy_dtype(self.number)
-
-    def __repr__(self) -> str:
-        return f"NodeArg(name={self.name!r}, type={self.type!r}, shape={self.shape})"
 
 
 class SessionOptions:
@@ -142,7 +102,7 @@ class Run:
 class Session(Owned):
     """A model on a device: the first run is eager, the second captured, the others are replayed.
 
-    model       the path of an ONNX file, or its bytes
+    model       the path of an ONNX file, its bytes, or a rondo.Program
     device      "auto", "host", "cuda:0"; None: what `providers` says
     dtype       "f32", or "f16" to compute in half precision
     graphs      "auto", "on" (a capture that fails is an error), "off"
@@ -164,7 +124,7 @@ class Session(Owned):
     inputs: list[NodeArg]
     outputs: list[NodeArg]
 
-    def __init__(self, model: Union[str, os.PathLike, bytes], sess_options: Any = None,
+    def __init__(self, model: Union[str, os.PathLike[str], bytes, Program], sess_options: Any = None,
                  providers: Any = None, provider_options: Any = None, *,
                  device: Union[str, Device, None] = None, dtype: Any = "f32", graphs: str = "auto",
                  stream: Any = None, dimensions: Optional[Mapping[str, int]] = None,
@@ -176,17 +136,14 @@ class Session(Owned):
         # Before anything is made: names that are wrong cost nothing.
         raw, kept = _make_options(dtype, graphs, threads, place, options, sess_options)
         self._lock = threading.RLock()
-        self.model_path = os.fspath(model) if isinstance(model, (str, os.PathLike)) else None
-        program = ctypes.c_void_p()
-        if self.model_path is not None:
-            check(lib.rondo_program_load_onnx(os.fsencode(self.model_path), ctypes.byref(program)))
-        else:
-            data = bytes(model)  # type: ignore[arg-type]
-            check(lib.rondo_program_parse_onnx(data, len(data), ctypes.byref(program)))
-        owner = Owner(program.value, lib.rondo_program_destroy)
+        if not isinstance(model, Program):
+            model = Program(model, dimensions=dimensions)
+        elif dimensions:
+            raise InvalidError("Session: the dimensions of a Program are said when it is made")
+        self.model_path = model.path
+        owner = model._need().retain()
+        program = ctypes.c_void_p(owner.handle)
         try:
-            for symbol, extent in (dimensions or {}).items():
-                check(lib.rondo_program_set_dimension(program, symbol.encode(), extent))
             given = Stream.wrap(stream, device) if stream is not None else None
             if given is not None:
                 chosen: Union[str, Device] = given.device
@@ -220,17 +177,8 @@ class Session(Owned):
             lib.rondo_executor_get_stream(self._h), self.device, self._need())
 
     def _read_ports(self, program: Any) -> None:
-        def read(kind: str) -> list[NodeArg]:
-            count = getattr(lib, f"rondo_program_get_{kind}_count")(program)
-            ports = []
-            for index in range(count):
-                port = new(_raw.rondo_port)
-                check(getattr(lib, f"rondo_program_get_{kind}")(program, index, ctypes.byref(port)))
-                ports.append(NodeArg(port))
-            return ports
-
-        self.inputs, self.outputs = read("input"), read("output")
-        self.optional_inputs = read("optional_input")
+        self.inputs, self.outputs = read_ports(program, "input"), read_ports(program, "output")
+        self.optional_inputs = read_ports(program, "optional_input")
         self._by_name = {port.name: port for port in (*self.optional_inputs, *self.inputs)}
         self._output_names = [port.name for port in self.outputs]
         self._raw_names = {port.name: port.raw_name for port in (*self.outputs, *self._by_name.values())}
@@ -429,24 +377,38 @@ class Session(Owned):
     def variables(self) -> dict[str, Optional[str]]:
         """The variables of the model, and the output that each is after a run."""
         self._need()
-        entries = get_list(lambda program, out, capacity, count: lib.rondo_program_list_variables(
-            program, capacity, out, count), _raw.rondo_variable, ctypes.c_void_p(self._program))
-        return {text(entry.name): text(entry.update) or None for entry in entries}
+        return list_variables(self._program)
 
     def reset_variables(self) -> None:
         """Variables that have a start begin again."""
         with self._lock:
             check(lib.rondo_executor_reset_variables(self._h))
 
-    def save(self, path: Union[str, os.PathLike]) -> None:
+    def save(self, path: Union[str, os.PathLike[str]]) -> None:
         """Writes the model as ONNX, its variables with the values that they have now."""
         program = ctypes.c_void_p()
         with self._lock:
             check(lib.rondo_executor_snapshot(self._h, ctypes.byref(program)))
-        try:
-            check(lib.rondo_program_save_onnx(program, os.fsencode(path)))
-        finally:
-            lib.rondo_program_destroy(program)
+        with Program._adopt(program) as snapshot:
+            snapshot.save(path)
+
+    def get_trained(self, model: Program) -> Program:
+        """The model from which the step of this session was built, with the values that its
+        parameters have now: to be saved, or run."""
+        program = ctypes.c_void_p()
+        with self._lock:
+            check(lib.rondo_executor_get_trained(self._h, model.handle, ctypes.byref(program)))
+        return Program._adopt(program)
+
+    def save_checkpoint(self, path: Union[str, os.PathLike[str]]) -> None:
+        """Writes all variables, those of the optimiser too, and where random numbers stand."""
+        with self._lock:
+            check(lib.rondo_checkpoint_save(self._h, os.fsencode(path)))
+
+    def load_checkpoint(self, path: Union[str, os.PathLike[str]]) -> None:
+        """Goes on from there, to the same bits as if there had been no end between."""
+        with self._lock:
+            check(lib.rondo_checkpoint_load(self._h, os.fsencode(path)))
 
     # ---- looking ------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ usage: gpu_torch.py        (RONDO_LIBRARY and PYTHONPATH as python/tests/run.sh 
 Exit status: 0 passed, 1 failed, 77 skipped because there is no torch or no GPU.
 """
 import gc
+import os
 import statistics
 import sys
 import time
@@ -131,6 +132,128 @@ def check_forks():
     same(step, lambda: x.copy_(torch.randn(N, N)))
 
 
+def check_events():
+    """torch's events order streams inside a capture."""
+    x = torch.randn(N, N, device="cuda")
+    other, done, forked = torch.cuda.Stream(), torch.cuda.Event(), torch.cuda.Event()
+
+    def step():
+        forked.record()
+        other.wait_event(forked)
+        with torch.cuda.stream(other):
+            a = x.exp()
+            done.record()
+        b = x.cos()
+        torch.cuda.current_stream().wait_event(done)
+        return a + b
+
+    same(step, lambda: x.copy_(torch.randn(N, N)))
+
+
+def check_autocast():
+    """Mixed precision: weights are cast inside the capture, so that replays see new ones."""
+    model, x = torch.nn.Linear(N, N).cuda(), torch.randn(N, N, device="cuda")
+
+    @torch.no_grad()
+    def step():
+        with torch.autocast("cuda", torch.bfloat16, cache_enabled=False):
+            return model(x).float()
+
+    def refill():
+        with torch.no_grad():
+            model.weight.copy_(torch.randn(N, N))
+
+    same(step, refill)
+
+
+def check_pinned_inputs():
+    """A copy from pinned memory is a node: replays send what the buffer then holds."""
+    host, x = torch.zeros(N).pin_memory(), torch.zeros(N, device="cuda")
+    stream = torch.cuda.Stream()
+
+    def step():
+        x.copy_(host, non_blocking=True)
+        return x * 2
+
+    theirs, their_out, ours, our_out = record(step, stream)
+    for value in (1.0, 5.0):
+        host.fill_(value)
+        with torch.cuda.stream(stream):
+            theirs.replay()
+        ours.replay(stream)
+        stream.synchronize()
+        assert torch.equal(their_out, our_out) and our_out[0].item() == 2 * value
+
+
+def check_shared_memory():
+    """Graphs that are replayed in turn share memory: torch's pool=, Rondo's arena=."""
+    x = torch.randn(N, N, device="cuda")
+    stream, step = torch.cuda.Stream(), lambda: (x @ x).relu() @ x
+    warm_up(step, stream)
+    arena = rondo.Arena("cuda:0")
+    with rondo.capture(stream, arena=arena) as first:
+        a = step()
+    taken = arena.stats.reserved_bytes
+    del a  # the second may have what the first has no use for
+    with rondo.capture(stream, arena=arena) as second:
+        b = step()
+    print(f"  one graph {taken >> 10} KiB, two graphs {arena.stats.reserved_bytes >> 10} KiB")
+    first.replay(stream)
+    second.replay(stream)
+    stream.synchronize()
+    torch.testing.assert_close(b, step())
+
+
+def check_part_of_a_network():
+    """A part is replayed between eager parts, on torch's current stream."""
+    x, hidden = torch.randn(N, N, device="cuda"), torch.empty(N, N, device="cuda")
+    stream = torch.cuda.Stream()
+    warm_up(lambda: torch.tanh(hidden) @ hidden, stream)
+    with rondo.capture(stream) as middle:
+        out = torch.tanh(hidden) @ hidden
+    for _ in range(3):
+        x.copy_(torch.randn(N, N))
+        hidden.copy_(x + 1)
+        middle.replay(torch.cuda.current_stream())
+        result = out.sum(-1)
+        torch.testing.assert_close(result, (torch.tanh(x + 1) @ (x + 1)).sum(-1))
+
+
+def check_own_stream():
+    """A stream of Rondo's as torch's current one."""
+    ours = rondo.Stream("cuda:0")
+    theirs = helper.external_stream(ours)
+    x = torch.randn(N, device="cuda")
+    torch.cuda.synchronize()
+    with torch.cuda.stream(theirs):
+        y = x * 2
+    tensor = rondo.from_dlpack(y, ours)
+    assert tensor.address == y.data_ptr()
+    back = torch.from_dlpack(tensor)
+    ours.synchronize()
+    assert torch.equal(back, x * 2)
+    with rondo.capture(theirs) as graph:
+        z = x * 3
+    graph.replay()
+    ours.synchronize()
+    assert torch.equal(z, x * 3)
+
+
+def check_recorded_by_torch():
+    """torch.cuda.graph inside of a capture of ours is refused, and both go on."""
+    stream, x = torch.cuda.Stream(), torch.ones(N, device="cuda")
+    warm_up(lambda: x * 2, stream)
+    try:
+        with rondo.capture(stream):
+            with torch.cuda.graph(torch.cuda.CUDAGraph(), stream=stream):
+                x * 2
+    except Exception as error:
+        print(f"  {type(error).__name__}: {str(error).splitlines()[0][:100]}")
+    else:
+        raise AssertionError("a capture inside a capture was taken")
+    same(lambda: x * 2, lambda: x.add_(1))
+
+
 def check_refusals():
     stream = torch.cuda.Stream()
     x = torch.randn(N, device="cuda")
@@ -195,8 +318,7 @@ def check_memory():
 
 def check_sessions():
     """A model on torch's stream, with torch's tensors, not waited for."""
-    import os
-    root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
+    root = os.environ.get("RONDO_SOURCE_DIR") or os.path.join(os.path.dirname(__file__), "../..")
     stream = torch.cuda.Stream()
     session = rondo.Session(root + "/tests/models/vit_mini/model.onnx", stream=stream)
     x = torch.randn(2, 3, 12, 12, device="cuda")
@@ -243,8 +365,11 @@ def measure():
 def main():
     print(f"torch {torch.__version__} on {torch.cuda.get_device_name()}, Python {sys.version.split()[0]}")
     failed = 0
-    for check in (check_inference, check_training, check_forks, check_refusals, check_generator,
-                  check_memory, check_sessions, measure):
+    checks = (check_inference, check_training, check_forks, check_events, check_autocast,
+              check_pinned_inputs, check_shared_memory, check_part_of_a_network, check_own_stream,
+              check_refusals, check_recorded_by_torch, check_generator, check_memory,
+              check_sessions, measure)
+    for check in checks:
         print(check.__name__, flush=True)
         try:
             check()
@@ -254,7 +379,7 @@ def main():
             print(f"  FAILED: {error!r}")
             failed += 1
         gc.collect()
-    print(f"{8 - failed} passed, {failed} failed")
+    print(f"{len(checks) - failed} passed, {failed} failed")
     sys.exit(bool(failed))
 
 

@@ -195,6 +195,29 @@ class World:
             out = session.run(None, {"x": numpy.ones((2, 8, 9, 12), "f4")}, on_device=True)
             self.add("tensor", out[0])
 
+    def make_program(self):
+        if self.dice.random() < 0.2:
+            self.add("program", rondo.Program(self.model))
+            self.add("builder", rondo.Builder(self.pick("program")))
+
+    def make_step(self):
+        """A program that trains: its session and what it was built from go in any order."""
+        if self.dice.random() < 0.05:
+            model = rondo.Builder()
+            model.add_input("x", "float32", [2])
+            model.add_parameter("w", numpy.ones(2, "f4"))
+            model.add_output(model.add_node("Mul", "x", "w", outputs=["y"]))
+            model = model.finish()
+            builder = rondo.Builder(model)
+            builder.add_output(builder.add_node("ReduceMean", "y", keepdims=0, outputs=["loss"]))
+            builder.minimize("loss", self.dice.choice(("sgd", "adam")))
+            self.add("builder", builder)
+            if self.dice.random() < 0.7:
+                session = rondo.Session(builder.finish(), "host", threads=1)
+                session.run(["loss"], {"x": numpy.ones(2, "f4")})
+                self.add("program", session.get_trained(model))
+                self.add("step", session)
+
     def make_cycle(self):
         """Garbage that only the collector finds, in an order of its own."""
         stream = rondo.Stream("host")
@@ -228,7 +251,7 @@ class World:
 STEPS = [World.make_device, World.make_stream, World.make_event, World.make_pool, World.make_block,
          World.make_generator, World.make_tensor, World.make_arena, World.make_graph, World.eager,
          World.replay, World.wait, World.make_cache, World.run_cache, World.make_session,
-         World.run_session, World.make_cycle] + [World.let_go] * 6
+         World.run_session, World.make_program, World.make_step, World.make_cycle] + [World.let_go] * 6
 
 
 def main():

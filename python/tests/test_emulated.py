@@ -3,7 +3,9 @@
 against stand-ins that call them as the documents of those libraries say."""
 import contextlib
 import ctypes
+import gc
 import os
+import struct
 import sys
 import types
 import unittest
@@ -63,11 +65,80 @@ class Streams(Case):
         self.assertEqual(ours.__cuda_stream__(), (0, ours.native))
         self.assertEqual(rondo.Stream.wrap(theirs).device, self.device)
 
+    def test_own_streams_come_back(self):
+        """By way of another library a stream of Rondo's is itself, not a second one on its CUstream,
+        which would outlive it in graphs."""
+        ours = rondo.Stream(self.device)
+
+        class Outside:
+            def __cuda_stream__(self):
+                return 0, ours.native
+
+        self.assertIs(rondo.Stream.wrap(Outside()), ours)
+        self.assertIs(rondo.Stream.wrap(ours.native), ours)
+        with rondo.capture(Outside()) as graph:
+            graph.stream.fill(rondo.empty(4, "u4", self.device), 1, 4)
+        graph.replay(Outside())
+        native = ours.native
+        del ours, Outside
+        graph.stream.synchronize()
+        graph.close()
+        del graph
+        gc.collect()
+        self.assertNotIn(native, rondo.device._own_streams)
+
     def test_capture_that_breaks_is_explained(self):
         with self.assertRaises(rondo.CaptureError) as caught:
             with rondo.capture(Foreign()) as graph:
                 graph.stream.copy(rondo.empty(4, "f4", self.device), numpy.zeros(4, "f4"))
         self.assertTrue(caught.exception.cure)
+
+
+CODE = b"""extern "C" __global__ void scale(float *out, const float *in, float factor, int count) {
+    if (threadIdx.x < count) { out[threadIdx.x] = factor * in[threadIdx.x]; }
+}"""
+
+
+def compile_kernel(text, name):
+    """A CUfunction, as another library makes one; its name may be one that the fake driver has, too."""
+    nvrtc = ctypes.CDLL("libnvrtc.so.13")
+    program, size = ctypes.c_void_p(), ctypes.c_size_t()
+    assert nvrtc.nvrtcCreateProgram(ctypes.byref(program), text, b"k.cu", 0, None, None) == 0
+    assert nvrtc.nvrtcCompileProgram(program, 1, (ctypes.c_char_p * 1)(b"-arch=sm_90")) == 0
+    assert nvrtc.nvrtcGetCUBINSize(program, ctypes.byref(size)) == 0
+    image = ctypes.create_string_buffer(size.value)
+    assert nvrtc.nvrtcGetCUBIN(program, image) == 0
+    module, function = ctypes.c_void_p(), ctypes.c_void_p()
+    assert cuda.cuModuleLoadData(ctypes.byref(module), image) == 0
+    assert cuda.cuModuleGetFunction(ctypes.byref(function), module, name) == 0
+    return function
+
+
+class Kernels(Case):
+    def test_kernels_of_others(self):
+        """Packed arguments through Rondo, and a list of parameters by the driver's own call."""
+        function = compile_kernel(CODE, b"scale")
+        x, y, z = (rondo.empty(16, "f4", self.device) for _ in range(3))
+        theirs = Foreign()
+        values = [ctypes.c_void_p(z.address), ctypes.c_void_p(y.address), ctypes.c_float(2),
+                  ctypes.c_int(16)]
+        with rondo.capture(theirs) as graph:
+            graph.stream.fill(x, 0x3f800000, 4)
+            graph.stream.launch(function.value, 1, 32,
+                                struct.pack("=QQfi", y.address, x.address, 3.0, 16))
+            node = graph.stream.last_node()
+            assert cuda.cuLaunchKernel(
+                function, *[ctypes.c_uint(n) for n in (1, 1, 1, 32, 1, 1, 0)],
+                ctypes.c_void_p(theirs.native),
+                (ctypes.c_void_p * 4)(*map(ctypes.addressof, values)), None) == 0
+        graph.replay()
+        graph.stream.synchronize()
+        self.assertEqual((y.numpy().tolist(), z.numpy().tolist()), ([3] * 16, [6] * 16))
+        graph.patch((node, rondo.Launch(function.value, 1, 32,
+                                        struct.pack("=QQfi", y.address, x.address, 5.0, 8))))
+        graph.replay()
+        graph.stream.synchronize()
+        self.assertEqual(z.numpy().tolist(), [10] * 8 + [6] * 8)
 
 
 class Tensors(Case):
@@ -161,7 +232,7 @@ class FakeTorch(types.ModuleType):
             memory=types.SimpleNamespace(CUDAPluggableAllocator=Pluggable), MemPool=MemPool,
             use_mem_pool=lambda pool, device: use(fake.pools, pool), Stream=Stream,
             stream=lambda stream: use(fake.streams, stream),
-            ExternalStream=lambda native, device: ("external", native, device))
+            ExternalStream=lambda native, device: types.SimpleNamespace(native=native, device=device))
         self.device = lambda kind, index: f"{kind}:{index}"
         self.is_multithreading = [True]
         self.autograd = types.SimpleNamespace(
@@ -235,7 +306,9 @@ class Torch(Case):
     def test_stream_of_ours(self):
         from rondo.interop import torch as helper
         stream = rondo.Stream(self.device)
-        self.assertEqual(helper.external_stream(stream), ("external", stream.native, "cuda:0"))
+        external = helper.external_stream(stream)
+        self.assertEqual((external.native, external.device), (stream.native, "cuda:0"))
+        self.assertIs(external.rondo_stream, stream)  # which must not go before it
 
 
 class Cupy(Case):

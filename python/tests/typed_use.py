@@ -29,3 +29,13 @@ def learn(step: Any, device: rondo.Device) -> str:
     tensor: rondo.Tensor = rondo.empty((2, 3), "float32", device)
     kind, number = tensor.__dlpack_device__()
     return learned.describe() + str(kind + number)
+
+
+def train(path: str, data: dict[str, Any]) -> dict[str, Any]:
+    trainer = rondo.Trainer(path, data, loss="mse", epochs=2)
+    losses: list[float] = [epoch.loss for epoch in trainer]
+    builder = rondo.Builder(trainer.trained)
+    loss: str = builder.add_input("loss", "float32", [None, len(losses)])
+    builder.minimize(loss, "adamw", 1e-3, weight_decay=0.1)
+    program: rondo.Program = builder.finish()
+    return program.parameters

@@ -11,7 +11,7 @@ import sys
 import zlib
 
 import numpy
-from PIL import Image
+from PIL import Image, ImageOps
 
 
 def chunk(kind, data):
@@ -58,6 +58,16 @@ def main(folder):
     with_alpha.putalpha(Image.fromarray((scene(61, 43)[:, :, 1] // 2)))
     with_alpha.save(path("alpha.png"))
     image.convert("CMYK").save(path("cmyk.jpg"))
+
+    # What EXIF says of how the camera was held: all eight ways of one small picture.
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    small = Image.fromarray(scene(24, 16)).resize((6, 4), Image.BOX)
+    small.save(path("held.jpg"), quality=95, subsampling=0, exif=exif)
+    for way in range(1, 9):
+        held = Image.open(path("held.jpg"))
+        held.getexif()[0x0112] = way
+        numpy.save(path(f"held_{way}.npy"), numpy.asarray(ImageOps.exif_transpose(held))[None])
 
     # Whole pictures as Pillow decodes them, and what its BILINEAR makes of the first: smaller by
     # the shorter side with the middle cut out, stretched, and larger.

@@ -44,6 +44,22 @@ done
 same scene.png.npy 0 "$bytes" --image "x=$images/scene.ppm" --resize none --crop none
 told '^input x: .*scene\.ppm, 61x43, RGB, NHWC, values as they are$'
 
+# How the camera was held: told, and applied where that is asked for, from either byte order.
+case "$kinds" in *jpg*)
+    same held_1.npy 4 "$bytes" --image "x=$images/held.jpg" --resize none --crop none
+    told '6x4, EXIF orientation 6 left alone \(--upright\), RGB'
+    at=$(grep -abo -m1 'Exif' "$images/held.jpg" | head -n1 | cut -d: -f1) # then 2 zeros, the TIFF header
+    for way in 1 2 3 4 5 6 7 8; do
+        head -c $((at + 24)) "$images/held.jpg" >"$work/held.jpg" # the value of the first entry, "MM"
+        printf "\\000\\$(printf %o $way)" >>"$work/held.jpg"
+        tail -c +$((at + 27)) "$images/held.jpg" >>"$work/held.jpg"
+        same held_$way.npy 4 "$bytes" --image "x=$work/held.jpg" --resize none --crop none --upright
+    done
+    told '4x6, EXIF orientation 8 made upright, RGB'
+    ;;
+esac
+same scene.png.npy 0 "$bytes" --image "x=$images/scene.ppm" --resize none --crop none --upright
+
 # Sizes: within one level of Pillow's BILINEAR.
 same short_24.npy 1 "$bytes" --image "x=$images/scene.ppm" --resize 24 --crop 21
 told '61x43, to 34x24, middle 21x21'
@@ -81,6 +97,8 @@ case "$kinds" in *png*)
     grep '^p' "$work/stdout" | cut -d' ' -f1 | tr '\n' ' ' >"$work/names"
     [ "$(cat "$work/names")" = "p1.png p2.png p10.png " ] || fail "other pictures: $(cat "$work/names")"
     expect_text '^p2\.png  2 200 '
+    expect_status 1 run "$scores" --device host --image "x=$images/set" --top 1 --quiet
+    [ ! -s "$work/stdout" ] || fail "--quiet prints lines for pictures: $(head -n1 "$work/stdout")"
     for name in p1 p2 p10; do
         [ -s "$work/set/$name.png/y.npy" ] || fail "no output of $name.png"
     done
@@ -95,6 +113,9 @@ expect_status 0 run "$scores" --device host --image "x=$images/scene.ppm" --labe
 expect_text '^   1\. [0-2] (blue|green|red) '
 expect_text '^   2\. [0-2] (blue|green|red) '
 [ "$(grep -c '^   [0-9]' "$work/stdout")" = 2 ] || fail "--top 2 shows other than two"
+printf '\357\273\277blue\ngreen\nred\n\r\n\n' >"$work/marked" # a byte order mark, and empty lines last
+expect_status 0 run "$scores" --device host --image "x=$images/scene.ppm" --labels "$work/marked" --top 3
+expect_text '^   [1-3]\. 0 blue '
 printf 'blue\n' >"$work/short"
 expect_status 1 run "$scores" --device host --image "x=$images/scene.ppm" --labels "$work/short"
 grep -q 'has 1 labels, and output "y" has 3 classes' "$work/stderr" || fail "labels that do not fit"
@@ -105,8 +126,9 @@ expect_error 2 '--top is at most 100' run "$scores" --top 101
 expect_status 0 run "$here/models/norm/model.onnx" --device host --test-set "$here/models/norm"
 expect_text '^test_data_set_0  .*; as output_0\.pb$'
 expect_status 0 run "$here/models/norm/model.onnx" --device host \
-    --test-set "$here/models/norm/test_data_set_0"
+    --test-set "$here/models/norm/test_data_set_0//" --output-dir "$work/sets_out"
 expect_text '^test_data_set_0  '
+[ -n "$(ls "$work/sets_out/test_data_set_0")" ] || fail "a set's outputs are not in its folder"
 mkdir -p "$work/sets/test_data_set_1" # without an input: named, and not run with the one before
 cp -r "$here/models/norm/test_data_set_0" "$work/sets/"
 expect_status 1 run "$here/models/norm/model.onnx" --device host --test-set "$work/sets"
@@ -131,6 +153,9 @@ expect_error 1 'a picture has 1 or 3 channels; --layout' run "$scores" --image "
 expect_error 1 'given with --image and with --input' run "$reals" --image "x=$ppm" --input x=random
 expect_error 1 'no such input; the inputs are: x f32' run "$reals" --image "q=$ppm"
 expect_error 1 'a picture \(PPM\), which --image x=' run "$reals" --input "x=$ppm"
+for option in --resize=24 --crop=24 --mean=1 --std=1 --scale=1 --layout=nchw --channels=bgr --upright; do
+    expect_error 2 "${option%%=*} is for pictures: --image NAME=FILE says which" run "$reals" $option
+done
 for option in --resize --crop; do
     for value in 0 1x 3x3x3 -1 65537 a; do
         expect_error 2 "$option \"$value\": write it as in" run "$reals" --image "x=$ppm" \

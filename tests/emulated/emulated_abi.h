@@ -57,6 +57,7 @@ typedef void (*emulated_thread)(emulated_machine *machine, const unsigned char *
 #define EMULATED_THREAD "emulated_thread_"
 #define EMULATED_CLUSTER "emulated_cluster_"  // how many blocks run together
 #define EMULATED_BYTES "emulated_bytes_"      // of its packed arguments
+#define EMULATED_LAYOUT "emulated_layout_"    // how many parameters, then offset and size of each
 
 // An image, NVRTC's "machine code": this, the size in eight bytes (lowest first), a shared object.
 #define EMULATED_MAGIC "emulated"

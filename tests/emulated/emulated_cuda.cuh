@@ -584,6 +584,26 @@ static constexpr unsigned int emulated_get_bytes(void (*)(P...)) {
     ((at = (at + alignof(P) - 1) / alignof(P) * alignof(P) + sizeof(P)), ...);
     return (unsigned int)at;
 }
+template <typename... P>
+static constexpr unsigned int emulated_count_parameters(void (*)(P...)) {
+    return sizeof...(P);
+}
+template <unsigned int N>
+struct emulated_layout {
+    unsigned int count;
+    unsigned int place[2 * N + 1];  // offset and size of each, and one that is not used
+};
+template <typename... P>
+static constexpr emulated_layout<sizeof...(P)> emulated_get_layout(void (*)(P...)) {
+    emulated_layout<sizeof...(P)> layout = {sizeof...(P), {0}};
+    unsigned long at = 0;
+    unsigned int i = 0;
+    (void)i;
+    ((at = (at + alignof(P) - 1) / alignof(P) * alignof(P), layout.place[i++] = (unsigned int)at,
+      layout.place[i++] = sizeof(P), at += sizeof(P)),
+     ...);
+    return layout;
+}
 static constexpr unsigned int emulated_count_blocks(unsigned int x, unsigned int y = 1,
                                                    unsigned int z = 1) {
     return x * y * z;
@@ -597,6 +617,9 @@ static constexpr unsigned int emulated_count_blocks(unsigned int x, unsigned int
     }                                                                                          \
     extern "C" __attribute__((visibility("default")))                                          \
     const unsigned int emulated_bytes_##name = emulated_get_bytes(name);                       \
+    extern "C" __attribute__((visibility("default")))                                          \
+    const emulated_layout<emulated_count_parameters(name)> emulated_layout_##name =            \
+        emulated_get_layout(name);                                                             \
     extern "C" __attribute__((visibility("default")))                                          \
     const unsigned int emulated_cluster_##name = (blocks);
 

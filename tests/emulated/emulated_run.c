@@ -334,6 +334,7 @@ emulated_kernel emulated_find(void *module, const char *kernel_name) {
     }
     const unsigned int *bytes = find_symbol(module, EMULATED_BYTES, kernel_name);
     kernel.argument_bytes = bytes != NULL ? *bytes : 0;
+    kernel.layout = find_symbol(module, EMULATED_LAYOUT, kernel_name);
     return kernel;
 }
 

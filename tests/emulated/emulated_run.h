@@ -11,6 +11,7 @@ typedef struct emulated_kernel {
     emulated_thread thread;  // NULL: there is none
     unsigned int cluster;    // blocks that run together, neighbours in x
     unsigned int argument_bytes;
+    const unsigned int *layout;  // EMULATED_LAYOUT; NULL: not known
 } emulated_kernel;
 
 // `shape` is grid and block, three extents each, and the bytes of dynamic shared memory. False,

@@ -10,6 +10,7 @@ import tempfile
 
 import numpy as np
 import onnx
+from ops import export_ops
 
 CALIBRATIONS = 3
 
@@ -222,4 +223,4 @@ def export_keras():
 
 
 FAMILIES = {"torch": export_torch, "quantise": quantise, "optimise": optimise, "sklearn": export_sklearn,
-            "keras": export_keras}
+            "keras": export_keras, "ops": export_ops}

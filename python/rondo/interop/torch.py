@@ -54,8 +54,10 @@ def _load() -> ctypes.CDLL:
 def external_stream(stream: Stream) -> Any:
     """A stream of Rondo's as torch's: with torch.cuda.stream(external_stream(stream)): ..."""
     import torch
-    return torch.cuda.ExternalStream(stream.__cuda_stream__()[1],
-                                     device=torch.device("cuda", _index(stream)))
+    external = torch.cuda.ExternalStream(stream.__cuda_stream__()[1],
+                                         device=torch.device("cuda", _index(stream)))
+    external.rondo_stream = stream  # what torch does not keep
+    return external
 
 
 def _index(stream: Stream) -> int:

@@ -15,6 +15,7 @@
 #include "base/log/hook.h"
 #include "base/log/logging.h"
 #include "base/memory.h"
+#include "base/reference.h"
 
 static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
 static rondo_device **open_devices;  // guarded by registry_lock
@@ -93,7 +94,7 @@ unlock:
 
 void rondo_device_retain(rondo_device *device) {
     if (device != NULL) {
-        atomic_fetch_add_explicit(&device->reference_count, 1, memory_order_relaxed);
+        rondo__reference_take(&device->reference_count);
     }
 }
 
@@ -112,7 +113,7 @@ void rondo_device_release(rondo_device *device) {
     // Perhaps the last reference. Under the lock no other call can find the device; if one found it
     // just before, the device lives on.
     pthread_mutex_lock(&registry_lock);
-    if (atomic_fetch_sub_explicit(&device->reference_count, 1, memory_order_acq_rel) == 1) {
+    if (rondo__reference_drop(&device->reference_count)) {
         for (size_t i = 0; i < open_count; ++i) {
             if (open_devices[i] == device) {
                 open_devices[i] = open_devices[--open_count];

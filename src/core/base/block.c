@@ -34,10 +34,17 @@ typedef struct block_header {
     void *base;             // what the heap or the system gave
     size_t total_bytes;     // from `base` on; what counts against the budget
     bool is_mapped;
+    bool is_result;
     rondo__owner owner;
 } block_header;
 
-void *rondo__block_allocate(size_t bytes, size_t alignment) {
+static void *take_bytes(size_t total, bool is_mapped, bool is_result) {
+    return !is_mapped  ? rondo__calloc(1, total)
+           : is_result ? rondo__memory_map_again(total)
+                       : rondo__memory_map(total);
+}
+
+static void *allocate(size_t bytes, size_t alignment, bool is_result) {
     size_t total;
     alignment = alignment < sizeof(block_header) ? sizeof(block_header) : alignment;
     if (!rondo__add_size(bytes, 2 * alignment, &total)) {
@@ -51,7 +58,7 @@ void *rondo__block_allocate(size_t bytes, size_t alignment) {
         return NULL;
     }
     const bool is_mapped = CAN_MAP && total >= MAPPED_BYTES_MIN;
-    char *base = is_mapped ? rondo__memory_map(total) : rondo__calloc(1, total);
+    char *base = take_bytes(total, is_mapped, is_result);
     if (base == NULL) {
         rondo__budget_give_back(budget, owner, total);
         return NULL;
@@ -64,9 +71,18 @@ void *rondo__block_allocate(size_t bytes, size_t alignment) {
                            .base = base,
                            .total_bytes = total,
                            .is_mapped = is_mapped,
+                           .is_result = is_result,
                            .owner = owner};
     memcpy(base + skip - sizeof header, &header, sizeof header);
     return base + skip;
+}
+
+void *rondo__block_allocate(size_t bytes, size_t alignment) {
+    return allocate(bytes, alignment, false);
+}
+
+void *rondo__block_allocate_result(size_t bytes, size_t alignment) {
+    return allocate(bytes, alignment, true);
 }
 
 void rondo__block_free(void *block) {
@@ -75,7 +91,9 @@ void rondo__block_free(void *block) {
     }
     block_header header;
     memcpy(&header, (char *)block - sizeof header, sizeof header);
-    if (header.is_mapped) {
+    if (header.is_mapped && header.is_result) {
+        rondo__memory_unmap_later(header.base, header.total_bytes);
+    } else if (header.is_mapped) {
         rondo__memory_unmap(header.base, header.total_bytes);
     } else {
         rondo__free(header.base);

@@ -16,6 +16,10 @@
 // Ownership: free with rondo__block_free. NULL is fine there.
 // Threads:   safe.
 void *rondo__block_allocate(size_t bytes, size_t alignment);
+// The same for a result of a run, which the next run wants as well: its bytes are not set, and some
+// such blocks are kept when they are freed (base/memory.h), since faults of fresh pages take longer
+// than most ops that write them.
+void *rondo__block_allocate_result(size_t bytes, size_t alignment);
 void rondo__block_free(void *block);
 
 #endif  // RONDO_BASE_BLOCK_H

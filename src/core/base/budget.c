@@ -9,9 +9,10 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/reference.h"
 
 struct rondo__budget {
-    atomic_size_t reference_count;
+    atomic_int reference_count;
     _Atomic uint64_t limit_bytes;
     _Atomic uint64_t used_bytes;
     _Atomic uint64_t refusal_count;
@@ -48,13 +49,12 @@ rondo_status rondo__budget_copy(const rondo__budget *budget, rondo__budget **out
 
 void rondo__budget_retain(rondo__budget *budget) {
     if (budget != NULL) {
-        atomic_fetch_add_explicit(&budget->reference_count, 1, memory_order_relaxed);
+        rondo__reference_take(&budget->reference_count);
     }
 }
 
 void rondo__budget_release(rondo__budget *budget) {
-    if (budget != NULL &&
-        atomic_fetch_sub_explicit(&budget->reference_count, 1, memory_order_acq_rel) == 1) {
+    if (budget != NULL && rondo__reference_drop(&budget->reference_count)) {
         rondo__free(budget);
     }
 }

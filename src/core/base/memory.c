@@ -242,12 +242,9 @@ void rondo__free(void *address) {
 
 enum { LARGE_MAPPING_BYTES = 4 * 1024 * 1024 };
 
-void *rondo__memory_map(size_t bytes) {
-    void *address =
-        must_fail() ? MAP_FAILED
-                    : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+static void *map_pages(size_t bytes) {
+    void *address = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (address == MAP_FAILED) {
-        report(1, bytes);
         return NULL;
     }
 #ifdef MADV_HUGEPAGE
@@ -255,8 +252,21 @@ void *rondo__memory_map(size_t bytes) {
         (void)madvise(address, bytes, MADV_HUGEPAGE);
     }
 #endif
+    return address;
+}
+
+// Counts a mapping; NULL, with a record, where there is none.
+static void *note_mapping(void *address, size_t bytes) {
+    if (address == NULL) {
+        report(1, bytes);
+        return NULL;
+    }
     thread_bytes += (int64_t)bytes;
     return note(address);
+}
+
+void *rondo__memory_map(size_t bytes) {
+    return note_mapping(must_fail() ? NULL : map_pages(bytes), bytes);
 }
 
 void rondo__memory_unmap(void *address, size_t bytes) {
@@ -265,7 +275,64 @@ void rondo__memory_unmap(void *address, size_t bytes) {
     munmap(address, bytes);
 }
 
+// ---- mappings that are kept -------------------------------------------------------------------
+
+// Begins a mapping that is kept. A slot is emptied before anybody reads what it points to.
+typedef struct kept_mapping {
+    size_t bytes;
+} kept_mapping;
+
+static _Atomic(kept_mapping *) kept_mappings[RONDO__KEPT_MAPPINGS];
+static atomic_uint next_kept;  // the slot that makes room
+
+static void unmap_kept(kept_mapping *kept) {
+    if (kept != NULL) {
+        munmap(kept, kept->bytes);
+    }
+}
+
+static void *take_kept(size_t bytes) {
+    for (size_t i = 0; i < RONDO__KEPT_MAPPINGS; ++i) {
+        kept_mapping *kept = atomic_exchange(&kept_mappings[i], NULL);
+        if (kept != NULL && kept->bytes == bytes) {
+            return kept;
+        }
+        unmap_kept(kept != NULL ? atomic_exchange(&kept_mappings[i], kept) : NULL);
+    }
+    return NULL;
+}
+
+void *rondo__memory_map_again(size_t bytes) {
+    if (must_fail()) {
+        return note_mapping(NULL, bytes);
+    }
+    void *kept = bytes <= RONDO__KEPT_BYTES_MAX ? take_kept(bytes) : NULL;
+    return note_mapping(kept != NULL ? kept : map_pages(bytes), bytes);
+}
+
+void rondo__memory_unmap_later(void *address, size_t bytes) {
+    if (bytes > RONDO__KEPT_BYTES_MAX) {
+        rondo__memory_unmap(address, bytes);
+        return;
+    }
+    forget(address);
+    thread_bytes -= (int64_t)bytes;
+    kept_mapping *kept = address;
+    kept->bytes = bytes;
+    for (size_t i = 0; i < RONDO__KEPT_MAPPINGS; ++i) {
+        kept_mapping *empty = NULL;
+        if (atomic_compare_exchange_strong(&kept_mappings[i], &empty, kept)) {
+            return;
+        }
+    }
+    const unsigned slot = atomic_fetch_add(&next_kept, 1u) % RONDO__KEPT_MAPPINGS;
+    unmap_kept(atomic_exchange(&kept_mappings[slot], kept));
+}
+
 void rondo__memory_trim(void) {
+    for (size_t i = 0; i < RONDO__KEPT_MAPPINGS; ++i) {
+        unmap_kept(atomic_exchange(&kept_mappings[i], NULL));
+    }
 #if defined(__GLIBC__)
     if (program_heap.allocate == NULL) {
         (void)malloc_trim(0);

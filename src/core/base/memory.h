@@ -34,8 +34,17 @@ void rondo__free(void *address);
 void *rondo__memory_map(size_t bytes);
 void rondo__memory_unmap(void *address, size_t bytes);
 
-// Gives free pages of the heap back to the system where the heap can do that; for after much was
-// freed.  Cost: up to some milliseconds.
+enum {
+    RONDO__KEPT_MAPPINGS = 4,
+    RONDO__KEPT_BYTES_MAX = 8 * 1024 * 1024,
+};
+// The same for what is soon wanted again, with the same size: up to 4 mappings of at most 8 MiB are
+// kept when they are given back. Their bytes are what they were.
+void *rondo__memory_map_again(size_t bytes);
+void rondo__memory_unmap_later(void *address, size_t bytes);
+
+// Gives kept mappings, and free pages of the heap where it can do that, back to the system; for
+// after much was freed.  Cost: up to some milliseconds.
 void rondo__memory_trim(void);
 
 // The array, grown to hold at least `needed` elements of `element_bytes`; new ones are zeroed. On

@@ -37,6 +37,7 @@
 #include "base/futex.h"
 #include "base/log/logging.h"
 #include "base/memory.h"
+#include "base/reference.h"
 #include "base/thread.h"
 #include "base/thread_count.h"
 
@@ -483,7 +484,7 @@ rondo__workers *rondo__workers_create(int32_t limit, bool is_strict) {
 }
 
 rondo__workers *rondo__workers_retain(rondo__workers *workers) {
-    atomic_fetch_add_explicit(&workers->reference_count, 1, memory_order_relaxed);
+    rondo__reference_take(&workers->reference_count);
     return workers;
 }
 
@@ -497,8 +498,7 @@ static void end_helpers(rondo__workers *workers) {
 }
 
 void rondo__workers_release(rondo__workers *workers) {
-    if (workers == NULL ||
-        atomic_fetch_sub_explicit(&workers->reference_count, 1, memory_order_acq_rel) != 1) {
+    if (workers == NULL || !rondo__reference_drop(&workers->reference_count)) {
         return;
     }
     if (workers->process == getpid()) {

@@ -6,6 +6,7 @@
 #include "backend/check.h"
 #include "base/log/hook.h"
 #include "base/memory.h"
+#include "base/reference.h"
 #include "capture/capture.h"
 #include "capture/forbid.h"
 
@@ -30,7 +31,7 @@ rondo_status rondo_event_create(rondo_device *device, uint32_t flags, rondo_even
 }
 
 static void release_event(rondo_event *event) {
-    if (atomic_fetch_sub_explicit(&event->reference_count, 1, memory_order_acq_rel) == 1) {
+    if (rondo__reference_drop(&event->reference_count)) {
         rondo_device *device = event->device;
         device->backend->destroy_event(event);
         rondo_device_release(device);
@@ -88,7 +89,7 @@ rondo_status rondo__event_keep_for_graph(rondo_event *event, rondo_stream *strea
     }
     keeper->head = (rondo__participant){.type = &keeper_type, .key = event};
     keeper->event = event;
-    atomic_fetch_add_explicit(&event->reference_count, 1, memory_order_relaxed);
+    rondo__reference_take(&event->reference_count);
     rondo__capture_add_participant(capture, &keeper->head);
     return RONDO_STATUS_OK;
 }

@@ -34,6 +34,7 @@
 
 #include "backend/check.h"
 #include "base/memory.h"
+#include "base/reference.h"
 #include "capture/capture.h"
 
 struct rondo__stream_tag {
@@ -66,12 +67,12 @@ rondo__stream_tag *rondo__stream_tag_create(rondo_stream *stream) {
 }
 
 rondo__stream_tag *rondo__stream_tag_retain(rondo_stream *stream) {
-    atomic_fetch_add_explicit(&stream->tag->reference_count, 1, memory_order_relaxed);
+    rondo__reference_take(&stream->tag->reference_count);
     return stream->tag;
 }
 
 rondo__stream_tag *rondo__stream_tag_retain_again(rondo__stream_tag *tag) {
-    atomic_fetch_add_explicit(&tag->reference_count, 1, memory_order_relaxed);
+    rondo__reference_take(&tag->reference_count);
     return tag;
 }
 
@@ -81,8 +82,7 @@ rondo__stream_tag *rondo__stream_tag_watch(rondo_stream *stream) {
 }
 
 void rondo__stream_tag_release(rondo__stream_tag *tag) {
-    if (tag == NULL ||
-        atomic_fetch_sub_explicit(&tag->reference_count, 1, memory_order_acq_rel) != 1) {
+    if (tag == NULL || !rondo__reference_drop(&tag->reference_count)) {
         return;
     }
     rondo_event_destroy(tag->end);

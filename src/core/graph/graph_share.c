@@ -19,6 +19,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/reference.h"
 #include "pool/arena.h"
 
 typedef struct share {
@@ -65,7 +66,7 @@ static void cancel_replay(rondo__participant *participant) {
 
 static void destroy_sharer(rondo__participant *participant) {
     sharer *self = (sharer *)participant;
-    if (atomic_fetch_sub_explicit(&self->share->reference_count, 1, memory_order_acq_rel) == 1) {
+    if (rondo__reference_drop(&self->share->reference_count)) {
         rondo__participants_destroy(self->share->participants);
         pthread_mutex_destroy(&self->share->lock);
         rondo__free(self->share);
@@ -97,7 +98,7 @@ static sharer *create_sharer(share *shared) {
     if (self != NULL) {
         self->head = (rondo__participant){.type = &sharer_type, .key = shared};
         self->share = shared;
-        atomic_fetch_add_explicit(&shared->reference_count, 1, memory_order_relaxed);
+        rondo__reference_take(&shared->reference_count);
     }
     return self;
 }

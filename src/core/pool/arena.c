@@ -5,6 +5,7 @@
 #include "backend/check.h"
 #include "base/memory.h"
 #include "base/read_options.h"
+#include "base/reference.h"
 #include "base/write_struct.h"
 #include "capture/addresses.h"
 #include "device/stream_tag.h"
@@ -55,13 +56,12 @@ void rondo__arena_expose(rondo_arena *arena) {
 
 void rondo_arena_retain(rondo_arena *arena) {
     if (arena != NULL) {
-        atomic_fetch_add_explicit(&arena->reference_count, 1, memory_order_relaxed);
+        rondo__reference_take(&arena->reference_count);
     }
 }
 
 void rondo_arena_release(rondo_arena *arena) {
-    if (arena == NULL ||
-        atomic_fetch_sub_explicit(&arena->reference_count, 1, memory_order_acq_rel) != 1) {
+    if (arena == NULL || !rondo__reference_drop(&arena->reference_count)) {
         return;
     }
     rondo_event_destroy(arena->event);

@@ -5,6 +5,7 @@
 #include "backend/check.h"
 #include "base/checked.h"
 #include "base/memory.h"
+#include "base/reference.h"
 #include "capture/forbid.h"
 #include "device/device.h"
 #include "device/stream_tag.h"
@@ -285,12 +286,12 @@ void rondo_pool_retain(rondo_pool *pool) {
     if (pool == NULL) {
         return;
     }
-    atomic_fetch_add_explicit(&pool->reference_count, 1, memory_order_relaxed);
+    rondo__reference_take(&pool->reference_count);
 }
 
 void rondo_pool_release(rondo_pool *pool) {
     if (pool == NULL || atomic_load(&pool->device->is_forked) ||
-        atomic_fetch_sub_explicit(&pool->reference_count, 1, memory_order_acq_rel) != 1) {
+        !rondo__reference_drop(&pool->reference_count)) {
         return;
     }
     pthread_mutex_lock(&pool->lock);

@@ -33,6 +33,7 @@
 
 #include "backend/check.h"
 #include "base/memory.h"
+#include "base/reference.h"
 #include "base/thread.h"
 #include "core_cu_sources.h"
 #include "device/device.h"
@@ -103,13 +104,13 @@ free_generator:
 
 void rondo_generator_retain(rondo_generator *generator) {
     if (generator != NULL) {
-        atomic_fetch_add_explicit(&generator->reference_count, 1, memory_order_relaxed);
+        rondo__reference_take(&generator->reference_count);
     }
 }
 
 void rondo_generator_release(rondo_generator *generator) {
     if (generator == NULL || atomic_load(&generator->device->is_forked) ||
-        atomic_fetch_sub_explicit(&generator->reference_count, 1, memory_order_acq_rel) != 1) {
+        !rondo__reference_drop(&generator->reference_count)) {
         return;
     }
     if (generator->last_stream != NULL) {

@@ -9,11 +9,12 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/reference.h"
 
 enum { STORAGE_ALIGNMENT = 64 };
 
 struct rondo_storage {
-    atomic_size_t reference_count;
+    atomic_int reference_count;
     void (*release)(void *user_data);  // NULL: the bytes are part of this block
     void *user_data;
     bool is_block;  // header and bytes are one block; otherwise the header is alone, on the heap
@@ -21,22 +22,35 @@ struct rondo_storage {
 
 _Static_assert(sizeof(rondo_storage) <= STORAGE_ALIGNMENT, "the header fits before the bytes");
 
-rondo_status rondo__storage_create(size_t bytes, rondo_storage **out_storage, void **out_bytes) {
+static rondo_status create(size_t bytes, bool is_result, rondo_storage **out_storage,
+                           void **out_bytes) {
     *out_storage = NULL;
     *out_bytes = NULL;
     size_t total;
     if (!rondo__add_size(bytes, STORAGE_ALIGNMENT, &total)) {
         return RONDO_FAIL(NO_MEMORY, "a tensor of %zu bytes does not fit the address space", bytes);
     }
-    rondo_storage *storage = rondo__block_allocate(total, STORAGE_ALIGNMENT);
+    rondo_storage *storage = is_result ? rondo__block_allocate_result(total, STORAGE_ALIGNMENT)
+                                       : rondo__block_allocate(total, STORAGE_ALIGNMENT);
     if (storage == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
+    storage->release = NULL;
+    storage->user_data = NULL;
     atomic_init(&storage->reference_count, 1);
     storage->is_block = true;
     *out_storage = storage;
     *out_bytes = (char *)storage + STORAGE_ALIGNMENT;
     return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__storage_create(size_t bytes, rondo_storage **out_storage, void **out_bytes) {
+    return create(bytes, false, out_storage, out_bytes);
+}
+
+rondo_status rondo__storage_create_result(size_t bytes, rondo_storage **out_storage,
+                                          void **out_bytes) {
+    return create(bytes, true, out_storage, out_bytes);
 }
 
 rondo_status rondo__storage_wrap(void (*release)(void *user_data), void *user_data,
@@ -55,13 +69,12 @@ rondo_status rondo__storage_wrap(void (*release)(void *user_data), void *user_da
 
 void rondo__storage_retain(rondo_storage *storage) {
     if (storage != NULL) {
-        atomic_fetch_add_explicit(&storage->reference_count, 1, memory_order_relaxed);
+        rondo__reference_take(&storage->reference_count);
     }
 }
 
 void rondo__storage_release(rondo_storage *storage) {
-    if (storage == NULL ||
-        atomic_fetch_sub_explicit(&storage->reference_count, 1, memory_order_acq_rel) != 1) {
+    if (storage == NULL || !rondo__reference_drop(&storage->reference_count)) {
         return;
     }
     if (storage->release != NULL) {

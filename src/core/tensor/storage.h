@@ -16,6 +16,9 @@
 // Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__storage_create(size_t bytes, rondo_storage **out_storage,
                                                   void **out_bytes);
+// The same with bytes that are not set, for a result of a run (rondo__block_allocate_result).
+RONDO_MUST_USE rondo_status rondo__storage_create_result(size_t bytes, rondo_storage **out_storage,
+                                                         void **out_bytes);
 
 // Makes a storage for bytes of another owner. `release` (may be NULL) runs once with `user_data`
 // when the last reference goes, on whichever thread that is. On failure it is not called.
@@ -38,6 +41,14 @@ void rondo__storage_release(rondo_storage *storage);  // NULL is fine; threads: 
 RONDO_MUST_USE rondo_status rondo__tensor_init_storage(rondo_dtype dtype, const rondo_shape *shape,
                                                        void *data, rondo_storage *storage,
                                                        rondo_tensor *out_tensor);
+
+// rondo_tensor_init with bytes that are not set, for a result of a run.
+//
+// Errors:    INVALID (dtype, shape); NO_MEMORY.
+// Ownership: free with rondo_tensor_deinit.
+// Threads:   safe.
+RONDO_MUST_USE rondo_status rondo__tensor_init_result(rondo_dtype dtype, const rondo_shape *shape,
+                                                      rondo_tensor *out_tensor);
 
 // A tensor with dtype and shape, and no bytes yet.
 //

@@ -111,18 +111,18 @@ rondo_status rondo__tensor_init_shell(rondo_dtype dtype, const rondo_shape *shap
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo_tensor_init(rondo_dtype dtype, const rondo_shape *shape,
-                               rondo_tensor *out_tensor) {
-    if (out_tensor == NULL || shape == NULL) {
-        return RONDO_FAIL(INVALID, "rondo_tensor_init needs a shape and a place for the tensor");
-    }
+typedef rondo_status (*create_function)(size_t bytes, rondo_storage **out_storage,
+                                        void **out_bytes);
+
+static rondo_status init(rondo_dtype dtype, const rondo_shape *shape, create_function create,
+                         rondo_tensor *out_tensor) {
     rondo_shape wanted = *shape;  // the shape may lie inside *out_tensor
     *out_tensor = (rondo_tensor){0};
     size_t bytes;
     RETURN_IF_ERROR(measure(dtype, &wanted, &bytes));
     rondo_storage *storage;
     void *data;
-    rondo_status status = rondo__storage_create(bytes, &storage, &data);
+    rondo_status status = create(bytes, &storage, &data);
     if (status != RONDO_STATUS_OK) {
         char text[192];
         rondo__error_prefix("a tensor %s %s", rondo_dtype_get_name(dtype),
@@ -132,6 +132,19 @@ rondo_status rondo_tensor_init(rondo_dtype dtype, const rondo_shape *shape,
     *out_tensor =
         (rondo_tensor){.dtype = dtype, .shape = tidy(&wanted), .data = data, .storage = storage};
     return RONDO_STATUS_OK;
+}
+
+rondo_status rondo_tensor_init(rondo_dtype dtype, const rondo_shape *shape,
+                               rondo_tensor *out_tensor) {
+    if (out_tensor == NULL || shape == NULL) {
+        return RONDO_FAIL(INVALID, "rondo_tensor_init needs a shape and a place for the tensor");
+    }
+    return init(dtype, shape, rondo__storage_create, out_tensor);
+}
+
+rondo_status rondo__tensor_init_result(rondo_dtype dtype, const rondo_shape *shape,
+                                       rondo_tensor *out_tensor) {
+    return init(dtype, shape, rondo__storage_create_result, out_tensor);
 }
 
 rondo_status rondo__tensor_init_storage(rondo_dtype dtype, const rondo_shape *shape, void *data,

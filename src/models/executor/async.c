@@ -15,25 +15,25 @@
 #include "rondo/executor_stream.h"
 
 rondo_stream *rondo_executor_get_stream(const rondo_executor *executor) {
-    return executor != NULL ? executor->stream : NULL;
+    return executor != NULL ? executor->main.stream : NULL;
 }
 
 static rondo_status put_run(rondo_executor *executor, rondo_event *done) {
     const rondo__call_lists *lists = &executor->ports.lists;
     RETURN_IF_ERROR(rondo__async_make(executor));
-    RETURN_IF_ERROR(rondo__states_take_feeds(executor, lists->feeds));
+    RETURN_IF_ERROR(rondo__states_take_feeds(&executor->main, lists->feeds));
     RETURN_IF_ERROR(rondo__executor_choose_variant(executor, lists->feeds));
     rondo__async *async = executor->caller.async;
     rondo_run_times times = {0};
     const uint64_t start_ns = rondo__clock_now_ns();
     RETURN_IF_ERROR(rondo__self_check_begin_run(executor));
     if (!async->is_under_way) {
-        async->failed_waits = atomic_load(&executor->stream->failed_waits);
+        async->failed_waits = atomic_load(&executor->main.stream->failed_waits);
         async->stop_status = RONDO_STATUS_OK;
     }
     async->is_putting = true;
-    const rondo_status status = rondo__executor_put_tensors(
-        executor->variants.active, lists->feeds, lists->results, lists->wants, done, &times);
+    const rondo_status status = rondo__unit_put_tensors(executor->variants.active, lists->feeds,
+                                                        lists->results, lists->wants, done, &times);
     async->is_putting = false;
     rondo__self_check_end_run(executor);
     RETURN_IF_ERROR(status);
@@ -53,7 +53,7 @@ rondo_status rondo_executor_run_async(rondo_executor *executor, const rondo_bind
         return RONDO_FAIL(INVALID, "`done` is an event of %s, the executor runs on %s",
                           done->device->name, rondo_device_get_name(executor->device));
     }
-    RETURN_IF_ERROR(rondo__executor_refuse_recording(executor, __func__));
+    RETURN_IF_ERROR(rondo__unit_refuse_recording(&executor->main, __func__));
     const rondo__hook_scope scope = rondo__hook_enter(RONDO__SPAN_RUN, "run, not waited for");
     rondo__budget *before = rondo__executor_begin_call(executor, feeds, feed_count);
     const rondo_status status = put_run(executor, done);

@@ -309,7 +309,7 @@ rondo_status rondo_checkpoint_load(rondo_executor *executor, const char *path) {
     }
     rondo__file_unmap(&file);
     if (status == RONDO_STATUS_OK) {
-        status = check_fit(executor->source, &all, path);
+        status = check_fit(executor->main.source, &all, path);
     }
     if (status == RONDO_STATUS_OK) {
         status = take_over(executor, &all);

@@ -8,29 +8,12 @@
 #include "executor/state/plan.h"
 #include "executor/state/states.h"
 
-static void set_graphs(rondo_executor *executor, rondo_graphs_mode graphs) {
-    executor->graphs = graphs;
-    for (size_t v = 0; v < executor->variants.count; ++v) {
-        set_graphs(executor->variants.list[v], graphs);
-    }
-    for (const rondo__plan *plan = rondo__executor_next_plan(executor, NULL); plan != NULL;
-         plan = rondo__executor_next_plan(executor, plan)) {
-        for (size_t s = 0; s < plan->step_count; ++s) {
-            for (size_t b = 0; b < plan->steps[s].run.body_count; ++b) {
-                if (plan->steps[s].run.bodies[b] != NULL) {
-                    set_graphs(plan->steps[s].run.bodies[b], graphs);
-                }
-            }
-        }
-    }
-}
-
 rondo_status rondo_executor_set_graphs(rondo_executor *executor, rondo_graphs_mode graphs) {
     if (executor == NULL || (int)graphs < RONDO_GRAPHS_AUTO || graphs > RONDO_GRAPHS_OFF) {
         return RONDO_FAIL(INVALID,
                           executor == NULL ? "executor is NULL" : "no such rondo_graphs_mode");
     }
-    set_graphs(executor, graphs);
+    executor->graphs = graphs;
     return RONDO_STATUS_OK;
 }
 
@@ -55,10 +38,10 @@ rondo_status rondo_executor_get_times(const rondo_executor *executor, rondo_run_
 }
 
 // Adds what the plans of an executor take, those of bodies included.
-static void add_plan_bytes(const rondo_executor *executor, rondo_executor_stats *stats) {
-    stats->plan_bytes += executor->plans.stats.bytes + executor->run_memory_bytes;
-    for (const rondo__plan *plan = rondo__executor_next_plan(executor, NULL); plan != NULL;
-         plan = rondo__executor_next_plan(executor, plan)) {
+static void add_plan_bytes(const rondo__unit *unit, rondo_executor_stats *stats) {
+    stats->plan_bytes += unit->plans.stats.bytes + unit->run_memory_bytes;
+    for (const rondo__plan *plan = rondo__unit_next_plan(unit, NULL); plan != NULL;
+         plan = rondo__unit_next_plan(unit, plan)) {
         for (size_t s = 0; s < plan->step_count; ++s) {
             for (size_t b = 0; b < plan->steps[s].run.body_count; ++b) {
                 if (plan->steps[s].run.bodies[b] != NULL) {
@@ -70,16 +53,16 @@ static void add_plan_bytes(const rondo_executor *executor, rondo_executor_stats 
 }
 
 // Adds what an executor and its plans have counted.
-static void add_counts(const rondo_executor *executor, rondo_executor_stats *stats) {
-    const rondo__lru_stats *plans = &executor->plans.stats;
+static void add_counts(const rondo__unit *unit, rondo_executor_stats *stats) {
+    const rondo__lru_stats *plans = &unit->plans.stats;
     stats->plan_count += plans->entry_count;
     stats->plan_hit_count += plans->hit_count;
     stats->plan_miss_count += plans->miss_count;
     stats->plan_eviction_count += plans->eviction_count;
-    stats->eager_run_count += executor->runs.eager_count;
-    stats->replay_run_count += executor->runs.replay_count;
-    stats->in_place_run_count += executor->runs.in_place_count;
-    add_plan_bytes(executor, stats);
+    stats->eager_run_count += unit->runs.eager_count;
+    stats->replay_run_count += unit->runs.replay_count;
+    stats->in_place_run_count += unit->runs.in_place_count;
+    add_plan_bytes(unit, stats);
 }
 
 // Adds what the graphs of a plan hold, those inside bodies included.
@@ -95,9 +78,9 @@ static void add_graph_stats(const rondo__plan *plan, rondo_executor_stats *stats
             stats->graph_bytes += graph.device_bytes;
         }
         for (size_t b = 0; b < step->run.body_count; ++b) {
-            const rondo_executor *body = step->run.bodies[b];
-            const rondo__plan *inner = body != NULL ? rondo__executor_next_plan(body, NULL) : NULL;
-            for (; inner != NULL; inner = rondo__executor_next_plan(body, inner)) {
+            const rondo__unit *body = step->run.bodies[b];
+            const rondo__plan *inner = body != NULL ? rondo__unit_next_plan(body, NULL) : NULL;
+            for (; inner != NULL; inner = rondo__unit_next_plan(body, inner)) {
                 add_graph_stats(inner, stats);
             }
         }
@@ -128,18 +111,18 @@ rondo_status rondo_executor_get_stats(const rondo_executor *executor,
         .arena_naive_bytes = plan->memory.arena_naive_bytes,
         .constant_bytes = rondo__plan_get_constant_bytes(plan),
         .shared_constant_bytes = rondo__weight_list_get_shared_bytes(&plan->weights),
-        .memory_bytes = rondo__budget_get_used(executor->root->resources.budget),
-        .device_memory_bytes = executor->root->resources.device_budget != NULL
-                                   ? rondo__budget_get_used(executor->root->resources.device_budget)
+        .memory_bytes = rondo__budget_get_used(executor->resources.budget),
+        .device_memory_bytes = executor->resources.device_budget != NULL
+                                   ? rondo__budget_get_used(executor->resources.device_budget)
                                    : 0,
     };
     for (size_t i = 0; i < RONDO__PLACE_GPU_MAX; ++i) {
-        const rondo__peer *peer = executor->root->resources.peers[i];
+        const rondo__peer *peer = executor->resources.peers[i];
         stats.device_memory_bytes += peer != NULL ? rondo__budget_get_used(peer->budget) : 0;
     }
     stats.spilled_constant_bytes = rondo__spill_get_bytes(plan);
     stats.state_bytes = rondo__states_get_bytes(executor);
-    add_counts(executor, &stats);
+    add_counts(&executor->main, &stats);
     for (size_t v = 0; v < executor->variants.count; ++v) {
         add_counts(executor->variants.list[v], &stats);
     }

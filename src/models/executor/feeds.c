@@ -34,7 +34,7 @@ static const char *list_names(const rondo_program *program, const int32_t *value
 // Finds an input by name: its index, or that of an optional input behind the others; -1: no such.
 static int64_t find_input(const rondo_executor *executor, const char *name) {
     const int32_t value =
-        name != NULL ? rondo__program_find_value(executor->source, name) : RONDO__VALUE_NONE;
+        name != NULL ? rondo__program_find_value(executor->main.source, name) : RONDO__VALUE_NONE;
     return value >= 0 ? executor->ports.input_of[value] : -1;
 }
 
@@ -114,12 +114,12 @@ static rondo_status check_place(const rondo_executor *executor, const char *name
                             rondo_device_get_name(tensor->device));
 }
 
-static rondo_status check_feed(const rondo_executor *executor, const rondo__value *value,
+static rondo_status check_feed(const rondo__unit *unit, const rondo__value *value,
                                const rondo_tensor *tensor) {
-    const rondo_program *program = executor->source;
+    const rondo_program *program = unit->source;
     char have[96];
     char want[128];
-    RETURN_IF_ERROR(check_place(executor, value->name, tensor));
+    RETURN_IF_ERROR(check_place(unit->executor, value->name, tensor));
     RETURN_IF_ERROR(check_elements(value->name, tensor));
     RETURN_IF_ERROR(check_items(value->name, tensor, value->item_dtype, 0));
     if (value->dtype != RONDO_DTYPE_NONE && tensor->dtype != value->dtype) {
@@ -143,10 +143,10 @@ static rondo_status check_feed(const rondo_executor *executor, const rondo__valu
 }
 
 // A symbol of the model is one number in one run, in whichever inputs it stands.
-static rondo_status bind_symbols(rondo_executor *executor, const rondo_tensor *tensors) {
-    const rondo_program *program = executor->source;
+static rondo_status bind_symbols(rondo__unit *unit, const rondo_tensor *tensors) {
+    const rondo_program *program = unit->source;
     const size_t count = program->input_count + program->optional_count;
-    rondo__executor_forget_symbols(executor);
+    rondo__executor_forget_symbols(unit->executor);
     for (size_t i = 0; i < count; ++i) {
         const rondo__value *declared = get_declared(program, i);
         if (tensors[i].dtype == RONDO_DTYPE_NONE || !declared->has_shape) {
@@ -159,7 +159,7 @@ static rondo_status bind_symbols(rondo_executor *executor, const rondo_tensor *t
                 continue;
             }
             const rondo__bound_symbol *bound =
-                rondo__executor_bind_symbol(executor, symbol, extent, declared->name);
+                rondo__executor_bind_symbol(unit->executor, symbol, extent, declared->name);
             if (bound->extent != extent) {
                 return RONDO_FAIL(INVALID,
                                   "dimension \"%.40s\" is %lld in feed \"%.60s\" and %lld in feed "
@@ -173,12 +173,12 @@ static rondo_status bind_symbols(rondo_executor *executor, const rondo_tensor *t
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo__executor_order_feeds(rondo_executor *executor, const rondo_binding *feeds,
-                                         size_t feed_count, rondo_tensor *out_tensors) {
-    const rondo_program *program = executor->source;
+rondo_status rondo__unit_order_feeds(rondo__unit *unit, const rondo_binding *feeds,
+                                     size_t feed_count, rondo_tensor *out_tensors) {
+    const rondo_program *program = unit->source;
     char names[160];
     for (size_t f = 0; f < feed_count; ++f) {
-        int64_t index = find_input(executor, feeds[f].name);
+        int64_t index = find_input(unit->executor, feeds[f].name);
         if (index < 0) {
             return RONDO_FAIL(
                 INVALID, "the model has no input \"%.60s\"; it has %s",
@@ -188,14 +188,13 @@ rondo_status rondo__executor_order_feeds(rondo_executor *executor, const rondo_b
         if (out_tensors[index].dtype != RONDO_DTYPE_NONE) {
             return RONDO_FAIL(INVALID, "input \"%.60s\" is fed twice", feeds[f].name);
         }
-        RETURN_IF_ERROR(
-            check_feed(executor, get_declared(program, (size_t)index), &feeds[f].tensor));
+        RETURN_IF_ERROR(check_feed(unit, get_declared(program, (size_t)index), &feeds[f].tensor));
         out_tensors[index] = feeds[f].tensor;
     }
     for (size_t i = 0; i < program->input_count; ++i) {
-        const rondo__state *state = rondo__state_find(executor, i);
+        const rondo__state *state = rondo__state_find(unit->executor, i);
         if (out_tensors[i].dtype == RONDO_DTYPE_NONE && state != NULL) {
-            RETURN_IF_ERROR(rondo__state_get_feed(executor, state, &out_tensors[i]));
+            RETURN_IF_ERROR(rondo__state_get_feed(unit->executor, state, &out_tensors[i]));
         }
         if (out_tensors[i].dtype == RONDO_DTYPE_NONE) {
             return RONDO_FAIL(INVALID, "input \"%s\" is not fed%s",
@@ -203,13 +202,13 @@ rondo_status rondo__executor_order_feeds(rondo_executor *executor, const rondo_b
                               state != NULL ? ", and its state has no value yet" : "");
         }
     }
-    return bind_symbols(executor, out_tensors);
+    return bind_symbols(unit, out_tensors);
 }
 
 // The next position of an output in the list of outputs that no fetch has taken: a model may list
 // an output more than once. -1: there is none.
 static int64_t find_free_output(const rondo_executor *executor, int32_t value, const bool *wants) {
-    const rondo_program *program = executor->source;
+    const rondo_program *program = executor->main.source;
     int64_t index = value >= 0 ? executor->ports.output_of[value] : -1;
     for (; index >= 0 && (size_t)index < program->output_count; ++index) {
         if (program->outputs[index] == value && !wants[index]) {
@@ -223,7 +222,7 @@ static int64_t find_free_output(const rondo_executor *executor, int32_t value, c
 static rondo_status order_fetches(const rondo_executor *executor, const rondo_binding *fetches,
                                   size_t fetch_count, rondo_tensor *results, bool *wants,
                                   size_t *places) {
-    const rondo_program *program = executor->source;
+    const rondo_program *program = executor->main.source;
     char names[160];
     for (size_t f = 0; f < fetch_count; ++f) {
         const char *name = fetches[f].name;
@@ -257,13 +256,13 @@ rondo_status rondo__executor_order_call(rondo_executor *executor, const rondo_bi
                                                                : "fetches");
     }
     RETURN_IF_ERROR(rondo__check_process(executor->device, call));
-    const rondo_program *program = executor->source;
+    const rondo_program *program = executor->main.source;
     const rondo__call_lists *lists = &executor->ports.lists;
     const size_t input_count = program->input_count + program->optional_count;
     memset(lists->feeds, 0, input_count * sizeof *lists->feeds);
     memset(lists->results, 0, program->output_count * sizeof *lists->results);
     memset(lists->wants, 0, program->output_count * sizeof *lists->wants);
-    RETURN_IF_ERROR(rondo__executor_order_feeds(executor, feeds, feed_count, lists->feeds));
+    RETURN_IF_ERROR(rondo__unit_order_feeds(&executor->main, feeds, feed_count, lists->feeds));
     return order_fetches(executor, fetches, fetch_count, lists->results, lists->wants,
                          lists->places);
 }
@@ -276,7 +275,7 @@ rondo_status rondo_executor_run(rondo_executor *executor, const rondo_binding *f
     const rondo__call_lists *lists = &executor->ports.lists;
     const rondo__hook_scope scope = rondo__hook_enter(RONDO__SPAN_RUN, "run");
     rondo__budget *before = rondo__executor_begin_call(executor, feeds, feed_count);
-    rondo_status status = rondo__states_take_feeds(executor, lists->feeds);
+    rondo_status status = rondo__states_take_feeds(&executor->main, lists->feeds);
     if (status == RONDO_STATUS_OK) {
         status = rondo__executor_choose_variant(executor, lists->feeds);
     }
@@ -284,8 +283,8 @@ rondo_status rondo_executor_run(rondo_executor *executor, const rondo_binding *f
         status = rondo__self_check_begin_run(executor);
     }
     if (status == RONDO_STATUS_OK) {
-        status = rondo__executor_run_tensors(executor->variants.active, lists->feeds,
-                                             lists->results, lists->wants);
+        status = rondo__unit_run_tensors(executor->variants.active, lists->feeds, lists->results,
+                                         lists->wants);
     }
     rondo__self_check_end_run(executor);
     rondo__executor_end_call(executor, before, status);

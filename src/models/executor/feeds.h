@@ -10,10 +10,8 @@
 //
 // Errors:    INVALID.
 // Threads:   one thread per executor.
-RONDO_MUST_USE rondo_status rondo__executor_order_feeds(rondo_executor *executor,
-                                                        const rondo_binding *feeds,
-                                                        size_t feed_count,
-                                                        rondo_tensor *out_tensors);
+RONDO_MUST_USE rondo_status rondo__unit_order_feeds(rondo__unit *unit, const rondo_binding *feeds,
+                                                    size_t feed_count, rondo_tensor *out_tensors);
 
 // Checks the arguments of a call that runs, and fills executor->ports.lists, which forget the one
 // before.

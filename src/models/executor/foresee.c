@@ -76,9 +76,9 @@ static bool make_first_feeds(const rondo__plan *plan, const rondo__node *node,
     return true;
 }
 
-rondo_status rondo__control_plan_body(rondo_executor *executor, const rondo__plan *plan,
-                                      rondo__step *step, const char *name,
-                                      rondo_executor **out_body, rondo__plan **out_plan) {
+rondo_status rondo__control_plan_body(rondo__unit *unit, const rondo__plan *plan, rondo__step *step,
+                                      const char *name, rondo__unit **out_body,
+                                      rondo__plan **out_plan) {
     const rondo__node *node = &plan->program->nodes[step->node];
     rondo__body_view view;
     *out_body = NULL;
@@ -96,31 +96,31 @@ rondo_status rondo__control_plan_body(rondo_executor *executor, const rondo__pla
     }
     rondo_status status = RONDO_STATUS_OK;
     if (make_first_feeds(plan, node, &view, feeds, &status)) {
-        status = rondo__body_get_executor(executor, node, step, &view, out_body);
+        status = rondo__body_get_unit(unit, node, step, &view, out_body);
         if (status == RONDO_STATUS_OK) {
-            status = rondo__executor_find_plan(*out_body, feeds, out_plan);
+            status = rondo__unit_find_plan(*out_body, feeds, out_plan);
         }
     }
     rondo__tensors_free(feeds, body->input_count);
     return status;
 }
 
-rondo_status rondo__control_foresee(rondo_executor *executor, const rondo__plan *plan) {
+rondo_status rondo__control_foresee(rondo__unit *unit, const rondo__plan *plan) {
     for (size_t s = 0; s < plan->step_count; ++s) {
         rondo__step *step = &plan->steps[s];
         const rondo__op *op = &plan->program->nodes[step->node].op;
         const bool is_control =
             step->kind == RONDO__STEP_BYPASS && step->bypass == RONDO__BYPASS_CONTROL;
         for (size_t a = 0; is_control && a < op->attribute_count; ++a) {
-            rondo_executor *body = NULL;
+            rondo__unit *body = NULL;
             rondo__plan *body_plan = NULL;
             if (op->attributes[a].kind != RONDO__ATTRIBUTE_BODY) {
                 continue;
             }
             rondo_error saved;
             rondo__error_save(&saved);
-            rondo_status status = rondo__control_plan_body(
-                executor, plan, step, op->attributes[a].name, &body, &body_plan);
+            rondo_status status = rondo__control_plan_body(unit, plan, step, op->attributes[a].name,
+                                                           &body, &body_plan);
             if (status == RONDO_STATUS_BAD_DATA || status == RONDO_STATUS_UNSUPPORTED) {
                 rondo__error_restore(&saved);  // no failure: the model may never run it like that
                 continue;

@@ -13,9 +13,9 @@
 // Errors:    as rondo__plan_create.
 // Ownership: the step's.
 // Threads:   one thread per executor.
-RONDO_MUST_USE rondo_status rondo__control_plan_body(rondo_executor *executor,
-                                                     const rondo__plan *plan, rondo__step *step,
-                                                     const char *name, rondo_executor **out_body,
+RONDO_MUST_USE rondo_status rondo__control_plan_body(rondo__unit *unit, const rondo__plan *plan,
+                                                     rondo__step *step, const char *name,
+                                                     rondo__unit **out_body,
                                                      rondo__plan **out_plan);
 
 // Plans the bodies of If and Loop, and those in them, for the shapes that are known before anything
@@ -23,7 +23,6 @@ RONDO_MUST_USE rondo_status rondo__control_plan_body(rondo_executor *executor,
 //
 // Errors:    NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST, INTERNAL.
 // Threads:   one thread per executor.
-RONDO_MUST_USE rondo_status rondo__control_foresee(rondo_executor *executor,
-                                                   const rondo__plan *plan);
+RONDO_MUST_USE rondo_status rondo__control_foresee(rondo__unit *unit, const rondo__plan *plan);
 
 #endif  // RONDO_EXECUTOR_FORESEE_H

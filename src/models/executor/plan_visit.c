@@ -31,9 +31,9 @@ static rondo_status declare_feed(const rondo_program *program, size_t index,
 }
 
 // All inputs: those given, then the others, which have no data yet.
-static rondo_status complete_feeds(const rondo_executor *executor, const rondo_binding *given,
+static rondo_status complete_feeds(const rondo__unit *unit, const rondo_binding *given,
                                    size_t given_count, rondo_binding *feeds, size_t *out_count) {
-    const rondo_program *program = executor->source;
+    const rondo_program *program = unit->source;
     size_t count = 0;
     rondo_status status = RONDO_STATUS_OK;
     bool *is_given = rondo__calloc(program->value_count + 1, sizeof *is_given);
@@ -84,7 +84,8 @@ rondo_status rondo__executor_visit_plan(rondo_executor *executor, const rondo_bi
                                         size_t feed_count, const char *call,
                                         rondo__plan_visitor visit, void *user_data) {
     RETURN_IF_ERROR(rondo__executor_settle(executor, call));
-    const size_t input_count = executor->source->input_count + executor->source->optional_count;
+    const size_t input_count =
+        executor->main.source->input_count + executor->main.source->optional_count;
     size_t count = 0;
     rondo__plan *plan = NULL;
     rondo_status status = RONDO_STATUS_NO_MEMORY;
@@ -93,20 +94,20 @@ rondo_status rondo__executor_visit_plan(rondo_executor *executor, const rondo_bi
     if (tensors == NULL || all == NULL) {
         goto free_lists;
     }
-    status = complete_feeds(executor, feeds, feed_count, all, &count);
+    status = complete_feeds(&executor->main, feeds, feed_count, all, &count);
     rondo__budget *before = rondo__executor_begin_call(executor, all, count);
     if (status == RONDO_STATUS_OK) {
         status = fill_feeds(all, count);
     }
     if (status == RONDO_STATUS_OK) {
-        status = rondo__executor_order_feeds(executor, all, count, tensors);
+        status = rondo__unit_order_feeds(&executor->main, all, count, tensors);
     }
     if (status == RONDO_STATUS_OK) {
         status = rondo__executor_choose_variant(executor, tensors);
     }
     if (status == RONDO_STATUS_OK) {
         executor->is_described = true;
-        status = rondo__executor_find_plan(executor->variants.active, tensors, &plan);
+        status = rondo__unit_find_plan(executor->variants.active, tensors, &plan);
         executor->is_described = false;
     }
     if (status == RONDO_STATUS_OK) {

@@ -5,8 +5,7 @@
 
 #include "executor/state/plan.h"
 
-typedef rondo_status (*rondo__plan_visitor)(rondo_executor *executor, rondo__plan *plan,
-                                            void *user_data);
+typedef rondo_status (*rondo__plan_visitor)(rondo__unit *unit, rondo__plan *plan, void *user_data);
 
 // Compiles the plan, or finds it, and calls `visit`. Inputs that were not given have their declared
 // shapes; those without data are zeros.

@@ -37,8 +37,8 @@ static const char call_name[] = "rondo_executor_record";
 // What the nodes of one recorded run need.
 typedef struct recorded_run {
     rondo__participant base;
-    rondo_executor *root;
-    bool is_counted;    // the root has a reference more for it
+    rondo_executor *executor;
+    bool is_counted;    // the executor has one reference more for it
     rondo__plan *plan;  // in use
     void *arena;
     size_t arena_bytes;
@@ -51,7 +51,7 @@ typedef struct recorded_run {
 
 // While it is recorded.
 typedef struct recording {
-    rondo_executor *executor;  // the root or a variant
+    rondo__unit *unit;  // the main one or a variant
     rondo_stream *stream;
     rondo__plan *plan;
     const rondo__call_lists *lists;
@@ -63,7 +63,7 @@ typedef struct recording {
 
 // Lets states know that a graph has their addresses, or that it has gone.
 static void pin_states(recorded_run *run, int count) {
-    for (rondo__state *state = run->root->caller.states; run->uses_states && state != NULL;
+    for (rondo__state *state = run->executor->caller.states; run->uses_states && state != NULL;
          state = state->next) {
         (void)atomic_fetch_add(&state->pin_count, count);
     }
@@ -71,14 +71,14 @@ static void pin_states(recorded_run *run, int count) {
 
 static void free_run(recorded_run *run) {
     pin_states(run, -1);
-    rondo_device *device = run->root->device;
-    rondo__executor_free(run->root, RONDO__OWNER_RECORDED, run->arena, run->arena_bytes);
+    rondo_device *device = run->executor->device;
+    rondo__executor_free(run->executor, RONDO__OWNER_RECORDED, run->arena, run->arena_bytes);
     rondo_memory_free(device, run->constants);
-    rondo__executor_free_pinned(run->root, run->host_arena, run->host_arena_bytes);
+    rondo__executor_free_pinned(run->executor, run->host_arena, run->host_arena_bytes);
     rondo__free(run->lists);
     rondo__plan_unpin(run->plan);
     if (run->is_counted) {
-        rondo__executor_release(run->root);
+        rondo__executor_release(run->executor);
     }
     rondo__free(run);
 }
@@ -94,7 +94,7 @@ static const rondo__participant_type recorded_run_type = {
 
 // Memory during a capture, which forbids none of the library's own.
 static rondo_status take_arena(recorded_run *run, size_t bytes) {
-    rondo__budget *budget = run->root->resources.device_budget;
+    rondo__budget *budget = run->executor->resources.device_budget;
     if (bytes == 0) {
         return RONDO_STATUS_OK;
     }
@@ -102,7 +102,7 @@ static rondo_status take_arena(recorded_run *run, size_t bytes) {
         return RONDO_STATUS_NO_MEMORY;
     }
     const rondo_status status =
-        rondo__memory_take(run->root->device, RONDO_MEMORY_DEVICE, bytes, &run->arena);
+        rondo__memory_take(run->executor->device, RONDO_MEMORY_DEVICE, bytes, &run->arena);
     if (status != RONDO_STATUS_OK) {
         rondo__budget_give_back(budget, RONDO__OWNER_RECORDED, bytes);
         rondo__name_largest_on_gpu(budget, status);
@@ -116,21 +116,21 @@ static rondo_status take_arena(recorded_run *run, size_t bytes) {
 static rondo_status take_host_side(recording *r) {
     const size_t bytes = r->plan->memory.host_arena_bytes;
     const size_t count = rondo__stand_ins_count_lists(r->plan);
-    rondo_executor *root = r->run->root;
+    rondo_executor *executor = r->run->executor;
     r->run->lists = rondo__calloc(count + 1, sizeof *r->run->lists);
     if (r->run->lists == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
-    if (bytes == 0 || rondo_device_is_host(root->device)) {
+    if (bytes == 0 || rondo_device_is_host(executor->device)) {
         return RONDO_STATUS_OK;
     }
-    if (!rondo__budget_take(root->resources.budget, RONDO__OWNER_PINNED, bytes)) {
+    if (!rondo__budget_take(executor->resources.budget, RONDO__OWNER_PINNED, bytes)) {
         return RONDO_STATUS_NO_MEMORY;
     }
     const rondo_status status =
-        rondo__memory_take(root->device, RONDO_MEMORY_PINNED, bytes, &r->run->host_arena);
+        rondo__memory_take(executor->device, RONDO_MEMORY_PINNED, bytes, &r->run->host_arena);
     if (status != RONDO_STATUS_OK) {
-        rondo__budget_give_back(root->resources.budget, RONDO__OWNER_PINNED, bytes);
+        rondo__budget_give_back(executor->resources.budget, RONDO__OWNER_PINNED, bytes);
         return status;
     }
     r->run->host_arena_bytes = bytes;
@@ -149,7 +149,7 @@ static rondo_status take_constants(recording *r) {
                                      RONDO__ARENA_ALIGNMENT);
         }
     }
-    return bytes > 0 ? rondo__memory_take(r->executor->device, RONDO_MEMORY_PINNED, bytes,
+    return bytes > 0 ? rondo__memory_take(r->unit->executor->device, RONDO_MEMORY_PINNED, bytes,
                                           &r->run->constants)
                      : RONDO_STATUS_OK;
 }
@@ -171,14 +171,14 @@ static rondo_status check_outputs(const recording *r) {
                                  "output \"%s\" is made by the processor in each run", name);
         }
     }
-    const rondo__fetch fetch = {r->executor, r->plan, r->lists->results, r->lists->wants, false};
+    const rondo__fetch fetch = {r->unit, r->plan, r->lists->results, r->lists->wants, false};
     return rondo__fetch_prepare_known(&fetch);
 }
 
 static rondo_status check_near(const recording *r, const rondo_tensor *tensor, size_t bytes,
                                const char *name, bool is_feed) {
     bool may = true;
-    if (bytes > 0 && !rondo__stand_ins_is_near(r->executor, tensor)) {
+    if (bytes > 0 && !rondo__stand_ins_is_near(r->unit->executor, tensor)) {
         RETURN_IF_ERROR(
             rondo__host_memory_may_record(r->stream, tensor->data, bytes, is_feed, &may));
     }
@@ -232,7 +232,7 @@ static bool is_borrowed(const recording *r, const rondo__state *state) {
 // brought.
 static size_t measure_arena(const recording *r, bool has_buffer) {
     size_t bytes = r->plan->memory.arena_bytes;
-    for (const rondo__state *state = r->executor->root->caller.states; state != NULL;
+    for (const rondo__state *state = r->unit->executor->caller.states; state != NULL;
          state = state->next) {
         bytes += is_borrowed(r, state)
                      ? rondo__align_up(get_old(r, state)->bytes, RONDO__ARENA_ALIGNMENT)
@@ -262,7 +262,7 @@ static rondo_status check_state(const recording *r, const rondo__state *state) {
 }
 
 static rondo_status check_states(const recording *r) {
-    for (const rondo__state *state = r->executor->root->caller.states; state != NULL;
+    for (const rondo__state *state = r->unit->executor->caller.states; state != NULL;
          state = state->next) {
         RETURN_IF_ERROR(check_state(r, state));
     }
@@ -290,7 +290,7 @@ static rondo_status record_host_feed(const recording *r, size_t i) {
     return slot == NULL
                ? RONDO_STATUS_OK
                : record_copy(r, (char *)r->run->host_arena + slot->offset, false, feed->data,
-                             rondo__stand_ins_is_near(r->executor, feed), slot->bytes);
+                             rondo__stand_ins_is_near(r->unit->executor, feed), slot->bytes);
 }
 
 static rondo_status record_feeds(const recording *r) {
@@ -305,7 +305,8 @@ static rondo_status record_feeds(const recording *r) {
         void *place = rondo__stand_ins_find(&r->places, program->inputs[i]);
         if (slot->kind == RONDO__SLOT_ARENA && slot->bytes > 0 && place != feed->data) {
             RETURN_IF_ERROR(record_copy(r, place, true, feed->data,
-                                        rondo__stand_ins_is_near(r->executor, feed), slot->bytes));
+                                        rondo__stand_ins_is_near(r->unit->executor, feed),
+                                        slot->bytes));
         }
     }
     return RONDO_STATUS_OK;
@@ -340,8 +341,9 @@ static rondo_status record_fetches(const recording *r) {
         if (slot->kind == RONDO__SLOT_CONSTANT) {
             RETURN_IF_ERROR(record_constant(r, i, &offset));
         } else if (from != to->data) {
-            RETURN_IF_ERROR(record_copy(r, to->data, rondo__stand_ins_is_near(r->executor, to),
-                                        from, !slot->is_on_host, slot->bytes));
+            RETURN_IF_ERROR(record_copy(r, to->data,
+                                        rondo__stand_ins_is_near(r->unit->executor, to), from,
+                                        !slot->is_on_host, slot->bytes));
         }
     }
     return RONDO_STATUS_OK;
@@ -351,7 +353,7 @@ static rondo_status record_fetches(const recording *r) {
 // states first to room behind the arena.
 static rondo_status record_states(const recording *r, bool is_first) {
     char *room = (char *)r->run->arena + r->plan->memory.arena_bytes;
-    for (const rondo__state *state = r->executor->root->caller.states; state != NULL;
+    for (const rondo__state *state = r->unit->executor->caller.states; state != NULL;
          state = state->next) {
         const rondo__slot *update = get_update(r, state);
         const bool is_other = is_borrowed(r, state);
@@ -374,12 +376,12 @@ static rondo_status record_states(const recording *r, bool is_first) {
 
 // Calls of the executor do not end loops in a graph of the program's, nor tell what its data was.
 static rondo_status record_nodes(recording *r) {
-    rondo_executor *root = r->executor->root;
-    rondo__flow_watch *watch = root->resources.watch;
+    rondo_executor *executor = r->unit->executor;
+    rondo__flow_watch *watch = executor->resources.watch;
     RETURN_IF_ERROR(record_feeds(r));
-    root->resources.watch = NULL;
+    executor->resources.watch = NULL;
     const rondo_status status = rondo__stand_ins_launch(&r->places, r->stream);
-    root->resources.watch = watch;
+    executor->resources.watch = watch;
     RETURN_IF_ERROR(status);
     RETURN_IF_ERROR(record_fetches(r));
     RETURN_IF_ERROR(record_states(r, true));
@@ -394,17 +396,17 @@ static rondo_status prepare(recording *r) {
     RETURN_IF_ERROR(check_outputs(r));
     RETURN_IF_ERROR(check_memory(r));
     RETURN_IF_ERROR(check_states(r));
-    RETURN_IF_ERROR(rondo__stand_ins_init(r->executor, r->plan, &r->places));
+    RETURN_IF_ERROR(rondo__stand_ins_init(r->unit, r->plan, &r->places));
     recorded_run *run = rondo__calloc(1, sizeof *run);
     if (run == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
     run->base.type = &recorded_run_type;
-    run->root = r->executor->root;
+    run->executor = r->unit->executor;
     run->plan = r->plan;
     run->is_counted = true;
-    run->uses_states = run->root->caller.states != NULL;
-    rondo__executor_retain(run->root);
+    run->uses_states = run->executor->caller.states != NULL;
+    rondo__executor_retain(run->executor);
     rondo__plan_pin(run->plan);
     pin_states(run, 1);
     r->run = run;
@@ -436,14 +438,14 @@ static rondo_status hand_over(recording *r) {
     }
     // A reference would keep the executor from ever being freed.
     r->run->is_counted = false;
-    rondo__executor_release(r->run->root);
-    rondo__executor_adopt(r->run->root, &r->run->base);
+    rondo__executor_release(r->run->executor);
+    rondo__executor_adopt(r->run->executor, &r->run->base);
     return RONDO_STATUS_OK;
 }
 
 static rondo_status record_run(recording *r) {
-    rondo_executor *executor = r->executor;
-    RETURN_IF_ERROR(rondo__executor_look_up_plan(executor, r->lists->feeds, &r->plan));
+    rondo__unit *unit = r->unit;
+    RETURN_IF_ERROR(rondo__unit_look_up_plan(unit, r->lists->feeds, &r->plan));
     if (r->plan == NULL || r->plan->run.count == 0) {
         return RONDO_FAIL_AS(call_name, STATE,
                              "the executor has not run with these shapes yet, and compiling is not "
@@ -482,8 +484,8 @@ static rondo_status check_stream(const rondo_executor *executor, rondo_stream *s
 }
 
 // A variant that was made for the recording may have taken the place of the one that ran last.
-static bool is_kept(const rondo_executor *executor, const rondo_executor *active) {
-    bool is_kept = active == executor;
+static bool is_kept(const rondo_executor *executor, const rondo__unit *active) {
+    bool is_kept = active == &executor->main;
     for (size_t v = 0; v < executor->variants.count; ++v) {
         is_kept = is_kept || executor->variants.list[v] == active;
     }
@@ -496,16 +498,16 @@ rondo_status rondo_executor_record(rondo_executor *executor, rondo_stream *strea
     RETURN_IF_ERROR(
         rondo__executor_order_call(executor, feeds, feed_count, fetches, fetch_count, __func__));
     RETURN_IF_ERROR(check_stream(executor, stream));
-    rondo_executor *active = executor->variants.active;
+    rondo__unit *active = executor->variants.active;
     const rondo__hook_scope scope = rondo__hook_enter(RONDO__SPAN_CAPTURE, "record a run");
     rondo__budget *before = rondo__executor_begin_call(executor, feeds, feed_count);
     rondo_status status = rondo__executor_choose_variant(executor, executor->ports.lists.feeds);
     recording r = {
-        .executor = executor->variants.active, .stream = stream, .lists = &executor->ports.lists};
+        .unit = executor->variants.active, .stream = stream, .lists = &executor->ports.lists};
     if (status == RONDO_STATUS_OK) {
         status = record_run(&r);
     }
-    executor->variants.active = is_kept(executor, active) ? active : executor;
+    executor->variants.active = is_kept(executor, active) ? active : &executor->main;
     rondo__executor_end_call(executor, before, status);
     rondo__hook_leave(&scope);
     return status;

@@ -10,6 +10,7 @@
 #include "base/float_scope.h"
 #include "base/memory.h"
 #include "base/read_options.h"
+#include "base/reference.h"
 #include "capture/capture.h"
 #include "device/device.h"
 #include "executor/state/arena_plan.h"
@@ -47,7 +48,7 @@ struct rondo_op {
 // ---- life -------------------------------------------------------------------------------------
 
 static void release_op(rondo_op *op) {
-    if (op == NULL || atomic_fetch_sub(&op->reference_count, 1) > 1) {
+    if (op == NULL || !rondo__reference_drop(&op->reference_count)) {
         return;
     }
     rondo__participants_destroy(op->adopted);
@@ -402,7 +403,7 @@ static rondo_status add_use(rondo_op *op, rondo__capture *capture, op_use **out_
     use->op = op;
     if (capture != NULL) {
         use->is_counted = true;
-        (void)atomic_fetch_add(&op->reference_count, 1);
+        rondo__reference_take(&op->reference_count);
         rondo__capture_add_participant(capture, &use->base);
     } else {
         use->base.next = op->adopted;

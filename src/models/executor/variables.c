@@ -19,15 +19,15 @@
 
 // ---- names ------------------------------------------------------------------------------------
 
-static int32_t find_value(const rondo_executor *executor, const char *name) {
-    return name != NULL ? rondo__program_find_value(executor->source, name) : RONDO__VALUE_NONE;
+static int32_t find_value(const rondo__unit *unit, const char *name) {
+    return name != NULL ? rondo__program_find_value(unit->source, name) : RONDO__VALUE_NONE;
 }
 
 // The index of an input without a default; -1: no such.
 static int64_t find_input(const rondo_executor *executor, const char *name) {
-    const int32_t value = find_value(executor, name);
+    const int32_t value = find_value(&executor->main, name);
     const int64_t index = value >= 0 ? executor->ports.input_of[value] : -1;
-    return index < (int64_t)executor->source->input_count ? index : -1;
+    return index < (int64_t)executor->main.source->input_count ? index : -1;
 }
 
 static rondo_status fail_unknown(const char *kind, const char *name, const char *call) {
@@ -84,7 +84,7 @@ rondo_status rondo_executor_bind(rondo_executor *executor, const char *output, c
     if (output == NULL) {
         return unbind(executor, (size_t)to);
     }
-    const int32_t value = find_value(executor, output);
+    const int32_t value = find_value(&executor->main, output);
     const int64_t from = value >= 0 ? executor->ports.output_of[value] : -1;
     if (from < 0) {
         return fail_unknown("output", output, __func__);
@@ -95,7 +95,7 @@ rondo_status rondo_executor_bind(rondo_executor *executor, const char *output, c
         return RONDO_FAIL(INVALID, "input \"%.60s\" is bound already; bind NULL to it first",
                           input);
     }
-    RETURN_IF_ERROR(check_types(executor->source, value, executor->source->inputs[to]));
+    RETURN_IF_ERROR(check_types(executor->main.source, value, executor->main.source->inputs[to]));
     if (is_free) {
         state->output = from;
         return RONDO_STATUS_OK;
@@ -114,23 +114,22 @@ rondo_status rondo_executor_reserve_variable(rondo_executor *executor, const cha
         return fail_unknown("variable or bound input", name, __func__);
     }
     RETURN_IF_ERROR(rondo__executor_settle(executor, __func__));
-    return rondo__state_reserve(executor, state, bytes);
+    return rondo__state_reserve(&executor->main, state, bytes);
 }
 
 // ---- reading ----------------------------------------------------------------------------------
 
-static rondo_status get_state(rondo_executor *executor, rondo__state *state,
-                              rondo_tensor *out_tensor) {
+static rondo_status get_state(rondo__unit *unit, rondo__state *state, rondo_tensor *out_tensor) {
     rondo_tensor feed = {0};
-    const char *name = executor->source->values[executor->source->inputs[state->input]].name;
-    RETURN_IF_ERROR(rondo__state_get_feed(executor, state, &feed));
+    const char *name = unit->source->values[unit->source->inputs[state->input]].name;
+    RETURN_IF_ERROR(rondo__state_get_feed(unit->executor, state, &feed));
     if (feed.dtype == RONDO_DTYPE_NONE) {
         return RONDO_FAIL_AS("rondo_executor_get_variable", STATE,
                              "the state of input \"%s\" has no value yet", name);
     }
     if (feed.data == NULL) {
-        RETURN_IF_ERROR(rondo__executor_settle(executor, "rondo_executor_get_variable"));
-        RETURN_IF_ERROR(rondo__state_start(executor, state));
+        RETURN_IF_ERROR(rondo__executor_settle(unit->executor, "rondo_executor_get_variable"));
+        RETURN_IF_ERROR(rondo__state_start(unit, state));
     }
     rondo_tensor_share(&state->value.tensor, out_tensor);
     return RONDO_STATUS_OK;
@@ -145,27 +144,26 @@ rondo_status rondo_executor_get_variable(rondo_executor *executor, const char *n
     const int64_t input = find_input(executor, name);
     rondo__state *state = input >= 0 ? rondo__state_find(executor, (size_t)input) : NULL;
     if (state != NULL) {
-        return get_state(executor, state, out_tensor);
+        return get_state(&executor->main, state, out_tensor);
     }
-    const int32_t value = find_value(executor, name);
-    if (value < 0 || executor->source->values[value].constant.dtype == RONDO_DTYPE_NONE) {
+    const int32_t value = find_value(&executor->main, name);
+    if (value < 0 || executor->main.source->values[value].constant.dtype == RONDO_DTYPE_NONE) {
         return fail_unknown("parameter, constant or bound input", name, __func__);
     }
-    rondo_tensor_share(&executor->source->values[value].constant, out_tensor);
+    rondo_tensor_share(&executor->main.source->values[value].constant, out_tensor);
     return RONDO_STATUS_OK;
 }
 
 // ---- replacing --------------------------------------------------------------------------------
 
-static rondo_status set_state(rondo_executor *executor, rondo__state *state, const char *name,
+static rondo_status set_state(rondo__unit *unit, rondo__state *state, const char *name,
                               const rondo_tensor *tensor) {
-    const rondo__value *declared =
-        &executor->source->values[executor->source->inputs[state->input]];
-    if (!rondo_tensor_is_on_host(tensor) && tensor->device != executor->device) {
+    const rondo__value *declared = &unit->source->values[unit->source->inputs[state->input]];
+    if (!rondo_tensor_is_on_host(tensor) && tensor->device != unit->executor->device) {
         return RONDO_FAIL_AS("rondo_executor_set_variable", INVALID,
                              "the tensor for \"%s\" lies on %s, the executor runs on %s", name,
                              rondo_device_get_name(tensor->device),
-                             rondo_device_get_name(executor->device));
+                             rondo_device_get_name(unit->executor->device));
     }
     if (tensor->data == NULL && rondo_tensor_get_bytes(tensor) > 0) {
         return RONDO_FAIL_AS("rondo_executor_set_variable", INVALID,
@@ -183,13 +181,13 @@ static rondo_status set_state(rondo_executor *executor, rondo__state *state, con
     if (!fits) {
         char have[96];
         char want[128];
-        return RONDO_FAIL_AS(
-            "rondo_executor_set_variable", INVALID, "\"%s\" has shape %s, the tensor %s", name,
-            rondo__value_format_shape(executor->source, declared, want, sizeof want),
-            rondo_shape_format(&tensor->shape, have, sizeof have));
+        return RONDO_FAIL_AS("rondo_executor_set_variable", INVALID,
+                             "\"%s\" has shape %s, the tensor %s", name,
+                             rondo__value_format_shape(unit->source, declared, want, sizeof want),
+                             rondo_shape_format(&tensor->shape, have, sizeof have));
     }
-    RETURN_IF_ERROR(rondo__state_set(executor, state, tensor));
-    return rondo_stream_synchronize(executor->stream);
+    RETURN_IF_ERROR(rondo__state_set(unit, state, tensor));
+    return rondo_stream_synchronize(unit->stream);
 }
 
 static rondo_status check_parameter(const rondo__value *value, const rondo_tensor *tensor) {
@@ -224,15 +222,15 @@ typedef struct roots {
 } roots;
 
 static roots get_roots(const rondo_executor *executor) {
-    return (roots){executor->source, executor->resources.weights.store, executor->base_form,
-                   executor->base};
+    return (roots){executor->main.source, executor->resources.weights.store,
+                   executor->main.base_form, executor->main.base};
 }
 
 static void set_roots(rondo_executor *executor, const roots *r) {
-    executor->source = r->source;
+    executor->main.source = r->source;
     executor->resources.weights.store = r->store;
-    executor->base_form = r->base_form;
-    executor->base = r->base;
+    executor->main.base_form = r->base_form;
+    executor->main.base = r->base;
 }
 
 static void release_roots(rondo_executor *executor, const roots *r) {
@@ -255,7 +253,7 @@ static rondo_status move_to(rondo_executor *executor, rondo_program *program) {
         set_roots(executor, &fresh);
         rondo__budget *before = rondo__budget_enter(executor->resources.budget);
         const rondo__float_scope scope = rondo__float_enter();
-        status = rondo__executor_make_base(executor);
+        status = rondo__unit_make_base(&executor->main);
         rondo__float_leave(&scope);
         (void)rondo__budget_enter(before);
     }
@@ -268,24 +266,24 @@ static rondo_status move_to(rondo_executor *executor, rondo_program *program) {
     return RONDO_STATUS_OK;
 }
 
-static rondo_status replace(rondo_executor *executor, int32_t value, const rondo_tensor *tensor) {
-    RETURN_IF_ERROR(check_parameter(&executor->source->values[value], tensor));
-    if (rondo__executor_is_pinned(executor)) {
+static rondo_status replace(rondo__unit *unit, int32_t value, const rondo_tensor *tensor) {
+    RETURN_IF_ERROR(check_parameter(&unit->source->values[value], tensor));
+    if (rondo__executor_is_pinned(unit->executor)) {
         return RONDO_FAIL_AS("rondo_executor_set_variable", STATE,
                              "a graph that recorded a run of the executor uses \"%s\"; reset or "
                              "destroy the graph first",
-                             executor->source->values[value].name);
+                             unit->source->values[value].name);
     }
     rondo_tensor copy;
     rondo_program *program = NULL;
     RETURN_IF_ERROR(rondo__tensor_copy(tensor, &copy));
-    rondo_status status = rondo__program_replace_constant(executor->source, value, &copy, &program);
+    rondo_status status = rondo__program_replace_constant(unit->source, value, &copy, &program);
     rondo_tensor_deinit(&copy);
     if (status != RONDO_STATUS_OK) {
         return status;
     }
-    rondo__executor_drop_plans(executor);
-    status = move_to(executor, program);
+    rondo__executor_drop_plans(unit->executor);
+    status = move_to(unit->executor, program);
     return status;
 }
 
@@ -298,13 +296,13 @@ rondo_status rondo_executor_set_variable(rondo_executor *executor, const char *n
     const int64_t input = find_input(executor, name);
     rondo__state *state = input >= 0 ? rondo__state_find(executor, (size_t)input) : NULL;
     if (state != NULL) {
-        return set_state(executor, state, name, tensor);
+        return set_state(&executor->main, state, name, tensor);
     }
-    const int32_t value = find_value(executor, name);
-    if (value < 0 || executor->source->values[value].constant.dtype == RONDO_DTYPE_NONE) {
+    const int32_t value = find_value(&executor->main, name);
+    if (value < 0 || executor->main.source->values[value].constant.dtype == RONDO_DTYPE_NONE) {
         return fail_unknown("parameter, constant or bound input", name, __func__);
     }
-    return replace(executor, value, tensor);
+    return replace(&executor->main, value, tensor);
 }
 
 // ---- all of them ------------------------------------------------------------------------------
@@ -316,10 +314,10 @@ rondo_status rondo_executor_reset_variables(rondo_executor *executor) {
     RETURN_IF_ERROR(rondo__executor_settle(executor, __func__));
     for (rondo__state *state = executor->caller.states; state != NULL; state = state->next) {
         if (rondo__state_has_start(executor, state)) {
-            RETURN_IF_ERROR(rondo__state_start(executor, state));
+            RETURN_IF_ERROR(rondo__state_start(&executor->main, state));
         }
     }
-    return rondo_stream_synchronize(executor->stream);
+    return rondo_stream_synchronize(executor->main.stream);
 }
 
 // Lets the variables of a program start with what the executor has of them.
@@ -332,14 +330,14 @@ static rondo_status take_values(rondo_executor *executor, rondo_program *program
                                  !rondo__state_has_start(executor, state))) {
             continue;
         }
-        RETURN_IF_ERROR(get_state(executor, state, &now));
+        RETURN_IF_ERROR(get_state(&executor->main, state, &now));
         rondo_tensor copy = {0};
         rondo_status status = rondo_tensor_init(now.dtype, &now.shape, &copy);
         if (status == RONDO_STATUS_OK) {
-            status = rondo_tensor_copy(executor->stream, &now, &copy);
+            status = rondo_tensor_copy(executor->main.stream, &now, &copy);
         }
         if (status == RONDO_STATUS_OK) {
-            status = rondo_stream_synchronize(executor->stream);
+            status = rondo_stream_synchronize(executor->main.stream);
         }
         rondo_tensor_deinit(&now);
         if (status != RONDO_STATUS_OK) {
@@ -362,7 +360,7 @@ rondo_status rondo_executor_snapshot(rondo_executor *executor, rondo_program **o
     *out_program = NULL;
     rondo_program *program = NULL;
     RETURN_IF_ERROR(rondo__executor_settle(executor, __func__));
-    RETURN_IF_ERROR(rondo__program_clone_whole(executor->source, &program));
+    RETURN_IF_ERROR(rondo__program_clone_whole(executor->main.source, &program));
     const rondo_status status = take_values(executor, program);
     if (status != RONDO_STATUS_OK) {
         rondo_program_destroy(program);

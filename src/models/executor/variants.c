@@ -6,15 +6,16 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "executor/compile/executor.h"
+#include "executor/compile/destroy.h"
 #include "executor/compile/retire.h"
+#include "executor/compile/unit.h"
 
 // Makes the variant for these, and for the mode, the last in the list; false when there is none.
 static bool find_variant(rondo_executor *executor, const bool *is_fed, size_t count) {
     for (size_t i = 0; i < executor->variants.count; ++i) {
-        rondo_executor *variant = executor->variants.list[i];
-        if (variant->options.training != executor->variants.is_training ||
-            memcmp(variant->ports.is_fed, is_fed, count * sizeof *is_fed) != 0) {
+        rondo__unit *variant = executor->variants.list[i];
+        if (variant->is_training != executor->variants.is_training ||
+            memcmp(variant->is_fed, is_fed, count * sizeof *is_fed) != 0) {
             continue;
         }
         for (size_t k = i; k + 1 < executor->variants.count; ++k) {
@@ -27,9 +28,9 @@ static bool find_variant(rondo_executor *executor, const bool *is_fed, size_t co
 }
 
 static void drop_oldest(rondo_executor *executor) {
-    rondo_executor *oldest = executor->variants.list[0];
+    rondo__unit *oldest = executor->variants.list[0];
     executor->variants.active =
-        executor->variants.active == oldest ? executor : executor->variants.active;
+        executor->variants.active == oldest ? &executor->main : executor->variants.active;
     for (size_t k = 0; k + 1 < executor->variants.count; ++k) {
         executor->variants.list[k] = executor->variants.list[k + 1];
     }
@@ -39,19 +40,19 @@ static void drop_oldest(rondo_executor *executor) {
 
 static rondo_status add_variant(rondo_executor *executor, const bool *is_fed, size_t count) {
     rondo_program *program = NULL;
-    rondo_executor *variant = NULL;
-    RETURN_IF_ERROR(rondo__program_override(executor->source, is_fed, &program));
-    rondo_status status = rondo__executor_create_variant(executor, program, &variant);
+    rondo__unit *variant = NULL;
+    RETURN_IF_ERROR(rondo__program_override(executor->main.source, is_fed, &program));
+    rondo_status status = rondo__unit_create_variant(executor, program, &variant);
     rondo_program_destroy(program);  // the variant has retained it
     if (status != RONDO_STATUS_OK) {
         return status;
     }
-    variant->ports.is_fed = rondo__calloc(count + 1, sizeof *is_fed);
-    if (variant->ports.is_fed == NULL) {
-        rondo_executor_destroy(variant);
+    variant->is_fed = rondo__calloc(count + 1, sizeof *is_fed);
+    if (variant->is_fed == NULL) {
+        rondo__unit_destroy(variant);
         return RONDO_STATUS_NO_MEMORY;
     }
-    memcpy(variant->ports.is_fed, is_fed, count * sizeof *is_fed);
+    memcpy(variant->is_fed, is_fed, count * sizeof *is_fed);
     if (executor->variants.count == RONDO__VARIANT_MAX) {
         drop_oldest(executor);
     }
@@ -60,8 +61,8 @@ static rondo_status add_variant(rondo_executor *executor, const bool *is_fed, si
 }
 
 rondo_status rondo__executor_choose_variant(rondo_executor *executor, rondo_tensor *tensors) {
-    const size_t first = executor->source->input_count;
-    const size_t count = executor->source->optional_count;
+    const size_t first = executor->main.source->input_count;
+    const size_t count = executor->main.source->optional_count;
     bool *is_fed = executor->ports.lists.is_fed;
     size_t fed_count = 0;
     for (size_t i = 0; i < count; ++i) {
@@ -71,8 +72,8 @@ rondo_status rondo__executor_choose_variant(rondo_executor *executor, rondo_tens
         }
     }
     rondo_status status = RONDO_STATUS_OK;
-    executor->variants.active = executor;
-    if (fed_count > 0 || executor->variants.is_training != executor->options.training) {
+    executor->variants.active = &executor->main;
+    if (fed_count > 0 || executor->variants.is_training != executor->main.is_training) {
         if (!find_variant(executor, is_fed, count)) {
             status = add_variant(executor, is_fed, count);
         }

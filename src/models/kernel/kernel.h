@@ -58,6 +58,17 @@ typedef struct rondo__kernel_kept {
 
 enum { RONDO__KERNEL_KEPT_MAX = 2 };  // keys and values
 
+// Moves that a kernel can do without, for the executor to ask (executor/compile/skipped_moves.h).
+// Each is NULL where the kernel needs the move.
+typedef struct rondo__kernel_moves {
+    // From now on the rows of output 0, along its last axis, begin so many elements apart.
+    void (*set_output_pitch)(rondo__kernel *kernel, int64_t elements);
+    // Of a Concat or Transpose: this input is in the output already, or is not read there.
+    void (*skip_input)(rondo__kernel *kernel, size_t input);
+    // From now on input 0 comes with channels first.
+    void (*read_planes)(rondo__kernel *kernel);
+} rondo__kernel_moves;
+
 struct rondo__kernel {
     // Puts the work on `stream`. Addresses are of the kernel's device; an absent input or unwanted
     // output is NULL; constants have their device address unless `owns_input` says otherwise.
@@ -65,20 +76,13 @@ struct rondo__kernel {
     // Must not allocate, wait or touch the default stream once it ran one time (capture rule).
     rondo_status (*launch)(rondo__kernel *kernel, rondo_stream *stream, const void *const *inputs,
                            void *const *outputs, void *workspace);
-    // (optional, host only) Does the work now, on the calling thread, with no stream.
+    // (optional) Does the work now, on the calling thread, with no stream.
     rondo_status (*run)(rondo__kernel *kernel, const void *const *inputs, void *const *outputs,
                         void *workspace);
-    // (optional, host only) From now on the rows of output 0, along its last axis, begin so many
-    // elements apart.
-    void (*set_output_pitch)(rondo__kernel *kernel, int64_t elements);
-    // (optional, host only) Of a Concat or Transpose: this input is in the output already, or is
-    // not read there.
-    void (*skip_input)(rondo__kernel *kernel, size_t input);
-    // (optional, host only) From now on input 0 comes with channels first.
-    void (*read_planes)(rondo__kernel *kernel);
     // (optional) From now on output 0 begins where input 0 lies, at each launch.
     void (*join_output)(rondo__kernel *kernel);
     void (*destroy)(rondo__kernel *kernel);
+    const rondo__kernel_moves *moves;  // NULL: it needs all of them
     size_t workspace_bytes;    // device memory needed during launch, aligned to 256; shared with
                                // other kernels
     uint64_t owned_inputs;     // bit i: the kernel reads constant input i in a form of its own, or
@@ -88,7 +92,7 @@ struct rondo__kernel {
     size_t kept_count;
     rondo__capture_rule capture;  // of this node; zero: it may be captured
     bool keeps_addresses;         // each launch must have those of the first
-    bool may_run_here;            // (host only) by the thread that waits for it
+    bool may_run_here;            // by the thread that waits for it; zero: by others only
     bool is_unbounded;            // a loop that may be stopped at loop_limit: the caller must check
     const char *implementation;   // "simd", "reference", "nvrtc", "cublaslt", "cudnn"; literal,
                                   // for inspect

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/reference.h"
 #include "base/text.h"
 #include "base/write_struct.h"
 #include "program/program.h"
@@ -39,12 +40,11 @@ void rondo__node_deinit(rondo__node *node) {
 }
 
 void rondo__program_retain(rondo_program *program) {
-    atomic_fetch_add_explicit(&program->reference_count, 1, memory_order_relaxed);
+    rondo__reference_take(&program->reference_count);
 }
 
 void rondo_program_destroy(rondo_program *program) {
-    if (program == NULL ||
-        atomic_fetch_sub_explicit(&program->reference_count, 1, memory_order_acq_rel) > 1) {
+    if (program == NULL || !rondo__reference_drop(&program->reference_count)) {
         return;
     }
     for (size_t i = 0; i < program->node_count; ++i) {

@@ -100,7 +100,7 @@ typedef struct rondo__program_attachment {
 } rondo__program_attachment;
 
 struct rondo_program {
-    atomic_size_t reference_count;
+    atomic_int reference_count;
     char *name;
     size_t value_count, value_capacity;
     rondo__value *values;

@@ -217,6 +217,27 @@ static bool slice(sight *view, const rondo_program *program, const rondo__node *
     return get_number(program, starts, 0, &start);
 }
 
+// Extents of 1 become larger, and new ones come in front.
+static bool expand(sight *view, const rondo_shape *result) {
+    const sight from = *view;
+    const int32_t added = result->rank - from.rank;
+    if (added < 0) {
+        return false;
+    }
+    view->rank = result->rank;
+    for (int32_t d = 0; d < result->rank; ++d) {
+        const int64_t extent = d >= added ? get_extent(&from, d - added) : 1;
+        if (d >= added && extent == result->extent[d]) {
+            view->axes[d] = from.axes[d - added];
+        } else if (extent == 1) {
+            view->axes[d] = (pieces){1, {result->extent[d]}, {0}};
+        } else {
+            return false;
+        }
+    }
+    return true;
+}
+
 // The operand of a Mul or Div by a number.
 static bool scale(sight *view, const rondo_program *program, const rondo__node *node,
                   size_t operand, const rondo_shape *result) {
@@ -239,9 +260,15 @@ static bool is_scaling(const rondo_program *program, const rondo__node *node, si
     return is_it;
 }
 
+// What a trace looks through beside moves.
+typedef struct trace_options {
+    bool factors, repeats;
+    int32_t axis;  // from the end, that may repeat each element
+} trace_options;
+
 // Lets the view go through the node that makes `value`. False: it cannot.
 static bool apply(sight *view, const rondo_program *program, const rondo__node *node, int32_t value,
-                  bool take_factors) {
+                  const trace_options *options) {
     rondo_shape result;
     size_t operand;
     if (!get_shape(program, value, &result)) {
@@ -262,25 +289,42 @@ static bool apply(sight *view, const rondo_program *program, const rondo__node *
     if (rondo__node_is(node, RONDO__OP_Slice)) {
         return slice(view, program, node, &result);
     }
-    return take_factors && is_scaling(program, node, &operand) &&
+    if (rondo__node_is(node, RONDO__OP_Expand)) {
+        return options->repeats && expand(view, &result);
+    }
+    return options->factors && is_scaling(program, node, &operand) &&
            scale(view, program, node, operand, &result);
 }
 
+// Whether the axis is one of elements that each stand several times in turn.
+static bool is_repeating(const pieces *axis) {
+    return (axis->count == 1 && axis->extent[0] > 1 && axis->stride[0] == 0) ||
+           (axis->count == 2 && axis->stride[1] == 0);
+}
+
 // False: some extent has still several pieces.
-static bool finish(const sight *view, int32_t base, rondo__view *out_view) {
+static bool finish(const sight *view, int32_t base, const trace_options *options,
+                   int64_t *out_repeats, rondo__view *out_view) {
     *out_view = (rondo__view){
         .base = base, .offset = view->offset, .rank = view->rank, .factor = view->factor};
     bool is_even = true;
+    *out_repeats = 1;
     for (int32_t d = 0; d < view->rank; ++d) {
-        is_even = is_even && view->axes[d].count == 1;
-        out_view->extent[d] = view->axes[d].extent[0];
-        out_view->stride[d] = view->axes[d].stride[0];
+        const pieces *axis = &view->axes[d];
+        out_view->extent[d] = axis->extent[0];
+        out_view->stride[d] = axis->stride[0];
+        if (options->repeats && d == view->rank + options->axis && is_repeating(axis)) {
+            *out_repeats = axis->extent[axis->count - 1];
+            out_view->extent[d] = axis->count == 2 ? axis->extent[0] : 1;
+        } else {
+            is_even = is_even && axis->count == 1;
+        }
     }
     return is_even;
 }
 
-void rondo__view_trace(const rondo_program *program, int32_t value, bool take_factors,
-                       rondo__view *out_view) {
+static void trace(const rondo_program *program, int32_t value, const trace_options *options,
+                  int64_t *out_repeats, rondo__view *out_view) {
     int32_t values[MOVES_MAX + 1] = {value};
     int moves = 0;
     rondo_shape shape;
@@ -297,7 +341,7 @@ void rondo__view_trace(const rondo_program *program, int32_t value, bool take_fa
         }
         sight probe;
         make_dense(&shape, &probe);
-        if (!apply(&probe, program, node, values[moves], take_factors)) {
+        if (!apply(&probe, program, node, values[moves], options)) {
             break;
         }
         values[moves + 1] = node->inputs[operand];
@@ -310,13 +354,26 @@ void rondo__view_trace(const rondo_program *program, int32_t value, bool take_fa
         int at = first;
         while (at > 0 &&
                apply(&view, program, &program->nodes[program->values[values[at - 1]].producer],
-                     values[at - 1], take_factors)) {
+                     values[at - 1], options)) {
             --at;
         }
-        if (at == 0 && finish(&view, values[first], out_view)) {
+        if (at == 0 && finish(&view, values[first], options, out_repeats, out_view)) {
             return;
         }
     }
+}
+
+void rondo__view_trace(const rondo_program *program, int32_t value, bool take_factors,
+                       rondo__view *out_view) {
+    const trace_options options = {.factors = take_factors};
+    int64_t repeats;
+    trace(program, value, &options, &repeats, out_view);
+}
+
+void rondo__view_trace_repeats(const rondo_program *program, int32_t value, bool take_factors,
+                               int32_t axis, int64_t *out_repeats, rondo__view *out_view) {
+    const trace_options options = {.factors = take_factors, .repeats = true, .axis = axis};
+    trace(program, value, &options, out_repeats, out_view);
 }
 
 bool rondo__view_is_whole(const rondo_program *program, const rondo__view *view) {

@@ -27,6 +27,12 @@ typedef struct rondo__view {
 void rondo__view_trace(const rondo_program *program, int32_t value, bool take_factors,
                        rondo__view *out_view);
 
+// The same, looking through Expand, too: an axis may repeat with a stride of 0. Along `axis`, counted
+// from the end (-1 is the last), each element may stand several times in turn, as keys do that heads
+// share; the extent is then that without repeats.
+void rondo__view_trace_repeats(const rondo_program *program, int32_t value, bool take_factors,
+                               int32_t axis, int64_t *out_repeats, rondo__view *out_view);
+
 // Whether it is the whole base, in order.
 bool rondo__view_is_whole(const rondo_program *program, const rondo__view *view);
 

@@ -72,6 +72,12 @@ const op_case op_counted_cases[] = {
      "", 1},
     {"NonMaxSuppression", 11, "f32[1,3000,4] f32[1,2,3000] i64[1]:=100 f32[1]:=0.7 f32[1]:=0.9", "",
      1},
+    // Lines of more than 2048 boxes, up to 32 of them, are walked through by strips.
+    {"NonMaxSuppression", 11, "f32[2,2300,4] f32[2,2,2300] i64[1]:=2300 f32[1]:=0.9", "", 1},
+    {"NonMaxSuppression", 11, "f32[1,4500,4] f32[1,1,4500]:n9 i64[1]:=4500 f32[1]:=0.8",
+     "center_point_box=1", 1},
+    {"NonMaxSuppression", 11, "f32[1,4200,4] f32[1,1,4200] i64[1]:=9000 f32[1]:=-1", "", 1},
+    {"NonMaxSuppression", 11, "f32[1,2100,4] f32[1,33,2100] i64[1]:=20 f32[1]:=0.8", "", 1},
 };
 
 const size_t op_counted_case_count = sizeof(op_counted_cases) / sizeof(op_counted_cases[0]);

@@ -430,6 +430,9 @@ const op_case op_cases[] = {
      "kernel_shape=3,3 strides=1,1 pads=1,1,1,1 channels_last=1", 1},
     {"rondo.GlobalAveragePool", 17, "T[2,7,7,512]", "channels_last=1", 1},
     {"rondo.GlobalAveragePool", 17, "T[2,3,3,20]", "channels_last=1", 1},
+    {"rondo.GlobalAveragePool", 17, "T[1,62,53,40]", "channels_last=1", 1},  // shared by blocks
+    {"rondo.GlobalAveragePool", 17, "T[3,45,46,7]", "channels_last=1", 1},
+    {"rondo.GlobalAveragePool", 17, "T[40,2,3,264]", "channels_last=1", 1},
     {"LpPool", 18, "T[2,3,9,8]", "kernel_shape=3,2 strides=2,2 pads=1,0,1,1", 1},
     {"LpPool", 18, "T[2,3,9]", "kernel_shape=3, p=3 ceil_mode=1 strides=2,", 1},
     {"LpPool", 18, "T[1,2,5,5,4]", "kernel_shape=2,2,2 p=1 dilations=2,1,1", 1},

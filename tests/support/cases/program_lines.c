@@ -17,6 +17,7 @@
 #include "program/shapes/specialise.h"
 #include "rondo/builder.h"
 #include "support/cases/interpret.h"
+#include "tensor/narrow.h"
 
 enum { WORDS_MAX = 24, INPUTS_MAX = 4, TEXT_BYTES = 512 };
 
@@ -50,8 +51,14 @@ static void fill(rondo_tensor *tensor) {
     for (int64_t i = 0; i < count; ++i) {
         if (tensor->dtype == RONDO_DTYPE_F32) {
             ((float *)tensor->data)[i] = (float)(draw() % 1000) / 300.0f - 1.5f;
+        } else if (tensor->dtype == RONDO_DTYPE_F16) {
+            const float value = (float)(draw() % 1000) / 300.0f - 1.5f;
+            ((uint16_t *)tensor->data)[i] = rondo_f16_from_float(value);
         } else if (tensor->dtype == RONDO_DTYPE_I32) {
             ((int32_t *)tensor->data)[i] = (int32_t)(draw() % 4000) - 2000;
+        } else if (rondo__dtype_is_narrow(tensor->dtype)) {
+            const float number = (float)(draw() % 16) - 8.0f;
+            ((uint8_t *)tensor->data)[i] = rondo__narrow_encode(tensor->dtype, number, NULL);
         } else {
             ((uint8_t *)tensor->data)[i] = (uint8_t)draw();
         }
@@ -59,8 +66,9 @@ static void fill(rondo_tensor *tensor) {
 }
 
 static rondo_dtype read_dtype(const char *name) {
-    static const rondo_dtype dtypes[] = {RONDO_DTYPE_F32, RONDO_DTYPE_U8, RONDO_DTYPE_I8,
-                                         RONDO_DTYPE_I32, RONDO_DTYPE_I64};
+    static const rondo_dtype dtypes[] = {RONDO_DTYPE_F32, RONDO_DTYPE_U8,  RONDO_DTYPE_I8,
+                                         RONDO_DTYPE_I32, RONDO_DTYPE_I64, RONDO_DTYPE_I4,
+                                         RONDO_DTYPE_U4,  RONDO_DTYPE_I2,  RONDO_DTYPE_F16};
     for (size_t i = 0; i < sizeof dtypes / sizeof dtypes[0]; ++i) {
         if (strcmp(rondo_dtype_get_name(dtypes[i]), name) == 0) {
             return dtypes[i];
@@ -109,12 +117,15 @@ static void add_node(model *m, char **words, size_t count) {
             const size_t number_count = read_numbers(equals + 1, numbers[attribute_count]);
             const bool is_list = strchr(equals + 1, ',') != NULL;
             const bool is_float = strchr(equals + 1, '.') != NULL;
+            const bool is_text = strpbrk(equals + 1, "hik") != NULL;
             attributes[attribute_count] = (rondo_attribute){
                 .name = words[i],
-                .kind = is_list    ? RONDO_ATTRIBUTE_INTS
+                .kind = is_text    ? RONDO_ATTRIBUTE_STRING
+                        : is_list  ? RONDO_ATTRIBUTE_INTS
                         : is_float ? RONDO_ATTRIBUTE_FLOAT
                                    : RONDO_ATTRIBUTE_INT,
                 .float_value = strtof(equals + 1, NULL),
+                .string_value = equals + 1,
                 .ints = numbers[attribute_count],
                 .count = number_count,
                 .int_value = numbers[attribute_count][0],
@@ -260,7 +271,8 @@ void program_rows_check(const program_row *rows, size_t count, const rondo__pass
         check(interpret_program(m.program, m.inputs, outputs));
         for (size_t k = 0; k < m.program->output_count; ++k) {
             const double error = compare_tensors(&outputs[k], &m.expected[k]);
-            if (!(error <= (is_rounded ? 1e-6 : 0.0))) {
+            const double most = outputs[k].dtype == RONDO_DTYPE_F16 ? 1e-3 : 1e-6;
+            if (!(error <= (is_rounded ? most : 0.0))) {
                 fail_msg("row %zu: output %zu: error %g", i, k, error);
             }
             rondo_tensor_deinit(&outputs[k]);

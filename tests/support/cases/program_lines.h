@@ -7,7 +7,7 @@
 //   "value c f32 0.5"           one number; "value c f32 0.5 3,1": all elements are
 //   "list extents 1,7,1,1"      of i64
 //   "ConvInteger pads=1,1,1,1 x w > y"    a node; a list of one number ends with a comma, a number
-//                               with a point is a float
+//                               with a point is a float, an equation a string
 //   "output y"
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_TEST_PROGRAM_LINES_H

@@ -160,42 +160,63 @@ rondo__cu_result fake_cuGraphNodeGetType(rondo__cu_graph_node handle, int *out_t
     return fake_leave(code);
 }
 
-size_t fake_get_parameter(size_t index, size_t *out_offset) {
+size_t fake_get_parameter(const fake_kernel_entry *kernel, size_t index, size_t *out_offset) {
+    const unsigned int *layout = kernel != NULL ? kernel->code.layout : NULL;
+    const size_t count = layout != NULL ? layout[0] : FAKE_PARAMETERS;
+    if (index >= count) {
+        *out_offset = 0;
+        return 0;
+    }
+    if (layout != NULL) {
+        *out_offset = layout[1 + 2 * index];
+        return layout[2 + 2 * index];
+    }
     *out_offset = index == 0 ? 0 : sizeof(void *) + (index - 1) * sizeof(uint32_t);
     return index == 0 ? sizeof(void *) : sizeof(uint32_t);
 }
 
-static rondo__cu_result get_parameter(size_t index, size_t *out_offset, size_t *out_bytes) {
-    if (index >= FAKE_PARAMETERS) {
-        return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
+void fake_pack_parameters(fake_node *node, void **parameters) {
+    for (size_t i = 0; parameters != NULL && i < FAKE_PARAMETERS_MAX; i++) {
+        size_t offset = 0;
+        const size_t bytes = fake_get_parameter(node->kernel, i, &offset);
+        if (bytes == 0 || offset + bytes > FAKE_ARGUMENTS_MAX) {
+            break;
+        }
+        memcpy(node->arguments + offset, parameters[i], bytes);
+        node->argument_bytes = offset + bytes;
+        node->has_parameters = true;
     }
-    *out_bytes = fake_get_parameter(index, out_offset);
-    return fake_leave(RONDO__CU_SUCCESS);
+}
+
+static rondo__cu_result get_parameter(const fake_kernel_entry *kernel, size_t index,
+                                      size_t *out_offset, size_t *out_bytes) {
+    *out_bytes = fake_get_parameter(kernel, index, out_offset);
+    return fake_leave(*out_bytes != 0 ? RONDO__CU_SUCCESS : RONDO__CU_ERROR_INVALID_VALUE);
 }
 
 rondo__cu_result fake_cuFuncGetParamInfo(rondo__cu_function function, size_t index,
                                          size_t *out_offset, size_t *out_bytes) {
-    (void)function;
     ENTER("cuFuncGetParamInfo");
-    return get_parameter(index, out_offset, out_bytes);
+    return get_parameter((const fake_kernel_entry *)(const void *)function, index, out_offset,
+                         out_bytes);
 }
 
 rondo__cu_result fake_cuKernelGetParamInfo(rondo__cu_kernel kernel, size_t index,
                                            size_t *out_offset, size_t *out_bytes) {
     (void)kernel;
     ENTER("cuKernelGetParamInfo");
-    return get_parameter(index, out_offset, out_bytes);
+    return get_parameter(NULL, index, out_offset, out_bytes);
 }
 
 // The lists live in the node's graph in the real driver; here one of each is enough at a time.
 static void describe_arguments(const fake_node *node, rondo__cu_kernel_node *out_params) {
-    static _Thread_local void *parameters[FAKE_PARAMETERS];
+    static _Thread_local void *parameters[FAKE_PARAMETERS_MAX];
     static _Thread_local void *extra[5];
     static _Thread_local fake_node copy;
     copy = *node;
-    for (size_t i = 0; i < FAKE_PARAMETERS; i++) {
-        size_t offset = 0;
-        (void)fake_get_parameter(i, &offset);
+    size_t offset = 0;
+    for (size_t i = 0;
+         i < FAKE_PARAMETERS_MAX && fake_get_parameter(node->kernel, i, &offset) != 0; i++) {
         parameters[i] = copy.arguments + offset;
     }
     extra[0] = RONDO__CU_LAUNCH_BUFFER_POINTER;

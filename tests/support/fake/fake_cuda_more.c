@@ -217,13 +217,7 @@ rondo__cu_result fake_cuGraphAddKernelNode(rondo__cu_graph_node *out_node, rondo
     memcpy(node->shape, params->grid, sizeof(params->grid));
     memcpy(node->shape + 3, params->block, sizeof(params->block));
     node->shape[6] = params->shared_bytes;
-    for (size_t i = 0; i < FAKE_PARAMETERS && params->parameters != NULL; i++) {
-        size_t offset = 0;
-        size_t bytes = fake_get_parameter(i, &offset);
-        memcpy(node->arguments + offset, params->parameters[i], bytes);
-        node->argument_bytes = offset + bytes;
-        node->has_parameters = true;
-    }
+    fake_pack_parameters(node, params->parameters);
     return fake_leave(code);
 }
 

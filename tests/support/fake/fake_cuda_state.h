@@ -266,8 +266,10 @@ fake_node *fake_find_in_graph(const fake_graph *graph, rondo__cu_graph_node hand
 // Appends a node to the graph. Its place depends on these indices.
 fake_node *fake_append_node(fake_graph *graph, const size_t *dependencies, size_t count);
 // What every kernel takes that is launched with a parameter array: an address and three words.
-enum { FAKE_PARAMETERS = 4 };
-size_t fake_get_parameter(size_t index, size_t *out_offset);  // its size
+enum { FAKE_PARAMETERS = 4, FAKE_PARAMETERS_MAX = 128 };
+// Its size; 0: there are no more.
+size_t fake_get_parameter(const fake_kernel_entry *kernel, size_t index, size_t *out_offset);
+void fake_pack_parameters(fake_node *node, void **parameters);
 
 // A lazy GPU (fake_cuda_lazy.c). A call begins; work, a launch of a graph, a record or a
 // wait is put on a stream that does not record: true where it is kept for later.

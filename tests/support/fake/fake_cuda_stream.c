@@ -666,20 +666,16 @@ static rondo__cu_result launch_kernel(rondo__cu_function function, const unsigne
     memcpy(work.shape, shape, sizeof(work.shape));
     take_attributes(&work, attributes, attribute_count);
     take_priority(&work, handle);
-    // A kernel with a text of its own has one parameter (RONDO_LAUNCH_ONE_PARAMETER).
-    const bool is_own = work.kernel->module != NULL;
-    if (parameters != NULL && is_own) {
+    // A kernel with a text that is not compiled has one parameter (RONDO_LAUNCH_ONE_PARAMETER).
+    const bool has_one = work.kernel->module != NULL && work.kernel->code.layout == NULL;
+    if (parameters != NULL && has_one) {
         work.argument_bytes = work.kernel->code.argument_bytes;
         memcpy(work.arguments, parameters[0],
                work.argument_bytes <= FAKE_ARGUMENTS_MAX ? work.argument_bytes : 0);
         work.has_parameters = true;
     }
-    for (size_t i = 0; parameters != NULL && !is_own && i < FAKE_PARAMETERS; i++) {
-        size_t offset = 0;
-        size_t bytes = fake_get_parameter(i, &offset);
-        memcpy(work.arguments + offset, parameters[i], bytes);
-        work.argument_bytes = offset + bytes;
-        work.has_parameters = true;
+    if (!has_one) {
+        fake_pack_parameters(&work, parameters);
     }
     const void *arguments = NULL;
     for (; extra != NULL && *extra != RONDO__CU_LAUNCH_END; extra += 2) {

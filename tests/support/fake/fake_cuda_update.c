@@ -311,11 +311,7 @@ rondo__cu_result fake_cuGraphExecKernelNodeSetParams(rondo__cu_graph_exec exec,
         node->argument_bytes = bytes;
         return fake_leave(code);
     }
-    for (size_t i = 0; i < FAKE_PARAMETERS && params->parameters != NULL; i++) {
-        size_t offset = 0;
-        size_t bytes = fake_get_parameter(i, &offset);
-        memcpy(node->arguments + offset, params->parameters[i], bytes);
-    }
+    fake_pack_parameters(node, params->parameters);
     return fake_leave(code);
 }
 

@@ -15,6 +15,7 @@
 #include "base/block.h"
 #include "base/budget.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "rondo/tensor.h"
 
 enum { MIB = 1 << 20 };
@@ -119,6 +120,35 @@ static void test_base_budget__blocks_count_until_they_are_freed_anywhere(void **
     rondo__block_free(small);
 }
 
+// Sanitizers watch the heap, where nothing is kept.
+static void test_base_budget__results_of_one_size_take_turns(void **state) {
+    (void)state;
+    rondo__budget *budget = make_budget(16 * MIB);
+    rondo__budget *before = rondo__budget_enter(budget);
+    const int64_t thread_bytes = rondo__memory_get_thread_bytes();
+    for (int i = 0; i < 20; ++i) {  // more than are kept, each given back
+        char *block = rondo__block_allocate_result(MIB + (size_t)(i % 7) * 4096, 64);
+        assert_non_null(block);
+        memset(block, i, MIB);
+        char *other = rondo__block_allocate(MIB + (size_t)(i % 7) * 4096, 64);
+        assert_non_null(other);
+        assert_ptr_not_equal(other, block);
+        for (size_t k = 0; k < MIB; k += 512) {
+            assert_int_equal(other[k], 0);
+        }
+        rondo__block_free(other);
+        rondo__block_free(block);
+    }
+    assert_int_equal(rondo__memory_get_thread_bytes(), thread_bytes);
+    assert_int_equal(rondo__budget_get_used(budget), 0);
+    void *large = rondo__block_allocate_result(9 * MIB, 64);  // never kept
+    assert_non_null(large);
+    rondo__block_free(large);
+    rondo__memory_trim();
+    (void)rondo__budget_enter(before);
+    rondo__budget_release(budget);
+}
+
 static void test_base_budget__a_tensor_names_its_shape_at_the_limit(void **state) {
     (void)state;
     rondo__budget *budget = make_budget(MIB);
@@ -166,6 +196,7 @@ int main(void) {
         cmocka_unit_test(test_base_budget__takes_up_to_the_limit),
         cmocka_unit_test(test_base_budget__a_refusal_names_the_largest_owner),
         cmocka_unit_test(test_base_budget__blocks_count_until_they_are_freed_anywhere),
+        cmocka_unit_test(test_base_budget__results_of_one_size_take_turns),
         cmocka_unit_test(test_base_budget__a_tensor_names_its_shape_at_the_limit),
         cmocka_unit_test(test_base_budget__blocks_are_aligned_and_zero),
         cmocka_unit_test(test_base_budget__the_machine_has_memory),

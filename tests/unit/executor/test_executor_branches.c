@@ -184,7 +184,7 @@ static void run(rondo_executor *executor, float *x, rondo_tensor *out_y) {
 
 // NaN in all that runs share: who reads what a run did not write shows it.
 static void poison(const rondo_executor *executor) {
-    const rondo__plan *plan = executor->current;
+    const rondo__plan *plan = executor->main.current;
     if (plan != NULL && plan->memory.arena != NULL) {
         memset(plan->memory.arena->address, 0xff, plan->memory.arena_bytes);
     }
@@ -220,7 +220,7 @@ static uint64_t expect_same(void (*build)(model_builder *)) {
     }
     const uint64_t count = get_branch_count(branched);
     assert_int_equal(get_branch_count(straight), 1);
-    assert_int_equal(branched->runs.replay_count, 9);
+    assert_int_equal(branched->main.runs.replay_count, 9);
     rondo_executor_destroy(branched);
     rondo_executor_destroy(straight);
     close_model(&f);
@@ -245,8 +245,8 @@ static void test_executor_branches__unequal(void **state) {
     rondo_executor *executor = open_executor(&f, RONDO_BRANCHES_ON);
     run(executor, x, &y);
     rondo_tensor_deinit(&y);
-    check(
-        rondo__branches_find(executor, executor->current, &executor->current->steps[0], &branches));
+    check(rondo__branches_find(executor, executor->main.current, &executor->main.current->steps[0],
+                               &branches));
     assert_int_equal(branches.count, 4);
     assert_true(branches.gain > 1.4);
     rondo__branches_deinit(&branches);
@@ -276,7 +276,7 @@ static void test_executor_branches__order_is_kept(void **state) {
         rondo_executor *executor = open_executor(&f, RONDO_BRANCHES_ON);
         run(executor, x, &y);
         rondo_tensor_deinit(&y);
-        const rondo__plan *plan = executor->current;
+        const rondo__plan *plan = executor->main.current;
         rondo__branches branches;
         check(rondo__branches_find(executor, plan, &plan->steps[0], &branches));
         const size_t count = plan->steps[0].item_count;
@@ -333,10 +333,10 @@ static void test_executor_branches__auto_settles(void **state) {
         run(executor, x, &y);
         rondo_tensor_deinit(&y);
         check(rondo_executor_set_graphs(executor, RONDO_GRAPHS_ON));
-        const rondo__step *step = &executor->current->steps[0];
+        const rondo__step *step = &executor->main.current->steps[0];
         assert_true(k >= 2 || step->run.branch_count == 0);
         if (k >= 3 && rondo__host_get_thread_count() > 1) {
-            assert_int_equal(executor->straight_count, step->run.branch_count > 1 ? 0 : 1);
+            assert_int_equal(executor->main.straight_count, step->run.branch_count > 1 ? 0 : 1);
         }
     }
     rondo_executor_destroy(executor);

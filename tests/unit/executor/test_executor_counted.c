@@ -286,12 +286,12 @@ static const story stories[] = {
 };
 
 // Bypassed ops of all bodies' latest plans.
-static size_t count_inner(const rondo_executor *executor) {
-    const rondo__plan *plan = executor->current;
+static size_t count_inner(const rondo__unit *unit) {
+    const rondo__plan *plan = unit->current;
     size_t count = 0;
     for (size_t s = 0; s < plan->step_count; ++s) {
         for (size_t b = 0; b < plan->steps[s].run.body_count; ++b) {
-            const rondo_executor *body = plan->steps[s].run.bodies[b];
+            const rondo__unit *body = plan->steps[s].run.bodies[b];
             count += body != NULL ? body->current->bypassed_count + count_inner(body) : 0;
         }
     }
@@ -308,12 +308,13 @@ static void expect_copies(const world *w, const story *s, uint64_t runs) {
     }
     if (copied.to_host.count != runs * s->copies || copied.to_device.count != 0 ||
         copied.synchronous_to_host.count != runs * s->copies ||
-        stats.bypassed_count != s->bypassed || count_inner(w->executor) != 0) {
+        stats.bypassed_count != s->bypassed || count_inner(&w->executor->main) != 0) {
         fail_msg(
             "%s: in %d runs %d copies to the processor, %d waited for, %d to the GPU; %d "
             "bypassed, %d in bodies",
             s->what, (int)runs, (int)copied.to_host.count, (int)copied.synchronous_to_host.count,
-            (int)copied.to_device.count, (int)stats.bypassed_count, (int)count_inner(w->executor));
+            (int)copied.to_device.count, (int)stats.bypassed_count,
+            (int)count_inner(&w->executor->main));
     }
     // A copy that is no count is one of what is used.
     if (s->copies == 1) {
@@ -356,9 +357,9 @@ static void test_executor_counted__plans_for_counts(void **state) {
         fill(w.x, 2 + run % 4);
         run_both(&w, s->outputs, true);
     }
-    rondo_executor *body = NULL;
-    for (size_t i = 0; i < w.executor->current->step_count; ++i) {
-        const rondo__step *step = &w.executor->current->steps[i];
+    rondo__unit *body = NULL;
+    for (size_t i = 0; i < w.executor->main.current->step_count; ++i) {
+        const rondo__step *step = &w.executor->main.current->steps[i];
         body = step->run.body_count > 0 ? step->run.bodies[0] : body;
     }
     assert_non_null(body);

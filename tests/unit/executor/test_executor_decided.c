@@ -141,7 +141,7 @@ static void test_executor_decided__branches_are_straight_code(void **state) {
     for (int turn = 0; turn < 4; ++turn) {
         for (size_t i = 0; i < sizeof rates / sizeof *rates; ++i) {
             run(&w, rates[i]);
-            assert_int_equal(w.executor->current->bypassed_count, 0);
+            assert_int_equal(w.executor->main.current->bypassed_count, 0);
             assert_true(turn < 2 || was_replayed(&w));
         }
     }
@@ -156,7 +156,7 @@ static void test_executor_decided__many_values_and_device_tensors(void **state) 
     (void)state;
     open_world(&w, false);
     run(&w, 16000);
-    assert_int_equal(w.executor->current->bypassed_count, 0);
+    assert_int_equal(w.executor->main.current->bypassed_count, 0);
     OK(rondo_tensor_init_device(w.device, RONDO_DTYPE_I64, &scalar, &rate));
     for (int64_t i = 0; i < 2; ++i) {
         int64_t value = i == 0 ? 16000 : 8000;
@@ -165,18 +165,18 @@ static void test_executor_decided__many_values_and_device_tensors(void **state) 
         OK(rondo_tensor_copy(stream, &from, &rate));
         OK(rondo_stream_synchronize(stream));
         run_with(&w, &rate, value);
-        assert_true(w.executor->current->bypassed_count > 0);
+        assert_true(w.executor->main.current->bypassed_count > 0);
     }
     rondo_tensor_deinit(&rate);
     for (int64_t value = 0; value < 3 * RONDO__DECISIONS_MAX; ++value) {
         run(&w, 5000 + value);
     }
-    assert_true(w.executor->current->bypassed_count > 0);
-    const uint64_t plan_count = w.executor->plans.stats.entry_count;
+    assert_true(w.executor->main.current->bypassed_count > 0);
+    const uint64_t plan_count = w.executor->main.plans.stats.entry_count;
     assert_true(plan_count <= RONDO__DECISIONS_MAX + 2);
     run(&w, 16000);
     run(&w, 1000);
-    assert_int_equal(w.executor->plans.stats.entry_count, plan_count);
+    assert_int_equal(w.executor->main.plans.stats.entry_count, plan_count);
     close_world(&w);
 }
 
@@ -187,9 +187,9 @@ static void test_executor_decided__branches_that_draw_stay(void **state) {
     open_world(&w, true);
     for (int turn = 0; turn < 3; ++turn) {
         run(&w, 16000);
-        assert_true(w.executor->current->bypassed_count > 0);
+        assert_true(w.executor->main.current->bypassed_count > 0);
         run(&w, 8000);
-        assert_int_equal(w.executor->current->bypassed_count, 0);
+        assert_int_equal(w.executor->main.current->bypassed_count, 0);
     }
     close_world(&w);
 }

@@ -32,11 +32,11 @@ static rondo_device *open_device(void) {
 
 // Every plan of the executor and of the bodies in it: inputs and outputs have the types that their
 // program declares, where it does.
-static size_t check_borders(const rondo_executor *executor) {
+static size_t check_borders(const rondo__unit *unit) {
     size_t checked = 0;
-    const rondo_program *source = executor->source;
-    for (const rondo__plan *plan = rondo__executor_next_plan(executor, NULL); plan != NULL;
-         plan = rondo__executor_next_plan(executor, plan)) {
+    const rondo_program *source = unit->source;
+    for (const rondo__plan *plan = rondo__unit_next_plan(unit, NULL); plan != NULL;
+         plan = rondo__unit_next_plan(unit, plan)) {
         const size_t count = source->input_count + source->output_count;
         for (size_t i = 0; i < count; ++i) {
             const bool is_input = i < source->input_count;
@@ -115,7 +115,7 @@ static void run_in_mode(model *m, rondo_device *device, const rondo_executor_opt
             rondo_tensor_deinit(&m->fetches[i].tensor);
         }
     }
-    assert_true(check_borders(executor) >= m->fetch_count);
+    assert_true(check_borders(&executor->main) >= m->fetch_count);
     rondo_executor_destroy(executor);
 }
 

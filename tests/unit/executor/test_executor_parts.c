@@ -186,9 +186,9 @@ typedef struct joined {
     size_t parts, planes;
 } joined;
 
-static rondo_status count_joined(rondo_executor *executor, rondo__plan *plan, void *user_data) {
+static rondo_status count_joined(rondo__unit *unit, rondo__plan *plan, void *user_data) {
     joined *out = user_data;
-    (void)executor;
+    (void)unit;
     for (size_t i = 0; i < plan->item_count; ++i) {
         const rondo__node *n = &plan->program->nodes[plan->items[i].node];
         for (size_t k = 0; k < n->input_count && strcmp(n->op.def->name, "Concat") == 0; ++k) {

@@ -274,9 +274,8 @@ static void expect_right(const fixture *f, float *x) {
 }
 
 // The bodies of rondo.Rest in the latest plan.
-static size_t find_bodies(const rondo_executor *executor, rondo_executor **out_bodies,
-                          size_t most) {
-    const rondo__plan *plan = executor->current;
+static size_t find_bodies(const rondo_executor *executor, rondo__unit **out_bodies, size_t most) {
+    const rondo__plan *plan = executor->main.current;
     size_t count = 0;
     for (size_t s = 0; s < plan->step_count; ++s) {
         const rondo__step *step = &plan->steps[s];
@@ -289,8 +288,8 @@ static size_t find_bodies(const rondo_executor *executor, rondo_executor **out_b
     return count;
 }
 
-static rondo_executor *get_body(const rondo_executor *executor) {
-    rondo_executor *body = NULL;
+static rondo__unit *get_body(const rondo_executor *executor) {
+    rondo__unit *body = NULL;
     assert_int_equal(find_bodies(executor, &body, 1), 1);
     return body;
 }
@@ -323,18 +322,18 @@ static void test_executor_rest__shapes_in_rotation(void **state) {
                 fill(x, 2 * k + 1, round);
                 expect_right(&f, x);
             }
-            rondo_executor *const body = get_body(f.model.executor);
+            rondo__unit *const body = get_body(f.model.executor);
             // Nobody waits for a body on a GPU, so what reads its results must be behind it.
-            assert_true(is_host || body->stream == f.model.executor->stream);
+            assert_true(is_host || body->stream == f.model.executor->main.stream);
             replays = body->runs.replay_count;
             if (models[m].build != build_durations) {  // whose sums change with the salt
                 assert_int_equal(body->plans.stats.entry_count, SHAPES);
                 assert_int_equal(replays, round * SHAPES);
             }
         }
-        rondo_executor *bodies[8];
+        rondo__unit *bodies[8];
         assert_int_equal(find_bodies(f.model.executor, bodies, 8), models[m].bodies);
-        assert_int_equal(f.model.executor->current->bypassed_count,
+        assert_int_equal(f.model.executor->main.current->bypassed_count,
                          is_host ? models[m].bypassed : models[m].gpu_bypassed);
         assert_int_equal(bodies[0]->current->bypassed_count, models[m].inner_bypassed);
         close_model(&f);
@@ -438,7 +437,7 @@ static void test_executor_rest__shapes_that_come_once(void **state) {
             assert_true(((const float *)fetch.tensor.data)[i] == -(float)(i + 1));
         }
         rondo_tensor_deinit(&fetch.tensor);
-        rondo_executor *const body = get_body(f.model.executor);
+        rondo__unit *const body = get_body(f.model.executor);
         direct += body->current->bypassed_count > 0 ? 1 : 0;
         assert_true(body->plans.stats.entry_count <= RONDO__WORTH_CREDIT + 1);
     }
@@ -649,7 +648,7 @@ static void test_executor_rest__random_models(void **state) {
             }
             expect_right(&f, x);
         }
-        rondo_executor *bodies[16];
+        rondo__unit *bodies[16];
         body_count += find_bodies(f.model.executor, bodies, 16);
         close_model(&f);
     }

@@ -129,7 +129,7 @@ static rondo_status launch_planted(rondo__kernel *kernel, rondo_stream *stream,
 }
 
 static void plant(size_t item, float value) {
-    rondo__plan *plan = rondo__executor_next_plan(g_executor, NULL);
+    rondo__plan *plan = rondo__unit_next_plan(&g_executor->main, NULL);
     assert_non_null(plan);
     assert_true(item < plan->item_count);
     memcpy(&g_planted_bits, &value, 4);
@@ -364,7 +364,7 @@ static void test_executor_self_check__each_op_of_a_larger_program(void **state) 
             OK(device_crew_build(&g_program));
             OK(rondo_executor_create(g_program, g_device, &options, &g_executor));
             OK(rondo_executor_describe(g_executor, RONDO_TEXT_JSON, skip_text, NULL));
-            const rondo__plan *plan = rondo__executor_next_plan(g_executor, NULL);
+            const rondo__plan *plan = rondo__unit_next_plan(&g_executor->main, NULL);
             const bool is_over = item >= plan->item_count;
             const rondo__op *op = is_over ? NULL : &plan->program->nodes[plan->items[item].node].op;
             // What is planted makes floats; a count decides what there is to compare.

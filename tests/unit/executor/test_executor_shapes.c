@@ -265,7 +265,7 @@ static void test_executor_shapes__wrong_foresight_is_an_error(void **state) {
     rondo_binding y;
     open_model(&f, build_count);
     expect_first(&f, x, 3, 2.4494897);
-    const rondo_program *program = f.executor->current->program;
+    const rondo_program *program = f.executor->main.current->program;
     const int32_t n = rondo__program_find_value(program, "n");
     assert_true(n >= 0 && program->values[n].has_shape && program->values[n].rank == 2);
     assert_int_equal(program->values[n].dims[0].number, 1);

@@ -107,7 +107,7 @@ static void test_executor_shared__a_growing_cache_is_replayed_on_the_second_pass
     assert_int_equal(stats.plan_miss_count, LENGTHS);
     assert_true(stats.node_count > 0);  // recorded while the device worked
     // Lengths share memory for runs: a few pieces, each twice as large as the one before.
-    assert_true(executor->run_memory_bytes <= 4 * stats.arena_bytes);
+    assert_true(executor->main.run_memory_bytes <= 4 * stats.arena_bytes);
     for (int64_t i = 0; i < LENGTHS; ++i) {
         assert_true(step(executor, 1 + i, 1 + i) == sums[i]);
     }
@@ -188,7 +188,7 @@ static void test_executor_shared__weights_are_packed_once_for_a_program(void **s
     const uint64_t bytes = get_stats(first).constant_bytes;
     rondo_executor *second = make_executor(&d, 0, 0);
     assert_true(first->resources.weights.store == second->resources.weights.store);
-    assert_true(first->base == second->base);
+    assert_true(first->main.base == second->main.base);
     const int64_t taken = rondo__memory_get_thread_bytes();
     assert_true(step(second, 3, 2) == sum);
     assert_true(rondo__memory_get_thread_bytes() - taken < (int64_t)bytes);  // none of it again
@@ -232,11 +232,11 @@ static void test_executor_shared__other_options_have_another_base(void **state) 
     for (size_t i = 0; i < 4; ++i) {
         OK(rondo_executor_create(d.program, d.device, &rows[i], &executors[i]));
         for (size_t k = 0; k < i; ++k) {
-            assert_true(executors[i]->base != executors[k]->base);
+            assert_true(executors[i]->main.base != executors[k]->main.base);
         }
         rondo_executor *same;
         OK(rondo_executor_create(d.program, d.device, &rows[i], &same));
-        assert_true(same->base == executors[i]->base);
+        assert_true(same->main.base == executors[i]->main.base);
         assert_true(step(same, 2, 1) == step(executors[i], 2, 1));
         rondo_executor_destroy(same);
     }

@@ -19,6 +19,7 @@
 #include "base/memory.h"
 #include "executor/state/plan.h"
 #include "executor/state/run_state.h"
+#include "kernel/cuda/convolution/cudnn_api.h"
 #include "kernel/cuda/product/cublaslt_api.h"
 #include "rondo/allocator.h"
 #include "rondo/models.h"
@@ -285,9 +286,15 @@ static void do_nothing(const void *arguments, size_t argument_bytes) {
     (void)argument_bytes;
 }
 
-// The machine's cuBLASLt has a driver of its own, not the fake one.
+// The machine's cuBLASLt and cuDNN have a driver of their own, not the fake one.
 rondo_status __wrap_rondo__cublaslt_get_api(const rondo__lt_api **out_api);
 rondo_status __wrap_rondo__cublaslt_get_api(const rondo__lt_api **out_api) {
+    *out_api = NULL;
+    return RONDO_FAIL(UNAVAILABLE, "there is none here");
+}
+
+rondo_status __wrap_rondo__cudnn_get_api(const rondo__dnn_api **out_api);
+rondo_status __wrap_rondo__cudnn_get_api(const rondo__dnn_api **out_api) {
     *out_api = NULL;
     return RONDO_FAIL(UNAVAILABLE, "there is none here");
 }

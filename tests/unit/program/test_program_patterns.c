@@ -62,11 +62,48 @@ static void test_program_patterns__masked_attention(void **state) {
     program_rows_check(rows, COUNT(rows), &gpu);
 }
 
+// Keys and values that several heads share are read where they lie.
+static void test_program_patterns__shared_keys(void **state) {
+    (void)state;
+    static const rondo__pass_options gpu = {
+        .fuse_matmul = true, .fuse_attention = true, .fuse_elementwise = true};
+#define SHARED(batch, rows)                                                                        \
+    "input q f32 " batch ",6," rows ",8", "input k f32 " batch ",2,7,8",                           \
+        "input v f32 " batch ",2,7,4", "list two 2,", "list ke " batch ",2,3,7,8",                 \
+        "list ve " batch ",2,3,7,4", "list kr " batch ",6,7,8", "list vr " batch ",6,7,4",         \
+        "Unsqueeze k two > ku", "Expand ku ke > kx", "Reshape kx kr > kk", "Unsqueeze v two > vu", \
+        "Expand vu ve > vx", "Reshape vx vr > vv", "Transpose perm=0,1,3,2 kk > kt",               \
+        "MatMul q kt > p"
+    static const program_row rows[] = {
+        // of one row, of one batch with a mask, and as exporters turn the result
+        {{SHARED("3", "1"), "Softmax axis=-1 p > s", "MatMul s vv > y", "output y"},
+         "~rondo.Attention"},
+        {{SHARED("1", "5"), "input mask f32 5,7", "Add p mask > a", "Softmax axis=-1 a > s",
+          "MatMul s vv > o", "Transpose perm=0,2,1,3 o > y", "output y"},
+         "~rondo.Attention"},
+        {{SHARED("3", "1"), "Softmax axis=-1 p > s", "MatMul s vv > o",
+          "Transpose perm=0,2,1,3 o > y", "output y"},
+         "~rondo.Attention Reshape"},
+        // several rows of several batches, and masks that differ by head
+        {{SHARED("3", "5"), "Softmax axis=-1 p > s", "MatMul s vv > y", "output y"},
+         "~Unsqueeze Expand Unsqueeze Expand rondo.Attention"},
+        {{SHARED("1", "1"), "input mask f32 6,1,7", "Add p mask > a", "Softmax axis=-1 a > s",
+          "MatMul s vv > y", "output y"},
+         "~Unsqueeze Expand Unsqueeze Expand rondo.Attention"},
+    };
+    program_rows_check(rows, COUNT(rows), &gpu);
+}
+
 // ---- RMSNormalization -------------------------------------------------------------------------
 
 #define MEAN                                                                        \
     "input x f32 2,3,8", "const w f32 8", "value two f32 2", "value e f32 0.00001", \
         "list last -1,", "Pow x two > p", "ReduceMean p last > m", "Add m e > a"
+
+#define WIDE_MEAN                                                                         \
+    "input h f16 2,3,8", "Cast to=1 h > x", "const w f16 8", "value two f32 2",           \
+        "value e f32 0.00001", "list last -1,", "Pow x two > p", "ReduceMean p last > m", \
+        "Add m e > a"
 
 static void test_program_patterns__rms_norm(void **state) {
     (void)state;
@@ -84,6 +121,14 @@ static void test_program_patterns__rms_norm(void **state) {
           "ReduceMean p last > m", "Add e m > a", "Sqrt a > s", "Div x s > n", "Mul n w > y",
           "output y"},
          "~RMSNormalization"},
+        // in half precision, widened for the mean
+        {{WIDE_MEAN, "Sqrt a > s", "Div x s > n", "Cast to=10 n > c", "Mul w c > y", "output y"},
+         "~RMSNormalization"},
+        {{WIDE_MEAN, "Sqrt a > s", "Reciprocal s > r", "Mul x r > n", "Cast to=10 n > c",
+          "Mul c w > y", "output y"},
+         "~RMSNormalization"},
+        {{WIDE_MEAN, "const g f32 8", "Sqrt a > s", "Div x s > n", "Mul n g > y", "output y"},
+         "~Cast RMSNormalization"},
         // another power, axis or numerator; no epsilon; a gain of another shape, or computed
         {{"input x f32 2,8", "const w f32 8", "value three f32 3", "value e f32 9", "list last -1,",
           "Pow x three > p", "ReduceMean p last > m", "Add m e > a", "Sqrt a > s", "Div x s > n",
@@ -218,14 +263,114 @@ static void test_program_patterns__quantised_moves(void **state) {
     program_rows_check(rows, COUNT(rows), NULL);
 }
 
+// ---- weights of a few bits in front of a product ----------------------------------------------
+
+#define FOUR_BITS "input x f32 2,5,64", "const w i4 64,7", "const s f32 2,7", "const z i4 2,7"
+#define TURNED "input x f32 3,40", "const w u4 7,40", "const s f32 7,3", "const z u4 7,3"
+
+static void test_program_patterns__products_of_few_bits(void **state) {
+    (void)state;
+    static const program_row rows[] = {
+        {{FOUR_BITS, "DequantizeLinear axis=0 block_size=32 w s > f", "MatMul x f > y", "output y"},
+         "~com.microsoft.MatMulNBits"},
+        {{FOUR_BITS, "DequantizeLinear axis=-2 block_size=32 w s z > f", "MatMul x f > y",
+          "output y"},
+         "~com.microsoft.MatMulNBits"},
+        {{TURNED, "DequantizeLinear axis=1 block_size=16 w s z > f", "Transpose perm=1,0 f > t",
+          "MatMul x t > y", "output y"},
+         "~com.microsoft.MatMulNBits"},
+        {{TURNED, "DequantizeLinear axis=1 block_size=16 w s > f", "Transpose f > t",
+          "MatMul x t > y", "output y"},
+         "~com.microsoft.MatMulNBits"},
+        // one scale, one for each column; 2 bits; 8 bits in blocks
+        {{FOUR_BITS, "value one f32 0.1", "DequantizeLinear w one > f", "MatMul x f > y",
+          "output y"},
+         "~com.microsoft.MatMulNBits"},
+        {{FOUR_BITS, "const c f32 7", "const cz i4 7", "DequantizeLinear axis=1 w c cz > f",
+          "MatMul x f > y", "output y"},
+         "~com.microsoft.MatMulNBits"},
+        {{FOUR_BITS, "const v i2 64,7", "DequantizeLinear axis=0 block_size=32 v s > f",
+          "MatMul x f > y", "output y"},
+         "~com.microsoft.MatMulNBits"},
+        {{FOUR_BITS, "const v i8 64,7", "const vz i8 2,7",
+          "DequantizeLinear axis=0 block_size=32 v s vz > f", "MatMul x f > y", "output y"},
+         "~com.microsoft.MatMulNBits"},
+        {{FOUR_BITS, "const v u8 64,7", "DequantizeLinear axis=0 block_size=32 v s > f",
+          "MatMul x f > y", "output y"},
+         "~com.microsoft.MatMulNBits"},
+        // another user takes the real weights
+        {{FOUR_BITS, "DequantizeLinear axis=0 block_size=32 w s > f", "MatMul x f > y",
+          "ReduceMax f > m", "output y", "output m"},
+         "~com.microsoft.MatMulNBits"},
+        // blocks along the columns, or short ones; scales along K; the other factor; bytes
+        {{"input x f32 5,64", "const w i4 64,32", "const s f32 64,2",
+          "DequantizeLinear axis=1 block_size=16 w s > f", "MatMul x f > y", "output y"},
+         "MatMul"},
+        {{"input x f32 5,64", "const w i4 64,7", "const s f32 8,7",
+          "DequantizeLinear axis=0 block_size=8 w s > f", "MatMul x f > y", "output y"},
+         "MatMul"},
+        {{FOUR_BITS, "const c f32 64", "DequantizeLinear axis=0 w c > f", "MatMul x f > y",
+          "output y"},
+         "MatMul"},
+        {{"input x f32 7,5", "const w i4 64,7", "value s f32 0.1", "DequantizeLinear w s > f",
+          "MatMul f x > y", "output y"},
+         "MatMul"},
+        {{FOUR_BITS, "const v i8 64,7", "value one f32 0.1", "DequantizeLinear v one > f",
+          "MatMul x f > y", "output y"},
+         "MatMul"},
+    };
+    program_rows_check(rows, COUNT(rows), NULL);
+}
+
+// ---- Einsum -----------------------------------------------------------------------------------
+
+#define EINSUM(a, b, equation) \
+    { "input a f32 " a, "input b f32 " b, "Einsum equation=" equation " a b > y", "output y" }
+
+static void test_program_patterns__einsum(void **state) {
+    (void)state;
+    static const rondo__pass_options products = {.fuse_matmul = true};
+    static const program_row rows[] = {
+        {EINSUM("2,3,4", "2,4,5", "bij,bjk->bik"), "~rondo.MatMul"},
+        {EINSUM("3,4", "4,5", "ij,jk->ik"), "~rondo.MatMul"},
+        // operands and result in other orders, the result's rows of the second operand
+        {EINSUM("2,4,3,5", "4,6,5", "bhwc,hkc->bhwk"),
+         "~Transpose Reshape rondo.MatMul Reshape Transpose"},
+        {EINSUM("2,3,4", "5,4", "bij,kj->kbi"), "~Reshape rondo.MatMul Reshape"},
+        {EINSUM("2,3,4,5", "2,3,6,5", "nbhc,nbwc->nbhw"), "~Reshape Reshape rondo.MatMul Reshape"},
+        {EINSUM("4,3", "4,5", "ki,kj->ji"), "~rondo.MatMul"},
+        // several labels summed over, none, all, axes of one element, an ellipsis, no arrow
+        {EINSUM("3,4,5", "5,4,2", "iab,bak->ik"), "~Reshape Transpose Reshape rondo.MatMul"},
+        {EINSUM("3", "4", "i,j->ji"), "~Reshape Reshape rondo.MatMul"},
+        {EINSUM("7", "7", "i,i->"), "~Reshape Reshape rondo.MatMul Reshape"},
+        {EINSUM("2,1,4", "1,4,5", "bij,hjk->bihk"), "~Reshape Reshape rondo.MatMul Reshape"},
+        {EINSUM("2,3,4,5", "2,3,5,6", "...ij,...jk->...ik"),
+         "~Reshape Reshape rondo.MatMul Reshape"},
+        {EINSUM("3,4", "4,5", "ij,jk"), "~rondo.MatMul"},
+        // a batch that one operand is broadcast over
+        {EINSUM("1,3,4", "2,4,5", "bij,bjk->bik"),
+         "~Transpose Reshape Reshape rondo.MatMul Reshape Transpose"},
+        // a diagonal, a label of one operand alone, other types, one operand
+        {EINSUM("3,3", "3,5", "ii,ik->k"), "Einsum"},
+        {EINSUM("3,4,2", "4,5", "ijx,jk->ik"), "Einsum"},
+        {{"input a i64 3,4", "input b i64 4,5", "Einsum equation=ij,jk->ik a b > y", "output y"},
+         "Einsum"},
+        {{"input a f32 3,4", "Einsum equation=ij->ji a > y", "output y"}, "Einsum"},
+    };
+    program_rows_check(rows, COUNT(rows), &products);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_program_patterns__masked_softmax),
         cmocka_unit_test(test_program_patterns__masked_attention),
+        cmocka_unit_test(test_program_patterns__shared_keys),
         cmocka_unit_test(test_program_patterns__rms_norm),
         cmocka_unit_test(test_program_patterns__quantised_convolutions),
         cmocka_unit_test(test_program_patterns__quantised_products),
         cmocka_unit_test(test_program_patterns__quantised_moves),
+        cmocka_unit_test(test_program_patterns__products_of_few_bits),
+        cmocka_unit_test(test_program_patterns__einsum),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

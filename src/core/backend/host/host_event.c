@@ -5,13 +5,14 @@
 #include "backend/host/host_device.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/reference.h"
 
 static rondo__host_event *event_of(rondo_event *event) {
     return (rondo__host_event *)event;
 }
 
 void rondo__host_release_event(rondo__host_event *event) {
-    if (atomic_fetch_sub_explicit(&event->reference_count, 1, memory_order_acq_rel) != 1) {
+    if (!rondo__reference_drop(&event->reference_count)) {
         return;
     }
     rondo__host_lane_release(event->lane);

@@ -13,6 +13,7 @@
 #include "backend/host/host_external.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/reference.h"
 
 static rondo__host_event *event_of(rondo_event *event) {
     return (rondo__host_event *)event;
@@ -38,7 +39,7 @@ static rondo_status submit_stamp(rondo__host_event *event, rondo__host_stream *s
     stamp_arguments *arguments = room;
     arguments->event = event;
     arguments->serial = serial;
-    atomic_fetch_add_explicit(&event->reference_count, 1, memory_order_relaxed);
+    rondo__reference_take(&event->reference_count);
     rondo__host_publish(stream);
     return RONDO_STATUS_OK;
 }

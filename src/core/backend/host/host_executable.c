@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "base/float_scope.h"
 #include "base/memory.h"
+#include "base/reference.h"
 
 static rondo_status append_shape(rondo__host_shape *shape, const rondo__host_template *recorded);
 
@@ -150,7 +151,7 @@ static void run_prepared_program(void *data) {
     if (run->timing.is_wanted) {
         rondo__host_program *program = run->program;
         const uint64_t begin_ns = rondo__clock_now_ns();
-        atomic_fetch_add_explicit(&program->reference_count, 1, memory_order_relaxed);
+        rondo__reference_take(&program->reference_count);
         rondo__host_timing_now = &run->timing;
         run_and_release(program);
         rondo__host_tell_program(program, begin_ns);
@@ -183,7 +184,7 @@ static rondo_status submit_program(rondo__host_stream *stream, rondo__host_execu
         executable->changes = NULL;
         rondo__host_ask_externals(program->externals, program->external_count, run->serials);
     }
-    atomic_fetch_add_explicit(&program->reference_count, 1, memory_order_relaxed);
+    rondo__reference_take(&program->reference_count);
     return RONDO_STATUS_OK;
 }
 
@@ -206,7 +207,7 @@ bool rondo__host_replay_here(rondo__executable *executable_, rondo_stream *strea
     }
     rondo__failure_slot *former = rondo__failure_enter(&stream->lane->failure);
     const rondo__float_scope scope = rondo__float_enter();
-    atomic_fetch_add_explicit(&program->reference_count, 1, memory_order_relaxed);
+    rondo__reference_take(&program->reference_count);
     run_and_release(program);
     rondo__float_leave(&scope);
     (void)rondo__failure_enter(former);

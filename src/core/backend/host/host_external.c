@@ -24,6 +24,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/reference.h"
 
 // ---- what nodes run ---------------------------------------------------------------------------
 
@@ -204,7 +205,7 @@ rondo_status rondo__host_record_external(rondo__host_event *event, rondo__host_s
     }
     *(rondo__host_external *)room =
         (rondo__host_external){.event = event, .serial = ask_record(event), .is_record = true};
-    atomic_fetch_add_explicit(&event->reference_count, 1, memory_order_relaxed);
+    rondo__reference_take(&event->reference_count);
     rondo__host_publish(stream);
     return RONDO_STATUS_OK;
 }
@@ -220,7 +221,7 @@ rondo_status rondo__host_wait_external(rondo__host_stream *stream, rondo__host_e
     RETURN_IF_ERROR(
         rondo__host_submit(stream, run_eager_wait, sizeof(rondo__host_external), &room));
     *(rondo__host_external *)room = (rondo__host_external){.event = event, .serial = serial};
-    atomic_fetch_add_explicit(&event->reference_count, 1, memory_order_relaxed);
+    rondo__reference_take(&event->reference_count);
     rondo__host_publish(stream);
     return RONDO_STATUS_OK;
 }

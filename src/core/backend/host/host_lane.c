@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/futex.h"
 #include "base/memory.h"
+#include "base/reference.h"
 #include "base/thread_count.h"
 
 enum {
@@ -38,13 +39,12 @@ rondo__host_lane *rondo__host_lane_create(void) {
 }
 
 rondo__host_lane *rondo__host_lane_retain(rondo__host_lane *lane) {
-    atomic_fetch_add_explicit(&lane->reference_count, 1, memory_order_relaxed);
+    rondo__reference_take(&lane->reference_count);
     return lane;
 }
 
 void rondo__host_lane_release(rondo__host_lane *lane) {
-    if (lane == NULL ||
-        atomic_fetch_sub_explicit(&lane->reference_count, 1, memory_order_acq_rel) != 1) {
+    if (lane == NULL || !rondo__reference_drop(&lane->reference_count)) {
         return;
     }
     pthread_mutex_destroy(&lane->lock);

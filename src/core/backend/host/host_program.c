@@ -39,6 +39,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/reference.h"
 
 enum { NO_SEGMENT = UINT32_MAX, ARGUMENT_ALIGNMENT = 16 };
 // Their serials travel in one command of a stream's ring.
@@ -382,8 +383,7 @@ rondo_status rondo__host_program_create(const rondo__host_template *recorded,
 }
 
 void rondo__host_program_release(rondo__host_program *program) {
-    if (program == NULL ||
-        atomic_fetch_sub_explicit(&program->reference_count, 1, memory_order_acq_rel) != 1) {
+    if (program == NULL || !rondo__reference_drop(&program->reference_count)) {
         return;
     }
     while (program->choices != NULL) {

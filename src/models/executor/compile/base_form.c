@@ -17,32 +17,31 @@
 enum { BASE_FOLD_BYTES_MAX = 256 << 20 };
 
 // Whether weights of one value's products are put side by side: where attention reads the result.
-static bool joins_products(const rondo_executor *executor) {
+static bool joins_products(const rondo__unit *unit) {
     rondo__kernel_traits traits;
-    rondo__kernel_get_traits(executor->device, executor->options.dtype, &traits);
-    return traits.fuses_attention && !executor->options.op_by_op && !executor->options.no_folding &&
-           !executor->options.training && !executor->is_lean;
+    rondo__kernel_get_traits(unit->executor->device, unit->executor->options.dtype, &traits);
+    return traits.fuses_attention && !unit->executor->options.op_by_op &&
+           !unit->executor->options.no_folding && !unit->is_training && !unit->is_lean;
 }
 
 // The program as the executor's options have it, before anything is folded: what is asked of an op
 // is looked at whether that folds away or not. To be destroyed where it is not the executor's.
-static rondo_status make_source(const rondo_executor *executor, rondo_program **out_source) {
-    const rondo_executor_options *options = &executor->options;
-    const bool is_training = options->training;
-    const bool has_places = rondo__op_device_has_marks(executor);
+static rondo_status make_source(const rondo__unit *unit, rondo_program **out_source) {
+    const rondo_executor_options *options = &unit->executor->options;
+    const bool is_training = unit->is_training;
+    const bool has_places = rondo__op_device_has_marks(unit);
     const bool is_quantised = !is_training && !options->op_by_op && !options->no_folding &&
-                              rondo__program_has_quantised(executor->source);
-    *out_source = executor->source;
-    if (executor->depth > 0 ||
-        !(is_training || has_places || is_quantised)) {  // bodies come marked
+                              rondo__program_has_quantised(unit->source);
+    *out_source = unit->source;
+    if (unit->depth > 0 || !(is_training || has_places || is_quantised)) {  // bodies come marked
         return RONDO_STATUS_OK;
     }
     rondo_program *source;
-    RETURN_IF_ERROR(rondo__program_clone(executor->source, &source));
+    RETURN_IF_ERROR(rondo__program_clone(unit->source, &source));
     if (is_training) {
         rondo__program_set_training(source);
     }
-    rondo_status status = has_places ? rondo__op_device_mark(executor, source) : RONDO_STATUS_OK;
+    rondo_status status = has_places ? rondo__op_device_mark(unit, source) : RONDO_STATUS_OK;
     if (status == RONDO_STATUS_OK && is_quantised) {
         status = rondo__program_quantise(source);
     }
@@ -56,29 +55,29 @@ static rondo_status make_source(const rondo_executor *executor, rondo_program **
 
 static rondo_status make_base_program(void *user_data, rondo_program **out_program,
                                       rondo__half_cache **out_halves) {
-    const rondo_executor *executor = user_data;
-    const size_t fold_bytes = executor->options.no_folding ? 0
-                              : executor->is_lean          ? RONDO__LEAN_FOLD_BYTES
-                                                           : BASE_FOLD_BYTES_MAX;
+    const rondo__unit *unit = user_data;
+    const size_t fold_bytes = unit->executor->options.no_folding ? 0
+                              : unit->is_lean                    ? RONDO__LEAN_FOLD_BYTES
+                                                                 : BASE_FOLD_BYTES_MAX;
     rondo_program *base;
     rondo__half_cache *halves = NULL;
     rondo_program *source;
-    RETURN_IF_ERROR(make_source(executor, &source));
+    RETURN_IF_ERROR(make_source(unit, &source));
     rondo_status status = rondo__program_specialise(source, NULL, fold_bytes, &base, NULL);
-    if (source != executor->source) {
+    if (source != unit->source) {
         rondo_program_destroy(source);
     }
     RETURN_IF_ERROR(status);
-    if (executor->depth == 0) {  // bodies come marked
-        status = rondo__precision_mark(base, executor->source, &executor->options);
+    if (unit->depth == 0) {  // bodies come marked
+        status = rondo__precision_mark(base, unit->source, &unit->executor->options);
     }
-    if (status == RONDO_STATUS_OK && !executor->options.op_by_op) {
+    if (status == RONDO_STATUS_OK && !unit->executor->options.op_by_op) {
         status = rondo__program_simplify(base);
     }
-    if (status == RONDO_STATUS_OK && joins_products(executor)) {
+    if (status == RONDO_STATUS_OK && joins_products(unit)) {
         status = rondo__program_join_products(base);
     }
-    if (status == RONDO_STATUS_OK && executor->options.dtype == RONDO_DTYPE_F16) {
+    if (status == RONDO_STATUS_OK && unit->executor->options.dtype == RONDO_DTYPE_F16) {
         status = rondo__half_cache_create(base, &halves);
     }
     if (status != RONDO_STATUS_OK) {
@@ -96,12 +95,12 @@ static char *write_base_key(const rondo_executor *executor) {
     const size_t keep = options->keep_f32 != NULL ? options->keep_f32_count : 0;
     const size_t use = options->use_f16 != NULL ? options->use_f16_count : 0;
     const char *device =
-        rondo__op_device_has_marks(executor) ? rondo_device_get_name(executor->device) : "";
+        rondo__op_device_has_marks(&executor->main) ? rondo_device_get_name(executor->device) : "";
     char *key = rondo__strformat(
         "%d %d %d %d %d %zu %zu %s %" PRIu64 " %" PRIu64, (int)options->op_by_op,
-        (int)options->training, (int)options->no_folding, (int)options->dtype,
-        (int)joins_products(executor), keep, use, device, executor->source->place_revision,
-        rondo__budget_get_limit(executor->resources.budget));
+        (int)executor->main.is_training, (int)options->no_folding, (int)options->dtype,
+        (int)joins_products(&executor->main), keep, use, device,
+        executor->main.source->place_revision, rondo__budget_get_limit(executor->resources.budget));
     for (size_t i = 0; key != NULL && i < executor->caller.pattern_count; ++i) {
         const char *pattern =
             executor->caller.patterns[i] != NULL ? executor->caller.patterns[i] : "";
@@ -114,26 +113,25 @@ static char *write_base_key(const rondo_executor *executor) {
 
 // Executors that the caller made share it. A variant and a body have a base of their own, and so
 // has an executor that folded while memory was short.
-rondo_status rondo__executor_make_base(rondo_executor *executor) {
-    const bool is_shared = executor->root == executor && !executor->is_lean;
-    char *key = is_shared ? write_base_key(executor) : NULL;
+rondo_status rondo__unit_make_base(rondo__unit *unit) {
+    const bool is_shared = unit == &unit->executor->main && !unit->is_lean;
+    char *key = is_shared ? write_base_key(unit->executor) : NULL;
     if (is_shared && key == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
     rondo__base *fresh = NULL;
     const uint64_t start_ns = rondo__clock_now_ns();
     const rondo_status status = rondo__shared_acquire_base(
-        executor->source, key, key != NULL ? strlen(key) : 0, executor->root->resources.budget,
-        make_base_program, executor, &fresh);
+        unit->source, key, key != NULL ? strlen(key) : 0, unit->executor->resources.budget,
+        make_base_program, unit, &fresh);
     rondo__free(key);
     if (status != RONDO_STATUS_OK) {
         return status;
     }
     RONDO_LOG_DEBUG_F("the base of a program in %.0f ms",
                       (double)(rondo__clock_now_ns() - start_ns) * 1e-6);
-    rondo__shared_release_base(executor->source, executor->base_form,
-                               executor->root->resources.budget);
-    executor->base_form = fresh;
-    executor->base = fresh->program;
+    rondo__shared_release_base(unit->source, unit->base_form, unit->executor->resources.budget);
+    unit->base_form = fresh;
+    unit->base = fresh->program;
     return RONDO_STATUS_OK;
 }

@@ -6,11 +6,11 @@
 
 #include "executor/state/plan.h"
 
-// Makes executor->base, the program after what is done once for all plans, in place of the one that
+// Makes unit->base, the program after what is done once for all plans, in place of the one that
 // there is; again once the executor is lean.
 //
 // Errors:    NO_MEMORY, BAD_DATA, INVALID, INTERNAL.
 // Threads:   one thread per executor.
-RONDO_MUST_USE rondo_status rondo__executor_make_base(rondo_executor *executor);
+RONDO_MUST_USE rondo_status rondo__unit_make_base(rondo__unit *unit);
 
 #endif  // RONDO_EXECUTOR_COMPILE_BASE_FORM_H

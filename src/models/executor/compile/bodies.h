@@ -1,4 +1,4 @@
-// executor/compile/bodies.h — the executors that run the bodies of control nodes.
+// executor/compile/bodies.h — the units that run the bodies of control nodes.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_COMPILE_BODIES_H
 #define RONDO_EXECUTOR_COMPILE_BODIES_H
@@ -6,23 +6,22 @@
 #include "executor/state/plan.h"
 #include "program/body_view.h"
 
-// Runs the executor of a body. It is rondo__executor_run_tensors, handed down from there, because
+// Runs the unit of a body. It is rondo__unit_run_tensors, handed down from there, because
 // the steps of a body may be control nodes again.
-typedef rondo_status (*rondo__body_runner)(rondo_executor *body, const rondo_tensor *feeds,
+typedef rondo_status (*rondo__body_runner)(rondo__unit *body, const rondo_tensor *feeds,
                                            rondo_tensor *results, const bool *wants);
 
 // A control node that is to be run.
 typedef struct rondo__control {
-    rondo_executor *executor;
+    rondo__unit *unit;
     const rondo__node *node;
-    rondo__step *step;  // owns the executors of its bodies
+    rondo__step *step;  // owns the units of its bodies
     rondo__body_runner run_body;
 } rondo__control;
 
-// The executor of a body, made at its first use; `step` owns it.
-RONDO_MUST_USE rondo_status rondo__body_get_executor(rondo_executor *parent,
-                                                     const rondo__node *node, rondo__step *step,
-                                                     const rondo__body_view *view,
-                                                     rondo_executor **out_executor);
+// The unit of a body, made at its first use; `step` owns it.
+RONDO_MUST_USE rondo_status rondo__body_get_unit(rondo__unit *parent, const rondo__node *node,
+                                                 rondo__step *step, const rondo__body_view *view,
+                                                 rondo__unit **out_unit);
 
 #endif  // RONDO_EXECUTOR_COMPILE_BODIES_H

@@ -14,40 +14,21 @@
 #include "program/shapes/specialise.h"
 #include "tensor/elements.h"
 
-// ---- the executor of a body -------------------------------------------------------------------
+// ---- the unit of a body -----------------------------------------------------------------------
 
 // It has what planning needs, and no plans or stream of its own.
-static rondo_status create_executor(rondo_executor *around, rondo_program *body, rondo__part kind,
-                                    rondo_executor **out_executor) {
-    rondo_executor *executor = rondo__calloc(1, sizeof *executor);
-    if (executor == NULL) {
+static rondo_status create_unit(const rondo__unit *around, rondo_program *body, rondo__part kind,
+                                rondo__unit **out_unit) {
+    rondo__unit *unit = rondo__calloc(1, sizeof *unit);
+    if (unit == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
-    rondo_device_retain(around->device);
-    rondo__program_retain(body);
-    executor->device = around->device;
-    executor->stream = around->stream;
-    executor->source = body;
-    executor->options = around->options;
-    rondo_workers_retain(executor->options.workers);
-    executor->graphs = around->graphs;
-    executor->depth = around->depth + 1;
-    executor->part = kind;
-    executor->root = around->root;
-    executor->variants.active = executor;
-    executor->call.state = &executor->call.own;
-    atomic_init(&executor->reference_count, 1);
-    executor->is_lean = around->is_lean;
-    rondo_status status = rondo__executor_make_base(executor);
-    if (status == RONDO_STATUS_OK) {
-        *out_executor = executor;
-        return status;
-    }
-    rondo_error saved;
-    rondo__error_save(&saved);
-    rondo_executor_destroy(executor);
-    rondo__error_restore(&saved);
-    return status;
+    rondo__unit_init(unit, around->executor, body, around->is_training);
+    unit->stream = around->stream;
+    unit->depth = around->depth + 1;
+    unit->part = kind;
+    unit->is_lean = around->is_lean;
+    return rondo__unit_finish(unit, rondo__unit_make_base(unit), out_unit);
 }
 
 // ---- what hinders -----------------------------------------------------------------------------
@@ -135,9 +116,9 @@ static bool fix_wanted(const rondo__tensor_info *infos, const bool *wanted, size
     return has_new;
 }
 
-static rondo_status specialise(const rondo__planner *planner, const rondo_executor *executor,
+static rondo_status specialise(const rondo__planner *planner, const rondo__unit *unit,
                                const rondo__tensor_info *infos, rondo_program **out_program) {
-    const size_t count = executor->source->input_count;
+    const size_t count = unit->source->input_count;
     rondo_status status = RONDO_STATUS_NO_MEMORY;
     rondo_tensor *feeds = rondo__calloc(count + 1, sizeof *feeds);
     bool *wanted = rondo__calloc(count + 1, sizeof *wanted);
@@ -145,11 +126,11 @@ static rondo_status specialise(const rondo__planner *planner, const rondo_execut
         for (size_t i = 0; i < count; ++i) {
             feeds[i] = (rondo_tensor){.dtype = infos[i].dtype, .shape = infos[i].shape};
         }
-        status = planner->specialise(executor, feeds, out_program, wanted);
+        status = planner->specialise(unit, feeds, out_program, wanted);
         while (status == RONDO_STATUS_OK && fix_wanted(infos, wanted, count, feeds)) {
             rondo_program_destroy(*out_program);
             *out_program = NULL;
-            status = planner->specialise(executor, feeds, out_program, wanted);
+            status = planner->specialise(unit, feeds, out_program, wanted);
         }
     }
     rondo__free(feeds);
@@ -157,18 +138,18 @@ static rondo_status specialise(const rondo__planner *planner, const rondo_execut
     return status;
 }
 
-static rondo_status make_plan(rondo_executor *around, const rondo__planner *planner,
-                              rondo__part kind, const rondo__tensor_info *feeds,
-                              rondo__body_plan *part, rondo__refusal *refusal) {
+static rondo_status make_plan(rondo__unit *around, const rondo__planner *planner, rondo__part kind,
+                              const rondo__tensor_info *feeds, rondo__body_plan *part,
+                              rondo__refusal *refusal) {
     rondo_program *program = NULL;
-    RETURN_IF_ERROR(create_executor(around, part->view.attribute->body, kind, &part->executor));
-    RETURN_IF_ERROR(specialise(planner, part->executor, feeds, &program));
+    RETURN_IF_ERROR(create_unit(around, part->view.attribute->body, kind, &part->unit));
+    RETURN_IF_ERROR(specialise(planner, part->unit, feeds, &program));
     rondo_status status = check_program(program, refusal);
     if (status != RONDO_STATUS_OK || refusal->text[0] != '\0') {
         rondo_program_destroy(program);
         return status;
     }
-    RETURN_IF_ERROR(planner->create(part->executor, program, &part->plan));
+    RETURN_IF_ERROR(planner->create(part->unit, program, &part->plan));
     check_plan(part->plan, refusal);
     part->uses = rondo__calloc(part->plan->program->value_count + 1, sizeof *part->uses);
     if (part->uses == NULL) {
@@ -178,7 +159,7 @@ static rondo_status make_plan(rondo_executor *around, const rondo__planner *plan
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo__body_plan_init(rondo_executor *around, const rondo__planner *planner,
+rondo_status rondo__body_plan_init(rondo__unit *around, const rondo__planner *planner,
                                    const rondo__body_view *view, rondo__part kind,
                                    const rondo__tensor_info *feeds, rondo__body_plan *out_part,
                                    rondo__refusal *out_refusal) {
@@ -197,9 +178,9 @@ rondo_status rondo__body_plan_init(rondo_executor *around, const rondo__planner 
 }
 
 void rondo__body_plan_deinit(rondo__body_plan *part) {
-    if (part->executor != NULL) {
-        rondo__plan_destroy(part->executor, part->plan);
-        rondo_executor_destroy(part->executor);
+    if (part->unit != NULL) {
+        rondo__plan_destroy(part->unit, part->plan);
+        rondo__unit_destroy(part->unit);
     }
     rondo__free(part->uses);
     memset(part, 0, sizeof *part);
@@ -219,7 +200,7 @@ const rondo__slot *rondo__body_plan_get_output(const rondo__body_plan *part, siz
 bool rondo__body_plan_makes_in_place(const rondo__body_plan *part, size_t index) {
     const rondo__plan *plan = part->plan;
     const int32_t root = rondo__body_plan_get_output(part, index)->root;
-    bool is_first = part->executor->part == RONDO__PART_BRANCH && plan->slots[root].is_bound;
+    bool is_first = part->unit->part == RONDO__PART_BRANCH && plan->slots[root].is_bound;
     for (size_t i = 0; i < plan->program->input_count; ++i) {
         is_first = is_first && plan->slots[plan->program->inputs[i]].root != root;
     }

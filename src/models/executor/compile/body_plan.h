@@ -13,10 +13,9 @@
 
 // How plans are made: compile_plan.c hands it down.
 typedef struct rondo__planner {
-    rondo_status (*specialise)(const rondo_executor *executor, const rondo_tensor *feeds,
+    rondo_status (*specialise)(const rondo__unit *unit, const rondo_tensor *feeds,
                                rondo_program **out_program, bool *out_wanted);
-    rondo_status (*create)(rondo_executor *executor, rondo_program *program,
-                           rondo__plan **out_plan);
+    rondo_status (*create)(rondo__unit *unit, rondo_program *program, rondo__plan **out_plan);
 } rondo__planner;
 
 // Why a control op is left to the host.
@@ -26,7 +25,7 @@ typedef struct rondo__refusal {
 
 typedef struct rondo__body_plan {
     rondo__body_view view;
-    rondo_executor *executor;
+    rondo__unit *unit;
     rondo__plan *plan;
     uint32_t *uses;  // of each value of the plan
 } rondo__body_plan;
@@ -38,7 +37,7 @@ typedef struct rondo__body_plan {
 //            refusals, without a part.
 // Ownership: free with rondo__body_plan_deinit, also after a failure.
 // Threads:   one thread per executor.
-RONDO_MUST_USE rondo_status rondo__body_plan_init(rondo_executor *around,
+RONDO_MUST_USE rondo_status rondo__body_plan_init(rondo__unit *around,
                                                   const rondo__planner *planner,
                                                   const rondo__body_view *view, rondo__part kind,
                                                   const rondo__tensor_info *feeds,

@@ -6,12 +6,12 @@
 #include "base/memory.h"
 #include "executor/devices/host_ops.h"
 
-bool rondo__branch_levels_may_branch(const rondo_executor *executor, const rondo__plan *plan) {
+bool rondo__branch_levels_may_branch(const rondo__unit *unit, const rondo__plan *plan) {
     const uint32_t refused = RONDO__OP_CONTROL | RONDO__OP_USER | RONDO__OP_RANDOM;
-    bool may = executor->options.branches != RONDO_BRANCHES_OFF && plan->random_count == 0 &&
-               executor->options.graphs != RONDO_GRAPHS_OFF && executor->part == RONDO__PART_NONE &&
-               executor->root->caller.states == NULL && plan->peer_count == 0 &&
-               plan->spill == NULL;
+    bool may = unit->executor->options.branches != RONDO_BRANCHES_OFF && plan->random_count == 0 &&
+               unit->executor->options.graphs != RONDO_GRAPHS_OFF &&
+               unit->part == RONDO__PART_NONE && unit->executor->caller.states == NULL &&
+               plan->peer_count == 0 && plan->spill == NULL;
     for (size_t i = 0; i < plan->item_count && may; ++i) {
         // A body or an op of the program's may have other effects than its outputs; they are not
         // known here.

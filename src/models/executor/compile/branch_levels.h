@@ -10,7 +10,7 @@
 #include "executor/state/plan.h"
 
 // Whether branches of the plan may be captured side by side, as far as the plan itself tells.
-bool rondo__branch_levels_may_branch(const rondo_executor *executor, const rondo__plan *plan);
+bool rondo__branch_levels_may_branch(const rondo__unit *unit, const rondo__plan *plan);
 
 // Fills out_levels, one for each item and then one for each step: of a segment its first. By the
 // roots that value slots have.

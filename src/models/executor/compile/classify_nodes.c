@@ -37,7 +37,7 @@ static void fill_request(const rondo_executor *executor, rondo__plan *plan, size
     *out_request =
         (rondo__kernel_request){.device = peer != NULL ? peer->peer->device : executor->device,
                                 .op = &node->op,
-                                .watch = &executor->root->resources.watch,
+                                .watch = &executor->resources.watch,
                                 .input_count = node->input_count,
                                 .inputs = inputs,
                                 .output_count = node->output_count,
@@ -45,7 +45,7 @@ static void fill_request(const rondo_executor *executor, rondo__plan *plan, size
                                 .weights = peer != NULL ? &peer->weights : &plan->weights,
                                 .tuning = executor->options.tuning,
                                 .constant_bytes = plan->constant_bytes,
-                                .choices = executor->root->resources.choices,
+                                .choices = executor->resources.choices,
                                 .use_reference = executor->options.reference};
     rondo__spill_fill_request(plan, n, out_request);
 }
@@ -89,17 +89,17 @@ static void blame_weights(const rondo__node *node, rondo_status status,
 
 // Memory that counts against the host's budget beside shared weights.
 static uint64_t get_private_bytes(const rondo_executor *executor) {
-    const rondo__budget *budget = executor->root->resources.budget;
-    const rondo__weight_account *account = &executor->root->resources.weights;
+    const rondo__budget *budget = executor->resources.budget;
+    const rondo__weight_account *account = &executor->resources.weights;
     return rondo__budget_get_used(budget) - (account->budget == budget ? account->bytes : 0) -
-           executor->root->resources.spill_weights.bytes;
+           executor->resources.spill_weights.bytes;
 }
 
 // A control op that a graph can hold is an item like others; otherwise keeps what hinders.
 static rondo_status classify_control(const rondo__planning *p, size_t n,
                                      const rondo__kernel_request *request,
                                      rondo__node_class *out_class, rondo__kernel **out_kernel) {
-    rondo_executor *executor = p->executor;
+    rondo__unit *unit = p->unit;
     rondo__plan *plan = p->plan;
     rondo__refusal refusal;
     if (rondo__peers_get_side(plan, n) != RONDO__SIDE_DEVICE) {
@@ -107,10 +107,10 @@ static rondo_status classify_control(const rondo__planning *p, size_t n,
                                        "control flow is decided on the executor's GPU or on the "
                                        "processor; the ops of its bodies can be placed");
     }
-    if (plan->homes[n].place == RONDO__PLACE_CPU && !rondo_device_is_host(executor->device)) {
+    if (plan->homes[n].place == RONDO__PLACE_CPU && !rondo_device_is_host(unit->executor->device)) {
         refusal = (rondo__refusal){"it is placed on the processor"};
     } else {
-        RETURN_IF_ERROR(rondo__device_control_prepare(executor, p->planner, plan, n, request,
+        RETURN_IF_ERROR(rondo__device_control_prepare(unit, p->planner, plan, n, request,
                                                       out_kernel, &refusal));
     }
     *out_class = *out_kernel != NULL ? RONDO__CLASS_KERNEL : RONDO__CLASS_CONTROL;
@@ -144,49 +144,50 @@ static rondo_status bypass(rondo__plan *plan, size_t n, rondo__node_class *out_c
 
 // Whether the node is an item of the processor in a plan of a GPU. Ops that draw, and ops in a body
 // that a graph holds, run between segments.
-static rondo_status host_node(rondo_executor *executor, rondo__plan *plan, size_t n,
+static rondo_status host_node(rondo__unit *unit, rondo__plan *plan, size_t n,
                               const rondo__kernel_request *request, bool draws,
                               rondo__node_class *out_class, rondo__kernel **out_kernel) {
-    if (draws || !rondo__executor_has_two_sides(executor)) {
+    if (draws || !rondo__unit_has_two_sides(unit)) {
         return bypass(plan, n, out_class);
     }
     *out_class = RONDO__CLASS_KERNEL;
-    return rondo__hosted_prepare(executor, plan, request, &plan->program->nodes[n], out_kernel);
+    return rondo__hosted_prepare(unit->executor, plan, request, &plan->program->nodes[n],
+                                 out_kernel);
 }
 
 // Prepares the kernel of a node whose shapes are known and which has work to do.
-static rondo_status prepare_kernel(rondo_executor *executor, rondo__plan *plan, size_t n,
+static rondo_status prepare_kernel(rondo__unit *unit, rondo__plan *plan, size_t n,
                                    rondo__kernel_request *request, rondo__node_class *out_class,
                                    rondo__kernel **out_kernel) {
     const rondo__node *node = &plan->program->nodes[n];
     rondo__op_device *home = &plan->homes[n];
-    const bool is_host = rondo_device_is_host(executor->device);
+    const bool is_host = rondo_device_is_host(unit->executor->device);
     const bool draws = rondo__op_draws(&node->op, request->inputs, request->input_count);
     if (draws) {
-        RETURN_IF_ERROR(rondo__executor_get_generator(executor, node, &request->generator));
+        RETURN_IF_ERROR(rondo__executor_get_generator(unit->executor, node, &request->generator));
     }
     if (home->place == RONDO__PLACE_CPU && !is_host) {
-        return host_node(executor, plan, n, request, draws, out_class, out_kernel);
+        return host_node(unit, plan, n, request, draws, out_class, out_kernel);
     }
-    const bool is_far = request->device != executor->device;
+    const bool is_far = request->device != unit->executor->device;
     if (is_far && draws) {
         return rondo__op_device_refuse(
             node, home,
             "it draws random numbers, and generators are on the executor's "
             "GPU");
     }
-    if (is_far && !rondo__executor_has_two_sides(executor)) {
+    if (is_far && !rondo__unit_has_two_sides(unit)) {
         *out_class = RONDO__CLASS_HOSTED;  // no part of a graph of one device
         return RONDO_STATUS_OK;
     }
     const size_t weight_count = request->weights->count;
     const size_t brought_count = rondo__spill_count(plan);
-    const uint64_t used = get_private_bytes(executor);
+    const uint64_t used = get_private_bytes(unit->executor);
     rondo_status status = rondo__kernel_prepare(request, out_kernel);
     if (status == RONDO_STATUS_OK) {
-        plan->private_bytes += get_private_bytes(executor) - used;
+        plan->private_bytes += get_private_bytes(unit->executor) - used;
         *out_class = rondo__verdict_allows(request->device, &node->op, *out_kernel,
-                                           executor->graphs == RONDO_GRAPHS_ON)
+                                           unit->executor->graphs == RONDO_GRAPHS_ON)
                          ? RONDO__CLASS_KERNEL
                          : RONDO__CLASS_EAGER;
         return RONDO_STATUS_OK;
@@ -206,7 +207,7 @@ static rondo_status prepare_kernel(rondo_executor *executor, rondo__plan *plan, 
                      rondo_error_get_last()->message);
     *home = (rondo__op_device){RONDO__PLACE_CPU, RONDO__PLACED_BY_NOBODY,
                                "the device has no kernel for it"};
-    return host_node(executor, plan, n, request, draws, out_class, out_kernel);
+    return host_node(unit, plan, n, request, draws, out_class, out_kernel);
 }
 
 // Decides how node `n` runs, and prepares its kernel when it has one.
@@ -250,8 +251,7 @@ static rondo_status classify(const rondo__planning *p, size_t n, rondo__kernel_r
         *out_class = RONDO__CLASS_IDLE;
         return RONDO_STATUS_OK;
     }
-    const rondo_status status =
-        prepare_kernel(p->executor, p->plan, n, request, out_class, out_kernel);
+    const rondo_status status = prepare_kernel(p->unit, p->plan, n, request, out_class, out_kernel);
     if (status != RONDO_STATUS_OK) {
         blame_weights(node, status, request);
     }
@@ -281,12 +281,11 @@ static rondo_status reserve_lists(rondo__planning *p) {
     if (p->class_of == NULL || p->kernels == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
-    return rondo__executor_has_two_sides(p->executor) ? rondo__crossing_reserve(p->plan)
-                                                      : RONDO_STATUS_OK;
+    return rondo__unit_has_two_sides(p->unit) ? rondo__crossing_reserve(p->plan) : RONDO_STATUS_OK;
 }
 
 rondo_status rondo__planning_classify_nodes(rondo__planning *p) {
-    rondo_executor *executor = p->executor;
+    rondo__unit *unit = p->unit;
     rondo__plan *plan = p->plan;
     RETURN_IF_ERROR(reserve_lists(p));
     const rondo_program *program = plan->program;
@@ -307,18 +306,18 @@ rondo_status rondo__planning_classify_nodes(rondo__planning *p) {
     for (size_t v = 0; v < program->value_count; ++v) {
         plan->constant_bytes += rondo_tensor_get_bytes(&program->values[v].constant);
     }
-    survey_nodes(executor, plan, infos, infos + widest, uses);
+    survey_nodes(unit->executor, plan, infos, infos + widest, uses);
     for (size_t n = 0; n < program->node_count && status == RONDO_STATUS_OK; ++n) {
         rondo__kernel_request request;
-        fill_request(executor, plan, n, infos, infos + widest, uses, &request);
-        status = rondo__executor_check_cancelled(executor);
+        fill_request(unit->executor, plan, n, infos, infos + widest, uses, &request);
+        status = rondo__executor_check_cancelled(unit->executor);
         if (status == RONDO_STATUS_OK) {
             status = classify(p, n, &request);
         }
         plan->random_count += rondo__op_draws(request.op, request.inputs, request.input_count);
-        if (executor->options.progress != NULL && executor->depth == 0) {
-            executor->options.progress(executor->options.progress_data, "preparing kernels", n + 1,
-                                       program->node_count);
+        if (unit->executor->options.progress != NULL && unit->depth == 0) {
+            unit->executor->options.progress(unit->executor->options.progress_data,
+                                             "preparing kernels", n + 1, program->node_count);
         }
     }
 

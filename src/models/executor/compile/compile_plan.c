@@ -22,16 +22,16 @@
 enum { PLAN_FOLD_BYTES_MAX = 64 << 20 };
 
 // Tells at each kernel that is launched between graphs, and at the segment before it, why.
-static void explain_cuts(const rondo_executor *executor, rondo__plan *plan) {
+static void explain_cuts(const rondo__unit *unit, rondo__plan *plan) {
     for (size_t s = 0; s < plan->step_count; ++s) {
         rondo__step *step = &plan->steps[s];
         if (step->kind != RONDO__STEP_BYPASS || step->bypass != RONDO__BYPASS_EAGER) {
             continue;
         }
         const rondo__item *item = &plan->items[step->first_item];
-        rondo__verdict_explain(
-            rondo_stream_get_device(rondo__step_get_stream(executor, plan, step)),
-            &plan->program->nodes[item->node].op, item->kernel, step->reason, sizeof step->reason);
+        rondo__verdict_explain(rondo_stream_get_device(rondo__step_get_stream(unit, plan, step)),
+                               &plan->program->nodes[item->node].op, item->kernel, step->reason,
+                               sizeof step->reason);
         if (s > 0 && plan->steps[s - 1].kind == RONDO__STEP_SEGMENT) {
             rondo__step_end_at(&plan->steps[s - 1], step);
         }
@@ -73,7 +73,7 @@ static void list_border(const rondo_program *program, rondo_dtype *out_types) {
 
 // Runs the passes. Whatever they do, the outside sees the types that the model has; so does a
 // program around a body.
-static rondo_status rewrite(rondo_executor *executor, rondo__plan *plan) {
+static rondo_status rewrite(rondo__unit *unit, rondo__plan *plan) {
     const rondo_program *program = plan->program;
     const size_t count = program->input_count + program->output_count;
     rondo_dtype *types = rondo__calloc(2 * count + 1, sizeof *types);
@@ -81,16 +81,16 @@ static rondo_status rewrite(rondo_executor *executor, rondo__plan *plan) {
         return RONDO_STATUS_NO_MEMORY;
     }
     list_border(program, types);
-    rondo_status status = rondo__precision_apply(executor, plan);
+    rondo_status status = rondo__precision_apply(unit, plan);
     if (status == RONDO_STATUS_OK) {
-        status = optimise(executor, plan);
+        status = optimise(unit->executor, plan);
     }
     if (status == RONDO_STATUS_OK) {
         list_border(program, types + count);
     }
     for (size_t i = 0; i < count && status == RONDO_STATUS_OK; ++i) {
         const bool is_input = i < program->input_count;
-        const rondo_program *source = executor->source;
+        const rondo_program *source = unit->source;
         const int32_t value =
             is_input ? source->inputs[i] : source->outputs[i - program->input_count];
         if (types[i] != types[count + i]) {
@@ -104,14 +104,14 @@ static rondo_status rewrite(rondo_executor *executor, rondo__plan *plan) {
     return status;
 }
 
-rondo_status rondo__plan_specialise(const rondo_executor *executor, const rondo_tensor *feeds,
+rondo_status rondo__plan_specialise(const rondo__unit *unit, const rondo_tensor *feeds,
                                     rondo_program **out_program, bool *out_wanted) {
-    const size_t fold_bytes = executor->options.no_folding ? 0
-                              : executor->is_lean          ? RONDO__LEAN_FOLD_BYTES
-                                                           : PLAN_FOLD_BYTES_MAX;
+    const size_t fold_bytes = unit->executor->options.no_folding ? 0
+                              : unit->is_lean                    ? RONDO__LEAN_FOLD_BYTES
+                                                                 : PLAN_FOLD_BYTES_MAX;
     rondo_status status =
-        rondo__program_specialise(executor->base, feeds, fold_bytes, out_program, out_wanted);
-    while (status == RONDO_STATUS_OK && !executor->options.op_by_op &&
+        rondo__program_specialise(unit->base, feeds, fold_bytes, out_program, out_wanted);
+    while (status == RONDO_STATUS_OK && !unit->executor->options.op_by_op &&
            rondo__program_has_known_branches(*out_program)) {
         rondo_program *whole = *out_program;
         *out_program = NULL;
@@ -127,31 +127,31 @@ rondo_status rondo__plan_specialise(const rondo_executor *executor, const rondo_
 // ---- the phases -------------------------------------------------------------------------------
 
 static rondo_status gather_worth(rondo__planning *p) {
-    return rondo__plan_worth_gather(p->executor, p->plan->program);
+    return rondo__plan_worth_gather(p->unit, p->plan->program);
 }
 
 static rondo_status rewrite_program(rondo__planning *p) {
-    return rewrite(p->executor, p->plan);
+    return rewrite(p->unit, p->plan);
 }
 
 static rondo_status order_states(rondo__planning *p) {
-    return rondo__states_order(p->executor, p->plan->program);
+    return rondo__states_order(p->unit, p->plan->program);
 }
 
 static rondo_status split_counted(rondo__planning *p) {
-    return rondo__counted_split(p->executor, p->plan);
+    return rondo__counted_split(p->unit, p->plan);
 }
 
 static rondo_status decide_devices(rondo__planning *p) {
-    return rondo__op_device_decide(p->executor, p->plan);
+    return rondo__op_device_decide(p->unit, p->plan);
 }
 
 static rondo_status decide_streaming(rondo__planning *p) {
-    return rondo__spill_decide(p->executor, p->plan);
+    return rondo__spill_decide(p->unit, p->plan);
 }
 
 static rondo_status insert_transfers(rondo__planning *p) {
-    return rondo__crossing_insert(p->executor, p->plan, p->class_of, p->kernels);
+    return rondo__crossing_insert(p->unit, p->plan, p->class_of, p->kernels);
 }
 
 static rondo_status schedule_nodes(rondo__planning *p) {
@@ -165,20 +165,20 @@ static rondo_status schedule_nodes(rondo__planning *p) {
         plan->items[i].kernel = p->kernels[plan->items[i].node];
         p->kernels[plan->items[i].node] = NULL;
     }
-    explain_cuts(p->executor, plan);
+    explain_cuts(p->unit, plan);
     return RONDO_STATUS_OK;
 }
 
 static rondo_status assign_slots(rondo__planning *p) {
-    return rondo__plan_assign_slots(p->executor, p->plan, p->class_of);
+    return rondo__plan_assign_slots(p->unit, p->plan, p->class_of);
 }
 
 static rondo_status plan_streaming(rondo__planning *p) {
-    return rondo__spill_plan(p->executor, p->plan);
+    return rondo__spill_plan(p->unit, p->plan);
 }
 
 static rondo_status link_other_gpus(rondo__planning *p) {
-    return rondo__peers_link(p->executor, p->plan);
+    return rondo__peers_link(p->unit, p->plan);
 }
 
 typedef struct phase {
@@ -220,8 +220,7 @@ static void free_lists(const rondo__planning *p) {
     rondo__free(p->class_of);
 }
 
-rondo_status rondo__plan_create(rondo_executor *executor, rondo_program *program,
-                                rondo__plan **out_plan) {
+rondo_status rondo__plan_create(rondo__unit *unit, rondo_program *program, rondo__plan **out_plan) {
     static const rondo__planner planner = {rondo__plan_specialise, rondo__plan_create};
     *out_plan = NULL;
     rondo__plan *plan = rondo__calloc(1, sizeof *plan);
@@ -230,8 +229,8 @@ rondo_status rondo__plan_create(rondo_executor *executor, rondo_program *program
         return RONDO_STATUS_NO_MEMORY;
     }
     plan->program = program;
-    rondo__weight_list_init(&executor->root->resources.weights, &plan->weights);
-    rondo__planning planning = {.executor = executor, .plan = plan, .planner = &planner};
+    rondo__weight_list_init(&unit->executor->resources.weights, &plan->weights);
+    rondo__planning planning = {.unit = unit, .plan = plan, .planner = &planner};
     rondo_status status = RONDO_STATUS_OK;
     for (size_t i = 0; i < sizeof phases / sizeof *phases && status == RONDO_STATUS_OK; ++i) {
         status = phases[i].run(&planning);
@@ -246,7 +245,7 @@ rondo_status rondo__plan_create(rondo_executor *executor, rondo_program *program
     } else {
         rondo_error saved;
         rondo__error_save(&saved);
-        rondo__plan_destroy(executor, plan);
+        rondo__plan_destroy(unit, plan);
         rondo__error_restore(&saved);
     }
     return status;

@@ -22,8 +22,7 @@ const rondo__bound_symbol *rondo__executor_bind_symbol(rondo_executor *executor,
 //
 // Errors:    BAD_DATA (another dtype).
 // Threads:   one thread per executor.
-RONDO_MUST_USE rondo_status rondo__executor_check_output(rondo_executor *executor, size_t index,
-                                                         rondo_dtype dtype,
-                                                         const rondo_shape *shape);
+RONDO_MUST_USE rondo_status rondo__unit_check_output(rondo__unit *unit, size_t index,
+                                                     rondo_dtype dtype, const rondo_shape *shape);
 
 #endif  // RONDO_EXECUTOR_COMPILE_DECLARED_H

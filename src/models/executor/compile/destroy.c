@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "executor/compile/destroy.h"
 #include "backend/backend.h"
+#include "base/error.h"
 #include "base/memory.h"
+#include "base/reference.h"
 #include "capture/capture.h"
 #include "executor/devices/host_ops.h"
 #include "executor/devices/other_gpus.h"
@@ -13,16 +15,16 @@
 #include "executor/state/run_state.h"
 #include "executor/state/states.h"
 
-void rondo__plan_destroy(rondo_executor *executor, rondo__plan *plan) {
+void rondo__plan_destroy(rondo__unit *unit, rondo__plan *plan) {
     if (plan == NULL) {
         return;
     }
-    rondo__executor_drain(executor);  // its kernels and memory must be idle
+    rondo__unit_drain(unit);  // its kernels and memory must be idle
     rondo__in_place_free(plan);
     for (size_t s = 0; s < plan->step_count; ++s) {
         rondo_graph_destroy(plan->steps[s].run.graph);
         for (size_t b = 0; b < plan->steps[s].run.body_count; ++b) {
-            rondo_executor_destroy(plan->steps[s].run.bodies[b]);
+            rondo__unit_destroy(plan->steps[s].run.bodies[b]);
         }
         rondo__free(plan->steps[s].run.bodies);
     }
@@ -41,8 +43,8 @@ void rondo__plan_destroy(rondo_executor *executor, rondo__plan *plan) {
     }
     rondo__free(plan->refusals);
     rondo__free(plan->slots);
-    rondo__peers_drop(executor, plan);
-    rondo__spill_drop(executor, plan);
+    rondo__peers_drop(unit, plan);
+    rondo__spill_drop(unit, plan);
     rondo__free(plan->steps);
     rondo__weight_list_cut(&plan->weights, 0);
     if (plan->host_weights.account != NULL) {
@@ -52,9 +54,9 @@ void rondo__plan_destroy(rondo_executor *executor, rondo__plan *plan) {
     rondo__free(plan->order);
     rondo__free(plan->sides);
     rondo__free(plan->mirrors);
-    rondo__run_memory_release(executor, plan->memory.arena);
-    rondo__run_memory_release(executor, plan->memory.staging_memory);
-    rondo__late_values_free(executor, plan);
+    rondo__run_memory_release(unit, plan->memory.arena);
+    rondo__run_memory_release(unit, plan->memory.staging_memory);
+    rondo__late_values_free(unit, plan);
     rondo__free(plan->memory.input_staging);
     rondo__free(plan->memory.output_staging);
     rondo__half_report_deinit(&plan->halves);
@@ -62,29 +64,68 @@ void rondo__plan_destroy(rondo_executor *executor, rondo__plan *plan) {
     rondo__free(plan);
 }
 
-// Recorded runs in captures that were not Rondo's.
-static void drop_recordings(rondo_executor *executor) {
-    rondo__participants_destroy(executor->caller.recordings);
-    executor->caller.recordings = NULL;
+void rondo__unit_init(rondo__unit *unit, rondo_executor *executor, rondo_program *program,
+                      bool is_training) {
+    rondo__program_retain(program);
+    unit->executor = executor;
+    unit->source = program;
+    unit->is_training = is_training;
 }
 
-// Plans first, those of variants, too: they own bodies, and use what the root has.
-static void destroy_plans(rondo_executor *executor) {
-    for (size_t v = 0; v < executor->variants.count; ++v) {
-        rondo_executor_destroy(executor->variants.list[v]);
+static void destroy_plans(rondo__unit *unit) {
+    rondo__lru_map_deinit(&unit->plans);
+    while (unit->retired_plans != NULL) {
+        rondo__plan *plan = unit->retired_plans;
+        unit->retired_plans = plan->next_retired;
+        rondo__plan_destroy(unit, plan);
     }
-    while (executor->variants.retired != NULL) {
-        rondo_executor *variant = executor->variants.retired;
-        executor->variants.retired = variant->next_retired;
-        rondo_executor_destroy(variant);
+}
+
+void rondo__unit_deinit(rondo__unit *unit) {
+    destroy_plans(unit);
+    for (size_t i = 0; i < 4; ++i) {
+        rondo_event_destroy(unit->events[i]);
     }
-    executor->variants.count = 0;
-    rondo__lru_map_deinit(&executor->plans);
-    while (executor->retired_plans != NULL) {
-        rondo__plan *plan = executor->retired_plans;
-        executor->retired_plans = plan->next_retired;
-        rondo__plan_destroy(executor, plan);
+    if (unit->owns_stream) {
+        rondo_stream_destroy(unit->stream);
     }
+    rondo__shared_release_base(unit->source, unit->base_form, unit->executor->resources.budget);
+    rondo_program_destroy(unit->source);
+    rondo__free(unit->worth);
+    rondo__free(unit->keys.key);
+    rondo__free(unit->keys.keyed);
+    rondo__free(unit->keys.deciding);
+    rondo__free(unit->is_fed);
+    rondo__free(unit->fresh);
+}
+
+void rondo__unit_destroy(rondo__unit *unit) {
+    if (unit == NULL) {
+        return;
+    }
+    rondo_executor *executor = unit->executor;
+    rondo__unit_drain(unit);
+    rondo__async *async = executor->caller.async;
+    if (async != NULL && async->active == unit) {
+        async->active = &executor->main;
+    }
+    if (executor->variants.ran == unit) {
+        executor->variants.ran = NULL;
+    }
+    rondo__unit_deinit(unit);
+    rondo__free(unit);
+}
+
+rondo_status rondo__unit_finish(rondo__unit *unit, rondo_status status, rondo__unit **out_unit) {
+    if (status == RONDO_STATUS_OK) {
+        *out_unit = unit;
+        return status;
+    }
+    rondo_error saved;
+    rondo__error_save(&saved);
+    rondo__unit_destroy(unit);
+    rondo__error_restore(&saved);
+    return status;
 }
 
 void rondo_executor_destroy(rondo_executor *executor) {
@@ -92,56 +133,54 @@ void rondo_executor_destroy(rondo_executor *executor) {
     if (executor == NULL || atomic_load(&executor->device->is_forked)) {
         return;
     }
-    rondo__executor_drain(executor);
-    rondo__async *async = executor->root->caller.async;
-    if (async != NULL && async->active == executor) {
-        async->active = executor->root;
-    }
-    if (executor->root->variants.ran == executor) {
-        executor->root->variants.ran = NULL;
-    }
+    rondo__unit_drain(&executor->main);
     rondo__executor_release(executor);
 }
 
+// Plans first, those of variants, too: they own bodies, and use what the executor has.
+static void destroy_variants(rondo_executor *executor) {
+    for (size_t v = 0; v < executor->variants.count; ++v) {
+        rondo__unit_destroy(executor->variants.list[v]);
+    }
+    while (executor->variants.retired != NULL) {
+        rondo__unit *variant = executor->variants.retired;
+        executor->variants.retired = variant->next_retired;
+        rondo__unit_destroy(variant);
+    }
+    executor->variants.count = 0;
+}
+
+static void free_ports(rondo__ports *ports) {
+    rondo__free(ports->input_of);
+    rondo__free(ports->output_of);
+    rondo__free(ports->symbols);
+    rondo__free(ports->lists.feeds);
+    rondo__free(ports->lists.results);
+    rondo__free(ports->lists.wants);
+    rondo__free(ports->lists.places);
+    rondo__free(ports->lists.is_fed);
+}
+
 void rondo__executor_release(rondo_executor *executor) {
-    if (atomic_fetch_sub(&executor->reference_count, 1) > 1) {
+    if (!rondo__reference_drop(&executor->reference_count)) {
         return;  // graphs that recorded a run need it
     }
-    drop_recordings(executor);
-    destroy_plans(executor);
-    rondo__free(executor->keys.key);
+    rondo__participants_destroy(executor->caller.recordings);  // in captures not of Rondo's
+    executor->caller.recordings = NULL;
+    destroy_variants(executor);
+    destroy_plans(&executor->main);
     rondo__executor_release_generators(executor);
     rondo__async_free(executor);
     rondo__states_free(executor);
-    for (size_t i = 0; i < 4; ++i) {
-        rondo_event_destroy(executor->events[i]);
-    }
-    if (executor->owns_stream) {
-        rondo_stream_destroy(executor->stream);
-    }
     rondo__executor_free_pinned(executor, executor->resources.watch,
                                 sizeof *executor->resources.watch);
-    rondo__shared_release_base(executor->source, executor->base_form,
-                               executor->root->resources.budget);
-    rondo__shared_release_store(executor->source, executor->resources.weights.store);
+    rondo__shared_release_store(executor->main.source, executor->resources.weights.store);
     rondo__hosted_free(executor);
     rondo__peers_free(executor);
     rondo__spill_free(executor);
-    rondo_program_destroy(executor->source);
+    rondo__unit_deinit(&executor->main);
     rondo_workers_release(executor->options.workers);
-    rondo__free(executor->worth);
-    rondo__free(executor->keys.keyed);
-    rondo__free(executor->keys.deciding);
-    rondo__free(executor->ports.is_fed);
-    rondo__free(executor->ports.input_of);
-    rondo__free(executor->ports.output_of);
-    rondo__free(executor->ports.symbols);
-    rondo__free(executor->ports.fresh);
-    rondo__free(executor->ports.lists.feeds);
-    rondo__free(executor->ports.lists.results);
-    rondo__free(executor->ports.lists.wants);
-    rondo__free(executor->ports.lists.places);
-    rondo__free(executor->ports.lists.is_fed);
+    free_ports(&executor->ports);
     for (size_t i = 0; i < executor->caller.pattern_count; ++i) {
         rondo__free(executor->caller.patterns[i]);
     }
@@ -151,9 +190,6 @@ void rondo__executor_release(rondo_executor *executor) {
     rondo_device_release(executor->device);
     rondo__budget_release(executor->resources.budget);
     rondo__budget_release(executor->resources.device_budget);
-    const bool is_callers = executor->root == executor;
     rondo__free(executor);
-    if (is_callers) {
-        rondo__memory_trim();  // the small pieces of its plans lay between others'
-    }
+    rondo__memory_trim();  // the small pieces of its plans lay between others'
 }

@@ -111,14 +111,15 @@ static rondo_status launch_if(rondo__control_kernel *c, rondo_stream *stream) {
 
 static rondo__flow_loop describe_loop(const rondo__control_kernel *c) {
     rondo__flow_state *state = get_state(c);
-    rondo__flow_watch *watch = c->executor->root->resources.watch;
+    rondo__flow_watch *watch = c->unit->executor->resources.watch;
     const bool counts = c->kind == RONDO__CONTROL_LOOP && watch != NULL;
-    return (rondo__flow_loop){.state = state,
-                              .outermost = c->outermost != NULL ? c->outermost : state,
-                              .watch = watch,
-                              .fixed_count = c->fixed_count,
-                              .limit = counts ? rondo__executor_get_loop_limit(c->executor) : 0,
-                              .owner = (uint64_t)(uintptr_t)c};
+    return (rondo__flow_loop){
+        .state = state,
+        .outermost = c->outermost != NULL ? c->outermost : state,
+        .watch = watch,
+        .fixed_count = c->fixed_count,
+        .limit = counts ? rondo__executor_get_loop_limit(c->unit->executor) : 0,
+        .owner = (uint64_t)(uintptr_t)c};
 }
 
 static rondo_status move_slices(const rondo__control_kernel *c, rondo_stream *stream,
@@ -210,11 +211,11 @@ static const rondo__kernel control_head = {.launch = launch_control,
                                            .capture = RONDO__CAPTURE_YES,
                                            .implementation = "control"};
 
-rondo__control_kernel *rondo__control_kernel_create(rondo_executor *executor) {
+rondo__control_kernel *rondo__control_kernel_create(rondo__unit *unit) {
     rondo__control_kernel *c = rondo__calloc(1, sizeof *c);
     if (c != NULL) {
         c->head = control_head;
-        c->executor = executor;
+        c->unit = unit;
     }
     return c;
 }
@@ -273,7 +274,7 @@ static rondo_status check_data(const rondo__plan *plan, uint64_t faulty) {
 }
 
 static rondo_status check_watch(rondo_executor *executor, const rondo__plan *plan) {
-    rondo__flow_watch *watch = executor->root->resources.watch;
+    rondo__flow_watch *watch = executor->resources.watch;
     const uint64_t stopped = watch != NULL ? atomic_exchange(&watch->stopped, 0) : 0;
     if (stopped == 0) {
         return watch != NULL ? check_data(plan, atomic_exchange(&watch->faulty, 0))
@@ -288,7 +289,7 @@ static rondo_status check_watch(rondo_executor *executor, const rondo__plan *pla
 }
 
 rondo_status rondo__device_control_check(rondo_executor *executor, const rondo__plan *plan) {
-    rondo__async *async = executor->root->caller.async;
+    rondo__async *async = executor->caller.async;
     const rondo_status status = check_watch(executor, plan);
     if (status != RONDO_STATUS_OK && async != NULL && async->is_under_way) {
         async->stop_status = status;  // it may be a run's that was not waited for

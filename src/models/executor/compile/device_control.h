@@ -27,7 +27,7 @@
 // Ownership: free with rondo__kernel_destroy, after the stream has passed its launches.
 // Threads:   one thread per executor.
 RONDO_MUST_USE rondo_status rondo__device_control_prepare(
-    rondo_executor *executor, const rondo__planner *planner, const rondo__plan *plan, size_t n,
+    rondo__unit *unit, const rondo__planner *planner, const rondo__plan *plan, size_t n,
     const rondo__kernel_request *request, rondo__kernel **out_kernel, rondo__refusal *out_refusal);
 
 // The part of body attribute `name` of a prepared control op; NULL when it has none, because the

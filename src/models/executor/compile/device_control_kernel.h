@@ -37,7 +37,7 @@ typedef struct rondo__control_sliced {
 
 typedef struct rondo__control_kernel {
     rondo__kernel head;
-    rondo_executor *executor;
+    rondo__unit *unit;
     rondo__flow_kernels kernels;
     rondo__control_kind kind;
     bool is_decided;  // an If with one part
@@ -73,6 +73,6 @@ int64_t rondo__device_control_get_turns(const rondo__kernel *kernel);
 //
 // Ownership: free with rondo__kernel_destroy, whatever it has got by then.
 // Threads:   one thread per executor.
-rondo__control_kernel *rondo__control_kernel_create(rondo_executor *executor);
+rondo__control_kernel *rondo__control_kernel_create(rondo__unit *unit);
 
 #endif  // RONDO_EXECUTOR_COMPILE_DEVICE_CONTROL_KERNEL_H

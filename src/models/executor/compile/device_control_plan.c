@@ -15,7 +15,7 @@
 
 // What all steps of preparing need. The first refusal stays.
 typedef struct preparation {
-    rondo_executor *executor;
+    rondo__unit *unit;
     const rondo__planner *planner;
     const rondo__node *node;
     const rondo__kernel_request *request;
@@ -95,7 +95,7 @@ static rondo_status add_part(preparation *p, const char *name, rondo__part kind,
     }
     rondo_status status = RONDO_STATUS_OK;
     if (!is_refused(p)) {
-        status = rondo__body_plan_init(p->executor, p->planner, &view, kind, feeds,
+        status = rondo__body_plan_init(p->unit, p->planner, &view, kind, feeds,
                                        &c->parts[c->part_count], p->refusal);
         c->part_count += 1;
     }
@@ -456,7 +456,7 @@ static int64_t count_turns(const preparation *p) {
 
 // Whether the thread that waits may do the turns and branches, too: it may do all that is in them.
 static bool may_run_here(const rondo__control_kernel *c) {
-    bool may = rondo_device_is_host(c->executor->device);
+    bool may = rondo_device_is_host(c->unit->executor->device);
     for (size_t p = 0; p < c->part_count; ++p) {
         const rondo__plan *plan = c->parts[p].plan;
         for (size_t i = 0; may && i < plan->item_count; ++i) {
@@ -470,7 +470,7 @@ static rondo_status check_device(const preparation *p, bool is_if) {
     rondo_error saved;
     rondo__error_save(&saved);
     const rondo_status status = rondo_device_supports(
-        p->executor->device, is_if ? RONDO_FEATURE_IF_ELSE : RONDO_FEATURE_WHILE);
+        p->unit->executor->device, is_if ? RONDO_FEATURE_IF_ELSE : RONDO_FEATURE_WHILE);
     if (status == RONDO_STATUS_UNSUPPORTED) {
         REFUSE(p, "%.150s", rondo_error_get_last()->message);
         rondo__error_restore(&saved);
@@ -486,7 +486,7 @@ static rondo_status prepare(preparation *p) {
         REFUSE(p, "it works on sequences");
         return RONDO_STATUS_OK;
     }
-    if (!is_if && p->executor->root->resources.watch == NULL) {
+    if (!is_if && p->unit->executor->resources.watch == NULL) {
         REFUSE(p, "nothing could end it");
         return RONDO_STATUS_OK;
     }
@@ -510,31 +510,31 @@ static rondo_status prepare(preparation *p) {
     reserve_arenas(p);
     p->control->turn_max = count_turns(p);
     p->control->head.is_unbounded =
-        p->control->turn_max > rondo__executor_get_loop_limit(p->executor);
+        p->control->turn_max > rondo__executor_get_loop_limit(p->unit->executor);
     p->control->head.may_run_here = may_run_here(p->control);
     if (is_refused(p)) {
         return RONDO_STATUS_OK;
     }
     RETURN_IF_ERROR(reserve_tables(p));
-    return rondo__flow_get_kernels(p->executor->device, &p->control->kernels);
+    return rondo__flow_get_kernels(p->unit->executor->device, &p->control->kernels);
 }
 
-rondo_status rondo__device_control_prepare(rondo_executor *executor, const rondo__planner *planner,
+rondo_status rondo__device_control_prepare(rondo__unit *unit, const rondo__planner *planner,
                                            const rondo__plan *plan, size_t n,
                                            const rondo__kernel_request *request,
                                            rondo__kernel **out_kernel,
                                            rondo__refusal *out_refusal) {
     *out_kernel = NULL;
     *out_refusal = (rondo__refusal){{0}};
-    if (executor->root->keeps_control_on_host) {
+    if (unit->executor->keeps_control_on_host) {
         (void)snprintf(out_refusal->text, sizeof out_refusal->text, "the executor keeps it there");
         return RONDO_STATUS_OK;
     }
-    rondo__control_kernel *c = rondo__control_kernel_create(executor);
+    rondo__control_kernel *c = rondo__control_kernel_create(unit);
     if (c == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
-    preparation p = {executor, planner, &plan->program->nodes[n], request, c, out_refusal};
+    preparation p = {unit, planner, &plan->program->nodes[n], request, c, out_refusal};
     const rondo_status status = prepare(&p);
     if (status == RONDO_STATUS_OK && !is_refused(&p)) {
         *out_kernel = &c->head;

@@ -1,21 +1,18 @@
-// executor/compile/executor.c — see executor.h.
+// executor/compile/executor.c — making a caller's executor, and the options it is made with.
 // SPDX-License-Identifier: Apache-2.0
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "backend/backend.h"
-#include "base/crew.h"
 #include "base/error.h"
-#include "base/float_scope.h"
 #include "base/log/logging.h"
 #include "base/memory.h"
 #include "base/read_options.h"
 #include "base/thread_count.h"
 #include "base/workers.h"
-#include "executor/compile/base_form.h"
-#include "executor/compile/executor.h"
-#include "executor/compile/plan_cache.h"
+#include "executor/compile/destroy.h"
+#include "executor/compile/unit.h"
 #include "executor/state/limits.h"
 #include "executor/state/states.h"
 #include "executor/state/verbosity.h"
@@ -90,12 +87,6 @@ static rondo_status read_options(const rondo_executor_options *options,
     return RONDO_STATUS_OK;
 }
 
-// Runs on the stream's own worker, which has its choice from then on.
-static void choose_threads(void *arguments) {
-    const uint32_t *count = arguments;
-    (void)rondo__host_choose_thread_count((int32_t)*count);
-}
-
 // Copies the caller's patterns, which bases and variants made later need again.
 static rondo_status own_patterns(rondo_executor *executor) {
     rondo_executor_options *options = &executor->options;
@@ -136,7 +127,7 @@ static rondo_status own_patterns(rondo_executor *executor) {
 
 // Where the source has which value as input or output.
 static rondo_status index_ports(rondo_executor *executor) {
-    const rondo_program *source = executor->source;
+    const rondo_program *source = executor->main.source;
     const size_t count = source->value_count + 1;
     executor->ports.input_of = rondo__calloc(count, sizeof *executor->ports.input_of);
     executor->ports.output_of = rondo__calloc(count, sizeof *executor->ports.output_of);
@@ -162,28 +153,12 @@ static rondo_status index_ports(rondo_executor *executor) {
     return RONDO_STATUS_OK;
 }
 
-// A stream of its own for an executor and for each body, unless one is given; variants share their
-// root's.
-static rondo_status choose_stream(rondo_executor *executor) {
-    rondo_stream *given = executor->depth == 0 && executor->root != executor
-                              ? executor->root->stream
-                              : executor->options.stream;
-    executor->owns_stream = given == NULL;
-    executor->stream = given;
-    return given != NULL ? RONDO_STATUS_OK
-                         : rondo_stream_create(executor->device, NULL, &executor->stream);
-}
-
-// What each call of the caller needs, and the results of a run.
+// What each call of the caller needs.
 static rondo_status make_lists(rondo_executor *executor) {
-    const rondo_program *source = executor->source;
+    const rondo_program *source = executor->main.source;
     const size_t input_count = source->input_count + source->optional_count + 1;
     const size_t output_count = source->output_count + 1;
     rondo__call_lists *lists = &executor->ports.lists;
-    executor->ports.fresh = rondo__calloc(output_count, sizeof *executor->ports.fresh);
-    if (executor->ports.fresh == NULL || executor->root != executor) {
-        return executor->ports.fresh != NULL ? RONDO_STATUS_OK : RONDO_STATUS_NO_MEMORY;
-    }
     lists->feeds = rondo__calloc(input_count, sizeof *lists->feeds);
     lists->results = rondo__calloc(output_count, sizeof *lists->results);
     lists->wants = rondo__calloc(output_count, sizeof *lists->wants);
@@ -198,7 +173,7 @@ static rondo_status make_lists(rondo_executor *executor) {
 // Where a loop may be decided on the device, that has to see when it is to end; and where a GPU
 // meets data that an op does not allow, the host has to see that.
 static rondo_status make_watch(rondo_executor *executor) {
-    const rondo_program *program = executor->source;
+    const rondo_program *program = executor->main.source;
     const bool is_host = rondo_device_is_host(executor->device);
     bool is_wanted = false;
     for (size_t n = 0; n < program->node_count; ++n) {
@@ -220,91 +195,54 @@ static rondo_status make_watch(rondo_executor *executor) {
     return RONDO_STATUS_OK;
 }
 
-// Makes an executor at `depth` for `root`; NULL: it is one of the caller's.
-static rondo_status create(rondo_program *program, rondo_device *device,
-                           const rondo_executor_options *options, int32_t depth,
-                           rondo_executor *root, rondo_executor **out_executor) {
-    if (depth > DEPTH_MAX) {
-        return RONDO_FAIL(BAD_DATA, "control flow is nested more than %d levels deep", DEPTH_MAX);
+static rondo_status make_weights(rondo_executor *executor) {
+    rondo__weight_account *weights = &executor->resources.weights;
+    weights->budget = rondo_device_is_host(executor->device) ? executor->resources.budget
+                                                             : executor->resources.device_budget;
+    return rondo__shared_acquire_store(executor->main.source, executor->device, RONDO_MEMORY_DEVICE,
+                                       &weights->store);
+}
+
+// All that units share, and then the unit of the caller's program.
+static rondo_status make_parts(rondo_executor *executor) {
+    RETURN_IF_ERROR(rondo__executor_make_budgets(executor));
+    RETURN_IF_ERROR(index_ports(executor));
+    RETURN_IF_ERROR(rondo__states_add_variables(executor));
+    RETURN_IF_ERROR(own_patterns(executor));
+    RETURN_IF_ERROR(
+        rondo__tuning_choices_create(executor->options.tuning_file, &executor->resources.choices));
+    executor->options.tuning_file = NULL;  // the caller's, read
+    RETURN_IF_ERROR(make_weights(executor));
+    rondo__budget *before = rondo__budget_enter(executor->resources.budget);
+    rondo_status status = make_watch(executor);
+    if (status == RONDO_STATUS_OK) {
+        status = make_lists(executor);
     }
+    (void)rondo__budget_enter(before);
+    RETURN_IF_ERROR(status);
+    RETURN_IF_ERROR(rondo__unit_prepare(&executor->main, executor->options.stream));
+    executor->resources.weights.stream = executor->main.stream;
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status create(rondo_program *program, rondo_device *device,
+                           const rondo_executor_options *options, rondo_executor **out_executor) {
     rondo_executor *executor = rondo__calloc(1, sizeof *executor);
     if (executor == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
     rondo_device_retain(device);
     executor->device = device;
-    rondo__program_retain(program);
-    executor->source = program;
     executor->options = *options;
     rondo_workers_retain(options->workers);
     executor->graphs = options->graphs;
-    executor->depth = depth;
-    executor->root = root != NULL ? root : executor;
-    executor->variants.active = executor;
+    executor->variants.active = &executor->main;
     executor->variants.is_training = options->training;
-    atomic_init(&executor->reference_count, 1);
     executor->call.state = &executor->call.own;
-    rondo__executor_init_plans(executor);
-    if (root == NULL) {
-        rondo__verbose_init(executor);
-    }
-    rondo_status status = root != NULL ? RONDO_STATUS_OK : rondo__executor_make_budgets(executor);
-    if (status == RONDO_STATUS_OK && root == NULL) {
-        status = index_ports(executor);
-    }
-    if (status == RONDO_STATUS_OK && root == NULL) {
-        status = rondo__states_add_variables(executor);
-    }
-    if (status == RONDO_STATUS_OK && root == NULL) {
-        status = own_patterns(executor);
-    }
-    if (status == RONDO_STATUS_OK && root == NULL) {
-        status = rondo__tuning_choices_create(options->tuning_file, &executor->resources.choices);
-        executor->options.tuning_file = NULL;  // the caller's, read
-    }
-    if (status == RONDO_STATUS_OK && root == NULL) {
-        const bool is_host = rondo_device_is_host(device);
-        executor->resources.weights.budget =
-            is_host ? executor->resources.budget : executor->resources.device_budget;
-        status = rondo__shared_acquire_store(program, device, RONDO_MEMORY_DEVICE,
-                                             &executor->resources.weights.store);
-    }
-    rondo__budget *before = rondo__budget_enter(executor->root->resources.budget);
-    if (status == RONDO_STATUS_OK && root == NULL) {
-        status = make_watch(executor);
-    }
-    if (status == RONDO_STATUS_OK) {
-        const int32_t former = rondo__host_choose_thread_count((int32_t)options->thread_count);
-        const rondo__float_scope scope = rondo__float_enter();
-        rondo__crew_enter();
-        status = rondo__executor_make_base(executor);
-        rondo__crew_leave();
-        rondo__float_leave(&scope);
-        (void)rondo__host_choose_thread_count(former);
-    }
-    if (status == RONDO_STATUS_OK) {
-        executor->keys.keyed =
-            rondo__calloc(executor->base->input_count + 1, sizeof *executor->keys.keyed);
-        executor->keys.deciding = rondo__calloc(executor->base->input_count + 1, sizeof(bool));
-        status = executor->keys.keyed == NULL || executor->keys.deciding == NULL
-                     ? RONDO_STATUS_NO_MEMORY
-                     : RONDO_STATUS_OK;
-    }
-    if (status == RONDO_STATUS_OK) {
-        status = make_lists(executor);
-    }
-    if (status == RONDO_STATUS_OK) {
-        status = choose_stream(executor);
-        executor->resources.weights.stream = executor->stream;
-    }
-    if (status == RONDO_STATUS_OK && options->thread_count > 0 && rondo_device_is_host(device)) {
-        status = rondo_stream_call_host(executor->stream, "threads", choose_threads,
-                                        &options->thread_count, sizeof options->thread_count);
-    }
-    for (size_t i = 0; status == RONDO_STATUS_OK && !rondo_device_is_host(device) && i < 4; ++i) {
-        status = rondo_event_create(device, RONDO_EVENT_TIMED, &executor->events[i]);
-    }
-    (void)rondo__budget_enter(before);
+    atomic_init(&executor->reference_count, 1);
+    rondo__verbose_init(executor);
+    rondo__unit_init(&executor->main, executor, program, options->training);
+    const rondo_status status = make_parts(executor);
     if (status != RONDO_STATUS_OK) {
         rondo_error saved;
         rondo__error_save(&saved);
@@ -352,26 +290,5 @@ rondo_status rondo_executor_create(rondo_program *program, rondo_device *device,
                           rondo_device_get_name(device));
     }
     RETURN_IF_ERROR(check_stream(merged.stream, device));
-    return create(program, device, &merged, 0, NULL, out_executor);
-}
-
-rondo_status rondo__executor_create_body(rondo_executor *parent, rondo_program *body,
-                                         rondo_stream *stream, rondo_executor **out_executor) {
-    rondo_executor_options options = parent->options;
-    options.stream = stream;
-    *out_executor = NULL;
-    RETURN_IF_ERROR(
-        create(body, parent->device, &options, parent->depth + 1, parent->root, out_executor));
-    (*out_executor)->graphs = parent->graphs;
-    return RONDO_STATUS_OK;
-}
-
-rondo_status rondo__executor_create_variant(rondo_executor *root, rondo_program *program,
-                                            rondo_executor **out_executor) {
-    rondo_executor_options options = root->options;
-    options.training = root->variants.is_training;
-    *out_executor = NULL;
-    RETURN_IF_ERROR(create(program, root->device, &options, 0, root, out_executor));
-    (*out_executor)->graphs = root->graphs;
-    return RONDO_STATUS_OK;
+    return create(program, device, &merged, out_executor);
 }

@@ -44,7 +44,7 @@ static rondo_status place_far_constant(const rondo_executor *executor, rondo__pl
 }
 
 rondo_status rondo__planning_place_constants(rondo__planning *p) {
-    const rondo_executor *executor = p->executor;
+    const rondo__unit *unit = p->unit;
     rondo__plan *plan = p->plan;
     const rondo_program *program = plan->program;
     for (size_t i = 0; i < plan->item_count; ++i) {
@@ -57,7 +57,7 @@ rondo_status rondo__planning_place_constants(rondo__planning *p) {
             const int32_t root = node->inputs[k] >= 0 ? plan->slots[node->inputs[k]].root : -1;
             rondo__plan_peer *peer = rondo__plan_get_peer(plan, plan->items[i].side);
             if (root >= 0 && !is_owned && peer != NULL) {
-                RETURN_IF_ERROR(place_far_constant(executor, plan, peer, root));
+                RETURN_IF_ERROR(place_far_constant(unit->executor, plan, peer, root));
             } else if (root >= 0 && !is_owned && rondo__spill_has(plan, root)) {
                 RETURN_IF_ERROR(rondo__spill_add(plan, plan->items[i].node, k, root));
             } else if (root >= 0 && !is_owned) {
@@ -66,7 +66,7 @@ rondo_status rondo__planning_place_constants(rondo__planning *p) {
         }
     }
     // The outputs of a part are copied on the device.
-    for (size_t i = 0; executor->part != RONDO__PART_NONE && i < program->output_count; ++i) {
+    for (size_t i = 0; unit->part != RONDO__PART_NONE && i < program->output_count; ++i) {
         plan->slots[plan->slots[program->outputs[i]].root].needs_device = true;
     }
     for (size_t v = 0; v < program->value_count; ++v) {
@@ -74,7 +74,8 @@ rondo_status rondo__planning_place_constants(rondo__planning *p) {
         if (slot->kind != RONDO__SLOT_CONSTANT || slot->root != (int32_t)v || !slot->needs_device) {
             continue;
         }
-        RETURN_IF_ERROR(place_constant(executor, plan, (int32_t)v, &plan->weights, &slot->address));
+        RETURN_IF_ERROR(
+            place_constant(unit->executor, plan, (int32_t)v, &plan->weights, &slot->address));
     }
     for (size_t v = 0; v < program->value_count; ++v) {
         rondo__slot *slot = &plan->slots[v];

@@ -140,14 +140,14 @@ static void permute(rondo_program *program, const size_t *order, rondo__node *ro
     }
 }
 
-static rondo_status order_nodes(const rondo_executor *executor, ordering *o) {
+static rondo_status order_nodes(const rondo__unit *unit, ordering *o) {
     const rondo_program *program = o->program;
     for (size_t n = 0; n < program->node_count; ++n) {
         o->order[n] = n;
         o->place_of[n] = n;
     }
     for (size_t i = 0; i < program->input_count; ++i) {
-        const rondo__state *state = rondo__state_find_read(executor, i);
+        const rondo__state *state = rondo__state_find_read(unit, i);
         if (state == NULL || state->output == RONDO__STATE_NO_OUTPUT) {
             continue;
         }
@@ -161,8 +161,8 @@ static rondo_status order_nodes(const rondo_executor *executor, ordering *o) {
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo__states_order(const rondo_executor *executor, rondo_program *program) {
-    if (executor->depth > 0 || executor->root->caller.states == NULL) {
+rondo_status rondo__states_order(const rondo__unit *unit, rondo_program *program) {
+    if (unit->depth > 0 || unit->executor->caller.states == NULL) {
         return RONDO_STATUS_OK;
     }
     const size_t count = program->node_count + 1;
@@ -176,7 +176,7 @@ rondo_status rondo__states_order(const rondo_executor *executor, rondo_program *
     rondo_status status = RONDO_STATUS_NO_MEMORY;
     if (o.order != NULL && o.place_of != NULL && o.is_behind != NULL && o.moved != NULL &&
         o.readers != NULL && room != NULL) {
-        status = order_nodes(executor, &o);
+        status = order_nodes(unit, &o);
     }
     if (status == RONDO_STATUS_OK) {
         permute(program, o.order, room);
@@ -193,9 +193,9 @@ rondo_status rondo__states_order(const rondo_executor *executor, rondo_program *
 
 // ---- slots ------------------------------------------------------------------------------------
 
-void rondo__states_bind_slots(const rondo_executor *executor, rondo__plan *plan) {
+void rondo__states_bind_slots(const rondo__unit *unit, rondo__plan *plan) {
     for (size_t i = 0; i < plan->program->input_count; ++i) {
-        const rondo__state *state = rondo__state_find_read(executor, i);
+        const rondo__state *state = rondo__state_find_read(unit, i);
         rondo__slot *slot = &plan->slots[plan->program->inputs[i]];
         if (state != NULL && slot->kind == RONDO__SLOT_ARENA && slot->bytes > 0 &&
             slot->side == RONDO__SIDE_DEVICE) {
@@ -208,10 +208,10 @@ void rondo__states_bind_slots(const rondo_executor *executor, rondo__plan *plan)
 
 // The value slot of the new value of the state of input `i`, and in *out_old that of the old one,
 // when both lie on the device and the state's memory has room for the new one; NULL otherwise.
-static rondo__slot *find_update(const rondo_executor *executor, const rondo__plan *plan, size_t i,
+static rondo__slot *find_update(const rondo__unit *unit, const rondo__plan *plan, size_t i,
                                 rondo__slot **out_old) {
     const rondo_program *program = plan->program;
-    const rondo__state *state = rondo__state_find_read(executor, i);
+    const rondo__state *state = rondo__state_find_read(unit, i);
     rondo__slot *old = &plan->slots[program->inputs[i]];
     if (state == NULL || state->output == RONDO__STATE_NO_OUTPUT || !old->is_kept) {
         return NULL;
@@ -278,14 +278,14 @@ static void walk_back(const rondo__plan *plan, const int32_t *item_of, int32_t u
     }
 }
 
-rondo_status rondo__states_find_carriers(const rondo_executor *executor, const rondo__plan *plan,
+rondo_status rondo__states_find_carriers(const rondo__unit *unit, const rondo__plan *plan,
                                          int32_t *carriers) {
     const rondo_program *program = plan->program;
     const size_t count = program->value_count + 1;
     for (size_t v = 0; v < program->value_count; ++v) {
         carriers[v] = -1;
     }
-    if (executor->depth > 0 || executor->root->caller.states == NULL) {
+    if (unit->depth > 0 || unit->executor->caller.states == NULL) {
         return RONDO_STATUS_OK;
     }
     int32_t *item_of = rondo__calloc(count, sizeof *item_of);
@@ -305,7 +305,7 @@ rondo_status rondo__states_find_carriers(const rondo_executor *executor, const r
     }
     for (size_t i = 0; is_there && i < program->input_count; ++i) {
         rondo__slot *old = NULL;
-        const rondo__slot *update = find_update(executor, plan, i, &old);
+        const rondo__slot *update = find_update(unit, plan, i, &old);
         if (update != NULL && update != old && update->bytes == old->bytes) {
             walk_back(plan, item_of, (int32_t)(update - plan->slots), program->inputs[i], &t,
                       carriers);
@@ -346,11 +346,11 @@ static void give_memory(rondo__plan *plan, int32_t root, int32_t input, size_t *
     }
 }
 
-void rondo__states_take_over(const rondo_executor *executor, rondo__plan *plan, size_t *last_uses) {
+void rondo__states_take_over(const rondo__unit *unit, rondo__plan *plan, size_t *last_uses) {
     for (size_t i = 0; i < plan->program->input_count && plan->peer_count == 0; ++i) {
         const int32_t input = plan->program->inputs[i];
         rondo__slot *old = NULL;
-        rondo__slot *update = find_update(executor, plan, i, &old);
+        rondo__slot *update = find_update(unit, plan, i, &old);
         if (update == NULL || update->is_bound) {
             continue;
         }
@@ -410,12 +410,12 @@ static bool is_cache(const rondo__plan *plan, const rondo__item *item, int32_t o
     return is && count_reads(plan, node, old) == 1 && last_uses[old] <= made_at;
 }
 
-void rondo__states_append(const rondo_executor *executor, rondo__plan *plan, size_t *last_uses) {
+void rondo__states_append(const rondo__unit *unit, rondo__plan *plan, size_t *last_uses) {
     const rondo_program *program = plan->program;
     for (size_t i = 0; i < program->input_count && plan->peer_count == 0; ++i) {
         const int32_t old = program->inputs[i];
         rondo__slot *of_old = NULL;
-        const rondo__slot *update = find_update(executor, plan, i, &of_old);
+        const rondo__slot *update = find_update(unit, plan, i, &of_old);
         if (update == NULL || update->is_bound) {
             continue;
         }

@@ -17,25 +17,24 @@
 //
 // Errors:    NO_MEMORY.
 // Threads:   one thread per executor; as all below.
-RONDO_MUST_USE rondo_status rondo__states_order(const rondo_executor *executor,
-                                                rondo_program *program);
+RONDO_MUST_USE rondo_status rondo__states_order(const rondo__unit *unit, rondo_program *program);
 
 // Binds the value slots of inputs that are states to their memory.
-void rondo__states_bind_slots(const rondo_executor *executor, rondo__plan *plan);
+void rondo__states_bind_slots(const rondo__unit *unit, rondo__plan *plan);
 
 // Finds the values that may take over the memory of a state: carriers[v] is its input's value, or
 // -1.
 //
 // Errors:    NO_MEMORY.
-RONDO_MUST_USE rondo_status rondo__states_find_carriers(const rondo_executor *executor,
+RONDO_MUST_USE rondo_status rondo__states_find_carriers(const rondo__unit *unit,
                                                         const rondo__plan *plan, int32_t *carriers);
 
 // Lets new values that are begun when the old ones are done with have their memory. `last_uses`:
 // by root, the last place in the plan at which it is used.
-void rondo__states_take_over(const rondo_executor *executor, rondo__plan *plan, size_t *last_uses);
+void rondo__states_take_over(const rondo__unit *unit, rondo__plan *plan, size_t *last_uses);
 
 // Lets what is appended to a state be written behind it, where its memory has room for that.
-void rondo__states_append(const rondo_executor *executor, rondo__plan *plan, size_t *last_uses);
+void rondo__states_append(const rondo__unit *unit, rondo__plan *plan, size_t *last_uses);
 
 // Whether an item writes the memory of a state.
 bool rondo__states_are_written(const rondo__plan *plan);

@@ -31,31 +31,31 @@ enum { KEYED_MISS_LIMIT = 8 };
 
 // Values that only decide branches are not fetched from a device: the device decides these branches
 // itself.
-static bool is_keyed(const rondo_executor *executor, size_t input, const rondo_tensor *feed) {
+static bool is_keyed(const rondo__unit *unit, size_t input, const rondo_tensor *feed) {
     const bool is_wanted =
-        executor->keys.keyed[input] || (executor->keys.deciding[input] && feed->device == NULL);
+        unit->keys.keyed[input] || (unit->keys.deciding[input] && feed->device == NULL);
     return is_wanted && feed->shape.rank >= 0 && rondo_tensor_get_bytes(feed) > 0;
 }
 
 // Reads the value of an input; one on a GPU is waited for.
-static rondo_status read_value(const rondo_executor *executor, size_t input,
-                               const rondo_tensor *feed, void *bytes) {
+static rondo_status read_value(const rondo__unit *unit, size_t input, const rondo_tensor *feed,
+                               void *bytes) {
     const size_t count = rondo_tensor_get_bytes(feed);
-    if (feed->device != executor->device) {
+    if (feed->device != unit->executor->device) {
         memcpy(bytes, feed->data, count);
         return RONDO_STATUS_OK;
     }
-    if (rondo_device_is_host(executor->device)) {  // what is on the stream makes it
-        RETURN_IF_ERROR(rondo_stream_synchronize(executor->stream));
+    if (rondo_device_is_host(unit->executor->device)) {  // what is on the stream makes it
+        RETURN_IF_ERROR(rondo_stream_synchronize(unit->stream));
         memcpy(bytes, feed->data, count);
         return RONDO_STATUS_OK;
     }
-    const char *name = executor->base->values[executor->base->inputs[input]].name;
+    const char *name = unit->base->values[unit->base->inputs[input]].name;
     const rondo__copy_note note = {"key", NULL, name, feed->dtype, &feed->shape};
     RETURN_IF_ERROR(
-        rondo__crossing_copy(executor->stream, RONDO__TO_HOST, &note, bytes, feed->data, count));
-    rondo__crossing_note(executor, RONDO__TO_HOST, count, true);
-    return rondo_stream_synchronize(executor->stream);
+        rondo__crossing_copy(unit->stream, RONDO__TO_HOST, &note, bytes, feed->data, count));
+    rondo__crossing_note(unit->executor, RONDO__TO_HOST, count, true);
+    return rondo_stream_synchronize(unit->stream);
 }
 
 // Where an input lies that plans are made for: of a state, with the output that it becomes and the
@@ -66,10 +66,10 @@ typedef struct input_place {
     size_t bytes;
 } input_place;
 
-static bool find_place(const rondo_executor *executor, size_t input, const rondo_tensor *feed,
+static bool find_place(const rondo__unit *unit, size_t input, const rondo_tensor *feed,
                        input_place *out_place) {
-    const rondo__state *state = rondo__state_find_read(executor, input);
-    const bool is_near = executor->is_near && feed->device == executor->device;
+    const rondo__state *state = rondo__state_find_read(unit, input);
+    const bool is_near = unit->is_near && feed->device == unit->executor->device;
     *out_place =
         (input_place){state != NULL ? state->value.tensor.data : feed->data,
                       state != NULL ? state->output : 0, state != NULL ? state->value.bytes : 0};
@@ -78,34 +78,33 @@ static bool find_place(const rondo_executor *executor, size_t input, const rondo
 
 // Writes what a plan is found by: of each input dtype and shape, the value where plans are made
 // for values, and where it lies if that counts. A plan serves sequences of any length.
-static rondo_status write_key(rondo_executor *executor, const rondo_tensor *feeds,
-                              size_t *out_bytes) {
+static rondo_status write_key(rondo__unit *unit, const rondo_tensor *feeds, size_t *out_bytes) {
     size_t length = 0;
-    for (size_t i = 0; i < executor->base->input_count; ++i) {
+    for (size_t i = 0; i < unit->base->input_count; ++i) {
         const rondo_tensor *feed = &feeds[i];
         const bool is_nested = rondo__dtype_is_nested(feed->dtype);
-        const bool has_value = is_keyed(executor, i, feed);
+        const bool has_value = is_keyed(unit, i, feed);
         const size_t value_bytes = has_value ? rondo_tensor_get_bytes(feed) : 0;
         const int32_t rank = is_nested ? 0 : feed->shape.rank;
         input_place place;
-        const bool is_placed = find_place(executor, i, feed, &place);
+        const bool is_placed = find_place(unit, i, feed, &place);
         const int32_t head[2] = {(int32_t)feed->dtype,
                                  4 * rank + (is_placed ? 2 : 0) + (has_value ? 1 : 0)};
         const size_t place_bytes = is_placed ? sizeof place : 0;
         const size_t extent_bytes = rank > 0 ? (size_t)rank * sizeof feed->shape.extent[0] : 0;
         RETURN_IF_ERROR(
-            RONDO__ARRAY_RESERVE(executor->keys.key, executor->keys.key_capacity,
+            RONDO__ARRAY_RESERVE(unit->keys.key, unit->keys.key_capacity,
                                  length + sizeof head + extent_bytes + place_bytes + value_bytes));
-        memcpy(executor->keys.key + length, head, sizeof head);
+        memcpy(unit->keys.key + length, head, sizeof head);
         length += sizeof head;
-        memcpy(executor->keys.key + length, feed->shape.extent, extent_bytes);
+        memcpy(unit->keys.key + length, feed->shape.extent, extent_bytes);
         length += extent_bytes;
         if (place_bytes > 0) {
-            memcpy(executor->keys.key + length, &place, place_bytes);
+            memcpy(unit->keys.key + length, &place, place_bytes);
             length += place_bytes;
         }
         if (value_bytes > 0) {
-            RETURN_IF_ERROR(read_value(executor, i, feed, executor->keys.key + length));
+            RETURN_IF_ERROR(read_value(unit, i, feed, unit->keys.key + length));
         }
         length += value_bytes;
     }
@@ -114,10 +113,10 @@ static rondo_status write_key(rondo_executor *executor, const rondo_tensor *feed
 }
 
 static void destroy_plan(void *user_data, void *value) {
-    rondo_executor *executor = user_data;
-    executor->current = executor->current == value ? NULL : executor->current;
-    executor->fed = executor->fed == value ? NULL : executor->fed;
-    rondo__plan_give_up(executor, value);
+    rondo__unit *unit = user_data;
+    unit->current = unit->current == value ? NULL : unit->current;
+    unit->fed = unit->fed == value ? NULL : unit->fed;
+    rondo__plan_give_up(unit, value);
 }
 
 // On a GPU, whose memory others use, too, plans leave three quarters of it alone. On the host the
@@ -137,24 +136,24 @@ static uint64_t choose_byte_limit(const rondo_executor *executor) {
                : info.memory_bytes / 4;
 }
 
-void rondo__executor_init_plans(rondo_executor *executor) {
-    executor->plan_limit_bytes = choose_byte_limit(executor);
-    rondo__lru_map_init(&executor->plans, executor->options.plan_limit, executor->plan_limit_bytes,
-                        destroy_plan, executor);
+void rondo__unit_init_plans(rondo__unit *unit) {
+    unit->plan_limit_bytes = choose_byte_limit(unit->executor);
+    rondo__lru_map_init(&unit->plans, unit->executor->options.plan_limit, unit->plan_limit_bytes,
+                        destroy_plan, unit);
 }
 
 // Limits the plans to the bytes that the shared memory leaves of the limit.
-static void update_limits(rondo_executor *executor) {
-    const uint64_t limit = executor->plan_limit_bytes;
-    const uint64_t shared = executor->run_memory_bytes;
+static void update_limits(rondo__unit *unit) {
+    const uint64_t limit = unit->plan_limit_bytes;
+    const uint64_t shared = unit->run_memory_bytes;
     if (limit > 0) {
-        rondo__lru_map_set_limits(&executor->plans, executor->options.plan_limit,
+        rondo__lru_map_set_limits(&unit->plans, unit->executor->options.plan_limit,
                                   shared < limit ? limit - shared : 1);
     }
 }
 
-static void evict_plans(rondo_executor *executor, size_t count) {
-    while (count > 0 && rondo__lru_map_evict_oldest(&executor->plans)) {
+static void evict_plans(rondo__unit *unit, size_t count) {
+    while (count > 0 && rondo__lru_map_evict_oldest(&unit->plans)) {
         count -= 1;
     }
 }
@@ -164,35 +163,35 @@ static bool is_out_of_memory(rondo_status status) {
 }
 
 // Plans wait for their shapes to come back; they leave half of the limit to runs.
-static void drop_crowded(rondo_executor *executor) {
-    const rondo__budget *budget = executor->root->resources.budget;
+static void drop_crowded(rondo__unit *unit) {
+    const rondo__budget *budget = unit->executor->resources.budget;
     while (rondo__budget_get_used(budget) > rondo__budget_get_limit(budget) / 2 &&
-           rondo__lru_map_evict_oldest(&executor->plans)) {
+           rondo__lru_map_evict_oldest(&unit->plans)) {
     }
 }
 
-static rondo_status copy_key(const rondo_executor *executor, size_t input, const rondo_tensor *feed,
+static rondo_status copy_key(const rondo__unit *unit, size_t input, const rondo_tensor *feed,
                              rondo_tensor *out_key) {
-    if (feed->device != executor->device) {
+    if (feed->device != unit->executor->device) {
         return rondo__tensor_copy(feed, out_key);
     }
     RETURN_IF_ERROR(rondo_tensor_init(feed->dtype, &feed->shape, out_key));
-    return read_value(executor, input, feed, out_key->data);
+    return read_value(unit, input, feed, out_key->data);
 }
 
 // The feeds as a plan is compiled for them: without their bytes, except a copy of the keyed inputs'
 // bytes. To be freed with rondo__tensors_free.
-static rondo_status copy_keys(const rondo_executor *executor, const rondo_tensor *feeds,
+static rondo_status copy_keys(const rondo__unit *unit, const rondo_tensor *feeds,
                               rondo_tensor **out_keys) {
-    const size_t count = executor->base->input_count;
+    const size_t count = unit->base->input_count;
     rondo_status status = RONDO_STATUS_OK;
     rondo_tensor *keys = rondo__calloc(count + 1, sizeof *keys);
     if (keys == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
     for (size_t i = 0; i < count && status == RONDO_STATUS_OK; ++i) {
-        if (is_keyed(executor, i, &feeds[i])) {
-            status = copy_key(executor, i, &feeds[i], &keys[i]);
+        if (is_keyed(unit, i, &feeds[i])) {
+            status = copy_key(unit, i, &feeds[i], &keys[i]);
         } else {
             keys[i] = (rondo_tensor){.dtype = feeds[i].dtype, .shape = feeds[i].shape};
         }
@@ -206,19 +205,19 @@ static rondo_status copy_keys(const rondo_executor *executor, const rondo_tensor
 }
 
 // Makes keys of the inputs whose values were wanted. False: all of them were keys before.
-static bool add_keys(const rondo_executor *executor, bool *keyed, const bool *wanted) {
+static bool add_keys(const rondo__unit *unit, bool *keyed, const bool *wanted) {
     bool has_new = false;
-    for (size_t i = 0; i < executor->base->input_count; ++i) {
+    for (size_t i = 0; i < unit->base->input_count; ++i) {
         has_new = has_new || (wanted[i] && !keyed[i]);
         keyed[i] = keyed[i] || wanted[i];
     }
     return has_new;
 }
 
-static bool takes_decisions(const rondo_executor *executor) {
-    const rondo_executor_options *options = &executor->options;
-    return executor->depth == 0 && !executor->root->is_described && !options->op_by_op &&
-           !options->no_folding && executor->keys.decision_count <= RONDO__DECISIONS_MAX;
+static bool takes_decisions(const rondo__unit *unit) {
+    const rondo_executor_options *options = &unit->executor->options;
+    return unit->depth == 0 && !unit->executor->is_described && !options->op_by_op &&
+           !options->no_folding && unit->keys.decision_count <= RONDO__DECISIONS_MAX;
 }
 
 static bool leaves_branches_to_host(const rondo__plan *plan) {
@@ -235,11 +234,11 @@ static bool leaves_branches_to_host(const rondo__plan *plan) {
 // Finds the small inputs whose values decide shapes, and makes them keys. Gives the keys of the
 // plan, and its program, or NULL where memory is short. Bodies of If, Loop and Scan are spared
 // keys: their inputs change each turn.
-static rondo_status find_keys(rondo_executor *executor, const rondo_tensor *feeds,
-                              rondo_tensor **out_keys, rondo_program **out_program) {
-    const size_t count = executor->base->input_count;
-    const bool takes_keys = executor->worth != NULL ||
-                            (executor->depth == 0 && executor->keys.miss_count <= KEYED_MISS_LIMIT);
+static rondo_status find_keys(rondo__unit *unit, const rondo_tensor *feeds, rondo_tensor **out_keys,
+                              rondo_program **out_program) {
+    const size_t count = unit->base->input_count;
+    const bool takes_keys =
+        unit->worth != NULL || (unit->depth == 0 && unit->keys.miss_count <= KEYED_MISS_LIMIT);
     bool *wanted = rondo__calloc(count + 1, sizeof *wanted);
     rondo_tensor *keys = NULL;
     rondo_program *program = NULL;
@@ -250,11 +249,11 @@ static rondo_status find_keys(rondo_executor *executor, const rondo_tensor *feed
         program = NULL;
         keys = NULL;
         has_new = false;
-        status = copy_keys(executor, feeds, &keys);
+        status = copy_keys(unit, feeds, &keys);
         if (status == RONDO_STATUS_OK) {
-            status = rondo__plan_specialise(executor, keys, &program, takes_keys ? wanted : NULL);
-            has_new = status == RONDO_STATUS_OK && takes_keys &&
-                      add_keys(executor, executor->keys.keyed, wanted);
+            status = rondo__plan_specialise(unit, keys, &program, takes_keys ? wanted : NULL);
+            has_new =
+                status == RONDO_STATUS_OK && takes_keys && add_keys(unit, unit->keys.keyed, wanted);
         }
     }
     rondo__free(wanted);
@@ -268,52 +267,52 @@ static rondo_status find_keys(rondo_executor *executor, const rondo_tensor *feed
 }
 
 // Evicts the plans that variants of the executor keep for other sets of optional inputs.
-static void evict_others(const rondo_executor *executor) {
-    rondo_executor *root = executor->depth == 0 ? executor->root : NULL;
-    for (size_t v = 0; root != NULL && v < root->variants.count; ++v) {
-        if (root->variants.list[v] != executor) {
-            evict_plans(root->variants.list[v], SIZE_MAX);
+static void evict_others(const rondo__unit *unit) {
+    rondo_executor *executor = unit->executor;
+    for (size_t v = 0; unit->depth == 0 && v < executor->variants.count; ++v) {
+        if (executor->variants.list[v] != unit) {
+            evict_plans(executor->variants.list[v], SIZE_MAX);
         }
     }
-    if (root != NULL && root != executor) {
-        evict_plans(root, SIZE_MAX);
+    if (unit->depth == 0 && &executor->main != unit) {
+        evict_plans(&executor->main, SIZE_MAX);
     }
 }
 
 // Takes `program`; NULL: it is made here.
-static rondo_status compile(rondo_executor *executor, const rondo_tensor *keys,
-                            rondo_program *program, rondo__plan **out_plan) {
+static rondo_status compile(rondo__unit *unit, const rondo_tensor *keys, rondo_program *program,
+                            rondo__plan **out_plan) {
     if (program == NULL) {
-        RETURN_IF_ERROR(rondo__plan_specialise(executor, keys, &program, NULL));
+        RETURN_IF_ERROR(rondo__plan_specialise(unit, keys, &program, NULL));
     }
-    return rondo__plan_create(executor, program, out_plan);
+    return rondo__plan_create(unit, program, out_plan);
 }
 
 // Compiles a plan. Where memory is short, what plans of other shapes hold is given up for it (the
 // older half of them, then all), and then what was folded ahead, which may be more than a run
 // needs.
-static rondo_status create_plan(rondo_executor *executor, const rondo_tensor *keys,
-                                rondo_program *program, rondo__plan **out_plan) {
+static rondo_status create_plan(rondo__unit *unit, const rondo_tensor *keys, rondo_program *program,
+                                rondo__plan **out_plan) {
     // Kernels that cut their work ahead must see the number of threads that will run them.
-    const int32_t count = (int32_t)executor->options.thread_count;
+    const int32_t count = (int32_t)unit->executor->options.thread_count;
     const int32_t former = rondo__host_choose_thread_count(count);
-    rondo__workers *former_workers = rondo__workers_choose(executor->options.workers);
+    rondo__workers *former_workers = rondo__workers_choose(unit->executor->options.workers);
     rondo__crew_enter();
-    const rondo__lru_stats *plans = &executor->plans.stats;
-    rondo_status status = compile(executor, keys, program, out_plan);
+    const rondo__lru_stats *plans = &unit->plans.stats;
+    rondo_status status = compile(unit, keys, program, out_plan);
     for (size_t keep = plans->entry_count / 2; is_out_of_memory(status) && plans->entry_count > 0;
          keep = 0) {
-        evict_plans(executor, plans->entry_count - keep);
-        evict_others(executor);
-        status = compile(executor, keys, NULL, out_plan);
+        evict_plans(unit, plans->entry_count - keep);
+        evict_others(unit);
+        status = compile(unit, keys, NULL, out_plan);
     }
-    if (is_out_of_memory(status) && !executor->is_lean) {
+    if (is_out_of_memory(status) && !unit->is_lean) {
         rondo_error saved;
         rondo__error_save(&saved);
-        executor->is_lean = true;
-        evict_others(executor);
-        if (rondo__executor_make_base(executor) == RONDO_STATUS_OK) {
-            status = compile(executor, keys, NULL, out_plan);
+        unit->is_lean = true;
+        evict_others(unit);
+        if (rondo__unit_make_base(unit) == RONDO_STATUS_OK) {
+            status = compile(unit, keys, NULL, out_plan);
         } else {
             rondo__error_restore(&saved);
         }
@@ -325,15 +324,15 @@ static rondo_status create_plan(rondo_executor *executor, const rondo_tensor *ke
 }
 
 // Destroys a plan whose outputs contradict what the model declares.
-static rondo_status check_outputs(rondo_executor *executor, rondo__plan *plan) {
+static rondo_status check_outputs(rondo__unit *unit, rondo__plan *plan) {
     for (size_t i = 0; i < plan->program->output_count; ++i) {
         const rondo__slot *slot = &plan->slots[plan->program->outputs[i]];
         if (slot->kind == RONDO__SLOT_DYNAMIC) {
             continue;  // known after the run
         }
-        rondo_status status = rondo__executor_check_output(executor, i, slot->dtype, &slot->shape);
+        rondo_status status = rondo__unit_check_output(unit, i, slot->dtype, &slot->shape);
         if (status != RONDO_STATUS_OK) {
-            rondo__plan_destroy(executor, plan);
+            rondo__plan_destroy(unit, plan);
             return status;
         }
     }
@@ -341,82 +340,80 @@ static rondo_status check_outputs(rondo_executor *executor, rondo__plan *plan) {
 }
 
 // Branches that are taken by ever new values, as a counter of steps, are decided at run time.
-static void count_decision(rondo_executor *executor, const rondo_tensor *feeds) {
+static void count_decision(rondo__unit *unit, const rondo_tensor *feeds) {
     uint64_t hash = 0;
     bool is_deciding = false;
-    for (size_t i = 0; i < executor->base->input_count; ++i) {
-        if (executor->keys.deciding[i] && is_keyed(executor, i, &feeds[i])) {
+    for (size_t i = 0; i < unit->base->input_count; ++i) {
+        if (unit->keys.deciding[i] && is_keyed(unit, i, &feeds[i])) {
             hash = rondo__hash64(hash, feeds[i].data, rondo_tensor_get_bytes(&feeds[i]));
             is_deciding = true;
         }
     }
-    is_deciding = is_deciding && !executor->root->is_described;
-    for (size_t i = 0; i < executor->keys.decision_count && is_deciding; ++i) {
-        is_deciding = executor->keys.decisions[i] != hash;
+    is_deciding = is_deciding && !unit->executor->is_described;
+    for (size_t i = 0; i < unit->keys.decision_count && is_deciding; ++i) {
+        is_deciding = unit->keys.decisions[i] != hash;
     }
     if (!is_deciding) {
         return;
     }
-    if (executor->keys.decision_count < RONDO__DECISIONS_MAX) {
-        executor->keys.decisions[executor->keys.decision_count] = hash;
+    if (unit->keys.decision_count < RONDO__DECISIONS_MAX) {
+        unit->keys.decisions[unit->keys.decision_count] = hash;
     } else {
         RONDO_LOG_INFO_F(
             "input values that decide branches keep changing; they are decided at run time from "
             "now on");
-        memset(executor->keys.deciding, 0,
-               executor->base->input_count * sizeof *executor->keys.deciding);
+        memset(unit->keys.deciding, 0, unit->base->input_count * sizeof *unit->keys.deciding);
     }
-    ++executor->keys.decision_count;
+    ++unit->keys.decision_count;
 }
 
 // Where values keep changing, making a plan for each costs more than bypassing those ops.
-static void give_up_keys(rondo_executor *executor) {
+static void give_up_keys(rondo__unit *unit) {
     bool has_keys = false;
-    if (executor->worth != NULL) {
+    if (unit->worth != NULL) {
         return;  // which decides
     }
-    for (size_t i = 0; i < executor->base->input_count; ++i) {
-        has_keys = has_keys || executor->keys.keyed[i];
+    for (size_t i = 0; i < unit->base->input_count; ++i) {
+        has_keys = has_keys || unit->keys.keyed[i];
     }
-    if (has_keys && ++executor->keys.miss_count > KEYED_MISS_LIMIT) {
+    if (has_keys && ++unit->keys.miss_count > KEYED_MISS_LIMIT) {
         RONDO_LOG_INFO_F(
             "input values that decide shapes keep changing; such ops are bypassed from now on");
-        memset(executor->keys.keyed, 0, executor->base->input_count * sizeof *executor->keys.keyed);
+        memset(unit->keys.keyed, 0, unit->base->input_count * sizeof *unit->keys.keyed);
     }
 }
 
 // Puts a plan among the others, or destroys it. The keys may be others than when it was looked
 // for.
-static rondo_status keep_plan(rondo_executor *executor, const rondo_tensor *feeds,
-                              rondo__plan *plan) {
+static rondo_status keep_plan(rondo__unit *unit, const rondo_tensor *feeds, rondo__plan *plan) {
     size_t key_bytes = 0;
-    drop_crowded(executor);
-    update_limits(executor);
-    rondo_status status = write_key(executor, feeds, &key_bytes);
+    drop_crowded(unit);
+    update_limits(unit);
+    rondo_status status = write_key(unit, feeds, &key_bytes);
     if (status == RONDO_STATUS_OK) {
-        status = rondo__lru_map_add(&executor->plans, executor->keys.key, key_bytes, plan,
-                                    plan->bytes, &plan->entry);
+        status = rondo__lru_map_add(&unit->plans, unit->keys.key, key_bytes, plan, plan->bytes,
+                                    &plan->entry);
     }
     if (status != RONDO_STATUS_OK) {
-        rondo__plan_destroy(executor, plan);
+        rondo__plan_destroy(unit, plan);
     }
     return status;
 }
 
 // Compiles a plan with the keys that are known. *out_has_new: inputs in host memory decide which
 // branches are taken of Ifs that the plan leaves to the host, and are keys from now on.
-static rondo_status compile_with(rondo_executor *executor, const rondo_tensor *feeds, bool *decides,
+static rondo_status compile_with(rondo__unit *unit, const rondo_tensor *feeds, bool *decides,
                                  rondo__plan **out_plan, bool *out_has_new) {
-    const size_t count = executor->base->input_count;
+    const size_t count = unit->base->input_count;
     rondo_tensor *keys = NULL;
     rondo_program *program = NULL;
-    rondo_status status = find_keys(executor, feeds, &keys, &program);
-    const bool is_asked = status == RONDO_STATUS_OK && program != NULL && takes_decisions(executor);
+    rondo_status status = find_keys(unit, feeds, &keys, &program);
+    const bool is_asked = status == RONDO_STATUS_OK && program != NULL && takes_decisions(unit);
     if (is_asked) {
         status = rondo__program_find_deciding(program, decides);
     }
     if (status == RONDO_STATUS_OK) {
-        status = create_plan(executor, keys, program, out_plan);
+        status = create_plan(unit, keys, program, out_plan);
     } else {
         rondo_program_destroy(program);
     }
@@ -425,42 +422,42 @@ static rondo_status compile_with(rondo_executor *executor, const rondo_tensor *f
         for (size_t i = 0; i < count; ++i) {
             decides[i] = decides[i] && feeds[i].device == NULL;
         }
-        *out_has_new = add_keys(executor, executor->keys.deciding, decides);
+        *out_has_new = add_keys(unit, unit->keys.deciding, decides);
     }
     return status;
 }
 
-static rondo_status compile_for(rondo_executor *executor, const rondo_tensor *feeds,
+static rondo_status compile_for(rondo__unit *unit, const rondo_tensor *feeds,
                                 rondo__plan **out_plan) {
-    bool *decides = rondo__calloc(executor->base->input_count + 1, sizeof *decides);
+    bool *decides = rondo__calloc(unit->base->input_count + 1, sizeof *decides);
     rondo_status status = decides != NULL ? RONDO_STATUS_OK : RONDO_STATUS_NO_MEMORY;
     for (bool has_new = true; has_new && status == RONDO_STATUS_OK;) {
         has_new = false;
-        status = compile_with(executor, feeds, decides, out_plan, &has_new);
+        status = compile_with(unit, feeds, decides, out_plan, &has_new);
         if (has_new) {
-            rondo__plan_destroy(executor, *out_plan);
+            rondo__plan_destroy(unit, *out_plan);
             *out_plan = NULL;
-            count_decision(executor, feeds);
+            count_decision(unit, feeds);
         }
     }
     rondo__free(decides);
     return status;
 }
 
-static rondo_status make_new_plan(rondo_executor *executor, const rondo_tensor *feeds,
+static rondo_status make_new_plan(rondo__unit *unit, const rondo_tensor *feeds,
                                   rondo__plan **out_plan) {
     const uint64_t start_ns = rondo__clock_now_ns();
     rondo__plan *plan = NULL;
-    give_up_keys(executor);
-    count_decision(executor, feeds);
-    rondo__executor_sweep(executor);
-    if (executor->plans.stats.entry_count >= executor->options.plan_limit) {
-        evict_plans(executor, 1);
+    give_up_keys(unit);
+    count_decision(unit, feeds);
+    rondo__executor_sweep(unit->executor);
+    if (unit->plans.stats.entry_count >= unit->executor->options.plan_limit) {
+        evict_plans(unit, 1);
     }
     const int64_t taken = rondo__memory_get_thread_bytes();
-    rondo_status status = compile_for(executor, feeds, &plan);
+    rondo_status status = compile_for(unit, feeds, &plan);
     if (status == RONDO_STATUS_OK) {
-        status = check_outputs(executor, plan);
+        status = check_outputs(unit, plan);
     }
     if (status != RONDO_STATUS_OK) {
         return status;
@@ -472,49 +469,47 @@ static rondo_status make_new_plan(rondo_executor *executor, const rondo_tensor *
                       " bytes of weights that were not there",
                       plan->item_count, (double)plan->prepare_ns * 1e-6,
                       (double)plan->weights.made_ns * 1e-6, plan->weights.made_bytes);
-    status = keep_plan(executor, feeds, plan);
+    status = keep_plan(unit, feeds, plan);
     *out_plan = status == RONDO_STATUS_OK ? plan : NULL;
     return status;
 }
 
-static rondo_status make_plan(rondo_executor *executor, const rondo_tensor *feeds,
+static rondo_status make_plan(rondo__unit *unit, const rondo_tensor *feeds,
                               rondo__plan **out_plan) {
     const rondo__hook_scope scope = rondo__hook_enter(RONDO__SPAN_PLAN, "compile a plan");
-    const rondo_status status = make_new_plan(executor, feeds, out_plan);
+    const rondo_status status = make_new_plan(unit, feeds, out_plan);
     rondo__hook_leave(&scope);
     return status;
 }
 
 // The plan for feeds with just these shapes, or NULL: see plan_worth.h.
-static rondo_status find_exact_plan(rondo_executor *executor, const rondo_tensor *feeds,
+static rondo_status find_exact_plan(rondo__unit *unit, const rondo_tensor *feeds,
                                     rondo__plan **out_plan) {
     size_t key_bytes = 0;
     *out_plan = NULL;
-    RETURN_IF_ERROR(write_key(executor, feeds, &key_bytes));
-    const rondo__lru_entry *entry =
-        rondo__lru_map_find(&executor->plans, executor->keys.key, key_bytes);
+    RETURN_IF_ERROR(write_key(unit, feeds, &key_bytes));
+    const rondo__lru_entry *entry = rondo__lru_map_find(&unit->plans, unit->keys.key, key_bytes);
     if (entry != NULL) {
         *out_plan = rondo__lru_entry_get_value(entry);
-        if (executor->worth != NULL) {
-            rondo__plan_worth_note_use(executor->worth);
+        if (unit->worth != NULL) {
+            rondo__plan_worth_note_use(unit->worth);
         }
         return RONDO_STATUS_OK;
     }
-    if (executor->worth != NULL &&
-        !rondo__plan_worth_admits(executor->worth, executor->keys.key, key_bytes)) {
+    if (unit->worth != NULL && !rondo__plan_worth_admits(unit->worth, unit->keys.key, key_bytes)) {
         return RONDO_STATUS_OK;
     }
-    RETURN_IF_ERROR(make_plan(executor, feeds, out_plan));
-    if (executor->worth != NULL) {
-        rondo__plan_worth_note_plan(executor->worth, *out_plan);
+    RETURN_IF_ERROR(make_plan(unit, feeds, out_plan));
+    if (unit->worth != NULL) {
+        rondo__plan_worth_note_plan(unit->worth, *out_plan);
     }
     return RONDO_STATUS_OK;
 }
 
 // The plan that does for shapes of every kind.
-static rondo_status find_shapeless_plan(rondo_executor *executor, const rondo_tensor *feeds,
+static rondo_status find_shapeless_plan(rondo__unit *unit, const rondo_tensor *feeds,
                                         rondo__plan **out_plan) {
-    const size_t count = executor->base->input_count;
+    const size_t count = unit->base->input_count;
     rondo_tensor *shapeless = rondo__calloc(count + 1, sizeof *shapeless);
     if (shapeless == NULL) {
         return RONDO_STATUS_NO_MEMORY;
@@ -523,46 +518,45 @@ static rondo_status find_shapeless_plan(rondo_executor *executor, const rondo_te
         shapeless[i] = (rondo_tensor){.dtype = feeds[i].dtype, .shape = {.rank = -1}};
     }
     size_t key_bytes = 0;
-    rondo_status status = write_key(executor, shapeless, &key_bytes);
+    rondo_status status = write_key(unit, shapeless, &key_bytes);
     const rondo__lru_entry *entry =
-        status == RONDO_STATUS_OK
-            ? rondo__lru_map_find(&executor->plans, executor->keys.key, key_bytes)
-            : NULL;
+        status == RONDO_STATUS_OK ? rondo__lru_map_find(&unit->plans, unit->keys.key, key_bytes)
+                                  : NULL;
     if (entry != NULL) {
         *out_plan = rondo__lru_entry_get_value(entry);
     } else if (status == RONDO_STATUS_OK) {
-        status = make_plan(executor, shapeless, out_plan);
+        status = make_plan(unit, shapeless, out_plan);
     }
     rondo__free(shapeless);
     return status;
 }
 
-rondo_status rondo__executor_find_plan(rondo_executor *executor, const rondo_tensor *feeds,
-                                       rondo__plan **out_plan) {
+rondo_status rondo__unit_find_plan(rondo__unit *unit, const rondo_tensor *feeds,
+                                   rondo__plan **out_plan) {
     rondo__plan *plan = NULL;
     *out_plan = NULL;
-    RETURN_IF_ERROR(find_exact_plan(executor, feeds, &plan));
+    RETURN_IF_ERROR(find_exact_plan(unit, feeds, &plan));
     if (plan == NULL) {
-        RETURN_IF_ERROR(find_shapeless_plan(executor, feeds, &plan));
+        RETURN_IF_ERROR(find_shapeless_plan(unit, feeds, &plan));
     }
-    executor->current = plan;
+    unit->current = plan;
     *out_plan = plan;
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo__executor_look_up_plan(rondo_executor *executor, const rondo_tensor *feeds,
-                                          rondo__plan **out_plan) {
+rondo_status rondo__unit_look_up_plan(rondo__unit *unit, const rondo_tensor *feeds,
+                                      rondo__plan **out_plan) {
     *out_plan = NULL;
-    const rondo_program *base = executor->base;
+    const rondo_program *base = unit->base;
     for (size_t i = 0; i < base->input_count; ++i) {
         const char *name = base->values[base->inputs[i]].name;
-        if (executor->keys.deciding[i] && is_keyed(executor, i, &feeds[i])) {
+        if (unit->keys.deciding[i] && is_keyed(unit, i, &feeds[i])) {
             return RONDO_FAIL(INVALID,
                               "feed \"%s\" decides a branch, which a replay would not ask for "
                               "again: give it in device memory, also in the run before",
                               name);
         }
-        if (is_keyed(executor, i, &feeds[i]) && feeds[i].device == executor->device) {
+        if (is_keyed(unit, i, &feeds[i]) && feeds[i].device == unit->executor->device) {
             return RONDO_FAIL(INVALID,
                               "feed \"%s\" decides shapes, so its value must be known now: give it "
                               "in host memory",
@@ -570,16 +564,15 @@ rondo_status rondo__executor_look_up_plan(rondo_executor *executor, const rondo_
         }
     }
     size_t key_bytes = 0;
-    RETURN_IF_ERROR(write_key(executor, feeds, &key_bytes));
-    const rondo__lru_entry *entry =
-        rondo__lru_map_find(&executor->plans, executor->keys.key, key_bytes);
+    RETURN_IF_ERROR(write_key(unit, feeds, &key_bytes));
+    const rondo__lru_entry *entry = rondo__lru_map_find(&unit->plans, unit->keys.key, key_bytes);
     *out_plan = entry != NULL ? rondo__lru_entry_get_value(entry) : NULL;
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo__executor_infer_outputs(rondo_executor *executor, const rondo_tensor *feeds,
-                                           rondo__tensor_info *out_infos) {
-    const size_t count = executor->base->input_count;
+rondo_status rondo__unit_infer_outputs(rondo__unit *unit, const rondo_tensor *feeds,
+                                       rondo__tensor_info *out_infos) {
+    const size_t count = unit->base->input_count;
     rondo_tensor *shapes = rondo__calloc(count + 1, sizeof *shapes);
     if (shapes == NULL) {
         return RONDO_STATUS_NO_MEMORY;
@@ -589,7 +582,7 @@ rondo_status rondo__executor_infer_outputs(rondo_executor *executor, const rondo
     }
     rondo_program *trial = NULL;
     rondo_status status =
-        rondo__program_specialise(executor->base, shapes, RONDO__LEAN_FOLD_BYTES, &trial, NULL);
+        rondo__program_specialise(unit->base, shapes, RONDO__LEAN_FOLD_BYTES, &trial, NULL);
     for (size_t i = 0; status == RONDO_STATUS_OK && i < trial->output_count; ++i) {
         rondo__program_get_info(trial, trial->outputs[i], &out_infos[i]);
         out_infos[i].constant = NULL;

@@ -8,7 +8,7 @@
 #include "executor/state/plan.h"
 
 typedef struct rondo__planning {
-    rondo_executor *executor;
+    rondo__unit *unit;
     rondo__plan *plan;
     const rondo__planner *planner;  // for the bodies of control ops
     // One for each node, and room for the copies between sides; NULL before there are lists.

@@ -1,12 +1,13 @@
-// executor/compile/retire.h — plans that recorded runs use, and the executors that own them.
+// executor/compile/retire.h — plans that recorded runs use, and the units that own them.
 //
 // A graph may give up a recorded run on any thread, while the executor works on another. That only
-// counts down. Plans and executors that were given up meanwhile wait in lists of the executor,
+// counts down. Plans and units that were given up meanwhile wait in lists of the executor,
 // which frees them on its own thread, or when the last recorded run ends.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_COMPILE_RETIRE_H
 #define RONDO_EXECUTOR_COMPILE_RETIRE_H
 
+#include "base/reference.h"
 #include "capture/capture.h"
 #include "executor/state/plan.h"
 
@@ -22,7 +23,7 @@ static inline bool rondo__plan_is_pinned(rondo__plan *plan) {
 
 // One more that rondo__executor_release takes back.  Threads: safe.
 static inline void rondo__executor_retain(rondo_executor *executor) {
-    (void)atomic_fetch_add(&executor->reference_count, 1);
+    rondo__reference_take(&executor->reference_count);
 }
 
 // Takes a participant of a capture whose end Rondo does not see: it is freed with the executor.
@@ -33,14 +34,14 @@ static inline void rondo__executor_adopt(rondo_executor *executor,
 }
 
 // Frees a plan that is in no list any more: now, or when no recorded run uses it.
-void rondo__plan_give_up(rondo_executor *executor, rondo__plan *plan);
-// The same for a variant of `root`.
-void rondo__variant_give_up(rondo_executor *root, rondo_executor *variant);
+void rondo__plan_give_up(rondo__unit *unit, rondo__plan *plan);
+// The same for a variant of the executor.
+void rondo__variant_give_up(rondo_executor *executor, rondo__unit *variant);
 // Whether a recorded run uses a plan of it or of a variant.
 bool rondo__executor_is_pinned(rondo_executor *executor);
 // Frees all plans and variants, which no recorded run uses, and forgets the last run.
 void rondo__executor_drop_plans(rondo_executor *executor);
-// Frees plans and executors that were given up and that no recorded run uses any more.
+// Frees plans and units that were given up and that no recorded run uses any more.
 void rondo__executor_sweep(rondo_executor *executor);
 
 #endif  // RONDO_EXECUTOR_COMPILE_RETIRE_H

@@ -42,6 +42,11 @@ static void mark_ports(joining *j) {
     }
 }
 
+static const rondo__kernel_moves *get_moves(const rondo__kernel *kernel) {
+    static const rondo__kernel_moves none = {0};
+    return kernel->moves != NULL ? kernel->moves : &none;
+}
+
 // Whether the value is made in one piece of the arena, for one reader.
 static bool is_own(const joining *j, int32_t value, uint32_t use_count) {
     const rondo__slot *slot = &j->plan->slots[value];
@@ -61,16 +66,17 @@ static void join_input(joining *j, const rondo__item *concat, size_t input, size
     rondo__kernel *maker = j->plan->items[j->maker_of[value]].kernel;
     rondo__slot *slot = &j->plan->slots[value];
     const rondo__slot *whole = &j->plan->slots[result];
-    const bool is_joined = maker->skip_input != NULL;  // a Concat's parts would have to move, too
+    const rondo__kernel_moves *moves = get_moves(maker);
+    const bool is_joined = moves->skip_input != NULL;  // a Concat's parts would have to move, too
     if (is_joined || !maker->may_run_here ||
-        (outer > 1 && (maker->set_output_pitch == NULL || !is_last_axis))) {
+        (outer > 1 && (moves->set_output_pitch == NULL || !is_last_axis))) {
         return;
     }
     if (outer > 1) {
-        maker->set_output_pitch(maker, whole->shape.extent[whole->shape.rank - 1]);
+        moves->set_output_pitch(maker, whole->shape.extent[whole->shape.rank - 1]);
         slot->bytes = whole->bytes - offset;  // where its rows lie, and others' between them
     }
-    concat->kernel->skip_input(concat->kernel, input);
+    concat->kernel->moves->skip_input(concat->kernel, input);
     slot->root = result;
     slot->part_at = offset;
     if (j->first_uses[value] < j->first_uses[result]) {
@@ -109,14 +115,15 @@ static void join_transpose(joining *j, const rondo__item *reader, size_t *last_u
     const rondo__node *node = &program->nodes[maker->node];
     size_t rank = 0;
     const int64_t *perm = rondo__op_get_ints(&node->op, "perm", &rank);
-    if (!rondo__node_is(node, RONDO__OP_Transpose) || maker->kernel->skip_input == NULL ||
-        rank != 4 || memcmp(perm, wanted, sizeof wanted) != 0 ||
+    if (!rondo__node_is(node, RONDO__OP_Transpose) ||
+        get_moves(maker->kernel)->skip_input == NULL || rank != 4 ||
+        memcmp(perm, wanted, sizeof wanted) != 0 ||
         j->plan->slots[node->inputs[0]].kind != RONDO__SLOT_ARENA) {
         return;
     }
     const int32_t root = j->plan->slots[node->inputs[0]].root;
-    reader->kernel->read_planes(reader->kernel);
-    maker->kernel->skip_input(maker->kernel, 0);
+    reader->kernel->moves->read_planes(reader->kernel);
+    maker->kernel->moves->skip_input(maker->kernel, 0);
     j->plan->slots[value].root = root;
     j->is_port[root] = true;
     if (last_uses[value] > last_uses[root]) {
@@ -124,10 +131,10 @@ static void join_transpose(joining *j, const rondo__item *reader, size_t *last_u
     }
 }
 
-rondo_status rondo__skipped_moves_join(const rondo_executor *executor, rondo__plan *plan,
+rondo_status rondo__skipped_moves_join(const rondo__unit *unit, rondo__plan *plan,
                                        size_t *first_uses, size_t *last_uses) {
     const rondo_program *program = plan->program;
-    if (!rondo_device_is_host(executor->device) || executor->part != RONDO__PART_NONE ||
+    if (!rondo_device_is_host(unit->executor->device) || unit->part != RONDO__PART_NONE ||
         plan->sides != NULL) {
         return RONDO_STATUS_OK;
     }
@@ -147,11 +154,12 @@ rondo_status rondo__skipped_moves_join(const rondo_executor *executor, rondo__pl
     for (size_t i = 0; status == RONDO_STATUS_OK && i < plan->item_count; ++i) {
         const rondo__item *item = &plan->items[i];
         const rondo__node *node = &program->nodes[item->node];
-        if (rondo__node_is(node, RONDO__OP_Concat) && item->kernel->skip_input != NULL &&
+        const rondo__kernel_moves *moves = get_moves(item->kernel);
+        if (rondo__node_is(node, RONDO__OP_Concat) && moves->skip_input != NULL &&
             is_own(&j, node->outputs[0], 0)) {
             join_inputs(&j, item);
         }
-        if (item->kernel->read_planes != NULL) {
+        if (moves->read_planes != NULL) {
             join_transpose(&j, item, last_uses);
         }
     }

@@ -19,8 +19,7 @@
 // last uses, by value. Called while the root of every value slot is itself or its view's source.
 //
 // Errors:    NO_MEMORY.
-RONDO_MUST_USE rondo_status rondo__skipped_moves_join(const rondo_executor *executor,
-                                                      rondo__plan *plan, size_t *first_uses,
-                                                      size_t *last_uses);
+RONDO_MUST_USE rondo_status rondo__skipped_moves_join(const rondo__unit *unit, rondo__plan *plan,
+                                                      size_t *first_uses, size_t *last_uses);
 
 #endif  // RONDO_EXECUTOR_COMPILE_SKIPPED_MOVES_H

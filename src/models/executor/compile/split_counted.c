@@ -28,7 +28,7 @@ enum {
 // ---- what can be done -------------------------------------------------------------------------
 
 typedef struct splitting {
-    const rondo_executor *executor;
+    const rondo__unit *unit;
     rondo__plan *plan;
     rondo_program *program;
     uint32_t *uses;              // by value, as they were before
@@ -48,12 +48,12 @@ static bool is_placed_here(const splitting *s, const rondo__node *node) {
     const uint8_t place = node->place.place;
     return place == RONDO__PLACE_ANY || place == RONDO__PLACE_GPU ||
            (place >= RONDO__PLACE_GPU_0 &&
-            place - RONDO__PLACE_GPU_0 == rondo__peers_get_own(s->executor));
+            place - RONDO__PLACE_GPU_0 == rondo__peers_get_own(s->unit->executor));
 }
 
 // The sizes of a node's rooms. False: not known, or too large.
 static bool find_rooms(splitting *s, const rondo__node *node) {
-    const uint64_t most = rondo__executor_get_device_room(s->executor) / ROOM_PART;
+    const uint64_t most = rondo__executor_get_device_room(s->unit->executor) / ROOM_PART;
     uint64_t bytes = 0;
     s->count_output = rondo__op_get_count_output(node->op.def);
     if (s->count_output >= OUTPUTS_MAX || node->output_count > s->count_output) {
@@ -97,15 +97,15 @@ static bool find_rooms(splitting *s, const rondo__node *node) {
 static rondo_status try_kernel(const splitting *s, const rondo__node *node, bool *out_has_kernel) {
     rondo__plan *plan = s->plan;
     rondo__kernel *kernel = NULL;
-    const rondo__kernel_request request = {.device = s->executor->device,
+    const rondo__kernel_request request = {.device = s->unit->executor->device,
                                            .op = &node->op,
                                            .input_count = node->input_count,
                                            .inputs = s->inputs,
                                            .output_count = s->count_output + 1,
                                            .outputs = s->outputs,
                                            .weights = &plan->weights,
-                                           .tuning = s->executor->options.tuning,
-                                           .choices = s->executor->root->resources.choices};
+                                           .tuning = s->unit->executor->options.tuning,
+                                           .choices = s->unit->executor->resources.choices};
     const size_t weight_count = plan->weights.count;
     const rondo_status status = rondo__kernel_prepare(&request, &kernel);
     rondo__kernel_destroy(kernel);
@@ -201,13 +201,12 @@ static rondo_status visit_node(splitting *s, size_t n, bool *out_is_changed) {
     return status;
 }
 
-rondo_status rondo__counted_split(const rondo_executor *executor, rondo__plan *plan) {
+rondo_status rondo__counted_split(const rondo__unit *unit, rondo__plan *plan) {
     rondo_program *program = plan->program;
     const size_t node_count = program->node_count;
-    splitting s = {.executor = executor, .plan = plan, .program = program};
+    splitting s = {.unit = unit, .plan = plan, .program = program};
     bool is_changed = false;
-    if (!rondo__executor_has_two_sides(executor) || executor->is_lean ||
-        executor->options.reference) {
+    if (!rondo__unit_has_two_sides(unit) || unit->is_lean || unit->executor->options.reference) {
         return RONDO_STATUS_OK;
     }
     s.uses = rondo__calloc(program->value_count + 1, sizeof *s.uses);

@@ -26,6 +26,6 @@
 //
 // Errors:    NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST.
 // Threads:   one thread per executor; as below.
-RONDO_MUST_USE rondo_status rondo__counted_split(const rondo_executor *executor, rondo__plan *plan);
+RONDO_MUST_USE rondo_status rondo__counted_split(const rondo__unit *unit, rondo__plan *plan);
 
 #endif  // RONDO_EXECUTOR_COMPILE_SPLIT_COUNTED_H

@@ -260,13 +260,14 @@ static bool is_given_out(const rondo__plan *plan, int32_t value) {
 
 // Inputs of a body that is near: its plans are for feeds where these lie, as the key says. Kernels
 // rely on the alignment of the arena; and what is given out must outlast the feed.
-static void mark_near(const rondo_executor *executor, rondo__plan *plan) {
-    const size_t count = executor->near_feeds != NULL ? plan->program->input_count : 0;
+static void mark_near(const rondo__unit *unit, rondo__plan *plan) {
+    const size_t count = unit->near_feeds != NULL ? plan->program->input_count : 0;
     for (size_t i = 0; i < count; ++i) {
-        const rondo_tensor *feed = &executor->near_feeds[i];
+        const rondo_tensor *feed = &unit->near_feeds[i];
         rondo__slot *slot = &plan->slots[plan->program->inputs[i]];
         if (slot->kind == RONDO__SLOT_ARENA && !slot->is_on_host && slot->bytes > 0 &&
-            feed->device == executor->device && !is_given_out(plan, plan->program->inputs[i]) &&
+            feed->device == unit->executor->device &&
+            !is_given_out(plan, plan->program->inputs[i]) &&
             (uintptr_t)feed->data % RONDO__ARENA_ALIGNMENT == 0) {
             slot->is_bound = true;
             slot->address = feed->data;
@@ -275,22 +276,22 @@ static void mark_near(const rondo_executor *executor, rondo__plan *plan) {
 }
 
 // Values of a part that lie where the plan around it says: inputs, and what a branch gives out.
-static void mark_bound(const rondo_executor *executor, rondo__plan *plan) {
+static void mark_bound(const rondo__unit *unit, rondo__plan *plan) {
     const rondo_program *program = plan->program;
-    const bool is_branch = executor->part == RONDO__PART_BRANCH;
+    const bool is_branch = unit->part == RONDO__PART_BRANCH;
     const size_t outputs = is_branch ? program->output_count : 0;
-    const size_t inputs = executor->part != RONDO__PART_NONE ? program->input_count : 0;
+    const size_t inputs = unit->part != RONDO__PART_NONE ? program->input_count : 0;
     for (size_t i = 0; i < inputs + outputs; ++i) {
         const int32_t value = i < inputs ? program->inputs[i] : program->outputs[i - inputs];
         rondo__slot *root = &plan->slots[plan->slots[value].root];
         root->is_bound = root->kind == RONDO__SLOT_ARENA;
     }
-    mark_near(executor, plan);
+    mark_near(unit, plan);
 }
 
 // Pinned memory, one piece for a plan, because plans share pieces: staging areas with one place for
 // each input and output that travels, and the arena of the processor's side.
-static rondo_status place_staging(rondo_executor *executor, rondo__plan *plan) {
+static rondo_status place_staging(rondo__unit *unit, rondo__plan *plan) {
     const rondo_program *program = plan->program;
     plan->memory.input_staging =
         rondo__calloc(program->input_count + 1, sizeof *plan->memory.input_staging);
@@ -305,7 +306,7 @@ static rondo_status place_staging(rondo_executor *executor, rondo__plan *plan) {
         total += rondo__align_up(plan->slots[program->inputs[i]].bytes, RONDO__ARENA_ALIGNMENT);
     }
     plan->memory.input_bytes = total;
-    if (rondo_device_is_host(executor->device)) {
+    if (rondo_device_is_host(unit->executor->device)) {
         return RONDO_STATUS_OK;
     }
     for (size_t i = 0; i < program->output_count; ++i) {
@@ -317,7 +318,7 @@ static rondo_status place_staging(rondo_executor *executor, rondo__plan *plan) {
     if (!rondo__add_size(total, plan->memory.host_arena_bytes, &bytes)) {
         return RONDO_FAIL(NO_MEMORY, "values on the processor take more than memory has");
     }
-    RETURN_IF_ERROR(rondo__run_memory_acquire(executor, RONDO_MEMORY_PINNED, NULL, bytes,
+    RETURN_IF_ERROR(rondo__run_memory_acquire(unit, RONDO_MEMORY_PINNED, NULL, bytes,
                                               &plan->memory.staging_memory));
     plan->memory.staging = plan->memory.staging_memory->address;
     plan->memory.host_arena = plan->memory.staging + total;
@@ -456,10 +457,10 @@ static rondo_status plan_arena(const rondo_executor *executor, rondo__plan *plan
 }
 
 // Levels of items and steps; NULL where the plan has no branches.
-static rondo_status find_levels(const rondo_executor *executor, const rondo__plan *plan,
+static rondo_status find_levels(const rondo__unit *unit, const rondo__plan *plan,
                                 size_t **out_levels) {
     *out_levels = NULL;
-    if (!rondo__branch_levels_may_branch(executor, plan)) {
+    if (!rondo__branch_levels_may_branch(unit, plan)) {
         return RONDO_STATUS_OK;
     }
     size_t *levels = rondo__calloc(plan->item_count + plan->step_count + 1, sizeof *levels);
@@ -516,17 +517,17 @@ static rondo_status plan_side_arenas(rondo__plan *plan, const rondo__node_class 
     return RONDO_STATUS_OK;
 }
 
-static rondo_status acquire_arenas(rondo_executor *executor, rondo__plan *plan) {
+static rondo_status acquire_arenas(rondo__unit *unit, rondo__plan *plan) {
     for (size_t i = 0; i < plan->peer_count; ++i) {
         rondo__plan_peer *peer = &plan->peers[i];
-        RETURN_IF_ERROR(rondo__run_memory_acquire(executor, RONDO_MEMORY_DEVICE, peer->peer,
+        RETURN_IF_ERROR(rondo__run_memory_acquire(unit, RONDO_MEMORY_DEVICE, peer->peer,
                                                   peer->arena_bytes, &peer->arena));
     }
-    return rondo__run_memory_acquire(executor, RONDO_MEMORY_DEVICE, NULL, plan->memory.arena_bytes,
+    return rondo__run_memory_acquire(unit, RONDO_MEMORY_DEVICE, NULL, plan->memory.arena_bytes,
                                      &plan->memory.arena);
 }
 
-rondo_status rondo__plan_assign_slots(rondo_executor *executor, rondo__plan *plan,
+rondo_status rondo__plan_assign_slots(rondo__unit *unit, rondo__plan *plan,
                                       const rondo__node_class *class_of) {
     const rondo_program *program = plan->program;
     rondo_status status = RONDO_STATUS_OK;
@@ -546,30 +547,30 @@ rondo_status rondo__plan_assign_slots(rondo_executor *executor, rondo__plan *pla
         goto free_lists;
     }
     describe_slots(plan, class_of);
-    rondo__states_bind_slots(executor, plan);
-    status = find_levels(executor, plan, &levels);  // before outputs take over inputs
+    rondo__states_bind_slots(unit, plan);
+    status = find_levels(unit, plan, &levels);  // before outputs take over inputs
     if (status != RONDO_STATUS_OK) {
         goto free_lists;
     }
     measure_lifetimes(&l, plan, class_of, NULL);
-    status = rondo__skipped_moves_join(executor, plan, l.first, l.last);
+    status = rondo__skipped_moves_join(unit, plan, l.first, l.last);
     if (status != RONDO_STATUS_OK) {
         goto free_lists;
     }
-    status = rondo__states_find_carriers(executor, plan, carriers);
+    status = rondo__states_find_carriers(unit, plan, carriers);
     if (status != RONDO_STATUS_OK) {
         goto free_lists;
     }
     join_in_place(&l, plan, carriers);
-    rondo__states_append(executor, plan, l.last);
-    rondo__states_take_over(executor, plan, l.last);
+    rondo__states_append(unit, plan, l.last);
+    rondo__states_take_over(unit, plan, l.last);
     plan->writes_states = rondo__states_are_written(plan);
-    mark_bound(executor, plan);
+    mark_bound(unit, plan);
     if (plan->sides != NULL) {
         status = plan_side_arenas(plan, class_of, &l, levels, &blocks);
     }
     if (status == RONDO_STATUS_OK) {
-        status = plan_arena(executor, plan, class_of, &l, levels, &blocks);
+        status = plan_arena(unit->executor, plan, class_of, &l, levels, &blocks);
     }
     if (status != RONDO_STATUS_OK) {
         goto free_lists;
@@ -587,12 +588,12 @@ rondo_status rondo__plan_assign_slots(rondo_executor *executor, rondo__plan *pla
             slot->kind = RONDO__SLOT_NONE;
         }
     }
-    if (executor->part != RONDO__PART_NONE) {
+    if (unit->part != RONDO__PART_NONE) {
         goto free_lists;  // addresses come with each launch
     }
-    status = acquire_arenas(executor, plan);
+    status = acquire_arenas(unit, plan);
     if (status == RONDO_STATUS_OK) {
-        status = place_staging(executor, plan);
+        status = place_staging(unit, plan);
     }
     if (status != RONDO_STATUS_OK) {
         blame_largest(plan);

@@ -10,7 +10,7 @@
 //
 // Errors:    NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST.
 // Threads:   one thread per executor.
-RONDO_MUST_USE rondo_status rondo__plan_assign_slots(rondo_executor *executor, rondo__plan *plan,
+RONDO_MUST_USE rondo_status rondo__plan_assign_slots(rondo__unit *unit, rondo__plan *plan,
                                                      const rondo__node_class *class_of);
 
 #endif  // RONDO_EXECUTOR_COMPILE_VALUE_SLOTS_H

@@ -124,10 +124,10 @@ static void append_port(rondo__text *text, const rondo_program *source,
     rondo__text_append(text, is_known ? "]" : "] (depends on data)");
 }
 
-static void append_ports(rondo__text *text, const rondo_executor *executor, const rondo__plan *plan,
+static void append_ports(rondo__text *text, const rondo__unit *unit, const rondo__plan *plan,
                          const char *title, const int32_t *values, const int32_t *declared,
                          size_t count) {
-    const rondo_program *source = executor->source;
+    const rondo_program *source = unit->source;
     rondo__text_append(text, "%s\n", title);
     for (size_t i = 0; i < count; ++i) {
         rondo__text_append_bytes(text, "  ", 2);
@@ -157,8 +157,7 @@ static void append_op_name(rondo__text *text, const rondo__node *node) {
                        width > 0 ? width : 0, node->op.def->name);
 }
 
-static void append_steps(rondo__text *text, rondo_executor *executor, rondo__plan *plan,
-                         int indent);
+static void append_steps(rondo__text *text, rondo__unit *unit, rondo__plan *plan, int indent);
 
 // The ops of a body that is planned when it first runs, because its shapes depend on data.
 static void append_unplanned(rondo__text *text, const rondo_program *body, int indent) {
@@ -182,7 +181,7 @@ static void append_unplanned(rondo__text *text, const rondo_program *body, int i
 
 // The bodies of If, Loop and Scan. If a body does not fit these shapes, the text says so; that is
 // no failure, because the body may never run.
-static void append_bodies(rondo__text *text, rondo_executor *executor, rondo__plan *plan,
+static void append_bodies(rondo__text *text, rondo__unit *unit, rondo__plan *plan,
                           rondo__step *step, size_t index, int indent) {
     const rondo__node *node = &plan->program->nodes[rondo__describe_get_node(plan, step, index)];
     bool is_dead;
@@ -191,11 +190,11 @@ static void append_bodies(rondo__text *text, rondo_executor *executor, rondo__pl
         if (attribute->kind != RONDO__ATTRIBUTE_BODY) {
             continue;
         }
-        rondo_executor *body = NULL;
+        rondo__unit *body = NULL;
         rondo__plan *body_plan = NULL;
         rondo__text_append(text, "%*s%s: ", indent, "", attribute->name);
         const rondo_status status = rondo__describe_find_body(
-            executor, plan, step, index, attribute->name, &body, &body_plan, &is_dead);
+            unit, plan, step, index, attribute->name, &body, &body_plan, &is_dead);
         text->failed = text->failed || status == RONDO_STATUS_NO_MEMORY;
         if (status != RONDO_STATUS_OK) {
             rondo__text_append_escaped(text, rondo_error_get_last()->message);
@@ -223,8 +222,7 @@ static void append_remedy(rondo__text *text, const rondo__plan *plan, size_t s) 
     }
 }
 
-static void append_steps(rondo__text *text, rondo_executor *executor, rondo__plan *plan,
-                         int indent) {
+static void append_steps(rondo__text *text, rondo__unit *unit, rondo__plan *plan, int indent) {
     for (size_t s = 0; s < plan->step_count; ++s) {
         rondo__step *step = &plan->steps[s];
         if (step->kind == RONDO__STEP_SEGMENT) {
@@ -272,7 +270,7 @@ static void append_steps(rondo__text *text, rondo_executor *executor, rondo__pla
             }
             rondo__text_append(text, "\n");
             if (rondo__describe_has_bodies(plan, step, i)) {
-                append_bodies(text, executor, plan, step, i, indent + 4);
+                append_bodies(text, unit, plan, step, i, indent + 4);
             }
         }
     }
@@ -293,23 +291,22 @@ static void append_legend(rondo__text *text, bool is_host) {
                   "host: on the processor;\n        copy: between it and the device\n");
 }
 
-static void append_text(rondo__text *text, rondo_executor *executor, rondo__plan *plan) {
+static void append_text(rondo__text *text, rondo__unit *unit, rondo__plan *plan) {
     const rondo_program *program = plan->program;
-    const rondo_program *source = executor->source;
-    append_ports(text, executor, plan, "inputs", program->inputs, source->inputs,
-                 program->input_count);
-    append_ports(text, executor, plan, "outputs", program->outputs, source->outputs,
+    const rondo_program *source = unit->source;
+    append_ports(text, unit, plan, "inputs", program->inputs, source->inputs, program->input_count);
+    append_ports(text, unit, plan, "outputs", program->outputs, source->outputs,
                  program->output_count);
-    rondo__text_append(text, "device %s, ", rondo_device_get_name(executor->device));
+    rondo__text_append(text, "device %s, ", rondo_device_get_name(unit->executor->device));
     append_counts(text, plan);
-    append_steps(text, executor, plan, 0);
-    rondo__describe_half(text, executor, plan, false);
-    rondo__placement_describe(text, executor, plan);
+    append_steps(text, unit, plan, 0);
+    rondo__describe_half(text, unit->executor, plan, false);
+    rondo__placement_describe(text, unit, plan);
     rondo__text_append(
         text, "memory: arena %zu bytes (%zu without sharing), constants on the device %zu bytes\n",
         plan->memory.arena_bytes, plan->memory.arena_naive_bytes,
         rondo__plan_get_constant_bytes(plan));
-    append_legend(text, rondo_device_is_host(executor->device));
+    append_legend(text, rondo_device_is_host(unit->executor->device));
 }
 
 // ---- JSON -------------------------------------------------------------------------------------
@@ -384,7 +381,7 @@ static void append_json_node(rondo__text *text, const rondo_executor *executor,
     rondo__text_append(text, "]");
 }
 
-static void append_json(rondo__text *text, rondo_executor *executor, rondo__plan *plan);
+static void append_json(rondo__text *text, rondo__unit *unit, rondo__plan *plan);
 
 // Ops of a body that is not planned yet: what the model says.
 static void append_json_unplanned(rondo__text *text, const rondo_program *body) {
@@ -398,7 +395,7 @@ static void append_json_unplanned(rondo__text *text, const rondo_program *body) 
 }
 
 // Each with its plan; with the model's ops where the plan waits for shapes, or is not possible.
-static void append_json_bodies(rondo__text *text, rondo_executor *executor, rondo__plan *plan,
+static void append_json_bodies(rondo__text *text, rondo__unit *unit, rondo__plan *plan,
                                rondo__step *step, size_t index) {
     const rondo__node *node = &plan->program->nodes[rondo__describe_get_node(plan, step, index)];
     size_t count = 0;
@@ -409,12 +406,12 @@ static void append_json_bodies(rondo__text *text, rondo_executor *executor, rond
         if (attribute->kind != RONDO__ATTRIBUTE_BODY) {
             continue;
         }
-        rondo_executor *body = NULL;
+        rondo__unit *body = NULL;
         rondo__plan *body_plan = NULL;
         rondo__text_append(text, "%s\n      {\"name\": ", count++ > 0 ? "," : "");
         rondo__text_append_json(text, attribute->name);
         const rondo_status status = rondo__describe_find_body(
-            executor, plan, step, index, attribute->name, &body, &body_plan, &is_dead);
+            unit, plan, step, index, attribute->name, &body, &body_plan, &is_dead);
         text->failed = text->failed || status == RONDO_STATUS_NO_MEMORY;
         if (status != RONDO_STATUS_OK) {
             rondo__text_append(text, ", \"error\": ");
@@ -431,12 +428,13 @@ static void append_json_bodies(rondo__text *text, rondo_executor *executor, rond
     rondo__text_append(text, "]");
 }
 
-static void append_json(rondo__text *text, rondo_executor *executor, rondo__plan *plan) {
-    rondo__text_append(text, "{\n  \"device\": \"%s\",\n", rondo_device_get_name(executor->device));
+static void append_json(rondo__text *text, rondo__unit *unit, rondo__plan *plan) {
+    rondo__text_append(text, "{\n  \"device\": \"%s\",\n",
+                       rondo_device_get_name(unit->executor->device));
     append_json_ports(text, plan, "inputs", plan->program->inputs, plan->program->input_count);
     append_json_ports(text, plan, "outputs", plan->program->outputs, plan->program->output_count);
-    if (executor->depth == 0) {  // which tells of the bodies, too
-        rondo__describe_half(text, executor, plan, true);
+    if (unit->depth == 0) {  // which tells of the bodies, too
+        rondo__describe_half(text, unit->executor, plan, true);
     }
     rondo__text_append(
         text,
@@ -456,9 +454,9 @@ static void append_json(rondo__text *text, rondo_executor *executor, rondo__plan
                                 step->reason[0] != '\0' ? rondo__step_get_remedy(plan, step) : "");
         rondo__text_append(text, ", \"ops\": [");
         for (size_t i = 0; i < rondo__describe_count_nodes(step); ++i) {
-            append_json_node(text, executor, plan, step, i);
+            append_json_node(text, unit->executor, plan, step, i);
             if (rondo__describe_has_bodies(plan, step, i)) {
-                append_json_bodies(text, executor, plan, step, i);
+                append_json_bodies(text, unit, plan, step, i);
             }
             rondo__text_append_bytes(text, "}", 1);
         }
@@ -469,11 +467,11 @@ static void append_json(rondo__text *text, rondo_executor *executor, rondo__plan
 
 // ---- DOT --------------------------------------------------------------------------------------
 
-static void append_dot(rondo__text *text, rondo_executor *executor, rondo__plan *plan) {
+static void append_dot(rondo__text *text, rondo__unit *unit, rondo__plan *plan) {
     const rondo_program *program = plan->program;
     rondo__text_append(
         text, "digraph plan {\n  label=\"%s\";\n  node [shape=box, fontname=\"sans-serif\"];\n",
-        rondo_device_get_name(executor->device));
+        rondo_device_get_name(unit->executor->device));
     for (size_t s = 0; s < plan->step_count; ++s) {
         const rondo__step *step = &plan->steps[s];
         rondo__text_append(text, "  subgraph cluster_%zu {\n    label=", s);
@@ -518,15 +516,15 @@ typedef struct request {
     void *user_data;
 } request;
 
-static rondo_status describe(rondo_executor *executor, rondo__plan *plan, void *user_data) {
-    static void (*const writers[])(rondo__text *, rondo_executor *, rondo__plan *) = {
+static rondo_status describe(rondo__unit *unit, rondo__plan *plan, void *user_data) {
+    static void (*const writers[])(rondo__text *, rondo__unit *, rondo__plan *) = {
         append_text, append_json, append_dot, rondo__describe_svg};
     const request *r = user_data;
     rondo__text text = {0};
-    if (executor->options.dtype == RONDO_DTYPE_F16) {
-        RETURN_IF_ERROR(rondo__control_foresee(executor, plan));
+    if (unit->executor->options.dtype == RONDO_DTYPE_F16) {
+        RETURN_IF_ERROR(rondo__control_foresee(unit, plan));
     }
-    writers[r->format](&text, executor, plan);
+    writers[r->format](&text, unit, plan);
     const rondo_status status = rondo__text_get_status(&text);
     if (status == RONDO_STATUS_OK) {
         (void)r->write(r->user_data, text.bytes, text.length);

@@ -83,7 +83,7 @@ static void append_bodies(rondo__text *text, const rondo__plan *plan, const rond
         const rondo__body_plan *part =
             is_segment ? rondo__device_control_get_part(plan->items[item].kernel, attribute->name)
                        : NULL;
-        const rondo_executor *body = b < step->run.body_count ? step->run.bodies[b] : NULL;
+        const rondo__unit *body = b < step->run.body_count ? step->run.bodies[b] : NULL;
         const rondo__plan *inner = part != NULL ? part->plan : body != NULL ? body->current : NULL;
         b += 1;
         if (is_segment && part == NULL) {

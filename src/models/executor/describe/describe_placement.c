@@ -17,7 +17,7 @@
 #include "program/shapes/specialise.h"
 
 typedef struct listing {
-    const rondo_executor *executor;
+    const rondo__unit *unit;
     const rondo__plan *plan;
     rondo_placement *list;
     size_t capacity;
@@ -47,7 +47,7 @@ static const char *name_side(const rondo_executor *executor, const rondo__plan *
 }
 
 static const char *get_side(const listing *l, uint8_t side) {
-    return name_side(l->executor, l->plan, side);
+    return name_side(l->unit->executor, l->plan, side);
 }
 
 // Where an op with a kernel runs.
@@ -142,9 +142,9 @@ static void describe_spilled(rondo__text *text, const rondo__plan *plan) {
     }
 }
 
-void rondo__placement_describe(rondo__text *text, const rondo_executor *executor,
+void rondo__placement_describe(rondo__text *text, const rondo__unit *unit,
                                const rondo__plan *plan) {
-    listing l = {.executor = executor, .plan = plan};
+    listing l = {.unit = unit, .plan = plan};
     bool is_first = true;
     for (size_t i = 0; i < plan->item_count; ++i) {
         const size_t n = plan->items[i].node;
@@ -207,9 +207,9 @@ static void add_tensor(listing *l, int32_t value) {
                               .bytes = get_bytes(l->plan->program, value)});
 }
 
-static rondo_status list_plan(rondo_executor *executor, rondo__plan *plan, void *user_data) {
+static rondo_status list_plan(rondo__unit *unit, rondo__plan *plan, void *user_data) {
     listing *l = user_data;
-    l->executor = executor;
+    l->unit = unit;
     l->plan = plan;
     for (size_t s = 0; s < plan->step_count; ++s) {
         list_step(l, &plan->steps[s]);

@@ -12,7 +12,6 @@ const char *rondo__placement_get_side(const rondo_executor *executor, const rond
 
 // Writes the ops that run elsewhere than by default, or that the caller has placed, and why;
 // nothing if there are none.
-void rondo__placement_describe(rondo__text *text, const rondo_executor *executor,
-                               const rondo__plan *plan);
+void rondo__placement_describe(rondo__text *text, const rondo__unit *unit, const rondo__plan *plan);
 
 #endif  // RONDO_EXECUTOR_DESCRIBE_DESCRIBE_PLACEMENT_H

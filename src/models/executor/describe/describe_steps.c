@@ -40,18 +40,18 @@ bool rondo__describe_has_bodies(const rondo__plan *plan, const rondo__step *step
     return (plan->program->nodes[n].op.def->flags & RONDO__OP_CONTROL) != 0;
 }
 
-rondo_status rondo__describe_find_body(rondo_executor *executor, const rondo__plan *plan,
+rondo_status rondo__describe_find_body(rondo__unit *unit, const rondo__plan *plan,
                                        rondo__step *step, size_t index, const char *name,
-                                       rondo_executor **out_body, rondo__plan **out_plan,
+                                       rondo__unit **out_body, rondo__plan **out_plan,
                                        bool *out_is_dead) {
     *out_is_dead = false;
     if (step->kind == RONDO__STEP_BYPASS) {
-        return rondo__control_plan_body(executor, plan, step, name, out_body, out_plan);
+        return rondo__control_plan_body(unit, plan, step, name, out_body, out_plan);
     }
     const rondo__kernel *kernel = plan->items[step->first_item + index].kernel;
     const rondo__body_plan *part = rondo__device_control_get_part(kernel, name);
     *out_is_dead = part == NULL;
-    *out_body = part != NULL ? part->executor : NULL;
+    *out_body = part != NULL ? part->unit : NULL;
     *out_plan = part != NULL ? part->plan : NULL;
     return RONDO_STATUS_OK;
 }

@@ -23,9 +23,9 @@ const char *rondo__describe_get_implementation(const rondo__plan *plan, const ro
 
 // The plan of a body of op `index` of a step; NULL where there is none yet, or never (then
 // *out_is_dead).
-rondo_status rondo__describe_find_body(rondo_executor *executor, const rondo__plan *plan,
+rondo_status rondo__describe_find_body(rondo__unit *unit, const rondo__plan *plan,
                                        rondo__step *step, size_t index, const char *name,
-                                       rondo_executor **out_body, rondo__plan **out_plan,
+                                       rondo__unit **out_body, rondo__plan **out_plan,
                                        bool *out_is_dead);
 
 #endif  // RONDO_EXECUTOR_DESCRIBE_DESCRIBE_STEPS_H

@@ -185,22 +185,22 @@ static void draw_tiles(picture *p, const rondo__plan *plan, const rondo__step *s
 
 // ---- steps ------------------------------------------------------------------------------------
 
-static void draw_steps(picture *p, rondo_executor *executor, rondo__plan *plan, int x, int width);
+static void draw_steps(picture *p, rondo__unit *unit, rondo__plan *plan, int x, int width);
 
 // The bodies of If, Loop and Scan; what cannot be planned with these shapes is said.
-static void draw_bodies(picture *p, rondo_executor *executor, rondo__plan *plan, rondo__step *step,
+static void draw_bodies(picture *p, rondo__unit *unit, rondo__plan *plan, rondo__step *step,
                         size_t index, int x, int width) {
     const rondo__node *node = &plan->program->nodes[rondo__describe_get_node(plan, step, index)];
     for (size_t a = 0; a < node->op.attribute_count; ++a) {
         const rondo__attribute *attribute = &node->op.attributes[a];
-        rondo_executor *body = NULL;
+        rondo__unit *body = NULL;
         rondo__plan *body_plan = NULL;
         bool is_dead;
         if (attribute->kind != RONDO__ATTRIBUTE_BODY) {
             continue;
         }
         const rondo_status status = rondo__describe_find_body(
-            executor, plan, step, index, attribute->name, &body, &body_plan, &is_dead);
+            unit, plan, step, index, attribute->name, &body, &body_plan, &is_dead);
         p->text->failed = p->text->failed || status == RONDO_STATUS_NO_MEMORY;
         open_text(p, x, p->y + LINE_HEIGHT - 5, "");
         rondo__text_append(p->text, "%s of ", attribute->name);
@@ -242,7 +242,7 @@ static void draw_head(picture *p, const rondo__step *step, size_t index, int x) 
 
 // The frame is drawn before what is in it, whose height is known only afterwards; so its piece of
 // text is put in between.
-static void draw_step(picture *p, rondo_executor *executor, rondo__plan *plan, size_t index, int x,
+static void draw_step(picture *p, rondo__unit *unit, rondo__plan *plan, size_t index, int x,
                       int width) {
     rondo__step *step = &plan->steps[index];
     rondo__text *outer = p->text;
@@ -261,7 +261,7 @@ static void draw_step(picture *p, rondo_executor *executor, rondo__plan *plan, s
     draw_tiles(p, plan, step, x + BOX_PADDING, width - 2 * BOX_PADDING);
     for (size_t i = 0; i < rondo__describe_count_nodes(step); ++i) {
         if (rondo__describe_has_bodies(plan, step, i)) {
-            draw_bodies(p, executor, plan, step, i, x + BOX_PADDING, width - 2 * BOX_PADDING);
+            draw_bodies(p, unit, plan, step, i, x + BOX_PADDING, width - 2 * BOX_PADDING);
             p->y += TILE_GAP;
         }
     }
@@ -278,10 +278,10 @@ static void draw_step(picture *p, rondo_executor *executor, rondo__plan *plan, s
     rondo__text_deinit(&inner);
 }
 
-static void draw_steps(picture *p, rondo_executor *executor, rondo__plan *plan, int x, int width) {
+static void draw_steps(picture *p, rondo__unit *unit, rondo__plan *plan, int x, int width) {
     for (size_t s = 0; s < plan->step_count; ++s) {
         const rondo__step *step = &plan->steps[s];
-        draw_step(p, executor, plan, s, x, width);
+        draw_step(p, unit, plan, s, x, width);
         if (step->kind == RONDO__STEP_SEGMENT && step->reason[0] != '\0') {
             char cut[sizeof step->reason + 8] = "cut: ";
             rondo__text_fit(cut + strlen(cut), sizeof step->reason, step->reason);
@@ -298,18 +298,18 @@ static void draw_steps(picture *p, rondo_executor *executor, rondo__plan *plan, 
     p->y += TILE_GAP;
 }
 
-void rondo__describe_svg(rondo__text *text, rondo_executor *executor, rondo__plan *plan) {
+void rondo__describe_svg(rondo__text *text, rondo__unit *unit, rondo__plan *plan) {
     rondo__text body = {0};
     picture p = {.text = &body, .y = MARGIN};
     const size_t ops = rondo__plan_count_ops(plan);
     const size_t segments = rondo__plan_count_segments(plan);
     open_text(&p, MARGIN, p.y + LINE_HEIGHT - 4, "rp-head");
     rondo__text_append(&body, "device %s: %zu op%s in %zu segment%s, %zu bypassed",
-                       rondo_device_get_name(executor->device), ops, ops == 1 ? "" : "s", segments,
-                       segments == 1 ? "" : "s", plan->bypassed_count);
+                       rondo_device_get_name(unit->executor->device), ops, ops == 1 ? "" : "s",
+                       segments, segments == 1 ? "" : "s", plan->bypassed_count);
     close_text(&p);
     p.y += LINE_HEIGHT + TILE_GAP;
-    draw_steps(&p, executor, plan, MARGIN, PICTURE_WIDTH - 2 * MARGIN);
+    draw_steps(&p, unit, plan, MARGIN, PICTURE_WIDTH - 2 * MARGIN);
     rondo__text_append(text,
                        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"rondo-plan\" "
                        "viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" role=\"img\" "

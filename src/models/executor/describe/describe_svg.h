@@ -6,6 +6,6 @@
 
 #include "executor/state/plan.h"
 
-void rondo__describe_svg(rondo__text *text, rondo_executor *executor, rondo__plan *plan);
+void rondo__describe_svg(rondo__text *text, rondo__unit *unit, rondo__plan *plan);
 
 #endif  // RONDO_EXECUTOR_DESCRIBE_DESCRIBE_SVG_H

@@ -113,26 +113,27 @@ static void destroy_hosted(rondo__kernel *head) {
 }
 
 // The host device, and the forms that its kernels make of constants; of a caller's executor.
-static rondo_status open_host(rondo_executor *root) {
-    if (root->resources.host_device != NULL) {
+static rondo_status open_host(rondo_executor *executor) {
+    if (executor->resources.host_device != NULL) {
         return RONDO_STATUS_OK;
     }
     rondo_device *device = NULL;
     RETURN_IF_ERROR(rondo_device_open("host", &device));
-    const rondo_status status = rondo__shared_acquire_store(
-        root->source, device, RONDO_MEMORY_DEVICE, &root->resources.host_weights.store);
+    const rondo_status status =
+        rondo__shared_acquire_store(executor->main.source, device, RONDO_MEMORY_DEVICE,
+                                    &executor->resources.host_weights.store);
     if (status != RONDO_STATUS_OK) {
         rondo_device_release(device);
         return status;
     }
-    root->resources.host_weights.budget = root->resources.budget;
-    root->resources.host_device = device;
+    executor->resources.host_weights.budget = executor->resources.budget;
+    executor->resources.host_device = device;
     return RONDO_STATUS_OK;
 }
 
 void rondo__hosted_free(rondo_executor *executor) {
     if (executor->resources.host_device != NULL) {
-        rondo__shared_release_store(executor->source, executor->resources.host_weights.store);
+        rondo__shared_release_store(executor->main.source, executor->resources.host_weights.store);
         rondo_device_release(executor->resources.host_device);
         executor->resources.host_device = NULL;
     }
@@ -159,18 +160,17 @@ static rondo_status prepare_inner(const rondo__kernel_request *request, rondo__k
 rondo_status rondo__hosted_prepare(rondo_executor *executor, rondo__plan *plan,
                                    const rondo__kernel_request *request, const rondo__node *node,
                                    rondo__kernel **out_kernel) {
-    rondo_executor *root = executor->root;
     *out_kernel = NULL;
-    RETURN_IF_ERROR(open_host(root));
+    RETURN_IF_ERROR(open_host(executor));
     if (plan->host_weights.account == NULL) {
-        rondo__weight_list_init(&root->resources.host_weights, &plan->host_weights);
+        rondo__weight_list_init(&executor->resources.host_weights, &plan->host_weights);
     }
     hosted *kernel = rondo__calloc(1, sizeof *kernel);
     if (kernel == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
     rondo__kernel_request own = *request;
-    own.device = root->resources.host_device;
+    own.device = executor->resources.host_device;
     own.weights = &plan->host_weights;
     const size_t weight_count = plan->host_weights.count;
     const rondo_status status = prepare_inner(&own, &kernel->inner);

@@ -82,7 +82,7 @@ rondo_status rondo__op_device_refuse(const rondo__node *node, const rondo__op_de
     return status;
 }
 
-static rondo_status ask(const rondo_executor *executor, const rondo__node *node,
+static rondo_status ask(rondo_executor *executor, const rondo__node *node,
                         rondo__op_device *out_home) {
     const int ordinal = rondo__peers_get_own(executor);
     rondo__op_device home = {node->place.place, node->place.by, "asked for"};
@@ -92,7 +92,7 @@ static rondo_status ask(const rondo_executor *executor, const rondo__node *node,
     }
     if (home.place >= RONDO__PLACE_GPU_0 && home.place - RONDO__PLACE_GPU_0 != ordinal) {
         rondo__peer *peer;
-        if (rondo__peers_open(executor->root, home.place - RONDO__PLACE_GPU_0, &peer) !=
+        if (rondo__peers_open(executor, home.place - RONDO__PLACE_GPU_0, &peer) !=
             RONDO_STATUS_OK) {
             return rondo__op_device_refuse(node, &home, rondo_error_get_last()->message);
         }
@@ -104,7 +104,7 @@ static rondo_status ask(const rondo_executor *executor, const rondo__node *node,
 }
 
 // Looks at all marks before anything is fused: a whole that is fused has none.
-static rondo_status check_marks(const rondo_executor *executor, const rondo_program *program) {
+static rondo_status check_marks(rondo_executor *executor, const rondo_program *program) {
     for (size_t n = 0; n < program->node_count; ++n) {
         const rondo__node *node = &program->nodes[n];
         rondo__op_device home;
@@ -131,18 +131,18 @@ static bool has_marks(const rondo_program *program) {
     return has;
 }
 
-bool rondo__op_device_has_marks(const rondo_executor *executor) {
-    return executor->options.place != NULL || has_marks(executor->source);
+bool rondo__op_device_has_marks(const rondo__unit *unit) {
+    return unit->executor->options.place != NULL || has_marks(unit->source);
 }
 
-rondo_status rondo__op_device_mark(const rondo_executor *executor, rondo_program *program) {
-    const rondo_executor_options *options = &executor->options;
+rondo_status rondo__op_device_mark(const rondo__unit *unit, rondo_program *program) {
+    const rondo_executor_options *options = &unit->executor->options;
     for (size_t i = 0; options->place != NULL && i < options->place_count; ++i) {
         char pattern[PATTERN_BYTES];
         uint8_t place;
         RETURN_IF_ERROR(read_entry(options->place[i], pattern, &place));
         // Counted where nothing is folded yet: an op that folds away is no mistake of the caller's.
-        if (rondo__program_count_matches(executor->source, pattern) == 0) {
+        if (rondo__program_count_matches(unit->source, pattern) == 0) {
             return RONDO_FAIL(INVALID,
                               "place \"%.80s\" matches no op: neither a name of a node nor a type "
                               "of op (* stands for any characters, ? for one)",
@@ -150,13 +150,13 @@ rondo_status rondo__op_device_mark(const rondo_executor *executor, rondo_program
         }
         RETURN_IF_ERROR(mark_nodes(program, pattern, options->place[i], place));
     }
-    return check_marks(executor, program);
+    return check_marks(unit->executor, program);
 }
 
 // ---- rules ------------------------------------------------------------------------------------
 
 typedef struct rules {
-    const rondo_executor *executor;
+    const rondo__unit *unit;
     rondo__plan *plan;
     bool *by_device;  // by value: an op of the device, or no op, reads it
     bool *by_host;    // by value: an op of the processor reads it
@@ -200,7 +200,7 @@ static size_t measure_small(const rondo_program *program, int32_t value) {
 
 // Whether the node is a rondo.Rest whose results stay on the device.
 static bool is_near(const rules *r, const rondo__node *node) {
-    return rondo__node_is(node, RONDO__FUSED_Rest) && rondo__executor_has_two_sides(r->executor);
+    return rondo__node_is(node, RONDO__FUSED_Rest) && rondo__unit_has_two_sides(r->unit);
 }
 
 // Whether an op of the device makes the value.
@@ -259,9 +259,9 @@ static void note_reads(rules *r, size_t n) {
 }
 
 // Backwards, because what an op of the processor reads may be computed there, too.
-static rondo_status place_shape_arithmetic(const rondo_executor *executor, rondo__plan *plan) {
+static rondo_status place_shape_arithmetic(const rondo__unit *unit, rondo__plan *plan) {
     const rondo_program *program = plan->program;
-    rules r = {.executor = executor, .plan = plan};
+    rules r = {.unit = unit, .plan = plan};
     r.by_device = rondo__calloc(program->value_count + 1, sizeof *r.by_device);
     r.by_host = rondo__calloc(program->value_count + 1, sizeof *r.by_host);
     if (r.by_device == NULL || r.by_host == NULL) {
@@ -339,7 +339,7 @@ static int32_t find_largest_table(const rondo__plan *plan) {
 }
 
 // Leaves tables on the processor, the largest first, until the rest fits.
-static rondo_status place_tables(const rondo_executor *executor, rondo__plan *plan) {
+static rondo_status place_tables(rondo_executor *executor, rondo__plan *plan) {
     const rondo_program *program = plan->program;
     const uint64_t room = rondo__executor_get_device_room(executor);
     bool *seen = rondo__calloc(program->value_count + 1, sizeof *seen);
@@ -375,9 +375,9 @@ static rondo_status add_peers(rondo_executor *executor, rondo__plan *plan) {
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo__op_device_decide(rondo_executor *executor, rondo__plan *plan) {
+rondo_status rondo__op_device_decide(rondo__unit *unit, rondo__plan *plan) {
     const rondo_program *program = plan->program;
-    RETURN_IF_ERROR(add_peers(executor, plan));
+    RETURN_IF_ERROR(add_peers(unit->executor, plan));
     // Room for the copies between the sides.
     plan->homes = rondo__calloc(
         program->node_count + rondo__plan_count_sides(plan) * program->value_count + 1,
@@ -387,12 +387,12 @@ rondo_status rondo__op_device_decide(rondo_executor *executor, rondo__plan *plan
     }
     for (size_t n = 0; n < program->node_count; ++n) {
         if (program->nodes[n].place.place != RONDO__PLACE_ANY) {
-            RETURN_IF_ERROR(ask(executor, &program->nodes[n], &plan->homes[n]));
+            RETURN_IF_ERROR(ask(unit->executor, &program->nodes[n], &plan->homes[n]));
         }
     }
-    if (rondo_device_is_host(executor->device)) {
+    if (rondo_device_is_host(unit->executor->device)) {
         return RONDO_STATUS_OK;
     }
-    RETURN_IF_ERROR(place_shape_arithmetic(executor, plan));
-    return place_tables(executor, plan);
+    RETURN_IF_ERROR(place_shape_arithmetic(unit, plan));
+    return place_tables(unit->executor, plan);
 }

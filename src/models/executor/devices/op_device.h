@@ -17,18 +17,17 @@
 // Errors:    INVALID (an entry without a place, a pattern that matches nothing, two that say
 //            different things of one node), UNSUPPORTED (a place that is not there).
 // Threads:   one thread per program.
-RONDO_MUST_USE rondo_status rondo__op_device_mark(const rondo_executor *executor,
-                                                  rondo_program *program);
+RONDO_MUST_USE rondo_status rondo__op_device_mark(const rondo__unit *unit, rondo_program *program);
 
 // Whether anybody has placed a node. Then executors on other devices do not share its base, because
 // each has to be looked at.
-bool rondo__op_device_has_marks(const rondo_executor *executor);
+bool rondo__op_device_has_marks(const rondo__unit *unit);
 
 // Decides what can be decided before kernels are prepared, for each node of the plan.
 //
 // Errors:    UNSUPPORTED (a node is to run where the executor has no device), NO_MEMORY.
 // Threads:   one thread per executor.
-RONDO_MUST_USE rondo_status rondo__op_device_decide(rondo_executor *executor, rondo__plan *plan);
+RONDO_MUST_USE rondo_status rondo__op_device_decide(rondo__unit *unit, rondo__plan *plan);
 
 // The failure of a node that was asked to run on the GPU, and cannot: `why` says what hinders.
 rondo_status rondo__op_device_refuse(const rondo__node *node, const rondo__op_device *home,

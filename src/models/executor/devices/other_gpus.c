@@ -21,62 +21,62 @@ int rondo__peers_get_own(const rondo_executor *executor) {
                : (int)strtol(colon + 1, NULL, 10);
 }
 
-static void free_peer(const rondo_executor *root, rondo__peer *peer) {
+static void free_peer(const rondo_executor *executor, rondo__peer *peer) {
     if (peer != NULL) {
         rondo_stream_destroy(peer->stream);
-        rondo__shared_release_store(root->source, peer->weights.store);
+        rondo__shared_release_store(executor->main.source, peer->weights.store);
         rondo__budget_release(peer->budget);
         rondo_device_release(peer->device);
         rondo__free(peer);
     }
 }
 
-static rondo_status open_peer(rondo_executor *root, int ordinal, rondo__peer *peer) {
-    const char *own = rondo_device_get_name(root->device);
+static rondo_status open_peer(rondo_executor *executor, int ordinal, rondo__peer *peer) {
+    const char *own = rondo_device_get_name(executor->device);
     char name[40];
     (void)snprintf(name, sizeof name, "%.*s:%d", (int)strcspn(own, ":"), own, ordinal);
     RETURN_IF_ERROR(rondo_device_open(name, &peer->device));
     RETURN_IF_ERROR(rondo_stream_create(peer->device, NULL, &peer->stream));
-    RETURN_IF_ERROR(rondo__executor_make_device_budget(root, &peer->budget));
+    RETURN_IF_ERROR(rondo__executor_make_device_budget(executor, &peer->budget));
     peer->weights.budget = peer->budget;
     peer->weights.stream = peer->stream;
     return RONDO_STATUS_OK;
 }
 
 rondo_status rondo__peers_open(rondo_executor *executor, int ordinal, rondo__peer **out_peer) {
-    rondo_executor *root = executor->root;
     assert(ordinal >= 0 && ordinal < RONDO__PLACE_GPU_MAX);
-    if (root->resources.peers[ordinal] == NULL) {
+    if (executor->resources.peers[ordinal] == NULL) {
         rondo__peer *peer = rondo__calloc(1, sizeof *peer);
         if (peer == NULL) {
             return RONDO_STATUS_NO_MEMORY;
         }
-        const rondo_status status = open_peer(root, ordinal, peer);
+        const rondo_status status = open_peer(executor, ordinal, peer);
         if (status != RONDO_STATUS_OK) {
             rondo_error saved;
             rondo__error_save(&saved);
-            free_peer(root, peer);
+            free_peer(executor, peer);
             rondo__error_restore(&saved);
             return status;
         }
-        root->resources.peers[ordinal] = peer;
+        executor->resources.peers[ordinal] = peer;
     }
-    *out_peer = root->resources.peers[ordinal];
+    *out_peer = executor->resources.peers[ordinal];
     return RONDO_STATUS_OK;
 }
 
-void rondo__peers_free(rondo_executor *root) {
+void rondo__peers_free(rondo_executor *executor) {
     for (int i = 0; i < RONDO__PLACE_GPU_MAX; ++i) {
-        free_peer(root, root->resources.peers[i]);
-        root->resources.peers[i] = NULL;
+        free_peer(executor, executor->resources.peers[i]);
+        executor->resources.peers[i] = NULL;
     }
 }
 
-void rondo__peers_forget_weights(rondo_executor *root) {
+void rondo__peers_forget_weights(rondo_executor *executor) {
     for (int i = 0; i < RONDO__PLACE_GPU_MAX; ++i) {
-        if (root->resources.peers[i] != NULL) {
-            rondo__shared_release_store(root->source, root->resources.peers[i]->weights.store);
-            root->resources.peers[i]->weights.store = NULL;
+        if (executor->resources.peers[i] != NULL) {
+            rondo__shared_release_store(executor->main.source,
+                                        executor->resources.peers[i]->weights.store);
+            executor->resources.peers[i]->weights.store = NULL;
         }
     }
 }
@@ -98,7 +98,7 @@ rondo_status rondo__peers_add(rondo_executor *executor, rondo__plan *plan, int o
     }
     RETURN_IF_ERROR(rondo__peers_open(executor, ordinal, &peer));
     if (peer->weights.store == NULL) {  // not when it is opened: then the program may be locked
-        RETURN_IF_ERROR(rondo__shared_acquire_store(executor->root->source, peer->device,
+        RETURN_IF_ERROR(rondo__shared_acquire_store(executor->main.source, peer->device,
                                                     RONDO_MEMORY_DEVICE, &peer->weights.store));
     }
     rondo__plan_peer *added = &plan->peers[plan->peer_count++];
@@ -107,11 +107,11 @@ rondo_status rondo__peers_add(rondo_executor *executor, rondo__plan *plan, int o
     return RONDO_STATUS_OK;
 }
 
-void rondo__peers_drop(rondo_executor *executor, rondo__plan *plan) {
+void rondo__peers_drop(rondo__unit *unit, rondo__plan *plan) {
     for (size_t i = 0; i < plan->peer_count; ++i) {
         rondo__plan_peer *p = &plan->peers[i];
         rondo__weight_list_cut(&p->weights, 0);
-        rondo__run_memory_release(executor, p->arena);
+        rondo__run_memory_release(unit, p->arena);
         rondo__free(p->constants);
         rondo_event_destroy(p->ended);
     }
@@ -197,13 +197,13 @@ static void note_views(linking *l) {
     }
 }
 
-static rondo_status mark_done(const rondo_executor *executor, rondo__plan *plan, size_t s) {
+static rondo_status mark_done(const rondo__unit *unit, rondo__plan *plan, size_t s) {
     rondo__step *step = &plan->steps[s];
-    rondo_device *device = rondo_stream_get_device(rondo__step_get_stream(executor, plan, step));
+    rondo_device *device = rondo_stream_get_device(rondo__step_get_stream(unit, plan, step));
     return step->done != NULL ? RONDO_STATUS_OK : rondo_event_create(device, 0, &step->done);
 }
 
-static rondo_status link_step(const rondo_executor *executor, linking *l, size_t s) {
+static rondo_status link_step(const rondo__unit *unit, linking *l, size_t s) {
     rondo__step *step = &l->plan->steps[s];
     const size_t lane_count = 1 + l->plan->peer_count;
     memset(l->last, 0, lane_count * sizeof *l->last);
@@ -214,29 +214,29 @@ static rondo_status link_step(const rondo_executor *executor, linking *l, size_t
     }
     for (size_t lane = 0; lane < lane_count; ++lane) {
         if (l->last[lane] > 0 && lane != get_lane(l->plan, s)) {
-            RETURN_IF_ERROR(mark_done(executor, l->plan, l->last[lane] - 1));
+            RETURN_IF_ERROR(mark_done(unit, l->plan, l->last[lane] - 1));
             step->waits[step->wait_count++] = l->plan->steps[l->last[lane] - 1].done;
         }
     }
     return RONDO_STATUS_OK;
 }
 
-static rondo_status link_steps(const rondo_executor *executor, linking *l) {
+static rondo_status link_steps(const rondo__unit *unit, linking *l) {
     for (size_t s = 0; s < l->plan->step_count; ++s) {
         for_nodes(l, s, note_output);
     }
     note_views(l);
     for (size_t s = 0; s < l->plan->step_count; ++s) {
-        RETURN_IF_ERROR(link_step(executor, l, s));
+        RETURN_IF_ERROR(link_step(unit, l, s));
     }
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo__peers_link(rondo_executor *executor, rondo__plan *plan) {
+rondo_status rondo__peers_link(rondo__unit *unit, rondo__plan *plan) {
     if (plan->peer_count == 0) {
         return RONDO_STATUS_OK;
     }
-    RETURN_IF_ERROR(rondo_event_create(executor->device, 0, &plan->begun));
+    RETURN_IF_ERROR(rondo_event_create(unit->executor->device, 0, &plan->begun));
     for (size_t i = 0; i < plan->peer_count; ++i) {
         RETURN_IF_ERROR(rondo_event_create(plan->peers[i].peer->device, 0, &plan->peers[i].ended));
     }
@@ -244,7 +244,7 @@ rondo_status rondo__peers_link(rondo_executor *executor, rondo__plan *plan) {
     l.made = rondo__calloc(plan->program->value_count + 1, sizeof *l.made);
     l.last = rondo__calloc(1 + plan->peer_count, sizeof *l.last);
     const rondo_status status =
-        l.made == NULL || l.last == NULL ? RONDO_STATUS_NO_MEMORY : link_steps(executor, &l);
+        l.made == NULL || l.last == NULL ? RONDO_STATUS_NO_MEMORY : link_steps(unit, &l);
     rondo__free(l.made);
     rondo__free(l.last);
     return status;
@@ -252,47 +252,48 @@ rondo_status rondo__peers_link(rondo_executor *executor, rondo__plan *plan) {
 
 // ---- a run ------------------------------------------------------------------------------------
 
-rondo_status rondo__peers_begin(rondo_executor *executor, rondo__plan *plan) {
+rondo_status rondo__peers_begin(rondo__unit *unit, rondo__plan *plan) {
     if (plan->peer_count == 0) {
         return RONDO_STATUS_OK;
     }
-    RETURN_IF_ERROR(rondo_event_record(plan->begun, executor->stream));
+    RETURN_IF_ERROR(rondo_event_record(plan->begun, unit->stream));
     for (size_t i = 0; i < plan->peer_count; ++i) {
         RETURN_IF_ERROR(rondo_stream_wait_event(plan->peers[i].peer->stream, plan->begun));
     }
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo__peers_enter(const rondo_executor *executor, const rondo__plan *plan,
+rondo_status rondo__peers_enter(const rondo__unit *unit, const rondo__plan *plan,
                                 const rondo__step *step) {
     for (size_t i = 0; i < step->wait_count; ++i) {
         RETURN_IF_ERROR(
-            rondo_stream_wait_event(rondo__step_get_stream(executor, plan, step), step->waits[i]));
+            rondo_stream_wait_event(rondo__step_get_stream(unit, plan, step), step->waits[i]));
     }
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo__peers_leave(const rondo_executor *executor, const rondo__plan *plan,
+rondo_status rondo__peers_leave(const rondo__unit *unit, const rondo__plan *plan,
                                 const rondo__step *step) {
     return step->done != NULL
-               ? rondo_event_record(step->done, rondo__step_get_stream(executor, plan, step))
+               ? rondo_event_record(step->done, rondo__step_get_stream(unit, plan, step))
                : RONDO_STATUS_OK;
 }
 
-rondo_status rondo__peers_end(rondo_executor *executor, rondo__plan *plan) {
+rondo_status rondo__peers_end(rondo__unit *unit, rondo__plan *plan) {
     for (size_t i = 0; i < plan->peer_count; ++i) {
         const rondo__plan_peer *p = &plan->peers[i];
         RETURN_IF_ERROR(rondo_event_record(p->ended, p->peer->stream));
-        RETURN_IF_ERROR(rondo_stream_wait_event(executor->stream, p->ended));
+        RETURN_IF_ERROR(rondo_stream_wait_event(unit->stream, p->ended));
     }
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo__peers_synchronize_all(const rondo_executor *root) {
+rondo_status rondo__peers_synchronize_all(const rondo_executor *executor) {
     rondo_status status = RONDO_STATUS_OK;
     for (int i = 0; i < RONDO__PLACE_GPU_MAX; ++i) {
-        if (root->resources.peers[i] != NULL) {
-            const rondo_status waited = rondo_stream_synchronize(root->resources.peers[i]->stream);
+        if (executor->resources.peers[i] != NULL) {
+            const rondo_status waited =
+                rondo_stream_synchronize(executor->resources.peers[i]->stream);
             status = status == RONDO_STATUS_OK ? waited : status;
         }
     }

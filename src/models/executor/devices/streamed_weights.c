@@ -21,22 +21,22 @@ typedef struct load {
 } load;
 
 // The weights that are brought for one item.
-typedef struct unit {
+typedef struct batch {
     size_t item;
     size_t load_count;
     load *loads;
     size_t bytes;
     rondo_event *brought;
     rondo_event *used;
-} unit;
+} batch;
 
 struct rondo__spill {
     size_t value_count;
     bool *is_spilled;  // by value
     rondo__bring_list bring;
     load *loads;  // in the order of the items
-    size_t unit_count;
-    unit *units;
+    size_t batch_count;
+    batch *batches;
     size_t buffer_bytes;  // of one
     rondo__run_memory *buffers;
     rondo_event *begun;
@@ -58,9 +58,9 @@ typedef struct choice {
     size_t open_count;
     int32_t *open;  // values that may spill
     // As far as is chosen:
-    uint64_t stays;   // bytes on the GPU
-    uint64_t *units;  // by node: bytes that are brought for it
-    uint64_t largest_unit;
+    uint64_t stays;     // bytes on the GPU
+    uint64_t *batches;  // by node: bytes that are brought for it
+    uint64_t largest_batch;
 } choice;
 
 static uint64_t get_bytes(const choice *c, int32_t value) {
@@ -98,9 +98,9 @@ static void let_spill(choice *c, int32_t value) {
     for (size_t n = 0; n < program->node_count; ++n) {
         const rondo__node *node = &program->nodes[n];
         for (size_t i = 0; runs_here(c->plan, n) && i < node->input_count; ++i) {
-            c->units[n] += node->inputs[i] == value ? get_bytes(c, value) : 0;
+            c->batches[n] += node->inputs[i] == value ? get_bytes(c, value) : 0;
         }
-        c->largest_unit = c->units[n] > c->largest_unit ? c->units[n] : c->largest_unit;
+        c->largest_batch = c->batches[n] > c->largest_batch ? c->batches[n] : c->largest_batch;
     }
 }
 
@@ -109,15 +109,15 @@ static void let_spill(choice *c, int32_t value) {
 static bool fits_with(choice *c, uint64_t cap, uint64_t wanted) {
     const rondo_program *program = c->plan->program;
     memset(c->is_spilled, 0, program->value_count * sizeof *c->is_spilled);
-    memset(c->units, 0, program->node_count * sizeof *c->units);
+    memset(c->batches, 0, program->node_count * sizeof *c->batches);
     c->stays = c->total;
-    c->largest_unit = 0;
-    for (size_t i = 0; i < c->open_count && c->stays + 2 * c->largest_unit > wanted; ++i) {
+    c->largest_batch = 0;
+    for (size_t i = 0; i < c->open_count && c->stays + 2 * c->largest_batch > wanted; ++i) {
         if (get_bytes(c, c->open[i]) <= cap) {
             let_spill(c, c->open[i]);
         }
     }
-    return c->stays + 2 * c->largest_unit <= wanted;
+    return c->stays + 2 * c->largest_batch <= wanted;
 }
 
 static int compare_bytes(const void *a, const void *b) {
@@ -165,7 +165,7 @@ static rondo_status choose(choice *c, uint64_t limit) {
         if (fits_with(c, cap, limit - limit / 16)) {
             return RONDO_STATUS_OK;
         }
-        const uint64_t held = c->stays + 2 * c->largest_unit;
+        const uint64_t held = c->stays + 2 * c->largest_batch;
         least = held < least ? held : least;
     }
     return RONDO_FAIL(NO_MEMORY,
@@ -176,11 +176,11 @@ static rondo_status choose(choice *c, uint64_t limit) {
 }
 
 static rondo_status make_spill(rondo_executor *executor, rondo__plan *plan, choice *c) {
-    rondo_executor *root = executor->root;
-    if (root->resources.spill_weights.store == NULL) {
-        RETURN_IF_ERROR(rondo__shared_acquire_store(root->source, root->device, RONDO_MEMORY_PINNED,
-                                                    &root->resources.spill_weights.store));
-        root->resources.spill_weights.budget = root->resources.budget;
+    if (executor->resources.spill_weights.store == NULL) {
+        RETURN_IF_ERROR(rondo__shared_acquire_store(executor->main.source, executor->device,
+                                                    RONDO_MEMORY_PINNED,
+                                                    &executor->resources.spill_weights.store));
+        executor->resources.spill_weights.budget = executor->resources.budget;
     }
     rondo__spill *spill = rondo__calloc(1, sizeof *spill);
     if (spill == NULL) {
@@ -188,15 +188,15 @@ static rondo_status make_spill(rondo_executor *executor, rondo__plan *plan, choi
     }
     *spill = (rondo__spill){.value_count = plan->program->value_count, .is_spilled = c->is_spilled};
     c->is_spilled = NULL;
-    rondo__weight_list_init(&root->resources.spill_weights, &spill->bring.weights);
+    rondo__weight_list_init(&executor->resources.spill_weights, &spill->bring.weights);
     plan->spill = spill;
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo__spill_decide(rondo_executor *executor, rondo__plan *plan) {
-    const uint64_t limit = executor->options.weight_limit_bytes;
-    if (limit == 0 || rondo_device_is_host(executor->device) || executor->depth > 0 ||
-        executor->part != RONDO__PART_NONE) {
+rondo_status rondo__spill_decide(rondo__unit *unit, rondo__plan *plan) {
+    const uint64_t limit = unit->executor->options.weight_limit_bytes;
+    if (limit == 0 || rondo_device_is_host(unit->executor->device) || unit->depth > 0 ||
+        unit->part != RONDO__PART_NONE) {
         return RONDO_STATUS_OK;
     }
     const size_t count = plan->program->value_count + 1;
@@ -204,19 +204,19 @@ rondo_status rondo__spill_decide(rondo_executor *executor, rondo__plan *plan) {
     c.is_read = rondo__calloc(count, sizeof *c.is_read);
     c.must_stay = rondo__calloc(count, sizeof *c.must_stay);
     c.is_spilled = rondo__calloc(count, sizeof *c.is_spilled);
-    c.units = rondo__calloc(plan->program->node_count + 1, sizeof *c.units);
+    c.batches = rondo__calloc(plan->program->node_count + 1, sizeof *c.batches);
     rondo_status status = RONDO_STATUS_NO_MEMORY;
-    if (c.is_read != NULL && c.must_stay != NULL && c.is_spilled != NULL && c.units != NULL) {
+    if (c.is_read != NULL && c.must_stay != NULL && c.is_spilled != NULL && c.batches != NULL) {
         note_readers(&c);
         status = c.total > limit ? choose(&c, limit) : RONDO_STATUS_OK;
         if (status == RONDO_STATUS_OK && c.total > limit) {
-            status = make_spill(executor, plan, &c);
+            status = make_spill(unit->executor, plan, &c);
         }
     }
     rondo__free(c.is_read);
     rondo__free(c.must_stay);
     rondo__free(c.open);
-    rondo__free(c.units);
+    rondo__free(c.batches);
     rondo__free(c.is_spilled);
     return status;
 }
@@ -258,21 +258,21 @@ rondo_status rondo__spill_add(rondo__plan *plan, size_t node, size_t input, int3
     return rondo__bring_list_add(&plan->spill->bring, node, input, &want);
 }
 
-// ---- units ------------------------------------------------------------------------------------
+// ---- batches ----------------------------------------------------------------------------------
 
 // Puts the loads in the order of the items, and makes a unit of those of one item.
-static rondo_status make_units(const rondo__plan *plan) {
+static rondo_status make_batches(const rondo__plan *plan) {
     rondo__spill *spill = plan->spill;
     const rondo__bring_list *bring = &spill->bring;
     spill->loads = rondo__calloc(bring->count + 1, sizeof *spill->loads);
-    spill->units = rondo__calloc(bring->count + 1, sizeof *spill->units);
-    if (spill->loads == NULL || spill->units == NULL) {
+    spill->batches = rondo__calloc(bring->count + 1, sizeof *spill->batches);
+    if (spill->loads == NULL || spill->batches == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
     size_t count = 0;
     for (size_t i = 0; i < plan->item_count && count < bring->count; ++i) {
-        unit *u = &spill->units[spill->unit_count];
-        *u = (unit){.item = i, .loads = spill->loads + count};
+        batch *u = &spill->batches[spill->batch_count];
+        *u = (batch){.item = i, .loads = spill->loads + count};
         for (size_t k = 0; k < bring->count; ++k) {
             if (bring->list[k].node == plan->items[i].node) {
                 spill->loads[count++] = (load){.bring = bring->list[k], .offset = u->bytes};
@@ -280,15 +280,15 @@ static rondo_status make_units(const rondo__plan *plan) {
                 u->load_count += 1;
             }
         }
-        spill->unit_count += u->load_count > 0 ? 1 : 0;
+        spill->batch_count += u->load_count > 0 ? 1 : 0;
         spill->buffer_bytes = u->bytes > spill->buffer_bytes ? u->bytes : spill->buffer_bytes;
     }
     return RONDO_STATUS_OK;
 }
 
-static char *get_buffer(const rondo__spill *spill, const unit *u) {
+static char *get_buffer(const rondo__spill *spill, const batch *u) {
     return (char *)spill->buffers->address +
-           ((size_t)(u - spill->units) % 2 == 0 ? 0 : spill->buffer_bytes);
+           ((size_t)(u - spill->batches) % 2 == 0 ? 0 : spill->buffer_bytes);
 }
 
 static rondo_status check_limit(const rondo_executor *executor, const rondo__plan *plan) {
@@ -303,24 +303,25 @@ static rondo_status check_limit(const rondo_executor *executor, const rondo__pla
                             limit, held);
 }
 
-rondo_status rondo__spill_plan(rondo_executor *executor, rondo__plan *plan) {
+rondo_status rondo__spill_plan(rondo__unit *unit, rondo__plan *plan) {
     rondo__spill *spill = plan->spill;
-    rondo_executor *root = executor->root;
+    rondo_executor *executor = unit->executor;
     if (spill == NULL) {
         return RONDO_STATUS_OK;
     }
-    RETURN_IF_ERROR(make_units(plan));
-    RETURN_IF_ERROR(check_limit(executor, plan));
-    if (root->resources.spill_stream == NULL) {
-        RETURN_IF_ERROR(rondo_stream_create(root->device, NULL, &root->resources.spill_stream));
+    RETURN_IF_ERROR(make_batches(plan));
+    RETURN_IF_ERROR(check_limit(unit->executor, plan));
+    if (executor->resources.spill_stream == NULL) {
+        RETURN_IF_ERROR(
+            rondo_stream_create(executor->device, NULL, &executor->resources.spill_stream));
     }
     RETURN_IF_ERROR(
-        rondo__run_memory_acquire_buffers(executor, 2 * spill->buffer_bytes + 1, &spill->buffers));
-    RETURN_IF_ERROR(rondo_event_create(root->device, 0, &spill->begun));
-    for (size_t i = 0; i < spill->unit_count; ++i) {
-        unit *u = &spill->units[i];
-        RETURN_IF_ERROR(rondo_event_create(root->device, 0, &u->brought));
-        RETURN_IF_ERROR(rondo_event_create(root->device, 0, &u->used));
+        rondo__run_memory_acquire_buffers(unit, 2 * spill->buffer_bytes + 1, &spill->buffers));
+    RETURN_IF_ERROR(rondo_event_create(executor->device, 0, &spill->begun));
+    for (size_t i = 0; i < spill->batch_count; ++i) {
+        batch *u = &spill->batches[i];
+        RETURN_IF_ERROR(rondo_event_create(executor->device, 0, &u->brought));
+        RETURN_IF_ERROR(rondo_event_create(executor->device, 0, &u->used));
         for (size_t k = 0; k < u->load_count; ++k) {
             plan->items[u->item].inputs[u->loads[k].bring.input] =
                 get_buffer(spill, u) + u->loads[k].offset;
@@ -329,30 +330,30 @@ rondo_status rondo__spill_plan(rondo_executor *executor, rondo__plan *plan) {
     return RONDO_STATUS_OK;
 }
 
-void rondo__spill_drop(rondo_executor *executor, rondo__plan *plan) {
+void rondo__spill_drop(rondo__unit *unit, rondo__plan *plan) {
     rondo__spill *spill = plan->spill;
     if (spill == NULL) {
         return;
     }
-    for (size_t i = 0; i < spill->unit_count; ++i) {
-        rondo_event_destroy(spill->units[i].brought);
-        rondo_event_destroy(spill->units[i].used);
+    for (size_t i = 0; i < spill->batch_count; ++i) {
+        rondo_event_destroy(spill->batches[i].brought);
+        rondo_event_destroy(spill->batches[i].used);
     }
     rondo_event_destroy(spill->begun);
-    rondo__run_memory_release(executor, spill->buffers);
+    rondo__run_memory_release(unit, spill->buffers);
     rondo__bring_list_deinit(&spill->bring);
-    rondo__free(spill->units);
+    rondo__free(spill->batches);
     rondo__free(spill->loads);
     rondo__free(spill->is_spilled);
     rondo__free(spill);
     plan->spill = NULL;
 }
 
-void rondo__spill_free(rondo_executor *root) {
-    rondo_stream_destroy(root->resources.spill_stream);
-    rondo__shared_release_store(root->source, root->resources.spill_weights.store);
-    root->resources.spill_stream = NULL;
-    root->resources.spill_weights.store = NULL;
+void rondo__spill_free(rondo_executor *executor) {
+    rondo_stream_destroy(executor->resources.spill_stream);
+    rondo__shared_release_store(executor->main.source, executor->resources.spill_weights.store);
+    executor->resources.spill_stream = NULL;
+    executor->resources.spill_weights.store = NULL;
 }
 
 // ---- a run ------------------------------------------------------------------------------------
@@ -360,19 +361,19 @@ void rondo__spill_free(rondo_executor *root) {
 // The first unit of an item from `item` on.
 static size_t find_unit(const rondo__spill *spill, size_t item) {
     size_t u = 0;
-    while (u < spill->unit_count && spill->units[u].item < item) {
+    while (u < spill->batch_count && spill->batches[u].item < item) {
         u += 1;
     }
     return u;
 }
 
 static bool is_of_step(const rondo__spill *spill, size_t u, const rondo__step *step) {
-    return u < spill->unit_count && spill->units[u].item < step->first_item + step->item_count;
+    return u < spill->batch_count && spill->batches[u].item < step->first_item + step->item_count;
 }
 
-static rondo_status bring_unit(const rondo_executor *executor, const rondo__plan *plan,
-                               const unit *u) {
-    rondo_stream *stream = executor->root->resources.spill_stream;
+static rondo_status bring_batch(const rondo_executor *executor, const rondo__plan *plan,
+                                const batch *u) {
+    rondo_stream *stream = executor->resources.spill_stream;
     const rondo__node *node = &plan->program->nodes[plan->items[u->item].node];
     for (size_t k = 0; k < u->load_count; ++k) {
         const load *l = &u->loads[k];
@@ -387,48 +388,48 @@ static rondo_status bring_unit(const rondo_executor *executor, const rondo__plan
 }
 
 // The buffers are free: the ops that read them come earlier on the run's stream.
-rondo_status rondo__spill_begin(const rondo_executor *executor, const rondo__plan *plan,
+rondo_status rondo__spill_begin(const rondo__unit *unit, const rondo__plan *plan,
                                 const rondo__step *step) {
     const rondo__spill *spill = plan->spill;
     const size_t first = spill != NULL ? find_unit(spill, step->first_item) : 0;
     if (spill == NULL || !is_of_step(spill, first, step)) {
         return RONDO_STATUS_OK;
     }
-    RETURN_IF_ERROR(rondo_event_record(spill->begun, executor->stream));
-    RETURN_IF_ERROR(rondo_stream_wait_event(executor->root->resources.spill_stream, spill->begun));
+    RETURN_IF_ERROR(rondo_event_record(spill->begun, unit->stream));
+    RETURN_IF_ERROR(rondo_stream_wait_event(unit->executor->resources.spill_stream, spill->begun));
     for (size_t u = first; u < first + 2 && is_of_step(spill, u, step); ++u) {
-        RETURN_IF_ERROR(bring_unit(executor, plan, &spill->units[u]));
+        RETURN_IF_ERROR(bring_batch(unit->executor, plan, &spill->batches[u]));
     }
     return RONDO_STATUS_OK;
 }
 
-static const unit *get_unit(const rondo__plan *plan, size_t item) {
+static const batch *get_batch(const rondo__plan *plan, size_t item) {
     const rondo__spill *spill = plan->spill;
     const size_t u = spill != NULL ? find_unit(spill, item) : 0;
-    return spill != NULL && u < spill->unit_count && spill->units[u].item == item ? &spill->units[u]
-                                                                                  : NULL;
+    return spill != NULL && u < spill->batch_count && spill->batches[u].item == item
+               ? &spill->batches[u]
+               : NULL;
 }
 
-rondo_status rondo__spill_enter(const rondo_executor *executor, const rondo__plan *plan,
-                                size_t item) {
-    const unit *u = get_unit(plan, item);
-    return u != NULL ? rondo_stream_wait_event(executor->stream, u->brought) : RONDO_STATUS_OK;
+rondo_status rondo__spill_enter(const rondo__unit *unit, const rondo__plan *plan, size_t item) {
+    const batch *u = get_batch(plan, item);
+    return u != NULL ? rondo_stream_wait_event(unit->stream, u->brought) : RONDO_STATUS_OK;
 }
 
-rondo_status rondo__spill_leave(const rondo_executor *executor, const rondo__plan *plan,
+rondo_status rondo__spill_leave(const rondo__unit *unit, const rondo__plan *plan,
                                 const rondo__step *step, size_t item) {
-    const unit *u = get_unit(plan, item);
-    if (u == NULL || !is_of_step(plan->spill, (size_t)(u - plan->spill->units) + 2, step)) {
+    const batch *u = get_batch(plan, item);
+    if (u == NULL || !is_of_step(plan->spill, (size_t)(u - plan->spill->batches) + 2, step)) {
         return RONDO_STATUS_OK;
     }
-    RETURN_IF_ERROR(rondo_event_record(u->used, executor->stream));
-    RETURN_IF_ERROR(rondo_stream_wait_event(executor->root->resources.spill_stream, u->used));
-    return bring_unit(executor, plan, u + 2);
+    RETURN_IF_ERROR(rondo_event_record(u->used, unit->stream));
+    RETURN_IF_ERROR(rondo_stream_wait_event(unit->executor->resources.spill_stream, u->used));
+    return bring_batch(unit->executor, plan, u + 2);
 }
 
 rondo_status rondo__spill_put(const rondo__plan *plan, size_t item, rondo_stream *stream,
                               char *buffer, const void **inputs) {
-    const unit *u = get_unit(plan, item);
+    const batch *u = get_batch(plan, item);
     for (size_t k = 0; u != NULL && k < u->load_count; ++k) {
         const load *l = &u->loads[k];
         char *to = buffer + l->offset;
@@ -440,8 +441,8 @@ rondo_status rondo__spill_put(const rondo__plan *plan, size_t item, rondo_stream
 }
 
 void rondo__spill_drain(const rondo_executor *executor) {
-    if (executor->root->resources.spill_stream != NULL) {
-        (void)!rondo_stream_synchronize(executor->root->resources.spill_stream);
+    if (executor->resources.spill_stream != NULL) {
+        (void)!rondo_stream_synchronize(executor->resources.spill_stream);
     }
 }
 
@@ -452,9 +453,9 @@ rondo__brought rondo__spill_measure(const rondo__plan *plan, const rondo__step *
     const rondo__spill *spill = plan->spill;
     for (size_t u = spill != NULL ? find_unit(spill, step->first_item) : 0;
          spill != NULL && is_of_step(spill, u, step); ++u) {
-        for (size_t k = 0; k < spill->units[u].load_count; ++k) {
+        for (size_t k = 0; k < spill->batches[u].load_count; ++k) {
             brought.count += 1;
-            brought.bytes += spill->units[u].loads[k].bring.bytes;
+            brought.bytes += spill->batches[u].loads[k].bring.bytes;
         }
     }
     return brought;

@@ -23,8 +23,8 @@
 //
 // Errors:    NO_MEMORY (also: the limit leaves no room for the weights that have to stay).
 // Threads:   one thread per executor; as all functions below.
-RONDO_MUST_USE rondo_status rondo__spill_decide(rondo_executor *executor, rondo__plan *plan);
-void rondo__spill_drop(rondo_executor *executor, rondo__plan *plan);  // with the plan
+RONDO_MUST_USE rondo_status rondo__spill_decide(rondo__unit *unit, rondo__plan *plan);
+void rondo__spill_drop(rondo__unit *unit, rondo__plan *plan);  // with the plan
 
 // Lets the kernel of node `n` ask.
 void rondo__spill_fill_request(const rondo__plan *plan, size_t n, rondo__kernel_request *request);
@@ -44,18 +44,17 @@ RONDO_MUST_USE rondo_status rondo__spill_add(rondo__plan *plan, size_t node, siz
 //
 // Errors:    NO_MEMORY (also: the forms of weights that stay are larger than the limit),
 //            NO_DEVICE_MEMORY, and those of rondo_event_create and rondo_stream_create.
-RONDO_MUST_USE rondo_status rondo__spill_plan(rondo_executor *executor, rondo__plan *plan);
+RONDO_MUST_USE rondo_status rondo__spill_plan(rondo__unit *unit, rondo__plan *plan);
 
 // Around the launches of a segment, and of each of its items.
 //
 // Errors:    those of copies, rondo_event_record and rondo_stream_wait_event.
-RONDO_MUST_USE rondo_status rondo__spill_begin(const rondo_executor *executor,
-                                               const rondo__plan *plan, const rondo__step *step);
-RONDO_MUST_USE rondo_status rondo__spill_enter(const rondo_executor *executor,
-                                               const rondo__plan *plan, size_t item);
-RONDO_MUST_USE rondo_status rondo__spill_leave(const rondo_executor *executor,
-                                               const rondo__plan *plan, const rondo__step *step,
+RONDO_MUST_USE rondo_status rondo__spill_begin(const rondo__unit *unit, const rondo__plan *plan,
+                                               const rondo__step *step);
+RONDO_MUST_USE rondo_status rondo__spill_enter(const rondo__unit *unit, const rondo__plan *plan,
                                                size_t item);
+RONDO_MUST_USE rondo_status rondo__spill_leave(const rondo__unit *unit, const rondo__plan *plan,
+                                               const rondo__step *step, size_t item);
 
 // Brings what an item reads into a buffer of its own, on the item's stream, and says so in
 // `inputs`.
@@ -74,6 +73,6 @@ size_t rondo__spill_get_bytes(const rondo__plan *plan);
 size_t rondo__spill_get_buffer_bytes(const rondo__plan *plan);  // of both
 
 // Gives up what an executor has for it; no plan is left.
-void rondo__spill_free(rondo_executor *root);
+void rondo__spill_free(rondo_executor *executor);
 
 #endif  // RONDO_EXECUTOR_DEVICES_STREAMED_WEIGHTS_H

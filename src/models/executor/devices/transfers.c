@@ -43,9 +43,8 @@ rondo_status rondo__crossing_copy(rondo_stream *stream, rondo__crossing way,
     return status;
 }
 
-void rondo__crossing_note(const rondo_executor *executor, rondo__crossing way, size_t bytes,
-                          bool stops) {
-    rondo__crossing_log *log = &executor->root->resources.crossings;
+void rondo__crossing_note(rondo_executor *executor, rondo__crossing way, size_t bytes, bool stops) {
+    rondo__crossing_log *log = &executor->resources.crossings;
     rondo__crossing_counts counts = {0};
     counts.count[way] = 1;
     counts.bytes[way] = bytes;
@@ -131,7 +130,7 @@ rondo_status rondo__crossing_reserve(const rondo__plan *plan) {
 enum { READ_ON_DEVICE = 1 << RONDO__SIDE_DEVICE, READ_ON_HOST = 1 << RONDO__SIDE_HOST };
 
 typedef struct insertion {
-    const rondo_executor *executor;
+    const rondo__unit *unit;
     rondo__plan *plan;
     rondo_program *program;
     rondo__node_class *class_of;
@@ -178,7 +177,7 @@ static const char *get_side_name(const insertion *in, uint8_t side) {
 
 static rondo_device *get_device(const insertion *in, uint8_t side) {
     const rondo__plan_peer *peer = rondo__plan_get_peer(in->plan, side);
-    return peer != NULL ? peer->peer->device : in->executor->device;
+    return peer != NULL ? peer->peer->device : in->unit->executor->device;
 }
 
 // Whether the value has bytes that lie on one side only.
@@ -462,17 +461,17 @@ static rondo_status insert_all(insertion *in) {
     return bring_outputs(in);
 }
 
-rondo_status rondo__crossing_insert(const rondo_executor *executor, rondo__plan *plan,
+rondo_status rondo__crossing_insert(const rondo__unit *unit, rondo__plan *plan,
                                     rondo__node_class *class_of, rondo__kernel **kernels) {
     rondo_program *program = plan->program;
-    insertion in = {.executor = executor,
+    insertion in = {.unit = unit,
                     .plan = plan,
                     .program = program,
                     .class_of = class_of,
                     .kernels = kernels,
                     .node_count = program->node_count,
                     .capacity = program->value_count * rondo__plan_count_sides(plan) + 1};
-    if (!rondo__executor_has_two_sides(executor)) {
+    if (!rondo__unit_has_two_sides(unit)) {
         return RONDO_STATUS_OK;
     }
     const size_t form_count = in.capacity * rondo__plan_count_sides(plan);

@@ -29,8 +29,8 @@ RONDO_MUST_USE rondo_status rondo__crossing_reserve(const rondo__plan *plan);
 // each side, behind the nodes there are. Fills the plan's order, sides and mirrors.
 //
 // Errors:    NO_MEMORY, and those of rondo_device_copies_directly.
-RONDO_MUST_USE rondo_status rondo__crossing_insert(const rondo_executor *executor,
-                                                   rondo__plan *plan, rondo__node_class *class_of,
+RONDO_MUST_USE rondo_status rondo__crossing_insert(const rondo__unit *unit, rondo__plan *plan,
+                                                   rondo__node_class *class_of,
                                                    rondo__kernel **kernels);
 
 bool rondo__kernel_is_transfer(const rondo__kernel *kernel);
@@ -46,8 +46,7 @@ RONDO_MUST_USE rondo_status rondo__crossing_copy(rondo_stream *stream, rondo__cr
                                                  const void *from, size_t bytes);
 
 // Counts a copy that is no item of a step; stops: the run waits for it here.
-void rondo__crossing_note(const rondo_executor *executor, rondo__crossing way, size_t bytes,
-                          bool stops);
+void rondo__crossing_note(rondo_executor *executor, rondo__crossing way, size_t bytes, bool stops);
 
 // What a step copies.
 const rondo__crossing_counts *rondo__crossing_count_step(const rondo__plan *plan,

@@ -12,6 +12,6 @@
 // steps may have overwritten the bytes of earlier ones.
 //
 // Threads:   one thread per executor.
-void rondo__branches_settle(rondo_executor *executor, rondo__plan *plan);
+void rondo__branches_settle(rondo__unit *unit, rondo__plan *plan);
 
 #endif  // RONDO_EXECUTOR_RUN_BRANCH_TRIAL_H

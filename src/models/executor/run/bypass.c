@@ -15,7 +15,7 @@
 #include "op/draws.h"
 
 typedef struct bypass {
-    rondo_executor *executor;
+    rondo__unit *unit;
     rondo__plan *plan;
     const rondo__node *node;
     rondo_tensor *inputs;  // borrowed or owned views of the inputs in host memory
@@ -37,9 +37,9 @@ static void bypass_deinit(bypass *b) {
     rondo__free(b->wants);
 }
 
-static rondo_status bypass_init(rondo_executor *executor, rondo__plan *plan,
-                                const rondo__node *node, bypass *out_bypass) {
-    bypass b = {.executor = executor, .plan = plan, .node = node};
+static rondo_status bypass_init(rondo__unit *unit, rondo__plan *plan, const rondo__node *node,
+                                bypass *out_bypass) {
+    bypass b = {.unit = unit, .plan = plan, .node = node};
     b.inputs = rondo__calloc(node->input_count + 1, sizeof *b.inputs);
     b.input_pointers = rondo__calloc(node->input_count + 1, sizeof *b.input_pointers);
     b.outputs = rondo__calloc(node->output_count + 1, sizeof *b.outputs);
@@ -71,8 +71,7 @@ static rondo_status fetch_input(bypass *b, size_t i) {
         case RONDO__SLOT_DYNAMIC:
             root = &b->plan->run.dynamic[value];
             if (!rondo__op_asks_shapes(&b->node->op)) {
-                RETURN_IF_ERROR(
-                    rondo__late_values_bring(b->executor, b->plan, value, b->node, &root));
+                RETURN_IF_ERROR(rondo__late_values_bring(b->unit, b->plan, value, b->node, &root));
             }
             if (root->dtype == RONDO_DTYPE_NONE) {
                 return RONDO_FAIL(INTERNAL, "input %zu of %s was not computed", i,
@@ -148,7 +147,7 @@ static rondo_status run_reference(bypass *b) {
     rondo_generator *generator = NULL;
     rondo_generator_state state;
     uint64_t counters = 0;
-    RETURN_IF_ERROR(rondo__executor_get_generator(b->executor, b->node, &generator));
+    RETURN_IF_ERROR(rondo__executor_get_generator(b->unit->executor, b->node, &generator));
     RETURN_IF_ERROR(rondo_generator_get_state(generator, &state));
     compute.random = &state;
     compute.random_counters = &counters;
@@ -157,11 +156,11 @@ static rondo_status run_reference(bypass *b) {
     return rondo_generator_set_state(generator, &state);
 }
 
-static rondo_status run_bypass(rondo_executor *executor, rondo__plan *plan, rondo__step *step,
+static rondo_status run_bypass(rondo__unit *unit, rondo__plan *plan, rondo__step *step,
                                rondo__body_runner run_body) {
     const rondo__node *node = &plan->program->nodes[step->node];
     bypass b;
-    rondo_status status = bypass_init(executor, plan, node, &b);
+    rondo_status status = bypass_init(unit, plan, node, &b);
     if (status != RONDO_STATUS_OK) {
         return status;
     }
@@ -176,13 +175,13 @@ static rondo_status run_bypass(rondo_executor *executor, rondo__plan *plan, rond
         }
     }
     if (status == RONDO_STATUS_OK) {
-        status = rondo_stream_synchronize(executor->stream);
+        status = rondo_stream_synchronize(unit->stream);
     }
     if (status == RONDO_STATUS_OK) {
-        status = rondo__device_control_check(executor, plan);
+        status = rondo__device_control_check(unit->executor, plan);
     }
     if (status == RONDO_STATUS_OK && is_control) {
-        const rondo__control control = {executor, node, step, run_body};
+        const rondo__control control = {unit, node, step, run_body};
         status = rondo__control_run(&control, b.input_pointers, b.outputs);
     } else if (status == RONDO_STATUS_OK) {
         const rondo__hook_scope scope = rondo__hook_enter(RONDO__SPAN_COMPUTE, "compute");
@@ -199,11 +198,11 @@ static rondo_status run_bypass(rondo_executor *executor, rondo__plan *plan, rond
     return status;
 }
 
-rondo_status rondo__bypass_run(rondo_executor *executor, rondo__plan *plan, rondo__step *step,
+rondo_status rondo__bypass_run(rondo__unit *unit, rondo__plan *plan, rondo__step *step,
                                rondo__body_runner run_body) {
     const rondo__hook_scope scope =
         rondo__op_span_enter(&plan->program->nodes[step->node].op, NULL, false);
-    const rondo_status status = run_bypass(executor, plan, step, run_body);
+    const rondo_status status = run_bypass(unit, plan, step, run_body);
     rondo__hook_leave(&scope);
     return status;
 }

@@ -15,7 +15,7 @@
 //
 // Errors:    BAD_DATA, UNSUPPORTED, NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST.
 // Threads:   one thread per executor.
-RONDO_MUST_USE rondo_status rondo__bypass_run(rondo_executor *executor, rondo__plan *plan,
+RONDO_MUST_USE rondo_status rondo__bypass_run(rondo__unit *unit, rondo__plan *plan,
                                               rondo__step *step, rondo__body_runner run_body);
 
 #endif  // RONDO_EXECUTOR_RUN_BYPASS_H

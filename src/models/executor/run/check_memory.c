@@ -117,7 +117,7 @@ static rondo_status copy_regions(rondo__check_memory *memory, char *copy, direct
 }
 
 static rondo_status read_generators(rondo__check_memory *memory, rondo_generator_state *states) {
-    const rondo__executor_generator *entry = memory->executor->root->resources.generators;
+    const rondo__executor_generator *entry = memory->unit->executor->resources.generators;
     for (size_t g = 0; g < memory->generator_count; ++g, entry = entry->next) {
         RETURN_IF_ERROR(rondo_generator_get_state(entry->generator, &states[g]));
     }
@@ -126,7 +126,7 @@ static rondo_status read_generators(rondo__check_memory *memory, rondo_generator
 
 static rondo_status set_generators(rondo__check_memory *memory,
                                    const rondo_generator_state *states) {
-    const rondo__executor_generator *entry = memory->executor->root->resources.generators;
+    const rondo__executor_generator *entry = memory->unit->executor->resources.generators;
     for (size_t g = 0; g < memory->generator_count; ++g, entry = entry->next) {
         RETURN_IF_ERROR(rondo_generator_set_state(entry->generator, &states[g]));
     }
@@ -162,23 +162,23 @@ static rondo_status allocate(rondo__check_memory *memory) {
     const rondo_status status =
         memory->peer != NULL
             ? rondo__peer_allocate(memory->peer, RONDO__OWNER_STAGING, memory->bytes, &before)
-            : rondo__executor_allocate(memory->executor, RONDO__OWNER_STAGING, memory->bytes,
+            : rondo__executor_allocate(memory->unit->executor, RONDO__OWNER_STAGING, memory->bytes,
                                        &before);
     memory->before = before;
     return status;
 }
 
-rondo_status rondo__check_memory_init(rondo_executor *executor, const rondo__plan *plan,
+rondo_status rondo__check_memory_init(rondo__unit *unit, const rondo__plan *plan,
                                       const rondo__step *step, rondo__check_memory *out_memory) {
     memset(out_memory, 0, sizeof *out_memory);
     const rondo__plan_peer *peer = rondo__step_get_peer(plan, step);
-    out_memory->executor = executor;
+    out_memory->unit = unit;
     out_memory->peer = peer != NULL ? peer->peer : NULL;
-    out_memory->stream = rondo__step_get_stream(executor, plan, step);
+    out_memory->stream = rondo__step_get_stream(unit, plan, step);
     // Steps on other streams read and write what is put back here.
-    RETURN_IF_ERROR(rondo_stream_synchronize(executor->stream));
+    RETURN_IF_ERROR(rondo_stream_synchronize(unit->stream));
     RETURN_IF_ERROR(rondo__peers_synchronize(plan));
-    for (const rondo__executor_generator *entry = executor->root->resources.generators;
+    for (const rondo__executor_generator *entry = unit->executor->resources.generators;
          entry != NULL; entry = entry->next) {
         out_memory->generator_count += 1;
     }
@@ -196,7 +196,8 @@ void rondo__check_memory_deinit(rondo__check_memory *memory) {
     if (memory->peer != NULL) {
         rondo__peer_free(memory->peer, RONDO__OWNER_STAGING, memory->before, memory->bytes);
     } else {
-        rondo__executor_free(memory->executor, RONDO__OWNER_STAGING, memory->before, memory->bytes);
+        rondo__executor_free(memory->unit->executor, RONDO__OWNER_STAGING, memory->before,
+                             memory->bytes);
     }
     rondo__free(memory->eager);
     rondo__free(memory->replayed);

@@ -18,7 +18,7 @@ typedef struct rondo__check_region {
 } rondo__check_region;
 
 typedef struct rondo__check_memory {
-    rondo_executor *executor;
+    rondo__unit *unit;
     rondo__peer *peer;     // whose segment it is; NULL: the executor's device's
     rondo_stream *stream;  // that it runs on
     rondo__check_region *regions;
@@ -38,8 +38,7 @@ typedef struct rondo__check_memory {
 // Errors:    NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST.
 // Ownership: the caller deinits it, also after a failure.
 // Threads:   one thread per executor, as for all below.
-RONDO_MUST_USE rondo_status rondo__check_memory_init(rondo_executor *executor,
-                                                     const rondo__plan *plan,
+RONDO_MUST_USE rondo_status rondo__check_memory_init(rondo__unit *unit, const rondo__plan *plan,
                                                      const rondo__step *step,
                                                      rondo__check_memory *out_memory);
 void rondo__check_memory_deinit(rondo__check_memory *memory);

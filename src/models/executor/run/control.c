@@ -41,8 +41,8 @@ static rondo_status run_if(const rondo__control *control, const rondo_tensor *co
         return RONDO_FAIL(BAD_DATA, "%s has no %s", rondo__node_describe(node),
                           condition != 0 ? "then_branch" : "else_branch");
     }
-    rondo_executor *body;
-    RETURN_IF_ERROR(rondo__body_get_executor(control->executor, node, control->step, &view, &body));
+    rondo__unit *body;
+    RETURN_IF_ERROR(rondo__body_get_unit(control->unit, node, control->step, &view, &body));
     size_t output_count = view.attribute->body->output_count;
     rondo_status status = RONDO_STATUS_NO_MEMORY;
     rondo_tensor *feeds = rondo__calloc(view.captured_count + 1, sizeof *feeds);
@@ -139,7 +139,7 @@ static rondo_status collector_stack(const rondo__node *node, const collector *c,
 
 typedef struct iteration {
     const rondo__control *control;
-    rondo_executor *body;
+    rondo__unit *body;
     rondo__body_view view;
     size_t feed_count;
     rondo_tensor *feeds;  // borrowed views, one for each body input
@@ -174,8 +174,7 @@ static rondo_status iteration_init(const rondo__control *control, size_t carried
     }
     it.feed_count = it.view.attribute->body->input_count;
     it.output_count = it.view.attribute->body->output_count;
-    RETURN_IF_ERROR(
-        rondo__body_get_executor(control->executor, node, control->step, &it.view, &it.body));
+    RETURN_IF_ERROR(rondo__body_get_unit(control->unit, node, control->step, &it.view, &it.body));
     it.feeds = rondo__calloc(it.feed_count + 1, sizeof *it.feeds);
     it.carried = rondo__calloc(carried_count + 1, sizeof *it.carried);
     it.outputs = rondo__calloc(it.output_count + 1, sizeof *it.outputs);
@@ -186,7 +185,7 @@ static rondo_status iteration_init(const rondo__control *control, size_t carried
         iteration_deinit(&it);
         return RONDO_STATUS_NO_MEMORY;
     }
-    it.number = ++control->executor->root->runs.loop_count;
+    it.number = ++control->unit->executor->work.loop_count;
     *out_iteration = it;
     return RONDO_STATUS_OK;
 }
@@ -258,7 +257,7 @@ static rondo_status iteration_describe(iteration *it, const rondo_tensor *const 
         return RONDO_STATUS_NO_MEMORY;
     }
     iteration_bind(it, inputs, first_carried);
-    rondo_status status = rondo__executor_infer_outputs(it->body, it->feeds, infos);
+    rondo_status status = rondo__unit_infer_outputs(it->body, it->feeds, infos);
     for (size_t i = 0; i < it->collector_count && status == RONDO_STATUS_OK; ++i) {
         status = describe_row(it, first_row + i, &infos[first_row + i], &it->unmade[i]);
     }
@@ -316,7 +315,7 @@ static rondo_status run_loop(const rondo__control *control, const rondo_tensor *
         status = iteration_describe(&it, inputs, 2, 1 + carried_count);
     }
     for (; status == RONDO_STATUS_OK && turn < limit && condition != 0; ++turn) {
-        status = rondo__executor_count_turn(control->executor);
+        status = rondo__executor_count_turn(control->unit->executor);
         if (status != RONDO_STATUS_OK) {
             break;
         }
@@ -443,7 +442,7 @@ static rondo_status run_scan(const rondo__control *control, const rondo_tensor *
     }
     for (int64_t turn = 0; status == RONDO_STATUS_OK && turn < length; ++turn) {
         size_t taken = 0;
-        status = rondo__executor_check_cancelled(control->executor);
+        status = rondo__executor_check_cancelled(control->unit->executor);
         for (; taken < scan_count && status == RONDO_STATUS_OK; ++taken) {
             const rondo_tensor *input = inputs[carried_count + taken];
             int64_t axis = rondo__node_get_list_entry(node, "scan_input_axes", taken);

@@ -1,4 +1,4 @@
-// executor/run/control.h — If, Loop and Scan as control flow of the host. Bodies are executors of
+// executor/run/control.h — If, Loop and Scan as control flow of the host. Bodies are units of
 // their own, with plans and graphs, so that what is inside a loop is captured and replayed like
 // anything else.
 // SPDX-License-Identifier: Apache-2.0

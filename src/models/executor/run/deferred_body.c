@@ -15,15 +15,15 @@
 #include "tensor/elements.h"
 
 // The body's executor, which says for itself what is worth a plan.
-static rondo_status find_body(rondo_executor *executor, const rondo__node *node, rondo__step *step,
-                              rondo_executor **out_body) {
+static rondo_status find_body(rondo__unit *unit, const rondo__node *node, rondo__step *step,
+                              rondo__unit **out_body) {
     rondo__body_view view;
     if (!rondo__body_find(node, "rest", &view) || view.captured_count != node->input_count ||
         view.attribute->body->output_count != node->output_count) {
         return RONDO_FAIL(INTERNAL, "%s has no body", rondo__node_describe(node));
     }
-    RETURN_IF_ERROR(rondo__body_get_executor(executor, node, step, &view, out_body));
-    rondo_executor *body = *out_body;
+    RETURN_IF_ERROR(rondo__body_get_unit(unit, node, step, &view, out_body));
+    rondo__unit *body = *out_body;
     if (body->worth == NULL) {
         body->worth = rondo__calloc(1, sizeof *body->worth);
         if (body->worth == NULL) {
@@ -37,8 +37,8 @@ static rondo_status find_body(rondo_executor *executor, const rondo__node *node,
 rondo_status rondo__control_run_rest(const rondo__control *control,
                                      const rondo_tensor *const *inputs, rondo_tensor *results) {
     const rondo__node *node = control->node;
-    rondo_executor *body;
-    RETURN_IF_ERROR(find_body(control->executor, node, control->step, &body));
+    rondo__unit *body;
+    RETURN_IF_ERROR(find_body(control->unit, node, control->step, &body));
     rondo_tensor *feeds = rondo__calloc(node->input_count + 1, sizeof *feeds);
     if (feeds == NULL) {
         return RONDO_STATUS_NO_MEMORY;
@@ -86,8 +86,8 @@ static rondo_status find_input(const rondo_executor *executor, const rondo__plan
 }
 
 // Puts a result into its value slot: a view stays one; a value of the arena is copied there.
-static rondo_status store_result(rondo_executor *executor, rondo__plan *plan,
-                                 const rondo__node *node, size_t i, rondo_tensor *result) {
+static rondo_status store_result(rondo__unit *unit, rondo__plan *plan, const rondo__node *node,
+                                 size_t i, rondo_tensor *result) {
     const int32_t value = node->outputs[i];
     const rondo__slot *slot = &plan->slots[value];
     RETURN_IF_ERROR(rondo__results_check(plan, node, i, result));
@@ -102,68 +102,67 @@ static rondo_status store_result(rondo_executor *executor, rondo__plan *plan,
     }
     const rondo__copy_note note = rondo__plan_note_copy(plan, value, &node->op, NULL);
     if (result->device != NULL) {
-        return rondo__stream_copy_noted(executor->stream, slot->address, result->data, slot->bytes,
+        return rondo__stream_copy_noted(unit->stream, slot->address, result->data, slot->bytes,
                                         RONDO_COPY_DEVICE_TO_DEVICE, &note);
     }
-    rondo__crossing_note(executor, RONDO__TO_DEVICE, slot->bytes, false);
-    return rondo__crossing_copy(executor->stream, RONDO__TO_DEVICE, &note, slot->address,
-                                result->data, slot->bytes);
+    rondo__crossing_note(unit->executor, RONDO__TO_DEVICE, slot->bytes, false);
+    return rondo__crossing_copy(unit->stream, RONDO__TO_DEVICE, &note, slot->address, result->data,
+                                slot->bytes);
 }
 
 typedef struct near_run {
-    rondo_executor *body;
+    rondo__unit *body;
     rondo_tensor *feeds;
     rondo_tensor *results;
     bool *wants;
 } near_run;
 
-static rondo_status run_body_near(rondo_executor *executor, rondo__plan *plan,
-                                  const rondo__node *node, rondo__body_runner run_body,
-                                  const near_run *run) {
+static rondo_status run_body_near(rondo__unit *unit, rondo__plan *plan, const rondo__node *node,
+                                  rondo__body_runner run_body, const near_run *run) {
     for (size_t i = 0; i < node->input_count; ++i) {
-        RETURN_IF_ERROR(find_input(executor, plan, node->inputs[i], &run->feeds[i]));
+        RETURN_IF_ERROR(find_input(unit->executor, plan, node->inputs[i], &run->feeds[i]));
     }
     for (size_t i = 0; i < node->output_count; ++i) {
         const int32_t value = node->outputs[i];
         run->wants[i] = value >= 0 && plan->slots[value].kind != RONDO__SLOT_NONE;
     }
-    RETURN_IF_ERROR(rondo_stream_synchronize(executor->stream));
-    RETURN_IF_ERROR(rondo__device_control_check(executor, plan));
+    RETURN_IF_ERROR(rondo_stream_synchronize(unit->stream));
+    RETURN_IF_ERROR(rondo__device_control_check(unit->executor, plan));
     run->body->near_feeds = run->feeds;
     const rondo_status status = run_body(run->body, run->feeds, run->results, run->wants);
     run->body->near_feeds = NULL;
     RETURN_IF_ERROR(status);
     for (size_t i = 0; i < node->output_count; ++i) {
         if (run->wants[i]) {
-            RETURN_IF_ERROR(store_result(executor, plan, node, i, &run->results[i]));
+            RETURN_IF_ERROR(store_result(unit, plan, node, i, &run->results[i]));
         }
     }
     return RONDO_STATUS_OK;
 }
 
-static rondo_status run_near(rondo_executor *executor, rondo__plan *plan, rondo__step *step,
+static rondo_status run_near(rondo__unit *unit, rondo__plan *plan, rondo__step *step,
                              rondo__body_runner run_body) {
     const rondo__node *node = &plan->program->nodes[step->node];
     near_run run = {0};
-    RETURN_IF_ERROR(find_body(executor, node, step, &run.body));
+    RETURN_IF_ERROR(find_body(unit, node, step, &run.body));
     run.body->is_near = true;
     run.feeds = rondo__calloc(node->input_count + 1, sizeof *run.feeds);
     run.results = rondo__calloc(node->output_count + 1, sizeof *run.results);
     run.wants = rondo__calloc(node->output_count + 1, sizeof *run.wants);
     const rondo_status status = run.feeds == NULL || run.results == NULL || run.wants == NULL
                                     ? RONDO_STATUS_NO_MEMORY
-                                    : run_body_near(executor, plan, node, run_body, &run);
+                                    : run_body_near(unit, plan, node, run_body, &run);
     rondo__free(run.feeds);
     rondo__tensors_free(run.results, node->output_count);
     rondo__free(run.wants);
     return status;
 }
 
-rondo_status rondo__deferred_run_near(rondo_executor *executor, rondo__plan *plan,
-                                      rondo__step *step, rondo__body_runner run_body) {
+rondo_status rondo__deferred_run_near(rondo__unit *unit, rondo__plan *plan, rondo__step *step,
+                                      rondo__body_runner run_body) {
     const rondo__node *node = &plan->program->nodes[step->node];
     const rondo__hook_scope scope = rondo__op_span_enter(&node->op, NULL, false);
-    const rondo_status status = run_near(executor, plan, step, run_body);
+    const rondo_status status = run_near(unit, plan, step, run_body);
     rondo__hook_leave(&scope);
     if (status != RONDO_STATUS_OK) {
         rondo__node_blame(node);

@@ -28,7 +28,7 @@ bool rondo__deferred_is_near(const rondo__plan *plan, const rondo__step *step);
 //
 // Errors:    BAD_DATA, UNSUPPORTED, NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST, INTERNAL.
 // Threads:   one thread per executor.
-RONDO_MUST_USE rondo_status rondo__deferred_run_near(rondo_executor *executor, rondo__plan *plan,
+RONDO_MUST_USE rondo_status rondo__deferred_run_near(rondo__unit *unit, rondo__plan *plan,
                                                      rondo__step *step,
                                                      rondo__body_runner run_body);
 

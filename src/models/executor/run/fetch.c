@@ -15,13 +15,14 @@
 #include "executor/state/objects.h"
 #include "executor/state/op_span.h"
 #include "tensor/elements.h"
+#include "tensor/storage.h"
 
 static bool is_wanted(const rondo__fetch *fetch, size_t i) {
     return fetch->wants == NULL || fetch->wants[i];
 }
 
 static const char *get_name(const rondo__fetch *fetch, size_t i) {
-    const rondo_program *source = fetch->executor->source;
+    const rondo_program *source = fetch->unit->source;
     return source->values[source->outputs[i]].name;
 }
 
@@ -43,7 +44,7 @@ rondo_status rondo__fetch_view(const rondo__fetch *fetch, size_t i, rondo_tensor
             break;
         case RONDO__SLOT_ARENA:
             out_view->data = rondo__in_place_find(plan, value);
-            out_view->device = slot->is_on_host ? NULL : fetch->executor->device;
+            out_view->device = slot->is_on_host ? NULL : fetch->unit->executor->device;
             return RONDO_STATUS_OK;
         case RONDO__SLOT_NONE:
             break;
@@ -69,14 +70,14 @@ static rondo_status check_place(const rondo__fetch *fetch, size_t i, const rondo
                           get_name(fetch, i), rondo_dtype_get_name(view->dtype),
                           rondo_device_get_name(result->device));
     }
-    return result->device == fetch->executor->device
+    return result->device == fetch->unit->executor->device
                ? RONDO_STATUS_OK
                : RONDO_FAIL(INVALID,
                             "fetch \"%s\": the tensor given lies on %s, the executor runs on %s; "
                             "give one on that device or in host memory, and copy it with "
                             "rondo_tensor_copy",
                             get_name(fetch, i), rondo_device_get_name(result->device),
-                            rondo_device_get_name(fetch->executor->device));
+                            rondo_device_get_name(fetch->unit->executor->device));
 }
 
 static rondo_status check_result(const rondo__fetch *fetch, size_t i, const rondo_tensor *view,
@@ -102,20 +103,20 @@ static rondo_status check_result(const rondo__fetch *fetch, size_t i, const rond
 }
 
 static rondo_status allocate_result(const rondo__fetch *fetch, size_t i, const rondo_tensor *view) {
-    rondo_tensor *fresh = &fetch->executor->ports.fresh[i];
+    rondo_tensor *fresh = &fetch->unit->fresh[i];
     if (!rondo__dtype_is_plain(view->dtype)) {
-        return rondo__executor_pass_object(fetch->executor, view, fresh);
+        return rondo__unit_pass_object(fetch->unit, view, fresh);
     }
     return fetch->results[i].device != NULL
                ? rondo_tensor_init_device(fetch->results[i].device, view->dtype, &view->shape,
                                           fresh)
-               : rondo_tensor_init(view->dtype, &view->shape, fresh);
+               : rondo__tensor_init_result(view->dtype, &view->shape, fresh);
 }
 
 static rondo_status prepare_output(const rondo__fetch *fetch, size_t i) {
     rondo_tensor view;
     RETURN_IF_ERROR(rondo__fetch_view(fetch, i, &view));
-    if (fetch->executor->is_near) {
+    if (fetch->unit->is_near) {
         return RONDO_STATUS_OK;
     }
     RETURN_IF_ERROR(check_result(fetch, i, &view, &fetch->results[i]));
@@ -130,7 +131,7 @@ static rondo_status prepare_output(const rondo__fetch *fetch, size_t i) {
 }
 
 static rondo_tensor *get_target(const rondo__fetch *fetch, size_t i) {
-    rondo_tensor *fresh = &fetch->executor->ports.fresh[i];
+    rondo_tensor *fresh = &fetch->unit->fresh[i];
     return fresh->dtype != RONDO_DTYPE_NONE ? fresh : &fetch->results[i];
 }
 
@@ -138,7 +139,7 @@ static rondo_tensor *get_target(const rondo__fetch *fetch, size_t i) {
 static bool is_late(const rondo__fetch *fetch, size_t i) {
     const int32_t value = fetch->plan->program->outputs[i];
     return fetch->plan->slots[value].kind == RONDO__SLOT_DYNAMIC &&
-           rondo__late_values_is_near(fetch->executor, &fetch->plan->run.dynamic[value]) &&
+           rondo__late_values_is_near(fetch->unit->executor, &fetch->plan->run.dynamic[value]) &&
            rondo_tensor_is_on_host(get_target(fetch, i));
 }
 
@@ -146,14 +147,14 @@ static bool is_late(const rondo__fetch *fetch, size_t i) {
 static rondo_status stage_late(const rondo__fetch *fetch) {
     size_t end = 0;
     for (size_t i = 0; i < fetch->plan->program->output_count; ++i) {
-        if (is_wanted(fetch, i) && !fetch->executor->is_near && is_late(fetch, i)) {
+        if (is_wanted(fetch, i) && !fetch->unit->is_near && is_late(fetch, i)) {
             const int32_t value = fetch->plan->program->outputs[i];
             fetch->plan->memory.output_staging[i] = end;
             end += rondo__align_up(rondo_tensor_get_bytes(&fetch->plan->run.dynamic[value]),
                                    RONDO__ARENA_ALIGNMENT);
         }
     }
-    return rondo__late_values_reserve(fetch->executor, fetch->plan, end);
+    return rondo__late_values_reserve(fetch->unit, fetch->plan, end);
 }
 
 // Whether the shape of output `i` is known before the run.
@@ -164,7 +165,7 @@ static bool is_known(const rondo__fetch *fetch, size_t i) {
 static rondo_status prepare_outputs(const rondo__fetch *fetch, bool known) {
     // A tensor that a caller fetches is the caller's, and no longer counts against the limit.
     rondo__budget *entered = rondo__budget_get_entered();
-    (void)rondo__budget_enter(fetch->executor->depth == 0 ? NULL : entered);
+    (void)rondo__budget_enter(fetch->unit->depth == 0 ? NULL : entered);
     rondo_status status = RONDO_STATUS_OK;
     for (size_t i = 0; status == RONDO_STATUS_OK && i < fetch->plan->program->output_count; ++i) {
         if (is_wanted(fetch, i) && is_known(fetch, i) == known) {
@@ -206,9 +207,9 @@ rondo_status rondo__fetch_put_bytes(rondo_stream *stream, void *to, const void *
 // Whether output `i` may lie where a state does, whose new value comes to the same memory, or to
 // other memory, when the outputs have been put.
 static bool may_be_state(const rondo__fetch *fetch, size_t i) {
-    const rondo_executor *executor = fetch->executor;
+    const rondo__unit *unit = fetch->unit;
     const rondo__slot *slot = &fetch->plan->slots[fetch->plan->program->outputs[i]];
-    return executor->depth == 0 && executor->root->caller.states != NULL &&
+    return unit->depth == 0 && unit->executor->caller.states != NULL &&
            (slot->kind == RONDO__SLOT_DYNAMIC || fetch->plan->slots[slot->root].is_kept);
 }
 
@@ -217,7 +218,7 @@ static bool may_be_state(const rondo__fetch *fetch, size_t i) {
 // goes through pinned memory.
 static bool is_left_to_finish(const rondo__fetch *fetch, size_t i, const rondo_tensor *view,
                               const rondo_tensor *to) {
-    return fetch->waits && to->device != fetch->executor->device &&
+    return fetch->waits && to->device != fetch->unit->executor->device &&
            !(rondo_tensor_is_on_host(view) && may_be_state(fetch, i));
 }
 
@@ -232,7 +233,7 @@ static char *get_staged(const rondo__fetch *fetch, size_t i) {
 // An output in the memory of a GPU.
 static rondo_status put_from_gpu(const rondo__fetch *fetch, size_t i, const rondo_tensor *view,
                                  const rondo_tensor *to, size_t bytes) {
-    rondo_stream *stream = fetch->executor->stream;
+    rondo_stream *stream = fetch->unit->stream;
     rondo__copy_note note =
         rondo__plan_note_copy(fetch->plan, fetch->plan->program->outputs[i], NULL, "fetch");
     note.shape = &view->shape;
@@ -245,7 +246,7 @@ static rondo_status put_from_gpu(const rondo__fetch *fetch, size_t i, const rond
         return rondo__stream_copy_noted(stream, staged, view->data, bytes,
                                         RONDO_COPY_DEVICE_TO_HOST, &note);
     }
-    if (!rondo__areas_is_pageable(fetch->executor->device, to->data, bytes)) {
+    if (!rondo__areas_is_pageable(fetch->unit->executor->device, to->data, bytes)) {
         return rondo__stream_copy_noted(stream, to->data, view->data, bytes,
                                         RONDO_COPY_DEVICE_TO_HOST, &note);
     }
@@ -258,7 +259,7 @@ rondo_status rondo__fetch_put_output(const rondo__fetch *fetch, size_t i, const 
     rondo_tensor view;
     RETURN_IF_ERROR(rondo__fetch_view(fetch, i, &view));
     const size_t bytes = rondo_tensor_get_bytes(&view);
-    rondo_stream *stream = fetch->executor->stream;
+    rondo_stream *stream = fetch->unit->stream;
     const rondo__copy_note note =
         rondo__plan_note_copy(fetch->plan, fetch->plan->program->outputs[i], NULL, "fetch");
     if (bytes == 0 || !rondo__dtype_is_plain(view.dtype) || to->data == view.data) {
@@ -287,7 +288,7 @@ rondo_status rondo__fetch_put_output(const rondo__fetch *fetch, size_t i, const 
 
 rondo_status rondo__fetch_put(const rondo__fetch *fetch) {
     for (size_t i = 0; i < fetch->plan->program->output_count; ++i) {
-        if (is_wanted(fetch, i) && !fetch->executor->is_near) {
+        if (is_wanted(fetch, i) && !fetch->unit->is_near) {
             RETURN_IF_ERROR(rondo__fetch_put_output(fetch, i, get_target(fetch, i)));
         }
     }
@@ -318,11 +319,11 @@ bool rondo__fetch_leaves_pinned(const rondo__fetch *fetch) {
 void rondo__fetch_finish(const rondo__fetch *fetch) {
     for (size_t i = 0; i < fetch->plan->program->output_count; ++i) {
         rondo_tensor view;
-        rondo_tensor *fresh = &fetch->executor->ports.fresh[i];
+        rondo_tensor *fresh = &fetch->unit->fresh[i];
         if (!is_wanted(fetch, i) || rondo__fetch_view(fetch, i, &view) != RONDO_STATUS_OK) {
             continue;
         }
-        if (fetch->executor->is_near) {
+        if (fetch->unit->is_near) {
             rondo_tensor_share(&view, &fetch->results[i]);
             continue;
         }
@@ -343,6 +344,6 @@ void rondo__fetch_finish(const rondo__fetch *fetch) {
 
 void rondo__fetch_drop(const rondo__fetch *fetch) {
     for (size_t i = 0; i < fetch->plan->program->output_count; ++i) {
-        rondo_tensor_deinit(&fetch->executor->ports.fresh[i]);
+        rondo_tensor_deinit(&fetch->unit->fresh[i]);
     }
 }

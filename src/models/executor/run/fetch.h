@@ -19,7 +19,7 @@
 
 // The outputs of one run.
 typedef struct rondo__fetch {
-    rondo_executor *executor;
+    rondo__unit *unit;
     rondo__plan *plan;
     rondo_tensor *results;  // in output order; with `data` NULL: to be allocated
     const bool *wants;      // NULL: all

@@ -18,14 +18,14 @@ void *rondo__in_place_find(const rondo__plan *plan, int32_t value) {
 
 // ---- life -------------------------------------------------------------------------------------
 
-static rondo_status make_bound(const rondo_executor *executor, rondo__plan *plan) {
+static rondo_status make_bound(const rondo__unit *unit, rondo__plan *plan) {
     const size_t ports = plan->program->input_count + plan->program->output_count + 1;
     rondo__in_place *bound = rondo__calloc(1, sizeof *bound);
     if (bound == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
     plan->run.in_place = bound;
-    rondo_status status = rondo__stand_ins_init(executor, plan, &bound->places);
+    rondo_status status = rondo__stand_ins_init(unit, plan, &bound->places);
     bound->roots = rondo__calloc(ports, sizeof *bound->roots);
     bound->found = rondo__calloc(ports, sizeof *bound->found);
     bound->values = rondo__calloc(ports, sizeof *bound->values);
@@ -83,12 +83,12 @@ static rondo_status create_learned(const rondo_executor *executor, const rondo__
     return status;
 }
 
-static rondo_status learn(const rondo_executor *executor, const rondo__plan *plan,
+static rondo_status learn(const rondo__unit *unit, const rondo__plan *plan,
                           rondo__in_place *bound) {
     rondo_learned_report report = {.struct_size = sizeof report};
-    rondo_status status = create_learned(executor, plan, bound);
+    rondo_status status = create_learned(unit->executor, plan, bound);
     if (status == RONDO_STATUS_OK) {
-        status = rondo_learned_learn(bound->learned, executor->stream, bound->values, bound->count);
+        status = rondo_learned_learn(bound->learned, unit->stream, bound->values, bound->count);
     }
     if (status == RONDO_STATUS_OK) {
         status = rondo_learned_get_report(bound->learned, &report);
@@ -110,10 +110,10 @@ static rondo_status learn(const rondo_executor *executor, const rondo__plan *pla
 }
 
 // The same, counted among what the plan takes.
-static rondo_status learn_counted(rondo_executor *executor, rondo__plan *plan) {
+static rondo_status learn_counted(rondo__unit *unit, rondo__plan *plan) {
     const int64_t taken = rondo__memory_get_thread_bytes();
     rondo_graph_stats stats = {.struct_size = sizeof stats};
-    const rondo_status status = learn(executor, plan, plan->run.in_place);
+    const rondo_status status = learn(unit, plan, plan->run.in_place);
     const int64_t held = rondo__memory_get_thread_bytes() - taken;
     plan->bytes += held > 0 ? (uint64_t)held : 0;
     if (plan->run.in_place->learned != NULL &&
@@ -121,17 +121,17 @@ static rondo_status learn_counted(rondo_executor *executor, rondo__plan *plan) {
             RONDO_STATUS_OK) {
         plan->bytes += stats.device_bytes;
     }
-    rondo__lru_map_set_bytes(&executor->plans, plan->entry, plan->bytes);
+    rondo__lru_map_set_bytes(&unit->plans, plan->entry, plan->bytes);
     return status;
 }
 
 // ---- a run ------------------------------------------------------------------------------------
 
 // Whether the plan is one graph whose work is the same in each run.
-static bool is_possible(const rondo_executor *executor, const rondo__plan *plan) {
-    return executor->depth == 0 && executor->graphs != RONDO_GRAPHS_OFF && plan->run.count > 0 &&
+static bool is_possible(const rondo__unit *unit, const rondo__plan *plan) {
+    return unit->depth == 0 && unit->executor->graphs != RONDO_GRAPHS_OFF && plan->run.count > 0 &&
            plan->step_count == 1 && plan->steps[0].run.graph != NULL && plan->random_count == 0 &&
-           !rondo__self_check_is_expected(executor) &&
+           !rondo__self_check_is_expected(unit->executor) &&
            (plan->run.in_place == NULL || !plan->run.in_place->is_refused);
 }
 
@@ -139,11 +139,11 @@ static bool has_near(const rondo__fetch *fetch, const rondo_tensor *feeds) {
     const rondo_program *program = fetch->plan->program;
     bool has = false;
     for (size_t i = 0; i < program->input_count; ++i) {
-        has = has || (rondo__stand_ins_is_near(fetch->executor, &feeds[i]) &&
+        has = has || (rondo__stand_ins_is_near(fetch->unit->executor, &feeds[i]) &&
                       !fetch->plan->slots[program->inputs[i]].is_bound);
     }
     for (size_t i = 0; i < program->output_count; ++i) {
-        has = has || rondo__stand_ins_is_near(fetch->executor, &fetch->results[i]);
+        has = has || rondo__stand_ins_is_near(fetch->unit->executor, &fetch->results[i]);
     }
     return has;
 }
@@ -188,12 +188,12 @@ static bool list_found(rondo__in_place *bound, const rondo__plan *plan) {
 
 rondo_status rondo__in_place_begin(const rondo__fetch *fetch, rondo__plan *plan,
                                    const rondo_tensor *feeds) {
-    rondo_executor *executor = fetch->executor;
+    rondo__unit *unit = fetch->unit;
     plan->run.is_in_place = false;
-    if (!is_possible(executor, plan) || !has_near(fetch, feeds)) {
+    if (!is_possible(unit, plan) || !has_near(fetch, feeds)) {
         return RONDO_STATUS_OK;
     }
-    if (plan->run.in_place == NULL && make_bound(executor, plan) != RONDO_STATUS_OK) {
+    if (plan->run.in_place == NULL && make_bound(unit, plan) != RONDO_STATUS_OK) {
         return RONDO_STATUS_OK;
     }
     rondo__in_place *bound = plan->run.in_place;
@@ -208,7 +208,7 @@ rondo_status rondo__in_place_begin(const rondo__fetch *fetch, rondo__plan *plan,
         return RONDO_STATUS_OK;
     }
     if (bound->learned == NULL) {
-        const rondo_status status = learn_counted(executor, plan);
+        const rondo_status status = learn_counted(unit, plan);
         if (status == RONDO_STATUS_LOST) {
             return status;
         }
@@ -217,12 +217,11 @@ rondo_status rondo__in_place_begin(const rondo__fetch *fetch, rondo__plan *plan,
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo__in_place_run(rondo_executor *executor, rondo__plan *plan) {
+rondo_status rondo__in_place_run(rondo__unit *unit, rondo__plan *plan) {
     const rondo__in_place *bound = plan->run.in_place;
-    RETURN_IF_ERROR(
-        rondo_learned_run(bound->learned, executor->stream, bound->values, bound->count));
-    executor->runs.in_place_count += 1;
-    executor->root->runs.ran_count += plan->item_count;
-    executor->root->runs.replayed_count += plan->item_count;
+    RETURN_IF_ERROR(rondo_learned_run(bound->learned, unit->stream, bound->values, bound->count));
+    unit->runs.in_place_count += 1;
+    unit->executor->work.ran_count += plan->item_count;
+    unit->executor->work.replayed_count += plan->item_count;
     return RONDO_STATUS_OK;
 }

@@ -26,7 +26,7 @@ RONDO_MUST_USE rondo_status rondo__in_place_begin(const rondo__fetch *fetch, ron
 //
 // Errors:    those of rondo_learned_run.
 // Threads:   one thread per executor.
-RONDO_MUST_USE rondo_status rondo__in_place_run(rondo_executor *executor, rondo__plan *plan);
+RONDO_MUST_USE rondo_status rondo__in_place_run(rondo__unit *unit, rondo__plan *plan);
 
 // Where a value of the run at hand lies.
 void *rondo__in_place_find(const rondo__plan *plan, int32_t value);

@@ -16,7 +16,7 @@
 
 #include "executor/state/run_state.h"
 
-// Makes executor->root->caller.async, where there is none yet.
+// Makes executor->caller.async, where there is none yet.
 //
 // Errors:    NO_MEMORY, DRIVER, LOST.
 // Threads:   one thread per executor.
@@ -26,12 +26,11 @@ RONDO_MUST_USE rondo_status rondo__async_make(rondo_executor *executor);
 //
 // Errors:    NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST.
 // Threads:   one thread per executor.
-RONDO_MUST_USE rondo_status rondo__input_lanes_feed(rondo_executor *executor,
-                                                    const rondo__plan *plan,
+RONDO_MUST_USE rondo_status rondo__input_lanes_feed(rondo__unit *unit, const rondo__plan *plan,
                                                     const rondo_tensor *feeds);
 // Whether this run is put on the stream and not waited for.
 static inline bool rondo__executor_is_putting(const rondo_executor *executor) {
-    return executor->root->caller.async != NULL && executor->root->caller.async->is_putting;
+    return executor->caller.async != NULL && executor->caller.async->is_putting;
 }
 
 #endif  // RONDO_EXECUTOR_RUN_INPUT_LANES_H

@@ -12,7 +12,7 @@ bool rondo__late_values_is_near(const rondo_executor *executor, const rondo_tens
     return tensor->device == executor->device && !rondo_device_is_host(executor->device);
 }
 
-static rondo_status copy_to_host(rondo_executor *executor, const rondo__plan *plan, int32_t value,
+static rondo_status copy_to_host(rondo__unit *unit, const rondo__plan *plan, int32_t value,
                                  const rondo__node *node, rondo_tensor *out_copy) {
     const rondo_tensor *near = &plan->run.dynamic[value];
     const size_t bytes = rondo_tensor_get_bytes(near);
@@ -21,7 +21,7 @@ static rondo_status copy_to_host(rondo_executor *executor, const rondo__plan *pl
     note.shape = &near->shape;
     RETURN_IF_ERROR(rondo_tensor_init(near->dtype, &near->shape, &copy));
     const rondo_status status = bytes > 0
-                                    ? rondo__crossing_copy(executor->stream, RONDO__TO_HOST, &note,
+                                    ? rondo__crossing_copy(unit->stream, RONDO__TO_HOST, &note,
                                                            copy.data, near->data, bytes)
                                     : RONDO_STATUS_OK;
     if (status != RONDO_STATUS_OK) {
@@ -29,16 +29,16 @@ static rondo_status copy_to_host(rondo_executor *executor, const rondo__plan *pl
         return status;
     }
     if (bytes > 0) {
-        rondo__crossing_note(executor, RONDO__TO_HOST, bytes, true);
+        rondo__crossing_note(unit->executor, RONDO__TO_HOST, bytes, true);
     }
     *out_copy = copy;
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo__late_values_bring(rondo_executor *executor, rondo__plan *plan, int32_t value,
+rondo_status rondo__late_values_bring(rondo__unit *unit, rondo__plan *plan, int32_t value,
                                       const rondo__node *node, const rondo_tensor **out_tensor) {
     *out_tensor = &plan->run.dynamic[value];
-    if (!rondo__late_values_is_near(executor, *out_tensor)) {
+    if (!rondo__late_values_is_near(unit->executor, *out_tensor)) {
         return RONDO_STATUS_OK;
     }
     if (plan->run.late_copies == NULL) {
@@ -51,16 +51,16 @@ rondo_status rondo__late_values_bring(rondo_executor *executor, rondo__plan *pla
     *out_tensor = &plan->run.late_copies[value];
     return plan->run.late_copies[value].dtype != RONDO_DTYPE_NONE
                ? RONDO_STATUS_OK
-               : copy_to_host(executor, plan, value, node, &plan->run.late_copies[value]);
+               : copy_to_host(unit, plan, value, node, &plan->run.late_copies[value]);
 }
 
-rondo_status rondo__late_values_reserve(rondo_executor *executor, rondo__plan *plan, size_t bytes) {
+rondo_status rondo__late_values_reserve(rondo__unit *unit, rondo__plan *plan, size_t bytes) {
     if (bytes == 0 || (plan->run.late_staging != NULL && plan->run.late_staging->bytes >= bytes)) {
         return RONDO_STATUS_OK;
     }
     // Runs that were not waited for may be using the former one.
-    RETURN_IF_ERROR(rondo_stream_synchronize(executor->stream));
-    rondo__run_memory_release(executor, plan->run.late_staging);
+    RETURN_IF_ERROR(rondo_stream_synchronize(unit->stream));
+    rondo__run_memory_release(unit, plan->run.late_staging);
     plan->run.late_staging = NULL;
-    return rondo__run_memory_acquire_late(executor, bytes, &plan->run.late_staging);
+    return rondo__run_memory_acquire_late(unit, bytes, &plan->run.late_staging);
 }

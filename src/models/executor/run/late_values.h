@@ -19,14 +19,14 @@ bool rondo__late_values_is_near(const rondo_executor *executor, const rondo_tens
 //
 // Errors:    NO_MEMORY, and those of rondo_stream_copy.
 // Threads:   one thread per executor; as below.
-RONDO_MUST_USE rondo_status rondo__late_values_bring(rondo_executor *executor, rondo__plan *plan,
+RONDO_MUST_USE rondo_status rondo__late_values_bring(rondo__unit *unit, rondo__plan *plan,
                                                      int32_t value, const rondo__node *node,
                                                      const rondo_tensor **out_tensor);
 
 // Lets plan->run.late_staging have so many bytes.
 //
 // Errors:    NO_MEMORY, DRIVER, LOST.
-RONDO_MUST_USE rondo_status rondo__late_values_reserve(rondo_executor *executor, rondo__plan *plan,
+RONDO_MUST_USE rondo_status rondo__late_values_reserve(rondo__unit *unit, rondo__plan *plan,
                                                        size_t bytes);
 
 #endif  // RONDO_EXECUTOR_RUN_LATE_VALUES_H

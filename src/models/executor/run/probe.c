@@ -18,7 +18,7 @@ enum {
 };
 
 typedef struct probe {
-    rondo_executor *executor;
+    rondo__unit *unit;
     rondo__plan *plan;
     rondo__step_recorder record;
     rondo__step *steps;  // what becomes of the segment
@@ -62,7 +62,7 @@ static rondo_status try_range(probe *p, size_t first, size_t count, rondo__step 
                               .first_item = first,
                               .item_count = count,
                               .run.failure_count = p->failure_count};
-    return p->record(p->executor, p->plan, out_step);
+    return p->record(p->unit, p->plan, out_step);
 }
 
 static bool is_final(const probe *p, rondo_status status) {
@@ -118,8 +118,8 @@ static void append_bypass(probe *p, size_t item) {
                         .bypass = RONDO__BYPASS_EAGER,
                         .first_item = item,
                         .item_count = 1};
-    rondo__verdict_remember(p->executor->device, op, p->plan->run.failure);
-    rondo__verdict_explain(p->executor->device, op, p->plan->items[item].kernel, step.reason,
+    rondo__verdict_remember(p->unit->executor->device, op, p->plan->run.failure);
+    rondo__verdict_explain(p->unit->executor->device, op, p->plan->items[item].kernel, step.reason,
                            sizeof step.reason);
     RONDO_LOG_WARN_F("%s; it is launched between graphs from now on", step.reason);
     append(p, &step);
@@ -163,8 +163,9 @@ static rondo_status judge(probe *p, rondo__step *good, size_t culprit, size_t *i
         *in_out_first = culprit;
         return RONDO_STATUS_OK;
     }
-    const bool is_bypassed = !is_final(p, status) && (p->executor->graphs != RONDO_GRAPHS_ON ||
-                                                      is_probed_op(p->plan, culprit));
+    const bool is_bypassed =
+        !is_final(p, status) &&
+        (p->unit->executor->graphs != RONDO_GRAPHS_ON || is_probed_op(p->plan, culprit));
     if (!is_bypassed) {
         drop_graph(good);
         return status;
@@ -197,7 +198,7 @@ static rondo_status search(probe *p, size_t first, size_t end) {
             }
         }
         const bool is_passing = rondo__probe_is_passing(p->plan, p->failure_count, status);
-        if ((is_passing && p->executor->graphs != RONDO_GRAPHS_ON) ||
+        if ((is_passing && p->unit->executor->graphs != RONDO_GRAPHS_ON) ||
             (status == RONDO_STATUS_OK && p->fluke_count > FLUKES_MAX)) {
             append_postponed(p, first, end);
             return RONDO_STATUS_OK;
@@ -247,13 +248,11 @@ bool rondo__probe_is_wanted(const rondo__plan *plan, const rondo__step *step) {
     return is_wanted;
 }
 
-rondo_status rondo__probe_segment(rondo_executor *executor, rondo__plan *plan,
-                                  rondo__step_recorder record, size_t *in_out_index) {
+rondo_status rondo__probe_segment(rondo__unit *unit, rondo__plan *plan, rondo__step_recorder record,
+                                  size_t *in_out_index) {
     const rondo__step *segment = &plan->steps[*in_out_index];
-    probe p = {.executor = executor,
-               .plan = plan,
-               .record = record,
-               .failure_count = segment->run.failure_count};
+    probe p = {
+        .unit = unit, .plan = plan, .record = record, .failure_count = segment->run.failure_count};
     plan->run.is_probed = true;
     rondo_status status =
         search(&p, segment->first_item, segment->first_item + segment->item_count);

@@ -22,7 +22,7 @@
 
 // Captures the items of a step into step->run.graph. On failure the step is as it was, the stream
 // is usable, and plan->run.failed_item and plan->run.failure say where and why.
-typedef rondo_status (*rondo__step_recorder)(rondo_executor *executor, rondo__plan *plan,
+typedef rondo_status (*rondo__step_recorder)(rondo__unit *unit, rondo__plan *plan,
                                              rondo__step *step);
 
 // Whether a capture failed in a way that may be over the next time: memory was not to be had.
@@ -41,7 +41,7 @@ void rondo__probe_postpone(const rondo__plan *plan, rondo__step *step, const cha
 // Errors:    LOST; in RONDO_GRAPHS_ON what a capture failed with, unless it was an op that is
 //            probed; NO_MEMORY (of the list; the segment is as before).
 // Threads:   one thread per executor.
-RONDO_MUST_USE rondo_status rondo__probe_segment(rondo_executor *executor, rondo__plan *plan,
+RONDO_MUST_USE rondo_status rondo__probe_segment(rondo__unit *unit, rondo__plan *plan,
                                                  rondo__step_recorder record, size_t *in_out_index);
 
 #endif  // RONDO_EXECUTOR_RUN_PROBE_H

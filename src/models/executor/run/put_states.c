@@ -8,19 +8,20 @@
 #include "executor/state/start_states.h"
 #include "tensor/elements.h"
 
-static rondo__state *get_states(const rondo_executor *executor) {
-    return executor->depth == 0 ? executor->root->caller.states : NULL;
+static rondo__state *get_states(const rondo__unit *unit) {
+    return unit->depth == 0 ? unit->executor->caller.states : NULL;
 }
 
-rondo_status rondo__states_take_feeds(rondo_executor *executor, rondo_tensor *feeds) {
-    for (rondo__state *state = get_states(executor); state != NULL; state = state->next) {
+rondo_status rondo__states_take_feeds(rondo__unit *unit, rondo_tensor *feeds) {
+    for (rondo__state *state = get_states(unit); state != NULL; state = state->next) {
         rondo_tensor *feed = &feeds[state->input];
         if (state->value.tensor.dtype == RONDO_DTYPE_NONE && feed->data == NULL &&
             feed->device != NULL) {  // as rondo__state_get_feed says
-            RETURN_IF_ERROR(rondo__state_start(executor, state));
-        } else if (feed->data != state->value.tensor.data || feed->device != executor->device ||
+            RETURN_IF_ERROR(rondo__state_start(unit, state));
+        } else if (feed->data != state->value.tensor.data ||
+                   feed->device != unit->executor->device ||
                    !rondo_shape_is_equal(&feed->shape, &state->value.tensor.shape)) {
-            RETURN_IF_ERROR(rondo__state_set(executor, state, feed));
+            RETURN_IF_ERROR(rondo__state_set(unit, state, feed));
         }
         *feed = state->value.tensor;
     }
@@ -29,8 +30,8 @@ rondo_status rondo__states_take_feeds(rondo_executor *executor, rondo_tensor *fe
 
 // ---- what a run makes of them -----------------------------------------------------------------
 
-void rondo__states_begin(const rondo_executor *executor, const rondo__plan *plan) {
-    for (rondo__state *state = get_states(executor); state != NULL; state = state->next) {
+void rondo__states_begin(const rondo__unit *unit, const rondo__plan *plan) {
+    for (rondo__state *state = get_states(unit); state != NULL; state = state->next) {
         state->has_spare = false;
         state->is_lost = plan->writes_states && state->output != RONDO__STATE_NO_OUTPUT;
     }
@@ -43,10 +44,10 @@ static bool overlaps(const rondo_tensor *made, const rondo__roomy *roomy) {
 }
 
 // Whether what is to be `state` lies in the memory of another, which gets a new value, too.
-static bool is_borrowed(const rondo_executor *executor, const rondo__state *state,
+static bool is_borrowed(const rondo__unit *unit, const rondo__state *state,
                         const rondo_tensor *made) {
     bool is = false;
-    for (const rondo__state *other = get_states(executor); other != NULL; other = other->next) {
+    for (const rondo__state *other = get_states(unit); other != NULL; other = other->next) {
         is = is || (other != state && overlaps(made, &other->value));
     }
     return is;
@@ -66,24 +67,24 @@ static rondo_status view_output(const rondo__fetch *fetch, const rondo__state *s
 static rondo_status put_borrowed(const rondo__fetch *fetch, rondo__state *state) {
     rondo_tensor made;
     RETURN_IF_ERROR(view_output(fetch, state, &made));
-    if (!is_borrowed(fetch->executor, state, &made)) {
+    if (!is_borrowed(fetch->unit, state, &made)) {
         return RONDO_STATUS_OK;
     }
-    RETURN_IF_ERROR(rondo__state_fit_spare(fetch->executor, state, made.dtype, &made.shape));
+    RETURN_IF_ERROR(rondo__state_fit_spare(fetch->unit, state, made.dtype, &made.shape));
     state->has_spare = true;
     return rondo__fetch_put_output(fetch, (size_t)state->output, &state->spare.tensor);
 }
 
 static rondo_status put_state(const rondo__fetch *fetch, rondo__state *state) {
     rondo_tensor made;
-    rondo_stream *stream = fetch->executor->stream;
+    rondo_stream *stream = fetch->unit->stream;
     if (!state->has_spare) {
         RETURN_IF_ERROR(view_output(fetch, state, &made));
-        RETURN_IF_ERROR(rondo__state_fit(fetch->executor, state, made.dtype, &made.shape));
+        RETURN_IF_ERROR(rondo__state_fit(fetch->unit, state, made.dtype, &made.shape));
         return rondo__fetch_put_output(fetch, (size_t)state->output, &state->value.tensor);
     }
     const rondo_tensor *spare = &state->spare.tensor;
-    RETURN_IF_ERROR(rondo__state_fit(fetch->executor, state, spare->dtype, &spare->shape));
+    RETURN_IF_ERROR(rondo__state_fit(fetch->unit, state, spare->dtype, &spare->shape));
     return rondo_tensor_get_bytes(spare) > 0
                ? rondo_stream_copy(stream, state->value.tensor.data, spare->data,
                                    rondo_tensor_get_bytes(spare), RONDO_COPY_DEVICE_TO_DEVICE)
@@ -91,12 +92,12 @@ static rondo_status put_state(const rondo__fetch *fetch, rondo__state *state) {
 }
 
 rondo_status rondo__states_put(const rondo__fetch *fetch) {
-    for (rondo__state *state = get_states(fetch->executor); state != NULL; state = state->next) {
+    for (rondo__state *state = get_states(fetch->unit); state != NULL; state = state->next) {
         if (state->output != RONDO__STATE_NO_OUTPUT) {
             RETURN_IF_ERROR(put_borrowed(fetch, state));
         }
     }
-    for (rondo__state *state = get_states(fetch->executor); state != NULL; state = state->next) {
+    for (rondo__state *state = get_states(fetch->unit); state != NULL; state = state->next) {
         if (state->output != RONDO__STATE_NO_OUTPUT) {
             state->is_lost = true;
             RETURN_IF_ERROR(put_state(fetch, state));
@@ -105,14 +106,14 @@ rondo_status rondo__states_put(const rondo__fetch *fetch) {
     return RONDO_STATUS_OK;
 }
 
-void rondo__states_lose(const rondo_executor *executor) {
-    for (rondo__state *state = get_states(executor); state != NULL; state = state->next) {
+void rondo__states_lose(const rondo__unit *unit) {
+    for (rondo__state *state = get_states(unit); state != NULL; state = state->next) {
         state->is_lost = state->is_lost || state->output != RONDO__STATE_NO_OUTPUT;
     }
 }
 
-void rondo__states_end(const rondo_executor *executor, bool has_failed) {
-    for (rondo__state *state = get_states(executor); state != NULL; state = state->next) {
+void rondo__states_end(const rondo__unit *unit, bool has_failed) {
+    for (rondo__state *state = get_states(unit); state != NULL; state = state->next) {
         state->is_lost = state->is_lost && has_failed;
     }
 }

@@ -10,10 +10,10 @@
 //
 // Errors:    as rondo__state_set.
 // Threads:   one thread per executor; as all below.
-RONDO_MUST_USE rondo_status rondo__states_take_feeds(rondo_executor *executor, rondo_tensor *feeds);
+RONDO_MUST_USE rondo_status rondo__states_take_feeds(rondo__unit *unit, rondo_tensor *feeds);
 
 // The steps of a run come next: notes what they write, which is lost if the run fails.
-void rondo__states_begin(const rondo_executor *executor, const rondo__plan *plan);
+void rondo__states_begin(const rondo__unit *unit, const rondo__plan *plan);
 
 // Copies what the run has made to the states that the plan has not written itself, on the stream.
 //
@@ -21,9 +21,9 @@ void rondo__states_begin(const rondo_executor *executor, const rondo__plan *plan
 RONDO_MUST_USE rondo_status rondo__states_put(const rondo__fetch *fetch);
 
 // Runs that were not waited for failed: what they were to write has no value.
-void rondo__states_lose(const rondo_executor *executor);
+void rondo__states_lose(const rondo__unit *unit);
 
 // The run is over.
-void rondo__states_end(const rondo_executor *executor, bool has_failed);
+void rondo__states_end(const rondo__unit *unit, bool has_failed);
 
 #endif  // RONDO_EXECUTOR_RUN_PUT_STATES_H

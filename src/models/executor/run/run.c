@@ -66,24 +66,23 @@ static rondo_status launch_group(rondo_stream *stream, rondo__plan *plan, size_t
 }
 
 // The same, with the weights that are brought for it.
-static rondo_status launch_ready(const rondo_executor *executor, rondo__plan *plan,
+static rondo_status launch_ready(const rondo__unit *unit, rondo__plan *plan,
                                  const rondo__step *step, size_t i, size_t *out_count) {
-    RETURN_IF_ERROR(rondo__spill_enter(executor, plan, i));
-    RETURN_IF_ERROR(launch_group(rondo__step_get_stream(executor, plan, step), plan, i,
+    RETURN_IF_ERROR(rondo__spill_enter(unit, plan, i));
+    RETURN_IF_ERROR(launch_group(rondo__step_get_stream(unit, plan, step), plan, i,
                                  step->first_item + step->item_count, out_count));
-    return rondo__spill_leave(executor, plan, step, i);
+    return rondo__spill_leave(unit, plan, step, i);
 }
 
-static rondo_status launch_items(rondo_executor *executor, rondo__plan *plan,
-                                 const rondo__step *step) {
-    rondo_stream *stream = rondo__step_get_stream(executor, plan, step);
+static rondo_status launch_items(rondo__unit *unit, rondo__plan *plan, const rondo__step *step) {
+    rondo_stream *stream = rondo__step_get_stream(unit, plan, step);
     const size_t end = step->first_item + step->item_count;
     size_t count;
-    RETURN_IF_ERROR(rondo__spill_begin(executor, plan, step));
+    RETURN_IF_ERROR(rondo__spill_begin(unit, plan, step));
     for (size_t i = step->first_item; i < end; i += count) {
         const rondo__hook_scope scope = rondo__op_span_enter(
             &plan->program->nodes[plan->items[i].node].op, stream, i != step->first_item);
-        const rondo_status status = launch_ready(executor, plan, step, i, &count);
+        const rondo_status status = launch_ready(unit, plan, step, i, &count);
         rondo__hook_leave(&scope);
         RETURN_IF_ERROR(status);
     }
@@ -103,7 +102,7 @@ static rondo_status run_ahead(rondo_executor *executor, const rondo__plan *plan,
         status = rondo__hosted_run(item);
         rondo__hook_leave(&scope);
     }
-    executor->root->runs.here_ns += rondo__clock_now_ns() - start_ns;
+    executor->work.here_ns += rondo__clock_now_ns() - start_ns;
     return status;
 }
 
@@ -127,16 +126,15 @@ static rondo_status open_label(rondo_stream *stream, const rondo__plan *plan, si
     return rondo_label_push(stream, label);
 }
 
-static rondo_status record_items(rondo_executor *executor, rondo__plan *plan,
-                                 const rondo__step *step) {
-    rondo_stream *stream = rondo__step_get_stream(executor, plan, step);
+static rondo_status record_items(rondo__unit *unit, rondo__plan *plan, const rondo__step *step) {
+    rondo_stream *stream = rondo__step_get_stream(unit, plan, step);
     const size_t end = step->first_item + step->item_count;
     size_t count = 1;
-    RETURN_IF_ERROR(rondo__spill_begin(executor, plan, step));
+    RETURN_IF_ERROR(rondo__spill_begin(unit, plan, step));
     for (size_t i = step->first_item; i < end; i += count) {
         rondo_status status = open_label(stream, plan, i);
         if (status == RONDO_STATUS_OK) {
-            status = launch_ready(executor, plan, step, i, &count);
+            status = launch_ready(unit, plan, step, i, &count);
         }
         if (status == RONDO_STATUS_OK && plan->run.is_probed) {
             status = check_recording(stream, plan, i);
@@ -148,7 +146,7 @@ static rondo_status record_items(rondo_executor *executor, rondo__plan *plan,
             plan->run.failed_item = i;
             return status;
         }
-        if (rondo__self_check_is_expected(executor)) {
+        if (rondo__self_check_is_expected(unit->executor)) {
             for (size_t k = 0; k < count; ++k) {
                 rondo__self_check_mark(stream, &plan->items[i + k]);
             }
@@ -176,17 +174,18 @@ static bool may_run_here(const rondo__plan *plan, const rondo__step *step) {
 }
 
 // Records the segment. On failure the step is as before, and the stream usable.
-static rondo_status capture_step(rondo_executor *executor, rondo__plan *plan, rondo__step *step) {
+static rondo_status capture_step(rondo__unit *unit, rondo__plan *plan, rondo__step *step) {
     rondo_graph_options options = {.struct_size = sizeof options};
     char label[48];
     (void)snprintf(label, sizeof label, "ops %zu to %zu", step->first_item,
                    step->first_item + step->item_count - 1);
     options.label = label;
-    options.keep = rondo__self_check_is_expected(executor) || rondo__verbose_wants_nodes(executor)
-                       ? RONDO_KEEP_TEMPLATE
-                       : RONDO_KEEP_EXECUTABLE;
+    options.keep =
+        rondo__self_check_is_expected(unit->executor) || rondo__verbose_wants_nodes(unit->executor)
+            ? RONDO_KEEP_TEMPLATE
+            : RONDO_KEEP_EXECUTABLE;
     rondo_graph *graph = NULL;
-    rondo_stream *stream = rondo__step_get_stream(executor, plan, step);
+    rondo_stream *stream = rondo__step_get_stream(unit, plan, step);
     plan->run.failed_item = SIZE_MAX;
     rondo_status status = rondo_graph_create(rondo_stream_get_device(stream), &options, &graph);
     if (status != RONDO_STATUS_OK) {
@@ -197,7 +196,7 @@ static rondo_status capture_step(rondo_executor *executor, rondo__plan *plan, ro
     if (status != RONDO_STATUS_OK) {
         goto destroy_graph;
     }
-    status = record_items(executor, plan, step);
+    status = record_items(unit, plan, step);
     if (status != RONDO_STATUS_OK) {
         rondo_error saved;
         rondo__error_save(&saved);
@@ -222,7 +221,7 @@ destroy_graph:
 }
 
 // Adds new graphs to what the plan takes; `taken` is what the thread held before.
-static void count_graphs(rondo_executor *executor, rondo__plan *plan, size_t first, size_t last,
+static void count_graphs(rondo__unit *unit, rondo__plan *plan, size_t first, size_t last,
                          int64_t taken) {
     const int64_t held = rondo__memory_get_thread_bytes() - taken;
     plan->bytes += held > 0 ? (uint64_t)held : 0;
@@ -233,22 +232,21 @@ static void count_graphs(rondo_executor *executor, rondo__plan *plan, size_t fir
             plan->bytes += stats.device_bytes;
         }
     }
-    rondo__lru_map_set_bytes(&executor->plans, plan->entry, plan->bytes);
+    rondo__lru_map_set_bytes(&unit->plans, plan->entry, plan->bytes);
 }
 
 // Captures a segment, or all but the ops in it that cannot be. In AUTO mode memory that is not to
 // be had is no failure: the segment is launched op by op until a later try.
-static rondo_status capture_segment(rondo_executor *executor, rondo__plan *plan,
-                                    size_t *in_out_index) {
+static rondo_status capture_segment(rondo__unit *unit, rondo__plan *plan, size_t *in_out_index) {
     rondo__step *step = &plan->steps[*in_out_index];
-    const bool is_strict = executor->graphs == RONDO_GRAPHS_ON;
-    rondo_status status = capture_step(executor, plan, step);
+    const bool is_strict = unit->executor->graphs == RONDO_GRAPHS_ON;
+    rondo_status status = capture_step(unit, plan, step);
     if (status == RONDO_STATUS_OK || status == RONDO_STATUS_LOST ||
         (is_strict && !rondo__probe_is_wanted(plan, step))) {
         return status;
     }
     if (!rondo__probe_is_passing(plan, step->run.failure_count, status)) {
-        status = rondo__probe_segment(executor, plan, capture_step, in_out_index);
+        status = rondo__probe_segment(unit, plan, capture_step, in_out_index);
         step = &plan->steps[*in_out_index];
     }
     if (!is_strict && rondo__probe_is_passing(plan, step->run.failure_count, status)) {
@@ -259,17 +257,16 @@ static rondo_status capture_segment(rondo_executor *executor, rondo__plan *plan,
 }
 
 // The same, counted among what the plan takes.
-static rondo_status capture_counted(rondo_executor *executor, rondo__plan *plan,
-                                    size_t *in_out_index) {
+static rondo_status capture_counted(rondo__unit *unit, rondo__plan *plan, size_t *in_out_index) {
     const size_t first = *in_out_index;
     const int64_t taken = rondo__memory_get_thread_bytes();
-    RETURN_IF_ERROR(capture_segment(executor, plan, in_out_index));
-    count_graphs(executor, plan, first, *in_out_index, taken);
+    RETURN_IF_ERROR(capture_segment(unit, plan, in_out_index));
+    count_graphs(unit, plan, first, *in_out_index, taken);
     return RONDO_STATUS_OK;
 }
 
 // Captures what can be and has no graph yet.
-static rondo_status capture_plan(rondo_executor *executor, rondo__plan *plan) {
+static rondo_status capture_plan(rondo__unit *unit, rondo__plan *plan) {
     for (size_t s = 0; s < plan->step_count; ++s) {
         const rondo__step *step = &plan->steps[s];
         if (step->kind != RONDO__STEP_SEGMENT || step->is_ahead || step->run.graph != NULL ||
@@ -277,10 +274,10 @@ static rondo_status capture_plan(rondo_executor *executor, rondo__plan *plan) {
             continue;
         }
         const size_t first = s;
-        RETURN_IF_ERROR(capture_counted(executor, plan, &s));
-        rondo__verbose_tell_graphs(executor, plan, first, s);
+        RETURN_IF_ERROR(capture_counted(unit, plan, &s));
+        rondo__verbose_tell_graphs(unit, plan, first, s);
     }
-    rondo__verbose_tell_bypassed(executor, plan);
+    rondo__verbose_tell_bypassed(unit, plan);
     return RONDO_STATUS_OK;
 }
 
@@ -295,28 +292,28 @@ static void drop_dynamic(rondo__plan *plan) {
 }
 
 // Brings the graphs to the device now, or the first replay would (85 us for 180 nodes on an H200).
-static rondo_status upload_plan(rondo_executor *executor, rondo__plan *plan) {
+static rondo_status upload_plan(rondo__unit *unit, rondo__plan *plan) {
     for (size_t s = 0; s < plan->step_count; ++s) {
         if (plan->steps[s].run.graph != NULL) {
             RETURN_IF_ERROR(rondo_graph_upload(
-                plan->steps[s].run.graph, rondo__step_get_stream(executor, plan, &plan->steps[s])));
+                plan->steps[s].run.graph, rondo__step_get_stream(unit, plan, &plan->steps[s])));
         }
     }
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo__plan_capture_ahead(rondo_executor *executor, rondo__plan *plan) {
+rondo_status rondo__plan_capture_ahead(rondo__unit *unit, rondo__plan *plan) {
     // A single plan waits for its second run, which may never come; a body's shapes may change with
     // each turn; and generators are recorded when nothing draws.
-    if (plan->run.count > 0 || executor->graphs == RONDO_GRAPHS_OFF || executor->depth > 0 ||
-        plan->random_count > 0 || executor->plans.stats.entry_count < 2) {
+    if (plan->run.count > 0 || unit->executor->graphs == RONDO_GRAPHS_OFF || unit->depth > 0 ||
+        plan->random_count > 0 || unit->plans.stats.entry_count < 2) {
         return RONDO_STATUS_OK;
     }
     rondo_error saved;
     rondo__error_save(&saved);
-    rondo_status status = capture_plan(executor, plan);
+    rondo_status status = capture_plan(unit, plan);
     if (status == RONDO_STATUS_OK) {
-        status = upload_plan(executor, plan);
+        status = upload_plan(unit, plan);
     }
     if (status == RONDO_STATUS_LOST) {
         return status;
@@ -328,14 +325,14 @@ rondo_status rondo__plan_capture_ahead(rondo_executor *executor, rondo__plan *pl
 // Before a step is run both ways. A plan that runs for the first time has no graphs yet, and
 // captures a segment only behind an eager run of it. The capture may put several steps in its
 // place.
-static rondo_status prepare_check(rondo_executor *executor, rondo__plan *plan, size_t index) {
+static rondo_status prepare_check(rondo__unit *unit, rondo__plan *plan, size_t index) {
     const rondo__step *step = &plan->steps[index];
     if (step->kind != RONDO__STEP_SEGMENT || step->is_ahead || step->run.graph != NULL ||
         plan->run.count > 0) {
         return RONDO_STATUS_OK;
     }
-    RETURN_IF_ERROR(rondo__self_check_warm_up(executor, plan, step, launch_items));
-    return capture_counted(executor, plan, &index);
+    RETURN_IF_ERROR(rondo__self_check_warm_up(unit, plan, step, launch_items));
+    return capture_counted(unit, plan, &index);
 }
 
 // Ops of a step; copies between the sides are none.
@@ -348,8 +345,8 @@ static size_t count_ops(const rondo__plan *plan, rondo__step *step) {
 }
 
 // Counts what the step copies. For what is copied before a bypass or a count the run waits there.
-static void note_crossings(rondo_executor *root, const rondo__plan *plan, rondo__step *step) {
-    rondo__crossing_log *log = &root->resources.crossings;
+static void note_crossings(rondo_executor *executor, const rondo__plan *plan, rondo__step *step) {
+    rondo__crossing_log *log = &executor->resources.crossings;
     const rondo__brought brought = rondo__spill_measure(plan, step);
     log->brought.count += brought.count;
     log->brought.bytes += brought.bytes;
@@ -364,16 +361,16 @@ static void note_crossings(rondo_executor *root, const rondo__plan *plan, rondo_
 }
 
 // Replays the step's graph; on the host here and now, with the workers' help.
-static rondo_status replay_step(rondo_executor *executor, const rondo__plan *plan,
+static rondo_status replay_step(rondo__unit *unit, const rondo__plan *plan,
                                 const rondo__step *step) {
-    rondo_stream *stream = rondo__step_get_stream(executor, plan, step);
+    rondo_stream *stream = rondo__step_get_stream(unit, plan, step);
     if (!plan->run.is_fed || !step->run.may_run_here) {
         return rondo_graph_replay(step->run.graph, stream);
     }
     const uint64_t start_ns = rondo__clock_now_ns();
     bool ran_here;
     const rondo_status status = rondo__graph_replay_here(step->run.graph, stream, &ran_here);
-    executor->root->runs.here_ns += ran_here ? rondo__clock_now_ns() - start_ns : 0;
+    unit->executor->work.here_ns += ran_here ? rondo__clock_now_ns() - start_ns : 0;
     return status;
 }
 
@@ -385,52 +382,52 @@ typedef struct run_mode {
 } run_mode;
 
 // Runs one step, as a graph where it has one and may.
-static rondo_status run_step(rondo_executor *executor, rondo__plan *plan, rondo__step *step,
+static rondo_status run_step(rondo__unit *unit, rondo__plan *plan, rondo__step *step,
                              rondo__body_runner run_body, run_mode *mode) {
-    rondo_executor *root = executor->root;
+    rondo_executor *executor = unit->executor;
     const size_t op_count = count_ops(plan, step);
     const bool is_replayed = mode->use_graphs && step->run.graph != NULL;
     rondo_status status = RONDO_STATUS_OK;
-    root->runs.ran_count += op_count;
-    note_crossings(root, plan, step);
+    executor->work.ran_count += op_count;
+    note_crossings(executor, plan, step);
     if (step->kind == RONDO__STEP_COUNT) {
-        status = rondo__counted_run(executor, plan, step);
+        status = rondo__counted_run(unit, plan, step);
     } else if (rondo__deferred_is_near(plan, step)) {
-        status = rondo__deferred_run_near(executor, plan, step, run_body);
+        status = rondo__deferred_run_near(unit, plan, step, run_body);
     } else if (!rondo__step_has_kernels(step)) {
-        status = rondo__bypass_run(executor, plan, step, run_body);
+        status = rondo__bypass_run(unit, plan, step, run_body);
     } else if (step->is_ahead && plan->run.is_fed) {
-        status = run_ahead(executor, plan, step);
+        status = run_ahead(unit->executor, plan, step);
     } else if (mode->is_checked && step->run.graph != NULL) {
-        status = rondo__self_check_segment(executor, plan, step, launch_items);
-        root->runs.replayed_count += step->run.graph != NULL ? op_count : 0;
+        status = rondo__self_check_segment(unit, plan, step, launch_items);
+        executor->work.replayed_count += step->run.graph != NULL ? op_count : 0;
         mode->graph_count += step->run.graph != NULL ? 1 : 0;
     } else if (is_replayed) {
-        status = replay_step(executor, plan, step);
-        root->runs.replayed_count += op_count;
+        status = replay_step(unit, plan, step);
+        executor->work.replayed_count += op_count;
         mode->graph_count += 1;
     } else {
-        status = launch_items(executor, plan, step);
+        status = launch_items(unit, plan, step);
     }
     if (status == RONDO_STATUS_OK && mode->is_logged) {
-        rondo__verbose_log_step(executor, plan, step, is_replayed);
+        rondo__verbose_log_step(unit, plan, step, is_replayed);
     }
     return status;
 }
 
-static rondo_status run_all(rondo_executor *executor, rondo__plan *plan,
-                            rondo__body_runner run_body, run_mode *mode) {
-    RETURN_IF_ERROR(rondo__peers_begin(executor, plan));
+static rondo_status run_all(rondo__unit *unit, rondo__plan *plan, rondo__body_runner run_body,
+                            run_mode *mode) {
+    RETURN_IF_ERROR(rondo__peers_begin(unit, plan));
     for (size_t s = 0; s < plan->step_count; ++s) {
-        RETURN_IF_ERROR(rondo__executor_check_cancelled(executor));
+        RETURN_IF_ERROR(rondo__executor_check_cancelled(unit->executor));
         if (mode->is_checked) {
-            RETURN_IF_ERROR(prepare_check(executor, plan, s));
+            RETURN_IF_ERROR(prepare_check(unit, plan, s));
         }
-        RETURN_IF_ERROR(rondo__peers_enter(executor, plan, &plan->steps[s]));
-        RETURN_IF_ERROR(run_step(executor, plan, &plan->steps[s], run_body, mode));
-        RETURN_IF_ERROR(rondo__peers_leave(executor, plan, &plan->steps[s]));
+        RETURN_IF_ERROR(rondo__peers_enter(unit, plan, &plan->steps[s]));
+        RETURN_IF_ERROR(run_step(unit, plan, &plan->steps[s], run_body, mode));
+        RETURN_IF_ERROR(rondo__peers_leave(unit, plan, &plan->steps[s]));
     }
-    return rondo__peers_end(executor, plan);
+    return rondo__peers_end(unit, plan);
 }
 
 // Work on other streams than the executor's still uses the plan's memory.
@@ -442,35 +439,35 @@ static void wait_for_others(const rondo_executor *executor, const rondo__plan *p
     rondo__error_restore(&saved);
 }
 
-rondo_status rondo__plan_run_steps(rondo_executor *executor, rondo__plan *plan,
+rondo_status rondo__plan_run_steps(rondo__unit *unit, rondo__plan *plan,
                                    rondo__body_runner run_body, bool *out_was_replayed) {
     *out_was_replayed = false;
-    const bool has_graphs = executor->graphs != RONDO_GRAPHS_OFF;
+    const bool has_graphs = unit->executor->graphs != RONDO_GRAPHS_OFF;
     run_mode mode = {.use_graphs = has_graphs && plan->run.count > 0,
-                     .is_checked = has_graphs && rondo__self_check_is_on(executor),
+                     .is_checked = has_graphs && rondo__self_check_is_on(unit->executor),
                      .is_logged = RONDO_LOG_IS_WANTED(RONDO_LOG_DEBUG) || rondo__copy_is_logged()};
     if (plan->bypassed_count + plan->counted_count > 0) {
         drop_dynamic(plan);
     }
     if (mode.use_graphs) {
-        RETURN_IF_ERROR(capture_plan(executor, plan));
+        RETURN_IF_ERROR(capture_plan(unit, plan));
     }
-    rondo_executor *root = executor->root;
-    const uint64_t ran_before = root->runs.ran_count;
-    const uint64_t replayed_before = root->runs.replayed_count;
+    rondo_executor *executor = unit->executor;
+    const uint64_t ran_before = executor->work.ran_count;
+    const uint64_t replayed_before = executor->work.replayed_count;
     uint64_t start_ns = plan->run.first_replay_ns == 0 ? rondo__clock_now_ns() : 0;
-    const rondo_status status = run_all(executor, plan, run_body, &mode);
+    const rondo_status status = run_all(unit, plan, run_body, &mode);
     if (status != RONDO_STATUS_OK) {
-        wait_for_others(executor, plan);
+        wait_for_others(unit->executor, plan);
         return status;
     }
-    const uint64_t replayed_count = root->runs.replayed_count - replayed_before;
-    const bool may_wait = executor->depth > 0 || !rondo__executor_is_putting(executor);
+    const uint64_t replayed_count = executor->work.replayed_count - replayed_before;
+    const bool may_wait = unit->depth > 0 || !rondo__executor_is_putting(unit->executor);
     *out_was_replayed =
-        replayed_count > 0 && 2 * replayed_count >= root->runs.ran_count - ran_before;
-    rondo__verbose_tell_run(executor, plan, mode.graph_count);
+        replayed_count > 0 && 2 * replayed_count >= executor->work.ran_count - ran_before;
+    rondo__verbose_tell_run(unit, plan, mode.graph_count);
     if (mode.graph_count > 0 && plan->run.first_replay_ns == 0 && may_wait) {
-        RETURN_IF_ERROR(rondo_stream_synchronize(executor->stream));
+        RETURN_IF_ERROR(rondo_stream_synchronize(unit->stream));
         plan->run.first_replay_ns = rondo__clock_now_ns() - start_ns;
     }
     return RONDO_STATUS_OK;

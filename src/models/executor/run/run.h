@@ -13,7 +13,7 @@
 //
 // Errors:    as rondo_executor_run.
 // Threads:   one thread per executor.
-RONDO_MUST_USE rondo_status rondo__plan_run_steps(rondo_executor *executor, rondo__plan *plan,
+RONDO_MUST_USE rondo_status rondo__plan_run_steps(rondo__unit *unit, rondo__plan *plan,
                                                   rondo__body_runner run_body,
                                                   bool *out_was_replayed);
 
@@ -22,6 +22,6 @@ RONDO_MUST_USE rondo_status rondo__plan_run_steps(rondo_executor *executor, rond
 //
 // Errors:    LOST; other failures come back with the second run.
 // Threads:   one thread per executor.
-RONDO_MUST_USE rondo_status rondo__plan_capture_ahead(rondo_executor *executor, rondo__plan *plan);
+RONDO_MUST_USE rondo_status rondo__plan_capture_ahead(rondo__unit *unit, rondo__plan *plan);
 
 #endif  // RONDO_EXECUTOR_RUN_RUN_H

@@ -33,25 +33,23 @@ static rondo_status set_result(rondo_executor *executor, rondo__plan *plan, cons
     return RONDO_STATUS_OK;
 }
 
-static rondo_status read_count(rondo_executor *executor, rondo__plan *plan,
-                               const rondo__node *node) {
+static rondo_status read_count(rondo__unit *unit, rondo__plan *plan, const rondo__node *node) {
     const int32_t value = node->inputs[rondo__counted_get_input(node)];
     int64_t count;
-    RETURN_IF_ERROR(rondo_stream_synchronize(executor->stream));
-    RETURN_IF_ERROR(rondo__device_control_check(executor, plan));
+    RETURN_IF_ERROR(rondo_stream_synchronize(unit->stream));
+    RETURN_IF_ERROR(rondo__device_control_check(unit->executor, plan));
     memcpy(&count, plan->slots[value].address, sizeof count);
     for (size_t i = 0; i < node->output_count; ++i) {
-        RETURN_IF_ERROR(count >= 0 ? set_result(executor, plan, node, i, count)
+        RETURN_IF_ERROR(count >= 0 ? set_result(unit->executor, plan, node, i, count)
                                    : RONDO_FAIL(INTERNAL, "it found %lld", (long long)count));
     }
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo__counted_run(rondo_executor *executor, rondo__plan *plan,
-                                const rondo__step *step) {
+rondo_status rondo__counted_run(rondo__unit *unit, rondo__plan *plan, const rondo__step *step) {
     const rondo__node *node = &plan->program->nodes[step->node];
     const rondo__hook_scope scope = rondo__op_span_enter(&node->op, NULL, false);
-    const rondo_status status = read_count(executor, plan, node);
+    const rondo_status status = read_count(unit, plan, node);
     rondo__hook_leave(&scope);
     if (status != RONDO_STATUS_OK) {
         rondo__node_blame(rondo__counted_get_maker(plan, step->node));

@@ -9,7 +9,7 @@
 // Runs a RONDO__STEP_COUNT.
 //
 // Errors:    those of rondo_stream_synchronize and of rondo__device_control_check; INTERNAL.
-RONDO_MUST_USE rondo_status rondo__counted_run(rondo_executor *executor, rondo__plan *plan,
+RONDO_MUST_USE rondo_status rondo__counted_run(rondo__unit *unit, rondo__plan *plan,
                                                const rondo__step *step);
 
 #endif  // RONDO_EXECUTOR_RUN_RUN_COUNTED_H

@@ -33,7 +33,7 @@ struct rondo__self_check {
 
 // A segment that is being checked.
 typedef struct checking {
-    rondo_executor *executor;
+    rondo__unit *unit;
     rondo__plan *plan;
     rondo__step *step;
     rondo__step_launcher launch;
@@ -75,7 +75,7 @@ rondo_status rondo__self_check_begin_run(rondo_executor *executor) {
 }
 
 bool rondo__self_check_is_on(const rondo_executor *executor) {
-    return executor->root->caller.self_check != NULL && executor->root->caller.self_check->is_on;
+    return executor->caller.self_check != NULL && executor->caller.self_check->is_on;
 }
 
 void rondo__self_check_end_run(rondo_executor *executor) {
@@ -85,7 +85,7 @@ void rondo__self_check_end_run(rondo_executor *executor) {
 }
 
 bool rondo__self_check_is_expected(const rondo_executor *executor) {
-    return executor->root->caller.self_check != NULL || executor->options.self_check_every > 0;
+    return executor->caller.self_check != NULL || executor->options.self_check_every > 0;
 }
 
 void rondo__self_check_mark(rondo_stream *stream, rondo__item *item) {
@@ -203,7 +203,7 @@ static rondo_status run_part_eagerly(checking *c, size_t end) {
     rondo__step part = *c->step;
     part.item_count = end - part.first_item;
     RETURN_IF_ERROR(rondo__check_memory_go_back(&c->memory));
-    RETURN_IF_ERROR(c->launch(c->executor, c->plan, &part));
+    RETURN_IF_ERROR(c->launch(c->unit, c->plan, &part));
     return rondo__check_memory_keep(&c->memory, false);
 }
 
@@ -255,7 +255,7 @@ static rondo_status search(checking *c, size_t low, size_t high, value_place *in
     RETURN_IF_ERROR(init_search(c));
     while (high - low > 1) {
         const size_t middle = low + (high - low) / 2;
-        RETURN_IF_ERROR(rondo__executor_check_cancelled(c->executor));
+        RETURN_IF_ERROR(rondo__executor_check_cancelled(c->unit->executor));
         RETURN_IF_ERROR(run_part_eagerly(c, middle));
         RETURN_IF_ERROR(replay_part(c, middle));
         if (find_difference(c, middle, &found, &count, &is_first)) {
@@ -349,7 +349,7 @@ static void describe_value(const checking *c, const value_place *place) {
 // A generator that a replay leaves elsewhere makes later runs differ.
 static bool find_generator(const checking *c) {
     rondo_self_check_report *report = c->report;
-    const rondo__executor_generator *entry = c->executor->root->resources.generators;
+    const rondo__executor_generator *entry = c->unit->executor->resources.generators;
     for (size_t g = 0; g < c->memory.generator_count; ++g, entry = entry->next) {
         const rondo_generator_state *eager = &c->memory.states[1][g];
         const rondo_generator_state *replayed = &c->memory.states[2][g];
@@ -382,13 +382,14 @@ static rondo_status fail_different(const rondo_self_check_report *report) {
 // ---- a segment --------------------------------------------------------------------------------
 
 static rondo_status run_both_ways(checking *c) {
-    RETURN_IF_ERROR(c->launch(c->executor, c->plan, c->step));
+    RETURN_IF_ERROR(c->launch(c->unit, c->plan, c->step));
     RETURN_IF_ERROR(rondo__check_memory_keep(&c->memory, false));
-    RETURN_IF_ERROR(rondo__executor_check_cancelled(c->executor));
+    RETURN_IF_ERROR(rondo__executor_check_cancelled(c->unit->executor));
     RETURN_IF_ERROR(rondo__check_memory_go_back(&c->memory));
     RETURN_IF_ERROR(rondo_graph_replay(c->step->run.graph, c->memory.stream));
     RETURN_IF_ERROR(rondo__check_memory_keep(&c->memory, true));
-    return rondo__executor_check_cancelled(c->executor);  // a loop that was ended computes less
+    return rondo__executor_check_cancelled(
+        c->unit->executor);  // a loop that was ended computes less
 }
 
 // The value to blame; what cannot be searched leaves the one that was found.
@@ -430,30 +431,30 @@ static void give_up_graph(const checking *c) {
 
 // The search ends with copies of a part: the whole segment runs once more, eagerly.
 static rondo_status settle_difference(checking *c, const value_place *place, bool is_first) {
-    const struct rondo__self_check *check = c->executor->root->caller.self_check;
+    const struct rondo__self_check *check = c->unit->executor->caller.self_check;
     c->report->is_different = true;
     if (place != NULL) {
         RETURN_IF_ERROR(blame(c, place, is_first));
     }
     RETURN_IF_ERROR(run_part_eagerly(c, c->step->first_item + c->step->item_count));
     if (!check->only_reports &&
-        c->executor->root->options.self_check_action == RONDO_SELF_CHECK_FAIL) {
+        c->unit->executor->options.self_check_action == RONDO_SELF_CHECK_FAIL) {
         return fail_different(c->report);
     }
     give_up_graph(c);
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo__self_check_segment(rondo_executor *executor, rondo__plan *plan,
-                                       rondo__step *step, rondo__step_launcher launch) {
-    rondo_self_check_report *report = &executor->root->caller.self_check->report;
+rondo_status rondo__self_check_segment(rondo__unit *unit, rondo__plan *plan, rondo__step *step,
+                                       rondo__step_launcher launch) {
+    rondo_self_check_report *report = &unit->executor->caller.self_check->report;
     rondo_self_check_report later = {0};  // of segments behind the first that differs
-    checking c = {.executor = executor,
+    checking c = {.unit = unit,
                   .plan = plan,
                   .step = step,
                   .launch = launch,
                   .report = report->is_different ? &later : report};
-    rondo_status status = rondo__check_memory_init(executor, plan, step, &c.memory);
+    rondo_status status = rondo__check_memory_init(unit, plan, step, &c.memory);
     if (status == RONDO_STATUS_OK) {
         status = run_both_ways(&c);
     }
@@ -474,12 +475,12 @@ rondo_status rondo__self_check_segment(rondo_executor *executor, rondo__plan *pl
     return status;
 }
 
-rondo_status rondo__self_check_warm_up(rondo_executor *executor, rondo__plan *plan,
+rondo_status rondo__self_check_warm_up(rondo__unit *unit, rondo__plan *plan,
                                        const rondo__step *step, rondo__step_launcher launch) {
     rondo__check_memory memory;
-    rondo_status status = rondo__check_memory_init(executor, plan, step, &memory);
+    rondo_status status = rondo__check_memory_init(unit, plan, step, &memory);
     if (status == RONDO_STATUS_OK) {
-        status = launch(executor, plan, step);
+        status = launch(unit, plan, step);
     }
     if (status == RONDO_STATUS_OK) {
         status = rondo_stream_synchronize(memory.stream);

@@ -7,7 +7,7 @@
 #include "rondo/self_check.h"
 
 // Launches the items of a step; run.c hands it down.
-typedef rondo_status (*rondo__step_launcher)(rondo_executor *executor, rondo__plan *plan,
+typedef rondo_status (*rondo__step_launcher)(rondo__unit *unit, rondo__plan *plan,
                                              const rondo__step *step);
 
 // Whether this run of the caller's executor is checked. Each call of the caller's that runs steps
@@ -25,7 +25,7 @@ bool rondo__self_check_is_expected(const rondo_executor *executor);
 void rondo__self_check_mark(rondo_stream *stream, rondo__item *item);
 
 // Runs a segment without a graph op by op, and goes back to where it began.
-RONDO_MUST_USE rondo_status rondo__self_check_warm_up(rondo_executor *executor, rondo__plan *plan,
+RONDO_MUST_USE rondo_status rondo__self_check_warm_up(rondo__unit *unit, rondo__plan *plan,
                                                       const rondo__step *step,
                                                       rondo__step_launcher launch);
 
@@ -33,7 +33,7 @@ RONDO_MUST_USE rondo_status rondo__self_check_warm_up(rondo_executor *executor, 
 // it. A segment that differs has no graph any more, unless that is an error.
 //
 // Errors:    MISMATCH (self_check_action), and those of running.
-RONDO_MUST_USE rondo_status rondo__self_check_segment(rondo_executor *executor, rondo__plan *plan,
+RONDO_MUST_USE rondo_status rondo__self_check_segment(rondo__unit *unit, rondo__plan *plan,
                                                       rondo__step *step,
                                                       rondo__step_launcher launch);
 

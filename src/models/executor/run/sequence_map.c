@@ -10,7 +10,7 @@
 
 // Runs the body on item `index` of each sequence; inputs that are no sequences are passed as they
 // are. out_items[k] is where the k-th result goes.
-static rondo_status map_item(const rondo__control *control, rondo_executor *body,
+static rondo_status map_item(const rondo__control *control, rondo__unit *body,
                              const rondo__body_view *view, const rondo_tensor *const *inputs,
                              size_t index, rondo_tensor **items) {
     const rondo__node *node = control->node;
@@ -52,7 +52,7 @@ rondo_status rondo__control_run_sequence_map(const rondo__control *control,
                                              rondo_tensor *results) {
     const rondo__node *node = control->node;
     rondo__body_view view;
-    rondo_executor *body;
+    rondo__unit *body;
     bool is_right = rondo__body_find(node, "body", &view) && node->explicit_count > 0 &&
                     view.attribute->body->declared_count == node->explicit_count &&
                     view.attribute->body->output_count == node->output_count;
@@ -65,7 +65,7 @@ rondo_status rondo__control_run_sequence_map(const rondo__control *control,
                           "inputs and make %zu outputs",
                           rondo__node_describe(node), node->explicit_count, node->output_count);
     }
-    RETURN_IF_ERROR(rondo__body_get_executor(control->executor, node, control->step, &view, &body));
+    RETURN_IF_ERROR(rondo__body_get_unit(control->unit, node, control->step, &view, &body));
     size_t count = (size_t)rondo_shape_get_count(&inputs[0]->shape);
     rondo_status status = RONDO_STATUS_OK;
     rondo_tensor **items = rondo__calloc(node->output_count + 1, sizeof(rondo_tensor *));

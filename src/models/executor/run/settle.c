@@ -14,39 +14,38 @@
 #include "executor/state/spans.h"
 #include "rondo/executor_stream.h"
 
-rondo_status rondo__executor_refuse_recording(const rondo_executor *executor, const char *call) {
-    if (!rondo__stream_may_record(executor->stream)) {
+rondo_status rondo__unit_refuse_recording(const rondo__unit *unit, const char *call) {
+    if (!rondo__stream_may_record(unit->stream)) {
         return RONDO_STATUS_OK;
     }
     bool is_recording = false;
-    RETURN_IF_ERROR(rondo_stream_is_recording(executor->stream, &is_recording));
+    RETURN_IF_ERROR(rondo_stream_is_recording(unit->stream, &is_recording));
     return !is_recording
                ? RONDO_STATUS_OK
                : RONDO_FAIL_AS(call, STATE,
                                "the executor's stream %u records, and this is not recorded; "
                                "rondo_executor_record makes the model a part of the capture, other "
                                "calls have to come after it",
-                               (unsigned)executor->stream->number);
+                               (unsigned)unit->stream->number);
 }
 
 // Device times of the last of the runs, where the device tells them.
 static void keep_times(rondo__async *async) {
-    rondo_executor *active = async->active;
+    rondo__unit *active = async->active;
     const uint64_t now_ns = rondo__clock_now_ns();
     async->times.latency_ns = now_ns - async->start_ns;
     async->times.compute_ns = now_ns - async->times.compute_ns;
-    rondo__executor_read_spans(active, &async->times);
+    rondo__unit_read_spans(active, &async->times);
     active->runs.times = async->times;
 }
 
 // Returns the failure that a wait within a later call, or the program's own wait for the stream,
 // has reported already.
-static rondo_status check_told(const rondo_executor *executor, const rondo__async *async,
+static rondo_status check_told(const rondo__unit *unit, const rondo__async *async,
                                const char *call) {
-    const bool has_failed = atomic_load(&executor->stream->failed_waits) != async->failed_waits;
-    const rondo_status status = has_failed
-                                    ? (rondo_status)atomic_load(&executor->stream->failed_status)
-                                    : async->stop_status;
+    const bool has_failed = atomic_load(&unit->stream->failed_waits) != async->failed_waits;
+    const rondo_status status =
+        has_failed ? (rondo_status)atomic_load(&unit->stream->failed_status) : async->stop_status;
     return status == RONDO_STATUS_OK
                ? RONDO_STATUS_OK
                : rondo__error_set(
@@ -59,15 +58,15 @@ static rondo_status check_told(const rondo_executor *executor, const rondo__asyn
 static rondo_status wait_for_runs(rondo_executor *executor, const rondo__async *async,
                                   const char *call) {
     RETURN_IF_ERROR(rondo__executor_synchronize(executor));
-    RETURN_IF_ERROR(rondo__peers_synchronize_all(executor->root));
+    RETURN_IF_ERROR(rondo__peers_synchronize_all(executor));
     // A later call that failed may have dropped the plan.
-    RETURN_IF_ERROR(rondo__device_control_check(async->active, async->active->current));
-    return check_told(executor, async, call);
+    RETURN_IF_ERROR(rondo__device_control_check(executor, async->active->current));
+    return check_told(&executor->main, async, call);
 }
 
 rondo_status rondo__executor_settle(rondo_executor *executor, const char *call) {
     RETURN_IF_ERROR(rondo__check_process(executor->device, call));
-    RETURN_IF_ERROR(rondo__executor_refuse_recording(executor, call));
+    RETURN_IF_ERROR(rondo__unit_refuse_recording(&executor->main, call));
     rondo__async *async = executor->caller.async;
     if (async == NULL || !async->is_under_way) {
         return RONDO_STATUS_OK;
@@ -75,7 +74,7 @@ rondo_status rondo__executor_settle(rondo_executor *executor, const char *call) 
     async->is_under_way = false;
     const rondo_status status = wait_for_runs(executor, async, call);
     if (status != RONDO_STATUS_OK) {
-        rondo__states_lose(executor);
+        rondo__states_lose(&executor->main);
         return status;
     }
     keep_times(async);

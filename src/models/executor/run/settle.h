@@ -10,8 +10,7 @@
 //
 // Errors:    STATE, DRIVER, LOST.
 // Threads:   one thread per executor.
-RONDO_MUST_USE rondo_status rondo__executor_refuse_recording(const rondo_executor *executor,
-                                                             const char *call);
+RONDO_MUST_USE rondo_status rondo__unit_refuse_recording(const rondo__unit *unit, const char *call);
 
 // The same, and waits for the runs under way.
 //

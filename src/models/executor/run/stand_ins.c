@@ -14,7 +14,7 @@
 #include "executor/state/capture_verdict.h"
 #include "executor/state/counted.h"
 
-rondo_status rondo__stand_ins_init(const rondo_executor *executor, const rondo__plan *plan,
+rondo_status rondo__stand_ins_init(const rondo__unit *unit, const rondo__plan *plan,
                                    rondo__stand_ins *out_places) {
     size_t widest = 1;
     for (size_t i = 0; i < plan->item_count; ++i) {
@@ -22,7 +22,7 @@ rondo_status rondo__stand_ins_init(const rondo_executor *executor, const rondo__
         widest = node->input_count > widest ? node->input_count : widest;
         widest = node->output_count > widest ? node->output_count : widest;
     }
-    *out_places = (rondo__stand_ins){.executor = executor, .plan = plan};
+    *out_places = (rondo__stand_ins){.unit = unit, .plan = plan};
     out_places->by_root =
         rondo__calloc(plan->program->value_count + 1, sizeof *out_places->by_root);
     out_places->inputs = rondo__calloc(widest, sizeof *out_places->inputs);
@@ -45,7 +45,7 @@ static bool can_stand_in(const rondo__stand_ins *places, const rondo__slot *slot
                          const rondo_tensor *tensor) {
     return slot->kind == RONDO__SLOT_ARENA && slot->bytes > 0 && tensor->data != NULL &&
            !places->plan->slots[slot->root].is_bound && slot->side == RONDO__SIDE_DEVICE &&
-           rondo__stand_ins_is_near(places->executor, tensor) &&
+           rondo__stand_ins_is_near(places->unit->executor, tensor) &&
            (uintptr_t)tensor->data % RONDO__ARENA_ALIGNMENT == 0;
 }
 

@@ -15,8 +15,7 @@
 // Errors:    NO_MEMORY.
 // Ownership: free with rondo__stand_ins_deinit, also after a failure.
 // Threads:   one thread per executor.
-RONDO_MUST_USE rondo_status rondo__stand_ins_init(const rondo_executor *executor,
-                                                  const rondo__plan *plan,
+RONDO_MUST_USE rondo_status rondo__stand_ins_init(const rondo__unit *unit, const rondo__plan *plan,
                                                   rondo__stand_ins *out_places);
 
 // Whether the tensor lies on the executor's device.

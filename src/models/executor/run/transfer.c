@@ -27,10 +27,10 @@
 #include "executor/state/spans.h"
 
 // Copies within host memory. Profiles show the copies that control flow feeds to its bodies.
-static void feed_memory(const rondo_executor *executor, const rondo__plan *plan, size_t i, void *to,
+static void feed_memory(const rondo__unit *unit, const rondo__plan *plan, size_t i, void *to,
                         const void *from, size_t bytes) {
     rondo__hook_scope scope = {0};
-    if (executor->depth > 0) {
+    if (unit->depth > 0) {
         const rondo__copy_note note =
             rondo__plan_note_copy(plan, plan->program->inputs[i], NULL, "feed");
         scope = rondo__copy_tell_host(bytes, &note);
@@ -41,23 +41,23 @@ static void feed_memory(const rondo_executor *executor, const rondo__plan *plan,
 
 // In a plan of a GPU, puts an input that ops of the processor read into its value slot on the host.
 // In an asynchronous run an input in host memory goes through an input lane.
-static rondo_status feed_host_side(rondo_executor *executor, rondo__plan *plan, size_t i,
+static rondo_status feed_host_side(rondo__unit *unit, rondo__plan *plan, size_t i,
                                    const rondo_tensor *feed, bool waits) {
     const rondo__slot *slot = rondo__plan_get_host_input(plan, i);
     if (slot == NULL) {
         return RONDO_STATUS_OK;
     }
-    if (feed->device != executor->device) {
+    if (feed->device != unit->executor->device) {
         if (waits) {
-            feed_memory(executor, plan, i, slot->address, feed->data, slot->bytes);
+            feed_memory(unit, plan, i, slot->address, feed->data, slot->bytes);
         }
         return RONDO_STATUS_OK;
     }
     plan->run.is_fed = false;
-    rondo__crossing_note(executor, RONDO__TO_HOST, slot->bytes, false);
+    rondo__crossing_note(unit->executor, RONDO__TO_HOST, slot->bytes, false);
     const rondo__copy_note note =
         rondo__plan_note_copy(plan, plan->program->inputs[i], NULL, "feed");
-    return rondo__crossing_copy(executor->stream, RONDO__TO_HOST, &note, slot->address, feed->data,
+    return rondo__crossing_copy(unit->stream, RONDO__TO_HOST, &note, slot->address, feed->data,
                                 slot->bytes);
 }
 
@@ -65,28 +65,28 @@ static rondo_status feed_host_side(rondo_executor *executor, rondo__plan *plan, 
 // now. On CUDA inputs in host memory go through pinned memory that the plan owns, so that the
 // caller's memory is free again at once. In an asynchronous run they go through an input lane,
 // because an earlier run may still read the pinned memory.
-static rondo_status feed_inputs(rondo_executor *executor, rondo__plan *plan,
-                                const rondo_tensor *feeds, bool waits) {
+static rondo_status feed_inputs(rondo__unit *unit, rondo__plan *plan, const rondo_tensor *feeds,
+                                bool waits) {
     const rondo_program *program = plan->program;
     // Inputs live until the end of a run, so the feeds of an earlier turn of the loop are still
     // there.
-    const uint64_t loop = executor->runs.loop;
-    const bool is_steady = loop != 0 && plan->run.loop == loop && executor->fed == plan;
-    const size_t fresh_count = is_steady ? executor->runs.steady_first : program->input_count;
+    const uint64_t loop = unit->runs.loop;
+    const bool is_steady = loop != 0 && plan->run.loop == loop && unit->fed == plan;
+    const size_t fresh_count = is_steady ? unit->runs.steady_first : program->input_count;
     plan->run.loop = 0;
-    executor->runs.took_device_feeds = false;
+    unit->runs.took_device_feeds = false;
     plan->run.is_fed = waits;
     for (size_t i = 0; i < program->input_count; ++i) {
         const rondo__slot *slot = &plan->slots[program->inputs[i]];
-        executor->runs.took_device_feeds =
-            executor->runs.took_device_feeds || feeds[i].device == executor->device;
+        unit->runs.took_device_feeds =
+            unit->runs.took_device_feeds || feeds[i].device == unit->executor->device;
         if (slot->kind == RONDO__SLOT_DYNAMIC) {
             rondo_tensor *place = &plan->run.dynamic[program->inputs[i]];
             rondo_tensor_deinit(place);
-            if (rondo__late_values_is_near(executor, &feeds[i])) {
+            if (rondo__late_values_is_near(unit->executor, &feeds[i])) {
                 rondo_tensor_share(&feeds[i], place);  // whose bytes stay for the run
             } else {
-                RETURN_IF_ERROR(rondo__executor_pass_object(executor, &feeds[i], place));
+                RETURN_IF_ERROR(rondo__unit_pass_object(unit, &feeds[i], place));
             }
         }
         if (slot->kind != RONDO__SLOT_ARENA || slot->bytes == 0 || i >= fresh_count) {
@@ -96,123 +96,121 @@ static rondo_status feed_inputs(rondo_executor *executor, rondo__plan *plan,
             rondo__in_place_find(plan, program->inputs[i]) == feeds[i].data) {
             continue;
         }
-        RETURN_IF_ERROR(feed_host_side(executor, plan, i, &feeds[i], waits));
+        RETURN_IF_ERROR(feed_host_side(unit, plan, i, &feeds[i], waits));
         if (slot->is_on_host || slot->is_bound) {
             continue;
         }
         const rondo__copy_note note = rondo__plan_note_copy(plan, program->inputs[i], NULL, "feed");
-        if (feeds[i].device == executor->device) {
-            RETURN_IF_ERROR(rondo__stream_copy_noted(executor->stream, slot->address, feeds[i].data,
+        if (feeds[i].device == unit->executor->device) {
+            RETURN_IF_ERROR(rondo__stream_copy_noted(unit->stream, slot->address, feeds[i].data,
                                                      slot->bytes, RONDO_COPY_DEVICE_TO_DEVICE,
                                                      &note));
         } else if (waits && plan->memory.staging == NULL) {
-            feed_memory(executor, plan, i, slot->address, feeds[i].data, slot->bytes);
+            feed_memory(unit, plan, i, slot->address, feeds[i].data, slot->bytes);
         } else if (waits) {
             char *staged = plan->memory.staging + plan->memory.input_staging[i];
-            feed_memory(executor, plan, i, staged, feeds[i].data, slot->bytes);
-            if (executor->depth > 0) {  // what a caller feeds is not counted
-                rondo__crossing_note(executor, RONDO__TO_DEVICE, slot->bytes, false);
+            feed_memory(unit, plan, i, staged, feeds[i].data, slot->bytes);
+            if (unit->depth > 0) {  // what a caller feeds is not counted
+                rondo__crossing_note(unit->executor, RONDO__TO_DEVICE, slot->bytes, false);
             }
-            RETURN_IF_ERROR(rondo__stream_copy_noted(executor->stream, slot->address, staged,
+            RETURN_IF_ERROR(rondo__stream_copy_noted(unit->stream, slot->address, staged,
                                                      slot->bytes, RONDO_COPY_HOST_TO_DEVICE,
                                                      &note));
         }
     }
     plan->run.loop = loop;
-    return waits ? RONDO_STATUS_OK : rondo__input_lanes_feed(executor, plan, feeds);
+    return waits ? RONDO_STATUS_OK : rondo__input_lanes_feed(unit, plan, feeds);
 }
 
 // Checks what only the run has told of the outputs.
-static rondo_status check_dynamic(rondo_executor *executor, const rondo__plan *plan) {
-    for (size_t i = 0; executor->depth == 0 && i < plan->program->output_count; ++i) {
+static rondo_status check_dynamic(rondo__unit *unit, const rondo__plan *plan) {
+    for (size_t i = 0; unit->depth == 0 && i < plan->program->output_count; ++i) {
         const int32_t value = plan->program->outputs[i];
         const rondo_tensor *result = &plan->run.dynamic[value];
         if (plan->slots[value].kind == RONDO__SLOT_DYNAMIC && result->dtype != RONDO_DTYPE_NONE) {
-            RETURN_IF_ERROR(
-                rondo__executor_check_output(executor, i, result->dtype, &result->shape));
+            RETURN_IF_ERROR(rondo__unit_check_output(unit, i, result->dtype, &result->shape));
         }
     }
     return RONDO_STATUS_OK;
 }
 
-static void count_run(rondo_executor *executor, rondo__plan *plan, bool was_replayed) {
+static void count_run(rondo__unit *unit, rondo__plan *plan, bool was_replayed) {
     plan->run.count += 1;
-    executor->runs.eager_count += was_replayed ? 0 : 1;
-    executor->runs.replay_count += was_replayed ? 1 : 0;
-    executor->runs.has_run = true;
-    executor->fed = plan;
-    if (executor->depth == 0) {
-        executor->root->variants.ran = executor;
-        executor->root->resources.crossings.run_count += 1;
+    unit->runs.eager_count += was_replayed ? 0 : 1;
+    unit->runs.replay_count += was_replayed ? 1 : 0;
+    unit->runs.has_run = true;
+    unit->fed = plan;
+    if (unit->depth == 0) {
+        unit->executor->variants.ran = unit;
+        unit->executor->resources.crossings.run_count += 1;
     }
 }
 
 // Work on the stream still uses the plan's memory; the first failure stays the one reported.
-static rondo_status give_up(rondo_executor *executor, const rondo__fetch *fetch,
-                            rondo_status status) {
+static rondo_status give_up(rondo__unit *unit, const rondo__fetch *fetch, rondo_status status) {
     rondo_error saved;
     rondo__error_save(&saved);
-    (void)!rondo_stream_synchronize(executor->stream);
-    rondo__states_end(executor, true);
+    (void)!rondo_stream_synchronize(unit->stream);
+    rondo__states_end(unit, true);
     rondo__fetch_drop(fetch);
     rondo__error_restore(&saved);
     return status;
 }
 
-static rondo_status run_steps(rondo_executor *executor, rondo__plan *plan, bool *out_was_replayed) {
+static rondo_status run_steps(rondo__unit *unit, rondo__plan *plan, bool *out_was_replayed) {
     if (!plan->run.is_in_place) {
-        return rondo__plan_run_steps(executor, plan, rondo__executor_run_tensors, out_was_replayed);
+        return rondo__plan_run_steps(unit, plan, rondo__unit_run_tensors, out_was_replayed);
     }
     *out_was_replayed = true;
-    return rondo__in_place_run(executor, plan);
+    return rondo__in_place_run(unit, plan);
 }
 
 // Nothing of this run has been copied yet; a body's copies are those of the run around it.
-static void begin_crossings(rondo_executor *executor) {
-    if (executor->depth == 0) {
-        executor->root->resources.crossings.pending = (rondo__crossing_counts){0};
+static void begin_crossings(rondo__unit *unit) {
+    if (unit->depth == 0) {
+        unit->executor->resources.crossings.pending = (rondo__crossing_counts){0};
     }
 }
 
 // Until it is done no run has left its inputs.
-static void forget_fed(rondo_executor *executor) {
-    if (executor->depth == 0) {
-        executor->root->variants.ran = NULL;
+static void forget_fed(rondo__unit *unit) {
+    if (unit->depth == 0) {
+        unit->executor->variants.ran = NULL;
     }
 }
 
 // Puts inputs, steps and outputs on the stream.
 static rondo_status put_run(const rondo__fetch *fetch, rondo__plan *plan, const rondo_tensor *feeds,
                             rondo_run_times *out_times) {
-    rondo_executor *executor = fetch->executor;
-    begin_crossings(executor);
-    forget_fed(executor);
+    rondo__unit *unit = fetch->unit;
+    begin_crossings(unit);
+    forget_fed(unit);
     RETURN_IF_ERROR(rondo__in_place_begin(fetch, plan, feeds));
     RETURN_IF_ERROR(rondo__fetch_prepare_known(fetch));
-    rondo__states_begin(executor, plan);
-    RETURN_IF_ERROR(rondo__executor_mark(executor, 0));
-    RETURN_IF_ERROR(feed_inputs(executor, plan, feeds, fetch->waits));
-    RETURN_IF_ERROR(rondo__executor_mark(executor, 1));
+    rondo__states_begin(unit, plan);
+    RETURN_IF_ERROR(rondo__unit_mark(unit, 0));
+    RETURN_IF_ERROR(feed_inputs(unit, plan, feeds, fetch->waits));
+    RETURN_IF_ERROR(rondo__unit_mark(unit, 1));
     const uint64_t fed_ns = rondo__clock_now_ns();
-    const rondo_status status = run_steps(executor, plan, &out_times->was_replayed);
-    out_times->enqueue_ns = rondo__clock_now_ns() - fed_ns - executor->root->runs.here_ns;
+    const rondo_status status = run_steps(unit, plan, &out_times->was_replayed);
+    out_times->enqueue_ns = rondo__clock_now_ns() - fed_ns - unit->executor->work.here_ns;
     out_times->compute_ns = fed_ns;  // until the time of its end is known
-    out_times->ran_op_count = executor->root->runs.ran_count;
-    out_times->replayed_op_count = executor->root->runs.replayed_count;
+    out_times->ran_op_count = unit->executor->work.ran_count;
+    out_times->replayed_op_count = unit->executor->work.replayed_count;
     RETURN_IF_ERROR(status);
-    RETURN_IF_ERROR(check_dynamic(executor, plan));
+    RETURN_IF_ERROR(check_dynamic(unit, plan));
     RETURN_IF_ERROR(rondo__fetch_prepare_found(fetch));
-    RETURN_IF_ERROR(rondo__executor_mark(executor, 2));
+    RETURN_IF_ERROR(rondo__unit_mark(unit, 2));
     RETURN_IF_ERROR(rondo__fetch_put(fetch));
     RETURN_IF_ERROR(rondo__states_put(fetch));
-    RETURN_IF_ERROR(rondo__executor_mark(executor, 3));
-    return rondo__plan_capture_ahead(executor, plan);
+    RETURN_IF_ERROR(rondo__unit_mark(unit, 3));
+    return rondo__plan_capture_ahead(unit, plan);
 }
 
-static rondo_status wait_for(rondo_executor *executor, const rondo__plan *plan) {
-    RETURN_IF_ERROR(rondo_stream_synchronize(executor->stream));
+static rondo_status wait_for(rondo__unit *unit, const rondo__plan *plan) {
+    RETURN_IF_ERROR(rondo_stream_synchronize(unit->stream));
     RETURN_IF_ERROR(rondo__peers_synchronize(plan));
-    return rondo__device_control_check(executor, plan);
+    return rondo__device_control_check(unit->executor, plan);
 }
 
 // Whether a run is over only when the stream was waited for. One whose results stay where they are
@@ -225,57 +223,57 @@ static bool is_waited_for(const rondo__fetch *fetch) {
         has_control = has_control ||
                       (plan->program->nodes[plan->items[i].node].op.def->flags & RONDO__OP_CONTROL);
     }
-    return !fetch->executor->is_near || plan->peer_count > 0 || has_control ||
+    return !fetch->unit->is_near || plan->peer_count > 0 || has_control ||
            rondo__fetch_leaves_pinned(fetch);
 }
 
-rondo_status rondo__executor_run_tensors(rondo_executor *executor, const rondo_tensor *feeds,
-                                         rondo_tensor *results, const bool *wants) {
+rondo_status rondo__unit_run_tensors(rondo__unit *unit, const rondo_tensor *feeds,
+                                     rondo_tensor *results, const bool *wants) {
     rondo__plan *plan;
-    RETURN_IF_ERROR(rondo__executor_find_plan(executor, feeds, &plan));
-    const rondo__fetch fetch = {executor, plan, results, wants, true};
+    RETURN_IF_ERROR(rondo__unit_find_plan(unit, feeds, &plan));
+    const rondo__fetch fetch = {unit, plan, results, wants, true};
     rondo_run_times times = {0};
     const uint64_t start_ns = rondo__clock_now_ns();
     rondo_status status = put_run(&fetch, plan, feeds, &times);
     if (status == RONDO_STATUS_OK && is_waited_for(&fetch)) {
-        status = wait_for(executor, plan);
+        status = wait_for(unit, plan);
     }
     if (status != RONDO_STATUS_OK) {
-        return give_up(executor, &fetch, status);
+        return give_up(unit, &fetch, status);
     }
     times.compute_ns = rondo__clock_now_ns() - times.compute_ns;
     rondo__fetch_finish(&fetch);
-    rondo__states_end(executor, false);
+    rondo__states_end(unit, false);
     times.latency_ns = rondo__clock_now_ns() - start_ns;
-    rondo__executor_read_spans(executor, &times);
-    executor->runs.times = times;
-    count_run(executor, plan, times.was_replayed);
-    rondo__branches_settle(executor, plan);
+    rondo__unit_read_spans(unit, &times);
+    unit->runs.times = times;
+    count_run(unit, plan, times.was_replayed);
+    rondo__branches_settle(unit, plan);
     return RONDO_STATUS_OK;
 }
 
 // Marks the end of the run, for ourselves and for the caller.
-static rondo_status mark_end(rondo_executor *executor, rondo_event *done) {
-    RETURN_IF_ERROR(rondo_event_record(executor->root->caller.async->finished, executor->stream));
-    return done != NULL ? rondo_event_record(done, executor->stream) : RONDO_STATUS_OK;
+static rondo_status mark_end(rondo__unit *unit, rondo_event *done) {
+    RETURN_IF_ERROR(rondo_event_record(unit->executor->caller.async->finished, unit->stream));
+    return done != NULL ? rondo_event_record(done, unit->stream) : RONDO_STATUS_OK;
 }
 
-rondo_status rondo__executor_put_tensors(rondo_executor *executor, const rondo_tensor *feeds,
-                                         rondo_tensor *results, const bool *wants,
-                                         rondo_event *done, rondo_run_times *out_times) {
+rondo_status rondo__unit_put_tensors(rondo__unit *unit, const rondo_tensor *feeds,
+                                     rondo_tensor *results, const bool *wants, rondo_event *done,
+                                     rondo_run_times *out_times) {
     rondo__plan *plan;
-    RETURN_IF_ERROR(rondo__executor_find_plan(executor, feeds, &plan));
-    const rondo__fetch fetch = {executor, plan, results, wants, false};
+    RETURN_IF_ERROR(rondo__unit_find_plan(unit, feeds, &plan));
+    const rondo__fetch fetch = {unit, plan, results, wants, false};
     rondo_status status = put_run(&fetch, plan, feeds, out_times);
     if (status == RONDO_STATUS_OK) {
-        status = mark_end(executor, done);
+        status = mark_end(unit, done);
     }
     if (status != RONDO_STATUS_OK) {
-        return give_up(executor, &fetch, status);
+        return give_up(unit, &fetch, status);
     }
     rondo__fetch_finish(&fetch);
-    rondo__states_end(executor, false);
-    count_run(executor, plan, out_times->was_replayed);
+    rondo__states_end(unit, false);
+    count_run(unit, plan, out_times->was_replayed);
     return RONDO_STATUS_OK;
 }
 
@@ -284,7 +282,7 @@ rondo_status rondo_executor_rerun(rondo_executor *executor) {
         return RONDO_FAIL(INVALID, "executor is NULL");
     }
     RETURN_IF_ERROR(rondo__executor_settle(executor, __func__));
-    rondo_executor *active = executor->variants.ran;
+    rondo__unit *active = executor->variants.ran;
     rondo__plan *plan = active != NULL ? active->fed : NULL;
     if (plan == NULL) {
         return RONDO_FAIL(STATE,
@@ -304,18 +302,17 @@ rondo_status rondo_executor_rerun(rondo_executor *executor) {
     begin_crossings(active);
     plan->run.is_fed = true;  // by the run before
     if (status == RONDO_STATUS_OK) {
-        status =
-            rondo__plan_run_steps(active, plan, rondo__executor_run_tensors, &times.was_replayed);
+        status = rondo__plan_run_steps(active, plan, rondo__unit_run_tensors, &times.was_replayed);
     }
     rondo__self_check_end_run(executor);
-    times.enqueue_ns = rondo__clock_now_ns() - start_ns - executor->root->runs.here_ns;
+    times.enqueue_ns = rondo__clock_now_ns() - start_ns - executor->work.here_ns;
     rondo_error saved;
     rondo__error_save(&saved);
     rondo_status waited = rondo_stream_synchronize(active->stream);
     if (waited == RONDO_STATUS_OK) {
         waited = rondo__peers_synchronize(plan);
     }
-    const rondo_status stopped = rondo__device_control_check(active, plan);
+    const rondo_status stopped = rondo__device_control_check(active->executor, plan);
     if (stopped == RONDO_STATUS_OK && status != RONDO_STATUS_OK) {
         rondo__error_restore(&saved);
     }
@@ -325,8 +322,8 @@ rondo_status rondo_executor_rerun(rondo_executor *executor) {
     RETURN_IF_ERROR(status);
     times.latency_ns = rondo__clock_now_ns() - start_ns;
     times.compute_ns = times.latency_ns;
-    times.ran_op_count = executor->runs.ran_count;
-    times.replayed_op_count = executor->runs.replayed_count;
+    times.ran_op_count = executor->work.ran_count;
+    times.replayed_op_count = executor->work.replayed_count;
     active->runs.times = times;
     count_run(active, plan, times.was_replayed);
     rondo__branches_settle(active, plan);

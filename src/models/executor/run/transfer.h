@@ -12,9 +12,8 @@
 //
 // Errors:    as rondo_executor_run.
 // Threads:   one thread per executor.
-RONDO_MUST_USE rondo_status rondo__executor_run_tensors(rondo_executor *executor,
-                                                        const rondo_tensor *feeds,
-                                                        rondo_tensor *results, const bool *wants);
+RONDO_MUST_USE rondo_status rondo__unit_run_tensors(rondo__unit *unit, const rondo_tensor *feeds,
+                                                    rondo_tensor *results, const bool *wants);
 
 // The same without a wait at the end: results are written in stream order.
 //
@@ -22,10 +21,8 @@ RONDO_MUST_USE rondo_status rondo__executor_run_tensors(rondo_executor *executor
 //
 // Errors:    as rondo_executor_run_async.
 // Threads:   one thread per executor.
-RONDO_MUST_USE rondo_status rondo__executor_put_tensors(rondo_executor *executor,
-                                                        const rondo_tensor *feeds,
-                                                        rondo_tensor *results, const bool *wants,
-                                                        rondo_event *done,
-                                                        rondo_run_times *out_times);
+RONDO_MUST_USE rondo_status rondo__unit_put_tensors(rondo__unit *unit, const rondo_tensor *feeds,
+                                                    rondo_tensor *results, const bool *wants,
+                                                    rondo_event *done, rondo_run_times *out_times);
 
 #endif  // RONDO_EXECUTOR_RUN_TRANSFER_H

@@ -16,8 +16,8 @@
 #include "rondo/inspect.h"
 
 // One line, as long as there may be more.
-RONDO_PRINTF(2, 3) static void tell(rondo_executor *executor, const char *format, ...) {
-    rondo__verbose *verbose = &executor->root->resources.verbose;
+RONDO_PRINTF(2, 3) static void tell(rondo__unit *unit, const char *format, ...) {
+    rondo__verbose *verbose = &unit->executor->resources.verbose;
     if (verbose->count > verbose->limit) {
         return;
     }
@@ -33,7 +33,7 @@ RONDO_PRINTF(2, 3) static void tell(rondo_executor *executor, const char *format
     va_start(arguments, format);
     (void)vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
-    RONDO_LOG_ASKED_F("graphs: %s%s", executor->depth > 0 ? "in a body: " : "", line);
+    RONDO_LOG_ASKED_F("graphs: %s%s", unit->depth > 0 ? "in a body: " : "", line);
 }
 
 // What the driver does in the node: ", grid 4 x 1 x 1, block 256 x 1 x 1, shared memory 0 bytes".
@@ -59,7 +59,7 @@ static void describe_work(const rondo_graph_node *node, char *text, size_t bytes
     }
 }
 
-static void tell_nodes(rondo_executor *executor, rondo_graph *graph) {
+static void tell_nodes(rondo__unit *unit, rondo_graph *graph) {
     static const char *const kinds[] = {"kernel", "host function", "copy",
                                         "fill",   "empty",         "event wait",
                                         "event",  "graph",         "conditional"};
@@ -75,7 +75,7 @@ static void tell_nodes(rondo_executor *executor, rondo_graph *graph) {
         const size_t kind = (size_t)node.kind;
         char work[160];
         describe_work(&node, work, sizeof work);
-        tell(executor, "  node %zu: %s %.60s of %.128s%s", i,
+        tell(unit, "  node %zu: %s %.60s of %.128s%s", i,
              kind < sizeof kinds / sizeof *kinds ? kinds[kind] : "node",
              node.name != NULL ? node.name : "", node.label != NULL ? node.label : "", work);
     }
@@ -85,9 +85,9 @@ static const rondo__op *get_op(const rondo__plan *plan, size_t item) {
     return &plan->program->nodes[plan->items[item].node].op;
 }
 
-void rondo__verbose_tell_graphs(rondo_executor *executor, const rondo__plan *plan, size_t first,
+void rondo__verbose_tell_graphs(rondo__unit *unit, const rondo__plan *plan, size_t first,
                                 size_t last) {
-    if (executor->root->resources.verbose.level == 0) {
+    if (unit->executor->resources.verbose.level == 0) {
         return;
     }
     rondo_error saved;
@@ -101,21 +101,21 @@ void rondo__verbose_tell_graphs(rondo_executor *executor, const rondo__plan *pla
         }
         const rondo__op *from = get_op(plan, step->first_item);
         const rondo__op *to = get_op(plan, step->first_item + step->item_count - 1);
-        tell(executor,
+        tell(unit,
              "graph %" PRIu64 " made of segment %zu: %" PRIu64
              " nodes, %zu ops, %.40s \"%.60s\" to "
              "%.40s \"%.60s\"",
-             executor->root->resources.verbose.graph_count++, s, stats.node_count, step->item_count,
+             unit->executor->resources.verbose.graph_count++, s, stats.node_count, step->item_count,
              from->def->name, from->name, to->def->name, to->name);
-        if (rondo__verbose_wants_nodes(executor)) {
-            tell_nodes(executor, step->run.graph);
+        if (rondo__verbose_wants_nodes(unit->executor)) {
+            tell_nodes(unit, step->run.graph);
         }
     }
     rondo__error_restore(&saved);
 }
 
-void rondo__verbose_tell_bypassed(rondo_executor *executor, rondo__plan *plan) {
-    if (executor->root->resources.verbose.level == 0 ||
+void rondo__verbose_tell_bypassed(rondo__unit *unit, rondo__plan *plan) {
+    if (unit->executor->resources.verbose.level == 0 ||
         plan->run.told_count == plan->bypassed_count) {
         return;
     }
@@ -123,25 +123,22 @@ void rondo__verbose_tell_bypassed(rondo_executor *executor, rondo__plan *plan) {
     for (size_t s = 0; s < plan->step_count; ++s) {
         const rondo__step *step = &plan->steps[s];
         if (step->kind == RONDO__STEP_BYPASS) {
-            tell(executor, "bypassed, step %zu: %s. It would be captured with %s", s, step->reason,
+            tell(unit, "bypassed, step %zu: %s. It would be captured with %s", s, step->reason,
                  rondo__step_get_remedy(plan, step));
         }
     }
 }
 
-void rondo__verbose_tell_run(rondo_executor *executor, const rondo__plan *plan,
-                             size_t graph_count) {
-    if (executor->root->resources.verbose.level > 0) {
-        tell(executor, "run: %zu graph%s, %zu op%s bypassed", graph_count,
-             graph_count == 1 ? "" : "s", plan->bypassed_count,
-             plan->bypassed_count == 1 ? "" : "s");
+void rondo__verbose_tell_run(rondo__unit *unit, const rondo__plan *plan, size_t graph_count) {
+    if (unit->executor->resources.verbose.level > 0) {
+        tell(unit, "run: %zu graph%s, %zu op%s bypassed", graph_count, graph_count == 1 ? "" : "s",
+             plan->bypassed_count, plan->bypassed_count == 1 ? "" : "s");
     }
 }
 
-void rondo__verbose_log_step(const rondo_executor *executor, const rondo__plan *plan,
+void rondo__verbose_log_step(const rondo__unit *unit, const rondo__plan *plan,
                              const rondo__step *step, bool was_replayed) {
-    const rondo_device *device =
-        rondo_stream_get_device(rondo__step_get_stream(executor, plan, step));
+    const rondo_device *device = rondo_stream_get_device(rondo__step_get_stream(unit, plan, step));
     if (!rondo__step_has_kernels(step)) {
         const rondo__op *op = &plan->program->nodes[step->node].op;
         RONDO_LOG_DEBUG_F("op: %.40s \"%.60s\", between segments", op->def->name, op->name);

@@ -16,21 +16,21 @@
 
 // Whether graphs are to keep what their nodes can be listed from.
 static inline bool rondo__verbose_wants_nodes(const rondo_executor *executor) {
-    return executor->root->resources.verbose.level >= 2;
+    return executor->resources.verbose.level >= 2;
 }
 
 // Logs what is new about a plan's steps: the graphs of steps first .. last, after their capture;
 // all bypassed ops, once.
-void rondo__verbose_tell_graphs(rondo_executor *executor, const rondo__plan *plan, size_t first,
+void rondo__verbose_tell_graphs(rondo__unit *unit, const rondo__plan *plan, size_t first,
                                 size_t last);
-void rondo__verbose_tell_bypassed(rondo_executor *executor, rondo__plan *plan);
+void rondo__verbose_tell_bypassed(rondo__unit *unit, rondo__plan *plan);
 
 // Logs each op of a step that has run, and the copies that its graph makes, where RONDO_LOG asks
 // for that (debug: ops in the executor's room, copies in the device's).
-void rondo__verbose_log_step(const rondo_executor *executor, const rondo__plan *plan,
+void rondo__verbose_log_step(const rondo__unit *unit, const rondo__plan *plan,
                              const rondo__step *step, bool was_replayed);
 
 // A run that went well, with `graph_count` replays.
-void rondo__verbose_tell_run(rondo_executor *executor, const rondo__plan *plan, size_t graph_count);
+void rondo__verbose_tell_run(rondo__unit *unit, const rondo__plan *plan, size_t graph_count);
 
 #endif  // RONDO_EXECUTOR_RUN_VERBOSE_H

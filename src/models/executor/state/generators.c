@@ -15,14 +15,14 @@ static bool is_named(const rondo__executor_generator *entry, const char *name) {
 
 rondo_status rondo__executor_get_generator(rondo_executor *executor, const rondo__node *node,
                                            rondo_generator **out_generator) {
-    uint64_t seed = executor->root->options.seed;
+    uint64_t seed = executor->options.seed;
     const char *name = rondo__op_get_seed(&node->op, &seed) ? node->op.name : NULL;
     return rondo__executor_find_generator(executor, name, seed, out_generator);
 }
 
 rondo_status rondo__executor_find_generator(rondo_executor *executor, const char *name,
                                             uint64_t seed, rondo_generator **out_generator) {
-    executor = executor->root;
+    executor = executor;
     rondo__executor_generator *entry = executor->resources.generators;
     while (entry != NULL && !is_named(entry, name)) {
         entry = entry->next;

@@ -19,15 +19,15 @@ enum {
 
 static const char memory_option[] = "memory_limit_bytes (--memory-limit)";
 
-static uint64_t get_default_limit(const rondo_executor *executor) {
-    const uint64_t limit = rondo__budget_choose_limit((uint64_t)BASE_GIB << 30,
-                                                      executor->source->file_bytes, FILE_FACTOR);
-    return rondo__budget_choose_limit(limit, executor->runs.fed_bytes, FEED_FACTOR);
+static uint64_t get_default_limit(const rondo__unit *unit) {
+    const uint64_t limit =
+        rondo__budget_choose_limit((uint64_t)BASE_GIB << 30, unit->source->file_bytes, FILE_FACTOR);
+    return rondo__budget_choose_limit(limit, unit->runs.fed_bytes, FEED_FACTOR);
 }
 
 rondo_status rondo__executor_make_budgets(rondo_executor *executor) {
     const uint64_t wanted = executor->options.memory_limit_bytes;
-    RETURN_IF_ERROR(rondo__budget_create(wanted > 0 ? wanted : get_default_limit(executor),
+    RETURN_IF_ERROR(rondo__budget_create(wanted > 0 ? wanted : get_default_limit(&executor->main),
                                          memory_option, &executor->resources.budget));
     if (rondo_device_is_host(executor->device)) {
         return RONDO_STATUS_OK;
@@ -50,7 +50,7 @@ void rondo__name_largest_on_gpu(const rondo__budget *budget, rondo_status status
 rondo_status rondo__executor_note_limit(const rondo_executor *executor, uint64_t refusals,
                                         rondo_status status) {
     return status == RONDO_STATUS_OK ||
-                   rondo__budget_get_refusals(executor->root->resources.budget) == refusals
+                   rondo__budget_get_refusals(executor->resources.budget) == refusals
                ? status
                : RONDO_FAIL(NO_MEMORY, "%s", rondo_error_get_last()->message);
 }
@@ -58,11 +58,11 @@ rondo_status rondo__executor_note_limit(const rondo_executor *executor, uint64_t
 rondo_status rondo__executor_allocate(rondo_executor *executor, rondo__owner owner, size_t bytes,
                                       void **out_address) {
     rondo__budget *budget =
-        executor->root->resources.device_budget;  // the host's own blocks count themselves
+        executor->resources.device_budget;  // the host's own blocks count themselves
     if (!rondo__budget_take(budget, owner, bytes)) {
         return RONDO_STATUS_NO_MEMORY;
     }
-    const uint64_t refusals = rondo__budget_get_refusals(executor->root->resources.budget);
+    const uint64_t refusals = rondo__budget_get_refusals(executor->resources.budget);
     const rondo__owner before = rondo__budget_enter_owner(owner);
     rondo_status status =
         rondo_memory_allocate(executor->device, RONDO_MEMORY_DEVICE, bytes, out_address);
@@ -79,14 +79,14 @@ void rondo__executor_free(rondo_executor *executor, rondo__owner owner, void *ad
                           size_t bytes) {
     if (address != NULL) {
         rondo_memory_free(executor->device, address);
-        rondo__budget_give_back(executor->root->resources.device_budget, owner, bytes);
+        rondo__budget_give_back(executor->resources.device_budget, owner, bytes);
     }
 }
 
 rondo_status rondo__executor_allocate_pinned(rondo_executor *executor, size_t bytes,
                                              void **out_address) {
     const bool is_host = rondo_device_is_host(executor->device);  // whose blocks count themselves
-    rondo__budget *budget = is_host ? NULL : executor->root->resources.budget;
+    rondo__budget *budget = is_host ? NULL : executor->resources.budget;
     if (!rondo__budget_take(budget, RONDO__OWNER_PINNED, bytes)) {
         rondo__error_prefix("pinned memory");
         return RONDO_STATUS_NO_MEMORY;
@@ -105,13 +105,13 @@ void rondo__executor_free_pinned(rondo_executor *executor, void *address, size_t
     if (address != NULL) {
         rondo_memory_free(executor->device, address);
         rondo__budget_give_back(
-            rondo_device_is_host(executor->device) ? NULL : executor->root->resources.budget,
+            rondo_device_is_host(executor->device) ? NULL : executor->resources.budget,
             RONDO__OWNER_PINNED, bytes);
     }
 }
 
 uint64_t rondo__executor_get_device_room(const rondo_executor *executor) {
-    const rondo__budget *budget = executor->root->resources.device_budget;
+    const rondo__budget *budget = executor->resources.device_budget;
     const uint64_t limit = budget != NULL ? rondo__budget_get_limit(budget) : UINT64_MAX;
     rondo_device_info info = {.struct_size = sizeof info};
     if (rondo__device_get_facts(executor->device, &info) != RONDO_STATUS_OK) {
@@ -152,16 +152,16 @@ rondo__budget *rondo__executor_begin_call(rondo_executor *executor, const rondo_
         const uint64_t bytes = rondo__tensor_measure(&feeds[i].tensor);
         fed_bytes = bytes > UINT64_MAX - fed_bytes ? UINT64_MAX : fed_bytes + bytes;
     }
-    if (fed_bytes > executor->runs.fed_bytes && executor->options.memory_limit_bytes == 0) {
-        executor->runs.fed_bytes = fed_bytes;
-        rondo__budget_set_limit(executor->resources.budget, get_default_limit(executor));
+    if (fed_bytes > executor->main.runs.fed_bytes && executor->options.memory_limit_bytes == 0) {
+        executor->main.runs.fed_bytes = fed_bytes;
+        rondo__budget_set_limit(executor->resources.budget, get_default_limit(&executor->main));
     }
     rondo__error_save(&executor->call.record_before);
-    executor->runs.turn_count = 0;
+    executor->work.turn_count = 0;
     atomic_store(executor->call.state, CALL_RUNNING);
-    executor->runs.ran_count = 0;
-    executor->runs.replayed_count = 0;
-    executor->runs.here_ns = 0;
+    executor->work.ran_count = 0;
+    executor->work.replayed_count = 0;
+    executor->work.here_ns = 0;
     executor->call.float_scope = rondo__float_enter();
     return rondo__budget_enter(executor->resources.budget);
 }
@@ -188,7 +188,7 @@ rondo_status rondo__executor_synchronize(rondo_executor *executor) {
     int expected = CALL_NONE;
     const bool is_call =
         atomic_compare_exchange_strong(executor->call.state, &expected, CALL_RUNNING);
-    const rondo_status status = rondo_stream_synchronize(executor->stream);
+    const rondo_status status = rondo_stream_synchronize(executor->main.stream);
     if (is_call) {
         atomic_store(executor->call.state, CALL_NONE);
     }
@@ -210,7 +210,7 @@ rondo_status rondo__executor_fail_cancelled(void) {
 }
 
 rondo_status rondo__executor_check_cancelled(const rondo_executor *executor) {
-    return atomic_load_explicit(executor->root->call.state, memory_order_relaxed) == CALL_CANCELLED
+    return atomic_load_explicit(executor->call.state, memory_order_relaxed) == CALL_CANCELLED
                ? rondo__executor_fail_cancelled()
                : RONDO_STATUS_OK;
 }
@@ -230,9 +230,9 @@ rondo_status rondo__executor_fail_limit(const rondo_executor *executor) {
 }
 
 rondo_status rondo__executor_count_turn(rondo_executor *executor) {
-    if (executor->root->runs.turn_count >= (uint64_t)rondo__executor_get_loop_limit(executor)) {
+    if (executor->work.turn_count >= (uint64_t)rondo__executor_get_loop_limit(executor)) {
         return rondo__executor_fail_limit(executor);
     }
-    executor->root->runs.turn_count += 1;
+    executor->work.turn_count += 1;
     return rondo__executor_check_cancelled(executor);
 }

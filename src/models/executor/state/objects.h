@@ -12,10 +12,10 @@
 // Errors:    NO_MEMORY.
 // Ownership: free *out_to with rondo_tensor_deinit.
 // Threads:   one thread per executor.
-RONDO_MUST_USE static inline rondo_status rondo__executor_pass_object(
-    const rondo_executor *executor, const rondo_tensor *from, rondo_tensor *out_to) {
-    return executor->depth > 0 ? rondo__tensor_keep(from, out_to)
-                               : rondo__tensor_copy(from, out_to);
+RONDO_MUST_USE static inline rondo_status rondo__unit_pass_object(const rondo__unit *unit,
+                                                                  const rondo_tensor *from,
+                                                                  rondo_tensor *out_to) {
+    return unit->depth > 0 ? rondo__tensor_keep(from, out_to) : rondo__tensor_copy(from, out_to);
 }
 
 #endif  // RONDO_EXECUTOR_STATE_OBJECTS_H

@@ -175,7 +175,7 @@ typedef struct rondo__step_run {
     bool has_crossings;
     rondo__crossing_counts crossings;  // of its items, once has_crossings
     // bypass
-    rondo_executor **bodies;  // one for each body attribute, made at first use
+    rondo__unit **bodies;  // one for each body attribute, made at first use
     size_t body_count;
 } rondo__step_run;
 
@@ -427,7 +427,7 @@ typedef struct rondo__plan_keys {
     size_t key_capacity;
 } rondo__plan_keys;
 
-// Statistics of an executor's runs.
+// Statistics of a unit's runs.
 typedef struct rondo__run_log {
     bool has_run;
     bool took_device_feeds;  // the last run; its inputs are the program's
@@ -440,16 +440,19 @@ typedef struct rondo__run_log {
     // each turn is fed the same.
     uint64_t loop;  // 0: none
     size_t steady_first;
-    // Of a caller's executor, for its bodies, too; of all runs:
-    uint64_t loop_count;
+} rondo__run_log;
+
+// What the units of an executor have done together.
+typedef struct rondo__work_log {
+    uint64_t loop_count;  // of all runs
     // Of the run at hand:
     uint64_t turn_count;      // of all loops
     uint64_t ran_count;       // ops, in bodies each time
     uint64_t replayed_count;  // of these, in graphs
     uint64_t here_ns;         // that its thread computed ops
-} rondo__run_log;
+} rondo__work_log;
 
-// What a caller's executor has for itself, its variants and its bodies.
+// What the units of an executor share.
 typedef struct rondo__resources {
     rondo__executor_generator *generators;
     rondo__budget *budget;         // host memory
@@ -467,26 +470,24 @@ typedef struct rondo__resources {
     rondo__flow_watch *watch;
 } rondo__resources;
 
-// Inputs and outputs; of a caller's executor, for its variants, too:
+// Inputs and outputs of the program that the caller gave:
 typedef struct rondo__ports {
     int32_t *input_of;   // by value of the source: index among inputs and, behind them, optionals;
     int32_t *output_of;  // index of its first place among outputs; -1 for other values
     rondo__bound_symbol *symbols;  // one for each of the source
     bool has_warned;               // of what the model declares
     rondo__call_lists lists;
-    bool *is_fed;         // of a variant: one for each optional input
-    rondo_tensor *fresh;  // of any: results that a run allocates, one for each output; see fetch.c
 } rondo__ports;
 
 // Where optional inputs are fed, or ops work as in training and the executor's options say
-// otherwise (or the other way round): executors of programs that are so (variants.c).
+// otherwise (or the other way round): units of programs that are so (variants.c).
 typedef struct rondo__variants {
     bool is_training;  // of runs from now on
     size_t count;
-    rondo_executor *list[RONDO__VARIANT_MAX];  // the one used last is the last
-    rondo_executor *active;                    // what was asked last: itself or a variant
-    rondo_executor *ran;                       // the one that ran last; NULL: none, or it failed
-    rondo_executor *retired;                   // given up, but pinned; see retire.h
+    rondo__unit *list[RONDO__VARIANT_MAX];  // the one used last is the last
+    rondo__unit *active;                    // what was asked last: `main` or a variant
+    rondo__unit *ran;                       // the one that ran last; NULL: none, or it failed
+    rondo__unit *retired;                   // given up, but pinned; see retire.h
 } rondo__variants;
 
 // The call under way.
@@ -497,7 +498,7 @@ typedef struct rondo__call {
     atomic_int *state;  // is one under way, or cancelled? `own`, or the watch's
 } rondo__call;
 
-// What only a caller's executor has.
+// What the caller has asked for beside runs.
 typedef struct rondo__caller {
     struct rondo__self_check *self_check;   // NULL: never checked
     rondo__async *async;                    // runs that were not waited for; NULL: none yet
@@ -507,26 +508,23 @@ typedef struct rondo__caller {
     char **patterns;  // copies of keep_f32, use_f16 and place, which the options point at
 } rondo__caller;
 
-// A caller's executor, a variant of it, or one of a body: a program with its plans.
-struct rondo_executor {
+// One program with its plans: the caller's, a variant of it, or the body of a control op.
+struct rondo__unit {
+    rondo_executor *executor;   // that it works for
     rondo__base *base_form;     // shared with other executors of the program
-    const rondo_program *base;  // of it: clone of the caller's program after the shape-free passes
+    const rondo_program *base;  // of it: clone of the program after the shape-free passes
     rondo_program *source;
-    rondo_device *device;
     rondo_stream *stream;
-    bool owns_stream;        // otherwise the caller's, or the root's
-    rondo_event *events[4];  // around the transfers; NULL on the host device
-    rondo_executor_options options;
-    rondo_graphs_mode graphs;
-    int32_t depth;               // 0 for a caller's executor, 1 and more for bodies of control ops
-    rondo__part part;            // then the stream is that of the executor around it
-    bool keeps_control_on_host;  // control ops are never items of segments
-    rondo_executor *root;        // the caller's executor: itself, or the one that this serves
-    bool is_lean;                // little is folded ahead, because memory was short
-    rondo__plan_worth *worth;    // of the body of a rondo.Rest; NULL otherwise
+    bool owns_stream;          // otherwise the caller's, or another unit's
+    rondo_event *events[4];    // around the transfers; NULL on the host device
+    int32_t depth;             // 1 and more for bodies of control ops
+    rondo__part part;          // then the stream is that of the unit around it
+    bool is_training;          // ops work as in training
+    bool *is_fed;              // of a variant: one for each optional input
+    bool is_lean;              // little is folded ahead, because memory was short
+    rondo__plan_worth *worth;  // of the body of a rondo.Rest; NULL otherwise
     bool is_near;  // of such a body on a GPU: data stay where they lie (deferred_body.h)
     const rondo_tensor *near_feeds;  // then what it is fed in the run at hand
-    bool is_described;  // a caller's executor: plans are made to be looked at, and not for a run
     rondo__plan_keys keys;
     rondo__lru_map plans;        // by what is fed; see plan_cache.c
     rondo__plan *current;        // plan that was asked for last
@@ -537,28 +535,39 @@ struct rondo_executor {
     uint64_t run_memory_bytes;
     uint64_t plan_limit_bytes;  // of plans and run memory together; 0: none
     rondo__run_log runs;
+    rondo_tensor *fresh;  // results that a run allocates, one for each output; see fetch.c
+    rondo__unit *next_retired;
+};
+
+// What the caller made: the program's unit, and what all units of it share.
+struct rondo_executor {
+    rondo__unit main;  // of the caller's program
+    rondo_device *device;
+    rondo_executor_options options;
+    rondo_graphs_mode graphs;
+    bool keeps_control_on_host;  // control ops are never items of segments
+    bool is_described;           // plans are made to be looked at, and not for a run
     rondo__ports ports;
     rondo__variants variants;
     rondo__call call;
-    rondo__caller caller;        // of a caller's executor
-    rondo__resources resources;  // of a caller's executor
-    rondo_executor *next_retired;
-    atomic_int reference_count;  // of a caller's executor: itself and recorded runs
+    rondo__work_log work;
+    rondo__caller caller;
+    rondo__resources resources;
+    atomic_int reference_count;  // the caller, and recorded runs
 };
 
 // Where the step's work is put.
-static inline rondo_stream *rondo__step_get_stream(const rondo_executor *executor,
-                                                   const rondo__plan *plan,
+static inline rondo_stream *rondo__step_get_stream(const rondo__unit *unit, const rondo__plan *plan,
                                                    const rondo__step *step) {
     const rondo__plan_peer *peer = rondo__step_get_peer(plan, step);
-    return peer != NULL ? peer->peer->stream : executor->stream;
+    return peer != NULL ? peer->peer->stream : unit->stream;
 }
 
 // The base with the shapes of the feeds; feeds[i].data non-NULL fixes the value of input i, too,
 // and is retained. out_wanted as in program/shapes/specialise.h.
 //
 // Errors:    as rondo__program_specialise.
-RONDO_MUST_USE rondo_status rondo__plan_specialise(const rondo_executor *executor,
+RONDO_MUST_USE rondo_status rondo__plan_specialise(const rondo__unit *unit,
                                                    const rondo_tensor *feeds,
                                                    rondo_program **out_program, bool *out_wanted);
 
@@ -567,20 +576,19 @@ RONDO_MUST_USE rondo_status rondo__plan_specialise(const rondo_executor *executo
 // Errors:    BAD_DATA, UNSUPPORTED, NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST.
 // Ownership: free with rondo__plan_destroy (destroy.h).
 // Threads:   one thread per executor.
-RONDO_MUST_USE rondo_status rondo__plan_create(rondo_executor *executor, rondo_program *program,
+RONDO_MUST_USE rondo_status rondo__plan_create(rondo__unit *unit, rondo_program *program,
                                                rondo__plan **out_plan);
 
 // The plan that follows `plan` in the order of use, the newest for NULL; NULL when there is none.
-static inline rondo__plan *rondo__executor_next_plan(const rondo_executor *executor,
-                                                     const rondo__plan *plan) {
+static inline rondo__plan *rondo__unit_next_plan(const rondo__unit *unit, const rondo__plan *plan) {
     const rondo__lru_entry *entry =
-        plan == NULL ? executor->plans.newest : rondo__lru_entry_get_older(plan->entry);
+        plan == NULL ? unit->plans.newest : rondo__lru_entry_get_older(plan->entry);
     return entry != NULL ? rondo__lru_entry_get_value(entry) : NULL;
 }
 
 // Whether the plans of this executor have two sides, the device's and the processor's.
-static inline bool rondo__executor_has_two_sides(const rondo_executor *executor) {
-    return executor->part == RONDO__PART_NONE && !rondo_device_is_host(executor->device);
+static inline bool rondo__unit_has_two_sides(const rondo__unit *unit) {
+    return unit->part == RONDO__PART_NONE && !rondo_device_is_host(unit->executor->device);
 }
 
 #endif  // RONDO_EXECUTOR_STATE_PLAN_H

@@ -13,19 +13,20 @@
 // room for the control flow of the model.
 enum { REST_DEPTH_MAX = 8 };
 
-rondo_status rondo__plan_worth_gather(const rondo_executor *executor, rondo_program *program) {
-    const bool is_one_by_one = executor->options.op_by_op || executor->options.reference;
-    if (is_one_by_one || executor->depth >= REST_DEPTH_MAX) {
+rondo_status rondo__plan_worth_gather(const rondo__unit *unit, rondo_program *program) {
+    const bool is_one_by_one =
+        unit->executor->options.op_by_op || unit->executor->options.reference;
+    if (is_one_by_one || unit->depth >= REST_DEPTH_MAX) {
         return RONDO_STATUS_OK;
     }
-    for (size_t i = 0; i < program->input_count && executor->worth != NULL; ++i) {
+    for (size_t i = 0; i < program->input_count && unit->worth != NULL; ++i) {
         const rondo__value *input = &program->values[program->inputs[i]];
         if (!input->has_shape && rondo__dtype_is_plain(input->dtype)) {
             return RONDO_STATUS_OK;  // the plan for shapes of every kind
         }
     }
-    const rondo__rest_options options = {.is_body = executor->worth != NULL,
-                                         .is_near = rondo__executor_has_two_sides(executor)};
+    const rondo__rest_options options = {.is_body = unit->worth != NULL,
+                                         .is_near = rondo__unit_has_two_sides(unit)};
     return rondo__pass_rest(program, &options);
 }
 

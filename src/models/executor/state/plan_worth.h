@@ -34,12 +34,13 @@ typedef struct rondo__plan_worth {
 } rondo__plan_worth;
 
 typedef struct rondo__plan rondo__plan;
+typedef struct rondo__unit rondo__unit;
 
 // Moves ops that wait for shapes into bodies (rondo__pass_rest), where the executor plans that way.
 //
 // Errors:    NO_MEMORY.
 // Threads:   one thread per executor.
-RONDO_MUST_USE rondo_status rondo__plan_worth_gather(const rondo_executor *executor,
+RONDO_MUST_USE rondo_status rondo__plan_worth_gather(const rondo__unit *unit,
                                                      rondo_program *program);
 
 void rondo__plan_worth_init(const rondo_program *body, rondo__plan_worth *out_worth);

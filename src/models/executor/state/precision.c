@@ -36,9 +36,9 @@ rondo_status rondo__precision_mark(rondo_program *program, const rondo_program *
                     RONDO__PRECISION_SINGLE);
 }
 
-rondo_status rondo__precision_apply(rondo_executor *executor, rondo__plan *plan) {
-    if (executor->options.dtype != RONDO_DTYPE_F16) {
+rondo_status rondo__precision_apply(rondo__unit *unit, rondo__plan *plan) {
+    if (unit->executor->options.dtype != RONDO_DTYPE_F16) {
         return RONDO_STATUS_OK;
     }
-    return rondo__pass_half(plan->program, executor->base_form->halves, &plan->halves);
+    return rondo__pass_half(plan->program, unit->base_form->halves, &plan->halves);
 }

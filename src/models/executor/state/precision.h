@@ -19,6 +19,6 @@ RONDO_MUST_USE rondo_status rondo__precision_mark(rondo_program *program,
 //
 // Errors:    NO_MEMORY, BAD_DATA, INTERNAL.
 // Threads:   one thread per executor.
-RONDO_MUST_USE rondo_status rondo__precision_apply(rondo_executor *executor, rondo__plan *plan);
+RONDO_MUST_USE rondo_status rondo__precision_apply(rondo__unit *unit, rondo__plan *plan);
 
 #endif  // RONDO_EXECUTOR_STATE_PRECISION_H

@@ -16,17 +16,16 @@
 // Errors:    NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST.
 // Ownership: give back with rondo__run_memory_release.
 // Threads:   one thread per executor.
-RONDO_MUST_USE rondo_status rondo__run_memory_acquire(rondo_executor *executor,
-                                                      rondo_memory_kind kind, rondo__peer *peer,
-                                                      size_t bytes, rondo__run_memory **out_memory);
+RONDO_MUST_USE rondo_status rondo__run_memory_acquire(rondo__unit *unit, rondo_memory_kind kind,
+                                                      rondo__peer *peer, size_t bytes,
+                                                      rondo__run_memory **out_memory);
 // Memory of the executor's device for weights that are brought, beside the values of the same plan.
-RONDO_MUST_USE rondo_status rondo__run_memory_acquire_buffers(rondo_executor *executor,
-                                                              size_t bytes,
+RONDO_MUST_USE rondo_status rondo__run_memory_acquire_buffers(rondo__unit *unit, size_t bytes,
                                                               rondo__run_memory **out_memory);
 // Pinned memory for outputs of late shapes, beside what else a plan has there.
-RONDO_MUST_USE rondo_status rondo__run_memory_acquire_late(rondo_executor *executor, size_t bytes,
+RONDO_MUST_USE rondo_status rondo__run_memory_acquire_late(rondo__unit *unit, size_t bytes,
                                                            rondo__run_memory **out_memory);
-void rondo__run_memory_release(rondo_executor *executor,
+void rondo__run_memory_release(rondo__unit *unit,
                                rondo__run_memory *memory);  // NULL is fine
 
 #endif  // RONDO_EXECUTOR_STATE_RUN_MEMORY_H

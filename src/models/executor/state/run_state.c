@@ -36,10 +36,10 @@ void rondo__late_values_drop(rondo__plan *plan) {
     }
 }
 
-void rondo__late_values_free(rondo_executor *executor, rondo__plan *plan) {
+void rondo__late_values_free(rondo__unit *unit, rondo__plan *plan) {
     rondo__late_values_drop(plan);
     rondo__free(plan->run.late_copies);
-    rondo__run_memory_release(executor, plan->run.late_staging);
+    rondo__run_memory_release(unit, plan->run.late_staging);
 }
 
 // ---- of an executor -----------------------------------------------------------------------------
@@ -49,11 +49,11 @@ void rondo__self_check_destroy(rondo_executor *executor) {
     executor->caller.self_check = NULL;
 }
 
-void rondo__input_lane_empty(rondo_executor *root, rondo__input_lane *lane) {
-    rondo__executor_free(root, RONDO__OWNER_STAGING, lane->device, lane->bytes);
-    rondo__executor_free_pinned(root, lane->pinned, lane->bytes);
-    root->run_memory_bytes -= lane->pinned != NULL ? lane->bytes : 0;
-    root->run_memory_bytes -= lane->device != NULL ? lane->bytes : 0;
+void rondo__input_lane_empty(rondo_executor *executor, rondo__input_lane *lane) {
+    rondo__executor_free(executor, RONDO__OWNER_STAGING, lane->device, lane->bytes);
+    rondo__executor_free_pinned(executor, lane->pinned, lane->bytes);
+    executor->main.run_memory_bytes -= lane->pinned != NULL ? lane->bytes : 0;
+    executor->main.run_memory_bytes -= lane->device != NULL ? lane->bytes : 0;
     lane->device = NULL;
     lane->pinned = NULL;
     lane->bytes = 0;
@@ -75,16 +75,16 @@ void rondo__async_free(rondo_executor *executor) {
     rondo__free(async);
 }
 
-void rondo__executor_drain(rondo_executor *executor) {
+void rondo__unit_drain(rondo__unit *unit) {
     rondo_error saved;
     rondo__error_save(&saved);
-    const rondo__async *async = executor->root->caller.async;
+    const rondo__async *async = unit->executor->caller.async;
     if (async != NULL && async->is_under_way) {
         (void)!rondo_event_synchronize(async->finished);  // again by a wait, which gets what failed
     }
     // On a stream of the program's, which may record by now, each run that waits has waited.
-    if (executor->owns_stream) {
-        (void)!rondo_stream_synchronize(executor->stream);
+    if (unit->owns_stream) {
+        (void)!rondo_stream_synchronize(unit->stream);
     }
     rondo__error_restore(&saved);
 }

@@ -27,7 +27,7 @@ struct rondo__async {
     bool is_putting;        // a run is being put on the stream: nothing may wait for long
     uint64_t start_ns;      // of the last run
     rondo_run_times times;
-    rondo_executor *active;  // what the last run was of
+    rondo__unit *active;  // what the last run was of
     // A wait within a later call may have told of runs under way; so does the next for them.
     uint32_t failed_waits;     // of the stream, before the first of the runs
     rondo_status stop_status;  // of what the device stopped; OK: nothing
@@ -35,7 +35,7 @@ struct rondo__async {
 
 // A plan's kernels on other addresses than its own (run/stand_ins.h).
 typedef struct rondo__stand_ins {
-    const rondo_executor *executor;
+    const rondo__unit *unit;
     const rondo__plan *plan;
     char *arena;  // where the other values lie
     // Of a recorded run, whose work may be the processor's, too, and bring weights; NULL otherwise:
@@ -65,16 +65,16 @@ void rondo__in_place_free(rondo__plan *plan);
 
 // Copies of the last run's late values (run/late_values.h), and all that is kept for them.
 void rondo__late_values_drop(rondo__plan *plan);
-void rondo__late_values_free(rondo_executor *executor, rondo__plan *plan);
+void rondo__late_values_free(rondo__unit *unit, rondo__plan *plan);
 
 void rondo__self_check_destroy(rondo_executor *executor);
 
 // Frees the memory of an input lane; and the lanes and the stream of asynchronous runs
 // (run/input_lanes.h).
-void rondo__input_lane_empty(rondo_executor *root, rondo__input_lane *lane);
+void rondo__input_lane_empty(rondo_executor *executor, rondo__input_lane *lane);
 void rondo__async_free(rondo_executor *executor);
 
 // Waits for whatever the executor has put on its stream; failures are told elsewhere.
-void rondo__executor_drain(rondo_executor *executor);
+void rondo__unit_drain(rondo__unit *unit);
 
 #endif  // RONDO_EXECUTOR_STATE_RUN_STATE_H

@@ -9,9 +9,9 @@
 //
 // Errors:    DRIVER, LOST.
 // Threads:   one thread per executor.
-RONDO_MUST_USE rondo_status rondo__executor_mark(rondo_executor *executor, size_t index);
+RONDO_MUST_USE rondo_status rondo__unit_mark(rondo__unit *unit, size_t index);
 
 // Sets what the events tell of the last run, which is done; on the host compute_ns stays.
-void rondo__executor_read_spans(rondo_executor *executor, rondo_run_times *times);
+void rondo__unit_read_spans(rondo__unit *unit, rondo_run_times *times);
 
 #endif  // RONDO_EXECUTOR_STATE_SPANS_H

@@ -15,7 +15,7 @@
 
 static const rondo__variable *find_variable(const rondo_executor *executor,
                                             const rondo__state *state) {
-    const rondo_program *source = executor->root->source;
+    const rondo_program *source = executor->main.source;
     const rondo__variable *variable =
         rondo__program_find_variable(source, source->inputs[state->input]);
     return variable != NULL && variable->start.kind != RONDO_START_NONE ? variable : NULL;
@@ -26,7 +26,7 @@ bool rondo__state_has_start(const rondo_executor *executor, const rondo__state *
 }
 
 static const rondo__value *get_value(const rondo_executor *executor, const rondo__state *state) {
-    const rondo_program *source = executor->root->source;
+    const rondo_program *source = executor->main.source;
     return &source->values[source->inputs[state->input]];
 }
 
@@ -95,20 +95,20 @@ static distribution get_distribution(const rondo_start *start, const rondo_shape
 static uint64_t get_seed(const rondo_executor *executor, const rondo_start *start,
                          const char *name) {
     return start->seed != 0 ? start->seed
-                            : rondo__hash64(executor->root->options.seed, name, strlen(name));
+                            : rondo__hash64(executor->options.seed, name, strlen(name));
 }
 
-static rondo_status draw(rondo_executor *executor, const rondo_start *start, const char *name,
+static rondo_status draw(rondo__unit *unit, const rondo_start *start, const char *name,
                          const rondo_tensor *to) {
     const distribution d = get_distribution(start, &to->shape);
     const size_t count = (size_t)rondo_shape_get_count(&to->shape);
     rondo_generator *generator = NULL;
-    RETURN_IF_ERROR(
-        rondo_generator_create(executor->device, get_seed(executor, start, name), &generator));
-    rondo_status status = d.is_normal ? rondo_random_normal(generator, executor->stream, to->dtype,
-                                                            to->data, count, d.a, d.b)
-                                      : rondo_random_uniform(generator, executor->stream, to->dtype,
-                                                             to->data, count, d.a, d.b);
+    RETURN_IF_ERROR(rondo_generator_create(unit->executor->device,
+                                           get_seed(unit->executor, start, name), &generator));
+    rondo_status status =
+        d.is_normal
+            ? rondo_random_normal(generator, unit->stream, to->dtype, to->data, count, d.a, d.b)
+            : rondo_random_uniform(generator, unit->stream, to->dtype, to->data, count, d.a, d.b);
     rondo_generator_release(generator);  // waits for what was drawn
     return status;
 }
@@ -139,13 +139,13 @@ static uint64_t get_bits(rondo_dtype dtype, double number) {
 }
 
 // Stream fills know elements of up to four bytes; others are zeros, or are copied.
-static rondo_status fill(rondo_executor *executor, double number, const rondo_tensor *to) {
+static rondo_status fill(rondo__unit *unit, double number, const rondo_tensor *to) {
     const size_t bytes = rondo_dtype_get_bytes(to->dtype);
     const size_t count = (size_t)rondo_shape_get_count(&to->shape);
     const uint64_t bits = get_bits(to->dtype, number);
     if (bytes <= 4 || bits == 0) {
         const size_t width = bits == 0 ? 1 : bytes;
-        return rondo_stream_fill(executor->stream, to->data, (uint32_t)bits, (uint32_t)width,
+        return rondo_stream_fill(unit->stream, to->data, (uint32_t)bits, (uint32_t)width,
                                  count * bytes / width);
     }
     rondo_tensor all = {0};
@@ -153,40 +153,40 @@ static rondo_status fill(rondo_executor *executor, double number, const rondo_te
     for (size_t i = 0; i < count; ++i) {
         memcpy((char *)all.data + i * bytes, &bits, bytes);
     }
-    rondo_status status = rondo_tensor_copy(executor->stream, &all, to);
-    const rondo_status waited = rondo_stream_synchronize(executor->stream);
+    rondo_status status = rondo_tensor_copy(unit->stream, &all, to);
+    const rondo_status waited = rondo_stream_synchronize(unit->stream);
     rondo_tensor_deinit(&all);
     return status != RONDO_STATUS_OK ? status : waited;
 }
 
 // ---- both -------------------------------------------------------------------------------------
 
-static rondo_status put_start(rondo_executor *executor, const rondo__state *state,
+static rondo_status put_start(rondo__unit *unit, const rondo__state *state,
                               const rondo__variable *variable) {
     const rondo_tensor *to = &state->value.tensor;
     if (rondo_shape_get_count(&to->shape) == 0) {
         return RONDO_STATUS_OK;
     }
     return variable->start.kind == RONDO_START_CONSTANT
-               ? fill(executor, variable->start.a, to)
-               : draw(executor, &variable->start, get_value(executor, state)->name, to);
+               ? fill(unit, variable->start.a, to)
+               : draw(unit, &variable->start, get_value(unit->executor, state)->name, to);
 }
 
-rondo_status rondo__state_start(rondo_executor *executor, rondo__state *state) {
-    const rondo__variable *variable = find_variable(executor, state);
-    const rondo__value *value = get_value(executor, state);
+rondo_status rondo__state_start(rondo__unit *unit, rondo__state *state) {
+    const rondo__variable *variable = find_variable(unit->executor, state);
+    const rondo__value *value = get_value(unit->executor, state);
     if (variable == NULL) {
         return RONDO_FAIL(STATE, "the variable \"%.60s\" has no start; set or feed it",
                           value->name);
     }
     if (variable->start.kind == RONDO_START_TENSOR) {
-        return rondo__state_set(executor, state, &variable->first);
+        return rondo__state_set(unit, state, &variable->first);
     }
     rondo_shape shape = {0};
     (void)rondo__value_get_shape(value, &shape);
-    RETURN_IF_ERROR(rondo__state_fit(executor, state, value->dtype, &shape));
+    RETURN_IF_ERROR(rondo__state_fit(unit, state, value->dtype, &shape));
     state->is_lost = true;
-    RETURN_IF_ERROR(put_start(executor, state, variable));
+    RETURN_IF_ERROR(put_start(unit, state, variable));
     state->is_lost = false;
     return RONDO_STATUS_OK;
 }

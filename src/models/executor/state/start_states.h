@@ -19,6 +19,6 @@ bool rondo__state_has_start(const rondo_executor *executor, const rondo__state *
 // Gives the state the value that it starts with, on the stream.
 //
 // Errors:    STATE (it has none), as rondo__state_fit and rondo_generator_create.
-RONDO_MUST_USE rondo_status rondo__state_start(rondo_executor *executor, rondo__state *state);
+RONDO_MUST_USE rondo_status rondo__state_start(rondo__unit *unit, rondo__state *state);
 
 #endif  // RONDO_EXECUTOR_STATE_START_STATES_H

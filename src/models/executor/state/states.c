@@ -7,15 +7,15 @@
 #include "executor/state/limits.h"
 
 rondo__state *rondo__state_find(const rondo_executor *executor, size_t input) {
-    rondo__state *state = executor->root->caller.states;
+    rondo__state *state = executor->caller.states;
     while (state != NULL && state->input != input) {
         state = state->next;
     }
     return state;
 }
 
-rondo__state *rondo__state_find_read(const rondo_executor *executor, size_t input) {
-    return executor->depth == 0 ? rondo__state_find(executor, input) : NULL;
+rondo__state *rondo__state_find_read(const rondo__unit *unit, size_t input) {
+    return unit->depth == 0 ? rondo__state_find(unit->executor, input) : NULL;
 }
 
 rondo_status rondo__state_add(rondo_executor *executor, size_t input, int64_t output) {
@@ -32,7 +32,7 @@ rondo_status rondo__state_add(rondo_executor *executor, size_t input, int64_t ou
 }
 
 rondo_status rondo__states_add_variables(rondo_executor *executor) {
-    const rondo_program *source = executor->source;
+    const rondo_program *source = executor->main.source;
     for (size_t i = source->variable_count; i-- > 0;) {
         const rondo__variable *variable = &source->variables[i];
         const int64_t output = variable->update >= 0 ? executor->ports.output_of[variable->update]
@@ -47,7 +47,7 @@ rondo_status rondo__states_add_variables(rondo_executor *executor) {
 
 // Memory of the host counts itself; that of a GPU is counted here.
 static rondo_status allocate(rondo_executor *executor, size_t bytes, rondo_tensor *out_block) {
-    rondo__resources *resources = &executor->root->resources;
+    rondo__resources *resources = &executor->resources;
     const rondo_shape shape = {.rank = 1, .extent = {(int64_t)bytes}};
     const int64_t taken = rondo__memory_get_thread_bytes();
     if (!rondo__budget_take(resources->device_budget, RONDO__OWNER_STATE, bytes)) {
@@ -72,7 +72,7 @@ static void give_up(rondo_executor *executor, rondo__roomy *roomy) {
     if (roomy->tensor.storage != NULL) {
         const int64_t taken = rondo__memory_get_thread_bytes();
         rondo_tensor_deinit(&roomy->tensor);
-        rondo__budget_give_back(executor->root->resources.device_budget, RONDO__OWNER_STATE,
+        rondo__budget_give_back(executor->resources.device_budget, RONDO__OWNER_STATE,
                                 roomy->bytes);
         rondo__memory_set_thread_bytes(taken);
     }
@@ -81,27 +81,26 @@ static void give_up(rondo_executor *executor, rondo__roomy *roomy) {
 
 // Takes other memory, as much as `bytes` or, where that is not to be had, as `wanted`. Waits for
 // work that still reads the former memory.
-static rondo_status move(rondo_executor *executor, rondo__roomy *roomy, size_t wanted,
-                         size_t bytes) {
+static rondo_status move(rondo__unit *unit, rondo__roomy *roomy, size_t wanted, size_t bytes) {
     const bool is_growing = roomy->tensor.storage != NULL;
     rondo_tensor block = {0};
-    rondo_status status = allocate(executor, bytes, &block);
+    rondo_status status = allocate(unit->executor, bytes, &block);
     size_t taken = bytes;
     if (status != RONDO_STATUS_OK && status != RONDO_STATUS_LOST && bytes > wanted) {
         taken = wanted;
-        status = allocate(executor, wanted, &block);
+        status = allocate(unit->executor, wanted, &block);
     }
     if (status == RONDO_STATUS_OK && is_growing) {
-        status = rondo_stream_synchronize(executor->stream);
+        status = rondo_stream_synchronize(unit->stream);
     }
     if (status != RONDO_STATUS_OK) {
         rondo__roomy unused = {block, taken};
-        give_up(executor, &unused);
+        give_up(unit->executor, &unused);
         return status;
     }
     block.dtype = roomy->tensor.dtype;
     block.shape = roomy->tensor.shape;
-    give_up(executor, roomy);
+    give_up(unit->executor, roomy);
     *roomy = (rondo__roomy){block, taken};
     return RONDO_STATUS_OK;
 }
@@ -112,25 +111,25 @@ static bool has_room(const rondo__roomy *roomy, size_t bytes) {
 
 // An address that is not NULL. A state that grows will grow again, so it takes twice its former
 // memory.
-static rondo_status make_room(rondo_executor *executor, rondo__roomy *roomy, size_t bytes) {
+static rondo_status make_room(rondo__unit *unit, rondo__roomy *roomy, size_t bytes) {
     const size_t wanted = bytes > 0 ? bytes : 1;
     const bool may_double = roomy->bytes > wanted / 2 && roomy->bytes <= SIZE_MAX / 4;
     return has_room(roomy, wanted)
                ? RONDO_STATUS_OK
-               : move(executor, roomy, wanted, may_double ? 2 * roomy->bytes : wanted);
+               : move(unit, roomy, wanted, may_double ? 2 * roomy->bytes : wanted);
 }
 
-static rondo_status fit(rondo_executor *executor, rondo__roomy *roomy, rondo_dtype dtype,
+static rondo_status fit(rondo__unit *unit, rondo__roomy *roomy, rondo_dtype dtype,
                         const rondo_shape *shape) {
     const rondo_tensor shell = {.dtype = dtype, .shape = *shape};
-    RETURN_IF_ERROR(make_room(executor, roomy, rondo_tensor_get_bytes(&shell)));
+    RETURN_IF_ERROR(make_room(unit, roomy, rondo_tensor_get_bytes(&shell)));
     roomy->tensor.dtype = dtype;
     roomy->tensor.shape = shell.shape;
     return RONDO_STATUS_OK;
 }
 
 static const char *get_name(const rondo_executor *executor, const rondo__state *state) {
-    const rondo_program *source = executor->root->source;
+    const rondo_program *source = executor->main.source;
     return source->values[source->inputs[state->input]].name;
 }
 
@@ -152,57 +151,56 @@ static rondo_status blame(const rondo_executor *executor, const rondo__state *st
     return status;
 }
 
-rondo_status rondo__state_fit(rondo_executor *executor, rondo__state *state, rondo_dtype dtype,
+rondo_status rondo__state_fit(rondo__unit *unit, rondo__state *state, rondo_dtype dtype,
                               const rondo_shape *shape) {
     const rondo_tensor shell = {.dtype = dtype, .shape = *shape};
-    RETURN_IF_ERROR(check_pins(executor, state, rondo_tensor_get_bytes(&shell)));
-    return blame(executor, state, fit(executor, &state->value, dtype, shape));
+    RETURN_IF_ERROR(check_pins(unit->executor, state, rondo_tensor_get_bytes(&shell)));
+    return blame(unit->executor, state, fit(unit, &state->value, dtype, shape));
 }
 
 // Copies a value to the memory that is there for it now, and waits.
-static rondo_status bring(rondo_executor *executor, const rondo_tensor *from, rondo__state *state) {
+static rondo_status bring(rondo__unit *unit, const rondo_tensor *from, rondo__state *state) {
     const size_t bytes = rondo_tensor_get_bytes(from);
     if (from->dtype == RONDO_DTYPE_NONE || bytes == 0) {
         return RONDO_STATUS_OK;
     }
     state->is_lost = true;
-    RETURN_IF_ERROR(rondo_stream_copy(executor->stream, state->value.tensor.data, from->data, bytes,
+    RETURN_IF_ERROR(rondo_stream_copy(unit->stream, state->value.tensor.data, from->data, bytes,
                                       RONDO_COPY_DEVICE_TO_DEVICE));
-    RETURN_IF_ERROR(rondo_stream_synchronize(executor->stream));
+    RETURN_IF_ERROR(rondo_stream_synchronize(unit->stream));
     state->is_lost = false;
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo__state_reserve(rondo_executor *executor, rondo__state *state, size_t bytes) {
+rondo_status rondo__state_reserve(rondo__unit *unit, rondo__state *state, size_t bytes) {
     rondo_tensor former = {0};
-    RETURN_IF_ERROR(check_pins(executor, state, bytes));
+    RETURN_IF_ERROR(check_pins(unit->executor, state, bytes));
     if (has_room(&state->value, bytes)) {
         return RONDO_STATUS_OK;
     }
     const bool is_lost = state->is_lost;
     rondo_tensor_share(&state->value.tensor, &former);
-    rondo_status status = move(executor, &state->value, bytes, bytes);
+    rondo_status status = move(unit, &state->value, bytes, bytes);
     if (status == RONDO_STATUS_OK && !is_lost) {
-        status = bring(executor, &former, state);
+        status = bring(unit, &former, state);
     }
     rondo_tensor_deinit(&former);
-    return blame(executor, state, status);
+    return blame(unit->executor, state, status);
 }
 
-rondo_status rondo__state_fit_spare(rondo_executor *executor, rondo__state *state,
-                                    rondo_dtype dtype, const rondo_shape *shape) {
-    return blame(executor, state, fit(executor, &state->spare, dtype, shape));
+rondo_status rondo__state_fit_spare(rondo__unit *unit, rondo__state *state, rondo_dtype dtype,
+                                    const rondo_shape *shape) {
+    return blame(unit->executor, state, fit(unit, &state->spare, dtype, shape));
 }
 
-rondo_status rondo__state_set(rondo_executor *executor, rondo__state *state,
-                              const rondo_tensor *tensor) {
+rondo_status rondo__state_set(rondo__unit *unit, rondo__state *state, const rondo_tensor *tensor) {
     const bool is_lost = state->is_lost || state->value.tensor.dtype == RONDO_DTYPE_NONE;
-    RETURN_IF_ERROR(rondo__state_fit(executor, state, tensor->dtype, &tensor->shape));
+    RETURN_IF_ERROR(rondo__state_fit(unit, state, tensor->dtype, &tensor->shape));
     state->is_lost = true;  // until it is there
     if (rondo_tensor_get_bytes(tensor) > 0 && tensor->data != state->value.tensor.data) {
-        RETURN_IF_ERROR(rondo_tensor_copy(executor->stream, tensor, &state->value.tensor));
+        RETURN_IF_ERROR(rondo_tensor_copy(unit->stream, tensor, &state->value.tensor));
         if (rondo_tensor_is_on_host(tensor)) {
-            RETURN_IF_ERROR(rondo_stream_synchronize(executor->stream));
+            RETURN_IF_ERROR(rondo_stream_synchronize(unit->stream));
         }
     }
     state->is_lost = is_lost && tensor->data == state->value.tensor.data;
@@ -211,8 +209,7 @@ rondo_status rondo__state_set(rondo_executor *executor, rondo__state *state,
 
 uint64_t rondo__states_get_bytes(const rondo_executor *executor) {
     uint64_t bytes = 0;
-    for (const rondo__state *state = executor->root->caller.states; state != NULL;
-         state = state->next) {
+    for (const rondo__state *state = executor->caller.states; state != NULL; state = state->next) {
         bytes += state->value.bytes + state->spare.bytes;
     }
     return bytes;

@@ -24,7 +24,7 @@ typedef struct rondo__roomy {
     size_t bytes;         // of its memory
 } rondo__roomy;
 
-// Of a caller's executor; variants use those of their root.
+// All units of an executor share them.
 typedef struct rondo__state {
     size_t input;    // index
     int64_t output;  // index, or RONDO__STATE_NO_OUTPUT: what it was
@@ -41,7 +41,7 @@ rondo__state *rondo__state_find(const rondo_executor *executor, size_t input);
 
 // The state whose memory the plans of an executor read as input `input`: those of a caller's
 // executor and its variants, not of bodies; NULL: none.
-rondo__state *rondo__state_find_read(const rondo_executor *executor, size_t input);
+rondo__state *rondo__state_find_read(const rondo__unit *unit, size_t input);
 
 // Lets the value have this dtype and shape, perhaps in other memory. What it was may be read by
 // work on the executor's stream, and is waited for then.
@@ -49,13 +49,13 @@ rondo__state *rondo__state_find_read(const rondo_executor *executor, size_t inpu
 // Errors:    STATE (a recorded run uses the memory, and it would have to move), NO_MEMORY,
 //            NO_DEVICE_MEMORY, DRIVER, LOST. Then it is as before.
 // Threads:   one thread per executor.
-RONDO_MUST_USE rondo_status rondo__state_fit(rondo_executor *executor, rondo__state *state,
+RONDO_MUST_USE rondo_status rondo__state_fit(rondo__unit *unit, rondo__state *state,
                                              rondo_dtype dtype, const rondo_shape *shape);
 // Lets its memory have at least `bytes`; the value stays.
-RONDO_MUST_USE rondo_status rondo__state_reserve(rondo_executor *executor, rondo__state *state,
+RONDO_MUST_USE rondo_status rondo__state_reserve(rondo__unit *unit, rondo__state *state,
                                                  size_t bytes);
 // The same for the spare, which no other state uses.
-RONDO_MUST_USE rondo_status rondo__state_fit_spare(rondo_executor *executor, rondo__state *state,
+RONDO_MUST_USE rondo_status rondo__state_fit_spare(rondo__unit *unit, rondo__state *state,
                                                    rondo_dtype dtype, const rondo_shape *shape);
 
 // Lets a state have the value of a tensor in host memory or on the executor's device, and waits
@@ -63,7 +63,7 @@ RONDO_MUST_USE rondo_status rondo__state_fit_spare(rondo_executor *executor, ron
 //
 // Errors:    as rondo__state_fit and rondo_tensor_copy.
 // Threads:   one thread per executor.
-RONDO_MUST_USE rondo_status rondo__state_set(rondo_executor *executor, rondo__state *state,
+RONDO_MUST_USE rondo_status rondo__state_set(rondo__unit *unit, rondo__state *state,
                                              const rondo_tensor *tensor);
 
 // Adds a state; `output` as in the struct.

@@ -99,6 +99,8 @@ RONDO_CUDA_FAMILY_MAP(RONDO_CUDA_FAMILY_DECLARE)
 // What the family of normalisations by groups does with channels last where rows are too wide for a
 // block.
 void rondo__cuda_add_strided_norm(rondo__cuda_kernel *kernel);
+// What the family of pools does where a window is a whole image, channels first: a mean or maximum.
+void rondo__cuda_add_global_pool(rondo__cuda_kernel *kernel, bool is_average);
 // What the family of batch normalisation does in training.
 void rondo__cuda_add_batch_training(rondo__cuda_kernel *kernel);
 

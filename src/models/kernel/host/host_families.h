@@ -13,6 +13,8 @@ rondo_status rondo__host_prepare_convolution(const rondo__kernel_request *reques
                                              rondo__kernel **out_kernel);
 rondo_status rondo__host_prepare_elementwise(const rondo__kernel_request *request,
                                              rondo__kernel **out_kernel);
+rondo_status rondo__host_prepare_plain(const rondo__kernel_request *request,
+                                       rondo__kernel **out_kernel);
 rondo_status rondo__host_prepare_product(const rondo__kernel_request *request,
                                          rondo__kernel **out_kernel);
 rondo_status rondo__host_prepare_transpose(const rondo__kernel_request *request,

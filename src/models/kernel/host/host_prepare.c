@@ -40,6 +40,23 @@ static const prepare_function families[RONDO__OP_ID_COUNT] = {
     ROW(OP, HardSigmoid, elementwise),
     ROW(OP, Sum, elementwise),
     ROW(FUSED, Elementwise, elementwise),
+    ROW(OP, Sin, plain),
+    ROW(OP, Cos, plain),
+    ROW(OP, Atan, plain),
+    ROW(OP, Mish, plain),
+    ROW(OP, Round, plain),
+    ROW(OP, Sign, plain),
+    ROW(OP, IsNaN, plain),
+    ROW(OP, IsInf, plain),
+    ROW(OP, Not, plain),
+    ROW(OP, And, plain),
+    ROW(OP, Or, plain),
+    ROW(OP, Xor, plain),
+    ROW(OP, Less, plain),
+    ROW(OP, LessOrEqual, plain),
+    ROW(OP, Greater, plain),
+    ROW(OP, GreaterOrEqual, plain),
+    ROW(OP, Equal, plain),
     ROW(OP, MatMul, product),
     ROW(OP, Gemm, product),
     ROW(FUSED, MatMul, product),
@@ -136,7 +153,14 @@ static bool has_empty_tensor(const rondo__kernel_request *request) {
 static rondo_status prepare_tuned(const rondo__kernel_request *request,
                                   rondo__kernel **out_kernel) {
     const prepare_function family = families[request->op->def->id];
-    return family != NULL ? family(request, out_kernel) : RONDO_STATUS_UNSUPPORTED;
+    if (family == NULL) {
+        return RONDO_STATUS_UNSUPPORTED;
+    }
+    const rondo_status status = family(request, out_kernel);
+    // Add of whole numbers, say, is an element-wise op that chains do not have.
+    return status == RONDO_STATUS_UNSUPPORTED && family == rondo__host_prepare_elementwise
+               ? rondo__host_prepare_plain(request, out_kernel)
+               : status;
 }
 
 // Where inputs or outputs are f16: the tuned f32 kernel, between conversions.

@@ -175,6 +175,52 @@ static int compare_items(const void *a_, const void *b_) {
     return a->index < b->index ? -1 : a->index > b->index;
 }
 
+// Of a heap, whose item 0 comes last, the item `at` goes down to its place.
+static void sift_down(sort_item *heap, int64_t count, int64_t at, bool is_least_first) {
+    const sort_item item = heap[at];
+    for (;;) {
+        int64_t child = 2 * at + 1;
+        if (child >= count) {
+            break;
+        }
+        const int sign = is_least_first ? -1 : 1;
+        if (child + 1 < count && sign * compare_items(&heap[child + 1], &heap[child]) > 0) {
+            ++child;
+        }
+        if (sign * compare_items(&heap[child], &item) <= 0) {
+            break;
+        }
+        heap[at] = heap[child];
+        at = child;
+    }
+    heap[at] = item;
+}
+
+static void make_heap(sort_item *heap, int64_t count, bool is_least_first) {
+    for (int64_t at = count / 2 - 1; at >= 0; --at) {
+        sift_down(heap, count, at, is_least_first);
+    }
+}
+
+// The first k items of a line, sorted. They stand in a heap with the last of them on top, which
+// most elements are compared with and nothing else.
+static void select_items(const rondo_tensor *input, int64_t first, int64_t step, int64_t extent,
+                         bool takes_largest, int64_t k, sort_item *items) {
+    const uint64_t flip = takes_largest ? UINT64_MAX : 0;
+    for (int64_t i = 0; i < k; ++i) {
+        items[i] = (sort_item){rondo__sort_key(input, first + i * step) ^ flip, i};
+    }
+    make_heap(items, k, false);
+    for (int64_t i = k; i < extent; ++i) {
+        const uint64_t key = rondo__sort_key(input, first + i * step) ^ flip;
+        if (key < items[0].key) {
+            items[0] = (sort_item){key, i};
+            sift_down(items, k, 0, false);
+        }
+    }
+    qsort(items, (size_t)k, sizeof *items, compare_items);
+}
+
 static rondo_status compute_top_k(rondo__compute *compute) {
     const rondo_tensor *input = compute->inputs[0];
     const rondo_shape *x = &input->shape;
@@ -197,18 +243,14 @@ static rondo_status compute_top_k(rondo__compute *compute) {
     int64_t outer = rondo__shape_multiply(x, 0, axis);
     int64_t inner = rondo__shape_multiply(x, axis + 1, x->rank);
     size_t bytes = rondo_dtype_get_bytes(input->dtype);
-    sort_item *items = rondo__calloc((size_t)extent, sizeof *items);
+    sort_item *items = rondo__calloc((size_t)k, sizeof *items);
     if (items == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
     for (int64_t line = 0; k > 0 && line < outer * inner; ++line) {
         int64_t first = line / inner * extent * inner + line % inner;
         int64_t to = line / inner * k * inner + line % inner;
-        for (int64_t i = 0; i < extent; ++i) {
-            uint64_t key = rondo__sort_key(input, first + i * inner);
-            items[i] = (sort_item){.key = takes_largest ? ~key : key, .index = i};
-        }
-        qsort(items, (size_t)extent, sizeof *items, compare_items);
+        select_items(input, first, inner, extent, takes_largest, k, items);
         for (int64_t i = 0; i < k; ++i) {
             size_t from = (size_t)(first + items[i].index * inner) * bytes;
             if (wants_values) {
@@ -299,6 +341,7 @@ typedef struct suppression {
     bool is_center;
     sort_item *items;  // box_count
     int64_t *kept;     // box_count
+    box *kept_boxes;   // box_count
 } suppression;
 
 // Keeps boxes of one class, best score first. Returns how many stand in s->kept.
@@ -312,18 +355,21 @@ static int64_t suppress_class(const suppression *s, const float *boxes, const ro
                 (sort_item){.key = ~rondo__sort_key(scores, first_score + i), .index = i};
         }
     }
-    qsort(s->items, (size_t)candidates, sizeof *s->items, compare_items);
+    make_heap(s->items, candidates, true);  // mostly few of them are taken
     int64_t kept = 0;
-    for (int64_t c = 0; c < candidates && kept < s->most; ++c) {
-        box mine = read_box(boxes + 4 * s->items[c].index, s->is_center);
+    while (candidates > 0 && kept < s->most) {
+        const int64_t index = s->items[0].index;
+        const box mine = read_box(boxes + 4 * index, s->is_center);
         bool survives = true;
         for (int64_t k = 0; survives && k < kept; ++k) {
-            box other = read_box(boxes + 4 * s->kept[k], s->is_center);
-            survives = !(get_overlap(&mine, &other) > s->overlap_threshold);
+            survives = !(get_overlap(&mine, &s->kept_boxes[k]) > s->overlap_threshold);
         }
         if (survives) {
-            s->kept[kept++] = s->items[c].index;
+            s->kept_boxes[kept] = mine;
+            s->kept[kept++] = index;
         }
+        s->items[0] = s->items[--candidates];
+        sift_down(s->items, candidates, 0, true);
     }
     return kept;
 }
@@ -353,7 +399,8 @@ static rondo_status compute_suppression(rondo__compute *compute) {
     size_t capacity = 0;
     size_t count = 0;
     s.kept = rondo__calloc((size_t)s.box_count, sizeof *s.kept);
-    s.items = s.kept != NULL ? rondo__calloc((size_t)s.box_count, sizeof *s.items) : NULL;
+    s.kept_boxes = s.kept != NULL ? rondo__calloc((size_t)s.box_count, sizeof(box)) : NULL;
+    s.items = s.kept_boxes != NULL ? rondo__calloc((size_t)s.box_count, sizeof *s.items) : NULL;
     if (s.items == NULL) {
         goto done;
     }
@@ -382,6 +429,7 @@ static rondo_status compute_suppression(rondo__compute *compute) {
 done:
     rondo__free(picked);
     rondo__free(s.items);
+    rondo__free(s.kept_boxes);
     rondo__free(s.kept);
     return status;
 }

@@ -404,36 +404,51 @@ static rondo_status infer_col2im(rondo__infer *infer) {
     return rondo__infer_set_output(infer, 0, infer->inputs[0].dtype, &plan.shape);
 }
 
-// Where element `inner` of the block at `position` lies in the image; -1 in the padding.
-static int64_t locate_pixel(const col2im_plan *plan, int64_t inner, int64_t position) {
-    int64_t pixel = 0;
-    int64_t pitch = 1;
-    for (int32_t d = plan->spatial - 1; d >= 0; --d) {
-        int64_t at = position % plan->positions[d] * plan->strides[d] +
-                     inner % plan->block[d] * plan->dilations[d] - plan->begin[d];
+// A line of positions, along the last axis, of one element of the block.
+typedef struct col2im_line {
+    int64_t pixel;       // of position 0, which may lie in the padding
+    int64_t first, end;  // the positions inside the image
+} col2im_line;
+
+// `line` counts positions of all axes but the last. None lies inside where end <= first.
+static col2im_line locate_line(const col2im_plan *plan, int64_t inner, int64_t line) {
+    const int32_t last = plan->spatial - 1;
+    const int64_t stride = plan->strides[last];
+    const int64_t start = inner % plan->block[last] * plan->dilations[last] - plan->begin[last];
+    col2im_line found = {.pixel = start};
+    found.first = start < 0 ? (-start + stride - 1) / stride : 0;
+    found.end = plan->image[last] - start + stride - 1;
+    found.end = found.end > 0 ? found.end / stride : 0;
+    found.end = found.end < plan->positions[last] ? found.end : plan->positions[last];
+    int64_t pitch = plan->image[last];
+    inner /= plan->block[last];
+    for (int32_t d = last - 1; d >= 0; --d) {
+        const int64_t at = line % plan->positions[d] * plan->strides[d] +
+                           inner % plan->block[d] * plan->dilations[d] - plan->begin[d];
         if (at < 0 || at >= plan->image[d]) {
-            return -1;
+            found.end = 0;
         }
-        pixel += at * pitch;
+        found.pixel += at * pitch;
         pitch *= plan->image[d];
-        position /= plan->positions[d];
+        line /= plan->positions[d];
         inner /= plan->block[d];
     }
-    return pixel;
+    return found;
 }
 
 #define DEFINE_COL2IM(name, type)                                                                 \
     static void col2im_##name(const col2im_plan *plan, int64_t columns, const type *x, type *y) { \
         int64_t planes = plan->shape.extent[0] * plan->shape.extent[1];                           \
         int64_t pixels = rondo__shape_multiply(&plan->shape, 2, plan->shape.rank);                \
-        for (int64_t plane = 0; plane < planes; ++plane) {                                        \
-            for (int64_t inner = 0; inner < plan->block_count; ++inner) {                         \
-                for (int64_t position = 0; position < columns; ++position) {                      \
-                    int64_t pixel = locate_pixel(plan, inner, position);                          \
-                    if (pixel >= 0) {                                                             \
-                        y[plane * pixels + pixel] +=                                              \
-                            x[(plane * plan->block_count + inner) * columns + position];          \
-                    }                                                                             \
+        int64_t length = plan->positions[plan->spatial - 1];                                      \
+        int64_t stride = plan->strides[plan->spatial - 1];                                        \
+        for (int64_t row = 0; row < planes * plan->block_count; ++row) {                          \
+            type *plane = y + row / plan->block_count * pixels;                                   \
+            for (int64_t line = 0; line < columns / length; ++line) {                             \
+                col2im_line at = locate_line(plan, row % plan->block_count, line);                \
+                const type *from = x + row * columns + line * length;                             \
+                for (int64_t i = at.first; i < at.end; ++i) {                                     \
+                    plane[at.pixel + i * stride] += from[i];                                      \
                 }                                                                                 \
             }                                                                                     \
         }                                                                                         \
@@ -452,6 +467,9 @@ static rondo_status compute_col2im(rondo__compute *compute) {
         return RONDO_STATUS_OK;
     }
     memset(output, 0, bytes);
+    if (input->shape.extent[2] == 0) {
+        return RONDO_STATUS_OK;
+    }
     if (input->dtype == RONDO_DTYPE_F32) {
         col2im_F32(&plan, input->shape.extent[2], input->data, output);
     } else {

@@ -396,11 +396,15 @@ static double place_sample(const roi_bin *bin, double start, double size, int64_
     return round_place(bin->is_wide, start + round_place(bin->is_wide, parts / (double)count));
 }
 
-// One sample: sum (average mode) or greatest product (max mode) of the four neighbours.
-static double sample_roi(const double *plane, int64_t height, int64_t width, double y, double x,
-                         bool is_max) {
+// A sample: shares of its four neighbours; at[0] is -1 where it lies outside, which is 0.
+typedef struct roi_sample {
+    int64_t at[4];
+    double share[4];
+} roi_sample;
+
+static roi_sample find_sample(int64_t height, int64_t width, double y, double x) {
     if (!(y >= -1.0 && y <= (double)height && x >= -1.0 && x <= (double)width)) {
-        return 0.0;
+        return (roi_sample){.at = {-1}};
     }
     y = fmin(fmax(y, 0.0), (double)(height - 1));
     x = fmin(fmax(x, 0.0), (double)(width - 1));
@@ -410,30 +414,56 @@ static double sample_roi(const double *plane, int64_t height, int64_t width, dou
     const int64_t right = left + 1 < width ? left + 1 : left;
     const double down = y - (double)top;
     const double across = x - (double)left;
-    const double parts[4] = {
-        (1.0 - down) * (1.0 - across) * plane[top * width + left],
-        (1.0 - down) * across * plane[top * width + right],
-        down * (1.0 - across) * plane[bottom * width + left],
-        down * across * plane[bottom * width + right],
-    };
+    return (roi_sample){.at = {top * width + left, top * width + right, bottom * width + left,
+                               bottom * width + right},
+                        .share = {(1.0 - down) * (1.0 - across), (1.0 - down) * across,
+                                  down * (1.0 - across), down * across}};
+}
+
+// Sum (average mode) or greatest product (max mode) of the four neighbours.
+static double take_sample(const roi_sample *sample, const double *plane, bool is_max) {
+    double parts[4];
+    if (sample->at[0] < 0) {
+        return 0.0;
+    }
+    for (int i = 0; i < 4; i++) {
+        parts[i] = sample->share[i] * plane[sample->at[i]];
+    }
     return is_max ? rondo__maximum(rondo__maximum(parts[0], parts[1]),
                                    rondo__maximum(parts[2], parts[3]))
                   : parts[0] + parts[1] + parts[2] + parts[3];
 }
 
-static double pool_bin(const roi_bin *bin, const double *plane, int64_t height, int64_t width,
-                       bool is_max) {
-    double result = is_max ? -(double)INFINITY : 0.0;
-    for (int64_t i = 0; i < bin->rows; i++) {
-        const double y = place_sample(bin, bin->top, bin->height, i, bin->rows);
-        for (int64_t j = 0; j < bin->columns; j++) {
-            const double x = place_sample(bin, bin->left, bin->width, j, bin->columns);
-            const double value = sample_roi(plane, height, width, y, x, is_max);
-            result = is_max ? rondo__maximum(result, value) : result + value;
+// All channels see one bin through the same samples, which are found in parts.
+static void pool_bin(const roi_bin *bin, const double *x, int64_t height, int64_t width,
+                     int64_t channels, bool is_max, double *target, int64_t target_step) {
+    enum { PART = 64 };
+    roi_sample samples[PART];
+    const int64_t count = bin->rows * bin->columns;
+    for (int64_t c = 0; c < channels; c++) {
+        target[c * target_step] = is_max && count > 0 ? -(double)INFINITY : 0.0;
+    }
+    for (int64_t first = 0; first < count; first += PART) {
+        const int64_t part = count - first < PART ? count - first : PART;
+        for (int64_t i = 0; i < part; i++) {
+            const int64_t row = (first + i) / bin->columns, column = (first + i) % bin->columns;
+            samples[i] =
+                find_sample(height, width, place_sample(bin, bin->top, bin->height, row, bin->rows),
+                            place_sample(bin, bin->left, bin->width, column, bin->columns));
+        }
+        for (int64_t c = 0; c < channels; c++) {
+            const double *plane = x + c * height * width;
+            double result = target[c * target_step];
+            for (int64_t i = 0; i < part; i++) {
+                const double value = take_sample(&samples[i], plane, is_max);
+                result = is_max ? rondo__maximum(result, value) : result + value;
+            }
+            target[c * target_step] = result;
         }
     }
-    const int64_t count = bin->rows * bin->columns;
-    return count == 0 ? 0.0 : is_max ? result : result / (double)count;
+    for (int64_t c = 0; c < channels && count > 0 && !is_max; c++) {
+        target[c * target_step] /= (double)count;
+    }
 }
 
 static rondo_status compute_roi_align(rondo__compute *compute) {
@@ -491,16 +521,16 @@ static rondo_status compute_roi_align(rondo__compute *compute) {
         }
         bin.rows = ratio > 0 ? ratio : (int64_t)fmax(ceil(bin.height), 0.0);
         bin.columns = ratio > 0 ? ratio : (int64_t)fmax(ceil(bin.width), 0.0);
-        for (int64_t c = 0; c < channels; c++) {
-            const double *plane = x + (n * channels + c) * height * width;
-            for (int64_t i = 0; i < pooled_height * pooled_width; i++) {
-                const double down = (double)(i / pooled_width) * bin.height;
-                const double across = (double)(i % pooled_width) * bin.width;
-                bin.top = round_place(is_wide, box[1] + round_place(is_wide, down));
-                bin.left = round_place(is_wide, box[0] + round_place(is_wide, across));
-                *target++ = pool_bin(&bin, plane, height, width, is_max);
-            }
+        const int64_t bins = pooled_height * pooled_width;
+        for (int64_t i = 0; i < bins; i++) {
+            const double down = (double)(i / pooled_width) * bin.height;
+            const double across = (double)(i % pooled_width) * bin.width;
+            bin.top = round_place(is_wide, box[1] + round_place(is_wide, down));
+            bin.left = round_place(is_wide, box[0] + round_place(is_wide, across));
+            pool_bin(&bin, x + n * channels * height * width, height, width, channels, is_max,
+                     target + i, bins);
         }
+        target += channels * bins;
     }
     scratch.status = rondo__narrow(compute, 0, y);
     return rondo__scratch_end(&scratch);

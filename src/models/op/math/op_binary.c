@@ -105,20 +105,29 @@ static rondo_status infer_Div(rondo__infer *infer) {
     return infer_binary(infer, kernels_Div, RONDO_DTYPE_NONE);
 }
 
+// The first zero; -1: none.
+static int64_t find_zero(const rondo_tensor *tensor) {
+    const size_t bytes = rondo_dtype_get_bytes(tensor->dtype);
+    const int64_t count = rondo_shape_get_count(&tensor->shape);
+    const uint8_t *at = tensor->data;
+    for (int64_t i = 0; i < count; ++i, at += bytes) {
+        uint64_t bits = 0;
+        memcpy(&bits, at, bytes <= sizeof bits ? bytes : sizeof bits);
+        if (bits == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
+
 // Refuses a zero among integer divisors.
 static rondo_status check_divisors(const rondo__compute *compute) {
     const rondo_tensor *divisor = compute->inputs[1];
-    if (!rondo__dtype_is_integer(divisor->dtype)) {
-        return RONDO_STATUS_OK;
-    }
-    int64_t count = rondo_shape_get_count(&divisor->shape);
-    for (int64_t i = 0; i < count; ++i) {
-        if (rondo__tensor_get_int(divisor, i) == 0) {
-            return RONDO_OP_FAIL(compute->op, BAD_DATA,
-                                 "element %lld of the divisor is the integer 0", (long long)i);
-        }
-    }
-    return RONDO_STATUS_OK;
+    const int64_t zero = rondo__dtype_is_integer(divisor->dtype) ? find_zero(divisor) : -1;
+    return zero < 0
+               ? RONDO_STATUS_OK
+               : RONDO_OP_FAIL(compute->op, BAD_DATA,
+                               "element %lld of the divisor is the integer 0", (long long)zero);
 }
 
 static rondo_status compute_Div(rondo__compute *compute) {
@@ -139,10 +148,18 @@ static const rondo__binary_kernel kernels_Fmod[RONDO_DTYPE_COUNT] = {
 
 // Remainder with the sign of the divisor, as in Python (fmod = 0); of floats since version 28,
 // where a remainder of 0 has the divisor's sign, too.
-#define FLOORED(u, v) \
-    (v) == -1 ? (T)0 : (T)((u) % (v) + (((u) % (v) != 0 && ((u) < 0) != ((v) < 0)) ? (v) : 0))
+static int64_t floored_whole(int64_t u, int64_t v) {
+    int64_t rest = 0;
+    if (u == (int32_t)u && v == (int32_t)v) {  // several times as fast
+        rest = v == -1 ? 0 : (int32_t)u % (int32_t)v;
+    } else {
+        rest = v == -1 ? 0 : u % v;
+    }
+    return rest != 0 && (u < 0) != (v < 0) ? rest + v : rest;
+}
+
 #define DEFINE_MOD_SIGNED(suffix, type) \
-    RONDO_OP_BINARY_KERNEL(Mod, suffix, type, type, FLOORED(u, v))
+    RONDO_OP_BINARY_KERNEL(Mod, suffix, type, type, (T)floored_whole((int64_t)u, (int64_t)v))
 RONDO_OP_SIGNED_MAP(DEFINE_MOD_SIGNED)
 
 static double floored(double u, double v) {

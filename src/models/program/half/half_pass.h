@@ -55,6 +55,8 @@ enum {
     RONDO__PRECISION_BY_RULE = 0,
     RONDO__PRECISION_SINGLE = 1,  // the caller asked for f32
     RONDO__PRECISION_HALF = 2,    // the caller asked for f16
+    RONDO__PRECISION_TRAINED = 3,  // f32, and its results may leave the range of f16: scales of
+                                   // the loss, and what becomes of a variable
 };
 
 typedef struct rondo__half_decision {

@@ -66,6 +66,7 @@ static const char foreign_reason[] = "the model converts here from another type"
 static const char made_reason[] = "it makes its values, and no op before it could make f16 of them";
 static const char move_reason[] = "it moves f32 values to ops that stay in f32";
 static const char asked_reason[] = "asked for by keep_f32";
+static const char trained_reason[] = "a training step keeps scales, weights and states in f32";
 
 // ---- what is known of a node ------------------------------------------------------------------
 
@@ -627,6 +628,11 @@ static void decide_node(analysis *a, size_t n, rondo__tensor_info *infos) {
     }
     if (node->precision == RONDO__PRECISION_SINGLE) {
         decision->reason = asked_reason;
+        return;
+    }
+    if (node->precision == RONDO__PRECISION_TRAINED) {
+        decision->reason = trained_reason;
+        set_results(a, node, HALF_WIDE);
         return;
     }
     const bool is_possible = accepts_half(program, node, infos);

@@ -180,55 +180,113 @@ static bool has_one_dtype(const pattern *p, const int32_t values[4]) {
 
 // ---- what becomes of it -----------------------------------------------------------------------
 
+enum { BATCH, HEAD, ROW, COLUMN, ENTRIES };
+
+// What is read, and how: extents, and the strides of batch, head, row and column.
+typedef struct operand {
+    rondo__view view;
+    int64_t extent[ENTRIES], stride[ENTRIES];
+    int64_t repeats;  // heads in turn that read the same; the extent counts them once
+} operand;
+
 typedef struct operands {
     int64_t batch, heads, m, n, width, v_width;
-    rondo__view q, k, v;
+    operand q, k, v;
+    // Heads that share keys may be rows of one head, or heads of one batch: so many in turn.
+    int64_t sharing_rows, sharing_heads;
 } operands;
 
-// Extent or stride `i` of batch, head, row, column.
-static int64_t get_entry(const rondo__view *view, const int64_t *list, int i, bool is_turned,
-                         int64_t without) {
-    const int32_t at = view->rank - 4 + (is_turned && i >= 2 ? 5 - i : i);
-    return at < 0 ? without : list[at];
+static bool look_at_operand(const pattern *p, int32_t value, bool takes_factors, bool is_turned,
+                            bool may_repeat, operand *out) {
+    out->repeats = 1;
+    if (may_repeat) {
+        rondo__view_trace_repeats(p->program, value, takes_factors, -3, &out->repeats, &out->view);
+    } else {
+        rondo__view_trace(p->program, value, takes_factors, &out->view);
+    }
+    for (int i = 0; i < ENTRIES; ++i) {
+        const int32_t at =
+            out->view.rank - ENTRIES + (is_turned && i >= ROW ? ROW + COLUMN - i : i);
+        out->extent[i] = at < 0 ? 1 : out->view.extent[at];
+        out->stride[i] = at < 0 ? 0 : out->view.stride[at];
+        if (out->extent[i] == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// Whether the mask is the same for all heads and batches.
+static bool has_mask_of_rows(const pattern *p) {
+    rondo_shape shape;
+    if (p->mask < 0) {
+        return true;
+    }
+    if (!get_shape(p, p->mask, &shape)) {
+        return false;
+    }
+    return rondo_shape_get_count(&shape) == (shape.rank > 0 ? shape.extent[shape.rank - 1] : 1) *
+                                                (shape.rank > 1 ? shape.extent[shape.rank - 2] : 1);
+}
+
+// Lets heads that share keys be rows where each has one, so that keys are read once; or heads of
+// what is then a batch of groups. False: neither can be.
+static bool share_keys(const pattern *p, operands *o) {
+    const int64_t group = o->k.repeats;
+    if (group == 1) {
+        return o->v.repeats == 1;
+    }
+    if (o->v.repeats != group || o->heads % group != 0 || !has_mask_of_rows(p)) {
+        return false;
+    }
+    o->heads /= group;
+    if (o->m == 1) {
+        o->m = o->sharing_rows = group;
+        o->q.stride[ROW] = o->q.stride[HEAD];
+        o->q.stride[HEAD] *= group;
+        return true;
+    }
+    if (o->batch != 1) {
+        return false;
+    }
+    o->batch = o->heads;
+    o->heads = o->sharing_heads = group;
+    o->q.stride[BATCH] = o->q.stride[HEAD] * group;
+    o->k.stride[BATCH] = o->k.stride[HEAD];
+    o->v.stride[BATCH] = o->v.stride[HEAD];
+    o->k.stride[HEAD] = o->v.stride[HEAD] = 0;
+    return true;
 }
 
 // Reads the layouts of q, k and v. False: they are not those of one attention.
-static bool look_at_operands(const pattern *p, operands *o) {
-    rondo__view_trace(p->program, p->q, true, &o->q);
-    rondo__view_trace(p->program, p->k, true, &o->k);
-    rondo__view_trace(p->program, p->v, false, &o->v);
-    const rondo__view *views[3] = {&o->q, &o->k, &o->v};
-    const bool is_turned[3] = {false, p->k_is_turned, p->v_is_turned};
-    int64_t extent[3][4];
-    for (int t = 0; t < 3; ++t) {
-        for (int i = 0; i < 4; ++i) {
-            extent[t][i] = get_entry(views[t], views[t]->extent, i, is_turned[t], 1);
-            if (extent[t][i] == 0 || views[t]->rank != o->q.rank) {
-                return false;
-            }
-        }
+static bool look_at_operands(const pattern *p, bool may_repeat, operands *o) {
+    *o = (operands){.sharing_rows = 1, .sharing_heads = 1};
+    if (!look_at_operand(p, p->q, true, false, false, &o->q) ||
+        !look_at_operand(p, p->k, true, p->k_is_turned, may_repeat, &o->k) ||
+        !look_at_operand(p, p->v, false, p->v_is_turned, may_repeat, &o->v) ||
+        o->k.view.rank != o->q.view.rank || o->v.view.rank != o->q.view.rank) {
+        return false;
     }
-    o->batch = extent[0][0];
-    o->heads = extent[0][1];
-    o->m = extent[0][2];
-    o->n = extent[1][2];
-    o->width = extent[0][3];
-    o->v_width = extent[2][3];
-    return extent[1][0] == o->batch && extent[2][0] == o->batch && extent[1][1] == o->heads &&
-           extent[2][1] == o->heads && extent[1][3] == o->width && extent[2][2] == o->n;
+    o->batch = o->q.extent[BATCH];
+    o->heads = o->q.extent[HEAD];
+    o->m = o->q.extent[ROW];
+    o->n = o->k.extent[ROW];
+    o->width = o->q.extent[COLUMN];
+    o->v_width = o->v.extent[COLUMN];
+    return o->k.extent[BATCH] == o->batch && o->v.extent[BATCH] == o->batch &&
+           o->k.extent[HEAD] * o->k.repeats == o->heads &&
+           o->v.extent[HEAD] * o->v.repeats == o->heads && o->k.extent[COLUMN] == o->width &&
+           o->v.extent[ROW] == o->n && share_keys(p, o);
 }
 
-static rondo_status write_view(rondo__op *op, const char *name, const rondo__view *view,
-                               bool is_turned) {
-    int64_t list[5] = {view->offset};
-    for (int i = 0; i < 4; ++i) {
-        list[1 + i] = get_entry(view, view->stride, i, is_turned, 0);
-    }
-    return rondo__op_set_ints(op, name, list, 5);
+static rondo_status write_view(rondo__op *op, const char *name, const operand *read) {
+    int64_t list[1 + ENTRIES] = {read->view.offset};
+    memcpy(list + 1, read->stride, sizeof read->stride);
+    return rondo__op_set_ints(op, name, list, 1 + ENTRIES);
 }
 
 // The strides of batch, head and row in the result, whose extents a Transpose may have moved.
-static rondo_status write_result(const pattern *p, rondo__op *op) {
+static rondo_status write_result(const pattern *p, const operands *o, rondo__op *op) {
     rondo_shape shape;
     size_t count = 0;
     const int64_t *perm = NULL;
@@ -247,6 +305,12 @@ static rondo_status write_result(const pattern *p, rondo__op *op) {
     for (int i = 0; i < 3; ++i) {
         list[i] = i + shape.rank >= 4 ? stride[i + shape.rank - 4] : 0;
     }
+    if (o->sharing_rows > 1) {
+        list[ROW] = list[HEAD];
+        list[HEAD] *= o->sharing_rows;
+    } else if (o->sharing_heads > 1) {
+        list[BATCH] = list[HEAD] * o->sharing_heads;
+    }
     RETURN_IF_ERROR(rondo__op_set_ints(op, "y", list, 3));
     RETURN_IF_ERROR(rondo__op_set_ints(op, "shape", shape.extent, (size_t)shape.rank));
     return rondo__node_is(get_node(p, p->softmax), RONDO__FUSED_Softmax)
@@ -258,12 +322,13 @@ static rondo_status write_op(const pattern *p, const operands *o, rondo__op *op)
     const int64_t extents[6] = {o->batch, o->heads, o->m, o->n, o->width, o->v_width};
     *op =
         (rondo__op){.opset = RONDO_OP_OPSET_MAX, .def = rondo__op_get_def(RONDO__FUSED_Attention)};
-    RETURN_IF_ERROR(rondo__op_set_float(op, "scale", p->scale * o->q.factor * o->k.factor));
+    RETURN_IF_ERROR(
+        rondo__op_set_float(op, "scale", p->scale * o->q.view.factor * o->k.view.factor));
     RETURN_IF_ERROR(rondo__op_set_ints(op, "extents", extents, 6));
-    RETURN_IF_ERROR(write_view(op, "q", &o->q, false));
-    RETURN_IF_ERROR(write_view(op, "k", &o->k, p->k_is_turned));
-    RETURN_IF_ERROR(write_view(op, "v", &o->v, p->v_is_turned));
-    return write_result(p, op);
+    RETURN_IF_ERROR(write_view(op, "q", &o->q));
+    RETURN_IF_ERROR(write_view(op, "k", &o->k));
+    RETURN_IF_ERROR(write_view(op, "v", &o->v));
+    return write_result(p, o, op);
 }
 
 // Takes `op`. The nodes that the pattern covers go; the last product becomes the attention.
@@ -298,10 +363,11 @@ static rondo_status rewrite_node(rondo__rewriting *rewriting, size_t n) {
     if (!(rondo__node_is(softmax, RONDO__OP_Softmax) ||
           rondo__node_is(softmax, RONDO__FUSED_Softmax)) ||
         rewriting->remove[n] || !match_product(&p) || !match_scores(&p, softmax->inputs[0]) ||
-        !has_one_precision(&p) || !is_along_keys(&p) || !look_at_operands(&p, &o)) {
+        !has_one_precision(&p) || !is_along_keys(&p) ||
+        !(look_at_operands(&p, true, &o) || look_at_operands(&p, false, &o))) {
         return RONDO_STATUS_OK;
     }
-    const int32_t inputs[4] = {o.q.base, o.k.base, o.v.base, p.mask};
+    const int32_t inputs[4] = {o.q.view.base, o.k.view.base, o.v.view.base, p.mask};
     rondo__op op;
     rondo_status status = write_op(&p, &o, &op);
     if (status != RONDO_STATUS_OK || !has_one_dtype(&p, inputs) || !is_fit(&p, &op, inputs)) {

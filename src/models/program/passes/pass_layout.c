@@ -171,6 +171,57 @@ static rondo_status visit_convolution(layout *l, size_t n) {
     return make_twin_output(l, n, 0);
 }
 
+// The mean over H and W of an image that is there in NHWC, as some exporters write a global average.
+static bool is_mean_of_image(const layout *l, const rondo__node *node) {
+    rondo_shape shape;
+    size_t count = 0;
+    if (!rondo__node_is(node, RONDO__OP_ReduceMean) || !has_twin(l, node->inputs[0]) ||
+        !is_image(l, node->inputs[0], &shape) ||
+        l->program->values[node->inputs[0]].dtype == RONDO_DTYPE_I32) {
+        return false;
+    }
+    const int64_t *axes = rondo__op_get_ints(&node->op, "axes", &count);
+    if (node->input_count > 1 && node->inputs[1] >= 0) {
+        const rondo__value *list = &l->program->values[node->inputs[1]];
+        const bool is_known =
+            rondo__value_is_constant(list) && list->constant.dtype == RONDO_DTYPE_I64;
+        axes = is_known ? list->constant.data : NULL;
+        count = is_known ? (size_t)rondo_shape_get_count(&list->constant.shape) : 0;
+    }
+    uint32_t found = 0;
+    for (size_t i = 0; axes != NULL && i < count; ++i) {
+        const int64_t axis = axes[i] < 0 ? axes[i] + IMAGE_RANK : axes[i];
+        found |= axis >= 0 && axis < IMAGE_RANK ? 1u << axis : 0u;
+    }
+    return found == (1u << 2 | 1u << 3);
+}
+
+// The mean as GlobalAveragePool; where its result has no H and W, a Reshape takes them away.
+static rondo_status visit_mean(layout *l, size_t n) {
+    rondo__node *node = &l->program->nodes[n];
+    const int32_t y = node->outputs[0];
+    rondo_shape image, shape;
+    (void)rondo__value_get_shape(&l->program->values[node->inputs[0]], &image);
+    (void)rondo__value_get_shape(&l->program->values[y], &shape);
+    node->inputs[0] = l->twin[node->inputs[0]];
+    node->input_count = node->explicit_count = 1;
+    node->op.def = rondo__op_get_def(RONDO__FUSED_GlobalAveragePool);
+    node->op.opset = RONDO_OP_OPSET_MAX;
+    RETURN_IF_ERROR(rondo__op_set_int(&node->op, "channels_last", 1));
+    if (shape.rank == IMAGE_RANK) {
+        return make_twin_output(l, n, 0);
+    }
+    const rondo_shape pooled = {.rank = IMAGE_RANK,
+                                .extent = {image.extent[0], 1, 1, image.extent[1]}};
+    int32_t means;
+    RETURN_IF_ERROR(rondo__program_add_shaped(l->program, l->program->values[y].name,
+                                              l->program->values[y].dtype, &pooled, &means));
+    l->program->nodes[n].outputs[0] = means;
+    l->program->values[means].producer = (int32_t)n;
+    l->program->values[y].producer = -1;
+    return rondo__program_add_reshape(l->program, means, y, &shape);
+}
+
 static bool is_pool(const layout *l, const rondo__node *node) {
     rondo_shape shape;
     if (!is_image(l, node->inputs[0], &shape)) {
@@ -514,6 +565,9 @@ static rondo_status visit_node(layout *l, size_t n) {
     }
     if (is_pool(l, &l->program->nodes[n])) {
         return visit_pool(l, n);
+    }
+    if (is_mean_of_image(l, &l->program->nodes[n])) {
+        return visit_mean(l, n);
     }
     if (is_following_norm(l, &l->program->nodes[n])) {
         return visit_norm(l, n);

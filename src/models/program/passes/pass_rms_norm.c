@@ -5,7 +5,8 @@
 //      └────────────────────────────────────────────────────────────────────── Mul ── Mul gain
 //
 // The square may be a product with itself, the root's inverse a quotient (of 1, or of x) or the
-// power -0.5. The gain is a constant as long as a row.
+// power -0.5. The gain is a constant as long as a row. A model in half precision may widen x to f32
+// in front of all that, and narrow it again before the gain, which is what the op does of itself.
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
 #include "base/memory.h"
@@ -14,6 +15,8 @@
 #include "program/passes/passes.h"
 #include "program/passes/rewrite.h"
 #include "program/shapes/specialise.h"
+
+enum { ONNX_FLOAT = 1 };
 
 static const rondo__node *get_maker(const rondo_program *program, int32_t value, rondo__op_id op) {
     const int32_t maker = value >= 0 ? program->values[value].producer : -1;
@@ -109,6 +112,28 @@ static bool is_gain(const rondo_program *program, int32_t gain, int32_t x) {
            rondo__dtype_is_float(list->dtype) && info.dtype == list->dtype;
 }
 
+// x before a Cast to f32 made it; x itself where none did.
+static int32_t get_narrow(const rondo_program *program, int32_t x) {
+    const rondo__node *cast = get_maker(program, x, RONDO__OP_Cast);
+    const bool widens = cast != NULL && rondo__op_get_int(&cast->op, "to", 0) == ONNX_FLOAT;
+    return widens ? cast->inputs[0] : x;
+}
+
+// The quotient in the type of the narrow x again; RONDO__VALUE_NONE if nothing makes it so.
+static int32_t narrow_quotient(const rondo__rewriting *r, int32_t quotient, int32_t narrow) {
+    const int32_t cast = get_user(r, quotient, RONDO__OP_Cast);
+    rondo__tensor_info x, y;
+    if (cast < 0) {
+        return RONDO__VALUE_NONE;
+    }
+    const int32_t result = get_result(r, cast);
+    rondo__program_get_info(r->program, narrow, &x);
+    rondo__program_get_info(r->program, result, &y);
+    return (x.dtype == RONDO_DTYPE_F16 || x.dtype == RONDO_DTYPE_BF16) && x.dtype == y.dtype
+               ? result
+               : RONDO__VALUE_NONE;
+}
+
 static rondo_status make_op(float epsilon, rondo__op *op) {
     *op = (rondo__op){.opset = RONDO_OP_OPSET_MAX,
                       .def = rondo__op_get_def(RONDO__OP_RMSNormalization)};
@@ -130,10 +155,15 @@ static rondo_status rewrite_node(rondo__rewriting *r, size_t n) {
                              &epsilon)) {
         return RONDO_STATUS_OK;
     }
-    const int32_t quotient = get_quotient(r, program->nodes[add].outputs[0], x);
+    int32_t quotient = get_quotient(r, program->nodes[add].outputs[0], x);
+    const int32_t narrow = get_narrow(program, x);
+    const int32_t narrowed =
+        quotient >= 0 && narrow != x ? narrow_quotient(r, quotient, narrow) : RONDO__VALUE_NONE;
+    const int32_t rows = narrowed >= 0 ? narrow : x;
+    quotient = narrowed >= 0 ? narrowed : quotient;
     const int32_t last = quotient >= 0 ? get_user(r, quotient, RONDO__OP_Mul) : -1;
     const int32_t gain = last >= 0 ? get_other(&program->nodes[last], quotient) : -1;
-    if (last < 0 || !is_gain(program, gain, x)) {
+    if (last < 0 || !is_gain(program, gain, rows)) {
         return RONDO_STATUS_OK;
     }
     rondo__op op;
@@ -143,7 +173,7 @@ static rondo_status rewrite_node(rondo__rewriting *r, size_t n) {
         rondo__op_deinit(&op);
         return RONDO_STATUS_NO_MEMORY;
     }
-    inputs[0] = x;
+    inputs[0] = rows;
     inputs[1] = gain;
     rondo__node_become(&program->nodes[last], &op, inputs, 2);
     return RONDO_STATUS_OK;

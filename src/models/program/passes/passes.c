@@ -17,6 +17,9 @@ static rondo_status simplify(rondo_program *program) {
 }
 
 static rondo_status optimise(rondo_program *program, const rondo__pass_options *options) {
+    if (options->fuse_matmul) {
+        RETURN_IF_ERROR(rondo__pass_einsum(program));
+    }
     RETURN_IF_ERROR(rondo__pass_moves(program));
     RETURN_IF_ERROR(rondo__pass_rms_norm(program));
     if (options->fuse_elementwise) {
@@ -96,7 +99,10 @@ bool rondo__program_has_quantised(const rondo_program *program) {
 
 rondo_status rondo__program_quantise(rondo_program *program) {
     rondo__program_hide_placed(program);
-    const rondo_status status = rondo__pass_qdq(program);
+    rondo_status status = rondo__pass_qdq(program);
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__pass_bits_product(program);
+    }
     rondo__program_show_placed(program);
     return status;
 }

@@ -36,8 +36,9 @@ typedef struct rondo__pass_options {
 // Threads:   one thread per program.
 RONDO_MUST_USE rondo_status rondo__program_simplify(rondo_program *program);
 
-// Makes arithmetic of bytes out of real ops between DequantizeLinear and QuantizeLinear. Once for a
-// program, before constants are folded: weights are to stay bytes.
+// Makes arithmetic of bytes out of real ops between DequantizeLinear and QuantizeLinear, and
+// products of weights of a few bits out of DequantizeLinear and MatMul. Once for a program, before
+// constants are folded: weights are to stay what they are.
 //
 // Errors:    NO_MEMORY, BAD_DATA.
 // Threads:   one thread per program.
@@ -97,6 +98,8 @@ rondo_status rondo__pass_rms_norm(
     rondo_program *program);  // where the shapes are known that it asks for
 rondo_status rondo__pass_join(rondo_program *program);
 rondo_status rondo__pass_qdq(rondo_program *program);
+rondo_status rondo__pass_bits_product(rondo_program *program);
+rondo_status rondo__pass_einsum(rondo_program *program);
 rondo_status rondo__pass_silu(rondo_program *program);
 rondo_status rondo__pass_moves(rondo_program *program);
 rondo_status rondo__pass_transposed(rondo_program *program);

@@ -14,6 +14,7 @@
 #include "base/read_options.h"
 #include "program/builder/builder_parts.h"
 #include "program/edit.h"
+#include "program/half/half_pass.h"
 #include "program/training/step_parts.h"
 
 static const char call_name[] = "rondo_builder_minimize";
@@ -177,17 +178,27 @@ static void accumulate(rondo__step *step) {
     }
 }
 
+// Numbers of a step keep f32 also where the program computes in half precision.
+static void keep_precision(rondo__step *step, size_t first) {
+    rondo__gradient_settle(&step->g);
+    for (size_t n = first; n < step->program->node_count; ++n) {
+        step->program->nodes[n].precision = RONDO__PRECISION_TRAINED;
+    }
+}
+
 static void append_step(rondo__step *step) {
     rondo__gradient *g = &step->g;
     rondo__step_train_norms(step);
+    size_t first = step->program->node_count;
     rondo__step_count(step);
     rondo__step_find_rate(step);
     rondo__step_start_scale(step);
     const int32_t seed = make_seed(step);
-    rondo__gradient_settle(g);
+    keep_precision(step, first);
     if (g->status == RONDO_STATUS_OK) {
         g->status = differentiate(step, seed);
     }
+    first = step->program->node_count;
     for (size_t i = 0; i < step->count && g->status == RONDO_STATUS_OK; ++i) {
         rondo__trained *t = &step->trained[i];
         t->change = rondo__gradient_cast_like(g, t->change, t->weight);
@@ -198,6 +209,7 @@ static void append_step(rondo__step *step) {
     for (size_t i = 0; i < step->count && g->status == RONDO_STATUS_OK; ++i) {
         rondo__step_apply(step, &step->trained[i]);
     }
+    keep_precision(step, first);
 }
 
 static rondo_status minimize(rondo_builder *builder, const char *loss, rondo__step *step) {
@@ -241,7 +253,10 @@ rondo_status rondo_builder_minimize(rondo_builder *builder, const char *loss,
                         .scale = RONDO__VALUE_NONE,
                         .is_full = RONDO__VALUE_NONE,
                         .is_good = RONDO__VALUE_NONE,
-                        .applies = RONDO__VALUE_NONE};
+                        .applies = RONDO__VALUE_NONE,
+                        .size = RONDO__VALUE_NONE,
+                        .root = RONDO__VALUE_NONE,
+                        .rest = RONDO__VALUE_NONE};
     builder->program = copy;
     const rondo_status status = minimize(builder, loss, &step);
     rondo__gradient_deinit(&step.g);

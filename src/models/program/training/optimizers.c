@@ -15,8 +15,18 @@ static int32_t num(rondo__step *step, double number, int32_t like) {
     return rondo__gradient_number(&step->g, number, like);
 }
 
-static int32_t like(rondo__step *step, int32_t wide, int32_t weight) {
-    return rondo__gradient_cast_like(&step->g, wide, weight);
+int32_t rondo__step_narrow(rondo__step *step, int32_t wide, int32_t weight) {
+    const rondo_dtype dtype = step->program->values[weight].dtype;
+    for (size_t i = 0; i < step->narrowed_count; ++i) {
+        if (step->narrowed[i].wide == wide && step->narrowed[i].dtype == dtype) {
+            return step->narrowed[i].value;
+        }
+    }
+    const int32_t value = rondo__gradient_cast_like(&step->g, wide, weight);
+    if (step->narrowed_count < sizeof step->narrowed / sizeof *step->narrowed) {
+        step->narrowed[step->narrowed_count++] = (rondo__narrowed){wide, dtype, value};
+    }
+    return value;
 }
 
 static int32_t add_state(rondo__step *step, const rondo__trained *t, const char *what) {
@@ -34,7 +44,7 @@ static void apply_rows(rondo__step *step, const rondo__trained *t) {
     if (step->applies >= 0) {
         change = E("Where", step->applies, change, num(step, 0.0, change));
     }
-    const int32_t rate = like(step, E("Neg", step->rate), t->weight);
+    const int32_t rate = rondo__gradient_cast_like(g, E("Neg", step->rate), t->weight);
     const int32_t ids = rondo__gradient_cast(g, t->ids, RONDO_DTYPE_I64);
     const int32_t tuples = E("Unsqueeze", ids, rondo__gradient_int(g, -1));
     const int32_t next = rondo__gradient_set_string(
@@ -67,7 +77,10 @@ static void apply_sgd(rondo__step *step, const rondo__trained *t) {
         }
         change = o->nesterov ? E("Add", change, E("Mul", now, num(step, o->momentum, p))) : now;
     }
-    const int32_t rate = like(step, E("Neg", step->rate), p);
+    if (step->size < 0) {
+        step->size = E("Neg", step->rate);
+    }
+    const int32_t rate = rondo__step_narrow(step, step->size, t->weight);
     const int32_t next = E("Add", p, E("Mul", change, rate));
     if (before >= 0) {
         rondo__step_update_if(step, step->applies, before, now);
@@ -93,15 +106,28 @@ static int32_t find_correction(rondo__step *step, double beta) {
     return E("Sub", num(step, 1.0, number), E("Pow", num(step, beta, number), number));
 }
 
+// What all weights have in common: -rate / (1 - beta1^n), sqrt(1 - beta2^n), 1 - rate x decay.
+static void find_factors(rondo__step *step) {
+    const rondo_minimize_options *o = &step->options;
+    if (step->size >= 0) {
+        return;
+    }
+    step->size = E("Neg", E("Div", step->rate, find_correction(step, o->beta1)));
+    step->root = E("Sqrt", find_correction(step, o->beta2));
+    if (o->weight_decay != 0.0 && o->optimizer == RONDO_OPTIMIZER_ADAMW) {
+        const int32_t shrink = E("Mul", step->rate, num(step, o->weight_decay, step->rate));
+        step->rest = E("Sub", num(step, 1.0, shrink), shrink);
+    }
+}
+
 static void apply_adam(rondo__step *step, const rondo__trained *t) {
     const rondo_minimize_options *o = &step->options;
     const bool is_apart = o->optimizer == RONDO_OPTIMIZER_ADAMW;
     int32_t p = t->weight;
     int32_t change = t->change;
+    find_factors(step);
     if (o->weight_decay != 0.0 && is_apart) {
-        const int32_t shrink = E("Mul", step->rate, num(step, o->weight_decay, step->rate));
-        const int32_t rest = E("Sub", num(step, 1.0, shrink), shrink);
-        p = E("Mul", p, like(step, rest, p));
+        p = E("Mul", p, rondo__step_narrow(step, step->rest, t->weight));
     } else if (o->weight_decay != 0.0) {
         change = E("Add", change, E("Mul", p, num(step, o->weight_decay, p)));
     }
@@ -109,11 +135,9 @@ static void apply_adam(rondo__step *step, const rondo__trained *t) {
     const int32_t square_before = add_state(step, t, "square");
     const int32_t mean = find_mean(step, mean_before, change, o->beta1);
     const int32_t square = find_square(step, square_before, change, o->beta2);
-    const int32_t size = E("Neg", E("Div", step->rate, find_correction(step, o->beta1)));
-    const int32_t root = E("Sqrt", find_correction(step, o->beta2));
     const int32_t below =
-        E("Add", E("Div", E("Sqrt", square), like(step, root, p)), num(step, o->epsilon, p));
-    const int32_t way = E("Div", E("Mul", mean, like(step, size, p)), below);
+        E("Add", E("Div", E("Sqrt", square), rondo__step_narrow(step, step->root, t->weight)), num(step, o->epsilon, p));
+    const int32_t way = E("Div", E("Mul", mean, rondo__step_narrow(step, step->size, t->weight)), below);
     const int32_t next = E("Add", p, way);
     rondo__step_update_if(step, step->applies, mean_before, mean);
     rondo__step_update_if(step, step->applies, square_before, square);

@@ -151,7 +151,7 @@ void rondo__step_check(rondo__step *step) {
         for (size_t i = 0; i < step->count; ++i) {
             const int32_t change = step->trained[i].change;
             step->trained[i].change =
-                E("Mul", change, rondo__gradient_cast_like(&step->g, inverse, change));
+                E("Mul", change, rondo__step_narrow(step, inverse, step->trained[i].weight));
         }
     }
     step->applies = step->is_full < 0   ? step->is_good
@@ -190,7 +190,8 @@ static void clip_norm(rondo__step *step) {
     const int32_t factor = E("Min", ratio, num(step, 1.0, norm));
     for (size_t i = 0; i < step->count; ++i) {
         const int32_t change = step->trained[i].change;
-        step->trained[i].change = E("Mul", change, rondo__gradient_cast_like(g, factor, change));
+        step->trained[i].change =
+            E("Mul", change, rondo__step_narrow(step, factor, step->trained[i].weight));
     }
     rondo__step_name(step, norm, "train.norm");
 }

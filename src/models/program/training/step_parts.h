@@ -22,6 +22,13 @@ typedef struct rondo__trained {
     size_t gather;   // the node that did
 } rondo__trained;
 
+// A factor of F64 in the type of a weight.
+typedef struct rondo__narrowed {
+    int32_t wide;
+    rondo_dtype dtype;
+    int32_t value;
+} rondo__narrowed;
+
 typedef struct rondo__step {
     rondo__gradient g;  // appends
     rondo_program *program;
@@ -38,6 +45,10 @@ typedef struct rondo__step {
     int32_t is_full;  // bool: all micro-batches are there; NONE: always
     int32_t is_good;  // bool: all gradients are finite; NONE: not asked
     int32_t applies;  // bool: both; NONE: always
+    // Adam's factors, F64, made for the first weight and read by all: NONE before.
+    int32_t size, root, rest;
+    rondo__narrowed narrowed[8];
+    size_t narrowed_count;
 } rondo__step;
 
 // ---- parameters.c
@@ -69,6 +80,8 @@ void rondo__step_clip(rondo__step *step);
 
 // ---- optimizers.c
 
+// A factor of F64 in the type of a weight: one Cast for all weights of a type.
+int32_t rondo__step_narrow(rondo__step *step, int32_t wide, int32_t weight);
 void rondo__step_apply(rondo__step *step, const rondo__trained *trained);
 
 #endif  // RONDO_PROGRAM_TRAINING_STEP_PARTS_H

@@ -13,28 +13,60 @@ static void push_three(rondo__step *step, const int64_t *values) {
     }
 }
 
+// How the global average is cut: see global_average.cu.
+typedef struct average_cut {
+    int64_t width, slice, slices, split;
+} average_cut;
+
+static average_cut cut_average(const rondo__cuda_kernel *kernel, const rondo__window *window,
+                               int64_t positions, rondo_dtype dtype) {
+    enum { SECTOR = 32, SLICE_MAX = 32, SPLIT_MAX = 8, LOADS = 4 };  // LOADS: worth a thread
+    const int64_t bytes = (int64_t)rondo_dtype_get_bytes(dtype), channels = window->channels_in;
+    rondo_device_info info;
+    const bool is_known = rondo_device_get_info(kernel->device, &info) == RONDO_STATUS_OK;
+    const int64_t units = is_known && info.compute_units > 0 ? info.compute_units : 1;
+    average_cut cut = {.width = 16 / bytes, .slice = 2, .split = 1};
+    while (channels % cut.width != 0) {
+        cut.width /= 2;
+    }
+    // Memory comes in sectors. Wide slices read as much with fewer blocks.
+    const int64_t packs = channels / cut.width;
+    while (cut.slice < SLICE_MAX && cut.slice < packs &&
+           (cut.slice * cut.width * bytes < SECTOR ||
+            (positions * cut.slice < LOADS * RONDO__CUDA_BLOCK &&
+             packs * window->batch >= 4 * units * cut.slice))) {
+        cut.slice *= 2;
+    }
+    cut.slices = (packs + cut.slice - 1) / cut.slice;
+    while (is_known && info.arch_major >= 9 && cut.split < SPLIT_MAX &&
+           cut.slices * window->batch * cut.split < units &&
+           positions * cut.slice >= cut.split * LOADS * RONDO__CUDA_BLOCK) {
+        cut.split *= 2;
+    }
+    return cut;
+}
+
 static void add_global_average(rondo__cuda_kernel *kernel, const rondo__window *window) {
     rondo__defines defines = {0};
     const rondo_dtype dtype = rondo__cuda_input(kernel, 0)->dtype;
-    int64_t width = 16 / (int64_t)rondo_dtype_get_bytes(dtype);
-    while (window->channels_in % width != 0) {
-        width /= 2;
-    }
-    // Few blocks hide little latency: narrow the lanes until there are enough of them.
-    while (width > 2 && window->channels_in / (32 * width) * window->batch < 64) {
-        width /= 2;
-    }
+    const int64_t positions = window->in[0] * window->in[1] * window->in[2];
+    const average_cut cut = cut_average(kernel, window, positions, dtype);
     rondo__define_type(&defines, "T", dtype);
-    rondo__define_int(&defines, "WIDTH", width);
-    rondo__step *step = rondo__cuda_add_launch(
-        kernel, rondo__cu_pool, &defines, "global_average",
-        (window->channels_in + 32 * width - 1) / (32 * width), RONDO__CUDA_BLOCK);
+    rondo__define_int(&defines, "WIDTH", cut.width);
+    rondo__define_int(&defines, "SLICE", cut.slice);
+    rondo__define_int(&defines, "SPLIT", cut.split);
+    rondo__step *step =
+        rondo__cuda_add_launch(kernel, rondo__cu_global_average, &defines, "global_average",
+                               cut.slices * cut.split, RONDO__CUDA_BLOCK);
     if (step != NULL) {
+        const int64_t warps = RONDO__CUDA_BLOCK / 32;
         step->launch.grid[1] = (uint32_t)window->batch;
+        step->launch.shared_bytes =
+            (uint32_t)((cut.split + warps) * cut.slice * cut.width * (int64_t)sizeof(float));
     }
     rondo__step_input(step, 0);
     rondo__step_output(step, 0);
-    rondo__step_int(step, window->in[0] * window->in[1] * window->in[2]);
+    rondo__step_int(step, positions);
     rondo__step_int(step, window->channels_in);
 }
 
@@ -72,6 +104,12 @@ void rondo__cuda_prepare_pool(rondo__cuda_kernel *kernel) {
     }
     if (is_global && window.channels_last && window.batch < 65536) {
         add_global_average(kernel, &window);
+        return;
+    }
+    // A thread a window is too few of them.
+    const bool is_global_maximum = id == RONDO__OP_GlobalMaxPool && rondo__cuda_is_float(x->dtype);
+    if ((is_global || is_global_maximum) && !window.channels_last) {
+        rondo__cuda_add_global_pool(kernel, is_global);
         return;
     }
     int64_t width = 1;

@@ -66,30 +66,20 @@ static const char *get_accumulator(rondo_dtype dtype, rondo__op_id op) {
     return is_wide ? "double" : dtype == RONDO_DTYPE_U64 ? "u64" : "i64";
 }
 
-void rondo__cuda_prepare_reduce(rondo__cuda_kernel *kernel) {
-    const rondo__op *op = kernel->request->op;
+// The reduction of that name over the axes that are marked.
+static void add_reduction(rondo__cuda_kernel *kernel, rondo__op_id id, const bool *is_reduced) {
     const rondo__tensor_info *x = rondo__cuda_input(kernel, 0);
     rondo__defines defines = {0};
     merged_extents kept = {0}, reduced = {0};
-    int64_t axes[RONDO_RANK_MAX], outputs = 0, length = 0, stride = 1;
-    int64_t strides[RONDO_RANK_MAX];
-    bool is_reduced[RONDO_RANK_MAX + 1] = {false};
+    int64_t outputs = 0, length = 0, stride = 1, strides[RONDO_RANK_MAX];
     const int32_t rank = x->shape.rank;
 
-    const int64_t count = rondo__cuda_read_axes(kernel, "axes", 1, rank, axes);
-    if (count < 0) {
-        return;
-    }
-    const bool all = count == 0 && rondo__op_get_int(op, "noop_with_empty_axes", 0) == 0;
-    for (int64_t i = 0; i < count; i++) {
-        is_reduced[axes[i]] = true;
-    }
     for (int32_t d = rank - 1; d >= 0; d--) {
         strides[d] = stride;
         stride *= x->shape.extent[d];
     }
     for (int32_t d = 0; d < rank; d++) {
-        merge_extent(all || is_reduced[d] ? &reduced : &kept, x->shape.extent[d], strides[d]);
+        merge_extent(is_reduced[d] ? &reduced : &kept, x->shape.extent[d], strides[d]);
     }
     finish_extents(&kept, &outputs);
     finish_extents(&reduced, &length);
@@ -99,18 +89,17 @@ void rondo__cuda_prepare_reduce(rondo__cuda_kernel *kernel) {
     }
     int32_t kind = 0;
     for (size_t i = 0; i < sizeof(reductions) / sizeof(reductions[0]); i++) {
-        if (op->def->id == reductions[i]) {
+        if (id == reductions[i]) {
             kind = (int32_t)i;
         }
     }
-    const bool is_extreme =
-        op->def->id == RONDO__OP_ReduceMax || op->def->id == RONDO__OP_ReduceMin;
+    const bool is_extreme = id == RONDO__OP_ReduceMax || id == RONDO__OP_ReduceMin;
     if (length == 0 && is_extreme && !rondo__cuda_is_float(x->dtype)) {
         rondo__cuda_refuse(kernel, "the extreme of no whole numbers");
         return;
     }
     rondo__define_type(&defines, "T", x->dtype);
-    rondo__define_word(&defines, "A", get_accumulator(x->dtype, op->def->id));
+    rondo__define_word(&defines, "A", get_accumulator(x->dtype, id));
     rondo__define_int(&defines, "KIND", kind);
     rondo__define_int(&defines, "KEPT", kept.rank);
     rondo__define_int(&defines, "REDUCED", reduced.rank);
@@ -136,6 +125,34 @@ void rondo__cuda_prepare_reduce(rondo__cuda_kernel *kernel) {
     rondo__step_output(step, 0);
     push_extents(step, &kept);
     push_extents(step, &reduced);
+}
+
+void rondo__cuda_prepare_reduce(rondo__cuda_kernel *kernel) {
+    const rondo__op *op = kernel->request->op;
+    int64_t axes[RONDO_RANK_MAX];
+    bool is_reduced[RONDO_RANK_MAX];
+    const int32_t rank = rondo__cuda_input(kernel, 0)->shape.rank;
+
+    const int64_t count = rondo__cuda_read_axes(kernel, "axes", 1, rank, axes);
+    if (count < 0) {
+        return;
+    }
+    const bool all = count == 0 && rondo__op_get_int(op, "noop_with_empty_axes", 0) == 0;
+    for (int32_t d = 0; d < RONDO_RANK_MAX; d++) {
+        is_reduced[d] = all;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        is_reduced[axes[i]] = true;
+    }
+    add_reduction(kernel, op->def->id, is_reduced);
+}
+
+void rondo__cuda_add_global_pool(rondo__cuda_kernel *kernel, bool is_average) {
+    bool is_reduced[RONDO_RANK_MAX];
+    for (int32_t d = 0; d < RONDO_RANK_MAX; d++) {
+        is_reduced[d] = d >= 2;
+    }
+    add_reduction(kernel, is_average ? RONDO__OP_ReduceMean : RONDO__OP_ReduceMax, is_reduced);
 }
 
 void rondo__cuda_prepare_arg_extreme(rondo__cuda_kernel *kernel) {

@@ -439,9 +439,12 @@ static rondo_status init_kernel(const rondo__kernel_request *request, convolutio
     cut_work(kernel);
     lay_out(kernel);
     kernel->y_row = shape->filters;
-    kernel->head.base.set_output_pitch = kernel->channels_last ? set_output_pitch : NULL;
-    kernel->head.base.read_planes =
-        kernel->channels_last && kernel->windows.is_copied ? read_planes : NULL;
+    if (kernel->channels_last) {
+        static const rondo__kernel_moves rows = {.set_output_pitch = set_output_pitch};
+        static const rondo__kernel_moves rows_and_planes = {.set_output_pitch = set_output_pitch,
+                                                            .read_planes = read_planes};
+        kernel->head.base.moves = kernel->windows.is_copied ? &rows_and_planes : &rows;
+    }
     if (kernel->has_addend && !kernel->turns_y) {  // a tile reads its part of z before it writes y
         kernel->head.base.in_place_inputs = UINT64_C(1) << 3;
     }

@@ -62,6 +62,10 @@ rondo_status rondo__host_prepare_cast(const rondo__kernel_request *request,
     if (!rondo__dtype_is_plain(from) || !rondo__dtype_is_plain(to)) {
         return RONDO_STATUS_UNSUPPORTED;
     }
+    const rondo_status plain = rondo__host_prepare_plain(request, out_kernel);
+    if (plain != RONDO_STATUS_UNSUPPORTED) {
+        return plain;
+    }
     rondo__host_kernel *head =
         rondo__host_kernel_create(request, sizeof(cast_kernel), "simd", run_cast, NULL);
     if (head == NULL) {

@@ -77,6 +77,8 @@ static void skip_input(rondo__kernel *base, size_t input) {
     }
 }
 
+static const rondo__kernel_moves skipped_moves = {.skip_input = skip_input};
+
 static void join_output(rondo__kernel *base) {
     skip_input(base, 0);
 }
@@ -107,7 +109,7 @@ rondo_status rondo__host_prepare_transpose(const rondo__kernel_request *request,
         from_stride[i] = strides[order != NULL ? order[i] : x->rank - 1 - i];
     }
     RETURN_IF_ERROR(prepare_single(request, from_stride, 0, out_kernel));
-    (*out_kernel)->skip_input = skip_input;
+    (*out_kernel)->moves = &skipped_moves;
     return RONDO_STATUS_OK;
 }
 
@@ -145,7 +147,7 @@ rondo_status rondo__host_prepare_concat(const rondo__kernel_request *request,
     rondo__shape_get_strides(y, to_stride);
     int64_t offset = 0;
     kernel->piece_count = 0;
-    kernel->head.base.skip_input = skip_input;
+    kernel->head.base.moves = &skipped_moves;
     kernel->head.base.join_output = join_output;
     for (size_t i = 0; i < request->input_count; ++i) {
         const rondo_shape *x = &request->inputs[i].shape;

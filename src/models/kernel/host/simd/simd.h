@@ -91,8 +91,34 @@ typedef struct rondo__bits_tile {
 typedef void (*rondo__unary_loop)(const float *x, float *y, int64_t count, float alpha, float beta);
 typedef void (*rondo__binary_loop)(const float *a, const float *b, float *y, int64_t count);
 
+// Loops of one op over elements of any type, named by op and type.
+#define RONDO__PLAIN_COMPARISONS(X, type) \
+    X(Less_##type)                        \
+    X(LessOrEqual_##type) X(Greater_##type) X(GreaterOrEqual_##type) X(Equal_##type)
+#define RONDO__PLAIN_ARITHMETIC(X, type) X(Add_##type) X(Sub_##type) X(Mul_##type)
+#define RONDO__PLAIN_MAP(X)                                                                     \
+    X(Sin_f32)                                                                                  \
+    X(Cos_f32)                                                                                  \
+    X(Atan_f32) X(Mish_f32) X(Round_f32) X(Sign_f32) X(IsNaN_f32) X(IsInf_f32) X(Not_bool)      \
+        X(And_bool) X(Or_bool) X(Xor_bool) RONDO__PLAIN_COMPARISONS(X, f32)                     \
+            RONDO__PLAIN_COMPARISONS(X, i64) RONDO__PLAIN_COMPARISONS(X, i32)                   \
+                RONDO__PLAIN_ARITHMETIC(X, i64) RONDO__PLAIN_ARITHMETIC(X, i32) X(Cast_f32_i64) \
+                    X(Cast_f32_i32) X(Cast_i64_f32) X(Cast_i64_i32) X(Cast_i32_i64)             \
+                        X(Cast_bool_f32) X(Cast_bool_i64) X(Cast_f32_bool) X(Cast_i64_bool)
+
+#define RONDO__PLAIN_NAME(name) RONDO__PLAIN_##name,
+typedef enum rondo__plain { RONDO__PLAIN_MAP(RONDO__PLAIN_NAME) RONDO__PLAIN_COUNT } rondo__plain;
+#undef RONDO__PLAIN_NAME
+
+// y may be an operand of its own width. Steps are 1, or 0 for one element that stands for all; a
+// loop of one operand does not read b.
+typedef void (*rondo__plain_loop)(const void *a, const void *b, int64_t a_step, int64_t b_step,
+                                  void *y, int64_t count);
+
 typedef struct rondo__simd {
     const char *name;
+
+    const rondo__plain_loop *plain;  // by rondo__plain
 
     // By rondo__scalar_op; y may be an operand. NULL for ops of another operand count.
     rondo__unary_loop unary[RONDO__SCALAR_COUNT];

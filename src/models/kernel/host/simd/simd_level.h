@@ -69,6 +69,7 @@
 #endif
 
 extern const rondo__simd RONDO_SIMD_NAME(rondo__simd);
+extern const rondo__plain_loop RONDO_SIMD_NAME(rondo__simd_plain)[RONDO__PLAIN_COUNT];
 void RONDO_SIMD_NAME(rondo__simd_multiply_tile)(const rondo__tile *tile);
 void RONDO_SIMD_NAME(rondo__simd_multiply_bits)(const rondo__bits_tile *tile);
 void RONDO_SIMD_NAME(rondo__simd_widen_bits)(const rondo__bits_tile *tile, float *y);

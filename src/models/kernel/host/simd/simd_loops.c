@@ -30,7 +30,7 @@ DEFINE_UNARY(Abs, fabsf(a))
 DEFINE_UNARY(Reciprocal, 1.0f / a)
 DEFINE_UNARY_CALL(Floor, floorf(a))
 DEFINE_UNARY_CALL(Ceil, ceilf(a))
-DEFINE_UNARY_CALL(Softplus, math_select(a > 0.0f, a, 0.0f) + log1pf(math_exp(-fabsf(a))))
+DEFINE_UNARY(Softplus, math_select(a > 0.0f, a, 0.0f) + math_log_1p(math_exp(-fabsf(a))))
 DEFINE_UNARY(Gelu, 0.5f * a * (1.0f + math_erf(a * 0.70710678f)))
 DEFINE_UNARY(GeluTanh, 0.5f * a * (1.0f + math_tanh(0.79788456f * (a + 0.044715f * a * a * a))))
 DEFINE_UNARY(Silu, a *math_sigmoid(a))
@@ -447,6 +447,7 @@ const rondo__simd RONDO_SIMD_NAME(rondo__simd) = {
     .binary = BINARY_MAP(binary_),
     .binary_scalar_a = BINARY_MAP(scalar_a_),
     .binary_scalar_b = BINARY_MAP(scalar_b_),
+    .plain = RONDO_SIMD_NAME(rondo__simd_plain),
     .sum = row_sum,
     .moments = row_moments,
     .maximum = row_maximum,

@@ -92,6 +92,19 @@ RONDO_INLINE float math_erf(float x) {
     return copysignf(math_select(magnitude > 1.0f, large, magnitude * p), x);
 }
 
+// log(1 + x) for x in [0, 1]: 2 artanh(s), s = x / (2 + x), as its series.
+RONDO_INLINE float math_log_1p(float x) {
+    float s = x / (2.0f + x);
+    float square = s * s;
+    float p = 0.076923077f;
+    p = p * square + 0.090909091f;
+    p = p * square + 0.11111111f;
+    p = p * square + 0.14285714f;
+    p = p * square + 0.2f;
+    p = p * square + 0.33333333f;
+    return 2.0f * (s + s * square * p);
+}
+
 RONDO_INLINE float math_clip(float x, float low, float high) {
     float raised = math_select(x < low, low, x);
     return math_select(raised > high, high, raised);

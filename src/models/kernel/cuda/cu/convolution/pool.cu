@@ -1,5 +1,5 @@
-// pool.cu - MaxPool, AveragePool and LpPool over up to three spatial extents, in both layouts, and the global
-// average over channels-last images. With channels last, WIDTH neighbouring channels go together.
+// pool.cu - MaxPool, AveragePool and LpPool over up to three spatial extents, in both layouts. With channels
+// last, WIDTH neighbouring channels go together.
 // SPDX-License-Identifier: Apache-2.0
 #include "rondo_types.cuh"
 
@@ -167,62 +167,4 @@ extern "C" __global__ void __launch_bounds__(128) pool_square(const pool_argumen
         result.value[v] = convert<T>(AVERAGE ? (C)(value / (C)(side * side)) : value);
     }
     *(pack<T, WIDTH> *)(a.y + (i64)g * WIDTH) = result;
-}
-
-// Mean over the positions of channels-last images: 32 lanes of WIDTH channels, 8 warps that share
-// the positions. The grid is (channel slices, images).
-struct global_arguments {
-    const T *x;
-    T *y;
-    i64 positions, channels;
-};
-extern "C" __global__ void __launch_bounds__(256) global_average(const global_arguments a) {
-    take_turn();
-    __shared__ float sums[8][32][WIDTH + (WIDTH > 1 ? 1 : 0)];
-    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-    const i64 channel = ((i64)blockIdx.x * 32 + lane) * WIDTH;
-    const T *x = a.x + blockIdx.y * a.positions * a.channels + channel;
-    // Parts of 64 terms in float, added up in double.
-    double long_sums[WIDTH];
-#pragma unroll
-    for (int v = 0; v < WIDTH; v++) {
-        long_sums[v] = 0.0;
-    }
-    for (i64 first = warp; first < a.positions && channel < a.channels; first += 512) {
-        float part[WIDTH];
-#pragma unroll
-        for (int v = 0; v < WIDTH; v++) {
-            part[v] = 0.0f;
-        }
-#pragma unroll 4
-        for (i64 p = first; p < a.positions && p < first + 512; p += 8) {
-            const pack<T, WIDTH> in = *(const pack<T, WIDTH> *)(x + p * a.channels);
-#pragma unroll
-            for (int v = 0; v < WIDTH; v++) {
-                part[v] += convert<float>(in.value[v]);
-            }
-        }
-#pragma unroll
-        for (int v = 0; v < WIDTH; v++) {
-            long_sums[v] += (double)part[v];
-        }
-    }
-#pragma unroll
-    for (int v = 0; v < WIDTH; v++) {
-        sums[warp][lane][v] = (float)long_sums[v];
-    }
-    __syncthreads();
-    if (warp == 0 && channel < a.channels) {
-        pack<T, WIDTH> result;
-#pragma unroll
-        for (int v = 0; v < WIDTH; v++) {
-            float total = 0.0f;
-#pragma unroll
-            for (int w = 0; w < 8; w++) {
-                total += sums[w][lane][v];
-            }
-            result.value[v] = convert<T>(total / (float)a.positions);
-        }
-        *(pack<T, WIDTH> *)(a.y + blockIdx.y * a.channels + channel) = result;
-    }
 }

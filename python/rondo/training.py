@@ -1,0 +1,306 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The trainer of the tool: a model, arrays, a loss; the same order of samples, the same numbers."""
+from __future__ import annotations
+
+import math
+import os
+import time
+from typing import Any, Iterator, Mapping, Optional, Sequence, Union
+
+import numpy
+
+from ._library import BadDataError, InvalidError
+from .device import Device
+from .programs import Builder, Program
+from .sessions import Session
+
+__all__ = ["Epoch", "Trainer", "train"]
+
+_MASK = (1 << 64) - 1
+_SPOILT_MAX = 30  # batches in a row that a scaled step may leave out
+_LOSSES = ("cross_entropy", "mse", "bce")
+
+
+class Epoch:
+    """What an epoch came to: number (from 1), loss, validation (None: nothing is held out), right
+    (the share of labels that were met, of what is held out), seconds."""
+
+    __slots__ = ("number", "loss", "validation", "right", "seconds")
+
+    def __init__(self, number: int, loss: float, validation: Optional[float],
+                 right: Optional[float], seconds: float) -> None:
+        self.number, self.loss, self.validation = number, loss, validation
+        self.right, self.seconds = right, seconds
+
+    def __repr__(self) -> str:
+        held = f", validation={self.validation:.6g}" if self.validation is not None else ""
+        right = f", right={self.right:.4f}" if self.right is not None else ""
+        return f"Epoch({self.number}, loss={self.loss:.6g}{held}{right})"
+
+
+# ---- the order of samples -----------------------------------------------------------------------
+
+
+def _draw(seed: int, count: int) -> Any:
+    """splitmix64, as the tool has it: the first `count` numbers."""
+    with numpy.errstate(over="ignore"):
+        steps = numpy.arange(1, count + 1, dtype=numpy.uint64)
+        z = numpy.uint64(seed & _MASK) + steps * numpy.uint64(0x9e3779b97f4a7c15)
+        z = (z ^ (z >> numpy.uint64(30))) * numpy.uint64(0xbf58476d1ce4e5b9)
+        z = (z ^ (z >> numpy.uint64(27))) * numpy.uint64(0x94d049bb133111eb)
+    return z ^ (z >> numpy.uint64(31))
+
+
+def _shuffle(order: list[int], seed: int) -> None:
+    last = len(order) - 1
+    if last < 1:
+        return
+    places = numpy.arange(last, 0, -1, dtype=numpy.uint64)
+    others = (_draw(seed, last) % (places + numpy.uint64(1))).tolist()
+    for place, other in zip(range(last, 0, -1), others):
+        order[place], order[other] = order[other], order[place]
+
+
+class _Data:
+    """Arrays whose first axis counts samples; a part is held out."""
+
+    def __init__(self, model: Program, arrays: Mapping[str, Any], target: Optional[str],
+                 validation: float, batch: int, seed: int) -> None:
+        inputs = {port.name: port for port in model.inputs}
+        if target is None:
+            others = [name for name in arrays if name not in inputs]
+            if len(others) != 1:
+                raise InvalidError("Trainer: say which array is the target: " + (
+                    f"{', '.join(others)} are no inputs" if others else "all are inputs of the model"))
+            target = others[0]
+        missing = [name for name in (*inputs, target) if name not in arrays]
+        if missing:
+            raise InvalidError(f"Trainer: there is no array {missing[0]!r}")
+        self.columns = {name: numpy.ascontiguousarray(arrays[name], inputs[name].dtype)
+                        for name in inputs}
+        self.target = self.columns["train.target"] = numpy.ascontiguousarray(arrays[target])
+        counts = {name: len(array) if array.ndim else 0 for name, array in self.columns.items()}
+        if len(set(counts.values())) != 1:
+            raise InvalidError(f"Trainer: numbers of samples differ: {counts}")
+        self.count, self.batch, self.seed = len(self.target), batch, seed
+        self.order = list(range(self.count))
+        self.held = int(self.count * validation)
+        if self.held:
+            _shuffle(self.order, seed)
+        if self.count - self.held < 1:
+            raise InvalidError(f"Trainer: there are {self.count} samples; none is left to train with")
+
+    def count_batches(self, is_held: bool) -> int:
+        return -(-(self.held if is_held else self.count - self.held) // self.batch)
+
+    def list_samples(self, epoch: Optional[int]) -> list[int]:
+        """Those of an epoch in their order; None: those that are held out."""
+        trained = self.count - self.held
+        if epoch is None:
+            return self.order[trained:]
+        samples = self.order[:trained]
+        first = int(_draw(self.seed ^ 0x5851f42d4c957f2d, 1)[0])
+        _shuffle(samples, first + epoch)
+        return samples
+
+    def take(self, samples: Sequence[int], index: int) -> tuple[dict[str, Any], int]:
+        rows = samples[index * self.batch:(index + 1) * self.batch]
+        return {name: array[rows] for name, array in self.columns.items()}, len(rows)
+
+
+# ---- the program --------------------------------------------------------------------------------
+
+
+def _look_behind(model: Program, result: str, op: str) -> str:
+    """What is compared where the model ends in `op`: what went into it; otherwise the result."""
+    for node in model.nodes:
+        if node.op == op and not node.domain and node.outputs[0] == result:
+            return str(node.inputs[0])
+    return result
+
+
+def _add_loss(model: Program, loss: str, result: Optional[str], target: Any) -> Builder:
+    """A builder of the model with "train.target", "train.loss" and, of labels, "train.hits"."""
+    builder = Builder(model)
+    result = result if result is not None else model.outputs[0].name
+    wanted = builder.add_input("train.target", target.dtype, [None, *target.shape[1:]])
+    if loss == "cross_entropy":
+        logits = _look_behind(model, result, "Softmax")
+        logits = _look_behind(model, result, "LogSoftmax") if logits == result else logits
+        builder.add_node("Cast", wanted, outputs=["train.labels"], to=7)
+        builder.add_node("SoftmaxCrossEntropyLoss", logits, "train.labels", outputs=["train.loss"])
+        builder.add_node("ArgMax", logits, outputs=["train.best"], axis=1, keepdims=0)
+        builder.add_node("Equal", "train.best", "train.labels", outputs=["train.right"])
+        builder.add_node("Cast", "train.right", outputs=["train.right.f32"], to=1)
+        builder.add_node("ReduceSum", "train.right.f32", outputs=["train.hits"], keepdims=0)
+    elif loss == "mse":
+        builder.add_node("CastLike", wanted, result, outputs=["train.wanted"])
+        builder.add_node("Sub", result, "train.wanted", outputs=["train.error"])
+        builder.add_node("Mul", "train.error", "train.error", outputs=["train.square"])
+        builder.add_node("ReduceMean", "train.square", outputs=["train.loss"], keepdims=0)
+    else:  # of logits z: log(1 + e^z) - z * target
+        logits = _look_behind(model, result, "Sigmoid")
+        builder.add_node("CastLike", wanted, logits, outputs=["train.wanted"])
+        builder.add_node("Softplus", logits, outputs=["train.soft"])
+        builder.add_node("Mul", logits, "train.wanted", outputs=["train.product"])
+        builder.add_node("Sub", "train.soft", "train.product", outputs=["train.each"])
+        builder.add_node("ReduceMean", "train.each", outputs=["train.loss"], keepdims=0)
+    builder.add_output("train.loss")
+    if loss == "cross_entropy":
+        builder.add_output("train.hits")
+    return builder
+
+
+class Trainer:
+    """Trains a model with arrays, as `rondo train` does: to the same bits, and each goes on from the
+    other's checkpoint.
+
+    trainer = rondo.Trainer("model.onnx", {"image": images, "label": labels}, epochs=3)
+    for epoch in trainer:                     # or trainer.fit()
+        print(epoch)
+    trainer.save("trained.onnx")
+
+    model       a rondo.Program, or what one is made of
+    data        an array for each input of the model, and the target; their first axis counts samples
+    loss        "cross_entropy" (labels of classes), "mse", "bce" (chances). Behind a Softmax or
+                Sigmoid at the end of the model it takes what went in there
+    target      the array's name; None: the one that is no input
+    result      the output that is compared with it; None: the first
+    optimizer   "sgd", "momentum", "adam", "adamw"
+    schedule    "constant", "cosine", "linear", over all epochs, down to the share `least_rate`;
+                before it `warm_up` steps
+    validation  the share of the samples that is held out, and measured after each epoch
+    dtype       "f16" scales the loss and keeps weights of f32
+    train       patterns of the parameters that are trained; lora: train adapters of that rank instead
+    options     others of rondo.Session
+
+    An exception from within (KeyboardInterrupt, too) leaves the trainer after a whole batch: going on,
+    or saving, works.
+    """
+
+    def __init__(self, model: Union[Program, str, os.PathLike[str], bytes], data: Mapping[str, Any], *,
+                 loss: str = "cross_entropy", target: Optional[str] = None,
+                 result: Optional[str] = None, optimizer: str = "adam",
+                 learning_rate: float = 0.001, momentum: float = 0.9, weight_decay: float = 0.0,
+                 schedule: str = "constant", least_rate: float = 0.0, warm_up: int = 0,
+                 clip_norm: float = 0.0, clip_value: float = 0.0, epochs: int = 10, batch: int = 32,
+                 accumulate: int = 1, validation: float = 0.1, dtype: Any = "f32",
+                 train: Optional[Sequence[str]] = None, lora: int = 0,
+                 recompute: Sequence[str] = (), device: Union[str, Device] = "auto", seed: int = 0,
+                 **options: Any) -> None:
+        if loss not in _LOSSES:
+            raise InvalidError(f"Trainer: the loss {loss!r} is not among: {', '.join(_LOSSES)}")
+        if optimizer not in ("sgd", "momentum", "adam", "adamw"):
+            raise InvalidError(f"Trainer: {optimizer!r} is not among: sgd, momentum, adam, adamw")
+        if min(epochs, batch, accumulate) < 1 or not 0 <= validation < 1:
+            raise InvalidError("Trainer: epochs, batch and accumulate are at least 1, validation is a "
+                               "share from 0 to below 1")
+        self.model = model if isinstance(model, Program) else Program(model)
+        self.epochs, self.runs, self.history = epochs, 0, list[Epoch]()
+        self._data = _Data(self.model, data, target, validation, batch, seed)
+        if loss == "cross_entropy" and self._data.target.dtype.kind not in "iu":
+            raise InvalidError(f"Trainer: the target is {self._data.target.dtype}; cross entropy takes "
+                               "labels, which are whole numbers")
+        self._loss, self._result = loss, result
+        self._options = dict(options, dtype=dtype, device=device)
+        self._is_scaled = str(dtype) in ("f16", "float16", "fp16", "half")
+        taken = self._data.count_batches(False) * epochs // accumulate
+        builder = _add_loss(self.model, loss, result, self._data.target)
+        if lora > 0:
+            builder.add_adapters(lora, train)
+            train = ["*.lora_a", "*.lora_b"]
+        builder.minimize(
+            "train.loss", "sgd" if optimizer == "momentum" else optimizer, learning_rate,
+            momentum=momentum if optimizer == "momentum" else 0.0, weight_decay=weight_decay,
+            schedule=schedule, schedule_steps=max(1, taken - warm_up), schedule_least=least_rate,
+            warmup_steps=warm_up, clip_norm=clip_norm, clip_value=clip_value,
+            scale_loss=self._is_scaled, accumulate=accumulate, train=train, recompute=recompute)
+        self._count_runs(builder)
+        with builder, builder.finish() as program:
+            self.session = Session(program, training=True, seed=seed, **self._options)
+
+    @staticmethod
+    def _count_runs(builder: Builder) -> None:
+        """In the program, so that checkpoints have it."""
+        builder.add_variable("train.run", "int64", [], "constant")
+        builder.add_parameter("train.one", numpy.array(1, numpy.int64))
+        builder.add_node("Add", "train.run", "train.one", outputs=["train.run.next"])
+        builder.set_update("train.run", "train.run.next")
+
+    # ---- running ------------------------------------------------------------------------------
+
+    @property
+    def _fetches(self) -> list[str]:
+        return ["train.loss", "train.hits"] if self._loss == "cross_entropy" else ["train.loss"]
+
+    def __iter__(self) -> Iterator[Epoch]:
+        """The epochs that are left, each when it was trained and measured."""
+        batches = self._data.count_batches(False)
+        while self.runs < batches * self.epochs:
+            epoch = self._run_epoch(self.runs // batches, self.runs % batches)
+            self.history.append(epoch)
+            yield epoch
+
+    def fit(self) -> list[Epoch]:
+        """Trains all epochs that are left; gives what those of this trainer came to."""
+        for _ in self:
+            pass
+        return self.history
+
+    def _run_epoch(self, number: int, first: int) -> Epoch:
+        begin, total, trained, spoilt = time.monotonic(), 0.0, 0, 0
+        samples = self._data.list_samples(number)
+        for index in range(first, self._data.count_batches(False)):
+            feeds, count = self._data.take(samples, index)
+            loss = float(self.session.run(["train.loss"], feeds)[0])
+            self.runs += 1
+            total, trained = total + loss * count, trained + count
+            spoilt = 0 if math.isfinite(loss) else spoilt + 1
+            if spoilt > (_SPOILT_MAX if self._is_scaled else 0):
+                raise BadDataError(f"the loss is {loss} at batch {self.runs}; try a smaller "
+                                   "learning_rate or clip_norm")
+        validation, right = self._measure() if self._data.held else (None, None)
+        return Epoch(number + 1, total / max(1, trained), validation, right, time.monotonic() - begin)
+
+    def _measure(self) -> tuple[float, Optional[float]]:
+        """Loss and share of met labels, of what is held out."""
+        total = hits = 0.0
+        samples = self._data.list_samples(None)
+        with self.trained as trained, \
+                _add_loss(trained, self._loss, self._result, self._data.target) as builder, \
+                builder.finish() as program, Session(program, **self._options) as session:
+            for index in range(self._data.count_batches(True)):
+                feeds, count = self._data.take(samples, index)
+                values = session.run(self._fetches, feeds)
+                total += float(values[0]) * count
+                hits += float(values[1]) if len(values) > 1 else 0.0
+        right = hits / len(samples) if self._loss == "cross_entropy" else None
+        return total / len(samples), right
+
+    # ---- what is kept -------------------------------------------------------------------------
+
+    @property
+    def trained(self) -> Program:
+        """The model with its parameters as they are now, adapters added."""
+        return self.session.get_trained(self.model)
+
+    def save(self, path: Union[str, os.PathLike[str]]) -> None:
+        """Writes the trained model as ONNX."""
+        with self.trained as trained:
+            trained.save(path)
+
+    def save_checkpoint(self, path: Union[str, os.PathLike[str]]) -> None:
+        self.session.save_checkpoint(path)
+
+    def load_checkpoint(self, path: Union[str, os.PathLike[str]]) -> None:
+        """Goes on from there, at the very batch. The tool's is last.rondo in --checkpoint."""
+        self.session.load_checkpoint(path)
+        self.runs = int(self.session.get("train.run"))
+
+
+def train(model: Union[Program, str, os.PathLike[str], bytes], data: Mapping[str, Any],
+          **options: Any) -> Program:
+    """The model, trained: a rondo.Trainer's fit() and trained."""
+    trainer = Trainer(model, data, **options)
+    trainer.fit()
+    return trainer.trained
