@@ -7,10 +7,10 @@
 
 // The model, in microseconds; bench/results/doctor.md says where each comes from.
 static const double GRAPH_LAUNCH_US =
-    5.0;                                // from the launch of a graph to its first node, and its end
-static const double NODE_GAP_US = 0.9;  // between a node and one that waits for it
-static const double NODE_GAP_LOW_US = 0.5;
-static const double NODE_GAP_HIGH_US = 1.5;
+    5.0;  // from the launch of a graph to its first node, and its end
+static const double NODE_GAP_US = 0.45;  // between a node and one that waits for it
+static const double NODE_GAP_LOW_US = 0.1;
+static const double NODE_GAP_HIGH_US = 1.3;
 static const double CAPTURE_NODE_US = 2.5;  // capture and instantiation, a node
 static const double AWAY_US = 100.0;
 static const double BUSY_SHARE = 0.9;

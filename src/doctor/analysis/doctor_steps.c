@@ -9,6 +9,7 @@
 
 enum { ANCHOR_RUN = 4 };
 
+static const uint64_t BEHIND_WAIT = (uint64_t)1 << 50;
 static const double SAME_WITHOUT_SHAPES = 0.95;
 
 // Parts of the marks that are looked at, in quarters of a half: programs begin and end with other
@@ -118,7 +119,9 @@ static uint64_t find_gap(const rondo__doctor_steps *steps, size_t mark) {
     }
     const rondo__doctor_event *before = &events[steps->marks[earlier]];
     const uint64_t end = before->begin_ns + before->duration_ns;
-    return now->begin_ns > end ? now->begin_ns - end : 0;
+    // Behind a wait rather than behind any other pause.
+    const uint64_t waited = earlier + 1 < mark ? BEHIND_WAIT : 0;
+    return waited + (now->begin_ns > end ? now->begin_ns - end : 0);
 }
 
 static uint64_t hash_run(const uint64_t *tokens, size_t count) {

@@ -54,6 +54,11 @@ void rondo__inject_read_symbol(const char *symbol, char *out, size_t bytes) {
     demangle_function demangle =
         is_mangled ? (demangle_function)rondo__inject_real_dlsym(RTLD_DEFAULT, "__cxa_demangle")
                    : NULL;
+    void *library =
+        is_mangled && demangle == NULL ? dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD) : NULL;
+    if (library != NULL) {
+        demangle = (demangle_function)rondo__inject_real_dlsym(library, "__cxa_demangle");
+    }
     int status = -1;
     char *plain = demangle != NULL ? demangle(symbol, NULL, NULL, &status) : NULL;
     (void)snprintf(out, bytes, "%s", status == 0 && plain != NULL ? plain : symbol);
