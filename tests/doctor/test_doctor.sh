@@ -72,6 +72,16 @@ expect_text '^new +counter: 1 a step, was 0'
 expect_status 0 doctor --from "$work/a.stream" --compare "$work/a.json"
 expect_text '^findings as before'
 
+# Steps of PyTorch that were recorded on an H200 (bench/results/doctor.md).
+for stream in "matmul:2 launches:bound by its kernels" "resnet50:342 launches:launch-bound"; do
+    name=${stream%%:*}
+    gunzip -c "$here/streams/$name.stream.gz" >"$work/$name.stream"
+    expect_status 0 doctor --from "$work/$name.stream"
+    expect_text "^step +$(echo "$stream" | cut -d: -f2)"
+    expect_text "^verdict +${stream##*:}"
+    expect_text '^legacy-stream: cu'
+done
+
 # What cannot be watched.
 expect_error 127 'cannot be started: No such file' doctor -- "$work/no_such_program"
 : >"$work/not_executable"
