@@ -67,6 +67,7 @@ extern const cli_command cli_command_devices;
 extern const cli_command cli_command_run;
 extern const cli_command cli_command_bench;
 extern const cli_command cli_command_profile;
+extern const cli_command cli_command_doctor;
 extern const cli_command cli_command_test;
 extern const cli_command cli_command_inspect;
 extern const cli_command cli_command_tune;

@@ -28,8 +28,11 @@ static void print_row(const char *name, const char *argument, const char *help) 
 
 void cli_print_help(const cli_command *command) {
     printf("rondo %s - %s\n\n", command->name, command->summary);
-    printf("Usage: rondo %s%s%s [options]\n", command->name,
-           command->operands[0] != '\0' ? " " : "", command->operands);
+    // Options stand in front of a program, whose own come behind it.
+    const bool is_program = strncmp(command->operands, "--", 2) == 0;
+    printf("Usage: rondo %s%s%s%s%s\n", command->name, is_program ? " [options]" : "",
+           command->operands[0] != '\0' ? " " : "", command->operands,
+           is_program ? "" : " [options]");
     if (command->details[0] != '\0') {
         printf("\n%s\n", command->details);
     }
@@ -88,6 +91,9 @@ static const variable variables[] = {
      "machine, a file that the launcher's name of the job decides"},
     {"MASTER_ADDR", NULL, "the machine of rank 0, where RONDO_MEETING is not set"},
     {"MASTER_PORT", NULL, "the port there"},
+    {"TMPDIR", NULL,
+     "where rondo doctor keeps the program's calls until it has read\nthem; default: /dev/shm, "
+     "then /tmp"},
     {"CUDA_HOME", NULL, "a CUDA toolkit to look for them in after that"},
     {"CUDA_PATH", NULL, "the same, after CUDA_HOME"},
     {"VIRTUAL_ENV", NULL,

@@ -10,6 +10,7 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/rondo DESTINATION ${CMAKE_INSTAL
   FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 if(TARGET rondo_cli)
   install(TARGETS rondo_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(TARGETS rondo_doctor LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/rondo)
 endif()
 
 foreach(module rondo_mpi_openmpi rondo_mpi_mpich)
@@ -52,8 +53,8 @@ add_custom_target(uninstall
 find_program(RONDO_AWK NAMES awk)
 if(TARGET rondo_cli AND RONDO_AWK AND (NOT CMAKE_CROSSCOMPILING OR CMAKE_CROSSCOMPILING_EMULATOR))
   set(man_pages)
-  foreach(page rondo rondo-devices rondo-run rondo-bench rondo-profile rondo-test rondo-inspect
-      rondo-tune rondo-train rondo-decode rondo-compare rondo-completion rondo-environment)
+  foreach(page rondo rondo-devices rondo-run rondo-bench rondo-profile rondo-doctor rondo-test
+      rondo-inspect rondo-tune rondo-train rondo-decode rondo-compare rondo-completion rondo-environment)
     string(REGEX REPLACE "^rondo-?" "" command ${page})
     if(command STREQUAL "environment")
       set(command help environment)

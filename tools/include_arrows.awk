@@ -31,7 +31,10 @@ BEGIN {
     }
     folder = "src/core/" target
     sub(/\/[^\/]*$/, "", folder)
-    to = room_of((folder in is_folder || target ~ /\/cu\//) ? "src/core/" target : "src/models/" target)
+    own = "src/" target
+    sub(/\/[^\/]*$/, "", own)
+    to = room_of((folder in is_folder || target ~ /\/cu\//) ? "src/core/" target : \
+        own in is_folder ? "src/" target : "src/models/" target)
     if (to == "") {
         print FILENAME ":" FNR ": \"" target "\" is in no room of tools/rooms.txt"
     } else if (to != from && index(allowed[from], " " to " ") == 0) {

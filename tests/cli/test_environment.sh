@@ -13,8 +13,9 @@ cmp -s "$work/rows" "$work/written" || {
     diff "$work/rows" "$work/written"
 }
 
-# Those that others define and that the help names in passing.
-known="HOME PATH XDG_CACHE_HOME $(sed 's/^| `\([A-Z0-9_]*\)`.*/\1/' "$work/rows")"
+# Those that others define and that the help names in passing, and those that rondo doctor sets for the
+# program that it watches.
+known="HOME PATH XDG_CACHE_HOME LD_PRELOAD RONDO_DOCTOR_FOLDER $(sed 's/^| `\([A-Z0-9_]*\)`.*/\1/' "$work/rows")"
 for variable in $(cat $(find "$root/src" "$root/cli" -name '*.c') |
     grep -oE '(getenv|read_count)\("[A-Z0-9_]+"|variables\[\] = \{"[A-Z0-9_", ]+\}' |
     grep -oE '"[A-Z0-9_]+"' | tr -d '"' | sort -u); do

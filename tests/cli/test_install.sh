@@ -19,7 +19,7 @@ try() {
 }
 
 try install cmake --install "$build" --prefix "$prefix"
-for file in include/rondo/rondo.h lib/librondo.a lib/librondo.so bin/rondo \
+for file in include/rondo/rondo.h lib/librondo.a lib/librondo.so lib/rondo/librondo_doctor.so bin/rondo \
     lib/pkgconfig/rondo.pc lib/cmake/rondo/rondo-config.cmake share/man/man1/rondo-bench.1; do
     check_count=$((check_count + 1))
     ls "$prefix/$file" "$prefix"/lib/*/"${file#lib/}" >/dev/null 2>&1 ||

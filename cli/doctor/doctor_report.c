@@ -1,0 +1,271 @@
+// doctor_report.c — see doctor_report.h: the examination and the text.
+// SPDX-License-Identifier: Apache-2.0
+#include "doctor_report.h"
+
+#include <string.h>
+
+#include "console.h"
+
+enum { SHOWN = 6, KEPT_STEPS = 8 };
+
+bool cli_doctor_examine(cli_doctor *doctor) {
+    if (!rondo__doctor_find_steps(doctor->log, &doctor->steps)) {
+        cli_print_error("out of memory");
+        return false;
+    }
+    rondo__doctor_predict(&doctor->steps, &doctor->costs);
+    rondo__doctor_apply_rules(&doctor->steps, &doctor->findings);
+    return true;
+}
+
+void cli_doctor_clear(cli_doctor *doctor) {
+    rondo__doctor_steps_clear(&doctor->steps);
+}
+
+char *cli_doctor_format_us(double us, char *buffer, size_t bytes) {
+    if (us < 1000.0) {
+        snprintf(buffer, bytes, us < 10.0 ? "%.2f us" : "%.1f us", us);
+    } else if (us < 1e6) {
+        snprintf(buffer, bytes, us < 1e4 ? "%.2f ms" : "%.1f ms", us * 1e-3);
+    } else {
+        snprintf(buffer, bytes, "%.2f s", us * 1e-6);
+    }
+    return buffer;
+}
+
+#define US(value) cli_doctor_format_us((value), (char[32]){0}, 32)
+
+// ---- the step ---------------------------------------------------------------------------------
+
+static void print_head(const cli_doctor *doctor) {
+    const rondo__doctor_log *log = doctor->log;
+    char process[48] = "";
+    if (doctor->process != 0) {
+        snprintf(process, sizeof process, " (process %u)", doctor->process);
+    }
+    cli_say(CLI_NORMAL, "rondo doctor: %s%s: %llu calls, %llu launches in %s", doctor->program,
+            process, (unsigned long long)log->seen_count, (unsigned long long)log->launch_count,
+            US((double)(log->last_ns - log->first_ns) * 1e-3));
+    if (doctor->other_count > 0) {
+        cli_say(CLI_NORMAL,
+                "         %zu more of its processes called the driver; this one "
+                "launched most",
+                doctor->other_count);
+    }
+    if (doctor->lost_count > 0) {
+        cli_say(CLI_NORMAL, "         %u calls came faster than they were read, and are missing",
+                doctor->lost_count);
+    }
+}
+
+static void count_kinds(const cli_doctor *doctor, size_t *out_copies, size_t *out_fills) {
+    const rondo__doctor_steps *steps = &doctor->steps;
+    const rondo__doctor_step *step = &steps->steps[steps->reference];
+    *out_copies = 0;
+    *out_fills = 0;
+    for (size_t i = 0; i < step->work_count; i++) {
+        const uint16_t call = steps->log->events[steps->works[step->work_first + i]].call;
+        const rondo__doctor_kind kind = rondo__doctor_call_kind(call);
+        *out_copies += kind == RONDO__DOCTOR_KIND_COPY || kind == RONDO__DOCTOR_KIND_COPY_WAIT;
+        *out_fills += kind == RONDO__DOCTOR_KIND_FILL || kind == RONDO__DOCTOR_KIND_FILL_WAIT;
+    }
+}
+
+static void print_step(const cli_doctor *doctor) {
+    const rondo__doctor_costs *costs = &doctor->costs;
+    size_t copies = 0;
+    size_t fills = 0;
+    count_kinds(doctor, &copies, &fills);
+    cli_say(CLI_NORMAL, "step     %zu launches, %zu graphs, %zu copies, %zu fills; %s (%s to %s)",
+            costs->launch_count, costs->graph_launch_count, copies, fills, US(costs->step_us),
+            US(costs->step_low_us), US(costs->step_high_us));
+    cli_say(
+        CLI_NORMAL,
+        "         seen %zu times, %zu of them with as much work; %.1f %% of the work is that of "
+        "the step before%s",
+        doctor->steps.count, doctor->steps.typical_count, 100.0 * doctor->steps.match,
+        doctor->steps.is_loose ? ", but for grids and amounts" : "");
+    cli_say(CLI_NORMAL, "host     %s a launch; of a step %s in such calls, %s in waits, %s away",
+            US(costs->launch_us), US(costs->calls_us), US(costs->waits_us), US(costs->away_us));
+    if (costs->has_times) {
+        cli_say(CLI_NORMAL, "device   works %s of a step, %s of that for copies; idle %.0f %%",
+                US(costs->device_us), US(costs->copy_us), 100.0 * costs->idle_share);
+    } else {
+        cli_say(CLI_NORMAL, "device   its times are not known (%s)",
+                doctor->log->note != NULL ? doctor->log->note : "they were not taken");
+    }
+    if (doctor->cost_us > 0.0 && costs->step_us > 0.0) {
+        const rondo__doctor_step *step = &doctor->steps.steps[doctor->steps.reference];
+        cli_say(CLI_NORMAL, "watching %s a call, %.1f %% of a step", US(doctor->cost_us),
+                100.0 * doctor->cost_us * (double)(step->last - step->first) / costs->step_us);
+    }
+}
+
+// ---- the verdict ------------------------------------------------------------------------------
+
+static const char *explain(rondo__doctor_verdict verdict) {
+    static const char *const texts[] = {
+        [RONDO__DOCTOR_NO_STEP] = "no sequence of launches and copies came three times in a row",
+        [RONDO__DOCTOR_NO_TIMES] = "without device times nothing can be said of graphs",
+        [RONDO__DOCTOR_LAUNCH_BOUND] = "the device waits for launches",
+        [RONDO__DOCTOR_HOST_BOUND] = "the device waits for what the host does between launches",
+        [RONDO__DOCTOR_KERNEL_BOUND] = "the device works nearly all of the time",
+        [RONDO__DOCTOR_COPY_BOUND] = "the device works nearly all of the time, mostly at copies",
+        [RONDO__DOCTOR_IS_GRAPH] = "the step launches graphs already",
+    };
+    return texts[verdict];
+}
+
+static void print_verdict(const cli_doctor *doctor) {
+    const rondo__doctor_costs *costs = &doctor->costs;
+    cli_say(CLI_NORMAL, "verdict  %s: %s", rondo__doctor_verdict_name(costs->verdict),
+            explain(costs->verdict));
+    if (!costs->has_times) {
+        return;
+    }
+    cli_say(CLI_NORMAL, "         as one graph a replay would take about %s (%s to %s)",
+            US(costs->graph_us), US(costs->graph_low_us), US(costs->graph_high_us));
+    if (rondo__doctor_is_worth_it(costs)) {
+        cli_say(CLI_NORMAL,
+                "         and the step %s: %.2f times as fast; the capture is paid for after %.0f "
+                "replays",
+                US(costs->after_us), costs->step_us / costs->after_us, costs->break_even + 1.0);
+    } else {
+        cli_say(CLI_NORMAL, "         graphs would gain nothing that is worth it");
+    }
+}
+
+// ---- findings ---------------------------------------------------------------------------------
+
+static void print_finding(const cli_doctor *doctor, const rondo__doctor_finding *finding) {
+    static const char *const harms[] = {[RONDO__DOCTOR_BREAKS] = "breaks a capture",
+                                        [RONDO__DOCTOR_FREEZES] = "stays as it was captured",
+                                        [RONDO__DOCTOR_COSTS] = "costs time"};
+    const rondo__doctor_rule_row *rule = rondo__doctor_get_rule(finding->rule);
+    const char *name = rondo__doctor_log_text(doctor->log, finding->name);
+    const char *place = rondo__doctor_log_text(doctor->log, finding->place);
+    const char *line = rondo__doctor_log_text(doctor->log, finding->line);
+    char cost[64] = "";
+    char word[48] = "";
+    if (finding->cost_us > 0.0) {
+        snprintf(cost, sizeof cost, ", %s", US(finding->cost_us));
+    }
+    if (finding->word >= 0) {
+        snprintf(word, sizeof word, ", word %d of its arguments", finding->word);
+    }
+    cli_say(CLI_NORMAL, "%s: %s, %.3g a step%s: %s", rondo__doctor_rule_id(finding->rule),
+            rondo__doctor_call_name(finding->call), finding->count, cost, harms[rule->harm]);
+    cli_say(CLI_NORMAL, "    it %s%s", rule->what, word);
+    if (name[0] != '\0') {
+        cli_say(CLI_NORMAL, "    kernel %.120s", name);
+    }
+    if (line[0] != '\0') {
+        cli_say(CLI_NORMAL, "    at %.160s", line);
+    } else if (place[0] != '\0') {
+        cli_say(CLI_NORMAL, "    at %.160s", place);
+    }
+    cli_say(CLI_NORMAL, "    cure: %s", rule->cure);
+    if (rule->rondo != NULL) {
+        cli_say(CLI_NORMAL, "    Rondo: %s", rule->rondo);
+    }
+}
+
+// Other findings of a rule that was shown are counted only.
+static bool is_shown_before(const cli_doctor *doctor, size_t index) {
+    for (size_t i = 0; i < index; i++) {
+        if (doctor->findings.rows[i].rule == doctor->findings.rows[index].rule) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void print_findings(const cli_doctor *doctor, bool is_all) {
+    const rondo__doctor_findings *findings = &doctor->findings;
+    size_t shown = 0;
+    if (doctor->steps.period == 0) {
+        return;
+    }
+    cli_say(CLI_NORMAL, "%s",
+            findings->count == 0 ? "Nothing stands in the way of a capture."
+                                 : "What stands in the way, the worst first:");
+    for (size_t i = 0; i < findings->count && (is_all || shown < SHOWN); i++) {
+        if (is_all || !is_shown_before(doctor, i)) {
+            print_finding(doctor, &findings->rows[i]);
+            ++shown;
+        }
+    }
+    if (shown < findings->count) {
+        cli_say(CLI_NORMAL, "%zu more, many of them alike (--all shows each)",
+                findings->count - shown + findings->dropped_count);
+    }
+}
+
+void cli_doctor_print(const cli_doctor *doctor, bool is_all) {
+    print_head(doctor);
+    if (doctor->steps.period > 0) {
+        print_step(doctor);
+    }
+    print_verdict(doctor);
+    print_findings(doctor, is_all);
+}
+
+// ---- the stream -------------------------------------------------------------------------------
+
+static bool write_bytes(FILE *file, const void *bytes, size_t count) {
+    return count == 0 || fwrite(bytes, 1, count, file) == count;
+}
+
+static bool write_text(FILE *file, uint32_t number, const char *text) {
+    char tail[RONDO__DOCTOR_TEXT_MAX + 8] = {0};
+    const size_t length = strlen(text);
+    const rondo__doctor_event event = {
+        .call = RONDO__DOCTOR_TEXT, .name = number, .word_count = (uint32_t)length};
+    memcpy(tail, text, length);
+    return write_bytes(file, &event, sizeof event) &&
+           write_bytes(file, tail, rondo__doctor_tail_bytes(&event));
+}
+
+static bool write_work(FILE *file, const rondo__doctor_work *work) {
+    const rondo__doctor_event event = {.call = RONDO__DOCTOR_WORK,
+                                       .begin_ns = work->begin_ns,
+                                       .duration_ns = work->duration_ns,
+                                       .stream = work->stream,
+                                       .object = work->is_of_graph ? 1 : 0,
+                                       .bytes = work->bytes,
+                                       .name = work->name};
+    return write_bytes(file, &event, sizeof event);
+}
+
+// The latest steps without device times suffice, and all of the times.
+static size_t find_first_kept(const rondo__doctor_steps *steps) {
+    size_t kept = 0;
+    for (size_t i = steps->count; i > 0; i--) {
+        kept += steps->steps[i - 1].is_typical && !steps->steps[i - 1].is_timed;
+        if (kept == KEPT_STEPS) {
+            return steps->steps[i - 1].first;
+        }
+    }
+    return 0;
+}
+
+bool cli_doctor_write_stream(void *doctor, FILE *file) {
+    const cli_doctor *from = doctor;
+    const rondo__doctor_log *log = from->log;
+    const rondo__doctor_header header = {RONDO__DOCTOR_MAGIC, RONDO__DOCTOR_VERSION,
+                                         sizeof(rondo__doctor_event)};
+    bool is_done = write_bytes(file, &header, sizeof header);
+    for (size_t i = 0; is_done && i < log->text_count; i++) {
+        is_done = write_text(file, (uint32_t)(i + 1), log->texts[i]);
+    }
+    const size_t first = from->steps.period > 0 ? find_first_kept(&from->steps) : 0;
+    for (size_t i = first; is_done && i < log->event_count; i++) {
+        is_done = write_bytes(file, &log->events[i], sizeof log->events[i]) &&
+                  write_bytes(file, rondo__doctor_log_words(log, i),
+                              sizeof(uint64_t) * log->events[i].word_count);
+    }
+    for (size_t i = 0; is_done && i < log->work_count; i++) {
+        is_done = write_work(file, &log->works[i]);
+    }
+    return is_done;
+}

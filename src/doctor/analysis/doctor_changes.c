@@ -1,0 +1,218 @@
+// doctor/analysis/doctor_changes.c — see doctor_changes.h.
+// SPDX-License-Identifier: Apache-2.0
+#include "doctor/analysis/doctor_changes.h"
+
+#include <ctype.h>
+#include <string.h>
+
+// Addresses of devices and of hosts lie there; sizes, counts and floats do not.
+static const uint64_t ADDRESS_MIN = (uint64_t)1 << 32;
+static const uint64_t ADDRESS_MAX = (uint64_t)1 << 48;
+
+void rondo__doctor_choose_compared(const rondo__doctor_steps *steps,
+                                   rondo__doctor_compared *out_compared) {
+    size_t found[RONDO__DOCTOR_COMPARED_MAX];
+    size_t count = 0;
+    for (size_t i = steps->count; i > 0 && count < RONDO__DOCTOR_COMPARED_MAX; i--) {
+        if (steps->steps[i - 1].is_typical) {
+            found[count++] = i - 1;
+        }
+    }
+    *out_compared = (rondo__doctor_compared){.steps = steps, .count = count};
+    for (size_t i = 0; i < count; i++) {
+        out_compared->indices[i] = found[count - 1 - i];
+    }
+}
+
+static size_t find_event(const rondo__doctor_compared *compared, size_t step, size_t place) {
+    const rondo__doctor_steps *steps = compared->steps;
+    return steps->works[steps->steps[compared->indices[step]].work_first + place];
+}
+
+static const rondo__doctor_event *get_event(const rondo__doctor_compared *compared, size_t step,
+                                            size_t place) {
+    return &compared->steps->log->events[find_event(compared, step, place)];
+}
+
+// Whether a value was read back ahead of this work in the first of the steps.
+static bool is_behind_read_back(const rondo__doctor_compared *compared, size_t place) {
+    const rondo__doctor_step *step = &compared->steps->steps[compared->indices[0]];
+    const rondo__doctor_event *events = compared->steps->log->events;
+    bool has_copied = false;
+    for (size_t i = step->first; i < find_event(compared, 0, place); i++) {
+        const rondo__doctor_kind kind = rondo__doctor_call_kind(events[i].call);
+        if (events[i].call == RONDO__DOCTOR_cuMemcpyDtoH) {
+            return true;
+        }
+        has_copied = has_copied || events[i].call == RONDO__DOCTOR_cuMemcpyDtoHAsync;
+        if (has_copied && kind == RONDO__DOCTOR_KIND_WAIT) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool contains(const char *text, const char *part) {
+    const size_t length = strlen(part);
+    for (; *text != '\0'; text++) {
+        size_t i = 0;
+        while (i < length && tolower((unsigned char)text[i]) == part[i]) {
+            ++i;
+        }
+        if (i == length) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_random(const char *name) {
+    static const char *const parts[] = {"philox", "curand", "dropout", "distribution", "random"};
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        if (contains(name, parts[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// ---- words ------------------------------------------------------------------------------------
+
+static bool is_address(uint64_t word) {
+    return word >= ADDRESS_MIN && word < ADDRESS_MAX;
+}
+
+typedef struct word_change {
+    bool changes;
+    bool is_steady;   // by the same amount from each step to the next
+    bool is_address;  // in every step
+} word_change;
+
+// The values of one word in the compared steps.
+static word_change look_at(const uint64_t *values, const size_t *indices, size_t count) {
+    word_change change = {.is_steady = count > 2, .is_address = true};
+    const uint64_t first = count > 1 ? values[1] - values[0] : 0;
+    for (size_t i = 0; i < count; i++) {
+        change.is_address = change.is_address && is_address(values[i]);
+        if (i == 0) {
+            continue;
+        }
+        const uint64_t difference = values[i] - values[i - 1];
+        change.changes = change.changes || difference != 0;
+        // Only where one step follows the other.
+        change.is_steady =
+            change.is_steady && (indices[i] != indices[i - 1] + 1 || difference == first);
+    }
+    change.is_steady = change.is_steady && first != 0;
+    return change;
+}
+
+static void read_words(const rondo__doctor_compared *compared, size_t place, size_t word,
+                       uint64_t *out_values) {
+    for (size_t i = 0; i < compared->count; i++) {
+        const size_t event = find_event(compared, i, place);
+        const rondo__doctor_log *log = compared->steps->log;
+        out_values[i] =
+            word < log->events[event].word_count ? rondo__doctor_log_words(log, event)[word] : 0;
+    }
+}
+
+static rondo__doctor_rule choose_rule(word_change change, const char *name) {
+    if (change.is_address) {
+        return RONDO__DOCTOR_RULE_MOVING_ADDRESS;
+    }
+    if (is_random(name)) {
+        return RONDO__DOCTOR_RULE_RANDOM_STATE;
+    }
+    return change.is_steady ? RONDO__DOCTOR_RULE_COUNTER : RONDO__DOCTOR_RULE_CHANGING_SCALAR;
+}
+
+static bool is_known(const rondo__doctor_rule *rules, size_t count, rondo__doctor_rule rule) {
+    for (size_t i = 0; i < count; i++) {
+        if (rules[i] == rule) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static size_t find_word_changes(const rondo__doctor_compared *compared, size_t place,
+                                rondo__doctor_rule *out_rules, int32_t *out_words, size_t room) {
+    const rondo__doctor_event *event = get_event(compared, 0, place);
+    const char *name = rondo__doctor_log_text(compared->steps->log, event->name);
+    uint64_t values[RONDO__DOCTOR_COMPARED_MAX];
+    size_t count = 0;
+    for (size_t word = 0; word < event->word_count && count < room; word++) {
+        read_words(compared, place, word, values);
+        const word_change change = look_at(values, compared->indices, compared->count);
+        const rondo__doctor_rule rule = choose_rule(change, name);
+        if (change.changes && !is_known(out_rules, count, rule)) {
+            out_rules[count] = rule;
+            out_words[count++] = (int32_t)word;
+        }
+    }
+    return count;
+}
+
+// ---- works ------------------------------------------------------------------------------------
+
+static bool is_collective(const rondo__doctor_compared *compared, size_t place) {
+    for (size_t i = 0; i < compared->count; i++) {
+        const uint32_t name = get_event(compared, i, place)->name;
+        if (strncmp(rondo__doctor_log_text(compared->steps->log, name), "nccl", 4) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// A copy whose ends move.
+static bool has_moving_ends(const rondo__doctor_compared *compared, size_t place) {
+    const rondo__doctor_event *first = get_event(compared, 0, place);
+    const rondo__doctor_kind kind = rondo__doctor_call_kind(first->call);
+    if (kind != RONDO__DOCTOR_KIND_COPY && kind != RONDO__DOCTOR_KIND_FILL) {
+        return false;
+    }
+    for (size_t i = 1; i < compared->count; i++) {
+        const rondo__doctor_event *event = get_event(compared, i, place);
+        if (event->object != first->object || event->source != first->source) {
+            return true;
+        }
+    }
+    return false;
+}
+
+size_t rondo__doctor_find_changes(const rondo__doctor_compared *compared, size_t place,
+                                  rondo__doctor_rule *out_rules, int32_t *out_words, size_t room) {
+    bool has_shape = false;
+    bool has_kernel = false;
+    if (compared->count < 2 || room == 0) {
+        return 0;
+    }
+    const rondo__doctor_event *first = get_event(compared, 0, place);
+    for (size_t i = 1; i < compared->count; i++) {
+        const rondo__doctor_event *event = get_event(compared, i, place);
+        has_kernel =
+            has_kernel || rondo__doctor_token(event, true) != rondo__doctor_token(first, true);
+        has_shape =
+            has_shape || rondo__doctor_token(event, false) != rondo__doctor_token(first, false);
+    }
+    out_words[0] = -1;
+    if (has_kernel) {
+        out_rules[0] = is_collective(compared, place) ? RONDO__DOCTOR_RULE_COLLECTIVE_ORDER
+                                                      : RONDO__DOCTOR_RULE_CHANGING_KERNEL;
+        return 1;
+    }
+    if (has_shape) {
+        const bool is_launch = rondo__doctor_call_kind(first->call) == RONDO__DOCTOR_KIND_LAUNCH;
+        out_rules[0] = !is_launch                             ? RONDO__DOCTOR_RULE_CHANGING_COPY
+                       : is_behind_read_back(compared, place) ? RONDO__DOCTOR_RULE_DATA_SHAPE
+                                                              : RONDO__DOCTOR_RULE_CHANGING_SHAPE;
+        return 1;
+    }
+    if (has_moving_ends(compared, place)) {
+        out_rules[0] = RONDO__DOCTOR_RULE_MOVING_ADDRESS;
+        return 1;
+    }
+    return find_word_changes(compared, place, out_rules, out_words, room);
+}

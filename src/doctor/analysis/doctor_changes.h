@@ -1,0 +1,25 @@
+// doctor/analysis/doctor_changes.h — what differs between steps at one place of them.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_DOCTOR_ANALYSIS_DOCTOR_CHANGES_H
+#define RONDO_DOCTOR_ANALYSIS_DOCTOR_CHANGES_H
+
+#include "doctor/analysis/doctor_rules.h"
+
+// Steps that are compared: the latest typical ones of those that follow each other.
+enum { RONDO__DOCTOR_COMPARED_MAX = 16 };
+
+typedef struct rondo__doctor_compared {
+    const rondo__doctor_steps *steps;
+    size_t count;
+    size_t indices[RONDO__DOCTOR_COMPARED_MAX];  // ascending
+} rondo__doctor_compared;
+
+void rondo__doctor_choose_compared(const rondo__doctor_steps *steps,
+                                   rondo__doctor_compared *out_compared);
+
+// The rules that work number `place` of the steps breaks by changing. At most `room` of them;
+// *out_words has the argument word of each, or -1.
+size_t rondo__doctor_find_changes(const rondo__doctor_compared *compared, size_t place,
+                                  rondo__doctor_rule *out_rules, int32_t *out_words, size_t room);
+
+#endif  // RONDO_DOCTOR_ANALYSIS_DOCTOR_CHANGES_H

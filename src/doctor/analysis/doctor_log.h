@@ -1,0 +1,67 @@
+// doctor/analysis/doctor_log.h — what is kept of one process's stream: the latest records, in
+// bounded memory, and counts of all of them.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_DOCTOR_ANALYSIS_DOCTOR_LOG_H
+#define RONDO_DOCTOR_ANALYSIS_DOCTOR_LOG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "doctor/stream/doctor_event.h"
+
+enum {
+    RONDO__DOCTOR_EVENTS_MAX = 1 << 17,  // kept; a step may have 20 000 calls, and three are needed
+    RONDO__DOCTOR_WORK_MAX = 1 << 17,
+    RONDO__DOCTOR_TEXTS_MAX = 1 << 13,
+};
+
+// What a device did.
+typedef struct rondo__doctor_work {
+    uint64_t begin_ns;
+    uint64_t duration_ns;
+    uint64_t bytes;
+    uint32_t stream;
+    uint32_t name;
+    bool is_of_graph;
+} rondo__doctor_work;
+
+typedef struct rondo__doctor_log {
+    rondo__doctor_event *events;
+    size_t *first_words;  // of each event, in `words`
+    size_t event_count;
+    size_t event_room;
+    uint64_t *words;
+    size_t word_count;
+    size_t word_room;
+    rondo__doctor_work *works;
+    size_t work_count;
+    size_t work_room;
+    char **texts;
+    size_t text_count;
+    const char *note;       // the last that the recorder had to say of device times; NULL: nothing
+    uint64_t seen_count;    // of calls, dropped ones included
+    uint64_t launch_count;  // of kernels, likewise
+    uint64_t lost_count;    // how often records were lost
+    uint64_t first_ns;
+    uint64_t last_ns;
+} rondo__doctor_log;
+
+// Keeps a record and its tail. False: out of memory, or the record is none (its call is unknown,
+// its // tail longer than any); what was kept stays.
+bool rondo__doctor_log_add(rondo__doctor_log *log, const rondo__doctor_event *event,
+                           const void *tail);
+
+// The text of this number; "" for none.
+const char *rondo__doctor_log_text(const rondo__doctor_log *log, uint32_t number);
+
+static inline const uint64_t *rondo__doctor_log_words(const rondo__doctor_log *log, size_t event) {
+    return log->words + log->first_words[event];
+}
+
+// Reads a whole stream: its header and its records. Returns NULL or what is wrong with it. What
+// stands in front of the fault is kept.
+const char *rondo__doctor_log_read(rondo__doctor_log *log, const void *bytes, size_t count);
+
+void rondo__doctor_log_clear(rondo__doctor_log *log);
+
+#endif  // RONDO_DOCTOR_ANALYSIS_DOCTOR_LOG_H

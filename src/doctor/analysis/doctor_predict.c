@@ -1,0 +1,262 @@
+// doctor/analysis/doctor_predict.c — see doctor_predict.h.
+// SPDX-License-Identifier: Apache-2.0
+#include "doctor/analysis/doctor_predict.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// The model, in microseconds; bench/results/doctor.md says where each comes from.
+static const double GRAPH_LAUNCH_US =
+    5.0;  // from the launch of a graph to its first node, and its end
+static const double NODE_GAP_US = 0.45;  // between a node and one that waits for it
+static const double NODE_GAP_LOW_US = 0.1;
+static const double NODE_GAP_HIGH_US = 1.3;
+static const double CAPTURE_NODE_US = 2.5;  // capture and instantiation, a node
+static const double AWAY_US = 100.0;
+static const double BUSY_SHARE = 0.9;
+static const double WORTH_SHARE = 0.05;
+
+static int compare_numbers(const void *left, const void *right) {
+    const double a = *(const double *)left;
+    const double b = *(const double *)right;
+    return a < b ? -1 : a > b ? 1 : 0;
+}
+
+static double at(const double *sorted, size_t count, double share) {
+    return count > 0 ? sorted[(size_t)((double)(count - 1) * share + 0.5)] : 0.0;
+}
+
+// ---- the host ---------------------------------------------------------------------------------
+
+static bool is_counted(const rondo__doctor_step *step, bool with_timed) {
+    return step->is_typical && (with_timed || !step->is_timed);
+}
+
+static bool has_untimed(const rondo__doctor_steps *steps) {
+    for (size_t i = 0; i < steps->count; i++) {
+        if (is_counted(&steps->steps[i], false)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void add_host_times(const rondo__doctor_steps *steps, const rondo__doctor_step *step,
+                           rondo__doctor_costs *costs) {
+    const rondo__doctor_event *events = steps->log->events;
+    uint64_t end = step->begin_ns;
+    for (size_t i = step->first; i < step->last; i++) {
+        const rondo__doctor_event *event = &events[i];
+        const double length = (double)event->duration_ns * 1e-3;
+        const double pause = event->begin_ns > end ? (double)(event->begin_ns - end) * 1e-3 : 0.0;
+        const rondo__doctor_kind kind = rondo__doctor_call_kind(event->call);
+        const bool is_wait = kind == RONDO__DOCTOR_KIND_WAIT ||
+                             kind == RONDO__DOCTOR_KIND_COPY_WAIT ||
+                             kind == RONDO__DOCTOR_KIND_FILL_WAIT;
+        costs->waits_us += is_wait ? length : 0.0;
+        costs->calls_us += !is_wait && rondo__doctor_is_work(event->call) ? length : 0.0;
+        costs->away_us += pause >= AWAY_US ? pause : 0.0;
+        end =
+            event->begin_ns + event->duration_ns > end ? event->begin_ns + event->duration_ns : end;
+    }
+    const uint64_t next = step->begin_ns + step->length_ns;
+    const double pause = next > end ? (double)(next - end) * 1e-3 : 0.0;
+    costs->away_us += pause >= AWAY_US ? pause : 0.0;
+}
+
+static void find_launch_times(const rondo__doctor_steps *steps, rondo__doctor_costs *costs) {
+    const rondo__doctor_step *step = &steps->steps[steps->reference];
+    double *lengths = malloc((step->work_count + 1) * sizeof(*lengths));
+    size_t count = 0;
+    for (size_t i = 0; lengths != NULL && i < step->work_count; i++) {
+        const rondo__doctor_event *event = &steps->log->events[steps->works[step->work_first + i]];
+        const rondo__doctor_kind kind = rondo__doctor_call_kind(event->call);
+        costs->graph_launch_count += kind == RONDO__DOCTOR_KIND_GRAPH_LAUNCH;
+        if (kind == RONDO__DOCTOR_KIND_LAUNCH) {
+            lengths[count++] = (double)event->duration_ns * 1e-3;
+        }
+    }
+    if (lengths != NULL) {
+        qsort(lengths, count, sizeof(*lengths), compare_numbers);
+        costs->launch_us = at(lengths, count, 0.5);
+    }
+    costs->launch_count = count;
+    free(lengths);
+}
+
+// Over all but the tenth of the steps that took longest, which something else disturbed.
+static void average_host_times(const rondo__doctor_steps *steps, bool with_timed,
+                               rondo__doctor_costs *costs) {
+    size_t count = 0;
+    for (size_t i = 0; i < steps->count; i++) {
+        const rondo__doctor_step *step = &steps->steps[i];
+        if (is_counted(step, with_timed) && (double)step->length_ns * 1e-3 <= costs->step_high_us) {
+            add_host_times(steps, step, costs);
+            ++count;
+        }
+    }
+    if (count > 0) {
+        costs->calls_us /= (double)count;
+        costs->waits_us /= (double)count;
+        costs->away_us /= (double)count;
+    }
+}
+
+static void find_host_times(const rondo__doctor_steps *steps, rondo__doctor_costs *costs) {
+    const bool with_timed = !has_untimed(steps);
+    double *lengths = malloc((steps->count + 1) * sizeof(*lengths));
+    size_t count = 0;
+    for (size_t i = 0; lengths != NULL && i < steps->count; i++) {
+        if (is_counted(&steps->steps[i], with_timed)) {
+            lengths[count++] = (double)steps->steps[i].length_ns * 1e-3;
+        }
+    }
+    if (count > 0) {
+        qsort(lengths, count, sizeof(*lengths), compare_numbers);
+        costs->step_us = at(lengths, count, 0.5);
+        costs->step_low_us = at(lengths, count, 0.1);
+        costs->step_high_us = at(lengths, count, 0.9);
+        average_host_times(steps, with_timed, costs);
+    }
+    free(lengths);
+}
+
+// ---- the device -------------------------------------------------------------------------------
+
+static int compare_works(const void *left, const void *right) {
+    const rondo__doctor_work *a = left;
+    const rondo__doctor_work *b = right;
+    return a->begin_ns < b->begin_ns ? -1 : a->begin_ns > b->begin_ns ? 1 : 0;
+}
+
+static bool is_copy(const rondo__doctor_log *log, const rondo__doctor_work *work) {
+    return strncmp(rondo__doctor_log_text(log, work->name), "[copy", 5) == 0;
+}
+
+// Works that lie upon each other count once. `works` is sorted.
+static double find_busy_us(const rondo__doctor_log *log, const rondo__doctor_work *works,
+                           size_t count, bool only_copies) {
+    uint64_t end = 0;
+    uint64_t busy = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (only_copies && !is_copy(log, &works[i])) {
+            continue;
+        }
+        const uint64_t begin = works[i].begin_ns > end ? works[i].begin_ns : end;
+        const uint64_t stop = works[i].begin_ns + works[i].duration_ns;
+        busy += stop > begin ? stop - begin : 0;
+        end = stop > end ? stop : end;
+    }
+    return (double)busy * 1e-3;
+}
+
+// Steps that the timed works make: counted by works where each call is one, by time where graphs
+// are launched.
+static double count_timed_steps(const rondo__doctor_steps *steps, const rondo__doctor_costs *costs,
+                                const rondo__doctor_work *works, size_t count) {
+    if (costs->graph_launch_count == 0) {
+        return (double)count / (double)steps->period;
+    }
+    double length = 0.0;
+    size_t timed = 0;
+    for (size_t i = 0; i < steps->count; i++) {
+        if (steps->steps[i].is_timed && steps->steps[i].is_typical) {
+            length += (double)steps->steps[i].length_ns * 1e-3;
+            ++timed;
+        }
+    }
+    length = timed > 0 ? length / (double)timed : costs->step_us;
+    const rondo__doctor_work *last = &works[count - 1];
+    const double span = (double)(last->begin_ns + last->duration_ns - works[0].begin_ns) * 1e-3;
+    return length > 0.0 ? span / length : 0.0;
+}
+
+static void find_device_times(const rondo__doctor_steps *steps, rondo__doctor_costs *costs) {
+    const rondo__doctor_log *log = steps->log;
+    const size_t count = log->work_count;
+    rondo__doctor_work *works = malloc((count + 1) * sizeof(*works));
+    if (works == NULL || count == 0) {
+        free(works);
+        return;
+    }
+    memcpy(works, log->works, count * sizeof(*works));
+    qsort(works, count, sizeof(*works), compare_works);
+    const double timed = count_timed_steps(steps, costs, works, count);
+    if (timed >= 1.0) {
+        costs->has_times = true;
+        costs->device_us = find_busy_us(log, works, count, false) / timed;
+        costs->copy_us = find_busy_us(log, works, count, true) / timed;
+        const double idle = 1.0 - costs->device_us / costs->step_us;
+        costs->idle_share = costs->step_us > 0.0 && idle > 0.0 ? idle : 0.0;
+    }
+    free(works);
+}
+
+// ---- the prediction ---------------------------------------------------------------------------
+
+static rondo__doctor_verdict judge(const rondo__doctor_costs *costs) {
+    if (!costs->has_times) {
+        return RONDO__DOCTOR_NO_TIMES;
+    }
+    if (1.0 - costs->idle_share >= BUSY_SHARE) {
+        return costs->copy_us > costs->device_us / 2 ? RONDO__DOCTOR_COPY_BOUND
+                                                     : RONDO__DOCTOR_KERNEL_BOUND;
+    }
+    if (costs->graph_launch_count > 0 && costs->launch_count <= costs->graph_launch_count) {
+        return RONDO__DOCTOR_IS_GRAPH;
+    }
+    const double idle_us = costs->idle_share * costs->step_us;
+    return costs->away_us > idle_us / 2 ? RONDO__DOCTOR_HOST_BOUND : RONDO__DOCTOR_LAUNCH_BOUND;
+}
+
+static void predict_graph(const rondo__doctor_steps *steps, rondo__doctor_costs *costs) {
+    const double nodes = (double)steps->period;
+    const double base = costs->device_us + GRAPH_LAUNCH_US;
+    costs->graph_us = base + nodes * NODE_GAP_US;
+    costs->graph_low_us = base - GRAPH_LAUNCH_US / 2 + nodes * NODE_GAP_LOW_US;
+    costs->graph_high_us = base * 1.05 + nodes * NODE_GAP_HIGH_US;
+    // A graph is no slower than the calls that it was made of.
+    if (costs->graph_us > costs->step_us) {
+        costs->graph_us = costs->step_us > costs->device_us ? costs->step_us : costs->device_us;
+        costs->graph_low_us =
+            costs->graph_low_us < costs->graph_us ? costs->graph_low_us : costs->graph_us;
+    }
+    costs->after_us = costs->graph_us + costs->away_us;
+    if (costs->after_us > costs->step_us) {
+        costs->after_us = costs->step_us;
+    }
+    const double saved = costs->step_us - costs->after_us;
+    costs->break_even = saved > 0.0 ? nodes * CAPTURE_NODE_US / saved : 0.0;
+}
+
+void rondo__doctor_predict(const rondo__doctor_steps *steps, rondo__doctor_costs *out_costs) {
+    *out_costs = (rondo__doctor_costs){.verdict = RONDO__DOCTOR_NO_STEP};
+    if (steps->period == 0) {
+        return;
+    }
+    find_launch_times(steps, out_costs);
+    find_host_times(steps, out_costs);
+    find_device_times(steps, out_costs);
+    if (out_costs->has_times) {
+        predict_graph(steps, out_costs);
+    }
+    out_costs->verdict = judge(out_costs);
+}
+
+bool rondo__doctor_is_worth_it(const rondo__doctor_costs *costs) {
+    return costs->has_times && costs->verdict != RONDO__DOCTOR_IS_GRAPH &&
+           costs->step_us - costs->after_us > WORTH_SHARE * costs->step_us;
+}
+
+const char *rondo__doctor_verdict_name(rondo__doctor_verdict verdict) {
+    static const char *const names[] = {
+        [RONDO__DOCTOR_NO_STEP] = "no repeated step",
+        [RONDO__DOCTOR_NO_TIMES] = "not judged",
+        [RONDO__DOCTOR_LAUNCH_BOUND] = "launch-bound",
+        [RONDO__DOCTOR_HOST_BOUND] = "waiting for the host",
+        [RONDO__DOCTOR_KERNEL_BOUND] = "bound by its kernels",
+        [RONDO__DOCTOR_COPY_BOUND] = "bound by its copies",
+        [RONDO__DOCTOR_IS_GRAPH] = "launches graphs already",
+    };
+    return names[verdict];
+}

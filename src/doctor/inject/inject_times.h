@@ -1,0 +1,14 @@
+// doctor/inject/inject_times.h — a window of device times, by CUPTI's activity records.
+//
+// CUPTI is loaded when the doctor asks for times, never linked. Where another tool has it, the
+// window stays shut and a note says so.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_DOCTOR_INJECT_INJECT_TIMES_H
+#define RONDO_DOCTOR_INJECT_INJECT_TIMES_H
+
+#include <stdint.h>
+
+// Opens or shuts the window as RONDO__DOCTOR_TIMES_... says; cheap when nothing changes.
+void rondo__inject_follow_times(uint32_t wanted);
+
+#endif  // RONDO_DOCTOR_INJECT_INJECT_TIMES_H

@@ -1,0 +1,119 @@
+# `rondo doctor` on programs that know nothing of it, on the emulated GPU:
+#   sh test_doctor.sh RONDO DOCTOR_PROGRAM FOLDER        the folder has a libcupti.so.13
+# SPDX-License-Identifier: Apache-2.0
+program=$2
+RONDO_LIBRARY_PATH=$3
+export RONDO_LIBRARY_PATH
+. "$(dirname "$0")/../cli/helper.sh"
+DOCTOR_PROGRAM_IMAGE=$work/image
+export DOCTOR_PROGRAM_IMAGE
+
+# Each fault is found in the middle of its step, at its place; a step without one has none.
+expect_status 0 doctor --no-times -- "$program" none
+expect_text 'step +3 launches, 0 graphs, 2 copies, 0 fills'
+expect_text 'Nothing stands in the way of a capture'
+expect_text 'not judged'
+for fault in wait-device wait-stream wait-event read-back query pageable-copy allocate host-memory \
+    load-module make-stream host-function legacy-stream unjoined-fork counter moving-address changing-shape; do
+    expect_status 0 doctor --no-times -- "$program" $fault
+    expect_text "^$fault: cu"
+done
+expect_status 0 doctor --no-times -- "$program" read-back
+expect_text 'at .*doctor_program'
+expect_status 0 doctor --no-times -- "$program" joined-fork
+expect_text 'Nothing stands in the way of a capture'
+
+# The program's own end is kept, and what was seen until then is told.
+for end in abort:134 killed:137 crash:139 status:5 fork:0 exec:0 threads:0; do
+    expect_status "${end#*:}" doctor --no-times -- "$program" "${end%:*}"
+    expect_text 'step +3 launches'
+done
+expect_status 0 doctor --no-times -- "$program" exec
+expect_text '1 more of its processes'
+expect_status 0 doctor --no-times -- sh -c "\"$program\" none; true"
+expect_text 'step +3 launches'
+
+# The line of a Python program, also where the call has let go of the interpreter.
+if python3 -c 'import ctypes' 2>"$work/stderr"; then
+    expect_status 0 doctor --no-times -- python3 "$here/step.py"
+    expect_text 'step\.py:[0-9]+ in read_loss$'
+fi
+
+# Device times are taken for a moment once the step is known. Where CUPTI refuses, the reason is told.
+expect_status 0 doctor --json "$work/times.json" -- "$program" none 25000
+expect_text '^device +works 5\.00 us of a step'
+expect_text 'as one graph a replay would take about'
+grep -q '"device_us": 5,' "$work/times.json" || fail "the report lacks the device's time"
+DOCTOR_CUPTI=taken
+export DOCTOR_CUPTI
+expect_status 0 doctor -- "$program" none 25000
+expect_text 'not known \(device times: cuptiSubscribe failed \(39\): another tool has taken CUPTI'
+DOCTOR_CUPTI=refused
+expect_status 0 doctor -- "$program" none 25000
+expect_text 'not known \(device times: cuptiActivityEnable failed \(35\): the driver lets only administrators'
+
+# Files: the stream, examined again, says the same; reports beside each other.
+expect_status 1 doctor --no-times --fail-on read-back --json "$work/a.json" --record "$work/a.stream" -- "$program" read-back
+expect_text '^read-back'
+expect_status 0 doctor --no-times --fail-on allocate -- "$program" read-back
+expect_status 1 doctor --no-times --fail-on any -- "$program" read-back
+expect_status 5 doctor --no-times --fail-on any -- "$program" status
+expect_status 0 doctor --from "$work/a.stream"
+expect_text '^read-back: cuStreamSynchronize, 1 a step'
+expect_status 0 doctor --from "$work/a.stream" --json - --quiet
+expect_text '"rule": "read-back"'
+expect_status 0 doctor --from "$work/a.stream" --html "$work/a.html"
+grep -q '<td>read-back</td><td>cuStreamSynchronize</td>' "$work/a.html" || fail "the page lacks the finding"
+grep -q '<title>cuLaunchKernel add ' "$work/a.html" || fail "the page lacks a launch"
+[ "$(grep -c '</html>' "$work/a.html")" = 1 ] || fail "the page has no end"
+expect_status 0 doctor --no-times --compare "$work/a.json" -- "$program" counter
+expect_text '^gone +read-back: 0 a step, was 1'
+expect_text '^new +counter: 1 a step, was 0'
+expect_status 0 doctor --from "$work/a.stream" --compare "$work/a.json"
+expect_text '^findings as before'
+
+# Steps of PyTorch that were recorded on an H200 (bench/results/doctor.md).
+for stream in "matmul:2 launches:bound by its kernels" "resnet50:342 launches:launch-bound"; do
+    name=${stream%%:*}
+    gunzip -c "$here/streams/$name.stream.gz" >"$work/$name.stream"
+    expect_status 0 doctor --from "$work/$name.stream"
+    expect_text "^step +$(echo "$stream" | cut -d: -f2)"
+    expect_text "^verdict +${stream##*:}"
+    expect_text '^legacy-stream: cu'
+done
+
+# What cannot be watched.
+expect_error 127 'cannot be started: No such file' doctor -- "$work/no_such_program"
+: >"$work/not_executable"
+expect_error 126 'cannot be started: Permission denied' doctor -- "$work/not_executable"
+expect_error 1 'status 0 and made no call of the CUDA driver' doctor -- true
+expect_error 7 'status 7 and made no call of the CUDA driver' doctor -- sh -c 'exit 7'
+if echo 'int main(void) { return 0; }' | cc -static -x c -o "$work/static" - 2>"$work/stderr"; then
+    expect_error 1 'linked statically' doctor -- "$work/static"
+fi
+program_status=$(
+    ulimit -f 64
+    "$rondo" doctor --no-times -- "$program" none >"$work/stdout" 2>"$work/stderr"
+    echo $?
+)
+check_count=$((check_count + 1))
+[ "$program_status" = 1 ] || fail "a full disk: status $program_status"
+grep -q 'could not be recorded: ' "$work/stderr" || fail "a full disk is not told"
+if [ -c /dev/full ]; then
+    expect_status 1 doctor --no-times --json /dev/full -- "$program" none
+fi
+
+# Misuse, and files that are none.
+expect_error 2 'missing operand' doctor
+expect_error 2 'instead of a program' doctor --from x -- true
+expect_error 2 'no rule "read-bak".*read-back' doctor --fail-on read-bak -- true
+expect_error 1 'No such file' doctor --from "$work/none.stream"
+echo text >"$work/text"
+expect_error 1 'too short' doctor --from "$work/text"
+head -c 5000 /dev/zero >"$work/zeros"
+expect_error 1 'no stream of calls' doctor --from "$work/zeros"
+head -c 1000 "$work/a.stream" >"$work/cut"
+expect_error 1 'ends inside a record' doctor --from "$work/cut"
+expect_status 1 doctor --from "$work/a.stream" --compare "$work/text"
+[ -z "$(ls -d /dev/shm/rondo-doctor-* 2>/dev/null)" ] || fail "records were left in /dev/shm"
+finish_test
